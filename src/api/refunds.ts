@@ -165,6 +165,10 @@ async function createRefund(
       throw refuse(outcome.why, refusedParams[outcome.why]);
     case 'bad_destination':
       throw badParam('metadata.refund_address', destinationFaults[outcome.why], 'INVALID_JSON');
+    case 'not_adopted':
+      throw refuse('storage_unavailable', {
+        message: 'The database was restored from a backup, and refunds are refused until it is up to date.',
+      });
     case 'duplicate_refund_id':
       throw refuse('DUPLICATE_REFUND_ID', { param: 'refund_id' });
     case 'idempotency_key_conflict':

@@ -24,6 +24,11 @@ export type RefundIntent = Readonly<{
   /** Address key of the payer. */
   to: string;
   units: bigint;
+  /**
+   * What it counts against: the session, and the amount in the API's form ("33.00"). Refunds whose destination was set
+   * by an older version have none.
+   */
+  session?: Readonly<{ id: string; amount: string }> | undefined;
   mac: string;
 }>;
 
@@ -56,7 +61,7 @@ export type GasIntent = Readonly<{
 export type Intent = RefundIntent | SweepIntent | GasIntent;
 
 /** The part of a refund that its MAC protects. */
-export type MacedRefund = Pick<RefundIntent, 'id' | 'network' | 'currency' | 'to' | 'units'>;
+export type MacedRefund = Pick<RefundIntent, 'id' | 'network' | 'currency' | 'to' | 'units' | 'session'>;
 
 /** Derives the key of intent MACs from the installation's secret key, which the server and the signer have. */
 export const intentMacKey = (secretKey: Uint8Array): Uint8Array =>
@@ -64,9 +69,12 @@ export const intentMacKey = (secretKey: Uint8Array): Uint8Array =>
 
 /**
  * Returns an HMAC-SHA256, hex, over what a refund pays to whom: write access to the database alone is not enough to
- * redirect a refund. The parts are joined by line feeds, which none of them may contain.
+ * redirect a refund or book it on another session. The parts are joined by line feeds, which none of them may contain.
  */
 export function intentMac(macKey: Uint8Array, refund: MacedRefund): string {
-  const parts = [refund.id, refund.network, refund.currency, refund.to, refund.units.toString()];
+  const plain = [refund.id, refund.network, refund.currency, refund.to, refund.units.toString()];
+  const { session } = refund;
+  // No id has a space, so that no text of the one form is one of the other.
+  const parts = session ? ['refund intent v2', ...plain, session.id, session.amount] : plain;
   return bytesToHex(hmac(sha256, macKey, utf8ToBytes(parts.join('\n'))));
 }

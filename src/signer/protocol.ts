@@ -50,7 +50,18 @@ const intentBase = { id: intentId, network: networkKey };
 
 /** The form of an intent on the socket and in the signer's journal. */
 export const intentWire = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('refund'), ...intentBase, currency, to: addressKey, units, mac: hex('64') }),
+  z.strictObject({
+    kind: z.literal('refund'),
+    ...intentBase,
+    currency,
+    to: addressKey,
+    units,
+    mac: hex('64'),
+    session: z
+      .strictObject({ id: intentId, amount: z.string().regex(/^(0|[1-9]\d{0,29})\.\d{2}$/) })
+      .readonly()
+      .optional(),
+  }),
   z.strictObject({
     kind: z.literal('sweep'),
     ...intentBase,

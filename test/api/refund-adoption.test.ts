@@ -3,6 +3,7 @@ import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
+import { type Intent, intentMac, intentMacKey } from '../../src/core/intent.ts';
 import { type ApiServer, withApi } from '../support/api-server.ts';
 
 const CREATE = '/api/v1/refunds/create';
@@ -27,8 +28,25 @@ async function booksAreSound(server: ApiServer): Promise<void> {
 
 type Forgotten = Readonly<{ sessionId: string; payoutId: string }>;
 
-/** Sets up a refund that was signed and then lost by a restore; the database has adopted the signer's journal. */
-async function forgetAndAdopt(server: ApiServer): Promise<Forgotten> {
+/** Requests a refund. @returns the status and the error's code */
+async function answerOf(server: ApiServer, sessionId: string, refundId: string, amount: string) {
+  const metadata = { refund_address: payerAddress };
+  const body = { order_id: sessionId, refund_id: refundId, amount, currency: 'USDT', metadata };
+  const { status, json } = await server.send('POST', CREATE, body);
+  return [status, (json as { error?: { code: string } }).error?.code];
+}
+
+/**
+ * Sets up a refund that was signed and then lost by a restore; the database has adopted the signer's journal.
+ *
+ * @param meanwhile runs between the restore and the adoption
+ * @param journaled returns the intent as the journal has it
+ */
+async function forgetAndAdopt(
+  server: ApiServer,
+  meanwhile = async (_sessionId: string): Promise<void> => {},
+  journaled = (intent: Intent): Intent => intent,
+): Promise<Forgotten> {
   const database = server.database();
   const made = await server.send('POST', '/api/v1/checkout/sessions/create', {
     amount: 10_00,
@@ -53,8 +71,16 @@ async function forgetAndAdopt(server: ApiServer): Promise<Forgotten> {
     DELETE FROM payouts; DELETE FROM refunds; DELETE FROM refund_days;`);
   raw.close();
 
-  const { intent, network, id } = payout;
-  const signed = { id: 1, intent, generation: 0, attempt: 0, terms: { nonce: '0' }, signedAtMs: 0 };
+  await meanwhile(session.id);
+  const { network, id } = payout;
+  const signed = {
+    id: 1,
+    intent: journaled(payout.intent),
+    generation: 0,
+    attempt: 0,
+    terms: { nonce: '0' },
+    signedAtMs: 0,
+  };
   const nowMs = server.clock.nowMs();
   const adoption = { ...signed, tx, bytes: new Uint8Array([1]), payer: 'aa'.repeat(20), payerRole: 'refund' } as const;
   assert.is(await database.adopt(network, { signatures: [adoption], servedFence: 1, nowMs }), 1);
@@ -95,6 +121,69 @@ test('requested again with another amount, it fails, because its id was signed f
     const { status, failure_reason } = await show(server);
     assert.equal([status, failure_reason], ['failed', 'signed_otherwise']);
     assert.equal(await server.database().openPayouts('test:ethereum', server.clock.nowMs() + 3_600_000, 10), []);
+    await booksAreSound(server);
+  });
+});
+
+test('what was paid counts against its session: a refund under a new id gets no more than is left', async () => {
+  await withApi({}, async (server) => {
+    const sessionId = await forgetAndPay(server);
+    assert.equal(await answerOf(server, sessionId, 'new', '5.51'), [400, 'REFUND_AMOUNT_EXCEEDED']);
+    await ask(server, sessionId);
+    assert.is((await show(server)).status, 'completed', 'the same id is not counted twice');
+    assert.equal(await answerOf(server, sessionId, 'new', '5.51'), [400, 'REFUND_AMOUNT_EXCEEDED']);
+    assert.equal(await answerOf(server, sessionId, 'new', '5.50'), [201, undefined]);
+    await booksAreSound(server);
+  });
+});
+
+test('a refund that was made before the journal was adopted is not paid beyond what its session received', async () => {
+  await withApi({}, async (server) => {
+    const early = async (sessionId: string) => {
+      assert.equal(await answerOf(server, sessionId, 'early', '10.00'), [201, undefined]);
+      await server.database().advanceRefunds(server.clock.nowMs(), 100);
+    };
+    const { sessionId } = await forgetAndAdopt(server, early);
+    const database = server.database();
+    const refunds = await database.listRefunds({ sessionId, limit: 10 });
+    assert.equal(
+      refunds.map(({ refundId, status }) => [refundId, status]),
+      [['early', 'processing']],
+    );
+    const nowMs = server.clock.nowMs() + 3_600_000;
+    const own = { id: refunds[0]?.id ?? '', generation: 0, attempt: 0, payer: 'aa'.repeat(20), nonce: 1 } as const;
+    const terms = { payerRole: 'refund', terms: { nonce: '1' }, feeUnitsMax: 5n, nowMs } as const;
+    assert.equal(await database.allotAttempt({ ...own, ...terms }), { kind: 'moved' });
+    assert.is((await database.findPayout(own.id))?.wait?.code, 'refund_uncovered');
+  });
+});
+
+test('until the journal is adopted, new refunds are answered with 503 and those that are known as before', async () => {
+  await withApi({}, async (server) => {
+    const { sessionId } = await forgetAndAdopt(server);
+    const database = server.database();
+    const nowMs = server.clock.nowMs();
+    assert.equal(await answerOf(server, sessionId, 'known', '1.00'), [201, undefined]);
+    await database.reportEngine('test:ethereum', { code: 'payouts_not_adopted', message: 'it is older' }, nowMs);
+    assert.equal(await answerOf(server, sessionId, 'new', '1.00'), [503, 'storage_unavailable']);
+    assert.equal(await answerOf(server, sessionId, 'known', '1.00'), [201, undefined]);
+    await database.adopt('test:ethereum', { signatures: [], servedFence: 1, nowMs });
+    assert.equal(await answerOf(server, sessionId, 'new', '1.00'), [201, undefined]);
+  });
+});
+
+test('a refund that an older version signed is known by its id, without its session', async () => {
+  await withApi({}, async (server) => {
+    const withoutSession = (intent: Intent): Intent => {
+      assert.ok(intent.kind === 'refund' && intent.session);
+      const { session: _, mac: __, ...plain } = intent;
+      return { ...plain, mac: intentMac(intentMacKey(server.secretKey), plain) };
+    };
+    const { sessionId, payoutId: id } = await forgetAndAdopt(server, undefined, withoutSession);
+    const outcome = { kind: 'succeeded', ended: { tx, feeUnits: 5n } } as const;
+    await server.database().settlePayout({ id, generation: 0, outcome, nowMs: server.clock.nowMs() });
+    await ask(server, sessionId);
+    assert.is((await show(server)).status, 'completed');
     await booksAreSound(server);
   });
 });

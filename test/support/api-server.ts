@@ -94,6 +94,8 @@ export type ApiServer = Readonly<{
   /** Closes the file and opens it again, as a restart does. */
   reopenDatabase(): void;
   merchantId: string;
+  /** The installation's. */
+  secretKey: Uint8Array;
   testKey: TestKey;
   liveKey: TestKey;
   addMerchant(status?: MerchantStore['status'], settings?: Partial<StoreSettings>): Promise<string>;
@@ -200,6 +202,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
       database.close();
       database = open();
     },
+    secretKey,
     merchantId,
     testKey,
     liveKey,

@@ -7,6 +7,7 @@ import { invariant } from '../../../core/fault.ts';
 import { feeEntry, payoutEntry } from '../../../core/ledger.ts';
 import type { Ended } from '../../../core/payout.ts';
 import type { RefundEnd } from '../../../core/refund.ts';
+import type { NetworkKey } from '../../../core/transfer.ts';
 import type { EngineReason, MoneyOutDatabase, NewPayout, PayoutName } from '../../money-out.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
@@ -29,6 +30,8 @@ export type Planned = Readonly<{ kind: 'planned' | 'known' | 'other'; payout: Pa
 /** To be called within a transaction. */
 export type Payouts = Readonly<{
   find(id: string): PayoutRow | undefined;
+  /** Returns false while a network's engine knows that this database is older than the signer's journal. */
+  isAdopted(network: NetworkKey): boolean;
   /**
    * Saves a payout. An existing one stays as it is, except that a refund without a session gets it.
    * @param poolId of a sweep: the pool of its indices; omitted if only the signer's journal knows the sweep
@@ -119,8 +122,11 @@ export function createPayouts(db: Db, raiseAlarm: RaiseAlarm): Payouts {
     return after;
   };
 
+  const isAdopted = (network: NetworkKey): boolean => engine.get({ network })?.reasonCode !== NOT_ADOPTED;
+
   return {
     find: (id) => find.get({ id }),
+    isAdopted,
     plan({ intent, sessionId, servesId, notBeforeMs, nowMs }, poolId) {
       const known = find.get({ id: intent.id });
       if (known) {
@@ -162,7 +168,7 @@ export function createPayouts(db: Db, raiseAlarm: RaiseAlarm): Payouts {
       const isUnsigned = row.state === 'stuck' && attempts.all({ id, generation: 0 }).length === 0;
       if (row.state !== 'waiting' && !isUnsigned) return false;
       // Until it has adopted the journal, this database does not know whether the payout was signed.
-      if (engine.get({ network: row.network })?.reasonCode === NOT_ADOPTED) return false;
+      if (!isAdopted(row.network)) return false;
       change(row, { state: 'canceled', ...noWait, settledAtMs: nowMs }, nowMs);
       return true;
     },

@@ -3,7 +3,9 @@
  * @module
  */
 import { and, eq } from 'drizzle-orm';
-import { intentMac, intentMacKey } from '../../../core/intent.ts';
+import { invariant } from '../../../core/fault.ts';
+import { type Intent, intentMac, intentMacKey, type RefundIntent } from '../../../core/intent.ts';
+import { formatUnits, MINOR_DECIMALS } from '../../../core/money.ts';
 import type { Mode, NetworkKey } from '../../../core/transfer.ts';
 import { toSeconds } from '../../../lib/clock.ts';
 import type { DestinationCheck, DestinationFault, DestinationFrom, RefundDatabase } from '../../refunds.ts';
@@ -22,12 +24,21 @@ export type RefundDestinations = Readonly<{
   /** Returns the key that the payer left at checkout for this network. */
   left(sessionId: string, network: NetworkKey): string | null;
   /** Returns the columns of a destination, including its MAC. */
-  columns(
-    refund: Pick<RefundRow, 'id' | 'network' | 'currency' | 'units'>,
-    key: string,
-    from: DestinationFrom,
-  ): Destination;
+  columns(refund: Bare, key: string, from: DestinationFrom): Destination;
+  /**
+   * Returns the intent of a refund that has a destination.
+   * @param known what the signer's journal has under this id, whose form it takes; null for nothing
+   */
+  intentOf(row: RefundRow, known: Intent | null): RefundIntent;
 }>;
+
+/** What a destination's MAC covers besides the destination. */
+type Bare = Pick<RefundRow, 'id' | 'network' | 'currency' | 'units' | 'sessionId' | 'amountMinor'>;
+
+const boundTo = ({ id, network, currency, units, sessionId, amountMinor }: Bare, to: string) => {
+  const session = { id: sessionId, amount: formatUnits(amountMinor, MINOR_DECIMALS, MINOR_DECIMALS) };
+  return { id, network, currency, to, units, session };
+};
 
 /** @param secretKey the installation's, which the signer has too */
 export function createRefundDestinations(db: Db, addresses: Addresses, secretKey: Uint8Array): RefundDestinations {
@@ -48,8 +59,19 @@ export function createRefundDestinations(db: Db, addresses: Addresses, secretKey
     columns: (refund, key, from) => ({
       destination: key,
       destinationFrom: from,
-      mac: intentMac(macKey, { ...refund, to: key }),
+      mac: intentMac(macKey, boundTo(refund, key)),
     }),
+    intentOf(row, known) {
+      const { destination, mac } = row;
+      invariant(destination !== null && mac !== null, `refund ${row.id} has a destination`);
+      const bound = boundTo(row, destination);
+      const { session: _unbound, ...older } = bound;
+      const isBound = intentMac(macKey, bound) === mac;
+      // An older version signed it, or set its destination: neither covered the session.
+      if (isBound && known?.kind === 'refund' && !known.session)
+        return { kind: 'refund', ...older, mac: intentMac(macKey, older) };
+      return { kind: 'refund', ...(isBound ? bound : older), mac };
+    },
   };
 }
 

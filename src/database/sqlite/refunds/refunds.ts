@@ -3,7 +3,6 @@
  * planned in the transaction of the refund's own step.
  * @module
  */
-import { invariant } from '../../../core/fault.ts';
 import { refundEntry } from '../../../core/ledger.ts';
 import { judgeRefund, nextRefundStep } from '../../../core/refund.ts';
 import { toSeconds } from '../../../lib/clock.ts';
@@ -44,7 +43,8 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase {
     if (!session) return { kind: 'session_not_found' };
     if (session.storeId !== storeId || session.mode !== mode) return { kind: 'session_access_denied' };
     const policy = limits.policyOf(storeId);
-    const judgement = judgeRefund(input, session, limits.received(session), rows.ofSession(sessionId), policy, {
+    const id = refundIdOf(input);
+    const judgement = judgeRefund(input, session, limits.received(session), rows.ofSession(sessionId, id), policy, {
       nowS: toSeconds(nowMs),
       todayMinor: limits.todayMinor(storeId, mode, nowMs),
     });
@@ -54,10 +54,10 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase {
       input.refundAddress === null ? null : destinations.read(part.network, mode, input.refundAddress, check);
     if (typeof named === 'object' && named !== null) return { kind: 'bad_destination', why: named.why };
 
-    const id = refundIdOf(input);
     const { network } = part;
+    if (!payouts.isAdopted(network)) return { kind: 'not_adopted' };
     const left = destinations.left(sessionId, network);
-    const bare = { id, network, currency: input.currency, units };
+    const bare = { id, network, currency: input.currency, units, sessionId, amountMinor: input.amountMinor };
     const sender = policy.refundToSender ? transfers.largestSender(sessionId, network, input.currency) : null;
     const destination =
       left !== null
@@ -74,9 +74,7 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase {
       storeId,
       mode,
       refundId: input.refundId,
-      sessionId,
       bodyHash: input.replay.bodyHash,
-      amountMinor: input.amountMinor,
       reason: input.reason,
       description: input.description,
       metadata: input.metadata,
@@ -109,9 +107,8 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase {
 
   /** Plans the payout of a refund that starts. */
   function plan(row: RefundRow, notBeforeMs: number, nowMs: number): void {
-    const { id, network, currency, destination, units, mac, sessionId } = row;
-    invariant(destination !== null && mac !== null, `refund ${id} has a destination`);
-    const intent = { kind: 'refund', id, network, currency, to: destination, units, mac } as const;
+    const { id, sessionId } = row;
+    const intent = destinations.intentOf(row, payouts.find(id)?.intent ?? null);
     const planned = payouts.plan({ intent, sessionId, servesId: null, notBeforeMs, nowMs });
     // The database was restored from a backup: this id was signed before, for the same intent or another.
     const isOther = planned.kind === 'other';

@@ -10,6 +10,7 @@ import type { NewRefund, Refund, RefundDatabase } from '../../refunds.ts';
 import type { Db } from '../open.ts';
 import { preparedInsert } from '../prepared.ts';
 import type { FindSessionRow } from '../sessions.ts';
+import { createLostRefunds } from './lost.ts';
 import { refunds } from './schema.ts';
 
 export type RefundRow = typeof refunds.$inferSelect;
@@ -25,7 +26,11 @@ export type RefundRows = Readonly<{
   /** Whether another store has a refund of this id. */
   isForeign(owner: RefundOwner): boolean;
   claimed(token: string): RefundRow | undefined;
-  ofSession(sessionId: string): EarlierRefund[];
+  /**
+   * Returns the refunds that count against a session, with those that only the signer's journal knows.
+   * @param exceptId one of these that is requested again
+   */
+  ofSession(sessionId: string, exceptId?: string): EarlierRefund[];
   /** Returns refunds that can start or whose claim link has expired, longest waiting first. */
   due(nowS: number, limit: number): RefundRow[];
   list(filter: Parameters<RefundDatabase['listRefunds']>[0]): RefundRow[];
@@ -44,6 +49,7 @@ export function refundIdOf({ storeId, mode, refundId }: RefundOwner): string {
 
 export function createRefundRows(db: Db, secretKey: Uint8Array, findSession: FindSessionRow): RefundRows {
   const insert = preparedInsert(db, refunds);
+  const lostOfSession = createLostRefunds(db);
   const find = db.orm
     .select()
     .from(refunds)
@@ -128,7 +134,7 @@ export function createRefundRows(db: Db, secretKey: Uint8Array, findSession: Fin
         .from(refunds)
         .where(eq(refunds.claimHash, claimHash(token)))
         .get(),
-    ofSession: (sessionId) => ofSession.all({ sessionId }),
+    ofSession: (sessionId, exceptId = '') => [...ofSession.all({ sessionId }), ...lostOfSession(sessionId, exceptId)],
     due: (nowS, limit) => [...ready.all({ limit }), ...unclaimed.all({ limit, nowS })].slice(0, limit),
     list: ({ storeId, sessionId, status, limit }) =>
       db.orm
