@@ -23,6 +23,7 @@ import {
   type OfflineCommand,
   type Option,
   operatorAct,
+  printable,
   table,
   textOption,
   usage,
@@ -161,7 +162,7 @@ export async function runTool(words: readonly string[], env: NodeJS.ProcessEnv, 
 }
 
 function ended(code: number, lines: readonly string[], complaints: readonly string[] = []): Ended {
-  const text = (all: readonly string[]) => all.map((line) => `${line}\n`).join('');
+  const text = (all: readonly string[]) => all.map((one) => `${one.split('\n').map(printable).join('\n')}\n`).join('');
   return { code, out: text(lines), err: text(complaints.map((line) => `quayside: ${line}`)) };
 }
 

@@ -109,6 +109,23 @@ test('a webhook secret is shown and rotated, by its endpoint or store', async ()
   await answer('webhooks', 'remove', id);
 });
 
+test('what others chose cannot control the terminal', async () => {
+  const [{ id, name: before }] = await answer('store', 'list');
+  const name = 'evil\u001b[2J\u009b5m\u202egnp\nline';
+  const isHarmless = (text: string) => ['\u001b', '\u009b', '\u202e'].every((one) => !text.includes(one));
+  await answer('store', 'update', id, '--name', name);
+  for (const words of [['list'], ['list', '--json'], ['update', id]]) {
+    const { out } = await run('store', ...words);
+    assert.ok(out.includes('evil\\u001b[2J\\u009b5m\\u202egnp'), out);
+    assert.ok(isHarmless(out), words.join(' '));
+  }
+  const { err } = await run('webhooks', 'add', `${name}://x`, '--mode', 'live');
+  assert.ok(err.includes('evil') && isHarmless(err));
+  const [listed] = await answer('store', 'list');
+  assert.is(listed.name, name, 'JSON keeps its meaning');
+  await answer('store', 'update', id, '--name', before);
+});
+
 test('a network that was never read is listed, and the commands that move it refuse with a reason', async () => {
   const [listed] = await answer('networks', 'list');
   assert.equal([listed.network, listed.state, listed.next], ['test:ethereum', 'not started', null]);
