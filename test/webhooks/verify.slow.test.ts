@@ -1,6 +1,6 @@
-/** The functions of `docs/webhooks` accept what our sender sends, and nothing else, in each language that is installed. */
+/** The functions of `docs/webhooks` trust what our sender sends, and nothing else, in each installed language. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test } from 'uvu';
@@ -31,7 +31,7 @@ const programs: readonly Readonly<{ language: string; command: readonly string[]
     command: ['node', 'run.mjs'],
     name: 'run.mjs',
     text: `import { readFileSync } from 'node:fs';
-import { verifyWebhook } from '${docs}/verify.mjs';
+import { verifyWebhook } from './verify.mjs';
 const cases = JSON.parse(readFileSync('cases.json', 'utf8'));
 const trusted = (one) => verifyWebhook(one.headers, Buffer.from(one.body), one.secrets, one.mode, one.now) !== null;
 console.log(JSON.stringify(cases.map(trusted)));`,
@@ -154,6 +154,7 @@ async function sentCases(): Promise<Case[]> {
 
 const cases = await sentCases();
 writeFileSync(join(folder, 'cases.json'), JSON.stringify(cases));
+copyFileSync(join(docs, 'verify.mjs'), join(folder, 'verify.mjs'));
 writeFileSync(
   join(folder, 'verify.go'),
   readFileSync(join(docs, 'verify.go'), 'utf8').replace('package webhooks', 'package main'),
