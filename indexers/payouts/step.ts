@@ -188,7 +188,16 @@ async function allot(
 ): Promise<Progress | null> {
   const { payout, draft, parts } = work;
   const payerRole = parts.rules.payer(payout.intent).role;
-  const own = { ...nameOf(work), attempt, payer: draft.payer, payerRole, nonce, terms, feeUnitsMax };
+  const own = {
+    ...nameOf(work),
+    attempt,
+    intent: payout.intent,
+    payer: draft.payer,
+    payerRole,
+    nonce,
+    terms,
+    feeUnitsMax,
+  };
   const outcome = await parts.database.allotAttempt({ ...own, nowMs: parts.clock.nowMs() });
   if (outcome.kind === 'moved') return lookAgain(work);
   work.attempts = [...work.attempts, outcome.attempt];

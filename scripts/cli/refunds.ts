@@ -3,7 +3,6 @@
  * @module
  */
 import { claimUrl } from '../../src/api/refund-view.ts';
-import { chains } from '../../src/chains/index.ts';
 import type { Config } from '../../src/config/config.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../src/core/money.ts';
@@ -12,6 +11,7 @@ import type { RefundStatus } from '../../src/core/refund.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Refund } from '../../src/database/refunds.ts';
 import { toSeconds } from '../../src/lib/clock.ts';
+import { createDestinationCheck } from '../../src/payments/destination.ts';
 import { readOperatorKey } from '../../src/signer/operator-key.ts';
 import { openTerminal } from '../../src/signer/terminal.ts';
 import {
@@ -98,7 +98,7 @@ export const refundsApprove: Command = {
   },
   async run(input, { database, config, clock }) {
     const refund = await findRefund(database, input.args[0] ?? '');
-    const approval = await signedApproval(input, refund, config, toSeconds(clock.nowMs()));
+    const approval = await signedApproval(input, refund, toSeconds(clock.nowMs()));
     const done = await database.approveRefund(refund.id, approval, clock.nowMs());
     if (!done) throw permanent('refused', `refund ${refund.id} is ${refund.status} and needs no approval any more`);
     const approved = await findRefund(database, refund.id);
@@ -132,6 +132,46 @@ export const refundsReject: Command = {
   },
 };
 
+export const refundsDestination: Command = {
+  name: 'refunds destination',
+  args: ['id'],
+  summary: 'Send a refund to another address on its network, until its payment is in progress.',
+  options: {
+    address: { value: 'ADDRESS', help: 'the address to pay' },
+    because: becauseOption,
+    'dry-run': { help: 'show what would change, and change nothing' },
+  },
+  notes: ['The cancel window begins again. A refund that was approved has to be approved again.'],
+  async run(input, { database, config, clock }) {
+    const before = await findRefund(database, input.args[0] ?? '');
+    const address = textOption(input, 'address');
+    if (address === undefined) throw usage('--address is required');
+    const isDryRun = input.options['dry-run'] === true;
+    const act = operatorAct(refundsDestination, input, clock);
+    if (act.reason === null) throw usage('--because is required: the audit log keeps why a destination was changed');
+    const check = await createDestinationCheck(config);
+    const outcome = await database.redirectRefund({ by: 'operator', id: before.id, address, act, isDryRun }, check);
+    if (outcome.kind === 'bad_destination') {
+      throw permanent('refused', `${address} cannot be paid on ${before.network}: ${outcome.why}`);
+    }
+    if (outcome.kind !== 'done' && outcome.kind !== 'replayed') {
+      throw permanent(
+        'refused',
+        `refund ${before.id} is ${before.status}: it has ended or its payment is in progress; ` +
+          `\`quayside refunds show ${before.id}\` shows where it goes`,
+      );
+    }
+    const { refund } = outcome;
+    const [from, to] = [before.destination?.address ?? 'no address', refund.destination?.address];
+    return {
+      json: { ...shown(refund, config), before: before.destination?.address ?? null, dry_run: isDryRun },
+      lines: [
+        `${isDryRun ? 'would send' : 'sends'} refund ${refund.id} of ${amountText(refund)} to ${to}, not ${from}`,
+      ],
+    };
+  },
+};
+
 export const refundsPolicy: Command = {
   name: 'refunds policy',
   args: [],
@@ -155,6 +195,7 @@ export const refundsPolicy: Command = {
         cancel_window_s: policy.refundCancelWindowS,
         claim_s: policy.refundClaimS,
         to_sender: policy.refundToSender,
+        early_max: centsText(policy.refundEarlyMaxMinor),
       },
       lines: table([
         ['store', id],
@@ -167,7 +208,7 @@ export const refundsPolicy: Command = {
 const centsText = (minor: number): string => formatUnits(BigInt(minor), MINOR_DECIMALS, MINOR_DECIMALS);
 
 /** Returns the approval for the signer, or null without `--key`. */
-async function signedApproval(input: Input, refund: Refund, config: Config, nowS: number) {
+async function signedApproval(input: Input, refund: Refund, nowS: number) {
   const file = textOption(input, 'key');
   if (file === undefined) return null;
   const { id, network, currency, units, destination } = refund;
@@ -178,7 +219,7 @@ async function signedApproval(input: Input, refund: Refund, config: Config, nowS
   const terminal = openTerminal();
   try {
     const passphrase = await terminal.askHidden(
-      `Approve ${amountText(refund)} (${units} base units) on ${network} to ${addressText(refund, config)}?\nPassphrase of ${file}: `,
+      `Approve ${amountText(refund)} (${units} base units) on ${network} to ${destination.address}?\nPassphrase of ${file}: `,
     );
     const { key: to, mac } = destination;
     try {
@@ -209,12 +250,6 @@ function whatNext(refund: Refund): string {
   return refund.needsApproval && refund.approvedAtMs === null ? 'waiting for `quayside refunds approve`' : '';
 }
 
-function addressText({ network, destination }: Refund, { networks }: Config): string | null {
-  const family = networks.find(({ key }) => key === network)?.family;
-  if (!destination) return null;
-  return family ? chains[family].address.format(destination.key) : destination.key;
-}
-
 function shown(refund: Refund, config: Config) {
   return {
     id: refund.id,
@@ -228,7 +263,7 @@ function shown(refund: Refund, config: Config) {
     network: refund.network,
     status: refund.status,
     needs: whatNext(refund) || null,
-    address: addressText(refund, config),
+    address: refund.destination?.address ?? null,
     address_from: refund.destination?.from ?? null,
     claim_url: refund.claim ? claimUrl(refund.claim.token, config) : null,
     transaction_hash: refund.tx,
@@ -240,14 +275,14 @@ function shown(refund: Refund, config: Config) {
 }
 
 function describe(refund: Refund, config: Config): string[][] {
-  const address = addressText(refund, config);
+  const address = refund.destination?.address ?? null;
   return [
     ['refund', `${refund.id} (merchant’s id ${refund.refundId})`],
     ['session', `${refund.sessionId} (order ${refund.orderId})`],
     ['store', `${refund.storeId} (${refund.mode})`],
     ['amount', `${amountText(refund)} on ${refund.network}`],
     ['status', `${refund.status}${whatNext(refund) && `: ${whatNext(refund)}`}`],
-    ['to', address === null ? '-' : `${address} (from the ${refund.destination?.from})`],
+    ['to', address === null ? '-' : `${address} (from the ${refund.destination?.from.replace('_', ' ')})`],
     ...(refund.claim && refund.status === 'pending' && address === null
       ? [['claim link', claimUrl(refund.claim.token, config)]]
       : []),

@@ -117,6 +117,12 @@ export const refundSettings: readonly Setting<keyof RefundPolicy>[] = [
     read: (input, option) => choiceOption(input, option, ['yes', 'no']) === 'yes',
     text: (value) => (value ? 'yes' : 'no'),
   },
+  {
+    key: 'refundEarlyMaxMinor',
+    option: 'early-max',
+    help: 'what a session may refund before its payment is final, such as 20.00',
+    ...cents,
+  },
 ];
 
 /** Every setting of a store, with the options of `store update`. */

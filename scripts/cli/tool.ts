@@ -36,7 +36,14 @@ import { networksList, networksReread, networksRewind, networksShow, networksSki
 import { signerOperatorKey } from './operator-key.ts';
 import { pay } from './pay.ts';
 import { payoutsAdopt, payoutsList, payoutsResume, payoutsShow } from './payouts.ts';
-import { refundsApprove, refundsList, refundsPolicy, refundsReject, refundsShow } from './refunds.ts';
+import {
+  refundsApprove,
+  refundsDestination,
+  refundsList,
+  refundsPolicy,
+  refundsReject,
+  refundsShow,
+} from './refunds.ts';
 import { sessionShow } from './session.ts';
 import { shadow } from './shadow.ts';
 import { signerChangePassphrase, signerImport, signerInit, signerShow } from './signer.ts';
@@ -88,6 +95,7 @@ const commands: readonly (Command | OfflineCommand)[] = [
   refundsShow,
   refundsApprove,
   refundsReject,
+  refundsDestination,
   refundsPolicy,
   payoutsList,
   payoutsShow,

@@ -176,6 +176,11 @@ export const errorTable = {
     'This refund can no longer be canceled, or is still pending.',
     'Read the refund to see its status; the operator can cancel a pending one.',
   ),
+  CANNOT_CHANGE_DESTINATION: invalid(
+    400,
+    'This refund has ended, or its payment is in progress: its destination can no longer be changed.',
+    'Read the refund to see its status and where it goes.',
+  ),
   DUPLICATE_REFUND_ID: invalid(
     400,
     'This refund_id was already used with a different request body.',

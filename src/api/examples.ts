@@ -140,6 +140,8 @@ export const exampleCreatedRefund = {
 
 export const exampleRefund = {
   ...exampleCreatedRefund,
+  destination: { network: 'example', address },
+  destination_source: 'claim_link' as const,
   status: 'completed',
   transaction_hash: '0x3c9e1f7a2b5d8064e1f3a7c9b2d4f6081a3c5e7f9b0d2c4e6f8a1b3d5c7e9f02',
   receipt_number: 'RF-2026-00000001',

@@ -53,6 +53,28 @@ export const createRefundSchema = z
   })
   .meta({ id: 'CreateRefund' });
 
+export const refundDestinationSchema = z
+  .object({
+    address: textSchema().meta({
+      description: 'An address on the network that the refund is paid on.',
+      minLength: 1,
+      maxLength: ADDRESS_CHARACTERS_MAX,
+    }),
+  })
+  .meta({ id: 'RefundDestination' });
+
+/**
+ * Reads the body of another destination.
+ * @throws Refusal `INVALID_JSON`
+ */
+export function readDestination(body: Readonly<Record<string, unknown>>): string {
+  const { address } = check(refundDestinationSchema, body);
+  if (address === '' || address.length > ADDRESS_CHARACTERS_MAX) {
+    throw badParam('address', `must be an address of at most ${ADDRESS_CHARACTERS_MAX} characters`, 'INVALID_JSON');
+  }
+  return address.trim();
+}
+
 /** `sessionId` is null if no session can have the id that was sent. */
 export type RefundInput = Omit<NewRefund, 'storeId' | 'mode' | 'sessionId' | 'replay' | 'nowMs'> &
   Readonly<{ sessionId: string | null }>;

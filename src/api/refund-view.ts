@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import type { Config } from '../config/config.ts';
+import { shownDestination } from '../core/event.ts';
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import { refundReasons } from '../core/refund.ts';
 import { currencies } from '../core/transfer.ts';
@@ -11,6 +12,17 @@ import type { Refund } from '../database/refunds.ts';
 import { toSeconds } from '../lib/clock.ts';
 
 const unixSeconds = (description: string) => z.int().meta({ description: `${description}, Unix seconds.` });
+
+/** What is really paid, in answers and events. */
+export const destinationFields = {
+  destination: z.object({ network: z.string(), address: z.string() }).optional().meta({
+    description: 'Where the refund goes; absent until an address is named.',
+  }),
+  destination_source: z.enum(['merchant', 'payer', 'claim_link', 'sender']).optional().meta({
+    description:
+      'Who named it: the merchant (or the operator), the payer on the payment page or by claim link, or nobody, and it is where the payment came from.',
+  }),
+};
 
 const subset = {
   refund_id: z.string().meta({ description: 'The merchant’s own id.', example: 'refund-77' }),
@@ -25,6 +37,7 @@ const subset = {
   metadata: z.record(z.string(), z.unknown()).optional().meta({
     description: 'What was sent. If the payer has to give an address, also `claim_url`: send that link to the payer.',
   }),
+  ...destinationFields,
 };
 
 /** The answer of the create call. */
@@ -48,7 +61,7 @@ export const canceledRefundSchema = z
 export const claimUrl = (token: string, { checkoutUrl }: Pick<Config, 'checkoutUrl'>): string =>
   `${checkoutUrl}/refund/${token}`;
 
-/** Returns the answer to the creation of a refund, which never changes. */
+/** Returns the answer to the creation of a refund, which never changes, with the destination as it is now. */
 export function createdRefund(
   refund: Refund,
   config: Pick<Config, 'checkoutUrl'>,
@@ -82,5 +95,6 @@ function common(refund: Refund, config: Pick<Config, 'checkoutUrl'>): z.infer<ty
     ...(description !== null && { description }),
     created_at: toSeconds(refund.createdAtMs),
     ...(shown && { metadata: { ...shown } }),
+    ...shownDestination(refund.network, refund.destination),
   };
 }

@@ -10,7 +10,14 @@ import { type ErrorCode, refuse } from './errors.ts';
 import { exampleCreatedRefund, exampleRefund, exampleRefundBody } from './examples.ts';
 import { meaningHash } from './json.ts';
 import { badParam } from './parameter.ts';
-import { createRefundSchema, type RefundInput, readRefundId, readRefundInput } from './refund-input.ts';
+import {
+  createRefundSchema,
+  type RefundInput,
+  readDestination,
+  readRefundId,
+  readRefundInput,
+  refundDestinationSchema,
+} from './refund-input.ts';
 import { canceledRefundSchema, createdRefund, createdRefundSchema, fullRefund, refundSchema } from './refund-view.ts';
 
 const PATH = '/api/v1/refunds';
@@ -35,6 +42,7 @@ const destinationFaults = {
 export const refundEndpoints = (deps: ApiDeps): Endpoint[] => [
   createEndpoint(deps),
   readEndpoint(deps),
+  destinationEndpoint(deps),
   cancelEndpoint(deps),
 ];
 
@@ -51,7 +59,8 @@ const createEndpoint = (deps: ApiDeps): Endpoint => ({
     description:
       'Refunds a paid session in part or in full, in the token and on the network of the payment. Several refunds are possible, up to what was received. ' +
       'The same `refund_id` with the same body returns the first answer again, with `Idempotent-Replayed: true`. ' +
-      'If neither the payer nor `metadata.refund_address` gave an address, the answer’s `metadata.claim_url` is a link that asks the payer for one.',
+      '`metadata.refund_address` names the destination; without it the refund goes to the address that the payer left. ' +
+      'If neither gave an address, the answer’s `metadata.claim_url` is a link that asks the payer for one.',
     body: { schema: createRefundSchema, examples: { refund: exampleRefundBody } },
     answer: { schema: createdRefundSchema, examples: { refund: exampleCreatedRefund } },
     errors: [
@@ -93,6 +102,55 @@ const readEndpoint = ({ database, config }: ApiDeps): Endpoint => ({
     const outcome = await database.findRefund({ storeId, mode, refundId: readRefundId(params.refund_id ?? '') });
     if (outcome.kind === 'found') return { body: fullRefund(outcome.refund, config) };
     throw unknownRefund(outcome.kind);
+  },
+});
+
+const destinationEndpoint = ({ database, config, clock, checkDestination }: ApiDeps): Endpoint => ({
+  method: 'post',
+  path: `${PATH}/{refund_id}/destination`,
+  scope: 'refunds:write',
+  renames,
+  doc: {
+    operationId: 'setRefundDestination',
+    tag: 'Refunds',
+    summary: 'Change the destination of a refund',
+    description:
+      'Sends the refund to another address on the same network, whoever named the one before, until its payment is in progress. ' +
+      'The cancel window begins again, and an approval by the operator is needed again if the refund had one. The same address again changes nothing.',
+    body: { schema: refundDestinationSchema, examples: { refund: { address: exampleRefund.destination.address } } },
+    answer: {
+      schema: refundSchema,
+      examples: {
+        refund: {
+          ...exampleCreatedRefund,
+          destination: exampleRefund.destination,
+          destination_source: 'merchant',
+        },
+      },
+    },
+    errors: ['CANNOT_CHANGE_DESTINATION', 'IDEMPOTENCY_KEY_CONFLICT', 'REFUND_NOT_FOUND'],
+  },
+  async run({ caller: { keyId, storeId, mode }, params, body, idempotencyKey }) {
+    const refundId = readRefundId(params.refund_id ?? '');
+    const address = readDestination(body ?? {});
+    const replay = { idempotencyKey, path: `${PATH}/${refundId}/destination`, bodyHash: meaningHash({ address }) };
+    const command = 'POST /api/v1/refunds/{refund_id}/destination';
+    const act = { atMs: clock.nowMs(), operator: `API key ${keyId}`, command, reason: null };
+    const owner = { storeId, mode, refundId };
+    const outcome = await database.redirectRefund({ by: 'merchant', owner, address, act, replay }, checkDestination);
+    switch (outcome.kind) {
+      case 'done':
+      case 'replayed':
+        return { body: fullRefund(outcome.refund, config), replayed: outcome.kind === 'replayed' };
+      case 'bad_destination':
+        throw badParam('address', destinationFaults[outcome.why], 'INVALID_JSON');
+      case 'fixed':
+        throw refuse('CANNOT_CHANGE_DESTINATION');
+      case 'idempotency_key_conflict':
+        throw refuse('IDEMPOTENCY_KEY_CONFLICT', { param: 'Idempotency-Key' });
+      default:
+        throw unknownRefund(outcome.kind);
+    }
   },
 });
 

@@ -17,6 +17,7 @@ import {
 } from '../core/event.ts';
 import { currencies } from '../core/transfer.ts';
 import { exampleRefund, exampleSession } from './examples.ts';
+import { destinationFields } from './refund-view.ts';
 
 const paymentEventSchema = z
   .object({
@@ -60,6 +61,7 @@ const refundEventSchema = z
         refund_currency: z.enum(currencies),
         status: z.enum(['completed', 'failed', 'processing']),
         source: z.literal('api'),
+        ...destinationFields,
       }),
     }),
   })
@@ -145,6 +147,8 @@ const refundDocs = Object.entries(refundEvents).map(([type, meaning]) => ({
       refundId: exampleRefund.refund_id,
       amountMinor: 4_50n,
       currency: 'USDT',
+      network: 'live:example',
+      destination: { address: exampleRefund.destination.address, from: exampleRefund.destination_source },
     }),
   ) as unknown,
 }));

@@ -10,6 +10,7 @@ import { openSqliteDatabase } from '../database/sqlite/sqlite-database.ts';
 import type { WriteMeasure } from '../database/sqlite/write-queue.ts';
 import type { Log } from '../lib/log.ts';
 import { databaseFile, readSecretKey } from '../lib/secret-key.ts';
+import { createAddressFormat } from '../payments/destination.ts';
 
 /** How long a write waits for other processes' writes, which take milliseconds except on slow disks. */
 const BUSY_TIMEOUT_MS = 5000;
@@ -39,6 +40,7 @@ export function openDatabase(
     busyTimeoutMs: BUSY_TIMEOUT_MS,
     bytesMax: config.limits.storageBytesMax,
     outageWaitS: config.limits.outageWaitS,
+    formatAddress: createAddressFormat(config),
     ...(beforeTake && { beforeTake }),
     ...(act && { act }),
     onWrite(measure) {

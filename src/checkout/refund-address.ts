@@ -7,15 +7,16 @@ import type { Request, Router } from 'express';
 import { chains } from '../chains/index.ts';
 import type { Config } from '../config/config.ts';
 import type { NetworkKey } from '../core/transfer.ts';
-import type { Database, Session } from '../database/database.ts';
+import type { Database, PaymentOption, Session } from '../database/database.ts';
 import type { DestinationCheck, DestinationFault, RefundDatabase } from '../database/refunds.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type Html, html } from '../lib/html.ts';
+import { createLimiter } from '../lib/rate-limit.ts';
 import { documentOf } from './document.ts';
 import { icon } from './icon.ts';
 import { linkTo, networkTitle, type PageModel } from './model.ts';
 import { allow } from './policy.ts';
-import { ADDRESS_CHARACTERS_MAX, ADDRESS_FORM_BYTES_MAX, ADDRESS_TRIES } from './refund-page.ts';
+import { ADDRESS_CHANGES, ADDRESS_CHARACTERS_MAX, ADDRESS_FORM_BYTES_MAX, ADDRESS_TRIES } from './refund-page.ts';
 import { asked, findSession, formReader, limitCallers, queryOf, type Refuse } from './request.ts';
 import { addressGroups } from './send.ts';
 import type { Words } from './texts.ts';
@@ -35,24 +36,33 @@ function paidNetwork({ payments }: Session): NetworkKey | null {
 
 /** Renders the form, or the address that was given. */
 export function refundAddressPanel(model: PageModel): Html | null {
-  const { session, words, refundAddresses, choice } = model;
+  const { session, words, refundAddresses } = model;
   const { say } = words;
   if (!model.isPayer) return null;
   const networkKey = paidNetwork(session);
   const option = session.options.find((one) => one.networkKey === networkKey);
   if (!networkKey || !option) return null;
   const network = networkTitle(model, option);
-  const { family, currency } = option;
+  const { family } = option;
   const named = refundAddresses[networkKey];
   if (named !== undefined) {
     const address = chains[family as keyof typeof chains].address.format(named);
-    return html`<div class="refund-address"><p>${say('refund_left', { network })}</p>${addressGroups(address)}</div>`;
+    const left = html`<p>${say('refund_left', { network })}</p>${addressGroups(address)}`;
+    return html`<div class="refund-address">${left}${addressForm(model, option, 'refund_replace')}</div>`;
   }
+  return addressForm(model, option, 'refund_leave_title');
+}
+
+function addressForm(model: PageModel, option: PaymentOption, title: 'refund_leave_title' | 'refund_replace'): Html {
+  const { session, words, choice } = model;
+  const { say } = words;
+  const { currency } = option;
+  const network = networkTitle(model, option);
   const fault = faults.find((one) => one === choice.refundFault);
   const error =
     fault &&
     html`<p class="field-error" id="refund-error">${icon('alert')} ${say(`refund_bad_${fault}`, { network })}</p>`;
-  return html`<details class="look-up refund-address" id="refund-address"${fault ? html` open` : null}><summary>${say('refund_leave_title')}</summary>
+  return html`<details class="look-up refund-address" id="refund-address"${fault ? html` open` : null}><summary>${say(title)}</summary>
 <p>${say('refund_leave_text', { network })}</p>
 <form method="post" action="${session.id}/refund-address${linkTo(model, {})}">
 <label for="refund-to">${say('refund_label', { currency, network })}</label>
@@ -94,6 +104,7 @@ export function serveRefundAddress(
   refuse: Refuse,
 ): void {
   const count = limitCallers(ADDRESS_TRIES, clock);
+  const changes = createLimiter({ ...ADDRESS_CHANGES, clock });
   router.post('/pay/:id/refund-address', formReader(ADDRESS_FORM_BYTES_MAX), async (request, response) => {
     const session = await findSession(database, request);
     const network = session && paidNetwork(session);
@@ -117,6 +128,8 @@ export function serveRefundAddress(
       response.type('html').send(confirmPage(words, whole, known.title, pageLink(), styleOf(request)));
       return;
     }
+    const changeWaitS = verdict.kind === 'ok' ? changes.take(session.id) : 0;
+    if (changeWaitS > 0) return refuse(request, response, changeWaitS);
     const named = { sessionId: session.id, network, address: typed, nowMs: clock.nowMs() };
     const outcome = await database.leaveRefundAddress(named, checkDestination);
     if (typeof outcome === 'object') query.set('fault', outcome.why);

@@ -3,7 +3,6 @@
  * The page has no scripts.
  * @module
  */
-import { chains } from '../chains/index.ts';
 import type { NetworkConfig } from '../config/network.ts';
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import type { DestinationFault, Refund } from '../database/refunds.ts';
@@ -17,18 +16,20 @@ import type { Words } from './texts.ts';
 export const ADDRESS_CHARACTERS_MAX = 128;
 /** Rate limit of addresses to check; each costs a query. */
 export const ADDRESS_TRIES = { perSecond: 1, burst: 30 } as const;
+/** Rate limit of addresses stored for one session or refund: each is an entry of the audit log, for ever. */
+export const ADDRESS_CHANGES = { perSecond: 1 / 3600, burst: 10, namesMax: 10_000 } as const;
 /** Enough for the form with an address. */
 export const ADDRESS_FORM_BYTES_MAX = 2048;
 
 /**
  * - `ask`: the form, with what was typed and what is wrong with it, if anything.
  * - `confirm`: the address, to compare with the wallet.
- * - `state`: the state of the refund.
+ * - `state`: the state of the refund, with a link to the form while the payer may name another address.
  */
 export type RefundStep =
   | Readonly<{ kind: 'ask'; typed: string; fault: DestinationFault | null }>
   | Readonly<{ kind: 'confirm'; address: string }>
-  | Readonly<{ kind: 'state' }>;
+  | Readonly<{ kind: 'state'; mayChange: boolean }>;
 
 export type RefundPageModel = Readonly<{
   refund: Refund;
@@ -60,7 +61,7 @@ export function refundPage(model: RefundPageModel, style: string): string {
 function section(model: RefundPageModel): Html {
   const { step } = model;
   if (step.kind === 'ask') return askSection(model, step.typed, step.fault);
-  return step.kind === 'confirm' ? confirmSection(model, step.address) : stateSection(model);
+  return step.kind === 'confirm' ? confirmSection(model, step.address) : stateSection(model, step.mayChange);
 }
 
 /** Returns the values that the texts need; `amount` includes its currency. */
@@ -95,7 +96,7 @@ function confirmSection(model: RefundPageModel, address: string): Html {
 <p>${addressGroups(address)}</p>
 <p class="muted">${words.say('address_hint')}</p>
 <form method="post" action="${token}"><input type="hidden" name="address" value="${address}"><input type="hidden" name="confirmed" value="yes">
-<p><button class="button main">${words.say('refund_confirm_button', { amount })}</button> <a class="button" href="${token}">${words.say('refund_change')}</a></p></form>`;
+<p><button class="button main">${words.say('refund_confirm_button', { amount })}</button> <a class="button" href="${token}?change=1">${words.say('refund_change')}</a></p></form>`;
 }
 
 const icons: Readonly<Record<Refund['status'], IconName>> = {
@@ -106,16 +107,16 @@ const icons: Readonly<Record<Refund['status'], IconName>> = {
   canceled: 'stop',
 };
 
-function stateSection(model: RefundPageModel): Html {
-  const { refund, network, words } = model;
+function stateSection(model: RefundPageModel, mayChange: boolean): Html {
+  const { refund, words } = model;
   const { say } = words;
   const { status, destination, tx, receiptNumber } = refund;
   const key = status === 'failed' && refund.failureReason === 'claim_expired' ? 'expired' : status;
   const tone = status === 'completed' ? 'good' : status === 'failed' ? 'attention' : '';
   return html`<div class="state ${tone}">${icon(icons[status])}<h1 id="headline">${say(`refund_${key}_title`)}</h1></div>
 <p role="status">${say(`refund_${key}_text`, valuesOf(model))}</p>
-<dl class="facts">${destination && html`<div><dt>${say('address')}</dt><dd>${addressGroups(chains[network.family].address.format(destination.key))}</dd></div>`}
+<dl class="facts">${destination && html`<div><dt>${say('address')}</dt><dd>${addressGroups(destination.address)}</dd></div>`}
 ${tx === null ? null : html`<div><dt>${say('transaction')}</dt><dd><code class="value" dir="ltr">${tx}</code></dd></div>`}
 ${receiptNumber === null ? null : html`<div><dt>${say('refund_receipt')}</dt><dd><span dir="ltr">${receiptNumber}</span></dd></div>`}</dl>
-${isOver(refund) ? null : html`<p><a class="button" href="${model.token}">${say('retry')}</a></p>`}`;
+${isOver(refund) ? null : html`<p><a class="button" href="${model.token}">${say('retry')}</a>${mayChange ? html` <a class="button" href="${model.token}?change=1">${say('refund_replace')}</a>` : null}</p>`}`;
 }

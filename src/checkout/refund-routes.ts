@@ -1,24 +1,27 @@
 /**
  * The routes of claim links, `/refund/:token`: the form, the confirmation and the state of the refund. The link is the
- * only secret: whoever has it can give the address, once.
+ * only secret: whoever has it can give the address, and replace it until the payment is in progress.
  * @module
  */
 import type { Request, Response, Router } from 'express';
 import { chains } from '../chains/index.ts';
 import type { Config } from '../config/config.ts';
 import { invariant } from '../core/fault.ts';
+import { mayReplace } from '../core/refund.ts';
 import type { Database } from '../database/database.ts';
 import type { DestinationCheck, Refund, RefundDatabase } from '../database/refunds.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
+import { createLimiter } from '../lib/rate-limit.ts';
 import { protect } from './policy.ts';
 import {
+  ADDRESS_CHANGES,
   ADDRESS_CHARACTERS_MAX,
   ADDRESS_FORM_BYTES_MAX,
   ADDRESS_TRIES,
   type RefundStep,
   refundPage,
 } from './refund-page.ts';
-import { asked, formReader, limitCallers, type Refuse } from './request.ts';
+import { asked, formReader, limitCallers, queryOf, type Refuse } from './request.ts';
 
 export type RefundPageDeps = Readonly<{
   database: Pick<Database, 'findStore'> & Pick<RefundDatabase, 'findRefundBy' | 'claimRefund'>;
@@ -37,6 +40,7 @@ export function serveRefunds(
   refuse: Refuse,
 ): void {
   const count = limitCallers(ADDRESS_TRIES, clock);
+  const changes = createLimiter({ ...ADDRESS_CHANGES, clock });
 
   async function find(request: Request): Promise<Refund | null> {
     const token = String(request.params.token);
@@ -44,8 +48,12 @@ export function serveRefunds(
   }
 
   const networkOf = (refund: Refund) => config.networks.find(({ key }) => key === refund.network);
+  /** Whether the payer may name an address here. The database decides, which also knows the payment. */
   const isOpen = ({ status, destination, claim }: Refund): boolean =>
-    status === 'pending' && destination === null && claim !== null && toSeconds(clock.nowMs()) <= claim.untilS;
+    (status === 'pending' || status === 'processing') &&
+    mayReplace(destination?.from ?? null, 'claim_link') &&
+    claim !== null &&
+    toSeconds(clock.nowMs()) <= claim.untilS;
 
   async function show(request: Request, response: Response, refund: Refund, step: RefundStep): Promise<void> {
     const network = networkOf(refund);
@@ -62,15 +70,21 @@ export function serveRefunds(
   router.get('/refund/:token', async (request, response) => {
     const refund = await find(request);
     if (!refund) return refuse(request, response, null);
-    await show(request, response, refund, isOpen(refund) ? { kind: 'ask', typed: '', fault: null } : { kind: 'state' });
+    const mayChange = isOpen(refund);
+    const isAsked = mayChange && (refund.destination === null || queryOf(request).has('change'));
+    await show(
+      request,
+      response,
+      refund,
+      isAsked ? { kind: 'ask', typed: '', fault: null } : { kind: 'state', mayChange },
+    );
   });
   router.post('/refund/:token', formReader(ADDRESS_FORM_BYTES_MAX), async (request, response) => {
     const waitS = count(request);
     if (waitS > 0) return refuse(request, response, waitS);
     const refund = await find(request);
     if (!refund) return refuse(request, response, null);
-    // Another tab or a double click may have given the address meanwhile; show what is stored.
-    if (!isOpen(refund)) return show(request, response, refund, { kind: 'state' });
+    if (!isOpen(refund)) return show(request, response, refund, { kind: 'state', mayChange: false });
     const { address = '', confirmed = '' } = Object(request.body) as Record<string, unknown>;
     const typed = String(address).trim().slice(0, ADDRESS_CHARACTERS_MAX);
     const verdict = checkDestination(refund.network, typed);
@@ -82,6 +96,8 @@ export function serveRefunds(
       const address = network ? chains[network.family].address.format(verdict.key) : typed;
       return show(request, response, refund, { kind: 'confirm', address });
     }
+    const changeWaitS = changes.take(refund.id);
+    if (changeWaitS > 0) return refuse(request, response, changeWaitS);
     const claimToken = String(request.params.token);
     const outcome = await database.claimRefund({ claimToken, address: typed, nowMs: clock.nowMs() }, checkDestination);
     if (typeof outcome === 'object') {

@@ -2,7 +2,8 @@
  * The public event types, and the JSON bodies that merchants receive.
  * @module
  */
-import type { Currency, Mode } from './transfer.ts';
+import type { DestinationFrom } from './refund.ts';
+import { type Currency, type Mode, type NetworkKey, nameOf } from './transfer.ts';
 
 /** The five documented statuses. */
 export type SessionStatus = 'pending' | 'paid' | 'failed' | 'expired' | 'canceled';
@@ -94,6 +95,9 @@ export type RefundEvent = Readonly<{
   refundId: string;
   amountMinor: bigint;
   currency: Currency;
+  network: NetworkKey;
+  /** `address` as people read it. */
+  destination: Readonly<{ address: string; from: DestinationFrom }> | null;
 }>;
 
 const refundEventStatus = {
@@ -101,6 +105,13 @@ const refundEventStatus = {
   'refund.failed': 'failed',
   'refund.processing': 'processing',
 } as const satisfies Record<RefundEventType, string>;
+
+/** Returns the fields in which answers and events show a refund's destination. The operator acts for the merchant. */
+export function shownDestination(network: NetworkKey, to: RefundEvent['destination']) {
+  if (to === null) return {};
+  const source = to.from === 'operator' ? 'merchant' : to.from;
+  return { destination: { network: nameOf(network), address: to.address }, destination_source: source } as const;
+}
 
 /** Returns the exact JSON text that is stored once and sent on every attempt. */
 export function refundEventBody(event: RefundEvent): string {
@@ -118,6 +129,7 @@ export function refundEventBody(event: RefundEvent): string {
         refund_currency: event.currency,
         status: refundEventStatus[event.type],
         source: 'api',
+        ...shownDestination(event.network, event.destination),
       },
     },
   });

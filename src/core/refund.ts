@@ -30,6 +30,8 @@ export type RefundPolicy = Readonly<{
   refundClaimS: number;
   /** Whether a refund without a destination goes to the sender's address, which may be an exchange's. */
   refundToSender: boolean;
+  /** What a session may refund in one currency before its receipts are final, in stablecoin minor units. */
+  refundEarlyMaxMinor: number;
 }>;
 
 export const defaultRefundPolicy: RefundPolicy = {
@@ -39,6 +41,7 @@ export const defaultRefundPolicy: RefundPolicy = {
   refundCancelWindowS: 60,
   refundClaimS: 30 * 24 * 3600,
   refundToSender: false,
+  refundEarlyMaxMinor: 0,
 };
 
 /** What confirmed transfers brought to a session in one token on one network. */
@@ -139,6 +142,27 @@ export function isCovered(
 ): boolean {
   return heldMinorOf(currency, refunds) <= receivedMinorOf(currency, received);
 }
+
+/** Returns whether final receipts cover every held refund of a currency, except for what the store refunds early. */
+export const isCoveredByFinal = (
+  currency: Currency,
+  final: readonly ReceivedPart[],
+  refunds: readonly EarlierRefund[],
+  { refundEarlyMaxMinor }: Pick<RefundPolicy, 'refundEarlyMaxMinor'>,
+): boolean => heldMinorOf(currency, refunds) - receivedMinorOf(currency, final) <= BigInt(refundEarlyMaxMinor);
+
+/**
+ * Who named the address that a refund goes to: the payer on the payment page or by claim link, the merchant, the
+ * operator, or nobody, and it is where the payment came from.
+ */
+export const destinationSources = ['payer', 'claim_link', 'merchant', 'operator', 'sender'] as const;
+export type DestinationFrom = (typeof destinationSources)[number];
+
+const isPayers = (from: DestinationFrom): boolean => from === 'payer' || from === 'claim_link';
+
+/** Returns whether `by` may replace a destination: a payer only a payer's; merchant and operator any. */
+export const mayReplace = (held: DestinationFrom | null, by: DestinationFrom): boolean =>
+  held === null || !isPayers(by) || isPayers(held);
 
 /** Rounds each part to minor units before adding: fractions of a cent on two networks cannot be paid out together. */
 const receivedMinorOf = (currency: Currency, received: readonly ReceivedPart[]): bigint =>

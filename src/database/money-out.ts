@@ -160,11 +160,13 @@ export interface MoneyOutDatabase {
     nowMs: number,
   ): Promise<NonceOffer>;
   /**
-   * Saves an attempt and uses up its number; it is signed on these terms and no others. A refund whose payment a reorg
-   * took back waits instead, with an alarm.
+   * Saves an attempt and uses up its number; it is signed for this intent, on these terms, and no others. A refund
+   * waits instead while its payment is not final, and, with an alarm, if a reorg took the payment back.
    */
   allotAttempt(
-    input: AttemptName & Pick<Attempt, 'payer' | 'payerRole' | 'nonce' | 'terms' | 'feeUnitsMax'> & { nowMs: number },
+    input: AttemptName &
+      Pick<Attempt, 'payer' | 'payerRole' | 'nonce' | 'terms' | 'feeUnitsMax'> &
+      Readonly<{ intent: Intent; nowMs: number }>,
   ): Promise<AllotOutcome>;
   /** Takes back an attempt that the signer refused, with its number, and saves why the payout waits. */
   withdrawAttempt(

@@ -2,14 +2,12 @@
  * The part of the port for refunds.
  * @module
  */
-import type { RefundPolicy, RefundReason, RefundRefusal, RefundStatus } from '../core/refund.ts';
+import type { DestinationFrom, RefundPolicy, RefundReason, RefundRefusal, RefundStatus } from '../core/refund.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
+import type { OperatorAct } from './audit-log.ts';
 
 /** Identifies a repeated POST. `bodyHash` covers the parsed body with defaults applied. */
 export type Replay = Readonly<{ idempotencyKey: string | null; path: string; bodyHash: string }>;
-
-/** Who named the address that a refund goes to. */
-export type DestinationFrom = 'payer' | 'merchant' | 'sender';
 
 /** A refund in its current state. `id` is ours; `refundId` is the merchant's. */
 export type Refund = Readonly<{
@@ -27,8 +25,8 @@ export type Refund = Readonly<{
   network: NetworkKey;
   /** Base units of the token on that network. */
   units: bigint;
-  /** `mac` comes from `intentMac`. */
-  destination: Readonly<{ key: string; from: DestinationFrom; mac: string }> | null;
+  /** What is paid. `address` is the key as people read it; `mac` comes from `intentMac`. */
+  destination: Readonly<{ key: string; address: string; from: DestinationFrom; mac: string }> | null;
   /** Set when the payer is asked for an address by claim link. */
   claim: Readonly<{ token: string; untilS: number }> | null;
   status: RefundStatus;
@@ -86,8 +84,22 @@ export type CancelRefundOutcome =
   | Readonly<{ kind: 'done' | 'replayed'; refund: Refund }>
   | Readonly<{ kind: 'not_cancelable' | 'not_found' | 'foreign' | 'idempotency_key_conflict' }>;
 
-/** `fixed`: an address was set before, or the refund no longer takes one. */
+/** `fixed`: the merchant or the operator named an address, or the refund no longer takes one. */
 export type SetDestinationOutcome = 'done' | 'fixed' | 'not_found' | Readonly<{ kind: 'bad'; why: DestinationFault }>;
+
+export type RedirectRefundOutcome =
+  /** `replayed`: it had this destination already. */
+  | Readonly<{ kind: 'done' | 'replayed'; refund: Refund }>
+  | Readonly<{ kind: 'bad_destination'; why: DestinationFault }>
+  /** `fixed`: an attempt is allotted, or the refund has ended. */
+  | Readonly<{ kind: 'fixed' | 'not_found' | 'foreign' | 'idempotency_key_conflict' }>;
+
+/** A refund and who gives it another destination: its merchant with a request, or the operator. */
+export type RedirectRefund = Readonly<{ address: string; act: OperatorAct }> &
+  (
+    | Readonly<{ by: 'merchant'; owner: Readonly<{ storeId: string; mode: Mode; refundId: string }>; replay: Replay }>
+    | Readonly<{ by: 'operator'; id: string; isDryRun: boolean }>
+  );
 
 /** An operator's approval as stored with a refund; the signer verifies it. */
 export type RefundApproval = Readonly<{ approver: string; untilS: number; signature: string }>;
@@ -102,19 +114,24 @@ export interface RefundDatabase {
   cancelRefund(
     input: Readonly<{ storeId: string; mode: Mode; refundId: string; replay: Replay; nowMs: number }>,
   ): Promise<CancelRefundOutcome>;
-  /** Sets the payer's address by claim link. It can be set once. */
+  /** Sets the payer's address by claim link. It replaces only a payer's, until the first attempt is allotted. */
   claimRefund(
     input: Readonly<{ claimToken: string; address: string; nowMs: number }>,
     check: DestinationCheck,
   ): Promise<SetDestinationOutcome>;
   /**
-   * Saves the address that a payer left at checkout for refunds on that network, also for refunds that already wait for
-   * one. It can be set once.
+   * Saves the address that a payer leaves at checkout for refunds on that network, in place of an earlier one; also for
+   * refunds that wait for one or have an address of the payer, until their first attempt is allotted.
    */
   leaveRefundAddress(
     input: Readonly<{ sessionId: string; network: NetworkKey; address: string; nowMs: number }>,
     check: DestinationCheck,
   ): Promise<SetDestinationOutcome>;
+  /**
+   * Gives a refund another destination for its merchant or the operator, until its first attempt is allotted. An
+   * approval of the earlier destination is withdrawn, and the cancel window begins again.
+   */
+  redirectRefund(input: RedirectRefund, check: DestinationCheck): Promise<RedirectRefundOutcome>;
   /** Returns the networks for which the payer left an address, with their keys. */
   refundAddresses(sessionId: string): Promise<Readonly<Record<NetworkKey, string>>>;
   /** Starts refunds that are ready and fails those whose claim link expired. @returns how many, at most `limit` */

@@ -5,6 +5,7 @@
 import type { OfflineKeys } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
 import type { Config } from '../config/config.ts';
+import type { NetworkKey } from '../core/transfer.ts';
 import type { DestinationCheck } from '../database/refunds.ts';
 
 /** Addresses without a known key: zero and the small numbers above it (system programs, 0x…dead), and all ones. */
@@ -32,3 +33,11 @@ export async function createDestinationCheck({ networks }: Pick<Config, 'network
     return { kind: 'ok', family, key };
   };
 }
+
+/** Returns the function that writes an address key as people read it; a key of an unknown network stays as it is. */
+export const createAddressFormat =
+  ({ networks }: Pick<Config, 'networks'>) =>
+  (networkKey: NetworkKey, key: string): string => {
+    const family = networks.find((one) => one.key === networkKey)?.family;
+    return family ? chains[family].address.format(key) : key;
+  };

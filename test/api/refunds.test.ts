@@ -75,6 +75,8 @@ test('a refund of a paid session gets 201 and the documented fields', async () =
     description: 'twice',
     created_at: api.clock.nowS(),
     metadata: { refund_address: payerAddress },
+    destination: { network: 'ethereum', address: payerAddress },
+    destination_source: 'merchant',
   });
 });
 
@@ -416,7 +418,15 @@ test('a refund whose payment was removed by a reorg is not signed until the paym
       const [open] = await database.openPayouts('test:ethereum', own.clock.nowMs(), 10);
       assert.ok(open, 'it is due');
       const name = { id: open.payout.id, generation: 0, attempt: 0 };
-      const wish = { ...name, payer, payerRole: 'refund', nonce: 0, terms: {}, feeUnitsMax: 1n } as const;
+      const wish = {
+        ...name,
+        intent: open.payout.intent,
+        payer,
+        payerRole: 'refund',
+        nonce: 0,
+        terms: {},
+        feeUnitsMax: 1n,
+      } as const;
       const { kind } = await database.allotAttempt({ ...wish, nowMs: own.clock.nowMs() });
       return [kind, (await database.findPayout(name.id))?.wait?.code];
     };
@@ -429,6 +439,7 @@ test('a refund whose payment was removed by a reorg is not signed until the paym
     const to = (await database.findSession(session))?.addresses.evm ?? '';
     const block = await own.chain('ethereum').mine([{ to, currency: 'USDT', units: 10_000_000n }]);
     await own.chain('ethereum').confirm(block);
+    await own.chain('ethereum').finalize(block);
     own.clock.advance(300_000);
     assert.equal(await allotted(), ['allotted', undefined]);
   });

@@ -168,6 +168,7 @@ test('every setting of a store is changed, shown before and after, and recorded'
     'refund-cancel-window': ['refund_cancel_window_s', '120', 120],
     'refund-claim': ['refund_claim_s', '3', 3 * 86_400],
     'refund-to-sender': ['refund_to_sender', 'yes', true],
+    'refund-early-max': ['refund_early_max_minor', '20.00', 2000],
   } as const;
   const words = Object.entries(changes).flatMap(([option, [, text]]) => [`--${option}`, text]);
   const expected = Object.fromEntries(Object.values(changes).map(([key, , value]) => [key, value]));

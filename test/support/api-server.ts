@@ -25,7 +25,7 @@ import type { MerchantStore, StoreSettings } from '../../src/database/stores.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { newWebhookSecret, randomBase62, sortableId } from '../../src/lib/id.ts';
 import { openLog } from '../../src/lib/log.ts';
-import { createDestinationCheck } from '../../src/payments/destination.ts';
+import { createAddressFormat, createDestinationCheck } from '../../src/payments/destination.ts';
 import { createRates } from '../../src/rates/rates.ts';
 import type { RateSource } from '../../src/rates/source.ts';
 import { staticRates } from '../../src/rates/static.ts';
@@ -145,6 +145,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
       busyTimeoutMs: options.busyTimeoutMs ?? 2000,
       bytesMax: null,
       outageWaitS: 600,
+      formatAddress: createAddressFormat({ networks }),
     });
   let database = open();
 

@@ -72,7 +72,7 @@ export async function openEvidenceBench(family: Family) {
     const name = { id, generation: 0, attempt: 0 };
     const payer = { payer: 'a'.repeat(40), payerRole: 'gas', nonce: null, terms: {}, feeUnitsMax: 9n } as const;
     await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
-    await database.allotAttempt({ ...name, ...payer, nowMs });
+    await database.allotAttempt({ ...name, ...payer, intent, nowMs });
     signatures += 1;
     const signed = { terms: {}, tx, bytes: new Uint8Array([1]), signedAtMs: nowMs };
     await database.recordSigned(key, [{ ...name, ...signed, id: signatures, intent }]);

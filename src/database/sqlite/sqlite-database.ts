@@ -37,7 +37,7 @@ import { createAddresses, poolCommands } from './pool.ts';
 import { recoveryCommands } from './recovery.ts';
 import { createRefundLimits } from './refunds/limits.ts';
 import { refundCommands } from './refunds/refunds.ts';
-import { createRefundRows } from './refunds/row.ts';
+import { createRefundRows, type FormatAddress } from './refunds/row.ts';
 import { createRefundSettlement } from './refunds/settlement.ts';
 import { createReplays } from './replays.ts';
 import { rereadCommands } from './reread.ts';
@@ -59,6 +59,8 @@ export type SqliteDatabaseOptions = OpenOptions &
     /** At most this long after its deadline a session stays open because a network is unread. */
     outageWaitS: number;
     beforeTake?: BeforeTake;
+    /** Writes an address key as people read it, for what merchants get; by default the key itself. */
+    formatAddress?: FormatAddress;
     /** The operator's command that this connection is for: what it changes is recorded. */
     act?: TargetedAct;
   }>;
@@ -86,7 +88,7 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
 }
 
 function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Database {
-  const { secretKey, outageWaitS, beforeTake = () => {} } = options;
+  const { secretKey, outageWaitS, beforeTake = () => {}, formatAddress = (_network, key) => key } = options;
   const raiseAlarm = createAlarmWriter(db);
   const recordAct = createAuditLog(db);
   const networks = createNetworks(db);
@@ -103,10 +105,11 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
   const transitions = createSessionTransitions(db, changed, outageWaitS);
   const ledger = createLedger(db, findSession);
   const payouts = createPayouts(db, raiseAlarm);
-  const rows = createRefundRows(db, secretKey, findSession);
+  const rows = createRefundRows(db, { secretKey, findSession, formatAddress });
   const limits = createRefundLimits(db, sums);
   const secrets = createWebhookSecrets(db, vault);
   const settlement = createRefundSettlement(db, { rows, limits, outbox, ledger, findSession });
+  const refunds = { rows, limits, settlement, payouts, ledger, secretKey, replays, findSession, recordAct };
   return {
     ...storeCommands(db, { ...limits, recordAct, secrets }),
     ...webhookSecretCommands(db, vault, { secrets, recordAct }),
@@ -125,13 +128,13 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     }),
     ...chainCommands(db, { ...facts, sums, transitions, findSession, raiseAlarm, ledger, recordAct, settingsOf }),
     ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, sums, recordAct }),
-    ...refundCommands(db, { ...facts, rows, limits, settlement, payouts, ledger, secretKey, replays, findSession }),
+    ...refundCommands(db, { ...facts, ...refunds }),
     ...payoutCommands(db, { steps: payouts, ledger, raiseAlarm, followRefund: settlement.settle }),
     ...payoutAttemptCommands(db, {
       steps: payouts,
       ledger,
       raiseAlarm,
-      isCovered: settlement.isCovered,
+      holdOf: settlement.holdOf,
       approvalOf: (id) => rows.find(id)?.approval ?? null,
     }),
     ...adoptionCommands(db, { steps: payouts, ledger, raiseAlarm }),

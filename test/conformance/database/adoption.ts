@@ -40,6 +40,7 @@ async function allotInVain(database: Database, id: string, nonce: number) {
   const own = { id, generation: 0, attempt: 0, payer, payerRole: 'refund', nonce } as const;
   const outcome = await database.allotAttempt({
     ...own,
+    intent: refund(id),
     terms: { nonce: String(nonce) },
     feeUnitsMax: 1n,
     nowMs: T0_MS,

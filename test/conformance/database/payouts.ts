@@ -40,10 +40,12 @@ const termsOf = ({ generation = 0, attempt = 0, nonce = 0 }: Wish) => ({
   salt: `${generation}.${attempt}`,
 });
 
-const allot = (database: Database, id: string, wish: Wish = {}) => {
+const allot = async (database: Database, id: string, wish: Wish = {}) => {
   const { generation = 0, attempt = 0, nonce = 0, nowMs = T0_MS } = wish;
   const own = { id, generation, attempt, payer, payerRole: 'refund', nonce } as const;
-  return database.allotAttempt({ ...own, terms: termsOf(wish), feeUnitsMax: 100n, nowMs });
+  const intent = (await database.findPayout(id))?.intent;
+  assert.ok(intent, id);
+  return database.allotAttempt({ ...own, intent, terms: termsOf(wish), feeUnitsMax: 100n, nowMs });
 };
 
 const signatureOf = (intent: RefundIntent | SweepIntent, id: number, wish: Wish = {}): JournaledSignature => ({

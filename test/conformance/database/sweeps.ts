@@ -51,7 +51,7 @@ async function carry(database: Database, { sweep }: PlannedSweep, journalId: num
   const { id } = sweep;
   const name = { id, generation: 0, attempt: 0 };
   const own = { payer: 'a'.repeat(40), payerRole: 'collection', nonce: null, terms: {}, feeUnitsMax: 9n } as const;
-  assert.is((await database.allotAttempt({ ...name, ...own, nowMs: T0_MS })).kind, 'allotted');
+  assert.is((await database.allotAttempt({ ...name, ...own, intent: sweep, nowMs: T0_MS })).kind, 'allotted');
   const signature = { terms: {}, tx: `tx of ${id}`, bytes: new Uint8Array([1]), signedAtMs: T0_MS };
   await database.recordSigned(network, [{ ...name, ...signature, id: journalId, intent: sweep }]);
   await database.recordSent({ ...name, answer: 'accepted', refusal: null, nowMs: T0_MS });

@@ -11,7 +11,7 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { laterValues, preparedInsert } from '../prepared.ts';
-import { noWait, type Payouts } from './payouts.ts';
+import { noWait, type Payouts, type RefundHold } from './payouts.ts';
 import {
   type AttemptRow,
   lanes,
@@ -30,6 +30,9 @@ type AttemptCommands = Pick<
 >;
 type LaneRow = typeof lanes.$inferSelect;
 
+/** How often a refund looks whether its receipts are final. */
+const FINAL_LOOK_MS = 5_000;
+
 /** Largest share of the concurrent payouts that may be something other than refunds. */
 const OTHERS_SHARE_MAX = 0.75;
 
@@ -37,22 +40,14 @@ type Parts = Readonly<{
   steps: Payouts;
   ledger: Ledger;
   raiseAlarm: RaiseAlarm;
-  /** Whether the payment behind a refund is still there. */
-  isCovered(id: string): boolean;
+  /** Returns why no attempt of a refund may be allotted now, or null. */
+  holdOf(id: string): RefundHold | null;
   /** The operator's approval of a refund, if there is one. */
   approvalOf(id: string): OpenPayout['approval'];
 }>;
 
-/** Why a refund is not signed when a reorg took back its payment. */
-const uncovered = {
-  code: 'refund_uncovered',
-  message:
-    'a reorg has taken back the payment that it refunds, in whole or in part. It goes on when the payment is ' +
-    'confirmed again; otherwise reject it with `quayside refunds reject`.',
-} as const;
-
 export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
-  const { steps, ledger, raiseAlarm, isCovered, approvalOf } = parts;
+  const { steps, ledger, raiseAlarm, holdOf, approvalOf } = parts;
   const { insert, find, remove, setSigned, setSent, findLane, insertLane, moveLane, unsigned, moveJournal } =
     attemptStatements(db);
   const { sent, dueRefunds, dueOthers } = openStatements(db);
@@ -120,16 +115,23 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
         return { kind: 'free', nonce: row.nextNonce };
       });
     },
-    async allotAttempt({ id, generation, attempt, payer, payerRole, nonce, terms, feeUnitsMax, nowMs }) {
+    async allotAttempt({ id, generation, attempt, intent, payer, payerRole, nonce, terms, feeUnitsMax, nowMs }) {
       return db.write(() => {
         const payout = steps.find(id);
         const isOpen = payout?.state === 'waiting' || payout?.state === 'sent';
         if (!isOpen || payout.generation !== generation || payout.notBeforeMs > nowMs) return { kind: 'moved' };
+        // A refund may have been given another destination since the engine looked.
+        if (writeIntent(payout.intent) !== writeIntent(intent)) return { kind: 'moved' };
         const before = steps.attempts(payout);
         if (before.length !== attempt || attempt >= ATTEMPTS_MAX) return { kind: 'moved' };
         const { network } = payout;
-        if (attempt === 0 && payout.kind === 'refund' && !isCovered(id)) {
-          steps.waitFor(payout, uncovered, { notBeforeMs: Math.round(nextLookAtMs(payout, nowMs)) }, nowMs);
+        const hold = attempt === 0 && payout.kind === 'refund' ? holdOf(id) : null;
+        if (hold) {
+          const { code: waitCode, message: waitMessage } = hold;
+          // Finality comes within minutes, and an old refund must not wait much longer than that.
+          const notBeforeMs = hold.passes ? nowMs + FINAL_LOOK_MS : Math.round(nextLookAtMs(payout, nowMs));
+          if (hold.passes) steps.change(payout, { waitCode, waitMessage, notBeforeMs }, nowMs);
+          else steps.waitFor(payout, hold, { notBeforeMs }, nowMs);
           return { kind: 'moved' };
         }
         if (nonce !== null && unsigned.get({ network, payer })) return { kind: 'moved' };

@@ -4,6 +4,7 @@
  */
 import { and, eq, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
+import type { RefundIntent } from '../../../core/intent.ts';
 import { feeEntry, payoutEntry } from '../../../core/ledger.ts';
 import type { Ended } from '../../../core/payout.ts';
 import type { RefundEnd } from '../../../core/refund.ts';
@@ -39,7 +40,9 @@ export type Payouts = Readonly<{
   plan(input: NewPayout, poolId?: number): Planned;
   /** Cancels a payout, also a stuck one without an attempt; false once an attempt is allotted or it has ended. */
   cancel(id: string, nowMs: number): boolean;
-  /** Makes a payout due now if it waits for the signer's approval or cap. */
+  /** Gives a refund's payout another payee; false once an attempt is allotted or it has ended. */
+  redirect(intent: RefundIntent, notBeforeMs: number, nowMs: number): boolean;
+  /** Makes a payout due now if it waits for an approval or the signer's cap. */
   hasten(id: string, nowMs: number): void;
   /** Updates the columns that change during a payout's life. */
   change(row: PayoutRow, changes: Partial<Changing>, nowMs: number): PayoutRow;
@@ -49,6 +52,7 @@ export type Payouts = Readonly<{
 }>;
 
 const changingNames = [
+  'intent',
   'sessionId',
   'state',
   'generation',
@@ -64,6 +68,9 @@ const changingNames = [
   'settledAtMs',
 ] as const satisfies readonly (keyof PayoutRow)[];
 type Changing = Pick<PayoutRow, (typeof changingNames)[number]>;
+
+/** What an approval may end. */
+const approvable: readonly string[] = ['signer_refused_approval', 'signer_refused_cap', 'refund_unapproved'];
 
 /** Why an engine does nothing after the database was restored from a backup. */
 const NOT_ADOPTED = 'payouts_not_adopted';
@@ -124,6 +131,17 @@ export function createPayouts(db: Db, raiseAlarm: RaiseAlarm): Payouts {
 
   const isAdopted = (network: NetworkKey): boolean => engine.get({ network })?.reasonCode !== NOT_ADOPTED;
 
+  /** Returns a payout for which nothing can have been signed, or null. */
+  function findUnsigned(id: string): PayoutRow | null {
+    const row = find.get({ id });
+    if (!row || row.generation > 0) return null;
+    // The signer refused it for good before it signed anything, so merchant or operator may cancel it.
+    const isUnsigned = row.state === 'stuck' && attempts.all({ id, generation: 0 }).length === 0;
+    if (row.state !== 'waiting' && !isUnsigned) return null;
+    // Until it has adopted the journal, this database does not know whether the payout was signed.
+    return isAdopted(row.network) ? row : null;
+  }
+
   return {
     find: (id) => find.get({ id }),
     isAdopted,
@@ -162,19 +180,18 @@ export function createPayouts(db: Db, raiseAlarm: RaiseAlarm): Payouts {
       return { kind: 'planned', payout: row };
     },
     cancel(id, nowMs) {
-      const row = find.get({ id });
-      if (!row || row.generation > 0) return false;
-      // The signer refused it for good before it signed anything, so merchant or operator may cancel it.
-      const isUnsigned = row.state === 'stuck' && attempts.all({ id, generation: 0 }).length === 0;
-      if (row.state !== 'waiting' && !isUnsigned) return false;
-      // Until it has adopted the journal, this database does not know whether the payout was signed.
-      if (!isAdopted(row.network)) return false;
-      change(row, { state: 'canceled', ...noWait, settledAtMs: nowMs }, nowMs);
-      return true;
+      const row = findUnsigned(id);
+      if (row) change(row, { state: 'canceled', ...noWait, settledAtMs: nowMs }, nowMs);
+      return row !== null;
+    },
+    redirect(intent, notBeforeMs, nowMs) {
+      const row = findUnsigned(intent.id);
+      if (row) change(row, { intent, state: 'waiting', ...noWait, notBeforeMs }, nowMs);
+      return row !== null;
     },
     hasten(id, nowMs) {
       const row = find.get({ id });
-      const isRefused = row?.waitCode === 'signer_refused_approval' || row?.waitCode === 'signer_refused_cap';
+      const isRefused = row?.waitCode && approvable.includes(row.waitCode);
       if (row?.state === 'waiting' && isRefused) change(row, { notBeforeMs: nowMs }, nowMs);
     },
     change,
@@ -197,6 +214,9 @@ const alarmOf = ({ id, network, sessionId }: PayoutRow, { code, message }: Engin
   network,
   sessionId,
 });
+
+/** Why no attempt of a refund is allotted. A reason that passes by itself raises no alarm. */
+export type RefundHold = EngineReason & Readonly<{ passes: boolean }>;
 
 /** Ends the refund that a payout pays, in the same transaction. */
 export type FollowRefund = (id: string, end: RefundEnd, nowMs: number) => void;

@@ -1,21 +1,29 @@
 /**
- * Destinations of refunds: addresses from payers and merchants, checked, with a MAC that the signer verifies.
+ * Destinations of refunds: addresses from payers, merchants and the operator, checked, with a MAC that the signer
+ * verifies.
  * @module
  */
-import { and, eq } from 'drizzle-orm';
+import { eq } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { type Intent, intentMac, intentMacKey, type RefundIntent } from '../../../core/intent.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../../core/money.ts';
+import { type DestinationFrom, mayReplace } from '../../../core/refund.ts';
 import type { Mode, NetworkKey } from '../../../core/transfer.ts';
 import { toSeconds } from '../../../lib/clock.ts';
-import type { DestinationCheck, DestinationFault, DestinationFrom, RefundDatabase } from '../../refunds.ts';
+import type { OperatorAct } from '../../audit-log.ts';
+import type { DestinationCheck, DestinationFault, RedirectRefundOutcome, RefundDatabase } from '../../refunds.ts';
+import type { RecordAct } from '../audit-log.ts';
+import { writeOrTry } from '../dry-run.ts';
 import type { Db } from '../open.ts';
+import type { Payouts } from '../payouts/payouts.ts';
 import type { Addresses } from '../pool.ts';
+import type { Replays } from '../replays.ts';
 import type { FindSessionRow } from '../sessions.ts';
+import type { RefundLimits } from './limits.ts';
 import type { RefundRow, RefundRows } from './row.ts';
 import { refundAddresses } from './schema.ts';
 
-type Destination = Pick<RefundRow, 'destination' | 'destinationFrom' | 'mac'>;
+type Destination = Readonly<{ destination: string; destinationFrom: DestinationFrom; mac: string }>;
 
 /** To be called within a transaction. */
 export type RefundDestinations = Readonly<{
@@ -23,6 +31,10 @@ export type RefundDestinations = Readonly<{
   read(network: NetworkKey, mode: Mode, text: string, check: DestinationCheck): string | { why: DestinationFault };
   /** Returns the key that the payer left at checkout for this network. */
   left(sessionId: string, network: NetworkKey): string | null;
+  /** Returns what the payer left, by network. */
+  allLeft(sessionId: string): Readonly<Record<NetworkKey, string>>;
+  /** Saves the key that the payer leaves, in place of an earlier one. */
+  leave(sessionId: string, network: NetworkKey, key: string, nowMs: number): void;
   /** Returns the columns of a destination, including its MAC. */
   columns(refund: Bare, key: string, from: DestinationFrom): Destination;
   /**
@@ -43,6 +55,12 @@ const boundTo = ({ id, network, currency, units, sessionId, amountMinor }: Bare,
 /** @param secretKey the installation's, which the signer has too */
 export function createRefundDestinations(db: Db, addresses: Addresses, secretKey: Uint8Array): RefundDestinations {
   const macKey = intentMacKey(secretKey);
+
+  function allLeft(sessionId: string): Readonly<Record<NetworkKey, string>> {
+    const rows = db.orm.select().from(refundAddresses).where(eq(refundAddresses.sessionId, sessionId)).all();
+    return Object.fromEntries(rows.map(({ network, key }) => [network, key]));
+  }
+
   return {
     read(network, mode, text, check) {
       const verdict = check(network, text);
@@ -50,12 +68,15 @@ export function createRefundDestinations(db: Db, addresses: Addresses, secretKey
       const isOurs = addresses.find({ family: verdict.family, mode }, verdict.key) !== null;
       return isOurs ? { why: 'own_address' } : verdict.key;
     },
-    left: (sessionId, network) =>
+    left: (sessionId, network) => allLeft(sessionId)[network] ?? null,
+    allLeft,
+    leave(sessionId, network, key, setAtMs) {
       db.orm
-        .select()
-        .from(refundAddresses)
-        .where(and(eq(refundAddresses.sessionId, sessionId), eq(refundAddresses.network, network)))
-        .get()?.key ?? null,
+        .insert(refundAddresses)
+        .values({ sessionId, network, key, setAtMs })
+        .onConflictDoUpdate({ target: [refundAddresses.sessionId, refundAddresses.network], set: { key, setAtMs } })
+        .run();
+    },
     columns: (refund, key, from) => ({
       destination: key,
       destinationFrom: from,
@@ -78,48 +99,115 @@ export function createRefundDestinations(db: Db, addresses: Addresses, secretKey
 /** Refunds of one session that are updated when its payer leaves an address; nobody makes that many at once. */
 const ASKED_MAX = 1000;
 
-/** Whether the payer has yet to answer. */
-const isAsked = ({ status, destination, claimUntilS }: RefundRow, nowMs: number): boolean =>
-  status === 'pending' && destination === null && (claimUntilS === null || toSeconds(nowMs) <= claimUntilS);
+type Parts = Readonly<{
+  rows: RefundRows;
+  destinations: RefundDestinations;
+  limits: RefundLimits;
+  payouts: Payouts;
+  replays: Replays;
+  findSession: FindSessionRow;
+  recordAct: RecordAct;
+}>;
 
-type Parts = Readonly<{ rows: RefundRows; destinations: RefundDestinations; findSession: FindSessionRow }>;
+type DestinationCommands = Pick<
+  RefundDatabase,
+  'claimRefund' | 'leaveRefundAddress' | 'redirectRefund' | 'refundAddresses'
+>;
 
-export function refundAddressCommands(
-  db: Db,
-  { rows, destinations, findSession }: Parts,
-): Pick<RefundDatabase, 'claimRefund' | 'leaveRefundAddress' | 'refundAddresses'> {
+/** The acts of payers in the audit log. */
+const actOf = (command: string, atMs: number): OperatorAct => ({ atMs, operator: 'payer', command, reason: null });
+
+export function refundAddressCommands(db: Db, parts: Parts): DestinationCommands {
+  const { rows, destinations, replays, findSession, recordAct } = parts;
+  const redirect = createRedirect(parts);
+
+  /** Whether the payer's link still accepts an address. */
+  const isClaimOpen = ({ claimUntilS }: RefundRow, nowMs: number): boolean =>
+    claimUntilS === null || toSeconds(nowMs) <= claimUntilS;
+
   return {
     async claimRefund({ claimToken: token, address, nowMs }, check) {
       return db.write(() => {
         const row = rows.claimed(token);
         if (!row) return 'not_found';
-        if (!isAsked(row, nowMs)) return 'fixed';
+        if (!isClaimOpen(row, nowMs)) return 'fixed';
         const key = destinations.read(row.network, row.mode, address, check);
         if (typeof key === 'object') return { kind: 'bad', why: key.why };
-        rows.change(row, destinations.columns(row, key, 'payer'));
-        return 'done';
+        return redirect(row, key, 'claim_link', actOf('claim link', nowMs)) === 'fixed' ? 'fixed' : 'done';
       });
     },
     async leaveRefundAddress({ sessionId, network, address, nowMs }, check) {
       return db.write(() => {
         const session = findSession(sessionId);
         if (!session?.networks.includes(network)) return 'not_found';
-        if (destinations.left(sessionId, network) !== null) return 'fixed';
         const key = destinations.read(network, session.mode, address, check);
         if (typeof key === 'object') return { kind: 'bad', why: key.why };
-        db.orm.insert(refundAddresses).values({ sessionId, network, key, setAtMs: nowMs }).run();
+        const before = destinations.left(sessionId, network);
+        if (before === key) return 'done';
+        const act = actOf('payment page', nowMs);
+        destinations.leave(sessionId, network, key, nowMs);
+        recordAct(act, {
+          target: sessionId,
+          before: before === null ? null : { [network]: before },
+          after: { [network]: key },
+        });
         // The address also serves refunds that wait for one by claim link: they would expire unanswered.
         for (const row of rows.list({ sessionId, limit: ASKED_MAX })) {
-          if (row.network === network && isAsked(row, nowMs)) rows.change(row, destinations.columns(row, key, 'payer'));
+          if (row.network === network && isClaimOpen(row, nowMs)) redirect(row, key, 'payer', act);
         }
         return 'done';
       });
     },
-    async refundAddresses(sessionId) {
-      const rows = db.read(() =>
-        db.orm.select().from(refundAddresses).where(eq(refundAddresses.sessionId, sessionId)).all(),
-      );
-      return Object.fromEntries(rows.map(({ network, key }) => [network, key]));
+    async redirectRefund({ address, act, ...input }, check) {
+      const redirectNow = (): RedirectRefundOutcome => {
+        const isMerchant = input.by === 'merchant';
+        const row = isMerchant ? rows.own(input.owner) : rows.find(input.id);
+        if (!row) return { kind: isMerchant && rows.isForeign(input.owner) ? 'foreign' : 'not_found' };
+        const scope = isMerchant && { ...input.owner, replay: input.replay, nowMs: act.atMs };
+        const past = scope && replays.recall(scope);
+        if (past && past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
+        if (past && past.kind === 'same_body') return { kind: 'replayed', refund: rows.view(row) };
+        const key = destinations.read(row.network, row.mode, address, check);
+        if (typeof key === 'object') return { kind: 'bad_destination', why: key.why };
+        const done = redirect(row, key, input.by, act);
+        if (done === 'fixed') return { kind: 'fixed' };
+        if (scope) replays.remember(scope, row.sessionId);
+        const refund = rows.view(done === 'same' ? row : done);
+        return { kind: done === 'same' ? 'replayed' : 'done', refund };
+      };
+      return writeOrTry(db, input.by === 'operator' && input.isDryRun, redirectNow);
     },
+    async refundAddresses(sessionId) {
+      return db.read(() => destinations.allLeft(sessionId));
+    },
+  };
+}
+
+/**
+ * Returns the step that gives a refund another destination. `fixed`: `from` may not replace the destination, or nothing
+ * can replace it any more. `same`: it has it already.
+ */
+function createRedirect({ rows, destinations, limits, payouts, recordAct }: Parts) {
+  return (row: RefundRow, key: string, from: DestinationFrom, act: OperatorAct): RefundRow | 'fixed' | 'same' => {
+    const { id, status, destination, destinationFrom, storeId } = row;
+    if (status !== 'pending' && status !== 'processing') return 'fixed';
+    if (!mayReplace(destinationFrom, from)) return 'fixed';
+    if (destination === key && destinationFrom === from) return 'same';
+    const isSame = destination === key;
+    const columns = isSame ? { destinationFrom: from } : destinations.columns(row, key, from);
+    if (status === 'processing' && !isSame) {
+      const intent = destinations.intentOf({ ...row, ...columns }, null);
+      const windowMs = limits.policyOf(storeId).refundCancelWindowS * 1000;
+      if (!payouts.redirect(intent, act.atMs + windowMs, act.atMs)) return 'fixed';
+    }
+    // Whoever approved the refund saw the earlier destination.
+    const isReplaced = destination !== null && !isSame;
+    const approval = isReplaced ? { approvedAtMs: null, approval: null } : {};
+    recordAct(act, {
+      target: id,
+      before: destination === null ? null : { destination, from: destinationFrom },
+      after: { destination: key, from },
+    });
+    return rows.change(row, { ...columns, ...approval });
   };
 }

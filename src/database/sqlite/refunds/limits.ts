@@ -18,6 +18,8 @@ import { refundDays, refundPolicies } from './schema.ts';
 /** To be called within a transaction. */
 export type RefundLimits = Readonly<{
   received(session: SessionRow): ReceivedPart[];
+  /** Returns the part of what was received that is final. */
+  receivedFinally(session: SessionRow): ReceivedPart[];
   policyOf(storeId: string): RefundPolicy;
   setPolicy(storeId: string, changes: Partial<RefundPolicy>): RefundPolicy;
   /** Returns what the store has refunded on the UTC day of `nowMs`, in minor units. */
@@ -30,12 +32,13 @@ export type RefundPolicyCommands = Pick<RefundDatabase, 'setRefundPolicy' | 'ref
 
 export function createRefundLimits(db: Db, sums: SessionSums): RefundLimits {
   /** Returns a session's confirmed money by network and token. Money older than the session is somebody else's. */
-  function received(session: SessionRow): ReceivedPart[] {
+  function received(session: SessionRow, isFinal = false): ReceivedPart[] {
     const found = new Map<string, ReceivedPart>();
     for (const { network, currency, decimals, confirmed, final } of sums.of(session)) {
-      if (confirmed + final === 0n) continue;
+      const counted = isFinal ? final : confirmed + final;
+      if (counted === 0n) continue;
       const place = `${network} ${currency} ${decimals}`;
-      const units = (found.get(place)?.units ?? 0n) + confirmed + final;
+      const units = (found.get(place)?.units ?? 0n) + counted;
       found.set(place, { network, currency, decimals, units });
     }
     return [...found.values()];
@@ -71,7 +74,8 @@ export function createRefundLimits(db: Db, sums: SessionSums): RefundLimits {
   }
 
   return {
-    received,
+    received: (session) => received(session),
+    receivedFinally: (session) => received(session, true),
     policyOf,
     setPolicy(storeId, changes) {
       const policy = { ...policyOf(storeId), ...changes };

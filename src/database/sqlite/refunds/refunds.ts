@@ -7,6 +7,7 @@ import { refundEntry } from '../../../core/ledger.ts';
 import { judgeRefund, nextRefundStep } from '../../../core/refund.ts';
 import { toSeconds } from '../../../lib/clock.ts';
 import type { CreateRefundOutcome, DestinationCheck, NewRefund, RefundDatabase } from '../../refunds.ts';
+import type { RecordAct } from '../audit-log.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import type { Payouts } from '../payouts/payouts.ts';
@@ -30,6 +31,7 @@ type Parts = Readonly<{
   replays: Replays;
   findSession: FindSessionRow;
   transfers: Transfers;
+  recordAct: RecordAct;
 }>;
 
 export function refundCommands(db: Db, parts: Parts): RefundDatabase {
@@ -60,10 +62,10 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase {
     const bare = { id, network, currency: input.currency, units, sessionId, amountMinor: input.amountMinor };
     const sender = policy.refundToSender ? transfers.largestSender(sessionId, network, input.currency) : null;
     const destination =
-      left !== null
-        ? destinations.columns(bare, left, 'payer')
-        : named !== null
-          ? destinations.columns(bare, named, 'merchant')
+      named !== null
+        ? destinations.columns(bare, named, 'merchant')
+        : left !== null
+          ? destinations.columns(bare, left, 'payer')
           : sender !== null
             ? destinations.columns(bare, sender, 'sender')
             : { destination: null, destinationFrom: null, mac: null };
@@ -124,7 +126,7 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase {
 
   return {
     ...refundPolicyCommands(db, limits),
-    ...refundAddressCommands(db, { rows, destinations, findSession }),
+    ...refundAddressCommands(db, { ...parts, destinations }),
     async createRefund(input, check) {
       return db.write(() => {
         const past = replays.recall(input);

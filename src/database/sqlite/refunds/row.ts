@@ -6,6 +6,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { and, asc, desc, eq, isNotNull, isNull, lt, ne, or, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import type { EarlierRefund } from '../../../core/refund.ts';
+import type { NetworkKey } from '../../../core/transfer.ts';
 import type { NewRefund, Refund, RefundDatabase } from '../../refunds.ts';
 import type { Db } from '../open.ts';
 import { preparedInsert } from '../prepared.ts';
@@ -35,6 +36,7 @@ export type RefundRows = Readonly<{
   due(nowS: number, limit: number): RefundRow[];
   list(filter: Parameters<RefundDatabase['listRefunds']>[0]): RefundRow[];
   view(row: RefundRow): Refund;
+  destinationOf(row: RefundRow): Refund['destination'];
   /** Returns the stored hash of a refund's claim token. */
   claimHashOf(id: string): string;
 }>;
@@ -47,7 +49,12 @@ export function refundIdOf({ storeId, mode, refundId }: RefundOwner): string {
   return `rf_${hash.slice(0, 32)}`;
 }
 
-export function createRefundRows(db: Db, secretKey: Uint8Array, findSession: FindSessionRow): RefundRows {
+/** Writes an address key as people read it. */
+export type FormatAddress = (network: NetworkKey, key: string) => string;
+
+type Parts = Readonly<{ secretKey: Uint8Array; findSession: FindSessionRow; formatAddress: FormatAddress }>;
+
+export function createRefundRows(db: Db, { secretKey, findSession, formatAddress }: Parts): RefundRows {
   const insert = preparedInsert(db, refunds);
   const lostOfSession = createLostRefunds(db);
   const find = db.orm
@@ -97,18 +104,20 @@ export function createRefundRows(db: Db, secretKey: Uint8Array, findSession: Fin
     createHmac('sha256', secretKey).update(`quayside refund claim v1 ${id}`).digest('hex').slice(0, 32);
   const claimHash = (token: string): string => createHash('sha256').update(token).digest('hex');
 
+  function destinationOf({ network, destination: key, destinationFrom: from, mac }: RefundRow): Refund['destination'] {
+    if (key === null || from === null || mac === null) return null;
+    return { key, address: formatAddress(network, key), from, mac };
+  }
+
   function view(row: RefundRow): Refund {
-    const { claimHash: hash, claimUntilS, destination, destinationFrom, mac, ...rest } = row;
+    const { claimHash: hash, claimUntilS, destination: _key, destinationFrom: _from, mac: _mac, ...rest } = row;
     const session = findSession(row.sessionId);
     invariant(session, `refund ${row.id} belongs to a session`);
     const { bodyHash: _body, approval: _approval, ...shown } = rest;
     return {
       ...shown,
       orderId: session.orderId,
-      destination:
-        destination !== null && destinationFrom !== null && mac !== null
-          ? { key: destination, from: destinationFrom, mac }
-          : null,
+      destination: destinationOf(row),
       claim: hash !== null && claimUntilS !== null ? { token: claimToken(row.id), untilS: claimUntilS } : null,
     };
   }
@@ -151,6 +160,7 @@ export function createRefundRows(db: Db, secretKey: Uint8Array, findSession: Fin
         .limit(limit)
         .all(),
     view,
+    destinationOf,
     claimHashOf: (id) => claimHash(claimToken(id)),
   };
 }

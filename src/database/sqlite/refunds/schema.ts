@@ -3,9 +3,9 @@
  * @module
  */
 import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import type { RefundReason, RefundStatus } from '../../../core/refund.ts';
+import type { DestinationFrom, RefundReason, RefundStatus } from '../../../core/refund.ts';
 import type { Currency, Mode, NetworkKey } from '../../../core/transfer.ts';
-import type { DestinationFrom, Refund, RefundApproval } from '../../refunds.ts';
+import type { Refund, RefundApproval } from '../../refunds.ts';
 import { exactJson, json, units } from '../column-types.ts';
 
 const flag = () => integer({ mode: 'boolean' });
@@ -18,6 +18,7 @@ export const refundPolicies = sqliteTable('refund_policies', {
   refundCancelWindowS: integer().notNull(),
   refundClaimS: integer().notNull(),
   refundToSender: flag().notNull(),
+  refundEarlyMaxMinor: integer().notNull(),
 });
 
 export const refundAddresses = sqliteTable('refund_addresses', {

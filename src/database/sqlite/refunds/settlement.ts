@@ -7,15 +7,40 @@ import { eq } from 'drizzle-orm';
 import { type RefundEventType, refundEventBody } from '../../../core/event.ts';
 import { invariant } from '../../../core/fault.ts';
 import { refundEntry } from '../../../core/ledger.ts';
-import { isCovered, isHeld, type RefundEnd, receiptNumber } from '../../../core/refund.ts';
+import { isCovered, isCoveredByFinal, isHeld, type RefundEnd, receiptNumber } from '../../../core/refund.ts';
 import { toSeconds } from '../../../lib/clock.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import type { Outbox } from '../outbox.ts';
+import type { RefundHold } from '../payouts/payouts.ts';
 import type { FindSessionRow } from '../sessions.ts';
 import type { RefundLimits } from './limits.ts';
 import type { RefundRow, RefundRows } from './row.ts';
 import { receiptNumbers } from './schema.ts';
+
+const uncovered: RefundHold = {
+  code: 'refund_uncovered',
+  message:
+    'a reorg has taken back the payment that it refunds, in whole or in part. It goes on when the payment is ' +
+    'confirmed again; otherwise reject it with `quayside refunds reject`.',
+  passes: false,
+};
+
+const notFinal: RefundHold = {
+  code: 'refund_not_final',
+  message:
+    'the payment that it refunds is confirmed but not final yet. It goes on by itself; `quayside refunds policy ' +
+    '--early-max` lets small refunds leave earlier.',
+  passes: true,
+};
+
+const unapproved: RefundHold = {
+  code: 'refund_unapproved',
+  message:
+    'its destination was changed after it was approved. Look at it with `quayside refunds show`, then approve it ' +
+    'again with `quayside refunds approve` or reject it with `quayside refunds reject`.',
+  passes: false,
+};
 
 /** To be called within a transaction. */
 export type RefundSettlement = Readonly<{
@@ -25,8 +50,8 @@ export type RefundSettlement = Readonly<{
   /** Ends a refund and frees its amount. @returns the row with its changes */
   giveBack(row: RefundRow, values: Partial<RefundRow>, nowMs: number): RefundRow;
   postEvent(row: RefundRow, type: RefundEventType, nowMs: number): void;
-  /** Returns false for a refund whose session no longer has the money for it and its other refunds. */
-  isCovered(id: string): boolean;
+  /** Returns why no attempt of a refund may be allotted now, or null. */
+  holdOf(id: string): RefundHold | null;
 }>;
 
 type Parts = Readonly<{
@@ -52,6 +77,8 @@ export function createRefundSettlement(db: Db, parts: Parts): RefundSettlement {
         sessionId: row.sessionId,
         orderId: session.orderId,
         refundId: row.refundId,
+        network: row.network,
+        destination: rows.destinationOf(row),
         amountMinor: row.amountMinor,
         currency: row.currency,
       }),
@@ -93,10 +120,16 @@ export function createRefundSettlement(db: Db, parts: Parts): RefundSettlement {
       if (end.kind === 'completed') complete(row, end.tx, nowMs);
       else fail(row, end.reason, nowMs);
     },
-    isCovered(id) {
+    holdOf(id) {
       const row = rows.find(id);
       const session = row && findSession(row.sessionId);
-      return !session || isCovered(row.currency, limits.received(session), rows.ofSession(row.sessionId));
+      if (!session) return null;
+      const { currency, needsApproval, approvedAtMs, storeId } = row;
+      const all = rows.ofSession(row.sessionId);
+      if (!isCovered(currency, limits.received(session), all)) return uncovered;
+      if (needsApproval && approvedAtMs === null) return unapproved;
+      const isFinal = isCoveredByFinal(currency, limits.receivedFinally(session), all, limits.policyOf(storeId));
+      return isFinal ? null : notFinal;
     },
   };
 }

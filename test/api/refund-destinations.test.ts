@@ -1,0 +1,269 @@
+/**
+ * Where refunds go: the order of destinations, who may replace whose, and that what answers and events show is what is
+ * paid. Over real HTTP, with the payment page.
+ */
+import Sqlite from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { chains } from '../../src/chains/index.ts';
+import { destinationSources, mayReplace } from '../../src/core/refund.ts';
+import { type ApiServer, withApi } from '../support/api-server.ts';
+import { confirmTip, openSale, type Sale } from '../support/payment-scenes.ts';
+import type { HttpAnswer } from '../support/signed-client.ts';
+
+const address = (start: string): string => chains.evm.address.format(start.padEnd(40, '7'));
+const [named, left, claimed, chosen] = ['aa', 'bb', 'cc', 'dd'].map(address) as [string, string, string, string];
+const keyOf = (text: string) => chains.evm.address.parse(text);
+const network = 'test:ethereum';
+
+type Fields = Readonly<{
+  status: string;
+  destination?: { network: string; address: string };
+  destination_source?: string;
+  metadata?: { claim_url?: string };
+}>;
+const fields = (answer: HttpAnswer) => answer.json as Fields;
+const shown = (answer: HttpAnswer) => [fields(answer).destination?.address, fields(answer).destination_source];
+const codeOf = ({ status, json }: HttpAnswer) => [status, (json as { error?: { code: string } }).error?.code];
+
+/** A paid sale in a block that is confirmed and, unless told otherwise, final. */
+async function paidSale(api: ApiServer, isFinal = true): Promise<Sale> {
+  const sale = await openSale(api);
+  await sale.send('10.50');
+  await confirmTip(api);
+  if (isFinal) await makeFinal(api);
+  return sale;
+}
+
+async function makeFinal(api: ApiServer): Promise<void> {
+  const tip = (await api.database().tail(network, 1)).at(-1);
+  assert.ok(tip);
+  await api.chain('ethereum').finalize(tip);
+}
+
+const leave = (api: ApiServer, sale: Sale, to: string) =>
+  fetch(`${api.baseUrl}${sale.payerPath.replace('?', '/refund-address?')}`, {
+    method: 'POST',
+    body: new URLSearchParams({ address: to, confirmed: 'yes' }),
+    redirect: 'manual',
+  });
+const claim = (url: string, to: string) =>
+  fetch(url, { method: 'POST', body: new URLSearchParams({ address: to, confirmed: 'yes' }), redirect: 'manual' });
+const create = (api: ApiServer, sale: Sale, refund_id: string, metadata?: object, amount = '4.50') =>
+  api.send('POST', '/api/v1/refunds/create', {
+    order_id: sale.id,
+    refund_id,
+    amount,
+    currency: 'USDT',
+    ...(metadata && { metadata }),
+  });
+const read = (api: ApiServer, refund_id: string) => api.send('GET', `/api/v1/refunds/${refund_id}`);
+const redirect = (api: ApiServer, refund_id: string, to: unknown, headers: Record<string, string> = {}) =>
+  api.send('POST', `/api/v1/refunds/${refund_id}/destination`, { address: to }, { headers });
+const start = (api: ApiServer) => api.database().advanceRefunds(api.clock.nowMs(), 100);
+
+/** Asks for the first attempt of a refund's payout, as the engine does once it is due. */
+async function allot(api: ApiServer, refund_id: string) {
+  const database = api.database();
+  const id = await idOf(api, refund_id);
+  const payout = await database.findPayout(id);
+  assert.ok(payout);
+  const name = { id, generation: 0, attempt: 0, intent: payout.intent } as const;
+  const wish = { payer: 'ab'.repeat(20), payerRole: 'refund', nonce: null, terms: {}, feeUnitsMax: 1n } as const;
+  const { kind } = await database.allotAttempt({ ...name, ...wish, nowMs: api.clock.nowMs() });
+  const { wait, intent } = (await database.findPayout(id)) ?? payout;
+  return { kind, waitsFor: wait?.code, to: intent.kind === 'refund' ? intent.to : '' };
+}
+
+async function idOf(api: ApiServer, refund_id: string): Promise<string> {
+  const found = (await api.database().listRefunds({ limit: 100 })).find(({ refundId }) => refundId === refund_id);
+  assert.ok(found);
+  return found.id;
+}
+
+test('the merchant’s address comes before the payer’s, the payer’s before a claim link', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await paidSale(api);
+    const asked = await create(api, sale, 'r-asked', undefined, '1.00');
+    assert.equal(shown(asked), [undefined, undefined]);
+    assert.ok(fields(asked).metadata?.claim_url);
+    await leave(api, sale, left);
+    assert.equal(shown(await read(api, 'r-asked')), [left, 'payer'], 'one that waits gets the payer’s address');
+    assert.equal(shown(await create(api, sale, 'r-left', undefined, '1.00')), [left, 'payer']);
+    const both = await create(api, sale, 'r-named', { refund_address: named }, '1.00');
+    assert.equal(fields(both).destination, { network: 'ethereum', address: named });
+    assert.is(fields(both).destination_source, 'merchant');
+    await start(api);
+    assert.equal(
+      await Promise.all(['r-asked', 'r-left', 'r-named'].map(async (id) => (await allotLater(api, id)).to)),
+      [left, left, named].map(keyOf),
+      'what is shown is what is paid',
+    );
+  }));
+
+async function allotLater(api: ApiServer, refund_id: string) {
+  api.clock.advance(61_000);
+  return allot(api, refund_id);
+}
+
+test('the sending address is used only where the store turned it on', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await paidSale(api);
+    assert.equal(shown(await create(api, sale, 'r-off', undefined, '1.00')), [undefined, undefined]);
+    await api.database().setRefundPolicy(api.merchantId, { refundToSender: true });
+    const sender = chains.evm.address.format('ab'.repeat(20));
+    assert.equal(shown(await create(api, sale, 'r-on', undefined, '1.00')), [sender, 'sender']);
+    await leave(api, sale, left);
+    assert.equal(shown(await read(api, 'r-on')), [sender, 'sender'], 'a payer replaces only what a payer left');
+    assert.equal(shown(await create(api, sale, 'r-later', undefined, '1.00')), [left, 'payer']);
+  }));
+
+test('a payer replaces only a payer’s address; merchant and operator replace any', () => {
+  for (const held of [null, ...destinationSources]) {
+    for (const by of ['payer', 'claim_link'] as const) {
+      assert.is(mayReplace(held, by), held === null || held === 'payer' || held === 'claim_link', `${by} over ${held}`);
+    }
+    for (const by of ['merchant', 'operator'] as const) assert.is(mayReplace(held, by), true);
+  }
+});
+
+test('each replacement moves the payout, until the first attempt is allotted; then nothing does', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await paidSale(api);
+    const url = fields(await create(api, sale, 'r-1')).metadata?.claim_url ?? '';
+    assert.is((await claim(url, claimed)).status, 303);
+    assert.equal(shown(await read(api, 'r-1')), [claimed, 'claim_link']);
+    await start(api);
+    assert.is(fields(await read(api, 'r-1')).status, 'processing');
+    await leave(api, sale, left);
+    assert.equal(shown(await read(api, 'r-1')), [left, 'payer']);
+    await claim(url, claimed);
+    assert.equal(shown(await read(api, 'r-1')), [claimed, 'claim_link'], 'the payer corrects a typo');
+    const changed = await redirect(api, 'r-1', chosen.toLowerCase());
+    assert.is(changed.status, 200, changed.text);
+    assert.equal(shown(changed), [chosen, 'merchant']);
+    await claim(url, claimed);
+    await leave(api, sale, address('ee'));
+    assert.equal(shown(await read(api, 'r-1')), [chosen, 'merchant'], 'no payer replaces the merchant’s');
+
+    assert.equal(
+      await allot(api, 'r-1'),
+      { kind: 'moved', waitsFor: undefined, to: keyOf(chosen) },
+      'the window again',
+    );
+    api.clock.advance(61_000);
+    const stale = await api.database().findPayout(await idOf(api, 'r-1'));
+    const act = { atMs: api.clock.nowMs(), operator: 'anna', command: 'refunds destination', reason: 'a call' };
+    const id = await idOf(api, 'r-1');
+    const check = () => ({ kind: 'ok', family: 'evm', key: keyOf(named) ?? '' }) as const;
+    const byOperator = { by: 'operator', id, address: named, act } as const;
+    await api.database().redirectRefund({ ...byOperator, isDryRun: true }, check);
+    assert.equal(shown(await read(api, 'r-1')), [chosen, 'merchant'], 'a dry run changes nothing');
+    await api.database().redirectRefund({ ...byOperator, isDryRun: false }, check);
+    assert.equal(shown(await read(api, 'r-1')), [named, 'merchant'], 'the operator acts for the merchant');
+
+    api.clock.advance(61_000);
+    assert.ok(stale);
+    const wish = { payer: 'ab'.repeat(20), payerRole: 'refund', nonce: null, terms: {}, feeUnitsMax: 1n } as const;
+    const late = { id, generation: 0, attempt: 0, intent: stale.intent, ...wish, nowMs: api.clock.nowMs() } as const;
+    assert.is((await api.database().allotAttempt(late)).kind, 'moved', 'an engine that looked before pays nobody');
+    assert.equal(await allot(api, 'r-1'), { kind: 'allotted', waitsFor: undefined, to: keyOf(named) });
+
+    assert.equal(codeOf(await redirect(api, 'r-1', chosen)), [400, 'CANNOT_CHANGE_DESTINATION']);
+    const fixed = await api.database().redirectRefund({ ...byOperator, isDryRun: false, address: chosen }, () => ({
+      kind: 'ok',
+      family: 'evm',
+      key: keyOf(chosen) ?? '',
+    }));
+    assert.is(fixed.kind, 'fixed');
+    assert.equal(shown(await read(api, 'r-1')), [named, 'merchant']);
+
+    const entries = (await api.database().listAudit(100)).filter(({ target }) => target === id).reverse();
+    assert.equal(
+      entries.map(({ operator, command, after }) => [operator.replace(/key_.*/, '…'), command, after?.destination]),
+      [
+        ['payer', 'claim link', keyOf(claimed)],
+        ['payer', 'payment page', keyOf(left)],
+        ['payer', 'claim link', keyOf(claimed)],
+        ['API key …', 'POST /api/v1/refunds/{refund_id}/destination', keyOf(chosen)],
+        ['anna', 'refunds destination', keyOf(named)],
+      ],
+    );
+  }));
+
+test('the endpoint is idempotent, checks the address, and knows only its own refunds', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await paidSale(api);
+    await create(api, sale, 'r-1');
+    const key = { 'Idempotency-Key': 'change-1' };
+    const first = await redirect(api, 'r-1', chosen, key);
+    const again = await redirect(api, 'r-1', chosen, key);
+    assert.equal([first.status, again.status, again.headers['idempotent-replayed']], [200, 200, 'true']);
+    assert.equal(again.json, first.json);
+    assert.equal(codeOf(await redirect(api, 'r-1', named, key)), [400, 'IDEMPOTENCY_KEY_CONFLICT']);
+    assert.is((await redirect(api, 'r-1', chosen)).headers['idempotent-replayed'], 'true', 'the same address again');
+    for (const bad of ['', '0x12', 7, null, `0x${'0'.repeat(40)}`, `0x${'1'.repeat(40)}`, 'a'.repeat(300)]) {
+      assert.equal(codeOf(await redirect(api, 'r-1', bad)), [400, 'INVALID_JSON'], String(bad));
+    }
+    assert.equal(codeOf(await redirect(api, 'r-none', chosen)), [404, 'REFUND_NOT_FOUND']);
+    const stranger = api.client(await api.addKey(await api.addMerchant(), 'test'));
+    const foreign = await stranger.send('POST', '/api/v1/refunds/r-1/destination', { address: named });
+    assert.equal(codeOf(foreign), [403, 'FORBIDDEN']);
+    const reader = api.client(await api.addKey(api.merchantId, 'test', ['refunds:read']));
+    assert.is((await reader.send('POST', '/api/v1/refunds/r-1/destination', { address: named })).status, 403);
+    assert.equal(shown(await read(api, 'r-1')), [chosen, 'merchant']);
+  }));
+
+test('an approval holds for the address that was approved, and for no other', () =>
+  withApi({ pages: true }, async (api) => {
+    await api.database().setRefundPolicy(api.merchantId, { refundAutoMinor: 1_00 });
+    const sale = await paidSale(api);
+    await create(api, sale, 'r-1', { refund_address: named });
+    const id = await idOf(api, 'r-1');
+    await api.database().approveRefund(id, null, api.clock.nowMs());
+    await start(api);
+    assert.is(fields(await read(api, 'r-1')).status, 'processing');
+    await redirect(api, 'r-1', chosen);
+    api.clock.advance(61_000);
+    assert.equal(await allot(api, 'r-1'), { kind: 'moved', waitsFor: 'refund_unapproved', to: keyOf(chosen) });
+    await api.database().approveRefund(id, null, api.clock.nowMs());
+    assert.is((await allot(api, 'r-1')).kind, 'allotted');
+  }));
+
+test('a refund leaves when its payment is final, or earlier up to what the store allows', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await paidSale(api, false);
+    await create(api, sale, 'r-1', { refund_address: named }, '4.50');
+    await start(api);
+    const first = await allotLater(api, 'r-1');
+    assert.equal([first.kind, first.waitsFor], ['moved', 'refund_not_final']);
+    assert.equal(await api.database().listAlarms(10), [], 'that is no reason for an alarm');
+    await api.database().setRefundPolicy(api.merchantId, { refundEarlyMaxMinor: 4_49 });
+    assert.is((await allotLater(api, 'r-1')).kind, 'moved');
+    await api.database().setRefundPolicy(api.merchantId, { refundEarlyMaxMinor: 4_50 });
+    assert.is((await allotLater(api, 'r-1')).kind, 'allotted');
+    await create(api, sale, 'r-2', { refund_address: named }, '0.01');
+    await start(api);
+    assert.is(
+      (await allotLater(api, 'r-2')).waitsFor,
+      'refund_not_final',
+      'many small ones are not refunded early either',
+    );
+    await makeFinal(api);
+    assert.is((await allotLater(api, 'r-2')).kind, 'allotted');
+  }));
+
+test('the events of a refund show its destination', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await paidSale(api);
+    await create(api, sale, 'r-1', { refund_address: named });
+    await api.database().rejectRefund(await idOf(api, 'r-1'), 'no', api.clock.nowMs());
+    const client = new Sqlite(api.file, { readonly: true });
+    const bodies = client.prepare('SELECT body FROM events').pluck().all() as string[];
+    client.close();
+    const object = bodies.map((text) => JSON.parse(text)).find(({ type }) => type === 'refund.failed')?.data.object;
+    assert.equal(object.destination, { network: 'ethereum', address: named });
+    assert.is(object.destination_source, 'merchant');
+  }));
+
+test.run();
