@@ -12,8 +12,8 @@ const refund = (id: string, destination: string, from: string, status: string, e
 
 const before = `
   INSERT INTO stores (id, name, status, settlement_currency, tolerance_minor, top_up_grace_s, monitoring_s, late_policy,
-      webhook_secret, created_at_ms)
-    VALUES ('m1', 'Shop', 'approved', 'USDT', 0, 100, 1000, 'hold', 'x', 0);
+      created_at_ms)
+    VALUES ('m1', 'Shop', 'approved', 'USDT', 0, 100, 1000, 'hold', 0);
   INSERT INTO sessions (id, store_id, mode, order_id, body_hash, amount_minor, currency, due_par, tolerance_par, accepts,
       expires_at_s, top_up_grace_s, monitoring_s, late_policy, options, networks, created_at_ms, status, ended_at_s,
       paid_at_s, paid_late, funded, firm, touched, late, seen_par, confirmed_par, late_par, deadline_s, sums, payment_count)
