@@ -153,7 +153,9 @@ test('a refund that was made before the journal was adopted is not paid beyond w
     const nowMs = server.clock.nowMs() + 3_600_000;
     const own = { id: refunds[0]?.id ?? '', generation: 0, attempt: 0, payer: 'aa'.repeat(20), nonce: 1 } as const;
     const terms = { payerRole: 'refund', terms: { nonce: '1' }, feeUnitsMax: 5n, nowMs } as const;
-    assert.equal(await database.allotAttempt({ ...own, ...terms }), { kind: 'moved' });
+    const intent = (await database.findPayout(own.id))?.intent;
+    assert.ok(intent);
+    assert.equal(await database.allotAttempt({ ...own, ...terms, intent }), { kind: 'moved' });
     assert.is((await database.findPayout(own.id))?.wait?.code, 'refund_uncovered');
   });
 });
