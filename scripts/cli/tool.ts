@@ -54,6 +54,7 @@ import { storeCreate, storeList, storeUpdate } from './store.ts';
 import { storePage } from './store-page.ts';
 import { sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
 import { webhooksRotate, webhooksSecret } from './webhook-secrets.ts';
+import { webhooksTest } from './webhook-test.ts';
 import {
   webhooksAdd,
   webhooksAttempts,
@@ -89,6 +90,7 @@ const commands: readonly (Command | OfflineCommand)[] = [
   webhooksEnable,
   webhooksResend,
   webhooksAttempts,
+  webhooksTest,
   webhooksSecret,
   webhooksRotate,
   refundsList,

@@ -134,3 +134,13 @@ export function refundEventBody(event: RefundEvent): string {
     },
   });
 }
+
+/** Returns the body of an event that says nothing about a payment: an operator sends it to try an endpoint. */
+export const testEventBody = (event: Readonly<{ id: string; type: string; createdAtS: number; mode: Mode }>): string =>
+  JSON.stringify({
+    id: event.id,
+    type: event.type,
+    created_at: event.createdAtS,
+    livemode: event.mode === 'live',
+    data: { object: { source: 'api' } },
+  });
