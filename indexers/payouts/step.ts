@@ -115,13 +115,13 @@ async function act(work: Work, step: Step): Promise<Progress | null> {
     case 'renew':
       // Conclusions from the known attempts hold only if no others exist.
       await lease.follow();
-      await database.newGeneration({ ...name, proof: step.proof, ended: step.ended, nowMs });
+      await database.newGeneration({ ...name, ...step, nowMs });
       return lookAgain(work);
     case 'stick': {
-      const { code, message, ended, haltsLane } = step;
+      const { code, message, haltsLane } = step;
       await lease.follow();
       const haltsPayer = haltsLane ? work.draft.payer : null;
-      await database.stickPayout({ ...name, why: { code, message }, ended, haltsPayer, nowMs });
+      await database.stickPayout({ ...name, why: { code, message }, haltsPayer, nowMs });
       return lookAgain(work);
     }
   }
@@ -246,7 +246,7 @@ async function refused(work: Work, attempt: number, { code, message }: Fault): P
   const wait = { code, message };
   const nowMs = clock.nowMs();
   await database.withdrawAttempt({ ...name, attempt, wait, nextLookAtMs: later(work), nowMs });
-  if (judged === 'stick') await database.stickPayout({ ...name, why: wait, ended: null, haltsPayer: null, nowMs });
+  if (judged === 'stick') await database.stickPayout({ ...name, why: wait, haltsPayer: null, nowMs });
   return restUntil(work, attempt === 0 ? later(work) : nowMs + pace.resendMs);
 }
 

@@ -108,7 +108,7 @@ export const payoutsResume: Command = {
   summary: 'Resume a stuck payout, or the halted wallets of a network.',
   options: {
     anew: {
-      help: 'sign the payout again: only if you have verified that no earlier attempt is or can ever be on the chain',
+      help: 'sign the payout again, if all its attempts have failed or another transaction has used their number',
     },
   },
   async run(input, installation) {

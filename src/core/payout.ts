@@ -95,8 +95,11 @@ export type PayoutRules = Readonly<{
   outbidMs: number;
 }>;
 
-/** Generations of one payout, and replacements within one; beyond these, more signatures will not help. */
+/** When an attempt has failed on the chain in this many generations or later, a person must look: each costs its fee. */
 export const GENERATIONS_MAX = 5;
+/** How long a payout waits after each generation that ended without effect; the last pause repeats. */
+const RENEWAL_MS = [0, 60_000, 300_000, 900_000, 3_600_000] as const;
+/** Replacements within one generation; beyond these, more signatures will not help. */
 export const ATTEMPTS_MAX = 8;
 /** Numbers of one wallet that may be open at once: nodes keep only so many transactions of one sender. */
 export const IN_FLIGHT_MAX = 16;
@@ -106,6 +109,8 @@ export type Recent = Readonly<{ sentAtMs: number | null; outbidAtMs: number | nu
 
 /** The final attempt that ended a generation. */
 export type Ended = Readonly<{ tx: string; feeUnits: bigint }>;
+
+type Why = Readonly<{ code: string; message: string }>;
 
 export type Step =
   /** Nothing to do before this time; null: nothing until a person acts. */
@@ -119,8 +124,19 @@ export type Step =
   /** Ask what a replacement of the newest attempt would take; see `isOutbid`. */
   | Readonly<{ kind: 'outbid'; newest: SignedAttempt }>
   | Readonly<{ kind: 'succeed'; ended: Ended }>
-  | Readonly<{ kind: 'renew'; proof: Proof; ended: Ended | null }>
-  | Readonly<{ kind: 'stick'; code: string; message: string; ended: Ended | null; haltsLane: boolean }>;
+  /**
+   * Begin the next generation, with no attempt before `notBeforeMs`, or stuck until a person acts; `why` says what it
+   * waits for, null for nothing.
+   */
+  | Readonly<{
+      kind: 'renew';
+      proof: Proof;
+      ended: Ended | null;
+      notBeforeMs: number;
+      isStuck: boolean;
+      why: Why | null;
+    }>
+  | Readonly<{ kind: 'stick'; code: string; message: string; haltsLane: boolean }>;
 
 /**
  * Returns the next step of a payout.
@@ -147,11 +163,11 @@ export function decide(
     case 'succeeded':
       return { kind: 'succeed', ended: outcome };
     case 'failed':
-      return renew(payout, 'failed', outcome);
+      return renew(payout, 'failed', outcome, nowMs);
     case 'dead':
-      return renew(payout, 'dead', null);
+      return renew(payout, 'dead', null, nowMs);
     case 'foreign':
-      return { kind: 'stick', code: 'payout_nonce_foreign', message: outcome.message, ended: null, haltsLane: true };
+      return { kind: 'stick', code: 'payout_nonce_foreign', message: outcome.message, haltsLane: true };
     case 'waiting':
       return outcome.included === null ? chase(attempts, newest, recent, nowMs, rules) : restFor(rules.resendMs, nowMs);
   }
@@ -172,12 +188,22 @@ function chase(
   return { kind: 'rest', untilMs: recent.sentAtMs + rules.resendMs };
 }
 
-function renew({ id, generation }: Payout, proof: Proof, ended: Ended | null): Step {
-  if (generation + 1 < GENERATIONS_MAX) return { kind: 'renew', proof, ended };
+function renew({ id, generation, intent }: Payout, proof: Proof, ended: Ended | null, nowMs: number): Step {
+  const pauseMs = RENEWAL_MS[generation] ?? RENEWAL_MS.at(-1) ?? 0;
+  const renewal = { kind: 'renew', proof, ended, notBeforeMs: nowMs + pauseMs } as const;
+  const count = generation + 1;
+  const exit = intent.kind === 'refund' ? `, or reject the refund with \`quayside refunds reject ${id}\`` : '';
+  if (proof === 'failed' && count >= GENERATIONS_MAX) {
+    const message =
+      `Transaction ${ended?.tx} of payout ${id} failed too, after ${count} generations. Nothing of it can be paid any ` +
+      `more unless it is signed again. Find out why, then run \`quayside payouts resume ${id}\`${exit}.`;
+    return { ...renewal, isStuck: true, why: { code: 'payout_generations', message } };
+  }
+  if (pauseMs === 0) return { ...renewal, isStuck: false, why: null };
   const message =
-    `All ${GENERATIONS_MAX} generations of payout ${id} ended without effect (the last one: ${proof}). ` +
-    `Find out why, then run \`quayside payouts resume ${id}\`.`;
-  return { kind: 'stick', code: 'payout_generations', message, ended, haltsLane: false };
+    `${count} generations ended without effect (the last one ${proof === 'dead' ? 'expired' : 'failed'}), so the ` +
+    `next one waits for ${pauseMs / 60_000} min. Find out whether transactions of your node reach the network${exit}.`;
+  return { ...renewal, isStuck: false, why: { code: 'payout_paused', message } };
 }
 
 const restFor = (ms: number, nowMs: number): Step => ({ kind: 'rest', untilMs: nowMs + ms });

@@ -199,15 +199,29 @@ export interface MoneyOutDatabase {
         nowMs: number;
       }>,
   ): Promise<boolean>;
-  /** Begins the next generation, with nothing signed yet. `ended` is the attempt that failed and cost its fee. */
-  newGeneration(input: PayoutName & Readonly<{ proof: Proof; ended: Ended | null; nowMs: number }>): Promise<boolean>;
+  /**
+   * Begins the next generation, with nothing signed yet, or stuck until an operator resumes it. `ended` is the attempt
+   * that failed and cost its fee, `why` what it waits for.
+   */
+  newGeneration(
+    input: PayoutName &
+      Readonly<{
+        proof: Proof;
+        ended: Ended | null;
+        notBeforeMs: number;
+        isStuck: boolean;
+        why: EngineReason | null;
+        nowMs: number;
+      }>,
+  ): Promise<boolean>;
   /** Marks a payout as stuck, with an alarm. Also halts its wallet if the wallet's other payouts are in danger. */
   stickPayout(
-    input: PayoutName & Readonly<{ why: EngineReason; ended: Ended | null; haltsPayer: string | null; nowMs: number }>,
+    input: PayoutName & Readonly<{ why: EngineReason; haltsPayer: string | null; nowMs: number }>,
   ): Promise<boolean>;
 
   /**
-   * Resumes a stuck payout on an operator's decision: looks at it again or, with `renew`, signs in a new generation.
+   * Resumes a stuck payout on an operator's decision: looks at it again or, with `renew`, signs in a new generation if
+   * none of its attempts can take effect any more.
    * @returns false when no such payout is stuck
    */
   resumePayout(id: string, renew: boolean, nowMs: number): Promise<boolean>;

@@ -4,6 +4,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { type Intent, intentMac, intentMacKey } from '../../src/core/intent.ts';
+import { renewal } from '../conformance/database/place.ts';
 import { type ApiServer, withApi } from '../support/api-server.ts';
 
 const CREATE = '/api/v1/refunds/create';
@@ -194,7 +195,7 @@ test('requested again after its payout failed, it fails for the same reason', as
   await withApi({}, async (server) => {
     const { sessionId, payoutId: id } = await forgetAndAdopt(server);
     const nowMs = server.clock.nowMs();
-    await server.database().newGeneration({ id, generation: 0, proof: 'dead', ended: null, nowMs });
+    await server.database().newGeneration({ id, generation: 0, ...renewal, notBeforeMs: nowMs, nowMs });
     const outcome = { kind: 'failed', code: 'destination_frozen', message: 'by its issuer' } as const;
     assert.is(await server.database().settlePayout({ id, generation: 1, outcome, nowMs }), true);
     await ask(server, sessionId);

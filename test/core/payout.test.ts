@@ -118,17 +118,43 @@ test('in a lane with numbers, the fee is compared with the price after a while, 
   assert.is(isOutbid(attempt, { kind: 'refused', code: 'native_short', message: '' }), false);
 });
 
-test('a generation ends only with proof, and after the last one a person must act', () => {
+test('a generation ends only with proof, and the first is followed at once', () => {
   assert.equal(step([attempt], { kind: 'succeeded', ...ended }), {
     kind: 'succeed',
     ended: { kind: 'succeeded', ...ended },
   });
   const failed = { kind: 'failed', ...ended } as const;
-  assert.equal(step([attempt], failed), { kind: 'renew', proof: 'failed', ended: failed });
-  assert.equal(step([attempt], { kind: 'dead' }), { kind: 'renew', proof: 'dead', ended: null });
-  const last = step([attempt], failed, { payout: { generation: GENERATIONS_MAX - 1 } });
-  assert.is(last.kind === 'stick' && last.code, 'payout_generations');
-  assert.equal(last.kind === 'stick' && [last.ended, last.haltsLane], [failed, false]);
+  const at = { notBeforeMs: T0, isStuck: false, why: null };
+  assert.equal(step([attempt], failed), { kind: 'renew', proof: 'failed', ended: failed, ...at });
+  assert.equal(step([attempt], { kind: 'dead' }), { kind: 'renew', proof: 'dead', ended: null, ...at });
+});
+
+test('each later generation waits longer, and expiry never ends a payout', () => {
+  const renewal = (generation: number, outcome: Parameters<typeof step>[1]) => {
+    const next = step([{ ...attempt, generation }], outcome, { payout: { generation } });
+    assert.ok(next.kind === 'renew');
+    return next;
+  };
+  const pauses = [0, 1, 2, 3, 4, 5, 100].map((generation) => renewal(generation, { kind: 'dead' }));
+  assert.equal(
+    pauses.map(({ notBeforeMs }) => (notBeforeMs - T0) / 60_000),
+    [0, 1, 5, 15, 60, 60, 60],
+  );
+  assert.not.ok(pauses.some(({ isStuck }) => isStuck));
+  assert.equal([pauses[0]?.why, pauses[1]?.why?.code], [null, 'payout_paused']);
+});
+
+test('a payout that fails on the chain again and again waits for a person, who may also reject its refund', () => {
+  const failed = { kind: 'failed', ...ended } as const;
+  const after = (generation: number) => step([attempt], failed, { payout: { generation } });
+  const [last, next] = [after(GENERATIONS_MAX - 2), after(GENERATIONS_MAX - 1)];
+  assert.is(last.kind === 'renew' && last.isStuck, false);
+  assert.ok(next.kind === 'renew' && next.isStuck);
+  assert.equal([next.ended, next.why?.code], [failed, 'payout_generations']);
+  assert.match(
+    next.why?.message ?? '',
+    /quayside payouts resume \S+`, or reject the refund with `quayside refunds reject/,
+  );
 });
 
 test('a sequence number used by somebody else halts the wallet', () => {
@@ -137,7 +163,6 @@ test('a sequence number used by somebody else halts the wallet', () => {
     kind: 'stick',
     code: 'payout_nonce_foreign',
     message: 'used up',
-    ended: null,
     haltsLane: true,
   });
 });

@@ -327,5 +327,10 @@ async function revive(stage: Stage): Promise<boolean> {
     count('resumed to be signed again');
     found = true;
   }
+  for (const { id, wait } of await database.listPayouts({ network, state: 'stuck', limit: 100 })) {
+    if (wait?.code !== 'payout_generations' || stage.random.chance(0.5)) continue;
+    assert.ok(await database.cancelPayout(id, clock.nowMs()), 'everything of it has failed, so an operator may end it');
+    count('canceled after its attempts failed');
+  }
   return found;
 }

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import type { RefundIntent } from '../../../src/core/intent.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { Adoption } from '../../../src/database/money-out.ts';
-import { inWorld, type MakePlace, T0_MS } from './place.ts';
+import { inWorld, type MakePlace, renewal, T0_MS } from './place.ts';
 
 const network = 'test:one';
 const payer = 'a'.repeat(40);
@@ -108,7 +108,7 @@ export function adoptionConforms(makePlace: MakePlace): void {
       await plan(database, 'r1');
       await allotInVain(database, 'r1', 0);
       await database.recordSigned(network, [signature(1, 'r1', 0)]);
-      await database.newGeneration({ id: 'r1', generation: 0, proof: 'dead', ended: null, nowMs: T0_MS });
+      await database.newGeneration({ id: 'r1', generation: 0, ...renewal, nowMs: T0_MS });
       const replacement = { ...signature(2, 'r1', 0, 0, 1) };
       assert.is(await adopt(database, signature(1, 'r1', 0), replacement), 1);
       const payout = await database.findPayout('r1');

@@ -4,7 +4,7 @@ import type { RefundIntent, SweepIntent } from '../../../src/core/intent.ts';
 import { IN_FLIGHT_MAX } from '../../../src/core/payout.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { JournaledSignature } from '../../../src/database/money-out.ts';
-import { breaks, inWorld, type MakePlace, T0_MS } from './place.ts';
+import { breaks, inWorld, type MakePlace, renewal, T0_MS } from './place.ts';
 
 const network = 'test:one';
 const payer = 'a'.repeat(40);
@@ -153,8 +153,7 @@ export function payoutsConform(makePlace: MakePlace): void {
     ready(makePlace, async (database) => {
       await plan(database, refund('r1'), refund('r2'));
       const why = { code: 'signer_refused_mac', message: 'made with another secret key' };
-      const stick = (id: string) =>
-        database.stickPayout({ id, generation: 0, why, ended: null, haltsPayer: null, nowMs: T0_MS });
+      const stick = (id: string) => database.stickPayout({ id, generation: 0, why, haltsPayer: null, nowMs: T0_MS });
       await allot(database, 'r1');
       await database.withdrawAttempt({ ...name('r1'), wait: why, nextLookAtMs: T0_MS, nowMs: T0_MS });
       await stick('r1');
@@ -164,6 +163,47 @@ export function payoutsConform(makePlace: MakePlace): void {
       await stick('r2');
       assert.is(await database.cancelPayout('r2', T0_MS), false);
       assert.equal([await stateOf(database, 'r1'), await stateOf(database, 'r2')], ['canceled', 'stuck']);
+    }),
+  );
+
+  test(
+    'a payout whose attempts have all ended can be canceled in any generation, unless it must never have been signed',
+    ready(makePlace, async (database) => {
+      await plan(database, refund('r1'), refund('r2'), refund('r3'));
+      for (const [at, id] of ['r1', 'r2', 'r3'].entries()) {
+        await bringOut(database, refund(id), at + 1, { nonce: at });
+        assert.is(await database.cancelPayout(id, T0_MS), false, 'it may be mined');
+      }
+      const ended = (id: string) => ({ tx: `tx of ${id} 0.0`, feeUnits: 3n });
+      const end = (id: string, more = {}) =>
+        database.newGeneration({
+          id,
+          generation: 0,
+          ...renewal,
+          proof: 'failed',
+          ended: ended(id),
+          nowMs: T0_MS,
+          ...more,
+        });
+      await end('r1', { notBeforeMs: T0_MS + 60_000 });
+      const why = { code: 'payout_generations', message: 'five times' };
+      await end('r2', { isStuck: true, why });
+      await end('r3');
+      assert.equal((await database.findPayout('r2'))?.wait, why);
+      assert.equal(
+        (await database.listAlarms(10)).map(({ code }) => code),
+        ['payout_generations'],
+      );
+      assert.is((await allot(database, 'r1', { generation: 1, nonce: 3 })).kind, 'moved', 'it pauses');
+      assert.is(await database.cancelPayout('r1', T0_MS), true);
+      assert.is(await database.cancelPayout('r2', T0_MS), true);
+      await allot(database, 'r3', { generation: 1, nonce: 3 });
+      assert.is(await database.cancelPayout('r3', T0_MS), false);
+      assert.equal(await Promise.all(['r1', 'r2', 'r3'].map((id) => stateOf(database, id))), [
+        'canceled',
+        'canceled',
+        'sent',
+      ]);
     }),
   );
 
@@ -319,8 +359,11 @@ export function attemptsConform(makePlace: MakePlace): void {
       assert.is((await allot(database, 'r1', { attempt: 1 })).kind, 'allotted');
       await database.recordSigned(network, [signatureOf(refund('r1'), 2, { attempt: 1 })]);
       const ended = { tx: 'tx of r1 0.1', feeUnits: 3n };
-      await database.newGeneration({ id: 'r1', generation: 0, proof: 'failed', ended, nowMs: T0_MS });
-      assert.is(await database.newGeneration({ id: 'r1', generation: 0, proof: 'failed', ended, nowMs: T0_MS }), false);
+      await database.newGeneration({ id: 'r1', generation: 0, ...renewal, proof: 'failed', ended, nowMs: T0_MS });
+      assert.is(
+        await database.newGeneration({ id: 'r1', generation: 0, ...renewal, proof: 'failed', ended, nowMs: T0_MS }),
+        false,
+      );
       assert.equal(await database.offerNonce(network, payer, 1, T0_MS), { kind: 'free', nonce: 1 });
       await bringOut(database, refund('r1'), 3, { generation: 1, nonce: 1 });
       const outcome = { kind: 'succeeded', ended: { tx: 'tx of r1 1.0', feeUnits: 4n } } as const;
@@ -389,7 +432,7 @@ export function attemptsConform(makePlace: MakePlace): void {
       await allot(database, 'r1', { nowMs: T0_MS + 5000 });
       assert.equal((await shown()).slice(0, 2), [null, null]);
       await record(fault);
-      await database.stickPayout({ ...name('r1'), why: wait, ended: null, haltsPayer: null, nowMs: T0_MS });
+      await database.stickPayout({ ...name('r1'), why: wait, haltsPayer: null, nowMs: T0_MS });
       assert.is(await record(fault), false, 'it is no longer open');
       assert.equal((await shown()).slice(0, 2), [null, wait]);
     }),
@@ -405,7 +448,7 @@ export function attemptsConform(makePlace: MakePlace): void {
         );
       await bringOut(database, sweep('s1'), 1);
       assert.equal(await transit(), [9n]);
-      await database.newGeneration({ id: 's1', generation: 0, proof: 'dead', ended: null, nowMs: T0_MS });
+      await database.newGeneration({ id: 's1', generation: 0, ...renewal, nowMs: T0_MS });
       assert.equal(await transit(), []);
       await bringOut(database, sweep('s1'), 2, { generation: 1, nonce: 1 });
       assert.equal(await transit(), [9n]);
@@ -425,16 +468,23 @@ export function attemptsConform(makePlace: MakePlace): void {
       await bringOut(database, refund('r2'), 1);
       await breaks(database.settlePayout({ id: 'r2', generation: 0, outcome: failed, nowMs: T0_MS }));
       const why = { code: 'payout_nonce_foreign', message: 'stolen' };
-      await database.stickPayout({ id: 'r2', generation: 0, why, ended: null, haltsPayer: payer, nowMs: T0_MS });
+      await database.stickPayout({ id: 'r2', generation: 0, why, haltsPayer: payer, nowMs: T0_MS });
       assert.equal(await database.openPayouts(network, T0_MS, 10), []);
       assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'halted' });
       assert.is(await database.resumePayout('r1', false, T0_MS), false);
       assert.is(await database.resumePayout('r2', false, T0_MS), true);
       assert.is(await stateOf(database, 'r2'), 'sent');
-      await database.stickPayout({ id: 'r2', generation: 0, why, ended: null, haltsPayer: null, nowMs: T0_MS });
+      await database.stickPayout({ id: 'r2', generation: 0, why, haltsPayer: null, nowMs: T0_MS });
       assert.is(await database.resumePayout('r2', true, T0_MS), true);
       const payout = await database.findPayout('r2');
       assert.equal([payout?.state, payout?.generation, payout?.proof], ['waiting', 1, 'dead']);
+      await plan(database, refund('r3'));
+      await bringOut(database, refund('r3'), 2, { nonce: null });
+      const refused = { code: 'signer_refused_check', message: 'for its replacement' };
+      await database.stickPayout({ id: 'r3', generation: 0, why: refused, haltsPayer: null, nowMs: T0_MS });
+      assert.is(await database.resumePayout('r3', true, T0_MS), true);
+      const asked = await database.findPayout('r3');
+      assert.equal([asked?.state, asked?.generation], ['sent', 0], 'its attempt may still be mined');
     }),
   );
 

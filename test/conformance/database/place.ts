@@ -103,6 +103,9 @@ export const request = (orderId: string, more: Partial<SessionRequest> = {}): Se
   ...more,
 });
 
+/** How a generation ended that is followed by the next one at once. */
+export const renewal = { proof: 'dead', ended: null, notBeforeMs: T0_MS, isStuck: false, why: null } as const;
+
 /** A session over 10.00, payable in either coin on either network. */
 export function newSession(orderId: string, more: Partial<NewSession> = {}): NewSession {
   return {

@@ -18,6 +18,9 @@ type AdoptionCommands = Pick<MoneyOutDatabase, 'resumePayout' | 'resumeLane' | '
 
 type Parts = Readonly<{ steps: Payouts; ledger: Ledger; raiseAlarm: RaiseAlarm }>;
 
+/** Reasons of stuck payouts whose attempts can no longer be mined: others used their number, or they have failed. */
+const endedCodes: readonly string[] = ['payout_nonce_foreign', 'payout_generations'];
+
 export function adoptionCommands(db: Db, { steps, ledger, raiseAlarm }: Parts): AdoptionCommands {
   const { orm } = db;
 
@@ -133,7 +136,9 @@ export function adoptionCommands(db: Db, { steps, ledger, raiseAlarm }: Parts): 
         const row = steps.find(id);
         if (row?.state !== 'stuck') return false;
         const attempts = steps.attempts(row);
-        if (!renew || attempts.length === 0) {
+        // Otherwise an attempt may still be mined, and only the nodes can tell.
+        const mayRenew = renew && endedCodes.includes(row.waitCode ?? '');
+        if (!mayRenew || attempts.length === 0) {
           const state = attempts.length === 0 ? 'waiting' : 'sent';
           steps.change(row, { state, ...noWait, notBeforeMs: nowMs }, nowMs);
           return true;

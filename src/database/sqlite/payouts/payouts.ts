@@ -38,8 +38,12 @@ export type Payouts = Readonly<{
    * @param poolId of a sweep: the pool of its indices; omitted if only the signer's journal knows the sweep
    */
   plan(input: NewPayout, poolId?: number): Planned;
-  /** Cancels a payout, also a stuck one without an attempt; false once an attempt is allotted or it has ended. */
-  cancel(id: string, nowMs: number): boolean;
+  /**
+   * Cancels a payout none of whose attempts can take effect: no attempt is allotted, and those of earlier generations
+   * have provably ended; false otherwise.
+   * @param generationMax 0 for a payout that was never signed
+   */
+  cancel(id: string, nowMs: number, generationMax?: number): boolean;
   /** Gives a refund's payout another payee; false once an attempt is allotted or it has ended. */
   redirect(intent: RefundIntent, notBeforeMs: number, nowMs: number): boolean;
   /** Makes a payout due now if it waits for an approval or the signer's cap. */
@@ -131,12 +135,12 @@ export function createPayouts(db: Db, raiseAlarm: RaiseAlarm): Payouts {
 
   const isAdopted = (network: NetworkKey): boolean => engine.get({ network })?.reasonCode !== NOT_ADOPTED;
 
-  /** Returns a payout for which nothing can have been signed, or null. */
-  function findUnsigned(id: string): PayoutRow | null {
+  /** Returns a payout of which nothing can take effect now, or null. `generationMax` 0: nothing was ever signed. */
+  function findEnded(id: string, generationMax: number): PayoutRow | null {
     const row = find.get({ id });
-    if (!row || row.generation > 0) return null;
-    // The signer refused it for good before it signed anything, so merchant or operator may cancel it.
-    const isUnsigned = row.state === 'stuck' && attempts.all({ id, generation: 0 }).length === 0;
+    if (!row || row.generation > generationMax) return null;
+    // The signer refused it for good, or all that it signed has failed.
+    const isUnsigned = row.state === 'stuck' && attempts.all(row).length === 0;
     if (row.state !== 'waiting' && !isUnsigned) return null;
     // Until it has adopted the journal, this database does not know whether the payout was signed.
     return isAdopted(row.network) ? row : null;
@@ -179,13 +183,13 @@ export function createPayouts(db: Db, raiseAlarm: RaiseAlarm): Payouts {
       }
       return { kind: 'planned', payout: row };
     },
-    cancel(id, nowMs) {
-      const row = findUnsigned(id);
+    cancel(id, nowMs, generationMax = Number.POSITIVE_INFINITY) {
+      const row = findEnded(id, generationMax);
       if (row) change(row, { state: 'canceled', ...noWait, settledAtMs: nowMs }, nowMs);
       return row !== null;
     },
     redirect(intent, notBeforeMs, nowMs) {
-      const row = findUnsigned(intent.id);
+      const row = findEnded(intent.id, 0);
       if (row) change(row, { intent, state: 'waiting', ...noWait, notBeforeMs }, nowMs);
       return row !== null;
     },
@@ -291,17 +295,16 @@ export function payoutCommands(db: Db, { steps, ledger, raiseAlarm, followRefund
         else fail(row, outcome, nowMs);
       });
     },
-    async newGeneration({ proof, ended, nowMs, ...name }) {
-      return withOpen(name, (row) => {
+    async newGeneration({ id, generation, proof, ended, notBeforeMs, isStuck, why, nowMs }) {
+      return withOpen({ id, generation }, (row) => {
         if (ended) charge(row, ended, nowMs);
         ledger.transit(row.intent, false, nowMs);
-        const generation = row.generation + 1;
-        steps.change(row, { state: 'waiting', generation, proof, ...noWait, notBeforeMs: nowMs }, nowMs);
+        const state = isStuck ? 'stuck' : 'waiting';
+        steps.waitFor(row, why, { state, generation: generation + 1, proof, ...noFault, notBeforeMs }, nowMs);
       });
     },
-    async stickPayout({ why, ended, haltsPayer, nowMs, ...name }) {
+    async stickPayout({ why, haltsPayer, nowMs, ...name }) {
       return withOpen(name, (row) => {
-        if (ended) charge(row, ended, nowMs);
         steps.change(row, { state: 'stuck', waitCode: why.code, waitMessage: why.message, ...noFault }, nowMs);
         if (haltsPayer !== null) {
           db.orm

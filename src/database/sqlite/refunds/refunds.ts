@@ -162,7 +162,7 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase {
         const past = replays.recall(input);
         if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
         if (past.kind === 'same_body') return { kind: 'replayed', refund: rows.view(row) };
-        if (row.status !== 'processing' || !payouts.cancel(row.id, input.nowMs)) return { kind: 'not_cancelable' };
+        if (row.status !== 'processing' || !payouts.cancel(row.id, input.nowMs, 0)) return { kind: 'not_cancelable' };
         const canceled = giveBack(row, { status: 'canceled', canceledAtMs: input.nowMs }, input.nowMs);
         replays.remember(input, row.sessionId);
         return { kind: 'done', refund: rows.view(canceled) };
