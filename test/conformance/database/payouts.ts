@@ -477,7 +477,7 @@ export function attemptsConform(makePlace: MakePlace): void {
       await database.stickPayout({ id: 'r2', generation: 0, why, haltsPayer: null, nowMs: T0_MS });
       assert.is(await database.resumePayout('r2', true, T0_MS), true);
       const payout = await database.findPayout('r2');
-      assert.equal([payout?.state, payout?.generation, payout?.proof], ['waiting', 1, 'dead']);
+      assert.equal([payout?.state, payout?.generation, payout?.proof], ['waiting', 1, 'failed']);
       await plan(database, refund('r3'));
       await bringOut(database, refund('r3'), 2, { nonce: null });
       const refused = { code: 'signer_refused_check', message: 'for its replacement' };
