@@ -95,7 +95,7 @@ export type PayoutRules = Readonly<{
   outbidMs: number;
 }>;
 
-/** When an attempt has failed on the chain in this many generations or later, a person must look: each costs its fee. */
+/** When an attempt has failed on the chain in this many generations, a person must look: each costs its fee. */
 export const GENERATIONS_MAX = 5;
 /** How long a payout waits after each generation that ended without effect; the last pause repeats. */
 const RENEWAL_MS = [0, 60_000, 300_000, 900_000, 3_600_000] as const;
