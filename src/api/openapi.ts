@@ -289,7 +289,10 @@ function webhook({ meaning, schema, example }: (typeof eventDocs)[number], schem
     requestBody: { required: true, content: json(schemas, schema, { event: example }) },
     responses: {
       '2XX': { description: 'Delivered. Respond within 30 seconds; `{"received": true}` is the usual body.' },
-      '4XX': { description: 'Not sent again, except after 429. 410 disables the endpoint.' },
+      '4XX': {
+        description:
+          'Not retried, except after 429. 401, 403, 404, 405, 409 and 410: sent again after a 2xx to something newer.',
+      },
       '5XX': {
         description:
           'Sent again, as after a timeout: at most 10 attempts, after 2 minutes and then twice as long each time.',

@@ -103,18 +103,18 @@ export type Outcome =
   | Readonly<{ kind: 'answered'; status: number; retryAfterMs: number | null }>
   | Readonly<{ kind: 'unanswered'; error: SendError }>;
 
-/** What happens next. `disableEndpoint` is the reason to send nothing more to the endpoint, or null. */
+/** What happens next with the delivery. `endpoint.ts` has what follows for the endpoint. */
 export type Verdict =
   | Readonly<{ kind: 'delivered' }>
   | Readonly<{ kind: 'retry'; atMs: number }>
-  | Readonly<{ kind: 'failed'; disableEndpoint: string | null }>;
+  | Readonly<{ kind: 'failed' }>;
 
 /** Random part of a delay, so that deliveries that failed together are not retried together. */
 const JITTER = 0.1;
 
 /**
  * Decides what follows from an attempt: 2xx is delivered; 429, 5xx, redirects and no answer are retried; any other 4xx
- * is final, and 410 also disables the endpoint.
+ * ends the schedule.
  * @param attempt 1 for the first
  * @param retryDelaysS the wait after each attempt; when all are used up, the delivery has failed
  * @param random a number in [0, 1)
@@ -130,11 +130,10 @@ export function verdict(
   if (outcome.kind === 'answered') {
     const { status } = outcome;
     if (status >= 200 && status < 300) return { kind: 'delivered' };
-    if (status === 410) return { kind: 'failed', disableEndpoint: 'the endpoint answered 410 Gone' };
-    if (status >= 400 && status < 500 && status !== 429) return { kind: 'failed', disableEndpoint: null };
+    if (status >= 400 && status < 500 && status !== 429) return { kind: 'failed' };
   }
   const delayS = retryDelaysS[attempt - 1];
-  if (delayS === undefined) return { kind: 'failed', disableEndpoint: null };
+  if (delayS === undefined) return { kind: 'failed' };
   const delayMs = delayS * 1000;
   const jitteredMs = delayMs * (1 - JITTER + 2 * JITTER * random);
   const askedMs = outcome.kind === 'answered' ? (outcome.retryAfterMs ?? 0) : 0;

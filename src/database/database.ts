@@ -358,11 +358,20 @@ export interface Database
   enableEndpoint(id: string, enabled: boolean, reason: string | null, nowMs: number): Promise<boolean>;
   removeEndpoint(id: string): Promise<boolean>;
   /**
-   * Leases up to `limit` due deliveries, oldest event first. Within one endpoint and session, a delivery waits until
-   * earlier ones had their first attempt and none is leased. Deliveries whose lease ran out are due again.
+   * Leases up to `limit` due deliveries, in turn from each endpoint (of single sessions: from each host) that has any.
+   * Within one endpoint and session, a delivery waits until earlier ones had their first attempt and none is leased.
+   * Deliveries whose lease ran out are due again.
    */
   claimDeliveries(
-    input: Readonly<{ nowMs: number; leaseMs: number; limit: number; perEndpointMax: number }>,
+    input: Readonly<{
+      nowMs: number;
+      leaseMs: number;
+      limit: number;
+      /** Attempts in progress to one endpoint, or to one host's endpoints of single sessions. */
+      perEndpointMax: number;
+      /** Attempts in progress to whatever has not answered the last five. Default: `limit`. */
+      failingMax?: number;
+    }>,
   ): Promise<readonly ClaimedDelivery[]>;
   /** Saves an attempt and its verdict. A failed manual attempt leaves the automatic schedule as it was. */
   recordAttempt(attempt: Attempt, verdict: DeliveryVerdict): Promise<void>;

@@ -6,6 +6,7 @@ import { adoptionConforms } from './database/adoption.ts';
 import { booksConform } from './database/books.ts';
 import { creationConforms } from './database/creation.ts';
 import { dustConforms } from './database/dust.ts';
+import { endpointsConform } from './database/endpoints.ts';
 import { heldMoneyConforms } from './database/held-money.ts';
 import { historiesConform } from './database/histories.ts';
 import { cancelsConform, expiryConforms } from './database/lifetimes.ts';
@@ -37,6 +38,7 @@ export function storeConforms(makePlace: MakePlace): void {
   webhooksConform(makePlace);
   resendsConform(makePlace);
   webhookSecretsConform(makePlace);
+  endpointsConform(makePlace);
   lookupsConform(makePlace);
   booksConform(makePlace);
   payoutsConform(makePlace);

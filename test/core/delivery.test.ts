@@ -114,20 +114,13 @@ test('every HTTP status has the documented verdict', () => {
   }
 });
 
-test('only 410 disables the endpoint', () => {
-  for (let status = 400; status < 500; status++) {
-    const decided = verdict(1, answered(status), SCHEDULE_S, 0.5, 0);
-    if (decided.kind === 'failed') assert.is(decided.disableEndpoint !== null, status === 410, `status ${status}`);
-  }
-});
-
 test('ten retries after 2, 4, 8, … 1024 minutes, then failed', () => {
   const waits: number[] = [];
   let nowMs = 1_793_872_800_000;
   for (let attempt = 1; ; attempt++) {
     const decided = verdict(attempt, { kind: 'unanswered', error: 'timeout' }, SCHEDULE_S, 0.5, nowMs);
     if (decided.kind !== 'retry') {
-      assert.equal(decided, { kind: 'failed', disableEndpoint: null });
+      assert.equal(decided, { kind: 'failed' });
       break;
     }
     waits.push((decided.atMs - nowMs) / 60_000);
@@ -138,7 +131,7 @@ test('ten retries after 2, 4, 8, … 1024 minutes, then failed', () => {
 
 test('a success on the last attempt is a success', () => {
   assert.equal(verdict(11, answered(200), SCHEDULE_S, 0, 0), { kind: 'delivered' });
-  assert.equal(verdict(11, answered(500), SCHEDULE_S, 0, 0), { kind: 'failed', disableEndpoint: null });
+  assert.equal(verdict(11, answered(500), SCHEDULE_S, 0, 0), { kind: 'failed' });
 });
 
 test('a retry waits the scheduled delay ±10 %, or what the receiver asks for, up to twice the delay', () => {

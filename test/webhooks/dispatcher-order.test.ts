@@ -44,19 +44,19 @@ test(
 );
 
 test(
-  'many dead endpoints do not take all capacity',
+  'many dead endpoints on one host do not take all capacity',
   inShop(async (shop) => {
     const dead = await startMerchantServer(hang);
     const live = await startMerchantServer(ok);
     for (let endpoint = 0; endpoint < 150; endpoint++) await shop.addEndpoint(`${dead.origin}/${endpoint}`);
     for (let count = 0; count < 5; count++) await shop.cancelOne();
     const dispatcher = shop.dispatch({}, { timeoutMs: 300_000 });
-    await until('every dead endpoint hangs', () => new Set(dead.received.map(({ path }) => path)).size === 150);
+    await until('the dead host has all its places', () => dead.received.length === 32);
     await shop.addEndpoint(`${live.origin}/hook`);
     await shop.cancelOne();
     dispatcher.wake();
     await until('the live endpoint has its event', () => live.received.length === 1);
-    assert.ok(dead.received.length < 512);
+    assert.is(dead.received.length, 32);
     await dead.close();
     await live.close();
   }),

@@ -5,17 +5,21 @@
 import { eq, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import type { ClaimedDelivery, Database } from '../database.ts';
+import type { DeliveryLines } from './delivery-lines.ts';
 import type { Db } from './open.ts';
 import { deliveries, endpoints, events } from './schema.ts';
 import type { WebhookSecrets } from './webhook-secrets.ts';
 
 type ClaimCommands = Pick<Database, 'claimDeliveries'>;
 
-/**
- * At most this many due deliveries of one endpoint, and this many resends, are looked at in one claim. A session has
- * few deliveries that wait for each other, so even the longest backlog contains some that can be sent.
- */
-const DUE_SEEN_MAX = 1_000;
+/** Requested resends that are looked at in one claim. */
+const RESENDS_SEEN_MAX = 1_000;
+/** Due queues that are looked at in one claim. Those that have no place left are at most as many as are under way. */
+const QUEUES_SEEN_MAX = 1_024;
+/** A host may have as many times the attempts in progress that one endpoint may have. */
+const ENDPOINTS_PER_HOST = 8;
+/** Of a claim's places, queues that do not answer get at most this share while others have something due. */
+const FAILING_SHARE = 0.25;
 
 type Candidate = Readonly<{
   id: string;
@@ -24,49 +28,41 @@ type Candidate = Readonly<{
   sessionId: string;
   trigger: 'auto' | 'manual';
 }>;
+type Line = Readonly<{ endpointId: string; sessionId: string; isOff: number }>;
+type Queue = Readonly<{ queue: string; host: string }>;
+type Leased = Readonly<{ queue: string; host: string; n: number; isFailing: number }>;
+type Chosen = Readonly<{ candidates: Candidate[]; stale: Line[] }>;
+type Limits = Omit<Parameters<ClaimCommands['claimDeliveries']>[0], 'leaseMs'>;
 
-export function claimCommands(db: Db, secrets: WebhookSecrets): ClaimCommands {
+export function claimCommands(db: Db, secrets: WebhookSecrets, lines: DeliveryLines): ClaimCommands {
   const { client, orm } = db;
-  // A resend also goes to a disabled endpoint, and waits only for a lease of its own delivery.
+  // A resend also goes to a disabled endpoint.
   const manualDue = client.prepare(
-    `SELECT d.id, d.event_id AS eventId, d.endpoint_id AS endpointId, e.session_id AS sessionId, 'manual' AS trigger
-     FROM deliveries AS d INDEXED BY deliveries_manual JOIN events AS e ON e.id = d.event_id
-     WHERE d.manual_at_ms <= :nowMs AND coalesce(d.lease_until_ms, 0) <= :nowMs
-     ORDER BY d.event_id LIMIT ${DUE_SEEN_MAX}`,
+    `SELECT d.id, d.event_id AS eventId, d.endpoint_id AS endpointId, d.session_id AS sessionId, 'manual' AS trigger,
+       e.host, CASE e.per_session WHEN 1 THEN e.host ELSE e.id END AS queue
+     FROM deliveries AS d INDEXED BY deliveries_manual JOIN endpoints AS e ON e.id = d.endpoint_id
+     WHERE d.manual_at_ms <= :nowMs AND NOT EXISTS (
+       SELECT 1 FROM delivery_lines AS l
+       WHERE l.endpoint_id = d.endpoint_id AND l.session_id = d.session_id AND l.lease_until_ms > :nowMs)
+     ORDER BY d.event_id LIMIT ${RESENDS_SEEN_MAX}`,
   );
-  // Each endpoint with a schedule is found by one seek, however long its backlog.
-  const scheduledEndpoints = client
-    .prepare(
-      `WITH RECURSIVE scheduled (id) AS (
-         SELECT min(endpoint_id) FROM deliveries WHERE due_at_ms IS NOT NULL
-         UNION ALL
-         SELECT (SELECT min(d.endpoint_id) FROM deliveries AS d
-                 WHERE d.due_at_ms IS NOT NULL AND d.endpoint_id > scheduled.id)
-         FROM scheduled WHERE scheduled.id IS NOT NULL)
-       SELECT endpoints.id FROM scheduled JOIN endpoints ON endpoints.id = scheduled.id
-       WHERE endpoints.disabled_at_ms IS NULL AND endpoints.removed = 0`,
-    )
-    .pluck();
-  const leasedCount = client
-    .prepare('SELECT count(*) FROM deliveries WHERE endpoint_id = :endpointId AND lease_until_ms > :nowMs')
-    .pluck();
-  // CROSS JOIN and INDEXED BY make SQLite start from the session's few events instead of the backlog.
-  const autoDue = client.prepare(
-    `SELECT due.id, due.event_id AS eventId, due.endpoint_id AS endpointId, e.session_id AS sessionId, 'auto' AS trigger
-     FROM (SELECT id, event_id, endpoint_id FROM deliveries
-           WHERE endpoint_id = :endpointId AND due_at_ms <= :nowMs
-           ORDER BY due_at_ms, event_id LIMIT ${DUE_SEEN_MAX}) AS due
-     JOIN events AS e ON e.id = due.event_id
-     WHERE NOT EXISTS (
-       SELECT 1 FROM events AS other_event
-       CROSS JOIN deliveries AS other INDEXED BY deliveries_of_event
-       WHERE other_event.session_id = e.session_id AND other.event_id = other_event.id
-         AND other.endpoint_id = due.endpoint_id AND other.id <> due.id
-         AND (other.lease_until_ms > :nowMs
-              OR (other.event_id < due.event_id AND other.state = 'waiting' AND other.attempts = 0)))
-     ORDER BY due.event_id LIMIT :limit`,
+  const dueQueues = client.prepare(
+    `SELECT queue, host FROM delivery_queues INDEXED BY delivery_queues_due
+     WHERE is_failing = :isFailing AND ready_at_ms <= :nowMs ORDER BY ready_at_ms LIMIT ${QUEUES_SEEN_MAX}`,
   );
-  const lease = client.prepare('UPDATE deliveries SET lease_until_ms = :leaseUntilMs WHERE id = :id');
+  const dueLines = client.prepare(
+    `SELECT l.endpoint_id AS endpointId, l.session_id AS sessionId, e.disabled_at_ms IS NOT NULL AS isOff
+     FROM delivery_lines AS l INDEXED BY delivery_lines_due JOIN endpoints AS e ON e.id = l.endpoint_id
+     WHERE l.queue = :queue AND l.ready_at_ms BETWEEN 0 AND :nowMs ORDER BY l.ready_at_ms LIMIT :limit`,
+  );
+  const leased = client.prepare(
+    `SELECT l.queue, l.host, count(*) AS n, coalesce(q.is_failing, 0) AS isFailing
+     FROM delivery_lines AS l INDEXED BY delivery_lines_leased LEFT JOIN delivery_queues AS q ON q.queue = l.queue
+     WHERE l.lease_until_ms > :nowMs GROUP BY l.queue, l.host`,
+  );
+  const isResuming = client.prepare(
+    'SELECT 1 FROM endpoints INDEXED BY endpoints_resuming WHERE resumed_through IS NOT NULL LIMIT 1',
+  );
   const load = orm
     .select({
       id: deliveries.id,
@@ -86,54 +82,112 @@ export function claimCommands(db: Db, secrets: WebhookSecrets): ClaimCommands {
     .where(eq(deliveries.id, sql.placeholder('id')))
     .prepare();
 
-  /** Returns what can be sent now, oldest event first: at most `limit`, within endpoints' limits, one per session. */
-  function choose(nowMs: number, limit: number, perEndpointMax: number): Candidate[] {
-    const places = new Map<string, number>();
-    const placesOf = (endpointId: string): number => {
-      const known = places.get(endpointId);
-      if (known !== undefined) return known;
-      return perEndpointMax - Number(leasedCount.get({ endpointId, nowMs }));
-    };
-    const manual = manualDue.all({ nowMs }) as Candidate[];
-    const auto = (scheduledEndpoints.all() as string[]).flatMap((endpointId) => {
-      const free = Math.min(limit, placesOf(endpointId));
-      return free > 0 ? (autoDue.all({ endpointId, nowMs, limit: free }) as Candidate[]) : [];
-    });
-    const chosen: Candidate[] = [];
-    const busy = new Set<string>();
-    for (const candidate of [...manual, ...auto].sort(byEvent)) {
-      const { endpointId, sessionId } = candidate;
-      const line = `${endpointId}/${sessionId}`;
-      if (busy.has(line) || placesOf(endpointId) <= 0) continue;
-      if (chosen.length === limit) break;
-      chosen.push(candidate);
-      busy.add(line);
-      places.set(endpointId, placesOf(endpointId) - 1);
+  /** Counts what is under way, and gives out what is left. */
+  function openPlaces({ nowMs, perEndpointMax }: Limits) {
+    const used = new Map<string, number>();
+    const key = (kind: 'queue' | 'host', name: string) => `${kind} ${name}`;
+    const use = (name: string, n: number) => used.set(name, (used.get(name) ?? 0) + n);
+    let failing = 0;
+    for (const { queue, host, n, isFailing } of leased.all({ nowMs }) as Leased[]) {
+      failing += isFailing * n;
+      use(key('queue', queue), n);
+      use(key('host', host), n);
     }
-    return chosen;
+    /** Returns how many more may start in a queue of which `max` may be under way. */
+    function free({ queue, host }: Queue, max: number): number {
+      const ofHost = perEndpointMax * ENDPOINTS_PER_HOST - (used.get(key('host', host)) ?? 0);
+      return Math.max(0, Math.min(ofHost, max - (used.get(key('queue', queue)) ?? 0)));
+    }
+    return {
+      free,
+      failing,
+      take(from: Queue, max: number): boolean {
+        if (free(from, max) === 0) return false;
+        use(key('queue', from.queue), 1);
+        use(key('host', from.host), 1);
+        return true;
+      },
+    };
   }
 
+  /** Returns what can be sent now: in turn from each queue that has something due, one per line. */
+  function choose(limits: Limits): Chosen {
+    const { nowMs, limit, perEndpointMax } = limits;
+    const candidates: Candidate[] = [];
+    const stale: Line[] = [];
+    const busy = new Set<string>();
+    const places = openPlaces(limits);
+    const add = (one: Candidate, from: Queue, max: number): boolean => {
+      const line = `${one.endpointId}/${one.sessionId}`;
+      if (candidates.length >= limit || busy.has(line) || !places.take(from, max)) return false;
+      busy.add(line);
+      candidates.push(one);
+      return true;
+    };
+    for (const { queue, host, ...one } of manualDue.all({ nowMs }) as (Candidate & Queue)[]) {
+      add(one, { queue, host }, perEndpointMax);
+    }
+
+    function addQueues(isFailing: boolean, most: number): void {
+      // One that does not answer is tried with one at a time.
+      const max = isFailing ? 1 : perEndpointMax;
+      const due = (dueQueues.all({ nowMs, isFailing: isFailing ? 1 : 0 }) as Queue[])
+        .filter((from) => places.free(from, max) > 0)
+        .slice(0, most)
+        .map((from) => {
+          const lines = dueLines.all({ queue: from.queue, nowMs, limit: places.free(from, max) + 1 }) as Line[];
+          return { from, lines };
+        });
+      const end = Math.min(limit, candidates.length + most);
+      for (let round = 0; candidates.length < end && due.some(({ lines: { length } }) => length > round); round++) {
+        for (const { from, lines: ofQueue } of due) {
+          const line = ofQueue[round];
+          if (!line || candidates.length >= end) continue;
+          const head = line.isOff ? null : lines.due(line.endpointId, line.sessionId, nowMs);
+          if (!head) stale.push(line);
+          else add({ ...line, id: head.id, eventId: head.eventId, trigger: 'auto' }, from, max);
+        }
+      }
+    }
+    const failingFree = Math.max(0, (limits.failingMax ?? limit) - places.failing);
+    addQueues(true, Math.min(failingFree, Math.floor(limit * FAILING_SHARE)));
+    addQueues(false, limit);
+    addQueues(true, failingFree);
+    return { candidates: candidates.sort(byEvent), stale };
+  }
+
+  const mustWrite = (limits: Limits): boolean => {
+    const { candidates, stale } = choose(limits);
+    return candidates.length > 0 || stale.length > 0 || isResuming.get() !== undefined;
+  };
+
   return {
-    async claimDeliveries({ nowMs, leaseMs, limit, perEndpointMax }) {
+    async claimDeliveries({ leaseMs, ...limits }) {
+      const leaseUntilMs = limits.nowMs + leaseMs;
       // The write lock is taken only when there is something to do.
-      if (db.read(() => choose(nowMs, limit, perEndpointMax)).length === 0) return [];
-      const leaseUntilMs = nowMs + leaseMs;
-      const rows = await db.write(() =>
-        choose(nowMs, limit, perEndpointMax).map(({ id, trigger }) => {
-          lease.run({ id, leaseUntilMs });
-          const row = load.get({ id });
-          invariant(row, `delivery ${id} has its event and endpoint`);
-          return { ...row, trigger, signing: secrets.signing(row) };
-        }),
-      );
-      return rows.map(
-        ({ attempts, storeId: _, signing, ...row }): ClaimedDelivery => ({
-          ...row,
-          ...secrets.open(signing),
-          attempt: attempts + 1,
-          leaseUntilMs,
-        }),
-      );
+      while (db.read(() => mustWrite(limits))) {
+        const rows = await db.write(() => {
+          lines.resumeSome();
+          const { candidates, stale } = choose(limits);
+          for (const { endpointId, sessionId } of stale) lines.refresh(endpointId, sessionId);
+          return candidates.map(({ id, endpointId, sessionId, trigger }) => {
+            lines.lease(endpointId, sessionId, id, leaseUntilMs);
+            const row = load.get({ id });
+            invariant(row, `delivery ${id} has its event and endpoint`);
+            return { ...row, trigger, signing: secrets.signing(row) };
+          });
+        });
+        if (rows.length === 0) continue;
+        return rows.map(
+          ({ attempts, storeId: _, signing, ...row }): ClaimedDelivery => ({
+            ...row,
+            ...secrets.open(signing),
+            attempt: attempts + 1,
+            leaseUntilMs,
+          }),
+        );
+      }
+      return [];
     },
   };
 }

@@ -5,21 +5,32 @@
  * @module
  */
 import { and, desc, eq, sql } from 'drizzle-orm';
+import {
+  goneAfter,
+  isGone,
+  REPLAY_AGE_MS_MAX,
+  REPLAY_ATTEMPTS_MAX,
+  refusalStatuses,
+  replayAtMs,
+} from '../../core/endpoint.ts';
 import { invariant } from '../../core/fault.ts';
 import type { Attempt, Database, Delivery, DeliveryVerdict } from '../database.ts';
+import type { RaiseAlarm } from './alarms.ts';
+import type { DeliveryLines } from './delivery-lines.ts';
 import type { Db } from './open.ts';
 import { laterValues, preparedInsert } from './prepared.ts';
 import { attempts, deliveries, endpoints, events } from './schema.ts';
 
 type DeliveryCommands = Pick<Database, 'recordAttempt' | 'listDeliveries' | 'listAttempts' | 'resendDelivery'>;
 type DeliveryRow = typeof deliveries.$inferSelect;
+type Refused = Readonly<{ id: string; sessionId: string; attempts: number }>;
+type Parts = Readonly<{ lines: DeliveryLines; raiseAlarm: RaiseAlarm }>;
 
 const changingNames = [
   'state',
   'attempts',
   'nextAttemptAtMs',
   'manualAtMs',
-  'leaseUntilMs',
   'lastStatus',
   'lastError',
 ] as const satisfies readonly (keyof DeliveryRow)[];
@@ -35,7 +46,6 @@ function afterAttempt(
     attempts: isAuto ? Math.max(row.attempts, attempt.attempt) : row.attempts,
     // A resend that was requested during this attempt is still to be done.
     manualAtMs: isAuto || (row.manualAtMs ?? 0) > attempt.startedAtMs ? row.manualAtMs : null,
-    leaseUntilMs: null,
     lastStatus: attempt.status,
     lastError: attempt.error,
   };
@@ -48,7 +58,10 @@ function afterAttempt(
     : { ...kept, state: 'failed', nextAttemptAtMs: null };
 }
 
-export function deliveryCommands(db: Db): DeliveryCommands {
+/** Deliveries that one success brings back, so that an endpoint that works again is not flooded. */
+const REPLAYED_PER_SUCCESS = 1;
+
+export function deliveryCommands(db: Db, { lines, raiseAlarm }: Parts): DeliveryCommands {
   const insertAttempt = preparedInsert(db, attempts, ['id']);
   const find = db.orm
     .select()
@@ -60,6 +73,66 @@ export function deliveryCommands(db: Db): DeliveryCommands {
     .set(laterValues(deliveries, changingNames))
     .where(eq(deliveries.id, sql.placeholder('id')))
     .prepare();
+  const findEndpoint = db.orm
+    .select()
+    .from(endpoints)
+    .where(eq(endpoints.id, sql.placeholder('id')))
+    .prepare();
+  const refused = db.client.prepare(
+    `SELECT id, session_id AS sessionId, attempts FROM deliveries INDEXED BY deliveries_refused
+     WHERE endpoint_id = :endpointId AND event_id BETWEEN :oldest AND :newest
+       AND state = 'failed' AND last_status IN (${refusalStatuses.join(', ')}) AND attempts < ${REPLAY_ATTEMPTS_MAX}
+     ORDER BY event_id LIMIT ${REPLAYED_PER_SUCCESS}`,
+  );
+  const replay = db.client.prepare(
+    "UPDATE deliveries SET state = 'waiting', next_attempt_at_ms = :atMs, attempts = max(attempts, 1) WHERE id = :id",
+  );
+
+  /** Brings back the oldest deliveries that were refused before something newer was accepted. */
+  function replayRefused(endpointId: string, newest: string, nowMs: number): void {
+    const oldest = `evt_${BigInt(nowMs - REPLAY_AGE_MS_MAX) * 1_000_000n}`;
+    for (const row of refused.all({ endpointId, oldest, newest }) as Refused[]) {
+      replay.run({ id: row.id, atMs: replayAtMs(row.attempts, nowMs) });
+      lines.add(endpointId, row.sessionId, nowMs);
+    }
+  }
+
+  /** Remembers what the attempt says about its endpoint, and disables one that is gone. */
+  function followEndpoint(row: DeliveryRow, attempt: Attempt, verdict: DeliveryVerdict): void {
+    const before = findEndpoint.get({ id: row.endpointId });
+    invariant(before, `endpoint ${row.endpointId} of delivery ${row.id} exists`);
+    const nowMs = attempt.startedAtMs + attempt.durationMs;
+    const gone = goneAfter({ count: before.goneCount, sinceMs: before.goneSinceMs }, attempt.status, nowMs);
+    const hasAnswered = verdict.kind === 'delivered';
+    const newest = before.answeredEventId ?? '';
+    const after = {
+      goneCount: gone.count,
+      goneSinceMs: gone.sinceMs,
+      failingSinceMs: hasAnswered ? null : (before.failingSinceMs ?? attempt.startedAtMs),
+      answeredEventId: hasAnswered && row.eventId > newest ? row.eventId : before.answeredEventId,
+    };
+    const isNew = Object.entries(after).some(([name, value]) => before[name as keyof typeof after] !== value);
+    const disables = isGone(gone, nowMs) && before.disabledAtMs === null && !before.removed;
+    const disabled = disables && { disabledAtMs: nowMs, disabledReason: 'the endpoint keeps answering 410 Gone' };
+    if (isNew || disables) {
+      const change = { ...after, ...disabled };
+      db.orm.update(endpoints).set(change).where(eq(endpoints.id, row.endpointId)).run();
+    }
+    if (disables) {
+      lines.park(row.endpointId);
+      raiseAlarm({
+        atMs: nowMs,
+        code: 'webhook_disabled',
+        message:
+          `the endpoint ${row.endpointId} (${before.url}) has answered 410 Gone for an hour and is disabled; ` +
+          `its events wait: once it works again, run \`quayside webhooks enable ${row.endpointId}\``,
+        network: null,
+        sessionId: null,
+      });
+    }
+    if (hasAnswered && after.answeredEventId !== null) replayRefused(row.endpointId, after.answeredEventId, nowMs);
+  }
+
   return {
     async recordAttempt(attempt, verdict) {
       await db.write(() => {
@@ -67,13 +140,9 @@ export function deliveryCommands(db: Db): DeliveryCommands {
         invariant(row, `delivery ${attempt.deliveryId} exists`);
         insertAttempt(attempt);
         update.run({ id: row.id, ...afterAttempt(row, attempt, verdict) });
-        if (verdict.kind !== 'failed' || verdict.disableEndpoint === null) return;
-        const disabledAtMs = attempt.startedAtMs + attempt.durationMs;
-        db.orm
-          .update(endpoints)
-          .set({ disabledAtMs, disabledReason: verdict.disableEndpoint })
-          .where(and(eq(endpoints.id, row.endpointId), sql`${endpoints.disabledAtMs} IS NULL`))
-          .run();
+        lines.answered(row.endpointId, attempt.status === null);
+        lines.release(row.endpointId, row.sessionId, row.id);
+        followEndpoint(row, attempt, verdict);
       });
     },
     async listDeliveries({ storeId, sessionId, state, limit }) {

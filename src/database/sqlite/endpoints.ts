@@ -7,6 +7,7 @@ import { sameTarget } from '../../core/delivery.ts';
 import type { Mode } from '../../core/transfer.ts';
 import { sortableId } from '../../lib/id.ts';
 import type { Database, Endpoint, EndpointAdded, NewSession } from '../database.ts';
+import type { DeliveryLines } from './delivery-lines.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { deliveries, endpoints } from './schema.ts';
@@ -17,6 +18,23 @@ type EndpointCommands = Pick<
   Database,
   'addEndpoint' | 'findEndpointOfOtherMode' | 'listEndpoints' | 'enableEndpoint' | 'removeEndpoint'
 >;
+
+/** Waiting deliveries that one transaction ends. */
+const SLICE_DELIVERIES = Math.floor(WRITE_ROWS_MAX / 4);
+
+/** What a new endpoint starts with, besides what its creator decides. */
+const fresh = (url: string) => ({
+  removed: false,
+  host: URL.canParse(url) ? new URL(url).host : '',
+  goneCount: 0,
+  goneSinceMs: null,
+  failingSinceMs: null,
+  answeredEventId: null,
+  resumedThrough: null,
+});
+
+const { id, storeId, mode, url, extendedEvents, perSession, disabledAtMs, disabledReason, createdAtMs } = endpoints;
+const shownColumns = { id, storeId, mode, url, extendedEvents, perSession, disabledAtMs, disabledReason, createdAtMs };
 
 const isPresent = eq(endpoints.removed, sql`0`);
 
@@ -61,7 +79,7 @@ export function createSessionEndpoints(db: Db): SessionEndpoints {
         disabledAtMs: null,
         disabledReason: null,
         createdAtMs: nowMs,
-        removed: false,
+        ...fresh(url),
       });
       return id;
     },
@@ -70,7 +88,7 @@ export function createSessionEndpoints(db: Db): SessionEndpoints {
 
 type Target = Readonly<{ storeId: string; mode: Mode; url: string }>;
 
-export function endpointCommands(db: Db, secrets: WebhookSecrets): EndpointCommands {
+export function endpointCommands(db: Db, secrets: WebhookSecrets, lines: DeliveryLines): EndpointCommands {
   const insert = preparedInsert(db, endpoints);
   const ofStore = db.orm
     .select({ id: endpoints.id, url: endpoints.url })
@@ -106,7 +124,7 @@ export function endpointCommands(db: Db, secrets: WebhookSecrets): EndpointComma
       return db.write((): EndpointAdded => {
         const endpointId = findOfOtherMode(endpoint) ?? findNamedInOtherMode(endpoint);
         if (endpointId !== null) return { kind: 'other_mode', endpointId };
-        insert({ ...endpoint, removed: false });
+        insert({ ...endpoint, ...fresh(endpoint.url) });
         if (secret !== undefined) secrets.add(endpoint.id, endpoint.mode, secret);
         return { kind: 'added' };
       });
@@ -116,37 +134,42 @@ export function endpointCommands(db: Db, secrets: WebhookSecrets): EndpointComma
     },
     async listEndpoints(storeId) {
       const ofStore = storeId === null ? undefined : eq(endpoints.storeId, storeId);
-      return db
-        .read(() =>
-          db.orm
-            .select()
-            .from(endpoints)
-            .where(and(ofStore, isPresent))
-            .orderBy(endpoints.createdAtMs, endpoints.id)
-            .all(),
-        )
-        .map(({ removed: _, ...endpoint }): Endpoint => endpoint);
+      return db.read((): Endpoint[] =>
+        db.orm
+          .select(shownColumns)
+          .from(endpoints)
+          .where(and(ofStore, isPresent))
+          .orderBy(endpoints.createdAtMs, endpoints.id)
+          .all(),
+      );
     },
     async enableEndpoint(id, enabled, reason, nowMs) {
       const state = enabled
-        ? { disabledAtMs: null, disabledReason: null }
+        ? { disabledAtMs: null, disabledReason: null, goneCount: 0, goneSinceMs: null, resumedThrough: '' }
         : { disabledAtMs: sql`coalesce(${endpoints.disabledAtMs}, ${nowMs})`, disabledReason: reason };
-      return (await db.write(() => db.orm.update(endpoints).set(state).where(isThere(id)).run())).changes === 1;
+      return db.write(() => {
+        const { changes } = db.orm.update(endpoints).set(state).where(isThere(id)).run();
+        if (!enabled) lines.park(id);
+        return changes === 1;
+      });
     },
     async removeEndpoint(id) {
-      const waiting = db.orm
-        .select({ id: deliveries.id })
-        .from(deliveries)
-        .where(and(eq(deliveries.endpointId, id), eq(deliveries.state, 'waiting')))
-        .limit(WRITE_ROWS_MAX - 1);
       const removeSlice = (): 'removed' | 'unknown' | 'more' => {
         if (!db.orm.select({ id: endpoints.id }).from(endpoints).where(isThere(id)).get()) return 'unknown';
-        const { changes } = db.orm
+        const waiting = db.orm
+          .select({ id: deliveries.id, sessionId: deliveries.sessionId })
+          .from(deliveries)
+          .where(and(eq(deliveries.endpointId, id), eq(deliveries.state, sql`'waiting'`)))
+          .limit(SLICE_DELIVERIES)
+          .all();
+        const ids = waiting.map((delivery) => delivery.id);
+        db.orm
           .update(deliveries)
           .set({ state: 'failed', nextAttemptAtMs: null, manualAtMs: null, lastError: 'endpoint_removed' })
-          .where(inArray(deliveries.id, waiting))
+          .where(inArray(deliveries.id, ids))
           .run();
-        if (changes === WRITE_ROWS_MAX - 1) return 'more';
+        for (const sessionId of new Set(waiting.map((delivery) => delivery.sessionId))) lines.refresh(id, sessionId);
+        if (ids.length === SLICE_DELIVERIES) return 'more';
         // The row stays, because past deliveries refer to it.
         db.orm.update(endpoints).set({ removed: true }).where(isThere(id)).run();
         return 'removed';

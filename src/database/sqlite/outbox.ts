@@ -1,10 +1,12 @@
 /**
- * Events and their deliveries, written in the transaction of the change that they report.
+ * Events and their deliveries, written in the transaction of the change that they report. A disabled endpoint gets them
+ * too: they wait until it is enabled.
  * @module
  */
-import { and, eq, isNull, max, sql } from 'drizzle-orm';
+import { and, eq, max, sql } from 'drizzle-orm';
 import { type EventType, isExtended } from '../../core/event.ts';
 import { sortableId } from '../../lib/id.ts';
+import type { DeliveryLines } from './delivery-lines.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { deliveries, endpoints, events } from './schema.ts';
@@ -14,7 +16,8 @@ type EndpointRow = Pick<typeof endpoints.$inferSelect, 'id' | 'url' | 'extendedE
 
 export type Outbox = Readonly<{
   /**
-   * Saves an event and one delivery, due at once, for each endpoint that receives its type.
+   * Saves an event and one delivery, due at once, for each endpoint that receives its type,
+   * enabled or not.
    * @param body makes the exact text to send, given the event's id
    */
   post(
@@ -25,14 +28,14 @@ export type Outbox = Readonly<{
   ): void;
 }>;
 
-export function createOutbox(db: Db): Outbox {
+export function createOutbox(db: Db, lines: DeliveryLines): Outbox {
   const insertEvent = preparedInsert(db, events);
-  const insertDelivery = preparedInsert(db, deliveries, ['dueAtMs']);
+  const insertDelivery = preparedInsert(db, deliveries);
   const lastId = db.orm
     .select({ id: max(events.id) })
     .from(events)
     .prepare();
-  const isEnabled = and(isNull(endpoints.disabledAtMs), eq(endpoints.removed, sql`0`));
+  const isPresent = eq(endpoints.removed, sql`0`);
   const columns = { id: endpoints.id, url: endpoints.url, extendedEvents: endpoints.extendedEvents };
   const ofStore = db.orm
     .select(columns)
@@ -42,14 +45,14 @@ export function createOutbox(db: Db): Outbox {
         eq(endpoints.storeId, sql.placeholder('storeId')),
         eq(endpoints.mode, sql.placeholder('mode')),
         eq(endpoints.perSession, sql`0`),
-        isEnabled,
+        isPresent,
       ),
     )
     .prepare();
   const ofSession = db.orm
     .select(columns)
     .from(endpoints)
-    .where(and(eq(endpoints.id, sql.placeholder('endpointId')), isEnabled))
+    .where(and(eq(endpoints.id, sql.placeholder('endpointId')), isPresent))
     .prepare();
 
   /** Returns `evt_` and nanoseconds, above every existing id, so that ids give the order. 19 digits until 2286. */
@@ -81,11 +84,12 @@ export function createOutbox(db: Db): Outbox {
           attempts: 0,
           nextAttemptAtMs: nowMs,
           manualAtMs: null,
-          leaseUntilMs: null,
           lastStatus: null,
           lastError: null,
           createdAtMs: nowMs,
+          sessionId,
         });
+        lines.add(endpointId, sessionId, nowMs);
       }
     },
   };

@@ -227,6 +227,12 @@ export const endpoints = sqliteTable('endpoints', {
   disabledReason: text(),
   createdAtMs: integer().notNull(),
   removed: flag().notNull(),
+  host: text().notNull(),
+  goneCount: integer().notNull(),
+  goneSinceMs: integer(),
+  failingSinceMs: integer(),
+  answeredEventId: text(),
+  resumedThrough: text(),
 });
 
 /** An empty `secret` is filled when the file is opened. */
@@ -255,11 +261,28 @@ export const deliveries = sqliteTable('deliveries', {
   attempts: integer().notNull(),
   nextAttemptAtMs: integer(),
   manualAtMs: integer(),
-  leaseUntilMs: integer(),
   lastStatus: integer(),
   lastError: text(),
   createdAtMs: integer().notNull(),
-  dueAtMs: integer().generatedAlwaysAs(sql``),
+  sessionId: text().notNull(),
+});
+
+export const deliveryLines = sqliteTable('delivery_lines', {
+  endpointId: text().notNull(),
+  sessionId: text().notNull(),
+  queue: text().notNull(),
+  host: text().notNull(),
+  readyAtMs: integer(),
+  leaseUntilMs: integer(),
+  leasedId: text(),
+});
+
+export const deliveryQueues = sqliteTable('delivery_queues', {
+  queue: text().primaryKey(),
+  host: text().notNull(),
+  readyAtMs: integer(),
+  silences: integer().notNull(),
+  isFailing: integer().generatedAlwaysAs(sql``),
 });
 
 export const attempts = sqliteTable('attempts', {

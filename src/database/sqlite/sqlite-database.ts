@@ -11,6 +11,7 @@ import { createBlockFacts } from './block-facts.ts';
 import { blockCommands, createBlocks } from './blocks.ts';
 import { claimCommands } from './claims.ts';
 import { deliveryCommands } from './deliveries.ts';
+import { createDeliveryLines } from './delivery-lines.ts';
 import { createDerivedKeys } from './derived-keys.ts';
 import { createSessionEndpoints, endpointCommands } from './endpoints.ts';
 import { evidenceQueries } from './evidence.ts';
@@ -98,7 +99,8 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
   const sums = createSessionSums(transfers);
   const findSession = createSessionFinder(db);
   const settingsOf = createSettingsReader(db);
-  const outbox = createOutbox(db);
+  const lines = createDeliveryLines(db);
+  const outbox = createOutbox(db, lines);
   const replays = createReplays(db);
   const heldRecords = createHeldRecords(db, raiseAlarm, outbox);
   const changed = { networks, sums, outbox, raiseAlarm, heldRecords };
@@ -142,9 +144,9 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     ...sweepCommands(db, payouts),
     ...ledgerAudit(db),
     ...evidenceQueries(db),
-    ...endpointCommands(db, secrets),
-    ...claimCommands(db, secrets),
-    ...deliveryCommands(db),
+    ...endpointCommands(db, secrets, lines),
+    ...claimCommands(db, secrets, lines),
+    ...deliveryCommands(db, { lines, raiseAlarm }),
     ...alarmCommands(db, raiseAlarm),
     ...auditCommands(db),
     ...statsCommands(db),

@@ -17,9 +17,9 @@ const small = [
   'CONSTANT',
 ];
 /** Inner results with their own limit. */
-const bounded = ['sets', 'scheduled', 'due'];
-/** Indexes that hold only rows in a temporary state: requested resends, unconfirmed money, secrets to be made. */
-const smallIndexes = ['deliveries_manual', 'transfers_unconfirmed', 'webhook_secrets_empty'];
+const bounded = ['sets'];
+/** Indexes that hold only rows in a temporary state: requested resends, endpoints just enabled, and the like. */
+const smallIndexes = ['endpoints_resuming', 'deliveries_manual', 'transfers_unconfirmed', 'webhook_secrets_empty'];
 /** Serves lists for people; a prepared statement that used it would scan the whole backlog. */
 const forLists = 'deliveries_by_state';
 

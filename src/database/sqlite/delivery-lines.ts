@@ -1,0 +1,170 @@
+/**
+ * What waits to be delivered, by line and queue, so that due work is found by time however much is stored.
+ *
+ * A line is what waits for one endpoint about one session: one delivery at a time, events in order. A queue is a
+ * standing endpoint, or all the endpoints of single sessions on one host. Both have rows only while something waits.
+ * @module
+ */
+import type { Db } from './open.ts';
+
+/** Lines that are resumed or parked in one transaction. */
+const SLICE_LINES = 500;
+
+type Head = Readonly<{ id: string; eventId: string; atMs: number }>;
+type LineRow = Readonly<{
+  queue: string;
+  host: string;
+  leaseUntilMs: number | null;
+  leasedId: string | null;
+  isOff: number;
+}>;
+
+/** To be called within a transaction, except `isDue`. */
+export type DeliveryLines = Readonly<{
+  /** A new delivery waits from now on. */
+  add(endpointId: string, sessionId: string, atMs: number): void;
+  /** Brings a line and its queue up to date with its deliveries, the lease and the endpoint; removes them if empty. */
+  refresh(endpointId: string, sessionId: string): void;
+  /** Returns the delivery of a line that can be sent now: the oldest event among those that are due. */
+  due(endpointId: string, sessionId: string, nowMs: number): Head | null;
+  lease(endpointId: string, sessionId: string, deliveryId: string, leaseUntilMs: number): void;
+  /** Ends the lease if it is this delivery's. */
+  release(endpointId: string, sessionId: string, deliveryId: string): void;
+  /** Counts attempts that no answer came to. */
+  answered(endpointId: string, isSilent: boolean): void;
+  /** Parks the first lines of an endpoint that is disabled; claims park the others as they meet them. */
+  park(endpointId: string): void;
+  /** Makes some lines of enabled endpoints ready again. @returns whether there may be more */
+  resumeSome(): boolean;
+}>;
+
+const QUEUE = 'CASE e.per_session WHEN 1 THEN e.host ELSE e.id END';
+const HEAD = 'SELECT id, event_id AS eventId, next_attempt_at_ms AS atMs FROM deliveries';
+const OF_LINE = "WHERE endpoint_id = :endpointId AND session_id = :sessionId AND state = 'waiting'";
+
+export function createDeliveryLines({ client }: Pick<Db, 'client'>): DeliveryLines {
+  const insert = client.prepare(
+    `INSERT INTO delivery_lines (endpoint_id, session_id, queue, host, ready_at_ms)
+     SELECT e.id, :sessionId, ${QUEUE}, e.host, iif(e.disabled_at_ms IS NULL, :atMs, NULL)
+     FROM endpoints AS e WHERE e.id = :endpointId
+     ON CONFLICT DO NOTHING`,
+  );
+  const untried = client.prepare(
+    `${HEAD} INDEXED BY deliveries_untried ${OF_LINE} AND attempts = 0 ORDER BY event_id LIMIT 1`,
+  );
+  const retried = client.prepare(
+    `${HEAD} INDEXED BY deliveries_retried ${OF_LINE} AND attempts > 0 ORDER BY next_attempt_at_ms LIMIT 1`,
+  );
+  const findLine = client.prepare(
+    `SELECT l.queue, l.host, l.lease_until_ms AS leaseUntilMs, l.leased_id AS leasedId,
+       e.disabled_at_ms IS NOT NULL AS isOff
+     FROM delivery_lines AS l JOIN endpoints AS e ON e.id = l.endpoint_id
+     WHERE l.endpoint_id = :endpointId AND l.session_id = :sessionId`,
+  );
+  const setReady = client.prepare(
+    'UPDATE delivery_lines SET ready_at_ms = :readyAtMs WHERE endpoint_id = :endpointId AND session_id = :sessionId',
+  );
+  const remove = client.prepare(
+    'DELETE FROM delivery_lines WHERE endpoint_id = :endpointId AND session_id = :sessionId',
+  );
+  const setLease = client.prepare(
+    `UPDATE delivery_lines SET lease_until_ms = :leaseUntilMs, leased_id = :deliveryId
+     WHERE endpoint_id = :endpointId AND session_id = :sessionId`,
+  );
+  const firstReady = client
+    .prepare(
+      `SELECT ready_at_ms FROM delivery_lines INDEXED BY delivery_lines_due
+       WHERE queue = :queue AND ready_at_ms >= 0 ORDER BY ready_at_ms LIMIT 1`,
+    )
+    .pluck();
+  const anyLine = client
+    .prepare('SELECT 1 FROM delivery_lines INDEXED BY delivery_lines_due WHERE queue = :queue LIMIT 1')
+    .pluck();
+  const saveQueue = client.prepare(
+    `INSERT INTO delivery_queues (queue, host, ready_at_ms) VALUES (:queue, :host, :readyAtMs)
+     ON CONFLICT (queue) DO UPDATE SET ready_at_ms = :readyAtMs WHERE ready_at_ms IS NOT :readyAtMs`,
+  );
+  const removeQueue = client.prepare('DELETE FROM delivery_queues WHERE queue = :queue');
+  const silent = client.prepare(
+    `UPDATE delivery_queues SET silences = iif(:isSilent, silences + 1, 0)
+     WHERE queue = (SELECT ${QUEUE} FROM endpoints AS e WHERE e.id = :endpointId) AND (:isSilent OR silences > 0)`,
+  );
+  const readyOf = client.prepare(
+    `SELECT session_id FROM delivery_lines WHERE endpoint_id = :endpointId AND ready_at_ms >= 0 LIMIT ${SLICE_LINES}`,
+  );
+  const resuming = client.prepare(
+    `SELECT id, resumed_through AS through FROM endpoints INDEXED BY endpoints_resuming
+     WHERE resumed_through IS NOT NULL LIMIT 1`,
+  );
+  const linesAfter = client
+    .prepare(
+      `SELECT session_id FROM delivery_lines WHERE endpoint_id = :id AND session_id > :through
+       ORDER BY session_id LIMIT ${SLICE_LINES}`,
+    )
+    .pluck();
+  const setResumed = client.prepare('UPDATE endpoints SET resumed_through = :through WHERE id = :id');
+
+  const headsOf = (endpointId: string, sessionId: string): Head[] => {
+    const line = { endpointId, sessionId };
+    return [untried.get(line), retried.get(line)].filter((head) => head !== undefined) as Head[];
+  };
+
+  function refreshQueue({ queue, host }: LineRow): void {
+    const readyAtMs = (firstReady.get({ queue }) as number | undefined) ?? null;
+    if (readyAtMs === null && anyLine.get({ queue }) === undefined) removeQueue.run({ queue });
+    else saveQueue.run({ queue, host, readyAtMs });
+  }
+
+  function refresh(endpointId: string, sessionId: string): void {
+    const line = { endpointId, sessionId };
+    const row = findLine.get(line) as LineRow | undefined;
+    if (!row) return;
+    const heads = headsOf(endpointId, sessionId);
+    if (heads.length === 0 && row.leasedId === null) remove.run(line);
+    else {
+      const firstMs = Math.min(...heads.map(({ atMs }) => atMs));
+      const isReady = heads.length > 0 && row.isOff === 0;
+      setReady.run({ ...line, readyAtMs: isReady ? Math.max(firstMs, row.leaseUntilMs ?? 0) : null });
+    }
+    refreshQueue(row);
+  }
+
+  return {
+    refresh,
+    add(endpointId, sessionId, atMs) {
+      insert.run({ endpointId, sessionId, atMs });
+      refresh(endpointId, sessionId);
+    },
+    due(endpointId, sessionId, nowMs) {
+      const heads = headsOf(endpointId, sessionId).filter(({ atMs }) => atMs <= nowMs);
+      return heads.sort((a, b) => (a.eventId < b.eventId ? -1 : 1))[0] ?? null;
+    },
+    lease(endpointId, sessionId, deliveryId, leaseUntilMs) {
+      // A resend may be for a line in which nothing waits.
+      insert.run({ endpointId, sessionId, atMs: null });
+      setLease.run({ endpointId, sessionId, deliveryId, leaseUntilMs });
+      refresh(endpointId, sessionId);
+    },
+    release(endpointId, sessionId, deliveryId) {
+      const row = findLine.get({ endpointId, sessionId }) as LineRow | undefined;
+      if (row?.leasedId === deliveryId) setLease.run({ endpointId, sessionId, deliveryId: null, leaseUntilMs: null });
+      refresh(endpointId, sessionId);
+    },
+    answered(endpointId, isSilent) {
+      silent.run({ endpointId, isSilent: isSilent ? 1 : 0 });
+    },
+    park(endpointId) {
+      for (const { session_id } of readyOf.all({ endpointId }) as { session_id: string }[])
+        refresh(endpointId, session_id);
+    },
+    resumeSome() {
+      const next = resuming.get() as { id: string; through: string } | undefined;
+      if (!next) return false;
+      const sessions = linesAfter.all(next) as string[];
+      for (const sessionId of sessions) refresh(next.id, sessionId);
+      const through = sessions.length < SLICE_LINES ? null : (sessions.at(-1) ?? null);
+      setResumed.run({ id: next.id, through });
+      return true;
+    },
+  };
+}

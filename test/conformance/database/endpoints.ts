@@ -1,0 +1,185 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { ClaimedDelivery, Database } from '../../../src/database/database.ts';
+import {
+  addressOf,
+  allExtended,
+  claimAll,
+  endpoint,
+  inWorld,
+  type MakePlace,
+  newSession,
+  pays,
+  request,
+  sessionOf,
+  T0_MS,
+} from './place.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+
+/** Cancels a new session: one event for each endpoint. */
+async function cancelNew(database: Database, orderId: string, nowMs: number, webhookUrl: string | null = null) {
+  sessionOf(await database.createSession(newSession(orderId, { request: request(orderId, { webhookUrl }) })));
+  const replay = { idempotencyKey: null, path: '/cancel', bodyHash: '' };
+  await database.cancelSession({ id: `cs_${orderId}`, storeId: 'm1', mode: 'test', replay, nowMs });
+}
+
+/** Records an answer, or none; a status below 400 is a success, a 4xx ends the schedule, the rest is tried in 2 min. */
+async function answer(database: Database, claimed: ClaimedDelivery | undefined, status: number | null, nowMs: number) {
+  assert.ok(claimed, 'there is a delivery to answer');
+  const { id: deliveryId, attempt, trigger } = claimed;
+  const went = { deliveryId, attempt, trigger, startedAtMs: nowMs, durationMs: 0, responseExcerpt: null };
+  const error = status === null ? 'timeout' : null;
+  const isFinal = status !== null && status >= 400 && status < 500;
+  await database.recordAttempt(
+    { ...went, status, error },
+    status !== null && status < 300
+      ? { kind: 'delivered' }
+      : isFinal
+        ? { kind: 'failed' }
+        : { kind: 'retry', atMs: nowMs + 120_000 },
+  );
+}
+
+/** Sends what is due, one after the other. @returns `session#attempt` of each */
+async function send(database: Database, nowMs: number, status: number | null): Promise<string[]> {
+  const claimed = await claimAll(database, nowMs);
+  for (const delivery of claimed) await answer(database, delivery, status, nowMs);
+  return claimed.map(({ sessionId, attempt }) => `${sessionId}#${attempt}`);
+}
+
+const isOff = async (database: Database) => (await database.listEndpoints('m1'))[0]?.disabledAtMs !== null;
+
+/** What answers say about an endpoint. */
+export function endpointsConform(makePlace: MakePlace): void {
+  const test = suite('endpoints');
+
+  test(
+    '410 disables an endpoint only after three of them over an hour, and raises an alarm',
+    inWorld(makePlace, async ({ database }) => {
+      await database.addEndpoint(endpoint('e1'));
+      const gone = async (name: string, nowMs: number) => {
+        await cancelNew(database, name, nowMs);
+        await send(database, nowMs, 410);
+      };
+      for (const n of [0, 1, 2, 3]) await gone(`early${n}`, T0_MS + n);
+      assert.is(await isOff(database), false, 'four in four milliseconds');
+      await cancelNew(database, 'answered', T0_MS + 10);
+      // Each success brings back one of the four.
+      for (let s = 0; s < 5; s++) assert.is((await send(database, T0_MS + 10 + s * 1000, 200)).length, 1);
+      await gone('one', T0_MS + HOUR_MS);
+      await gone('two', T0_MS + 2 * HOUR_MS + 1);
+      assert.is(await isOff(database), false, 'two since an answer');
+      assert.equal(await database.listAlarms(9), []);
+      await gone('three', T0_MS + 2 * HOUR_MS + 2);
+      assert.is(await isOff(database), true);
+      const [alarm] = await database.listAlarms(9);
+      assert.is(alarm?.code, 'webhook_disabled');
+      assert.match(alarm?.message ?? '', /quayside webhooks enable e1/);
+      await cancelNew(database, 'meanwhile', T0_MS + 3 * HOUR_MS);
+      assert.equal(await claimAll(database, T0_MS + 4 * HOUR_MS), []);
+      await database.enableEndpoint('e1', true, null, T0_MS + 5 * HOUR_MS);
+      assert.ok((await send(database, T0_MS + 5 * HOUR_MS, 200)).includes('cs_meanwhile#1'));
+      // The row of 410s begins anew.
+      await gone('again', T0_MS + 9 * HOUR_MS);
+      assert.is(await isOff(database), false);
+    }),
+  );
+
+  for (const status of [401, 403, 404, 405, 409, 410]) {
+    test(
+      `what was refused with ${status} is sent again once something newer is accepted`,
+      inWorld(makePlace, async ({ database }) => {
+        await database.addEndpoint(endpoint('e1'));
+        for (const name of ['o1', 'o2', 'o3']) await cancelNew(database, name, T0_MS);
+        assert.is((await send(database, T0_MS, status)).length, 3);
+        assert.equal(await send(database, T0_MS + DAY_MS, 200), [], 'the schedule has ended');
+        await cancelNew(database, 'o4', T0_MS + DAY_MS);
+        assert.equal(await send(database, T0_MS + DAY_MS, 200), ['cs_o4#1']);
+        assert.equal(await send(database, T0_MS + DAY_MS, 200), []);
+        const after = (s: number) => T0_MS + DAY_MS + s * 1000;
+        assert.equal(await send(database, after(1), status), ['cs_o1#2'], 'one for each success');
+        assert.equal(await send(database, after(200), 200), [], 'a refusal brings nothing back');
+        await cancelNew(database, 'o5', after(300));
+        assert.equal(await send(database, after(300), 200), ['cs_o5#1']);
+        // The first was refused twice and waits for longer; its success brings the next.
+        assert.equal(await send(database, after(301), 200), []);
+        assert.equal(await send(database, after(420), 200), ['cs_o1#3']);
+        assert.equal(await send(database, after(421), 200), ['cs_o2#2']);
+        assert.equal(await send(database, after(422), 200), ['cs_o3#2']);
+        assert.equal(await send(database, after(1e6), 200), []);
+      }),
+    );
+  }
+
+  test(
+    'other refusals, and refusals older than thirty days, are not sent again by themselves',
+    inWorld(makePlace, async ({ database }) => {
+      await database.addEndpoint(endpoint('e1'));
+      await cancelNew(database, 'malformed', T0_MS + 40 * DAY_MS);
+      await send(database, T0_MS + 40 * DAY_MS, 400);
+      await cancelNew(database, 'old', T0_MS);
+      await send(database, T0_MS + 40 * DAY_MS, 404);
+      await cancelNew(database, 'new', T0_MS + 71 * DAY_MS);
+      assert.equal(await send(database, T0_MS + 71 * DAY_MS, 200), ['cs_new#1']);
+      assert.equal(await send(database, T0_MS + 72 * DAY_MS, 200), []);
+    }),
+  );
+
+  test(
+    'later events of a session do not wait for one that was refused and is sent again',
+    inWorld(makePlace, async ({ database, one }) => {
+      await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const block = await one.mine([pays(to, 400n)]);
+      assert.equal(await send(database, T0_MS, 403), ['cs_o1#1']);
+      await cancelNew(database, 'o2', T0_MS);
+      assert.equal(await send(database, T0_MS, 200), ['cs_o2#1'], 'brings the refused one back for a second later');
+      await one.confirm(block);
+      const [later] = await claimAll(database, T0_MS);
+      assert.equal([later?.sessionId, later?.eventType, later?.attempt], ['cs_o1', 'payment.partially_paid', 1]);
+    }),
+  );
+
+  test(
+    'an endpoint that does not answer is tried with one at a time after five, and others come first',
+    inWorld(makePlace, async ({ database }) => {
+      await database.addEndpoint(endpoint('silent', { url: 'https://silent.example/' }));
+      for (let n = 0; n < 12; n++) await cancelNew(database, `s${n}`, T0_MS + n);
+      const claim = (nowMs: number, limit: number, failingMax = 100) =>
+        database.claimDeliveries({ nowMs, leaseMs: 60_000, limit, perEndpointMax: 8, failingMax });
+      const first = await claim(T0_MS + 100, 100);
+      assert.is(first.length, 8);
+      for (const delivery of first) await answer(database, delivery, null, T0_MS + 100);
+      await database.addEndpoint(endpoint('alive', { url: 'https://alive.example/' }));
+      await cancelNew(database, 'last', T0_MS + 101);
+      assert.equal(
+        (await claim(T0_MS + 200, 1)).map(({ endpointId }) => endpointId),
+        ['alive'],
+      );
+      assert.equal(await claim(T0_MS + 200, 100, 0), [], 'no place for what does not answer');
+      const [probe, ...more] = await claim(T0_MS + 200, 100);
+      assert.equal([probe?.endpointId, more], ['silent', []]);
+      await answer(database, probe, 200, T0_MS + 300);
+      assert.ok((await claim(T0_MS + 300, 100)).length >= 4, 'one answer is enough');
+    }),
+  );
+
+  test(
+    'endpoints of single sessions share the places of their host',
+    inWorld(makePlace, async ({ database }) => {
+      for (let n = 0; n < 10; n++) await cancelNew(database, `d${n}`, T0_MS + n, `https://dead.example/orders/${n}`);
+      await cancelNew(database, 'live', T0_MS + 99, 'https://live.example/orders/1');
+      const claimed = await database.claimDeliveries({ nowMs: T0_MS + 100, leaseMs: 1, limit: 5, perEndpointMax: 3 });
+      assert.equal(claimed.map(({ url }) => new URL(url).host).sort(), [
+        'dead.example',
+        'dead.example',
+        'dead.example',
+        'live.example',
+      ]);
+    }),
+  );
+
+  test.run();
+}
