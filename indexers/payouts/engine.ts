@@ -13,6 +13,7 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault, transient } from '../../src/core/fault.ts';
 import type { PayoutRules } from '../../src/core/payout.ts';
 import type { Database } from '../../src/database/database.ts';
+import type { Freeze } from '../../src/database/freezes.ts';
 import type { OpenPayout } from '../../src/database/money-out.ts';
 import { isFollowed } from '../../src/database/network-health.ts';
 import type { Clock } from '../../src/lib/clock.ts';
@@ -68,6 +69,14 @@ export interface Payer {
    */
   look(): Promise<Fault | null>;
 }
+
+const frozenFault = (freeze: Freeze | null): Fault | null =>
+  freeze &&
+  transient(
+    'payouts_frozen',
+    `money out is frozen on ${freeze.network ?? 'every network'} by ${freeze.frozenBy}: ${freeze.reason}. ` +
+      `\`quayside payouts thaw\` ends that`,
+  );
 
 /** Returns how often the same bytes are broadcast, and when a fee is compared with the price. */
 export const paceOf = ({ lane }: SpendRules, blockTimeMs: number): PayoutRules => {
@@ -188,7 +197,7 @@ export function createPayer(options: PayerOptions): Payer {
       followedAtMs = nowMs;
     }
     await balances.renew(await wallets.own());
-    return faults[0] ?? null;
+    return faults[0] ?? frozenFault(await database.findFreeze(network.key));
   }
 
   /** Saves the present fault for `status`, with an alarm if only a person can end it. */

@@ -9,6 +9,7 @@ import { Fault, invariant, permanent } from '../../src/core/fault.ts';
 import {
   type Attempt,
   decide,
+  decideFrozen,
   isOutbid,
   isSigned,
   judgeQuote,
@@ -73,7 +74,8 @@ export function createAdvancePayout(parts: AdvanceParts): AdvancePayout {
     const draft = await parts.wallets.draft(payout.intent);
     const work: Work = { parts, payout, approval, draft, attempts, memory, outcome: null };
     for (let steps = 0; steps < STEPS_MAX; steps++) {
-      const step: Step = decide(payout, work.attempts, work.outcome, work.memory, parts.clock.nowMs(), parts.pace);
+      const next = (await isFrozen(work)) ? decideFrozen : decide;
+      const step: Step = next(payout, work.attempts, work.outcome, work.memory, parts.clock.nowMs(), parts.pace);
       const end = await act(work, step);
       if (end) return end;
     }
@@ -81,6 +83,7 @@ export function createAdvancePayout(parts: AdvanceParts): AdvancePayout {
   };
 }
 
+const isFrozen = async ({ parts, payout }: Work) => (await parts.database.findFreeze(payout.network)) !== null;
 const nameOf = ({ payout: { id, generation } }: Work) => ({ id, generation });
 const restUntil = ({ memory }: Work, nextAtMs: number): Progress => ({ nextAtMs, memory });
 const lookAgain = (work: Work): Progress => restUntil(work, work.parts.clock.nowMs());
@@ -211,6 +214,8 @@ async function allot(
  */
 async function sign(work: Work, { attempt, terms }: Attempt): Promise<Progress | null> {
   const { payout, approval, parts } = work;
+  // Its turn may have come long after it was decided.
+  if (await isFrozen(work)) return lookAgain(work);
   const { id, generation, intent, proof } = payout;
   try {
     const request = { fence: parts.lease.fence, intent, generation, attempt, proof, terms, approval };

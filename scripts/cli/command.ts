@@ -19,7 +19,7 @@ export type Installation = Readonly<{ config: Config; database: Database; clock:
 export type Option = Readonly<{ value?: string; help: string }>;
 
 export type Input = Readonly<{
-  /** As many as the command's own `args`. */
+  /** At least as many as the command's own `args`, and at most as many as those and its `optionalArgs`. */
   args: readonly string[];
   options: Readonly<Record<string, string | boolean | undefined>>;
   env: NodeJS.ProcessEnv;
@@ -35,6 +35,8 @@ type Described = Readonly<{
   name: string;
   /** Placeholders of the required arguments. */
   args: readonly string[];
+  /** Placeholders of further arguments that may be left out. */
+  optionalArgs?: readonly string[];
   summary: string;
   options: Readonly<Record<string, Option>>;
   /** Lines below the options in its help. */

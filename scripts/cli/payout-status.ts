@@ -1,21 +1,23 @@
 /**
- * The part of `status` about payouts: what waits and why, what the wallets hold, and which are halted.
+ * The part of `status` about payouts: what waits and why, what the wallets hold, and what is halted or frozen.
  * @module
  */
 import type { Asset } from '../../src/core/ledger.ts';
 import { coinText } from './coins.ts';
-import { type Installation, table } from './command.ts';
+import { type Installation, moment, table } from './command.ts';
+import { freezeText } from './payout-freeze.ts';
 
 const open = ['waiting', 'sent', 'stuck'];
 
 /** Returns what `status` prints about payouts; no lines if there never was one. */
 export async function payoutStatus({ database, config, clock }: Installation) {
   const nowMs = clock.nowMs();
-  const [engines, stats, balances, lanes] = await Promise.all([
+  const [engines, stats, balances, lanes, freezes] = await Promise.all([
     database.listEngines(),
     database.payoutStats(),
     database.listBalances(),
     database.haltedLanes(),
+    database.listFreezes(),
   ]);
   const openCount = stats.counts.filter(({ state }) => open.includes(state)).reduce((sum, one) => sum + one.count, 0);
   const waits = stats.waiting.map(({ network, code, count, oldestAtMs }) => ({
@@ -40,8 +42,14 @@ export async function payoutStatus({ database, config, clock }: Installation) {
       waiting: waits,
       wallets,
       halted_wallets: halted,
+      frozen: freezes.map(({ frozenBy, sinceMs, ...freeze }) => ({
+        ...freeze,
+        frozen_by: frozenBy,
+        since: moment(sinceMs),
+      })),
     },
     lines: [
+      ...freezes.map((one) => `money out is FROZEN: ${freezeText(one)}`),
       ...(openCount === 0 ? [] : [`payouts open: ${openCount}`]),
       ...(openCount > 0 && !config.signer
         ? ['  they cannot be signed: the configuration has no `signer` (docs/money-out.md)']

@@ -35,6 +35,7 @@ import { ledgerVerify } from './ledger.ts';
 import { networksList, networksReread, networksRewind, networksShow, networksSkip } from './networks.ts';
 import { signerOperatorKey } from './operator-key.ts';
 import { pay } from './pay.ts';
+import { payoutsFreeze, payoutsThaw } from './payout-freeze.ts';
 import { payoutsAdopt, payoutsList, payoutsResume, payoutsShow } from './payouts.ts';
 import {
   refundsApprove,
@@ -103,6 +104,8 @@ const commands: readonly (Command | OfflineCommand)[] = [
   payoutsShow,
   payoutsResume,
   payoutsAdopt,
+  payoutsFreeze,
+  payoutsThaw,
   sweepPlan,
   sweepRun,
   sweepStatus,
@@ -204,8 +207,8 @@ function readInput(command: Command | OfflineCommand, words: string[]): Pick<Inp
   const { values, positionals } = parse(words, options);
   const missing = command.args[positionals.length];
   if (missing) throw usage(`<${missing}> is missing`);
-  if (positionals.length > command.args.length)
-    throw usage(`unexpected argument "${positionals[command.args.length]}"`);
+  const excess = positionals[command.args.length + (command.optionalArgs?.length ?? 0)];
+  if (excess !== undefined) throw usage(`unexpected argument "${excess}"`);
   return { args: positionals, options: values };
 }
 
@@ -222,12 +225,17 @@ function exitCode(fault: Fault): number {
   return fault.code === 'not_found' ? EXIT.notFound : EXIT.failed;
 }
 
-const usageLine = ({ name, args, options }: Command | OfflineCommand): string =>
+const placeholders = ({ args, optionalArgs = [] }: Command | OfflineCommand): string[] => [
+  ...args.map((arg) => `<${arg}>`),
+  ...optionalArgs.map((arg) => `[${arg}]`),
+];
+
+const usageLine = (command: Command | OfflineCommand): string =>
   [
     'quayside',
-    name,
-    ...args.map((arg) => `<${arg}>`),
-    ...Object.entries(options).map(([option, { value }]) => `[--${option}${value ? ` ${value}` : ''}]`),
+    command.name,
+    ...placeholders(command),
+    ...Object.entries(command.options).map(([option, { value }]) => `[--${option}${value ? ` ${value}` : ''}]`),
   ].join(' ');
 
 const help = (command: Command | OfflineCommand): string[] => [
@@ -248,7 +256,7 @@ const overview = (): string[] => [
   'quayside: operates a Quayside installation',
   '',
   ...table([
-    ...commands.map(({ name, args, summary }) => [`  ${name}${args.map((arg) => ` <${arg}>`).join('')}`, summary]),
+    ...commands.map((command) => [`  ${[command.name, ...placeholders(command)].join(' ')}`, command.summary]),
     ...Object.entries(programs).map(([name, { summary }]) => [`  ${name}`, summary]),
   ]),
   '',

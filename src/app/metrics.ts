@@ -26,6 +26,7 @@ export type MetricsOptions = Readonly<{
     | 'payoutStats'
     | 'listEngines'
     | 'haltedLanes'
+    | 'listFreezes'
     | 'listBalances'
     | 'listUnswept'
   >;

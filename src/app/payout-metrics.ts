@@ -28,6 +28,9 @@ export function createPayoutMetrics(gauge: MakeGauge, { networks }: Pick<Config,
   const halted = gauge('payout_wallets_halted', 'Wallets that pay nothing until an operator resumes them.', [
     'network',
   ]);
+  const frozen = gauge('payouts_frozen', '1 while money out is frozen; network "" stands for every network.', [
+    'network',
+  ]);
   const balance = gauge('wallet_balance', 'What the refund and gas wallets hold, in whole coins.', [
     'network',
     'wallet',
@@ -50,10 +53,13 @@ export function createPayoutMetrics(gauge: MakeGauge, { networks }: Pick<Config,
 
   return {
     async read(
-      database: Pick<Database, 'payoutStats' | 'listEngines' | 'haltedLanes' | 'listBalances' | 'listUnswept'>,
+      database: Pick<
+        Database,
+        'payoutStats' | 'listEngines' | 'haltedLanes' | 'listFreezes' | 'listBalances' | 'listUnswept'
+      >,
       nowMs: number,
     ): Promise<void> {
-      for (const one of [count, waiting, oldest, stopped, halted, balance, low, unswept]) one.reset();
+      for (const one of [count, waiting, oldest, stopped, halted, frozen, balance, low, unswept]) one.reset();
       const stats = await database.payoutStats();
       for (const { kind, state, count: number } of stats.counts) count.set({ kind, state }, number);
       for (const { network, code, count: number, oldestAtMs } of stats.waiting) {
@@ -64,6 +70,7 @@ export function createPayoutMetrics(gauge: MakeGauge, { networks }: Pick<Config,
         if (reason) stopped.set({ network, reason: reason.code }, 1);
       }
       for (const { network } of await database.haltedLanes()) halted.inc({ network });
+      for (const { network } of await database.listFreezes()) frozen.set({ network: network ?? '' }, 1);
       for (const { network, role: wallet, units, low: assets } of await database.listBalances()) {
         for (const [asset, value] of Object.entries(units)) {
           const decimals = decimalsOf(network, asset as Asset);

@@ -173,6 +173,19 @@ export function decide(
   }
 }
 
+/**
+ * Returns the next step of a payout while money out is frozen: nothing is quoted, signed or sent, not even again. What
+ * was signed is watched, because it may be on the chain.
+ */
+export function decideFrozen(...[payout, attempts, outcome, recent, nowMs, rules]: Parameters<typeof decide>): Step {
+  const step = decide(payout, attempts, outcome, recent, nowMs, rules);
+  if (!spending.includes(step.kind)) return step;
+  if (outcome === null && attempts.some(isSigned)) return { kind: 'ask' };
+  return outcome?.kind === 'succeeded' ? { kind: 'succeed', ended: outcome } : restFor(rules.resendMs, nowMs);
+}
+
+const spending: readonly Step['kind'][] = ['quote', 'sign', 'send', 'outbid'];
+
 /** Handles an attempt that is in no block: sends the same bytes again, or, in a lane with numbers, compares its fee. */
 function chase(
   attempts: readonly Attempt[],

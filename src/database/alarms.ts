@@ -29,6 +29,7 @@ export const alarmScopes = [
   'disk',
   'wallet',
   'payouts',
+  'frozen',
   'refunds',
   'held',
   'evidence',

@@ -16,6 +16,7 @@ import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { AlarmDatabase } from './alarms.ts';
 import type { AuditDatabase, OperatorAct } from './audit-log.ts';
 import type { EvidenceDatabase } from './evidence.ts';
+import type { FreezeDatabase } from './freezes.ts';
 import type { HeldMoneyDatabase } from './held-money.ts';
 import type { IngestDatabase } from './ingest.ts';
 import type { LookupDatabase } from './lookups.ts';
@@ -274,6 +275,7 @@ export type DeliveryVerdict = Verdict;
 export interface Database
   extends AlarmDatabase,
     AuditDatabase,
+    FreezeDatabase,
     HeldMoneyDatabase,
     IngestDatabase,
     LookupDatabase,

@@ -40,7 +40,10 @@ export type NonceOffer =
   /** The head counts more numbers than were given out (`ours`), and whether that is final is not known. */
   | Readonly<{ kind: 'unsettled'; ours: number }>;
 
-/** `moved`: the payout changed, its number is taken, or the payment that it refunds is gone; look again. */
+/**
+ * `moved`: the payout changed, its number is taken, the payment that it refunds is gone, or money out is frozen; look
+ * again.
+ */
 export type AllotOutcome = Readonly<{ kind: 'allotted'; attempt: Attempt }> | Readonly<{ kind: 'moved' }>;
 
 /** A signature in the signer's journal. */

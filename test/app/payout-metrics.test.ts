@@ -21,6 +21,9 @@ test('payouts, what they wait for, halted wallets and balances', async () => {
   await database.offerNonce(network, 'a', 0, nowMs);
   await database.offerNonce(network, 'a', 1, nowMs);
   await database.reportEngine(network, { code: 'signer_unreachable', message: 'no' }, nowMs);
+  const freeze = { code: 'payouts_frozen', reason: 'no', frozenBy: 'anna', sinceMs: nowMs };
+  await database.freezePayouts({ ...freeze, network }, null);
+  await database.freezePayouts({ ...freeze, network: null }, null);
   const units = { native: 15n * 10n ** 17n, USDT: 2_500_000n };
   await database.recordBalance({ network, role: 'refund', key: 'a', units, low: ['USDT'], readAtMs: nowMs });
   const level = { network, owners: 2, openUnits: 1_000_000n, readAtMs: nowMs } as const;
@@ -41,6 +44,8 @@ test('payouts, what they wait for, halted wallets and balances', async () => {
     'quayside_payout_oldest_wait_seconds{network="test:one",reason="token_short"} 90',
     'quayside_payout_engine_stopped{network="test:one",reason="signer_unreachable"} 1',
     'quayside_payout_wallets_halted{network="test:one"} 1',
+    'quayside_payouts_frozen{network="test:one"} 1',
+    'quayside_payouts_frozen{network=""} 1',
     'quayside_wallet_balance{network="test:one",wallet="refund",asset="native"} 1.5',
     'quayside_wallet_balance{network="test:one",wallet="refund",asset="USDT"} 2.5',
     'quayside_wallet_low{network="test:one",wallet="refund",asset="USDT"} 1',

@@ -7,6 +7,7 @@ import { booksConform } from './database/books.ts';
 import { creationConforms } from './database/creation.ts';
 import { dustConforms } from './database/dust.ts';
 import { endpointsConform } from './database/endpoints.ts';
+import { freezesConform } from './database/freezes.ts';
 import { heldMoneyConforms } from './database/held-money.ts';
 import { historiesConform } from './database/histories.ts';
 import { cancelsConform, expiryConforms } from './database/lifetimes.ts';
@@ -44,6 +45,7 @@ export function storeConforms(makePlace: MakePlace): void {
   payoutsConform(makePlace);
   attemptsConform(makePlace);
   adoptionConforms(makePlace);
+  freezesConform(makePlace);
   sweepsConform(makePlace);
   operationsConform(makePlace);
   historiesConform(makePlace);

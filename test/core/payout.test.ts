@@ -5,6 +5,7 @@ import {
   ATTEMPTS_MAX,
   type Attempt,
   decide,
+  decideFrozen,
   GENERATIONS_MAX,
   isOutbid,
   judgeQuote,
@@ -186,6 +187,20 @@ test('a waiting payout is looked at soon, then every five minutes', () => {
   assert.is(nextLookAtMs(payout, T0), T0 + 5000);
   assert.is(nextLookAtMs(payout, T0 + 100_000), T0 + 125_000);
   assert.is(nextLookAtMs(payout, T0 + 86_400_000), T0 + 86_700_000);
+});
+
+test('while frozen nothing is quoted, signed or sent, and what is signed is watched to its end', () => {
+  const frozen = (attempts: readonly Attempt[], outcome: Parameters<typeof decide>[2] = null) =>
+    decideFrozen(payout, attempts, outcome, never, T0 + rules.outbidMs, rules);
+  const rest = { kind: 'rest', untilMs: T0 + rules.outbidMs + rules.resendMs };
+  assert.equal(frozen([]), rest);
+  assert.equal(frozen([unsigned]), rest);
+  for (const attempts of [[unsent], [attempt], [attempt, { ...unsigned, attempt: 1 }]]) {
+    assert.equal(frozen(attempts), { kind: 'ask' });
+    assert.equal(frozen(attempts, waiting), rest, 'neither sent again nor outbid');
+    assert.is(frozen(attempts, { kind: 'succeeded', ...ended }).kind, 'succeed');
+  }
+  assert.is(frozen([attempt], { kind: 'dead' }).kind, 'renew');
 });
 
 test.run();

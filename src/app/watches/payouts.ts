@@ -1,5 +1,5 @@
 /**
- * Watches money out: wallets that are low, payouts that faults delay, and due refunds that nobody pays: there is no
+ * Watches money out: freezes, wallets that are low, payouts that faults delay, and due refunds that nobody pays: there is no
  * signer, the configuration lacks their network, or an engine has been silent for an hour.
  * @module
  */
@@ -12,7 +12,7 @@ import type { Finding, Watch } from './watchdog.ts';
 const PATIENCE_MS = 3_600_000;
 
 export function watchPayouts(
-  database: Pick<Database, 'overdueRefunds' | 'listEngines' | 'listBalances' | 'payoutFaults'>,
+  database: Pick<Database, 'overdueRefunds' | 'listEngines' | 'listBalances' | 'listFreezes' | 'payoutFaults'>,
   config: Readonly<{ signer: unknown; networks: readonly Readonly<{ key: NetworkKey }>[] }>,
 ): Watch {
   /** Returns why nobody pays on a network; null while somebody may. */
@@ -52,9 +52,21 @@ export function watchPayouts(
     });
   }
 
+  async function frozen(): Promise<Finding[]> {
+    return (await database.listFreezes()).map(({ network, reason, frozenBy }) => {
+      const message = `money out is frozen on ${network ?? 'every network'} by ${frozenBy}: ${reason}`;
+      return { rule: 'payouts_frozen', subject: network ?? '', network, message };
+    });
+  }
+
   return {
     what: 'payouts',
-    scopes: ['wallet', 'payouts', 'refunds'],
-    look: async (nowMs) => [...(await lowWallets()), ...(await delayed()), ...(await overdue(nowMs))],
+    scopes: ['frozen', 'wallet', 'payouts', 'refunds'],
+    look: async (nowMs) => [
+      ...(await frozen()),
+      ...(await lowWallets()),
+      ...(await delayed()),
+      ...(await overdue(nowMs)),
+    ],
   };
 }

@@ -98,6 +98,11 @@ export const watchRules = {
     'Payouts wait for it, or soon will. Send it some; `quayside status` shows what it holds',
   ),
   payouts_delayed: rule('payouts', 10 * MINUTE_MS, '`quayside payouts list` shows which; they are tried again'),
+  payouts_frozen: rule(
+    'frozen',
+    0,
+    'Nothing is signed or sent there. Find the cause, then `quayside payouts thaw [network] --because REASON`',
+  ),
   refunds_overdue: rule('refunds', 0, 'They wait until it is resolved; no money is lost. See `quayside payouts list`'),
 } as const satisfies Readonly<Record<string, Rule>>;
 

@@ -31,6 +31,7 @@ import { pageSettingsCommands } from './page-settings.ts';
 import { payerTokens } from './payer-tokens.ts';
 import { adoptionCommands } from './payouts/adoption.ts';
 import { payoutAttemptCommands } from './payouts/attempts.ts';
+import { createFreezeReader, freezeCommands } from './payouts/freezes.ts';
 import { createPayouts, payoutCommands } from './payouts/payouts.ts';
 import { sweepCommands } from './payouts/sweeps.ts';
 import { payoutViews } from './payouts/views.ts';
@@ -107,6 +108,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
   const transitions = createSessionTransitions(db, changed, outageWaitS);
   const ledger = createLedger(db, findSession);
   const payouts = createPayouts(db, raiseAlarm);
+  const freezeOf = createFreezeReader(db);
   const rows = createRefundRows(db, { secretKey, findSession, formatAddress });
   const limits = createRefundLimits(db, sums);
   const secrets = createWebhookSecrets(db, vault);
@@ -136,10 +138,12 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
       steps: payouts,
       ledger,
       raiseAlarm,
+      freezeOf,
       holdOf: settlement.holdOf,
       approvalOf: (id) => rows.find(id)?.approval ?? null,
     }),
     ...adoptionCommands(db, { steps: payouts, ledger, raiseAlarm }),
+    ...freezeCommands(db, { freezeOf, recordAct }),
     ...payoutViews(db),
     ...sweepCommands(db, payouts),
     ...ledgerAudit(db),

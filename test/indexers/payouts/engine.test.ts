@@ -417,6 +417,70 @@ test(
   ),
 );
 
+let freezeWhen: 'quoted' | 'signed' | null = null;
+let freezeNow = async () => {};
+const freezesWhen = async <T>(when: typeof freezeWhen, answer: Promise<T>): Promise<T> => {
+  const got = await answer;
+  if (freezeWhen === when) await freezeNow();
+  return got;
+};
+let broadcasts = 0;
+test(
+  'a freeze at any moment: nothing is signed, a signed attempt is not sent, and a sent one is watched to its end',
+  onBench(
+    async (bench) => {
+      const { plan, pass, database, clock } = bench;
+      const why = { code: 'payouts_frozen', reason: 'a laptop is gone', frozenBy: 'anna' };
+      freezeNow = async () => {
+        await database.freezePayouts({ ...why, network: null, sinceMs: clock.nowMs() }, null);
+      };
+      const act = { atMs: 0, operator: 'anna', command: 'payouts thaw', reason: 'found' };
+      const thaw = async () => {
+        freezeWhen = null;
+        await database.thawPayouts(null, act);
+      };
+
+      await plan('sent');
+      await pass();
+      assert.is(broadcasts, 1);
+      await freezeNow();
+      await plan('waiting');
+      const fault = await pass();
+      assert.is(fault?.code, 'payouts_frozen');
+      assert.match(fault?.message ?? '', /every network by anna: a laptop is gone/);
+      await untilSettled(bench, 'sent');
+      for (let n = 0; n < 20; n++) await pass();
+      assert.equal([broadcasts, await database.listPayoutAttempts('waiting')], [1, []]);
+
+      await thaw();
+      freezeWhen = 'quoted';
+      for (let n = 0; n < 20; n++) await pass();
+      assert.equal([broadcasts, await database.listPayoutAttempts('waiting')], [1, []]);
+
+      await thaw();
+      freezeWhen = 'signed';
+      for (let n = 0; n < 20; n++) await pass();
+      const [attempt] = await database.listPayoutAttempts('waiting');
+      assert.equal([broadcasts, attempt?.tx === null, attempt?.sentAtMs], [1, false, null]);
+
+      await thaw();
+      await untilSettled(bench, 'waiting');
+      assert.is((await database.listPayoutAttempts('waiting')).length, 1, 'it was sent as it had been signed');
+    },
+    {
+      node: (node) => ({
+        ...node,
+        quote: (...of) => freezesWhen('quoted', node.quote(...of)),
+        broadcast(bytes) {
+          broadcasts++;
+          return node.broadcast(bytes);
+        },
+      }),
+      signer: (signer) => ({ ...signer, sign: (request) => freezesWhen('signed', signer.sign(request)) }),
+    },
+  ),
+);
+
 let broken: readonly string[] = [];
 test(
   'what keeps one payout from advancing is saved with it, and the others go on',

@@ -11,6 +11,7 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { laterValues, preparedInsert } from '../prepared.ts';
+import type { FreezeOf } from './freezes.ts';
 import { noWait, type Payouts, type RefundHold } from './payouts.ts';
 import {
   type AttemptRow,
@@ -42,12 +43,13 @@ type Parts = Readonly<{
   raiseAlarm: RaiseAlarm;
   /** Returns why no attempt of a refund may be allotted now, or null. */
   holdOf(id: string): RefundHold | null;
+  freezeOf: FreezeOf;
   /** The operator's approval of a refund, if there is one. */
   approvalOf(id: string): OpenPayout['approval'];
 }>;
 
 export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
-  const { steps, ledger, raiseAlarm, holdOf, approvalOf } = parts;
+  const { steps, ledger, raiseAlarm, freezeOf, holdOf, approvalOf } = parts;
   const { insert, find, remove, setSigned, setSent, findLane, insertLane, moveLane, unsigned, moveJournal } =
     attemptStatements(db);
   const { sent, dueRefunds, dueOthers } = openStatements(db);
@@ -125,6 +127,7 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
         const before = steps.attempts(payout);
         if (before.length !== attempt || attempt >= ATTEMPTS_MAX) return { kind: 'moved' };
         const { network } = payout;
+        if (freezeOf(network)) return { kind: 'moved' };
         const hold = attempt === 0 && payout.kind === 'refund' ? holdOf(id) : null;
         if (hold) {
           const { code: waitCode, message: waitMessage } = hold;

@@ -90,6 +90,15 @@ export const payoutEngines = sqliteTable('payout_engines', {
   updatedAtMs: integer().notNull(),
 });
 
+export const payoutFreezes = sqliteTable('payout_freezes', {
+  /** Empty: every network. */
+  network: text().$type<NetworkKey | ''>().primaryKey(),
+  code: text().notNull(),
+  reason: text().notNull(),
+  frozenBy: text().notNull(),
+  sinceMs: integer().notNull(),
+});
+
 export const walletBalances = sqliteTable('wallet_balances', {
   network: network(),
   role: text().$type<'refund' | 'gas'>().notNull(),

@@ -1,0 +1,73 @@
+/**
+ * Freezes of money out, of one network or of all.
+ * @module
+ */
+import { asc, eq, or, sql } from 'drizzle-orm';
+import type { NetworkKey } from '../../../core/transfer.ts';
+import type { Freeze, FreezeDatabase } from '../../freezes.ts';
+import type { RecordAct } from '../audit-log.ts';
+import type { Db } from '../open.ts';
+import { payoutFreezes } from './schema.ts';
+
+/** Stands for every network in the table. */
+const EVERYWHERE = '' as const;
+
+type FreezeRow = typeof payoutFreezes.$inferSelect;
+
+/** Reads the freeze that applies to a network, within the current transaction. */
+export type FreezeOf = (network: NetworkKey) => Freeze | null;
+
+const toFreeze = ({ network, ...row }: FreezeRow): Freeze => ({
+  ...row,
+  network: network === EVERYWHERE ? null : network,
+});
+const audited = ({ code, reason, frozenBy, sinceMs }: Freeze) => ({ code, reason, frozenBy, sinceMs });
+const nameOf = (network: NetworkKey | null): string => network ?? 'every network';
+
+export function createFreezeReader({ orm }: Db): FreezeOf {
+  const select = orm
+    .select()
+    .from(payoutFreezes)
+    .where(or(eq(payoutFreezes.network, sql`''`), eq(payoutFreezes.network, sql.placeholder('network'))))
+    .orderBy(asc(payoutFreezes.network))
+    .limit(1)
+    .prepare();
+  return (network) => {
+    const row = select.get({ network });
+    return row ? toFreeze(row) : null;
+  };
+}
+
+export function freezeCommands(
+  db: Db,
+  { freezeOf, recordAct }: Readonly<{ freezeOf: FreezeOf; recordAct: RecordAct }>,
+): FreezeDatabase {
+  const { orm } = db;
+  return {
+    async freezePayouts(freeze, act) {
+      return db.write(() => {
+        const row = { ...freeze, network: freeze.network ?? EVERYWHERE };
+        const isNew = orm.insert(payoutFreezes).values(row).onConflictDoNothing().run().changes > 0;
+        if (isNew && act) recordAct(act, { target: nameOf(freeze.network), before: null, after: audited(freeze) });
+        return isNew;
+      });
+    },
+    async thawPayouts(network, act) {
+      return db.write(() => {
+        const isScope = eq(payoutFreezes.network, network ?? EVERYWHERE);
+        const row = orm.select().from(payoutFreezes).where(isScope).get();
+        if (!row) return null;
+        orm.delete(payoutFreezes).where(isScope).run();
+        const freeze = toFreeze(row);
+        recordAct(act, { target: nameOf(network), before: audited(freeze), after: null });
+        return freeze;
+      });
+    },
+    async findFreeze(network) {
+      return db.read(() => freezeOf(network));
+    },
+    async listFreezes() {
+      return db.read(() => orm.select().from(payoutFreezes).orderBy(asc(payoutFreezes.network)).all().map(toFreeze));
+    },
+  };
+}

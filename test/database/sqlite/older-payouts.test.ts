@@ -1,0 +1,35 @@
+/** Installations from before freezes: their payouts stay as they were, and nothing is frozen. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { RefundIntent } from '../../../src/core/intent.ts';
+import { writeIntent } from '../../../src/database/sqlite/payouts/schema.ts';
+import { withOlderDatabase } from '../../support/older-database.ts';
+
+const intent: RefundIntent = {
+  kind: 'refund',
+  id: 'rf_1',
+  network: 'test:one',
+  currency: 'USDT',
+  to: 'b',
+  units: 5n,
+  mac: 'c',
+};
+const before = `
+  INSERT INTO payouts (id, kind, network, intent, state, generation, not_before_ms, created_at_ms, updated_at_ms)
+    VALUES ('rf_1', 'refund', 'test:one', '${writeIntent(intent)}', 'waiting', 0, 0, 0, 0);
+  INSERT INTO lanes (network, payer, next_nonce) VALUES ('test:one', 'a', 7);`;
+
+test('an older installation keeps its payouts and numbers, and pays', () =>
+  withOlderDatabase('0021', before, async (database) => {
+    assert.equal(await database.listFreezes(), []);
+    const offer = await database.offerNonce('test:one', 'a', 7, 1);
+    assert.equal(offer, { kind: 'free', nonce: 7 });
+    const own = { id: 'rf_1', generation: 0, attempt: 0, payer: 'a', payerRole: 'refund', nonce: 7 } as const;
+    assert.equal(
+      (await database.openPayouts('test:one', 1, 9)).map(({ payout }) => payout.intent),
+      [intent],
+    );
+    assert.is((await database.allotAttempt({ ...own, terms: {}, feeUnitsMax: 1n, nowMs: 1 })).kind, 'allotted');
+  }));
+
+test.run();

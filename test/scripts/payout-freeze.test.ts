@@ -1,0 +1,69 @@
+/** `quayside payouts freeze` and `thaw`. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { HDKey } from '@scure/bip32';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { runQuayside } from '../support/quayside-process.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'quayside-freeze-'));
+const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
+const file = join(folder, 'quayside.json');
+writeFileSync(file, JSON.stringify({ data_dir: 'data', networks: { sepolia: { url: 'ws://127.0.0.1:1', xpub } } }));
+test.after(() => rmSync(folder, { recursive: true }));
+
+const KEY = 'test:ethereum';
+const run = (...words: string[]) => runQuayside(words, { QUAYSIDE_CONFIG: file });
+async function answer(...words: string[]) {
+  const { code, out, err } = await run(...words, '--json');
+  assert.is(code, 0, `quayside ${words.join(' ')}: ${err}`);
+  return JSON.parse(out);
+}
+const frozen = async () =>
+  (await answer('status')).payouts.frozen.map((one: { network: string | null; reason: string }) => [
+    one.network,
+    one.reason,
+  ]);
+
+test('a freeze needs a reason and a network that exists, and a dry run changes nothing', async () => {
+  assert.is((await run('payouts', 'freeze')).code, 2);
+  assert.is((await run('payouts', 'freeze', 'test:other', '--because', 'x')).code, 3);
+  assert.is((await run('payouts', 'freeze', KEY, 'more', '--because', 'x')).code, 2);
+  assert.is((await run('payouts', 'thaw', '--because', 'x')).code, 3);
+  assert.equal(await answer('payouts', 'freeze', '--because', 'x', '--dry-run'), {
+    network: null,
+    frozen: true,
+    changed: false,
+    dry_run: true,
+  });
+  assert.equal(await frozen(), []);
+});
+
+test('freezes are shown with their reason, ended by their own name, and recorded', async () => {
+  assert.is((await answer('payouts', 'freeze', KEY, '--because', 'a key was lost')).changed, true);
+  assert.is((await answer('payouts', 'freeze', KEY, '--because', 'again')).changed, false);
+  await answer('payouts', 'freeze', '--because', 'all of it');
+  assert.equal(await frozen(), [
+    [null, 'all of it'],
+    [KEY, 'a key was lost'],
+  ]);
+  assert.match((await run('status')).out, /money out is FROZEN: test:ethereum, by .+ since .+: a key was lost/);
+  assert.equal((await answer('payouts', 'thaw', '--because', 'found', '--dry-run')).changed, false);
+  assert.equal((await answer('payouts', 'thaw', '--because', 'found')).still_frozen, [KEY]);
+  assert.equal(await frozen(), [[KEY, 'a key was lost']]);
+  assert.equal((await answer('payouts', 'thaw', KEY, '--because', 'found')).still_frozen, []);
+  assert.equal(await frozen(), []);
+  const audit = await answer('audit', 'list');
+  assert.equal(
+    audit.map((one: { command: string; target: string; reason: string }) => [one.command, one.target, one.reason]),
+    [
+      ['payouts thaw', KEY, 'found'],
+      ['payouts thaw', 'every network', 'found'],
+      ['payouts freeze', 'every network', 'all of it'],
+      ['payouts freeze', KEY, 'a key was lost'],
+    ],
+  );
+});
+
+test.run();
