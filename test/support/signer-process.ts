@@ -8,16 +8,17 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { signerFiles } from '../../src/signer/files.ts';
+import type { PolicySettings } from '../../src/signer/policy.ts';
 import { built } from './built.ts';
-import { makeSignerFolder, passphrase, secretKey } from './temp-signer.ts';
+import { makeSignerFolder, passphrase, policySettings, secretKey } from './temp-signer.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
 /** A signer's folder with the other files that the program needs. */
 export type SignerPlace = Readonly<{ dir: string; socket: string; args: readonly string[]; remove(): void }>;
 
-export function makeSignerPlace(): SignerPlace {
-  const { dir, remove } = makeSignerFolder();
+export function makeSignerPlace(settings: PolicySettings = policySettings): SignerPlace {
+  const { dir, remove } = makeSignerFolder(settings);
   const beside = mkdtempSync(join(tmpdir(), 'quayside-signer-beside-'));
   const secretKeyFile = join(beside, 'secret.key');
   const passphraseFile = join(beside, 'passphrase');

@@ -48,12 +48,6 @@ const rooms: readonly Room[] = [
   { name: 'src/core', files: core, may: [/^@noble\/hashes\//], pure: true },
   { name: 'src/lib', files: lib, may: [node, /^(piscina|ipaddr\.js|p-queue|undici)$/] },
   { name: 'the table of chains', files: /^src\/chains\/index\.ts$/, may: [chains], pure: true },
-  {
-    name: 'spending, until its encoders are our own',
-    files: /^src\/chains\/\w+\/spend\.ts$/,
-    may: [codecs, cryptography, /^(ethers|tronweb|@solana\/web3\.js)$/],
-    pure: true,
-  },
   { name: 'chain codecs', files: codecs, may: [cryptography], pure: true },
   { name: 'chain nodes and transports', files: chains, may: [chains, node, /^(ws|undici|p-queue)$/] },
   { name: 'the database port', files: port, may: [], pure: true },

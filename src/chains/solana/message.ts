@@ -1,13 +1,14 @@
 /**
- * Reads a signed legacy transaction from its bytes: who signed, and what is called with which accounts. Every signature
- * is verified. All lists are shorter than 128, where a compact length is one byte; a longer one is refused. Source:
+ * Legacy messages as bytes: writes one, and reads a signed transaction back: who signed, and what is called with which
+ * accounts. Every signature is verified. All lists are shorter than 128, where a compact length is one byte; a longer one is refused. Source:
  * https://solana.com/docs/core/transactions
  *
  * @module
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
-import { bytesToHex } from '@noble/hashes/utils.js';
+import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js';
 import { base58 } from '@scure/base';
+import { invariant } from '../../core/fault.ts';
 
 /** `program` and `accounts` are keys (hex); which of them sign or are writable is in the message's header. */
 export type CalledInstruction = Readonly<{ program: string; accounts: readonly string[]; data: Uint8Array }>;
@@ -25,6 +26,63 @@ export type SignedMessage = Readonly<{
 const SIGNATURE_BYTES = 64;
 const KEY_BYTES = 32;
 const COUNT_LIMIT = 128;
+
+/** An account of an instruction that is to be written. */
+export type AccountMeta = Readonly<{ key: string; isSigner: boolean; isWritable: boolean }>;
+export type WrittenInstruction = Readonly<{ program: string; accounts: readonly AccountMeta[]; data: Uint8Array }>;
+
+/**
+ * Returns the bytes of a legacy message. Accounts are listed as the SDK's `CompiledKeys` does: the fee payer, then in
+ * the order of their first mention, grouped by writable signers, signers, writable, others.
+ * @param blockhash base58
+ */
+export function writeMessage(
+  feePayer: string,
+  blockhash: string,
+  instructions: readonly WrittenInstruction[],
+): Uint8Array {
+  const metas = new Map<string, AccountMeta>();
+  const mention = ({ key, isSigner, isWritable }: AccountMeta): void => {
+    const known = metas.get(key);
+    const isEither = { isSigner: isSigner || !!known?.isSigner, isWritable: isWritable || !!known?.isWritable };
+    metas.set(key, { key, ...isEither });
+  };
+  mention({ key: feePayer, isSigner: true, isWritable: true });
+  for (const { program, accounts } of instructions) {
+    mention({ key: program, isSigner: false, isWritable: false });
+    for (const account of accounts) mention(account);
+  }
+  const all = [...metas.values()];
+  const group = (isSigner: boolean, isWritable: boolean) =>
+    all.filter((one) => one.isSigner === isSigner && one.isWritable === isWritable);
+  const [writableSigners, signers, writable, others] = [
+    group(true, true),
+    group(true, false),
+    group(false, true),
+    group(false, false),
+  ] as const;
+  const keys = [...writableSigners, ...signers, ...writable, ...others].map(({ key }) => key);
+  const place = new Map(keys.map((key, at) => [key, at]));
+  const placeOf = (key: string): number => place.get(key) ?? COUNT_LIMIT;
+  const listed = (bytes: Uint8Array): Uint8Array => concatBytes(countByte(bytes.length), bytes);
+  return concatBytes(
+    Uint8Array.of(writableSigners.length + signers.length, signers.length, others.length),
+    countByte(keys.length),
+    ...keys.map(hexToBytes),
+    base58.decode(blockhash),
+    countByte(instructions.length),
+    ...instructions.flatMap(({ program, accounts, data }) => [
+      Uint8Array.of(placeOf(program)),
+      listed(Uint8Array.from(accounts, ({ key }) => placeOf(key))),
+      listed(data),
+    ]),
+  );
+}
+
+function countByte(count: number): Uint8Array {
+  invariant(count < COUNT_LIMIT, 'the lists of a payout’s message have one byte for their length');
+  return Uint8Array.of(count);
+}
 
 /** Returns null for anything but a legacy transaction whose signatures are all valid, and nothing after it. */
 export function readSigned(bytes: Uint8Array): SignedMessage | null {

@@ -7,20 +7,13 @@
  * Terms: `blockhash` (base58), and as decimal text `last_valid_block_height`, `compute_unit_limit`,
  * `compute_unit_price` (micro-lamports per unit) and, for refunds, `lock_lamports`, the deposit of an account without
  * data. Sources: https://solana.com/docs/core/transactions, `system_instruction.rs`, spl-token's `instruction.rs`.
- * web3.js encodes; `message.ts` reads the bytes back, and they are compared with what their meaning encodes to.
+ * `message.ts` encodes and reads the bytes back, and they are compared with what their meaning encodes to.
  *
  * @module
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
-import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js';
+import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { base58 } from '@scure/base';
-import {
-  ComputeBudgetProgram,
-  PublicKey,
-  SystemProgram,
-  TransactionInstruction,
-  TransactionMessage,
-} from '@solana/web3.js';
 import { invariant } from '../../core/fault.ts';
 import type { Intent, Wallet } from '../../core/intent.ts';
 import {
@@ -33,7 +26,7 @@ import {
 } from '../spend.ts';
 import { badIntent, badTerms, checkUnits, termReader, tokenOf, unknownBytes } from '../spend-order.ts';
 import { LOCK_SEED_CHARACTERS, lockAddress, lockSeed } from './lock.ts';
-import { readSigned, type SignedMessage } from './message.ts';
+import { type AccountMeta, readSigned, type SignedMessage, type WrittenInstruction, writeMessage } from './message.ts';
 import { isSpendable } from './offline-keys.ts';
 import { TOKEN_ACCOUNT_PROGRAM, TOKEN_PROGRAM, tokenAccountOf } from './token-account.ts';
 import { solanaWalletKeys } from './wallet-keys.ts';
@@ -54,10 +47,10 @@ const CREATE_WITH_SEED = 3;
 const SET_UNIT_LIMIT = 2;
 const SET_UNIT_PRICE = 3;
 
-const SYSTEM_PROGRAM = new Uint8Array(32);
-const tokens = new PublicKey(TOKEN_PROGRAM);
-const tokenAccounts = new PublicKey(TOKEN_ACCOUNT_PROGRAM);
-const BUDGET_PROGRAM = bytesToHex(ComputeBudgetProgram.programId.toBytes());
+const SYSTEM_PROGRAM = '00'.repeat(32);
+const TOKENS = bytesToHex(TOKEN_PROGRAM);
+const TOKEN_ACCOUNTS = bytesToHex(TOKEN_ACCOUNT_PROGRAM);
+const BUDGET_PROGRAM = bytesToHex(base58.decode('ComputeBudget111111111111111111111111111111'));
 
 const KEY = /^[0-9a-f]{64}$/;
 
@@ -76,66 +69,66 @@ type Plan = Readonly<{
   transfers: readonly Readonly<{ owner: string; units: bigint }>[];
 }>;
 
-const publicKey = (key: string): PublicKey => new PublicKey(hexToBytes(key));
 const accountOf = (owner: string, mint: string): string =>
   bytesToHex(tokenAccountOf(hexToBytes(owner), hexToBytes(mint)));
 
-const littleEndian64 = (value: bigint): Uint8Array => {
-  const bytes = new Uint8Array(8);
-  new DataView(bytes.buffer).setBigUint64(0, value, true);
-  return bytes;
-};
+/** Returns a number of `length` bytes, the lowest first. */
+const littleEndian = (value: bigint, length: number): Uint8Array =>
+  Uint8Array.from({ length }, (_, at) => Number((value >> BigInt(8 * at)) & 0xffn));
 
-/** Encodes the message of a plan with web3.js. */
+const reader = (key: string, isSigner = false): AccountMeta => ({ key, isSigner, isWritable: false });
+const writer = (key: string, isSigner = false): AccountMeta => ({ key, isSigner, isWritable: true });
+
+/** Returns the message of a plan. */
 function encode(plan: Plan): Uint8Array {
   const { feePayer, refund, mint, decimals, to, transfers, unitLimit, unitPrice } = plan;
-  const reader = (key: string, isSigner = false) => ({ pubkey: publicKey(key), isSigner, isWritable: false });
-  const writer = (key: string, isSigner = false) => ({ pubkey: publicKey(key), isSigner, isWritable: true });
-  const instructions = [
-    ComputeBudgetProgram.setComputeUnitLimit({ units: Number(unitLimit) }),
-    ComputeBudgetProgram.setComputeUnitPrice({ microLamports: unitPrice }),
-  ];
-  if (refund) {
-    instructions.push(
-      SystemProgram.createAccountWithSeed({
-        fromPubkey: publicKey(feePayer),
-        basePubkey: publicKey(feePayer),
-        newAccountPubkey: publicKey(lockAddress(feePayer, refund.seed)),
-        seed: refund.seed,
-        lamports: Number(refund.lockLamports),
-        space: 0,
-        programId: SystemProgram.programId,
-      }),
-      new TransactionInstruction({
-        programId: tokenAccounts,
-        keys: [
-          writer(feePayer, true),
-          writer(accountOf(to, mint)),
-          reader(to),
-          reader(mint),
-          reader(bytesToHex(SYSTEM_PROGRAM)),
-          reader(bytesToHex(TOKEN_PROGRAM)),
-        ],
-        data: Buffer.of(CREATE_IF_ABSENT),
-      }),
-    );
-  }
-  for (const { owner, units } of transfers) {
-    instructions.push(
-      new TransactionInstruction({
-        programId: tokens,
-        keys: [writer(accountOf(owner, mint)), reader(mint), writer(accountOf(to, mint)), reader(owner, true)],
-        data: Buffer.from([TRANSFER_CHECKED, ...littleEndian64(units), decimals]),
-      }),
-    );
-  }
-  const message = new TransactionMessage({
-    payerKey: publicKey(feePayer),
-    recentBlockhash: plan.blockhash,
-    instructions,
+  const budget = (number: number, value: Uint8Array): WrittenInstruction => ({
+    program: BUDGET_PROGRAM,
+    accounts: [],
+    data: concatBytes(Uint8Array.of(number), value),
   });
-  return message.compileToLegacyMessage().serialize();
+  return writeMessage(feePayer, plan.blockhash, [
+    budget(SET_UNIT_LIMIT, littleEndian(unitLimit, 4)),
+    budget(SET_UNIT_PRICE, littleEndian(unitPrice, 8)),
+    ...(refund ? [createLock(feePayer, refund), createTokenAccount(feePayer, to, mint)] : []),
+    ...transfers.map(({ owner, units }) => ({
+      program: TOKENS,
+      accounts: [writer(accountOf(owner, mint)), reader(mint), writer(accountOf(to, mint)), reader(owner, true)],
+      data: concatBytes(Uint8Array.of(TRANSFER_CHECKED), littleEndian(units, 8), Uint8Array.of(decimals)),
+    })),
+  ]);
 }
+
+/** Data: number, base, text with its length, lamports, space, owner. */
+function createLock(feePayer: string, { seed, lockLamports }: NonNullable<Plan['refund']>): WrittenInstruction {
+  const text = utf8ToBytes(seed);
+  return {
+    program: SYSTEM_PROGRAM,
+    accounts: [writer(feePayer, true), writer(lockAddress(feePayer, seed))],
+    data: concatBytes(
+      littleEndian(BigInt(CREATE_WITH_SEED), 4),
+      hexToBytes(feePayer),
+      littleEndian(BigInt(text.length), 8),
+      text,
+      littleEndian(lockLamports, 8),
+      littleEndian(0n, 8),
+      hexToBytes(SYSTEM_PROGRAM),
+    ),
+  };
+}
+
+const createTokenAccount = (feePayer: string, owner: string, mint: string): WrittenInstruction => ({
+  program: TOKEN_ACCOUNTS,
+  accounts: [
+    writer(feePayer, true),
+    writer(accountOf(owner, mint)),
+    reader(owner),
+    reader(mint),
+    reader(SYSTEM_PROGRAM),
+    reader(TOKENS),
+  ],
+  data: Uint8Array.of(CREATE_IF_ABSENT),
+});
 
 // ── Signing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -224,7 +217,7 @@ function planIn({ accounts, instructions, blockhash }: SignedMessage, network: S
   if (!limit || !price || !feePayer || limit.data[0] !== SET_UNIT_LIMIT || price.data[0] !== SET_UNIT_PRICE)
     return null;
   if (limit.program !== BUDGET_PROGRAM || price.program !== BUDGET_PROGRAM) return null;
-  const isRefund = rest[0]?.program === bytesToHex(SYSTEM_PROGRAM);
+  const isRefund = rest[0]?.program === SYSTEM_PROGRAM;
   const [lock, account] = isRefund ? rest : [];
   const moves = rest.slice(isRefund ? 2 : 0);
   const [first] = moves;

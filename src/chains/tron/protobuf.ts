@@ -1,10 +1,11 @@
 /**
- * The part of protobuf's wire format that TRON's transactions need, read strictly: anything but the one canonical form
+ * The part of protobuf's wire format that TRON's transactions need, written canonically and read strictly: anything but the one canonical form
  * of a message is refused, so that two different byte strings never mean the same transaction. Source:
  * https://protobuf.dev/programming-guides/encoding/
  *
  * @module
  */
+import { invariant } from '../../core/fault.ts';
 
 /** The fields of a message, by number. Integers are int64 and enums; an absent field is zero or empty. */
 export type Shape = Readonly<Record<number, 'integer' | 'bytes'>>;
@@ -70,6 +71,15 @@ export function bytesField(field: number, value: Uint8Array): Uint8Array {
   bytes.set(head);
   bytes.set(value, head.length);
   return bytes;
+}
+
+/**
+ * Writes an int64 or an enum; zero is omitted.
+ * @param value 0 to 2^63 − 1
+ */
+export function integerField(field: number, value: bigint): Uint8Array {
+  invariant(value >= 0n && value <= INT64_MAX, 'an integer of a transaction fits into an int64');
+  return value === 0n ? EMPTY : Uint8Array.from([...varint(BigInt(field * 8 + VARINT)), ...varint(value)]);
 }
 
 function varint(value: bigint): number[] {

@@ -1,6 +1,6 @@
 /**
  * Signs TRON's payouts: calls of a TRC-20's `transfer`, and for gas a transfer of TRX or a loan of energy from the gas
- * wallet's stake. tronweb encodes; `transaction-bytes.ts` reads the result back.
+ * wallet's stake. `transaction-bytes.ts` encodes, and reads the result back.
  *
  * Terms: `ref_block_number`, `timestamp_ms`, `expiration_ms` and `fee_limit` (sun) as decimal text, and
  * `ref_block_hash`, bytes 8 to 15 of the reference block's id, as hex. Sources:
@@ -9,10 +9,9 @@
  * @module
  */
 import { secp256k1 } from '@noble/curves/secp256k1.js';
-import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
-import { utils } from 'tronweb';
+import { bytesToHex } from '@noble/hashes/utils.js';
 import { invariant } from '../../core/fault.ts';
-import type { GasIntent, Intent } from '../../core/intent.ts';
+import type { Intent } from '../../core/intent.ts';
 import type { Spending, SpendKey, SpendNetwork, SpendReading, Terms } from '../spend.ts';
 import {
   badTerms,
@@ -23,8 +22,16 @@ import {
   tokenPayment,
   unknownBytes,
 } from '../spend-order.ts';
-import { tronAddress, wireAddress } from './address.ts';
-import { readTransaction, signedTransaction, transactionDigest, wireSignature } from './transaction-bytes.ts';
+import { tronAddress } from './address.ts';
+import {
+  type RawTransaction,
+  rawBytes,
+  readTransaction,
+  signedTransaction,
+  type TronAction,
+  transactionDigest,
+  wireSignature,
+} from './transaction-bytes.ts';
 import { tronWalletKeys } from './wallet-keys.ts';
 
 /** First four bytes of keccak256("transfer(address,uint256)"). */
@@ -63,64 +70,30 @@ function readTerms(terms: Terms): ReadTerms {
   return { ref_block_number, timestamp_ms, expiration_ms, fee_limit, ref_block_hash };
 }
 
-/** One of the contract types of a transaction, with its fields as tronweb names them. */
-type Contract = Readonly<{ type: string; value: Readonly<Record<string, unknown>> }>;
-
-function tokenCall({ token, to, units }: TokenPayment, payer: string): Contract {
+function tokenCall({ token, to, units }: TokenPayment, payer: string): TronAction {
   const contract = tronAddress.parse(token.address);
   invariant(contract, 'the policy checked its token addresses');
-  return {
-    type: 'TriggerSmartContract',
-    value: {
-      owner_address: wireAddress(payer),
-      contract_address: wireAddress(contract),
-      call_value: 0,
-      data: `${TRANSFER_SELECTOR}${to.padStart(64, '0')}${units.toString(16).padStart(64, '0')}`,
-    },
-  };
+  const data = `${TRANSFER_SELECTOR}${to.padStart(64, '0')}${units.toString(16).padStart(64, '0')}`;
+  return { kind: 'trigger', owner: payer, contract, data };
 }
 
-const gasContracts: Readonly<Record<GasIntent['form'], string>> = {
-  transfer: 'TransferContract',
-  delegate: 'DelegateResourceContract',
-  reclaim: 'UnDelegateResourceContract',
-};
+const gasKinds = { transfer: 'transfer', delegate: 'delegate', reclaim: 'undelegate' } as const;
 
-function gasContract({ form, units }: GasIntent, payer: string, to: string): Contract {
-  checkPayment(to, units, SUN_LIMIT);
-  const owner_address = wireAddress(payer);
-  const sun = Number.parseInt(units.toString(), 10);
-  const type = gasContracts[form];
-  if (form === 'transfer') return { type, value: { owner_address, to_address: wireAddress(to), amount: sun } };
-  const loan = { owner_address, receiver_address: wireAddress(to), balance: sun, resource: 'ENERGY' };
-  return { type, value: form === 'delegate' ? { ...loan, lock: false, lock_period: 0 } : loan };
-}
-
-function contractOf(intent: Intent, network: SpendNetwork, payer: string, receiver: SpendKey | undefined): Contract {
+function actionOf(intent: Intent, network: SpendNetwork, payer: string, receiver: SpendKey | undefined): TronAction {
   if (intent.kind !== 'gas') return tokenCall(tokenPayment(intent, network, payer, tronAddress.parse), payer);
   invariant(receiver, 'the keys of a gas intent include the address that receives gas');
-  return gasContract(intent, payer, receiver.key);
+  checkPayment(receiver.key, intent.units, SUN_LIMIT);
+  return { kind: gasKinds[intent.form], owner: payer, to: receiver.key, units: intent.units };
 }
 
-/** Encodes the raw data with tronweb. */
-function encode({ type, value }: Contract, terms: ReadTerms): Uint8Array {
-  const { ref_block_number, ref_block_hash, timestamp_ms, expiration_ms, fee_limit } = terms;
-  const transaction = {
-    visible: false,
-    txID: '',
-    raw_data_hex: '',
-    raw_data: {
-      contract: [{ type, parameter: { value, type_url: `type.googleapis.com/protocol.${type}` } }],
-      ref_block_bytes: (ref_block_number % NUMBERS_OF_REF_BLOCKS).toString(16).padStart(4, '0'),
-      ref_block_hash,
-      timestamp: Number(timestamp_ms),
-      expiration: Number(expiration_ms),
-      ...(fee_limit > 0n && { fee_limit: Number(fee_limit) }),
-    },
-  };
-  const { txJsonToPb, txPbToRawDataHex } = utils.transaction;
-  return hexToBytes(String(txPbToRawDataHex(txJsonToPb(transaction))).replace(/^0x/, ''));
-}
+const rawOf = (action: TronAction, terms: ReadTerms): RawTransaction => ({
+  action,
+  refBlockBytes: (terms.ref_block_number % NUMBERS_OF_REF_BLOCKS).toString(16).padStart(4, '0'),
+  refBlockHash: terms.ref_block_hash,
+  expirationMs: terms.expiration_ms,
+  timestampMs: terms.timestamp_ms,
+  feeLimit: terms.fee_limit,
+});
 
 const isNew = (effect: SpendReading['effects'][number]): boolean => effect.token === null;
 
@@ -166,7 +139,7 @@ export const tronSpending: Spending = {
   sign({ network, intent, terms }, keys) {
     const [payer, receiver] = keys;
     invariant(payer, 'there is a key for each signer');
-    const raw = encode(contractOf(intent, network, payer.key, receiver), readTerms(terms));
+    const raw = rawBytes(rawOf(actionOf(intent, network, payer.key, receiver), readTerms(terms)));
     const digest = transactionDigest(raw);
     // RFC 6979, so the same order gives the same bytes.
     const signature = secp256k1.sign(digest, payer.secret, { prehash: false, format: 'recovered' });

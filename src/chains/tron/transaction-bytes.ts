@@ -1,6 +1,6 @@
 /**
- * Reads a signed TRON transaction from its bytes, of the few kinds that Quayside signs: who signed it, what it does,
- * and when it can be included. Everything is read from the bytes themselves; the id is recomputed. Sources: java-tron
+ * Signed TRON transactions as bytes, of the few kinds that Quayside signs: writes one, and reads back who signed it,
+ * what it does, and when it can be included. Everything is read from the bytes themselves; the id is recomputed. Sources: java-tron
  * `Tron.proto`, `smart_contract.proto`, `balance_contract.proto`;
  * https://developers.tron.network/docs/tron-protocol-transaction
  *
@@ -8,9 +8,10 @@
  */
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex, concatBytes } from '@noble/hashes/utils.js';
+import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { accountOf } from '../xpub.ts';
-import { bytesField, readMessage, type Shape } from './protobuf.ts';
+import { wireAddress } from './address.ts';
+import { bytesField, integerField, readMessage, type Shape } from './protobuf.ts';
 
 /** Numbers of `Transaction.Contract.ContractType`. */
 const contractTypes = { transfer: 1, trigger: 31, delegate: 57, undelegate: 58 } as const;
@@ -43,11 +44,8 @@ export type TronAction =
   | Readonly<{ kind: 'transfer' | 'delegate' | 'undelegate'; owner: string; to: string; units: bigint }>
   | Readonly<{ kind: 'trigger'; owner: string; contract: string; data: string }>;
 
-export type TronTransaction = Readonly<{
-  /** SHA-256 of the raw data, without the signature. */
-  tx: string;
-  /** Key of the account that signed. */
-  signer: string;
+/** What is signed. */
+export type RawTransaction = Readonly<{
   action: TronAction;
   /** Low two bytes of the reference block's number, and bytes 8 to 15 of its hash; hex. */
   refBlockBytes: string;
@@ -57,6 +55,42 @@ export type TronTransaction = Readonly<{
   /** The highest cost of energy, in sun. */
   feeLimit: bigint;
 }>;
+
+export type TronTransaction = RawTransaction &
+  Readonly<{
+    /** SHA-256 of the raw data, without the signature. */
+    tx: string;
+    /** Key of the account that signed. */
+    signer: string;
+  }>;
+
+/** Returns the raw data of a transaction, which is hashed and signed. */
+export function rawBytes(raw: RawTransaction): Uint8Array {
+  const { kind } = raw.action;
+  const any = concatBytes(bytesField(1, utf8ToBytes(typeUrls[kind])), bytesField(2, actionBytes(raw.action)));
+  const contract = concatBytes(integerField(1, BigInt(contractTypes[kind])), bytesField(2, any));
+  return concatBytes(
+    bytesField(1, hexToBytes(raw.refBlockBytes)),
+    bytesField(4, hexToBytes(raw.refBlockHash)),
+    integerField(8, raw.expirationMs),
+    bytesField(11, contract),
+    integerField(14, raw.timestampMs),
+    integerField(18, raw.feeLimit),
+  );
+}
+
+function actionBytes(action: TronAction): Uint8Array {
+  const address = (field: number, key: string) => bytesField(field, hexToBytes(wireAddress(key)));
+  const owner = address(1, action.owner);
+  switch (action.kind) {
+    case 'trigger':
+      return concatBytes(owner, address(2, action.contract), bytesField(4, hexToBytes(action.data)));
+    case 'transfer':
+      return concatBytes(owner, address(2, action.to), integerField(3, action.units));
+    default:
+      return concatBytes(owner, integerField(2, ENERGY), integerField(3, action.units), address(4, action.to));
+  }
+}
 
 /**
  * Returns the bytes to broadcast: raw data and one signature.
