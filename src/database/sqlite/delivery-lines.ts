@@ -42,7 +42,32 @@ const QUEUE = 'CASE e.per_session WHEN 1 THEN e.host ELSE e.id END';
 const HEAD = 'SELECT id, event_id AS eventId, next_attempt_at_ms AS atMs FROM deliveries';
 const OF_LINE = "WHERE endpoint_id = :endpointId AND session_id = :sessionId AND state = 'waiting'";
 
-export function createDeliveryLines({ client }: Pick<Db, 'client'>): DeliveryLines {
+/** Returns what keeps the queue of a line up to date: when its first line is ready, or that it has none. */
+function queueRefresher({ client }: Pick<Db, 'client'>): (line: Pick<LineRow, 'queue' | 'host'>) => void {
+  const firstReady = client
+    .prepare(
+      `SELECT ready_at_ms FROM delivery_lines INDEXED BY delivery_lines_due
+       WHERE queue = :queue AND ready_at_ms >= 0 ORDER BY ready_at_ms LIMIT 1`,
+    )
+    .pluck();
+  const anyLine = client
+    .prepare('SELECT 1 FROM delivery_lines INDEXED BY delivery_lines_due WHERE queue = :queue LIMIT 1')
+    .pluck();
+  const saveQueue = client.prepare(
+    `INSERT INTO delivery_queues (queue, host, ready_at_ms) VALUES (:queue, :host, :readyAtMs)
+     ON CONFLICT (queue) DO UPDATE SET ready_at_ms = :readyAtMs WHERE ready_at_ms IS NOT :readyAtMs`,
+  );
+  const removeQueue = client.prepare('DELETE FROM delivery_queues WHERE queue = :queue');
+  return ({ queue, host }) => {
+    const readyAtMs = (firstReady.get({ queue }) as number | undefined) ?? null;
+    if (readyAtMs === null && anyLine.get({ queue }) === undefined) removeQueue.run({ queue });
+    else saveQueue.run({ queue, host, readyAtMs });
+  };
+}
+
+export function createDeliveryLines(db: Pick<Db, 'client'>): DeliveryLines {
+  const { client } = db;
+  const refreshQueue = queueRefresher(db);
   const insert = client.prepare(
     `INSERT INTO delivery_lines (endpoint_id, session_id, queue, host, ready_at_ms)
      SELECT e.id, :sessionId, ${QUEUE}, e.host, iif(e.disabled_at_ms IS NULL, :atMs, NULL)
@@ -71,20 +96,6 @@ export function createDeliveryLines({ client }: Pick<Db, 'client'>): DeliveryLin
     `UPDATE delivery_lines SET lease_until_ms = :leaseUntilMs, leased_id = :deliveryId
      WHERE endpoint_id = :endpointId AND session_id = :sessionId`,
   );
-  const firstReady = client
-    .prepare(
-      `SELECT ready_at_ms FROM delivery_lines INDEXED BY delivery_lines_due
-       WHERE queue = :queue AND ready_at_ms >= 0 ORDER BY ready_at_ms LIMIT 1`,
-    )
-    .pluck();
-  const anyLine = client
-    .prepare('SELECT 1 FROM delivery_lines INDEXED BY delivery_lines_due WHERE queue = :queue LIMIT 1')
-    .pluck();
-  const saveQueue = client.prepare(
-    `INSERT INTO delivery_queues (queue, host, ready_at_ms) VALUES (:queue, :host, :readyAtMs)
-     ON CONFLICT (queue) DO UPDATE SET ready_at_ms = :readyAtMs WHERE ready_at_ms IS NOT :readyAtMs`,
-  );
-  const removeQueue = client.prepare('DELETE FROM delivery_queues WHERE queue = :queue');
   const silent = client.prepare(
     `UPDATE delivery_queues SET silences = iif(:isSilent, silences + 1, 0)
      WHERE queue = (SELECT ${QUEUE} FROM endpoints AS e WHERE e.id = :endpointId) AND (:isSilent OR silences > 0)`,
@@ -108,12 +119,6 @@ export function createDeliveryLines({ client }: Pick<Db, 'client'>): DeliveryLin
     const line = { endpointId, sessionId };
     return [untried.get(line), retried.get(line)].filter((head) => head !== undefined) as Head[];
   };
-
-  function refreshQueue({ queue, host }: LineRow): void {
-    const readyAtMs = (firstReady.get({ queue }) as number | undefined) ?? null;
-    if (readyAtMs === null && anyLine.get({ queue }) === undefined) removeQueue.run({ queue });
-    else saveQueue.run({ queue, host, readyAtMs });
-  }
 
   function refresh(endpointId: string, sessionId: string): void {
     const line = { endpointId, sessionId };

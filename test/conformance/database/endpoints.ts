@@ -81,7 +81,7 @@ export function endpointsConform(makePlace: MakePlace): void {
       assert.equal(await claimAll(database, T0_MS + 4 * HOUR_MS), []);
       await database.enableEndpoint('e1', true, null, T0_MS + 5 * HOUR_MS);
       assert.ok((await send(database, T0_MS + 5 * HOUR_MS, 200)).includes('cs_meanwhile#1'));
-      // The row of 410s begins anew.
+      // The row of 410s begins again.
       await gone('again', T0_MS + 9 * HOUR_MS);
       assert.is(await isOff(database), false);
     }),

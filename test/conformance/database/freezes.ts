@@ -53,7 +53,7 @@ export function freezesConform(makePlace: MakePlace): void {
     inWorld(makePlace, async ({ database, place }) => {
       const other = place.connect();
       await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS }]);
-      const allot = () => database.allotAttempt({ ...attempt, terms: {}, feeUnitsMax: 1n, nowMs: T0_MS });
+      const allot = () => database.allotAttempt({ ...attempt, intent, terms: {}, feeUnitsMax: 1n, nowMs: T0_MS });
       for (const scope of [network, null] as const) {
         await other.freezePayouts(freeze(scope), act);
         assert.equal(await allot(), { kind: 'moved' });

@@ -29,7 +29,7 @@ test('an older installation keeps its payouts and numbers, and pays', () =>
       (await database.openPayouts('test:one', 1, 9)).map(({ payout }) => payout.intent),
       [intent],
     );
-    assert.is((await database.allotAttempt({ ...own, terms: {}, feeUnitsMax: 1n, nowMs: 1 })).kind, 'allotted');
+    assert.is((await database.allotAttempt({ ...own, intent, terms: {}, feeUnitsMax: 1n, nowMs: 1 })).kind, 'allotted');
   }));
 
 test.run();

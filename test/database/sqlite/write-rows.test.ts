@@ -86,7 +86,7 @@ test('removing an endpoint with a long backlog is done in slices', async () => {
   client.close();
   const [isRemoved, rows] = await rowsOf(() => database.removeEndpoint('e1'));
   assert.ok(isRemoved);
-  assert.is(rows.length, 3);
+  assert.is(rows.length, Math.ceil(MANY / (WRITE_ROWS_MAX / 4)) + 1, 'a delivery takes up to four rows');
   assert.ok(largest(rows) <= WRITE_ROWS_MAX, rows.join(' '));
   assert.is((await database.stats(T0_MS)).deliveriesWaiting, 0);
   assert.equal(await database.listEndpoints('m1'), []);
