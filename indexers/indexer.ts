@@ -21,6 +21,7 @@ import { createSecondNode } from './follower/second-node.ts';
 import { answerLookups } from './lookups.ts';
 import { createPayer } from './payouts/engine.ts';
 import { payoutNodeOptions } from './payouts/node-options.ts';
+import { createSecondOpinion } from './payouts/second-opinion.ts';
 import { createSweepWatch } from './payouts/sweep-watch.ts';
 import { createSweeper } from './payouts/sweeper.ts';
 
@@ -103,7 +104,8 @@ async function pay(options: IndexerOptions, signal: AbortSignal): Promise<void> 
   const close = () => void Promise.all([node.close(), signer.close()]);
   signal.addEventListener('abort', close, { once: true });
   try {
-    const parts = { network, rules: chain.spendRules, node, signer, database, clock, log };
+    const secondOpinion = createSecondOpinion(chain, network);
+    const parts = { network, rules: chain.spendRules, node, signer, secondOpinion, database, clock, log };
     const sweeper = createSweeper(parts);
     const watch = createSweepWatch({ network, sweeper, database, clock, log });
     await Promise.all([createPayer(parts).run(signal), watch.run(signal)]);

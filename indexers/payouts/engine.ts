@@ -23,6 +23,7 @@ import type { Signer } from '../../src/signer/signer.ts';
 import { createBalanceWatch } from './balances.ts';
 import { createFeeWatch } from './fee-watch.ts';
 import { acquireLease, endsLease, type PayoutLease } from './lease.ts';
+import type { SecondOpinion } from './second-opinion.ts';
 import { type AdvancePayout, createAdvancePayout, type Memory } from './step.ts';
 import { createPayoutWallets } from './wallets.ts';
 
@@ -51,6 +52,7 @@ export type PayerOptions = Readonly<{
   rules: SpendRules;
   node: PayoutNode;
   signer: Signer;
+  secondOpinion: SecondOpinion;
   database: Database;
   clock: Clock;
   log: Log;
@@ -86,7 +88,7 @@ export const paceOf = ({ lane }: SpendRules, blockTimeMs: number): PayoutRules =
 };
 
 export function createPayer(options: PayerOptions): Payer {
-  const { network, rules, node, signer, database, clock, log } = options;
+  const { network, rules, node, signer, secondOpinion, database, clock, log } = options;
   const pace = paceOf(rules, network.blockTimeMs);
   const queue = new PQueue({ concurrency: CONCURRENCY });
   const allotting = new PQueue({ concurrency: ALLOTTING[rules.lane] });
@@ -112,6 +114,7 @@ export function createPayer(options: PayerOptions): Payer {
     advance = createAdvancePayout({
       node,
       signer,
+      secondOpinion,
       database,
       wallets,
       lease,

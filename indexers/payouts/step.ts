@@ -26,6 +26,7 @@ import type { EngineReason, OpenPayout } from '../../src/database/money-out.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Signer } from '../../src/signer/signer.ts';
 import { journalBehind, type PayoutLease } from './lease.ts';
+import type { SecondOpinion } from './second-opinion.ts';
 import type { PayoutWallets } from './wallets.ts';
 
 /** More steps than any payout needs before it must wait for something. */
@@ -36,6 +37,7 @@ const LANE_WAIT_MS = 1000;
 export type AdvanceParts = Readonly<{
   node: PayoutNode;
   signer: Signer;
+  secondOpinion: SecondOpinion;
   database: Database;
   wallets: PayoutWallets;
   lease: PayoutLease;
@@ -105,8 +107,7 @@ async function act(work: Work, step: Step): Promise<Progress | null> {
     case 'sign':
       return allotting.add(() => sign(work, step.attempt));
     case 'send':
-      await send(work, step.attempt);
-      return null;
+      return send(work, step.attempt);
     case 'ask':
       work.outcome = await node.outcome(work.draft, work.attempts.filter(isSigned).map(toSent));
       return null;
@@ -255,15 +256,38 @@ async function refused(work: Work, attempt: number, { code, message }: Fault): P
   return restUntil(work, attempt === 0 ? later(work) : nowMs + pace.resendMs);
 }
 
-async function send(work: Work, attempt: SignedAttempt): Promise<void> {
-  const { node, database, clock } = work.parts;
+/**
+ * Broadcasts an attempt, unless the chain's SDK reads something else than what was ordered.
+ * @returns null to decide again at once
+ */
+async function send(work: Work, attempt: SignedAttempt): Promise<Progress | null> {
+  const { node, database, clock, secondOpinion } = work.parts;
+  const differences = await secondOpinion(work.draft, attempt);
+  if (differences.length > 0) return holdBack(work, attempt, differences);
   const { answer, refusal } = await broadcast(node, attempt);
   const nowMs = clock.nowMs();
   work.memory = { ...work.memory, sentAtMs: nowMs };
-  if (attempt.sentAtMs !== null && attempt.answer === answer) return;
+  if (attempt.sentAtMs !== null && attempt.answer === answer) return null;
   await database.recordSent({ ...nameOf(work), attempt: attempt.attempt, answer, refusal, nowMs });
   const sent = { ...attempt, sentAtMs: attempt.sentAtMs ?? nowMs, answer };
   work.attempts = work.attempts.map((one) => (one.attempt === attempt.attempt ? sent : one));
+  return null;
+}
+
+/** Stops a payout whose bytes are not what was ordered. Its wallet cannot use later numbers without this one. */
+async function holdBack(work: Work, { tx, nonce }: SignedAttempt, differences: readonly string[]): Promise<Progress> {
+  const { database, clock } = work.parts;
+  const { id, network } = work.payout;
+  const why = {
+    code: 'payout_bytes_differ',
+    message:
+      `The signed bytes of payout ${id} on ${network} (${tx}) are not what was ordered, according to the chain's own ` +
+      `SDK, and were not broadcast: ${differences.join('; ')}. Find out whether the database or the signer was ` +
+      `altered; then run \`quayside payouts resume ${id}\`.`,
+  };
+  const haltsPayer = nonce === null ? null : work.draft.payer;
+  await database.stickPayout({ ...nameOf(work), why, haltsPayer, nowMs: clock.nowMs() });
+  return lookAgain(work);
 }
 
 /** Broadcasts. No answer proves anything: a node that fails may still have relayed it. */

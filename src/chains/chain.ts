@@ -15,6 +15,7 @@ import type { Finality } from '../core/credit-policy.ts';
 import type { Fault } from '../core/fault.ts';
 import type { TransactionReport } from '../core/lookup.ts';
 import type { ChainTransfer, Currency, Token } from '../core/transfer.ts';
+import type { ReadBySdk } from './second-opinion.ts';
 import type { PayoutNode, PayoutNodeOptions, Spending, SpendRules, WalletKeys } from './spend.ts';
 import type { Wallets } from './wallet.ts';
 
@@ -224,10 +225,12 @@ export interface Chain {
   readonly spendRules: SpendRules;
   /** The keys of our own wallets; present if `spending` is. */
   walletKeys?(): Promise<WalletKeys>;
-  /** The signer's half of payouts; only this loads the chain's library, when something is to be signed. */
+  /** The signer's half of payouts. */
   spending?(): Promise<Spending>;
   /** The indexer's half of payouts. */
   payouts?(): Promise<{ openPayoutNode(options: PayoutNodeOptions): PayoutNode }>;
+  /** Present where `payouts` is. Loads the chain's SDK, tens of megabytes: for the first payout that is due. */
+  secondOpinion?(): Promise<{ readBySdk: ReadBySdk }>;
   /** Present where `address.checkXpub` is not null. */
   xpubKeys?(): Promise<XpubKeys>;
   /** Present where `address.checkXpub` is null. */

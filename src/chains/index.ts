@@ -33,6 +33,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
     walletKeys: async () => (await import('./evm/wallet-keys.ts')).evmWalletKeys,
     spending: async () => (await import('./evm/spend.ts')).evmSpending,
     payouts: () => import('./evm/node/payout-node.ts'),
+    secondOpinion: () => import('./evm/node/second-opinion.ts'),
   },
   tron: {
     family: 'tron',
@@ -52,6 +53,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
     walletKeys: async () => (await import('./tron/wallet-keys.ts')).tronWalletKeys,
     spending: async () => (await import('./tron/spend.ts')).tronSpending,
     payouts: () => import('./tron/node/payout-node.ts'),
+    secondOpinion: () => import('./tron/node/second-opinion.ts'),
     node: () => import('./tron/node/node.ts'),
   },
   solana: {
@@ -71,6 +73,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
     walletKeys: async () => (await import('./solana/wallet-keys.ts')).solanaWalletKeys,
     spending: async () => (await import('./solana/spend.ts')).solanaSpending,
     payouts: () => import('./solana/node/payout-node.ts'),
+    secondOpinion: () => import('./solana/node/second-opinion.ts'),
     node: () => import('./solana/node/node.ts'),
     offlineKeys: async () => (await import('./solana/offline-keys.ts')).solanaOfflineKeys,
   },

@@ -95,6 +95,7 @@ export function startEngine({ network, lane, node, signer, database, clock, fuse
     rules: chains[familyOf[lane]].spendRules,
     node: mortal(node, fuse),
     signer: mortal(signer, fuse),
+    secondOpinion: async () => [],
     database: mortal(seen, fuse),
     clock,
     log: quiet,

@@ -49,6 +49,11 @@ const rooms: readonly Room[] = [
   { name: 'src/lib', files: lib, may: [node, /^(piscina|ipaddr\.js|p-queue|undici)$/] },
   { name: 'the table of chains', files: /^src\/chains\/index\.ts$/, may: [chains], pure: true },
   { name: 'chain codecs', files: codecs, may: [cryptography], pure: true },
+  {
+    name: 'second opinions',
+    files: /^src\/chains\/\w+\/node\/second-opinion\.ts$/,
+    may: [chains, node, cryptography, /^(ethers|tronweb|@solana\/web3\.js)$/],
+  },
   { name: 'chain nodes and transports', files: chains, may: [chains, node, /^(ws|undici|p-queue)$/] },
   { name: 'the database port', files: port, may: [], pure: true },
   { name: 'src/database', files: /^src\/database\//, may: [files, /^(drizzle-orm|better-sqlite3)/] },

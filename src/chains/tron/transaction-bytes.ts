@@ -1,8 +1,7 @@
 /**
  * Signed TRON transactions as bytes, of the few kinds that Quayside signs: writes one, and reads back who signed it,
- * what it does, and when it can be included. Everything is read from the bytes themselves; the id is
- * recomputed. Sources: java-tron
- * `Tron.proto`, `smart_contract.proto`, `balance_contract.proto`;
+ * what it does, and when it can be included. Everything is read from the bytes themselves; the id is recomputed.
+ * Sources: java-tron `Tron.proto`, `smart_contract.proto`, `balance_contract.proto`;
  * https://developers.tron.network/docs/tron-protocol-transaction
  *
  * @module

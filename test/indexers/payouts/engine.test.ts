@@ -2,131 +2,26 @@
  * The payout engine without crashes: what it waits for, what it reports, and how it stops. Its crashes are in
  * `test/sim/payouts.slow.test.ts`.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createPayer, type Payer } from '../../../indexers/payouts/engine.ts';
+import { createPayer, paceOf } from '../../../indexers/payouts/engine.ts';
 import { watchPayouts } from '../../../src/app/watches/payouts.ts';
 import { chains } from '../../../src/chains/index.ts';
 import type { PayoutNode, SpendDraft } from '../../../src/chains/spend.ts';
-import { Fault, permanent, transient } from '../../../src/core/fault.ts';
-import { intentMac, type RefundIntent } from '../../../src/core/intent.ts';
-import type { Database, NetworkState } from '../../../src/database/database.ts';
+import { type Fault, permanent, transient } from '../../../src/core/fault.ts';
+import { intentMac } from '../../../src/core/intent.ts';
 import { openLog } from '../../../src/lib/log.ts';
-import { createRandom } from '../../../src/sandbox/random.ts';
 import type { Signer } from '../../../src/signer/signer.ts';
-import { type Chain, calm, createChain } from '../../sim/payout-chain.ts';
-import { overSocket } from '../../sim/payout-engine.ts';
-import { familyOf, keyOf, macKey, openSimSigner, tokens } from '../../sim/payout-signer.ts';
-import { type HandClock, handClock } from '../../support/hand-clock.ts';
+import { calm } from '../../sim/payout-chain.ts';
+import { familyOf, keyOf, macKey, tokens } from '../../sim/payout-signer.ts';
+import { lockstepClock } from '../../support/lockstep-clock.ts';
 import { plainSweepPolicy } from '../../support/plain-policies.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
+import { until } from '../../support/until.ts';
 import { CALM_MS, watched } from '../../support/watched.ts';
+import { network, onBench, rules, untilSettled } from './engine-bench.ts';
 
-const network = 'test:one';
 const watchedConfig = { signer: {}, networks: [{ key: network }] } as const;
-const rules = chains[familyOf.sequence].spendRules;
-
-type Bench = Readonly<{
-  database: Database;
-  clock: HandClock;
-  chain: Chain;
-  payer: Payer;
-  report(state: NetworkState): Promise<void>;
-  plan(...ids: readonly string[]): Promise<void>;
-  /**
-   * Lets time pass, mines a block, and lets the engine run once.
-   * @returns what it reports
-   */
-  pass(): Promise<Fault | null>;
-  alarms(): Promise<string[]>;
-}>;
-type Change = Readonly<{ node?: (node: PayoutNode) => PayoutNode; signer?: (signer: Signer) => Signer }>;
-
-const same = <T>(one: T): T => one;
-
-/** An engine on a chain without trouble, unless the test changes its node or its signer. */
-const onBench =
-  (work: (bench: Bench) => Promise<void>, change: Change = {}) =>
-  async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'quayside-payer-'));
-    const temp = openTempDatabase();
-    const clock = handClock();
-    const signing = openSimSigner(join(folder, 'signer.db'), clock);
-    const { database } = temp;
-    const chain = createChain('sequence', createRandom('payer'), () => {});
-    const signer = overSocket(signing.service(network, 'sequence'), createRandom('socket'), () => 0);
-    const payer = createPayer({
-      network: { key: network, tokens, blockTimeMs: 5000, sweep: plainSweepPolicy },
-      rules,
-      node: (change.node ?? same)(chain.node()),
-      signer: (change.signer ?? same)(signer),
-      database,
-      clock,
-      log: openLog('test', 'silent'),
-    });
-    const report = (state: NetworkState) =>
-      database.reportNetwork({
-        network,
-        state,
-        reason: null,
-        headNumber: 1,
-        nodeConnected: true,
-        nodeHeardAtMs: clock.nowMs(),
-        readThroughS: 0,
-        pid: 1,
-        nowMs: clock.nowMs(),
-      });
-    try {
-      await work({
-        database,
-        clock,
-        chain,
-        payer,
-        report,
-        async plan(...ids) {
-          const nowMs = clock.nowMs();
-          const plans = ids.map((id) => {
-            const shape = {
-              kind: 'refund',
-              id,
-              network,
-              currency: 'USDT',
-              to: keyOf({ role: 'gas' }),
-              units: 5n,
-            } as const;
-            const intent: RefundIntent = { ...shape, mac: intentMac(macKey, shape) };
-            return { intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs };
-          });
-          await database.planPayouts(plans);
-        },
-        async pass() {
-          clock.advance(10_000);
-          chain.step();
-          await report('following');
-          return payer.look().catch((error: unknown) => {
-            if (error instanceof Fault) return error;
-            throw error;
-          });
-        },
-        alarms: async () => (await database.listAlarms(100)).map(({ code }) => code),
-      });
-    } finally {
-      temp.close();
-      signing.close();
-      rmSync(folder, { recursive: true });
-    }
-  };
-
-async function untilSettled({ pass, database }: Bench, id: string): Promise<void> {
-  for (let n = 0; n < 60; n++) {
-    await pass();
-    if ((await database.findPayout(id))?.settledAtMs) return;
-  }
-  assert.unreachable(`${id} is ${JSON.stringify((await database.findPayout(id))?.wait)}`);
-}
 
 test(
   'nothing is requested from node or signer while the network is not followed',
@@ -415,70 +310,6 @@ test(
   ),
 );
 
-let freezeWhen: 'quoted' | 'signed' | null = null;
-let freezeNow = async () => {};
-const freezesWhen = async <T>(when: typeof freezeWhen, answer: Promise<T>): Promise<T> => {
-  const got = await answer;
-  if (freezeWhen === when) await freezeNow();
-  return got;
-};
-let broadcasts = 0;
-test(
-  'a freeze at any moment: nothing is signed, a signed attempt is not sent, and a sent one is watched to its end',
-  onBench(
-    async (bench) => {
-      const { plan, pass, database, clock } = bench;
-      const why = { code: 'payouts_frozen', reason: 'a laptop is gone', frozenBy: 'anna' };
-      freezeNow = async () => {
-        await database.freezePayouts({ ...why, network: null, sinceMs: clock.nowMs() }, null);
-      };
-      const act = { atMs: 0, operator: 'anna', command: 'payouts thaw', reason: 'found' };
-      const thaw = async () => {
-        freezeWhen = null;
-        await database.thawPayouts(null, act);
-      };
-
-      await plan('sent');
-      await pass();
-      assert.is(broadcasts, 1);
-      await freezeNow();
-      await plan('waiting');
-      const fault = await pass();
-      assert.is(fault?.code, 'payouts_frozen');
-      assert.match(fault?.message ?? '', /every network by anna: a laptop is gone/);
-      await untilSettled(bench, 'sent');
-      for (let n = 0; n < 20; n++) await pass();
-      assert.equal([broadcasts, await database.listPayoutAttempts('waiting')], [1, []]);
-
-      await thaw();
-      freezeWhen = 'quoted';
-      for (let n = 0; n < 20; n++) await pass();
-      assert.equal([broadcasts, await database.listPayoutAttempts('waiting')], [1, []]);
-
-      await thaw();
-      freezeWhen = 'signed';
-      for (let n = 0; n < 20; n++) await pass();
-      const [attempt] = await database.listPayoutAttempts('waiting');
-      assert.equal([broadcasts, attempt?.tx === null, attempt?.sentAtMs], [1, false, null]);
-
-      await thaw();
-      await untilSettled(bench, 'waiting');
-      assert.is((await database.listPayoutAttempts('waiting')).length, 1, 'it was sent as it had been signed');
-    },
-    {
-      node: (node) => ({
-        ...node,
-        quote: (...of) => freezesWhen('quoted', node.quote(...of)),
-        broadcast(bytes) {
-          broadcasts++;
-          return node.broadcast(bytes);
-        },
-      }),
-      signer: (signer) => ({ ...signer, sign: (request) => freezesWhen('signed', signer.sign(request)) }),
-    },
-  ),
-);
-
 let broken: readonly string[] = [];
 test(
   'what keeps one payout from advancing is saved with it, and the others go on',
@@ -582,5 +413,134 @@ test(
     },
   ),
 );
+
+let freezeWhen: 'quoted' | 'signed' | null = null;
+let freezeNow = async () => {};
+const freezesWhen = async <T>(when: typeof freezeWhen, answer: Promise<T>): Promise<T> => {
+  const got = await answer;
+  if (freezeWhen === when) await freezeNow();
+  return got;
+};
+let broadcasts = 0;
+test(
+  'a freeze at any moment: nothing is signed, a signed attempt is not sent, and a sent one is watched to its end',
+  onBench(
+    async (bench) => {
+      const { plan, pass, database, clock } = bench;
+      const why = { code: 'payouts_frozen', reason: 'a laptop is gone', frozenBy: 'anna' };
+      freezeNow = async () => {
+        await database.freezePayouts({ ...why, network: null, sinceMs: clock.nowMs() }, null);
+      };
+      const act = { atMs: 0, operator: 'anna', command: 'payouts thaw', reason: 'found' };
+      const thaw = async () => {
+        freezeWhen = null;
+        await database.thawPayouts(null, act);
+      };
+
+      await plan('sent');
+      await pass();
+      assert.is(broadcasts, 1);
+      await freezeNow();
+      await plan('waiting');
+      const fault = await pass();
+      assert.is(fault?.code, 'payouts_frozen');
+      assert.match(fault?.message ?? '', /every network by anna: a laptop is gone/);
+      await untilSettled(bench, 'sent');
+      for (let n = 0; n < 20; n++) await pass();
+      assert.equal([broadcasts, await database.listPayoutAttempts('waiting')], [1, []]);
+
+      await thaw();
+      freezeWhen = 'quoted';
+      for (let n = 0; n < 20; n++) await pass();
+      assert.equal([broadcasts, await database.listPayoutAttempts('waiting')], [1, []]);
+
+      await thaw();
+      freezeWhen = 'signed';
+      for (let n = 0; n < 20; n++) await pass();
+      const [attempt] = await database.listPayoutAttempts('waiting');
+      assert.equal([broadcasts, attempt?.tx === null, attempt?.sentAtMs], [1, false, null]);
+
+      await thaw();
+      await untilSettled(bench, 'waiting');
+      assert.is((await database.listPayoutAttempts('waiting')).length, 1, 'it was sent as it had been signed');
+    },
+    {
+      node: (node) => ({
+        ...node,
+        quote: (...of) => freezesWhen('quoted', node.quote(...of)),
+        broadcast(bytes) {
+          broadcasts++;
+          return node.broadcast(bytes);
+        },
+      }),
+      signer: (signer) => ({ ...signer, sign: (request) => freezesWhen('signed', signer.sign(request)) }),
+    },
+  ),
+);
+
+test('an engine stops when asked to, whatever it waits for', async () => {
+  const temp = openTempDatabase();
+  const clock = lockstepClock().view();
+  const payer = createPayer({
+    network: { key: network, tokens, blockTimeMs: 5000, sweep: plainSweepPolicy },
+    rules,
+    node: {} as PayoutNode,
+    signer: {} as Signer,
+    secondOpinion: async () => [],
+    database: temp.database,
+    clock,
+    log: openLog('test', 'silent'),
+  });
+  const stopping = new AbortController();
+  const running = payer.run(stopping.signal);
+  await until('it waits for its network', async () => clock.asleep() === 1);
+  const [engine] = await temp.database.listEngines();
+  assert.equal([engine?.reason?.code, engine?.fence], ['network_not_followed', 0]);
+  stopping.abort();
+  await running;
+  temp.close();
+});
+
+test('a signer that is still starting is no warning, and one that stays away is one', async () => {
+  const temp = openTempDatabase();
+  const time = lockstepClock();
+  const clock = time.view();
+  const levels: number[] = [];
+  const away = async () => {
+    throw transient('signer_unreachable', 'nothing listens there');
+  };
+  const payer = createPayer({
+    network: { key: network, tokens, blockTimeMs: 5000, sweep: plainSweepPolicy },
+    rules,
+    node: {} as PayoutNode,
+    signer: { fence: away } as unknown as Signer,
+    secondOpinion: async () => [],
+    database: temp.database,
+    clock,
+    log: openLog('test', 'info', (line) => void levels.push(JSON.parse(line).level)),
+  });
+  const stopping = new AbortController();
+  const running = payer.run(stopping.signal);
+  for (const waitMs of [0, 5000, 5000, 10_000]) {
+    await until('it waits', () => clock.asleep() === 1);
+    const seen = { headNumber: 1, nodeConnected: true, nodeHeardAtMs: 0, readThroughS: 0, pid: 1 };
+    await temp.database.reportNetwork({ network, state: 'following', reason: null, ...seen, nowMs: clock.nowMs() });
+    time.advance(waitMs);
+  }
+  await until('it has waited on', () => clock.asleep() === 1);
+  const [info, warn] = [30, 40];
+  assert.equal(levels, [info, info, warn], 'not followed yet, signer not there yet, signer away');
+  stopping.abort();
+  await running;
+  temp.close();
+});
+
+test('the same bytes are broadcast again every block or two, or every few seconds where they expire', () => {
+  const expiring = chains[familyOf.expiry].spendRules;
+  const pace = (of: typeof rules, blockTimeMs: number) => paceOf(of, blockTimeMs).resendMs;
+  assert.equal([pace(rules, 12_000), pace(rules, 450), pace(rules, 60_000)], [15_000, 1000, 15_000]);
+  assert.equal([pace(expiring, 3000), pace(expiring, 400)], [3000, 3000]);
+  assert.equal([paceOf(rules, 12_000).outbidMs, paceOf(rules, 450).outbidMs], [120_000, 30_000]);
+});
 
 test.run();

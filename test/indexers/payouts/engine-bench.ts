@@ -1,0 +1,132 @@
+/**
+ * A payout engine on a simulated chain, for tests without crashes.
+ *
+ * @module
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as assert from 'uvu/assert';
+import { createPayer, type Payer } from '../../../indexers/payouts/engine.ts';
+import type { SecondOpinion } from '../../../indexers/payouts/second-opinion.ts';
+import { chains } from '../../../src/chains/index.ts';
+import type { PayoutNode } from '../../../src/chains/spend.ts';
+import { Fault } from '../../../src/core/fault.ts';
+import { intentMac, type RefundIntent } from '../../../src/core/intent.ts';
+import type { Database, NetworkState } from '../../../src/database/database.ts';
+import { openLog } from '../../../src/lib/log.ts';
+import { createRandom } from '../../../src/sandbox/random.ts';
+import type { Signer } from '../../../src/signer/signer.ts';
+import { type Chain, createChain } from '../../sim/payout-chain.ts';
+import { overSocket } from '../../sim/payout-engine.ts';
+import { familyOf, keyOf, macKey, openSimSigner, tokens } from '../../sim/payout-signer.ts';
+import { type HandClock, handClock } from '../../support/hand-clock.ts';
+import { plainSweepPolicy } from '../../support/plain-policies.ts';
+import { openTempDatabase } from '../../support/temp-database.ts';
+
+export const network = 'test:one';
+export const rules = chains[familyOf.sequence].spendRules;
+
+export type Bench = Readonly<{
+  database: Database;
+  clock: HandClock;
+  chain: Chain;
+  payer: Payer;
+  report(state: NetworkState): Promise<void>;
+  plan(...ids: readonly string[]): Promise<void>;
+  /**
+   * Lets time pass, mines a block, and lets the engine run once.
+   * @returns what it reports
+   */
+  pass(): Promise<Fault | null>;
+  alarms(): Promise<string[]>;
+}>;
+type Change = Readonly<{
+  node?: (node: PayoutNode) => PayoutNode;
+  signer?: (signer: Signer) => Signer;
+  secondOpinion?: SecondOpinion;
+}>;
+
+const same = <T>(one: T): T => one;
+
+/** An engine on a chain without trouble, unless the test changes its node or its signer. */
+export const onBench =
+  (work: (bench: Bench) => Promise<void>, change: Change = {}) =>
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'quayside-payer-'));
+    const temp = openTempDatabase();
+    const clock = handClock();
+    const signing = openSimSigner(join(folder, 'signer.db'), clock);
+    const { database } = temp;
+    const chain = createChain('sequence', createRandom('payer'), () => {});
+    const signer = overSocket(signing.service(network, 'sequence'), createRandom('socket'), () => 0);
+    const payer = createPayer({
+      network: { key: network, tokens, blockTimeMs: 5000, sweep: plainSweepPolicy },
+      rules,
+      node: (change.node ?? same)(chain.node()),
+      signer: (change.signer ?? same)(signer),
+      secondOpinion: change.secondOpinion ?? (async () => []),
+      database,
+      clock,
+      log: openLog('test', 'silent'),
+    });
+    const report = (state: NetworkState) =>
+      database.reportNetwork({
+        network,
+        state,
+        reason: null,
+        headNumber: 1,
+        nodeConnected: true,
+        nodeHeardAtMs: clock.nowMs(),
+        readThroughS: 0,
+        pid: 1,
+        nowMs: clock.nowMs(),
+      });
+    try {
+      await work({
+        database,
+        clock,
+        chain,
+        payer,
+        report,
+        async plan(...ids) {
+          const nowMs = clock.nowMs();
+          const plans = ids.map((id) => {
+            const shape = {
+              kind: 'refund',
+              id,
+              network,
+              currency: 'USDT',
+              to: keyOf({ role: 'gas' }),
+              units: 5n,
+            } as const;
+            const intent: RefundIntent = { ...shape, mac: intentMac(macKey, shape) };
+            return { intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs };
+          });
+          await database.planPayouts(plans);
+        },
+        async pass() {
+          clock.advance(10_000);
+          chain.step();
+          await report('following');
+          return payer.look().catch((error: unknown) => {
+            if (error instanceof Fault) return error;
+            throw error;
+          });
+        },
+        alarms: async () => (await database.listAlarms(100)).map(({ code }) => code),
+      });
+    } finally {
+      temp.close();
+      signing.close();
+      rmSync(folder, { recursive: true });
+    }
+  };
+
+export async function untilSettled({ pass, database }: Bench, id: string): Promise<void> {
+  for (let n = 0; n < 60; n++) {
+    await pass();
+    if ((await database.findPayout(id))?.settledAtMs) return;
+  }
+  assert.unreachable(`${id} is ${JSON.stringify((await database.findPayout(id))?.wait)}`);
+}

@@ -1,0 +1,49 @@
+/**
+ * What the engine does with a payout whose bytes the chain's SDK reads otherwise.
+ */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { onBench, untilSettled } from './engine-bench.ts';
+
+let isAltered = true;
+let broadcasts = 0;
+test(
+  'bytes that the chain’s SDK reads otherwise are not broadcast: an alarm, a halted wallet, and a way out',
+  onBench(
+    async (bench) => {
+      const { plan, pass, database, alarms } = bench;
+      await plan('r1');
+      assert.is(await pass(), null);
+      await pass();
+      const payout = await database.findPayout('r1');
+      assert.equal([payout?.state, payout?.wait?.code], ['stuck', 'payout_bytes_differ']);
+      assert.match(payout?.wait?.message ?? '', 'transfers: 7 units instead of 5 units');
+      assert.is(broadcasts, 0);
+      assert.ok((await alarms()).includes('payout_bytes_differ'));
+
+      // Its number must be used first, so the wallet's next payout says that it waits, instead of waiting silently.
+      await plan('r2');
+      await pass();
+      assert.is((await database.findPayout('r2'))?.wait?.code, 'wallet_halted');
+      assert.is(broadcasts, 0);
+
+      isAltered = false;
+      assert.ok(await database.resumePayout('r1', false, bench.clock.nowMs()));
+      await untilSettled(bench, 'r1');
+      assert.is((await database.findPayout('r1'))?.state, 'succeeded');
+      assert.ok(broadcasts > 0);
+    },
+    {
+      secondOpinion: async () => (isAltered ? ['transfers: 7 units instead of 5 units'] : []),
+      node: (node) => ({
+        ...node,
+        broadcast: (bytes) => {
+          broadcasts += 1;
+          return node.broadcast(bytes);
+        },
+      }),
+    },
+  ),
+);
+
+test.run();
