@@ -296,7 +296,7 @@ test('the log has one line for each request and no secrets', async () => {
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>);
   assert.is(lines.length, 3);
-  const shown = lines.map(({ requestId: _, time: __, pid: ___, hostname: ____, ...line }) => line);
+  const shown = lines.map(({ requestId: _, time: __, process: ___, ...line }) => line);
   const line = { level: 30, ms: 0, msg: 'request' };
   assert.equal(shown, [
     { ...line, keyId: api.testKey.id, route: CREATE, method: 'POST', status: 200 },
