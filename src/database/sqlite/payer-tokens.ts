@@ -4,26 +4,20 @@
  * @module
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { invariant } from '../../core/fault.ts';
 import type { Database } from '../database.ts';
-import type { DerivedKeys } from './derived-keys.ts';
 
 const HEX_DIGITS = 32;
 
-export function payerTokens(keys: DerivedKeys): Pick<Database, 'payerToken' | 'isPayerToken'> {
-  function derive(sessionId: string, version: number): string {
-    const key = keys.of('payer token', version);
-    invariant(key, `the key of version ${version} is known`);
-    return createHmac('sha256', key).update(sessionId).digest('hex').slice(0, HEX_DIGITS);
-  }
+/** @param secretKey the installation's secret key */
+export function payerTokens(secretKey: Uint8Array): Pick<Database, 'payerToken' | 'isPayerToken'> {
+  const key = createHmac('sha256', secretKey).update('quayside payer token v1').digest();
+  const payerToken = (sessionId: string): string =>
+    createHmac('sha256', key).update(sessionId).digest('hex').slice(0, HEX_DIGITS);
   return {
-    payerToken: (sessionId) => derive(sessionId, keys.version),
+    payerToken,
     isPayerToken(sessionId, text) {
       const given = Buffer.from(text);
-      return (
-        given.length === HEX_DIGITS &&
-        keys.versions.some((version) => timingSafeEqual(Buffer.from(derive(sessionId, version)), given))
-      );
+      return given.length === HEX_DIGITS && timingSafeEqual(Buffer.from(payerToken(sessionId)), given);
     },
   };
 }

@@ -12,7 +12,6 @@ import { blockCommands, createBlocks } from './blocks.ts';
 import { claimCommands } from './claims.ts';
 import { deliveryCommands } from './deliveries.ts';
 import { createDeliveryLines } from './delivery-lines.ts';
-import { createDerivedKeys } from './derived-keys.ts';
 import { createSessionEndpoints, endpointCommands } from './endpoints.ts';
 import { evidenceQueries } from './evidence.ts';
 import { createGaps } from './gaps.ts';
@@ -120,7 +119,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     ...pageSettingsCommands(db),
     ...keyCommands(db, vault, recordAct),
     ...poolCommands(db),
-    ...payerTokens(createDerivedKeys(secretKey)),
+    ...payerTokens(secretKey),
     ...sessionCommands(db, findSession, {
       ...facts,
       replays,
