@@ -8,7 +8,7 @@ import type { Config } from '../config/config.ts';
 import type { SessionStatus } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
 import { formatUnits, parseUnits } from '../core/money.ts';
-import { currencies, type Mode } from '../core/transfer.ts';
+import { currencies, type Mode, otherMode } from '../core/transfer.ts';
 import type { Session } from '../database/database.ts';
 import { optionAddress } from '../payments/option.ts';
 import { exponentOf } from '../rates/currencies.ts';
@@ -161,8 +161,7 @@ async function checkWebhookUrl(deps: ApiDeps, { storeId, mode }: Caller, url: st
   const objection = await deps.checkWebhookUrl(url, mode);
   if (objection !== null) return objection;
   if ((await deps.database.findEndpointOfOtherMode({ storeId, mode, url })) === null) return null;
-  const other = mode === 'live' ? 'test' : 'live';
-  return `webhook_url is an endpoint of ${other} mode, which never receives events of ${mode} mode. Name another URL.`;
+  return `webhook_url is an endpoint of ${otherMode(mode)} mode, which never receives events of ${mode} mode. Name another URL.`;
 }
 
 function quickStartAnswer(session: Session, parts: UrlParts): z.infer<typeof quickStartAnswerSchema> {

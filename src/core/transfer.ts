@@ -10,6 +10,7 @@ export const isStablecoin = (code: string): code is Currency => (currencies as r
 
 /** `live` networks are seen by `sk_live_` keys, `test` networks by `sk_test_` keys. */
 export type Mode = 'live' | 'test';
+export const otherMode = (mode: Mode): Mode => (mode === 'live' ? 'test' : 'live');
 
 /** A network's name in the database and between processes. A mode has one network of each name. */
 export type NetworkKey = `${Mode}:${string}`;

@@ -43,6 +43,11 @@ async function openRefund(api: ApiServer, sale: Sale, amount = '4.50') {
   return { url: metadata.claim_url, refund_id, read };
 }
 
+const devices = [
+  ['desktop-light', { viewport: { width: 1200, height: 900 }, colorScheme: 'light' }],
+  ['phone-dark', { ...phone, colorScheme: 'dark' }],
+] as const;
+
 const post = (url: string, fields: Record<string, string>) =>
   fetch(url, { method: 'POST', body: new URLSearchParams(fields), redirect: 'manual' });
 
@@ -50,10 +55,7 @@ test('a payer gives an address, confirms it, and the refund starts', async ({ ap
   const { url, read, refund_id } = await openRefund(api, await paidSale(api));
   const browser = await openBrowser();
   try {
-    for (const [device, options] of [
-      ['desktop-light', { viewport: { width: 1200, height: 900 }, colorScheme: 'light' }],
-      ['phone-dark', { ...phone, colorScheme: 'dark' }],
-    ] as const) {
+    for (const [device, options] of devices) {
       const { page, complaints } = await openPage(browser, api.baseUrl, { ...options, javaScriptEnabled: true });
       await page.goto(url);
       assert.match((await page.locator('h1').textContent()) ?? '', 'Where should your refund go?');
@@ -247,10 +249,7 @@ test('the payer’s token goes to no third party and into no log', async ({ api 
 test('both steps on the payment page work in a browser without scripts, also in a frame', async ({ api }) => {
   const browser = await openBrowser();
   try {
-    for (const [device, options] of [
-      ['desktop-light', { viewport: { width: 1200, height: 900 }, colorScheme: 'light' }],
-      ['phone-dark', { ...phone, colorScheme: 'dark' }],
-    ] as const) {
+    for (const [device, options] of devices) {
       const sale = await paidSale(api);
       const { page, complaints } = await openPage(browser, api.baseUrl, { ...options, javaScriptEnabled: false });
       await page.goto(`${api.baseUrl}${sale.payerPath}`);

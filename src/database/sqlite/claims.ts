@@ -5,7 +5,7 @@
 import { eq, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import type { ClaimedDelivery, Database } from '../database.ts';
-import type { DeliveryLines } from './delivery-lines.ts';
+import { type DeliveryLines, QUEUE } from './delivery-lines.ts';
 import type { Db } from './open.ts';
 import { deliveries, endpoints, events } from './schema.ts';
 import type { WebhookSecrets } from './webhook-secrets.ts';
@@ -39,7 +39,7 @@ export function claimCommands(db: Db, secrets: WebhookSecrets, lines: DeliveryLi
   // A resend also goes to a disabled endpoint.
   const manualDue = client.prepare(
     `SELECT d.id, d.event_id AS eventId, d.endpoint_id AS endpointId, d.session_id AS sessionId, 'manual' AS trigger,
-       e.host, CASE e.per_session WHEN 1 THEN e.host ELSE e.id END AS queue
+       e.host, ${QUEUE} AS queue
      FROM deliveries AS d INDEXED BY deliveries_manual JOIN endpoints AS e ON e.id = d.endpoint_id
      WHERE d.manual_at_ms <= :nowMs AND NOT EXISTS (
        SELECT 1 FROM delivery_lines AS l

@@ -38,7 +38,8 @@ export type DeliveryLines = Readonly<{
   resumeSome(): boolean;
 }>;
 
-const QUEUE = 'CASE e.per_session WHEN 1 THEN e.host ELSE e.id END';
+/** The queue of an endpoint `e`, in SQL. */
+export const QUEUE = 'CASE e.per_session WHEN 1 THEN e.host ELSE e.id END';
 const HEAD = 'SELECT id, event_id AS eventId, next_attempt_at_ms AS atMs FROM deliveries';
 const OF_LINE = "WHERE endpoint_id = :endpointId AND session_id = :sessionId AND state = 'waiting'";
 

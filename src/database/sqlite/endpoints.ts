@@ -4,7 +4,7 @@
  */
 import { and, eq, inArray, sql } from 'drizzle-orm';
 import { sameTarget } from '../../core/delivery.ts';
-import type { Mode } from '../../core/transfer.ts';
+import { type Mode, otherMode } from '../../core/transfer.ts';
 import { sortableId } from '../../lib/id.ts';
 import type { Database, Endpoint, EndpointAdded, NewSession } from '../database.ts';
 import type { DeliveryLines } from './delivery-lines.ts';
@@ -36,7 +36,25 @@ const fresh = (url: string) => ({
 const { id, storeId, mode, url, extendedEvents, perSession, disabledAtMs, disabledReason, createdAtMs } = endpoints;
 const shownColumns = { id, storeId, mode, url, extendedEvents, perSession, disabledAtMs, disabledReason, createdAtMs };
 
-const isPresent = eq(endpoints.removed, sql`0`);
+export const isPresent = eq(endpoints.removed, sql`0`);
+
+/** What the outbox needs of an endpoint. */
+export const outboxColumns = { id, url, extendedEvents };
+
+/** Prepares the list of a store's standing endpoints in one mode, enabled or not. */
+export const prepareOfStore = (db: Db) =>
+  db.orm
+    .select(outboxColumns)
+    .from(endpoints)
+    .where(
+      and(
+        eq(endpoints.storeId, sql.placeholder('storeId')),
+        eq(endpoints.mode, sql.placeholder('mode')),
+        eq(endpoints.perSession, sql`0`),
+        isPresent,
+      ),
+    )
+    .prepare();
 
 /** Prepares the search for an endpoint that sessions have named, by its exact URL. */
 const prepareFindNamed = (db: Db) =>
@@ -90,20 +108,8 @@ type Target = Readonly<{ storeId: string; mode: Mode; url: string }>;
 
 export function endpointCommands(db: Db, secrets: WebhookSecrets, lines: DeliveryLines): EndpointCommands {
   const insert = preparedInsert(db, endpoints);
-  const ofStore = db.orm
-    .select({ id: endpoints.id, url: endpoints.url })
-    .from(endpoints)
-    .where(
-      and(
-        eq(endpoints.storeId, sql.placeholder('storeId')),
-        eq(endpoints.mode, sql.placeholder('mode')),
-        eq(endpoints.perSession, sql`0`),
-        isPresent,
-      ),
-    )
-    .prepare();
+  const ofStore = prepareOfStore(db);
   const findNamed = prepareFindNamed(db);
-  const otherMode = (mode: Mode): Mode => (mode === 'live' ? 'test' : 'live');
 
   /** Returns the store's endpoint with this URL in the other mode, in whatever spelling. */
   function findOfOtherMode({ storeId, mode, url }: Target): string | null {

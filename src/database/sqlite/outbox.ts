@@ -7,6 +7,7 @@ import { and, eq, max, sql } from 'drizzle-orm';
 import { type EventType, isExtended } from '../../core/event.ts';
 import { sortableId } from '../../lib/id.ts';
 import type { DeliveryLines } from './delivery-lines.ts';
+import { isPresent, outboxColumns, prepareOfStore } from './endpoints.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { deliveries, endpoints, events } from './schema.ts';
@@ -35,22 +36,9 @@ export function createOutbox(db: Db, lines: DeliveryLines): Outbox {
     .select({ id: max(events.id) })
     .from(events)
     .prepare();
-  const isPresent = eq(endpoints.removed, sql`0`);
-  const columns = { id: endpoints.id, url: endpoints.url, extendedEvents: endpoints.extendedEvents };
-  const ofStore = db.orm
-    .select(columns)
-    .from(endpoints)
-    .where(
-      and(
-        eq(endpoints.storeId, sql.placeholder('storeId')),
-        eq(endpoints.mode, sql.placeholder('mode')),
-        eq(endpoints.perSession, sql`0`),
-        isPresent,
-      ),
-    )
-    .prepare();
+  const ofStore = prepareOfStore(db);
   const ofSession = db.orm
-    .select(columns)
+    .select(outboxColumns)
     .from(endpoints)
     .where(and(eq(endpoints.id, sql.placeholder('endpointId')), isPresent))
     .prepare();

@@ -4,26 +4,19 @@ import type { ClaimedDelivery, Database } from '../../../src/database/database.t
 import {
   addressOf,
   allExtended,
+  cancelNew,
   claimAll,
   endpoint,
   inWorld,
   type MakePlace,
   newSession,
   pays,
-  request,
   sessionOf,
   T0_MS,
 } from './place.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
-
-/** Cancels a new session: one event for each endpoint. */
-async function cancelNew(database: Database, orderId: string, nowMs: number, webhookUrl: string | null = null) {
-  sessionOf(await database.createSession(newSession(orderId, { request: request(orderId, { webhookUrl }) })));
-  const replay = { idempotencyKey: null, path: '/cancel', bodyHash: '' };
-  await database.cancelSession({ id: `cs_${orderId}`, storeId: 'm1', mode: 'test', replay, nowMs });
-}
 
 /** Records an answer, or none; a status below 400 is a success, a 4xx ends the schedule, the rest is tried in 2 min. */
 async function answer(database: Database, claimed: ClaimedDelivery | undefined, status: number | null, nowMs: number) {

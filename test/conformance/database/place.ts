@@ -327,3 +327,15 @@ export async function breaks(work: Promise<unknown>): Promise<void> {
   const isBroken = error?.name === 'InvariantBroken' || error?.name === 'ConstraintFailed';
   assert.ok(isBroken, `breaks an invariant or a constraint, not ${String(error)}`);
 }
+
+/** Cancels a new session: the easiest way to one documented event for each endpoint. */
+export async function cancelNew(
+  database: Database,
+  orderId: string,
+  nowMs = T0_MS,
+  webhookUrl: string | null = null,
+): Promise<void> {
+  sessionOf(await database.createSession(newSession(orderId, { request: request(orderId, { webhookUrl }) })));
+  const replay = { idempotencyKey: null, path: '/cancel', bodyHash: '' };
+  await database.cancelSession({ id: `cs_${orderId}`, storeId: 'm1', mode: 'test', replay, nowMs });
+}

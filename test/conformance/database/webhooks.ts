@@ -4,6 +4,7 @@ import type { Attempt, ClaimedDelivery, Database, DeliveryVerdict } from '../../
 import {
   addressOf,
   allExtended,
+  cancelNew,
   claimAll,
   endpoint,
   eventTypes,
@@ -12,7 +13,6 @@ import {
   merchant,
   newSession,
   pays,
-  request,
   sessionOf,
   T0_MS,
 } from './place.ts';
@@ -32,12 +32,6 @@ const only = <T>(items: readonly T[]): T => {
   assert.is(items.length, 1);
   return items[0] as T;
 };
-/** Cancels a new session: the easiest way to one documented event. */
-async function cancelNew(database: Database, orderId: string, nowMs = T0_MS, webhookUrl: string | null = null) {
-  sessionOf(await database.createSession(newSession(orderId, { request: request(orderId, { webhookUrl }) })));
-  const replay = { idempotencyKey: null, path: '/cancel', bodyHash: '' };
-  await database.cancelSession({ id: `cs_${orderId}`, storeId: 'm1', mode: 'test', replay, nowMs });
-}
 const claim = (database: Database, nowMs: number, limit = 100, perEndpointMax = 100) =>
   database.claimDeliveries({ nowMs, leaseMs: 60_000, limit, perEndpointMax });
 const stateOf = async (database: Database, id: string) =>
