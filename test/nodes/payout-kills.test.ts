@@ -33,6 +33,13 @@ async function untilPooled(id: string): Promise<string> {
   return hash;
 }
 
+/** A session whose payment is final, because refunds wait for that. */
+async function finalSession(): Promise<Json> {
+  const session = await paidSession(1_000);
+  await geth.mine(5);
+  return session;
+}
+
 /** What is mined so far is what geth comes back with when it is killed. It has no states of the blocks before. */
 async function save(): Promise<void> {
   await geth.stop();
@@ -49,7 +56,7 @@ async function expectPaidOnce({ id, payee }: { id: string; payee: string }, hash
 }
 
 test('geth is killed with a refund in its pool, and has lost it: the same bytes are sent again', async () => {
-  const session = await paidSession(1_000);
+  const session = await finalSession();
   await save();
   await geth.mine(2);
   const asked = await refund(session, '4.00');
@@ -62,7 +69,7 @@ test('geth is killed with a refund in its pool, and has lost it: the same bytes 
 });
 
 test('geth is killed with a refund in a block that it loses and gets again', async () => {
-  const session = await paidSession(1_000);
+  const session = await finalSession();
   await save();
   const asked = await refund(session, '5.00');
   const hash = await untilPooled(asked.id);
@@ -77,7 +84,7 @@ test('geth is killed with a refund in a block that it loses and gets again', asy
 });
 
 test('geth is killed with a refund in a block that never comes again: it is mined in another', async () => {
-  const session = await paidSession(1_000);
+  const session = await finalSession();
   await save();
   const asked = await refund(session, '6.00');
   const hash = await untilPooled(asked.id);
@@ -91,7 +98,7 @@ test('geth is killed with a refund in a block that never comes again: it is mine
 });
 
 test('Quayside is killed with one refund in the pool and another just asked for', async () => {
-  const session = await paidSession(1_000);
+  const session = await finalSession();
   await geth.mineEvery(0);
   const first = await refund(session, '1.00');
   const hash = await untilPooled(first.id);
