@@ -1,6 +1,6 @@
 /**
- * The test command: runs each test file in its own process, as many at a time as there are cores, slowest first, and
- * ends with the counts on one line.
+ * The test command: runs each test file in its own process, slowest first, and ends with the counts on one line. As
+ * many files as there are cores run at a time; of slow files, which mostly wait for blocks, one more.
  *
  *   npm test                      the fast files: every `*.test.ts` except `*.slow.test.ts`
  *   npm run test:rest             the slow files only
@@ -154,6 +154,8 @@ const skippedResult = (file: string): Result => ({
 
 const secondsLeft = (): number => Number(flags.seconds) - (performance.now() - startedAtMs) / 1000;
 
+const waitsOften = (file: string): boolean => /\.slow\.|\/nodes\//.test(file);
+
 async function runAll(files: readonly string[]): Promise<readonly Result[]> {
   const whyNoNodes = flags.nodes ? await buildGeth((line) => log.write(`${line}\n`), secondsLeft()) : null;
   if (whyNoNodes) return skipAll(files, whyNoNodes);
@@ -168,7 +170,7 @@ async function runAll(files: readonly string[]): Promise<readonly Result[]> {
     );
     log.write(`… running: ${names.join(', ')}\n`);
   }, STILL_RUNNING_MS);
-  const jobs = Math.max(1, Number(process.env.TEST_JOBS) || availableParallelism());
+  const jobs = Math.max(1, Number(process.env.TEST_JOBS) || availableParallelism() + (files.every(waitsOften) ? 1 : 0));
   const queue = new PQueue({ concurrency: jobs });
   let ended = 0;
   try {
