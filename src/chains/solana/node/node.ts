@@ -37,6 +37,8 @@ type Commitment = 'confirmed' | 'finalized';
 const SLOTS_KNOWN_MAX = 8_192;
 /** How far below the newest slot a readable block is searched. */
 const HEAD_SLOTS = 16;
+/** How far below the newest final slot the node lists slots with `getBlocks`, which reads on to that slot. */
+const LISTED_BELOW_FINAL_MAX = 2_000;
 /** A short answer without a result, whatever the order of its members. */
 const NO_RESULT = /"result"\s*:\s*null\b/;
 const NO_RESULT_BYTES_MAX = 120;
@@ -122,8 +124,17 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     throw nonsense({ method, host }, 'answered with something that is not a rising list of slots');
   }
 
-  const blocksBetween = (from: number, to: number) =>
-    listSlots('getBlocks', [from, to, { commitment: 'confirmed' }], from);
+  /**
+   * Lists the slots with blocks, both ends included. Agave's `getBlocks` walks from the first slot to its newest root,
+   * whatever the end, so that catching up with it would cost the node the square of the distance; with a limit it
+   * stops. Source: https://github.com/anza-xyz/agave/blob/v3.1.5/rpc/src/rpc.rs, `get_blocks`.
+   */
+  async function blocksBetween(from: number, to: number): Promise<number[]> {
+    const commitment = { commitment: 'confirmed' };
+    if (finalSlot - from <= LISTED_BELOW_FINAL_MAX) return listSlots('getBlocks', [from, to, commitment], from);
+    const listed = await listSlots('getBlocksWithLimit', [from, to - from + 1, commitment], from);
+    return listed.filter((slot) => slot <= to);
+  }
 
   async function identity(): Promise<NodeIdentity> {
     const mints = options.tokens.map((token) => token.address);

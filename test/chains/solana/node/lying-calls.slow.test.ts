@@ -131,6 +131,31 @@ both('a gap in the ledger is never skipped', async (node, { proxy, block, siblin
   assert.is((await faultOf(node.header(block.parent))).code, 'node_block_missing');
 });
 
+both(
+  'far below the newest final slot, slots are listed by a method that stops',
+  async (node, { proxy, block, sibling }) => {
+    const asked: string[] = [];
+    proxy.lies.answer = ({ method, params }, answer) => {
+      asked.push(method);
+      if (method === 'getSlot') return { ...answer, result: block.number + 5_000 };
+      return method === 'getBlock' && Number(params[0]) > block.number ? { ...answer, result: null } : answer;
+    };
+    const near = await node.range(sibling.number, block.number);
+    assert.ok(asked.includes('getBlocks'));
+    await node.finalized();
+    asked.length = 0;
+    assert.equal(await node.range(sibling.number, block.number), near);
+    assert.ok(asked.includes('getBlocksWithLimit'));
+    assert.not.ok(asked.includes('getBlocks'));
+    // More slots than asked for are those above the range.
+    proxy.lies.answer = (question, answer) =>
+      question.method === 'getBlocksWithLimit'
+        ? { ...answer, result: [sibling.number, block.number, block.number + 1] }
+        : answer;
+    assert.equal(await node.range(sibling.number, block.number), near);
+  },
+);
+
 both('a list of slots that does not rise, or is not a list, is nonsense', async (node, { lie, block, sibling }) => {
   for (const listed of [
     [block.number, sibling.number],
