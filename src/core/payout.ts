@@ -104,6 +104,9 @@ export const ATTEMPTS_MAX = 8;
 /** Numbers of one wallet that may be open at once: nodes keep only so many transactions of one sender. */
 export const IN_FLIGHT_MAX = 16;
 
+/** Reasons of stuck payouts whose attempts can no longer be mined: others used their number, or they have failed. */
+export const endedCodes: readonly string[] = ['payout_nonce_foreign', 'payout_generations'];
+
 /** What this run of the engine last did for the payout; null: nothing. It need not survive a restart. */
 export type Recent = Readonly<{ sentAtMs: number | null; outbidAtMs: number | null }>;
 

@@ -5,6 +5,7 @@
  */
 import { and, eq, isNull } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
+import { endedCodes } from '../../../core/payout.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { Adoption, MoneyOutDatabase } from '../../money-out.ts';
 import type { RaiseAlarm } from '../alarms.ts';
@@ -17,9 +18,6 @@ import { lanes, payoutAttempts, payoutEngines } from './schema.ts';
 type AdoptionCommands = Pick<MoneyOutDatabase, 'resumePayout' | 'resumeLane' | 'adopt'>;
 
 type Parts = Readonly<{ steps: Payouts; ledger: Ledger; raiseAlarm: RaiseAlarm }>;
-
-/** Reasons of stuck payouts whose attempts can no longer be mined: others used their number, or they have failed. */
-const endedCodes: readonly string[] = ['payout_nonce_foreign', 'payout_generations'];
 
 export function adoptionCommands(db: Db, { steps, ledger, raiseAlarm }: Parts): AdoptionCommands {
   const { orm } = db;

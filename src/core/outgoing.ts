@@ -1,0 +1,81 @@
+/**
+ * What a token transfer out of one of our own wallets means, once it is final: an attempt of ours, the payment of a
+ * refund whose attempt this database does not know (it was restored from a backup), or somebody else's doing.
+ *
+ * Transfers of nothing are no facts here: with many tokens anybody can write one in anybody's name (`transferFrom`
+ * with 0), so decoders leave them out.
+ * @module
+ */
+import { endedCodes, type Payout } from './payout.ts';
+import type { ChainTransfer, NetworkKey } from './transfer.ts';
+
+/** The wallets whose outgoing transfers are read. The treasury is the merchant's own: its transfers are only recorded. */
+export const watchedRoles = ['refund', 'gas', 'treasury'] as const;
+export type WatchedRole = (typeof watchedRoles)[number];
+
+/** A transfer above zero out of one of our wallets, in a final block. `from` is the wallet's address key. */
+export type OutgoingTransfer = ChainTransfer &
+  Readonly<{ network: NetworkKey; role: WatchedRole; blockNumber: number }>;
+
+/** An open payout, and whether an attempt of its current generation is signed. */
+export type Claimant = Readonly<{
+  payout: Pick<Payout, 'id' | 'network' | 'intent' | 'state' | 'wait' | 'createdAtMs'>;
+  isSigned: boolean;
+}>;
+
+/**
+ * - `ours`: this database knows the attempt.
+ * - `pays`: no known attempt, but exactly what this open refund pays: it is settled by the transaction.
+ * - `undecided`: the same, but an attempt of that refund is signed and may still take effect: judge again later.
+ * - `recorded`: the treasury's own.
+ * - `foreign`: nothing here explains it.
+ */
+export type Meaning =
+  | Readonly<{ kind: 'ours' | 'pays' | 'undecided'; payoutId: string }>
+  | Readonly<{ kind: 'recorded' | 'foreign' }>;
+
+/**
+ * Decides what an outgoing transfer means.
+ * @param attemptOf the payout that has an attempt with the transfer's transaction; null if none has
+ * @param claimants open payouts that may be what it paid; those that do not fit are ignored
+ */
+export function explainOutgoing(
+  transfer: OutgoingTransfer,
+  attemptOf: string | null,
+  claimants: readonly Claimant[],
+): Meaning {
+  if (transfer.role === 'treasury') return { kind: 'recorded' };
+  if (attemptOf !== null) return { kind: 'ours', payoutId: attemptOf };
+  const paid = claimants.filter(({ payout }) => isPaidBy(payout, transfer)).sort(byAge);
+  const free = paid.find(mayBeSettled);
+  if (free) return { kind: 'pays', payoutId: free.payout.id };
+  const [first] = paid;
+  return first ? { kind: 'undecided', payoutId: first.payout.id } : { kind: 'foreign' };
+}
+
+/** Returns whether a transfer is, by network, payee, currency and amount, what a refund pays. Only refunds pay others. */
+export function isPaidBy(
+  { intent }: Pick<Payout, 'intent'>,
+  { network, role, currency, to, units }: Pick<OutgoingTransfer, 'network' | 'role' | 'currency' | 'to' | 'units'>,
+): boolean {
+  return (
+    intent.kind === 'refund' &&
+    role === 'refund' &&
+    intent.network === network &&
+    intent.currency === currency &&
+    intent.to === to &&
+    intent.units === units
+  );
+}
+
+/**
+ * Returns whether none of the attempts that are known can take effect any more: those of earlier generations have ended,
+ * and of this one none is signed, or all are proved to have ended too.
+ */
+export const mayBeSettled = ({ payout: { state, wait }, isSigned }: Claimant): boolean =>
+  state === 'waiting' ||
+  (state === 'sent' && !isSigned) ||
+  (state === 'stuck' && (!isSigned || endedCodes.includes(wait?.code ?? '')));
+
+const byAge = ({ payout: a }: Claimant, { payout: b }: Claimant): number =>
+  a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : 1);
