@@ -4,7 +4,7 @@
  * @module
  */
 import { invariant, transient } from '../core/fault.ts';
-import type { Outcome } from './spend.ts';
+import type { Outcome, PaidBy } from './spend.ts';
 
 const isSettled = (outcome: Outcome): boolean => outcome.kind === 'succeeded' || outcome.kind === 'failed';
 
@@ -30,6 +30,21 @@ export function agreeOnOutcome(outcomes: readonly Outcome[]): Outcome {
   // A node that lags behind delays the outcome.
   const included = outcomes.map(inclusion).find((one) => one !== null);
   return { kind: 'waiting', included: included ?? null };
+}
+
+/**
+ * Returns what every node has as paid; null if one of them does not have it.
+ * @throws Fault transient `payout_nodes_disagree`
+ */
+export function agreeOnPaid(answers: readonly (PaidBy | null)[]): PaidBy | null {
+  const paid = answers.filter((one) => one !== null);
+  const [first] = paid;
+  if (!first || paid.length < answers.length) return null;
+  if (paid.every(({ feeUnits, nonce }) => feeUnits === first.feeUnits && nonce === first.nonce)) return first;
+  throw transient(
+    'payout_nodes_disagree',
+    "the network's nodes disagree about what a payment cost or which number it used: find out which of them is wrong",
+  );
 }
 
 const inclusion = (outcome: Outcome): Readonly<{ tx: string; number: number }> | null => {

@@ -171,6 +171,9 @@ export type Outcome =
   | Readonly<{ kind: 'dead' }>
   | Readonly<{ kind: 'foreign'; message: string }>;
 
+/** What a final payment cost, in base units of the native coin. */
+export type PaidBy = Readonly<{ feeUnits: bigint; nonce: number | null }>;
+
 export type WalletBalance = Readonly<{ native: bigint; tokens: Readonly<Partial<Record<Currency, bigint>>> }>;
 
 /**
@@ -192,6 +195,12 @@ export interface PayoutNode {
    */
   quote(draft: SpendDraft, nonce: number | null, outbid: readonly Terms[]): Promise<Quote>;
   broadcast(bytes: Uint8Array): Promise<Broadcast>;
+  /**
+   * Returns what a transaction cost that is final and did what the draft says, whoever had it signed; null unless it is
+   * final on every configured node. `nonce`: the sequence number of the payer that it used, null where there are none.
+   * @throws Fault transient `payout_outcome_unclear` if it did something else
+   */
+  paidBy(draft: SpendDraft, tx: string): Promise<PaidBy | null>;
   /** Asks every configured node; all must agree before anything is `dead`. */
   outcome(draft: SpendDraft, attempts: readonly SentAttempt[]): Promise<Outcome>;
   close(): Promise<void>;

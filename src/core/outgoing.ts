@@ -9,7 +9,7 @@
 import { endedCodes, type Payout } from './payout.ts';
 import type { ChainTransfer, NetworkKey } from './transfer.ts';
 
-/** The wallets whose outgoing transfers are read. The treasury is the merchant's own: its transfers are only recorded. */
+/** Whose outgoing transfers are read. The treasury is the merchant's own: its transfers are only recorded. */
 export const watchedRoles = ['refund', 'gas', 'treasury'] as const;
 export type WatchedRole = (typeof watchedRoles)[number];
 
@@ -23,37 +23,39 @@ export type Claimant = Readonly<{
   isSigned: boolean;
 }>;
 
-/**
- * - `ours`: this database knows the attempt.
- * - `pays`: no known attempt, but exactly what this open refund pays: it is settled by the transaction.
- * - `undecided`: the same, but an attempt of that refund is signed and may still take effect: judge again later.
- * - `recorded`: the treasury's own.
- * - `foreign`: nothing here explains it.
- */
 export type Meaning =
-  | Readonly<{ kind: 'ours' | 'pays' | 'undecided'; payoutId: string }>
-  | Readonly<{ kind: 'recorded' | 'foreign' }>;
+  /** This database knows the attempt. */
+  | Readonly<{ kind: 'ours'; payoutId: string }>
+  /** No known attempt, but exactly what this open refund pays: it is settled by the transaction. */
+  | Readonly<{ kind: 'pays'; payoutId: string }>
+  /** A refund may explain it that cannot be settled yet: an attempt of it is signed, or it has no payout. */
+  | Readonly<{ kind: 'undecided' }>
+  /** The treasury's own. */
+  | Readonly<{ kind: 'recorded' }>
+  /** Nothing here explains it. */
+  | Readonly<{ kind: 'foreign' }>;
 
 /**
  * Decides what an outgoing transfer means.
  * @param attemptOf the payout that has an attempt with the transfer's transaction; null if none has
  * @param claimants open payouts that may be what it paid; those that do not fit are ignored
+ * @param isPending whether a refund that has no payout yet is to pay the same
  */
 export function explainOutgoing(
   transfer: OutgoingTransfer,
   attemptOf: string | null,
   claimants: readonly Claimant[],
+  isPending: boolean,
 ): Meaning {
   if (transfer.role === 'treasury') return { kind: 'recorded' };
   if (attemptOf !== null) return { kind: 'ours', payoutId: attemptOf };
   const paid = claimants.filter(({ payout }) => isPaidBy(payout, transfer)).sort(byAge);
   const free = paid.find(mayBeSettled);
   if (free) return { kind: 'pays', payoutId: free.payout.id };
-  const [first] = paid;
-  return first ? { kind: 'undecided', payoutId: first.payout.id } : { kind: 'foreign' };
+  return { kind: paid.length > 0 || isPending ? 'undecided' : 'foreign' };
 }
 
-/** Returns whether a transfer is, by network, payee, currency and amount, what a refund pays. Only refunds pay others. */
+/** Returns whether a transfer is, by network, payee, currency and amount, what a refund pays. */
 export function isPaidBy(
   { intent }: Pick<Payout, 'intent'>,
   { network, role, currency, to, units }: Pick<OutgoingTransfer, 'network' | 'role' | 'currency' | 'to' | 'units'>,
@@ -69,8 +71,8 @@ export function isPaidBy(
 }
 
 /**
- * Returns whether none of the attempts that are known can take effect any more: those of earlier generations have ended,
- * and of this one none is signed, or all are proved to have ended too.
+ * Returns whether none of the attempts that are known can take effect any more: those of earlier generations have
+ * ended, and of this one none is signed, or all are proved to have ended too.
  */
 export const mayBeSettled = ({ payout: { state, wait }, isSigned }: Claimant): boolean =>
   state === 'waiting' ||

@@ -22,9 +22,10 @@ export const nameOf = (key: NetworkKey): string => key.slice(key.indexOf(':') + 
 export type Token = Readonly<{ symbol: Currency; address: string; decimals: number }>;
 
 /**
- * One token movement to a watched address, decoded from one block.
+ * One token movement to a watched address, or out of one of our own wallets, decoded from one block.
  * `tx` and `index` are unique within the block (EVM: transaction hash and block-wide log index); `from` and `to` are
- * address keys (lower-case hex, see `AddressCodec`); `units` are the token's base units and above zero.
+ * address keys (lower-case hex, see `AddressCodec`); `units` are the token's base units and above zero. `isOutgoing`:
+ * it is what left one of our own wallets (`outgoing.ts`), and pays none of our addresses.
  */
 export type ChainTransfer = Readonly<{
   tx: string;
@@ -33,4 +34,5 @@ export type ChainTransfer = Readonly<{
   from: string;
   to: string;
   units: bigint;
+  isOutgoing?: true;
 }>;

@@ -21,6 +21,7 @@ import type { HeldMoneyDatabase } from './held-money.ts';
 import type { IngestDatabase } from './ingest.ts';
 import type { LookupDatabase } from './lookups.ts';
 import type { MoneyOutDatabase } from './money-out.ts';
+import type { OutgoingDatabase } from './outgoing.ts';
 import type { PageSettingsDatabase } from './page-settings.ts';
 import type { RecoveryDatabase } from './recovery.ts';
 import type { RefundDatabase, Replay } from './refunds.ts';
@@ -279,6 +280,7 @@ export interface Database
     HeldMoneyDatabase,
     IngestDatabase,
     LookupDatabase,
+    OutgoingDatabase,
     PageSettingsDatabase,
     RecoveryDatabase,
     RefundDatabase,

@@ -17,6 +17,8 @@ export type Ingest = Readonly<{
   recoveries?: number;
   /** The highest address id that the matcher knew when it read the blocks to connect. */
   watchedThroughId: number;
+  /** The highest id of our own wallets that the matcher knew then; it knew none if absent. */
+  ownWalletId?: number;
   /** Tokens by symbol with their decimals on this network. */
   decimals: Readonly<Partial<Record<Currency, number>>>;
   /** Transfers of less than this value at par are dust: facts that touch no session. */
@@ -33,7 +35,7 @@ export type Ingest = Readonly<{
 }>;
 
 /**
- * - `stale_watch`: an address was added after the matcher looked; load it and match the blocks again.
+ * - `stale_watch`: an address or a wallet was added after the matcher looked; load it and match the blocks again.
  * - `recovered`: an operator moved the network's position; load it again.
  * - `moved`: another writer moved the cursor, so this process is not the only follower of the network.
  */

@@ -14,6 +14,7 @@ import { cancelsConform, expiryConforms } from './database/lifetimes.ts';
 import { lookupsConform } from './database/lookups.ts';
 import { merchantsConform } from './database/merchants.ts';
 import { operationsConform } from './database/operations.ts';
+import { outgoingConforms } from './database/outgoing.ts';
 import { paymentsConform } from './database/payments.ts';
 import { attemptsConform, payoutsConform } from './database/payouts.ts';
 import type { MakePlace } from './database/place.ts';
@@ -46,6 +47,7 @@ export function storeConforms(makePlace: MakePlace): void {
   attemptsConform(makePlace);
   adoptionConforms(makePlace);
   freezesConform(makePlace);
+  outgoingConforms(makePlace);
   sweepsConform(makePlace);
   operationsConform(makePlace);
   historiesConform(makePlace);

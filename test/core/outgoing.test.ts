@@ -26,10 +26,10 @@ const claimant = (
   isSigned,
 });
 const parts = () => ({ intent: refund as Intent, isSigned: false, code: '' as string | undefined, createdAtMs: 1 });
-const judge = (...claimants: Claimant[]) => explainOutgoing(transfer, null, claimants);
+const judge = (...claimants: Claimant[]) => explainOutgoing(transfer, null, claimants, false);
 
 test('a transfer of a known attempt is ours, whatever else it might pay', () => {
-  assert.equal(explainOutgoing(transfer, 'r9', [claimant('waiting')]), { kind: 'ours', payoutId: 'r9' });
+  assert.equal(explainOutgoing(transfer, 'r9', [claimant('waiting')], true), { kind: 'ours', payoutId: 'r9' });
 });
 
 test('without an attempt and without a refund that it pays, a transfer is foreign', () => {
@@ -37,7 +37,7 @@ test('without an attempt and without a refund that it pays, a transfer is foreig
 });
 
 test('the treasury may spend what it likes', () => {
-  assert.equal(explainOutgoing({ ...transfer, role: 'treasury' }, null, []), { kind: 'recorded' });
+  assert.equal(explainOutgoing({ ...transfer, role: 'treasury' }, null, [], true), { kind: 'recorded' });
 });
 
 test('a transfer pays a refund only if network, payee, currency and amount are the same', () => {
@@ -54,18 +54,22 @@ test('a transfer pays a refund only if network, payee, currency and amount are t
 });
 
 test('the gas wallet pays no refund', () => {
-  assert.equal(explainOutgoing({ ...transfer, role: 'gas' }, null, [claimant('waiting')]), { kind: 'foreign' });
+  assert.equal(explainOutgoing({ ...transfer, role: 'gas' }, null, [claimant('waiting')], false), { kind: 'foreign' });
 });
 
 test('a refund is settled only if nothing known of it can still take effect', () => {
   const settled = { kind: 'pays', payoutId: 'r1' };
-  const undecided = { kind: 'undecided', payoutId: 'r1' };
+  const undecided = { kind: 'undecided' };
   assert.equal(judge(claimant('sent')), settled);
   assert.equal(judge(claimant('sent', { isSigned: true })), undecided);
   assert.equal(judge(claimant('stuck')), settled);
   assert.equal(judge(claimant('stuck', { isSigned: true, code: 'payout_nonce_foreign' })), settled);
   assert.equal(judge(claimant('stuck', { isSigned: true, code: 'payout_generations' })), settled);
   assert.equal(judge(claimant('stuck', { isSigned: true, code: 'payout_bytes_differ' })), undecided);
+});
+
+test('a transfer that a refund without a payout is to pay is judged later', () => {
+  assert.equal(explainOutgoing(transfer, null, [], true), { kind: 'undecided' });
 });
 
 test('of several equal refunds it pays the oldest that may be settled', () => {

@@ -186,6 +186,13 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
       if (random.chance(timeoutAfterAccepting)) throw transient('node_timeout', 'the node has not answered in time');
       return { kind: isKnown ? 'known' : 'accepted' };
     },
+    async paidBy(_draft, tx) {
+      refuseWhenDown();
+      const mined = final()
+        .flat()
+        .find((one) => one.tx === tx && one.paid);
+      return mined ? { feeUnits: FEE, nonce: mined.nonce } : null;
+    },
     async outcome(_draft, attempts) {
       refuseWhenDown();
       const answers = [askOutcome(attempts, random.chance(chain.weather.lies)), askOutcome(attempts, false)];

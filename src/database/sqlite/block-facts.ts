@@ -12,6 +12,7 @@ import type { Ingest } from '../ingest.ts';
 import type { RaiseAlarm } from './alarms.ts';
 import type { BlockRow, Blocks } from './blocks.ts';
 import type { Ledger } from './ledger.ts';
+import type { Outgoing } from './payouts/outgoing.ts';
 import type { Address, Addresses } from './pool.ts';
 import { type SessionRow, termsOf } from './session-row.ts';
 import type { SessionTransitions } from './session-transitions.ts';
@@ -44,6 +45,7 @@ type Parts = Readonly<{
   findSession: FindSessionRow;
   raiseAlarm: RaiseAlarm;
   ledger: Ledger;
+  outgoing: Outgoing;
 }>;
 
 /** The pool whose addresses a network can pay. */
@@ -53,7 +55,7 @@ export const poolOf = ({ network, family }: Pick<Ingest, 'network' | 'family'>):
 });
 
 export function createBlockFacts(parts: Parts): BlockFacts {
-  const { addresses, blocks, transfers, transitions, findSession, raiseAlarm, ledger } = parts;
+  const { addresses, blocks, transfers, transitions, findSession, raiseAlarm, ledger, outgoing } = parts;
 
   /** @returns the phase of what pays its session; null for what does not, and for dust */
   function insert(
@@ -116,6 +118,7 @@ export function createBlockFacts(parts: Parts): BlockFacts {
   return {
     recognise(context, content) {
       return content.flatMap((transfer) => {
+        if (transfer.isOutgoing) return [];
         const address = addresses.find(poolOf(context), transfer.to);
         if (!address) return [];
         const decimals = context.decimals[transfer.currency];
@@ -129,7 +132,8 @@ export function createBlockFacts(parts: Parts): BlockFacts {
       const phase = insert(context, blockId, block, ours, session);
       if (!ours.isDust && phase === null) disclaim(context, ours, session);
     },
-    drop({ id, watchedThroughId, number }, nowMs) {
+    drop({ id, watchedThroughId, number, network, hash }, nowMs) {
+      outgoing.drop(network, hash);
       blocks.mark(id, { canonical: false, watchedThroughId, number });
       ledger.confirmed(id, false, nowMs);
       transfers.unconfirm(id);

@@ -14,6 +14,7 @@ import type { Gaps } from './gaps.ts';
 import type { Ledger } from './ledger.ts';
 import type { Networks } from './networks.ts';
 import type { Db } from './open.ts';
+import type { Outgoing } from './payouts/outgoing.ts';
 import type { Addresses } from './pool.ts';
 import type { TransferRow, Transfers } from './transfers.ts';
 
@@ -26,13 +27,14 @@ type Parts = Readonly<{
   gaps: Gaps;
   facts: BlockFacts;
   ledger: Ledger;
+  outgoing: Outgoing;
 }>;
 
 /** Blocks this far below the final height are pruned if they hold no transfer to our addresses. */
 const BLOCKS_KEPT = 1_000;
 
 export function ingestCommands(db: Db, parts: Parts): IngestCommands {
-  const { addresses, blocks, transfers, networks, gaps, facts, ledger } = parts;
+  const { addresses, blocks, transfers, networks, gaps, facts, ledger, outgoing } = parts;
 
   /** Takes blocks out of the canonical chain. @returns their ids */
   function drop({ network, drop: hashes, nowMs }: Ingest, floor: number): number[] {
@@ -48,6 +50,7 @@ export function ingestCommands(db: Db, parts: Parts): IngestCommands {
   /** Adds a block on top of the canonical chain, with its transfers to our addresses. @returns its id */
   function connect(step: Ingest, block: BlockRef, content: readonly ChainTransfer[]): number {
     const ours = facts.recognise(step, content);
+    outgoing.add(step.network, block, content, step.nowMs);
     const known = blocks.find(step.network, block.hash);
     const { watchedThroughId } = step;
     if (known) refuseContradiction(step, known, block, transfers.ofBlock(known.id), ours);
@@ -81,6 +84,8 @@ export function ingestCommands(db: Db, parts: Parts): IngestCommands {
         if (recoveries !== (step.recoveries ?? recoveries)) return 'recovered';
         if ((held?.tipHash ?? null) !== step.expectTip) return 'moved';
         if (step.watchedThroughId < addresses.highestId(poolOf(step))) return 'stale_watch';
+        if (step.connect.length > 0 && (step.ownWalletId ?? 0) < outgoing.highestWalletId(network))
+          return 'stale_watch';
 
         const row = held ?? networks.begin(network, nowMs);
         const dropped = drop(step, row.floor);

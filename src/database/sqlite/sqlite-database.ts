@@ -5,7 +5,7 @@
 import { permanent } from '../../core/fault.ts';
 import type { TargetedAct } from '../audit-log.ts';
 import type { Database } from '../database.ts';
-import { alarmCommands, createAlarmWriter } from './alarms.ts';
+import { alarmCommands, createAlarmWriter, type RaiseAlarm } from './alarms.ts';
 import { auditCommands, createAuditLog, type RecordAct, recordFirstWrite } from './audit-log.ts';
 import { createBlockFacts } from './block-facts.ts';
 import { blockCommands, createBlocks } from './blocks.ts';
@@ -19,7 +19,7 @@ import { heldMoneyCommands } from './held-money.ts';
 import { createHeldRecords } from './held-records.ts';
 import { ingestCommands } from './ingest.ts';
 import { keyCommands } from './keys.ts';
-import { createLedger } from './ledger.ts';
+import { createLedger, type Ledger } from './ledger.ts';
 import { ledgerAudit } from './ledger-audit.ts';
 import { lookupCommands } from './lookups.ts';
 import { currentVersion, versionOf } from './migrate.ts';
@@ -30,16 +30,19 @@ import { pageSettingsCommands } from './page-settings.ts';
 import { payerTokens } from './payer-tokens.ts';
 import { adoptionCommands } from './payouts/adoption.ts';
 import { payoutAttemptCommands } from './payouts/attempts.ts';
-import { createFreezeReader, freezeCommands } from './payouts/freezes.ts';
-import { createPayouts, payoutCommands } from './payouts/payouts.ts';
+import { createFreezeReader, createFreezer, freezeCommands } from './payouts/freezes.ts';
+import { outgoingCommands } from './payouts/judgement.ts';
+import { createOutgoing, type Outgoing } from './payouts/outgoing.ts';
+import { createPayouts, type Payouts, payoutCommands } from './payouts/payouts.ts';
+import { createPayoutSettlement } from './payouts/settlement.ts';
 import { sweepCommands } from './payouts/sweeps.ts';
 import { payoutViews } from './payouts/views.ts';
 import { createAddresses, poolCommands } from './pool.ts';
 import { recoveryCommands } from './recovery.ts';
 import { createRefundLimits } from './refunds/limits.ts';
 import { refundCommands } from './refunds/refunds.ts';
-import { createRefundRows, type FormatAddress } from './refunds/row.ts';
-import { createRefundSettlement } from './refunds/settlement.ts';
+import { createRefundRows, type FormatAddress, type RefundRows } from './refunds/row.ts';
+import { createRefundSettlement, type RefundSettlement } from './refunds/settlement.ts';
 import { createReplays } from './replays.ts';
 import { rereadCommands } from './reread.ts';
 import { createSessionSums, type SessionSums } from './session-sums.ts';
@@ -95,7 +98,8 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
   const networks = createNetworks(db);
   const addresses = createAddresses(db);
   const transfers = createTransfers(db);
-  const facts = { addresses, blocks: createBlocks(db), transfers, networks };
+  const outgoing = createOutgoing(db);
+  const facts = { addresses, blocks: createBlocks(db), transfers, networks, outgoing };
   const sums = createSessionSums(transfers);
   const findSession = createSessionFinder(db);
   const settingsOf = createSettingsReader(db);
@@ -106,8 +110,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
   const changed = { networks, sums, outbox, raiseAlarm, heldRecords };
   const transitions = createSessionTransitions(db, changed, outageWaitS);
   const ledger = createLedger(db, findSession);
-  const payouts = createPayouts(db, raiseAlarm);
-  const freezeOf = createFreezeReader(db);
+  const payouts = createPayouts(db, { raiseAlarm, outgoing });
   const rows = createRefundRows(db, { secretKey, findSession, formatAddress });
   const limits = createRefundLimits(db, sums);
   const secrets = createWebhookSecrets(db, vault);
@@ -132,19 +135,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     ...chainCommands(db, { ...facts, sums, transitions, findSession, raiseAlarm, ledger, recordAct, settingsOf }),
     ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, sums, recordAct }),
     ...refundCommands(db, { ...facts, ...refunds }),
-    ...payoutCommands(db, { steps: payouts, ledger, raiseAlarm, followRefund: settlement.settle }),
-    ...payoutAttemptCommands(db, {
-      steps: payouts,
-      ledger,
-      raiseAlarm,
-      freezeOf,
-      holdOf: settlement.holdOf,
-      approvalOf: (id) => rows.find(id)?.approval ?? null,
-    }),
-    ...adoptionCommands(db, { steps: payouts, ledger, raiseAlarm }),
-    ...freezeCommands(db, { freezeOf, recordAct }),
-    ...payoutViews(db),
-    ...sweepCommands(db, payouts),
+    ...payoutParts(db, { ...changed, ...refunds, outgoing, formatAddress }),
     ...ledgerAudit(db),
     ...evidenceQueries(db),
     ...endpointCommands(db, secrets, lines),
@@ -158,6 +149,37 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
       await db.write(() => {}, PROBE_WAIT_MS);
     },
     close: db.close,
+  };
+}
+
+type MoneyOutParts = Readonly<{
+  networks: Networks;
+  raiseAlarm: RaiseAlarm;
+  recordAct: RecordAct;
+  ledger: Ledger;
+  payouts: Payouts;
+  outgoing: Outgoing;
+  rows: RefundRows;
+  settlement: RefundSettlement;
+  formatAddress: FormatAddress;
+}>;
+
+/** What payout engines save, and what operators decide about it. */
+function payoutParts(db: Db, own: MoneyOutParts) {
+  const { payouts: steps, networks, ledger, raiseAlarm, recordAct, outgoing, rows, formatAddress } = own;
+  const freezeOf = createFreezeReader(db);
+  const freeze = createFreezer(db, recordAct);
+  const parts = { steps, ledger, raiseAlarm };
+  const settlement = createPayoutSettlement(db, { ...parts, followRefund: own.settlement.settle });
+  const approvalOf = (id: string) => rows.find(id)?.approval ?? null;
+  return {
+    ...payoutCommands(db, { ...parts, settlement }),
+    ...outgoingCommands(db, { ...parts, networks, freeze, settlement, isPromised: rows.isPromised, formatAddress }),
+    ...payoutAttemptCommands(db, { ...parts, freezeOf, outgoing, holdOf: own.settlement.holdOf, approvalOf }),
+    ...adoptionCommands(db, parts),
+    ...freezeCommands(db, { freezeOf, freeze, recordAct }),
+    ...payoutViews(db),
+    ...sweepCommands(db, steps),
   };
 }
 

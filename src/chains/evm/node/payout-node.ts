@@ -3,7 +3,8 @@
  * no keys.
  *
  * Methods used: eth_chainId, eth_getBalance, eth_getTransactionCount, eth_feeHistory, eth_maxPriorityFeePerGas,
- * eth_gasPrice, eth_call, eth_estimateGas, eth_sendRawTransaction, eth_getTransactionReceipt, eth_getBlockByNumber.
+ * eth_gasPrice, eth_call, eth_estimateGas, eth_sendRawTransaction, eth_getTransactionReceipt, eth_getTransactionByHash,
+ * eth_getBlockByNumber.
  * Source: https://github.com/ethereum/execution-apis.
  *
  * @module
@@ -12,11 +13,11 @@
 import { invariant } from '../../../core/fault.ts';
 import type { Currency } from '../../../core/transfer.ts';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
-import { agreeOnOutcome } from '../../outcome-quorum.ts';
+import { agreeOnOutcome, agreeOnPaid } from '../../outcome-quorum.ts';
 import type { PayoutNode, PayoutNodeOptions } from '../../spend.ts';
 import { evmAddress } from '../address.ts';
 import { readBroadcast } from './payout-broadcast.ts';
-import { askOutcome } from './payout-outcome.ts';
+import { askOutcome, askPaid } from './payout-outcome.ts';
 import { askQuote, balanceCall } from './payout-quote.ts';
 import { errorFault, expectChain, finalBlock, openEvmRpc, quantity, readAmount, readCount } from './rpc.ts';
 
@@ -80,6 +81,9 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       const method = 'eth_sendRawTransaction';
       const answer = await rpc.attempt(method, [`0x${Buffer.from(bytes).toString('hex')}`]);
       return readBroadcast(answer, { method, host });
+    },
+    async paidBy(draft, tx) {
+      return agreeOnPaid(await Promise.all(nodes.map((node) => askPaid(node, { draft, chainId, finalDepth }, tx))));
     },
     async outcome(draft, attempts) {
       if (attempts.length === 0) return { kind: 'waiting', included: null };

@@ -11,10 +11,20 @@ import { invariant, transient } from '../../../core/fault.ts';
 import { type Fields, isFields } from '../../../core/fields.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import { nonsense, type Origin } from '../../json-rpc.ts';
-import type { Outcome, SentAttempt, SpendDraft } from '../../spend.ts';
+import type { Outcome, PaidBy, SentAttempt, SpendDraft } from '../../spend.ts';
 import { hasPaid } from '../../token-contract.ts';
 import { evmAddress } from '../address.ts';
-import { ADDRESS_TOPIC, hex, isSuccess, readHeader, readQuantity, readUnits, TRANSFER_TOPIC, WORD } from '../wire.ts';
+import {
+  ADDRESS,
+  ADDRESS_TOPIC,
+  hex,
+  isSuccess,
+  readHeader,
+  readQuantity,
+  readUnits,
+  TRANSFER_TOPIC,
+  WORD,
+} from '../wire.ts';
 import { type EvmRpc, finalBlock, quantity, readCount, resultOf } from './rpc.ts';
 
 /** The fields of a receipt that payouts need. */
@@ -63,11 +73,38 @@ export async function askOutcome(node: EvmRpc, question: OutcomeQuestion): Promi
   if (number > finalNumber) return { kind: 'waiting', included: { tx, number } };
   if (!found.success) return { kind: 'failed', tx, number, feeUnits };
   if (showsPayment(found, draft)) return { kind: 'succeeded', tx, number, feeUnits };
-  throw transient(
-    'payout_outcome_unclear',
-    `${tx} is final on ${node.host} and succeeded, but its receipt does not show that ${unitsOf(draft.intent)} units went to ${evmAddress.format(draft.to)}: this payout waits until its outcome is clear. Look at the transaction in an explorer`,
-  );
+  throw unclear(node, found, draft);
 }
+
+/**
+ * Returns what a final transaction cost that paid the draft, according to one node; null if the node has it not (yet),
+ * or it failed. Its number is null if another wallet sent it.
+ * @throws Fault transient
+ */
+export async function askPaid(
+  node: EvmRpc,
+  question: Omit<OutcomeQuestion, 'attempts'>,
+  tx: string,
+): Promise<PaidBy | null> {
+  const { draft } = question;
+  const finalNumber = await finalBlock(node, question);
+  const found = await canonicalReceipt(node, await receiptsOf(node, [{ tx }], finalNumber));
+  if (!found?.success || found.number > finalNumber) return null;
+  if (!showsPayment(found, draft)) throw unclear(node, found, draft);
+  const origin = { method: 'eth_getTransactionByHash', host: node.host };
+  const sent = resultOf(await node.rpc.attempt(origin.method, [tx]), origin);
+  const nonce = isFields(sent) ? readQuantity(sent.nonce) : null;
+  if (!isFields(sent) || nonce === null || !ADDRESS.test(hex(sent.from))) {
+    throw nonsense(origin, 'answered with a transaction without its sender or its number');
+  }
+  return { feeUnits: found.feeUnits, nonce: hex(sent.from) === `0x${draft.payer}` ? nonce : null };
+}
+
+const unclear = ({ host }: EvmRpc, { tx }: Receipt, { intent, to }: SpendDraft): Error =>
+  transient(
+    'payout_outcome_unclear',
+    `${tx} is final on ${host} and succeeded, but its receipt does not show that ${unitsOf(intent)} units went to ${evmAddress.format(to)}: this payout waits until its outcome is clear. Look at the transaction in an explorer`,
+  );
 
 /**
  * Returns the receipts that a node has. There may be several nodes behind one address: only one that has the final
@@ -75,7 +112,7 @@ export async function askOutcome(node: EvmRpc, question: OutcomeQuestion): Promi
  */
 async function receiptsOf(
   { rpc, host }: EvmRpc,
-  attempts: readonly SentAttempt[],
+  attempts: readonly Pick<SentAttempt, 'tx'>[],
   finalNumber: number,
 ): Promise<Receipt[]> {
   const origin = { method: 'eth_getTransactionReceipt', host };

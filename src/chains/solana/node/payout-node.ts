@@ -13,14 +13,14 @@ import { invariant } from '../../../core/fault.ts';
 import type { Currency } from '../../../core/transfer.ts';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
 import { errorFault } from '../../json-rpc.ts';
-import { agreeOnOutcome } from '../../outcome-quorum.ts';
+import { agreeOnOutcome, agreeOnPaid } from '../../outcome-quorum.ts';
 import type { PayoutNode, PayoutNodeOptions } from '../../spend.ts';
 import { readTokenAccount } from '../account.ts';
 import { solanaAddress } from '../address.ts';
 import { readRefusal } from '../broadcast-refusal.ts';
 import { isBehind, solanaErrors } from '../rpc-errors.ts';
 import { tokenAddress } from '../token-account.ts';
-import { askOutcome } from './payout-outcome.ts';
+import { askOutcome, askPaid } from './payout-outcome.ts';
 import { askQuote } from './payout-quote.ts';
 import { openSolanaRpc } from './payout-rpc.ts';
 
@@ -54,6 +54,9 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       const origin = { method: 'sendTransaction', host: main.host };
       if (isBehind(answer.error)) throw errorFault(answer.error, origin, solanaErrors);
       return readRefusal(answer.error, bytes);
+    },
+    async paidBy(draft, tx) {
+      return agreeOnPaid(await Promise.all(nodes.map((node) => askPaid(node, draft, tx))));
     },
     async outcome(draft, attempts) {
       if (attempts.length === 0) return { kind: 'waiting', included: null };

@@ -11,7 +11,7 @@ import { invariant, transient } from '../../../core/fault.ts';
 import { isFields } from '../../../core/fields.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import { nonsense, type Origin, readResult } from '../../json-rpc.ts';
-import type { Outcome, SentAttempt, SpendDraft } from '../../spend.ts';
+import type { Outcome, PaidBy, SentAttempt, SpendDraft } from '../../spend.ts';
 import { solanaAddress } from '../address.ts';
 import { lockAddress, lockSeed } from '../lock.ts';
 import { solanaErrors } from '../rpc-errors.ts';
@@ -47,10 +47,26 @@ export async function askOutcome(
   return { kind: 'dead' };
 }
 
+/**
+ * Returns what a final transaction cost that paid the draft, according to one node; null if the node has it not (yet),
+ * or it failed.
+ * @throws Fault transient
+ */
+export async function askPaid(node: SolanaRpc, draft: SpendDraft, tx: string): Promise<PaidBy | null> {
+  await node.expectChain();
+  const [status] = await askStatuses(node, [{ tx }]);
+  if (!status?.isFinal || status.failed) return null;
+  const outcome = await readOutcome(node, draft, tx, status);
+  return outcome.kind === 'succeeded' ? { feeUnits: outcome.feeUnits, nonce: null } : null;
+}
+
 const isOver = (attempts: readonly SentAttempt[], finalHeight: number): boolean =>
   attempts.every(({ terms }) => finalHeight > Number(terms.last_valid_block_height));
 
-async function askStatuses({ rpc, host }: SolanaRpc, attempts: readonly SentAttempt[]): Promise<(Status | null)[]> {
+async function askStatuses(
+  { rpc, host }: SolanaRpc,
+  attempts: readonly Pick<SentAttempt, 'tx'>[],
+): Promise<(Status | null)[]> {
   const origin = { method: 'getSignatureStatuses', host };
   const answer = await rpc.call(origin.method, [attempts.map(({ tx }) => tx), { searchTransactionHistory: true }]);
   const { value } = isFields(answer) ? answer : {};

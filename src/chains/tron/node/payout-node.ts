@@ -13,12 +13,12 @@
 import { invariant, permanent } from '../../../core/fault.ts';
 import type { Currency } from '../../../core/transfer.ts';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
-import { agreeOnOutcome } from '../../outcome-quorum.ts';
+import { agreeOnOutcome, agreeOnPaid } from '../../outcome-quorum.ts';
 import type { PayoutNode, PayoutNodeOptions, WalletBalance } from '../../spend.ts';
 import { tronAddress } from '../address.ts';
 import { readBroadcast } from './payout-broadcast.ts';
 import { readHeld, readNative } from './payout-calls.ts';
-import { askOutcome } from './payout-outcome.ts';
+import { askOutcome, askPaid } from './payout-outcome.ts';
 import { askQuote } from './payout-quote.ts';
 import { expectChain, openTronRpc } from './rpc.ts';
 
@@ -76,6 +76,9 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       const transaction = Buffer.from(bytes).toString('hex');
       const answer = await main.ask({ path: BROADCAST_PATH, body: { transaction } });
       return readBroadcast(answer, { path: BROADCAST_PATH, host: main.host });
+    },
+    async paidBy(draft, tx) {
+      return agreeOnPaid(await Promise.all(nodes.map((node) => askPaid(node, { draft, chainId }, tx))));
     },
     async outcome(draft, attempts) {
       if (attempts.length === 0) return { kind: 'waiting', included: null };

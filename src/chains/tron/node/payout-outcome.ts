@@ -10,7 +10,7 @@
 import { invariant, transient } from '../../../core/fault.ts';
 import { type Fields, isFields } from '../../../core/fields.ts';
 import { unitsOf } from '../../../core/ledger.ts';
-import type { Outcome, SentAttempt, SpendDraft } from '../../spend.ts';
+import type { Outcome, PaidBy, SentAttempt, SpendDraft } from '../../spend.ts';
 import { hasPaid } from '../../token-contract.ts';
 import { tronAddress } from '../address.ts';
 import { isUnknown, nonsense, type Origin, readWhole } from '../answer.ts';
@@ -58,6 +58,24 @@ export async function askOutcome(node: TronRpc, { draft, attempts, chainId }: Ou
     if (!(await canNeverBeIncluded(node, attempt, solid.ref))) return { kind: 'waiting', included: null };
   }
   return { kind: 'dead' };
+}
+
+/**
+ * Returns what a solidified transaction cost that paid the draft, according to one node; null if the node has it not
+ * (yet), or it failed.
+ * @throws Fault transient
+ */
+export async function askPaid(
+  node: TronRpc,
+  { draft, chainId }: Omit<OutcomeQuestion, 'attempts'>,
+  tx: string,
+): Promise<PaidBy | null> {
+  await expectChain(node, chainId);
+  const solid = await readHeaderAt(node, SOLID_BLOCK_PATH, null);
+  if (!solid) throw nonsense({ path: SOLID_BLOCK_PATH, host: node.host }, 'knows no solidified block');
+  const found = await findSolid(node, tx);
+  const outcome = found && settle(found, draft, node.host, solid.ref.number);
+  return outcome?.kind === 'succeeded' ? { feeUnits: outcome.feeUnits, nonce: null } : null;
 }
 
 const unclear = (what: string): Error =>

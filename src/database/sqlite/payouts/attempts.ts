@@ -4,6 +4,7 @@
  */
 import { and, asc, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
+import type { RefundIntent } from '../../../core/intent.ts';
 import { ATTEMPTS_MAX, IN_FLIGHT_MAX, nextLookAtMs } from '../../../core/payout.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { AttemptName, JournaledSignature, MoneyOutDatabase, OpenPayout } from '../../money-out.ts';
@@ -12,6 +13,7 @@ import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { laterValues, preparedInsert } from '../prepared.ts';
 import type { FreezeOf } from './freezes.ts';
+import type { Outgoing } from './outgoing.ts';
 import { noWait, type Payouts, type RefundHold } from './payouts.ts';
 import {
   type AttemptRow,
@@ -29,6 +31,15 @@ type AttemptCommands = Pick<
   MoneyOutDatabase,
   'openPayouts' | 'offerNonce' | 'allotAttempt' | 'withdrawAttempt' | 'recordSigned' | 'recordSent'
 >;
+/** A database that was restored from a backup does not know its newest attempts; one of them may be this refund's. */
+const maybePaid: RefundHold = {
+  code: 'refund_maybe_paid',
+  message:
+    'the wallet has sent this amount to this address in a transaction that is not known here. If that is final, the ' +
+    'refund is settled by it; it goes on by itself.',
+  passes: true,
+};
+
 type LaneRow = typeof lanes.$inferSelect;
 
 /** How often a refund looks whether its receipts are final. */
@@ -44,12 +55,13 @@ type Parts = Readonly<{
   /** Returns why no attempt of a refund may be allotted now, or null. */
   holdOf(id: string): RefundHold | null;
   freezeOf: FreezeOf;
+  outgoing: Pick<Outgoing, 'mayHavePaid'>;
   /** The operator's approval of a refund, if there is one. */
   approvalOf(id: string): OpenPayout['approval'];
 }>;
 
 export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
-  const { steps, ledger, raiseAlarm, freezeOf, holdOf, approvalOf } = parts;
+  const { steps, ledger, raiseAlarm, freezeOf, outgoing, holdOf, approvalOf } = parts;
   const { insert, find, remove, setSigned, setSent, findLane, insertLane, moveLane, unsigned, moveJournal } =
     attemptStatements(db);
   const { sent, dueRefunds, dueOthers } = openStatements(db);
@@ -75,6 +87,9 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
     insertLane(row);
     return row;
   }
+
+  const holdFor = (intent: RefundIntent): RefundHold | null =>
+    outgoing.mayHavePaid(intent) ? maybePaid : holdOf(intent.id);
 
   const withAttempts = (row: PayoutRow) => ({
     payout: toPayout(row),
@@ -128,7 +143,7 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
         if (before.length !== attempt || attempt >= ATTEMPTS_MAX) return { kind: 'moved' };
         const { network } = payout;
         if (freezeOf(network)) return { kind: 'moved' };
-        const hold = attempt === 0 && payout.kind === 'refund' ? holdOf(id) : null;
+        const hold = attempt === 0 && intent.kind === 'refund' ? holdFor(intent) : null;
         if (hold) {
           const { code: waitCode, message: waitMessage } = hold;
           // Finality comes within minutes, and an old refund must not wait much longer than that.

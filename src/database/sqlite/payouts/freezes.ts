@@ -2,12 +2,12 @@
  * Freezes of money out, of one network or of all.
  * @module
  */
-import { asc, eq, or, sql } from 'drizzle-orm';
+import { and, asc, eq, or, sql } from 'drizzle-orm';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { Freeze, FreezeDatabase } from '../../freezes.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
-import { payoutFreezes } from './schema.ts';
+import { outgoingTransfers, payoutFreezes } from './schema.ts';
 
 /** Stands for every network in the table. */
 const EVERYWHERE = '' as const;
@@ -38,19 +38,33 @@ export function createFreezeReader({ orm }: Db): FreezeOf {
   };
 }
 
+/** Freezes money out within the current transaction. @returns false when it was frozen before */
+export type Freezer = (...[freeze, act]: Parameters<FreezeDatabase['freezePayouts']>) => boolean;
+
+export const createFreezer =
+  ({ orm }: Db, recordAct: RecordAct): Freezer =>
+  (freeze, act) => {
+    const row = { ...freeze, network: freeze.network ?? EVERYWHERE };
+    const isNew = orm.insert(payoutFreezes).values(row).onConflictDoNothing().run().changes > 0;
+    if (isNew && act) recordAct(act, { target: nameOf(freeze.network), before: null, after: audited(freeze) });
+    return isNew;
+  };
+
 export function freezeCommands(
   db: Db,
-  { freezeOf, recordAct }: Readonly<{ freezeOf: FreezeOf; recordAct: RecordAct }>,
+  { freezeOf, freeze, recordAct }: Readonly<{ freezeOf: FreezeOf; freeze: Freezer; recordAct: RecordAct }>,
 ): FreezeDatabase {
   const { orm } = db;
+
+  /** Whoever thaws has looked at what froze it: no refund is settled by that any more. */
+  function acknowledge(network: NetworkKey): void {
+    const isForeign = and(eq(outgoingTransfers.network, network), eq(outgoingTransfers.state, 'foreign'));
+    orm.update(outgoingTransfers).set({ state: 'known' }).where(isForeign).run();
+  }
+
   return {
-    async freezePayouts(freeze, act) {
-      return db.write(() => {
-        const row = { ...freeze, network: freeze.network ?? EVERYWHERE };
-        const isNew = orm.insert(payoutFreezes).values(row).onConflictDoNothing().run().changes > 0;
-        if (isNew && act) recordAct(act, { target: nameOf(freeze.network), before: null, after: audited(freeze) });
-        return isNew;
-      });
+    async freezePayouts(...parts) {
+      return db.write(() => freeze(...parts));
     },
     async thawPayouts(network, act) {
       return db.write(() => {
@@ -58,9 +72,10 @@ export function freezeCommands(
         const row = orm.select().from(payoutFreezes).where(isScope).get();
         if (!row) return null;
         orm.delete(payoutFreezes).where(isScope).run();
-        const freeze = toFreeze(row);
-        recordAct(act, { target: nameOf(network), before: audited(freeze), after: null });
-        return freeze;
+        if (network) acknowledge(network);
+        const ended = toFreeze(row);
+        recordAct(act, { target: nameOf(network), before: audited(ended), after: null });
+        return ended;
       });
     },
     async findFreeze(network) {

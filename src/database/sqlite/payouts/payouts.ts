@@ -5,8 +5,7 @@
 import { and, eq, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import type { RefundIntent } from '../../../core/intent.ts';
-import { feeEntry, payoutEntry } from '../../../core/ledger.ts';
-import type { Ended } from '../../../core/payout.ts';
+import type { Attempt, Ended } from '../../../core/payout.ts';
 import type { RefundEnd } from '../../../core/refund.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { EngineReason, MoneyOutDatabase, NewPayout, PayoutName } from '../../money-out.ts';
@@ -14,6 +13,7 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { laterValues, preparedInsert } from '../prepared.ts';
+import type { Outgoing } from './outgoing.ts';
 import type { AttemptRow, PayoutRow } from './schema.ts';
 import { lanes, payoutAttempts, payoutEngines, payouts, sweepParts, writeIntent } from './schema.ts';
 
@@ -79,11 +79,14 @@ const approvable: readonly string[] = ['signer_refused_approval', 'signer_refuse
 /** Why an engine does nothing after the database was restored from a backup. */
 const NOT_ADOPTED = 'payouts_not_adopted';
 
-const noFault = { faultCode: null, faultMessage: null } as const;
+export const noFault = { faultCode: null, faultMessage: null } as const;
 /** Waits for nothing. */
 export const noWait = { waitCode: null, waitMessage: null, ...noFault } as const;
 
-export function createPayouts(db: Db, raiseAlarm: RaiseAlarm): Payouts {
+export function createPayouts(
+  db: Db,
+  { raiseAlarm, outgoing }: Readonly<{ raiseAlarm: RaiseAlarm; outgoing: Pick<Outgoing, 'mayHavePaid'> }>,
+): Payouts {
   const find = db.orm
     .select()
     .from(payouts)
@@ -142,6 +145,7 @@ export function createPayouts(db: Db, raiseAlarm: RaiseAlarm): Payouts {
     // The signer refused it for good, or all that it signed has failed.
     const isUnsigned = row.state === 'stuck' && attempts.all(row).length === 0;
     if (row.state !== 'waiting' && !isUnsigned) return null;
+    if (row.intent.kind === 'refund' && outgoing.mayHavePaid(row.intent)) return null;
     // Until it has adopted the journal, this database does not know whether the payout was signed.
     return isAdopted(row.network) ? row : null;
   }
@@ -211,7 +215,7 @@ export function createPayouts(db: Db, raiseAlarm: RaiseAlarm): Payouts {
   };
 }
 
-const alarmOf = ({ id, network, sessionId }: PayoutRow, { code, message }: EngineReason, atMs: number) => ({
+export const alarmOf = ({ id, network, sessionId }: PayoutRow, { code, message }: EngineReason, atMs: number) => ({
   atMs,
   code,
   message: `Payout ${id}: ${message}`,
@@ -222,18 +226,28 @@ const alarmOf = ({ id, network, sessionId }: PayoutRow, { code, message }: Engin
 /** Why no attempt of a refund is allotted. A reason that passes by itself raises no alarm. */
 export type RefundHold = EngineReason & Readonly<{ passes: boolean }>;
 
+/** A final transaction that paid a payout, and of which this database has no attempt. */
+export type Learned = Ended & Pick<Attempt, 'payer' | 'payerRole' | 'nonce'>;
+
+/** To be called within a transaction. */
+export type PayoutSettlement = Readonly<{
+  /** Saves what a final attempt cost, with the attempt and in the ledger, only once. */
+  charge(row: PayoutRow, ended: Ended, nowMs: number): void;
+  succeed(row: PayoutRow, ended: Ended, nowMs: number): void;
+  /**
+   * Settles a payout none of whose known attempts can take effect, with one that is learned from the chain: a database
+   * that was restored from a backup does not know its newest ones.
+   */
+  succeedLearned(row: PayoutRow, learned: Learned, nowMs: number): void;
+  fail(row: PayoutRow, why: EngineReason, nowMs: number): void;
+}>;
+
 /** Ends the refund that a payout pays, in the same transaction. */
 export type FollowRefund = (id: string, end: RefundEnd, nowMs: number) => void;
 
-type Parts = Readonly<{ steps: Payouts; ledger: Ledger; raiseAlarm: RaiseAlarm; followRefund: FollowRefund }>;
+type Parts = Readonly<{ steps: Payouts; ledger: Ledger; raiseAlarm: RaiseAlarm; settlement: PayoutSettlement }>;
 
-export function payoutCommands(db: Db, { steps, ledger, raiseAlarm, followRefund }: Parts): PayoutCommands {
-  const setFee = db.orm
-    .update(payoutAttempts)
-    .set(laterValues(payoutAttempts, ['feeUnits']))
-    .where(eq(payoutAttempts.tx, sql.placeholder('tx')))
-    .prepare();
-
+export function payoutCommands(db: Db, { steps, ledger, raiseAlarm, settlement }: Parts): PayoutCommands {
   /** Changes a payout that is open and in this generation; returns false when a merchant or an operator was faster. */
   function withOpen({ id, generation }: PayoutName, work: (row: PayoutRow) => void): Promise<boolean> {
     return db.write(() => {
@@ -243,31 +257,6 @@ export function payoutCommands(db: Db, { steps, ledger, raiseAlarm, followRefund
       work(row);
       return true;
     });
-  }
-
-  /** Saves what a final attempt cost, with the attempt and in the ledger, only once. */
-  function charge(row: PayoutRow, { tx, feeUnits }: Ended, nowMs: number): void {
-    const attempt = steps.attempts(row).find((one) => one.tx === tx);
-    invariant(attempt, `${tx} is an attempt of payout ${row.id}, generation ${row.generation}`);
-    if (attempt.feeUnits !== null) return;
-    setFee.run({ tx, feeUnits });
-    ledger.post(feeEntry(row.id, row.network, attempt.payerRole, feeUnits, row.generation), nowMs);
-  }
-
-  function succeed(row: PayoutRow, ended: Ended, nowMs: number): void {
-    const { tx, feeUnits } = ended;
-    charge(row, ended, nowMs);
-    ledger.post(payoutEntry(row.intent, row.sessionId, 'succeeded', 0), nowMs);
-    steps.change(row, { state: 'succeeded', ...noWait, tx, feeUnits, settledAtMs: nowMs }, nowMs);
-    if (row.sessionId !== null) followRefund(row.id, { kind: 'completed', tx }, nowMs);
-  }
-
-  function fail(row: PayoutRow, why: EngineReason, nowMs: number): void {
-    invariant(row.state === 'waiting', `payout ${row.id} fails while none of its attempts can be on the chain`);
-    const { code: waitCode, message: waitMessage } = why;
-    steps.change(row, { state: 'failed', waitCode, waitMessage, ...noFault, settledAtMs: nowMs }, nowMs);
-    raiseAlarm(alarmOf(row, why, nowMs));
-    if (row.sessionId !== null) followRefund(row.id, { kind: 'failed', reason: waitCode }, nowMs);
   }
 
   return {
@@ -291,13 +280,13 @@ export function payoutCommands(db: Db, { steps, ledger, raiseAlarm, followRefund
     },
     async settlePayout({ outcome, nowMs, ...name }) {
       return withOpen(name, (row) => {
-        if (outcome.kind === 'succeeded') succeed(row, outcome.ended, nowMs);
-        else fail(row, outcome, nowMs);
+        if (outcome.kind === 'succeeded') settlement.succeed(row, outcome.ended, nowMs);
+        else settlement.fail(row, outcome, nowMs);
       });
     },
     async newGeneration({ id, generation, proof, ended, notBeforeMs, isStuck, why, nowMs }) {
       return withOpen({ id, generation }, (row) => {
-        if (ended) charge(row, ended, nowMs);
+        if (ended) settlement.charge(row, ended, nowMs);
         ledger.transit(row.intent, false, nowMs);
         const state = isStuck ? 'stuck' : 'waiting';
         steps.waitFor(row, why, { state, generation: generation + 1, proof, ...noFault, notBeforeMs }, nowMs);

@@ -5,9 +5,11 @@
 import { blob, customType, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { Intent, Wallet } from '../../../core/intent.ts';
 import type { Account, Asset, EntryKind } from '../../../core/ledger.ts';
+import type { WatchedRole } from '../../../core/outgoing.ts';
 import type { Attempt, Payout, PayoutState, Proof } from '../../../core/payout.ts';
 import type { Currency, NetworkKey } from '../../../core/transfer.ts';
 import type { EngineReason } from '../../money-out.ts';
+import type { OutgoingState } from '../../outgoing.ts';
 import { json, units } from '../column-types.ts';
 
 const network = () => text().$type<NetworkKey>().notNull();
@@ -97,6 +99,29 @@ export const payoutFreezes = sqliteTable('payout_freezes', {
   reason: text().notNull(),
   frozenBy: text().notNull(),
   sinceMs: integer().notNull(),
+});
+
+export const ownWallets = sqliteTable('own_wallets', {
+  id: integer().primaryKey(),
+  network: network(),
+  role: text().$type<WatchedRole>().notNull(),
+  key: text().notNull(),
+});
+
+export const outgoingTransfers = sqliteTable('outgoing_transfers', {
+  id: integer().primaryKey(),
+  network: network(),
+  blockHash: text().notNull(),
+  blockNumber: integer().notNull(),
+  tx: text().notNull(),
+  position: integer().notNull(),
+  role: text().$type<WatchedRole>().notNull(),
+  fromKey: text().notNull(),
+  toKey: text().notNull(),
+  currency: text().$type<Currency>().notNull(),
+  units: units().notNull(),
+  state: text().$type<OutgoingState>().notNull(),
+  seenAtMs: integer().notNull(),
 });
 
 export const walletBalances = sqliteTable('wallet_balances', {

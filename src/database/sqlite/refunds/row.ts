@@ -5,6 +5,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import { and, asc, desc, eq, isNotNull, isNull, lt, ne, or, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
+import type { RefundIntent } from '../../../core/intent.ts';
 import type { EarlierRefund } from '../../../core/refund.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { NewRefund, Refund, RefundDatabase } from '../../refunds.ts';
@@ -35,6 +36,8 @@ export type RefundRows = Readonly<{
   /** Returns refunds that can start or whose claim link has expired, longest waiting first. */
   due(nowS: number, limit: number): RefundRow[];
   list(filter: Parameters<RefundDatabase['listRefunds']>[0]): RefundRow[];
+  /** Returns whether a refund that is not processing yet is to pay exactly this. */
+  isPromised(paid: Pick<RefundIntent, 'network' | 'currency' | 'to' | 'units'>): boolean;
   view(row: RefundRow): Refund;
   destinationOf(row: RefundRow): Refund['destination'];
   /** Returns the stored hash of a refund's claim token. */
@@ -159,6 +162,11 @@ export function createRefundRows(db: Db, { secretKey, findSession, formatAddress
         .orderBy(desc(refunds.createdAtMs))
         .limit(limit)
         .all(),
+    isPromised({ network, currency, to, units }) {
+      const isPending = and(eq(refunds.status, 'pending'), eq(refunds.network, network), eq(refunds.destination, to));
+      const isIt = and(isPending, eq(refunds.currency, currency), eq(refunds.units, units));
+      return db.orm.select({ id: refunds.id }).from(refunds).where(isIt).limit(1).get() !== undefined;
+    },
     view,
     destinationOf,
     claimHashOf: (id) => claimHash(claimToken(id)),

@@ -1,0 +1,60 @@
+/**
+ * The part of the port about our own wallets: whose outgoing transfers followers read, and what became of each of them.
+ * `core/outgoing.ts` decides what they mean.
+ * @module
+ */
+import type { OutgoingTransfer, WatchedRole } from '../core/outgoing.ts';
+import type { Payout } from '../core/payout.ts';
+import type { NetworkKey } from '../core/transfer.ts';
+
+/** A wallet whose outgoing transfers are read. Ids only rise. */
+export type OwnWallet = Readonly<{ id: number; role: WatchedRole; key: string }>;
+
+/**
+ * - `open`: not judged yet, because it is not final, or because a refund may explain it.
+ * - `foreign`: nothing explains it; it froze money out. `known`: an operator has thawed money out since.
+ * - `recorded`: the treasury's; only the newest are kept.
+ */
+export type OutgoingState = 'open' | 'foreign' | 'known' | 'recorded';
+
+/** A transfer out of one of our wallets that no attempt here explains. */
+export type OutgoingRecord = OutgoingTransfer &
+  Readonly<{ id: number; block: string; state: OutgoingState; seenAtMs: number }>;
+
+/** A transfer that paid an open refund whose attempt is not known here. */
+export type OutgoingClaim = Readonly<{ transfer: OutgoingRecord; payout: Payout }>;
+
+/** What final transfers mean now. */
+export type OutgoingJudgement = Readonly<{
+  /** To be settled with `settleByTransfer`, once the nodes have confirmed what was paid. */
+  claims: readonly OutgoingClaim[];
+  /** How many wait until attempts that are signed have ended. */
+  undecided: number;
+}>;
+
+export interface OutgoingDatabase {
+  /** Saves the wallets of a network. Known ones stay watched. */
+  recordOwnWallets(network: NetworkKey, wallets: readonly Omit<OwnWallet, 'id'>[]): Promise<void>;
+  listOwnWallets(network: NetworkKey): Promise<readonly OwnWallet[]>;
+  /**
+   * Judges the network's final outgoing transfers: forgets what attempts explain, and for what nothing explains freezes
+   * money out on the network, with an alarm and an entry of the audit log. What it froze for is judged again each time:
+   * a refund that was lost with the newest state of the database may have been requested again.
+   */
+  judgeOutgoing(network: NetworkKey, nowMs: number): Promise<OutgoingJudgement>;
+  /**
+   * Settles the refund that a transfer paid, as by an attempt learned from the chain.
+   * @param paid what the nodes show of the transaction. `nonce`: its sequence number, null where there are none
+   * @returns false if the transfer does not, or no longer, explain that refund
+   */
+  settleByTransfer(
+    input: Readonly<{
+      transferId: number;
+      payoutId: string;
+      paid: Readonly<{ feeUnits: bigint; nonce: number | null }>;
+      nowMs: number;
+    }>,
+  ): Promise<boolean>;
+  /** Returns the newest outgoing transfers that no attempt explains, the treasury's included. */
+  listOutgoing(network: NetworkKey, limit: number): Promise<readonly OutgoingRecord[]>;
+}

@@ -1,0 +1,198 @@
+/**
+ * What becomes of the transfers out of our own wallets once they are final.
+ * @module
+ */
+import { and, asc, desc, eq, inArray, lte, sql } from 'drizzle-orm';
+import { invariant } from '../../../core/fault.ts';
+import { type Claimant, explainOutgoing, type Meaning, type WatchedRole } from '../../../core/outgoing.ts';
+import type { NetworkKey } from '../../../core/transfer.ts';
+import type { OutgoingClaim, OutgoingDatabase, OutgoingRecord } from '../../outgoing.ts';
+import type { RaiseAlarm } from '../alarms.ts';
+import type { Networks } from '../networks.ts';
+import type { Db } from '../open.ts';
+import type { Freezer } from './freezes.ts';
+import type { PayoutSettlement, Payouts } from './payouts.ts';
+import { outgoingTransfers, ownWallets, type PayoutRow, payoutAttempts, payouts, toPayout } from './schema.ts';
+
+/** Transfers of the treasury that are kept. Its owner may be an exchange, with any number of them. */
+const RECORDED_MAX = 1_000;
+/** Transfers that one transaction judges. */
+const JUDGED_MAX = 100;
+/** Who acts in the audit log when the program freezes money out. */
+const PROGRAM = 'quayside';
+
+type OutgoingRow = typeof outgoingTransfers.$inferSelect;
+
+/** Writes an address key as people read it. */
+type FormatAddress = (network: NetworkKey, key: string) => string;
+
+type Parts = Readonly<{
+  steps: Payouts;
+  networks: Networks;
+  freeze: Freezer;
+  settlement: PayoutSettlement;
+  raiseAlarm: RaiseAlarm;
+  /** Returns whether a refund that has no payout yet is to pay exactly this. */
+  isPromised(transfer: Pick<OutgoingRecord, 'network' | 'currency' | 'to' | 'units'>): boolean;
+  formatAddress: FormatAddress;
+}>;
+
+export function outgoingCommands(db: Db, parts: Parts): OutgoingDatabase {
+  const { orm } = db;
+  const { steps, networks, settlement } = parts;
+  const explain = createExplanation(db, parts);
+  const attempted = orm
+    .select({ payoutId: payoutAttempts.payoutId })
+    .from(payoutAttempts)
+    .where(eq(payoutAttempts.tx, sql.placeholder('tx')))
+    .prepare();
+  const meaningOf = (row: OutgoingRow): Meaning =>
+    explain(toRecord(row), attempted.get({ tx: row.tx })?.payoutId ?? null);
+
+  function final(network: NetworkKey): OutgoingRow[] {
+    const floor = networks.find(network)?.floor ?? 0;
+    const { state, blockNumber, network: of } = outgoingTransfers;
+    const isJudged = and(eq(of, network), inArray(state, ['open', 'foreign']), lte(blockNumber, floor));
+    return orm.select().from(outgoingTransfers).where(isJudged).orderBy(asc(blockNumber)).limit(JUDGED_MAX).all();
+  }
+
+  function mark(row: OutgoingRow, state: OutgoingRow['state'] | null): void {
+    const isRow = eq(outgoingTransfers.id, row.id);
+    if (state === null) orm.delete(outgoingTransfers).where(isRow).run();
+    else if (state !== row.state) orm.update(outgoingTransfers).set({ state }).where(isRow).run();
+  }
+
+  function forgetRecorded(network: NetworkKey): void {
+    const { id, state, network: of } = outgoingTransfers;
+    const isRecorded = and(eq(of, network), eq(state, 'recorded'));
+    const all = orm.select({ id }).from(outgoingTransfers).where(isRecorded).orderBy(desc(id));
+    const oldest = all.limit(1).offset(RECORDED_MAX).get();
+    if (oldest) {
+      orm
+        .delete(outgoingTransfers)
+        .where(and(isRecorded, lte(id, oldest.id)))
+        .run();
+    }
+  }
+
+  function freezeFor(row: OutgoingRow, nowMs: number): void {
+    const { network } = row;
+    const code = 'wallet_outflow_foreign';
+    const message = foreignText(row, parts.formatAddress);
+    const reason = `transaction ${row.tx} moved money out of the ${row.role} wallet, and no payout explains it`;
+    const act = { atMs: nowMs, operator: PROGRAM, command: 'payouts freeze', reason };
+    parts.freeze({ network, code, reason, frozenBy: PROGRAM, sinceMs: nowMs }, act);
+    parts.raiseAlarm({ atMs: nowMs, code, message, network, sessionId: null });
+  }
+
+  return {
+    async recordOwnWallets(network, wallets) {
+      const rows = wallets.map(({ role, key }) => ({ network, role, key }));
+      await db.write(() => orm.insert(ownWallets).values(rows).onConflictDoNothing().run());
+    },
+    async listOwnWallets(network) {
+      const { id, role, key } = ownWallets;
+      const own = orm.select({ id, role, key }).from(ownWallets).where(eq(ownWallets.network, network));
+      return db.read(() => own.orderBy(asc(id)).all());
+    },
+    async judgeOutgoing(network, nowMs) {
+      if (db.read(() => final(network)).length === 0) return { claims: [], undecided: 0 };
+      return db.write(() => {
+        const claims: OutgoingClaim[] = [];
+        let undecided = 0;
+        for (const row of final(network)) {
+          const meaning = meaningOf(row);
+          if (meaning.kind === 'ours') mark(row, null);
+          else if (meaning.kind === 'recorded') mark(row, 'recorded');
+          else if (meaning.kind === 'foreign') {
+            if (row.state !== 'foreign') freezeFor(row, nowMs);
+            mark(row, 'foreign');
+          } else if (meaning.kind === 'undecided') undecided++;
+          else claims.push({ transfer: toRecord(row), payout: toPayout(existing(steps, meaning.payoutId)) });
+        }
+        forgetRecorded(network);
+        return { claims: withoutRepeats(claims), undecided };
+      });
+    },
+    async settleByTransfer({ transferId, payoutId, paid, nowMs }) {
+      return db.write(() => {
+        const row = orm.select().from(outgoingTransfers).where(eq(outgoingTransfers.id, transferId)).get();
+        if (!row || (row.state !== 'open' && row.state !== 'foreign')) return false;
+        const meaning = meaningOf(row);
+        if (meaning.kind !== 'pays' || meaning.payoutId !== payoutId) return false;
+        const { tx, fromKey: payer } = row;
+        const learned = { tx, payer, payerRole: 'refund', nonce: paid.nonce, feeUnits: paid.feeUnits } as const;
+        settlement.succeedLearned(existing(steps, payoutId), learned, nowMs);
+        mark(row, null);
+        return true;
+      });
+    },
+    async listOutgoing(network, limit) {
+      const { id, network: of } = outgoingTransfers;
+      const all = orm.select().from(outgoingTransfers).where(eq(of, network)).orderBy(desc(id)).limit(limit);
+      return db.read(() => all.all().map(toRecord));
+    },
+  };
+}
+
+function existing(steps: Payouts, id: string): PayoutRow {
+  const row = steps.find(id);
+  invariant(row, `payout ${id} exists`);
+  return row;
+}
+
+/** One refund is settled by one transfer: the others are judged again afterwards. */
+function withoutRepeats(claims: readonly OutgoingClaim[]): OutgoingClaim[] {
+  return claims.filter(({ payout }, at) => claims.findIndex((one) => one.payout.id === payout.id) === at);
+}
+
+/** Returns a function that says what a transfer means. A refund that is not processing yet may explain it, too. */
+function createExplanation({ orm }: Db, { steps, isPromised }: Pick<Parts, 'steps' | 'isPromised'>) {
+  const openRefunds = orm
+    .select()
+    .from(payouts)
+    .where(
+      and(
+        eq(payouts.network, sql.placeholder('network')),
+        sql`${payouts.intent} ->> '$.to' = ${sql.placeholder('to')}`,
+        sql`${payouts.kind} = 'refund'`,
+        sql`${payouts.state} IN ('waiting', 'sent', 'stuck')`,
+      ),
+    )
+    .prepare();
+  return (transfer: OutgoingRecord, attemptOf: string | null): Meaning => {
+    const { network, to } = transfer;
+    const open = attemptOf === null && transfer.role === 'refund' ? openRefunds.all({ network, to }) : [];
+    const claimants = open.map((row): Claimant => {
+      const isSigned = row.state !== 'waiting' && steps.attempts(row).some(({ tx }) => tx !== null);
+      return { payout: toPayout(row), isSigned };
+    });
+    return explainOutgoing(transfer, attemptOf, claimants, transfer.role === 'refund' && isPromised(transfer));
+  };
+}
+
+const roleNames: Readonly<Record<WatchedRole, string>> = {
+  refund: 'refund wallet',
+  gas: 'gas wallet',
+  treasury: 'treasury',
+};
+
+function foreignText(row: OutgoingRow, formatAddress: FormatAddress): string {
+  const { network, tx, units, currency, role, fromKey, toKey, blockNumber } = row;
+  const [from, to] = [fromKey, toKey].map((key) => formatAddress(network, key));
+  return (
+    `Transaction ${tx} in block ${blockNumber} of ${network} moved ${units} base units of ${currency} from our ` +
+    `${roleNames[role]} ${from} to ${to}, and no payout explains it: this database was restored from a backup and has ` +
+    `lost a refund, or somebody has the wallet's key. Money out is frozen on ${network}. If it paid a refund, have the ` +
+    `merchant request that refund again: it is then settled by this transaction and not paid again. Otherwise move ` +
+    `what the wallet still holds to another seed. \`quayside payouts thaw ${network}\` ends the freeze.`
+  );
+}
+
+const toRecord = ({ blockHash, position, fromKey, toKey, ...row }: OutgoingRow): OutgoingRecord => ({
+  ...row,
+  block: blockHash,
+  index: position,
+  from: fromKey,
+  to: toKey,
+});

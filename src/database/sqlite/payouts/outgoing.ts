@@ -1,0 +1,90 @@
+/**
+ * Transfers out of our own wallets, as followers save them; `judgement.ts` judges them at finality.
+ * @module
+ */
+import { and, eq, max, sql } from 'drizzle-orm';
+import type { BlockRef } from '../../../core/block.ts';
+import { invariant } from '../../../core/fault.ts';
+import type { RefundIntent } from '../../../core/intent.ts';
+import type { ChainTransfer, NetworkKey } from '../../../core/transfer.ts';
+import type { Db } from '../open.ts';
+import { preparedInsert } from '../prepared.ts';
+import { outgoingTransfers, ownWallets, payoutAttempts } from './schema.ts';
+
+/** To be called within a transaction. */
+export type Outgoing = Readonly<{
+  /** Returns the id of the newest wallet of a network; 0 if none is known. */
+  highestWalletId(network: NetworkKey): number;
+  /** Saves those transfers of a block that leave our wallets. */
+  add(network: NetworkKey, block: BlockRef, content: readonly ChainTransfer[], nowMs: number): void;
+  /** Forgets what has not been judged of a block that left the chain. */
+  drop(network: NetworkKey, hash: string): void;
+  /** Returns whether something that no attempt explains may have paid a refund already. */
+  mayHavePaid(intent: RefundIntent): boolean;
+}>;
+
+export function createOutgoing(db: Db): Outgoing {
+  const { orm } = db;
+  const newest = orm
+    .select({ id: max(ownWallets.id) })
+    .from(ownWallets)
+    .where(eq(ownWallets.network, sql.placeholder('network')))
+    .prepare();
+  const roleOf = orm
+    .select({ role: ownWallets.role })
+    .from(ownWallets)
+    .where(and(eq(ownWallets.network, sql.placeholder('network')), eq(ownWallets.key, sql.placeholder('key'))))
+    .limit(1)
+    .prepare();
+  const known = orm
+    .select({ id: outgoingTransfers.id })
+    .from(outgoingTransfers)
+    .where(
+      and(
+        eq(outgoingTransfers.network, sql.placeholder('network')),
+        eq(outgoingTransfers.blockHash, sql.placeholder('blockHash')),
+        eq(outgoingTransfers.tx, sql.placeholder('tx')),
+        eq(outgoingTransfers.position, sql.placeholder('position')),
+        eq(outgoingTransfers.fromKey, sql.placeholder('fromKey')),
+      ),
+    )
+    .prepare();
+  const insert = preparedInsert(db, outgoingTransfers, ['id']);
+  const unexplained = orm
+    .select({ units: outgoingTransfers.units, currency: outgoingTransfers.currency })
+    .from(outgoingTransfers)
+    .where(
+      and(
+        eq(outgoingTransfers.network, sql.placeholder('network')),
+        eq(outgoingTransfers.toKey, sql.placeholder('to')),
+        sql`${outgoingTransfers.state} IN ('open', 'foreign')`,
+        sql`NOT EXISTS (SELECT 1 FROM ${payoutAttempts} AS a WHERE a.tx = ${outgoingTransfers.tx})`,
+      ),
+    )
+    .prepare();
+
+  return {
+    highestWalletId: (network) => newest.get({ network })?.id ?? 0,
+    add(network, block, content, nowMs) {
+      for (const { tx, index: position, currency, from: fromKey, to: toKey, units, isOutgoing } of content) {
+        const role = isOutgoing && roleOf.get({ network, key: fromKey })?.role;
+        if (!role) continue;
+        invariant(units > 0n, `outgoing transfer ${tx} #${position} on ${network} is above zero`);
+        const place = { network, blockHash: block.hash, tx, position, fromKey };
+        if (known.get(place)) continue;
+        const state = 'open' as const;
+        const moved = { toKey, currency, units, role, blockNumber: block.number };
+        insert({ ...place, ...moved, state, seenAtMs: nowMs });
+      }
+    },
+    drop(network, hash) {
+      const { network: of, blockHash, state } = outgoingTransfers;
+      orm
+        .delete(outgoingTransfers)
+        .where(and(eq(of, network), eq(blockHash, hash), eq(state, 'open')))
+        .run();
+    },
+    mayHavePaid: ({ network, to, currency, units }) =>
+      unexplained.all({ network, to }).some((row) => row.currency === currency && row.units === units),
+  };
+}

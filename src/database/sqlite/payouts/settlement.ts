@@ -1,0 +1,96 @@
+/**
+ * How payouts end: with an attempt of theirs, with one that is learned from the chain, or without any.
+ * @module
+ */
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import { invariant } from '../../../core/fault.ts';
+import { feeEntry, payoutEntry } from '../../../core/ledger.ts';
+import type { Ended } from '../../../core/payout.ts';
+import type { NetworkKey } from '../../../core/transfer.ts';
+import type { RaiseAlarm } from '../alarms.ts';
+import type { Ledger } from '../ledger.ts';
+import type { Db } from '../open.ts';
+import { laterValues, preparedInsert } from '../prepared.ts';
+import { alarmOf, type FollowRefund, noFault, noWait, type PayoutSettlement, type Payouts } from './payouts.ts';
+import { lanes, type PayoutRow, payoutAttempts } from './schema.ts';
+
+type Parts = Readonly<{ steps: Payouts; ledger: Ledger; raiseAlarm: RaiseAlarm; followRefund: FollowRefund }>;
+
+/** The answer of an attempt that no node was sent from here. */
+const LEARNED = 'learned from the chain';
+
+export function createPayoutSettlement(db: Db, { steps, ledger, raiseAlarm, followRefund }: Parts): PayoutSettlement {
+  const { orm } = db;
+  const setFee = orm
+    .update(payoutAttempts)
+    .set(laterValues(payoutAttempts, ['feeUnits']))
+    .where(eq(payoutAttempts.tx, sql.placeholder('tx')))
+    .prepare();
+  const insertAttempt = preparedInsert(db, payoutAttempts);
+
+  function charge(row: PayoutRow, { tx, feeUnits }: Ended, nowMs: number): void {
+    const attempt = steps.attempts(row).find((one) => one.tx === tx);
+    invariant(attempt, `${tx} is an attempt of payout ${row.id}, generation ${row.generation}`);
+    if (attempt.feeUnits !== null) return;
+    setFee.run({ tx, feeUnits });
+    ledger.post(feeEntry(row.id, row.network, attempt.payerRole, feeUnits, row.generation), nowMs);
+  }
+
+  function succeed(row: PayoutRow, ended: Ended, nowMs: number): void {
+    const { tx, feeUnits } = ended;
+    charge(row, ended, nowMs);
+    ledger.post(payoutEntry(row.intent, row.sessionId, 'succeeded', 0), nowMs);
+    steps.change(row, { state: 'succeeded', ...noWait, tx, feeUnits, settledAtMs: nowMs }, nowMs);
+    if (row.sessionId !== null) followRefund(row.id, { kind: 'completed', tx }, nowMs);
+  }
+
+  /** Deletes an attempt that was never signed: the fence and the settled payout keep it from being signed later. */
+  function deleteUnsigned({ id, generation }: PayoutRow): void {
+    const { payoutId, generation: of, tx } = payoutAttempts;
+    orm
+      .delete(payoutAttempts)
+      .where(and(eq(payoutId, id), eq(of, generation), isNull(tx)))
+      .run();
+  }
+
+  /** Gives out no number that a known attempt has used. */
+  function passNumbers(network: NetworkKey, payer: string): void {
+    const isLane = and(eq(lanes.network, network), eq(lanes.payer, payer));
+    const lane = orm.select().from(lanes).where(isLane).get();
+    if (!lane) return;
+    const { network: of, payer: from, nonce } = payoutAttempts;
+    const isUsed = (number: number) =>
+      orm
+        .select({ nonce })
+        .from(payoutAttempts)
+        .where(and(eq(of, network), eq(from, payer), eq(nonce, number)))
+        .limit(1)
+        .get() !== undefined;
+    let nextNonce = lane.nextNonce;
+    while (isUsed(nextNonce)) nextNonce++;
+    if (nextNonce > lane.nextNonce) orm.update(lanes).set({ nextNonce }).where(isLane).run();
+  }
+
+  return {
+    charge,
+    succeed,
+    succeedLearned(row, { tx, feeUnits, payer, payerRole, nonce }, nowMs) {
+      deleteUnsigned(row);
+      const { id: payoutId, generation, network } = row;
+      const attempt = (steps.attempts(row).at(-1)?.attempt ?? -1) + 1;
+      const times = { allottedAtMs: nowMs, signedAtMs: nowMs, sentAtMs: nowMs };
+      const sent = { tx, bytes: Buffer.alloc(0), ...times, answer: LEARNED, feeUnits: null };
+      const name = { payoutId, generation, attempt, network };
+      insertAttempt({ ...name, payer, payerRole, nonce, terms: {}, feeUnitsMax: feeUnits, ...sent });
+      if (nonce !== null) passNumbers(network, payer);
+      succeed(row, { tx, feeUnits }, nowMs);
+    },
+    fail(row, why, nowMs) {
+      invariant(row.state === 'waiting', `payout ${row.id} fails while none of its attempts can be on the chain`);
+      const { code: waitCode, message: waitMessage } = why;
+      steps.change(row, { state: 'failed', waitCode, waitMessage, ...noFault, settledAtMs: nowMs }, nowMs);
+      raiseAlarm(alarmOf(row, why, nowMs));
+      if (row.sessionId !== null) followRefund(row.id, { kind: 'failed', reason: waitCode }, nowMs);
+    },
+  };
+}

@@ -1,0 +1,245 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { RefundIntent } from '../../../src/core/intent.ts';
+import type { ChainTransfer } from '../../../src/core/transfer.ts';
+import type { Database } from '../../../src/database/database.ts';
+import { act, type Feed, inWorld, keyOf, type MakePlace, T0_MS } from './place.ts';
+
+const network = 'test:one';
+const [wallet, gas, treasury, payee] = ['a1', 'a2', 'a3', 'b1'].map((part) => part.repeat(20)) as [
+  string,
+  string,
+  string,
+  string,
+];
+const PAID = { feeUnits: 7n, nonce: null } as const;
+
+const refund = (id: string, units = 500n): RefundIntent => ({
+  kind: 'refund',
+  id,
+  network,
+  currency: 'USDT',
+  to: payee,
+  units,
+  mac: 'c',
+});
+
+const leaves = (tx: string, more: Partial<ChainTransfer> = {}): ChainTransfer => ({
+  tx,
+  index: 0,
+  currency: 'USDT',
+  from: wallet,
+  to: payee,
+  units: 500n,
+  isOutgoing: true,
+  ...more,
+});
+
+const plan = (database: Database, ...intents: RefundIntent[]) =>
+  database.planPayouts(
+    intents.map((intent) => ({ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS })),
+  );
+
+async function watch(database: Database): Promise<number> {
+  await database.recordOwnWallets(network, [
+    { role: 'refund', key: wallet },
+    { role: 'gas', key: gas },
+    { role: 'treasury', key: treasury },
+  ]);
+  return (await database.listOwnWallets(network)).at(-1)?.id ?? 0;
+}
+
+/** Adds a final block. */
+async function mineFinal(feed: Feed, ...transfers: ChainTransfer[]) {
+  const block = feed.child();
+  assert.is(await feed.step({ connect: [{ block, transfers }] }), 'done');
+  feed.chain.push(block);
+  assert.is(await feed.step({ floor: block.number }), 'done');
+  return block;
+}
+
+const statesOf = async (database: Database) => (await database.listOutgoing(network, 10)).map(({ state }) => state);
+const allot = (database: Database, intent: RefundIntent, nonce: number | null = null) =>
+  database.allotAttempt({
+    id: intent.id,
+    generation: 0,
+    attempt: 0,
+    payer: wallet,
+    payerRole: 'refund',
+    nonce,
+    intent,
+    terms: {},
+    feeUnitsMax: 9n,
+    nowMs: T0_MS,
+  });
+
+async function isSound(database: Database): Promise<void> {
+  const { unbalanced, differences, overdrawn } = await database.verifyLedger();
+  assert.equal([unbalanced, differences, overdrawn], [[], [], []]);
+}
+
+/** Transfers out of our own wallets. */
+export function outgoingConforms(makePlace: MakePlace): void {
+  const test = suite('outgoing');
+
+  test(
+    'a transfer that nothing explains freezes money out once it is final, with one alarm and an entry in the audit log',
+    inWorld(makePlace, async ({ database, one }) => {
+      await watch(database);
+      const block = one.child();
+      await one.step({ connect: [{ block, transfers: [leaves('t1')] }] });
+      one.chain.push(block);
+      assert.equal(await database.judgeOutgoing(network, T0_MS), { claims: [], undecided: 0 });
+      assert.is(await database.findFreeze(network), null, 'it may be reorganised away');
+      await one.step({ floor: block.number });
+      for (let times = 0; times < 2; times++) await database.judgeOutgoing(network, T0_MS);
+      assert.is((await database.findFreeze(network))?.code, 'wallet_outflow_foreign');
+      assert.is(await database.findFreeze('test:two'), null);
+      const alarms = await database.listAlarms(10);
+      assert.equal(
+        alarms.map(({ code, network: of }) => [code, of]),
+        [['wallet_outflow_foreign', network]],
+      );
+      assert.match(alarms[0]?.message ?? '', /^Transaction t1 .*`quayside payouts thaw test:one`/);
+      const [entry] = await database.listAudit(1);
+      assert.equal([entry?.operator, entry?.command, entry?.target], ['quayside', 'payouts freeze', network]);
+      await database.thawPayouts(network, act('payouts thaw'));
+      await database.judgeOutgoing(network, T0_MS);
+      assert.is(await database.findFreeze(network), null, 'an operator has looked');
+      assert.equal(await statesOf(database), ['known']);
+    }),
+  );
+
+  test(
+    'what an attempt explains is forgotten',
+    inWorld(makePlace, async ({ database, one }) => {
+      await watch(database);
+      await plan(database, refund('r1'));
+      await allot(database, refund('r1'));
+      const signature = { id: 1, intent: refund('r1'), generation: 0, attempt: 0, terms: {}, tx: 't1' };
+      await database.recordSigned(network, [{ ...signature, bytes: new Uint8Array([1]), signedAtMs: T0_MS }]);
+      await mineFinal(one, leaves('t1'));
+      assert.equal(await database.judgeOutgoing(network, T0_MS), { claims: [], undecided: 0 });
+      assert.equal([await statesOf(database), await database.listFreezes()], [[], []]);
+    }),
+  );
+
+  test(
+    'a refund is settled by the transfer that paid it, with its cost and number, and the wallet goes on after them',
+    inWorld(makePlace, async ({ database, one }) => {
+      await watch(database);
+      await plan(database, refund('r1'), refund('r2'), refund('r3', 400n));
+      assert.equal(await database.offerNonce(network, wallet, 5, T0_MS), { kind: 'free', nonce: 5 });
+      assert.is((await allot(database, refund('r1'), 5)).kind, 'allotted');
+      await mineFinal(one, leaves('t1'), leaves('t2', { index: 1 }));
+      for (const nonce of [5, 6]) {
+        const { claims } = await database.judgeOutgoing(network, T0_MS);
+        const [claim] = claims;
+        assert.is(claims.length, 1, 'one transfer settles one refund');
+        assert.ok(claim);
+        const settling = { transferId: claim.transfer.id, payoutId: claim.payout.id, nowMs: T0_MS };
+        assert.is(await database.settleByTransfer({ ...settling, paid: { feeUnits: 7n, nonce } }), true);
+        assert.is(await database.settleByTransfer({ ...settling, paid: { feeUnits: 7n, nonce } }), false);
+      }
+      for (const [payout, tx] of [
+        ['r1', 't1'],
+        ['r2', 't2'],
+      ] as const) {
+        const { state, tx: paid, feeUnits } = (await database.findPayout(payout)) ?? {};
+        assert.equal([state, paid, feeUnits], ['succeeded', tx, 7n]);
+      }
+      assert.is((await database.findPayout('r3'))?.state, 'waiting');
+      assert.equal(await database.offerNonce(network, wallet, 7, T0_MS), { kind: 'free', nonce: 7 });
+      assert.equal(await database.listFreezes(), []);
+      await isSound(database);
+    }),
+  );
+
+  test(
+    'until a transfer is explained, no refund that it may have paid is allotted or canceled',
+    inWorld(makePlace, async ({ database, one }) => {
+      await watch(database);
+      await plan(database, refund('r1'), refund('r2', 400n));
+      const block = one.child();
+      await one.step({ connect: [{ block, transfers: [leaves('t1')] }] });
+      one.chain.push(block);
+      assert.equal(await allot(database, refund('r1')), { kind: 'moved' });
+      assert.is((await database.findPayout('r1'))?.wait?.code, 'refund_maybe_paid');
+      assert.is(await database.cancelPayout('r1', T0_MS), false);
+      assert.is((await allot(database, refund('r2', 400n))).kind, 'allotted');
+      await one.reorg(1, [[]]);
+      assert.equal(await statesOf(database), [], 'the block left the chain');
+      assert.is(await database.cancelPayout('r1', T0_MS), true);
+    }),
+  );
+
+  test(
+    'a transfer waits for the end of a signed attempt, and is foreign if that was paid, too',
+    inWorld(makePlace, async ({ database, one }) => {
+      await watch(database);
+      await plan(database, refund('r1'));
+      await allot(database, refund('r1'));
+      const signature = { id: 1, intent: refund('r1'), generation: 0, attempt: 0, terms: {}, tx: 't1' };
+      await database.recordSigned(network, [{ ...signature, bytes: new Uint8Array([1]), signedAtMs: T0_MS }]);
+      await mineFinal(one, leaves('t2'));
+      assert.equal(await database.judgeOutgoing(network, T0_MS), { claims: [], undecided: 1 });
+      assert.equal(await database.listFreezes(), []);
+      const ended = { tx: 't1', feeUnits: 1n };
+      await database.settlePayout({ id: 'r1', generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: T0_MS });
+      await database.judgeOutgoing(network, T0_MS);
+      assert.is((await database.findFreeze(network))?.code, 'wallet_outflow_foreign');
+      await isSound(database);
+    }),
+  );
+
+  test(
+    'a refund that is requested again is settled by the transfer that had frozen money out',
+    inWorld(makePlace, async ({ database, one }) => {
+      await watch(database);
+      await mineFinal(one, leaves('t1'));
+      await database.judgeOutgoing(network, T0_MS);
+      await plan(database, refund('r1'));
+      const { claims } = await database.judgeOutgoing(network, T0_MS);
+      const [claim] = claims;
+      assert.ok(claim);
+      assert.ok(
+        await database.settleByTransfer({ transferId: claim.transfer.id, payoutId: 'r1', paid: PAID, nowMs: 1 }),
+      );
+      assert.is((await database.findPayout('r1'))?.tx, 't1');
+      assert.is((await database.findFreeze(network))?.code, 'wallet_outflow_foreign', 'a person thaws');
+      assert.is((await database.listAlarms(10)).length, 1);
+    }),
+  );
+
+  test(
+    "the treasury's transfers are recorded, the newest of them, and freeze nothing",
+    inWorld(makePlace, async ({ database, one }) => {
+      await watch(database);
+      const many = Array.from({ length: 120 }, (_, index) => leaves('t', { index, from: treasury }));
+      for (let n = 0; n < 10; n++) await mineFinal(one, ...many.map((one_) => ({ ...one_, tx: `t${n}` })));
+      for (let n = 0; n < 12; n++) await database.judgeOutgoing(network, T0_MS);
+      const all = await database.listOutgoing(network, 5_000);
+      assert.is(all.length, 1_000);
+      assert.ok(all.every(({ state }) => state === 'recorded'));
+      assert.equal([all[0]?.tx, all.at(-1)?.tx], ['t9', 't1']);
+      assert.equal(await database.listFreezes(), []);
+    }),
+  );
+
+  test(
+    'a follower that does not know the newest wallet reads again, and transfers of others are no facts',
+    inWorld(makePlace, async ({ database, one }) => {
+      const id = await watch(database);
+      const block = one.child();
+      const connect = [{ block, transfers: [leaves('t1', { from: keyOf(33) })] }];
+      assert.is(await one.step({ connect, ownWalletId: 0 }), 'stale_watch');
+      assert.is(await one.step({ connect, ownWalletId: id - 1 }), 'stale_watch');
+      assert.is(await one.step({ connect, ownWalletId: id }), 'done');
+      assert.equal(await statesOf(database), []);
+      await watch(database);
+      assert.is((await database.listOwnWallets(network)).length, 3);
+    }),
+  );
+
+  test.run();
+}
