@@ -26,7 +26,7 @@ import { openRpcHttp } from '../../transport/rpc-http.ts';
 import { readMint } from '../mint.ts';
 import { isBehind, isNotYet, isSkippedOrMissing, solanaErrors } from '../rpc-errors.ts';
 import { readTransactionReport } from '../transaction-report.ts';
-import { type Header, otherBlock, readHeader } from '../wire.ts';
+import { type Header, otherBlock, readHeader, succeededIn } from '../wire.ts';
 import { askHoldings } from './holdings.ts';
 import { openSlotSubscription } from './slot-subscription.ts';
 import { readUrls } from './urls.ts';
@@ -259,8 +259,21 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     if (isAbsent(answer) || (!answer.ok && isSkippedOrMissing(answer.error))) return 'unsure';
     if (readBlock(answer, block.number).ref.hash !== block.hash) return 'gone';
     const found = statuses.flat();
-    if (!found.every((status) => status?.slot === block.number && status.err === null)) return 'gone';
-    return found.every((status) => isConfirmed(status?.confirmationStatus)) ? 'holds' : 'unsure';
+    const known = found.filter((status) => status !== null);
+    if (!known.every((status) => status.slot === block.number && status.err === null)) return 'gone';
+    if (!known.every((status) => isConfirmed(status.confirmationStatus))) return 'unsure';
+    // A node's index of transactions may lag behind its newest blocks: the block itself tells.
+    const unknown = txs.filter((_, at) => found[at] === null);
+    return unknown.length === 0 ? 'holds' : attestByBlock(block, unknown);
+  }
+
+  async function attestByBlock(block: Pick<BlockRef, 'hash' | 'number'>, txs: readonly string[]): Promise<Attestation> {
+    const { method, params } = blockCall(block.number, 'accounts', 'confirmed');
+    const answer = await rpc.attempt(method, params);
+    if (isAbsent(answer) || (!answer.ok && isSkippedOrMissing(answer.error))) return 'unsure';
+    if (readBlock(answer, block.number).ref.hash !== block.hash) return 'gone';
+    const succeeded = succeededIn(answer.ok && answer.result, { method, host });
+    return txs.every((tx) => succeeded.has(tx)) ? 'holds' : 'gone';
   }
 
   async function readStatuses(signatures: readonly string[]) {

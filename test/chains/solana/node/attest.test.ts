@@ -5,6 +5,7 @@ import type { Attestation, Node } from '../../../../src/chains/chain.ts';
 import { openNode } from '../../../../src/chains/solana/node/node.ts';
 import type { BlockRef } from '../../../../src/core/block.ts';
 import { type Answer, type LyingProxy, type Question, startLyingProxy } from '../../../support/lying-proxy.ts';
+import type { Json } from '../../../support/recordings.ts';
 import { type SolanaNode, solanaAccountKey, solanaTokens, startSolanaNode } from '../../../support/solana-node.ts';
 
 let sandbox: SolanaNode;
@@ -63,6 +64,36 @@ for (const [about, change, expected] of [
     assert.is(await node.attest(block, [tx]), expected);
   });
 }
+
+const unindexed = (): Partial<Answer> => ({ result: { context: { slot: 1 }, value: [null] } });
+/** Whether a question is for the block with its transactions, and not only for its header. */
+const isForContent = ({ method, params }: Question): boolean =>
+  method === 'getBlock' && (params[1] as { transactionDetails?: unknown }).transactionDetails !== 'none';
+
+for (const [about, edit, expected] of [
+  ['in the block', () => {}, 'holds'],
+  ['in the block, where it failed', (row) => Object.assign(row.meta, { err: { InstructionError: [0, 'X'] } }), 'gone'],
+  ['not in the block', (row) => Object.assign(row.transaction, { signatures: ['another'] }), 'gone'],
+] as readonly (readonly [string, (row: Json) => void, Attestation])[]) {
+  test(`a transaction that is not in the node’s index yet, but ${about}: ${expected}`, async () => {
+    proxy.lies.answer = (question, answer) => {
+      if (question.method === 'getSignatureStatuses') return { ...answer, ...unindexed() };
+      if (!isForContent(question)) return answer;
+      const result = structuredClone(answer.result) as Json;
+      edit(result.transactions.find((row: Json) => row.transaction.signatures[0] === tx));
+      return { ...answer, result };
+    };
+    assert.is(await node.attest(block, [tx]), expected);
+  });
+}
+
+test('a transaction that is not in the node’s index yet, in a block that the node loses meanwhile: unsure', async () => {
+  proxy.lies.answer = (question, answer) => {
+    if (question.method === 'getSignatureStatuses') return { ...answer, ...unindexed() };
+    return isForContent(question) ? { jsonrpc: '2.0', id: answer.id, result: null } : answer;
+  };
+  assert.is(await node.attest(block, [tx]), 'unsure');
+});
 
 for (const [about, code] of [
   ['is not confirmed any more', -32004],

@@ -360,7 +360,6 @@ for (const code of [-32004, -32014]) {
 
 /** Answers to the last check before a credit. The payment was seen; it does not count. */
 const contradictions: readonly (readonly [string, (status: Json) => Json])[] = [
-  ['does not know the transaction any more', () => null],
   ['says that it failed', (status) => ({ ...status, err: { InstructionError: [0, 'Custom'] } })],
   ['reports it in another slot', (status) => ({ ...status, slot: status.slot + 1 })],
 ];
