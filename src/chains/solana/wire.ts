@@ -78,7 +78,9 @@ export function succeededIn(value: unknown, origin: Origin): ReadonlySet<string>
   const rows = isFields(value) ? value.transactions : null;
   if (!Array.isArray(rows)) throw nonsense(origin, 'answered with a block without transactions');
   const succeeded = rows.filter((row) => isFields(row) && isFields(row.meta) && row.meta.err === null);
-  return new Set(succeeded.map(({ transaction }) => String(isFields(transaction) && [transaction.signatures].flat()[0])));
+  return new Set(
+    succeeded.map(({ transaction }) => String(isFields(transaction) && [transaction.signatures].flat()[0])),
+  );
 }
 
 /** One token account's balance before or after a transaction. */
