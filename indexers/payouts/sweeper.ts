@@ -64,6 +64,17 @@ export type PricedSweep = Readonly<{
   costUnits: bigint;
   /** Cost relative to the value, in millionths; null: the coin's price is unknown. */
   sharePpm: bigint | null;
+  /** What each way of paying for it would cost; the planned one is a loan if enough stake is free. */
+  ways: SweepWays | null;
+}>;
+
+/** Where an address can be sent coins or be lent a stake, in base units of the native coin. */
+export type SweepWays = Readonly<{
+  /** Cost with coins that the address burns; null: refused now. */
+  burnedUnits: bigint | null;
+  /** The stake that would be lent for a while, and what the transactions around it cost; null: not enough is free. */
+  lentUnits: bigint;
+  lendingUnits: bigint | null;
 }>;
 
 /** What would be swept, and what would be left; nothing is planned yet. */
@@ -88,7 +99,7 @@ export interface Sweeper {
 }
 
 /** The price of a group, or why it is impossible. */
-type Price = Readonly<{ kind: 'priced'; costUnits: bigint; needs: SweepNeeds }> | Refused;
+type Price = Readonly<{ kind: 'priced'; costUnits: bigint; needs: SweepNeeds; ways?: SweepWays }> | Refused;
 type Refused = Quote & Readonly<{ kind: 'refused' }>;
 
 /** What the swept address lacks to pay for its sweep. */
@@ -154,7 +165,14 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
     if (quote.kind === 'quoted') return { kind: 'priced', costUnits: quote.feeUnits, needs: noNeeds };
     const short = shortOf(sweep, quote);
     if (!short) return quote;
-    return (await lend(sweep, short, round)) ?? give(sweep, short.index, short.missing);
+    const lent = await lend(sweep, short, round);
+    const given = await give(sweep, short.index, short.missing);
+    const priced = lent ?? given;
+    if (!short.loan || priced.kind === 'refused') return priced;
+    const costOf = (price: Price | null) => (price?.kind === 'priced' ? price.costUnits : null);
+    const lentUnits = withMargin(short.loan.units);
+    const ways: SweepWays = { burnedUnits: costOf(given), lentUnits, lendingUnits: costOf(lent) };
+    return { ...priced, ways };
   }
 
   /**
@@ -210,12 +228,12 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
       }
       return leave('refused', `${priced.code}: ${priced.message}`);
     }
-    const { costUnits, needs } = priced;
+    const { costUnits, needs, ways = null } = priced;
     const decimals = decimalsOf(group.currency);
     invariant(decimals !== undefined, `${group.currency} is a token of ${key}`);
     const sharePpm = costSharePpm(costUnits, rules.nativeDecimals, toPar(unitsOfGroup(group), decimals), policy);
     if (isTooDear(sharePpm, policy)) return leave('too_dear', `it would cost ${percent(sharePpm ?? 0n)} of its value`);
-    return { sweeps: [{ group, sweep, needs, costUnits, sharePpm }], left: [] };
+    return { sweeps: [{ group, sweep, needs, costUnits, sharePpm, ways }], left: [] };
   }
 
   /** Returns whether more is being sent now. */

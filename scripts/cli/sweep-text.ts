@@ -2,7 +2,7 @@
  * Sweep plans as JSON and as text.
  * @module
  */
-import type { PricedSweep, SweepPlan } from '../../indexers/payouts/sweeper.ts';
+import type { PricedSweep, SweepPlan, SweepWays } from '../../indexers/payouts/sweeper.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { type LeftReason, ownersOf, unitsOfGroup } from '../../src/core/sweep.ts';
@@ -53,6 +53,7 @@ export function planJson(planned: NetworkPlan) {
       likely_cost: nativeText(network, one.costUnits),
       cost_share: share(one.sharePpm),
       gas: one.needs.before.map(({ form, units }) => ({ form, amount: nativeText(network, units) })),
+      ...(one.ways && { ways: waysJson(network, one.ways) }),
     })),
     left: plan.left.map(({ owner, why, detail = null }) => ({
       address: addressOf(network, owner.key),
@@ -66,6 +67,31 @@ export function planJson(planned: NetworkPlan) {
     ),
     total_likely_cost: nativeText(network, costOf(plan)),
   };
+}
+
+const waysJson = (network: NetworkConfig, { burnedUnits, lentUnits, lendingUnits }: SweepWays) => ({
+  burning: burnedUnits === null ? null : { cost: nativeText(network, burnedUnits) },
+  lending: {
+    stake: nativeText(network, lentUnits),
+    cost: lendingUnits === null ? null : nativeText(network, lendingUnits),
+  },
+});
+
+/** Says what burning coins and lending a stake would cost for all sweeps together, where a network has both ways. */
+function waysLines(network: NetworkConfig, { sweeps }: SweepPlan): string[] {
+  const ways = sweeps.flatMap((one) => one.ways ?? []);
+  if (ways.length === 0) return [];
+  const sum = (pick: (way: SweepWays) => bigint | null): string =>
+    nativeText(
+      network,
+      ways.reduce((total, way) => total + (pick(way) ?? 0n), 0n),
+    );
+  const lent = ways.filter(({ lendingUnits }) => lendingUnits !== null).length;
+  const cost = lent > 0 ? `, at ${sum(({ lendingUnits }) => lendingUnits)} for their transactions` : '';
+  return [
+    `  burned by the addresses: ${sum(({ burnedUnits }) => burnedUnits)}`,
+    `  or lent to them for some minutes: a stake of ${sum(({ lentUnits }) => lentUnits)}, free for ${lent} of ${ways.length} now${cost}`,
+  ];
 }
 
 const costOf = ({ sweeps }: SweepPlan): bigint => sweeps.reduce((sum, { costUnits }) => sum + costUnits, 0n);
@@ -91,6 +117,7 @@ export function planLines(planned: NetworkPlan): string[] {
     `${network.key} to the treasury ${addressOf(network, plan.treasury)}`,
     ...(count === 0 ? ['  nothing to sweep'] : table([heading, ...rows]).map((line) => `  ${line}`)),
     ...(count === 0 ? [] : [`  total: ${total} in ${count} sweep(s), for about ${total_likely_cost}`]),
+    ...waysLines(network, plan),
     ...(isUnjudged
       ? ['  the share is unknown: the configuration has no price of the native coin (sweep.native_price)']
       : []),

@@ -225,6 +225,11 @@ export const errorTable = {
     'No exchange rate that is fresh and that enough sources agree on is available for this currency.',
     'Repeat the request later, or price the session in USD.',
   ),
+  amount_too_small: invalid(
+    400,
+    'The amount is below the smallest one that any enabled network is offered for.',
+    'Ask for more, or have the operator lower `payment_min` of a network.',
+  ),
   no_payment_option: unavailable(
     30,
     'No coin can be offered right now: what the enabled networks take is not worth a dollar at the moment.',

@@ -6,7 +6,7 @@
 import type { NetworkConfig } from '../config/network.ts';
 import { usualDepth } from '../core/credit-policy.ts';
 import { invariant } from '../core/fault.ts';
-import { minorToPar, parToUnitsCeil } from '../core/money.ts';
+import { formatUnits, MINOR_DECIMALS, minorToPar, PAR_DECIMALS, parToUnitsCeil } from '../core/money.ts';
 import { convertMinor } from '../core/rate.ts';
 import { policyFor } from '../core/store-credit.ts';
 import { type Currency, currencies, type Token } from '../core/transfer.ts';
@@ -25,6 +25,7 @@ export const createErrors: readonly ErrorCode[] = [
   'missing_parameter',
   'invalid_parameter',
   'unsupported_currency',
+  'amount_too_small',
   'order_id_conflict',
   'idempotency_key_conflict',
   'exchange_rate_unavailable',
@@ -158,14 +159,27 @@ async function makeOffer(deps: ApiDeps, caller: Caller, { request, only }: Sessi
   const conversion = isPar ? null : convert(deps, settlementCurrency, request, accepts);
   if (conversion instanceof Refusal) return conversion;
   const duePar = minorToPar(conversion ? conversion.amountMinor : request.amountMinor);
+  const payable = offered.filter(({ network: { paymentMinPar = 0n } }) => duePar >= paymentMinPar);
+  if (payable.length === 0 && networks.length > 0) {
+    return badParam('amount', smallestText(offered), 'amount_too_small');
+  }
   return {
     conversion,
     duePar,
     accepts,
-    options: offered.map(({ network, token }) => optionOf(network, token, duePar, credit)),
+    options: payable.map(({ network, token }) => optionOf(network, token, duePar, credit)),
     inclusionGraceS: Object.fromEntries(networks.map((network) => [network.key, network.inclusionGraceS])),
     reorgDepthsMax: Object.fromEntries(networks.map((network) => [network.key, network.reorgDepthMax])),
   };
+}
+
+/** Says which network takes the smallest amount. */
+function smallestText(offered: readonly Readonly<{ network: NetworkConfig }>[]): string {
+  const [first, ...rest] = offered.map(({ network: { name, paymentMinPar = 0n } }) => ({ name, paymentMinPar }));
+  invariant(first, 'something is offered');
+  const { name, paymentMinPar } = rest.reduce((a, b) => (b.paymentMinPar < a.paymentMinPar ? b : a), first);
+  const least = formatUnits(paymentMinPar, PAR_DECIMALS, MINOR_DECIMALS);
+  return `is too small: of the networks that can be offered, ${name} takes the least, ${least} stablecoins`;
 }
 
 /** Returns the stablecoins that are worth a dollar, near enough to be taken for one. */

@@ -73,6 +73,8 @@ export type NetworkConfig = Readonly<{
   reorgDepthMax: number;
   /** The head is polled at least this often, even with push notifications. */
   pollMs: number;
+  /** The smallest amount, at par, that a session must have to be offered this network; absent: any. */
+  paymentMinPar?: bigint;
   /** When deposit addresses are swept. */
   sweep: SweepPolicy;
   /** True for the built-in simulated network. */
@@ -160,6 +162,7 @@ function toConfig(problems: Problem[], path: string, settings: NetworkSettings<F
       feeHint: settings.fee_hint,
       explorer: settings.explorer,
       signer: settings.signer,
+      paymentMinPar: settings.payment_min,
     }),
     title,
     exchangeName: settings.exchange_name ?? title,
@@ -228,6 +231,7 @@ const toSweepPolicy = (settings: NetworkSettings<Family>['sweep']): SweepPolicy 
   ageMsMax: settings.age_days_max * DAY_MS,
   costSharePpmMax: settings.cost_share_max,
   nativePricePar: settings.native_price,
+  hours: settings.hours,
 });
 
 /** Adds the node URL and xpub of a simulated network, which the sandbox wrote; placeholders before its first start. */

@@ -7,6 +7,7 @@ import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import { GRACE_S_MAX } from '../core/inclusion.ts';
 import { PAR_DECIMALS, parseUnits } from '../core/money.ts';
+import type { DailyHours } from '../core/sweep.ts';
 import { type Currency, currencies, type Mode } from '../core/transfer.ts';
 import { sourceNames } from '../rates/source.ts';
 import { confirmations, depthMax } from './credit-settings.ts';
@@ -148,6 +149,12 @@ const chainId = setting<string>('the chain id as a whole number, or a genesis ha
   /^([1-9]\d{0,30}|[1-9A-HJ-NP-Za-km-z]{32,44})$/.test(String(value)) ? String(value) : undefined,
 );
 
+/** Reads `22-06`: from 22:00 until 06:00. */
+function hoursOfDay(value: unknown): DailyHours | undefined {
+  const [, from = '', to = ''] = /^([01]\d|2[0-3])-([01]\d|2[0-3])$/.exec(String(value)) ?? [];
+  return from === to ? undefined : { fromHour: Number(from), toHour: Number(to) };
+}
+
 /** Defaults of sweeping; null: not set. */
 const sweepDefaults = {
   auto: false,
@@ -155,6 +162,7 @@ const sweepDefaults = {
   age_days_max: 30,
   cost_share_max: '0.02',
   native_price: null,
+  hours: null,
 };
 const sweep = z.preprocess(
   (value) =>
@@ -171,6 +179,8 @@ const sweep = z.preprocess(
       'stablecoins per coin as text, such as "3000.00", or null',
       orNull(decimalUpTo(PAR_DECIMALS, 10n ** 30n)),
     ),
+    /** In UTC. */
+    hours: setting('hours of the day in UTC such as "22-06", or null', orNull(hoursOfDay)),
   }),
 );
 
@@ -240,6 +250,7 @@ export const networkSettings = <F extends string>(families: readonly F[], derive
     explorer: orAbsent(explorer),
     wallets: wallets.prefault({}),
     dust_floor: stablecoinAmount.prefault('0.01'),
+    payment_min: orAbsent(stablecoinAmount),
     signer: orAbsent(signerDefaults),
     sweep,
     xpub: derives ? xpub : absent('its addresses are imported'),

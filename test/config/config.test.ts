@@ -196,16 +196,26 @@ test('settings of sweeping have defaults, and nothing is swept automatically', (
     ageMsMax: 7 * 86_400_000,
     costSharePpmMax: 5_000n,
   });
+  assert.equal(sweepOf({ hours: '22-06' }), { ...plainSweepPolicy, hours: { fromHour: 22, toHour: 6 } });
 });
 
 test('an invalid setting of sweeping is named', () => {
-  const sweep = { auto: 'yes', min: 20, age_days_max: 0, cost_share_max: '1.5', native_price: '0', max: '1' };
+  const sweep = {
+    auto: 'yes',
+    min: 20,
+    age_days_max: 0,
+    cost_share_max: '1.5',
+    native_price: '0',
+    hours: '6-22',
+    max: '1',
+  };
   assert.equal(problems({ networks: { ethereum: { ...node, sweep } } }), [
     'networks.ethereum.sweep.auto: "yes", expected true or false',
     'networks.ethereum.sweep.min: 20, expected an amount of stablecoins as text, such as "50.00"',
     'networks.ethereum.sweep.age_days_max: 0, expected a whole number from 1 to 3650',
     'networks.ethereum.sweep.cost_share_max: "1.5", expected a part of one as text, such as "0.02"',
     'networks.ethereum.sweep.native_price: "0", expected stablecoins per coin as text, such as "3000.00", or null',
+    'networks.ethereum.sweep.hours: "6-22", expected hours of the day in UTC such as "22-06", or null',
     'networks.ethereum.sweep.max: there is no such setting',
   ]);
   assert.equal(problems({ networks: { ethereum: { ...node, sweep: true } } }), [

@@ -33,10 +33,16 @@ test('with a stake, an address is lent energy for its sweep, which is reclaimed'
   await until('it is final', async () => (await quayside.cli('sweep', 'status'))[0].unswept.length === 1);
   await chain.fund(refundWallet, 1);
   world.fund(gasWallet, 1_000_000n * TRX, true);
-  const formsOf = async () =>
-    (await quayside.cli('sweep', 'plan'))[0].sweeps[0]?.gas.map(({ form }: Json) => form) ?? [];
-  await until('energy can be lent', async () => (await formsOf()).includes('delegate'));
-  assert.equal(await formsOf(), ['transfer', 'delegate']);
+  const planned = async (): Promise<Json> => (await quayside.cli('sweep', 'plan'))[0].sweeps[0];
+  const formsOf = ({ gas }: Json): string[] => gas.map(({ form }: Json) => form);
+  await until('energy can be lent', async () => formsOf(await planned()).includes('delegate'));
+  const plan = await planned();
+  assert.equal(formsOf(plan), ['transfer', 'delegate']);
+  const trx = (text: string): number => Number(/^([\d.]+) TRX$/.exec(text)?.[1]);
+  const { burning, lending } = plan.ways;
+  assert.is(lending.cost, plan.likely_cost);
+  assert.ok(trx(burning.cost) > 6 && trx(lending.cost) < 4, `${burning.cost}, ${lending.cost}`);
+  assert.is(trx(lending.stake), trx(plan.gas[1].amount));
   const before = world.accounts().native(gasWallet);
   const run = await quayside.cli('sweep', 'run', '--yes');
   assert.equal(

@@ -8,6 +8,7 @@ export const plainSweepPolicy: SweepPolicy = {
   ageMsMax: 30 * 86_400_000,
   costSharePpmMax: 20_000n,
   nativePricePar: null,
+  hours: null,
 };
 
 export const plainDustFloorPar = 10n ** 16n;
