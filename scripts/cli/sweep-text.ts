@@ -89,8 +89,8 @@ function waysLines(network: NetworkConfig, { sweeps }: SweepPlan): string[] {
   const lent = ways.filter(({ lendingUnits }) => lendingUnits !== null).length;
   const cost = lent > 0 ? `, at ${sum(({ lendingUnits }) => lendingUnits)} for their transactions` : '';
   return [
-    `  burned by the addresses: ${sum(({ burnedUnits }) => burnedUnits)}`,
-    `  or lent to them for some minutes: a stake of ${sum(({ lentUnits }) => lentUnits)}, free for ${lent} of ${ways.length} now${cost}`,
+    `  if the addresses burn coins: ${sum(({ burnedUnits }) => burnedUnits)}`,
+    `  if they are lent a stake for some minutes:  ${sum(({ lentUnits }) => lentUnits)}, of which enough for ${lent} of ${ways.length} is free now${cost}`,
   ];
 }
 

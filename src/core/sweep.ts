@@ -27,7 +27,7 @@ export type SweepOwner = Readonly<{
   sweepCount: number;
 }>;
 
-/** From the beginning of one hour of the day to the beginning of another, in UTC; `fromHour` 22, `toHour` 6: a night. */
+/** From the start of one hour of the day to the start of another, in UTC; from 22 to 6 is a night. */
 export type DailyHours = Readonly<{ fromHour: number; toHour: number }>;
 
 export type SweepPolicy = Readonly<{
