@@ -1,5 +1,5 @@
 /**
- * The server program: the merchants' API, exchange rates, address pools, webhook delivery and metrics. The supervisor
+ * The server program: the merchants' API, exchange rates, address pools and metrics. The supervisor
  * (`npm start`) runs one.
  *
  * Exit codes: 0 stopped as requested (SIGTERM, SIGINT, or the supervisor is gone); 1 broken; 2 the configuration,
@@ -39,7 +39,6 @@ import { openSources } from './rates/sources.ts';
 import { keepSandboxAddresses } from './sandbox/operator/addresses.ts';
 import { fundSandboxWallets } from './sandbox/operator/funding.ts';
 import { createSimulator } from './sandbox/operator/simulator.ts';
-import { startDispatcher } from './webhooks/dispatcher.ts';
 
 const EXIT_CANNOT_START = 2;
 const SETTLE_MS = 1000;
@@ -70,7 +69,6 @@ async function serve(config: Config, database: Database, writeTimes: WriteTimes,
   const api = await listenForMerchants(config, database, rates, metrics);
   const operators = await listenForOperators(config, metrics, rates);
   const { baseUrl } = withPort(config, api.port);
-  const dispatcher = startDispatcher({ database, config: config.webhooks, clock, log });
   const settling = settleDue(database, signal);
   const refreshing = rates.start();
   const watching = runWatches({ database, config, rates, clock, log }, signal);
@@ -100,7 +98,6 @@ async function serve(config: Config, database: Database, writeTimes: WriteTimes,
     simulating,
     funding,
     pool.stop(),
-    dispatcher.stop(),
     rates.stop(),
     operators.close(METRICS_PATIENCE_MS),
   ]);

@@ -8,6 +8,7 @@ import { networkOfEachPool, type PoolReport, readPool } from '../../src/addresse
 import { readServerFile } from '../../src/app/server-file.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { NetworkStatus } from '../../src/database/database.ts';
+import { isSenderSilent, type SenderReport } from '../../src/database/sender-report.ts';
 import type { SourceStatus } from '../../src/rates/rates.ts';
 import { alarmLines, alarmShown } from './alarms.ts';
 import { type Command, type Installation, table } from './command.ts';
@@ -33,6 +34,7 @@ export const status: Command = {
     const pools = await readPools(installation);
     const rates = running && (await readRates(running.metrics_url));
     const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.stats(nowMs);
+    const sender = senderLine(await database.readSenderReport(), nowMs);
     const payouts = await payoutStatus(installation);
     const evidence = evidenceStatus(installation);
     const alarms = await database.listAlarms(ALARMS_SHOWN);
@@ -47,6 +49,7 @@ export const status: Command = {
         rates,
         sessions,
         deliveries: { waiting: deliveriesWaiting, oldest_waiting_s: Math.floor(oldestWaitingMs / 1000) },
+        webhook_sender: sender.json,
         held_money: heldOpen,
         payouts: payouts.json,
         evidence: evidence.json,
@@ -92,6 +95,7 @@ export const status: Command = {
             .join(', ') || 'none'
         }`,
         `webhooks waiting: ${deliveriesWaiting}${deliveriesWaiting ? `, the oldest for ${Math.floor(oldestWaitingMs / 1000)} s` : ''}`,
+        sender.line,
         ...(heldOpen ? [`held money: ${heldOpen} waiting for your decision: \`quayside held list\``] : []),
         ...payouts.lines,
         ...evidence.lines,
@@ -121,6 +125,20 @@ export function networkLine({ key }: NetworkConfig, report: NetworkStatus | null
 }
 
 const secondsSince = (ms: number, nowMs: number) => Math.max(0, Math.floor((nowMs - ms) / 1000));
+
+function senderLine(report: SenderReport | null, nowMs: number) {
+  const json = report && {
+    pid: report.pid,
+    under_way: report.underWay,
+    attempts: report.attempts,
+    reported_s_ago: secondsSince(report.atMs, nowMs),
+  };
+  const silent = 'webhooks are not being sent; start Quayside with `npm start`, or look for `webhooks` in its log';
+  if (json === null || isSenderSilent(report, nowMs)) return { json, line: silent };
+  const { delivered, retry, failed } = json.attempts;
+  const since = `since its start ${delivered} delivered, ${retry} to retry, ${failed} refused`;
+  return { json, line: `webhook sender (pid ${json.pid}): ${json.under_way} under way; ${since}` };
+}
 
 /** Reads the blocks that operators skipped and nobody has read since. */
 async function readGaps({ database, config }: Installation) {

@@ -95,6 +95,7 @@ async function run(config: Config, server: ChildProcess): Promise<void> {
   // A restarted server keeps its ports.
   env = { ...env, QUAYSIDE_PORT: String(listening.port), QUAYSIDE_METRICS_PORT: String(listening.metricsPort) };
   printBanner(config, listening);
+  startWebhooks();
   // Unlocking the keystore costs half a second of a core, on purpose, and payments do not wait for it.
   if (signer && !['prompt', 'external'].includes(signer.unlock.kind)) {
     void startSigner(config.dataDir, signer, config.logLevel);
@@ -102,6 +103,13 @@ async function run(config: Config, server: ChildProcess): Promise<void> {
   const { nightly } = config.evidence;
   if (nightly !== null) background.push(certifyNightly(nightly));
   await Promise.race([stopped, ...broken]);
+}
+
+/** Starts sending webhooks. It comes after the server, whose answers people wait for; events wait in the database. */
+function startWebhooks(): void {
+  const module = new URL('../webhooks/main.ts', import.meta.url);
+  const onHalted = () => say(['Webhooks are halted; the log above says why. Events wait; everything else continues.']);
+  supervised({ name: 'webhooks', module, args: [], onHalted, begin: async () => currentConfig() });
 }
 
 /** Makes certificates every night, in a process of its own. */

@@ -10,6 +10,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Rates } from '../rates/rates.ts';
 import { createPayoutMetrics } from './payout-metrics.ts';
 import { readRoom } from './watches/disk.ts';
+import { createWebhookMetrics } from './webhook-metrics.ts';
 import type { WriteTimes } from './write-times.ts';
 
 const states: readonly NetworkState[] = ['starting', 'following', 'behind', 'fault', 'halted'];
@@ -29,6 +30,7 @@ export type MetricsOptions = Readonly<{
     | 'listFreezes'
     | 'listBalances'
     | 'listUnswept'
+    | 'readSenderReport'
   >;
   config: Pick<Config, 'networks' | 'dataDir'>;
   rates: Pick<Rates, 'status' | 'pegs'>;
@@ -90,6 +92,7 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
   const waiting = gauge('deliveries_waiting', 'Webhook deliveries that are not delivered yet.');
   const oldestWaiting = gauge('delivery_oldest_wait_seconds', 'How long the oldest waiting delivery has waited.');
   const heldOpen = gauge('held_money_open', 'Amounts of held money that wait for an operator’s decision.');
+  const sending = createWebhookMetrics(gauge);
   const payouts = createPayoutMetrics(gauge, config);
   const lastAlarm = gauge('last_alarm_timestamp_seconds', 'When the newest alarm was raised; 0 when there is none.');
 
@@ -143,7 +146,14 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
     async read() {
       const nowMs = clock.nowMs();
       sessions.reset();
-      await Promise.all([readNetworks(nowMs), readPools(), readWork(nowMs), readDisk(), payouts.read(database, nowMs)]);
+      await Promise.all([
+        readNetworks(nowMs),
+        readPools(),
+        readWork(nowMs),
+        readDisk(),
+        payouts.read(database, nowMs),
+        sending.read(database, nowMs),
+      ]);
       for (const { source, ageS, fresh } of rates.status()) {
         if (ageS !== null) rate.age.set({ source }, ageS);
         rate.fresh.set({ source }, fresh ? 1 : 0);

@@ -25,6 +25,7 @@ import type { OutgoingDatabase } from './outgoing.ts';
 import type { PageSettingsDatabase } from './page-settings.ts';
 import type { RecoveryDatabase } from './recovery.ts';
 import type { RefundDatabase, Replay } from './refunds.ts';
+import type { SenderReportDatabase } from './sender-report.ts';
 import type { StatsDatabase } from './stats.ts';
 import type { MerchantStore, StoreDatabase } from './stores.ts';
 import type { PoolKey, SweepDatabase } from './sweeps.ts';
@@ -249,6 +250,7 @@ export type ClaimedDelivery = SecretPair &
     eventId: string;
     eventType: EventType;
     sessionId: string;
+    eventAtMs: number;
     body: string;
     attempt: number;
     trigger: 'auto' | 'manual';
@@ -284,6 +286,7 @@ export interface Database
     PageSettingsDatabase,
     RecoveryDatabase,
     RefundDatabase,
+    SenderReportDatabase,
     StatsDatabase,
     StoreDatabase,
     MoneyOutDatabase,

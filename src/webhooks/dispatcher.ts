@@ -10,11 +10,13 @@ import PQueue from 'p-queue';
 import { verdict, webhookHeaders } from '../core/delivery.ts';
 import { Fault } from '../core/fault.ts';
 import type { Attempt, ClaimedDelivery, Database, DeliveryVerdict } from '../database/database.ts';
+import type { SenderReport } from '../database/sender-report.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import { every, type Round } from '../lib/every.ts';
 import { createUrlGuard, type UrlGuard } from '../lib/guard.ts';
 import type { Log } from '../lib/log.ts';
 import { createSender } from './sender.ts';
+import { createTally } from './tally.ts';
 
 /** Deliveries under way at once, at most. Bounds sockets and memory. */
 const IN_FLIGHT_MAX = 512;
@@ -37,6 +39,8 @@ export type Dispatcher = Readonly<{
   stop(): Promise<void>;
   /** Notifies the dispatcher that a delivery may be due now. */
   wake(): void;
+  /** Returns what is under way, and counts since the start. */
+  state(): Omit<SenderReport, 'pid' | 'startedAtMs' | 'atMs'>;
 }>;
 
 /** The settings of webhooks, which `config/README.md` describes. */
@@ -69,6 +73,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     dice = Math.random,
   } = options;
   const sender = createSender(guard, config, clock);
+  const tally = createTally();
   const queues = new Map<string, PQueue>();
   const stopping = new AbortController();
   const abandoning = new AbortController();
@@ -144,6 +149,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     };
     const decided = verdict(attempt, outcome, config.retryDelaysS, dice(), nowMs);
     const { kind } = decided;
+    tally.count(kind, went.durationMs, attempt === 1 ? startedAtMs - delivery.eventAtMs : null);
     const line = { deliveryId: id, endpointId: delivery.endpointId, eventId, attempt, trigger, status: went.status };
     if (kind === 'delivered') log.info(line, 'webhook delivered');
     else log.warn({ ...line, error: went.error, detail, verdict: kind }, 'webhook not delivered');
@@ -177,6 +183,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   });
   return {
     wake: () => wakeUp.abort(),
+    state: () => ({ underWay: inFlight, ...tally.read() }),
     async stop() {
       stopping.abort();
       wakeUp.abort();

@@ -72,6 +72,7 @@ export function claimCommands(db: Db, secrets: WebhookSecrets, lines: DeliveryLi
       eventId: events.id,
       eventType: events.type,
       sessionId: events.sessionId,
+      eventAtMs: events.createdAtMs,
       body: events.body,
       attempts: deliveries.attempts,
       storeId: endpoints.storeId,

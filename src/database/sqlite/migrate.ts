@@ -80,6 +80,18 @@ export const currentVersion = (): number => readMigrations(ownDirectory).length;
 /** Returns the schema version of an open file. */
 export const versionOf = (client: Sqlite.Database): number => Number(client.pragma('user_version', { simple: true }));
 
+/** @throws Fault permanent `schema_not_current` */
+export function refuseOtherSchema({ client, file }: Readonly<{ client: Sqlite.Database; file: string }>): void {
+  const version = versionOf(client);
+  const current = currentVersion();
+  if (version === current) return;
+  throw permanent(
+    'schema_not_current',
+    `${file} has schema ${version}, but this program needs ${current}. ` +
+      (version < current ? 'Run `npm start`, which brings the schema up to date.' : 'Start the newer program.'),
+  );
+}
+
 /** Reads `0001_name.sql`, `0002_name.sql`, …, which must be without gaps. */
 function readMigrations(directory: string): Migration[] {
   const names = readdirSync(directory)

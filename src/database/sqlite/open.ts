@@ -65,3 +65,11 @@ export function openDatabase({ file, busyTimeoutMs, bytesMax, onWrite }: OpenOpt
     throw error;
   }
 }
+
+/** Returns a function whose result changes with every commit by any connection. */
+export function changeCounter({ client, file }: Db): () => number {
+  // The first counts other connections' commits, the second this connection's changed rows; neither ever falls.
+  const othersCommits = client.prepare('PRAGMA data_version').pluck();
+  const ownChanges = client.prepare('SELECT total_changes()').pluck();
+  return () => guarded(file, () => Number(othersCommits.get()) + Number(ownChanges.get()));
+}

@@ -14,6 +14,7 @@ import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
 import type { AuditedState } from '../audit-log.ts';
 import type { DeliveryState, LineItem, NetworkState, Scope } from '../database.ts';
 import type { Logo } from '../page-settings.ts';
+import type { SenderReport } from '../sender-report.ts';
 import type { MerchantStore, StoreSettings } from '../stores.ts';
 import { json, paymentOptions, receiptSums, units } from './column-types.ts';
 
@@ -337,4 +338,9 @@ export const pageSettings = sqliteTable('page_settings', {
   logo: blob({ mode: 'buffer' }),
   logoType: text().$type<Logo['type']>(),
   logoHash: text(),
+});
+
+export const webhookSender = sqliteTable('webhook_sender', {
+  id: integer().primaryKey(),
+  report: json<SenderReport>().notNull(),
 });

@@ -2,7 +2,6 @@
  * The database port on one SQLite file. Each part of the port is a file of this folder; they are put together here.
  * @module
  */
-import { permanent } from '../../core/fault.ts';
 import type { TargetedAct } from '../audit-log.ts';
 import type { Database } from '../database.ts';
 import { alarmCommands, createAlarmWriter, type RaiseAlarm } from './alarms.ts';
@@ -22,9 +21,9 @@ import { keyCommands } from './keys.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import { ledgerAudit } from './ledger-audit.ts';
 import { lookupCommands } from './lookups.ts';
-import { currentVersion, versionOf } from './migrate.ts';
+import { refuseOtherSchema } from './migrate.ts';
 import { createNetworks, type Networks, networkCommands } from './networks.ts';
-import { type Db, type OpenOptions, openDatabase } from './open.ts';
+import { changeCounter, type Db, type OpenOptions, openDatabase } from './open.ts';
 import { createOutbox } from './outbox.ts';
 import { pageSettingsCommands } from './page-settings.ts';
 import { payerTokens } from './payer-tokens.ts';
@@ -45,11 +44,11 @@ import { createRefundRows, type FormatAddress, type RefundRows } from './refunds
 import { createRefundSettlement, type RefundSettlement } from './refunds/settlement.ts';
 import { createReplays } from './replays.ts';
 import { rereadCommands } from './reread.ts';
+import { senderReportCommands } from './sender-report.ts';
 import { createSessionSums, type SessionSums } from './session-sums.ts';
 import { createSessionTransitions } from './session-transitions.ts';
 import { type BeforeTake, createSessionFinder, sessionCommands } from './sessions.ts';
 import { statsCommands } from './stats.ts';
-import { guarded } from './storage-fault.ts';
 import { createSettingsReader, storeCommands } from './stores.ts';
 import { createTransfers } from './transfers.ts';
 import { checkKey, createVault, type Vault } from './vault.ts';
@@ -144,6 +143,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     ...alarmCommands(db, raiseAlarm),
     ...auditCommands(db),
     ...statsCommands(db),
+    ...senderReportCommands(db),
     changeCount: changeCounter(db),
     async probe() {
       await db.write(() => {}, PROBE_WAIT_MS);
@@ -203,23 +203,4 @@ function chainCommands(db: Db, own: ChainParts) {
     ...lookupCommands(db, parts),
     ...networkCommands(db, parts.networks),
   };
-}
-
-/** @throws Fault permanent `schema_not_current` */
-function refuseOtherSchema({ client, file }: Db): void {
-  const version = versionOf(client);
-  const current = currentVersion();
-  if (version === current) return;
-  throw permanent(
-    'schema_not_current',
-    `${file} has schema ${version}, but this program needs ${current}. ` +
-      (version < current ? 'Run `npm start`, which brings the schema up to date.' : 'Start the newer program.'),
-  );
-}
-
-function changeCounter({ client, file }: Db): () => number {
-  // The first counts other connections' commits, the second this connection's changed rows; neither ever falls.
-  const othersCommits = client.prepare('PRAGMA data_version').pluck();
-  const ownChanges = client.prepare('SELECT total_changes()').pluck();
-  return () => guarded(file, () => Number(othersCommits.get()) + Number(ownChanges.get()));
 }

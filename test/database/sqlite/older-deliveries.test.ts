@@ -67,6 +67,7 @@ test(
       assert.equal(await deliver(), ['{"n":3}#1']);
       assert.equal(await deliver(), ['{"n":4}#1']);
       assert.is((await database.stats(NOW_MS)).deliveriesWaiting, 0);
+      assert.is(await database.readSenderReport(), null);
     },
   ),
 );

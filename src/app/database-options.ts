@@ -1,0 +1,39 @@
+/**
+ * How each process of an installation opens its database.
+ * @module
+ */
+import type { Config } from '../config/config.ts';
+import type { OpenOptions } from '../database/sqlite/open.ts';
+import type { WriteMeasure } from '../database/sqlite/write-queue.ts';
+import type { Log } from '../lib/log.ts';
+import { databaseFile, readSecretKey } from '../lib/secret-key.ts';
+
+/** How long a write waits for other processes' writes, which take milliseconds except on slow disks. */
+const BUSY_TIMEOUT_MS = 5000;
+/** A write that holds the lock for longer is logged: others wait for it. */
+const HELD_MS_MAX = 500;
+
+export type WriteHooks = Readonly<{
+  /** Called after each write, with what it took. */
+  onWrite?: (measure: WriteMeasure) => void;
+  /** Gets a warning of each write that took long. */
+  log?: Log;
+}>;
+
+/** @throws Fault: see `readSecretKey` */
+export const databaseOptions = (
+  { dataDir, limits }: Pick<Config, 'dataDir' | 'limits'>,
+  env: NodeJS.ProcessEnv,
+  { onWrite, log }: WriteHooks,
+): OpenOptions & Readonly<{ secretKey: Uint8Array }> => ({
+  file: databaseFile(dataDir),
+  secretKey: readSecretKey(dataDir, env),
+  busyTimeoutMs: BUSY_TIMEOUT_MS,
+  bytesMax: limits.storageBytesMax,
+  onWrite(measure) {
+    onWrite?.(measure);
+    if (measure.heldMs <= HELD_MS_MAX) return;
+    const { heldMs, rows } = measure;
+    log?.warn({ heldMs: Math.round(heldMs), rows }, 'a write took long, and other processes waited for it');
+  },
+});

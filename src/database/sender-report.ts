@@ -1,0 +1,39 @@
+/**
+ * What the process that sends webhooks reports about itself, for `status` and the metrics. Counts begin at its start.
+ * @module
+ */
+
+/** How many values were at most each bound, and above the last one. Values are milliseconds. */
+export type Spread = Readonly<{
+  /** Upper bounds, rising. */
+  boundsMs: readonly number[];
+  /** One more than there are bounds: each value counts once. */
+  counts: readonly number[];
+  sumMs: number;
+}>;
+
+export type SenderReport = Readonly<{
+  pid: number;
+  startedAtMs: number;
+  atMs: number;
+  underWay: number;
+  /** Attempts by what followed from them. */
+  attempts: Readonly<Record<'delivered' | 'retry' | 'failed', number>>;
+  /** How long attempts took. */
+  attemptMs: Spread;
+  /** From an event to the start of its delivery's first attempt. */
+  firstAttemptMs: Spread;
+}>;
+
+export interface SenderReportDatabase {
+  reportSender(report: SenderReport): Promise<void>;
+  /** Returns the newest report; null if nothing has ever been sent from here. */
+  readSenderReport(): Promise<SenderReport | null>;
+}
+
+/** It reports every five seconds; one that is silent for this long is dead or stuck. */
+const REPORT_AGE_MS_MAX = 30_000;
+
+/** Returns true if nothing sends webhooks, as far as reports say. */
+export const isSenderSilent = (report: Pick<SenderReport, 'atMs'> | null, nowMs: number): boolean =>
+  report === null || report.atMs < nowMs - REPORT_AGE_MS_MAX;

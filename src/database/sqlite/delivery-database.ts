@@ -1,0 +1,43 @@
+/**
+ * The part of the port that sending webhooks needs, on a connection of its own. It loads far less than the whole port.
+ * @module
+ */
+import type { Database } from '../database.ts';
+import { createAlarmWriter } from './alarms.ts';
+import { claimCommands } from './claims.ts';
+import { deliveryCommands } from './deliveries.ts';
+import { createDeliveryLines } from './delivery-lines.ts';
+import { refuseOtherSchema } from './migrate.ts';
+import { changeCounter, type OpenOptions, openDatabase } from './open.ts';
+import { senderReportCommands } from './sender-report.ts';
+import { checkKey, createVault } from './vault.ts';
+import { createWebhookSecrets } from './webhook-secrets.ts';
+
+export type DeliveryDatabase = Pick<
+  Database,
+  'claimDeliveries' | 'recordAttempt' | 'reportSender' | 'changeCount' | 'close'
+>;
+
+/**
+ * Opens a file that `migrate` has brought to the current schema.
+ * @throws Fault: see `openSqliteDatabase`
+ */
+export function openDeliveryDatabase(options: OpenOptions & Readonly<{ secretKey: Uint8Array }>): DeliveryDatabase {
+  const vault = createVault(options.secretKey);
+  const db = openDatabase(options);
+  try {
+    refuseOtherSchema(db);
+    checkKey(db, vault);
+    const lines = createDeliveryLines(db);
+    return {
+      ...claimCommands(db, createWebhookSecrets(db, vault), lines),
+      ...deliveryCommands(db, { lines, raiseAlarm: createAlarmWriter(db) }),
+      ...senderReportCommands(db),
+      changeCount: changeCounter(db),
+      close: db.close,
+    };
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}

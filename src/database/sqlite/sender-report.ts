@@ -1,0 +1,23 @@
+/**
+ * The report of the process that sends webhooks: one row.
+ * @module
+ */
+import type { SenderReportDatabase } from '../sender-report.ts';
+import type { Db } from './open.ts';
+import { webhookSender } from './schema.ts';
+
+const ROW_ID = 1;
+
+export function senderReportCommands({ orm, read, write }: Db): SenderReportDatabase {
+  return {
+    async reportSender(report) {
+      await write(() => {
+        const row = { id: ROW_ID, report };
+        orm.insert(webhookSender).values(row).onConflictDoUpdate({ target: webhookSender.id, set: { report } }).run();
+      });
+    },
+    async readSenderReport() {
+      return read(() => orm.select().from(webhookSender).get()?.report ?? null);
+    },
+  };
+}
