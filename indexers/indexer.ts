@@ -3,10 +3,11 @@
  *
  * @module
  */
-import type { Chain, NodeOptions } from '../src/chains/chain.ts';
+import type { Chain, Node, NodeOptions } from '../src/chains/chain.ts';
 import type { PayoutNode } from '../src/chains/spend.ts';
 import type { NetworkConfig } from '../src/config/network.ts';
 import { Fault } from '../src/core/fault.ts';
+import { watchedRoles } from '../src/core/outgoing.ts';
 import type { Database } from '../src/database/database.ts';
 import type { Clock } from '../src/lib/clock.ts';
 import type { Log } from '../src/lib/log.ts';
@@ -35,6 +36,10 @@ const REQUESTS_MAX = 16;
 const IDLE_MS_MIN = 15_000;
 const IDLE_BLOCKS = 5;
 
+/** How long following waits for the signer's wallets, the first time only. */
+const WALLETS_MS_MAX = 10_000;
+const WALLETS_RETRY_MS = 250;
+
 export type IndexerOptions = Readonly<{
   network: NetworkConfig;
   database: Database;
@@ -58,8 +63,9 @@ export type IndexerOptions = Readonly<{
 export async function indexNetwork(options: IndexerOptions, signal: AbortSignal): Promise<FollowerEnd> {
   const { network, database, chain, clock, log, pid } = options;
   const table = createAddressTable(chain.address.keyBytes);
-  const watch = createWatch(database, network, table);
-  const matcher = await createMatcher({ chain, tokens: network.tokens, table, threadsMax: options.threadsMax });
+  const own = new Set<string>();
+  const watch = createWatch(database, network, table, { network: network.key, own });
+  const matcher = await createMatcher({ chain, tokens: network.tokens, table, own, threadsMax: options.threadsMax });
   const { openNode } = await chain.node();
   const node = openNode(followerNodeOptions(network));
   const before = (await database.listNetworks()).find((status) => status.network === network.key) ?? null;
@@ -78,6 +84,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   // What runs next to the follower ends with it, however it ends.
   const beside = new AbortController();
   const asking = { network: network.key, database, node, state: reporter.state, clock, log };
+  await learnWallets(options, signal);
   try {
     const following = follower.run(signal).finally(() => {
       reporter.stop();
@@ -87,7 +94,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
       following,
       reporter.run(),
       answerLookups(asking, beside.signal),
-      pay(options, beside.signal),
+      pay(options, node, beside.signal),
     ]);
     return end;
   } finally {
@@ -95,8 +102,32 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   }
 }
 
+/**
+ * Asks the signer for the wallets whose outgoing transfers are read, if the database does not know them: what is read
+ * before is not searched for them. A signer that is not there yet is waited for only a moment: payments come first.
+ */
+async function learnWallets(options: IndexerOptions, signal: AbortSignal): Promise<void> {
+  const { network, database, signer, clock, log } = options;
+  const giveUpAtMs = clock.nowMs() + WALLETS_MS_MAX;
+  while (signer && !signal.aborted && (await database.listOwnWallets(network.key)).length === 0) {
+    try {
+      const own = await signer.wallets(network.key);
+      await database.recordOwnWallets(
+        network.key,
+        watchedRoles.map((role) => ({ role, key: own[role] })),
+      );
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      if (error.kind === 'permanent' || clock.nowMs() >= giveUpAtMs) {
+        return log.info({ code: error.code, reason: error.message }, 'our own wallets are not known yet');
+      }
+      await clock.sleep(WALLETS_RETRY_MS, signal);
+    }
+  }
+}
+
 /** Makes the network's payouts and manages its sweeps, if there is a signer and the family supports payouts. */
-async function pay(options: IndexerOptions, signal: AbortSignal): Promise<void> {
+async function pay(options: IndexerOptions, chainNode: Node, signal: AbortSignal): Promise<void> {
   const { network, database, chain, signer, clock, log } = options;
   const node = signer && (await openForPayouts(options));
   if (!node) return;
@@ -105,7 +136,8 @@ async function pay(options: IndexerOptions, signal: AbortSignal): Promise<void> 
   signal.addEventListener('abort', close, { once: true });
   try {
     const secondOpinion = createSecondOpinion(chain, network);
-    const parts = { network, rules: chain.spendRules, node, signer, secondOpinion, database, clock, log };
+    const nodes = { node, chainNode };
+    const parts = { network, rules: chain.spendRules, ...nodes, signer, secondOpinion, database, clock, log };
     const sweeper = createSweeper(parts);
     const watch = createSweepWatch({ network, sweeper, database, clock, log });
     await Promise.all([createPayer(parts).run(signal), watch.run(signal)]);

@@ -1,9 +1,10 @@
 /**
- * Keeps the table of watched addresses up to date with the database. Addresses are only ever added, so the newest id
- * tells how far it has been read.
+ * Keeps the table of watched addresses and the set of our own wallets up to date with the database. Both only grow, so
+ * the newest id tells how far it has been read.
  *
  * @module
  */
+import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { PoolKey } from '../../src/database/sweeps.ts';
 import type { AddressTable } from './address-table.ts';
@@ -13,6 +14,8 @@ const PAGE = 10_000;
 export interface Watch {
   /** The highest address id that is in the table. */
   throughId(): number;
+  /** The highest id of our own wallets that are in the set. */
+  ownWalletId(): number;
   /** Loads what was added since the last load. Without `force`, only if something was committed in between. */
   load(force: boolean): Promise<void>;
 }
@@ -20,16 +23,29 @@ export interface Watch {
 /**
  * Creates the watch of a pool.
  * @param pool one address serves every network of its family and mode
+ * @param wallets of one network, to read what leaves them; none if absent
  */
 export function createWatch(
-  database: Pick<Database, 'watchList' | 'changeCount'>,
+  database: Pick<Database, 'watchList' | 'changeCount'> & Partial<Pick<Database, 'listOwnWallets'>>,
   pool: PoolKey,
   table: AddressTable,
+  wallets?: Readonly<{ network: NetworkKey; own: Set<string> }>,
 ): Watch {
   let throughId = 0;
+  let ownWalletId = 0;
   let seenChange: number | null = null;
+
+  async function loadWallets(): Promise<void> {
+    if (!wallets) return;
+    for (const { id, key } of (await database.listOwnWallets?.(wallets.network)) ?? []) {
+      wallets.own.add(key);
+      ownWalletId = Math.max(ownWalletId, id);
+    }
+  }
+
   return {
     throughId: () => throughId,
+    ownWalletId: () => ownWalletId,
     async load(force) {
       const change = database.changeCount();
       if (change === seenChange && !force) return;
@@ -39,6 +55,7 @@ export function createWatch(
         throughId = page.at(-1)?.id ?? throughId;
         if (page.length < PAGE) break;
       }
+      await loadWallets();
       seenChange = change;
     },
   };

@@ -35,6 +35,9 @@ export type Step = Readonly<{
   confirm: readonly Confirmation[];
 }>;
 
+/** What the matcher knew: the highest ids of the watched addresses and of our own wallets. */
+export type Known = Readonly<{ watchedThroughId: number; ownWalletId: number }>;
+
 /** `recoveries`: the network's `recoveryCount` when the position was loaded. */
 export type Position = Readonly<{ recoveries: number; readThroughS: number }>;
 
@@ -60,7 +63,7 @@ export interface Cursor {
    * Saves a step that starts from the tip, a large one in parts; does nothing if the step changes nothing. Each saved
    * part moves the cursor; any outcome but `done` ends the step there.
    */
-  save(step: Step, look: Look, watchedThroughId: number): Promise<IngestOutcome>;
+  save(step: Step, look: Look, known: Known): Promise<IngestOutcome>;
 }
 
 export function createCursor(
@@ -101,7 +104,7 @@ export function createCursor(
     return { recoveries, readThroughS };
   }
 
-  async function savePart({ drop, connect, confirm }: Step, look: Look, watchedThroughId: number) {
+  async function savePart({ drop, connect, confirm }: Step, look: Look, known: Known) {
     const kept = blocks.slice(0, blocks.length - drop.length);
     const next = [...kept, ...connect.map(({ block }) => block)].slice(-blocksMax);
     const tip = next.at(-1);
@@ -114,7 +117,7 @@ export function createCursor(
       family: network.family,
       expectTip: blocks.at(-1)?.hash ?? null,
       ...(recoveries !== null && { recoveries }),
-      watchedThroughId,
+      ...known,
       decimals,
       dustFloorPar: network.dustFloorPar,
       drop: drop.map((block) => block.hash),
@@ -151,9 +154,9 @@ export function createCursor(
       readThroughS = readThrough(blocks.at(-1), look);
       return readThroughS;
     },
-    async save(step, look, watchedThroughId) {
+    async save(step, look, known) {
       for (const part of partsOf(step)) {
-        const outcome = await savePart(part, look, watchedThroughId);
+        const outcome = await savePart(part, look, known);
         if (outcome !== 'done') return outcome;
       }
       return 'done';

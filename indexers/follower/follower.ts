@@ -150,7 +150,8 @@ export function createFollower(options: FollowerOptions): Follower {
   }
 
   async function save(step: Step, seen: Look): Promise<StepEnd | 'done'> {
-    const outcome = await cursor.save(step, seen, watch.throughId());
+    const known = { watchedThroughId: watch.throughId(), ownWalletId: watch.ownWalletId() };
+    const outcome = await cursor.save(step, seen, known);
     if (outcome === 'moved') return 'moved';
     // The next step loads the position that an operator has set.
     if (outcome === 'recovered') return 'again';

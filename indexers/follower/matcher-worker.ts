@@ -14,8 +14,15 @@ export type MatchTask = Readonly<{
   content: RawContent;
   tokens: readonly Token[];
   table: SharedArrayBuffer;
+  own: readonly string[];
 }>;
 
 /** The task that the matcher's threads run, by name. */
-export const matchBlock = ({ family, content, tokens, table }: MatchTask): Promise<ThreadAnswer<ChainTransfer[]>> =>
-  answer(async () => (await chains[family].wire()).decode(content, tokens, openAddressTable(table).has));
+export const matchBlock = ({
+  family,
+  content,
+  tokens,
+  table,
+  own,
+}: MatchTask): Promise<ThreadAnswer<ChainTransfer[]>> =>
+  answer(async () => (await chains[family].wire()).decode(content, tokens, openAddressTable(table).has, new Set(own)));

@@ -27,6 +27,8 @@ export type MatcherOptions = Readonly<{
   chain: Chain;
   tokens: readonly Token[];
   table: AddressTable;
+  /** Address keys of our own wallets; none if absent. Keys may be added at any time. */
+  own?: ReadonlySet<string>;
   /** Answers up to this size are decoded in the calling thread; `INLINE_BYTES_MAX` if absent. */
   inlineBytesMax?: number | undefined;
   /** One less than there are cores if absent. */
@@ -35,8 +37,8 @@ export type MatcherOptions = Readonly<{
 
 export interface Matcher {
   /**
-   * Returns the transfers to addresses that were in the table at the time of the call, in block order. The content's
-   * bytes must not be used afterwards.
+   * Returns the transfers to addresses that were in the table at the time of the call, in block order, and those out of
+   * our own wallets. The content's bytes must not be used afterwards.
    * @throws Fault as `Wire.decode` does
    */
   match(content: RawContent): Promise<ChainTransfer[]>;
@@ -44,7 +46,7 @@ export interface Matcher {
 }
 
 export async function createMatcher(options: MatcherOptions): Promise<Matcher> {
-  const { chain, tokens, table, inlineBytesMax = INLINE_BYTES_MAX } = options;
+  const { chain, tokens, table, own = new Set(), inlineBytesMax = INLINE_BYTES_MAX } = options;
   const { threadsMax = Math.max(1, availableParallelism() - 1) } = options;
   const wire = await chain.wire();
   const threads = openThreadPool<MatchTask, ChainTransfer[]>({
@@ -56,9 +58,10 @@ export async function createMatcher(options: MatcherOptions): Promise<Matcher> {
 
   return {
     async match(content) {
-      if (content.bytes.byteLength <= inlineBytesMax) return wire.decode(content, tokens, table.has);
+      if (content.bytes.byteLength <= inlineBytesMax) return wire.decode(content, tokens, table.has, own);
       const bytes = ownBytes(content.bytes);
-      const task: MatchTask = { family: chain.family, content: { ...content, bytes }, tokens, table: table.buffer() };
+      const watched = { tokens, table: table.buffer(), own: [...own] };
+      const task: MatchTask = { family: chain.family, content: { ...content, bytes }, ...watched };
       return threads.run(task, [bytes.buffer]);
     },
     close: () => threads.close(),

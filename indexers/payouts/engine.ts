@@ -8,6 +8,7 @@
  * @module
  */
 import PQueue from 'p-queue';
+import type { Node } from '../../src/chains/chain.ts';
 import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault, transient } from '../../src/core/fault.ts';
@@ -25,6 +26,7 @@ import { createFeeWatch } from './fee-watch.ts';
 import { acquireLease, endsLease, type PayoutLease } from './lease.ts';
 import type { SecondOpinion } from './second-opinion.ts';
 import { type AdvancePayout, createAdvancePayout, type Memory } from './step.ts';
+import { createWalletWatch } from './wallet-watch.ts';
 import { createPayoutWallets } from './wallets.ts';
 
 /** Payouts in progress at once. */
@@ -48,9 +50,11 @@ const OUTBID_MS_MIN = 30_000;
 const OUTBID_BLOCKS = 10;
 
 export type PayerOptions = Readonly<{
-  network: Pick<NetworkConfig, 'key' | 'tokens' | 'blockTimeMs' | 'nativeSymbol' | 'sweep'>;
+  network: Pick<NetworkConfig, 'key' | 'tokens' | 'blockTimeMs' | 'reorgDepthMax' | 'nativeSymbol' | 'sweep'>;
   rules: SpendRules;
   node: PayoutNode;
+  /** The follower's node. */
+  chainNode: Pick<Node, 'head' | 'finalized'>;
   signer: Signer;
   secondOpinion: SecondOpinion;
   database: Database;
@@ -72,6 +76,9 @@ export interface Payer {
   look(): Promise<Fault | null>;
 }
 
+/** Faults that end by themselves. The follower reports a network that is not followed (yet). */
+const passing: readonly string[] = ['network_not_followed', 'payouts_reading'];
+
 const frozenFault = (freeze: Freeze | null): Fault | null =>
   freeze &&
   transient(
@@ -88,11 +95,12 @@ export const paceOf = ({ lane }: SpendRules, blockTimeMs: number): PayoutRules =
 };
 
 export function createPayer(options: PayerOptions): Payer {
-  const { network, rules, node, signer, secondOpinion, database, clock, log } = options;
+  const { network, rules, node, chainNode, signer, secondOpinion, database, clock, log } = options;
   const pace = paceOf(rules, network.blockTimeMs);
   const queue = new PQueue({ concurrency: CONCURRENCY });
   const allotting = new PQueue({ concurrency: ALLOTTING[rules.lane] });
   const wallets = createPayoutWallets({ network: network.key, tokens: network.tokens, rules, signer });
+  const walletWatch = createWalletWatch({ network, rules, node, chainNode, database, wallets, clock, log });
   const roleOf = ({ intent }: { intent: Parameters<SpendRules['payer']>[0] }) => rules.payer(intent).role;
   const fees = createFeeWatch(network, rules.nativeDecimals, database, clock);
   const balances = createBalanceWatch({ network: network.key, node, database, clock, roleOf });
@@ -181,6 +189,7 @@ export function createPayer(options: PayerOptions): Payer {
   async function lookOnce(): Promise<Fault | null> {
     await refuseUnfollowed();
     const advancePayout = await begin();
+    await walletWatch.renew();
     const nowMs = clock.nowMs();
     const open = await database.openPayouts(network.key, nowMs, OPEN_MAX);
     const ids = new Set(open.map(({ payout }) => payout.id));
@@ -206,8 +215,7 @@ export function createPayer(options: PayerOptions): Payer {
   /** Saves the present fault for `status`, with an alarm if only a person can end it. */
   async function report(fault: Fault | null): Promise<void> {
     const nowMs = clock.nowMs();
-    // The follower reports a network that is not followed (yet).
-    const isQuiet = fault?.code === 'network_not_followed' || (fault?.kind === 'transient' && nowMs < startedMs);
+    const isQuiet = passing.includes(fault?.code ?? '') || (fault?.kind === 'transient' && nowMs < startedMs);
     const level = isQuiet ? 'info' : 'warn';
     const news = fault && `${level} ${fault.code}`;
     if (reported === news) return;

@@ -94,12 +94,14 @@ export type Watched = (key: string) => boolean;
 /** The family's decoder: pure, no IO, runs in the matcher's workers. */
 export interface Wire {
   /**
-   * Returns the transfers of `tokens` to watched addresses, in block order, without zero-value transfers and transfers
-   * of other contracts (look-alikes).
+   * Returns the transfers of `tokens` to watched addresses, in block order, without zero-value transfers (which anybody
+   * can write in anybody's name) and transfers of other contracts (look-alikes); and, marked `isOutgoing`, what leaves
+   * our own wallets. A transfer from one of these to a watched address is in the answer twice.
+   * @param own address keys of our own wallets; none if absent
    * @throws Fault transient `node_content_doubtful` when the bytes may hide transfers (ask again with `thorough`), or
    * another `node_*` code when they contradict the block
    */
-  decode(content: RawContent, tokens: readonly Token[], watched: Watched): ChainTransfer[];
+  decode(content: RawContent, tokens: readonly Token[], watched: Watched, own?: ReadonlySet<string>): ChainTransfer[];
 }
 
 /** One request and its answer, raw. The request has no URL, which may hold credentials. */

@@ -72,6 +72,7 @@ export const overSocket = (service: SigningService, random: Random, lossy: () =>
   };
 };
 
+const genesis = { hash: 'b0', parent: '', number: 0, timeS: 0 };
 const quiet = { info() {}, warn() {}, error() {} } as unknown as Log;
 
 export type EngineParts = Readonly<{
@@ -91,9 +92,10 @@ export function startEngine({ network, lane, node, signer, database, clock, fuse
     listNetworks: async () => [{ ...followed, updatedAtMs: clock.nowMs() }],
   };
   return createPayer({
-    network: { key: network, tokens, blockTimeMs: 5000, sweep: plainSweepPolicy },
+    network: { key: network, tokens, blockTimeMs: 5000, reorgDepthMax: 3, sweep: plainSweepPolicy },
     rules: chains[familyOf[lane]].spendRules,
     node: mortal(node, fuse),
+    chainNode: { head: async () => genesis, finalized: async () => genesis },
     signer: mortal(signer, fuse),
     secondOpinion: async () => [],
     database: mortal(seen, fuse),

@@ -2,7 +2,7 @@
  * A merchant whose money goes out again: an instance with its signer process, on a chain that makes blocks by itself.
  * @module
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
@@ -115,6 +115,24 @@ export async function openPayoutShop(chain: PayoutChain) {
     keyOf,
     parse: codec.parse,
     unitsOf,
+    /**
+     * Copies what the stopped installation and its signer have stored.
+     * @returns puts it back
+     */
+    snapshot(): () => void {
+      const kept = mkdtempSync(join(home, 'snapshot-'));
+      const folders = [
+        [quayside.dataDir, join(kept, 'data')],
+        [signer.dir, join(kept, 'signer')],
+      ] as const;
+      for (const [from, to] of folders) cpSync(from, to, { recursive: true });
+      return () => {
+        for (const [to, from] of folders) {
+          for (const name of readdirSync(to)) rmSync(join(to, name), { recursive: true, force: true });
+          cpSync(from, to, { recursive: true });
+        }
+      };
+    },
     /** The number of a session's deposit address below the seed. */
     indexOf(session: Json): number {
       for (let index = 0; index < INDEXES_MAX; index++)

@@ -122,6 +122,7 @@ type Reading = {
   readonly origin: Origin;
   readonly tokens: Map<string, Wanted>;
   readonly watched: Watched;
+  readonly own: ReadonlySet<string>;
   readonly found: ChainTransfer[];
   lastIndex: number;
 };
@@ -177,8 +178,10 @@ function takeLog(reading: Reading, log: Fields): void {
   const { topics } = log;
   const to = hex(topics[2]);
   if (!WORD.test(to)) throw nonsense(reading.origin, 'answered with a Transfer whose recipient is malformed');
-  if (!ADDRESS_TOPIC.test(to) || !reading.watched(to.slice(26))) return;
   const from = hex(topics[1]);
+  const isPaid = ADDRESS_TOPIC.test(to) && reading.watched(to.slice(26));
+  const isOutgoing = reading.own.size > 0 && ADDRESS_TOPIC.test(from) && reading.own.has(from.slice(26));
+  if (!isPaid && !isOutgoing) return;
   const tx = hex(log.transactionHash);
   const value = hex(log.data);
   if (!WORD.test(from) || !WORD.test(tx) || !WORD.test(value)) {
@@ -186,14 +189,10 @@ function takeLog(reading: Reading, log: Fields): void {
   }
   const units = BigInt(value);
   if (units === 0n) return;
-  reading.found.push({
-    tx,
-    index: reading.lastIndex,
-    currency: token.currency,
-    from: from.slice(26),
-    to: to.slice(26),
-    units,
-  });
+  const moved = { currency: token.currency, from: from.slice(26), to: to.slice(26), units };
+  const transfer = { tx, index: reading.lastIndex, ...moved };
+  if (isPaid) reading.found.push(transfer);
+  if (isOutgoing) reading.found.push({ ...transfer, isOutgoing });
 }
 
 /** Detects a token that is in the header's bloom but not among the logs, or the reverse: a false positive, or a lie. */
@@ -254,7 +253,14 @@ function bloomTexts(reading: Reading, log: Fields): readonly string[] {
 
 const methods: Readonly<Record<string, string>> = { logs: 'eth_getLogs', receipts: 'eth_getBlockReceipts' };
 
-function decode(content: RawContent, tokens: readonly Token[], watched: Watched): ChainTransfer[] {
+const nobody: ReadonlySet<string> = new Set();
+
+function decode(
+  content: RawContent,
+  tokens: readonly Token[],
+  watched: Watched,
+  own: ReadonlySet<string> = nobody,
+): ChainTransfer[] {
   const method = methods[content.kind];
   invariant(method, `EVM content is of kind logs or receipts, not ${content.kind}`);
   const origin = { method, host: String(content.context.host) };
@@ -264,6 +270,7 @@ function decode(content: RawContent, tokens: readonly Token[], watched: Watched)
     origin,
     tokens: wantedTokens(tokens),
     watched,
+    own,
     found: [],
     lastIndex: -1,
   };

@@ -93,6 +93,8 @@ type Reading = Readonly<{
   /** By mint. */
   tokens: ReadonlyMap<string, Token>;
   watched: Watched;
+  /** Our own wallets by the text of their addresses. */
+  own: ReadonlyMap<string, string>;
   found: ChainTransfer[];
 }>;
 
@@ -173,12 +175,24 @@ function payerOf(nets: ReadonlyMap<string, Net>): string {
   return payer;
 }
 
+/** Returns the owner who gained most: the payee of a payout. */
+function payeeOf(nets: ReadonlyMap<string, Net>): string {
+  let payee = NOBODY;
+  let gain = 0n;
+  for (const [owner, { units }] of nets) {
+    if (units <= gain) continue;
+    gain = units;
+    payee = solanaAddress.parse(owner) ?? NOBODY;
+  }
+  return payee;
+}
+
 /**
  * Adds the transfers of one transaction.
  * @param at the transaction's index in the block
  */
 function takeTransaction(reading: Omit<Reading, 'block'>, value: unknown, at: number): void {
-  const { origin, tokens, watched, found } = reading;
+  const { origin, tokens, watched, own, found } = reading;
   const { meta, transaction } = isFields(value) ? value : {};
   if (!isFields(meta) || meta.err === undefined) {
     throw nonsense(origin, `answered with a transaction without its result (is --enable-rpc-transaction-history on?)`);
@@ -186,21 +200,37 @@ function takeTransaction(reading: Omit<Reading, 'block'>, value: unknown, at: nu
   if (meta.err !== null) return;
   const before = readBalances(reading, meta.preTokenBalances);
   const after = readBalances(reading, meta.postTokenBalances);
-  if (after.size === 0) return;
+  if (before.size + after.size === 0) return;
+  const tx = isFields(transaction) && Array.isArray(transaction.signatures) ? transaction.signatures[0] : null;
+  const signature = (): string => {
+    if (typeof tx !== 'string' || !SIGNATURE.test(tx)) throw nonsense(origin, 'answered with an unsigned transaction');
+    return tx;
+  };
   const credits: ChainTransfer[] = [];
-  for (const { symbol } of tokens.values()) {
+  for (const [place, { symbol }] of [...tokens.values()].entries()) {
     const nets = netOf(symbol, before, after);
+    for (const [owner, from] of own) {
+      const units = -(nets.get(owner)?.units ?? 0n);
+      if (units <= 0n) continue;
+      // An owner has one loss of a token: the token's place makes it unique among what leaves the wallet here.
+      const moved = { currency: symbol, from, to: payeeOf(nets), units, isOutgoing: true } as const;
+      credits.push({ tx: signature(), index: at * ACCOUNTS_MAX + place, ...moved });
+    }
     for (const [owner, { units, account }] of nets) {
       if (units <= 0n) continue;
       const to = solanaAddress.parse(owner);
       if (to === null) throw nonsense(origin, 'answered with an owner that is not an address');
       if (!watched(to)) continue;
-      const tx = isFields(transaction) && Array.isArray(transaction.signatures) ? transaction.signatures[0] : null;
-      if (typeof tx !== 'string' || !SIGNATURE.test(tx))
-        throw nonsense(origin, 'answered with an unsigned transaction');
       // Unique in the block, whichever addresses are watched: an account has one owner and one mint after a
       // transaction.
-      credits.push({ tx, index: at * ACCOUNTS_MAX + account, currency: symbol, from: payerOf(nets), to, units });
+      credits.push({
+        tx: signature(),
+        index: at * ACCOUNTS_MAX + account,
+        currency: symbol,
+        from: payerOf(nets),
+        to,
+        units,
+      });
     }
   }
   found.push(...credits.sort((a, b) => a.index - b.index));
@@ -211,7 +241,7 @@ function takeTransaction(reading: Omit<Reading, 'block'>, value: unknown, at: nu
  * @throws Fault transient `node_nonsense`
  */
 export function readTransaction(value: unknown, tokens: readonly Token[], origin: Origin): readonly ChainTransfer[] {
-  const reading = { origin, tokens: byMint(tokens), watched: () => true, found: [] };
+  const reading = { origin, tokens: byMint(tokens), watched: () => true, own: new Map(), found: [] };
   takeTransaction(reading, value, 0);
   return reading.found;
 }
@@ -262,7 +292,14 @@ function unusual({ block, origin }: Reading): Fault {
   );
 }
 
-function decode(content: RawContent, tokens: readonly Token[], watched: Watched): ChainTransfer[] {
+const nobody: ReadonlySet<string> = new Set();
+
+function decode(
+  content: RawContent,
+  tokens: readonly Token[],
+  watched: Watched,
+  own: ReadonlySet<string> = nobody,
+): ChainTransfer[] {
   const { block, kind, bytes, context } = content;
   invariant(kind === 'slices' || kind === 'whole', `Solana content is read in slices or whole, not as ${kind}`);
   const reading: Reading = {
@@ -270,6 +307,7 @@ function decode(content: RawContent, tokens: readonly Token[], watched: Watched)
     origin: { method: 'getBlock', host: String(context.host) },
     tokens: byMint(tokens),
     watched,
+    own: new Map([...own].map((key) => [solanaAddress.format(key), key])),
     found: [],
   };
   if (kind === 'slices') readSlices(reading, bytes);

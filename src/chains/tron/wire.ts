@@ -264,6 +264,10 @@ export function readLog(log: unknown, origin: Origin): TronLog {
 export const keyInTopic = (topic: string | undefined): string | null =>
   topic !== undefined && ADDRESS_TOPIC.test(topic) ? topic.slice(24) : null;
 
+/** Whose transfers are wanted: those that pay a watched address, and those out of our own wallets. */
+type Wanted = Readonly<{ watched: Watched; own: ReadonlySet<string> }>;
+type Moved = Omit<ChainTransfer, 'tx' | 'index'>;
+
 /**
  * Reads a log as a transfer. Skips other contracts (look-alike tokens), other events, and Transfers with an indexed
  * value (TRC-721); none of these is a fault. A Transfer to a word that is no address is skipped too, as on EVM networks
@@ -273,28 +277,32 @@ function readTransfer(
   row: unknown,
   origin: Origin,
   tokens: ReadonlyMap<string, Currency>,
-  watched: Watched,
-): Pick<ChainTransfer, 'currency' | 'from' | 'to' | 'units'> | null {
+  { watched, own }: Wanted,
+): Moved[] {
   const { address, topics, data } = readLog(row, origin);
   const currency = tokens.get(address);
-  if (!currency) return null;
+  if (!currency) return [];
   const [topic, from] = topics;
   if (topic === undefined) throw nonsense(origin, 'answered with a log of one of our tokens without topics');
-  if (topic !== TRANSFER_TOPIC || topics.length !== 3) return null;
+  if (topic !== TRANSFER_TOPIC || topics.length !== 3) return [];
   const to = keyInTopic(topics[2]);
-  if (to === null || !watched(to)) return null;
+  const isPaid = to !== null && watched(to);
+  const isOutgoing = own.size > 0 && own.has(keyInTopic(from) ?? '');
+  if (!isPaid && !isOutgoing) return [];
   if (from === undefined || typeof data !== 'string' || !WORD.test(data)) {
     throw nonsense(origin, 'answered with a malformed Transfer');
   }
   const units = BigInt(`0x${data}`);
-  return units === 0n ? null : { currency, from: from.slice(24), to, units };
+  if (units === 0n) return [];
+  const moved = { currency, from: from.slice(24), to: to ?? topics[2]?.slice(24) ?? '', units };
+  return [...(isPaid ? [moved] : []), ...(isOutgoing ? [{ ...moved, isOutgoing }] : [])];
 }
 
 function findCandidates(
   reading: Reading,
   infos: readonly Info[],
   tokens: ReadonlyMap<string, Currency>,
-  watched: Watched,
+  wanted: Wanted,
 ): Candidate[] {
   const origin = infosOrigin(reading);
   const found: Candidate[] = [];
@@ -303,8 +311,8 @@ function findCandidates(
     for (const log of logs) {
       // Logs of failed transactions count too, so that an index never depends on how a result is judged.
       index += 1;
-      const moved = succeeded ? readTransfer(log, origin, tokens, watched) : null;
-      if (moved) found.push({ place, transfer: { tx, index, ...moved } });
+      const moved = succeeded ? readTransfer(log, origin, tokens, wanted) : [];
+      for (const one of moved) found.push({ place, transfer: { tx, index, ...one } });
     }
   });
   return found;
@@ -328,7 +336,14 @@ function part({ bytes, context }: RawContent, from: string, to: string): Buffer 
   return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
 }
 
-function decode(content: RawContent, tokens: readonly Token[], watched: Watched): ChainTransfer[] {
+const nobody: ReadonlySet<string> = new Set();
+
+function decode(
+  content: RawContent,
+  tokens: readonly Token[],
+  watched: Watched,
+  own: ReadonlySet<string> = nobody,
+): ChainTransfer[] {
   // The transactions of the first block were never executed, so there are no infos.
   if (content.block.number === 0) return [];
   const reading: Reading = {
@@ -338,7 +353,7 @@ function decode(content: RawContent, tokens: readonly Token[], watched: Watched)
     infosBytes: part(content, 'infosFrom', 'infosTo'),
     isThorough: content.kind === 'thorough',
   };
-  const candidates = findCandidates(reading, readInfos(reading), tokenKeys(tokens), watched);
+  const candidates = findCandidates(reading, readInfos(reading), tokenKeys(tokens), { watched, own });
   if (candidates.length === 0) return [];
   const listed = readListed(reading);
   return candidates.filter(({ place }) => listed[place]?.succeeded).map(({ transfer }) => transfer);

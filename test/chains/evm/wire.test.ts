@@ -45,6 +45,48 @@ for (const kind of ['logs', 'receipts'] as const) {
   });
 }
 
+test('what leaves our own wallets is found too, whoever is paid, and a transfer of nothing is not', () => {
+  for (const kind of ['logs', 'receipts'] as const) {
+    const all = evmWire.decode(sampleContent(kind), truth.tokens, () => true);
+    const senders = new Set(all.map(({ from }) => from));
+    assert.ok(senders.size > 0);
+    for (const sender of senders) {
+      const left = evmWire.decode(sampleContent(kind), truth.tokens, () => false, new Set([sender]));
+      const expected = all.filter(({ from }) => from === sender).map((one) => ({ ...one, isOutgoing: true }));
+      assert.equal(left, expected);
+      const both = evmWire.decode(sampleContent(kind), truth.tokens, () => true, new Set([sender]));
+      assert.equal(
+        both.filter(({ isOutgoing }) => !isOutgoing),
+        all,
+      );
+    }
+  }
+});
+
+test('anybody may write a transfer of nothing in our name', () => {
+  const bytesOfLog = (units: bigint) => {
+    const [log] = JSON.parse(sample('logs').toString()).result;
+    const own = 'ab'.repeat(20);
+    const topics = [TRANSFER_TOPIC, `0x${own.padStart(64, '0')}`, `0x${'cd'.repeat(20).padStart(64, '0')}`];
+    const changed = {
+      ...log,
+      address: truth.tokens[0].address,
+      topics,
+      data: `0x${units.toString(16).padStart(64, '0')}`,
+    };
+    const bloom = createBloom();
+    for (const text of [changed.address, ...topics]) bloom.add(text.slice(2).toLowerCase());
+    const content = { ...sampleContent('logs'), bytes: bytesOf({ jsonrpc: '2.0', id: 1, result: [changed] }) };
+    const context = { ...content.context, bloom: bloom.text() };
+    return evmWire.decode({ ...content, context }, truth.tokens.slice(0, 1), () => false, new Set([own]));
+  };
+  assert.equal(bytesOfLog(0n), []);
+  assert.equal(
+    bytesOfLog(1n).map(({ units, isOutgoing }) => [units, isOutgoing]),
+    [[1n, true]],
+  );
+});
+
 test('an announcement of a head is distinguished from an answer by its first bytes', () => {
   assert.is(isNotification(sample('new-heads')), true);
   assert.is(peekId(sample('new-heads')), null);

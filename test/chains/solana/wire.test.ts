@@ -54,6 +54,33 @@ test('the sample holds exactly what was paid, by both ways to read it', () => {
   );
 });
 
+test('what leaves our own wallets is found too: all that its owner lost of a token in a transaction', () => {
+  const decode = (kind: string, watched: () => boolean, own: readonly string[]) =>
+    solanaWire.decode(
+      { block: truth.block, kind, bytes: sample, context: { host: origin.host } },
+      truth.tokens,
+      watched,
+      new Set(own),
+    );
+  const all = decode('whole', () => true, []);
+  const senders = new Set(all.map(({ from }) => from));
+  const sumOf = (some: readonly ChainTransfer[], tx: string, currency: string) =>
+    some.filter((one) => one.tx === tx && one.currency === currency).reduce((sum, { units }) => sum + units, 0n);
+  let found = 0;
+  for (const sender of senders) {
+    for (const kind of kinds) {
+      const left = decode(kind, () => false, [sender]);
+      for (const { tx, currency, from, to, units, isOutgoing } of left) {
+        found++;
+        assert.equal([from, isOutgoing], [sender, true]);
+        assert.is(units, sumOf(all, tx, currency), 'nobody else paid in these');
+        assert.ok(all.some((one) => one.tx === tx && one.to === to));
+      }
+    }
+  }
+  assert.ok(found >= 2 * senders.size);
+});
+
 test('the header is the block’s own, and its slot is the requested one', () => {
   const { block, parentSlot } = truth;
   assert.equal(readHeader(header, block.number, origin), { ref: block, parentSlot });

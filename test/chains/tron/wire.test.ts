@@ -43,6 +43,25 @@ test('in a whole block, exactly the successful transfers to the watched address 
   assert.equal(decode(golden.block, golden.infos, { kind: 'thorough' }), expected);
 });
 
+const decodeFor = (infos: Json, own: ReadonlySet<string>) => {
+  const text = (value: Json) => `${JSON.stringify(value)}\n`;
+  return tronWire.decode(tronContent(goldenRef, text(golden.block), text(infos), 'light'), tokens, () => false, own);
+};
+
+test('what leaves our own wallets is found too, and a transfer of nothing, which anybody may write, is not', () => {
+  const [sender = ''] = expected.map(({ from }) => from);
+  const left = decodeFor(golden.infos, new Set([sender]));
+  const known = expected.filter(({ from }) => from === sender).map((one) => ({ ...one, isOutgoing: true }));
+  assert.ok(known.length > 0);
+  assert.equal(
+    left.filter(({ to }) => isPayee(to)),
+    known,
+  );
+  const { infos } = copy();
+  for (const info of infos) for (const log of info.log ?? []) log.data = '0'.repeat(64);
+  assert.equal(decodeFor(infos, new Set([sender])), []);
+});
+
 test('the layout of the text does not matter: spaces, or another order of keys', () => {
   assert.equal(decode(JSON.stringify(golden.block, null, 2), JSON.stringify(golden.infos, null, 2)), expected);
   const reversed = (value: Json): Json => {

@@ -12,7 +12,6 @@ const [wallet, gas, treasury, payee] = ['a1', 'a2', 'a3', 'b1'].map((part) => pa
   string,
   string,
 ];
-const PAID = { feeUnits: 7n, nonce: null } as const;
 
 const refund = (id: string, units = 500n): RefundIntent => ({
   kind: 'refund',
@@ -196,18 +195,29 @@ export function outgoingConforms(makePlace: MakePlace): void {
     'a refund that is requested again is settled by the transfer that had frozen money out',
     inWorld(makePlace, async ({ database, one }) => {
       await watch(database);
+      await database.offerNonce(network, wallet, 5, T0_MS);
       await mineFinal(one, leaves('t1'));
       await database.judgeOutgoing(network, T0_MS);
+      assert.equal(await database.offerNonce(network, wallet, 6, T0_MS), { kind: 'halted' });
       await plan(database, refund('r1'));
       const { claims } = await database.judgeOutgoing(network, T0_MS);
       const [claim] = claims;
       assert.ok(claim);
       assert.ok(
-        await database.settleByTransfer({ transferId: claim.transfer.id, payoutId: 'r1', paid: PAID, nowMs: 1 }),
+        await database.settleByTransfer({
+          transferId: claim.transfer.id,
+          payoutId: 'r1',
+          paid: { feeUnits: 7n, nonce: 5 },
+          nowMs: 1,
+        }),
       );
       assert.is((await database.findPayout('r1'))?.tx, 't1');
       assert.is((await database.findFreeze(network))?.code, 'wallet_outflow_foreign', 'a person thaws');
-      assert.is((await database.listAlarms(10)).length, 1);
+      assert.equal(
+        (await database.listAlarms(10)).map(({ code }) => code),
+        ['payout_nonce_foreign', 'wallet_outflow_foreign'],
+      );
+      assert.equal(await database.offerNonce(network, wallet, 6, T0_MS), { kind: 'free', nonce: 6 });
     }),
   );
 

@@ -119,7 +119,12 @@ test('a follower saves blocks with many payments, and confirms them, in parts; s
     whyStale: null,
   });
   const save = (step: Partial<Step>, head: number) =>
-    rowsOf(() => cursor.save({ drop: [], connect: [], confirm: [], ...step }, lookAt(head), 1_000_000));
+    rowsOf(() =>
+      cursor.save({ drop: [], connect: [], confirm: [], ...step }, lookAt(head), {
+        watchedThroughId: 1_000_000,
+        ownWalletId: 0,
+      }),
+    );
   await save({ connect: [{ block: blockAt(0), transfers: [] }] }, 0);
   await new Feed(database, 'one').readThrough(T0_MS / 1000);
   const option = newSession('x').options[0];

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { createPayer, type Payer } from '../../../indexers/payouts/engine.ts';
 import type { SecondOpinion } from '../../../indexers/payouts/second-opinion.ts';
+import type { Node } from '../../../src/chains/chain.ts';
 import { chains } from '../../../src/chains/index.ts';
 import type { PayoutNode } from '../../../src/chains/spend.ts';
 import { Fault } from '../../../src/core/fault.ts';
@@ -25,6 +26,11 @@ import { plainSweepPolicy } from '../../support/plain-policies.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 
 export const network = 'test:one';
+/** A follower's node that shows a chain up to this block. */
+export function startOf(number: number): Pick<Node, 'head' | 'finalized'> {
+  const block = { hash: `b${number}`, parent: '', number, timeS: 0 };
+  return { head: async () => block, finalized: async () => block };
+}
 export const rules = chains[familyOf.sequence].spendRules;
 
 export type Bench = Readonly<{
@@ -43,6 +49,7 @@ export type Bench = Readonly<{
 }>;
 type Change = Readonly<{
   node?: (node: PayoutNode) => PayoutNode;
+  chainNode?: Pick<Node, 'head' | 'finalized'>;
   signer?: (signer: Signer) => Signer;
   secondOpinion?: SecondOpinion;
 }>;
@@ -61,9 +68,10 @@ export const onBench =
     const chain = createChain('sequence', createRandom('payer'), () => {});
     const signer = overSocket(signing.service(network, 'sequence'), createRandom('socket'), () => 0);
     const payer = createPayer({
-      network: { key: network, tokens, blockTimeMs: 5000, sweep: plainSweepPolicy },
+      network: { key: network, tokens, blockTimeMs: 5000, reorgDepthMax: 3, sweep: plainSweepPolicy },
       rules,
       node: (change.node ?? same)(chain.node()),
+      chainNode: change.chainNode ?? startOf(0),
       signer: (change.signer ?? same)(signer),
       secondOpinion: change.secondOpinion ?? (async () => []),
       database,

@@ -19,7 +19,7 @@ import { plainSweepPolicy } from '../../support/plain-policies.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { until } from '../../support/until.ts';
 import { CALM_MS, watched } from '../../support/watched.ts';
-import { network, onBench, rules, untilSettled } from './engine-bench.ts';
+import { network, onBench, rules, startOf, untilSettled } from './engine-bench.ts';
 
 const watchedConfig = { signer: {}, networks: [{ key: network }] } as const;
 
@@ -482,9 +482,10 @@ test('an engine stops when asked to, whatever it waits for', async () => {
   const temp = openTempDatabase();
   const clock = lockstepClock().view();
   const payer = createPayer({
-    network: { key: network, tokens, blockTimeMs: 5000, sweep: plainSweepPolicy },
+    network: { key: network, tokens, blockTimeMs: 5000, reorgDepthMax: 3, sweep: plainSweepPolicy },
     rules,
     node: {} as PayoutNode,
+    chainNode: startOf(0),
     signer: {} as Signer,
     secondOpinion: async () => [],
     database: temp.database,
@@ -510,9 +511,10 @@ test('a signer that is still starting is no warning, and one that stays away is 
     throw transient('signer_unreachable', 'nothing listens there');
   };
   const payer = createPayer({
-    network: { key: network, tokens, blockTimeMs: 5000, sweep: plainSweepPolicy },
+    network: { key: network, tokens, blockTimeMs: 5000, reorgDepthMax: 3, sweep: plainSweepPolicy },
     rules,
     node: {} as PayoutNode,
+    chainNode: startOf(0),
     signer: { fence: away } as unknown as Signer,
     secondOpinion: async () => [],
     database: temp.database,

@@ -16,6 +16,8 @@ import { lanes, type PayoutRow, payoutAttempts } from './schema.ts';
 
 type Parts = Readonly<{ steps: Payouts; ledger: Ledger; raiseAlarm: RaiseAlarm; followRefund: FollowRefund }>;
 
+/** Why a wallet is halted whose numbers somebody else has used. */
+const NONCE_FOREIGN = 'payout_nonce_foreign';
 /** The answer of an attempt that no node was sent from here. */
 const LEARNED = 'learned from the chain';
 
@@ -53,7 +55,7 @@ export function createPayoutSettlement(db: Db, { steps, ledger, raiseAlarm, foll
       .run();
   }
 
-  /** Gives out no number that a known attempt has used. */
+  /** Gives out no number that a known attempt has used; what halted the wallet because of them is over. */
   function passNumbers(network: NetworkKey, payer: string): void {
     const isLane = and(eq(lanes.network, network), eq(lanes.payer, payer));
     const lane = orm.select().from(lanes).where(isLane).get();
@@ -68,7 +70,13 @@ export function createPayoutSettlement(db: Db, { steps, ledger, raiseAlarm, foll
         .get() !== undefined;
     let nextNonce = lane.nextNonce;
     while (isUsed(nextNonce)) nextNonce++;
-    if (nextNonce > lane.nextNonce) orm.update(lanes).set({ nextNonce }).where(isLane).run();
+    if (nextNonce === lane.nextNonce) return;
+    const halt = lane.haltedCode === NONCE_FOREIGN ? { haltedCode: null, haltedMessage: null } : {};
+    orm
+      .update(lanes)
+      .set({ nextNonce, ...halt })
+      .where(isLane)
+      .run();
   }
 
   return {

@@ -39,12 +39,17 @@ for (const transport of ['httpUrl', 'wsUrl'] as const) {
       await anvil.mine();
       const { number } = await anvil.head();
       assert.equal(await over.outcome(draft, [attempt]), { kind: 'waiting', included: { tx: attempt.tx, number } });
+      assert.is(await over.paidBy(draft, attempt.tx), null, 'not final');
       assert.equal(await over.sequence(wallet), { final: 0, head: 1 });
       assert.equal(await over.broadcast(attempt.bytes), { kind: 'known' }, 'mined');
 
       await mineFinal();
       const feeUnits = before - (await native(wallet));
       assert.equal(await over.outcome(draft, [attempt]), { kind: 'succeeded', tx: attempt.tx, number, feeUnits });
+      assert.equal(await over.paidBy(draft, attempt.tx), { feeUnits, nonce: 0 });
+      assert.is(await over.paidBy(draft, `0x${'ab'.repeat(32)}`), null, 'no such transaction');
+      const dearer = { ...draft, intent: { ...intent, units: intent.units + 1n } };
+      assert.is((await faultOf(over.paidBy(dearer, attempt.tx))).code, 'payout_outcome_unclear');
       assert.ok(feeUnits > 0n && feeUnits <= quote.feeUnitsMax);
       assert.is(await contracts[currency].balanceOf(`0x${intent.to}`), intent.units);
       assert.equal(await over.sequence(wallet), { final: 1, head: 1 });

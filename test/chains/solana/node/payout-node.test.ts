@@ -114,11 +114,15 @@ test('a refund is quoted, sent, included and final; its cost is what the wallet 
   mine();
   const included = await outcome(intent, attempt);
   assert.equal(included, { kind: 'waiting', included: { tx: attempt.tx, number: world.tip().number } });
+  assert.is(await node.paidBy(draftOf(intent), attempt.tx), null, 'not final');
   mine(FINAL + 3);
   const end = await outcome(intent, attempt);
   assert.ok(end.kind === 'succeeded');
   assert.is(end.tx, attempt.tx);
   assert.is(end.feeUnits, before - coins(refundWallet));
+  assert.equal(await node.paidBy(draftOf(intent), attempt.tx), { feeUnits: end.feeUnits, nonce: null });
+  const dearer = draftOf({ ...intent, units: intent.units + 1n });
+  assert.is((await faultOf(node.paidBy(dearer, attempt.tx))).code, 'payout_outcome_unclear');
   assert.ok(end.feeUnits <= quote.feeUnitsMax, 'fee and deposits were quoted');
   assert.is(held(intent.to), 4_500_000n);
   const { native, tokens: held2 } = await node.balance(refundWallet);

@@ -57,9 +57,14 @@ for (const [transport, url] of Object.entries({ http: sandbox.url, bridge: bridg
     mine();
     const { number } = world.tip();
     assert.equal(await over.outcome(draft, [attempt]), { kind: 'waiting', included: { tx: attempt.tx, number } });
+    assert.is(await over.paidBy(draft, attempt.tx), null, 'not final');
     mineFinal();
     const feeUnits = 100n * TRX - native(wallet);
     assert.equal(await over.outcome(draft, [attempt]), { kind: 'succeeded', tx: attempt.tx, number, feeUnits });
+    assert.equal(await over.paidBy(draft, attempt.tx), { feeUnits, nonce: null });
+    assert.is(await over.paidBy(draft, 'ab'.repeat(32)), null, 'no such transaction');
+    const dearer = { ...draft, intent: { ...intent, units: intent.units + 1n } };
+    assert.is((await faultOf(over.paidBy(dearer, attempt.tx))).code, 'payout_outcome_unclear');
     assert.is(feeUnits, TO_OTHERS);
     assert.is(held(intent.to), intent.units);
     assert.equal(await over.broadcast(attempt.bytes), { kind: 'known' }, 'final');

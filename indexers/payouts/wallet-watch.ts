@@ -1,0 +1,128 @@
+/**
+ * Watches our own wallets for what no attempt explains: a database that was restored from a backup does not know its
+ * newest attempts, and a key may be stolen.
+ *
+ * After each start nothing is signed until the follower has read everything that was on the chain at that moment, at
+ * finality: whatever an earlier run has paid, even one that this database does not know, is then found and settles its
+ * refund.
+ *
+ * @module
+ */
+import type { Node } from '../../src/chains/chain.ts';
+import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
+import { invariant, transient } from '../../src/core/fault.ts';
+import { watchedRoles } from '../../src/core/outgoing.ts';
+import type { Database } from '../../src/database/database.ts';
+import type { OutgoingClaim } from '../../src/database/outgoing.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import type { Log } from '../../src/lib/log.ts';
+import type { PayoutWallets } from './wallets.ts';
+
+/** How often the numbers that a wallet has used are compared with those given out here. */
+const COUNT_MS_MIN = 10_000;
+
+export type WalletWatchParts = Readonly<{
+  network: Pick<NetworkConfig, 'key' | 'reorgDepthMax'>;
+  rules: SpendRules;
+  node: Pick<PayoutNode, 'paidBy' | 'sequence'>;
+  /** The follower's node: what it shows at the start must be read first. */
+  chainNode: Pick<Node, 'head' | 'finalized'>;
+  database: Pick<Database, 'recordOwnWallets' | 'listNetworks' | 'judgeOutgoing' | 'settleByTransfer' | 'offerNonce'>;
+  wallets: PayoutWallets;
+  clock: Clock;
+  log: Log;
+}>;
+
+export interface WalletWatch {
+  /**
+   * Judges what has left the wallets since it was last called.
+   * @throws Fault transient `payouts_reading` until the chain of the start has been read; others of node and database
+   */
+  renew(): Promise<void>;
+}
+
+/** What the node showed when this run started. */
+type Start = Readonly<{
+  /** The block that must be final for us before anything is signed. */
+  number: number;
+  /** The numbers that each wallet had used; null where there are none. */
+  counts: ReadonlyMap<string, number | Readonly<{ head: number }>>;
+}>;
+
+export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
+  const { network, rules, node, chainNode, database, wallets, clock, log } = parts;
+  let start: Start | null = null;
+  let isRead = false;
+  let countedAtMs = Number.NEGATIVE_INFINITY;
+  let countedFloor = -1;
+
+  async function readCounts(): Promise<Start['counts']> {
+    const counts = new Map<string, number | Readonly<{ head: number }>>();
+    if (rules.lane === 'expiry') return counts;
+    const { refund, gas } = await wallets.own();
+    for (const key of [refund, gas]) {
+      const sequence = await node.sequence(key);
+      invariant(sequence, `the node of ${network.key} counts transactions`);
+      counts.set(key, sequence.final ?? { head: sequence.head });
+    }
+    return counts;
+  }
+
+  /**
+   * Where transactions use up numbers, only final ones can be missed: the next attempt excludes any other with its
+   * number. Where they expire, everything that is in a block must be final first.
+   */
+  async function begin(): Promise<Start> {
+    const own = await wallets.own();
+    await database.recordOwnWallets(
+      network.key,
+      watchedRoles.map((role) => ({ role, key: own[role] })),
+    );
+    const counts = await readCounts();
+    const [head, final] = await Promise.all([chainNode.head(), chainNode.finalized()]);
+    const finalNumber = final?.number ?? Math.max(0, head.number - network.reorgDepthMax);
+    return { number: rules.lane === 'expiry' ? head.number : finalNumber, counts };
+  }
+
+  const readFloor = async (): Promise<number> =>
+    (await database.listNetworks()).find((one) => one.network === network.key)?.floor ?? 0;
+
+  async function compareCounts(counts: Start['counts']): Promise<void> {
+    for (const [key, seen] of counts) await database.offerNonce(network.key, key, seen, clock.nowMs());
+  }
+
+  async function settle({ transfer, payout }: OutgoingClaim): Promise<void> {
+    const { tx } = transfer;
+    const paid = await node.paidBy(await wallets.draft(payout.intent), tx);
+    if (!paid) return;
+    const settling = { transferId: transfer.id, payoutId: payout.id, paid, nowMs: clock.nowMs() };
+    if (!(await database.settleByTransfer(settling))) return;
+    log.warn({ payout: payout.id, tx }, 'a refund was already paid by a transaction that was not known here');
+  }
+
+  async function judge(): Promise<void> {
+    const { claims } = await database.judgeOutgoing(network.key, clock.nowMs());
+    for (const claim of claims) await settle(claim);
+  }
+
+  return {
+    async renew() {
+      start ??= await begin();
+      const floor = await readFloor();
+      if (!isRead && floor < start.number) {
+        throw transient(
+          'payouts_reading',
+          `block ${start.number} of ${network.key} is not read and final yet (${floor} is): until then, payments of an ` +
+            'earlier run may not be known, and nothing is paid out',
+        );
+      }
+      await judge();
+      if (!isRead) await compareCounts(start.counts);
+      isRead = true;
+      if (floor === countedFloor || clock.nowMs() < countedAtMs + COUNT_MS_MIN) return;
+      await compareCounts(await readCounts());
+      [countedFloor, countedAtMs] = [floor, clock.nowMs()];
+    },
+  };
+}

@@ -1,0 +1,104 @@
+/**
+ * A machine that is put back to an earlier state, database and signer together, as with a snapshot or a disk image: on
+ * any family nothing is paid twice, and no command is needed where the chain tells what was paid.
+ * @module
+ */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openDatabase } from '../../src/database/sqlite/open.ts';
+import { databaseFile } from '../../src/lib/secret-key.ts';
+import type { PayoutShop } from '../support/payout-shop.ts';
+import { until } from '../support/until.ts';
+
+export type RestoreTraits = Readonly<{
+  /** Coins for the refund wallet, besides those that it has. */
+  coins: number;
+  /** Whether its wallets have sequence numbers, so that a database may lack them. */
+  hasLanes: boolean;
+}>;
+
+/** Registers the suite; `closeBooks` runs it. */
+export function restoreConforms(bench: PayoutShop, { coins, hasLanes }: RestoreTraits): void {
+  const { chain, quayside, refundWallet, paidSession, refund, show, completed, untilWaiting, paidTo } = bench;
+  const units = (cents: number) => bench.unitsOf(cents, 'USDT');
+  let funded = 0;
+  test.after(() => bench.close());
+
+  /** Pays a refund, then puts the machine back to when the refund was processing and unsigned. */
+  async function payThenPutBack(cents: number, change: () => void = () => {}) {
+    const session = await paidSession(cents);
+    const { id, payee } = await refund(session, amount(cents));
+    await untilWaiting('token_short');
+    await quayside.stop();
+    const putBack = bench.snapshot();
+    await quayside.start();
+    await chain.pay(refundWallet, 'USDT', units(cents));
+    if (funded++ === 0) await chain.fund(refundWallet, coins);
+    const { transaction_hash: tx } = await completed(id);
+    assert.equal(await paidTo(payee), [units(cents)]);
+    await quayside.stop();
+    putBack();
+    change();
+    // Enough for a second payment.
+    await chain.pay(refundWallet, 'USDT', units(cents));
+    await quayside.start();
+    return { session, id, payee, tx };
+  }
+
+  async function isPaidOnce({ id, payee, tx }: Awaited<ReturnType<typeof payThenPutBack>>, cents: number) {
+    assert.is((await completed(id)).transaction_hash, tx, 'settled by the transaction that paid it');
+    assert.equal(await paidTo(payee), [units(cents)]);
+    const { payouts } = await quayside.cli('status');
+    assert.equal([payouts.frozen, payouts.halted_wallets], [[], []]);
+    assert.ok((await quayside.cli('ledger', 'verify')).balanced);
+  }
+
+  test('a refund that was paid is not paid again, and the books say that it is paid', async () => {
+    const put = await payThenPutBack(1_200);
+    await isPaidOnce(put, 1_200);
+    // The wallet goes on: what was left for a second payment pays another refund.
+    const other = await refund(await paidSession(1_200), '12.00');
+    await completed(other.id);
+    assert.equal(await paidTo(other.payee), [units(1_200)]);
+    assert.is((await show(put.id)).status, 'completed');
+  });
+
+  if (hasLanes) {
+    test('the same where the database knows neither the wallets nor their numbers yet', async () => {
+      const forget = () => {
+        const db = openDatabase({ file: databaseFile(quayside.dataDir), busyTimeoutMs: 10_000, bytesMax: null });
+        db.client.exec('DELETE FROM lanes; DELETE FROM own_wallets; DELETE FROM outgoing_transfers;');
+        db.close();
+      };
+      await isPaidOnce(await payThenPutBack(1_300, forget), 1_300);
+    });
+  }
+
+  test('a refund that the database has lost is found on the chain: money out is frozen until a person has looked', async () => {
+    const session = await paidSession(900);
+    await quayside.stop();
+    const putBack = bench.snapshot();
+    await quayside.start();
+    await chain.pay(refundWallet, 'USDT', units(900));
+    const { id, payee } = await refund(session, '9.00');
+    const { transaction_hash: tx } = await completed(id);
+    await quayside.stop();
+    putBack();
+    await chain.pay(refundWallet, 'USDT', units(900));
+    await quayside.start();
+    const codes = async () => (await quayside.cli('status')).alarms.map(({ code }: { code: string }) => code);
+    await until('it is noticed', async () => (await codes()).includes('wallet_outflow_foreign'));
+    assert.is((await quayside.cli('status')).payouts.frozen.length, 1);
+    // The merchant, who finds no such refund, requests it again.
+    const again = await bench.ask(session, id, '9.00', payee);
+    assert.is(again.status, 201, JSON.stringify(again.body));
+    assert.is((await completed(id)).transaction_hash, tx);
+    assert.equal(await paidTo(payee), [units(900)]);
+    await quayside.cli('payouts', 'thaw', bench.network, '--because', 'the refund was requested again');
+    const rest = await refund(await paidSession(300), '3.00');
+    await completed(rest.id);
+    assert.equal(await paidTo(rest.payee), [units(300)]);
+  });
+}
+
+const amount = (cents: number): string => (cents / 100).toFixed(2);

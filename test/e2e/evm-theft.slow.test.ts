@@ -1,0 +1,43 @@
+import { Wallet } from 'ethers';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { evmSpending } from '../../src/chains/evm/spend.ts';
+import { transferCall } from '../../src/chains/evm/wire.ts';
+import { closeBooks } from '../conformance/refund.ts';
+import type { Json } from '../support/instance.ts';
+import { seed } from '../support/payout-shop.ts';
+import { until } from '../support/until.ts';
+import { openEvmPayouts } from './evm.ts';
+
+const { shop, node, usdt } = await openEvmPayouts();
+test.after(() => shop.close());
+
+test('a transfer of nothing in the name of a wallet is ignored; one above zero freezes money out', async () => {
+  const { quayside, chain, refundWallet, paidSession, refund, completed, paidTo, show } = shop;
+  const wallet = `0x${refundWallet}`;
+  const [, stranger = ''] = node.accounts;
+  await chain.pay(refundWallet, 'USDT', shop.unitsOf(1_000, 'USDT'));
+  const nothing = await usdt.transferFrom(wallet, stranger, 0n);
+  const session = await paidSession(1_000);
+  await completed((await refund(session, '2.00')).id);
+  assert.ok(await chain.hasSucceeded(nothing));
+  assert.equal((await quayside.cli('status')).payouts.frozen, []);
+
+  const { secret } = evmSpending.derive(seed, { role: 'refund' });
+  const thief = new Wallet(`0x${Buffer.from(secret).toString('hex')}`);
+  const nonce = Number(await node.rpc<string>('eth_getTransactionCount', [wallet, 'latest']));
+  const data = transferCall(stranger.slice(2).toLowerCase(), 1n);
+  const theft = { type: 2, chainId: node.chainId, nonce, to: usdt.address, data, value: 0n, gasLimit: 100_000n };
+  const tx = await node.sendRaw(
+    await thief.signTransaction({ ...theft, maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 9n }),
+  );
+  await until('money out is frozen', async () => (await quayside.cli('status')).payouts.frozen.length === 1);
+  const alarms: Json[] = (await quayside.cli('status')).alarms;
+  const [alarm] = alarms.filter(({ code, message }) => code === 'wallet_outflow_foreign' && message.includes(tx));
+  assert.ok(alarm, JSON.stringify(alarms));
+  const { id, payee } = await refund(session, '1.00');
+  await until('it is under way', async () => (await show(id)).status === 'processing');
+  assert.equal(await paidTo(payee), []);
+});
+
+closeBooks(shop);

@@ -1,0 +1,115 @@
+/** What the engine does about transfers that left our wallets without an attempt that it knows. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { PaidBy } from '../../../src/chains/spend.ts';
+import type { ChainTransfer } from '../../../src/core/transfer.ts';
+import { keyOf } from '../../sim/payout-signer.ts';
+import { type Bench, network, onBench, startOf, untilSettled } from './engine-bench.ts';
+
+const [wallet, payee] = [keyOf({ role: 'refund' }), keyOf({ role: 'gas' })];
+const leaves = (tx: string, units = 5n): ChainTransfer => ({
+  tx,
+  index: 0,
+  currency: 'USDT',
+  from: wallet,
+  to: payee,
+  units,
+  isOutgoing: true,
+});
+
+/** Adds a block as a follower that knows the wallets. */
+async function follow({ database, clock }: Bench, number: number, transfers: readonly ChainTransfer[], floor = number) {
+  await database.recordOwnWallets(network, [{ role: 'refund', key: wallet }]);
+  const [tip] = await database.tail(network, 1);
+  await database.ingest({
+    network,
+    family: 'evm',
+    expectTip: tip?.hash ?? null,
+    watchedThroughId: 0,
+    ownWalletId: 1_000,
+    decimals: { USDT: 6 },
+    dustFloorPar: 1n,
+    drop: [],
+    connect: [{ block: { hash: `b${number}`, parent: tip?.hash ?? '', number, timeS: 0 }, transfers }],
+    confirm: [],
+    floor,
+    readThroughS: 0,
+    nowMs: clock.nowMs(),
+  });
+}
+const stateOf = async ({ database }: Bench, id: string) => (await database.findPayout(id))?.state;
+
+test(
+  'after a start nothing is signed until what was on the chain then has been read and is final',
+  onBench(
+    async (bench) => {
+      await bench.plan('r1');
+      assert.is((await bench.pass())?.code, 'payouts_reading');
+      await follow(bench, 7, [], 6);
+      assert.is((await bench.pass())?.code, 'payouts_reading');
+      assert.equal(await bench.database.listPayoutAttempts('r1'), []);
+      assert.equal(await bench.alarms(), []);
+      await follow(bench, 8, [], 7);
+      assert.is(await bench.pass(), null);
+      await untilSettled(bench, 'r1');
+    },
+    { chainNode: startOf(7) },
+  ),
+);
+
+let paid: PaidBy | null = null;
+test(
+  'a refund that an unknown transaction has paid is settled by it once the nodes confirm that, and never signed',
+  onBench(
+    async (bench) => {
+      await bench.plan('r1');
+      await follow(bench, 7, [leaves('t1')]);
+      for (let n = 0; n < 3; n++) assert.is(await bench.pass(), null);
+      assert.is(await stateOf(bench, 'r1'), 'waiting', 'one node has it, another not yet');
+      paid = { feeUnits: 3n, nonce: 0 };
+      await bench.pass();
+      const { state, tx, feeUnits } = (await bench.database.findPayout('r1')) ?? {};
+      assert.equal([state, tx, feeUnits], ['succeeded', 't1', 3n]);
+      assert.equal(
+        (await bench.database.listPayoutAttempts('r1')).map((one) => [one.tx, one.nonce]),
+        [['t1', 0]],
+      );
+      assert.equal([await bench.alarms(), await bench.database.listFreezes()], [[], []]);
+    },
+    { chainNode: startOf(7), node: (node) => ({ ...node, paidBy: async () => paid }) },
+  ),
+);
+
+test(
+  'money that leaves a wallet without any reason stops all payouts of the network',
+  onBench(
+    async (bench) => {
+      await bench.plan('r1');
+      await follow(bench, 7, [leaves('t1', 6n)]);
+      assert.is((await bench.pass())?.code, 'payouts_frozen');
+      assert.equal(await bench.alarms(), ['wallet_outflow_foreign']);
+      for (let n = 0; n < 3; n++) await bench.pass();
+      assert.equal(await bench.database.listPayoutAttempts('r1'), []);
+    },
+    { chainNode: startOf(7) },
+  ),
+);
+
+test(
+  'a number that somebody else used halts the wallet before anything is to be paid',
+  onBench(async (bench) => {
+    await bench.pass();
+    bench.chain.usurp(wallet);
+    for (let n = 1; n < 7; n++) {
+      await follow(bench, n, []);
+      await bench.pass();
+    }
+    assert.equal(
+      (await bench.database.haltedLanes()).map(({ payer, code }) => [payer, code]),
+      [[wallet, 'payout_nonce_foreign']],
+    );
+    assert.equal(await bench.alarms(), ['payout_nonce_foreign']);
+  }),
+);
+
+test.run();
