@@ -10,6 +10,7 @@ import { openCall } from './call.ts';
 import { referencePages } from './docs.ts';
 import type { Answer, ApiDeps, Endpoint } from './endpoint.ts';
 import { Refusal } from './errors.ts';
+import { eventEndpoints } from './events.ts';
 import { readiness } from './health.ts';
 import {
   answerErrors,
@@ -38,6 +39,7 @@ export const apiEndpoints = (deps: ApiDeps): readonly Endpoint[] => [
   ...sessionEndpoints(deps),
   ...quickStartEndpoints(deps),
   ...refundEndpoints(deps),
+  ...eventEndpoints(deps),
   ...(deps.simulate ? [simulationEndpoint(deps, deps.simulate)] : []),
 ];
 

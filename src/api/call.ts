@@ -38,6 +38,7 @@ export async function openCall(
     caller,
     params: Object.fromEntries(Object.entries(request.params).map(([name, value]) => [name, String(value)])),
     body,
+    search: new URLSearchParams(/\?(.*)/s.exec(request.url)?.[1] ?? ''),
     idempotencyKey: isPost ? readIdempotencyKey(request) : null,
   };
 }

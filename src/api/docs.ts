@@ -111,9 +111,11 @@ function operationsOf(operations: Operations): Listed[] {
 function operationSection(document: OpenApiDocument, { anchor, method, path, summary, raw }: Listed): Html {
   const body = raw.requestBody?.content;
   const responses = Object.entries(raw.responses);
+  const query = queryFields(document, raw);
   return html`<section id="${anchor}"><h3>${summary}</h3>
 <p class="path"><span class="method ${method}">${method.toUpperCase()}</span> <code>${path}</code></p>
 <p>${prose(raw.description ?? '')}</p>
+${query.length > 0 ? html`<h4>Query</h4>${fieldTable(query)}` : null}
 ${body ? html`<h4>Request body</h4>${contentView(document, body)}` : null}
 <h4>Responses</h4>
 ${responses.map(([status, response]) => {
@@ -122,6 +124,12 @@ ${responses.map(([status, response]) => {
     ? html`<p><strong>${status}</strong> ${prose(response.description)}</p>${content ? contentView(document, content) : null}`
     : html`<p><strong>${status}</strong> ${codeLinks(response.description)}</p>`;
 })}</section>`;
+}
+
+function queryFields(document: OpenApiDocument, { parameters = [] }: Operation): readonly Field[] {
+  const asked = parameters.filter((parameter) => parameter.in === 'query');
+  const properties = Object.fromEntries(asked.map(({ name, schema }) => [name, schema]));
+  return fieldsOf(document, { type: 'object', properties }).flatMap(({ fields }) => fields);
 }
 
 function contentView(document: OpenApiDocument, content: Content): Html {

@@ -44,6 +44,8 @@ export type Call = Readonly<{
   caller: Caller;
   params: Readonly<Record<string, string>>;
   body: Readonly<Record<string, unknown>> | null;
+  /** What follows the `?` of the path. */
+  search: URLSearchParams;
   idempotencyKey: string | null;
 }>;
 
@@ -58,6 +60,8 @@ export type EndpointDoc = Readonly<{
   description: string;
   /** Schema and named examples of the body; absent if the endpoint takes none. */
   body?: Readonly<{ schema: z.ZodType; examples: Readonly<Record<string, unknown>> }>;
+  /** Schemas of the query's parameters, which `readQuery` reads. */
+  query?: z.ZodObject;
   answer: Readonly<{ schema: z.ZodType; examples: Readonly<Record<string, unknown>> }>;
   /** Error codes other than those that every signed request can get. */
   errors: readonly ErrorCode[];

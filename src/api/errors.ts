@@ -131,6 +131,11 @@ export const errorTable = {
     'No session with this id exists for this API key.',
     'Check the id, and that the key belongs to the store and mode of the session.',
   ),
+  event_not_found: invalid(
+    404,
+    'No event with this id exists for this API key, or it is older than 30 days.',
+    'Check the id, the store and mode of the key, and that it has the scope `refunds:read` for refund events.',
+  ),
   payment_in_progress: invalid(
     400,
     'A payment for this session was seen on the chain, so the session can no longer be canceled.',

@@ -31,7 +31,7 @@ export type Operation = Readonly<{
   summary: string;
   description?: string;
   security?: readonly Readonly<Record<string, readonly string[]>>[];
-  parameters?: readonly (Header & Readonly<{ name: string; in: 'path' | 'header' }>)[];
+  parameters?: readonly (Header & Readonly<{ name: string; in: 'path' | 'query' | 'header' }>)[];
   requestBody?: Readonly<{ required: true; content: Content }>;
   responses: Readonly<Record<string, Response>>;
 }>;
@@ -191,6 +191,7 @@ function operation(
     description: `${doc.description} Scope: \`${scope}\`.`,
     parameters: [
       ...parameters('path', params, schemas),
+      ...parameters('query', doc.query?.shape ?? {}, schemas),
       ...parameters('header', { ...sharedHeaders, ...(isPost && idempotencyHeader) }, schemas),
     ],
     ...(doc.body && {
@@ -216,7 +217,7 @@ const headers = (shape: Headers, schemas: SchemaWriter): Readonly<Record<string,
     }),
   );
 
-const parameters = (where: 'path' | 'header', shape: Headers, schemas: SchemaWriter) =>
+const parameters = (where: 'path' | 'query' | 'header', shape: Headers, schemas: SchemaWriter) =>
   Object.entries(headers(shape, schemas)).map(([name, header]) => ({ ...header, name, in: where }));
 
 /** Returns one response for each status, with the codes that it has. */

@@ -67,6 +67,9 @@ const refundEventSchema = z
   })
   .meta({ id: 'RefundEvent' });
 
+/** The body of any event. */
+export const eventSchema = z.union([paymentEventSchema, refundEventSchema]);
+
 type EventDoc = Readonly<{ meaning: string; status: SessionStatus; received: boolean }>;
 
 /** When each event is sent, and the status and received money in its example. */

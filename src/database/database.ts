@@ -15,6 +15,7 @@ import type { CancelRefusal, Life, ReceiptState, Standing, Terms } from '../core
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { AlarmDatabase } from './alarms.ts';
 import type { AuditDatabase, OperatorAct } from './audit-log.ts';
+import type { EventDatabase } from './events.ts';
 import type { EvidenceDatabase } from './evidence.ts';
 import type { FreezeDatabase } from './freezes.ts';
 import type { HeldMoneyDatabase } from './held-money.ts';
@@ -278,6 +279,7 @@ export type DeliveryVerdict = Verdict;
 export interface Database
   extends AlarmDatabase,
     AuditDatabase,
+    EventDatabase,
     FreezeDatabase,
     HeldMoneyDatabase,
     IngestDatabase,

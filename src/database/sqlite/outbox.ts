@@ -60,8 +60,8 @@ export function createOutbox(db: Db, lines: DeliveryLines): Outbox {
   return {
     post(session, type, nowMs, body) {
       const eventId = nextId(nowMs);
-      const { id: sessionId, storeId } = session;
-      insertEvent({ id: eventId, storeId, sessionId, type, body: body(eventId), createdAtMs: nowMs });
+      const { id: sessionId, storeId, mode } = session;
+      insertEvent({ id: eventId, storeId, sessionId, mode, type, body: body(eventId), createdAtMs: nowMs });
       for (const { id: endpointId, extendedEvents } of endpointsOf(session)) {
         if (isExtended(type) && !extendedEvents.includes(type)) continue;
         insertDelivery({

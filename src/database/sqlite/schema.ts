@@ -252,6 +252,7 @@ export const events = sqliteTable('events', {
   type: text().$type<EventType>().notNull(),
   body: text().notNull(),
   createdAtMs: integer().notNull(),
+  mode: mode().notNull(),
 });
 
 export const deliveries = sqliteTable('deliveries', {

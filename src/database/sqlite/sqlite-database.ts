@@ -12,6 +12,7 @@ import { claimCommands } from './claims.ts';
 import { deliveryCommands } from './deliveries.ts';
 import { createDeliveryLines } from './delivery-lines.ts';
 import { createSessionEndpoints, endpointCommands } from './endpoints.ts';
+import { eventQueries } from './events.ts';
 import { evidenceQueries } from './evidence.ts';
 import { createGaps } from './gaps.ts';
 import { heldMoneyCommands } from './held-money.ts';
@@ -139,6 +140,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     ...evidenceQueries(db),
     ...endpointCommands(db, secrets, lines),
     ...claimCommands(db, secrets, lines),
+    ...eventQueries(db),
     ...deliveryCommands(db, { lines, raiseAlarm }),
     ...alarmCommands(db, raiseAlarm),
     ...auditCommands(db),

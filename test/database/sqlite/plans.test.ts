@@ -23,7 +23,8 @@ const smallIndexes = ['endpoints_resuming', 'deliveries_manual', 'transfers_unco
 /** Serves lists for people; a prepared statement that used it would scan the whole backlog. */
 const forLists = 'deliveries_by_state';
 
-test('no prepared statement scans', () => {
+/** Opens a database and returns every query that it prepares, with the steps of its plan. */
+function plans(): Map<string, string[]> {
   const statements = new Set<string>();
   const prepare = Sqlite.prototype.prepare;
   Sqlite.prototype.prepare = function (this: Sqlite.Database, text: string) {
@@ -36,23 +37,43 @@ test('no prepared statement scans', () => {
   try {
     const explained = [...statements].filter((text) => /^\s*(select|update|delete|with)\b/i.test(text));
     assert.ok(explained.length > 30, `${explained.length} statements were seen`);
-    const scans = explained.flatMap((text) => {
+    const plan = (text: string): string[] => {
       const names = [...new Set(text.match(/:\w+/g) ?? [])].map((name) => [name.slice(1), 1]);
       const holes = Array.from({ length: text.match(/\?/g)?.length ?? 0 }, () => 1);
       const steps = client.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...holes, Object.fromEntries(names)) as {
         detail: string;
       }[];
-      return steps
-        .map(({ detail }) => detail)
-        .filter((detail) => detail.startsWith('SCAN') || detail.includes(forLists))
-        .filter((detail) => ![...small, ...bounded].includes(detail.split(' ')[1] ?? ''))
-        .filter((detail) => !smallIndexes.some((name) => detail.includes(name)))
-        .map((detail) => `${detail}: ${text}`);
-    });
-    assert.equal(scans, []);
+      return steps.map(({ detail }) => detail);
+    };
+    return new Map(explained.map((text) => [text, plan(text)]));
   } finally {
     client.close();
     place.close();
+  }
+}
+
+test('no prepared statement scans', () => {
+  const scans = [...plans()].flatMap(([text, steps]) =>
+    steps
+      .filter((detail) => detail.startsWith('SCAN') || detail.includes(forLists))
+      .filter((detail) => ![...small, ...bounded].includes(detail.split(' ')[1] ?? ''))
+      .filter((detail) => !smallIndexes.some((name) => detail.includes(name)))
+      .map((detail) => `${detail}: ${text}`),
+  );
+  assert.equal(scans, []);
+});
+
+test('a page of events is read from an index that has its order and its filter', () => {
+  const pages = [...plans()].filter(([text]) => /from events .*order by/is.test(text));
+  assert.is(pages.length, 4, 'by type or not, from either end');
+  for (const [text, steps] of pages) {
+    const isByType = text.includes('type = :type');
+    assert.is(steps.length, 1, `${steps}: ${text}`);
+    const index = isByType
+      ? /events_by_type \(store_id=\? AND mode=\? AND type=\?/
+      : /events_by_mode \(store_id=\? AND mode=\?/;
+    assert.match(String(steps[0]), index);
+    assert.match(String(steps[0]), /id>\? AND id<\?\)/);
   }
 });
 

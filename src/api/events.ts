@@ -1,0 +1,165 @@
+/**
+ * The events of a store and mode, newest first, so that a shop can compare its orders with them when webhooks were
+ * lost, or without any webhooks.
+ * @module
+ */
+import { z } from 'zod';
+import {
+  documentedRefundEvents,
+  EVENT_AGE_S_MAX,
+  type EventType,
+  eventIdAt,
+  eventTypes,
+  extendedRefundEvents,
+  typesNamed,
+} from '../core/event.ts';
+import { parseExactly } from '../core/exact-json.ts';
+import type { EventFilter, StoredEvent } from '../database/events.ts';
+import { toSeconds } from '../lib/clock.ts';
+import type { ApiDeps, Caller, Endpoint } from './endpoint.ts';
+import { refuse } from './errors.ts';
+import { readQuery } from './query.ts';
+import { eventDocs, eventSchema } from './webhook-events.ts';
+
+const PATH = '/api/v1/events';
+const LIMIT_DEFAULT = 20;
+const LIMIT_MAX = 100;
+/** The last second whose ids have 19 digits: in the year 2286. */
+const TIME_S_MAX = 9_999_999_999;
+
+const eventId = () => z.string().regex(/^evt_\d{19}$/, 'must be an event id: `evt_` and 19 digits');
+const timeS = () =>
+  z
+    .int('must be Unix seconds in digits')
+    .max(TIME_S_MAX, `must be at most ${TIME_S_MAX}`)
+    .meta({ format: 'int64', maximum: TIME_S_MAX });
+
+const querySchema = z.object({
+  limit: z
+    .int(`must be a whole number from 1 to ${LIMIT_MAX}`)
+    .min(1, 'must be at least 1')
+    .max(LIMIT_MAX, `must be at most ${LIMIT_MAX}`)
+    .optional()
+    .meta({ description: `How many events to return, at most ${LIMIT_MAX}; ${LIMIT_DEFAULT} if absent.` }),
+  starting_after: eventId()
+    .optional()
+    .meta({ description: 'Only events older than this id: the last one of the page before.' }),
+  ending_before: eventId().optional().meta({
+    description: 'Only events newer than this id, the nearest of them. Not together with `starting_after`.',
+  }),
+  type: z
+    .array(z.string().refine((name) => typesNamed(name).length > 0, 'must be an event type, `payment.*` or `refund.*`'))
+    .max(eventTypes.length, `must be given at most ${eventTypes.length} times`)
+    .optional()
+    .meta({ description: 'Only events of this type, or of `payment.*` or `refund.*`. Repeat it for several.' }),
+  created_from: timeS().optional().meta({ description: 'Only events from this time on, in Unix seconds.' }),
+  created_to: timeS().optional().meta({ description: 'Only events before this time, in Unix seconds.' }),
+});
+
+const listSchema = z
+  .object({
+    data: z.array(eventSchema).meta({ description: 'Newest first, each exactly as webhooks send it.' }),
+    has_more: z.boolean().meta({ description: 'True if there are more events in the direction that was asked for.' }),
+  })
+  .meta({ id: 'EventList' });
+
+const refundTypes: readonly EventType[] = [...documentedRefundEvents, ...extendedRefundEvents];
+const exampleOf = (type: EventType) => eventDocs.find((doc) => doc.type === type)?.example;
+
+/** Returns which types to read; undefined for all. @throws Refusal `insufficient_scope` */
+function typesFor({ scopes }: Caller, names: readonly string[] | undefined): readonly EventType[] | undefined {
+  const named = names?.flatMap(typesNamed);
+  if (scopes.includes('refunds:read')) return named;
+  const allowed = (named ?? eventTypes).filter((type) => !refundTypes.includes(type));
+  if (allowed.length > 0) return allowed;
+  throw refuse('insufficient_scope', {
+    message: 'This API key lacks the scope refunds:read, which refund events need; the operator issues keys.',
+  });
+}
+
+/** Returns the range of ids that a query asks for, within what can still be read. */
+function rangeOf(query: z.infer<typeof querySchema>, nowS: number): Pick<EventFilter, 'fromId' | 'beforeId' | 'first'> {
+  const { starting_after: after, ending_before: before, created_from: fromS = 0, created_to: toS } = query;
+  if (after !== undefined && before !== undefined) {
+    throw refuse('invalid_parameter', {
+      param: 'ending_before',
+      message: 'Use either starting_after or ending_before, not both.',
+    });
+  }
+  const oldest = eventIdAt(Math.max(fromS, nowS - EVENT_AGE_S_MAX));
+  const newest = eventIdAt(toS ?? TIME_S_MAX);
+  // The id after `before`, because the range begins with its first id.
+  const next = before && `evt_${(BigInt(before.slice('evt_'.length)) + 1n).toString().padStart(19, '0')}`;
+  return {
+    fromId: next !== undefined && next > oldest ? next : oldest,
+    beforeId: after !== undefined && after < newest ? after : newest,
+    first: before === undefined ? 'newest' : 'oldest',
+  };
+}
+
+const isShown = ({ storeId, mode, type, id }: StoredEvent, caller: Caller, nowS: number): boolean =>
+  storeId === caller.storeId &&
+  mode === caller.mode &&
+  id >= eventIdAt(nowS - EVENT_AGE_S_MAX) &&
+  (caller.scopes.includes('refunds:read') || !refundTypes.includes(type));
+
+export function eventEndpoints({ database, clock }: ApiDeps): Endpoint[] {
+  return [
+    {
+      method: 'get',
+      path: PATH,
+      scope: 'sessions:read',
+      doc: {
+        operationId: 'listEvents',
+        tag: 'Events',
+        summary: 'List events',
+        description:
+          'Returns the events of the last 30 days of the store and mode of the key, newest first. To follow them, ask again with `ending_before` and the newest id that you have: no event is missed or repeated. ' +
+          'Events of refunds are left out unless the key has the scope `refunds:read`.',
+        query: querySchema,
+        answer: {
+          schema: listSchema,
+          examples: {
+            events: { data: [exampleOf('refund.succeeded'), exampleOf('payment.completed')], has_more: false },
+          },
+        },
+        errors: ['invalid_parameter'],
+      },
+      async run({ caller, search }) {
+        const query = readQuery(querySchema, search);
+        const { limit = LIMIT_DEFAULT } = query;
+        const range = rangeOf(query, toSeconds(clock.nowMs()));
+        const types = typesFor(caller, query.type);
+        const { storeId, mode } = caller;
+        const found = await database.listEvents({
+          storeId,
+          mode,
+          ...range,
+          ...(types && { types }),
+          limit: limit + 1,
+        });
+        const page = found.slice(0, limit);
+        if (range.first === 'oldest') page.reverse();
+        return { body: { data: page.map(({ body }) => parseExactly(body)), has_more: found.length > limit } };
+      },
+    },
+    {
+      method: 'get',
+      path: `${PATH}/{event_id}`,
+      scope: 'sessions:read',
+      doc: {
+        operationId: 'getEvent',
+        tag: 'Events',
+        summary: 'Read an event',
+        description: 'Returns the body of an event of the last 30 days, byte for byte as webhooks send it.',
+        answer: { schema: eventSchema, examples: { event: exampleOf('payment.completed') } },
+        errors: ['event_not_found'],
+      },
+      async run({ caller, params }) {
+        const event = await database.findEvent(params.event_id ?? '');
+        if (!event || !isShown(event, caller, toSeconds(clock.nowMs()))) throw refuse('event_not_found');
+        return { body: parseExactly(event.body) as object };
+      },
+    },
+  ];
+}

@@ -1,0 +1,37 @@
+/**
+ * Events as they are stored, for the shops that read them and the operators who look at them.
+ * @module
+ */
+import type { EventType } from '../core/event.ts';
+import type { Mode } from '../core/transfer.ts';
+
+/** `body` is the exact text that every endpoint gets. */
+export type StoredEvent = Readonly<{
+  id: string;
+  storeId: string;
+  sessionId: string;
+  mode: Mode;
+  type: EventType;
+  body: string;
+  createdAtMs: number;
+}>;
+
+/** Ids rise in the order of commits, so whoever reads on from the last id misses none. */
+export type EventFilter = Readonly<{
+  storeId: string;
+  mode: Mode;
+  /** Only these types; all if absent. */
+  types?: readonly EventType[];
+  /** Only ids from here on, and only ids below. */
+  fromId: string;
+  beforeId: string;
+  /** Which of the matching events come first. */
+  first: 'newest' | 'oldest';
+  limit: number;
+}>;
+
+export interface EventDatabase {
+  /** Returns at most `limit` events by their ids; the cost does not grow with what is stored. */
+  listEvents(filter: EventFilter): Promise<readonly StoredEvent[]>;
+  findEvent(id: string): Promise<StoredEvent | null>;
+}
