@@ -23,7 +23,7 @@ import { removeServerFile, writeServerFile } from './app/server-file.ts';
 import { runWatches } from './app/watches/run.ts';
 import { createWriteTimes, type WriteTimes } from './app/write-times.ts';
 import { createCheckout } from './checkout/router.ts';
-import { type Config, withPort } from './config/config.ts';
+import { type Config, reachable, withPort } from './config/config.ts';
 import { openConfig } from './config/given-config.ts';
 import { Fault } from './core/fault.ts';
 import type { Database } from './database/database.ts';
@@ -78,12 +78,12 @@ async function serve(config: Config, database: Database, writeTimes: WriteTimes,
   const hasNewCredentials = config.sandbox && (await ensureCredentials(database, at)).isNew;
   const stores = (await database.listStores()).length;
 
-  const host = config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host;
+  const host = reachable(config.metricsHost);
   writeServerFile(config.dataDir, {
     pid: process.pid,
     base_url: baseUrl,
     port: api.port,
-    metrics_url: `http://${host.includes(':') ? `[${host}]` : host}:${operators.port}`,
+    metrics_url: `http://${host}:${operators.port}`,
   });
   process.send?.({ ready: true, port: api.port, metricsPort: operators.port, baseUrl, stores, hasNewCredentials });
   log.info({ baseUrl, metricsPort: operators.port }, 'the server is ready');
@@ -143,7 +143,7 @@ async function listenForMerchants(
 
 /** `/metrics` for Prometheus and `/rates` for the operator's tool, on a port that is never shown to merchants. */
 function listenForOperators(config: Config, metrics: Metrics, rates: Rates): Promise<Listening> {
-  const at = { host: config.host, port: config.metricsPort, setting: 'QUAYSIDE_METRICS_PORT' };
+  const at = { host: config.metricsHost, port: config.metricsPort, setting: 'QUAYSIDE_METRICS_PORT' };
   const answer: RequestListener = async (request, response) => {
     const send = (status: number, type: string, text: string) =>
       response.writeHead(status, { 'content-type': type }).end(request.method === 'HEAD' ? undefined : text);

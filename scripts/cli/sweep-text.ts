@@ -90,7 +90,7 @@ function waysLines(network: NetworkConfig, { sweeps }: SweepPlan): string[] {
   const cost = lent > 0 ? `, at ${sum(({ lendingUnits }) => lendingUnits)} for their transactions` : '';
   return [
     `  if the addresses burn coins: ${sum(({ burnedUnits }) => burnedUnits)}`,
-    `  if they are lent a stake for some minutes:  ${sum(({ lentUnits }) => lentUnits)}, of which enough for ${lent} of ${ways.length} is free now${cost}`,
+    `  if they are lent a stake for some minutes: ${sum(({ lentUnits }) => lentUnits)}, of which enough for ${lent} of ${ways.length} is free now${cost}`,
   ];
 }
 

@@ -2,7 +2,7 @@
  * The HTTP application: middleware, health, reference, signed endpoints. Its only state is the rate limits.
  * @module
  */
-import express, { type Express, type Request, type Response } from 'express';
+import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import { writeExactly } from '../core/exact-json.ts';
 import { createLimiter, type Limiter } from '../lib/rate-limit.ts';
 import { staticDocument } from '../lib/static-document.ts';
@@ -33,6 +33,8 @@ import { quickStartEndpoints } from './variants.ts';
 /** How many callers' rates are kept at once. */
 const LIMITED_NAMES_MAX = 10_000;
 const REFERENCE_AGE_S = 300;
+/** How many seconds' worth of pages one address may ask for at once. */
+const PAGES_BURST_S = 3;
 
 /** Returns every signed endpoint. A literal path comes before one with a parameter in the same place. */
 export const apiEndpoints = (deps: ApiDeps): readonly Endpoint[] => [
@@ -52,17 +54,17 @@ export function createApp(deps: ApiDeps): Express {
   app.enable('case sensitive routing');
   app.enable('strict routing');
   app.set('query parser', false);
-  // Only a reverse proxy on the same machine is trusted to name the client's address.
-  app.set('trust proxy', 'loopback');
+  app.set('trust proxy', config.trustedProxies);
 
-  const limiter = (perSecond: number) => createLimiter({ perSecond, namesMax: LIMITED_NAMES_MAX, clock });
+  const limiter = (perSecond: number, burst = perSecond) =>
+    createLimiter({ perSecond, burst, namesMax: LIMITED_NAMES_MAX, clock });
   const keyLimiter = limiter(config.limits.requestsPerSecondPerKey);
   const endpoints = apiEndpoints(deps);
 
   app.use(openTrace(deps), securityHeaders(config.baseUrl), echoVersion, refuseMalformed);
   serveHealth(app, deps);
   app.use(limitAddresses(limiter(config.limits.requestsPerSecondPerAddress)));
-  if (deps.pages) app.use(deps.pages);
+  if (deps.pages) app.use(limitPages(config.limits, limiter), deps.pages);
   // Written at the first request: a start would wait for it a tenth of a second.
   servePages(
     app,
@@ -72,6 +74,19 @@ export function createApp(deps: ApiDeps): Express {
   app.use(refuseRoute);
   app.use(answerErrors(deps));
   return app;
+}
+
+/** A page takes about as long as four signed calls. Its files, which have an extension, take none. */
+function limitPages(
+  { pagesPerSecondPerAddress: pages, formsPerSecondPerAddress: forms }: ApiDeps['config']['limits'],
+  limiter: (perSecond: number, burst: number) => Limiter,
+): RequestHandler {
+  const limitPage = limitAddresses(limiter(pages, pages * PAGES_BURST_S));
+  const limitForm = limitAddresses(limiter(forms, forms * PAGES_BURST_S));
+  return (request, response, next) => {
+    if (!/^\/(pay|refund)\/[^.]*$/.test(request.path)) next();
+    else (request.method === 'POST' ? limitForm : limitPage)(request, response, next);
+  };
 }
 
 /** Serves health before the address limit, because a load balancer asks often and from one address. */

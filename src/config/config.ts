@@ -21,7 +21,11 @@ export type Config = Readonly<{
   dataDir: string;
   host: string;
   port: number;
+  /** Where `/metrics` and `/rates` are served. */
+  metricsHost: string;
   metricsPort: number;
+  /** Ranges of addresses whose `X-Forwarded-For` is believed. */
+  trustedProxies: readonly string[];
   /** The public base URL of payment pages and docs, without a trailing slash. */
   baseUrl: string;
   checkoutUrl: string;
@@ -62,6 +66,9 @@ export type Config = Readonly<{
     bodyBytesMax: number;
     requestsPerSecondPerKey: number;
     requestsPerSecondPerAddress: number;
+    /** Payment and refund pages, and what is sent from them. */
+    pagesPerSecondPerAddress: number;
+    formsPerSecondPerAddress: number;
     poolTarget: number;
     outageWaitS: number;
     blocksPerIngestMax: number;
@@ -123,8 +130,13 @@ export function withPort(config: Config, port: number): Config {
 
 /** Returns the base URL of a configuration without `base_url`. */
 function defaultBaseUrl({ host, port }: Readonly<{ host: string; port: number }>): string {
-  const reachable = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+  return `http://${reachable(host)}:${port}`;
+}
+
+/** Returns the name or address, as a URL has it, at which this machine reaches what listens on `host`. */
+export function reachable(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return 'localhost';
+  return host.includes(':') ? `[${host}]` : host;
 }
 
 /** Resolves relative paths from the data directory. */
@@ -145,7 +157,9 @@ function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): C
     dataDir: general.data_dir,
     host,
     port,
+    metricsHost: general.metrics_host,
     metricsPort: general.metrics_port ?? (port === 0 ? 0 : Math.min(port + METRICS_PORT_OFFSET, 65535)),
+    trustedProxies: general.trusted_proxies,
     baseUrl,
     checkoutUrl: general.checkout_url ?? baseUrl,
     logLevel: general.log_level,
@@ -174,6 +188,8 @@ function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): C
       bodyBytesMax: limits.body_bytes_max,
       requestsPerSecondPerKey: limits.requests_per_second_per_key,
       requestsPerSecondPerAddress: limits.requests_per_second_per_address,
+      pagesPerSecondPerAddress: limits.pages_per_second_per_address,
+      formsPerSecondPerAddress: limits.forms_per_second_per_address,
       poolTarget: limits.pool_target,
       outageWaitS: limits.outage_wait_s,
       blocksPerIngestMax: limits.blocks_per_ingest_max,

@@ -80,10 +80,19 @@ const signer = z.union(
   { error: 'expected null or {"dir": …, "unlock": "prompt", "credential", "external" or {"file": …}}' },
 );
 
+const listenHost = setting('a host name or IP address to listen on', matching(/^[\w.:-]+$/));
+const cidrs = listOf(
+  setting<string>('a CIDR range such as 10.0.0.0/8', (value) =>
+    typeof value === 'string' && ipaddr.isValidCIDR(value) ? value : undefined,
+  ),
+);
+
 export const generalSettings = group({
-  host: setting('a host name or IP address to listen on', matching(/^[\w.:-]+$/)),
+  host: listenHost,
   port: whole(0, 65535),
+  metrics_host: listenHost,
   metrics_port: wholeOrNull(0, 65535),
+  trusted_proxies: cidrs,
   data_dir: setting('a folder', matching(/./)),
   base_url: publicUrl,
   checkout_url: publicUrl,
@@ -109,11 +118,7 @@ export const generalSettings = group({
     age_s_max: z.partialRecord(z.enum(sourceNames, { error: 'no such rate source' }), whole(1, 315_360_000)),
   }),
   webhooks: group({
-    allow_cidrs: listOf(
-      setting<string>('a CIDR range such as 10.0.0.0/8', (value) =>
-        typeof value === 'string' && ipaddr.isValidCIDR(value) ? value : undefined,
-      ),
-    ),
+    allow_cidrs: cidrs,
     timeout_ms: whole(100, 120_000),
     response_bytes_max: whole(0, 16_777_216),
     per_endpoint_max: whole(1, 64),
@@ -127,6 +132,8 @@ export const generalSettings = group({
     body_bytes_max: whole(1024, 16_777_216),
     requests_per_second_per_key: whole(1, 100_000),
     requests_per_second_per_address: whole(1, 1_000_000),
+    pages_per_second_per_address: whole(1, 1_000_000),
+    forms_per_second_per_address: whole(1, 1_000_000),
     pool_target: whole(1, 100_000),
     outage_wait_s: whole(0, 604_800),
     blocks_per_ingest_max: whole(1, 1024),

@@ -21,11 +21,13 @@ export const secretKeyFile = (dataDir: string, env: NodeJS.ProcessEnv): string =
 /**
  * Reads the key: 64 hex digits in `<dataDir>/secret.key`, which is created with a new database, or in the file that
  * `QUAYSIDE_SECRET_KEY_FILE` names, which must exist (a mounted secret, for example).
- * @throws Fault permanent `secret_key_invalid` when the file is missing, malformed or open to other users
+ * @throws Fault permanent `secret_key_invalid` when the file is missing, malformed or open to other users; a mounted
+ * one may be read by its group
  */
 export function readSecretKey(dataDir: string, env: NodeJS.ProcessEnv): Uint8Array {
   const file = secretKeyFile(dataDir, env);
-  if (!env.QUAYSIDE_SECRET_KEY_FILE) prepareOwnKey(dataDir, file);
+  if (env.QUAYSIDE_SECRET_KEY_FILE) refuseOpen(file, 0o027, 'chmod o=,g-w');
+  else prepareOwnKey(dataDir, file);
   return readSecretKeyFile(file);
 }
 
@@ -45,9 +47,13 @@ export function readSecretKeyFile(file: string): Uint8Array {
 function prepareOwnKey(dataDir: string, file: string): void {
   // A new key beside an old database would make every stored secret unreadable.
   if (!existsSync(databaseFile(dataDir))) createSecretFile(file, `${randomBytes(KEY_BYTES).toString('hex')}\n`);
-  if (existsSync(file) && (statSync(file).mode & 0o077) !== 0) {
-    throw permanent('secret_key_invalid', `${file} is open to other users of this machine; run: chmod 600 ${file}`);
-  }
+  refuseOpen(file, 0o077, 'chmod 600');
+}
+
+/** @throws Fault permanent `secret_key_invalid` */
+function refuseOpen(file: string, forbidden: number, remedy: string): void {
+  if (!existsSync(file) || (statSync(file).mode & forbidden) === 0) return;
+  throw permanent('secret_key_invalid', `${file} is open to other users of this machine; run: ${remedy} ${file}`);
 }
 
 /** @throws Fault permanent `secret_key_invalid` */

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
@@ -60,7 +60,8 @@ test('a preset needs only a node URL and an xpub', () => {
   );
   assert.is(config.sandbox, false);
   assert.is(config.port, 8420);
-  assert.is(config.metricsPort, 9420);
+  assert.equal([config.metricsHost, config.metricsPort], ['127.0.0.1', 9420]);
+  assert.equal(config.trustedProxies, ['127.0.0.0/8', '::1/128']);
   assert.is(config.baseUrl, 'http://127.0.0.1:8420');
   assert.is(config.checkoutUrl, config.baseUrl);
   assert.ok(Object.isFrozen(config.networks[0]?.tokens[0]));
@@ -510,8 +511,13 @@ test('the secret key is created once, for its owner only, and never beside an ex
   assert.is(first.length, 32);
   assert.is(statSync(join(dataDir, 'secret.key')).mode & 0o777, 0o600);
   assert.equal(readSecretKey(dataDir, {}), first);
-  writeFileSync(join(folder, 'mounted'), `${'ab'.repeat(32)}\n`);
+  writeFileSync(join(folder, 'mounted'), `${'ab'.repeat(32)}\n`, { mode: 0o440 });
   assert.is(readSecretKey(dataDir, { QUAYSIDE_SECRET_KEY_FILE: join(folder, 'mounted') })[0], 0xab);
+  for (const mode of [0o444, 0o460, 0o601]) {
+    chmodSync(join(folder, 'mounted'), mode);
+    const read = () => readSecretKey(dataDir, { QUAYSIDE_SECRET_KEY_FILE: join(folder, 'mounted') });
+    assert.throws(read, /mounted is open to other users of this machine; run: chmod o=,g-w /, mode.toString(8));
+  }
 
   writeFileSync(join(dataDir, 'secret.key'), 'short');
   assert.throws(() => readSecretKey(dataDir, {}), /64 hex digits/);

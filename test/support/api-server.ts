@@ -128,6 +128,7 @@ export type ApiServerOptions = Readonly<{
   rateSource?: RateSource;
   /** Serves the payment page too, at `checkoutUrl`; its live updates poll once a second of real time. */
   pages?: boolean;
+  trustedProxies?: readonly string[];
   /** Replaces the guard of webhook URLs, whose rules are tested elsewhere. */
   checkWebhookUrl?: (url: string, mode: Mode) => Promise<string | null>;
 }>;
@@ -242,7 +243,9 @@ const configOf = (
   dataDir,
   host: '127.0.0.1',
   port: 0,
+  metricsHost: '127.0.0.1',
   metricsPort: 0,
+  trustedProxies: options.trustedProxies ?? ['127.0.0.0/8'],
   baseUrl,
   checkoutUrl: options.checkoutUrl ?? (options.pages ? baseUrl : 'https://pay.shop.example'),
   logLevel: 'debug',
@@ -256,6 +259,8 @@ const configOf = (
     bodyBytesMax: 262_144,
     requestsPerSecondPerKey: 100_000,
     requestsPerSecondPerAddress: 100_000,
+    pagesPerSecondPerAddress: 100_000,
+    formsPerSecondPerAddress: 100_000,
     poolTarget: 0,
     outageWaitS: 0,
     blocksPerIngestMax: 64,
