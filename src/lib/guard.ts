@@ -4,12 +4,12 @@
  * the very addresses that are connected to, so that a name that changed in between (DNS rebinding) gains nothing.
  * @module
  */
-import { lookup as systemLookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { buildConnector as Connectors } from 'undici';
 import { Fault, permanent, transient } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
+import { createResolver, type Lookup } from './resolver.ts';
 import { buildConnector } from './undici.ts';
 
 const URL_CHARACTERS_MAX = 2048;
@@ -20,9 +20,6 @@ const UNPRIVILEGED_PORT_MIN = 1024;
 type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
 /** IANA assigns no other IPv6 space to the public Internet; `::127.0.0.1`, for example, is outside of it. */
 const publicIpv6 = ipaddr.parseCIDR('2000::/3');
-
-/** Resolves a name to all its addresses. */
-export type Lookup = (host: string) => Promise<readonly Readonly<{ address: string; family: number }>[]>;
 
 /** Returns whether an address may be called. */
 type Admits = (address: string) => boolean;
@@ -43,7 +40,7 @@ export type UrlGuard = Readonly<{
  */
 export function createUrlGuard(
   allowCidrs: readonly string[],
-  lookup: Lookup = (host) => systemLookup(host, { all: true }),
+  lookup: Lookup = createResolver(),
 ): UrlGuard {
   const allowed = allowCidrs.map(parseRange);
   const admitsPlain: Admits = (address) => {
@@ -134,10 +131,7 @@ function guardedLookup(resolve: (host: string) => Promise<string[]>, admits: Adm
   };
 }
 
-/**
- * Looks up each name only once at a time. The system's resolver blocks one of a few threads per lookup, so parallel
- * deliveries to an endpoint whose name server is dead would otherwise stall the lookups of all other names.
- */
+/** Looks up each name only once at a time. */
 function sharedLookup(lookup: Lookup): (host: string) => Promise<string[]> {
   const asking = new Map<string, Promise<string[]>>();
   return (host) => {

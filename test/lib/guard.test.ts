@@ -3,7 +3,9 @@ import { Client } from 'undici';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
-import { createUrlGuard, type Lookup, type UrlGuard } from '../../src/lib/guard.ts';
+import { createUrlGuard, type UrlGuard } from '../../src/lib/guard.ts';
+import { createResolver, type Lookup } from '../../src/lib/resolver.ts';
+import { startDnsServer } from '../support/dns-server.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
 
 /** A resolver that knows only these names. */
@@ -278,6 +280,24 @@ test('parallel connections to one name look it up once', async () => {
   answer([{ address: '127.0.0.1', family: 4 }]);
   assert.type(await again, 'string');
   assert.is(asked, 2);
+});
+
+test('every answer of a name server is checked at each connect, and one private address among them is refused', async () => {
+  const shop = await startMerchantServer((response) => response.writeHead(200).end());
+  const { port } = new URL(shop.origin);
+  let addresses = ['127.0.0.1'];
+  const server = await startDnsServer(() => ({ ttlS: 0, addresses }));
+  let nowMs = 0;
+  const lookup = createResolver({ servers: [server.address], hostsFile: '/nonexistent', nowMs: () => nowMs });
+  const guard = createUrlGuard(['127.0.0.0/8'], lookup);
+  assert.is(await connect(guard, `http://shop.example:${port}/`), 200);
+  addresses = ['127.0.0.1', '10.0.0.5'];
+  nowMs += 60_000;
+  assert.is(await connect(guard, `http://shop.example:${port}/`), 'blocked_address');
+  assert.match((await guard.check(`http://shop.example:${port}/`, 'test')) ?? '', /not on the public Internet/);
+  assert.is(shop.received.length, 1);
+  await server.close();
+  await shop.close();
 });
 
 test.run();
