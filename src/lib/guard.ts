@@ -38,10 +38,7 @@ export type UrlGuard = Readonly<{
  * @param allowCidrs ranges that the operator allows although they are not public, such as `10.0.0.0/8` or `::1/128`
  * @throws Fault permanent `config_invalid` for an invalid range
  */
-export function createUrlGuard(
-  allowCidrs: readonly string[],
-  lookup: Lookup = createResolver(),
-): UrlGuard {
+export function createUrlGuard(allowCidrs: readonly string[], lookup: Lookup = createResolver()): UrlGuard {
   const allowed = allowCidrs.map(parseRange);
   const admitsPlain: Admits = (address) => {
     const ip = ipaddr.process(address);

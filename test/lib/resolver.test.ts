@@ -91,7 +91,9 @@ test(
     async ({ server, resolver, writeHosts }) => {
       const resolve = resolver();
       assert.equal(await resolve('localhost'), ['127.0.0.1', '::1'], 'without a hosts file');
-      writeHosts('10.0.0.1 shop.example Other.example # comment third.example\n::7 shop.example\nnonsense shop.example\n');
+      writeHosts(
+        '10.0.0.1 shop.example Other.example # comment third.example\n::7 shop.example\nnonsense shop.example\n',
+      );
       assert.equal(await resolve('SHOP.example'), ['10.0.0.1', '::7']);
       assert.equal(await resolve('other.example'), ['10.0.0.1']);
       assert.equal(server.asked, []);
