@@ -4,6 +4,7 @@
  * @module
  */
 import type { PayoutNode, Quote, SpendDraft, WalletBalance } from '../../src/chains/spend.ts';
+import { isPayback } from '../../src/core/intent.ts';
 import type { Asset } from '../../src/core/ledger.ts';
 import { WAIT_MS_MAX } from '../../src/core/payout.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
@@ -90,5 +91,5 @@ export function createBalanceWatch(
 function shortAsset({ intent }: SpendDraft, quote: Quote): Asset | null {
   if (quote.kind === 'quoted') return null;
   if (quote.code === 'native_short') return 'native';
-  return quote.code === 'token_short' && intent.kind === 'refund' ? intent.currency : null;
+  return quote.code === 'token_short' && isPayback(intent) ? intent.currency : null;
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
+import { isPayback } from '../../src/core/intent.ts';
 import { formatUnits, toPar } from '../../src/core/money.ts';
 import type { Attempt, Payout } from '../../src/core/payout.ts';
 import { costSharePpm } from '../../src/core/sweep.ts';
@@ -35,7 +36,7 @@ export function createFeeWatch(
 
   function whyDear({ intent }: Payout, attempts: readonly Attempt[]): string | null {
     const [first, newest] = [attempts[0]?.feeUnitsMax ?? 0n, attempts.at(-1)?.feeUnitsMax ?? 0n];
-    if (intent.kind !== 'refund') return null;
+    if (!isPayback(intent)) return null;
     if (newest > FEE_FACTOR_MAX * first) return `more than ${FEE_FACTOR_MAX} times its first offer`;
     const token = network.tokens.find(({ symbol }) => symbol === intent.currency);
     const valuePar = token ? toPar(intent.units, token.decimals) : 0n;
@@ -51,7 +52,7 @@ export function createFeeWatch(
       raisedAtMs = nowMs;
       const cost = `${formatUnits(attempts.at(-1)?.feeUnitsMax ?? 0n, nativeDecimals)} ${network.nativeSymbol ?? 'of native coin'}`;
       const message =
-        `refund ${payout.id} on ${network.key} may cost up to ${cost} in fees, ${why}. It goes on; ` +
+        `${payout.intent.kind} ${payout.id} on ${network.key} may cost up to ${cost} in fees, ${why}. It goes on; ` +
         `\`quayside payouts show ${payout.id}\` shows its attempts. A lower fee_max in the signer's policy would stop it.`;
       await database.raiseAlarm({
         atMs: nowMs,

@@ -59,7 +59,8 @@ export function createPayoutWallets(
     async draft(intent) {
       const payer = await keyOf(rules.payer(intent));
       switch (intent.kind) {
-        case 'refund': {
+        case 'refund':
+        case 'return': {
           const owners = [(await own()).refund];
           return { intent, payer, owners, to: intent.to, token: tokenOf(intent.currency) };
         }

@@ -56,7 +56,7 @@ export const heldList: Command = {
       held.id,
       held.kind,
       amountOf(held),
-      held.state,
+      stateText(held),
       held.sessionId,
       held.orderId,
       moment(held.openedAtMs),
@@ -72,7 +72,7 @@ export const heldShow: Command = {
   summary: 'Show held money: its session, its transfers, and what accepting it would do.',
   options: {},
   async run(input, { database, clock }) {
-    const held = await find(database, input.args[0] ?? '');
+    const held = await findHeld(database, input.args[0] ?? '');
     const session = await findSession(database, held.sessionId);
     const tried =
       held.state === 'open'
@@ -80,10 +80,17 @@ export const heldShow: Command = {
         : null;
     const effect = tried && effectText(tried);
     return {
-      json: { ...shown(held), accepting: tried?.kind === 'done' ? change(tried) : null },
+      json: {
+        ...shown(held),
+        accepting: tried?.kind === 'done' ? change(tried) : null,
+        returns: held.returns.map(({ id, status, amountMinor, currency, network, tx }) => {
+          const amount = formatUnits(amountMinor, MINOR_DECIMALS, MINOR_DECIMALS);
+          return { id, status, amount, currency, network, transaction_hash: tx };
+        }),
+      },
       lines: [
         ...table([
-          ['held', `${held.id} (${held.state})`],
+          ['held', `${held.id} (${stateText(held)})`],
           ['kind', `${held.kind}: ${meanings[held.kind]}`],
           ['amount', amountOf(held)],
           ['session', `${held.sessionId} (order ${held.orderId}), ${session.life.status}`],
@@ -92,6 +99,11 @@ export const heldShow: Command = {
           ['since', moment(held.openedAtMs)],
           ...(held.settledAtMs === null ? [] : [['settled', `${value(held.settledPar)}, ${moment(held.settledAtMs)}`]]),
           ...(effect === null ? [] : [['if accepted', effect]]),
+          ...held.returns.map((one) => [
+            one.status === 'completed' ? 'returned' : 'return',
+            `${formatUnits(one.amountMinor, MINOR_DECIMALS, MINOR_DECIMALS)} ${one.currency} on ${one.network}: ` +
+              `${one.id} (${one.status}${one.tx === null ? '' : `, ${one.tx}`})`,
+          ]),
         ]),
         '',
         ...paymentLines(session),
@@ -120,7 +132,7 @@ export const heldAccept: Command = {
     const outcome = await database.acceptHeldMoney(id, operatorAct(heldAccept, input, clock), isDryRun);
     if (outcome.kind === 'not_found') throw unknown(id);
     if (outcome.kind === 'not_open') {
-      const why = outcome.held.state === 'settled' ? 'was decided about already' : 'counts by now, or a reorg took it';
+      const why = whyNotOpen(outcome.held);
       throw permanent('refused', `${id} ${why}: \`quayside held show ${id}\``);
     }
     const { held } = outcome;
@@ -134,14 +146,29 @@ export const heldAccept: Command = {
   },
 };
 
+/** Returns what becomes of held money, with its returns. */
+export function stateText({ state, returns }: HeldMoney): string {
+  if (state !== 'gone') return state;
+  if (returns.some(({ status }) => status === 'pending' || status === 'processing')) return 'returning';
+  return returns.some(({ status }) => status === 'completed') ? 'returned' : state;
+}
+
+/** Returns why nothing can be decided about held money that is not open. */
+export function whyNotOpen(held: HeldMoney): string {
+  const state = stateText(held);
+  if (state === 'returning') return 'is being returned';
+  if (state === 'returned') return 'was returned';
+  return state === 'settled' ? 'was decided about already' : 'counts by now, or a reorg took it';
+}
+
 const value = (par: bigint): string => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
 
 /** Returns what is still to be decided about; if nothing is, what was. */
-const amountOf = (held: HeldMoney): string =>
+export const amountOf = (held: HeldMoney): string =>
   `${value(held.state === 'open' ? openPar(held) : held.settledPar)} ${held.currency}`;
 
 /** @throws Fault permanent `not_found` */
-async function find(database: Pick<Database, 'findHeldMoney'>, id: string): Promise<HeldMoney> {
+export async function findHeld(database: Pick<Database, 'findHeldMoney'>, id: string): Promise<HeldMoney> {
   const held = await database.findHeldMoney(id);
   if (held) return held;
   throw unknown(id);
@@ -181,7 +208,7 @@ const change = ({ effect, before, after }: Extract<AcceptHeldOutcome, { kind: 'd
 const shown = (held: HeldMoney) => ({
   id: held.id,
   kind: held.kind,
-  state: held.state,
+  state: stateText(held),
   amount: value(openPar(held)),
   settled: value(held.settledPar),
   currency: held.currency,

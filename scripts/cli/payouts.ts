@@ -7,6 +7,7 @@ import { chains } from '../../src/chains/index.ts';
 import type { Config } from '../../src/config/config.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { permanent, transient } from '../../src/core/fault.ts';
+import { paybackKinds } from '../../src/core/intent.ts';
 import { type Asset, unitsOf } from '../../src/core/ledger.ts';
 import { type Attempt, delayOf, type Payout, type PayoutState } from '../../src/core/payout.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
@@ -25,13 +26,13 @@ import {
 } from './command.ts';
 
 const states: readonly PayoutState[] = ['waiting', 'sent', 'succeeded', 'failed', 'canceled', 'stuck'];
-const kinds = ['refund', 'sweep', 'gas'] as const;
+const kinds = [...paybackKinds, 'sweep', 'gas'] as const;
 const LISTED_MAX = 1000;
 
 export const payoutsList: Command = {
   name: 'payouts list',
   args: [],
-  summary: 'List payouts (refunds, sweeps, gas), newest first.',
+  summary: 'List payouts (refunds, returns of held money, sweeps, gas), newest first.',
   options: {
     network: { value: 'KEY', help: 'only payouts on this network, such as live:mychain' },
     state: { value: 'STATE', help: states.join(', ') },

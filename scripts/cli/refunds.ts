@@ -37,7 +37,7 @@ const APPROVAL_HOURS_MAX = 7 * 24;
 export const refundsList: Command = {
   name: 'refunds list',
   args: [],
-  summary: 'List refunds, newest first.',
+  summary: 'List refunds and returns of held money (rt_…), newest first.',
   options: {
     store: storeOption,
     session: { value: 'ID', help: 'only refunds of this session' },
@@ -236,7 +236,9 @@ async function signedApproval(input: Input, refund: Refund, nowS: number) {
 async function findRefund(database: Pick<Database, 'findRefundBy'>, id: string): Promise<Refund> {
   const refund = await database.findRefundBy({ id });
   if (refund) return refund;
-  throw notFound(`there is no refund ${id}; \`quayside refunds list\` shows all, with the ids (rf_…) to use here`);
+  throw notFound(
+    `there is no refund ${id}; \`quayside refunds list\` shows all, with the ids (rf_…, rt_…) to use here`,
+  );
 }
 
 const amountText = ({ amountMinor, currency }: Refund): string =>
@@ -269,6 +271,7 @@ function shown(refund: Refund, config: Config) {
     transaction_hash: refund.tx,
     receipt_number: refund.receiptNumber,
     failure_reason: refund.failureReason,
+    held_kind: refund.heldKind,
     created_at: moment(refund.createdAtMs),
     processed_at: refund.processedAtMs === null ? null : moment(refund.processedAtMs),
   };
@@ -277,7 +280,10 @@ function shown(refund: Refund, config: Config) {
 function describe(refund: Refund, config: Config): string[][] {
   const address = refund.destination?.address ?? null;
   return [
-    ['refund', `${refund.id} (merchant’s id ${refund.refundId})`],
+    [
+      'refund',
+      `${refund.id} (${refund.heldKind ? `returns ${refund.heldKind} money` : `merchant’s id ${refund.refundId}`})`,
+    ],
     ['session', `${refund.sessionId} (order ${refund.orderId})`],
     ['store', `${refund.storeId} (${refund.mode})`],
     ['amount', `${amountText(refund)} on ${refund.network}`],

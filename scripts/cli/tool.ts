@@ -30,6 +30,7 @@ import {
 } from './command.ts';
 import { evidence, evidenceKey, evidenceVerify } from './evidence.ts';
 import { heldAccept, heldList, heldShow } from './held.ts';
+import { heldReturn } from './held-return.ts';
 import { keyCreate, keyList, keyRevoke } from './key.ts';
 import { ledgerVerify } from './ledger.ts';
 import { networksList, networksReread, networksRewind, networksShow, networksSkip } from './networks.ts';
@@ -85,6 +86,7 @@ const commands: readonly (Command | OfflineCommand)[] = [
   heldList,
   heldShow,
   heldAccept,
+  heldReturn,
   webhooksList,
   webhooksAdd,
   webhooksRemove,

@@ -35,6 +35,7 @@ function orderedEffects({ intent, owners, to, token, payer }: SpendDraft): Effec
   const from = (at: number): string => owners[at] ?? '';
   switch (intent.kind) {
     case 'refund':
+    case 'return':
       return [{ token: token?.address ?? null, from: from(0), to, units: intent.units }];
     case 'sweep':
       return intent.from.map(({ units }, at) => ({ token: token?.address ?? null, from: from(at), to, units }));

@@ -5,7 +5,7 @@
  * @module
  */
 import { type Fault, permanent } from '../core/fault.ts';
-import type { Intent, SweepIntent, Wallet } from '../core/intent.ts';
+import { type Intent, isPayback, type SweepIntent, type Wallet } from '../core/intent.ts';
 import type { Currency, Token } from '../core/transfer.ts';
 import { ownFees, type SpendNetwork, type Terms } from './spend.ts';
 
@@ -64,7 +64,7 @@ export function tokenPayment(
   payer: string,
   parse: (text: string) => string | null,
 ): TokenPayment {
-  const { to, units } = intent.kind === 'refund' ? intent : { to: network.treasury, units: onlyUnits(intent) };
+  const { to, units } = isPayback(intent) ? intent : { to: network.treasury, units: onlyUnits(intent) };
   checkPayment(to, units, UNITS_LIMIT);
   const token = tokenOf(network, intent.currency);
   const isToken = network.tokens.some(({ address }) => parse(address) === to);

@@ -12,7 +12,7 @@
  *
  * @module
  */
-import type { Intent, Wallet } from '../core/intent.ts';
+import { type Intent, isPayback, type Wallet } from '../core/intent.ts';
 import type { Currency, Token } from '../core/transfer.ts';
 
 /** The family's rules that need neither a key nor a node; small enough for any process to load. */
@@ -227,6 +227,7 @@ export type PayoutNodeOptions = Readonly<{
 export const ownFees = (intent: Intent): Wallet => {
   switch (intent.kind) {
     case 'refund':
+    case 'return':
       return { role: 'refund' };
     case 'gas':
       return { role: 'gas' };
@@ -236,4 +237,4 @@ export const ownFees = (intent: Intent): Wallet => {
 };
 
 /** Returns the fee payer where the gas wallet also pays for sweeps. */
-export const sponsoredFees = (intent: Intent): Wallet => ({ role: intent.kind === 'refund' ? 'refund' : 'gas' });
+export const sponsoredFees = (intent: Intent): Wallet => ({ role: isPayback(intent) ? 'refund' : 'gas' });

@@ -3,17 +3,20 @@
  * sums like its status, so a reorg or a top-up changes it without any undo.
  *
  * It always belongs to its session: the ledger books it as received when it is confirmed, whatever it counts for. So
- * accepting it moves no money, and it can be refunded once the session is paid.
+ * accepting it moves no money, and it can be refunded once the session is paid. Money that is being returned counts for
+ * nothing and is held no longer; if the return fails, it is held again.
  * @module
  */
 import type { ExtendedPaymentEventType } from './event.ts';
 import { invariant } from './fault.ts';
-import { minorToPar } from './money.ts';
+import { minorToPar, parToMinorFloor, toPar } from './money.ts';
+import { minorToUnits } from './refund.ts';
 import {
   advance,
   enoughPar,
   type Life,
   type Moment,
+  phases,
   type ReceiptSum,
   type Standing,
   sortOut,
@@ -21,7 +24,7 @@ import {
   sumPar,
   type Terms,
 } from './session.ts';
-import { type Currency, currencies } from './transfer.ts';
+import { type Currency, currencies, type NetworkKey } from './transfer.ts';
 
 /**
  * - `late`: it came after the deadline, or after a cancel.
@@ -41,7 +44,13 @@ const HELD_PAR_MIN = minorToPar(1n);
 const firm = ['confirmed', 'final'] as const;
 
 /** Returns what a session holds, at most one amount of each kind. */
-export function heldMoney(terms: Terms, life: Life, sums: readonly ReceiptSum[]): HeldAmount[] {
+export const heldMoney = (terms: Terms, life: Life, sums: readonly ReceiptSum[]): HeldAmount[] =>
+  heldSums(terms, life, sums).map(({ kind, valuePar, of }) => ({ kind, valuePar, currency: largest(of) }));
+
+type HeldSums = Readonly<{ kind: HeldKind; valuePar: bigint; of: readonly ReceiptSum[] }>;
+
+/** Returns what a session holds with the sums that it is part of. */
+function heldSums(terms: Terms, life: Life, sums: readonly ReceiptSum[]): HeldSums[] {
   const { counted, late } = sortOut(terms, life, sums);
   const takes = ({ currency }: ReceiptSum) => life.takesAnyToken || terms.accepts.includes(currency);
   const isPaid = life.status === 'paid';
@@ -62,7 +71,7 @@ export function heldMoney(terms: Terms, life: Life, sums: readonly ReceiptSum[])
     ],
   ];
   return amounts.flatMap(([kind, applies, of, valuePar]) =>
-    applies && valuePar >= HELD_PAR_MIN ? { kind, valuePar, currency: largest(of) } : [],
+    applies && valuePar >= HELD_PAR_MIN ? { kind, valuePar, of } : [],
   );
 }
 
@@ -75,7 +84,62 @@ function largest(sums: readonly ReceiptSum[]): Currency {
   return currencies.reduce((best, one) => (parOf(one) > parOf(best) ? one : best));
 }
 
-/** `settled`: an operator has decided. `gone`: it counts by now, or a reorg took it. */
+/** What can be returned of held money in one transfer: whole cents in one token on one network. */
+export type HeldPart = Readonly<{ network: NetworkKey; currency: Currency; amountMinor: bigint; units: bigint }>;
+
+/** Returns the parts of a session's held money of a kind, each at most `openPar`. */
+export function heldParts(
+  terms: Terms,
+  life: Life,
+  sums: readonly ReceiptSum[],
+  kind: HeldKind,
+  openPar: bigint,
+): HeldPart[] {
+  const held = heldSums(terms, life, sums).find((one) => one.kind === kind);
+  if (!held) return [];
+  const partOf = ({ network, currency, decimals }: ReceiptSum) => `${network} ${currency} ${decimals}`;
+  return [...new Set(held.of.map(partOf))].flatMap((place) => {
+    const own = held.of.filter((sum) => partOf(sum) === place);
+    const [first] = own;
+    const amountMinor = parToMinorFloor(smaller(sumPar(own, firm), smaller(openPar, held.valuePar)));
+    if (!first || amountMinor === 0n) return [];
+    const { network, currency, decimals } = first;
+    return [{ network, currency, amountMinor, units: minorToUnits(amountMinor, decimals) }];
+  });
+}
+
+/** Money of a session that is being returned, or was. */
+export type Returned = Readonly<{ kind: HeldKind }> & Omit<HeldPart, 'units'>;
+
+/**
+ * Returns a session's sums without the money that is returned. Sums stay when nothing is left of them: that money came,
+ * and when, still tells what other money is for.
+ */
+export const withoutReturned = (sums: readonly ReceiptSum[], returned: readonly Returned[]): readonly ReceiptSum[] =>
+  returned.reduce(withoutOne, sums);
+
+function withoutOne(sums: readonly ReceiptSum[], { kind, network, currency, amountMinor }: Returned) {
+  let leftPar = minorToPar(amountMinor);
+  // What was short came first; all else that is held came after what counts.
+  const order = kind === 'short' ? phases : phases.toReversed();
+  const after = [...sums];
+  for (const phase of order) {
+    for (const [at, sum] of after.entries()) {
+      if (sum.network !== network || sum.currency !== currency || sum.phase !== phase) continue;
+      const taken = (amount: bigint): bigint => smaller(amount, leftPar / toPar(1n, sum.decimals));
+      const final = taken(sum.final);
+      leftPar -= toPar(final, sum.decimals);
+      const confirmed = taken(sum.confirmed);
+      leftPar -= toPar(confirmed, sum.decimals);
+      after[at] = { ...sum, final: sum.final - final, confirmed: sum.confirmed - confirmed };
+    }
+  }
+  return after;
+}
+
+const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other);
+
+/** `settled`: an operator has decided. `gone`: it counts by now, is returned, or a reorg took it. */
 export type HeldState = 'open' | 'settled' | 'gone';
 /** One kind of a session's held money: what is there now, and what operators have decided about. */
 export type HeldRecord = Readonly<{ state: HeldState; valuePar: bigint; settledPar: bigint }>;

@@ -1,11 +1,12 @@
 /**
- * What may leave our wallets: three kinds of intent, and nothing else is ever signed. An intent never changes once
+ * What may leave our wallets: four kinds of intent, and nothing else is ever signed. An intent never changes once
  * written. How it is carried out (fees, sequence numbers, expiry) is in the terms of each attempt.
  * @module
  */
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import type { HeldKind } from './held-money.ts';
 import type { Currency, NetworkKey } from './transfer.ts';
 
 /**
@@ -31,6 +32,18 @@ export type RefundIntent = Readonly<{
   session?: Readonly<{ id: string; amount: string }> | undefined;
   mac: string;
 }>;
+
+/** Returns held money of a session, from the refund wallet: a refund that the operator makes, not the merchant. */
+export type ReturnIntent = Omit<RefundIntent, 'kind' | 'session'> &
+  Readonly<{ kind: 'return'; session: NonNullable<RefundIntent['session']>; held: HeldKind }>;
+
+/** What pays somebody outside from the refund wallet, and has a MAC. */
+export type PaybackIntent = RefundIntent | ReturnIntent;
+
+/** The kinds of `PaybackIntent`. */
+export const paybackKinds = ['refund', 'return'] as const;
+export const isPayback = (intent: Intent): intent is PaybackIntent =>
+  intent.kind === 'refund' || intent.kind === 'return';
 
 /**
  * Moves the named amounts from deposit addresses to the treasury, which only the signer's policy names. The gas wallet
@@ -58,10 +71,11 @@ export type GasIntent = Readonly<{
   units: bigint;
 }>;
 
-export type Intent = RefundIntent | SweepIntent | GasIntent;
+export type Intent = PaybackIntent | SweepIntent | GasIntent;
 
-/** The part of a refund that its MAC protects. */
-export type MacedRefund = Pick<RefundIntent, 'id' | 'network' | 'currency' | 'to' | 'units' | 'session'>;
+/** The part of a refund that its MAC protects; with `held`, of a return. */
+export type MacedRefund = Pick<RefundIntent, 'id' | 'network' | 'currency' | 'to' | 'units' | 'session'> &
+  Readonly<{ held?: HeldKind | undefined }>;
 
 /** Derives the key of intent MACs from the installation's secret key, which the server and the signer have. */
 export const intentMacKey = (secretKey: Uint8Array): Uint8Array =>
@@ -73,8 +87,14 @@ export const intentMacKey = (secretKey: Uint8Array): Uint8Array =>
  */
 export function intentMac(macKey: Uint8Array, refund: MacedRefund): string {
   const plain = [refund.id, refund.network, refund.currency, refund.to, refund.units.toString()];
-  const { session } = refund;
+  const { session, held } = refund;
   // No id has a space, so that no text of the one form is one of the other.
-  const parts = session ? ['refund intent v2', ...plain, session.id, session.amount] : plain;
+  const bound = session ? [session.id, session.amount] : [];
+  const parts =
+    held !== undefined
+      ? ['return intent v1', ...plain, ...bound, held]
+      : session
+        ? ['refund intent v2', ...plain, ...bound]
+        : plain;
   return bytesToHex(hmac(sha256, macKey, utf8ToBytes(parts.join('\n'))));
 }

@@ -138,7 +138,7 @@ export type PayoutMilestone = 'sent' | 'returned' | 'succeeded';
 
 /**
  * Returns the entry of a payout's milestone, or null if it moves nothing in the ledger.
- * @param sessionId of a refund: whose money is given back; null if only the signer's journal knows the refund
+ * @param sessionId of a refund or return: whose money is given back; null if only the signer's journal knows it
  * @param occurrence how often the same has happened to it before
  */
 export function payoutEntry(
@@ -153,6 +153,7 @@ export function payoutEntry(
     entry(kind, id, occurrence, { from, to, subject: sessionId ?? '', network, asset, units });
   switch (intent.kind) {
     case 'refund':
+    case 'return':
       if (milestone !== 'succeeded') return null;
       // Nothing was reserved for a refund that this database does not know: it is paid out of `unclaimed`.
       return of('refund_paid', 'refunded', sessionId === null ? 'unclaimed' : 'reserved', intent.currency);

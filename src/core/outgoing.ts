@@ -6,6 +6,7 @@
  * with 0), so decoders leave them out.
  * @module
  */
+import { isPayback } from './intent.ts';
 import { endedCodes, type Payout } from './payout.ts';
 import type { ChainTransfer, NetworkKey } from './transfer.ts';
 
@@ -61,7 +62,7 @@ export function isPaidBy(
   { network, role, currency, to, units }: Pick<OutgoingTransfer, 'network' | 'role' | 'currency' | 'to' | 'units'>,
 ): boolean {
   return (
-    intent.kind === 'refund' &&
+    isPayback(intent) &&
     role === 'refund' &&
     intent.network === network &&
     intent.currency === currency &&

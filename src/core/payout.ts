@@ -7,7 +7,7 @@
  * attempt can be mined.
  * @module
  */
-import type { Intent, Wallet } from './intent.ts';
+import { type Intent, isPayback, type Wallet } from './intent.ts';
 import type { NetworkKey } from './transfer.ts';
 
 /**
@@ -26,7 +26,7 @@ export type Payout = Readonly<{
   id: string;
   network: NetworkKey;
   intent: Intent;
-  /** Of a refund: the session whose money is given back. */
+  /** Of a refund or return: the session whose money is given back. */
   sessionId: string | null;
   /** The payout that this one makes possible. */
   servesId: string | null;
@@ -208,7 +208,7 @@ function renew({ id, generation, intent }: Payout, proof: Proof, ended: Ended | 
   const pauseMs = RENEWAL_MS[generation] ?? RENEWAL_MS.at(-1) ?? 0;
   const renewal = { kind: 'renew', proof, ended, notBeforeMs: nowMs + pauseMs } as const;
   const count = generation + 1;
-  const exit = intent.kind === 'refund' ? `, or reject the refund with \`quayside refunds reject ${id}\`` : '';
+  const exit = isPayback(intent) ? `, or reject the refund with \`quayside refunds reject ${id}\`` : '';
   if (proof === 'failed' && count >= GENERATIONS_MAX) {
     const message =
       `Transaction ${ended?.tx} of payout ${id} failed too, after ${count} generations. Nothing of it can be paid any ` +

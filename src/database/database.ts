@@ -18,7 +18,7 @@ import type { AuditDatabase, OperatorAct } from './audit-log.ts';
 import type { EventDatabase } from './events.ts';
 import type { EvidenceDatabase } from './evidence.ts';
 import type { FreezeDatabase } from './freezes.ts';
-import type { HeldMoneyDatabase } from './held-money.ts';
+import type { HeldMoneyDatabase, HeldReturnDatabase } from './held-money.ts';
 import type { IngestDatabase } from './ingest.ts';
 import type { LookupDatabase } from './lookups.ts';
 import type { MoneyOutDatabase } from './money-out.ts';
@@ -282,6 +282,7 @@ export interface Database
     EventDatabase,
     FreezeDatabase,
     HeldMoneyDatabase,
+    HeldReturnDatabase,
     IngestDatabase,
     LookupDatabase,
     OutgoingDatabase,

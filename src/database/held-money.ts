@@ -3,9 +3,14 @@
  * @module
  */
 import type { SessionStatus } from '../core/event.ts';
-import type { AcceptEffect, HeldKind, HeldState } from '../core/held-money.ts';
-import type { Currency, Mode } from '../core/transfer.ts';
+import type { AcceptEffect, HeldKind, HeldPart, HeldState, Returned } from '../core/held-money.ts';
+import type { RefundStatus } from '../core/refund.ts';
+import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { OperatorAct } from './audit-log.ts';
+import type { DestinationCheck, DestinationFault, Refund } from './refunds.ts';
+
+/** One return of held money: `id` is also that of its refund and its payout. */
+export type HeldReturn = Returned & Readonly<{ id: string; status: RefundStatus; tx: string | null }>;
 
 /** One kind of held money of one session. Values are par. */
 export type HeldMoney = Readonly<{
@@ -23,6 +28,8 @@ export type HeldMoney = Readonly<{
   currency: Currency;
   openedAtMs: number;
   settledAtMs: number | null;
+  /** Oldest first, with those that failed. */
+  returns: readonly HeldReturn[];
 }>;
 
 /** What a decision changes of a session. */
@@ -32,6 +39,39 @@ export type AcceptHeldOutcome =
   | Readonly<{ kind: 'done'; effect: AcceptEffect; held: HeldMoney; before: HeldSession; after: HeldSession }>
   | Readonly<{ kind: 'not_open'; held: HeldMoney }>
   | Readonly<{ kind: 'not_found' }>;
+
+/**
+ * Held money to return. `to` is the address as somebody typed it; null: the only sender of that money. `network` and
+ * `currency` choose among its parts.
+ */
+export type ReturnHeldMoney = Readonly<{
+  id: string;
+  to: string | null;
+  network?: NetworkKey;
+  currency?: Currency;
+  act: OperatorAct;
+  /** Nothing is saved; the outcome is what it would be. */
+  isDryRun: boolean;
+}>;
+
+export type ReturnHeldOutcome =
+  | Readonly<{ kind: 'done'; refund: Refund }>
+  /** None of its parts was chosen, or several were. */
+  | Readonly<{ kind: 'choose'; parts: readonly HeldPart[] }>
+  | Readonly<{ kind: 'bad_destination'; why: DestinationFault }>
+  /**
+   * `refunded`: refunds of the session have used it. `senders_differ`: it came from nobody or from several addresses.
+   * `not_adopted`: the database was restored from a backup and may lack returns that were paid.
+   */
+  | Readonly<{ kind: 'not_open' | 'not_found' | 'refunded' | 'senders_differ' | 'not_adopted' }>;
+
+export interface HeldReturnDatabase {
+  /**
+   * Begins to return open held money. From then on it counts for nothing; if the return fails, it is held again. What
+   * is returned can be neither accepted nor refunded.
+   */
+  returnHeldMoney(input: ReturnHeldMoney, check: DestinationCheck): Promise<ReturnHeldOutcome>;
+}
 
 export interface HeldMoneyDatabase {
   /** Returns held money, newest first. */

@@ -2,6 +2,7 @@
  * The part of the port for refunds.
  * @module
  */
+import type { HeldKind } from '../core/held-money.ts';
 import type { DestinationFrom, RefundPolicy, RefundReason, RefundRefusal, RefundStatus } from '../core/refund.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { OperatorAct } from './audit-log.ts';
@@ -39,6 +40,8 @@ export type Refund = Readonly<{
   processingAtMs: number | null;
   processedAtMs: number | null;
   canceledAtMs: number | null;
+  /** Of a return of held money, which an operator made: the kind of that money. */
+  heldKind: HeldKind | null;
 }>;
 
 export type NewRefund = Readonly<{

@@ -6,6 +6,7 @@
  * @module
  */
 import { z } from 'zod';
+import { heldKinds } from '../core/held-money.ts';
 import { currencies } from '../core/transfer.ts';
 
 /** The longest request is a sweep, the longest answer a page of the journal. */
@@ -47,21 +48,17 @@ const terms = z
   .readonly();
 
 const intentBase = { id: intentId, network: networkKey };
+const payback = { ...intentBase, currency, to: addressKey, units, mac: hex('64') };
+const session = z.strictObject({ id: intentId, amount: z.string().regex(/^(0|[1-9]\d{0,29})\.\d{2}$/) }).readonly();
 
 /** The form of an intent on the socket and in the signer's journal. */
 export const intentWire = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('refund'),
-    ...intentBase,
-    currency,
-    to: addressKey,
-    units,
-    mac: hex('64'),
-    session: z
-      .strictObject({ id: intentId, amount: z.string().regex(/^(0|[1-9]\d{0,29})\.\d{2}$/) })
-      .readonly()
-      .optional(),
+    ...payback,
+    session: session.optional(),
   }),
+  z.strictObject({ kind: z.literal('return'), ...payback, session, held: z.enum(heldKinds) }),
   z.strictObject({
     kind: z.literal('sweep'),
     ...intentBase,

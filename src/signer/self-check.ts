@@ -22,6 +22,7 @@ function effectsOf(intent: Intent, network: SpendNetwork, keys: CheckedKeys): Ef
   const tokenOf = (symbol: string) => network.tokens.find((token) => token.symbol === symbol)?.address ?? '';
   switch (intent.kind) {
     case 'refund':
+    case 'return':
       return [
         { token: tokenOf(intent.currency), from: keys.of({ role: 'refund' }), to: intent.to, units: intent.units },
       ];

@@ -8,7 +8,7 @@ import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
 import type { SignedSpend, Spending, SpendKey, SpendOrder, WalletKeys } from '../chains/spend.ts';
 import { Fault, invariant } from '../core/fault.ts';
-import { type Intent, intentMac, type Wallet } from '../core/intent.ts';
+import { type Intent, intentMac, isPayback, type Wallet } from '../core/intent.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -118,7 +118,7 @@ export function openSigningService({
     if (!spend.tokens.some(({ symbol }) => symbol === intent.currency)) {
       throw refused('policy', `the policy has no ${intent.currency} on ${intent.network}`);
     }
-    if (intent.kind === 'refund') {
+    if (isPayback(intent)) {
       checkMac(intent.mac, intentMac(macKey, intent));
       return;
     }
@@ -136,7 +136,7 @@ export function openSigningService({
 
   /** Checks the caps on amounts for a generation, and returns how much it uses of them. */
   function grant({ policy: network }: Place, { intent, approval }: SignRequest, nowMs: number): Grant {
-    if (intent.kind === 'refund') {
+    if (isPayback(intent)) {
       const used = usesOf(network.key, intent.currency, nowMs);
       const usedApprovals = journal.usedApprovals(intent.id);
       return grantRefund({

@@ -9,7 +9,7 @@ import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import { differencesFrom } from '../../src/chains/second-opinion.ts';
 import type { SpendDraft, SpendNetwork, Terms } from '../../src/chains/spend.ts';
-import type { GasIntent, Intent, RefundIntent, SweepIntent } from '../../src/core/intent.ts';
+import { type GasIntent, type Intent, isPayback, type RefundIntent, type SweepIntent } from '../../src/core/intent.ts';
 import type { Token } from '../../src/core/transfer.ts';
 
 const seed = Uint8Array.from({ length: 64 }, (_, at) => (at * 31 + 7) & 255);
@@ -37,7 +37,7 @@ async function benchOf(family: Family) {
     const payerKey = spending.derive(seed, payer).key;
     const token = intent.kind === 'gas' ? null : (tokens.find(({ symbol }) => symbol === intent.currency) ?? null);
     const shared = { intent, payer: payerKey, token };
-    if (intent.kind === 'refund') return { ...shared, owners: [payerKey], to: intent.to };
+    if (isPayback(intent)) return { ...shared, owners: [payerKey], to: intent.to };
     if (intent.kind === 'gas') return { ...shared, owners: [payerKey], to: keyAt(intent.index) };
     return { ...shared, owners: intent.from.map(({ index }) => keyAt(index)), to: network.treasury };
   };

@@ -15,7 +15,7 @@ import type {
   SpendNetwork,
   Terms,
 } from '../../src/chains/spend.ts';
-import type { Intent, RefundIntent, Wallet } from '../../src/core/intent.ts';
+import { type Intent, isPayback, type RefundIntent, type Wallet } from '../../src/core/intent.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 
 /** The wallets of one seed, and payouts from them. */
@@ -55,7 +55,7 @@ export function createSeedWallets(network: SpendNetwork, spending: Spending = ev
     const tokenOf = (intent: Intent) =>
       intent.kind === 'gas' ? null : (network.tokens.find(({ symbol }) => symbol === intent.currency) ?? null);
     const ends = (intent: Intent): readonly [owner: string, to: string] => {
-      if (intent.kind === 'refund') return [keyOf({ role: 'refund' }), intent.to];
+      if (isPayback(intent)) return [keyOf({ role: 'refund' }), intent.to];
       if (intent.kind === 'gas') return [keyOf({ role: 'gas' }), keyOf({ role: 'collection', index: intent.index })];
       return [keyOf({ role: 'collection', index: intent.from[0]?.index ?? 0 }), network.treasury];
     };

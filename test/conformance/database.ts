@@ -9,6 +9,7 @@ import { dustConforms } from './database/dust.ts';
 import { endpointsConform } from './database/endpoints.ts';
 import { freezesConform } from './database/freezes.ts';
 import { heldMoneyConforms } from './database/held-money.ts';
+import { heldReturnsConform } from './database/held-returns.ts';
 import { historiesConform } from './database/histories.ts';
 import { cancelsConform, expiryConforms } from './database/lifetimes.ts';
 import { lookupsConform } from './database/lookups.ts';
@@ -37,6 +38,7 @@ export function storeConforms(makePlace: MakePlace): void {
   expiryConforms(makePlace);
   cancelsConform(makePlace);
   heldMoneyConforms(makePlace);
+  heldReturnsConform(makePlace);
   webhooksConform(makePlace);
   resendsConform(makePlace);
   webhookSecretsConform(makePlace);

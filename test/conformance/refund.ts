@@ -101,6 +101,36 @@ export function refundConforms(bench: PayoutShop, { coinsLate, gas }: RefundTrai
     test('a node that throws away what it takes is sent it again, and one that denies what it took pays once', () =>
       testLoss(faults));
 
+  test('held money is returned once, by the operator, and can then be neither accepted nor returned', async () => {
+    const session = await shop.newSession(600);
+    await chain.pay(bench.keyOf(session), 'USDT', units(725));
+    await shop.waitForStatus(session, 'paid');
+    const held = () => quayside.cli('held', 'list', '--session', session.id, '--state', 'any');
+    await until('the surplus is held', async () => (await held())[0]?.state === 'open');
+    const [{ id, kind, amount }] = await held();
+    assert.equal([kind, amount], ['surplus', '1.25']);
+    const payee = bench.newPayee();
+    const words = ['held', 'return', id, '--to', bench.format(payee), '--because', 'paid too much'];
+    const tried = await quayside.cli(...words, '--dry-run');
+    assert.equal([tried.amount, tried.address, (await held())[0].state], ['1.25', bench.format(payee), 'open']);
+    const begun = await quayside.cli(...words);
+    assert.equal({ ...begun, dry_run: true }, tried);
+    for (const again of [words, ['held', 'accept', id]]) {
+      const refusal = await quayside.cli(...again).then(() => '', String);
+      assert.match(refusal, /is being returned|was returned/);
+    }
+    await until('it is returned', async () => (await held())[0].state === 'returned');
+    assert.equal(await paidTo(payee), [units(125)]);
+    const { kind: sent, state } = await quayside.cli('payouts', 'show', begun.return);
+    assert.equal([sent, state], ['return', 'succeeded']);
+    const more = await bench.ask(session, 'beyond', '6.01', payee);
+    assert.is(more.body.error?.code, 'REFUND_AMOUNT_EXCEEDED', 'what was returned cannot be refunded');
+    const { id: rest, payee: other } = await refund(session, '6.00');
+    await completed(rest);
+    assert.equal(await paidTo(other), [units(600)]);
+    assert.equal(shop.events(session, 'payment.reversed'), []);
+  });
+
   test('a deposit address is swept to the treasury, with gas where it needs some', async () => {
     const session = await paidSession(1_200);
     const index = bench.indexOf(session);

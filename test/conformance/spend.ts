@@ -8,7 +8,14 @@ import * as assert from 'uvu/assert';
 import type { Chain } from '../../src/chains/chain.ts';
 import type { Spending, SpendNetwork, SpendReading, Terms } from '../../src/chains/spend.ts';
 import { Fault } from '../../src/core/fault.ts';
-import type { GasIntent, Intent, RefundIntent, SweepIntent, Wallet } from '../../src/core/intent.ts';
+import {
+  type GasIntent,
+  type Intent,
+  isPayback,
+  type RefundIntent,
+  type SweepIntent,
+  type Wallet,
+} from '../../src/core/intent.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 
 export type SpendBench = Readonly<{
@@ -169,15 +176,14 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
       return;
     }
     const token = network.tokens.find(({ symbol }) => symbol === intent.currency)?.address ?? '';
-    const expected =
-      intent.kind === 'refund'
-        ? [{ token, from: keyOf({ role: 'refund' }), to: intent.to, units: intent.units }]
-        : intent.from.map((owner) => ({
-            token,
-            from: keyOf({ role: 'collection', index: owner.index }),
-            to: network.treasury,
-            units: owner.units,
-          }));
+    const expected = isPayback(intent)
+      ? [{ token, from: keyOf({ role: 'refund' }), to: intent.to, units: intent.units }]
+      : intent.from.map((owner) => ({
+          token,
+          from: keyOf({ role: 'collection', index: owner.index }),
+          to: network.treasury,
+          units: owner.units,
+        }));
     assert.equal(sorted(reading.effects), sorted(expected));
   }
 

@@ -20,6 +20,10 @@ const payment = { transferId: 1, sessionId: 'cs_1', network, currency: 'USDT', u
 const refund = { id: 'rf_1', sessionId: 'cs_1', network, currency: 'USDT', units: 30n } as const;
 const intents: Readonly<Record<Intent['kind'], Intent>> = {
   refund: { kind: 'refund', id: 'rf_1', network, currency: 'USDT', to: 'b', units: 30n, mac: 'c' },
+  return: {
+    ...{ kind: 'return', id: 'rt_1', network, currency: 'USDT', to: 'b', units: 30n, mac: 'c' },
+    ...{ session: { id: 'cs_1', amount: '0.30' }, held: 'late' },
+  },
   sweep: {
     kind: 'sweep',
     id: 'sw_1',

@@ -16,6 +16,7 @@ import {
   payer,
   policySettings,
   refundOf,
+  returnOf,
   seed,
   terms,
   treasury,
@@ -109,6 +110,19 @@ test('the same attempt always gets the first bytes, whatever the rest of the req
   assert.is(journal.entries('test:one', 0, 10).length, 1);
 });
 
+test('a return of held money is signed like a refund, counts against the same caps, and needs the same approvals', () => {
+  const { service, journal } = newSigningService();
+  service.sign(firstOf(returnOf('rt_1', usdt(5)), 1));
+  const [entry] = journal.entries('test:one', 0, 10);
+  assert.equal(entry?.intent, returnOf('rt_1', usdt(5)));
+  assert.is(journal.usedSince('test:one', 'USDT', 0), usdt(5));
+  const large = returnOf('rt_2', usdt(50_000));
+  assert.is(
+    refusalOf(() => service.sign(firstOf(large, 2))),
+    'signer_refused_approval',
+  );
+});
+
 test('a generation out of order is refused with the number of the next one', () => {
   const { service } = newSigningService();
   const message = (generation: number) => {
@@ -174,6 +188,17 @@ const refusals: readonly (readonly [what: string, code: string, request: SignReq
   ['a changed id', 'mac', firstOf({ ...refundOf('rf_2', usdt(5)), id: 'rf_3' }, 2)],
   ['a changed network', 'mac', firstOf({ ...refundOf('rf_2', usdt(5)), network: 'test:two' }, 2)],
   ['a MAC of another key', 'mac', firstOf(refundOf('rf_2', usdt(5), { mac: 'a'.repeat(64) }), 2)],
+  ['a return of another kind', 'mac', firstOf({ ...returnOf('rt_2', usdt(5)), held: 'short' }, 2)],
+  [
+    'a return of another session',
+    'mac',
+    firstOf({ ...returnOf('rt_2', usdt(5)), session: { id: 'cs_2', amount: '5.00' } }, 2),
+  ],
+  [
+    'a refund with the MAC of a return',
+    'mac',
+    firstOf({ ...refundOf('rt_2', usdt(5)), mac: returnOf('rt_2', usdt(5)).mac }, 2),
+  ],
   ['an unknown network', 'policy', firstOf(refundOf('rf_2', usdt(5), { network: 'test:three' }), 2)],
   ['a token that the policy does not know', 'policy', firstOf(refundOf('rf_2', usdt(5), { currency: 'USDC' }), 2)],
   ['a refund to the refund wallet itself', 'intent', firstOf(refundOf('rf_2', usdt(5), { to: refundKey }), 2)],

@@ -141,13 +141,22 @@ async function plan(stage: Stage): Promise<void> {
   const kind = random.int(5);
   const intent: Intent =
     kind < 3
-      ? { kind: 'refund', ...shape, mac: intentMac(macKey, shape) }
+      ? payback(shape)
       : kind === 3
         ? { kind: 'sweep', id, network, currency: 'USDT', from: [{ index: random.int(2), units }] }
         : { kind: 'gas', id, network, form: 'transfer', index: random.int(2), units };
   planned.set(id, intent);
   await write(stage, [intent], clock.nowMs() + 1000 * random.int(60));
   if (random.chance(0.05)) await bench.main.database.cancelPayout(id, clock.nowMs());
+}
+
+type Shape = Omit<Parameters<typeof intentMac>[1], 'session' | 'held'>;
+
+/** Makes a refund, or a return of held money. */
+function payback(shape: Shape): Intent {
+  if (shape.units % 2n === 0n) return { kind: 'refund', ...shape, mac: intentMac(macKey, shape) };
+  const bound = { ...shape, session: { id: `cs_${shape.id}`, amount: '1.00' }, held: 'late' } as const;
+  return { kind: 'return', ...bound, mac: intentMac(macKey, bound) };
 }
 
 async function write({ bench, clock }: Stage, intents: readonly Intent[], notBeforeMs: number): Promise<void> {

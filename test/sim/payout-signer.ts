@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Spending, SpendNetwork } from '../../src/chains/spend.ts';
-import { type Intent, intentMacKey, type Wallet } from '../../src/core/intent.ts';
+import { type Intent, intentMacKey, isPayback, type Wallet } from '../../src/core/intent.ts';
 import { unitsOf } from '../../src/core/ledger.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Clock } from '../../src/lib/clock.ts';
@@ -51,13 +51,12 @@ function spending(lane: Lane): Spending {
       const spend = decodeSpend(bytes);
       const intent = signed.get(spend.intent.id);
       if (!intent) throw new Error(`nothing was signed for ${spend.intent.id}`);
-      const from = keyOf(intent.kind === 'sweep' ? payer(intent) : { role: intent.kind });
-      const to =
-        intent.kind === 'refund'
-          ? intent.to
-          : intent.kind === 'sweep'
-            ? network.treasury
-            : keyOf({ role: 'collection', index: intent.index });
+      const from = keyOf(intent.kind === 'gas' ? { role: 'gas' } : payer(intent));
+      const to = isPayback(intent)
+        ? intent.to
+        : intent.kind === 'sweep'
+          ? network.treasury
+          : keyOf({ role: 'collection', index: intent.index });
       const moved = { token: intent.kind === 'gas' ? null : token.address, from, to, units: unitsOf(intent) };
       return {
         tx: spend.tx,

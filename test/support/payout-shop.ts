@@ -114,6 +114,11 @@ export async function openPayoutShop(chain: PayoutChain) {
     gasWallet: walletKey({ role: 'gas' }),
     keyOf,
     parse: codec.parse,
+    format: codec.format,
+    newPayee(): string {
+      refunds += 1;
+      return spending.derive(payeesSeed, { role: 'collection', index: refunds }).key;
+    },
     unitsOf,
     /**
      * Copies what the stopped installation and its signer have stored.

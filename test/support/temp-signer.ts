@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import type { Family } from '../../src/chains/chain.ts';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import type { Spending } from '../../src/chains/spend.ts';
-import { type Intent, intentMac, intentMacKey, type RefundIntent } from '../../src/core/intent.ts';
+import { type Intent, intentMac, intentMacKey, type RefundIntent, type ReturnIntent } from '../../src/core/intent.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { signerFiles } from '../../src/signer/files.ts';
@@ -60,6 +60,13 @@ export const terms = (nonce: number, maxFeeGwei = 20): SignRequest['terms'] => (
 export function refundOf(id: string, units: bigint, more: Partial<RefundIntent> = {}): RefundIntent {
   const plain = { kind: 'refund', id, network: 'test:one', currency: 'USDT', to: payer, units, ...more } as const;
   return { ...plain, mac: more.mac ?? intentMac(intentMacKey(secretKey), plain) };
+}
+
+/** A return of held money as the database writes it. */
+export function returnOf(id: string, units: bigint, more: Partial<ReturnIntent> = {}): ReturnIntent {
+  const plain = { kind: 'return', id, network: 'test:one', currency: 'USDT', to: payer, units } as const;
+  const bound = { ...plain, session: { id: 'cs_1', amount: '5.00' }, held: 'late', ...more } as const;
+  return { ...bound, mac: more.mac ?? intentMac(intentMacKey(secretKey), bound) };
 }
 
 /** The first attempt of an intent. */

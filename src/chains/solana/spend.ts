@@ -15,7 +15,7 @@ import { ed25519 } from '@noble/curves/ed25519.js';
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { base58 } from '@scure/base';
 import { invariant } from '../../core/fault.ts';
-import type { Intent, Wallet } from '../../core/intent.ts';
+import { type Intent, isPayback, type Wallet } from '../../core/intent.ts';
 import {
   type Spending,
   type SpendKey,
@@ -169,7 +169,7 @@ function planOf(intent: Intent, network: SpendNetwork, terms: Terms, keys: reado
   if (intent.kind === 'gas') throw badIntent('gas is not needed here: the gas wallet pays for sweeps');
   const token = tokenOf(network, intent.currency);
   const mint = bytesToHex(base58.decode(token.address));
-  const isRefund = intent.kind === 'refund';
+  const isRefund = isPayback(intent);
   const to = isRefund ? intent.to : network.treasury;
   const isMint = network.tokens.some(({ address }) => bytesToHex(base58.decode(address)) === to);
   if (!KEY.test(to) || !isSpendable(to) || isMint || to === payer.key)

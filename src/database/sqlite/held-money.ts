@@ -10,6 +10,7 @@ import type { HeldMoney, HeldMoneyDatabase, HeldSession } from '../held-money.ts
 import type { RecordAct } from './audit-log.ts';
 import { amountText, type HeldRecords, type HeldRow } from './held-records.ts';
 import type { Db } from './open.ts';
+import type { ReturnedMoney } from './refunds/returned.ts';
 import { meta, heldMoney as records, sessions } from './schema.ts';
 import { lifeOf, type SessionRow } from './session-row.ts';
 import type { SessionSums } from './session-sums.ts';
@@ -24,9 +25,10 @@ export function heldMoneyCommands(
     findSession: FindSessionRow;
     sums: SessionSums;
     recordAct: RecordAct;
+    returned: ReturnedMoney;
   }>,
 ): HeldMoneyDatabase {
-  const { held, transitions, findSession, sums, recordAct } = parts;
+  const { held, transitions, findSession, sums, recordAct, returned } = parts;
   const isMark = eq(meta.name, 'held_money_recorded_through');
   const mark = db.orm.select().from(meta).where(isMark).prepare();
   const after = db.orm
@@ -38,7 +40,13 @@ export function heldMoneyCommands(
     .prepare();
 
   const viewOf = (row: HeldRow, { storeId, mode, orderId }: Pick<SessionRow, 'storeId' | 'mode' | 'orderId'>) =>
-    ({ ...row, storeId, mode, orderId }) satisfies HeldMoney;
+    ({
+      ...row,
+      storeId,
+      mode,
+      orderId,
+      returns: returned.list(row.sessionId).filter(({ kind }) => kind === row.kind),
+    }) satisfies HeldMoney;
 
   const faceOf = (
     { duePar }: SessionRow,
@@ -68,9 +76,10 @@ export function heldMoneyCommands(
           .where(of)
           .orderBy(desc(records.openedAtMs), desc(records.id))
           .limit(limit)
-          .all(),
+          .all()
+          .map(({ held: row, session }) => viewOf(row, session)),
       );
-      return rows.map(({ held: row, session }) => viewOf(row, session));
+      return rows;
     },
     async findHeldMoney(id) {
       return db.read(() => {
@@ -84,7 +93,11 @@ export function heldMoneyCommands(
         const found = mark.get();
         const rows = found ? after.all({ id: found.value, limit }) : [];
         for (const row of rows.filter(({ paymentCount }) => paymentCount > 0)) {
-          held.follow(row, { life: lifeOf(row), sums: sums.of(row) }, { nowMs, cause: null, reporting: 'nothing' });
+          held.follow(
+            row,
+            { life: lifeOf(row), sums: sums.counting(row, sums.of(row)) },
+            { nowMs, cause: null, reporting: 'nothing' },
+          );
         }
         const last = rows.at(-1);
         if (last) db.orm.update(meta).set({ value: last.id }).where(isMark).run();

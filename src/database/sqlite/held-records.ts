@@ -78,7 +78,8 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, outbox: Outbox
       code: `money_${held.kind}`,
       message:
         `Session ${row.id} (order ${row.orderId}) ${whatHappened[held.kind](amountText(par, held.currency))}. It counts ` +
-        `for nothing: look at it with \`quayside held show ${held.id}\` and decide with \`quayside held accept\`.`,
+        `for nothing: look at it with \`quayside held show ${held.id}\` and decide with \`quayside held accept\` or ` +
+        '`quayside held return`.',
       network: cause,
       sessionId: row.id,
     });

@@ -3,10 +3,12 @@
  * attempts, without any of the code that writes the ledger.
  * @module
  */
+import { isPayback } from '../../core/intent.ts';
 import { type Asset, add, type Balances, differences, imbalances, type Posting } from '../../core/ledger.ts';
 import type { LedgerReport, MoneyOutDatabase } from '../money-out.ts';
 import type { Db } from './open.ts';
 import { readIntent } from './payouts/schema.ts';
+import { createReturned } from './refunds/returned.ts';
 import { auditHeldMoney, auditSums } from './sums-audit.ts';
 
 type PostingRow = Omit<Posting, 'units'> & Readonly<{ entryId: number; units: string }>;
@@ -131,7 +133,7 @@ export function ledgerAudit(db: Db): Pick<MoneyOutDatabase, 'verifyLedger'> {
           unbalanced,
           differences: found,
           overdrawn,
-          sums: [...auditSums(db), ...auditHeldMoney(db)],
+          sums: [...auditSums(db), ...auditHeldMoney(db, createReturned(db).of)],
         };
       });
     },
@@ -143,7 +145,7 @@ function factsOf({ intent: text, sessionId, state, isUnderway }: PayoutFact): Fa
   const intent = readIntent(text);
   const { network } = intent;
   const isDone = state === 'succeeded';
-  if (intent.kind === 'refund') {
+  if (isPayback(intent)) {
     const account = sessionId === null ? 'unclaimed' : 'reserved';
     const paid = { network, asset: intent.currency, subject: sessionId, units: intent.units.toString() };
     return isDone ? [{ ...paid, account, other: 'refunded' }] : [];

@@ -17,6 +17,7 @@ import {
   type Recount,
   received,
   type Standing,
+  standing,
 } from '../../core/session.ts';
 import { isStablecoin, type NetworkKey } from '../../core/transfer.ts';
 import { toSeconds } from '../../lib/clock.ts';
@@ -42,6 +43,8 @@ export type SessionTransitions = Readonly<{
   cancel(row: SessionRow, nowMs: number): CancelRefusal | null;
   /** Applies an operator's decision about held money, or only tells what it would do. */
   accept(row: SessionRow, kind: HeldKind, nowMs: number, isDryRun: boolean): ReturnType<typeof accept>;
+  /** Updates what counts, after a return of held money began or failed. No event reports that. */
+  followReturn(row: SessionRow, nowMs: number): void;
   /** Updates the number of sessions in a status. */
   count(status: SessionStatus, difference: 1 | -1): void;
   /** Counts a transfer that the session shows. */
@@ -87,14 +90,15 @@ export function createSessionTransitions(
 
   function save(
     row: SessionRow,
-    held: readonly ReceiptSum[],
+    kept: readonly ReceiptSum[],
     after: Readonly<{ life: Life; standing: Standing }>,
     nowMs: number,
     cause: NetworkKey | null,
     reporting: HeldReporting = 'alarm',
   ): void {
     const terms = termsOf(row);
-    const state = stateOf(terms, after.life, after.standing, held);
+    const state = stateOf(terms, after.life, after.standing, kept);
+    const held = sums.counting(row, kept);
     if (stateColumnNames.every((name) => row[name] === state[name])) return;
     update.run({ id: row.id, ...state });
     if (state.status !== row.status) {
@@ -135,22 +139,29 @@ export function createSessionTransitions(
 
   return {
     advance(row, nowMs, cause, changed) {
-      const held = sums.after(row, changed);
-      const after = advance(termsOf(row), lifeOf(row), held, momentOf(row, nowMs));
-      save(row, held, after, nowMs, cause);
+      const kept = sums.after(row, changed);
+      const after = advance(termsOf(row), lifeOf(row), sums.counting(row, kept), momentOf(row, nowMs));
+      save(row, kept, after, nowMs, cause);
       return after.life.status !== row.status;
     },
     cancel(row, nowMs) {
-      const held = sums.after(row, []);
-      const after = cancel(termsOf(row), lifeOf(row), held, momentOf(row, nowMs));
-      save(row, held, after, nowMs, null);
+      const kept = sums.after(row, []);
+      const after = cancel(termsOf(row), lifeOf(row), sums.counting(row, kept), momentOf(row, nowMs));
+      save(row, kept, after, nowMs, null);
       return after.refusal;
     },
     accept(row, kind, nowMs, isDryRun) {
-      const held = isDryRun ? sums.of(row) : sums.after(row, []);
-      const after = accept(termsOf(row), lifeOf(row), held, kind, isStablecoin(row.currency), momentOf(row, nowMs));
-      if (!isDryRun) save(row, held, after, nowMs, null, 'event');
+      const kept = isDryRun ? sums.of(row) : sums.after(row, []);
+      const counting = sums.counting(row, kept);
+      const after = accept(termsOf(row), lifeOf(row), counting, kind, isStablecoin(row.currency), momentOf(row, nowMs));
+      if (!isDryRun) save(row, kept, after, nowMs, null, 'event');
       return after;
+    },
+    followReturn(row, nowMs) {
+      const [terms, life, kept] = [termsOf(row), lifeOf(row), sums.after(row, [])];
+      const counting = sums.counting(row, kept);
+      update.run({ id: row.id, ...stateOf(terms, life, standing(terms, life, counting), kept) });
+      heldRecords.follow(row, { life, sums: counting }, { nowMs, cause: null, reporting: 'alarm' });
     },
     count: (status, difference) => void count.run({ status, difference }),
     countPayment: (id) => void countPayment.run({ id }),

@@ -33,7 +33,7 @@ import { payoutAttemptCommands } from './payouts/attempts.ts';
 import { createFreezeReader, createFreezer, freezeCommands } from './payouts/freezes.ts';
 import { outgoingCommands } from './payouts/judgement.ts';
 import { createOutgoing, type Outgoing } from './payouts/outgoing.ts';
-import { createPayouts, type Payouts, payoutCommands } from './payouts/payouts.ts';
+import { createPayouts, type FollowLost, type Payouts, payoutCommands } from './payouts/payouts.ts';
 import { createPayoutSettlement } from './payouts/settlement.ts';
 import { sweepCommands } from './payouts/sweeps.ts';
 import { payoutViews } from './payouts/views.ts';
@@ -41,14 +41,15 @@ import { createAddresses, poolCommands } from './pool.ts';
 import { recoveryCommands } from './recovery.ts';
 import { createRefundLimits } from './refunds/limits.ts';
 import { refundCommands } from './refunds/refunds.ts';
+import { createReturned } from './refunds/returned.ts';
 import { createRefundRows, type FormatAddress, type RefundRows } from './refunds/row.ts';
 import { createRefundSettlement, type RefundSettlement } from './refunds/settlement.ts';
 import { createReplays } from './replays.ts';
 import { rereadCommands } from './reread.ts';
 import { senderReportCommands } from './sender-report.ts';
 import { createSessionSums, type SessionSums } from './session-sums.ts';
-import { createSessionTransitions } from './session-transitions.ts';
-import { type BeforeTake, createSessionFinder, sessionCommands } from './sessions.ts';
+import { createSessionTransitions, type SessionTransitions } from './session-transitions.ts';
+import { type BeforeTake, createSessionFinder, type FindSessionRow, sessionCommands } from './sessions.ts';
 import { statsCommands } from './stats.ts';
 import { createSettingsReader, storeCommands } from './stores.ts';
 import { createTransfers } from './transfers.ts';
@@ -100,7 +101,8 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
   const transfers = createTransfers(db);
   const outgoing = createOutgoing(db);
   const facts = { addresses, blocks: createBlocks(db), transfers, networks, outgoing };
-  const sums = createSessionSums(transfers);
+  const returned = createReturned(db);
+  const sums = createSessionSums(transfers, returned.of);
   const findSession = createSessionFinder(db);
   const settingsOf = createSettingsReader(db);
   const lines = createDeliveryLines(db);
@@ -114,7 +116,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
   const rows = createRefundRows(db, { secretKey, findSession, formatAddress });
   const limits = createRefundLimits(db, sums);
   const secrets = createWebhookSecrets(db, vault);
-  const settlement = createRefundSettlement(db, { rows, limits, outbox, ledger, findSession });
+  const settlement = createRefundSettlement(db, { rows, limits, outbox, ledger, findSession, transitions });
   const refunds = { rows, limits, settlement, payouts, ledger, secretKey, replays, findSession, recordAct };
   return {
     ...storeCommands(db, { ...limits, recordAct, secrets }),
@@ -133,9 +135,9 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
       outageWaitS,
     }),
     ...chainCommands(db, { ...facts, sums, transitions, findSession, raiseAlarm, ledger, recordAct, settingsOf }),
-    ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, sums, recordAct }),
-    ...refundCommands(db, { ...facts, ...refunds }),
-    ...payoutParts(db, { ...changed, ...refunds, outgoing, formatAddress }),
+    ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, sums, recordAct, returned }),
+    ...refundCommands(db, { ...facts, ...refunds, held: heldRecords, sums, transitions }),
+    ...payoutParts(db, { ...changed, ...refunds, transitions, outgoing, formatAddress }),
     ...ledgerAudit(db),
     ...evidenceQueries(db),
     ...endpointCommands(db, secrets, lines),
@@ -163,6 +165,8 @@ type MoneyOutParts = Readonly<{
   outgoing: Outgoing;
   rows: RefundRows;
   settlement: RefundSettlement;
+  findSession: FindSessionRow;
+  transitions: SessionTransitions;
   formatAddress: FormatAddress;
 }>;
 
@@ -171,7 +175,11 @@ function payoutParts(db: Db, own: MoneyOutParts) {
   const { payouts: steps, networks, ledger, raiseAlarm, recordAct, outgoing, rows, formatAddress } = own;
   const freezeOf = createFreezeReader(db);
   const freeze = createFreezer(db, recordAct);
-  const parts = { steps, ledger, raiseAlarm };
+  const followLost: FollowLost = ({ intent, sessionId }, nowMs) => {
+    const session = intent.kind === 'return' && sessionId === null && own.findSession(intent.session.id);
+    if (session) own.transitions.followReturn(session, nowMs);
+  };
+  const parts = { steps, ledger, raiseAlarm, followLost };
   const settlement = createPayoutSettlement(db, { ...parts, followRefund: own.settlement.settle });
   const approvalOf = (id: string) => rows.find(id)?.approval ?? null;
   return {

@@ -4,9 +4,10 @@
  * @module
  */
 import { and, asc, gt, isNotNull } from 'drizzle-orm';
-import { heldMoney } from '../../core/held-money.ts';
+import { heldMoney, withoutReturned } from '../../core/held-money.ts';
 import { readReceiptSums } from './column-types.ts';
 import type { Db } from './open.ts';
+import type { ReturnedOf } from './refunds/returned.ts';
 import { heldMoney as records, sessions } from './schema.ts';
 import { lifeOf, termsOf } from './session-row.ts';
 
@@ -54,7 +55,7 @@ export function auditSums({ client }: Db): string[] {
 const SESSIONS_AT_ONCE = 1_000;
 
 /** @returns one line for each session whose held money is not what its sums say */
-export function auditHeldMoney({ orm }: Db): string[] {
+export function auditHeldMoney({ orm }: Db, returnedOf: ReturnedOf): string[] {
   const kept = new Map<string, string[]>();
   for (const { sessionId, kind, valuePar } of orm.select().from(records).all()) {
     if (valuePar > 0n) kept.set(sessionId, [...(kept.get(sessionId) ?? []), `${kind} ${valuePar}`]);
@@ -71,7 +72,7 @@ export function auditHeldMoney({ orm }: Db): string[] {
       .limit(SESSIONS_AT_ONCE)
       .all();
     for (const row of rows) {
-      const real = heldMoney(termsOf(row), lifeOf(row), row.sums ?? []);
+      const real = heldMoney(termsOf(row), lifeOf(row), withoutReturned(row.sums ?? [], returnedOf(row.id)));
       const [found, expected] = [kept.get(row.id) ?? [], real.map(({ kind, valuePar }) => `${kind} ${valuePar}`)].map(
         text,
       );

@@ -38,6 +38,8 @@ export type Transfers = Readonly<{
   holds(sessionId: string, network: NetworkKey, tx: string): boolean;
   /** Returns the address key of the sender of the largest confirmed transfer among the first `SENDERS_MAX`. */
   largestSender(sessionId: string, network: NetworkKey, currency: Currency): string | null;
+  /** Returns who sent a session confirmed coins of a currency on a network; none where there are too many to tell. */
+  senders(sessionId: string, network: NetworkKey, currency: Currency): string[];
 }>;
 
 /** Transfers among which the largest is looked for, so that nobody can make a refund slow. */
@@ -146,7 +148,7 @@ export function createTransfers(db: Db): Transfers {
 }
 
 /** Queries for what one session received. */
-function sessionQueries({ orm }: Db): Pick<Transfers, 'ofSession' | 'holds' | 'largestSender'> {
+function sessionQueries({ orm }: Db): Pick<Transfers, 'ofSession' | 'holds' | 'largestSender' | 'senders'> {
   const isOfAddress = eq(transfers.addressId, sql.placeholder('addressId'));
   const isShown = eq(transfers.dust, sql`0`);
   const addressesOf = orm
@@ -216,6 +218,10 @@ function sessionQueries({ orm }: Db): Pick<Transfers, 'ofSession' | 'holds' | 'l
         all.reduce<(typeof all)[number] | null>((best, one) => (best && best.units >= one.units ? best : one), null)
           ?.from ?? null
       );
+    },
+    senders(sessionId, network, currency) {
+      const all = idsOf(sessionId).flatMap((addressId) => firstConfirmed.all({ addressId, network, currency }));
+      return all.length < SENDERS_MAX ? [...new Set(all.map(({ from }) => from))] : [];
     },
   };
 }

@@ -12,7 +12,7 @@ import type { SpendNetwork, SpendReading, Terms } from '../../../src/chains/spen
 import { tronAddress } from '../../../src/chains/tron/address.ts';
 import { paidBytes } from '../../../src/chains/tron/payout-costs.ts';
 import { tronSpending } from '../../../src/chains/tron/spend.ts';
-import type { Intent, Wallet } from '../../../src/core/intent.ts';
+import { type Intent, isPayback, type Wallet } from '../../../src/core/intent.ts';
 
 const mnemonic = 'test test test test test test test test test test test junk';
 const seed = new Uint8Array(pbkdf2Sync(mnemonic, 'mnemonic', 2048, 64, 'sha512'));
@@ -59,7 +59,7 @@ async function byTronWeb(intent: Intent, terms: Terms): Promise<Readonly<{ tx: s
       .transaction;
   };
   const build = async () => {
-    if (intent.kind === 'refund') return send(tronAddress.format(intent.to), intent.units);
+    if (isPayback(intent)) return send(tronAddress.format(intent.to), intent.units);
     if (intent.kind === 'sweep') return send(tronAddress.format(network.treasury), intent.from[0]?.units ?? 0n);
     const to = textOf({ role: 'collection', index: intent.index });
     const sun = Number(intent.units);

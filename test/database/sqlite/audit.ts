@@ -89,19 +89,30 @@ function wrongSums(client: Sqlite.Database): string[] {
     confirmed_par: string;
     late_par: string;
   }[];
+  const returns = client.prepare(
+    `SELECT amount_minor AS minor, currency FROM refunds
+     WHERE session_id = :id AND held_kind IS NOT NULL AND status NOT IN ('failed', 'canceled')
+     UNION ALL SELECT replace(p.intent ->> '$.session.amount', '.', ''), p.intent ->> '$.currency' FROM payouts AS p
+     WHERE p.kind = 'return' AND p.session_id IS NULL AND p.state NOT IN ('failed', 'canceled')
+       AND p.intent ->> '$.session.id' = :id`,
+  );
   return sessions.flatMap(({ id, accepts, takes_any_token, seen_par, confirmed_par, late_par }) => {
     const paid = transfers.all(id) as { units: string; decimals: number; confirmed: number; currency: string }[];
-    const accepted = paid.filter(
-      ({ currency }) => takes_any_token === 1 || (JSON.parse(accepts) as string[]).includes(currency),
-    );
+    const isAccepted = ({ currency }: { currency: string }) =>
+      takes_any_token === 1 || (JSON.parse(accepts) as string[]).includes(currency);
+    const accepted = paid.filter(isAccepted);
+    const returned = (returns.all({ id }) as { minor: string; currency: string }[])
+      .filter(isAccepted)
+      .reduce((sum, { minor }) => sum + BigInt(minor) * 10n ** 16n, 0n);
     const sumOf = (rows: typeof paid): bigint =>
       rows.reduce((sum, { units, decimals }) => sum + BigInt(units) * 10n ** BigInt(18 - decimals), 0n);
-    const confirmed = sumOf(accepted.filter((row) => row.confirmed === 1));
+    const confirmed = sumOf(accepted.filter((row) => row.confirmed === 1)) - returned;
+    const all = sumOf(accepted) - returned;
     const kept = BigInt(seen_par) + BigInt(confirmed_par);
     const isRight =
       late_par === '0'
-        ? kept === sumOf(accepted) && BigInt(confirmed_par) === confirmed
-        : kept <= sumOf(accepted) && kept + BigInt(late_par) <= sumOf(paid);
+        ? kept === all && BigInt(confirmed_par) === confirmed
+        : kept <= all && kept + BigInt(late_par) <= sumOf(paid);
     return isRight ? [] : [`a wrong sum on ${id}: seen ${seen_par}, confirmed ${confirmed_par}, late ${late_par}`];
   });
 }

@@ -7,6 +7,7 @@
 import { excerpt } from '../../../core/excerpt.ts';
 import { invariant } from '../../../core/fault.ts';
 import { type Fields, isFields } from '../../../core/fields.ts';
+import { isPayback } from '../../../core/intent.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import { divideCeil, formatUnits } from '../../../core/money.ts';
 import { nonsense, type RpcAnswer, type RpcError } from '../../json-rpc.ts';
@@ -48,7 +49,7 @@ const FRESH_SLOT_GAS = 17_100n;
  * it replaces.
  */
 function gasLimitOf(gas: bigint, { intent }: SpendDraft, outbid: readonly Terms[]): bigint {
-  const atWorst = intent.kind === 'refund' ? gas + FRESH_SLOT_GAS : gas;
+  const atWorst = isPayback(intent) ? gas + FRESH_SLOT_GAS : gas;
   return outbid.map((terms) => BigInt(terms.gas_limit ?? 0)).reduce(larger, divideCeil(atWorst * 5n, 4n));
 }
 

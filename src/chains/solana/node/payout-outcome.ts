@@ -9,6 +9,7 @@
  */
 import { invariant, transient } from '../../../core/fault.ts';
 import { isFields } from '../../../core/fields.ts';
+import { isPayback } from '../../../core/intent.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import { nonsense, type Origin, readResult } from '../../json-rpc.ts';
 import type { Outcome, PaidBy, SentAttempt, SpendDraft } from '../../spend.ts';
@@ -130,7 +131,7 @@ function hasPaid(meta: Readonly<Record<string, unknown>>, draft: SpendDraft, ori
     const owner = solanaAddress.format(key);
     return (after.get(owner) ?? 0n) - (before.get(owner) ?? 0n);
   };
-  const wanted = intent.kind === 'refund' ? [intent.units] : intent.from.map(({ units }) => units);
+  const wanted = isPayback(intent) ? [intent.units] : intent.from.map(({ units }) => units);
   return owners.every((owner, at) => gained(owner) === -(wanted[at] ?? 0n)) && gained(to) === unitsOf(intent);
 }
 
@@ -154,7 +155,7 @@ function unitsByOwner(rows: unknown, mint: string, origin: Origin): Map<string, 
  * @throws Fault transient if the lock of a refund exists although none of its attempts is known
  */
 async function refuseLocked(node: SolanaRpc, { intent, payer }: SpendDraft): Promise<void> {
-  if (intent.kind !== 'refund') return;
+  if (!isPayback(intent)) return;
   const lock = solanaAddress.format(lockAddress(payer, lockSeed(intent.id)));
   const [account] = await node.accounts([lock], 'finalized');
   if (!account) return;

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import type { BlockRef } from '../../../core/block.ts';
 import { invariant } from '../../../core/fault.ts';
 import { isFields } from '../../../core/fields.ts';
-import type { GasIntent } from '../../../core/intent.ts';
+import { type GasIntent, isPayback } from '../../../core/intent.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import { formatUnits } from '../../../core/money.ts';
 import type { Token } from '../../../core/transfer.ts';
@@ -111,7 +111,7 @@ export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<
       'destination_frozen',
       `the issuer of ${token.symbol} has frozen ${shown}: money sent there would be lost`,
     );
-  if (intent.kind === 'refund' && destination === 'contract') {
+  if (isPayback(intent) && destination === 'contract') {
     return refuse('destination_invalid', `${shown} is a contract: money sent there may be lost`);
   }
   if (held < units) return short(owner, 'token_short', units - held, token);

@@ -11,15 +11,15 @@ import type { Adoption, MoneyOutDatabase } from '../../money-out.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
-import { noWait, type Payouts } from './payouts.ts';
+import { type FollowLost, noWait, type Payouts } from './payouts.ts';
 import type { PayoutRow } from './schema.ts';
 import { lanes, payoutAttempts, payoutEngines } from './schema.ts';
 
 type AdoptionCommands = Pick<MoneyOutDatabase, 'resumePayout' | 'resumeLane' | 'adopt'>;
 
-type Parts = Readonly<{ steps: Payouts; ledger: Ledger; raiseAlarm: RaiseAlarm }>;
+type Parts = Readonly<{ steps: Payouts; ledger: Ledger; raiseAlarm: RaiseAlarm; followLost: FollowLost }>;
 
-export function adoptionCommands(db: Db, { steps, ledger, raiseAlarm }: Parts): AdoptionCommands {
+export function adoptionCommands(db: Db, { steps, ledger, raiseAlarm, followLost }: Parts): AdoptionCommands {
   const { orm } = db;
 
   /** Deletes attempts that nobody has signed, and that nobody can sign once the fence is raised. */
@@ -114,6 +114,7 @@ export function adoptionCommands(db: Db, { steps, ledger, raiseAlarm }: Parts): 
       settledAtMs: null,
     } as const;
     const row = steps.change(payout, { ...moved, ...noWait }, nowMs);
+    followLost(row, nowMs);
     ledger.transit(
       row.intent,
       steps.attempts(row).some(({ sentAtMs }) => sentAtMs !== null),

@@ -4,7 +4,7 @@
  */
 import { and, asc, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
-import type { RefundIntent } from '../../../core/intent.ts';
+import { isPayback, type PaybackIntent } from '../../../core/intent.ts';
 import { ATTEMPTS_MAX, IN_FLIGHT_MAX, nextLookAtMs } from '../../../core/payout.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { AttemptName, JournaledSignature, MoneyOutDatabase, OpenPayout } from '../../money-out.ts';
@@ -88,13 +88,13 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
     return row;
   }
 
-  const holdFor = (intent: RefundIntent): RefundHold | null =>
+  const holdFor = (intent: PaybackIntent): RefundHold | null =>
     outgoing.mayHavePaid(intent) ? maybePaid : holdOf(intent.id);
 
   const withAttempts = (row: PayoutRow) => ({
     payout: toPayout(row),
     attempts: row.state === 'sent' ? steps.attempts(row).map(toAttempt) : [],
-    approval: row.kind === 'refund' ? approvalOf(row.id) : null,
+    approval: isPayback(row.intent) ? approvalOf(row.id) : null,
   });
 
   return {
@@ -103,7 +103,7 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
         const open = sent.all({ network, limit });
         const free = limit - open.length;
         // Refunds have reserved places: sweeps that wait for finality are in no hurry.
-        const others = open.filter(({ kind }) => kind !== 'refund').length;
+        const others = open.filter(({ intent }) => !isPayback(intent)).length;
         const freeForOthers = Math.min(Math.ceil(free / 2), Math.ceil(limit * OTHERS_SHARE_MAX) - others);
         const soon = dueOthers.all({ network, nowMs, limit: Math.max(0, freeForOthers) });
         const first = dueRefunds.all({ network, nowMs, limit: Math.max(0, free - soon.length) });
@@ -143,7 +143,7 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
         if (before.length !== attempt || attempt >= ATTEMPTS_MAX) return { kind: 'moved' };
         const { network } = payout;
         if (freezeOf(network)) return { kind: 'moved' };
-        const hold = attempt === 0 && intent.kind === 'refund' ? holdFor(intent) : null;
+        const hold = attempt === 0 && isPayback(intent) ? holdFor(intent) : null;
         if (hold) {
           const { code: waitCode, message: waitMessage } = hold;
           // Finality comes within minutes, and an old refund must not wait much longer than that.
@@ -302,8 +302,8 @@ function openStatements(db: Db) {
       .orderBy(asc(payouts.notBeforeMs))
       .limit(sql.placeholder('limit'))
       .prepare();
-  const dueRefunds = dueOf(sql`${payouts.kind} = 'refund'`);
-  const dueOthers = dueOf(sql`${payouts.kind} <> 'refund'`);
+  const dueRefunds = dueOf(sql`${payouts.kind} IN ('refund', 'return')`);
+  const dueOthers = dueOf(sql`${payouts.kind} NOT IN ('refund', 'return')`);
   return { sent, dueRefunds, dueOthers };
 }
 

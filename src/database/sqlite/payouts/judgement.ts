@@ -155,7 +155,7 @@ function createExplanation({ orm }: Db, { steps, isPromised }: Pick<Parts, 'step
       and(
         eq(payouts.network, sql.placeholder('network')),
         sql`${payouts.intent} ->> '$.to' = ${sql.placeholder('to')}`,
-        sql`${payouts.kind} = 'refund'`,
+        sql`${payouts.kind} IN ('refund', 'return')`,
         sql`${payouts.state} IN ('waiting', 'sent', 'stuck')`,
       ),
     )

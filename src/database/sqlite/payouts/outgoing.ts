@@ -5,7 +5,7 @@
 import { and, eq, max, sql } from 'drizzle-orm';
 import type { BlockRef } from '../../../core/block.ts';
 import { invariant } from '../../../core/fault.ts';
-import type { RefundIntent } from '../../../core/intent.ts';
+import type { PaybackIntent } from '../../../core/intent.ts';
 import type { ChainTransfer, NetworkKey } from '../../../core/transfer.ts';
 import type { Db } from '../open.ts';
 import { preparedInsert } from '../prepared.ts';
@@ -20,7 +20,7 @@ export type Outgoing = Readonly<{
   /** Forgets what has not been judged of a block that left the chain. */
   drop(network: NetworkKey, hash: string): void;
   /** Returns whether something that no attempt explains may have paid a refund already. */
-  mayHavePaid(intent: RefundIntent): boolean;
+  mayHavePaid(intent: PaybackIntent): boolean;
 }>;
 
 export function createOutgoing(db: Db): Outgoing {

@@ -4,7 +4,7 @@
  */
 import { and, eq, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
-import type { RefundIntent } from '../../../core/intent.ts';
+import { isPayback, type PaybackIntent } from '../../../core/intent.ts';
 import type { Attempt, Ended } from '../../../core/payout.ts';
 import type { RefundEnd } from '../../../core/refund.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
@@ -34,7 +34,7 @@ export type Payouts = Readonly<{
   /** Returns false while a network's engine knows that this database is older than the signer's journal. */
   isAdopted(network: NetworkKey): boolean;
   /**
-   * Saves a payout. An existing one stays as it is, except that a refund without a session gets it.
+   * Saves a payout. An existing one stays as it is, except that a refund or return without a session gets it.
    * @param poolId of a sweep: the pool of its indices; omitted if only the signer's journal knows the sweep
    */
   plan(input: NewPayout, poolId?: number): Planned;
@@ -45,7 +45,7 @@ export type Payouts = Readonly<{
    */
   cancel(id: string, nowMs: number, generationMax?: number): boolean;
   /** Gives a refund's payout another payee; false once an attempt is allotted or it has ended. */
-  redirect(intent: RefundIntent, notBeforeMs: number, nowMs: number): boolean;
+  redirect(intent: PaybackIntent, notBeforeMs: number, nowMs: number): boolean;
   /** Makes a payout due now if it waits for an approval or the signer's cap. */
   hasten(id: string, nowMs: number): void;
   /** Updates the columns that change during a payout's life. */
@@ -145,7 +145,7 @@ export function createPayouts(
     // The signer refused it for good, or all that it signed has failed.
     const isUnsigned = row.state === 'stuck' && attempts.all(row).length === 0;
     if (row.state !== 'waiting' && !isUnsigned) return null;
-    if (row.intent.kind === 'refund' && outgoing.mayHavePaid(row.intent)) return null;
+    if (isPayback(row.intent) && outgoing.mayHavePaid(row.intent)) return null;
     // Until it has adopted the journal, this database does not know whether the payout was signed.
     return isAdopted(row.network) ? row : null;
   }
@@ -244,6 +244,9 @@ export type PayoutSettlement = Readonly<{
 
 /** Ends the refund that a payout pays, in the same transaction. */
 export type FollowRefund = (id: string, end: RefundEnd, nowMs: number) => void;
+
+/** Updates what a session holds after a return changed that only the signer's journal knew. */
+export type FollowLost = (row: PayoutRow, nowMs: number) => void;
 
 type Parts = Readonly<{ steps: Payouts; ledger: Ledger; raiseAlarm: RaiseAlarm; settlement: PayoutSettlement }>;
 

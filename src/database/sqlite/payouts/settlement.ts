@@ -11,17 +11,34 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { laterValues, preparedInsert } from '../prepared.ts';
-import { alarmOf, type FollowRefund, noFault, noWait, type PayoutSettlement, type Payouts } from './payouts.ts';
+import {
+  alarmOf,
+  type FollowLost,
+  type FollowRefund,
+  noFault,
+  noWait,
+  type PayoutSettlement,
+  type Payouts,
+} from './payouts.ts';
 import { lanes, type PayoutRow, payoutAttempts } from './schema.ts';
 
-type Parts = Readonly<{ steps: Payouts; ledger: Ledger; raiseAlarm: RaiseAlarm; followRefund: FollowRefund }>;
+type Parts = Readonly<{
+  steps: Payouts;
+  ledger: Ledger;
+  raiseAlarm: RaiseAlarm;
+  followRefund: FollowRefund;
+  followLost: FollowLost;
+}>;
 
 /** Why a wallet is halted whose numbers somebody else has used. */
 const NONCE_FOREIGN = 'payout_nonce_foreign';
 /** The answer of an attempt that no node was sent from here. */
 const LEARNED = 'learned from the chain';
 
-export function createPayoutSettlement(db: Db, { steps, ledger, raiseAlarm, followRefund }: Parts): PayoutSettlement {
+export function createPayoutSettlement(
+  db: Db,
+  { steps, ledger, raiseAlarm, followRefund, followLost }: Parts,
+): PayoutSettlement {
   const { orm } = db;
   const setFee = orm
     .update(payoutAttempts)
@@ -96,8 +113,13 @@ export function createPayoutSettlement(db: Db, { steps, ledger, raiseAlarm, foll
     fail(row, why, nowMs) {
       invariant(row.state === 'waiting', `payout ${row.id} fails while none of its attempts can be on the chain`);
       const { code: waitCode, message: waitMessage } = why;
-      steps.change(row, { state: 'failed', waitCode, waitMessage, ...noFault, settledAtMs: nowMs }, nowMs);
+      const failed = steps.change(
+        row,
+        { state: 'failed', waitCode, waitMessage, ...noFault, settledAtMs: nowMs },
+        nowMs,
+      );
       raiseAlarm(alarmOf(row, why, nowMs));
+      followLost(failed, nowMs);
       if (row.sessionId !== null) followRefund(row.id, { kind: 'failed', reason: waitCode }, nowMs);
     },
   };

@@ -59,7 +59,7 @@ export function payoutViews({ orm, read, write }: Db): PayoutViews {
       and(
         sql`${payouts.state} IN ('waiting', 'sent')`,
         sql`${payouts.notBeforeMs} < ${sql.placeholder('dueBeforeMs')}`,
-        eq(payouts.kind, sql`'refund'`),
+        sql`${payouts.kind} IN ('refund', 'return')`,
         isNull(payouts.waitCode),
       ),
     )

@@ -5,7 +5,7 @@
  */
 import { eq } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
-import { type Intent, intentMac, intentMacKey, type RefundIntent } from '../../../core/intent.ts';
+import { type Intent, intentMac, intentMacKey, type PaybackIntent } from '../../../core/intent.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../../core/money.ts';
 import { type DestinationFrom, mayReplace } from '../../../core/refund.ts';
 import type { Mode, NetworkKey } from '../../../core/transfer.ts';
@@ -41,15 +41,15 @@ export type RefundDestinations = Readonly<{
    * Returns the intent of a refund that has a destination.
    * @param known what the signer's journal has under this id, whose form it takes; null for nothing
    */
-  intentOf(row: RefundRow, known: Intent | null): RefundIntent;
+  intentOf(row: RefundRow, known: Intent | null): PaybackIntent;
 }>;
 
 /** What a destination's MAC covers besides the destination. */
-type Bare = Pick<RefundRow, 'id' | 'network' | 'currency' | 'units' | 'sessionId' | 'amountMinor'>;
+type Bare = Pick<RefundRow, 'id' | 'network' | 'currency' | 'units' | 'sessionId' | 'amountMinor' | 'heldKind'>;
 
-const boundTo = ({ id, network, currency, units, sessionId, amountMinor }: Bare, to: string) => {
+const boundTo = ({ id, network, currency, units, sessionId, amountMinor, heldKind }: Bare, to: string) => {
   const session = { id: sessionId, amount: formatUnits(amountMinor, MINOR_DECIMALS, MINOR_DECIMALS) };
-  return { id, network, currency, to, units, session };
+  return { id, network, currency, to, units, session, held: heldKind ?? undefined };
 };
 
 /** @param secretKey the installation's, which the signer has too */
@@ -85,7 +85,8 @@ export function createRefundDestinations(db: Db, addresses: Addresses, secretKey
     intentOf(row, known) {
       const { destination, mac } = row;
       invariant(destination !== null && mac !== null, `refund ${row.id} has a destination`);
-      const bound = boundTo(row, destination);
+      const { held, ...bound } = boundTo(row, destination);
+      if (held !== undefined) return { kind: 'return', ...bound, held, mac };
       const { session: _unbound, ...older } = bound;
       const isBound = intentMac(macKey, bound) === mac;
       // An older version signed it, or set its destination: neither covered the session.

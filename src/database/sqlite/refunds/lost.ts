@@ -1,23 +1,28 @@
 /**
- * Refunds that were signed and that this database lost when it was restored from a backup. The signer's journal gives
+ * Refunds and returns that were signed and that this database lost when it was restored from a backup. The signer's journal gives
  * back their payouts, which name the session that they count against.
  * @module
  */
 import { sql } from 'drizzle-orm';
+import type { HeldKind } from '../../../core/held-money.ts';
+import { isPayback } from '../../../core/intent.ts';
 import { MINOR_DECIMALS, parseUnits } from '../../../core/money.ts';
 import type { EarlierRefund } from '../../../core/refund.ts';
 import type { Db } from '../open.ts';
 import { payouts } from '../payouts/schema.ts';
 import { refunds } from './schema.ts';
 
+/** `heldKind` of a return; `tx` once it is final. */
+export type LostRefund = EarlierRefund & Readonly<{ id: string; heldKind: HeldKind | null; tx: string | null }>;
+
 /** Returns a function that lists a session's lost refunds, except one that is requested again. */
-export function createLostRefunds(db: Db): (sessionId: string, exceptId: string) => EarlierRefund[] {
+export function createLostRefunds(db: Db): (sessionId: string, exceptId: string) => LostRefund[] {
   // In step with the index `payouts_of_lost_refunds`.
   const lost = db.orm
-    .select({ network: payouts.network, intent: payouts.intent })
+    .select({ network: payouts.network, intent: payouts.intent, tx: payouts.tx })
     .from(payouts)
     .where(
-      sql`${payouts.kind} = 'refund' AND ${payouts.sessionId} IS NULL AND ${payouts.state} NOT IN ('failed', 'canceled')
+      sql`${payouts.kind} IN ('refund', 'return') AND ${payouts.sessionId} IS NULL AND ${payouts.state} NOT IN ('failed', 'canceled')
         AND ${payouts.intent} ->> '$.session.id' = ${sql.placeholder('sessionId')}
         AND ${payouts.id} <> ${sql.placeholder('exceptId')}
         AND NOT EXISTS (SELECT 1 FROM ${refunds} WHERE ${refunds.id} = ${payouts.id}
@@ -25,9 +30,11 @@ export function createLostRefunds(db: Db): (sessionId: string, exceptId: string)
     )
     .prepare();
   return (sessionId, exceptId) =>
-    lost.all({ sessionId, exceptId }).flatMap(({ network, intent }) => {
-      if (intent.kind !== 'refund' || !intent.session) return [];
+    lost.all({ sessionId, exceptId }).flatMap(({ network, intent, tx }) => {
+      if (!isPayback(intent) || !intent.session) return [];
+      const heldKind = intent.kind === 'return' ? intent.held : null;
       const amountMinor = parseUnits(intent.session.amount, MINOR_DECIMALS);
-      return amountMinor === null ? [] : [{ network, currency: intent.currency, amountMinor, status: 'completed' }];
+      if (amountMinor === null) return [];
+      return [{ id: intent.id, network, currency: intent.currency, amountMinor, status: 'completed', heldKind, tx }];
     });
 }

@@ -6,17 +6,22 @@
 import { refundEntry } from '../../../core/ledger.ts';
 import { judgeRefund, nextRefundStep } from '../../../core/refund.ts';
 import { toSeconds } from '../../../lib/clock.ts';
+import type { HeldReturnDatabase } from '../../held-money.ts';
 import type { CreateRefundOutcome, DestinationCheck, NewRefund, RefundDatabase } from '../../refunds.ts';
 import type { RecordAct } from '../audit-log.ts';
+import type { HeldRecords } from '../held-records.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import type { Payouts } from '../payouts/payouts.ts';
 import type { Addresses } from '../pool.ts';
 import type { Replays } from '../replays.ts';
+import type { SessionSums } from '../session-sums.ts';
+import type { SessionTransitions } from '../session-transitions.ts';
 import type { FindSessionRow } from '../sessions.ts';
 import type { Transfers } from '../transfers.ts';
 import { createRefundDestinations, refundAddressCommands } from './destinations.ts';
 import { type RefundLimits, refundPolicyCommands } from './limits.ts';
+import { heldReturnCommands } from './returns.ts';
 import { type RefundRow, type RefundRows, refundIdOf } from './row.ts';
 import type { RefundSettlement } from './settlement.ts';
 
@@ -31,10 +36,13 @@ type Parts = Readonly<{
   replays: Replays;
   findSession: FindSessionRow;
   transfers: Transfers;
+  held: HeldRecords;
+  sums: SessionSums;
+  transitions: SessionTransitions;
   recordAct: RecordAct;
 }>;
 
-export function refundCommands(db: Db, parts: Parts): RefundDatabase {
+export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldReturnDatabase {
   const { rows, limits, settlement, payouts, ledger, secretKey, addresses, replays, findSession, transfers } = parts;
   const { settle, giveBack, fail, postEvent } = settlement;
   const destinations = createRefundDestinations(db, addresses, secretKey);
@@ -59,7 +67,15 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase {
     const { network } = part;
     if (!payouts.isAdopted(network)) return { kind: 'not_adopted' };
     const left = destinations.left(sessionId, network);
-    const bare = { id, network, currency: input.currency, units, sessionId, amountMinor: input.amountMinor };
+    const bare = {
+      id,
+      network,
+      currency: input.currency,
+      units,
+      sessionId,
+      amountMinor: input.amountMinor,
+      heldKind: null,
+    };
     const sender = policy.refundToSender ? transfers.largestSender(sessionId, network, input.currency) : null;
     const destination =
       named !== null
@@ -127,6 +143,7 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase {
   return {
     ...refundPolicyCommands(db, limits),
     ...refundAddressCommands(db, { ...parts, destinations }),
+    ...heldReturnCommands(db, { ...parts, destinations }),
     async createRefund(input, check) {
       return db.write(() => {
         const past = replays.recall(input);

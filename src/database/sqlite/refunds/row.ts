@@ -5,7 +5,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import { and, asc, desc, eq, isNotNull, isNull, lt, ne, or, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
-import type { RefundIntent } from '../../../core/intent.ts';
+import type { PaybackIntent } from '../../../core/intent.ts';
 import type { EarlierRefund } from '../../../core/refund.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { NewRefund, Refund, RefundDatabase } from '../../refunds.ts';
@@ -37,7 +37,7 @@ export type RefundRows = Readonly<{
   due(nowS: number, limit: number): RefundRow[];
   list(filter: Parameters<RefundDatabase['listRefunds']>[0]): RefundRow[];
   /** Returns whether a refund that is not processing yet is to pay exactly this. */
-  isPromised(paid: Pick<RefundIntent, 'network' | 'currency' | 'to' | 'units'>): boolean;
+  isPromised(paid: Pick<PaybackIntent, 'network' | 'currency' | 'to' | 'units'>): boolean;
   view(row: RefundRow): Refund;
   destinationOf(row: RefundRow): Refund['destination'];
   /** Returns the stored hash of a refund's claim token. */

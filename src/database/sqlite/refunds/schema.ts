@@ -3,6 +3,7 @@
  * @module
  */
 import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import type { HeldKind } from '../../../core/held-money.ts';
 import type { DestinationFrom, RefundReason, RefundStatus } from '../../../core/refund.ts';
 import type { Currency, Mode, NetworkKey } from '../../../core/transfer.ts';
 import type { Refund, RefundApproval } from '../../refunds.ts';
@@ -58,6 +59,8 @@ export const refunds = sqliteTable('refunds', {
   processingAtMs: integer(),
   processedAtMs: integer(),
   canceledAtMs: integer(),
+  /** Of a return of held money: its kind. */
+  heldKind: text().$type<HeldKind>(),
 });
 
 export const refundDays = sqliteTable('refund_days', {

@@ -13,6 +13,7 @@ import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import type { Outbox } from '../outbox.ts';
 import type { RefundHold } from '../payouts/payouts.ts';
+import type { SessionTransitions } from '../session-transitions.ts';
 import type { FindSessionRow } from '../sessions.ts';
 import type { RefundLimits } from './limits.ts';
 import type { RefundRow, RefundRows } from './row.ts';
@@ -60,12 +61,15 @@ type Parts = Readonly<{
   outbox: Outbox;
   ledger: Ledger;
   findSession: FindSessionRow;
+  transitions: Pick<SessionTransitions, 'followReturn' | 'advance'>;
 }>;
 
 export function createRefundSettlement(db: Db, parts: Parts): RefundSettlement {
-  const { rows, limits, outbox, ledger, findSession } = parts;
+  const { rows, limits, outbox, ledger, findSession, transitions } = parts;
 
   function postEvent(row: RefundRow, type: RefundEventType, nowMs: number): void {
+    // The merchant asked for no return, and knows none by its id.
+    if (row.heldKind !== null) return;
     const session = findSession(row.sessionId);
     invariant(session, `refund ${row.id} belongs to a session`);
     outbox.post(session, type, nowMs, (id) =>
@@ -88,9 +92,21 @@ export function createRefundSettlement(db: Db, parts: Parts): RefundSettlement {
   function giveBack(row: RefundRow, values: Partial<RefundRow>, nowMs: number): RefundRow {
     invariant(isHeld(row), `refund ${row.id} holds its amount`);
     const ended = rows.change(row, values);
-    limits.countDay(row, -1n);
     ledger.post(refundEntry(ended, 'released'), nowMs);
+    if (row.heldKind === null) limits.countDay(row, -1n);
+    else holdAgain(row.sessionId, nowMs);
     return ended;
+  }
+
+  /** The money of a return that failed is held again, or counts by now. */
+  function holdAgain(sessionId: string, nowMs: number): void {
+    const of = () => {
+      const session = findSession(sessionId);
+      invariant(session, `session ${sessionId} of a return exists`);
+      return session;
+    };
+    transitions.followReturn(of(), nowMs);
+    transitions.advance(of(), nowMs, null, []);
   }
 
   function fail(row: RefundRow, reason: string, nowMs: number): void {
@@ -99,15 +115,20 @@ export function createRefundSettlement(db: Db, parts: Parts): RefundSettlement {
   }
 
   function complete(row: RefundRow, tx: string, nowMs: number): void {
+    const receipt = row.heldKind === null ? nextReceipt(row, nowMs) : row.id;
+    const done = rows.change(row, { status: 'completed', tx, receiptNumber: receipt, processedAtMs: nowMs });
+    postEvent(done, 'refund.succeeded', nowMs);
+  }
+
+  /** Returns the receipt number of a refund. Returns have none: merchants see theirs without a gap. */
+  function nextReceipt(row: RefundRow, nowMs: number): string {
     const next = db.orm.select().from(receiptNumbers).where(eq(receiptNumbers.storeId, row.storeId)).get()?.next ?? 1;
     db.orm
       .insert(receiptNumbers)
       .values({ storeId: row.storeId, next: next + 1 })
       .onConflictDoUpdate({ target: receiptNumbers.storeId, set: { next: next + 1 } })
       .run();
-    const receipt = receiptNumber(next, new Date(nowMs).getUTCFullYear());
-    const done = rows.change(row, { status: 'completed', tx, receiptNumber: receipt, processedAtMs: nowMs });
-    postEvent(done, 'refund.succeeded', nowMs);
+    return receiptNumber(next, new Date(nowMs).getUTCFullYear());
   }
 
   return {

@@ -11,7 +11,13 @@ import { solanaOfflineKeys } from '../../../../src/chains/solana/offline-keys.ts
 import { solanaSpending } from '../../../../src/chains/solana/spend.ts';
 import { tokenAddress } from '../../../../src/chains/solana/token-account.ts';
 import type { SentAttempt, SpendDraft, SpendNetwork, Terms } from '../../../../src/chains/spend.ts';
-import type { Intent, RefundIntent, SweepIntent, Wallet } from '../../../../src/core/intent.ts';
+import {
+  type Intent,
+  isPayback,
+  type RefundIntent,
+  type SweepIntent,
+  type Wallet,
+} from '../../../../src/core/intent.ts';
 import type { Token } from '../../../../src/core/transfer.ts';
 import { faultOf } from '../../../conformance/chain.ts';
 import { startSimulatedNode } from '../../../support/simulated-node.ts';
@@ -72,7 +78,7 @@ const refund = (units: bigint, to = freshPayee(), id = `rf_${++refunds}`): Refun
 
 const draftOf = (intent: Intent): SpendDraft => {
   if (intent.kind === 'gas') throw new Error('no gas is needed here');
-  const isRefund = intent.kind === 'refund';
+  const isRefund = isPayback(intent);
   return {
     intent,
     payer: isRefund ? refundWallet : gasWallet,
