@@ -5,6 +5,7 @@
 
 import { WHILE_EMPTY } from '../../src/addresses/pool-keeper.ts';
 import { networkOfEachPool, type PoolReport, readPool } from '../../src/addresses/pool-level.ts';
+import { safetyWarnings } from '../../src/app/safety-warnings.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { NetworkStatus } from '../../src/database/database.ts';
@@ -39,6 +40,7 @@ export const status: Command = {
     const evidence = evidenceStatus(installation);
     const alarms = await database.listAlarms(ALARMS_SHOWN);
     const open = await database.listOpenAlarms();
+    const warnings = safetyWarnings(config);
     const others = alarms.filter((alarm) => !open.some(({ id }) => id === alarm.id));
     return {
       json: {
@@ -55,6 +57,7 @@ export const status: Command = {
         evidence: evidence.json,
         open_alarms: open.map(alarmShown),
         alarms: alarms.map(alarmShown),
+        warnings,
       },
       lines: [
         running
@@ -100,6 +103,7 @@ export const status: Command = {
         ...payouts.lines,
         ...evidence.lines,
         ...(open.length ? ['', 'open alarms:', ...open.flatMap(alarmLines)] : ['no open alarms']),
+        ...warnings.map(({ code, message }) => `warning: ${code}: ${message}`),
         ...(others.length ? ['', 'newest other alarms:', ...others.flatMap(alarmLines)] : []),
       ],
     };

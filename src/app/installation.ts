@@ -12,6 +12,7 @@ import { openLog } from '../lib/log.ts';
 import { secretKeyFile } from '../lib/secret-key.ts';
 import { everyDay, runOnce } from './nightly.ts';
 import { prepareDatabase } from './prepare-database.ts';
+import { safetyWarnings } from './safety-warnings.ts';
 import { readCredentials } from './sandbox-credentials.ts';
 import { operatorBanner, sandboxBanner } from './startup-banner.ts';
 import { type ChildSpec, type Supervised, supervise } from './supervisor.ts';
@@ -95,6 +96,7 @@ async function run(config: Config, server: ChildProcess): Promise<void> {
   // A restarted server keeps its ports.
   env = { ...env, QUAYSIDE_PORT: String(listening.port), QUAYSIDE_METRICS_PORT: String(listening.metricsPort) };
   printBanner(config, listening);
+  for (const { code, message } of safetyWarnings(config)) log.warn({ code }, message);
   startWebhooks();
   // Unlocking the keystore costs half a second of a core, on purpose, and payments do not wait for it.
   if (signer && !['prompt', 'external'].includes(signer.unlock.kind)) {

@@ -1,5 +1,5 @@
 /**
- * Protects the signer's memory: it must not be in a core dump, and no signal may start a debugger.
+ * Protects the signer's memory: it must not be in a core dump or, without a warning, on a disk, and no signal may start a debugger.
  * @module
  */
 import { execFileSync } from 'node:child_process';
@@ -27,11 +27,43 @@ export function keepMemoryPrivate(): readonly string[] {
     return ['this process cannot turn off core dumps on this system: run `ulimit -c 0` before starting it'];
   limitCoreSize();
   emptyCoreDumps();
-  if (coreSizeMax() === '0' || coreFilter() === 0) return [];
+  if (coreSizeMax() === '0' || coreFilter() === 0) return swapWarnings(readText('/proc/swaps'), ownSwapMax());
   throw permanent(
     'core_dumps_on',
     'a core dump would contain the keys, and this process cannot turn it off: set LimitCORE=0 in the unit, or run `ulimit -c 0` before starting it',
   );
+}
+
+/**
+ * Returns a warning if this process's memory may be written to a disk. Node cannot lock memory; its service can keep
+ * all of it out of swap space (systemd.resource-control(5), "MemorySwapMax").
+ * @param swaps `/proc/swaps`, a heading and one line for each swap space
+ * @param swapMax `memory.swap.max` of this process's control group; null where there is none
+ */
+export function swapWarnings(swaps: string | null, swapMax: string | null): readonly string[] {
+  const spaces = (swaps ?? '')
+    .split('\n')
+    .slice(1)
+    .filter((line) => line.trim() !== '' && !line.startsWith('/dev/zram'));
+  if (spaces.length === 0 || swapMax?.trim() === '0') return [];
+  return [
+    'this machine has swap space, so the keys may be written to a disk: run the signer as a service with ' +
+      'MemorySwapMax=0 (src/signer/README.md), or turn swap space off',
+  ];
+}
+
+/** Returns how much of this process's control group may be swapped (cgroup v2). */
+function ownSwapMax(): string | null {
+  const own = /^0::(\S+)$/m.exec(readText('/proc/self/cgroup') ?? '')?.[1];
+  return own === undefined ? null : readText(`/sys/fs/cgroup${own}/memory.swap.max`);
+}
+
+function readText(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return null;
+  }
 }
 
 /** Returns the soft limit on core files, as the kernel shows it. */
