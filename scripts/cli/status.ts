@@ -40,7 +40,6 @@ export const status: Command = {
     const evidence = evidenceStatus(installation);
     const alarms = await database.listAlarms(ALARMS_SHOWN);
     const open = await database.listOpenAlarms();
-    const warnings = safetyWarnings(config);
     const others = alarms.filter((alarm) => !open.some(({ id }) => id === alarm.id));
     return {
       json: {
@@ -57,7 +56,7 @@ export const status: Command = {
         evidence: evidence.json,
         open_alarms: open.map(alarmShown),
         alarms: alarms.map(alarmShown),
-        warnings,
+        warnings: safetyWarnings(config),
       },
       lines: [
         running
@@ -103,7 +102,7 @@ export const status: Command = {
         ...payouts.lines,
         ...evidence.lines,
         ...(open.length ? ['', 'open alarms:', ...open.flatMap(alarmLines)] : ['no open alarms']),
-        ...warnings.map(({ code, message }) => `warning: ${code}: ${message}`),
+        ...safetyWarnings(config).map(({ code, message }) => `warning: ${code}: ${message}`),
         ...(others.length ? ['', 'newest other alarms:', ...others.flatMap(alarmLines)] : []),
       ],
     };

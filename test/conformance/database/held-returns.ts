@@ -1,4 +1,4 @@
-/** Held money that an operator sends back: it counts for nothing from then on, is paid once, and is held again if not. */
+/** Held money that an operator sends back: it counts for nothing, is paid once, and is held again if that fails. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { intentMac, intentMacKey, type ReturnIntent } from '../../../src/core/intent.ts';
