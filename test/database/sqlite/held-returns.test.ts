@@ -41,7 +41,7 @@ const before = `
     VALUES ('rf_1', 1, 0, 'test:one', 'a', 'refund', '{}', '4', 1);`;
 
 test('every payout is kept, with its attempts, what it serves and what it waits for', () =>
-  withOlderDatabase('0025', before, async (database) => {
+  withOlderDatabase('0026', before, async (database) => {
     const payouts = await database.listPayouts({ limit: 9 });
     assert.equal(
       payouts.map(({ id, state, generation, proof, sessionId, servesId, tx, feeUnits, settledAtMs }) =>
