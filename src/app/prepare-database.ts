@@ -5,6 +5,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
+import { permanent } from '../core/fault.ts';
+import { hasLiveNetworks } from '../database/sqlite/live-data.ts';
 import { migrate } from '../database/sqlite/migrate.ts';
 import type { Log } from '../lib/log.ts';
 import { databaseFile, readSecretKey } from '../lib/secret-key.ts';
@@ -12,11 +14,20 @@ import { databaseFile, readSecretKey } from '../lib/secret-key.ts';
 /**
  * Creates the data directory, the secret key and the database if missing, and brings the database to the current
  * schema. Only for a process that knows that no older program uses it.
- * @throws Fault permanent: see `migrate` and `readSecretKey`
+ * @throws Fault permanent `live_data_folder`; see `migrate` and `readSecretKey`
  */
 export function prepareDatabase(config: Config, env: NodeJS.ProcessEnv, log?: Log): void {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  const file = databaseFile(config.dataDir);
+  if (config.sandbox && hasLiveNetworks(file)) throw liveFolder(config.dataDir);
   // The key comes first: a database without its key is refused, and a missing database gets a new key.
   readSecretKey(config.dataDir, env);
-  migrate({ file: databaseFile(config.dataDir), backupDir: join(config.dataDir, 'backups'), ...(log && { log }) });
+  migrate({ file, backupDir: join(config.dataDir, 'backups'), ...(log && { log }) });
 }
+
+/** Play money in a merchant's own database could be taken for real, and its sessions would not be followed. */
+const liveFolder = (dataDir: string) =>
+  permanent(
+    'live_data_folder',
+    `${dataDir} has the data of live networks, but only simulated networks are configured. Set QUAYSIDE_CONFIG to your settings file, or QUAYSIDE_DATA_DIR to another folder for the sandbox, and run \`npm start\` again`,
+  );

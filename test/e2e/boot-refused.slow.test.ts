@@ -2,12 +2,14 @@
  * Starts that cannot succeed: each says why, and what to do.
  * @module
  */
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { migrate } from '../../src/database/sqlite/migrate.ts';
 import { endAll, runProgram, spawnSupervisor } from '../support/quayside-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-boot-refused-'));
@@ -41,6 +43,24 @@ test('an unusable data folder is reported, and ends the start', async () => {
     assert.is(await supervisor.ended, 2);
     assert.match(supervisor.stderr(), /^quayside: the data folder .*no-folder.* cannot be used .*QUAYSIDE_DATA_DIR/m);
   }
+});
+
+test('the sandbox does not start in a folder with the data of live networks, and changes nothing there', async () => {
+  const dataDir = join(folder, 'live');
+  mkdirSync(dataDir);
+  const file = join(dataDir, 'quayside.db');
+  migrate({ file, backupDir: join(dataDir, 'backups') });
+  const client = new Sqlite(file);
+  const columns = client.pragma('table_info(networks)') as readonly Readonly<{ name: string; notnull: number }>[];
+  const given = columns.filter(({ name, notnull }) => name === 'key' || notnull);
+  const names = given.map(({ name }) => name);
+  const values = names.map((name) => (name === 'key' ? 'live:tron' : name === 'state' ? 'following' : 0));
+  client.prepare(`INSERT INTO networks (${names}) VALUES (${names.map(() => '?')})`).run(...values);
+  client.close();
+  const supervisor = spawnSupervisor({ QUAYSIDE_DATA_DIR: dataDir, QUAYSIDE_PORT: '0' });
+  assert.is(await supervisor.ended, 2);
+  assert.match(supervisor.stderr(), /live has the data of live networks, but only simulated .* Set QUAYSIDE_CONFIG/);
+  assert.not.ok(existsSync(join(dataDir, 'secret.key')));
 });
 
 test('all problems of a wrong configuration are reported, and nothing is created', async () => {
