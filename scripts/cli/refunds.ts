@@ -12,6 +12,7 @@ import type { Database } from '../../src/database/database.ts';
 import type { Refund } from '../../src/database/refunds.ts';
 import { toSeconds } from '../../src/lib/clock.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
+import { refundText } from '../../src/signer/approval.ts';
 import { readOperatorKey } from '../../src/signer/operator-key.ts';
 import { openTerminal } from '../../src/signer/terminal.ts';
 import {
@@ -223,7 +224,7 @@ async function signedApproval(input: Input, refund: Refund, nowS: number) {
     );
     const { key: to, mac } = destination;
     try {
-      return key.approve(passphrase, { id, network, currency, to, units, mac }, untilS);
+      return key.approve(passphrase, refundText({ id, network, currency, to, units, mac }), untilS);
     } finally {
       passphrase.fill(0);
     }

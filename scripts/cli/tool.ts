@@ -49,7 +49,9 @@ import {
 import { sessionShow } from './session.ts';
 import { shadow } from './shadow.ts';
 import { signerChangePassphrase, signerImport, signerInit, signerShow } from './signer.ts';
+import { signerApprove } from './signer-approve.ts';
 import { signerDrill } from './signer-drill.ts';
+import { signerFreeze, signerThaw } from './signer-freeze.ts';
 import { signerPolicyAdd } from './signer-policy-add.ts';
 import { status } from './status.ts';
 import { storeCreate, storeList, storeUpdate } from './store.ts';
@@ -125,6 +127,9 @@ const commands: readonly (Command | OfflineCommand)[] = [
   signerChangePassphrase,
   signerPolicyAdd,
   signerOperatorKey,
+  signerApprove,
+  signerFreeze,
+  signerThaw,
   signerDrill,
 ];
 

@@ -7,6 +7,8 @@
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { bytesToHex, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { MacedRefund } from '../core/intent.ts';
+import type { Policy } from './policy.ts';
+import { refused } from './rules.ts';
 import type { Approval } from './signer.ts';
 
 /** The longest validity of an approval, so that an old one found in a database is useless. */
@@ -16,34 +18,58 @@ export const APPROVAL_S_MAX = 7 * 24 * 3600;
 export type ApprovedRefund = MacedRefund & Readonly<{ mac: string }>;
 
 /**
- * Returns the bytes to sign: UTF-8 lines after a first one that no other signed message begins with. They contain the
- * refund itself besides its MAC, so that an operator signs what was shown, not what a database maps the MAC to.
+ * Returns the lines that a signature covers, valid until a time in Unix seconds. No text of another kind begins with
+ * the first, and none contains a line feed.
  */
-function approvalMessage(refund: ApprovedRefund, untilS: number): Uint8Array {
-  const { id, network, currency, to, units, mac } = refund;
-  return utf8ToBytes(['quayside refund approval v1', id, network, currency, to, units, mac, untilS].join('\n'));
-}
+export type ApprovalText = (untilS: number) => readonly string[];
+
+/**
+ * Returns what an approver signs for a refund. It contains the refund itself besides its MAC, so that an operator signs
+ * what was shown, not what a database maps the MAC to.
+ */
+export const refundText =
+  ({ id, network, currency, to, units, mac }: ApprovedRefund): ApprovalText =>
+  (untilS) => ['quayside refund approval v1', id, network, currency, to, String(units), mac, String(untilS)];
+
+const messageOf = (text: ApprovalText, untilS: number): Uint8Array => utf8ToBytes(text(untilS).join('\n'));
 
 /** Returns the public half of a key for the policy's `approvers`, in lower-case hex. @param secret 32 bytes */
 export const approverOf = (secret: Uint8Array): string => bytesToHex(ed25519.getPublicKey(secret));
 
 /**
- * Approves a refund.
+ * Signs a text.
  * @param secret 32 bytes of ed25519
  * @param untilS Unix seconds; at most `APPROVAL_S_MAX` ahead, or the signer refuses it
  */
-export const signApproval = (secret: Uint8Array, refund: ApprovedRefund, untilS: number): Approval => ({
+export const signApproval = (secret: Uint8Array, text: ApprovalText, untilS: number): Approval => ({
   approver: approverOf(secret),
   untilS,
-  signature: bytesToHex(ed25519.sign(approvalMessage(refund, untilS), secret)),
+  signature: bytesToHex(ed25519.sign(messageOf(text, untilS), secret)),
 });
 
-/** Returns whether an approval is its approver's signature of this refund; not whether it is still valid or allowed. */
-export function isApproved(approval: Approval, refund: ApprovedRefund): boolean {
+/** Returns whether an approval is its approver's signature of this text; not whether it is still valid or allowed. */
+export function isApproved(approval: Approval, text: ApprovalText): boolean {
   const { approver, untilS, signature } = approval;
   if (!/^[0-9a-f]{64}$/.test(approver) || !/^[0-9a-f]{128}$/.test(signature)) return false;
   // The strict rules of RFC 8032: no small-order keys, no malleable signatures.
-  return ed25519.verify(hexToBytes(signature), approvalMessage(refund, untilS), hexToBytes(approver), {
-    zip215: false,
-  });
+  return ed25519.verify(hexToBytes(signature), messageOf(text, untilS), hexToBytes(approver), { zip215: false });
+}
+
+export type Approved = Readonly<{
+  text: ApprovalText;
+  /** For messages, such as "the thaw of freeze 3". */
+  what: string;
+  approvers: Policy['approvers'];
+  nowMs: number;
+}>;
+
+/** Checks that an approver in the policy signed the text and that it is valid now. @throws Fault `signer_refused_approval` */
+export function checkApproval(approval: Approval, { text, what, approvers, nowMs }: Approved): void {
+  const deny = (why: string) => refused('approval', `the approval of ${what} is not valid: ${why}`);
+  if (!approvers.some(({ key }) => key === approval.approver))
+    throw deny('its key is not among the approvers in the policy');
+  if (!isApproved(approval, text)) throw deny('its signature is wrong, or for something else');
+  const leftMs = approval.untilS * 1000 - nowMs;
+  if (leftMs < 0) throw deny('it has expired; approve it again');
+  if (leftMs > APPROVAL_S_MAX * 1000) throw deny('it is valid for too long; approve it again, for at most a week');
 }

@@ -6,7 +6,7 @@
  */
 import { formatUnits } from '../core/money.ts';
 import { DAY_MS } from '../lib/clock.ts';
-import { APPROVAL_S_MAX, type ApprovedRefund, isApproved } from './approval.ts';
+import { type ApprovedRefund, checkApproval, refundText } from './approval.ts';
 import type { CapUse } from './journal.ts';
 import type { CountCaps, FeeCaps, NetworkPolicy, Policy } from './policy.ts';
 import { refused } from './rules.ts';
@@ -53,7 +53,12 @@ export function grantRefund({ refund, approval, usedApprovals, network, approver
     used.dayUnits + units <= caps.dayUnits;
   if (isWithin) return { capUse: { cap: currency, units }, approval: null };
   if (approval) {
-    checkApproval(approval, refund, approvers, usedApprovals, nowMs);
+    checkApproval(approval, { text: refundText(refund), what: id, approvers, nowMs });
+    // Otherwise an engine that claims "dead" gets the approved amount signed several times.
+    if (usedApprovals.includes(approval.signature)) {
+      const why = 'make sure that it was not paid, then approve the refund again';
+      throw refused('approval', `the approval of ${id} is not valid: the refund was signed with it before; ${why}`);
+    }
     return { capUse: null, approval };
   }
   const show = (value: bigint) => `${formatUnits(value, token.decimals, 2)} ${currency}`;
@@ -68,26 +73,6 @@ export function grantRefund({ refund, approval, usedApprovals, network, approver
     'cap',
     `${show(units)} more would exceed the cap of the last hour (${show(used.hourUnits)} of ${show(caps.hourUnits)} used) or of this UTC day (${show(used.dayUnits)} of ${show(caps.dayUnits)} used): wait, or run ${approve}`,
   );
-}
-
-function checkApproval(
-  approval: Approval,
-  refund: ApprovedRefund,
-  approvers: Policy['approvers'],
-  usedApprovals: readonly string[],
-  nowMs: number,
-): void {
-  const deny = (why: string) => refused('approval', `the approval of ${refund.id} is not valid: ${why}`);
-  if (!approvers.some(({ key }) => key === approval.approver))
-    throw deny('its key is not among the approvers in the policy');
-  if (!isApproved(approval, refund)) throw deny('its signature is wrong, or for another refund');
-  const leftMs = approval.untilS * 1000 - nowMs;
-  if (leftMs < 0) throw deny('it has expired; approve the refund again');
-  if (leftMs > APPROVAL_S_MAX * 1000)
-    throw deny('it is valid for too long; approve the refund again, for at most a week');
-  // Otherwise an engine that claims "dead" gets the approved amount signed several times.
-  if (usedApprovals.includes(approval.signature))
-    throw deny('the refund was signed with it before; make sure that it was not paid, then approve the refund again');
 }
 
 /** Checks that native coin for a deposit address is within the caps. @throws Fault `signer_refused_cap` */

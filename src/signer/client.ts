@@ -8,7 +8,7 @@ import { z } from 'zod';
 import type { SignerConfig } from '../config/config.ts';
 import { Fault, permanent, transient } from '../core/fault.ts';
 import { ANSWER_BYTES_MAX, type CallName, type CallParams, type CallResult, calls, refusal } from './protocol.ts';
-import type { Signer } from './signer.ts';
+import type { Signer, SignerControl } from './signer.ts';
 
 export type SignerOptions = Readonly<{
   /** Path of the signer's socket. */
@@ -23,7 +23,7 @@ const CONNECTIONS_MAX = 4;
 const TIMEOUT_MS = 20_000;
 
 /** Returns a client, which connects for each call. Calls may be concurrent; failed ones are not repeated. */
-export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Signer {
+export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Signer & SignerControl {
   const agent = new Agent({ keepAlive: false, maxSockets: CONNECTIONS_MAX });
   const open = new Set<ClientRequest>();
 
@@ -89,6 +89,9 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
     sign: (order) => call('sign', order),
     journal: (network, after, limit) => call('journal', { network, after, limit }),
     fence: (network) => call('fence', { network }),
+    freezeState: () => call('freezeState', {}),
+    freeze: (reason, frozenBy) => call('freeze', { reason, frozenBy }),
+    thaw: (approval) => call('thaw', { approval }),
     async close() {
       for (const one of open) one.destroy(unreachable('was disconnected'));
       agent.destroy();
@@ -97,5 +100,5 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
 }
 
 /** Returns a client of the configured signer. */
-export const openConfiguredSigner = ({ dir }: SignerConfig): Signer =>
+export const openConfiguredSigner = ({ dir }: Pick<SignerConfig, 'dir'>): Signer & SignerControl =>
   openSigner({ socket: join(dir, 'signer.sock'), timeoutMs: TIMEOUT_MS });

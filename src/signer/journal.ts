@@ -12,7 +12,7 @@ import type { Intent } from '../core/intent.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { createSecretFile } from '../lib/secret-file.ts';
 import { intentWire } from './protocol.ts';
-import type { Approval, JournalEntry } from './signer.ts';
+import type { Approval, JournalEntry, SignerFreeze } from './signer.ts';
 
 /** Identifies the file as a journal (`PRAGMA application_id`): "QSGN". */
 const APPLICATION_ID = 0x5153474e;
@@ -20,7 +20,7 @@ const APPLICATION_ID = 0x5153474e;
 const FULL = 2;
 const BUSY_TIMEOUT_MS = 5000;
 /** In order; a journal's `PRAGMA user_version` is how many of them it has. */
-const migrations = ['0001_journal.sql', '0002_every_signature_counts.sql'].map(
+const migrations = ['0001_journal.sql', '0002_every_signature_counts.sql', '0003_freezes.sql'].map(
   (name) => new URL(`./migrations/${name}`, import.meta.url),
 );
 const VERSION = migrations.length;
@@ -83,6 +83,12 @@ export interface Journal {
    * @throws Fault transient `signer_storage_unavailable`
    */
   record(entry: NewSignature): void;
+  /** Returns the freeze that no thaw has ended, or null. */
+  openFreeze(): SignerFreeze | null;
+  /** Records a freeze, if none is open. @throws Fault transient `signer_storage_unavailable` */
+  freeze(freeze: Omit<SignerFreeze, 'number'>): void;
+  /** Records what ends a freeze. @throws Fault transient `signer_storage_unavailable` */
+  thaw(number: number, approval: Approval, atMs: number): void;
   /** Returns signatures with ids above `after`, oldest first. */
   entries(network: NetworkKey, after: number, limit: number): JournalEntry[];
   close(): void;
@@ -214,6 +220,16 @@ function journalOn(client: Sqlite.Database): Journal {
     `INSERT INTO signatures (intent_id, generation, attempt, network, terms, tx, bytes, fence, signed_at_ms)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
+  const openFreeze = client.prepare(
+    `SELECT number, nonce, reason, frozen_by AS frozenBy, frozen_at_ms AS frozenAtMs FROM freezes
+     WHERE number = (SELECT max(number) FROM freezes) AND number NOT IN (SELECT freeze FROM thaws)`,
+  );
+  const insertFreeze = client.prepare(
+    'INSERT INTO freezes (nonce, reason, frozen_by, frozen_at_ms) VALUES (?, ?, ?, ?)',
+  );
+  const insertThaw = client.prepare(
+    'INSERT INTO thaws (freeze, approver, until_s, signature, thawed_at_ms) VALUES (?, ?, ?, ?, ?)',
+  );
   const entries = client.prepare(
     `SELECT s.id, tx, bytes, intent, generation, attempt, terms, s.signed_at_ms AS signedAtMs
      FROM signatures s JOIN intents i ON i.id = s.intent_id WHERE s.network = ? AND s.id > ? ORDER BY s.id LIMIT ?`,
@@ -265,6 +281,11 @@ function journalOn(client: Sqlite.Database): Journal {
       for (const units of used.iterate(network, cap, sinceMs)) sum += BigInt(units as string);
       return sum;
     },
+    openFreeze: () => (openFreeze.get() as SignerFreeze | undefined) ?? null,
+    freeze: ({ nonce, reason, frozenBy, frozenAtMs }) =>
+      void guarded(() => insertFreeze.run(nonce, reason, frozenBy, frozenAtMs)),
+    thaw: (number, { approver, untilS, signature }, atMs) =>
+      void guarded(() => insertThaw.run(number, approver, untilS, signature, atMs)),
     record: (entry) => guarded(() => record.immediate(entry)),
     entries: (network, after, limit) =>
       (entries.all(network, after, limit) as (JournalEntry & { intent: string; terms: string })[]).map((row) => ({

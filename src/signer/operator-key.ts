@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { permanent } from '../core/fault.ts';
 import { createSecretFile } from '../lib/secret-file.ts';
-import { type ApprovedRefund, approverOf, signApproval } from './approval.ts';
+import { type ApprovalText, approverOf, signApproval } from './approval.ts';
 import { readSealed, seal } from './sealed-file.ts';
 import type { Approval } from './signer.ts';
 
@@ -33,10 +33,10 @@ export function createOperatorKey(file: string, passphrase: Uint8Array): string 
 export type OperatorKey = Readonly<{
   approver: string;
   /**
-   * Approves a refund until a time in Unix seconds.
+   * Signs a text, valid until a time in Unix seconds.
    * @throws Fault permanent `passphrase_wrong`
    */
-  approve(passphrase: Uint8Array, refund: ApprovedRefund, untilS: number): Approval;
+  approve(passphrase: Uint8Array, text: ApprovalText, untilS: number): Approval;
 }>;
 
 /** Reads a key without decrypting it. @throws Fault permanent: see `readSealed` */
@@ -44,10 +44,10 @@ export function readOperatorKey(file: string): OperatorKey {
   const sealed = readSealed(file, KIND);
   return {
     approver: sealed.label,
-    approve(passphrase, refund, untilS) {
+    approve(passphrase, text, untilS) {
       const secret = sealed.open(passphrase);
       try {
-        return signApproval(secret, refund, untilS);
+        return signApproval(secret, text, untilS);
       } finally {
         secret.fill(0);
       }

@@ -74,7 +74,21 @@ export const intentWire = z.discriminatedUnion('kind', [
   }),
 ]);
 
-const approval = z.strictObject({ approver: hex('64'), untilS: count, signature: hex('128') });
+/** Shown on terminals and signed as one line each. */
+const line = z.string().regex(/^[^\p{C}\p{Zl}\p{Zp}]{1,200}$/u, 'expected one line of 1 to 200 characters');
+
+export const signerFreeze = z
+  .strictObject({ number: z.int().positive(), nonce: hex('32'), reason: line, frozenBy: line, frozenAtMs: count })
+  .readonly();
+
+export const fingerprint = hex('8');
+const freezeState = z.strictObject({
+  fingerprint,
+  freeze: signerFreeze.nullable(),
+  approvers: z.array(z.string()).readonly(),
+});
+
+export const approval = z.strictObject({ approver: hex('64'), untilS: count, signature: hex('128') });
 
 const signRequest = z.strictObject({
   fence: z.int().positive(),
@@ -114,6 +128,9 @@ export const calls = {
     result: z.array(journalEntry).readonly(),
   },
   fence: { params: z.strictObject({ network: networkKey }), result: count },
+  freezeState: { params: z.strictObject({}), result: freezeState },
+  freeze: { params: z.strictObject({ reason: line, frozenBy: line }), result: freezeState },
+  thaw: { params: z.strictObject({ approval }), result: freezeState },
 } as const;
 
 export type CallName = keyof typeof calls;

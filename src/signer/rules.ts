@@ -15,6 +15,7 @@ type Rule =
   | 'request'
   | 'policy'
   | 'fence'
+  | 'frozen'
   | 'intent'
   | 'generation'
   | 'attempt'

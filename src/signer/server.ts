@@ -159,6 +159,15 @@ function serve(service: SigningService, method: CallName, params: unknown): unkn
     }
     case 'fence':
       return service.fence(read(method, params).network);
+    case 'freezeState':
+      read(method, params);
+      return service.freezeState();
+    case 'freeze': {
+      const { reason, frozenBy } = read(method, params);
+      return service.freeze(reason, frozenBy);
+    }
+    case 'thaw':
+      return service.thaw(read(method, params).approval);
   }
 }
 

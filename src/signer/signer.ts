@@ -7,7 +7,7 @@ import type { SignedSpend, Terms } from '../chains/spend.ts';
 import type { Intent } from '../core/intent.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 
-/** An approval of a refund above the caps: an ed25519 signature (hex) of `approvalMessage` in `approval.ts`. */
+/** An approver's ed25519 signature (hex) of an `ApprovalText`: of a refund above the caps, or of the end of a freeze. */
 export type Approval = Readonly<{ approver: string; untilS: number; signature: string }>;
 
 /**
@@ -44,7 +44,7 @@ export type JournalEntry = SignedSpend &
 /**
  * The signer, as its callers see it. Faults: transient `signer_unreachable` and `signer_storage_unavailable` (the
  * journal cannot be written; nothing was signed); permanent `signer_refused_*`. Of these, `_approval` needs an
- * operator's approval, `_cap` needs time or an approval, `_fence` means that another engine or a later state of the
+ * operator's approval, `_cap` needs time or an approval, `_frozen` that an approver ends the freeze, `_fence` means that another engine or a later state of the
  * database was served before, and `_mac` that the intent was altered. The others mean that the request breaks a rule:
  * `_request`, `_policy`, `_intent`, `_generation`, `_attempt`, `_nonce`, `_terms`, `_check`.
  */
@@ -58,4 +58,29 @@ export interface Signer {
   /** Returns the highest fence that the signer has served on the network; 0 before the first. */
   fence(network: NetworkKey): Promise<number>;
   close(): Promise<void>;
+}
+
+/** A freeze of the signer. `nonce` is random; the texts have no control characters. */
+export type SignerFreeze = Readonly<{
+  number: number;
+  nonce: string;
+  reason: string;
+  frozenBy: string;
+  frozenAtMs: number;
+}>;
+
+/** The open freeze, if there is one, and the names of those who can end it. `fingerprint` is that of the seed. */
+export type FreezeState = Readonly<{
+  fingerprint: string;
+  freeze: SignerFreeze | null;
+  approvers: readonly string[];
+}>;
+
+/** What operators ask of the signer besides. It raises the same faults. */
+export interface SignerControl {
+  freezeState(): Promise<FreezeState>;
+  /** Makes the signer sign nothing more, on any network, until `thaw`. A frozen signer keeps its first freeze. */
+  freeze(reason: string, frozenBy: string): Promise<FreezeState>;
+  /** Ends the freeze with an approver's signature of `thawText`. @throws Fault permanent `signer_refused_approval` */
+  thaw(approval: Approval): Promise<FreezeState>;
 }

@@ -13,6 +13,7 @@ import type { NetworkKey } from '../core/transfer.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { type CapUses, capWindows, checkCount, type Grant, grantFee, grantGas, grantRefund } from './caps.ts';
+import { type Freezing, openFreezing } from './freeze.ts';
 import { type CapUse, canonicalIntent, type Journal } from './journal.ts';
 import type { NetworkPolicy, Policy } from './policy.ts';
 import { checkFence, checkOrder, nonceOf, refused } from './rules.ts';
@@ -35,7 +36,7 @@ export type SigningServiceOptions = Readonly<{
 }>;
 
 /** The signer without its socket: the calls of `Signer`, synchronous. Every refusal is a Fault. */
-export interface SigningService {
+export interface SigningService extends Omit<Freezing, 'refuseIfFrozen'> {
   wallets(network: NetworkKey): SignerWallets;
   addresses(network: NetworkKey, indices: readonly number[]): string[];
   sign(request: SignRequest): SignedSpend;
@@ -61,6 +62,8 @@ export function openSigningService({
   clock,
   log,
 }: SigningServiceOptions): SigningService {
+  const { refuseIfFrozen, ...freezing } = openFreezing({ policy, journal, clock, log });
+
   /** @throws Fault `signer_refused_policy` */
   function placeOf(network: NetworkKey): Place {
     const found = policy.networks.find(({ key }) => key === network);
@@ -186,6 +189,7 @@ export function openSigningService({
     const { intent, generation, attempt, terms, fence, proof } = request;
     const { id, network } = intent;
     const place = placeOf(network);
+    refuseIfFrozen();
     const nowMs = clock.nowMs();
     const highest = journal.fence(network);
     checkFence(fence, highest);
@@ -221,6 +225,7 @@ export function openSigningService({
   }
 
   return {
+    ...freezing,
     sign,
     wallets(network) {
       const place = placeOf(network);

@@ -36,6 +36,7 @@ test('a freeze needs a reason and a network that exists, and a dry run changes n
     frozen: true,
     changed: false,
     dry_run: true,
+    signer_frozen: null,
   });
   assert.equal(await frozen(), []);
 });

@@ -4,7 +4,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { GasIntent, RefundIntent } from '../../src/core/intent.ts';
-import { APPROVAL_S_MAX, approverOf, isApproved, signApproval } from '../../src/signer/approval.ts';
+import { APPROVAL_S_MAX, approverOf, isApproved, refundText, signApproval } from '../../src/signer/approval.ts';
 import type { PolicySettings } from '../../src/signer/policy.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { refusalOf } from '../support/refusal.ts';
@@ -260,8 +260,8 @@ test(
 const big = refundOf('rf_1', usdt(5000));
 
 test('an approval covers one refund with its amount, its destination and its end', () => {
-  const approval = signApproval(secret, big, 1000);
-  assert.ok(isApproved(approval, big));
+  const approval = signApproval(secret, refundText(big), 1000);
+  assert.ok(isApproved(approval, refundText(big)));
   for (const change of [
     { id: 'rf_2' },
     { units: big.units + 1n },
@@ -270,12 +270,12 @@ test('an approval covers one refund with its amount, its destination and its end
     { network: 'test:two' },
     { mac: '0'.repeat(64) },
   ] as const) {
-    assert.not.ok(isApproved(approval, { ...big, ...change }), JSON.stringify(Object.keys(change)));
+    assert.not.ok(isApproved(approval, refundText({ ...big, ...change })), JSON.stringify(Object.keys(change)));
   }
-  assert.not.ok(isApproved({ ...approval, untilS: 1001 }, big));
-  assert.not.ok(isApproved({ ...approval, approver: approverOf(new Uint8Array(32).fill(2)) }, big));
+  assert.not.ok(isApproved({ ...approval, untilS: 1001 }, refundText(big)));
+  assert.not.ok(isApproved({ ...approval, approver: approverOf(new Uint8Array(32).fill(2)) }, refundText(big)));
   for (const signature of ['', 'zz', '0'.repeat(128), `${approval.signature}00`, approval.signature.toUpperCase()]) {
-    assert.not.ok(isApproved({ ...approval, signature }, big), signature);
+    assert.not.ok(isApproved({ ...approval, signature }, refundText(big)), signature);
   }
 });
 
@@ -287,16 +287,20 @@ test(
       refusalOf(() => service().sign(firstOf(big, 1, { approval }))).replace('signer_refused_', '');
     const stranger = new Uint8Array(32).fill(2);
     assert.is(ask(null), 'approval');
-    assert.is(ask(signApproval(stranger, big, nowS + 60)), 'approval', 'signed by a stranger');
-    assert.is(ask(signApproval(secret, refundOf('rf_2', usdt(5000)), nowS + 60)), 'approval', 'for another refund');
+    assert.is(ask(signApproval(stranger, refundText(big), nowS + 60)), 'approval', 'signed by a stranger');
     assert.is(
-      ask({ ...signApproval(stranger, big, nowS + 60), approver: approverOf(secret) }),
+      ask(signApproval(secret, refundText(refundOf('rf_2', usdt(5000))), nowS + 60)),
+      'approval',
+      'for another refund',
+    );
+    assert.is(
+      ask({ ...signApproval(stranger, refundText(big), nowS + 60), approver: approverOf(secret) }),
       'approval',
       'in somebody else’s name',
     );
-    assert.is(ask(signApproval(secret, big, nowS - 1)), 'approval', 'expired');
-    assert.is(ask(signApproval(secret, big, nowS + APPROVAL_S_MAX + 1)), 'approval', 'valid for too long');
-    assert.is(ask(signApproval(secret, big, nowS)), 'none', 'valid in its last second');
+    assert.is(ask(signApproval(secret, refundText(big), nowS - 1)), 'approval', 'expired');
+    assert.is(ask(signApproval(secret, refundText(big), nowS + APPROVAL_S_MAX + 1)), 'approval', 'valid for too long');
+    assert.is(ask(signApproval(secret, refundText(big), nowS)), 'none', 'valid in its last second');
   }),
 );
 
@@ -305,7 +309,7 @@ test(
   at((place) => {
     assert.equal([place.refund(100), place.refund(100), place.refund(50)], ['signed', 'signed', 'signed']);
     const over = refundOf('rf_over', usdt(5));
-    const approval = signApproval(secret, over, place.clock.nowS() + 60);
+    const approval = signApproval(secret, refundText(over), place.clock.nowS() + 60);
     assert.is(
       refusalOf(() => place.service().sign(firstOf(over, 70))),
       'signer_refused_cap',
@@ -318,9 +322,13 @@ test(
     // Otherwise an engine that has one approval gets the amount signed again and again.
     const again = (untilS: number) =>
       refusalOf(() =>
-        place
-          .service()
-          .sign(firstOf(over, 71, { generation: 1, proof: 'failed', approval: signApproval(secret, over, untilS) })),
+        place.service().sign(
+          firstOf(over, 71, {
+            generation: 1,
+            proof: 'failed',
+            approval: signApproval(secret, refundText(over), untilS),
+          }),
+        ),
       );
     assert.is(again(approval.untilS), 'signer_refused_approval', 'it was used and has expired');
     assert.is(again(place.clock.nowS() + 60), 'none', 'a new one');

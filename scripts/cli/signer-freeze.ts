@@ -1,0 +1,102 @@
+/**
+ * Freezes the signer, and ends that with an approver's signature.
+ * @module
+ */
+import { resolve } from 'node:path';
+import { permanent } from '../../src/core/fault.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { type ApprovalRequest, readApprovalFile } from '../../src/signer/approval-file.ts';
+import { openConfiguredSigner } from '../../src/signer/client.ts';
+import type { FreezeState, SignerControl } from '../../src/signer/signer.ts';
+import { becauseOption, moment, type OfflineCommand, operatorAct, textOption, usage } from './command.ts';
+import { dirOption, filesOf } from './signer.ts';
+
+export const signerFreeze: OfflineCommand = {
+  name: 'signer freeze',
+  args: [],
+  summary: 'Freeze the signer: it signs nothing more, on any network, until an approver’s signature ends that.',
+  options: {
+    dir: dirOption,
+    because: { ...becauseOption, help: 'why; the signer’s journal keeps it, and approvers see it' },
+    'dry-run': { help: 'show whether the signer is frozen and who could end it, and change nothing' },
+  },
+  notes: ['It holds across restarts. The signer needs no approver to be frozen, but one to be thawed.'],
+  async runOffline(input) {
+    const { operator, reason } = operatorAct(signerFreeze, input, systemClock);
+    const isDryRun = input.options['dry-run'] === true;
+    if (reason === null) throw usage('--because is missing: say why, for the approver who is to end it');
+    const { before, state } = await withSigner(filesOf(input).dir, async (signer) => {
+      const before = await signer.freezeState();
+      return { before, state: isDryRun ? before : await signer.freeze(reason, operator) };
+    });
+    const changed = !isDryRun && before.freeze === null;
+    return { json: { ...state, changed, dry_run: isDryRun }, lines: freezeLines(state) };
+  },
+};
+
+export const signerThaw: OfflineCommand = {
+  name: 'signer thaw',
+  args: [],
+  summary: 'End a freeze of the signer: print what an approver is to sign, then hand the signature in.',
+  options: {
+    dir: dirOption,
+    approval: { value: 'FILE', help: 'what `quayside signer approve` wrote; without it, the request is printed' },
+  },
+  notes: [
+    '1. here: quayside signer thaw > thaw.json',
+    '2. on the approver’s machine: quayside signer approve thaw.json --key anna.key > thawed.json',
+    '3. here: quayside signer thaw --approval thawed.json',
+    'A signature ends only the freeze that it was made for.',
+  ],
+  async runOffline(input) {
+    const { dir } = filesOf(input);
+    const file = textOption(input, 'approval');
+    if (file === undefined) return requestThaw(dir);
+    const approval = readApprovalFile(resolve(input.cwd, file));
+    const state = await withSigner(dir, (signer) => signer.thaw(approval));
+    return { json: { ...state, approver: approval.approver }, lines: freezeLines(state) };
+  },
+};
+
+async function requestThaw(dir: string) {
+  const { fingerprint, freeze } = await withSigner(dir, (signer) => signer.freezeState());
+  if (!freeze) throw permanent('not_frozen', 'the signer is not frozen');
+  const request: ApprovalRequest = { request: 'quayside signer thaw v1', fingerprint, freeze };
+  return { json: request, lines: JSON.stringify(request, null, 2).split('\n') };
+}
+
+/** Opens the signer of a folder for `work`. @throws Fault transient `signer_unreachable` */
+export async function withSigner<T>(dir: string, work: (signer: SignerControl) => Promise<T>): Promise<T> {
+  const signer = openConfiguredSigner({ dir });
+  try {
+    return await work(signer);
+  } finally {
+    await signer.close();
+  }
+}
+
+/** Describes whether the signer is frozen and, if so, what ends that. */
+export function freezeLines({ freeze, approvers }: FreezeState): string[] {
+  if (!freeze) return ['the signer is not frozen'];
+  const { number, reason, frozenBy, frozenAtMs } = freeze;
+  return [
+    `the signer is frozen on every network, by ${frozenBy} since ${moment(frozenAtMs)}: ${reason} (freeze ${number})`,
+    approvers.length > 0
+      ? `an approver ends that (${approvers.join(', ')}); \`quayside signer thaw --help\` shows how`
+      : 'its policy names no approver, so nothing can end that yet: create a key with `quayside signer operator-key`, add it to `approvers` in the signer’s policy.json and restart the signer; then see `quayside signer thaw --help`',
+  ];
+}
+
+/** Freezes the signer for another command. @returns the lines to show, and whether it is frozen now */
+export async function freezeSigner(dir: string, reason: string, operator: string) {
+  try {
+    const state = await withSigner(dir, (signer) => signer.freeze(reason, operator));
+    return { isFrozen: true, lines: freezeLines(state) };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return {
+      isFrozen: false,
+      lines: [`the signer was NOT frozen: ${why}`, 'Run `quayside signer freeze` where it runs, or stop it.'],
+    };
+  }
+}

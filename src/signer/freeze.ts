@@ -1,0 +1,88 @@
+/**
+ * The freeze of the signer: after a request on its socket it signs nothing on any network, also after a restart, until
+ * an approver in its policy has signed the text that ends exactly this freeze.
+ * @module
+ */
+import { randomBytes } from 'node:crypto';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import { type ApprovalText, checkApproval } from './approval.ts';
+import type { Journal } from './journal.ts';
+import type { Policy } from './policy.ts';
+import { refused } from './rules.ts';
+import type { Approval, FreezeState, SignerFreeze } from './signer.ts';
+
+const NONCE_BYTES = 16;
+
+/**
+ * Returns what an approver signs to end a freeze. Its number and nonce occur once, so the signature ends no other one.
+ * @param fingerprint of the signer's seed
+ */
+export const thawText =
+  (fingerprint: string, { number, nonce, reason, frozenBy, frozenAtMs }: SignerFreeze): ApprovalText =>
+  (untilS) => [
+    'quayside signer thaw v1',
+    `signer: ${fingerprint}`,
+    `freeze: ${number}, ${nonce}`,
+    `frozen: ${new Date(frozenAtMs).toISOString()} by ${frozenBy}`,
+    `reason: ${reason}`,
+    `valid until: ${untilS}`,
+  ];
+
+export type FreezingOptions = Readonly<{
+  policy: Pick<Policy, 'approvers'>;
+  journal: Pick<Journal, 'fingerprint' | 'openFreeze' | 'freeze' | 'thaw'>;
+  clock: Pick<Clock, 'nowMs'>;
+  log: Log;
+}>;
+
+/** The signing service's calls about freezes; see `SignerControl`. */
+export interface Freezing {
+  freezeState(): FreezeState;
+  freeze(reason: string, frozenBy: string): FreezeState;
+  thaw(approval: Approval): FreezeState;
+  /** @throws Fault `signer_refused_frozen` */
+  refuseIfFrozen(): void;
+}
+
+export function openFreezing({ policy: { approvers }, journal, clock, log }: FreezingOptions): Freezing {
+  const { fingerprint } = journal;
+  const freezeState = (): FreezeState => ({
+    fingerprint,
+    freeze: journal.openFreeze(),
+    approvers: approvers.map(({ name }) => name),
+  });
+  return {
+    freezeState,
+    freeze(reason, frozenBy) {
+      if (!journal.openFreeze()) {
+        journal.freeze({
+          nonce: randomBytes(NONCE_BYTES).toString('hex'),
+          reason,
+          frozenBy,
+          frozenAtMs: clock.nowMs(),
+        });
+        log.warn({ reason, frozenBy }, 'the signer is frozen: nothing is signed until an approver ends it');
+      }
+      return freezeState();
+    },
+    thaw(approval) {
+      const freeze = journal.openFreeze();
+      if (!freeze) throw refused('approval', 'the signer is not frozen');
+      const nowMs = clock.nowMs();
+      const text = thawText(fingerprint, freeze);
+      checkApproval(approval, { text, what: `the thaw of freeze ${freeze.number}`, approvers, nowMs });
+      journal.thaw(freeze.number, approval, nowMs);
+      log.warn({ freeze: freeze.number, approver: approval.approver }, 'an approver ended the freeze of the signer');
+      return freezeState();
+    },
+    refuseIfFrozen() {
+      const freeze = journal.openFreeze();
+      if (!freeze) return;
+      throw refused(
+        'frozen',
+        `the signer was frozen at ${new Date(freeze.frozenAtMs).toISOString()} by ${freeze.frozenBy} (${freeze.reason}): an approver ends that, see \`quayside signer thaw --help\``,
+      );
+    },
+  };
+}
