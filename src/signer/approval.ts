@@ -63,7 +63,10 @@ export type Approved = Readonly<{
   nowMs: number;
 }>;
 
-/** Checks that an approver in the policy signed the text and that it is valid now. @throws Fault `signer_refused_approval` */
+/**
+ * Checks that an approver in the policy signed the text and that it is valid now.
+ * @throws Fault `signer_refused_approval`
+ */
 export function checkApproval(approval: Approval, { text, what, approvers, nowMs }: Approved): void {
   const deny = (why: string) => refused('approval', `the approval of ${what} is not valid: ${why}`);
   if (!approvers.some(({ key }) => key === approval.approver))

@@ -220,16 +220,6 @@ function journalOn(client: Sqlite.Database): Journal {
     `INSERT INTO signatures (intent_id, generation, attempt, network, terms, tx, bytes, fence, signed_at_ms)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  const openFreeze = client.prepare(
-    `SELECT number, nonce, reason, frozen_by AS frozenBy, frozen_at_ms AS frozenAtMs FROM freezes
-     WHERE number = (SELECT max(number) FROM freezes) AND number NOT IN (SELECT freeze FROM thaws)`,
-  );
-  const insertFreeze = client.prepare(
-    'INSERT INTO freezes (nonce, reason, frozen_by, frozen_at_ms) VALUES (?, ?, ?, ?)',
-  );
-  const insertThaw = client.prepare(
-    'INSERT INTO thaws (freeze, approver, until_s, signature, thawed_at_ms) VALUES (?, ?, ?, ?, ?)',
-  );
   const entries = client.prepare(
     `SELECT s.id, tx, bytes, intent, generation, attempt, terms, s.signed_at_ms AS signedAtMs
      FROM signatures s JOIN intents i ON i.id = s.intent_id WHERE s.network = ? AND s.id > ? ORDER BY s.id LIMIT ?`,
@@ -281,11 +271,7 @@ function journalOn(client: Sqlite.Database): Journal {
       for (const units of used.iterate(network, cap, sinceMs)) sum += BigInt(units as string);
       return sum;
     },
-    openFreeze: () => (openFreeze.get() as SignerFreeze | undefined) ?? null,
-    freeze: ({ nonce, reason, frozenBy, frozenAtMs }) =>
-      void guarded(() => insertFreeze.run(nonce, reason, frozenBy, frozenAtMs)),
-    thaw: (number, { approver, untilS, signature }, atMs) =>
-      void guarded(() => insertThaw.run(number, approver, untilS, signature, atMs)),
+    ...freezesOf(client),
     record: (entry) => guarded(() => record.immediate(entry)),
     entries: (network, after, limit) =>
       (entries.all(network, after, limit) as (JournalEntry & { intent: string; terms: string })[]).map((row) => ({
@@ -295,6 +281,27 @@ function journalOn(client: Sqlite.Database): Journal {
         terms: JSON.parse(row.terms) as Terms,
       })),
     close: () => void client.close(),
+  };
+}
+
+/** Returns the journal's record of freezes. */
+function freezesOf(client: Sqlite.Database): Pick<Journal, 'openFreeze' | 'freeze' | 'thaw'> {
+  const openFreeze = client.prepare(
+    `SELECT number, nonce, reason, frozen_by AS frozenBy, frozen_at_ms AS frozenAtMs FROM freezes
+     WHERE number = (SELECT max(number) FROM freezes) AND number NOT IN (SELECT freeze FROM thaws)`,
+  );
+  const insertFreeze = client.prepare(
+    'INSERT INTO freezes (nonce, reason, frozen_by, frozen_at_ms) VALUES (?, ?, ?, ?)',
+  );
+  const insertThaw = client.prepare(
+    'INSERT INTO thaws (freeze, approver, until_s, signature, thawed_at_ms) VALUES (?, ?, ?, ?, ?)',
+  );
+  return {
+    openFreeze: () => (openFreeze.get() as SignerFreeze | undefined) ?? null,
+    freeze: ({ nonce, reason, frozenBy, frozenAtMs }) =>
+      void guarded(() => insertFreeze.run(nonce, reason, frozenBy, frozenAtMs)),
+    thaw: (number, { approver, untilS, signature }, atMs) =>
+      void guarded(() => insertThaw.run(number, approver, untilS, signature, atMs)),
   };
 }
 

@@ -7,7 +7,7 @@ import type { SignedSpend, Terms } from '../chains/spend.ts';
 import type { Intent } from '../core/intent.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 
-/** An approver's ed25519 signature (hex) of an `ApprovalText`: of a refund above the caps, or of the end of a freeze. */
+/** An approver's ed25519 signature (hex) of an `ApprovalText`: a refund above the caps, or the end of a freeze. */
 export type Approval = Readonly<{ approver: string; untilS: number; signature: string }>;
 
 /**
@@ -44,9 +44,10 @@ export type JournalEntry = SignedSpend &
 /**
  * The signer, as its callers see it. Faults: transient `signer_unreachable` and `signer_storage_unavailable` (the
  * journal cannot be written; nothing was signed); permanent `signer_refused_*`. Of these, `_approval` needs an
- * operator's approval, `_cap` needs time or an approval, `_frozen` that an approver ends the freeze, `_fence` means that another engine or a later state of the
- * database was served before, and `_mac` that the intent was altered. The others mean that the request breaks a rule:
- * `_request`, `_policy`, `_intent`, `_generation`, `_attempt`, `_nonce`, `_terms`, `_check`.
+ * operator's approval, `_cap` needs time or an approval, `_frozen` means that an approver has to end a freeze, `_fence`
+ * that another engine or a later state of the database was served before, and `_mac` that the intent was altered. The
+ * others mean that the request breaks a rule: `_request`, `_policy`, `_intent`, `_generation`, `_attempt`, `_nonce`,
+ * `_terms`, `_check`.
  */
 export interface Signer {
   wallets(network: NetworkKey): Promise<SignerWallets>;
