@@ -1,5 +1,6 @@
 /**
- * The balances of the signer's own wallets: read every minute for `status`, metrics and the alarm of one that is low.
+ * The balances of the signer's own wallets: read every minute for `status`, metrics, the alarm of one that is low, and
+ * the comparison with the books.
  *
  * @module
  */
@@ -35,12 +36,14 @@ export function createBalanceWatch(
   parts: Readonly<{
     network: NetworkKey;
     node: Pick<PayoutNode, 'balance'>;
-    database: Pick<Database, 'recordBalance'>;
+    database: Pick<Database, 'recordBalance' | 'compareBooks'>;
+    /** Where transactions are counted, native coin is watched by that. */
+    comparesNative: boolean;
     clock: Clock;
     roleOf: (draft: SpendDraft) => string;
   }>,
 ): BalanceWatch {
-  const { network, node, database, clock, roleOf } = parts;
+  const { network, node, database, comparesNative, clock, roleOf } = parts;
   const feeUnitsMax = new Map<string, bigint>();
   /** The payouts whose newest quote said that the wallet is short, and of what. */
   const short: Record<Role, Map<string, Shortage>> = { refund: new Map(), gas: new Map() };
@@ -70,10 +73,14 @@ export function createBalanceWatch(
       const nowMs = clock.nowMs();
       if (nowMs < readAtMs + READ_MS) return;
       readAtMs = nowMs;
+      const all: Partial<Record<Asset, bigint>> = {};
       for (const role of roles) {
         const key = wallets[role];
         const held = await node.balance(key);
         const low = lowAssets(role, held);
+        for (const [asset, units] of Object.entries(held.tokens))
+          all[asset as Asset] = (all[asset as Asset] ?? 0n) + units;
+        if (comparesNative) all.native = (all.native ?? 0n) + held.native;
         await database.recordBalance({
           network,
           role,
@@ -83,6 +90,7 @@ export function createBalanceWatch(
           readAtMs: nowMs,
         });
       }
+      await database.compareBooks({ network, heldUnits: all, nowMs });
     },
   };
 }

@@ -103,7 +103,14 @@ export function createPayer(options: PayerOptions): Payer {
   const walletWatch = createWalletWatch({ network, rules, node, chainNode, database, wallets, clock, log });
   const roleOf = ({ intent }: { intent: Parameters<SpendRules['payer']>[0] }) => rules.payer(intent).role;
   const fees = createFeeWatch(network, rules.nativeDecimals, database, clock);
-  const balances = createBalanceWatch({ network: network.key, node, database, clock, roleOf });
+  const balances = createBalanceWatch({
+    network: network.key,
+    node,
+    database,
+    comparesNative: rules.lane === 'expiry',
+    clock,
+    roleOf,
+  });
   /** When each open payout is due next, what is remembered of it, and its last fault. */
   const schedule = new Map<
     string,

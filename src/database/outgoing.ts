@@ -3,6 +3,7 @@
  * `core/outgoing.ts` decides what they mean.
  * @module
  */
+import type { Asset } from '../core/ledger.ts';
 import type { OutgoingTransfer, WatchedRole } from '../core/outgoing.ts';
 import type { Payout } from '../core/payout.ts';
 import type { NetworkKey } from '../core/transfer.ts';
@@ -32,7 +33,18 @@ export type OutgoingJudgement = Readonly<{
   undecided: number;
 }>;
 
-export interface OutgoingDatabase {
+export interface WalletBooksDatabase {
+  /**
+   * Compares what the refund and gas wallets of a network hold together, in base units, with what the ledger expects
+   * since the last comparison, and raises an alarm (`wallet_balance_short`) if some of it has been missing for minutes.
+   * Assets that are not named are not compared.
+   */
+  compareBooks(
+    input: Readonly<{ network: NetworkKey; heldUnits: Readonly<Partial<Record<Asset, bigint>>>; nowMs: number }>,
+  ): Promise<void>;
+}
+
+export interface OutgoingDatabase extends WalletBooksDatabase {
   /** Saves the wallets of a network. Known ones stay watched. */
   recordOwnWallets(network: NetworkKey, wallets: readonly Omit<OwnWallet, 'id'>[]): Promise<void>;
   listOwnWallets(network: NetworkKey): Promise<readonly OwnWallet[]>;

@@ -37,6 +37,7 @@ import { createPayouts, type FollowLost, type Payouts, payoutCommands } from './
 import { createPayoutSettlement } from './payouts/settlement.ts';
 import { sweepCommands } from './payouts/sweeps.ts';
 import { payoutViews } from './payouts/views.ts';
+import { walletBookCommands } from './payouts/wallet-books.ts';
 import { createAddresses, poolCommands } from './pool.ts';
 import { recoveryCommands } from './recovery.ts';
 import { createRefundLimits } from './refunds/limits.ts';
@@ -185,6 +186,7 @@ function payoutParts(db: Db, own: MoneyOutParts) {
   return {
     ...payoutCommands(db, { ...parts, settlement }),
     ...outgoingCommands(db, { ...parts, networks, freeze, settlement, isPromised: rows.isPromised, formatAddress }),
+    ...walletBookCommands(db, raiseAlarm),
     ...payoutAttemptCommands(db, { ...parts, freezeOf, outgoing, holdOf: own.settlement.holdOf, approvalOf }),
     ...adoptionCommands(db, parts),
     ...freezeCommands(db, { freezeOf, freeze, recordAct }),

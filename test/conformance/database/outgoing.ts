@@ -237,6 +237,43 @@ export function outgoingConforms(makePlace: MakePlace): void {
   );
 
   test(
+    'a balance is what the ledger expects, whatever is paid and added; what has been missing for minutes is an alarm',
+    inWorld(makePlace, async ({ database }) => {
+      let nowMs = T0_MS;
+      const compare = (USDT: bigint, native: bigint) => {
+        nowMs += 200_000;
+        return database.compareBooks({ network, heldUnits: { USDT, native }, nowMs });
+      };
+      const alarms = async () =>
+        (await database.listAlarms(9)).map(({ code, message }) => [code, message.slice(0, 110)]);
+      await compare(2_000n, 100n);
+      await plan(database, refund('r1'));
+      await allot(database, refund('r1'));
+      const signature = { id: 1, intent: refund('r1'), generation: 0, attempt: 0, terms: {}, tx: 't1' };
+      await database.recordSigned(network, [{ ...signature, bytes: new Uint8Array([1]), signedAtMs: T0_MS }]);
+      for (let times = 0; times < 2; times++) await compare(1_500n, 93n);
+      const ended = { tx: 't1', feeUnits: 7n };
+      await database.settlePayout({ id: 'r1', generation: 0, outcome: { kind: 'succeeded', ended }, nowMs });
+      for (let times = 0; times < 2; times++) await compare(1_500n, 93n);
+      for (let times = 0; times < 2; times++) await compare(1_700n, 93n);
+      assert.equal(await alarms(), []);
+      await compare(1_690n, 93n);
+      assert.equal(await alarms(), [], 'the node may be behind');
+      for (let times = 0; times < 3; times++) await compare(1_690n, 88n);
+      assert.equal(await alarms(), [
+        [
+          'wallet_balance_short',
+          'The refund and gas wallets of test:one hold 88 base units of the native coin, 5 less than the books say. Compa',
+        ],
+        [
+          'wallet_balance_short',
+          'The refund and gas wallets of test:one hold 1690 base units of USDT, 10 less than the books say. Compare the w',
+        ],
+      ]);
+    }),
+  );
+
+  test(
     'a follower that does not know the newest wallet reads again, and transfers of others are no facts',
     inWorld(makePlace, async ({ database, one }) => {
       const id = await watch(database);

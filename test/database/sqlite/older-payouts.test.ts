@@ -21,7 +21,7 @@ const before = `
 
 test('an older installation keeps its payouts and numbers, and pays', () =>
   withOlderDatabase('0021', before, async (database) => {
-    assert.equal(await database.listFreezes(), []);
+    assert.equal([await database.listFreezes(), await database.listOutgoing('test:one', 9)], [[], []]);
     const offer = await database.offerNonce('test:one', 'a', 7, 1);
     assert.equal(offer, { kind: 'free', nonce: 7 });
     const own = { id: 'rf_1', generation: 0, attempt: 0, payer: 'a', payerRole: 'refund', nonce: 7 } as const;

@@ -6,7 +6,7 @@ import { and, asc, desc, eq, inArray, lte, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { type Claimant, explainOutgoing, type Meaning, type WatchedRole } from '../../../core/outgoing.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
-import type { OutgoingClaim, OutgoingDatabase, OutgoingRecord } from '../../outgoing.ts';
+import type { OutgoingClaim, OutgoingDatabase, OutgoingRecord, WalletBooksDatabase } from '../../outgoing.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { Networks } from '../networks.ts';
 import type { Db } from '../open.ts';
@@ -37,7 +37,7 @@ type Parts = Readonly<{
   formatAddress: FormatAddress;
 }>;
 
-export function outgoingCommands(db: Db, parts: Parts): OutgoingDatabase {
+export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, keyof WalletBooksDatabase> {
   const { orm } = db;
   const { steps, networks, settlement } = parts;
   const explain = createExplanation(db, parts);

@@ -124,6 +124,14 @@ export const outgoingTransfers = sqliteTable('outgoing_transfers', {
   seenAtMs: integer().notNull(),
 });
 
+export const walletBooks = sqliteTable('wallet_books', {
+  network: network(),
+  asset: text().$type<Asset>().notNull(),
+  units: units().notNull(),
+  shortSinceMs: integer(),
+  ledgerId: integer().notNull(),
+});
+
 export const walletBalances = sqliteTable('wallet_balances', {
   network: network(),
   role: text().$type<'refund' | 'gas'>().notNull(),

@@ -1,0 +1,88 @@
+/**
+ * The comparison of the wallets' balances with the ledger.
+ * @module
+ */
+import { and, eq } from 'drizzle-orm';
+import { isPayback } from '../../../core/intent.ts';
+import type { Asset } from '../../../core/ledger.ts';
+import type { NetworkKey } from '../../../core/transfer.ts';
+import { readBook } from '../../../core/wallet-books.ts';
+import type { WalletBooksDatabase } from '../../outgoing.ts';
+import type { RaiseAlarm } from '../alarms.ts';
+import type { Db } from '../open.ts';
+import { readIntent, walletBooks } from './schema.ts';
+
+type Sums = Map<Asset, bigint>;
+
+const add = (sums: Sums, asset: Asset, units: bigint): void => void sums.set(asset, (sums.get(asset) ?? 0n) + units);
+
+/** What left the wallets by the ledger after an entry: native coin is booked on `hot`, tokens on `refunded`. */
+const spentQuery = `
+  SELECT asset, units FROM ledger_postings
+  WHERE entry_id > :ledgerId AND network = :network AND account IN ('hot', 'refunded')`;
+/** Payouts that may have been mined and are not booked, and what their attempts may cost the wallets. */
+const openQuery = `
+  SELECT p.intent, a.payer_role AS role, a.fee_units_max AS fee
+  FROM payouts AS p JOIN payout_attempts AS a ON a.payout_id = p.id AND a.generation = p.generation
+  WHERE p.network = :network AND p.state IN ('sent', 'stuck') AND a.attempt = (
+    SELECT max(b.attempt) FROM payout_attempts AS b WHERE b.payout_id = p.id AND b.generation = p.generation)`;
+type OpenRow = Readonly<{ intent: string; role: string; fee: string }>;
+
+export function walletBookCommands(db: Db, raiseAlarm: RaiseAlarm): WalletBooksDatabase {
+  const { orm, client } = db;
+  const spent = client.prepare(spentQuery);
+  const open = client.prepare(openQuery);
+  const newestEntry = client.prepare('SELECT coalesce(max(id), 0) FROM ledger_entries').pluck();
+
+  function spentSince(network: NetworkKey, ledgerId: number, asset: Asset): bigint {
+    let sum = 0n;
+    for (const row of spent.iterate({ network, ledgerId }) as IterableIterator<{ asset: Asset; units: string }>) {
+      if (row.asset === asset) sum -= BigInt(row.units);
+    }
+    return sum;
+  }
+
+  /** Returns what payouts under way may take; of native coin null if the terms of one are not known here. */
+  function openUnits(network: NetworkKey): Readonly<{ tokens: Sums; native: bigint | null }> {
+    const tokens: Sums = new Map();
+    let native: bigint | null = 0n;
+    for (const { intent: text, role, fee } of open.all({ network }) as OpenRow[]) {
+      const intent = readIntent(text);
+      if (isPayback(intent)) add(tokens, intent.currency, intent.units);
+      if (role === 'collection') continue;
+      const given = intent.kind === 'gas' && intent.form === 'transfer' ? intent.units : 0n;
+      // What was adopted from the signer's journal has no limit here.
+      native = native === null || fee === '0' ? null : native + BigInt(fee) + given;
+    }
+    return { tokens, native };
+  }
+
+  return {
+    async compareBooks({ network, heldUnits, nowMs }) {
+      await db.write(() => {
+        const ledgerId = Number(newestEntry.get());
+        const { tokens, native } = openUnits(network);
+        for (const [asset, held] of Object.entries(heldUnits) as [Asset, bigint][]) {
+          const under = asset === 'native' ? native : (tokens.get(asset) ?? 0n);
+          if (under === null) continue;
+          const isBook = and(eq(walletBooks.network, network), eq(walletBooks.asset, asset));
+          const row = orm.select().from(walletBooks).where(isBook).get() ?? null;
+          const spentUnits = row ? spentSince(network, row.ledgerId, asset) : 0n;
+          const reading = { heldUnits: held, spentUnits, openUnits: under, nowMs };
+          const { book, missingUnits } = readBook(row, reading);
+          const next = { network, asset, ledgerId, ...book };
+          const target = [walletBooks.network, walletBooks.asset];
+          orm.insert(walletBooks).values(next).onConflictDoUpdate({ target, set: next }).run();
+          if (missingUnits === 0n) continue;
+          const message = missingText(network, asset, missingUnits, held);
+          raiseAlarm({ atMs: nowMs, code: 'wallet_balance_short', message, network, sessionId: null });
+        }
+      });
+    },
+  };
+}
+
+const missingText = (network: NetworkKey, asset: Asset, missing: bigint, held: bigint): string =>
+  `The refund and gas wallets of ${network} hold ${held} base units of ${asset === 'native' ? 'the native coin' : asset}, ` +
+  `${missing} less than the books say. Compare the wallets' transactions in an explorer with \`quayside payouts list\`. ` +
+  `If nobody here took it, run \`quayside payouts freeze ${network} --because …\` and move what is left to another seed.`;
