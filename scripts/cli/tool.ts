@@ -50,6 +50,7 @@ import { sessionShow } from './session.ts';
 import { shadow } from './shadow.ts';
 import { signerChangePassphrase, signerImport, signerInit, signerShow } from './signer.ts';
 import { signerApprove } from './signer-approve.ts';
+import { signerBackup, signerRestore } from './signer-backup.ts';
 import { signerDrill } from './signer-drill.ts';
 import { signerFreeze, signerThaw } from './signer-freeze.ts';
 import { signerPolicyAdd } from './signer-policy-add.ts';
@@ -125,6 +126,8 @@ const commands: readonly (Command | OfflineCommand)[] = [
   signerImport,
   signerShow,
   signerChangePassphrase,
+  signerBackup,
+  signerRestore,
   signerPolicyAdd,
   signerOperatorKey,
   signerApprove,

@@ -2,7 +2,17 @@
  * Files that hold secrets: written whole or not at all, and readable only by their owner.
  * @module
  */
-import { chmodSync, closeSync, fsyncSync, linkSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 
 const OWNER_ONLY = 0o600;
@@ -17,8 +27,8 @@ export function writeSecretFile(file: string, text: string): void {
  * Creates the file if there is none.
  * @returns false when it exists; it stays as it is
  */
-export function createSecretFile(file: string, text: string): boolean {
-  const draft = writeDraft(file, text);
+export function createSecretFile(file: string, content: string | Uint8Array): boolean {
+  const draft = writeDraft(file, content);
   try {
     // A hard link fails if the name exists; a rename would replace it.
     linkSync(draft, file);
@@ -31,13 +41,13 @@ export function createSecretFile(file: string, text: string): boolean {
   }
 }
 
-function writeDraft(file: string, text: string): string {
+function writeDraft(file: string, content: string | Uint8Array): string {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const draft = `${file}.${process.pid}.draft`;
   rmSync(draft, { force: true });
   const handle = openSync(draft, 'wx', OWNER_ONLY);
   try {
-    writeSync(handle, text);
+    writeFileSync(handle, content);
     fsyncSync(handle);
   } finally {
     closeSync(handle);

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { SignerConfig } from '../config/config.ts';
 import { Fault, permanent, transient } from '../core/fault.ts';
+import { BACKUP_BYTES_MAX } from './backup.ts';
 import { ANSWER_BYTES_MAX, type CallName, type CallParams, type CallResult, calls, refusal } from './protocol.ts';
 import type { Signer, SignerControl } from './signer.ts';
 
@@ -22,6 +23,8 @@ const CONNECTIONS_MAX = 4;
 /** A signature takes milliseconds, and a little more with the journal on a slow disk. */
 const TIMEOUT_MS = 20_000;
 
+const bytesMaxOf = (method: CallName): number => (method === 'backup' ? 2 * BACKUP_BYTES_MAX : ANSWER_BYTES_MAX);
+
 /** Returns a client, which connects for each call. Calls may be concurrent; failed ones are not repeated. */
 export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Signer & SignerControl {
   const agent = new Agent({ keepAlive: false, maxSockets: CONNECTIONS_MAX });
@@ -35,7 +38,11 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
     );
 
   /** @throws Fault transient `signer_unreachable` */
-  async function post(path: string, body: string): Promise<Readonly<{ status: number; value: unknown }>> {
+  async function post(
+    path: string,
+    body: string,
+    bytesMax: number,
+  ): Promise<Readonly<{ status: number; value: unknown }>> {
     const signal = AbortSignal.timeout(timeoutMs);
     const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
     try {
@@ -45,7 +52,7 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
         one.once('close', () => open.delete(one)).on('error', reject);
         one.end(body);
       });
-      return { status: response.statusCode ?? 0, value: JSON.parse(await read(response)) };
+      return { status: response.statusCode ?? 0, value: JSON.parse(await read(response, bytesMax)) };
     } catch (error) {
       if (error instanceof Fault) throw error;
       if (signal.aborted) throw unreachable(`did not answer within ${timeoutMs} ms`);
@@ -55,12 +62,12 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
   }
 
   /** Reads an answer; an error closes the connection. @throws Fault transient `signer_unreachable` */
-  async function read(response: IncomingMessage): Promise<string> {
+  async function read(response: IncomingMessage, bytesMax: number): Promise<string> {
     const chunks: Buffer[] = [];
     let bytes = 0;
     for await (const chunk of response) {
       bytes += chunk.length;
-      if (bytes > ANSWER_BYTES_MAX) throw unreachable(`answered with more than ${ANSWER_BYTES_MAX} bytes`);
+      if (bytes > bytesMax) throw unreachable(`answered with more than ${bytesMax} bytes`);
       chunks.push(chunk);
     }
     return Buffer.concat(chunks).toString('utf8');
@@ -75,7 +82,7 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
         `this is not a valid request to the signer: ${z.prettifyError(encoded.error)}`,
       );
     }
-    const { status, value } = await post(`/${method}`, JSON.stringify(encoded.data));
+    const { status, value } = await post(`/${method}`, JSON.stringify(encoded.data), bytesMaxOf(method));
     const refusedWith = status === 200 ? null : refusal.safeParse(value).data;
     if (refusedWith) throw new Fault(refusedWith.kind, refusedWith.code, refusedWith.message);
     const { data, success } = z.safeDecode(resultWire as z.ZodType, value);
@@ -92,6 +99,7 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
     freezeState: () => call('freezeState', {}),
     freeze: (reason, frozenBy) => call('freeze', { reason, frozenBy }),
     thaw: (approval) => call('thaw', { approval }),
+    backup: () => call('backup', {}),
     async close() {
       for (const one of open) one.destroy(unreachable('was disconnected'));
       agent.destroy();

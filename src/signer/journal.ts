@@ -62,6 +62,8 @@ export interface Journal {
   /** Returns the highest fence seen on a network; 0 before the first. */
   fence(network: NetworkKey): number;
   raiseFence(network: NetworkKey, fence: number, atMs: number): void;
+  /** Returns the networks on which an engine was served. */
+  networks(): NetworkKey[];
   find(intentId: string, generation: number, attempt: number): SignedSpend | null;
   intent(intentId: string): SignedIntent | null;
   /** Returns the generation that a sequence number was used for, or null. */
@@ -91,6 +93,8 @@ export interface Journal {
   thaw(number: number, approval: Approval, atMs: number): void;
   /** Returns signatures with ids above `after`, oldest first. */
   entries(network: NetworkKey, after: number, limit: number): JournalEntry[];
+  /** Returns the file's content with everything that is committed. */
+  copy(): Uint8Array;
   close(): void;
 }
 
@@ -127,6 +131,37 @@ export function createJournal(file: string, fingerprint: string): void {
     );
   } finally {
     rmSync(draft, { force: true });
+  }
+}
+
+/**
+ * How far a restored journal's fences are above those of its backup: more than an engine starts in between. The engine
+ * is then refused until its database has adopted the journal.
+ */
+const RESTORED_FENCE_STEP = 100_000;
+
+/**
+ * Creates a journal from the content of a backup. It lacks what was signed since, so it serves no engine whose database
+ * has not adopted it.
+ * @param networks those of the policy, besides those in the journal
+ * @throws Fault permanent `journal_foreign`
+ */
+export function restoreJournal(
+  file: string,
+  content: Uint8Array,
+  networks: readonly NetworkKey[],
+  atMs: number,
+): Journal {
+  invariant(createSecretFile(file, content), `there is no journal ${file} yet`);
+  const journal = openJournal(file);
+  try {
+    for (const network of new Set([...networks, ...journal.networks()])) {
+      journal.raiseFence(network, journal.fence(network) + RESTORED_FENCE_STEP, atMs);
+    }
+    return journal;
+  } catch (error) {
+    journal.close();
+    throw error;
   }
 }
 
@@ -186,6 +221,7 @@ function checkOwnership(client: Sqlite.Database, file: string): void {
 function journalOn(client: Sqlite.Database): Journal {
   const fingerprint = String(client.prepare('SELECT fingerprint FROM owner').pluck().get());
   const fence = client.prepare('SELECT coalesce(max(fence), 0) FROM fences WHERE network = ?').pluck();
+  const fenced = client.prepare('SELECT DISTINCT network FROM fences').pluck();
   const insertFence = client.prepare('INSERT INTO fences (network, fence, seen_at_ms) VALUES (?, ?, ?)');
   const find = client.prepare(
     'SELECT tx, bytes FROM signatures WHERE intent_id = ? AND generation = ? AND attempt = ?',
@@ -251,6 +287,7 @@ function journalOn(client: Sqlite.Database): Journal {
     fingerprint,
     fence: (network) => fence.get(network) as number,
     raiseFence: (network, value, atMs) => void guarded(() => insertFence.run(network, value, atMs)),
+    networks: () => fenced.all() as NetworkKey[],
     find(intentId, generation, attempt) {
       const row = find.get(intentId, generation, attempt) as SignedSpend | undefined;
       return row ? { tx: row.tx, bytes: new Uint8Array(row.bytes) } : null;
@@ -280,6 +317,7 @@ function journalOn(client: Sqlite.Database): Journal {
         intent: z.decode(intentWire, JSON.parse(row.intent)),
         terms: JSON.parse(row.terms) as Terms,
       })),
+    copy: () => new Uint8Array(guarded(() => client.serialize())),
     close: () => void client.close(),
   };
 }

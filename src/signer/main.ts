@@ -10,6 +10,7 @@
  * invariant; 2 the arguments, the files or the passphrase do not allow a start, and a person must act.
  * @module
  */
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Family } from '../chains/chain.ts';
@@ -107,7 +108,8 @@ async function run({ dir, secretKeyFile, unlock }: Arguments): Promise<void> {
       const macKey = intentMacKey(readSecretKeyFile(secretKeyFile));
       const seed = await unlockSeed(keystore, unlock);
       if (!seed) return;
-      const parts = { macKey, policy, journal, walletKeys, spendings, clock: systemClock, log };
+      const policyText = readFileSync(files.policy, 'utf8');
+      const parts = { macKey, policy, policyText, journal, walletKeys, spendings, clock: systemClock, log };
       const service = openSigningService({ seed, ...parts });
       try {
         const server = await serveSigningService({ socket: files.socket, service, prepareToSign, log });

@@ -131,6 +131,7 @@ export const calls = {
   freezeState: { params: z.strictObject({}), result: freezeState },
   freeze: { params: z.strictObject({ reason: line, frozenBy: line }), result: freezeState },
   thaw: { params: z.strictObject({ approval }), result: freezeState },
+  backup: { params: z.strictObject({}), result: z.string() },
 } as const;
 
 export type CallName = keyof typeof calls;

@@ -168,6 +168,9 @@ function serve(service: SigningService, method: CallName, params: unknown): unkn
     }
     case 'thaw':
       return service.thaw(read(method, params).approval);
+    case 'backup':
+      read(method, params);
+      return service.backup();
   }
 }
 

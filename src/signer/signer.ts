@@ -84,4 +84,6 @@ export interface SignerControl {
   freeze(reason: string, frozenBy: string): Promise<FreezeState>;
   /** Ends the freeze with an approver's signature of `thawText`. @throws Fault permanent `signer_refused_approval` */
   thaw(approval: Approval): Promise<FreezeState>;
+  /** Returns the text of an encrypted file with the journal and the policy in force; see `backup.ts`. */
+  backup(): Promise<string>;
 }

@@ -12,6 +12,7 @@ import { type Intent, intentMac, isPayback, type Wallet } from '../core/intent.t
 import type { NetworkKey } from '../core/transfer.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import { sealBackup } from './backup.ts';
 import { type CapUses, capWindows, checkCount, type Grant, grantFee, grantGas, grantRefund } from './caps.ts';
 import { type Freezing, openFreezing } from './freeze.ts';
 import { type CapUse, canonicalIntent, type Journal } from './journal.ts';
@@ -26,6 +27,8 @@ export type SigningServiceOptions = Readonly<{
   /** The key of refunds' MACs (`intentMacKey`). */
   macKey: Uint8Array;
   policy: Policy;
+  /** The file that the policy was read from, for backups. */
+  policyText: string;
   journal: Journal;
   /** The wallets of the policy's families. */
   walletKeys: ReadonlyMap<Family, WalletKeys>;
@@ -42,6 +45,8 @@ export interface SigningService extends Omit<Freezing, 'refuseIfFrozen'> {
   sign(request: SignRequest): SignedSpend;
   journal(network: NetworkKey, after: number, limit: number): JournalEntry[];
   fence(network: NetworkKey): number;
+  /** Returns an encrypted backup. @throws Fault permanent `backup_too_large` */
+  backup(): string;
   /** Wipes the seed. */
   close(): void;
 }
@@ -56,6 +61,7 @@ export function openSigningService({
   seed,
   macKey,
   policy,
+  policyText,
   journal,
   walletKeys,
   spendings,
@@ -248,6 +254,7 @@ export function openSigningService({
       placeOf(network);
       return journal.fence(network);
     },
+    backup: () => sealBackup(seed, { policy: policyText, journal: journal.copy(), madeAtMs: clock.nowMs() }),
     close: () => void seed.fill(0),
   };
 }

@@ -97,7 +97,7 @@ export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>): SimSig
         countCaps: { hour: 1_000_000, day: 1_000_000 },
       };
       const policy = { networks: [network], approvers: [] };
-      const parts = { macKey, policy, journal, walletKeys: spendings, spendings, clock, log: quiet };
+      const parts = { macKey, policy, policyText: '', journal, walletKeys: spendings, spendings, clock, log: quiet };
       return openSigningService({ seed, ...parts });
     },
     close: () => journal.close(),

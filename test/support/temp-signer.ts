@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Family } from '../../src/chains/chain.ts';
@@ -126,6 +126,7 @@ export function openSigningServiceIn(
   const service = openSigningService({
     seed: new Uint8Array(seed),
     macKey: intentMacKey(secretKey),
+    policyText: readFileSync(files.policy, 'utf8'),
     policy: loadPolicy(files.policy),
     journal: wrap(journal),
     walletKeys: spendings,
