@@ -5,9 +5,9 @@
  * nobody else has: whoever stores the file learns neither what was paid to whom nor the limits. And nothing more can be
  * lost: without the seed phrase, which is on paper, no backup of a signer is worth anything.
  *
- * Format 1: a JSON object with exactly the keys of `schema`. The key is HKDF-SHA-256 of the seed; the additional data of
- * GCM is the JSON text, without spaces, of the list [version, kind, fingerprint, made_at_ms]; `sealed` is the ciphertext
- * of gzipped JSON and the 16-byte tag.
+ * Format 1: a JSON object with exactly the keys of `schema`. The key is HKDF-SHA-256 of the seed; the additional data
+ * of GCM is the JSON text, without spaces, of the list [version, kind, fingerprint, made_at_ms]; `sealed` is the
+ * ciphertext of gzipped JSON and the 16-byte tag.
  * @module
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
@@ -15,14 +15,13 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { z } from 'zod';
 import { permanent } from '../core/fault.ts';
 import { fingerprintOf } from './keystore.ts';
+import { BACKUP_BYTES_MAX } from './protocol.ts';
 
 const KIND = 'signer backup';
 const CIPHER = 'aes-256-gcm';
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Hundreds of thousands of signatures. A larger journal is copied with its folder while the signer is stopped. */
-export const BACKUP_BYTES_MAX = 64 * 1024 * 1024;
 const CONTENT_BYTES_MAX = 1024 * 1024 * 1024;
 
 const schema = z.strictObject({

@@ -7,8 +7,15 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { SignerConfig } from '../config/config.ts';
 import { Fault, permanent, transient } from '../core/fault.ts';
-import { BACKUP_BYTES_MAX } from './backup.ts';
-import { ANSWER_BYTES_MAX, type CallName, type CallParams, type CallResult, calls, refusal } from './protocol.ts';
+import {
+  ANSWER_BYTES_MAX,
+  BACKUP_BYTES_MAX,
+  type CallName,
+  type CallParams,
+  type CallResult,
+  calls,
+  refusal,
+} from './protocol.ts';
 import type { Signer, SignerControl } from './signer.ts';
 
 export type SignerOptions = Readonly<{

@@ -12,6 +12,8 @@ import { currencies } from '../core/transfer.ts';
 /** The longest request is a sweep, the longest answer a page of the journal. */
 export const REQUEST_BYTES_MAX = 64 * 1024;
 export const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
+/** A backup of a hundred thousand signatures or so; a larger journal is copied while the signer is stopped. */
+export const BACKUP_BYTES_MAX = 64 * 1024 * 1024;
 export const ADDRESSES_MAX = 100;
 const JOURNAL_PAGE_MAX = 100;
 const SWEEP_OWNERS_MAX = 32;
