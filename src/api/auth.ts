@@ -1,13 +1,14 @@
 /**
  * Authentication of signed requests. The documented order of checks:
  *
- * headers present → key known → timestamp in the window → signature → key's rate limit → nonce unused → merchant id.
+ * headers present → key known → timestamp in the window → signatures → key's rate limit → nonce unused → merchant id.
  * A nonce is used up only if the signature is right and the request is not rate-limited.
  * @module
  */
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { sameHex, sign } from '../core/delivery.ts';
+import type { Config } from '../config/config.ts';
+import { type RequestHead, sameHex, sign, signRequest } from '../core/delivery.ts';
 import type { ApiKeyWithSecret, Database, Scope } from '../database/database.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import type { Limiter } from '../lib/rate-limit.ts';
@@ -20,6 +21,10 @@ const TIMESTAMP_WINDOW_S = 300;
 /** A timestamp from the future stays valid for up to two windows and a second, so the nonce is kept that long. */
 const NONCE_KEPT_MS = (2 * TIMESTAMP_WINDOW_S + 1) * 1000;
 
+/** Covers method, path and query too. Clients that send it are protected from a replay on another path. */
+const REQUEST_SIGNATURE = 'X-Service-Request-Signature';
+const WRONG_WHOLE = `${REQUEST_SIGNATURE} does not match this request. Sign timestamp, nonce, method and path with query, each followed by a line feed, and the exact bytes of the body; or leave the header out.`;
+
 const API_KEY = /^bearer +(sk_(?:live|test)_[0-9A-Za-z]{32})$/i;
 const TIMESTAMP = /^[0-9]{1,15}$/;
 const NONCE = /^[!-~]{8,128}$/;
@@ -28,6 +33,7 @@ export type AuthDeps = Readonly<{
   database: Pick<Database, 'findKey' | 'useNonce'>;
   clock: Pick<Clock, 'nowMs'>;
   keyLimiter: Limiter;
+  config: Pick<Config, 'requestSignature'>;
   /** Called as soon as the key is known, so that the log names it even if a later check fails. */
   onKey(keyId: string): void;
 }>;
@@ -37,6 +43,7 @@ export type Authenticated = Caller & Pick<ApiKeyWithSecret, 'storeStatus'>;
 
 /**
  * Authenticates one request.
+ * @param line method and target of the request line
  * @param body the raw bytes of the body; empty for GET
  * @param isRead whether the request changes nothing; it is then answered even while the database cannot be written
  * @throws Refusal 401, 403 or 429; Fault `storage_unavailable`
@@ -44,6 +51,7 @@ export type Authenticated = Caller & Pick<ApiKeyWithSecret, 'storeStatus'>;
 export async function authenticate(
   deps: AuthDeps,
   headers: IncomingHttpHeaders,
+  line: Pick<RequestHead, 'method' | 'target'>,
   body: Uint8Array,
   isRead: boolean,
 ): Promise<Authenticated> {
@@ -51,6 +59,7 @@ export async function authenticate(
   const timestamp = required(headers, 'X-Service-Timestamp');
   const nonce = required(headers, 'X-Service-Nonce');
   const signature = required(headers, 'X-Service-Signature');
+  if (deps.config.requestSignature === 'required') required(headers, REQUEST_SIGNATURE);
 
   const key = await findKey(deps.database, authorization);
   if (!key) throw refuse('invalid_api_key');
@@ -62,6 +71,10 @@ export async function authenticate(
     throw refuse('timestamp_out_of_range', { serverTimeS: nowS });
   }
   if (!sameHex(sign(key.secret, timestamp, nonce, body), signature)) throw refuse('invalid_signature');
+  const whole = headers[REQUEST_SIGNATURE.toLowerCase()];
+  if (whole !== undefined && !sameHex(signRequest(key.secret, { timestamp, nonce, ...line }, body), String(whole))) {
+    throw refuse('invalid_signature', { param: REQUEST_SIGNATURE, message: WRONG_WHOLE });
+  }
 
   const waitS = deps.keyLimiter.take(key.id);
   if (waitS > 0) throw refuse('rate_limited', { headers: { 'Retry-After': String(waitS) } });

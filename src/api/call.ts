@@ -28,7 +28,8 @@ export async function openCall(
   const isPost = endpoint.method === 'post';
   const bytes: Uint8Array = isPost && request.body instanceof Uint8Array ? request.body : NO_BODY;
   const onKey = (keyId: string) => note(response, { keyId });
-  const caller = await authenticate({ ...deps, onKey }, request.headers, bytes, !isPost);
+  const line = { method: request.method, target: request.originalUrl };
+  const caller = await authenticate({ ...deps, onKey }, request.headers, line, bytes, !isPost);
   authorize(caller, endpoint.scope);
   const body = bytes.length === 0 ? null : readJson(request, bytes);
   if (endpoint.doc.body && body === null) {

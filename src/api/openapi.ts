@@ -125,6 +125,10 @@ type Headers = Readonly<Record<string, z.ZodType>>;
 
 const sharedHeaders: Headers = {
   'X-Merchant-Id': z.string().optional().meta({ description: 'If sent, it must be the merchant of the API key.' }),
+  'X-Service-Request-Signature': z.string().optional().meta({
+    description:
+      'Recommended: HMAC-SHA256 in hex, with the same secret, of timestamp, nonce, method in capitals and path with query, each followed by a line feed, and the exact body. Unlike X-Service-Signature it fits no other method or path. If sent, it must be right; the operator may require it (`request_signature`).',
+  }),
   'Service-Version': z.string().optional().meta({ description: 'Returned unchanged; it has no effect.' }),
 };
 

@@ -30,6 +30,8 @@ export type Config = Readonly<{
   baseUrl: string;
   checkoutUrl: string;
   logLevel: string;
+  /** Whether API requests must carry the signature that covers method, path and query. */
+  requestSignature: 'optional' | 'required';
   /** Null: this installation only receives money. */
   signer: SignerConfig | null;
   networks: readonly NetworkConfig[];
@@ -163,6 +165,7 @@ function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): C
     baseUrl,
     checkoutUrl: general.checkout_url ?? baseUrl,
     logLevel: general.log_level,
+    requestSignature: general.request_signature,
     signer: toSigner(general),
     networks: networks.map(({ config }) => config),
     rates: {

@@ -31,6 +31,9 @@ const CRON = /^([\w*/,#-]+ +){4,5}[\w*/,#-]+$/;
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
+/** Whether API requests must carry the signature that covers method, path and query. */
+const requestSignatures = ['optional', 'required'] as const;
+
 const readPublicUrl: Reader<string> = (value) => {
   if (typeof value !== 'string' || !URL.canParse(value)) return undefined;
   const { protocol, search, hash } = new URL(value);
@@ -97,6 +100,7 @@ export const generalSettings = group({
   base_url: publicUrl,
   checkout_url: publicUrl,
   log_level: oneOf(logLevels),
+  request_signature: oneOf(requestSignatures),
   signer,
   rates: group({
     sources: listOf(oneOf(sourceNames)),

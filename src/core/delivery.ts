@@ -21,6 +21,23 @@ export function sign(secret: string, timestamp: string | number, nonce: string, 
   return bytesToHex(hmacOf(utf8ToBytes(secret), `${timestamp}.${nonce}.`, body));
 }
 
+/** What `signRequest` covers besides the body. `target`: path and query, as in the request line. */
+export type RequestHead = Readonly<{ timestamp: string; nonce: string; method: string; target: string }>;
+
+/**
+ * Signs a whole API request: HMAC-SHA256 over timestamp, nonce, method and target, a line each, and the body. A
+ * signature of `sign` fits any method and path; this one does not.
+ * @param secret the API secret; its UTF-8 bytes are the key
+ * @returns 64 lower-case hex digits
+ */
+export function signRequest(
+  secret: string,
+  { timestamp, nonce, method, target }: RequestHead,
+  body: string | Uint8Array,
+): string {
+  return bytesToHex(hmacOf(utf8ToBytes(secret), `${timestamp}\n${nonce}\n${method}\n${target}\n`, body));
+}
+
 /**
  * Signs as the Standard Webhooks specification 1.0.0 asks (github.com/standard-webhooks/standard-webhooks, symmetric):
  * HMAC-SHA256 over `id.timestamp.body`, keyed with the bytes that the secret encodes.

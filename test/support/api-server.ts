@@ -129,6 +129,7 @@ export type ApiServerOptions = Readonly<{
   /** Serves the payment page too, at `checkoutUrl`; its live updates poll once a second of real time. */
   pages?: boolean;
   trustedProxies?: readonly string[];
+  requestSignature?: Config['requestSignature'];
   /** Replaces the guard of webhook URLs, whose rules are tested elsewhere. */
   checkWebhookUrl?: (url: string, mode: Mode) => Promise<string | null>;
 }>;
@@ -249,6 +250,7 @@ const configOf = (
   baseUrl,
   checkoutUrl: options.checkoutUrl ?? (options.pages ? baseUrl : 'https://pay.shop.example'),
   logLevel: 'debug',
+  requestSignature: options.requestSignature ?? 'optional',
   signer: null,
   networks,
   rates: { sources: ['static'], static: staticTable, refresh: '', ageSMax: {}, ...plainRateRules },
