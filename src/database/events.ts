@@ -4,6 +4,7 @@
  */
 import type { EventType } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';
+import type { RedeliveryDatabase } from './redelivery.ts';
 
 /** `body` is the exact text that every endpoint gets. */
 export type StoredEvent = Readonly<{
@@ -30,7 +31,8 @@ export type EventFilter = Readonly<{
   limit: number;
 }>;
 
-export interface EventDatabase {
+/** Reading events, and sending them again. */
+export interface EventDatabase extends RedeliveryDatabase {
   /** Returns at most `limit` events by their ids; the cost does not grow with what is stored. */
   listEvents(filter: EventFilter): Promise<readonly StoredEvent[]>;
   findEvent(id: string): Promise<StoredEvent | null>;

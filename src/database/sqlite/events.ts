@@ -7,7 +7,7 @@ import type { EventDatabase, EventFilter, StoredEvent } from '../events.ts';
 import type { Db } from './open.ts';
 import { events } from './schema.ts';
 
-export function eventQueries(db: Db): EventDatabase {
+export function eventQueries(db: Db): Pick<EventDatabase, 'listEvents' | 'findEvent'> {
   // The indexes are named: by another one, a page could read past all events of the other mode.
   const list = (index: string, direction: 'ASC' | 'DESC') =>
     db.client.prepare(

@@ -40,6 +40,7 @@ import { payoutViews } from './payouts/views.ts';
 import { walletBookCommands } from './payouts/wallet-books.ts';
 import { createAddresses, poolCommands } from './pool.ts';
 import { recoveryCommands } from './recovery.ts';
+import { redeliveryCommands } from './redelivery.ts';
 import { createRefundLimits } from './refunds/limits.ts';
 import { refundCommands } from './refunds/refunds.ts';
 import { createReturned } from './refunds/returned.ts';
@@ -144,6 +145,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     ...endpointCommands(db, secrets, lines),
     ...claimCommands(db, secrets, lines),
     ...eventQueries(db),
+    ...redeliveryCommands(db, lines),
     ...deliveryCommands(db, { lines, raiseAlarm }),
     ...alarmCommands(db, raiseAlarm),
     ...auditCommands(db),

@@ -1,0 +1,76 @@
+/**
+ * What operators see and do when webhooks did not arrive: the health of endpoints, and sending again.
+ * @module
+ */
+import type { EventType } from '../core/event.ts';
+import type { Mode } from '../core/transfer.ts';
+
+/** How far a recovery has come: the last delivery that it looked at. */
+export type RecoveryCursor = Readonly<{ eventId: string; endpointId: string }>;
+
+/** `attempts` counts only automatic attempts. */
+export type RecentDelivery = Readonly<{
+  id: string;
+  eventType: EventType;
+  state: 'waiting' | 'delivered' | 'failed';
+  attempts: number;
+}>;
+
+/** One batch of a recovery. `next` is null after the last one. */
+export type RecoveryBatch = Readonly<{ found: number; next: RecoveryCursor | null }>;
+
+export type EndpointHealth = Readonly<{
+  id: string;
+  storeId: string;
+  mode: Mode;
+  url: string;
+  disabledAtMs: number | null;
+  disabledReason: string | null;
+  /** Since when it has accepted nothing although it was tried; null if its last answer was 2xx. */
+  failingSinceMs: number | null;
+  /** Deliveries that wait, counted up to `WAITING_COUNTED_MAX`. */
+  waiting: number;
+  /** Its deliveries among the store's newest `RECENT_EVENTS` events of its mode, newest first. */
+  recent: readonly RecentDelivery[];
+}>;
+
+export const WAITING_COUNTED_MAX = 10_000;
+export const RECENT_EVENTS = 500;
+/** More deliveries that failed for good are not counted. */
+export const FAILED_COUNTED_MAX = 1_000;
+
+/** What is wrong with sending, over all standing endpoints. */
+export type WebhookTrouble = Readonly<{
+  /** Enabled ones that have accepted nothing since a time. */
+  failing: readonly Readonly<{ id: string; url: string; sinceMs: number }>[];
+  disabled: readonly Readonly<{ id: string; url: string; reason: string | null }>[];
+  /** When the first delivery that can be sent now became due, hosts that do not answer left out; null for none. */
+  dueSinceMs: number | null;
+  /** Deliveries that failed for good, of events since `sinceMs`, counted up to `FAILED_COUNTED_MAX`. */
+  failed: number;
+}>;
+
+export interface RedeliveryDatabase {
+  /** Makes every delivery of an event due at once, in any state. @returns their ids; null for an unknown event */
+  resendEvent(eventId: string, nowMs: number): Promise<readonly string[] | null>;
+  /**
+   * Looks at the next deliveries after a cursor, by event, and sends those that failed or wait after a failure again,
+   * with a new schedule. The first attempts are `RECOVERY_PACE_MS` apart.
+   * @param input `endpointId` null: of every endpoint. `position`: how many were found before, for the pace
+   */
+  recoverSome(
+    input: Readonly<{
+      endpointId: string | null;
+      after: RecoveryCursor;
+      position: number;
+      nowMs: number;
+      isDryRun: boolean;
+    }>,
+  ): Promise<RecoveryBatch>;
+  /** @returns null when there is no such endpoint */
+  endpointHealth(id: string): Promise<EndpointHealth | null>;
+  webhookTrouble(nowMs: number, sinceMs: number): Promise<WebhookTrouble>;
+}
+
+/** Between the first attempts of a recovery, so that a shop that works again is not flooded. */
+export const RECOVERY_PACE_MS = 100;

@@ -1,0 +1,144 @@
+/**
+ * The health of endpoints, and sending again what did not arrive.
+ * @module
+ */
+import { and, eq } from 'drizzle-orm';
+import {
+  type EndpointHealth,
+  FAILED_COUNTED_MAX,
+  RECENT_EVENTS,
+  RECOVERY_PACE_MS,
+  type RecoveryCursor,
+  type RedeliveryDatabase,
+  WAITING_COUNTED_MAX,
+  type WebhookTrouble,
+} from '../redelivery.ts';
+import type { DeliveryLines } from './delivery-lines.ts';
+import { isPresent } from './endpoints.ts';
+import type { Db } from './open.ts';
+import { endpoints } from './schema.ts';
+import { WRITE_ROWS_MAX } from './write-queue.ts';
+
+/** Deliveries that one batch looks at. Each that is sent again changes itself, its line and its queue. */
+const SLICE_DELIVERIES = Math.floor(WRITE_ROWS_MAX / 8);
+
+type Looked = Readonly<{ id: string; endpointId: string; eventId: string; sessionId: string; isFound: number }>;
+
+export function redeliveryCommands(db: Db, lines: DeliveryLines): RedeliveryDatabase {
+  const { client } = db;
+  const look = client.prepare(
+    `SELECT d.id, d.endpoint_id AS endpointId, d.event_id AS eventId, d.session_id AS sessionId,
+       e.removed = 0 AND (:endpointId IS NULL OR d.endpoint_id = :endpointId)
+         AND (d.state = 'failed' OR d.state = 'waiting' AND d.attempts > 0) AS isFound
+     FROM deliveries AS d INDEXED BY deliveries_of_event JOIN endpoints AS e ON e.id = d.endpoint_id
+     WHERE (d.event_id, d.endpoint_id) > (:afterEvent, :afterEndpoint)
+     ORDER BY d.event_id, d.endpoint_id LIMIT ${SLICE_DELIVERIES}`,
+  );
+  const again = client.prepare(
+    "UPDATE deliveries SET state = 'waiting', attempts = 1, next_attempt_at_ms = :atMs WHERE id = :id",
+  );
+  const ofEvent = client
+    .prepare(
+      `UPDATE deliveries SET manual_at_ms = :nowMs WHERE event_id = :eventId
+         AND EXISTS (SELECT 1 FROM endpoints WHERE endpoints.id = deliveries.endpoint_id AND endpoints.removed = 0)
+       RETURNING id`,
+    )
+    .pluck();
+  const findEvent = client.prepare('SELECT 1 FROM events WHERE id = :eventId').pluck();
+
+  return {
+    async resendEvent(eventId, nowMs) {
+      return db.write(() => (findEvent.get({ eventId }) ? (ofEvent.all({ eventId, nowMs }) as string[]) : null));
+    },
+    async recoverSome({ endpointId, after, position, nowMs, isDryRun }) {
+      const next = (looked: readonly Looked[]): RecoveryCursor | null =>
+        looked.length < SLICE_DELIVERIES ? null : (looked.at(-1) ?? null);
+      const read = () =>
+        look.all({ endpointId, afterEvent: after.eventId, afterEndpoint: after.endpointId }) as Looked[];
+      const found = (looked: readonly Looked[]) => looked.filter(({ isFound }) => isFound === 1);
+      if (isDryRun) {
+        const looked = db.read(read);
+        return { found: found(looked).length, next: next(looked) };
+      }
+      return db.write(() => {
+        const looked = read();
+        const chosen = found(looked);
+        for (const [at, { id, endpointId: to, sessionId }] of chosen.entries()) {
+          again.run({ id, atMs: nowMs + (position + at) * RECOVERY_PACE_MS });
+          lines.add(to, sessionId, nowMs);
+        }
+        return { found: chosen.length, next: next(looked) };
+      });
+    },
+    ...endpointQueries(db),
+  };
+}
+
+/** What an operator sees. Prepared when it is asked, which is seldom. */
+function endpointQueries(db: Db): Pick<RedeliveryDatabase, 'endpointHealth' | 'webhookTrouble'> {
+  const { client } = db;
+  const { storeId, mode, url, disabledAtMs, disabledReason, failingSinceMs } = endpoints;
+  const standing = 'FROM endpoints INDEXED BY endpoints_of_store WHERE per_session = 0 AND removed = 0';
+  return {
+    async endpointHealth(id) {
+      return db.read((): EndpointHealth | null => {
+        const endpoint = db.orm
+          .select({ id: endpoints.id, storeId, mode, url, disabledAtMs, disabledReason, failingSinceMs })
+          .from(endpoints)
+          .where(and(eq(endpoints.id, id), isPresent))
+          .get();
+        if (!endpoint) return null;
+        const waitingIn = (index: string, attempts: string) =>
+          `SELECT 1 FROM deliveries INDEXED BY ${index} WHERE endpoint_id = :id AND state = 'waiting' AND ${attempts}`;
+        const waiting = client
+          .prepare(
+            `SELECT count(*) FROM (${waitingIn('deliveries_untried', 'attempts = 0')}
+               UNION ALL ${waitingIn('deliveries_retried', 'attempts > 0')} LIMIT ${WAITING_COUNTED_MAX})`,
+          )
+          .pluck()
+          .get({ id }) as number;
+        const recent = client
+          .prepare(
+            `SELECT d.id, recent.type AS eventType, d.state, d.attempts
+             FROM (SELECT id, type FROM events INDEXED BY events_by_mode WHERE store_id = :storeId AND mode = :mode
+                   ORDER BY id DESC LIMIT ${RECENT_EVENTS}) AS recent
+             JOIN deliveries AS d ON d.event_id = recent.id AND d.endpoint_id = :id ORDER BY recent.id DESC`,
+          )
+          .all({ id, storeId: endpoint.storeId, mode: endpoint.mode }) as EndpointHealth['recent'];
+        return { ...endpoint, waiting, recent };
+      });
+    },
+    async webhookTrouble(nowMs, sinceMs) {
+      return db.read((): WebhookTrouble => {
+        const due = client
+          .prepare(
+            `SELECT ready_at_ms FROM delivery_queues INDEXED BY delivery_queues_due
+             WHERE is_failing = 0 AND ready_at_ms <= :nowMs ORDER BY ready_at_ms LIMIT 1`,
+          )
+          .pluck()
+          .get({ nowMs }) as number | undefined;
+        const failed = client
+          .prepare(
+            `SELECT count(*) FROM (SELECT 1 FROM deliveries INDEXED BY deliveries_by_state
+               WHERE state = 'failed' AND event_id >= :from AND last_error IS NOT 'endpoint_removed'
+               ORDER BY event_id DESC LIMIT ${FAILED_COUNTED_MAX})`,
+          )
+          .pluck()
+          .get({ from: `evt_${BigInt(sinceMs) * 1_000_000n}` }) as number;
+        return {
+          failing: client
+            .prepare(
+              `SELECT id, url, failing_since_ms AS sinceMs ${standing}
+                 AND disabled_at_ms IS NULL AND failing_since_ms IS NOT NULL`,
+            )
+            .all() as WebhookTrouble['failing'],
+          disabled: client
+            .prepare(`SELECT id, url, disabled_reason AS reason ${standing} AND disabled_at_ms IS NOT NULL`)
+            .all() as WebhookTrouble['disabled'],
+          dueSinceMs: due ?? null,
+          failed,
+        };
+      });
+    },
+  };
+}
