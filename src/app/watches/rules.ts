@@ -92,6 +92,26 @@ export const watchRules = {
       'or moved away',
   ),
   money_held: rule('held', 0, '`quayside held list` shows it, and `quayside held accept <id>` decides'),
+  webhook_off: rule(
+    'endpoint',
+    0,
+    'Its events wait. Once it works again: `quayside webhooks enable <endpoint>`; for good: `quayside webhooks remove <endpoint>`',
+  ),
+  webhook_failing: rule(
+    'endpoint',
+    0,
+    '`quayside webhooks show <endpoint>` says what is wrong; then `quayside webhooks recover <endpoint> --since 3d`',
+  ),
+  webhooks_failed: rule(
+    'deliveries',
+    0,
+    '`quayside webhooks list --state failed` shows them, and `quayside webhooks recover --since 1d` sends them again',
+  ),
+  webhooks_delayed: rule(
+    'sending',
+    0,
+    'Read the log of the process that sends webhooks; `quayside status` shows when it last reported',
+  ),
   wallet_low: rule(
     'wallet',
     0,

@@ -17,6 +17,7 @@ import { watchPayouts } from './payouts.ts';
 import { watchPools } from './pools.ts';
 import { watchRates } from './rates.ts';
 import { createWatchdog } from './watchdog.ts';
+import { watchWebhooks } from './webhooks.ts';
 
 const LOOK_MS = 5_000;
 
@@ -40,6 +41,7 @@ export async function runWatches(options: WatchesOptions, signal: AbortSignal): 
     watchRates(rates),
     watchPayouts(database, config),
     watchHeldMoney(database),
+    watchWebhooks(database),
     watchEvidence(config),
     watchDisk(config.dataDir, { bytesMin: diskFreeBytesMin, storageBytesMax }),
   ];

@@ -1,0 +1,47 @@
+/**
+ * Watches webhooks: endpoints that are disabled or accept nothing, deliveries that failed for good, and due deliveries
+ * that nothing sends.
+ * @module
+ */
+import type { RedeliveryDatabase } from '../../database/redelivery.ts';
+import { FAILED_COUNTED_MAX } from '../../database/redelivery.ts';
+import type { Finding, Watch } from './watchdog.ts';
+
+/** So long an endpoint may accept nothing: a deployment takes minutes, and retries go on. */
+const FAILING_MS = 3_600_000;
+/** So long a due delivery may wait for the sender. */
+const DUE_MS = 300_000;
+/** Failures for good are reported for a day. */
+const FAILED_MS = 86_400_000;
+
+const since = (ms: number) => new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
+
+export function watchWebhooks(database: Pick<RedeliveryDatabase, 'webhookTrouble'>): Watch {
+  return {
+    what: 'webhooks',
+    scopes: ['endpoint', 'deliveries', 'sending'],
+    async look(nowMs) {
+      const { failing, disabled, dueSinceMs, failed } = await database.webhookTrouble(nowMs, nowMs - FAILED_MS);
+      const findings: Finding[] = [];
+      for (const { id, url, reason } of disabled) {
+        const message = `the webhook endpoint ${id} (${url}) is disabled${reason ? `: ${reason}` : ''}`;
+        findings.push({ rule: 'webhook_off', subject: id, network: null, message });
+      }
+      for (const { id, url, sinceMs } of failing) {
+        if (nowMs - sinceMs < FAILING_MS) continue;
+        const message = `the webhook endpoint ${id} (${url}) has accepted nothing since ${since(sinceMs)} UTC`;
+        findings.push({ rule: 'webhook_failing', subject: id, network: null, message });
+      }
+      if (failed > 0) {
+        const count = failed < FAILED_COUNTED_MAX ? `${failed}` : `${FAILED_COUNTED_MAX} or more`;
+        const message = `Webhook deliveries of the last day failed for good (${count})`;
+        findings.push({ rule: 'webhooks_failed', subject: '', network: null, message });
+      }
+      if (dueSinceMs !== null && nowMs - dueSinceMs >= DUE_MS) {
+        const message = `webhooks that are due since ${since(dueSinceMs)} UTC are not sent`;
+        findings.push({ rule: 'webhooks_delayed', subject: '', network: null, message });
+      }
+      return findings;
+    },
+  };
+}
