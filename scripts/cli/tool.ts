@@ -28,6 +28,7 @@ import {
   textOption,
   usage,
 } from './command.ts';
+import { eventsList, eventsShow } from './events.ts';
 import { evidence, evidenceKey, evidenceVerify } from './evidence.ts';
 import { heldAccept, heldList, heldShow } from './held.ts';
 import { heldReturn } from './held-return.ts';
@@ -58,6 +59,7 @@ import { status } from './status.ts';
 import { storeCreate, storeList, storeUpdate } from './store.ts';
 import { storePage } from './store-page.ts';
 import { sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
+import { webhooksRecover, webhooksShow } from './webhook-recovery.ts';
 import { webhooksRotate, webhooksSecret } from './webhook-secrets.ts';
 import { webhooksTest } from './webhook-test.ts';
 import {
@@ -97,6 +99,10 @@ const commands: readonly (Command | OfflineCommand)[] = [
   webhooksResend,
   webhooksAttempts,
   webhooksTest,
+  webhooksShow,
+  webhooksRecover,
+  eventsList,
+  eventsShow,
   webhooksSecret,
   webhooksRotate,
   refundsList,
@@ -145,6 +151,10 @@ const EXIT = { done: 0, failed: 1, usage: 2, notFound: 3 } as const;
 
 /** Separate programs, which need no installation. Each gets the words after its name and returns the exit code. */
 const programs: Readonly<Record<string, { summary: string; run(words: readonly string[]): Promise<number> }>> = {
+  listen: {
+    summary: 'Forward test events to a handler on this machine, signed like webhooks.',
+    run: async (words) => (await import('./listen-program.ts')).runListen(words),
+  },
   'tron-ws': {
     summary: 'Serve a WebSocket for a java-tron node, on the node’s machine.',
     run: async (words) => (await import('./tron-ws.ts')).runTronWs(words),

@@ -123,14 +123,24 @@ export const webhooksEnable: Command = {
 export const webhooksResend: Command = {
   name: 'webhooks resend',
   args: ['delivery'],
-  summary: 'Send a delivery again now, whatever its state.',
+  summary: 'Send a delivery again now, whatever its state; of an event, every delivery.',
   options: {},
+  notes: ['The argument is the id of a delivery (`dlv_…`) or of an event (`evt_…`).'],
   async run(input, { database, clock }) {
     const id = input.args[0] ?? '';
-    if (!(await database.resendDelivery(id, clock.nowMs()))) throw unknownDelivery(id);
+    const nowMs = clock.nowMs();
+    if (!id.startsWith('evt_')) {
+      if (!(await database.resendDelivery(id, nowMs))) throw unknownDelivery(id);
+      return {
+        json: { id, due: true },
+        lines: [`${id} is due now; \`quayside webhooks attempts ${id}\` shows the result`],
+      };
+    }
+    const ids = await database.resendEvent(id, nowMs);
+    if (ids === null) throw notFound(`there is no event ${id}; \`quayside events list\` shows the newest`);
     return {
-      json: { id, due: true },
-      lines: [`${id} is due now; \`quayside webhooks attempts ${id}\` shows the result`],
+      json: { id, due: true, deliveries: ids },
+      lines: [`${ids.length} deliveries of ${id} are due now; \`quayside events show ${id}\` shows them`],
     };
   },
 };

@@ -1,0 +1,96 @@
+/**
+ * Shows events, exactly as endpoints get them.
+ * @module
+ */
+import { eventIdAt, eventTypes, typesNamed } from '../../src/core/event.ts';
+import type { StoredEvent } from '../../src/database/events.ts';
+import {
+  type Command,
+  choiceOption,
+  moment,
+  notFound,
+  storeOf,
+  storeOption,
+  table,
+  textOption,
+  usage,
+  wholeOption,
+} from './command.ts';
+import { modes } from './key.ts';
+import { readSince, sinceOption } from './since.ts';
+
+const LISTED_MAX = 1_000;
+
+export const eventsList: Command = {
+  name: 'events list',
+  args: [],
+  summary: 'List the events of a store, newest first.',
+  options: {
+    store: storeOption,
+    mode: { value: 'test|live', help: 'only events of this mode' },
+    type: { value: 'TYPE', help: 'only events of this type, or of `payment.*` or `refund.*`' },
+    since: sinceOption,
+    limit: { value: 'N', help: `at most N events (50), up to ${LISTED_MAX}` },
+  },
+  async run(input, { database, clock }) {
+    const { id: storeId } = await storeOf(input, database);
+    const chosen = textOption(input, 'mode') === undefined ? modes : [choiceOption(input, 'mode', modes)];
+    const name = textOption(input, 'type');
+    const types = name === undefined ? undefined : typesNamed(name);
+    if (types?.length === 0) throw usage(`--type is "${name}", expected ${eventTypes.join(', ')}, or payment.*`);
+    const limit = wholeOption(input, 'limit', 1, LISTED_MAX, 50);
+    const fromMs = readSince(input, clock.nowMs()) ?? 0;
+    const range = { fromId: eventIdAt(Math.floor(fromMs / 1000)), beforeId: 'evt_:', first: 'newest' } as const;
+    const lists = await Promise.all(
+      chosen.map((mode) => database.listEvents({ storeId, mode, ...range, limit, ...(types && { types }) })),
+    );
+    const events = lists
+      .flat()
+      .sort((a, b) => (a.id < b.id ? 1 : -1))
+      .slice(0, limit);
+    const rows = events.map((one) => [one.id, moment(one.createdAtMs), one.mode, one.type, one.sessionId]);
+    return { json: events.map(shown), lines: table([['EVENT', 'AT', 'MODE', 'TYPE', 'SESSION'], ...rows]) };
+  },
+};
+
+export const eventsShow: Command = {
+  name: 'events show',
+  args: ['event'],
+  summary: 'Show the body of an event and where it was sent.',
+  options: {},
+  async run(input, { database }) {
+    const id = input.args[0] ?? '';
+    const event = await database.findEvent(id);
+    if (!event) throw notFound(`there is no event ${id}; \`quayside events list\` shows the newest`);
+    const all = await database.listDeliveries({ sessionId: event.sessionId, limit: LISTED_MAX });
+    const deliveries = all.filter(({ eventId }) => eventId === id);
+    const rows = deliveries.map((one) => [
+      one.id,
+      one.endpointId,
+      one.state,
+      String(one.attempts),
+      String(one.lastStatus ?? one.lastError ?? '-'),
+    ]);
+    return {
+      json: {
+        ...shown(event),
+        deliveries: deliveries.map(({ id: delivery, endpointId, state }) => ({
+          id: delivery,
+          endpoint: endpointId,
+          state,
+        })),
+      },
+      lines: [event.body, '', ...table([['DELIVERY', 'ENDPOINT', 'STATE', 'ATTEMPTS', 'LAST'], ...rows])],
+    };
+  },
+};
+
+const shown = ({ id, storeId, mode, type, sessionId, createdAtMs, body }: StoredEvent) => ({
+  id,
+  store: storeId,
+  mode,
+  type,
+  session: sessionId,
+  created_at: moment(createdAtMs),
+  body,
+});

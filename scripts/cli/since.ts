@@ -1,0 +1,29 @@
+/**
+ * The option `--since`: a time, or how long ago.
+ * @module
+ */
+import { type Input, type Option, textOption, usage } from './command.ts';
+
+export const sinceOption: Option = {
+  value: 'TIME',
+  help: 'from this time on: `2h`, `3d`, `2026-11-23` or `2026-11-23T10:00:00Z` (UTC)',
+};
+
+const unitsMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+const AGO = /^(\d{1,5})([mhd])$/;
+const MOMENT = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?$/;
+
+/** Returns the time in milliseconds, or null if the option was not given. @throws Fault permanent `usage` */
+export function readSince(input: Input, nowMs: number): number | null {
+  const text = textOption(input, 'since');
+  if (text === undefined) return null;
+  const [, count, unit] = AGO.exec(text) ?? [];
+  const dateText = text.length > 10 ? `${text.replace(' ', 'T').replace(/Z?$/, '')}Z` : text;
+  const ms = unit
+    ? nowMs - Number(count) * (unitsMs[unit] ?? 0)
+    : MOMENT.test(text)
+      ? Date.parse(dateText)
+      : Number.NaN;
+  if (ms >= 0 && ms <= nowMs) return ms;
+  throw usage(`--since is "${text}", expected a time in the past, such as 2h, 3d or 2026-11-23T10:00:00Z`);
+}

@@ -1,0 +1,170 @@
+/**
+ * Shows how an endpoint does, and sends again what did not arrive.
+ * @module
+ */
+import { eventIdAt } from '../../src/core/event.ts';
+import type { Attempt } from '../../src/database/database.ts';
+import {
+  RECENT_EVENTS,
+  RECOVERY_PACE_MS,
+  type RecoveryCursor,
+  WAITING_COUNTED_MAX,
+} from '../../src/database/redelivery.ts';
+import { type Command, moment, notFound, table, usage } from './command.ts';
+import { readSince, sinceOption } from './since.ts';
+
+const ANSWERS_SHOWN = 5;
+const TITLE_CHARACTERS_MAX = 100;
+
+export const webhooksShow: Command = {
+  name: 'webhooks show',
+  args: ['endpoint'],
+  summary: 'Show how an endpoint does: rate, failures, last answers, and what is wrong.',
+  options: {},
+  async run(input, { database }) {
+    const id = input.args[0] ?? '';
+    const health = await database.endpointHealth(id);
+    if (!health) throw unknownEndpoint(id);
+    const { recent, waiting, failingSinceMs, disabledAtMs, disabledReason, url, mode } = health;
+    const countOf = (state: string) => recent.filter((one) => one.state === state).length;
+    const [delivered, failed] = [countOf('delivered'), countOf('failed')];
+    const tried = recent.filter(({ attempts, state }) => attempts > 0 || state === 'delivered').slice(0, ANSWERS_SHOWN);
+    const answers: (Attempt & Readonly<{ eventType: string; wrong: string | null }>)[] = [];
+    for (const { id: deliveryId, eventType } of tried) {
+      const last = (await database.listAttempts(deliveryId)).at(-1);
+      if (last) answers.push({ ...last, eventType, wrong: wrongWith(last) });
+    }
+    const rate = delivered + failed === 0 ? null : delivered / (delivered + failed);
+    const waitingText = waiting < WAITING_COUNTED_MAX ? String(waiting) : `${WAITING_COUNTED_MAX} or more`;
+    const wrong = answers[0]?.wrong ?? null;
+    return {
+      json: {
+        id,
+        url,
+        mode,
+        disabled_reason: disabledReason,
+        failing_since: failingSinceMs === null ? null : moment(failingSinceMs),
+        recent: { delivered, failed, rate },
+        waiting,
+        wrong,
+        answers: answers.map((one) => ({
+          delivery: one.deliveryId,
+          type: one.eventType,
+          at: moment(one.startedAtMs),
+          duration_ms: one.durationMs,
+          status: one.status,
+          error: one.error,
+          wrong: one.wrong,
+        })),
+      },
+      lines: [
+        `${url} (${mode} mode)`,
+        disabledAtMs !== null
+          ? `disabled since ${moment(disabledAtMs)}: ${disabledReason ?? 'by the operator'}; \`quayside webhooks enable ${id}\` enables it`
+          : failingSinceMs === null
+            ? 'its last answer was a success, or it was never tried'
+            : `has accepted nothing since ${moment(failingSinceMs)}`,
+        `of the last ${RECENT_EVENTS} events: ${delivered} delivered, ${failed} failed for good${rate === null ? '' : ` (${Math.round(rate * 100)} % delivered)`}; waiting: ${waitingText}`,
+        ...(wrong === null ? [] : [`what is wrong: ${wrong}`]),
+        '',
+        ...table([
+          ['DELIVERY', 'EVENT', 'AT', 'TOOK', 'RESULT'],
+          ...answers.map((one) => [
+            one.deliveryId,
+            one.eventType,
+            moment(one.startedAtMs),
+            `${one.durationMs} ms`,
+            String(one.status ?? one.error ?? '-'),
+          ]),
+        ]),
+      ],
+      isBad: disabledAtMs !== null || failingSinceMs !== null,
+    };
+  },
+};
+
+const errorTexts: Readonly<Record<string, string>> = {
+  timeout: 'it did not answer in time; a handler must answer before it does its work',
+  tls: 'TLS failed: its certificate is invalid, has expired, or is for another name',
+  dns: 'its name was not found; look at the DNS of the host',
+  connect: 'no connection: nothing listens there, or a firewall drops it',
+  blocked_address: 'its address is private, and not in webhooks.allow_cidrs',
+  too_large: 'the headers of its answer are too large',
+  http: 'what answers there is not HTTP',
+};
+
+/** Returns in words what is wrong with an answer; null for a success. */
+export function wrongWith({
+  status,
+  error,
+  responseExcerpt,
+}: Pick<Attempt, 'status' | 'error' | 'responseExcerpt'>): string | null {
+  if (status === null) return errorTexts[error ?? ''] ?? `no answer: ${error}`;
+  if (status >= 200 && status < 300) return null;
+  const title = titleOf(responseExcerpt);
+  const page = title === null ? '' : `, with the page "${title}"`;
+  if (status >= 300 && status < 400) return `it redirects (${status}): register the URL that it redirects to`;
+  if (status === 401 || status === 403) {
+    return title === null
+      ? `it refuses (${status}): the handler’s check of the signature, or something before it`
+      : `a firewall or login page answers (${status})${page}: let these requests through to the handler`;
+  }
+  if (status === 404 || status === 405) return `no handler at this URL takes a POST (${status})${page}`;
+  if (status === 410) return `it says that it is gone (410)${page}`;
+  if (status === 429) return 'it asks for fewer requests (429)';
+  return status >= 500 ? `the handler or its server fails (${status})${page}` : `it refuses (${status})${page}`;
+}
+
+/** Returns the title of an HTML page without control characters, or null. */
+function titleOf(excerpt: string | null): string | null {
+  const [, title = ''] = /<title[^>]{0,200}>([^<]{1,500})/i.exec(excerpt ?? '') ?? [];
+  const text = title
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')
+    .trim()
+    .slice(0, TITLE_CHARACTERS_MAX);
+  return text === '' ? null : text;
+}
+
+export const webhooksRecover: Command = {
+  name: 'webhooks recover',
+  args: [],
+  optionalArgs: ['endpoint'],
+  summary: 'Send again what failed or is being retried, in order, at a pace that a shop can take.',
+  options: {
+    since: sinceOption,
+    'dry-run': { help: 'say how many deliveries it would send, and change nothing' },
+  },
+  notes: [
+    'Every delivery since then that failed for good or waits after a failure starts a new schedule, oldest event first,',
+    `one every ${RECOVERY_PACE_MS} ms. Without an endpoint: of all endpoints. What was delivered is not sent again.`,
+  ],
+  async run(input, { database, clock }) {
+    const endpointId = input.args[0] ?? null;
+    const nowMs = clock.nowMs();
+    const sinceMs = readSince(input, nowMs);
+    if (sinceMs === null) throw usage('--since is missing: say from when on, such as --since 2h');
+    const health = endpointId === null ? null : await database.endpointHealth(endpointId);
+    if (endpointId !== null && health === null) throw unknownEndpoint(endpointId);
+    const isDryRun = input.options['dry-run'] === true;
+    let found = 0;
+    let after: RecoveryCursor | null = { eventId: eventIdAt(Math.floor(sinceMs / 1000)), endpointId: '' };
+    while (after !== null) {
+      const batch = await database.recoverSome({ endpointId, after, position: found, nowMs, isDryRun });
+      found += batch.found;
+      after = batch.next;
+    }
+    const seconds = Math.ceil((found * RECOVERY_PACE_MS) / 1000);
+    const isOff = (health?.disabledAtMs ?? null) !== null;
+    return {
+      json: { endpoint: endpointId, since: moment(sinceMs), deliveries: found, dry_run: isDryRun, seconds },
+      lines: [
+        isDryRun
+          ? `${found} deliveries would be sent again, over ${seconds} s; nothing was changed`
+          : `${found} deliveries are sent again, over ${seconds} s`,
+        ...(isOff ? [`${endpointId} is disabled: \`quayside webhooks enable ${endpointId}\` starts them`] : []),
+      ],
+    };
+  },
+};
+
+const unknownEndpoint = (id: string) => notFound(`there is no endpoint ${id}; \`quayside webhooks list\` shows all`);

@@ -1,0 +1,214 @@
+/** `webhooks recover`, `resend` and `show`, and `events`, on deliveries that a real dispatcher could not make. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Command } from '../../scripts/cli/command.ts';
+import { eventsList, eventsShow } from '../../scripts/cli/events.ts';
+import { webhooksRecover, webhooksShow } from '../../scripts/cli/webhook-recovery.ts';
+import { webhooksResend } from '../../scripts/cli/webhooks.ts';
+import type { Config } from '../../src/config/config.ts';
+import type { Attempt, ClaimedDelivery, DeliveryVerdict } from '../../src/database/database.ts';
+import { RECOVERY_PACE_MS } from '../../src/database/redelivery.ts';
+import { inShop, type WebhookShop } from '../support/webhook-shop.ts';
+
+const HOUR_MS = 3_600_000;
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely and assert what they use
+type Ran = { json: any; text: string; isBad: boolean };
+async function run({ database, clock }: WebhookShop, command: Command, args: string[], options = {}): Promise<Ran> {
+  // These commands read no setting.
+  const installation = { database, clock, config: {} as Config };
+  const answer = await command.run({ args, options, env: {}, cwd: '.' }, installation);
+  return { json: answer.json, text: answer.lines.join('\n'), isBad: answer.isBad ?? false };
+}
+
+const claim = ({ database, clock }: WebhookShop, limit = 1_000) =>
+  database.claimDeliveries({ nowMs: clock.nowMs(), leaseMs: 60_000, limit, perEndpointMax: 1_000 });
+
+/** Records an answer to everything that is due. */
+async function answer(shop: WebhookShop, verdict: DeliveryVerdict, went: Partial<Attempt>): Promise<ClaimedDelivery[]> {
+  const all: ClaimedDelivery[] = [];
+  for (;;) {
+    const claimed = await claim(shop);
+    if (claimed.length === 0) return all;
+    all.push(...claimed);
+    for (const { id: deliveryId, attempt, trigger } of claimed) {
+      const plain = {
+        startedAtMs: shop.clock.nowMs(),
+        durationMs: 7,
+        status: null,
+        error: null,
+        responseExcerpt: null,
+      };
+      await shop.database.recordAttempt({ deliveryId, attempt, trigger, ...plain, ...went }, verdict);
+    }
+  }
+}
+const delivered = (shop: WebhookShop) => answer(shop, { kind: 'delivered' }, { status: 200 });
+const failed = (shop: WebhookShop) => answer(shop, { kind: 'failed' }, { status: 400 });
+const later = (shop: WebhookShop) =>
+  answer(shop, { kind: 'retry', atMs: shop.clock.nowMs() + HOUR_MS }, { status: 503 });
+const statesOf = async (shop: WebhookShop) => (await shop.deliveries()).map(({ state }) => state).sort();
+
+test(
+  'a recovery sends what failed and what waits after a failure, in order and paced, and nothing else',
+  inShop(async (shop) => {
+    const endpoint = await shop.addEndpoint('https://shop.example/a');
+    await shop.cancelOne();
+    await failed(shop);
+    shop.clock.skip(2 * HOUR_MS);
+    await shop.cancelOne();
+    await delivered(shop);
+    const sessions: string[] = [];
+    for (let n = 0; n < 3; n++) sessions.push(await shop.cancelOne());
+    await failed(shop);
+    sessions.push(await shop.cancelOne());
+    await later(shop);
+    const before = await shop.deliveries();
+    const dry = await run(shop, webhooksRecover, [endpoint], { since: '1h', 'dry-run': true });
+    assert.is(dry.json.deliveries, 4);
+    assert.match(dry.text, /4 deliveries would be sent again.*nothing was changed/);
+    assert.equal(await shop.deliveries(), before);
+
+    assert.is((await run(shop, webhooksRecover, [endpoint], { since: '1h' })).json.deliveries, 4);
+    const due = (await shop.deliveries()).filter(({ state }) => state === 'waiting').reverse();
+    assert.equal(
+      due.map(({ sessionId }) => sessionId),
+      sessions,
+    );
+    const first = due[0]?.nextAttemptAtMs ?? 0;
+    assert.equal(
+      due.map(({ nextAttemptAtMs }) => (nextAttemptAtMs ?? 0) - first),
+      [0, 1, 2, 3].map((n) => n * RECOVERY_PACE_MS),
+    );
+    shop.clock.skip(3 * RECOVERY_PACE_MS);
+    const sent = await delivered(shop);
+    assert.equal(sent.map(({ sessionId }) => sessionId).sort(), [...sessions].sort());
+    assert.equal(await statesOf(shop), ['delivered', 'delivered', 'delivered', 'delivered', 'delivered', 'failed']);
+    assert.is((await run(shop, webhooksRecover, [], { since: '1d' })).json.deliveries, 1, 'of every endpoint');
+  }),
+);
+
+test(
+  'a recovered delivery has a whole new schedule, also if its attempts were used up',
+  inShop(async (shop) => {
+    await shop.addEndpoint('https://shop.example/a');
+    await shop.cancelOne();
+    for (let attempt = 1; attempt <= 11; attempt++) {
+      const [one] = await claim(shop);
+      assert.is(one?.attempt, attempt);
+      const went = { startedAtMs: shop.clock.nowMs(), durationMs: 1, status: 500, error: null, responseExcerpt: null };
+      const verdict =
+        attempt === 11 ? { kind: 'failed' as const } : { kind: 'retry' as const, atMs: shop.clock.nowMs() };
+      await shop.database.recordAttempt({ deliveryId: one?.id ?? '', attempt, trigger: 'auto', ...went }, verdict);
+    }
+    await run(shop, webhooksRecover, [], { since: '1h' });
+    const [again] = await claim(shop);
+    assert.is(again?.attempt, 2);
+  }),
+);
+
+test(
+  'more deliveries than one transaction takes are all recovered, once each',
+  inShop(async (shop) => {
+    const [a, b] = [await shop.addEndpoint('https://shop.example/a'), await shop.addEndpoint('https://shop.example/b')];
+    for (let n = 0; n < 260; n++) await shop.cancelOne();
+    await failed(shop);
+    const of = async (args: string[], dry: boolean) =>
+      (await run(shop, webhooksRecover, args, { since: '1h', 'dry-run': dry })).json.deliveries;
+    assert.equal([await of([], true), await of([a], true), await of([b], false)], [520, 260, 260]);
+    const times = (await shop.deliveries()).flatMap((one) =>
+      one.nextAttemptAtMs === null ? [] : [one.nextAttemptAtMs],
+    );
+    assert.is(new Set(times).size, 260, 'each at a time of its own');
+  }),
+);
+
+test(
+  'an event is resent to each endpoint; an unknown one, and a time in the future, are refused',
+  inShop(async (shop) => {
+    for (const path of ['a', 'b']) await shop.addEndpoint(`https://shop.example/${path}`);
+    await shop.cancelOne();
+    await delivered(shop);
+    const [event] = (await run(shop, eventsList, [])).json;
+    assert.equal([event.type, event.mode], ['payment.cancelled', 'test']);
+    const { json } = await run(shop, webhooksResend, [event.id]);
+    assert.is(json.deliveries.length, 2);
+    const sent = await claim(shop);
+    assert.equal(
+      sent.map(({ trigger, body }) => [trigger, body]),
+      [
+        ['manual', event.body],
+        ['manual', event.body],
+      ],
+    );
+    const shown = await run(shop, eventsShow, [event.id]);
+    assert.ok(shown.text.startsWith(event.body));
+    assert.is(shown.json.deliveries.length, 2);
+    for (const [command, args, options] of [
+      [webhooksResend, ['evt_1'], {}],
+      [eventsShow, ['evt_1'], {}],
+      [webhooksShow, ['we_1'], {}],
+      [webhooksRecover, ['we_1'], { since: '1h' }],
+      [webhooksRecover, [], {}],
+      [webhooksRecover, [], { since: '2999-01-01' }],
+      [webhooksRecover, [], { since: 'yesterday' }],
+      [eventsList, [], { type: 'payment.nothing' }],
+    ] as const) {
+      const refused = await run(shop, command, [...args], options).then(
+        () => null,
+        (error) => error,
+      );
+      assert.ok(refused, `${command.name} ${args} ${JSON.stringify(options)}`);
+    }
+    for (const since of ['30m', '2020-01-01', '2020-01-01T10:00:00Z', '2020-01-01 10:00']) {
+      const { json: listed } = await run(shop, eventsList, [], { since, type: 'payment.*' });
+      assert.is(listed.length, 1, since);
+    }
+  }),
+);
+
+test(
+  'what is wrong with an endpoint is said in words, without its control characters',
+  inShop(async (shop) => {
+    const endpoint = await shop.addEndpoint('https://shop.example/a');
+    const fresh = await run(shop, webhooksShow, [endpoint]);
+    assert.equal([fresh.isBad, fresh.json.wrong, fresh.json.recent.rate], [false, null, null]);
+    await shop.cancelOne();
+    await delivered(shop);
+    const page = '<html><head><title>\n Attention \u001b[2J\u202erequired | WAF\n</title>';
+    for (const [went, expected] of [
+      [
+        { status: 403, responseExcerpt: page },
+        /a firewall or login page answers \(403\), with the page "Attention \[2J required \| WAF"/,
+      ],
+      [{ status: 403, responseExcerpt: '{"error":"no"}' }, /refuses \(403\): the handler’s check/],
+      [{ status: 301 }, /redirects \(301\)/],
+      [{ status: 405 }, /takes a POST \(405\)/],
+      [{ status: 502, responseExcerpt: '<TITLE>Bad gateway</TITLE>' }, /fails \(502\), with the page "Bad gateway"/],
+      [{ error: 'timeout' }, /did not answer in time/],
+      [{ error: 'tls' }, /TLS failed/],
+    ] as const) {
+      await shop.cancelOne();
+      await answer(shop, { kind: 'failed' }, went);
+      const { json, text, isBad } = await run(shop, webhooksShow, [endpoint]);
+      assert.match(json.wrong, expected);
+      assert.match(text, expected);
+      assert.ok(isBad);
+      for (const control of ['\u001b', '\u202e']) assert.not.ok(text.includes(control));
+    }
+    const { json, text } = await run(shop, webhooksShow, [endpoint]);
+    assert.equal([json.recent, json.answers.length], [{ delivered: 1, failed: 7, rate: 1 / 8 }, 5]);
+    assert.match(text, /1 delivered, 7 failed for good \(13 % delivered\)/);
+    await shop.database.enableEndpoint(endpoint, false, 'gone', shop.clock.nowMs());
+    await shop.cancelOne();
+    const off = await run(shop, webhooksShow, [endpoint]);
+    assert.is(off.json.waiting, 1);
+    assert.match(off.text, /disabled since .*: gone; `quayside webhooks enable/);
+    assert.match(
+      (await run(shop, webhooksRecover, [endpoint], { since: '1h' })).text,
+      /is disabled: `quayside webhooks enable/,
+    );
+  }),
+);
+
+test.run();
