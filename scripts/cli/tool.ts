@@ -38,6 +38,7 @@ import { networksList, networksReread, networksRewind, networksShow, networksSki
 import { signerOperatorKey } from './operator-key.ts';
 import { pay } from './pay.ts';
 import { payoutsFreeze, payoutsThaw } from './payout-freeze.ts';
+import { payoutsOutgoing } from './payout-outgoing.ts';
 import { payoutsAdopt, payoutsList, payoutsResume, payoutsShow } from './payouts.ts';
 import {
   refundsApprove,
@@ -117,6 +118,7 @@ const commands: readonly (Command | OfflineCommand)[] = [
   payoutsAdopt,
   payoutsFreeze,
   payoutsThaw,
+  payoutsOutgoing,
   sweepPlan,
   sweepRun,
   sweepStatus,

@@ -1,0 +1,56 @@
+/**
+ * Shows what left our own wallets without a payout of ours.
+ * @module
+ */
+import { chains } from '../../src/chains/index.ts';
+import { coinText } from './coins.ts';
+import { type Command, moment, notFound, table, wholeOption } from './command.ts';
+
+const LISTED_MAX = 1000;
+
+export const payoutsOutgoing: Command = {
+  name: 'payouts outgoing',
+  args: ['network'],
+  summary: 'List transfers out of the refund and gas wallets that no payout explains, and those of the treasury.',
+  options: { limit: { value: 'N', help: `at most N transfers (50), up to ${LISTED_MAX}` } },
+  notes: [
+    'open: not final or not judged yet. foreign: nothing explains it, and it froze money out. known: `payouts thaw` was',
+    'run since. recorded: the treasury’s own. What a payout explains is shown by `payouts list`.',
+  ],
+  async run(input, { database, config }) {
+    const network = config.networks.find(({ key }) => key === input.args[0]);
+    if (!network) {
+      const keys = config.networks.map(({ key }) => key).join(', ');
+      throw notFound(`there is no network ${input.args[0]}, only ${keys}`);
+    }
+    const { format } = chains[network.family].address;
+    const limit = wholeOption(input, 'limit', 1, LISTED_MAX, 50);
+    const transfers = await database.listOutgoing(network.key, limit);
+    const amountOf = ({ currency, units }: (typeof transfers)[number]) =>
+      coinText(config.networks, network.key, currency, units);
+    const rows = transfers.map((one) => [
+      one.state,
+      one.role,
+      amountOf(one),
+      format(one.to),
+      String(one.blockNumber),
+      one.tx,
+      moment(one.seenAtMs),
+    ]);
+    return {
+      json: transfers.map((one) => ({
+        state: one.state,
+        wallet: one.role,
+        from: format(one.from),
+        to: format(one.to),
+        amount: amountOf(one),
+        units: one.units.toString(),
+        currency: one.currency,
+        block: one.blockNumber,
+        transaction_hash: one.tx,
+        seen_at: moment(one.seenAtMs),
+      })),
+      lines: table([['STATE', 'WALLET', 'AMOUNT', 'TO', 'BLOCK', 'TRANSACTION', 'SEEN'], ...rows]),
+    };
+  },
+};
