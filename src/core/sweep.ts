@@ -35,11 +35,11 @@ export type SweepPolicy = Readonly<{
   auto: boolean;
   /** What an address must hold, at par, to be swept for its value. */
   minPar: bigint;
-  /** At this age an address is swept whatever it holds, if the cost allows. */
+  /** At this age an address is swept whatever it holds, if the cost is known and allows it. */
   ageMsMax: number;
   /** The largest acceptable cost as a share of the amount, in millionths. */
   costSharePpmMax: bigint;
-  /** Par value of one native coin; null: unknown, and the cost is not judged. */
+  /** Par value of one native coin; null: unknown, so the cost is not judged, and age is no reason to sweep. */
   nativePricePar: bigint | null;
   /** When the engine plans sweeps on its own, because fees are usually low then; null: at any time. */
   hours: DailyHours | null;
@@ -76,7 +76,9 @@ export function judgeOwners(
     if (owner.openUnits > 0n) left.push({ owner, why: 'in_flight' });
     else if (owner.units === 0n) continue;
     else if (toPar(owner.units, decimalsOf(owner.currency)) >= policy.minPar) due.push({ owner, why: 'value' });
-    else if (nowMs - owner.oldestAtMs >= policy.ageMsMax) due.push({ owner, why: 'age' });
+    // Without a price nothing says whether the cost is more than the money.
+    else if (policy.nativePricePar !== null && nowMs - owner.oldestAtMs >= policy.ageMsMax)
+      due.push({ owner, why: 'age' });
     else left.push({ owner, why: 'too_small' });
   }
   return { due, left };

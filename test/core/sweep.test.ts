@@ -49,6 +49,9 @@ test('an address is swept for its value or its age, but not while another sweep 
   assert.is(whyOf(owner({ units: 19_999_999n })), 'too_small');
   assert.is(whyOf(owner({ units: 1n, oldestAtMs: NOW_MS - 30 * DAY_MS })), 'age');
   assert.is(whyOf(owner({ units: 1n, oldestAtMs: NOW_MS - 30 * DAY_MS + 1 })), 'too_small');
+  const old = owner({ units: 1n, oldestAtMs: NOW_MS - 300 * DAY_MS });
+  const unpriced = judgeOwners([old], { ...policy, nativePricePar: null }, decimalsOf, NOW_MS);
+  assert.is(unpriced.left[0]?.why, 'too_small', 'the cost may be more than it holds');
   assert.is(whyOf(owner({ openUnits: 1n })), 'in_flight');
   assert.is(whyOf(owner({ units: 0n })), undefined);
 });
