@@ -2,8 +2,25 @@
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { accept, type HeldRecord, heldKinds, heldMoney, nextRecord, openPar } from '../../src/core/held-money.ts';
-import { advance, type Life, newLife, type Receipt, sumReceipts, type Terms } from '../../src/core/session.ts';
+import {
+  accept,
+  type HeldRecord,
+  heldKinds,
+  heldMoney,
+  heldParts,
+  nextRecord,
+  openPar,
+  withoutReturned,
+} from '../../src/core/held-money.ts';
+import {
+  advance,
+  type Life,
+  newLife,
+  type Receipt,
+  standing,
+  sumReceipts,
+  type Terms,
+} from '../../src/core/session.ts';
 
 const CENT = 10n ** 16n;
 const ONE = 100n * CENT;
@@ -113,6 +130,34 @@ test('a record opens, is settled or goes, and opens again only for more than was
   const crumb = nextRecord(settled, 251n * CENT - 1n);
   assert.is(crumb?.state, 'settled', 'less than a cent is nothing to decide about');
   assert.equal([...heldKinds].sort(), ['late', 'short', 'surplus', 'wrong_token']);
+});
+
+test('a returned part is gone from what is held, and nothing else changes: not what is paid, not the other kinds', () => {
+  fc.assert(
+    fc.property(anyWorld, fc.nat(), (world, choice) => {
+      const { terms: own, sums, life } = ended(world);
+      const before = heldMoney(own, life, sums);
+      const kinds = before.flatMap(({ kind, valuePar }) =>
+        heldParts(own, life, sums, kind, valuePar).map((part) => ({ kind, ...part })),
+      );
+      const part = kinds[choice % Math.max(kinds.length, 1)];
+      if (!part) return;
+      assert.is(part.units, part.amountMinor * CENT, 'these tokens have 18 decimals');
+      const after = withoutReturned(sums, [part]);
+      const was = (kind: string) => before.find((one) => one.kind === kind)?.valuePar ?? 0n;
+      const left = heldMoney(own, life, after);
+      for (const kind of heldKinds) {
+        const now = left.find((one) => one.kind === kind)?.valuePar ?? 0n;
+        assert.is(now, was(kind) - (kind === part.kind ? part.units : 0n), kind);
+      }
+      const [then, now] = [standing(own, life, sums), standing(own, life, after)];
+      const isCounted = part.kind === 'short' || part.kind === 'surplus';
+      assert.is(now.confirmedPar, then.confirmedPar - (isCounted ? part.units : 0n));
+      assert.is(now.touched, then.touched);
+      if (life.status === 'paid' && then.confirmedPar >= own.duePar) assert.ok(now.confirmedPar >= own.duePar);
+    }),
+    { numRuns: 2_000 },
+  );
 });
 
 test.run();

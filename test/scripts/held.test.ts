@@ -102,9 +102,49 @@ test('a wrong coin and a surplus are settled one after the other', async () => {
   assert.is((await answer('ledger', 'verify')).balanced, true);
 });
 
+test('a surplus is returned: tried, begun, shown, and then neither accepted nor returned again', async () => {
+  const { id: session, pay } = await order('6a', ['USDT']);
+  await pay(12_500_000n);
+  const [held] = await answer('held', 'list', '--session', session);
+  const payee = '0x1234567890123456789012345678901234567890';
+  const words = ['held', 'return', held.id, '--to', payee];
+  assert.match((await run(...words)).err, '--because is required');
+  const because = ['--because', 'paid too much'];
+  for (const wrong of [
+    ['held', 'return', held.id],
+    [...words, '--to-sender'],
+  ]) {
+    const { code, err } = await run(...wrong, ...because);
+    assert.is(code, 2);
+    assert.match(err, 'name one of --to ADDRESS and --to-sender');
+  }
+  assert.match((await run('held', 'return', held.id, '--to', 'nowhere', ...because)).err, 'cannot be paid: malformed');
+  const nowhere = await run(...words, ...because, '--network', 'live:nowhere');
+  assert.equal([nowhere.code, nowhere.err.includes('`quayside networks list`')], [2, true]);
+  const tried = await answer(...words, ...because, '--dry-run');
+  assert.equal([tried.amount, tried.currency, tried.address_from, tried.dry_run], ['2.50', 'USDT', 'operator', true]);
+  assert.is((await answer('held', 'show', held.id)).state, 'open', 'a dry run changes nothing');
+  const begun = await answer(...words, ...because);
+  assert.equal({ ...begun, dry_run: true }, tried);
+  const shown = await answer('held', 'show', held.id);
+  assert.equal([shown.state, shown.returns.map(({ id }: { id: string }) => id)], ['returning', [begun.return]]);
+  for (const again of [words, ['held', 'accept', held.id]]) {
+    const { code, err } = await run(...again, ...because);
+    assert.is(code, 1);
+    assert.match(err, 'is being returned');
+  }
+  assert.match((await run('refunds', 'show', begun.return)).out, 'returns surplus money');
+  const [entry] = await answer('audit', 'list', '--last', '1');
+  assert.equal([entry.command, entry.target, entry.reason], ['held return', held.id, 'paid too much']);
+  assert.is((await answer('ledger', 'verify')).balanced, true);
+  await run('refunds', 'reject', begun.return);
+  assert.is((await answer('held', 'show', held.id)).state, 'open', 'taken back, it is held again');
+  assert.is((await answer('ledger', 'verify')).balanced, true);
+});
+
 test('what does not exist is named, with the command that lists what does', async () => {
-  for (const command of ['show', 'accept']) {
-    const { code, err } = await run('held', command, 'held_nobody');
+  for (const words of [['show'], ['accept'], ['return', '--to-sender', '--because', 'x']]) {
+    const { code, err } = await run('held', ...words.slice(0, 1), 'held_nobody', ...words.slice(1));
     assert.is(code, 3);
     assert.match(err, '`quayside held list --state any`');
   }
