@@ -174,6 +174,16 @@ export type Outcome =
 /** What a final payment cost, in base units of the native coin. */
 export type PaidBy = Readonly<{ feeUnits: bigint; nonce: number | null }>;
 
+/**
+ * What a final transaction moved out of the wallet that sent it; nothing if it failed. Amounts are base units, `to` are
+ * address keys.
+ */
+export type Spent = Readonly<{
+  tx: string;
+  tokens: readonly Readonly<{ currency: Currency; to: string; units: bigint }>[];
+  native: Readonly<{ to: string; units: bigint }> | null;
+}>;
+
 export type WalletBalance = Readonly<{ native: bigint; tokens: Readonly<Partial<Record<Currency, bigint>>> }>;
 
 /**
@@ -201,6 +211,14 @@ export interface PayoutNode {
    * @throws Fault transient `payout_outcome_unclear` if it did something else
    */
   paidBy(draft: SpendDraft, tx: string): Promise<PaidBy | null>;
+  /**
+   * Returns the final transaction that used a wallet's sequence number; null where there are none, or if no node has
+   * the old states that tell which it was.
+   * @throws Fault transient `payout_nodes_disagree`
+   */
+  usedBy(payer: string, nonce: number): Promise<Spent | null>;
+  /** Returns what else on the chain shows that a draft was paid, by whichever transaction; null if nothing does. */
+  findMark(draft: SpendDraft): Promise<string | null>;
   /** Asks every configured node; all must agree before anything is `dead`. */
   outcome(draft: SpendDraft, attempts: readonly SentAttempt[]): Promise<Outcome>;
   close(): Promise<void>;

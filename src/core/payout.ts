@@ -14,7 +14,8 @@ import type { NetworkKey } from './transfer.ts';
  * - `waiting`: no attempt of this generation is allotted. `sent`: one is allotted, and may be on its way to the chain.
  * - `stuck`: a person must decide how it goes on. `succeeded`, `failed` and `canceled` are final.
  */
-export type PayoutState = 'waiting' | 'sent' | 'succeeded' | 'failed' | 'canceled' | 'stuck';
+export const payoutStates = ['waiting', 'sent', 'succeeded', 'failed', 'canceled', 'stuck'] as const;
+export type PayoutState = (typeof payoutStates)[number];
 
 /**
  * How a generation of attempts ended, at finality: `failed`, one failed or another transaction used their number;

@@ -7,9 +7,10 @@
  * @module
  */
 import { createHash } from 'node:crypto';
-import type { Outcome, PayoutNode, SentAttempt, Terms } from '../../src/chains/spend.ts';
+import type { Outcome, PayoutNode, SentAttempt, Spent, Terms } from '../../src/chains/spend.ts';
 import { transient } from '../../src/core/fault.ts';
 import type { Intent } from '../../src/core/intent.ts';
+import { unitsOf } from '../../src/core/ledger.ts';
 import type { Random } from '../../src/sandbox/random.ts';
 
 export type Lane = 'sequence' | 'expiry';
@@ -19,6 +20,9 @@ export type Spend = Readonly<{ intent: { id: string; kind: Intent['kind'] }; pay
 
 export const encodeSpend = (spend: Spend): Uint8Array =>
   new TextEncoder().encode(JSON.stringify([spend.intent, spend.payer, spend.terms]));
+
+/** Bytes here name their intent, which is looked up. */
+export const signedIntents = new Map<string, Intent>();
 
 export function decodeSpend(bytes: Uint8Array): Spend & { tx: string } {
   const [intent, payer, terms] = JSON.parse(new TextDecoder().decode(bytes)) as [Spend['intent'], string, Terms];
@@ -34,6 +38,7 @@ const FINAL_DEPTH = 3;
 /** How many blocks an expiring transaction is valid from its quote. */
 const LIFE_BLOCKS = 6;
 const FEE = 7n;
+export const TREASURY = 'ee'.repeat(20);
 
 /** What may go wrong between an engine and its node; all probabilities from 0 to 1. */
 export type Weather = Readonly<{
@@ -186,13 +191,22 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
       if (random.chance(timeoutAfterAccepting)) throw transient('node_timeout', 'the node has not answered in time');
       return { kind: isKnown ? 'known' : 'accepted' };
     },
-    async paidBy(_draft, tx) {
+    async paidBy({ intent }, tx) {
       refuseWhenDown();
       const mined = final()
         .flat()
-        .find((one) => one.tx === tx && one.paid);
+        .find((one) => one.tx === tx && one.paid && one.intentId === intent.id);
       return mined ? { feeUnits: FEE, nonce: mined.nonce } : null;
     },
+    async usedBy(payer, nonce) {
+      refuseWhenDown();
+      if (lane === 'expiry' || random.chance(chain.weather.pruned)) return null;
+      const mined = final()
+        .flat()
+        .find((one) => one.payer === payer && one.nonce === nonce);
+      return mined ? spentBy(mined) : null;
+    },
+    findMark: async () => null,
     async outcome(_draft, attempts) {
       refuseWhenDown();
       const answers = [askOutcome(attempts, random.chance(chain.weather.lies)), askOutcome(attempts, false)];
@@ -223,4 +237,13 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
     node: () => node,
   };
   return chain;
+}
+
+/** Returns what a transaction moved; what strangers spend pays nobody that we know. */
+function spentBy({ tx, intentId, paid }: Mined): Spent {
+  const intent = paid ? signedIntents.get(intentId) : undefined;
+  if (intent?.kind === 'gas') return { tx, tokens: [], native: { to: '', units: intent.units } };
+  if (!intent) return { tx, tokens: [], native: null };
+  const to = intent.kind === 'refund' ? intent.to : TREASURY;
+  return { tx, tokens: [{ currency: intent.currency, to, units: unitsOf(intent) }], native: null };
 }

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Spending, SpendNetwork } from '../../src/chains/spend.ts';
-import { type Intent, intentMacKey, isPayback, type Wallet } from '../../src/core/intent.ts';
+import { intentMacKey, isPayback, type Wallet } from '../../src/core/intent.ts';
 import { unitsOf } from '../../src/core/ledger.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Clock } from '../../src/lib/clock.ts';
@@ -14,7 +14,7 @@ import type { Log } from '../../src/lib/log.ts';
 import { createJournal, type Journal, openJournal } from '../../src/signer/journal.ts';
 import type { NetworkPolicy } from '../../src/signer/policy.ts';
 import { openSigningService, type SigningService } from '../../src/signer/signing-service.ts';
-import { decodeSpend, encodeSpend, type Lane } from './payout-chain.ts';
+import { decodeSpend, encodeSpend, type Lane, signedIntents, TREASURY } from './payout-chain.ts';
 
 export const macKey = intentMacKey(new Uint8Array(32).fill(7));
 /** Families represent the two kinds of lanes here. */
@@ -22,15 +22,11 @@ export const familyOf: Readonly<Record<Lane, Family>> = { sequence: 'evm', expir
 
 const token = { symbol: 'USDT', address: 'token', decimals: 6 } as const;
 export const tokens = [token];
-const treasury = 'ee'.repeat(20);
 const seed = new Uint8Array(64).fill(9);
 const plenty = 10n ** 30n;
 
 export const keyOf = (wallet: Wallet): string =>
   createHash('sha256').update(JSON.stringify(wallet)).digest('hex').slice(0, 40);
-
-/** Bytes here name their intent, which is looked up. */
-const signed = new Map<string, Intent>();
 
 function spending(lane: Lane): Spending {
   const { payer } = chains[familyOf[lane]].spendRules;
@@ -44,12 +40,12 @@ function spending(lane: Lane): Spending {
     },
     sign({ intent, terms }) {
       const bytes = encodeSpend({ intent: { id: intent.id, kind: intent.kind }, payer: keyOf(payer(intent)), terms });
-      signed.set(intent.id, intent);
+      signedIntents.set(intent.id, intent);
       return { tx: decodeSpend(bytes).tx, bytes };
     },
     read(bytes, network: SpendNetwork) {
       const spend = decodeSpend(bytes);
-      const intent = signed.get(spend.intent.id);
+      const intent = signedIntents.get(spend.intent.id);
       if (!intent) throw new Error(`nothing was signed for ${spend.intent.id}`);
       const from = keyOf(intent.kind === 'gas' ? { role: 'gas' } : payer(intent));
       const to = isPayback(intent)
@@ -90,7 +86,7 @@ export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>): SimSig
       const network: NetworkPolicy = {
         key,
         family: familyOf[lane],
-        spend: { chainId: key, tokens, treasury, feeUnitsMax: plenty },
+        spend: { chainId: key, tokens, treasury: TREASURY, feeUnitsMax: plenty },
         caps: { USDT: { transactionUnits: plenty, hourUnits: plenty, dayUnits: plenty } },
         gasCaps: { transactionUnits: plenty, dayUnits: plenty },
         feeCaps: { hourUnits: plenty, dayUnits: plenty },

@@ -20,6 +20,7 @@ import { readBroadcast } from './payout-broadcast.ts';
 import { askOutcome, askPaid } from './payout-outcome.ts';
 import { askQuote, balanceCall } from './payout-quote.ts';
 import { errorFault, expectChain, finalBlock, openEvmRpc, quantity, readAmount, readCount } from './rpc.ts';
+import { askUsedBy } from './used-number.ts';
 
 /** Concurrent requests. Payouts need few. */
 const CONCURRENCY_MAX = 4;
@@ -85,6 +86,9 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     async paidBy(draft, tx) {
       return agreeOnPaid(await Promise.all(nodes.map((node) => askPaid(node, { draft, chainId, finalDepth }, tx))));
     },
+    usedBy: (payer, nonce) => askUsedBy(nodes, { payer, nonce, chainId, finalDepth, tokens }),
+    // Only a transaction shows a payment here.
+    findMark: async () => null,
     async outcome(draft, attempts) {
       if (attempts.length === 0) return { kind: 'waiting', included: null };
       const question = { draft, attempts, chainId, finalDepth };

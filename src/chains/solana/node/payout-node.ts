@@ -20,7 +20,7 @@ import { solanaAddress } from '../address.ts';
 import { readRefusal } from '../broadcast-refusal.ts';
 import { isBehind, solanaErrors } from '../rpc-errors.ts';
 import { tokenAddress } from '../token-account.ts';
-import { askOutcome, askPaid } from './payout-outcome.ts';
+import { askOutcome, askPaid, findLock } from './payout-outcome.ts';
 import { askQuote } from './payout-quote.ts';
 import { openSolanaRpc } from './payout-rpc.ts';
 
@@ -57,6 +57,11 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     },
     async paidBy(draft, tx) {
       return agreeOnPaid(await Promise.all(nodes.map((node) => askPaid(node, draft, tx))));
+    },
+    usedBy: async () => null,
+    async findMark(draft) {
+      const locks = await Promise.all(nodes.map((node) => findLock(node, draft)));
+      return locks.find((lock) => lock !== null) ?? null;
     },
     async outcome(draft, attempts) {
       if (attempts.length === 0) return { kind: 'waiting', included: null };

@@ -150,17 +150,23 @@ function unitsByOwner(rows: unknown, mint: string, origin: Origin): Map<string, 
   return sums;
 }
 
+/** Returns the lock of a refund if it exists in final state: whoever created it was paid. */
+export async function findLock(node: SolanaRpc, { intent, payer }: SpendDraft): Promise<string | null> {
+  if (!isPayback(intent)) return null;
+  const lock = solanaAddress.format(lockAddress(payer, lockSeed(intent.id)));
+  const [account] = await node.accounts([lock], 'finalized');
+  return account ? `lock ${lock}` : null;
+}
+
 /**
  * Checks that no lock exists.
  * @throws Fault transient if the lock of a refund exists although none of its attempts is known
  */
-async function refuseLocked(node: SolanaRpc, { intent, payer }: SpendDraft): Promise<void> {
-  if (!isPayback(intent)) return;
-  const lock = solanaAddress.format(lockAddress(payer, lockSeed(intent.id)));
-  const [account] = await node.accounts([lock], 'finalized');
-  if (!account) return;
+async function refuseLocked(node: SolanaRpc, draft: SpendDraft): Promise<void> {
+  const lock = await findLock(node, draft);
+  if (lock === null) return;
   throw transient(
     'payout_outcome_unclear',
-    `${node.host} knows no transaction of refund ${intent.id}, but its lock ${lock} exists on the chain: it was paid. Look at the lock's history in an explorer, or use a node that keeps it`,
+    `${node.host} knows no transaction of refund ${draft.intent.id}, but its ${lock} exists on the chain: it was paid. Look at the lock's history in an explorer, or use a node that keeps it`,
   );
 }

@@ -80,6 +80,9 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     async paidBy(draft, tx) {
       return agreeOnPaid(await Promise.all(nodes.map((node) => askPaid(node, { draft, chainId }, tx))));
     },
+    // There are no numbers, and only a transaction shows a payment.
+    usedBy: async () => null,
+    findMark: async () => null,
     async outcome(draft, attempts) {
       if (attempts.length === 0) return { kind: 'waiting', included: null };
       const question = { draft, attempts, chainId };

@@ -1,0 +1,110 @@
+/** What the nodes must show before an operator's command ends a payout, case by case. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  type Evidence,
+  isUnsigned,
+  judgeNever,
+  judgePaid,
+  type NamedPayment,
+  resumed,
+  type ShownOutcome,
+} from '../../src/core/payout-exit.ts';
+
+const payout = { id: 'r1', network: 'test:one', state: 'stuck', tx: null, generation: 1 } as const;
+const failed = { kind: 'failed', tx: 't1', feeUnits: 3n } as const;
+const dead = { kind: 'dead' } as const;
+const unclear = { kind: 'unclear', message: 'its logs show something else' } as const;
+
+/** Generation n has transaction tn and the n-th outcome. */
+const shown = (outcomes: readonly ShownOutcome[], more: Partial<Evidence> = {}): Evidence => ({
+  isSigning: false,
+  generations: outcomes.map((outcome, generation) => ({ generation, txs: [`t${generation}`], outcome })),
+  suspect: null,
+  ...more,
+});
+const named = (tx: string, more: Partial<NamedPayment> = {}): NamedPayment => ({
+  tx,
+  ownerId: /^t\d$/.test(tx) ? 'r1' : null,
+  shown: { kind: 'paid', feeUnits: 7n },
+  ...more,
+});
+const codeOf = (exit: { kind: string; code?: string }) => (exit.kind === 'refused' ? exit.code : exit.kind);
+const never = (outcomes: readonly ShownOutcome[], more?: Partial<Evidence>) =>
+  judgeNever(payout, shown(outcomes, more));
+const paid = (name: NamedPayment, outcomes: readonly ShownOutcome[], vouches = false) =>
+  judgePaid(payout, shown(outcomes), name, vouches);
+
+test('a payout was never paid only if every generation has ended without effect', () => {
+  assert.equal(never([dead, failed]), { kind: 'never', proof: 'failed', ended: { tx: 't1', feeUnits: 3n } });
+  assert.equal(never([failed, dead]), { kind: 'never', proof: 'dead', ended: null });
+  assert.equal(never([dead]), { kind: 'never', proof: null, ended: null }, 'nothing is signed in generation 1');
+  assert.equal(never([]), { kind: 'never', proof: null, ended: null });
+  const open: readonly (readonly [ShownOutcome, string])[] = [
+    [{ kind: 'waiting' }, 'payout_may_be_included'],
+    [{ kind: 'succeeded', tx: 't0', feeUnits: 1n }, 'payout_was_paid'],
+    [unclear, 'payout_outcome_unclear'],
+    [{ kind: 'foreign', tx: 'x', paid: true }, 'payout_was_paid'],
+    [{ kind: 'foreign', tx: null, paid: false }, 'node_history_pruned'],
+  ];
+  for (const [outcome, code] of open) {
+    assert.is(codeOf(never([outcome, dead])), code, 'in an earlier generation');
+    assert.is(codeOf(never([dead, outcome])), code, 'in the newest');
+  }
+  assert.is(codeOf(never([dead, { kind: 'foreign', tx: 'x', paid: false }])), 'never');
+});
+
+test('it is not ended while it is signed, or while something unexplained may have paid it', () => {
+  assert.is(codeOf(never([dead], { isSigning: true })), 'payout_being_signed');
+  assert.is(codeOf(never([dead, failed], { suspect: 'lock abc' })), 'payout_maybe_paid');
+  for (const state of ['succeeded', 'failed', 'canceled'] as const) {
+    assert.is(codeOf(judgeNever({ ...payout, state }, shown([dead]))), 'payout_ended');
+  }
+});
+
+test('a payout is settled by its own attempt, or by one that is unknown once no other can be included', () => {
+  assert.equal(paid(named('t0'), [{ kind: 'succeeded', tx: 't0', feeUnits: 7n }, dead]), {
+    kind: 'paid',
+    tx: 't0',
+    feeUnits: 7n,
+    generation: 0,
+  });
+  assert.equal(paid(named('x'), [failed, dead]), { kind: 'paid', tx: 'x', feeUnits: 7n, generation: null });
+  assert.is(codeOf(paid(named('x'), [dead, { kind: 'waiting' }])), 'payout_may_be_included');
+  assert.is(
+    codeOf(paid(named('t0'), [{ kind: 'succeeded', tx: 't0', feeUnits: 7n }, { kind: 'waiting' }])),
+    'payout_may_be_included',
+  );
+  assert.is(codeOf(paid(named('x'), [{ kind: 'succeeded', tx: 't0', feeUnits: 1n }])), 'payout_was_paid', 'by another');
+});
+
+test('the transaction that used an attempt’s number settles the payout, also where the node forgot which it was', () => {
+  assert.is(codeOf(paid(named('x'), [{ kind: 'foreign', tx: 'x', paid: true }])), 'paid');
+  assert.is(codeOf(paid(named('x'), [{ kind: 'foreign', tx: null, paid: false }])), 'paid');
+  assert.is(codeOf(paid(named('x'), [{ kind: 'foreign', tx: 'y', paid: true }])), 'payout_was_paid', 'by y');
+});
+
+test('an attempt of another payout, or one that is not final, settles nothing', () => {
+  assert.is(codeOf(paid(named('x', { ownerId: 'r2' }), [dead])), 'payout_of_another');
+  assert.is(codeOf(paid(named('x', { shown: { kind: 'absent' } }), [dead])), 'payout_not_shown');
+  assert.is(
+    codeOf(judgePaid({ ...payout, state: 'succeeded', tx: 't0' }, shown([]), named('x'), false)),
+    'payout_ended',
+  );
+});
+
+test('an operator may vouch for an own attempt whose record is unclear, and for no other', () => {
+  const name = named('t1', { shown: unclear });
+  assert.is(codeOf(paid(name, [dead, unclear])), 'payout_outcome_unclear');
+  assert.equal(paid(name, [dead, unclear], true), { kind: 'paid', tx: 't1', feeUnits: 0n, generation: 1 });
+  assert.is(codeOf(paid(named('x', { shown: unclear }), [dead], true)), 'payout_outcome_unclear');
+  assert.is(codeOf(paid(named('t1', { shown: { kind: 'absent' } }), [dead, unclear], true)), 'payout_not_shown');
+});
+
+test('a stuck payout goes on where it was, and is ended without the nodes only if nothing of it is signed', () => {
+  assert.equal([resumed('stuck', 1), resumed('stuck', 0), resumed('sent', 1)], ['sent', 'waiting', null]);
+  assert.equal([isUnsigned('waiting', 0), isUnsigned('stuck', 0), isUnsigned('stuck', 1)], [true, true, false]);
+  assert.is(isUnsigned('sent', 0), false);
+});
+
+test.run();
