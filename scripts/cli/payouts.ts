@@ -1,33 +1,24 @@
 /**
- * Shows payouts, resumes those that stopped, and adopts signatures after a restore.
+ * Shows payouts, and adopts signatures after a restore.
  * @module
  */
-import { payoutNodeOptions } from '../../indexers/payouts/node-options.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Config } from '../../src/config/config.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { permanent, transient } from '../../src/core/fault.ts';
+import { permanent } from '../../src/core/fault.ts';
 import { paybackKinds } from '../../src/core/intent.ts';
 import { type Asset, unitsOf } from '../../src/core/ledger.ts';
-import { type Attempt, delayOf, type Payout, type PayoutState } from '../../src/core/payout.ts';
+import { type Attempt, delayOf, type Payout, payoutStates } from '../../src/core/payout.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
+import type { Signer } from '../../src/signer/signer.ts';
 import { adoptPayouts } from './adopt-payouts.ts';
 import { coinText } from './coins.ts';
-import {
-  type Answer,
-  type Command,
-  type Installation,
-  moment,
-  notFound,
-  table,
-  textOption,
-  usage,
-  wholeOption,
-} from './command.ts';
+import { type Command, type Installation, moment, notFound, table, textOption, usage, wholeOption } from './command.ts';
 
-const states: readonly PayoutState[] = ['waiting', 'sent', 'succeeded', 'failed', 'canceled', 'stuck'];
 const kinds = [...paybackKinds, 'sweep', 'gas'] as const;
 const LISTED_MAX = 1000;
+/** Why an engine does nothing after the database was restored from a backup. */
+const NOT_ADOPTED = 'payouts_not_adopted';
 
 export const payoutsList: Command = {
   name: 'payouts list',
@@ -35,7 +26,7 @@ export const payoutsList: Command = {
   summary: 'List payouts (refunds, returns of held money, sweeps, gas), newest first.',
   options: {
     network: { value: 'KEY', help: 'only payouts on this network, such as live:mychain' },
-    state: { value: 'STATE', help: states.join(', ') },
+    state: { value: 'STATE', help: payoutStates.join(', ') },
     kind: { value: 'KIND', help: kinds.join(', ') },
     limit: { value: 'N', help: `at most N payouts (50), up to ${LISTED_MAX}` },
   },
@@ -47,7 +38,7 @@ export const payoutsList: Command = {
       return choice;
     };
     const network = textOption(input, 'network');
-    const state = chosen('state', states);
+    const state = chosen('state', payoutStates);
     const kind = chosen('kind', kinds);
     const payouts = await database.listPayouts({
       ...(network !== undefined && { network: networkOf(config, network).key }),
@@ -102,38 +93,6 @@ export const payoutsShow: Command = {
   },
 };
 
-export const payoutsResume: Command = {
-  name: 'payouts resume',
-  needsSandbox: true,
-  args: ['id or network'],
-  summary: 'Resume a stuck payout, or the halted wallets of a network.',
-  options: {
-    anew: {
-      help: 'sign the payout again, if all its attempts have failed or another transaction has used their number',
-    },
-  },
-  async run(input, installation) {
-    const name = input.args[0] ?? '';
-    const network = installation.config.networks.find(({ key }) => key === name);
-    if (network) return resumeWallets(network, installation);
-    const { database, clock } = installation;
-    const stuck = await database.findPayout(name);
-    // An attempt that this database does not know may have paid it already.
-    if (stuck && input.options.anew === true) await adopt(networkOf(installation.config, stuck.network), installation);
-    if (await database.resumePayout(name, input.options.anew === true, clock.nowMs())) {
-      return {
-        json: { id: name, resumed: true },
-        lines: [`resumed ${name}; \`quayside payouts show ${name}\` shows its progress`],
-      };
-    }
-    if (!stuck) throw unknownPayout(name);
-    throw permanent(
-      'not_stuck',
-      `${name} is not stuck: it is in progress or has ended (\`quayside payouts show ${name}\`)`,
-    );
-  },
-};
-
 export const payoutsAdopt: Command = {
   name: 'payouts adopt',
   args: ['network'],
@@ -154,7 +113,7 @@ export const payoutsAdopt: Command = {
 };
 
 /** Adopts what the signer has signed. @throws Fault permanent `no_signer` */
-async function adopt({ key, family }: NetworkConfig, { database, config, clock }: Installation) {
+export async function adopt({ key, family }: NetworkConfig, { database, config, clock }: Installation) {
   if (!config.signer)
     throw permanent('no_signer', 'the configuration has no `signer`, so nothing was ever paid out here');
   const signer = openConfiguredSigner(config.signer);
@@ -166,40 +125,40 @@ async function adopt({ key, family }: NetworkConfig, { database, config, clock }
   }
 }
 
-/** Resumes halted wallets from the sequence number that is free at finality, as the node reports it. */
-async function resumeWallets(network: NetworkConfig, { database }: Installation): Promise<Answer> {
-  const { key, family } = network;
-  const halted = (await database.haltedLanes()).filter((lane) => lane.network === key);
-  const { payouts } = chains[family];
-  if (halted.length === 0 || !payouts) throw permanent('not_halted', `no wallet on ${key} is halted`);
-  const node = (await payouts()).openPayoutNode(payoutNodeOptions(network));
-  try {
-    for (const { payer } of halted) {
-      const sequence = await node.sequence(payer);
-      if (sequence?.final === null) {
-        const why = `the node of ${key} no longer has the final state, which counts the transactions of wallet ${payer}`;
-        throw transient('node_history_pruned', `${why}: wait until finality no longer lags, or use an archive node`);
-      }
-      await database.resumeLane(key, payer, sequence?.final ?? 0);
-    }
-  } finally {
-    await node.close();
+/**
+ * Adopts what the signer has signed if this database lacks some of it.
+ * @throws Fault permanent `payouts_not_adopted` in a dry run, which changes nothing
+ */
+export async function adoptIfBehind(
+  network: NetworkConfig,
+  installation: Installation,
+  signer: Pick<Signer, 'fence' | 'journal'>,
+  isDryRun: boolean,
+): Promise<void> {
+  const { key } = network;
+  const engine = (await installation.database.listEngines()).find((one) => one.network === key);
+  const [unknown] = await signer.journal(key, engine?.journalId ?? 0, 1);
+  if (!unknown && (await signer.fence(key)) <= (engine?.fence ?? 0) && engine?.reason?.code !== NOT_ADOPTED) return;
+  if (isDryRun) {
+    throw permanent(
+      NOT_ADOPTED,
+      `the signer has signed more than is known here: run \`quayside payouts adopt ${key}\``,
+    );
   }
-  const payers = halted.map(({ payer }) => payer);
-  return { json: { network: key, resumed: payers }, lines: payers.map((payer) => `resumed wallet ${payer} on ${key}`) };
+  await adopt(network, installation);
 }
 
-function networkOf({ networks }: Config, key: string): NetworkConfig {
+export function networkOf({ networks }: Config, key: string): NetworkConfig {
   const network = networks.find((one) => one.key === key);
   if (network) return network;
   throw notFound(`there is no network ${key}, only ${networks.map((one) => one.key).join(', ')}`);
 }
 
-const unknownPayout = (id: string) => notFound(`there is no payout ${id}; \`quayside payouts list\` shows all`);
+export const unknownPayout = (id: string) => notFound(`there is no payout ${id}; \`quayside payouts list\` shows all`);
 
 const assetOf = ({ intent }: Payout): Asset => (intent.kind === 'gas' ? 'native' : intent.currency);
 
-const amountOf = (payout: Payout, { networks }: Config): string =>
+export const amountOf = (payout: Payout, { networks }: Config): string =>
   coinText(networks, payout.network, assetOf(payout), unitsOf(payout.intent));
 
 const shown = (payout: Payout, config: Config) => ({

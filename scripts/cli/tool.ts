@@ -39,7 +39,9 @@ import { signerOperatorKey } from './operator-key.ts';
 import { pay } from './pay.ts';
 import { payoutsFreeze, payoutsThaw } from './payout-freeze.ts';
 import { payoutsOutgoing } from './payout-outgoing.ts';
-import { payoutsAdopt, payoutsList, payoutsResume, payoutsShow } from './payouts.ts';
+import { payoutsResume } from './payout-resume.ts';
+import { payoutsSettle } from './payout-settle.ts';
+import { payoutsAdopt, payoutsList, payoutsShow } from './payouts.ts';
 import {
   refundsApprove,
   refundsDestination,
@@ -115,6 +117,7 @@ const commands: readonly (Command | OfflineCommand)[] = [
   payoutsList,
   payoutsShow,
   payoutsResume,
+  payoutsSettle,
   payoutsAdopt,
   payoutsFreeze,
   payoutsThaw,

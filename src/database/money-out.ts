@@ -6,7 +6,9 @@
 import type { Intent, Wallet } from '../core/intent.ts';
 import type { Asset, Difference } from '../core/ledger.ts';
 import type { Attempt, Ended, Payout, PayoutState, Proof } from '../core/payout.ts';
+import type { Exit } from '../core/payout-exit.ts';
 import type { NetworkKey } from '../core/transfer.ts';
+import type { OperatorAct } from './audit-log.ts';
 
 /** A payout to make. A refund's payout has the refund's id. */
 export type NewPayout = Readonly<{
@@ -30,7 +32,7 @@ export type PayoutName = Readonly<{ id: string; generation: number }>;
 export type AttemptName = PayoutName & Readonly<{ attempt: number }>;
 
 /** A wallet that gets no further numbers, and why. */
-export type HaltedLane = Readonly<{ network: NetworkKey; payer: string }> & EngineReason;
+export type HaltedLane = Readonly<{ network: NetworkKey; payer: string; nextNonce: number }> & EngineReason;
 
 /** The next free number of a wallet, or why there is none. */
 export type NonceOffer =
@@ -65,6 +67,16 @@ export type JournalOutcome =
 
 /** A journaled signature with the wallet that pays its fee. */
 export type Adoption = JournaledSignature & Readonly<{ payer: string; payerRole: Wallet['role'] }>;
+
+/**
+ * How an operator ended a payout.
+ * - `paid`: by an attempt of `generation`, or, if it is `learned`, by one that is not known here.
+ * - `never`: nothing paid it. `ended` is the attempt that failed and cost its fee. It fails, and its amount is free; or
+ *   it `isRenewed`, in the next generation if `proof` says how this one ended.
+ */
+export type PayoutConclusion =
+  | (Extract<Exit, { kind: 'paid' }> & Readonly<{ learned: Pick<Attempt, 'payer' | 'payerRole' | 'nonce'> | null }>)
+  | (Extract<Exit, { kind: 'never' }> & Readonly<{ isRenewed: boolean }>);
 
 /** Why a network's engine does nothing. */
 export type EngineReason = Readonly<{ code: string; message: string }>;
@@ -223,11 +235,27 @@ export interface MoneyOutDatabase {
   ): Promise<boolean>;
 
   /**
-   * Resumes a stuck payout on an operator's decision: looks at it again or, with `renew`, signs in a new generation if
-   * none of its attempts can take effect any more.
+   * Resumes a stuck payout on an operator's decision: it is looked at again.
    * @returns false when no such payout is stuck
    */
-  resumePayout(id: string, renew: boolean, nowMs: number): Promise<boolean>;
+  resumePayout(id: string, nowMs: number): Promise<boolean>;
+  /** Returns the payout that has an attempt with this transaction. */
+  findAttemptOwner(tx: string): Promise<string | null>;
+  /**
+   * Ends a payout, or begins its next generation, on an operator's command and as the nodes show it
+   * (`core/payout-exit.ts`).
+   * @param input.seen what the payout was when the nodes were asked
+   * @returns false, with nothing changed, if it is not that any more, or if something unexplained may have paid it
+   */
+  concludePayout(
+    input: Readonly<{
+      id: string;
+      seen: Readonly<{ state: PayoutState; generation: number; attemptCount: number }>;
+      conclusion: PayoutConclusion;
+      act: OperatorAct;
+      nowMs: number;
+    }>,
+  ): Promise<boolean>;
   /**
    * Resumes a halted wallet, from the free number at finality or our own, whichever is higher.
    * @returns false when it is not halted

@@ -17,6 +17,7 @@ import { merchantsConform } from './database/merchants.ts';
 import { operationsConform } from './database/operations.ts';
 import { outgoingConforms } from './database/outgoing.ts';
 import { paymentsConform } from './database/payments.ts';
+import { payoutExitsConform } from './database/payout-exits.ts';
 import { attemptsConform, payoutsConform } from './database/payouts.ts';
 import type { MakePlace } from './database/place.ts';
 import { poolsConform } from './database/pools.ts';
@@ -46,6 +47,7 @@ export function storeConforms(makePlace: MakePlace): void {
   lookupsConform(makePlace);
   booksConform(makePlace);
   payoutsConform(makePlace);
+  payoutExitsConform(makePlace);
   attemptsConform(makePlace);
   adoptionConforms(makePlace);
   freezesConform(makePlace);

@@ -1,12 +1,13 @@
 /** From every state that a payout or a refund can reach, some command leads to an end, without a second payment. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { paybackKinds } from '../../src/core/intent.ts';
 import { GENERATIONS_MAX, payoutStates } from '../../src/core/payout.ts';
 import { nextRefundStep, type RefundLife, type RefundStatus } from '../../src/core/refund.ts';
 import { judgeOwners, type SweepOwner } from '../../src/core/sweep.ts';
 import { deadEnds, ends, type Move, type Spot, startsOf, walk } from './payout-walk.ts';
 
-const kinds = ['refund', 'sweep', 'gas'] as const;
+const kinds = [...paybackKinds, 'sweep', 'gas'] as const;
 const lanes = ['sequence', 'expiry'] as const;
 const everyStart = kinds.flatMap((kind) => lanes.flatMap((lane) => startsOf(kind, lane)));
 const found = walk(everyStart);

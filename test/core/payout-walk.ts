@@ -3,7 +3,7 @@
  * the signer and operators can do next, as the functions of `core` decide it.
  * @module
  */
-import type { Intent } from '../../src/core/intent.ts';
+import { type Intent, isPayback } from '../../src/core/intent.ts';
 import { explainOutgoing } from '../../src/core/outgoing.ts';
 import {
   type Attempt,
@@ -53,8 +53,10 @@ const network = 'test:one';
 const rulesOf = (lane: PayoutRules['lane']): PayoutRules => ({ lane, resendMs: 1000, outbidMs: 1000 });
 const ended = { tx: 't', feeUnits: 1n } as const;
 
+const payback = { id: 'p', network, currency: 'USDT', to: 'bb', units: 5n, mac: '' } as const;
 const intents: Readonly<Record<Intent['kind'], Intent>> = {
-  refund: { kind: 'refund', id: 'p', network, currency: 'USDT', to: 'bb', units: 5n, mac: '' },
+  refund: { ...payback, kind: 'refund' },
+  return: { ...payback, kind: 'return', session: { id: 's', amount: '5.00' }, held: 'late' },
   sweep: { kind: 'sweep', id: 'p', network, currency: 'USDT', from: [{ index: 0, units: 5n }] },
   gas: { kind: 'gas', id: 'p', network, form: 'transfer', index: 0, units: 5n },
 };
@@ -224,7 +226,7 @@ function chainMoves(spot: Spot): Move[] {
 /** A final transfer that no attempt explains settles the refund that it pays. */
 function watchMoves(spot: Spot): Move[] {
   const { kind, isLost, state } = spot;
-  if (!isLost || kind !== 'refund' || ends.includes(state)) return [];
+  if (!isLost || !isPayback(intents[kind]) || ends.includes(state)) return [];
   const transfer = {
     network,
     role: 'refund',
@@ -257,7 +259,7 @@ function evidenceOf(spot: Spot): Evidence {
   const txs = attempts.flatMap((form, at) => (form === 'allotted' ? [] : `t${at}`));
   const now = txs.length === 0 ? [] : [{ generation, txs, outcome: shown[outcome] }];
   const before = generation === 0 ? [] : [{ generation: generation - 1, txs: ['old'], outcome: shown.failed }];
-  const suspect = isLost && kind === 'refund' ? 'transaction x' : null;
+  const suspect = isLost && isPayback(intents[kind]) ? 'transaction x' : null;
   return { isSigning: attempts.includes('allotted'), generations: [...before, ...now], suspect };
 }
 

@@ -75,7 +75,8 @@ export function auditEnd(
     assert.is(effects.length, 0, `${id} is ${state} (${wait_code}), and ${effects[0]?.tx} paid it`);
     const mayStick =
       wait_code === 'payout_nonce_foreign' || (wait_code === 'payout_generations' && generation >= GENERATIONS_MAX);
-    assert.ok(state === 'canceled' || (state === 'stuck' && mayStick), `${id} is ${state} (${wait_code}) in the end`);
+    const isEnded = state === 'canceled' || (state === 'failed' && wait_code === 'rejected_by_operator');
+    assert.ok(isEnded || (state === 'stuck' && mayStick), `${id} is ${state} (${wait_code}) in the end`);
   }
 
   const journal = new Map(signer.journal.entries(network, 0, 1000).map((entry) => [entry.tx, entry]));

@@ -244,6 +244,6 @@ function spentBy({ tx, intentId, paid }: Mined): Spent {
   const intent = paid ? signedIntents.get(intentId) : undefined;
   if (intent?.kind === 'gas') return { tx, tokens: [], native: { to: '', units: intent.units } };
   if (!intent) return { tx, tokens: [], native: null };
-  const to = intent.kind === 'refund' ? intent.to : TREASURY;
+  const to = intent.kind === 'sweep' ? TREASURY : intent.to;
   return { tx, tokens: [{ currency: intent.currency, to, units: unitsOf(intent) }], native: null };
 }

@@ -20,7 +20,7 @@ const EXPECTED = [
   'payout succeeded in generation 1',
   'payout succeeded in generation 2',
   'payout stuck in generation 5',
-  'canceled after its attempts failed',
+  'ended after its attempts failed',
   'payout canceled in generation 0',
   'fee raised',
   'killed',

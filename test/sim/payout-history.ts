@@ -8,10 +8,13 @@
  */
 import * as assert from 'uvu/assert';
 import type { Payer } from '../../indexers/payouts/engine.ts';
+import { createPayoutWallets } from '../../indexers/payouts/wallets.ts';
 import { adoptPayouts } from '../../scripts/cli/adopt-payouts.ts';
+import { settleNever } from '../../scripts/cli/payout-exit.ts';
 import { chains } from '../../src/chains/index.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { type Intent, intentMac } from '../../src/core/intent.ts';
+import type { Payout } from '../../src/core/payout.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import { createRandom, type Random } from '../../src/sandbox/random.ts';
 import type { Signer } from '../../src/signer/signer.ts';
@@ -20,7 +23,7 @@ import { auditChain, auditEnd, auditWire } from './payout-auditor.ts';
 import { type Base, type Bench, clear, copy } from './payout-bench.ts';
 import { type Chain, calm, createChain, decodeSpend, type Lane, type Weather } from './payout-chain.ts';
 import { type Fuse, Killed, overSocket, startEngine } from './payout-engine.ts';
-import { familyOf, keyOf, macKey } from './payout-signer.ts';
+import { familyOf, keyOf, macKey, tokens } from './payout-signer.ts';
 
 const STEPS = 12;
 const HEALING_STEPS_MAX = 120;
@@ -313,11 +316,12 @@ async function adopt(stage: Stage): Promise<void> {
 }
 
 /**
- * Resumes halted wallets and the payouts whose number was used by others.
+ * Resumes halted wallets, and ends or renews payouts whose number was used by others or whose attempts failed: only if
+ * the nodes show that nothing has paid them.
  * @returns whether there was one
  */
 async function revive(stage: Stage): Promise<boolean> {
-  const { bench, network, chain, clock, count } = stage;
+  const { bench, network, chain, random } = stage;
   const { database } = bench.main;
   let found = false;
   for (const lane of await database.haltedLanes()) {
@@ -325,21 +329,32 @@ async function revive(stage: Stage): Promise<boolean> {
     await database.resumeLane(network, lane.payer, chain.nonceOf(lane.payer, chain.final()));
     found = true;
   }
-  const stuck = async () =>
-    (await database.listPayouts({ network, state: 'stuck', limit: 100 })).filter(
-      ({ wait }) => wait?.code === 'payout_nonce_foreign',
-    );
+  const stuck = () => database.listPayouts({ network, state: 'stuck', limit: 100 });
+  const isForeign = ({ wait }: Payout): boolean => wait?.code === 'payout_nonce_foreign';
   // An attempt that is unknown here may have paid it already.
-  if ((await stuck()).length > 0) await adopt(stage);
-  for (const { id } of await stuck()) {
-    await database.resumePayout(id, true, clock.nowMs());
-    count('resumed to be signed again');
-    found = true;
-  }
-  for (const { id, wait } of await database.listPayouts({ network, state: 'stuck', limit: 100 })) {
-    if (wait?.code !== 'payout_generations' || stage.random.chance(0.5)) continue;
-    assert.ok(await database.cancelPayout(id, clock.nowMs()), 'everything of it has failed, so an operator may end it');
-    count('canceled after its attempts failed');
+  if ((await stuck()).some(isForeign)) await adopt(stage);
+  for (const payout of await stuck()) {
+    const isRenewed = isForeign(payout);
+    if (!isRenewed && random.chance(0.5)) continue;
+    if (!(await endUnpaid(stage, payout, isRenewed))) continue;
+    stage.count(isRenewed ? 'resumed to be signed again' : 'ended after its attempts failed');
+    found ||= isRenewed;
   }
   return found;
+}
+
+/** @returns false if the nodes could not be asked */
+async function endUnpaid(stage: Stage, payout: Payout, isRenewed: boolean): Promise<boolean> {
+  const { bench, network, lane, chain, signer, clock } = stage;
+  const rules = chains[familyOf[lane]].spendRules;
+  const wallets = createPayoutWallets({ network, tokens, rules, signer });
+  const act = { atMs: clock.nowMs(), operator: 'alice', command: 'payouts settle', reason: 'the simulation' };
+  const parts = { node: chain.node(), wallets, rules, database: bench.main.database, act, isDryRun: false };
+  try {
+    await settleNever(parts, payout, isRenewed);
+    return true;
+  } catch (error) {
+    if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
+    return false;
+  }
 }

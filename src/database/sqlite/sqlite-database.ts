@@ -30,6 +30,7 @@ import { pageSettingsCommands } from './page-settings.ts';
 import { payerTokens } from './payer-tokens.ts';
 import { adoptionCommands } from './payouts/adoption.ts';
 import { payoutAttemptCommands } from './payouts/attempts.ts';
+import { exitCommands } from './payouts/exits.ts';
 import { createFreezeReader, createFreezer, freezeCommands } from './payouts/freezes.ts';
 import { outgoingCommands } from './payouts/judgement.ts';
 import { createOutgoing, type Outgoing } from './payouts/outgoing.ts';
@@ -191,6 +192,7 @@ function payoutParts(db: Db, own: MoneyOutParts) {
     ...walletBookCommands(db, raiseAlarm),
     ...payoutAttemptCommands(db, { ...parts, freezeOf, outgoing, holdOf: own.settlement.holdOf, approvalOf }),
     ...adoptionCommands(db, parts),
+    ...exitCommands(db, { ...parts, settlement, outgoing, recordAct, followRefund: own.settlement.settle }),
     ...freezeCommands(db, { freezeOf, freeze, recordAct }),
     ...payoutViews(db),
     ...sweepCommands(db, steps),

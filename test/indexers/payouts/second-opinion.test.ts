@@ -28,7 +28,7 @@ test(
       assert.is(broadcasts, 0);
 
       isAltered = false;
-      assert.ok(await database.resumePayout('r1', false, bench.clock.nowMs()));
+      assert.ok(await database.resumePayout('r1', bench.clock.nowMs()));
       await untilSettled(bench, 'r1');
       assert.is((await database.findPayout('r1'))?.state, 'succeeded');
       assert.ok(broadcasts > 0);

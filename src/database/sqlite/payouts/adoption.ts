@@ -5,7 +5,7 @@
  */
 import { and, eq, isNull } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
-import { endedCodes } from '../../../core/payout.ts';
+import { resumed } from '../../../core/payout-exit.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { Adoption, MoneyOutDatabase } from '../../money-out.ts';
 import type { RaiseAlarm } from '../alarms.ts';
@@ -130,27 +130,12 @@ export function adoptionCommands(db: Db, { steps, ledger, raiseAlarm, followLost
   }
 
   return {
-    async resumePayout(id, renew, nowMs) {
+    async resumePayout(id, nowMs) {
       return db.write(() => {
         const row = steps.find(id);
-        if (row?.state !== 'stuck') return false;
-        const attempts = steps.attempts(row);
-        // Otherwise an attempt may still be mined, and only the nodes can tell.
-        const mayRenew = renew && endedCodes.includes(row.waitCode ?? '');
-        if (!mayRenew || attempts.length === 0) {
-          const state = attempts.length === 0 ? 'waiting' : 'sent';
-          steps.change(row, { state, ...noWait, notBeforeMs: nowMs }, nowMs);
-          return true;
-        }
-        ledger.transit(row.intent, false, nowMs);
-        const renewed = {
-          state: 'waiting',
-          generation: row.generation + 1,
-          // Where attempts have numbers, only the use of the number ends them.
-          proof: attempts.some(({ nonce }) => nonce !== null) ? 'failed' : 'dead',
-          notBeforeMs: nowMs,
-        } as const;
-        steps.change(row, { ...renewed, ...noWait }, nowMs);
+        const state = row ? resumed(row.state, steps.attempts(row).length) : null;
+        if (!row || state === null) return false;
+        steps.change(row, { state, ...noWait, notBeforeMs: nowMs }, nowMs);
         return true;
       });
     },

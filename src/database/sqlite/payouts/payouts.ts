@@ -6,6 +6,7 @@ import { and, eq, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { isPayback, type PaybackIntent } from '../../../core/intent.ts';
 import type { Attempt, Ended } from '../../../core/payout.ts';
+import { isUnsigned } from '../../../core/payout-exit.ts';
 import type { RefundEnd } from '../../../core/refund.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { EngineReason, MoneyOutDatabase, NewPayout, PayoutName } from '../../money-out.ts';
@@ -143,8 +144,7 @@ export function createPayouts(
     const row = find.get({ id });
     if (!row || row.generation > generationMax) return null;
     // The signer refused it for good, or all that it signed has failed.
-    const isUnsigned = row.state === 'stuck' && attempts.all(row).length === 0;
-    if (row.state !== 'waiting' && !isUnsigned) return null;
+    if (!isUnsigned(row.state, attempts.all(row).length)) return null;
     if (isPayback(row.intent) && outgoing.mayHavePaid(row.intent)) return null;
     // Until it has adopted the journal, this database does not know whether the payout was signed.
     return isAdopted(row.network) ? row : null;

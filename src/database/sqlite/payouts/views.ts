@@ -120,7 +120,13 @@ export function payoutViews({ orm, read, write }: Db): PayoutViews {
     },
     async haltedLanes() {
       const halted = orm
-        .select({ network: lanes.network, payer: lanes.payer, code: lanes.haltedCode, message: lanes.haltedMessage })
+        .select({
+          network: lanes.network,
+          payer: lanes.payer,
+          nextNonce: lanes.nextNonce,
+          code: lanes.haltedCode,
+          message: lanes.haltedMessage,
+        })
         .from(lanes)
         .where(isNotNull(lanes.haltedCode))
         .orderBy(asc(lanes.network), asc(lanes.payer));

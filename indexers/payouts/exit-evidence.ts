@@ -1,0 +1,94 @@
+/**
+ * Collects what the nodes show of everything that was ever signed for a payout, for `core/payout-exit.ts` to judge.
+ *
+ * @module
+ */
+import type { Outcome, PayoutNode, SpendDraft, Spent } from '../../src/chains/spend.ts';
+import { Fault } from '../../src/core/fault.ts';
+import { unitsOf } from '../../src/core/ledger.ts';
+import { isPaidBy } from '../../src/core/outgoing.ts';
+import { type Attempt, isSigned, type Payout, type SignedAttempt } from '../../src/core/payout.ts';
+import type { Evidence, NamedPayment, ShownGeneration, ShownOutcome } from '../../src/core/payout-exit.ts';
+import type { Database } from '../../src/database/database.ts';
+
+/** How many of the newest unexplained transfers are compared. */
+const COMPARED_MAX = 1_000;
+
+export type EvidenceParts = Readonly<{
+  node: Pick<PayoutNode, 'outcome' | 'usedBy' | 'findMark' | 'paidBy'>;
+  database: Pick<Database, 'listOutgoing' | 'findAttemptOwner'>;
+  draft: SpendDraft;
+}>;
+
+/**
+ * Returns what is known of a payout's attempts, those of all generations.
+ * @throws Fault transient if a node does not answer, or two disagree
+ */
+export async function gatherEvidence(
+  parts: EvidenceParts,
+  { intent }: Pick<Payout, 'intent'>,
+  attempts: readonly Attempt[],
+): Promise<Evidence> {
+  const all = attempts.filter(isSigned);
+  const generations: ShownGeneration[] = [];
+  for (const generation of new Set(all.map((one) => one.generation))) {
+    const signed = all.filter((one) => one.generation === generation);
+    const outcome = await shownOutcome(parts, signed);
+    generations.push({ generation, txs: signed.map(({ tx }) => tx), outcome });
+  }
+  const suspect = (await parts.node.findMark(parts.draft)) ?? (await unexplained(parts, intent));
+  return { isSigning: attempts.some((one) => !isSigned(one)), generations, suspect };
+}
+
+async function shownOutcome({ node, draft }: EvidenceParts, signed: readonly SignedAttempt[]): Promise<ShownOutcome> {
+  const sent = signed.map(({ tx, terms, payer }) => ({ tx, terms, payer }));
+  const outcome = await unlessUnclear<Outcome>(() => node.outcome(draft, sent));
+  if (outcome.kind !== 'foreign') return outcome;
+  const [{ payer, nonce } = { payer: '', nonce: null }] = signed;
+  const spent = nonce === null ? null : await node.usedBy(payer, nonce);
+  return { kind: 'foreign', tx: spent?.tx ?? null, paid: spent !== null && isPayment(spent, draft) };
+}
+
+async function unlessUnclear<T>(work: () => Promise<T>) {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'payout_outcome_unclear') throw error;
+    return { kind: 'unclear', message: error.message } as const;
+  }
+}
+
+/** Returns whether a transaction moved what a draft is to move: the same units of the same asset to the payee. */
+export function isPayment({ tokens, native }: Spent, { intent, to, token }: SpendDraft): boolean {
+  const units = unitsOf(intent);
+  if (token === null) return native?.to === to && native.units === units;
+  return tokens.some((one) => one.currency === token.symbol && one.to === to && one.units === units);
+}
+
+/** Returns a transfer out of our wallets that no attempt explains, and that may be this payout. */
+async function unexplained({ database }: EvidenceParts, intent: Payout['intent']): Promise<string | null> {
+  for (const record of await database.listOutgoing(intent.network, COMPARED_MAX)) {
+    const isOpen = record.state === 'open' || record.state === 'foreign';
+    if (!isOpen || !isPaidBy({ intent }, record)) continue;
+    if ((await database.findAttemptOwner(record.tx)) === null) return `transaction ${record.tx}`;
+  }
+  return null;
+}
+
+/**
+ * Reads what a transaction shows that an operator names, with the number that it used.
+ * @throws Fault transient if a node does not answer, or two disagree
+ */
+export async function readNamed(
+  { node, database, draft }: EvidenceParts,
+  { id }: Pick<Payout, 'id'>,
+  tx: string,
+): Promise<NamedPayment & Readonly<{ nonce: number | null }>> {
+  const ownerId = await database.findAttemptOwner(tx);
+  // The records of native coin are not read: only our own attempts are known to do what they say.
+  const isReadable = draft.token !== null || ownerId === id;
+  const paid = isReadable ? await unlessUnclear(() => node.paidBy(draft, tx)) : null;
+  if (paid === null) return { tx, ownerId, shown: { kind: 'absent' }, nonce: null };
+  if ('message' in paid) return { tx, ownerId, shown: paid, nonce: null };
+  return { tx, ownerId, shown: { kind: 'paid', feeUnits: paid.feeUnits }, nonce: paid.nonce };
+}

@@ -1,0 +1,122 @@
+/**
+ * Ends payouts on what the nodes show: what `payouts settle` and `payouts resume` share.
+ * @module
+ */
+import { type EvidenceParts, gatherEvidence, readNamed } from '../../indexers/payouts/exit-evidence.ts';
+import { payoutNodeOptions } from '../../indexers/payouts/node-options.ts';
+import { createPayoutWallets, type PayoutWallets } from '../../indexers/payouts/wallets.ts';
+import { chains } from '../../src/chains/index.ts';
+import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
+import { permanent } from '../../src/core/fault.ts';
+import type { Payout } from '../../src/core/payout.ts';
+import { type Exit, judgeNever, judgePaid } from '../../src/core/payout-exit.ts';
+import type { OperatorAct } from '../../src/database/audit-log.ts';
+import type { Database } from '../../src/database/database.ts';
+import type { PayoutConclusion } from '../../src/database/money-out.ts';
+import { openConfiguredSigner } from '../../src/signer/client.ts';
+import type { Signer } from '../../src/signer/signer.ts';
+import type { Installation } from './command.ts';
+
+export type ExitParts = Readonly<{
+  node: EvidenceParts['node'];
+  wallets: Pick<PayoutWallets, 'draft'>;
+  rules: Pick<SpendRules, 'payer'>;
+  database: EvidenceParts['database'] & Pick<Database, 'listPayoutAttempts' | 'concludePayout'>;
+  act: OperatorAct;
+  isDryRun: boolean;
+}>;
+
+type Paid = Extract<Exit, { kind: 'paid' }>;
+type Never = Extract<Exit, { kind: 'never' }>;
+
+/**
+ * Settles a payout by a transaction, if the nodes show that it paid.
+ * @param vouches see `judgePaid`
+ * @throws Fault permanent, with the reason, if they do not; transient if they cannot be asked now
+ */
+export async function settlePaid(parts: ExitParts, payout: Payout, tx: string, vouches: boolean): Promise<Paid> {
+  const { node, database, wallets, rules } = parts;
+  const attempts = await database.listPayoutAttempts(payout.id);
+  const draft = await wallets.draft(payout.intent);
+  const evidenceParts = { node, database, draft };
+  const named = await readNamed(evidenceParts, payout, tx);
+  const isJudged = payout.state !== 'succeeded';
+  const evidence = isJudged ? await gatherEvidence(evidenceParts, payout, attempts) : noEvidence;
+  const exit = expectExit('paid', judgePaid(payout, evidence, named, vouches));
+  const { nonce } = named;
+  const learned = { payer: draft.payer, payerRole: rules.payer(payout.intent).role, nonce };
+  await conclude(parts, payout, attempts.length, { ...exit, learned: exit.generation === null ? learned : null });
+  return exit;
+}
+
+/**
+ * Ends a payout, or has it signed in a new generation, if the nodes show that nothing has paid it or can.
+ * @throws Fault permanent, with the reason, if they do not; transient if they cannot be asked now
+ */
+export async function settleNever(parts: ExitParts, payout: Payout, isRenewed: boolean): Promise<Never> {
+  const { node, database, wallets } = parts;
+  const attempts = await database.listPayoutAttempts(payout.id);
+  const isOpen = payout.settledAtMs === null;
+  const draft = await wallets.draft(payout.intent);
+  const evidence = isOpen ? await gatherEvidence({ node, database, draft }, payout, attempts) : noEvidence;
+  const exit = expectExit('never', judgeNever(payout, evidence));
+  await conclude(parts, payout, attempts.length, { ...exit, isRenewed });
+  return exit;
+}
+
+const noEvidence = { isSigning: false, generations: [], suspect: null } as const;
+
+/** @throws Fault permanent if the exit was refused */
+function expectExit<K extends 'paid' | 'never'>(kind: K, exit: Exit): Extract<Exit, { kind: K }> {
+  if (exit.kind === kind) return exit as Extract<Exit, { kind: K }>;
+  if (exit.kind === 'refused') throw permanent(exit.code, exit.message);
+  throw new Error(`an exit of kind ${exit.kind} where ${kind} was asked for`);
+}
+
+async function conclude(
+  { database, act, isDryRun }: ExitParts,
+  { id, network, state, generation }: Payout,
+  attemptCount: number,
+  conclusion: PayoutConclusion,
+): Promise<void> {
+  if (isDryRun) return;
+  const seen = { state, generation, attemptCount };
+  if (await database.concludePayout({ id, seen, conclusion, act, nowMs: act.atMs })) return;
+  throw permanent(
+    'payout_moved',
+    `payout ${id} has changed meanwhile, or a transfer on ${network} that no payout explains may have paid it: look at ` +
+      `it with \`quayside payouts show ${id}\`, and run the command again`,
+  );
+}
+
+/** What a command needs that asks the nodes of a network and the signer. */
+export type PayoutAccess = Readonly<{
+  node: PayoutNode;
+  signer: Signer;
+  wallets: PayoutWallets;
+  rules: SpendRules;
+}>;
+
+/**
+ * Opens the nodes and the signer for `work`.
+ * @throws Fault permanent `no_signer`, `no_payouts`
+ */
+export async function withPayoutAccess<T>(
+  network: NetworkConfig,
+  { config }: Pick<Installation, 'config'>,
+  work: (access: PayoutAccess) => Promise<T>,
+): Promise<T> {
+  const { key, family, tokens } = network;
+  const { payouts, spendRules: rules } = chains[family];
+  if (!config.signer)
+    throw permanent('no_signer', 'the configuration has no `signer`, so nothing was ever paid out here');
+  if (!payouts) throw permanent('no_payouts', `nothing is paid out on ${key}`);
+  const signer = openConfiguredSigner(config.signer);
+  const node = (await payouts()).openPayoutNode(payoutNodeOptions(network));
+  try {
+    return await work({ node, signer, rules, wallets: createPayoutWallets({ network: key, tokens, rules, signer }) });
+  } finally {
+    await Promise.all([node.close(), signer.close()]);
+  }
+}

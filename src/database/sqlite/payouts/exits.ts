@@ -1,0 +1,99 @@
+/**
+ * Ends payouts, or begins their next generation, on an operator's command and on evidence from the nodes.
+ * @module
+ */
+import { count, eq } from 'drizzle-orm';
+import { type Intent, isPayback } from '../../../core/intent.ts';
+import type { AuditedState } from '../../audit-log.ts';
+import type { MoneyOutDatabase, PayoutConclusion } from '../../money-out.ts';
+import type { RaiseAlarm } from '../alarms.ts';
+import type { RecordAct } from '../audit-log.ts';
+import type { Ledger } from '../ledger.ts';
+import type { Db } from '../open.ts';
+import type { Outgoing } from './outgoing.ts';
+import { type FollowRefund, noFault, noWait, type PayoutSettlement, type Payouts } from './payouts.ts';
+import { type PayoutRow, payoutAttempts } from './schema.ts';
+
+type Parts = Readonly<{
+  steps: Payouts;
+  ledger: Ledger;
+  settlement: PayoutSettlement;
+  outgoing: Pick<Outgoing, 'mayHavePaid'>;
+  followRefund: FollowRefund;
+  raiseAlarm: RaiseAlarm;
+  recordAct: RecordAct;
+}>;
+
+/** What the merchant sees when a refund is ended without a payment. */
+const REJECTED = 'rejected_by_operator';
+
+export function exitCommands(db: Db, parts: Parts): Pick<MoneyOutDatabase, 'findAttemptOwner' | 'concludePayout'> {
+  const { steps, ledger, settlement, outgoing, followRefund, raiseAlarm, recordAct } = parts;
+  const { orm } = db;
+
+  const attemptCount = (id: string): number =>
+    orm.select({ found: count() }).from(payoutAttempts).where(eq(payoutAttempts.payoutId, id)).get()?.found ?? 0;
+
+  /** A refund that has ended here stays ended: what was paid for it is paid out of `unclaimed`. */
+  function reopen(row: PayoutRow, nowMs: number): PayoutRow {
+    if (row.state !== 'failed' && row.state !== 'canceled') return row;
+    const { id, network, sessionId, state } = row;
+    const message =
+      `Payout ${id} is ${state} here, but the chain shows that it was paid. Its refund stays as it is: look at it with ` +
+      `\`quayside refunds show ${id}\` and tell the merchant.`;
+    raiseAlarm({ atMs: nowMs, code: 'payout_paid_after_end', message, network, sessionId });
+    return { ...row, sessionId: null };
+  }
+
+  function pay(row: PayoutRow, conclusion: Extract<PayoutConclusion, { kind: 'paid' }>, nowMs: number): void {
+    const { tx, feeUnits, generation, learned } = conclusion;
+    const reopened = reopen(row, nowMs);
+    ledger.transit(row.intent, true, nowMs);
+    if (learned) settlement.succeedLearned(reopened, { ...learned, tx, feeUnits }, nowMs);
+    else {
+      const at = generation ?? row.generation;
+      settlement.succeed({ ...reopened, generation: at, proof: at === 0 ? null : row.proof }, { tx, feeUnits }, nowMs);
+    }
+  }
+
+  function endUnpaid(row: PayoutRow, conclusion: Extract<PayoutConclusion, { kind: 'never' }>, nowMs: number): void {
+    const { ended, proof, isRenewed } = conclusion;
+    if (ended) settlement.charge(row, ended, nowMs);
+    ledger.transit(row.intent, false, nowMs);
+    if (isRenewed) {
+      const generation = proof === null ? row.generation : row.generation + 1;
+      const renewed = { state: 'waiting', generation, proof: proof ?? row.proof, notBeforeMs: nowMs } as const;
+      steps.change(row, { ...renewed, ...noWait }, nowMs);
+      return;
+    }
+    const why = { waitCode: REJECTED, waitMessage: 'an operator ended it: nothing had paid it, and nothing could' };
+    steps.change(row, { state: 'failed', ...why, ...noFault, settledAtMs: nowMs }, nowMs);
+    if (row.sessionId !== null) followRefund(row.id, { kind: 'failed', reason: REJECTED }, nowMs);
+  }
+
+  return {
+    async findAttemptOwner(tx) {
+      const owner = orm.select({ id: payoutAttempts.payoutId }).from(payoutAttempts).where(eq(payoutAttempts.tx, tx));
+      return db.read(() => owner.get()?.id ?? null);
+    },
+    async concludePayout({ id, seen, conclusion, act, nowMs }) {
+      return db.write(() => {
+        const row = steps.find(id);
+        const isSeen = row?.state === seen.state && row.generation === seen.generation;
+        if (!row || !isSeen || attemptCount(id) !== seen.attemptCount) return false;
+        if (conclusion.kind === 'never') {
+          if (!steps.isAdopted(row.network) || mayHavePaid(row.intent)) return false;
+          endUnpaid(row, conclusion, nowMs);
+        } else pay(row, conclusion, nowMs);
+        recordAct(act, { target: id, before: audited(row), after: audited(steps.find(id) ?? row) });
+        return true;
+      });
+    },
+  };
+
+  function mayHavePaid(intent: Intent): boolean {
+    return isPayback(intent) && outgoing.mayHavePaid(intent);
+  }
+}
+
+const audited = ({ state, generation, tx }: PayoutRow): AuditedState => ({ state, generation, transaction: tx });

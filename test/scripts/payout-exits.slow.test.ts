@@ -1,0 +1,249 @@
+/**
+ * `payouts settle` and `payouts resume` on a real node, with a real signer: what was paid is settled, what was not is
+ * ended, and after database and signer were both put back to an earlier state nothing is paid a second time.
+ */
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Wallet } from 'ethers';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { evmSpending } from '../../src/chains/evm/spend.ts';
+import type { RefundIntent } from '../../src/core/intent.ts';
+import type { Payout } from '../../src/core/payout.ts';
+import type { Database } from '../../src/database/database.ts';
+import { migrate } from '../../src/database/sqlite/migrate.ts';
+import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
+import { openSigner } from '../../src/signer/client.ts';
+import { type Anvil, startAnvil } from '../support/anvil.ts';
+import { deployToken, type TokenContract } from '../support/contracts.ts';
+import { runQuayside } from '../support/quayside-process.ts';
+import {
+  endSigners,
+  makeSignerPlace,
+  type SignerPlace,
+  type SignerProcess,
+  startSigner,
+} from '../support/signer-process.ts';
+import { firstOf, policySettings, refundOf, seed, terms } from '../support/temp-signer.ts';
+
+const NETWORK = 'test:one';
+const CHAIN_ID = 31337;
+const FINAL_BLOCKS = 6;
+const UNITS = 12_500_000n;
+const PAYEE = 'b'.repeat(40);
+const { key: payer, secret } = evmSpending.derive(seed, { role: 'refund' });
+const owner = new Wallet(`0x${Buffer.from(secret).toString('hex')}`);
+
+const home = mkdtempSync(join(tmpdir(), 'quayside-exits-'));
+const file = join(home, 'quayside.json');
+const nowMs = systemClock.nowMs();
+let anvil: Anvil;
+let usdt: TokenContract;
+let place: SignerPlace;
+let signing: SignerProcess;
+let database: Database;
+
+test.before(async () => {
+  anvil = await startAnvil({ chainId: CHAIN_ID, slotsInAnEpoch: 1 });
+  usdt = await deployToken(anvil, { symbol: 'USDT', decimals: 6 });
+  await anvil.give(`0x${payer}`, 10n ** 18n);
+  await usdt.transfer(`0x${payer}`, 1_000_000_000n);
+  await anvil.mine();
+  const tokens = [{ symbol: 'USDT' as const, address: usdt.address, decimals: 6 }];
+  const known = policySettings.networks[NETWORK];
+  assert.ok(known);
+  place = makeSignerPlace({ ...policySettings, networks: { [NETWORK]: { ...known, tokens } } });
+  cpSync(place.dir, join(home, 'signer-backup'), { recursive: true });
+  const network = {
+    ...{ name: 'one', family: 'evm', mode: 'test', url: anvil.wsUrl, xpub: evmSpending.xpub(seed) },
+    ...{ chain_id: String(CHAIN_ID), native_symbol: 'ETH', confirmations: { kind: 'depth', blocks: 2 } },
+    ...{ reorg_depth_max: 40, block_time_ms: 1000, poll_ms: 1000, tokens },
+  };
+  const signer = { dir: place.dir, unlock: 'external' };
+  writeFileSync(file, JSON.stringify({ data_dir: 'data', signer, networks: { one: network } }));
+  const dataDir = join(home, 'data');
+  mkdirSync(dataDir);
+  const secretKey = readSecretKey(dataDir, {});
+  migrate({ file: databaseFile(dataDir), backupDir: dataDir });
+  const own = { file: databaseFile(dataDir), secretKey, busyTimeoutMs: 5000, bytesMax: null, outageWaitS: 600 };
+  database = openSqliteDatabase(own);
+  await database.nextFence(NETWORK, 0, nowMs);
+  assert.equal(await database.offerNonce(NETWORK, payer, 0, nowMs), { kind: 'free', nonce: 0 });
+  await startSigning();
+});
+
+test.after(async () => {
+  await database?.close();
+  endSigners();
+  await anvil?.close();
+  place?.remove();
+  rmSync(home, { recursive: true, force: true });
+});
+
+async function startSigning(): Promise<void> {
+  signing = startSigner(place.args);
+  assert.ok(await signing.ready, signing.output());
+}
+
+const run = (...words: string[]) => runQuayside(words, { QUAYSIDE_CONFIG: file });
+const because = ['--because', 'a test'];
+async function answer(...words: string[]) {
+  const { code, out, err } = await run(...words, '--json');
+  assert.is(code, 0, `quayside ${words.join(' ')}: ${err}`);
+  return JSON.parse(out);
+}
+/** Runs a command that must fail, and returns what it says. */
+async function refusal(code: number, ...words: string[]): Promise<string> {
+  const done = await run(...words);
+  assert.is(done.code, code, `${words.join(' ')}: ${done.out}${done.err}`);
+  return done.err;
+}
+async function payoutOf(id: string): Promise<Payout> {
+  const payout = await database.findPayout(id);
+  assert.ok(payout, id);
+  return payout;
+}
+const stateOf = async (id: string) => (await payoutOf(id)).state;
+
+async function plan(id: string, units = UNITS): Promise<RefundIntent> {
+  const intent = refundOf(id, units);
+  await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
+  return intent;
+}
+
+/** Sends a transaction with the wallet's own key from elsewhere, and makes it final. */
+async function spendElsewhere(nonce: number, wish: Readonly<{ to: string; data?: string }>): Promise<string> {
+  const fees = { maxFeePerGas: 10n ** 11n, maxPriorityFeePerGas: 10n ** 9n };
+  const order = { type: 2, chainId: CHAIN_ID, nonce, value: 0n, gasLimit: 100_000n, ...fees, ...wish };
+  const tx = await anvil.sendRaw(await owner.signTransaction(order));
+  await anvil.mine(FINAL_BLOCKS);
+  return tx;
+}
+const nothing = { to: `0x${'cc'.repeat(20)}` };
+const payment = (units = UNITS) => ({
+  to: usdt.address,
+  data: `0xa9059cbb${PAYEE.padStart(64, '0')}${units.toString(16).padStart(64, '0')}`,
+});
+
+/** Has an attempt signed and recorded, as the engine does; it is not broadcast. */
+async function signHere(intent: RefundIntent, nonce: number): Promise<string> {
+  const { id } = intent;
+  const own = { id, generation: 0, attempt: 0, intent, payer, payerRole: 'refund', nonce } as const;
+  const allotted = await database.allotAttempt({ ...own, terms: terms(nonce), feeUnitsMax: 1n, nowMs });
+  assert.is(allotted.kind, 'allotted');
+  const signer = openSigner({ socket: place.socket, timeoutMs: 20_000 });
+  const { tx } = await signer.sign(firstOf(intent, nonce));
+  const known = (await database.listEngines()).find((engine) => engine.network === NETWORK)?.journalId ?? 0;
+  const recorded = await database.recordSigned(NETWORK, await signer.journal(NETWORK, known, 10));
+  await signer.close();
+  assert.is(recorded.kind, 'recorded');
+  await database.recordSent({ id, generation: 0, attempt: 0, answer: 'accepted', refusal: null, nowMs });
+  return tx;
+}
+
+test('after a rollback of database and signer, `payouts resume` settles what was paid, and pays nothing again', async () => {
+  const intent = await plan('rf_lost');
+  const signer = openSigner({ socket: place.socket, timeoutMs: 20_000 });
+  const { tx } = await signer.sign(firstOf(intent, 0));
+  const [entry] = await signer.journal(NETWORK, 0, 1);
+  await signer.close();
+  await anvil.sendRaw(`0x${Buffer.from(entry?.bytes ?? []).toString('hex')}`);
+  await anvil.mine(FINAL_BLOCKS);
+  // The database never had the attempt; the signer's folder is put back to before it.
+  signing.kill('SIGKILL');
+  await signing.ended;
+  rmSync(place.dir, { recursive: true });
+  cpSync(join(home, 'signer-backup'), place.dir, { recursive: true });
+  await startSigning();
+  assert.equal(await database.offerNonce(NETWORK, payer, 1, nowMs), { kind: 'halted' });
+
+  const tried = await answer('payouts', 'resume', NETWORK, '--dry-run');
+  assert.equal([tried.settled, tried.resumed], [[{ id: 'rf_lost', transaction_hash: tx }], []]);
+  assert.is(await stateOf('rf_lost'), 'waiting');
+  const done = await answer('payouts', 'resume', NETWORK);
+  assert.equal([done.settled, done.unexplained], [[{ id: 'rf_lost', transaction_hash: tx }], []]);
+  const payout = await payoutOf('rf_lost');
+  assert.equal([payout.state, payout.tx], ['succeeded', tx]);
+  assert.ok((payout.feeUnits ?? 0n) > 0n, 'with what it cost');
+  assert.equal(await database.openPayouts(NETWORK, nowMs + 1e9, 10), [], 'nothing is left to pay');
+  assert.equal(await database.offerNonce(NETWORK, payer, 1, nowMs), { kind: 'free', nonce: 1 });
+  assert.is(await usdt.balanceOf(`0x${PAYEE}`), UNITS);
+});
+
+test('transactions that no payout explains are shown, and the wallet goes on only with consent', async () => {
+  await plan('rf_two');
+  const tx = await spendElsewhere(1, nothing);
+  assert.equal(await database.offerNonce(NETWORK, payer, 2, nowMs), { kind: 'halted' });
+  const said = await refusal(2, 'payouts', 'resume', NETWORK);
+  assert.match(said, new RegExp(`number 1 of wallet .*${tx} moved no money, and no payout explains it`));
+  assert.is((await database.haltedLanes()).length, 1);
+  const done = await answer('payouts', 'resume', NETWORK, '--yes');
+  assert.is(done.unexplained[0].transaction_hash, tx);
+  assert.equal([await stateOf('rf_two'), await database.haltedLanes()], ['waiting', []]);
+  assert.equal(await database.offerNonce(NETWORK, payer, 2, nowMs), { kind: 'free', nonce: 2 });
+});
+
+test('a payout is settled by a transaction only if that is final, ours, exact, and no other payout’s', async () => {
+  const first = (await payoutOf('rf_lost')).tx ?? '';
+  assert.match(
+    await refusal(1, 'payouts', 'settle', 'rf_two', '--paid', first, ...because),
+    'attempt of payout rf_lost',
+  );
+  const other = await spendElsewhere(2, payment(UNITS - 1n));
+  const wrong = await refusal(1, 'payouts', 'settle', 'rf_two', '--paid', other, ...because);
+  assert.match(wrong, 'does not show that 12500000 units went to');
+  const absent = `0x${'12'.repeat(32)}`;
+  assert.match(await refusal(1, 'payouts', 'settle', 'rf_two', '--paid', absent, ...because), 'not a final');
+  const paid = await spendElsewhere(3, payment());
+  assert.is((await run('payouts', 'settle', 'rf_two', '--paid', paid)).code, 2, 'without a reason');
+  assert.is((await run('payouts', 'settle', 'rf_two', '--paid', paid, '--never', ...because)).code, 2);
+  assert.is((await run('payouts', 'settle', 'rf_two', '--paid', 'nonsense', ...because)).code, 2);
+  assert.is((await run('payouts', 'settle', 'rf_none', '--never', ...because)).code, 3);
+  assert.is((await answer('payouts', 'settle', 'rf_two', '--paid', paid, ...because, '--dry-run')).dry_run, true);
+  assert.is(await stateOf('rf_two'), 'waiting');
+  assert.is((await answer('payouts', 'settle', 'rf_two', '--paid', paid, ...because)).settled, 'paid');
+  assert.equal([await stateOf('rf_two'), (await payoutOf('rf_two')).tx], ['succeeded', paid]);
+  const [entry] = await answer('audit', 'list');
+  assert.equal([entry.command, entry.target, entry.reason], ['payouts settle', 'rf_two', 'a test']);
+  assert.match(await refusal(1, 'payouts', 'settle', 'rf_two', '--never', ...because), 'has ended');
+});
+
+test('a payout is never paid only once its attempts cannot be mined: then it fails, or is signed again', async () => {
+  assert.is(await database.resumeLane(NETWORK, payer, 4), false);
+  assert.equal(await database.offerNonce(NETWORK, payer, 4, nowMs), { kind: 'halted' });
+  await answer('payouts', 'resume', NETWORK, '--yes');
+  for (const [at, id] of ['rf_ended', 'rf_again'].entries()) {
+    await signHere(await plan(id), 4 + at);
+    const early = await refusal(1, 'payouts', 'settle', id, '--never', ...because);
+    assert.match(early, 'can still be included');
+    await spendElsewhere(4 + at, nothing);
+  }
+  assert.is((await answer('payouts', 'settle', 'rf_ended', '--never', ...because)).settled, 'never');
+  assert.is((await answer('payouts', 'settle', 'rf_again', '--never', '--again', ...because)).settled, 'again');
+  const again = await payoutOf('rf_again');
+  assert.equal(
+    [await stateOf('rf_ended'), again.state, again.generation, again.proof],
+    ['failed', 'waiting', 1, 'failed'],
+  );
+});
+
+test('a payout whose number was used by its own payment is neither ended nor signed again', async () => {
+  await signHere(await plan('rf_paid', 7_000_000n), 6);
+  const tx = await spendElsewhere(6, payment(7_000_000n));
+  const why = { code: 'payout_nonce_foreign', message: 'its number was used' };
+  await database.stickPayout({ id: 'rf_paid', generation: 0, why, haltsPayer: payer, nowMs });
+  assert.match(
+    await refusal(1, 'payouts', 'settle', 'rf_paid', '--never', ...because),
+    `${tx} has paid payout rf_paid`,
+  );
+  assert.match(await refusal(1, 'payouts', 'resume', 'rf_paid', '--anew'), `${tx} has paid payout rf_paid`);
+  const { settled } = await answer('payouts', 'resume', NETWORK);
+  assert.equal(settled, [{ id: 'rf_paid', transaction_hash: tx }]);
+  const report = await database.verifyLedger();
+  assert.equal([report.unbalanced, report.differences], [[], []]);
+});
+
+test.run();
