@@ -379,8 +379,8 @@ export interface Database
       limit: number;
       /** Attempts in progress to one endpoint, or to one host's endpoints of single sessions. */
       perEndpointMax: number;
-      /** Attempts in progress to whatever has not answered the last five. Default: `limit`. */
-      failingMax?: number;
+      /** Of them, those to what has not answered the last five, or to a one-off's host that never did; or all. */
+      unprovenMax?: number;
     }>,
   ): Promise<readonly ClaimedDelivery[]>;
   /** Saves an attempt and its verdict. A failed manual attempt leaves the automatic schedule as it was. */

@@ -1,5 +1,6 @@
 /**
- * What the process that sends webhooks reports about itself, for `status` and the metrics. Counts begin at its start.
+ * The process that sends webhooks: what it takes over at its start, and what it reports about itself, for `status` and
+ * the metrics. Counts begin at its start.
  * @module
  */
 
@@ -26,6 +27,8 @@ export type SenderReport = Readonly<{
 }>;
 
 export interface SenderReportDatabase {
+  /** Ends all leases: what a sender that has ended had under way is due again at once. */
+  endLeases(): Promise<void>;
   reportSender(report: SenderReport): Promise<void>;
   /** Returns the newest report; null if nothing has ever been sent from here. */
   readSenderReport(): Promise<SenderReport | null>;

@@ -20,8 +20,11 @@ import { createTally } from './tally.ts';
 
 /** Deliveries under way at once, at most. Bounds sockets and memory. */
 const IN_FLIGHT_MAX = 512;
-/** Of them, those to endpoints that have not answered lately. The others wait for none of these. */
-const FAILING_MAX = IN_FLIGHT_MAX / 2;
+/**
+ * Of them, those to endpoints that have not answered lately, and to hosts of single sessions' endpoints that have
+ * answered nothing yet. The others wait for none of these, however many dead hosts there are.
+ */
+const UNPROVEN_MAX = IN_FLIGHT_MAX / 2;
 /** Deliveries in one claim, at most. Kept small, so that the share of an endpoint follows the free capacity. */
 const CLAIM_MAX = 32;
 const WAKE_POLL_MS = 100;
@@ -97,7 +100,13 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     const perEndpointMax = Math.ceil((config.perEndpointMax * free) / IN_FLIGHT_MAX);
     const leaseMs = config.timeoutMs + RECORD_MS_MAX;
     const limit = Math.min(free, CLAIM_MAX);
-    return database.claimDeliveries({ nowMs: clock.nowMs(), leaseMs, limit, perEndpointMax, failingMax: FAILING_MAX });
+    return database.claimDeliveries({
+      nowMs: clock.nowMs(),
+      leaseMs,
+      limit,
+      perEndpointMax,
+      unprovenMax: UNPROVEN_MAX,
+    });
   }
 
   /** Returns soon after a wake-up or another connection's commit, and in any case after `ms`. */

@@ -33,6 +33,8 @@ let log = openLog('webhooks', 'info');
 /** Sends and reports until the signal aborts; what is under way then has a moment to end. */
 async function send(config: Config, database: DeliveryDatabase, signal: AbortSignal): Promise<void> {
   const startedAtMs = clock.nowMs();
+  // There is one sender: the supervisor has seen the one before end, whatever it had under way.
+  await database.endLeases();
   const dispatcher = startDispatcher({ database, config: config.webhooks, clock, log });
   const report = () =>
     database.reportSender({ pid: process.pid, startedAtMs, atMs: clock.nowMs(), ...dispatcher.state() });

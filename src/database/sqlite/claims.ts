@@ -10,7 +10,7 @@ import type { Db } from './open.ts';
 import { deliveries, endpoints, events } from './schema.ts';
 import type { WebhookSecrets } from './webhook-secrets.ts';
 
-type ClaimCommands = Pick<Database, 'claimDeliveries'>;
+type ClaimCommands = Pick<Database, 'claimDeliveries' | 'endLeases'>;
 
 /** Requested resends that are looked at in one claim. */
 const RESENDS_SEEN_MAX = 1_000;
@@ -18,8 +18,11 @@ const RESENDS_SEEN_MAX = 1_000;
 const QUEUES_SEEN_MAX = 1_024;
 /** A host may have as many times the attempts in progress that one endpoint may have. */
 const ENDPOINTS_PER_HOST = 8;
-/** Of a claim's places, queues that do not answer get at most this share while others have something due. */
-const FAILING_SHARE = 0.25;
+/** What is known of a queue, as in `delivery_queues.rank`. An unproven one is of a host that has answered nothing yet. */
+const ranks = { proven: 0, unproven: 1, silent: 2 } as const;
+type Rank = (typeof ranks)[keyof typeof ranks];
+/** Of a claim's places, queues of a rank get at most this share while proven ones have something due. */
+const shares: Readonly<Record<Rank, number>> = { 0: 1, 1: 0.5, 2: 0.25 };
 
 type Candidate = Readonly<{
   id: string;
@@ -30,7 +33,7 @@ type Candidate = Readonly<{
 }>;
 type Line = Readonly<{ endpointId: string; sessionId: string; isOff: number }>;
 type Queue = Readonly<{ queue: string; host: string }>;
-type Leased = Readonly<{ queue: string; host: string; n: number; isFailing: number }>;
+type Leased = Readonly<{ queue: string; host: string; n: number; rank: Rank }>;
 type Chosen = Readonly<{ candidates: Candidate[]; stale: Line[] }>;
 type Limits = Omit<Parameters<ClaimCommands['claimDeliveries']>[0], 'leaseMs'>;
 
@@ -48,7 +51,7 @@ export function claimCommands(db: Db, secrets: WebhookSecrets, lines: DeliveryLi
   );
   const dueQueues = client.prepare(
     `SELECT queue, host FROM delivery_queues INDEXED BY delivery_queues_due
-     WHERE is_failing = :isFailing AND ready_at_ms <= :nowMs ORDER BY ready_at_ms LIMIT ${QUEUES_SEEN_MAX}`,
+     WHERE rank = :rank AND ready_at_ms <= :nowMs ORDER BY ready_at_ms LIMIT ${QUEUES_SEEN_MAX}`,
   );
   const dueLines = client.prepare(
     `SELECT l.endpoint_id AS endpointId, l.session_id AS sessionId, e.disabled_at_ms IS NOT NULL AS isOff
@@ -56,7 +59,7 @@ export function claimCommands(db: Db, secrets: WebhookSecrets, lines: DeliveryLi
      WHERE l.queue = :queue AND l.ready_at_ms BETWEEN 0 AND :nowMs ORDER BY l.ready_at_ms LIMIT :limit`,
   );
   const leased = client.prepare(
-    `SELECT l.queue, l.host, count(*) AS n, coalesce(q.is_failing, 0) AS isFailing
+    `SELECT l.queue, l.host, count(*) AS n, coalesce(q.rank, 0) AS rank
      FROM delivery_lines AS l INDEXED BY delivery_lines_leased LEFT JOIN delivery_queues AS q ON q.queue = l.queue
      WHERE l.lease_until_ms > :nowMs GROUP BY l.queue, l.host`,
   );
@@ -88,9 +91,9 @@ export function claimCommands(db: Db, secrets: WebhookSecrets, lines: DeliveryLi
     const used = new Map<string, number>();
     const key = (kind: 'queue' | 'host', name: string) => `${kind} ${name}`;
     const use = (name: string, n: number) => used.set(name, (used.get(name) ?? 0) + n);
-    let failing = 0;
-    for (const { queue, host, n, isFailing } of leased.all({ nowMs }) as Leased[]) {
-      failing += isFailing * n;
+    let unproven = 0;
+    for (const { queue, host, n, rank } of leased.all({ nowMs }) as Leased[]) {
+      if (rank !== ranks.proven) unproven += n;
       use(key('queue', queue), n);
       use(key('host', host), n);
     }
@@ -101,7 +104,7 @@ export function claimCommands(db: Db, secrets: WebhookSecrets, lines: DeliveryLi
     }
     return {
       free,
-      failing,
+      unproven,
       take(from: Queue, max: number): boolean {
         if (free(from, max) === 0) return false;
         use(key('queue', from.queue), 1);
@@ -129,10 +132,14 @@ export function claimCommands(db: Db, secrets: WebhookSecrets, lines: DeliveryLi
       add(one, { queue, host }, perEndpointMax);
     }
 
-    function addQueues(isFailing: boolean, most: number): void {
+    // What has not answered lately, or ever, shares these, however many passes take from them.
+    let unprovenFree = Math.max(0, (limits.unprovenMax ?? limit) - places.unproven);
+    function addQueues(rank: Rank, share: number): void {
+      const before = candidates.length;
+      const most = Math.min(rank === ranks.proven ? limit : unprovenFree, Math.floor(limit * share));
       // One that does not answer is tried with one at a time.
-      const max = isFailing ? 1 : perEndpointMax;
-      const due = (dueQueues.all({ nowMs, isFailing: isFailing ? 1 : 0 }) as Queue[])
+      const max = rank === ranks.silent ? 1 : perEndpointMax;
+      const due = (dueQueues.all({ nowMs, rank }) as Queue[])
         .filter((from) => places.free(from, max) > 0)
         .slice(0, most)
         .map((from) => {
@@ -149,11 +156,10 @@ export function claimCommands(db: Db, secrets: WebhookSecrets, lines: DeliveryLi
           else add({ ...line, id: head.id, eventId: head.eventId, trigger: 'auto' }, from, max);
         }
       }
+      if (rank !== ranks.proven) unprovenFree -= candidates.length - before;
     }
-    const failingFree = Math.max(0, (limits.failingMax ?? limit) - places.failing);
-    addQueues(true, Math.min(failingFree, Math.floor(limit * FAILING_SHARE)));
-    addQueues(false, limit);
-    addQueues(true, failingFree);
+    for (const rank of [ranks.silent, ranks.unproven, ranks.proven]) addQueues(rank, shares[rank]);
+    for (const rank of [ranks.unproven, ranks.silent]) addQueues(rank, 1);
     return { candidates: candidates.sort(byEvent), stale };
   }
 
@@ -189,6 +195,9 @@ export function claimCommands(db: Db, secrets: WebhookSecrets, lines: DeliveryLi
         );
       }
       return [];
+    },
+    async endLeases() {
+      while (await db.write(() => lines.endLeases()));
     },
   };
 }

@@ -140,7 +140,7 @@ export function deliveryCommands(db: Db, { lines, raiseAlarm }: Parts): Delivery
         invariant(row, `delivery ${attempt.deliveryId} exists`);
         insertAttempt(attempt);
         update.run({ id: row.id, ...afterAttempt(row, attempt, verdict) });
-        lines.answered(row.endpointId, attempt.status === null);
+        lines.answered(row.endpointId, attempt.status === null, attempt.startedAtMs + attempt.durationMs);
         lines.release(row.endpointId, row.sessionId, row.id);
         followEndpoint(row, attempt, verdict);
       });

@@ -15,7 +15,7 @@ import { createWebhookSecrets } from './webhook-secrets.ts';
 
 export type DeliveryDatabase = Pick<
   Database,
-  'claimDeliveries' | 'recordAttempt' | 'reportSender' | 'changeCount' | 'close'
+  'claimDeliveries' | 'endLeases' | 'recordAttempt' | 'reportSender' | 'changeCount' | 'close'
 >;
 
 /**

@@ -9,6 +9,10 @@ import type { Db } from './open.ts';
 
 /** Lines that are resumed or parked in one transaction. */
 const SLICE_LINES = 500;
+/** A queue with this many attempts in a row without an answer is silent: `delivery_queues.rank` has the same number. */
+const SILENT_COUNT = 5;
+/** The pause before a silent queue is tried again; it doubles with each further attempt, up to 32 times. */
+const PAUSE_MS_MIN = 1_000;
 
 type Head = Readonly<{ id: string; eventId: string; atMs: number }>;
 type LineRow = Readonly<{
@@ -30,8 +34,10 @@ export type DeliveryLines = Readonly<{
   lease(endpointId: string, sessionId: string, deliveryId: string, leaseUntilMs: number): void;
   /** Ends the lease if it is this delivery's. */
   release(endpointId: string, sessionId: string, deliveryId: string): void;
-  /** Counts attempts that no answer came to. */
-  answered(endpointId: string, isSilent: boolean): void;
+  /** Ends the leases of some lines. @returns whether there may be more */
+  endLeases(): boolean;
+  /** Counts attempts that no answer came to; after five in a row the queue pauses before each further one. */
+  answered(endpointId: string, isSilent: boolean, nowMs: number): void;
   /** Parks the first lines of an endpoint that is disabled; claims park the others as they meet them. */
   park(endpointId: string): void;
   /** Makes some lines of enabled endpoints ready again. @returns whether there may be more */
@@ -55,8 +61,10 @@ function queueRefresher({ client }: Pick<Db, 'client'>): (line: Pick<LineRow, 'q
     .prepare('SELECT 1 FROM delivery_lines INDEXED BY delivery_lines_due WHERE queue = :queue LIMIT 1')
     .pluck();
   const saveQueue = client.prepare(
-    `INSERT INTO delivery_queues (queue, host, ready_at_ms) VALUES (:queue, :host, :readyAtMs)
-     ON CONFLICT (queue) DO UPDATE SET ready_at_ms = :readyAtMs WHERE ready_at_ms IS NOT :readyAtMs`,
+    `INSERT INTO delivery_queues (queue, host, ready_at_ms, answered)
+     VALUES (:queue, :host, :readyAtMs, EXISTS (SELECT 1 FROM endpoints WHERE id = :queue))
+     ON CONFLICT (queue) DO UPDATE SET ready_at_ms = max(:readyAtMs, paused_until_ms)
+     WHERE ready_at_ms IS NOT max(:readyAtMs, paused_until_ms)`,
   );
   const removeQueue = client.prepare('DELETE FROM delivery_queues WHERE queue = :queue');
   return ({ queue, host }) => {
@@ -65,6 +73,16 @@ function queueRefresher({ client }: Pick<Db, 'client'>): (line: Pick<LineRow, 'q
     else saveQueue.run({ queue, host, readyAtMs });
   };
 }
+
+/** Prepares the count of attempts without an answer, which pauses a silent queue. */
+const prepareSilent = ({ client }: Pick<Db, 'client'>) =>
+  client.prepare(
+    `UPDATE delivery_queues SET silences = iif(:isSilent, silences + 1, 0), answered = iif(:isSilent, answered, 1),
+       paused_until_ms = iif(:isSilent AND silences + 1 >= ${SILENT_COUNT},
+         :nowMs + (${PAUSE_MS_MIN} << min(silences + 1 - ${SILENT_COUNT}, 5)), 0)
+     WHERE queue = (SELECT ${QUEUE} FROM endpoints AS e WHERE e.id = :endpointId)
+       AND (:isSilent OR silences > 0 OR answered = 0)`,
+  );
 
 export function createDeliveryLines(db: Pick<Db, 'client'>): DeliveryLines {
   const { client } = db;
@@ -97,10 +115,11 @@ export function createDeliveryLines(db: Pick<Db, 'client'>): DeliveryLines {
     `UPDATE delivery_lines SET lease_until_ms = :leaseUntilMs, leased_id = :deliveryId
      WHERE endpoint_id = :endpointId AND session_id = :sessionId`,
   );
-  const silent = client.prepare(
-    `UPDATE delivery_queues SET silences = iif(:isSilent, silences + 1, 0)
-     WHERE queue = (SELECT ${QUEUE} FROM endpoints AS e WHERE e.id = :endpointId) AND (:isSilent OR silences > 0)`,
+  const leasedLines = client.prepare(
+    `SELECT endpoint_id AS endpointId, session_id AS sessionId FROM delivery_lines INDEXED BY delivery_lines_leased
+     WHERE lease_until_ms IS NOT NULL LIMIT ${SLICE_LINES}`,
   );
+  const silent = prepareSilent(db);
   const readyOf = client.prepare(
     `SELECT session_id FROM delivery_lines WHERE endpoint_id = :endpointId AND ready_at_ms >= 0 LIMIT ${SLICE_LINES}`,
   );
@@ -156,8 +175,16 @@ export function createDeliveryLines(db: Pick<Db, 'client'>): DeliveryLines {
       if (row?.leasedId === deliveryId) setLease.run({ endpointId, sessionId, deliveryId: null, leaseUntilMs: null });
       refresh(endpointId, sessionId);
     },
-    answered(endpointId, isSilent) {
-      silent.run({ endpointId, isSilent: isSilent ? 1 : 0 });
+    endLeases() {
+      const some = leasedLines.all() as Readonly<{ endpointId: string; sessionId: string }>[];
+      for (const { endpointId, sessionId } of some) {
+        setLease.run({ endpointId, sessionId, deliveryId: null, leaseUntilMs: null });
+        refresh(endpointId, sessionId);
+      }
+      return some.length === SLICE_LINES;
+    },
+    answered(endpointId, isSilent, nowMs) {
+      silent.run({ endpointId, isSilent: isSilent ? 1 : 0, nowMs });
     },
     park(endpointId) {
       for (const { session_id } of readyOf.all({ endpointId }) as { session_id: string }[])

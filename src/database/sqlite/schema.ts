@@ -284,7 +284,9 @@ export const deliveryQueues = sqliteTable('delivery_queues', {
   host: text().notNull(),
   readyAtMs: integer(),
   silences: integer().notNull(),
-  isFailing: integer().generatedAlwaysAs(sql``),
+  answered: integer().notNull(),
+  pausedUntilMs: integer().notNull(),
+  rank: integer().generatedAlwaysAs(sql``),
 });
 
 export const attempts = sqliteTable('attempts', {

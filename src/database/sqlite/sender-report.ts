@@ -8,7 +8,7 @@ import { webhookSender } from './schema.ts';
 
 const ROW_ID = 1;
 
-export function senderReportCommands({ orm, read, write }: Db): SenderReportDatabase {
+export function senderReportCommands({ orm, read, write }: Db): Omit<SenderReportDatabase, 'endLeases'> {
   return {
     async reportSender(report) {
       await write(() => {

@@ -139,23 +139,76 @@ export function endpointsConform(makePlace: MakePlace): void {
     'an endpoint that does not answer is tried with one at a time after five, and others come first',
     inWorld(makePlace, async ({ database }) => {
       await database.addEndpoint(endpoint('silent', { url: 'https://silent.example/' }));
-      for (let n = 0; n < 12; n++) await cancelNew(database, `s${n}`, T0_MS + n);
-      const claim = (nowMs: number, limit: number, failingMax = 100) =>
-        database.claimDeliveries({ nowMs, leaseMs: 60_000, limit, perEndpointMax: 8, failingMax });
+      for (let n = 0; n < 16; n++) await cancelNew(database, `s${n}`, T0_MS + n);
+      const claim = (nowMs: number, limit: number, unprovenMax = 100) =>
+        database.claimDeliveries({ nowMs, leaseMs: 60_000, limit, perEndpointMax: 8, unprovenMax });
       const first = await claim(T0_MS + 100, 100);
       assert.is(first.length, 8);
       for (const delivery of first) await answer(database, delivery, null, T0_MS + 100);
       await database.addEndpoint(endpoint('alive', { url: 'https://alive.example/' }));
       await cancelNew(database, 'last', T0_MS + 101);
+      const alive = await claim(T0_MS + 200, 1);
       assert.equal(
-        (await claim(T0_MS + 200, 1)).map(({ endpointId }) => endpointId),
+        alive.map(({ endpointId }) => endpointId),
         ['alive'],
       );
-      assert.equal(await claim(T0_MS + 200, 100, 0), [], 'no place for what does not answer');
-      const [probe, ...more] = await claim(T0_MS + 200, 100);
-      assert.equal([probe?.endpointId, more], ['silent', []]);
-      await answer(database, probe, 200, T0_MS + 300);
-      assert.ok((await claim(T0_MS + 300, 100)).length >= 4, 'one answer is enough');
+      for (const delivery of alive) await answer(database, delivery, 200, T0_MS + 200);
+      /** Tries the silent one as soon as it may be, without an answer. @returns the pause before that */
+      async function pausedMs(fromMs: number, status: number | null = null): Promise<number> {
+        for (let nowMs = fromMs; ; nowMs += 1_000) {
+          const [probe, ...more] = await claim(nowMs, 100);
+          if (!probe) continue;
+          assert.equal([probe.endpointId, more], ['silent', []]);
+          await answer(database, probe, status, nowMs);
+          return nowMs - fromMs;
+        }
+      }
+      // The eighth attempt without an answer was the last one.
+      assert.equal(await claim(T0_MS + 8_099, 100), []);
+      assert.equal(await claim(T0_MS + 8_100, 100, 0), [], 'no place for what does not answer');
+      assert.is(await pausedMs(T0_MS + 8_100), 0);
+      assert.is(await pausedMs(T0_MS + 8_100), 16_000);
+      assert.is(await pausedMs(T0_MS + 24_100), 32_000);
+      assert.is(await pausedMs(T0_MS + 56_100, 500), 32_000);
+      assert.ok((await claim(T0_MS + 88_100, 100)).length >= 4, 'one answer is enough');
+    }),
+  );
+
+  test(
+    'hosts that never answered hold no more than their share of places, however many they are and whoever asks',
+    inWorld(makePlace, async ({ database }) => {
+      for (let n = 0; n < 30; n++) await cancelNew(database, `d${n}`, T0_MS + n, `https://dead${n}.example/`);
+      const claim = (limit: number) =>
+        database.claimDeliveries({ nowMs: T0_MS + 100, leaseMs: 60_000, limit, perEndpointMax: 4, unprovenMax: 20 });
+      const counts: number[] = [];
+      for (let n = 0; n < 4; n++) counts.push((await claim(8)).length);
+      assert.equal(counts, [8, 8, 4, 0]);
+      await database.addEndpoint(endpoint('standing', { url: 'https://shop.example/' }));
+      await cancelNew(database, 'o1', T0_MS + 100);
+      assert.equal(
+        (await claim(8)).map(({ endpointId }) => endpointId),
+        ['standing'],
+      );
+    }),
+  );
+
+  test(
+    'hosts that turn silent after answering nothing keep within the share as before',
+    inWorld(makePlace, async ({ database }) => {
+      for (let n = 0; n < 30; n++) await cancelNew(database, `d${n}`, T0_MS + n, `https://${n % 6}.example/${n}`);
+      const counts = new Set<number>();
+      for (let nowMs = T0_MS + 100; nowMs < T0_MS + 2_000_000; nowMs += 40_000) {
+        const claimed = await database.claimDeliveries({
+          nowMs,
+          leaseMs: 60_000,
+          limit: 32,
+          perEndpointMax: 4,
+          unprovenMax: 3,
+        });
+        counts.add(claimed.length);
+        for (const one of claimed) await answer(database, one, null, nowMs);
+      }
+      assert.is(Math.max(...counts), 3);
     }),
   );
 

@@ -69,6 +69,7 @@ export function webhooksConform(makePlace: MakePlace): void {
         attempt: 1,
         trigger: 'auto',
         leaseUntilMs: T0_MS + 60_000,
+        eventAtMs: T0_MS,
       });
     }),
   );

@@ -118,4 +118,32 @@ test(
   ),
 );
 
+test('queues of an installation from before ranks are claimed as before', () =>
+  withOlderDatabase(
+    '0028',
+    `INSERT INTO stores (id, name, status, settlement_currency, tolerance_minor, top_up_grace_s, monitoring_s,
+        late_policy, created_at_ms) VALUES ('m1', 'Shop', 'approved', 'USDT', 0, 100, 1000, 'hold', 0);
+    INSERT INTO webhook_secrets (owner, mode, secret) VALUES ('m1', 'test', '');
+    INSERT INTO endpoints (id, store_id, mode, url, extended_events, per_session, created_at_ms, removed, host)
+      VALUES ('we_1', 'm1', 'test', 'https://a.example/', '[]', 0, 0, 0, 'a.example'),
+        ('we_2', 'm1', 'test', 'https://b.example/1', '[]', 1, 0, 0, 'b.example');
+    ${session('cs_1')}
+    INSERT INTO events (id, store_id, session_id, type, body, created_at_ms)
+      VALUES ('evt_1', 'm1', 'cs_1', 'payment.expired', '{}', 0);
+    INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, next_attempt_at_ms, created_at_ms, session_id)
+      VALUES ('d1', 'evt_1', 'we_1', 'waiting', 0, 0, 0, 'cs_1'), ('d2', 'evt_1', 'we_2', 'waiting', 0, 0, 0, 'cs_1');
+    INSERT INTO delivery_lines (endpoint_id, session_id, queue, host, ready_at_ms)
+      VALUES ('we_1', 'cs_1', 'we_1', 'a.example', 0), ('we_2', 'cs_1', 'b.example', 'b.example', 0);
+    INSERT INTO delivery_queues (queue, host, ready_at_ms, silences)
+      VALUES ('we_1', 'a.example', 0, 0), ('b.example', 'b.example', 0, 7);`,
+    async (database) => {
+      const claims = async (unprovenMax: number) =>
+        (
+          await database.claimDeliveries({ nowMs: NOW_MS, leaseMs: 1_000, limit: 9, perEndpointMax: 4, unprovenMax })
+        ).map(({ id }) => id);
+      assert.equal(await claims(0), ['d1'], 'a standing endpoint counts as one that has answered');
+      assert.equal(await claims(1), ['d2']);
+    },
+  ));
+
 test.run();
