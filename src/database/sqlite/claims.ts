@@ -18,7 +18,7 @@ const RESENDS_SEEN_MAX = 1_000;
 const QUEUES_SEEN_MAX = 1_024;
 /** A host may have as many times the attempts in progress that one endpoint may have. */
 const ENDPOINTS_PER_HOST = 8;
-/** What is known of a queue, as in `delivery_queues.rank`. An unproven one is of a host that has answered nothing yet. */
+/** What is known of a queue, as in `delivery_queues.rank`. An unproven host has answered nothing yet. */
 const ranks = { proven: 0, unproven: 1, silent: 2 } as const;
 type Rank = (typeof ranks)[keyof typeof ranks];
 /** Of a claim's places, queues of a rank get at most this share while proven ones have something due. */
