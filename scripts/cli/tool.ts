@@ -62,6 +62,7 @@ import { status } from './status.ts';
 import { storeCreate, storeList, storeUpdate } from './store.ts';
 import { storePage } from './store-page.ts';
 import { sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
+import { trigger } from './trigger.ts';
 import { webhooksRecover, webhooksShow } from './webhook-recovery.ts';
 import { webhooksRotate, webhooksSecret } from './webhook-secrets.ts';
 import { webhooksTest } from './webhook-test.ts';
@@ -106,6 +107,7 @@ const commands: readonly (Command | OfflineCommand)[] = [
   webhooksRecover,
   eventsList,
   eventsShow,
+  trigger,
   webhooksSecret,
   webhooksRotate,
   refundsList,

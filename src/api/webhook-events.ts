@@ -19,6 +19,11 @@ import { currencies } from '../core/transfer.ts';
 import { exampleRefund, exampleSession } from './examples.ts';
 import { destinationFields } from './refund-view.ts';
 
+const triggeredField = z
+  .literal(true)
+  .optional()
+  .meta({ description: 'A developer sent it with `quayside trigger`: nothing happened. Only in test mode.' });
+
 const paymentEventSchema = z
   .object({
     id: z
@@ -27,6 +32,7 @@ const paymentEventSchema = z
     type: z.enum([...documentedPaymentEvents, ...extendedPaymentEvents]),
     created_at: z.int().meta({ description: 'Unix seconds.' }),
     livemode: z.boolean().meta({ description: 'False for an event of test mode: no real money.' }),
+    triggered: triggeredField,
     data: z.object({
       object: z.object({
         amount: z.int().optional().meta({
@@ -52,6 +58,7 @@ const refundEventSchema = z
     type: z.enum([...documentedRefundEvents, ...extendedRefundEvents]),
     created_at: z.int().meta({ description: 'Unix seconds.' }),
     livemode: z.boolean().meta({ description: 'False for an event of test mode: no real money.' }),
+    triggered: triggeredField,
     data: z.object({
       object: z.object({
         session_id: z.string(),

@@ -4,6 +4,7 @@
  */
 import type { EventType } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';
+import type { Overrides } from '../core/triggered-event.ts';
 import type { RedeliveryDatabase } from './redelivery.ts';
 
 /** `body` is the exact text that every endpoint gets. */
@@ -31,8 +32,25 @@ export type EventFilter = Readonly<{
   limit: number;
 }>;
 
-/** Reading events, and sending them again. */
-export interface EventDatabase extends RedeliveryDatabase {
+export interface TriggerDatabase {
+  /**
+   * Saves an event that a developer triggers, and its deliveries; the session stays as it is.
+   * @param input `sessionId` null: the store's newest session of test mode
+   * @throws Fault permanent `not_found` without such a session, `usage` for an override that is wrong
+   */
+  triggerEvent(
+    input: Readonly<{
+      storeId: string;
+      sessionId: string | null;
+      type: EventType;
+      overrides: Overrides;
+      nowMs: number;
+    }>,
+  ): Promise<Readonly<{ id: string; body: string }>>;
+}
+
+/** Reading events, triggering them, and sending them again. */
+export interface EventDatabase extends RedeliveryDatabase, TriggerDatabase {
   /** Returns at most `limit` events by their ids; the cost does not grow with what is stored. */
   listEvents(filter: EventFilter): Promise<readonly StoredEvent[]>;
   findEvent(id: string): Promise<StoredEvent | null>;

@@ -56,6 +56,7 @@ import { type BeforeTake, createSessionFinder, type FindSessionRow, sessionComma
 import { statsCommands } from './stats.ts';
 import { createSettingsReader, storeCommands } from './stores.ts';
 import { createTransfers } from './transfers.ts';
+import { triggerCommands } from './triggers.ts';
 import { checkKey, createVault, type Vault } from './vault.ts';
 import { waitingCommands } from './waiting.ts';
 import { createWebhookSecrets, fillWebhookSecrets, webhookSecretCommands } from './webhook-secrets.ts';
@@ -146,6 +147,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     ...endpointCommands(db, secrets, lines),
     ...claimCommands(db, secrets, lines),
     ...eventQueries(db),
+    ...triggerCommands(db, findSession, outbox),
     ...redeliveryCommands(db, lines),
     ...deliveryCommands(db, { lines, raiseAlarm }),
     ...alarmCommands(db, raiseAlarm),
