@@ -22,6 +22,9 @@ import {
 
 export const modes: readonly Mode[] = ['live', 'test'];
 
+/** A key that leaks cannot pay out, unless it was made for refunds. */
+const usualScopes: readonly Scope[] = ['sessions:read', 'sessions:write'];
+
 export const keyCreate: Command = {
   name: 'key create',
   args: [],
@@ -29,7 +32,7 @@ export const keyCreate: Command = {
   options: {
     store: storeOption,
     mode: { value: 'test|live', help: 'the mode of the sessions that it creates' },
-    scopes: { value: 'LIST', help: `comma-separated: ${scopes.join(', ')} (default: all)` },
+    scopes: { value: 'LIST', help: `comma-separated: ${scopes.join(', ')} (default: ${usualScopes.join(', ')})` },
   },
   async run(input, { database, clock }) {
     const mode = choiceOption(input, 'mode', modes);
@@ -37,12 +40,15 @@ export const keyCreate: Command = {
     const { id: storeId } = await storeOf(input, database);
     const { key, row } = issueKey(storeId, mode, granted, clock.nowMs());
     await database.createKey(row);
+    const missing = scopes.filter((scope) => !granted.includes(scope));
     return {
       json: { ...shown(row), api_key: key, api_secret: row.secret },
       lines: [
         `key      ${row.id} (${mode})`,
         `api key  ${key}`,
         `secret   ${row.secret}`,
+        `may      ${granted.join(', ')}`,
+        ...(missing.length > 0 ? [`may not  ${missing.join(', ')}; --scopes gives a key more`] : []),
         'Save both now: they are not shown again.',
       ],
     };
@@ -82,7 +88,7 @@ export const keyRevoke: Command = {
 };
 
 function readScopes(text: string | undefined): readonly Scope[] {
-  if (text === undefined) return scopes;
+  if (text === undefined) return usualScopes;
   return text.split(',').map((name) => {
     const scope = scopes.find((one) => one === name.trim());
     if (!scope) throw usage(`--scopes contains "${name}", expected ${scopes.join(', ')}`);

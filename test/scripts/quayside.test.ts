@@ -48,7 +48,7 @@ test('a store, its keys and its endpoint are created, listed and removed', async
   assert.equal(listed, shown);
   assert.equal([shown.settlement_currency, shown.late_policy, shown.tolerance_minor], ['USDC', 'accept', 5]);
 
-  const key = await answer('key', 'create', '--mode', 'live', '--scopes', 'sessions:read,sessions:write');
+  const key = await answer('key', 'create', '--mode', 'live');
   assert.match(key.api_key, /^sk_live_[0-9A-Za-z]{32}$/);
   assert.match(key.api_secret, /^ss_/);
   await answer('key', 'revoke', key.id, '--because', 'it was mailed');

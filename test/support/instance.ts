@@ -113,7 +113,8 @@ export async function startInstance(
   }
 
   const store = await cli('store', 'create', 'Test store');
-  const key = await cli('key', 'create', '--store', store.id, '--mode', 'test');
+  const scopes = 'sessions:read,sessions:write,refunds:read,refunds:write';
+  const key = await cli('key', 'create', '--store', store.id, '--mode', 'test', '--scopes', scopes);
   const extended = ['payment.detected', 'payment.partially_paid', 'payment.late', 'payment.reversed'].join(',');
   const endpoint = await cli(
     'webhooks',
