@@ -64,7 +64,7 @@ export type AdvancePayout = (open: OpenPayout, memory: Memory) => Promise<Progre
 type Work = {
   readonly parts: AdvanceParts;
   readonly payout: Payout;
-  readonly approval: OpenPayout['approval'];
+  readonly approvals: OpenPayout['approvals'];
   readonly draft: SpendDraft;
   attempts: readonly Attempt[];
   memory: Memory;
@@ -72,9 +72,9 @@ type Work = {
 };
 
 export function createAdvancePayout(parts: AdvanceParts): AdvancePayout {
-  return async ({ payout, approval, attempts }, memory) => {
+  return async ({ payout, approvals, attempts }, memory) => {
     const draft = await parts.wallets.draft(payout.intent);
-    const work: Work = { parts, payout, approval, draft, attempts, memory, outcome: null };
+    const work: Work = { parts, payout, approvals, draft, attempts, memory, outcome: null };
     for (let steps = 0; steps < STEPS_MAX; steps++) {
       const next = (await isFrozen(work)) ? decideFrozen : decide;
       const step: Step = next(payout, work.attempts, work.outcome, work.memory, parts.clock.nowMs(), parts.pace);
@@ -214,12 +214,12 @@ async function allot(
  * @returns null when it is signed and recorded
  */
 async function sign(work: Work, { attempt, terms }: Attempt): Promise<Progress | null> {
-  const { payout, approval, parts } = work;
+  const { payout, approvals, parts } = work;
   // Its turn may have come long after it was decided.
   if (await isFrozen(work)) return lookAgain(work);
   const { id, generation, intent, proof } = payout;
   try {
-    const request = { fence: parts.lease.fence, intent, generation, attempt, proof, terms, approval };
+    const request = { fence: parts.lease.fence, intent, generation, attempt, proof, terms, approvals };
     await parts.signer.sign(request);
   } catch (error) {
     // Without an answer it may have been signed: the same request is repeated.

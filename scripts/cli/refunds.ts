@@ -2,23 +2,24 @@
  * Lists, approves and rejects refunds, and sets a store's refund policy.
  * @module
  */
+import { resolve } from 'node:path';
 import { claimUrl } from '../../src/api/refund-view.ts';
 import type { Config } from '../../src/config/config.ts';
 import { permanent } from '../../src/core/fault.ts';
+import { isPayback } from '../../src/core/intent.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../src/core/money.ts';
 import { delayOf } from '../../src/core/payout.ts';
 import type { RefundStatus } from '../../src/core/refund.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Refund } from '../../src/database/refunds.ts';
-import { toSeconds } from '../../src/lib/clock.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
-import { refundText } from '../../src/signer/approval.ts';
-import { readOperatorKey } from '../../src/signer/operator-key.ts';
-import { openTerminal } from '../../src/signer/terminal.ts';
+import { isApproved } from '../../src/signer/approval.ts';
+import { type ApprovalRequest, readApprovalFile, requestLines, textOf } from '../../src/signer/approval-file.ts';
 import {
   becauseOption,
   type Command,
   type Input,
+  type Installation,
   moment,
   notFound,
   operatorAct,
@@ -33,7 +34,6 @@ import { optionsOf, readSettings, refundSettings } from './store-settings.ts';
 
 const statuses: readonly RefundStatus[] = ['pending', 'processing', 'completed', 'failed', 'canceled'];
 const LISTED_MAX = 1000;
-const APPROVAL_HOURS_MAX = 7 * 24;
 
 export const refundsList: Command = {
   name: 'refunds list',
@@ -89,17 +89,34 @@ export const refundsShow: Command = {
   },
 };
 
+export const refundsRequest: Command = {
+  name: 'refunds request',
+  args: ['id'],
+  summary: 'Print what approvers are to sign for a refund that the signer does not pay without them.',
+  options: {},
+  notes: [
+    '1. here: quayside refunds request <id> > refund.json',
+    '2. on each approver’s machine: quayside signer approve refund.json --key anna.key > anna.json',
+    '3. here: quayside refunds approve <id> --approval anna.json, once for each approver',
+  ],
+  async run(input, installation) {
+    const refund = await findRefund(installation.database, input.args[0] ?? '');
+    const lines = requestLines(await requestOf(refund, installation));
+    return { json: JSON.parse(lines.join('\n')), lines };
+  },
+};
+
 export const refundsApprove: Command = {
   name: 'refunds approve',
   args: ['id'],
-  summary: 'Approve a refund above the store’s limit or, with an approver’s key, above the signer’s caps.',
+  summary: 'Approve a refund above the store’s limit or, with approvers’ signatures, above the signer’s limits.',
   options: {
-    key: { value: 'FILE', help: 'a key made by `signer operator-key`; you are asked for its passphrase' },
-    hours: { value: 'N', help: 'how many hours the signed approval is valid (24)' },
+    approval: { value: 'FILE', help: 'what `signer approve` wrote; run the command again for further approvers' },
   },
+  notes: ['`refunds request` shows how approvers sign. Their keys are never used on this machine.'],
   async run(input, { database, config, clock }) {
     const refund = await findRefund(database, input.args[0] ?? '');
-    const approval = await signedApproval(input, refund, toSeconds(clock.nowMs()));
+    const approval = await givenApproval(input, refund, { database, config });
     const done = await database.approveRefund(refund.id, approval, clock.nowMs());
     if (!done) throw permanent('refused', `refund ${refund.id} is ${refund.status} and needs no approval any more`);
     const approved = await findRefund(database, refund.id);
@@ -208,29 +225,44 @@ export const refundsPolicy: Command = {
 
 const centsText = (minor: number): string => formatUnits(BigInt(minor), MINOR_DECIMALS, MINOR_DECIMALS);
 
-/** Returns the approval for the signer, or null without `--key`. */
-async function signedApproval(input: Input, refund: Refund, nowS: number) {
-  const file = textOption(input, 'key');
+/** @throws Fault permanent `approval_file_invalid`, or `refused` if the approval is for something else */
+async function givenApproval(input: Input, refund: Refund, installation: Pick<Installation, 'config' | 'database'>) {
+  const file = textOption(input, 'approval');
   if (file === undefined) return null;
-  const { id, network, currency, units, destination } = refund;
-  if (!destination)
-    throw permanent('refused', `refund ${id} has no address yet: approve it after the payer has entered one`);
-  const untilS = nowS + wholeOption(input, 'hours', 1, APPROVAL_HOURS_MAX, 24) * 3600;
-  const key = readOperatorKey(file);
-  const terminal = openTerminal();
-  try {
-    const passphrase = await terminal.askHidden(
-      `Approve ${amountText(refund)} (${units} base units) on ${network} to ${destination.address}?\nPassphrase of ${file}: `,
+  const approval = readApprovalFile(resolve(input.cwd, file));
+  if (isApproved(approval, textOf(await requestOf(refund, installation)))) return approval;
+  throw permanent(
+    'refused',
+    `${file} approves something else than what refund ${refund.id} pays now, perhaps to an earlier address; ` +
+      `\`quayside refunds request ${refund.id}\` shows what is to be signed`,
+  );
+}
+
+/** Returns what an approver is to sign. @throws Fault permanent `refused` while nothing of the refund waits to be paid */
+async function requestOf(
+  { id, status }: Refund,
+  { config, database }: Pick<Installation, 'config' | 'database'>,
+): Promise<ApprovalRequest> {
+  const payout = await database.findPayout(id);
+  const intent = payout?.intent;
+  const network = config.networks.find(({ key }) => key === payout?.network);
+  if (status !== 'processing' || !intent || !isPayback(intent) || !network) {
+    throw permanent(
+      'refused',
+      `refund ${id} is ${status}, and nothing of it waits to be signed; \`quayside refunds show ${id}\` shows what it needs`,
     );
-    const { key: to, mac } = destination;
-    try {
-      return key.approve(passphrase, refundText({ id, network, currency, to, units, mac }), untilS);
-    } finally {
-      passphrase.fill(0);
-    }
-  } finally {
-    terminal.close();
   }
+  const { family, chainId, tokens } = network;
+  const token = tokens.find(({ symbol }) => symbol === intent.currency);
+  if (!token) throw permanent('refused', `the configuration has no ${intent.currency} on ${network.key}; add it again`);
+  const { symbol, address, decimals } = token;
+  return {
+    request: 'quayside payout approval v2',
+    intent,
+    family,
+    chain_id: chainId,
+    token: { symbol, address, decimals },
+  };
 }
 
 /** @throws Fault permanent `not_found` */

@@ -5,7 +5,7 @@
 import { resolve } from 'node:path';
 import { permanent } from '../../src/core/fault.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { type ApprovalRequest, readApprovalFile } from '../../src/signer/approval-file.ts';
+import { type ApprovalRequest, readApprovalFile, requestLines } from '../../src/signer/approval-file.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
 import type { FreezeState, SignerControl } from '../../src/signer/signer.ts';
 import { becauseOption, moment, type OfflineCommand, operatorAct, textOption, usage } from './command.ts';
@@ -62,7 +62,7 @@ async function requestThaw(dir: string) {
   const { fingerprint, freeze } = await withSigner(dir, (signer) => signer.freezeState());
   if (!freeze) throw permanent('not_frozen', 'the signer is not frozen');
   const request: ApprovalRequest = { request: 'quayside signer thaw v1', fingerprint, freeze };
-  return { json: request, lines: JSON.stringify(request, null, 2).split('\n') };
+  return { json: request, lines: requestLines(request) };
 }
 
 /** Opens the signer of a folder for `work`. @throws Fault transient `signer_unreachable` */

@@ -48,6 +48,7 @@ import {
   refundsList,
   refundsPolicy,
   refundsReject,
+  refundsRequest,
   refundsShow,
 } from './refunds.ts';
 import { sessionShow } from './session.ts';
@@ -112,6 +113,7 @@ const commands: readonly (Command | OfflineCommand)[] = [
   webhooksRotate,
   refundsList,
   refundsShow,
+  refundsRequest,
   refundsApprove,
   refundsReject,
   refundsDestination,

@@ -21,11 +21,11 @@ export type NewPayout = Readonly<{
   nowMs: number;
 }>;
 
-/** An open payout with the attempts of its current generation in order, and an operator's approval if there is one. */
+/** An open payout with the attempts of its current generation in order, and the approvals of a refund. */
 export type OpenPayout = Readonly<{
   payout: Payout;
   attempts: readonly Attempt[];
-  approval: Readonly<{ approver: string; untilS: number; signature: string }> | null;
+  approvals: readonly Readonly<{ approver: string; untilS: number; signature: string }>[];
 }>;
 
 export type PayoutName = Readonly<{ id: string; generation: number }>;

@@ -104,7 +104,7 @@ export type RedirectRefund = Readonly<{ address: string; act: OperatorAct }> &
     | Readonly<{ by: 'operator'; id: string; isDryRun: boolean }>
   );
 
-/** An operator's approval as stored with a refund; the signer verifies it. */
+/** An approver's approval as stored with a refund; the signer verifies it. */
 export type RefundApproval = Readonly<{ approver: string; untilS: number; signature: string }>;
 
 export interface RefundDatabase {
@@ -140,7 +140,7 @@ export interface RefundDatabase {
   /** Starts refunds that are ready and fails those whose claim link expired. @returns how many, at most `limit` */
   advanceRefunds(nowMs: number, limit: number): Promise<number>;
   /**
-   * Approves a refund for the operator, with a signature where the signer's caps require one.
+   * Approves a refund for the operator, with an approver's signature where the signer wants one: it is added to those of others.
    * @returns null when there is no such refund, false when it has ended
    */
   approveRefund(id: string, approval: RefundApproval | null, nowMs: number): Promise<boolean | null>;

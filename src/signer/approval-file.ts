@@ -5,23 +5,58 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
+import type { Family } from '../chains/chain.ts';
+import { chains } from '../chains/index.ts';
 import { permanent } from '../core/fault.ts';
-import type { ApprovalText } from './approval.ts';
+import { isPayback } from '../core/intent.ts';
+import { currencies } from '../core/transfer.ts';
+import { type ApprovalText, paybackText } from './approval.ts';
 import { thawText } from './freeze.ts';
-import { approval, fingerprint, signerFreeze } from './protocol.ts';
+import { canonicalIntent } from './journal.ts';
+import { approval, fingerprint, intentWire, signerFreeze } from './protocol.ts';
 import type { Approval } from './signer.ts';
 
 const FILE_BYTES_MAX = 64 * 1024;
 
 const requestFile = z.discriminatedUnion('request', [
   z.strictObject({ request: z.literal('quayside signer thaw v1'), fingerprint, freeze: signerFreeze }),
+  z.strictObject({
+    request: z.literal('quayside payout approval v2'),
+    intent: intentWire,
+    family: z.enum(Object.keys(chains) as [Family, ...Family[]]),
+    chain_id: z.string().regex(/^[0-9A-Za-z]{1,64}$/),
+    token: z.strictObject({
+      symbol: z.enum(currencies),
+      address: z.string().regex(/^[0-9A-Za-z]{1,64}$/),
+      decimals: z.int().min(0).max(36),
+    }),
+  }),
 ]);
-export type ApprovalRequest = z.infer<typeof requestFile>;
+export type ApprovalRequest = z.output<typeof requestFile>;
 
 const approvalFile = z.strictObject({ approves: z.string(), ...approval.shape });
 
 /** Returns the lines that an approver of the request signs. */
-export const textOf = (request: ApprovalRequest): ApprovalText => thawText(request.fingerprint, request.freeze);
+export function textOf(request: ApprovalRequest): ApprovalText {
+  if (request.request === 'quayside signer thaw v1') return thawText(request.fingerprint, request.freeze);
+  const { intent, family, chain_id: chainId, token } = request;
+  if (!isPayback(intent) || intent.currency !== token.symbol || !isAddressKey(family, intent.to))
+    throw permanent('approval_file_invalid', 'the request is not for a refund that its network can pay');
+  return paybackText(intent, canonicalIntent(intent), { family, chainId, token });
+}
+
+const isAddressKey = (family: Family, key: string): boolean => {
+  const { address } = chains[family];
+  try {
+    return address.parse(address.format(key)) === key;
+  } catch {
+    return false;
+  }
+};
+
+/** Returns a request as the lines of its file. */
+export const requestLines = (request: ApprovalRequest): string[] =>
+  JSON.stringify(z.encode(requestFile, request), null, 2).split('\n');
 
 /** Reads what is to be approved. @throws Fault permanent `approval_file_invalid` */
 export const readRequestFile = (file: string): ApprovalRequest => read(file, requestFile, 'a request for an approval');

@@ -1,12 +1,17 @@
 /**
- * Approvals of refunds above the signer's caps: an ed25519 signature over what is paid to whom, and until when the
- * approval is valid. `quayside refunds approve` signs, the signer verifies. The secret half never reaches the server,
- * so somebody who takes it over cannot approve.
+ * Approvals: ed25519 signatures over what is paid to whom, or which freeze ends, and until when they are valid.
+ * `quayside signer approve` signs on the approver's own machine, the signer verifies. The secret half never reaches the
+ * server, so somebody who takes it over cannot approve.
  * @module
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
+import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
-import type { MacedRefund } from '../core/intent.ts';
+import type { Family } from '../chains/chain.ts';
+import { chains } from '../chains/index.ts';
+import type { PaybackIntent } from '../core/intent.ts';
+import { formatUnits } from '../core/money.ts';
+import type { Token } from '../core/transfer.ts';
 import type { Policy } from './policy.ts';
 import { refused } from './rules.ts';
 import type { Approval } from './signer.ts';
@@ -14,22 +19,40 @@ import type { Approval } from './signer.ts';
 /** The longest validity of an approval, so that an old one found in a database is useless. */
 export const APPROVAL_S_MAX = 7 * 24 * 3600;
 
-/** What an approval covers: the refund as a person has seen it, and its MAC. */
-export type ApprovedRefund = MacedRefund & Readonly<{ mac: string }>;
-
 /**
  * Returns the lines that a signature covers, valid until a time in Unix seconds. No text of another kind begins with
  * the first, and none contains a line feed.
  */
 export type ApprovalText = (untilS: number) => readonly string[];
 
+/** Where a refund is paid, as the signer's policy names it. */
+export type PaidThrough = Readonly<{ family: Family; chainId: string; token: Token }>;
+
 /**
- * Returns what an approver signs for a refund. It contains the refund itself besides its MAC, so that an operator signs
- * what was shown, not what a database maps the MAC to.
+ * Returns what an approver signs for a refund or a return: words that a person can check, and the digest of the whole
+ * intent. The signer makes the same lines from its own policy, so a request with another contract or other decimals
+ * leads to a signature that it refuses.
+ * @param content the intent's canonical text (`canonicalIntent`)
  */
-export const refundText =
-  ({ id, network, currency, to, units, mac }: ApprovedRefund): ApprovalText =>
-  (untilS) => ['quayside refund approval v1', id, network, currency, to, String(units), mac, String(untilS)];
+export function paybackText(
+  intent: PaybackIntent,
+  content: string,
+  { family, chainId, token }: PaidThrough,
+): ApprovalText {
+  const { address } = chains[family];
+  const { session } = intent;
+  const contract = address.parse(token.address);
+  const lines = [
+    'quayside payout approval v2',
+    `payout: ${intent.kind} ${intent.id}${session ? ` of session ${session.id}, ${session.amount}` : ''}`,
+    `network: ${intent.network} (${family}, chain ${chainId})`,
+    `token: ${intent.currency}, contract ${contract === null ? token.address : address.format(contract)}`,
+    `amount: ${formatUnits(intent.units, token.decimals, 2)} ${intent.currency} (${intent.units} base units)`,
+    `pay to: ${address.format(intent.to)}`,
+    `intent: ${bytesToHex(sha256(utf8ToBytes(content)))}`,
+  ];
+  return (untilS) => [...lines, `valid until: ${untilS}`];
+}
 
 const messageOf = (text: ApprovalText, untilS: number): Uint8Array => utf8ToBytes(text(untilS).join('\n'));
 

@@ -4,11 +4,14 @@
  * payout engine's word, which the signer cannot check.
  * @module
  */
+import { Fault } from '../core/fault.ts';
+import type { PaybackIntent } from '../core/intent.ts';
 import { formatUnits } from '../core/money.ts';
+import type { Token } from '../core/transfer.ts';
 import { DAY_MS } from '../lib/clock.ts';
-import { type ApprovedRefund, checkApproval, refundText } from './approval.ts';
+import { checkApproval, paybackText } from './approval.ts';
 import type { CapUse } from './journal.ts';
-import type { CountCaps, FeeCaps, NetworkPolicy, Policy } from './policy.ts';
+import type { CountCaps, FeeCaps, NetworkPolicy, Policy, Threshold } from './policy.ts';
 import { refused } from './rules.ts';
 import type { Approval } from './signer.ts';
 
@@ -23,12 +26,14 @@ export const capWindows = (nowMs: number): Readonly<{ hourMs: number; dayMs: num
   dayMs: nowMs - (nowMs % DAY_MS),
 });
 
-/** What a generation uses of the amount's cap, or the approval that replaces the cap. */
-export type Grant = Readonly<{ capUse: CapUse | null; approval: Approval | null }>;
+/** What a generation uses of the amount's cap, and the approvals that it is signed with. */
+export type Grant = Readonly<{ capUse: CapUse | null; approvals: readonly Approval[] }>;
 
 export type RefundOrder = Readonly<{
-  refund: ApprovedRefund;
-  approval: Approval | null;
+  refund: PaybackIntent;
+  /** Its canonical text. */
+  content: string;
+  approvals: readonly Approval[];
   /** Signatures of approvals that earlier generations of the refund were signed with. */
   usedApprovals: readonly string[];
   network: NetworkPolicy;
@@ -38,11 +43,12 @@ export type RefundOrder = Readonly<{
 }>;
 
 /**
- * Checks that a generation of a refund is within the caps of its currency or approved. An approved one uses up none of
- * the caps.
+ * Checks that a generation of a refund is within the caps of its currency or approved, and that as many approvers as
+ * the policy wants for its amount have approved it. One above the caps uses up none of them.
  * @throws Fault `signer_refused_approval`, `signer_refused_cap`
  */
-export function grantRefund({ refund, approval, usedApprovals, network, approvers, used, nowMs }: RefundOrder): Grant {
+export function grantRefund(order: RefundOrder): Grant {
+  const { refund, network, used } = order;
   const { currency, units, id } = refund;
   const caps = network.caps[currency];
   const token = network.spend.tokens.find(({ symbol }) => symbol === currency);
@@ -51,28 +57,55 @@ export function grantRefund({ refund, approval, usedApprovals, network, approver
     units <= caps.transactionUnits &&
     used.hourUnits + units <= caps.hourUnits &&
     used.dayUnits + units <= caps.dayUnits;
-  if (isWithin) return { capUse: { cap: currency, units }, approval: null };
-  if (approval) {
-    checkApproval(approval, { text: refundText(refund), what: id, approvers, nowMs });
-    // Otherwise an engine that claims "dead" gets the approved amount signed several times.
-    if (usedApprovals.includes(approval.signature)) {
-      const why = 'make sure that it was not paid, then approve the refund again';
-      throw refused('approval', `the approval of ${id} is not valid: the refund was signed with it before; ${why}`);
-    }
-    return { capUse: null, approval };
-  }
+  const needed = approvalsNeeded(network.approvals[currency] ?? [], units, isWithin);
+  const capUse = isWithin ? { cap: currency, units } : null;
+  if (needed === 0) return { capUse, approvals: [] };
   const show = (value: bigint) => `${formatUnits(value, token.decimals, 2)} ${currency}`;
-  const approve = `\`quayside refunds approve ${id}\``;
-  if (units > caps.transactionUnits) {
+  const { valid, faults } = validApprovals(order, token);
+  if (valid.length >= needed) return { capUse, approvals: valid };
+  const request = `\`quayside refunds request ${id}\` shows an approver what to sign`;
+  const isOnlyTime = needed === 1 && faults.length === 0 && units <= caps.transactionUnits && !isWithin;
+  if (isOnlyTime) {
     throw refused(
-      'approval',
-      `${show(units)} is above the cap of ${show(caps.transactionUnits)} per refund: run ${approve}`,
+      'cap',
+      `${show(units)} more would exceed the cap of the last hour (${show(used.hourUnits)} of ${show(caps.hourUnits)} used) or of this UTC day (${show(used.dayUnits)} of ${show(caps.dayUnits)} used): wait, or have it approved: ${request}`,
     );
   }
+  const why = faults.length > 0 ? ` (${faults.join('; ')})` : '';
   throw refused(
-    'cap',
-    `${show(units)} more would exceed the cap of the last hour (${show(used.hourUnits)} of ${show(caps.hourUnits)} used) or of this UTC day (${show(used.dayUnits)} of ${show(caps.dayUnits)} used): wait, or run ${approve}`,
+    'approval',
+    `${show(units)} needs ${needed} approval(s), the cap per refund is ${show(caps.transactionUnits)}, and ${valid.length} are valid${why}: ${request}`,
   );
+}
+
+/** Returns how many approvers a refund needs: those of the highest threshold that it exceeds, one above the caps. */
+const approvalsNeeded = (thresholds: readonly Threshold[], units: bigint, isWithin: boolean): number =>
+  Math.max(isWithin ? 0 : 1, ...thresholds.map(({ aboveUnits, needed }) => (units > aboveUnits ? needed : 0)));
+
+/** Returns the valid approvals, one for each approver, and why the others are not valid. */
+function validApprovals(
+  { refund, content, approvals, usedApprovals, network, approvers, nowMs }: RefundOrder,
+  token: Token,
+) {
+  const text = paybackText(refund, content, { family: network.family, chainId: network.spend.chainId, token });
+  const valid = new Map<string, Approval>();
+  const faults: string[] = [];
+  for (const approval of approvals) {
+    try {
+      checkApproval(approval, { text, what: refund.id, approvers, nowMs });
+      // Otherwise an engine that claims "dead" gets the approved amount signed several times.
+      if (usedApprovals.includes(approval.signature))
+        throw refused(
+          'approval',
+          'the refund was signed with it before; make sure that it was not paid, then approve it again',
+        );
+      valid.set(approval.approver, approval);
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      faults.push(error.message);
+    }
+  }
+  return { valid: [...valid.values()], faults };
 }
 
 /** Checks that native coin for a deposit address is within the caps. @throws Fault `signer_refused_cap` */
@@ -92,7 +125,7 @@ export function grantGas(
       `${show(units)} more gas would exceed the cap of this UTC day (${show(usedDayUnits)} of ${show(gasCaps.dayUnits)} used)`,
     );
   }
-  return { capUse: { cap: 'gas', units }, approval: null };
+  return { capUse: { cap: 'gas', units }, approvals: [] };
 }
 
 /**

@@ -40,7 +40,7 @@ export type SignedIntent = Readonly<{ content: string; newest: SignedGeneration 
 /** How much of a cap (a currency, `gas` or `fee`) a signature uses, in base units. */
 export type CapUse = Readonly<{ cap: string; units: bigint }>;
 
-/** A signature to record. A fence above the highest seen rises with it. `approval` belongs to its generation. */
+/** A signature to record. A fence above the highest seen rises with it. `approvals` belong to its generation. */
 export type NewSignature = Readonly<{
   intent: Intent;
   generation: number;
@@ -51,7 +51,7 @@ export type NewSignature = Readonly<{
   nonce: number | null;
   fence: number;
   capUses: readonly CapUse[];
-  approval: Approval | null;
+  approvals: readonly Approval[];
   signed: SignedSpend;
   atMs: number;
 }>;
@@ -236,7 +236,7 @@ function journalOn(client: Sqlite.Database): Journal {
     'SELECT intent_id AS intentId, generation FROM generations WHERE network = ? AND payer = ? AND nonce = ?',
   );
   const tx = client.prepare('SELECT 1 FROM signatures WHERE network = ? AND tx = ?').pluck();
-  const approvals = client.prepare('SELECT signature FROM approvals WHERE intent_id = ?').pluck();
+  const usedApprovals = client.prepare('SELECT signature FROM approvals WHERE intent_id = ?').pluck();
   const used = client.prepare('SELECT units FROM cap_uses WHERE network = ? AND cap = ? AND used_at_ms >= ?').pluck();
   const count = client.prepare('SELECT count(*) FROM signatures WHERE network = ? AND signed_at_ms >= ?').pluck();
   const insertIntent = client.prepare(
@@ -262,12 +262,13 @@ function journalOn(client: Sqlite.Database): Journal {
   );
 
   const record = client.transaction((entry: NewSignature) => {
-    const { intent, generation, attempt, capUses, approval, signed, atMs } = entry;
+    const { intent, generation, attempt, capUses, approvals, signed, atMs } = entry;
     const { id, network } = intent;
     if (entry.fence > (fence.get(network) as number)) insertFence.run(network, entry.fence, atMs);
     insertIntent.run(id, network, canonicalIntent(intent), atMs);
     if (attempt === 0) insertGeneration.run(id, generation, entry.proof, network, entry.payer, entry.nonce);
-    if (approval) insertApproval.run(id, generation, approval.approver, approval.untilS, approval.signature);
+    for (const { approver, untilS, signature } of approvals)
+      insertApproval.run(id, generation, approver, untilS, signature);
     const terms = JSON.stringify(entry.terms);
     const row = insertSignature.run(
       id,
@@ -301,7 +302,7 @@ function journalOn(client: Sqlite.Database): Journal {
     nonceUse: (network, payer, nonce) =>
       (nonceUse.get(network, payer, nonce) as { intentId: string; generation: number } | undefined) ?? null,
     hasSigned: (network, id) => tx.get(network, id) !== undefined,
-    usedApprovals: (intentId) => approvals.all(intentId) as string[],
+    usedApprovals: (intentId) => usedApprovals.all(intentId) as string[],
     countSince: (network, sinceMs) => count.get(network, sinceMs) as number,
     usedSince(network, cap, sinceMs) {
       let sum = 0n;

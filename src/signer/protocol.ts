@@ -21,6 +21,8 @@ const TERMS_MAX = 32;
 /** Below the indices of refund and gas wallets on families with hardened paths, so that deposit addresses differ. */
 const INDEX_MAX = 1_000_000_000;
 const ATTEMPT_MAX = 999;
+/** As many as a policy has approvers. */
+const APPROVALS_MAX = 32;
 
 const count = z.int().nonnegative();
 const hex = (digits: string) => z.string().regex(new RegExp(`^[0-9a-f]{${digits}}$`));
@@ -99,7 +101,7 @@ const signRequest = z.strictObject({
   attempt: count.max(ATTEMPT_MAX),
   proof: z.enum(['failed', 'dead']).nullable(),
   terms,
-  approval: approval.nullable(),
+  approvals: z.array(approval).max(APPROVALS_MAX).readonly(),
 });
 
 const signed = { tx: z.string().min(1).max(128), bytes };

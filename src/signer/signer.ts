@@ -24,7 +24,8 @@ export type SignRequest = Readonly<{
   attempt: number;
   proof: 'failed' | 'dead' | null;
   terms: Terms;
-  approval: Approval | null;
+  /** Approvals of a refund, where the policy wants any. Those that are not valid are not counted. */
+  approvals: readonly Approval[];
 }>;
 
 /** Address keys of the wallets that pay on a network, and of its treasury. */

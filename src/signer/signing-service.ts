@@ -54,7 +54,7 @@ export interface SigningService extends Omit<Freezing, 'refuseIfFrozen'> {
 /** A network that the policy allows, with its family's wallets. */
 type Place = Readonly<{ policy: NetworkPolicy; wallets: WalletKeys }>;
 
-const NO_GRANT: Grant = { capUse: null, approval: null };
+const NO_GRANT: Grant = { capUse: null, approvals: [] };
 
 /** Returns the service; opens nothing itself. */
 export function openSigningService({
@@ -144,13 +144,14 @@ export function openSigningService({
   }
 
   /** Checks the caps on amounts for a generation, and returns how much it uses of them. */
-  function grant({ policy: network }: Place, { intent, approval }: SignRequest, nowMs: number): Grant {
+  function grant({ policy: network }: Place, { intent, approvals }: SignRequest, nowMs: number): Grant {
     if (isPayback(intent)) {
       const used = usesOf(network.key, intent.currency, nowMs);
       const usedApprovals = journal.usedApprovals(intent.id);
       return grantRefund({
         refund: intent,
-        approval,
+        content: canonicalIntent(intent),
+        approvals,
         usedApprovals,
         network,
         approvers: policy.approvers,
@@ -215,7 +216,7 @@ export function openSigningService({
     const payer = keyOf(place.wallets, rules.payer(intent));
     checkNonce(nonce, payer, request);
     checkCounts(place, nowMs);
-    const { capUse, approval } = attempt === 0 ? grant(place, request, nowMs) : NO_GRANT;
+    const { capUse, approvals } = attempt === 0 ? grant(place, request, nowMs) : NO_GRANT;
     const { feeUnitsMax, ...signed } = signChecked(place, { network: place.policy.spend, intent, terms }, payer);
     const feeUse = grantFeeOf(place, request, feeUnitsMax, nowMs);
     if (journal.hasSigned(network, signed.tx))
@@ -224,9 +225,10 @@ export function openSigningService({
         `the same transaction, ${signed.tx}, was signed for another request; ask with other terms`,
       );
     const capUses = capUse ? [capUse, feeUse] : [feeUse];
-    const entry = { intent, generation, attempt, proof, terms, payer, nonce, fence, capUses, approval, signed };
+    const entry = { intent, generation, attempt, proof, terms, payer, nonce, fence, capUses, approvals, signed };
     journal.record({ ...entry, atMs: nowMs });
-    log.info({ intent: id, network, generation, attempt, tx: signed.tx, approver: approval?.approver }, 'signed');
+    const approvers = approvals.map(({ approver }) => approver);
+    log.info({ intent: id, network, generation, attempt, tx: signed.tx, approvers }, 'signed');
     return signed;
   }
 

@@ -14,14 +14,14 @@ import { evmAddress } from '../../src/chains/evm/address.ts';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import { evmXpubKeys } from '../../src/chains/evm/xpub-keys.ts';
 import { migrate } from '../../src/database/sqlite/migrate.ts';
-import { isApproved, refundText } from '../../src/signer/approval.ts';
+import { isApproved } from '../../src/signer/approval.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { openJournal } from '../../src/signer/journal.ts';
 import { readKeystore, seedOf } from '../../src/signer/keystore.ts';
 import { readOperatorKey } from '../../src/signer/operator-key.ts';
 import { loadPolicy } from '../../src/signer/policy.ts';
 import { quayside } from '../support/built.ts';
-import { mnemonic, passphrase, refundOf, seed, treasury, usdt } from '../support/temp-signer.ts';
+import { approvalOf, mnemonic, passphrase, refundOf, seed, treasury, usdt } from '../support/temp-signer.ts';
 import { until } from '../support/until.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'quayside-signer-cli-'));
@@ -265,8 +265,8 @@ test('an approver’s key signs approvals with its passphrase, and the policy ac
   const { approver } = JSON.parse(stdout);
   assert.is(statSync(file).mode & 0o777, 0o600);
   const refund = refundOf('rf_1', usdt(5000));
-  const approval = readOperatorKey(file).approve(Buffer.from(passphrase), refundText(refund), 1_900_000_000);
-  assert.equal([approval.approver, isApproved(approval, refundText(refund))], [approver, true]);
+  const approval = readOperatorKey(file).approve(Buffer.from(passphrase), approvalOf(refund), 1_900_000_000);
+  assert.equal([approval.approver, isApproved(approval, approvalOf(refund))], [approver, true]);
 });
 
 test('the drill distinguishes right words from wrong ones, by the addresses that payers were shown', async () => {

@@ -4,11 +4,12 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { GasIntent, RefundIntent } from '../../src/core/intent.ts';
-import { APPROVAL_S_MAX, approverOf, isApproved, refundText, signApproval } from '../../src/signer/approval.ts';
+import { APPROVAL_S_MAX, approverOf, isApproved, signApproval } from '../../src/signer/approval.ts';
 import type { PolicySettings } from '../../src/signer/policy.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { refusalOf } from '../support/refusal.ts';
 import {
+  approvalOf,
   firstOf,
   makeSignerFolder,
   openSigningServiceIn,
@@ -260,8 +261,8 @@ test(
 const big = refundOf('rf_1', usdt(5000));
 
 test('an approval covers one refund with its amount, its destination and its end', () => {
-  const approval = signApproval(secret, refundText(big), 1000);
-  assert.ok(isApproved(approval, refundText(big)));
+  const approval = signApproval(secret, approvalOf(big), 1000);
+  assert.ok(isApproved(approval, approvalOf(big)));
   for (const change of [
     { id: 'rf_2' },
     { units: big.units + 1n },
@@ -270,12 +271,12 @@ test('an approval covers one refund with its amount, its destination and its end
     { network: 'test:two' },
     { mac: '0'.repeat(64) },
   ] as const) {
-    assert.not.ok(isApproved(approval, refundText({ ...big, ...change })), JSON.stringify(Object.keys(change)));
+    assert.not.ok(isApproved(approval, approvalOf({ ...big, ...change })), JSON.stringify(Object.keys(change)));
   }
-  assert.not.ok(isApproved({ ...approval, untilS: 1001 }, refundText(big)));
-  assert.not.ok(isApproved({ ...approval, approver: approverOf(new Uint8Array(32).fill(2)) }, refundText(big)));
+  assert.not.ok(isApproved({ ...approval, untilS: 1001 }, approvalOf(big)));
+  assert.not.ok(isApproved({ ...approval, approver: approverOf(new Uint8Array(32).fill(2)) }, approvalOf(big)));
   for (const signature of ['', 'zz', '0'.repeat(128), `${approval.signature}00`, approval.signature.toUpperCase()]) {
-    assert.not.ok(isApproved({ ...approval, signature }, refundText(big)), signature);
+    assert.not.ok(isApproved({ ...approval, signature }, approvalOf(big)), signature);
   }
 });
 
@@ -284,23 +285,26 @@ test(
   at(({ service, clock }) => {
     const nowS = clock.nowS();
     const ask = (approval: ReturnType<typeof signApproval> | null) =>
-      refusalOf(() => service().sign(firstOf(big, 1, { approval }))).replace('signer_refused_', '');
+      refusalOf(() => service().sign(firstOf(big, 1, { approvals: approval ? [approval] : [] }))).replace(
+        'signer_refused_',
+        '',
+      );
     const stranger = new Uint8Array(32).fill(2);
     assert.is(ask(null), 'approval');
-    assert.is(ask(signApproval(stranger, refundText(big), nowS + 60)), 'approval', 'signed by a stranger');
+    assert.is(ask(signApproval(stranger, approvalOf(big), nowS + 60)), 'approval', 'signed by a stranger');
     assert.is(
-      ask(signApproval(secret, refundText(refundOf('rf_2', usdt(5000))), nowS + 60)),
+      ask(signApproval(secret, approvalOf(refundOf('rf_2', usdt(5000))), nowS + 60)),
       'approval',
       'for another refund',
     );
     assert.is(
-      ask({ ...signApproval(stranger, refundText(big), nowS + 60), approver: approverOf(secret) }),
+      ask({ ...signApproval(stranger, approvalOf(big), nowS + 60), approver: approverOf(secret) }),
       'approval',
       'in somebody else’s name',
     );
-    assert.is(ask(signApproval(secret, refundText(big), nowS - 1)), 'approval', 'expired');
-    assert.is(ask(signApproval(secret, refundText(big), nowS + APPROVAL_S_MAX + 1)), 'approval', 'valid for too long');
-    assert.is(ask(signApproval(secret, refundText(big), nowS)), 'none', 'valid in its last second');
+    assert.is(ask(signApproval(secret, approvalOf(big), nowS - 1)), 'approval', 'expired');
+    assert.is(ask(signApproval(secret, approvalOf(big), nowS + APPROVAL_S_MAX + 1)), 'approval', 'valid for too long');
+    assert.is(ask(signApproval(secret, approvalOf(big), nowS)), 'none', 'valid in its last second');
   }),
 );
 
@@ -309,12 +313,12 @@ test(
   at((place) => {
     assert.equal([place.refund(100), place.refund(100), place.refund(50)], ['signed', 'signed', 'signed']);
     const over = refundOf('rf_over', usdt(5));
-    const approval = signApproval(secret, refundText(over), place.clock.nowS() + 60);
+    const approval = signApproval(secret, approvalOf(over), place.clock.nowS() + 60);
     assert.is(
       refusalOf(() => place.service().sign(firstOf(over, 70))),
       'signer_refused_cap',
     );
-    place.service().sign(firstOf(over, 70, { approval }));
+    place.service().sign(firstOf(over, 70, { approvals: [approval] }));
     place.restart();
     assert.is(place.refund(0.01), 'cap');
     place.clock.advance(HOUR_MS);
@@ -326,7 +330,7 @@ test(
           firstOf(over, 71, {
             generation: 1,
             proof: 'failed',
-            approval: signApproval(secret, refundText(over), untilS),
+            approvals: [signApproval(secret, approvalOf(over), untilS)],
           }),
         ),
       );
@@ -334,5 +338,95 @@ test(
     assert.is(again(place.clock.nowS() + 60), 'none', 'a new one');
   }),
 );
+
+// ── Thresholds ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const secrets = [1, 2, 3].map((byte) => new Uint8Array(32).fill(byte));
+const [anna = secret, bob = secret, carol = secret] = secrets;
+/** Above 50: one of three; above 1000: two of three. Above 100 it is above the cap. */
+const thresholds: PolicySettings = {
+  ...policySettings,
+  approvers: secrets.map((one, at) => ({ name: `Approver ${at}`, key: approverOf(one) })),
+  networks: {
+    'test:one': {
+      ...(policySettings.networks['test:one'] as NonNullable<PolicySettings['networks']['test:one']>),
+      approvals: {
+        USDT: [
+          { above: '50', approvers: 1 },
+          { above: '1000', approvers: 2 },
+        ],
+      },
+    },
+  },
+};
+
+test(
+  'a refund needs as many different approvers as the highest threshold that it exceeds',
+  at(({ service, clock }) => {
+    let nonce = 0;
+    const ask = (refund: RefundIntent, approvals: readonly ReturnType<typeof signApproval>[]) =>
+      refusalOf(() => service().sign(firstOf(refund, ++nonce, { approvals }))).replace('signer_refused_', '');
+    const until = clock.nowS() + 60;
+    const by = (one: Uint8Array, refund: RefundIntent, untilS = until) => signApproval(one, approvalOf(refund), untilS);
+    assert.is(ask(refundOf('rf_50', usdt(50)), []), 'none');
+    const small = refundOf('rf_51', usdt(50.01));
+    assert.is(ask(small, []), 'approval', 'within the caps, and above a threshold');
+    assert.is(ask(small, [by(anna, small)]), 'none');
+    const edge = refundOf('rf_1000', usdt(1000));
+    assert.is(ask(edge, [by(bob, edge)]), 'none');
+    const large = refundOf('rf_1001', usdt(1000.01));
+    const other = refundOf('rf_1001', usdt(1000.01), { to: 'c'.repeat(40) });
+    const more = refundOf('rf_1001', usdt(2000));
+    const attacks: readonly (readonly [string, readonly ReturnType<typeof signApproval>[]])[] = [
+      ['one alone', [by(anna, large)]],
+      ['the same approval twice', [by(anna, large), by(anna, large)]],
+      ['the same approver twice', [by(anna, large), by(anna, large, until + 1)]],
+      ['one for another destination', [by(anna, large), by(bob, other)]],
+      ['one for another amount', [by(anna, large), by(bob, more)]],
+      ['one for another refund', [by(anna, large), by(bob, edge)]],
+      ['one expired', [by(anna, large), by(bob, large, clock.nowS() - 1)]],
+      ['one not in the policy', [by(anna, large), by(new Uint8Array(32).fill(9), large)]],
+      ['one in another’s name', [by(anna, large), { ...by(anna, large, until + 1), approver: approverOf(bob) }]],
+    ];
+    for (const [what, approvals] of attacks) assert.is(ask(large, approvals), 'approval', what);
+    assert.is(ask(other, [by(anna, large), by(bob, large)]), 'approval', 'a changed destination voids approvals');
+    assert.is(ask(large, [by(bob, large, clock.nowS() - 1), by(anna, large), by(carol, large)]), 'none');
+  }, thresholds),
+);
+
+test(
+  'a signature over words that the signer’s policy does not say is worth nothing',
+  at(({ service, clock }) => {
+    const untilS = clock.nowS() + 60;
+    const { address } = policySettings.networks['test:one']?.tokens[0] ?? { address: '' };
+    const lies = [
+      { token: { symbol: 'USDT', address, decimals: 8 } },
+      { token: { symbol: 'USDT', address: `0x${'1'.repeat(40)}`, decimals: 6 } },
+      { chainId: '1' },
+    ] as const;
+    for (const lie of lies) {
+      const approvals = [signApproval(secret, approvalOf(big, lie), untilS)];
+      assert.is(
+        refusalOf(() => service().sign(firstOf(big, 1, { approvals }))),
+        'signer_refused_approval',
+        JSON.stringify(lie),
+      );
+    }
+  }),
+);
+
+test('what an approver signs says network, contract, amount and payee as people read them', () => {
+  assert.equal(
+    approvalOf(refundOf('rf_1', usdt(5000.5), { session: { id: 'cs_1', amount: '5000.50' } }))(1000).slice(0, 6),
+    [
+      'quayside payout approval v2',
+      'payout: refund rf_1 of session cs_1, 5000.50',
+      'network: test:one (evm, chain 31337)',
+      'token: USDT, contract 0xdAC17F958D2ee523a2206206994597C13D831ec7',
+      'amount: 5000.50 USDT (5000500000 base units)',
+      'pay to: 0xbBbBBBBbbBBBbbbBbbBbbbbBBbBbbbbBbBbbBBbB',
+    ],
+  );
+});
 
 test.run();

@@ -4,7 +4,7 @@
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { APPROVAL_S_MAX, approverOf, refundText, signApproval } from '../../src/signer/approval.ts';
+import { APPROVAL_S_MAX, approverOf, signApproval } from '../../src/signer/approval.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { thawText } from '../../src/signer/freeze.ts';
 import { openJournal } from '../../src/signer/journal.ts';
@@ -12,6 +12,7 @@ import type { SignerFreeze } from '../../src/signer/signer.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { refusalOf } from '../support/refusal.ts';
 import {
+  approvalOf,
   firstOf,
   makeSignerFolder,
   openSigningServiceIn,
@@ -75,7 +76,7 @@ test('only an approver’s valid signature of this freeze ends it, and ends no l
     place.thaw(changed({ number: 2 })),
     place.thaw(changed({ nonce: '0'.repeat(32) })),
     place.thaw(changed({ reason: 'other' })),
-    place.thaw(refundText(refundOf('rf_1', usdt(5)))),
+    place.thaw(approvalOf(refundOf('rf_1', usdt(5)))),
     place.thaw(text, anna, untilS - 61),
     place.thaw(text, anna, untilS + APPROVAL_S_MAX),
     refusalOf(() =>

@@ -13,8 +13,9 @@ import type { Spending } from '../../src/chains/spend.ts';
 import { type Intent, intentMac, intentMacKey, type RefundIntent, type ReturnIntent } from '../../src/core/intent.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
+import { type ApprovalText, type PaidThrough, paybackText } from '../../src/signer/approval.ts';
 import { signerFiles } from '../../src/signer/files.ts';
-import { createJournal, type Journal, openJournal } from '../../src/signer/journal.ts';
+import { canonicalIntent, createJournal, type Journal, openJournal } from '../../src/signer/journal.ts';
 import { createKeystore, fingerprintOf, seedOf } from '../../src/signer/keystore.ts';
 import { loadPolicy, type PolicySettings } from '../../src/signer/policy.ts';
 import { makeSigner } from '../../src/signer/setup.ts';
@@ -69,6 +70,10 @@ export function returnOf(id: string, units: bigint, more: Partial<ReturnIntent> 
   return { ...bound, mac: more.mac ?? intentMac(intentMacKey(secretKey), bound) };
 }
 
+/** What approvers sign for a refund of the first network; `place` changes what the text says about it. */
+export const approvalOf = (refund: RefundIntent, place: Partial<PaidThrough> = {}): ApprovalText =>
+  paybackText(refund, canonicalIntent(refund), { family: 'evm', chainId: '31337', token: token(6), ...place });
+
 /** The first attempt of an intent. */
 export const firstOf = (intent: Intent, nonce: number, more: Partial<SignRequest> = {}): SignRequest => ({
   fence: 1,
@@ -77,7 +82,7 @@ export const firstOf = (intent: Intent, nonce: number, more: Partial<SignRequest
   attempt: 0,
   proof: null,
   terms: terms(nonce),
-  approval: null,
+  approvals: [],
   ...more,
 });
 

@@ -187,12 +187,12 @@ function payoutParts(db: Db, own: MoneyOutParts) {
   };
   const parts = { steps, ledger, raiseAlarm, followLost };
   const settlement = createPayoutSettlement(db, { ...parts, followRefund: own.settlement.settle });
-  const approvalOf = (id: string) => rows.find(id)?.approval ?? null;
+  const approvalsOf = (id: string) => [rows.find(id)?.approval ?? []].flat();
   return {
     ...payoutCommands(db, { ...parts, settlement }),
     ...outgoingCommands(db, { ...parts, networks, freeze, settlement, isPromised: rows.isPromised, formatAddress }),
     ...walletBookCommands(db, raiseAlarm),
-    ...payoutAttemptCommands(db, { ...parts, freezeOf, outgoing, holdOf: own.settlement.holdOf, approvalOf }),
+    ...payoutAttemptCommands(db, { ...parts, freezeOf, outgoing, holdOf: own.settlement.holdOf, approvalsOf }),
     ...adoptionCommands(db, parts),
     ...exitCommands(db, { ...parts, settlement, outgoing, recordAct, followRefund: own.settlement.settle }),
     ...freezeCommands(db, { freezeOf, freeze, recordAct }),

@@ -119,7 +119,7 @@ export function payoutsConform(makePlace: MakePlace): void {
       assert.equal(await database.openPayouts(network, T0_MS + 59_999, 10), []);
       const [open] = await database.openPayouts(network, T0_MS + 60_000, 10);
       assert.equal(open?.payout.intent, refund('r1'));
-      assert.equal([open?.attempts, open?.approval], [[], null]);
+      assert.equal([open?.attempts, open?.approvals], [[], []]);
       await breaks(plan(database, { ...refund('r1'), units: 6n }));
       assert.is((await allot(database, 'r1')).kind, 'moved', 'not before it is due');
       assert.equal(await database.openPayouts('test:two', T0_MS + 60_000, 10), []);

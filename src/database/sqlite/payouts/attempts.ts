@@ -56,12 +56,12 @@ type Parts = Readonly<{
   holdOf(id: string): RefundHold | null;
   freezeOf: FreezeOf;
   outgoing: Pick<Outgoing, 'mayHavePaid'>;
-  /** The operator's approval of a refund, if there is one. */
-  approvalOf(id: string): OpenPayout['approval'];
+  /** The approvers' approvals of a refund. */
+  approvalsOf(id: string): OpenPayout['approvals'];
 }>;
 
 export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
-  const { steps, ledger, raiseAlarm, freezeOf, outgoing, holdOf, approvalOf } = parts;
+  const { steps, ledger, raiseAlarm, freezeOf, outgoing, holdOf, approvalsOf } = parts;
   const { insert, find, remove, setSigned, setSent, findLane, insertLane, moveLane, unsigned, moveJournal } =
     attemptStatements(db);
   const { sent, dueRefunds, dueOthers } = openStatements(db);
@@ -94,7 +94,7 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
   const withAttempts = (row: PayoutRow) => ({
     payout: toPayout(row),
     attempts: row.state === 'sent' ? steps.attempts(row).map(toAttempt) : [],
-    approval: isPayback(row.intent) ? approvalOf(row.id) : null,
+    approvals: isPayback(row.intent) ? approvalsOf(row.id) : [],
   });
 
   return {

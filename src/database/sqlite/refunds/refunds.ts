@@ -207,7 +207,10 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
         const row = rows.find(id);
         if (!row) return null;
         if (row.status !== 'pending' && row.status !== 'processing') return false;
-        rows.change(row, { approvedAtMs: row.approvedAtMs ?? nowMs, ...(approval && { approval }) });
+        // One that an approver repeats replaces the earlier one.
+        const others = [row.approval ?? []].flat().filter((one) => one.approver !== approval?.approver);
+        const approvals = approval ? { approval: [...others, approval] } : {};
+        rows.change(row, { approvedAtMs: row.approvedAtMs ?? nowMs, ...approvals });
         payouts.hasten(id, nowMs);
         return true;
       });

@@ -51,7 +51,8 @@ export const refunds = sqliteTable('refunds', {
   status: text().$type<RefundStatus>().notNull(),
   needsApproval: flag().notNull(),
   approvedAtMs: integer(),
-  approval: json<RefundApproval>(),
+  /** The newest of each approver; one alone where an older version wrote it. */
+  approval: json<RefundApproval | readonly RefundApproval[]>(),
   failureReason: text(),
   tx: text(),
   receiptNumber: text(),
