@@ -238,7 +238,10 @@ async function givenApproval(input: Input, refund: Refund, installation: Pick<In
   );
 }
 
-/** Returns what an approver is to sign. @throws Fault permanent `refused` while nothing of the refund waits to be paid */
+/**
+ * Returns what an approver is to sign.
+ * @throws Fault permanent `refused` while nothing of the refund waits to be paid
+ */
 async function requestOf(
   { id, status }: Refund,
   { config, database }: Pick<Installation, 'config' | 'database'>,

@@ -140,7 +140,8 @@ export interface RefundDatabase {
   /** Starts refunds that are ready and fails those whose claim link expired. @returns how many, at most `limit` */
   advanceRefunds(nowMs: number, limit: number): Promise<number>;
   /**
-   * Approves a refund for the operator, with an approver's signature where the signer wants one: it is added to those of others.
+   * Approves a refund for the operator, with an approver's signature where the signer wants one: it is added to those
+   * of others.
    * @returns null when there is no such refund, false when it has ended
    */
   approveRefund(id: string, approval: RefundApproval | null, nowMs: number): Promise<boolean | null>;

@@ -37,7 +37,7 @@ export type NetworkPolicy = Readonly<{
   spend: SpendNetwork;
   /** Caps of refunds; a currency without caps is never refunded. */
   caps: Readonly<Partial<Record<Currency, Caps>>>;
-  /** Approvers that refunds of a currency need by their amount, besides the one that any refund above the caps needs. */
+  /** Approvers that refunds of a currency need by their amount; any refund above the caps needs one. */
   approvals: Readonly<Partial<Record<Currency, readonly Threshold[]>>>;
   gasCaps: GasCaps;
   feeCaps: FeeCaps;

@@ -1,0 +1,135 @@
+/** `quayside refunds request` and `approve`: what approvers sign for the refund as it is paid now. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { evmSpending } from '../../src/chains/evm/spend.ts';
+import { migrate } from '../../src/database/sqlite/migrate.ts';
+import { writeIntent } from '../../src/database/sqlite/payouts/schema.ts';
+import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
+import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
+import { approverOf, signApproval } from '../../src/signer/approval.ts';
+import { readRequestFile, textOf } from '../../src/signer/approval-file.ts';
+import { handClock } from '../support/hand-clock.ts';
+import { runQuayside } from '../support/quayside-process.ts';
+import { refusalOf } from '../support/refusal.ts';
+import {
+  firstOf,
+  makeSignerFolder,
+  openSigningServiceIn,
+  payer,
+  policySettings,
+  refundOf,
+  seed,
+  usdt,
+} from '../support/temp-signer.ts';
+
+const home = mkdtempSync(join(tmpdir(), 'quayside-approval-'));
+const dataDir = join(home, 'data');
+const [anna, bob] = [1, 2].map((byte) => new Uint8Array(32).fill(byte)) as [Uint8Array, Uint8Array];
+const one = policySettings.networks['test:one'] as NonNullable<(typeof policySettings.networks)['test:one']>;
+const settings = {
+  ...policySettings,
+  approvers: [anna, bob].map((secret, at) => ({ name: `Approver ${at}`, key: approverOf(secret) })),
+  networks: { 'test:one': { ...one, approvals: { USDT: [{ above: '1000', approvers: 2 }] } } },
+};
+const folder = makeSignerFolder(settings, false);
+const nowMs = Date.now();
+const signing = openSigningServiceIn(folder.dir, handClock(nowMs));
+const untilS = Math.floor(nowMs / 1000) + 3600;
+const file = join(home, 'quayside.json');
+const network = {
+  name: 'one',
+  family: 'evm',
+  mode: 'test',
+  url: 'ws://127.0.0.1:1',
+  xpub: evmSpending.xpub(seed),
+  chain_id: one.chain_id,
+  native_symbol: 'ETH',
+  confirmations: { kind: 'depth', blocks: 2 },
+  reorg_depth_max: 40,
+  block_time_ms: 1000,
+  poll_ms: 1000,
+  tokens: one.tokens,
+};
+const intent = refundOf('rf_1', usdt(5000), { session: { id: 'cs_1', amount: '5000.00' } });
+/** As an older version wrote it: one approval alone, by a key that is in no policy. */
+const older = { approver: 'ab'.repeat(32), untilS: 1, signature: 'cd'.repeat(64) };
+
+mkdirSync(dataDir);
+writeFileSync(file, JSON.stringify({ data_dir: 'data', networks: { one: network } }));
+const secretKey = readSecretKey(dataDir, {});
+migrate({ file: databaseFile(dataDir), backupDir: dataDir });
+const raw = new Sqlite(databaseFile(dataDir));
+raw.exec(`
+  INSERT INTO stores (id, name, status, settlement_currency, tolerance_minor, top_up_grace_s, monitoring_s, late_policy,
+      created_at_ms)
+    VALUES ('m1', 'Shop', 'approved', 'USDT', 0, 100, 1000, 'hold', 0);
+  INSERT INTO sessions (id, store_id, mode, order_id, body_hash, amount_minor, currency, due_par, tolerance_par, accepts,
+      expires_at_s, top_up_grace_s, monitoring_s, late_policy, options, networks, created_at_ms, status, ended_at_s,
+      paid_at_s, paid_late, funded, firm, touched, late, seen_par, confirmed_par, late_par, deadline_s, sums, payment_count)
+    VALUES ('cs_1', 'm1', 'test', 'order-1', 'b', '500000', 'USD', '10', '0', '["USDT"]', 800, 100, 1000,
+      'hold', '[]', '["test:one"]', 0, 'paid', 900, 850, 0, 'full', 'confirmed', 1, 0, '0', '10', '0', NULL, '[]', 0);
+  INSERT INTO refunds (id, store_id, mode, refund_id, session_id, body_hash, amount_minor, currency, network, units,
+      destination, destination_from, mac, status, needs_approval, approval, created_at_ms)
+    VALUES ('rf_1', 'm1', 'test', 'own', 'cs_1', 'h', '500000', 'USDT', 'test:one', '${intent.units}', '${payer}', 'payer',
+      '${intent.mac}', 'processing', 0, '${JSON.stringify(older)}', 5);
+  INSERT INTO payouts (id, kind, network, intent, session_id, state, generation, not_before_ms, created_at_ms, updated_at_ms)
+    VALUES ('rf_1', 'refund', 'test:one', '${writeIntent(intent)}', 'cs_1', 'waiting', 0, 0, 1, 2)`);
+const database = openSqliteDatabase({
+  ...{ file: databaseFile(dataDir), secretKey, busyTimeoutMs: 5000, bytesMax: null, outageWaitS: 600 },
+});
+test.after(() => {
+  raw.close();
+  database.close();
+  signing.close();
+  folder.remove();
+  rmSync(home, { recursive: true, force: true });
+});
+
+const run = (...words: string[]) => runQuayside(words, { QUAYSIDE_CONFIG: file }, home);
+const requestFile = join(home, 'request.json');
+/** Signs the request as `quayside signer approve` does, and hands it in. */
+async function approve(secret: Uint8Array) {
+  const approval = signApproval(secret, textOf(readRequestFile(requestFile)), untilS);
+  writeFileSync(join(home, 'approval.json'), JSON.stringify({ approves: 'rf_1', ...approval }));
+  return (await run('refunds', 'approve', 'rf_1', '--approval', 'approval.json')).code;
+}
+const approvals = async () => (await database.openPayouts('test:one', nowMs, 10))[0]?.approvals ?? [];
+const sign = async (refund = intent) => refusalOf(() => signing.service.sign(firstOf(refund, 1, { approvals: given })));
+let given: Awaited<ReturnType<typeof approvals>> = [];
+
+test('a request says what is paid; each approver’s signature is kept once, beside what was there', async () => {
+  const request = await run('refunds', 'request', 'rf_1');
+  assert.is(request.code, 0, request.err);
+  writeFileSync(requestFile, request.out);
+  assert.match(textOf(readRequestFile(requestFile))(1).join('\n'), /amount: 5000\.00 USDT .*\npay to: 0xbBbB/);
+  assert.equal([await approve(anna), await approve(anna)], [0, 0]);
+  given = await approvals();
+  assert.equal(
+    given.map(({ approver }) => approver),
+    [older.approver, approverOf(anna)],
+  );
+  assert.is(await sign(), 'signer_refused_approval', 'two are needed');
+  assert.is(await approve(bob), 0);
+  given = await approvals();
+  assert.is(
+    await sign(refundOf('rf_1', usdt(5000), { to: 'c'.repeat(40), session: intent.session })),
+    'signer_refused_approval',
+  );
+  assert.is(await sign(), 'none');
+});
+
+test('an approval of what was to be paid before is refused here already', async () => {
+  const moved = refundOf('rf_1', usdt(5000), { to: 'c'.repeat(40), session: intent.session });
+  raw.prepare("UPDATE payouts SET intent = ? WHERE id = 'rf_1'").run(writeIntent(moved));
+  assert.is(await approve(anna), 1);
+  assert.is((await run('refunds', 'request', 'rf_none')).code, 3);
+  raw.prepare("UPDATE refunds SET status = 'pending' WHERE id = 'rf_1'").run();
+  assert.is((await run('refunds', 'request', 'rf_1')).code, 1);
+  assert.is((await run('refunds', 'approve', 'rf_1', '--key', 'anna.key')).code, 2);
+});
+
+test.run();
