@@ -78,6 +78,12 @@ export function redeliveryCommands(db: Db, lines: DeliveryLines): RedeliveryData
 function endpointQueries(db: Db): Pick<RedeliveryDatabase, 'endpointHealth' | 'webhookTrouble'> {
   const { client } = db;
   const { storeId, mode, url, disabledAtMs, disabledReason, failingSinceMs } = endpoints;
+  const firstDue = client
+    .prepare(
+      `SELECT ready_at_ms FROM delivery_queues INDEXED BY delivery_queues_due
+       WHERE rank = 0 AND ready_at_ms <= :nowMs ORDER BY ready_at_ms LIMIT 1`,
+    )
+    .pluck();
   const standing = 'FROM endpoints INDEXED BY endpoints_of_store WHERE per_session = 0 AND removed = 0';
   return {
     async endpointHealth(id) {
@@ -110,13 +116,7 @@ function endpointQueries(db: Db): Pick<RedeliveryDatabase, 'endpointHealth' | 'w
     },
     async webhookTrouble(nowMs, sinceMs) {
       return db.read((): WebhookTrouble => {
-        const due = client
-          .prepare(
-            `SELECT ready_at_ms FROM delivery_queues INDEXED BY delivery_queues_due
-             WHERE is_failing = 0 AND ready_at_ms <= :nowMs ORDER BY ready_at_ms LIMIT 1`,
-          )
-          .pluck()
-          .get({ nowMs }) as number | undefined;
+        const due = firstDue.get({ nowMs }) as number | undefined;
         const failed = client
           .prepare(
             `SELECT count(*) FROM (SELECT 1 FROM deliveries INDEXED BY deliveries_by_state
