@@ -84,18 +84,17 @@ const signer = z.union(
 );
 
 const listenHost = setting('a host name or IP address to listen on', matching(/^[\w.:-]+$/));
-const cidrs = listOf(
-  setting<string>('a CIDR range such as 10.0.0.0/8', (value) =>
-    typeof value === 'string' && ipaddr.isValidCIDR(value) ? value : undefined,
-  ),
-);
+const cidr: Reader<string> = (value) => (typeof value === 'string' && ipaddr.isValidCIDR(value) ? value : undefined);
+const cidrs = listOf(setting('a CIDR range such as 10.0.0.0/8', cidr));
+/** Whoever could name any address as the client's would have no limit. */
+const proxyRange: Reader<string> = (value) => (/\/0+$/.test(String(value)) ? undefined : cidr(value));
 
 export const generalSettings = group({
   host: listenHost,
   port: whole(0, 65535),
   metrics_host: listenHost,
   metrics_port: wholeOrNull(0, 65535),
-  trusted_proxies: cidrs,
+  trusted_proxies: listOf(setting('a CIDR range such as 172.18.0.0/16, not of all addresses', proxyRange)),
   data_dir: setting('a folder', matching(/./)),
   base_url: publicUrl,
   checkout_url: publicUrl,

@@ -21,21 +21,21 @@ export const secretKeyFile = (dataDir: string, env: NodeJS.ProcessEnv): string =
 /**
  * Reads the key: 64 hex digits in `<dataDir>/secret.key`, which is created with a new database, or in the file that
  * `QUAYSIDE_SECRET_KEY_FILE` names, which must exist (a mounted secret, for example).
- * @throws Fault permanent `secret_key_invalid` when the file is missing, malformed or open to other users; a mounted
- * one may be read by its group
+ * @throws Fault permanent `secret_key_invalid` when the file is missing, malformed or open to other users
  */
 export function readSecretKey(dataDir: string, env: NodeJS.ProcessEnv): Uint8Array {
   const file = secretKeyFile(dataDir, env);
-  if (env.QUAYSIDE_SECRET_KEY_FILE) refuseOpen(file, 0o027, 'chmod o=,g-w');
-  else prepareOwnKey(dataDir, file);
+  if (!env.QUAYSIDE_SECRET_KEY_FILE) prepareOwnKey(dataDir, file);
   return readSecretKeyFile(file);
 }
 
 /**
- * Reads the key from an existing file: 64 hex digits.
- * @throws Fault permanent `secret_key_invalid`
+ * Reads the key from an existing file: 64 hex digits. Its group may read it: a mounted secret, or that of a signer with a
+ * user of its own, may belong to another user.
+ * @throws Fault permanent `secret_key_invalid` when the file is missing, malformed or open to other users
  */
 export function readSecretKeyFile(file: string): Uint8Array {
+  refuseOpen(file, 0o027, 'chmod o=,g-w');
   const text = readKeyFile(file);
   if (!/^[0-9a-f]{64}$/i.test(text)) {
     throw permanent('secret_key_invalid', `${file} must hold 64 hex digits; restore the key file of this database`);

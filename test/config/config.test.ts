@@ -200,6 +200,19 @@ test('settings of sweeping have defaults, and nothing is swept automatically', (
   assert.equal(sweepOf({ hours: '22-06' }), { ...plainSweepPolicy, hours: { fromHour: 22, toHour: 6 } });
 });
 
+test('a trusted proxy is a range of addresses, and never all of them', () => {
+  const networks = { ethereum: node };
+  assert.equal(load({ networks, trusted_proxies: ['172.18.0.0/16', 'fd00::/8'] }).trustedProxies.length, 2);
+  for (const range of ['0.0.0.0/0', '::/0', '172.18.0.0', 'proxy']) {
+    const [problem = ''] = problems({ networks, trusted_proxies: [range] });
+    assert.match(
+      problem,
+      /^trusted_proxies.*expected a CIDR range such as 172\.18\.0\.0\/16, not of all addresses/,
+      range,
+    );
+  }
+});
+
 test('an invalid setting of sweeping is named', () => {
   const sweep = {
     auto: 'yes',

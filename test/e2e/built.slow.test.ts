@@ -140,10 +140,12 @@ for (const [whom, target] of [
 ] as const) {
   test(`SIGTERM to ${whom} ends everything that npm start has started`, async () => {
     const { child } = await start('whole', copy, 'npm', 'start');
-    const [npm = 0, supervisor = 0, ...children] = family(child.pid ?? 0);
+    const all = () => family(child.pid ?? 0);
+    // npm, the supervisor, the sandbox, the signer, the server, the sender of webhooks, and four indexers.
+    await until('all of them run', () => all().length === 10);
+    const [npm = 0, supervisor = 0, ...children] = all();
     // No shell is between them that would keep the signal to itself.
     assert.is(Number(readFileSync(join(copy, 'whole/quayside.pid'), 'utf8')), supervisor);
-    assert.is(children.length, 7, 'the sandbox, the signer, the server and four indexers');
     process.kill(target(npm, supervisor), 'SIGTERM');
     await until('everything has ended', () => ![npm, supervisor, ...children].some(isAlive));
     assert.not.ok(existsSync(join(copy, 'whole/quayside.pid')), 'in order');
