@@ -1,9 +1,9 @@
 /**
- * More than a thousand further histories of payouts.
+ * Hundreds of further histories of payouts.
  *
  *   npx tsx test/sim/payouts.slow.test.ts --seeds=20000 --from=5000     any number of them
  * @module
  */
 import { payoutHistories } from './payout-histories.ts';
 
-payoutHistories(300, 1500);
+payoutHistories(300, 500);
