@@ -30,8 +30,8 @@ export function readSecretKey(dataDir: string, env: NodeJS.ProcessEnv): Uint8Arr
 }
 
 /**
- * Reads the key from an existing file: 64 hex digits. Its group may read it: a mounted secret, or that of a signer with a
- * user of its own, may belong to another user.
+ * Reads the key from an existing file: 64 hex digits. Its group may read it: a mounted secret, or that of a signer with
+ * a user of its own, may belong to another user.
  * @throws Fault permanent `secret_key_invalid` when the file is missing, malformed or open to other users
  */
 export function readSecretKeyFile(file: string): Uint8Array {
