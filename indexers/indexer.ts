@@ -7,7 +7,7 @@ import type { Chain, Node, NodeOptions } from '../src/chains/chain.ts';
 import type { PayoutNode } from '../src/chains/spend.ts';
 import type { NetworkConfig } from '../src/config/network.ts';
 import { Fault } from '../src/core/fault.ts';
-import { watchedRoles } from '../src/core/outgoing.ts';
+import { watchedWallets } from '../src/core/outgoing.ts';
 import type { Database } from '../src/database/database.ts';
 import type { Clock } from '../src/lib/clock.ts';
 import type { Log } from '../src/lib/log.ts';
@@ -111,11 +111,7 @@ async function learnWallets(options: IndexerOptions, signal: AbortSignal): Promi
   const giveUpAtMs = clock.nowMs() + WALLETS_MS_MAX;
   while (signer && !signal.aborted && (await database.listOwnWallets(network.key)).length === 0) {
     try {
-      const own = await signer.wallets(network.key);
-      await database.recordOwnWallets(
-        network.key,
-        watchedRoles.map((role) => ({ role, key: own[role] })),
-      );
+      await database.recordOwnWallets(network.key, watchedWallets(await signer.wallets(network.key)));
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       if (error.kind === 'permanent' || clock.nowMs() >= giveUpAtMs) {

@@ -12,7 +12,7 @@ import type { Node } from '../../src/chains/chain.ts';
 import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { invariant, transient } from '../../src/core/fault.ts';
-import { watchedRoles } from '../../src/core/outgoing.ts';
+import { watchedWallets } from '../../src/core/outgoing.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { OutgoingClaim } from '../../src/database/outgoing.ts';
 import type { Clock } from '../../src/lib/clock.ts';
@@ -74,11 +74,7 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
    * number. Where they expire, everything that is in a block must be final first.
    */
   async function begin(): Promise<Start> {
-    const own = await wallets.own();
-    await database.recordOwnWallets(
-      network.key,
-      watchedRoles.map((role) => ({ role, key: own[role] })),
-    );
+    await database.recordOwnWallets(network.key, watchedWallets(await wallets.own()));
     const counts = await readCounts();
     const [head, final] = await Promise.all([chainNode.head(), chainNode.finalized()]);
     const finalNumber = final?.number ?? Math.max(0, head.number - network.reorgDepthMax);

@@ -11,8 +11,12 @@ import { endedCodes, type Payout } from './payout.ts';
 import type { ChainTransfer, NetworkKey } from './transfer.ts';
 
 /** Whose outgoing transfers are read. The treasury is the merchant's own: its transfers are only recorded. */
-export const watchedRoles = ['refund', 'gas', 'treasury'] as const;
+const watchedRoles = ['refund', 'gas', 'treasury'] as const;
 export type WatchedRole = (typeof watchedRoles)[number];
+
+/** Returns the wallets whose outgoing transfers are read, each with its role. */
+export const watchedWallets = (own: Readonly<Record<WatchedRole, string>>) =>
+  watchedRoles.map((role) => ({ role, key: own[role] }));
 
 /** A transfer above zero out of one of our wallets, in a final block. `from` is the wallet's address key. */
 export type OutgoingTransfer = ChainTransfer &

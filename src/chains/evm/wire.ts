@@ -253,13 +253,11 @@ function bloomTexts(reading: Reading, log: Fields): readonly string[] {
 
 const methods: Readonly<Record<string, string>> = { logs: 'eth_getLogs', receipts: 'eth_getBlockReceipts' };
 
-const nobody: ReadonlySet<string> = new Set();
-
 function decode(
   content: RawContent,
   tokens: readonly Token[],
   watched: Watched,
-  own: ReadonlySet<string> = nobody,
+  own: ReadonlySet<string> = new Set(),
 ): ChainTransfer[] {
   const method = methods[content.kind];
   invariant(method, `EVM content is of kind logs or receipts, not ${content.kind}`);

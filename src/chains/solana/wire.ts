@@ -292,13 +292,11 @@ function unusual({ block, origin }: Reading): Fault {
   );
 }
 
-const nobody: ReadonlySet<string> = new Set();
-
 function decode(
   content: RawContent,
   tokens: readonly Token[],
   watched: Watched,
-  own: ReadonlySet<string> = nobody,
+  own: ReadonlySet<string> = new Set(),
 ): ChainTransfer[] {
   const { block, kind, bytes, context } = content;
   invariant(kind === 'slices' || kind === 'whole', `Solana content is read in slices or whole, not as ${kind}`);

@@ -336,13 +336,11 @@ function part({ bytes, context }: RawContent, from: string, to: string): Buffer 
   return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
 }
 
-const nobody: ReadonlySet<string> = new Set();
-
 function decode(
   content: RawContent,
   tokens: readonly Token[],
   watched: Watched,
-  own: ReadonlySet<string> = nobody,
+  own: ReadonlySet<string> = new Set(),
 ): ChainTransfer[] {
   // The transactions of the first block were never executed, so there are no infos.
   if (content.block.number === 0) return [];
