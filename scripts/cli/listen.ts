@@ -4,7 +4,7 @@
  * @module
  */
 import { randomUUID } from 'node:crypto';
-import { sign, webhookHeaders } from '../../src/core/delivery.ts';
+import { sign, signRequest, webhookHeaders } from '../../src/core/delivery.ts';
 import { type EventType, isExtended } from '../../src/core/event.ts';
 import { Fault, permanent, transient } from '../../src/core/fault.ts';
 import { type Clock, toSeconds } from '../../src/lib/clock.ts';
@@ -82,13 +82,15 @@ export async function listen(options: ListenOptions): Promise<void> {
 /** @throws Fault: transient if it can work later, permanent `api_refused` otherwise */
 async function read({ api, clock, signal }: ListenOptions, query: string): Promise<Page> {
   const [timestamp, nonce] = [String(toSeconds(clock.nowMs())), randomUUID()];
+  const target = `${PATH}${query}`;
   const headers = {
     Authorization: `Bearer ${api.apiKey}`,
     'X-Service-Timestamp': timestamp,
     'X-Service-Nonce': nonce,
     'X-Service-Signature': sign(api.apiSecret, timestamp, nonce, ''),
+    'X-Service-Request-Signature': signRequest(api.apiSecret, { timestamp, nonce, method: 'GET', target }, ''),
   };
-  const { status, text } = await exchange(`${api.baseUrl}${PATH}${query}`, { headers, signal }, API_TIMEOUT_MS);
+  const { status, text } = await exchange(`${api.baseUrl}${target}`, { headers, signal }, API_TIMEOUT_MS);
   if (status === 200) return JSON.parse(text) as Page;
   const message = `${api.baseUrl} answered ${status}: ${text.slice(0, 500)}`;
   if (status === 429 || status >= 500) throw transient('api_unavailable', message);
