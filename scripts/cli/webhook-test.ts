@@ -35,9 +35,10 @@ export const webhooksTest: Command = {
     const body = testEventBody({ id: eventId, type: EVENT_TYPE, createdAtS: toSeconds(startedAtMs), mode });
     const stamp = { timestampS: toSeconds(startedAtMs), nonce: randomUUID() };
     const { secret, nextSecret } = secrets;
-    const headers = webhookHeaders({ secret, nextSecret, mode, eventId, eventType: EVENT_TYPE, body, ...stamp });
+    const signed = { secret, nextSecret, mode, eventId, eventType: EVENT_TYPE, body, ...stamp };
     const sender = createSender(createUrlGuard(config.webhooks.allowCidrs), config.webhooks, clock);
-    const sent = await sender.send({ url, mode, headers, body });
+    const sent = await sender.send({ url, mode, headers: () => webhookHeaders(signed), body });
+    sender.abort();
     const durationMs = clock.nowMs() - startedAtMs;
     const { status, error } = resultOf(sent);
     const isDelivered = status !== null && status >= 200 && status < 300;

@@ -32,6 +32,8 @@ export type UrlGuard = Readonly<{
    * @param timeoutMs limit for name lookup, connection and TLS together
    */
   connector(timeoutMs: number): Connectors.connector;
+  /** Returns whether the host resolves to this address now, and to none that may not be called. */
+  isCurrent(target: URL, address: string): Promise<boolean>;
 }>;
 
 /**
@@ -85,6 +87,18 @@ export function createUrlGuard(allowCidrs: readonly string[], lookup: Lookup = c
         if (isIP(host) && !admitsFor(options.protocol)(host)) return callback(blocked(host), null);
         return (options.protocol === 'https:' ? tls : plain)(options, callback);
       };
+    },
+
+    async isCurrent({ hostname, protocol }, address) {
+      const host = bareHost(hostname);
+      try {
+        const addresses = isIP(host) ? [host] : await resolve(host);
+        const isSame = (one: string) => ipaddr.process(one).toString() === ipaddr.process(address).toString();
+        return addresses.every(admitsFor(protocol)) && addresses.some(isSame);
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+        return false;
+      }
     },
   };
 }

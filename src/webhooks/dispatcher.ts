@@ -140,8 +140,8 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   async function deliver(delivery: ClaimedDelivery): Promise<void> {
     const { id, url, mode, secret, nextSecret, eventId, eventType, body, attempt, trigger } = delivery;
     const startedAtMs = clock.nowMs();
-    const stamp = { timestampS: toSeconds(startedAtMs), nonce: randomUUID() };
-    const headers = webhookHeaders({ secret, nextSecret, mode, eventId, eventType, body, ...stamp });
+    const signed = { secret, nextSecret, mode, eventId, eventType, body };
+    const headers = () => webhookHeaders({ ...signed, timestampS: toSeconds(clock.nowMs()), nonce: randomUUID() });
     const sent = await sender.send({ url, mode, headers, body });
     if (sent === null) return;
     const { outcome, excerpt, detail } = sent;

@@ -8,9 +8,9 @@ import { Fault, transient } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { Clock } from '../lib/clock.ts';
 import { parseTarget, type UrlGuard } from '../lib/guard.ts';
-import { Client, errors } from '../lib/undici.ts';
+import { errors } from '../lib/undici.ts';
+import { type Connection, createConnections } from './connections.ts';
 
-const RESPONSE_HEADER_BYTES_MAX = 16 * 1024;
 /** How much of a response is kept for the operator to read. */
 const EXCERPT_BYTES_MAX = 2 * 1024;
 
@@ -21,7 +21,8 @@ export type SendLimits = Readonly<{
   responseBytesMax: number;
 }>;
 
-export type Post = Readonly<{ url: string; mode: Mode; headers: Record<string, string>; body: string }>;
+/** `headers` makes those of one request: their nonce is used once. */
+export type Post = Readonly<{ url: string; mode: Mode; headers: () => Record<string, string>; body: string }>;
 
 /** The result of a POST: `excerpt` is the first part of the response, `detail` the text of the error for the log. */
 export type Sent = Readonly<{ outcome: Outcome; excerpt: string | null; detail: string | null }>;
@@ -29,51 +30,69 @@ export type Sent = Readonly<{ outcome: Outcome; excerpt: string | null; detail: 
 export type Sender = Readonly<{
   /** @returns null if `abort` ended it before there was a response */
   send(post: Post): Promise<Sent | null>;
-  /** Ends every POST that is under way or starts later. */
+  /** Ends every POST that is under way or starts later, and closes what is idle. */
   abort(): void;
 }>;
 
-/**
- * Creates a sender that opens a new connection for each POST: no half-closed idle sockets, no cookies, no address that
- * was checked long ago. It follows no redirects.
- */
+/** Creates a sender that keeps connections by host for a few seconds. It keeps no cookies and follows no redirects. */
 export function createSender(guard: UrlGuard, limits: SendLimits, clock: Clock): Sender {
-  const connect = guard.connector(limits.timeoutMs);
-  const open = new Set<InstanceType<typeof Client>>();
+  const connections = createConnections(guard, limits.timeoutMs);
+  const underWay = new Set<AbortController>();
   let isStopped = false;
 
-  async function send({ url, mode, headers, body }: Post): Promise<Sent | null> {
-    const target = parseTarget(url, mode);
+  async function send(post: Post): Promise<Sent | null> {
+    const target = parseTarget(post.url, post.mode);
     if (typeof target === 'string') return unanswered('blocked_address', target);
     if (isStopped) return null;
-    const client = new Client(target.origin, {
-      connect,
-      pipelining: 0,
-      maxHeaderSize: RESPONSE_HEADER_BYTES_MAX,
-      // The deadline below covers the whole exchange, however slow.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    });
+    const ending = new AbortController();
     const deadline = AbortSignal.timeout(limits.timeoutMs);
-    const onTimeout = () => void client.destroy(transient('timeout', `no answer within ${limits.timeoutMs} ms`));
+    const onTimeout = () => ending.abort(transient('timeout', `no answer within ${limits.timeoutMs} ms`));
     deadline.addEventListener('abort', onTimeout);
-    open.add(client);
+    underWay.add(ending);
     try {
-      const answer = await client.request({ method: 'POST', path: target.pathname + target.search, headers, body });
+      const kept = await endedBy(ending.signal, connections.reuse(target));
+      const sent = kept && (await exchange(kept, target, post, ending.signal));
+      return sent ?? (await exchange(connections.open(target), target, post, ending.signal));
+    } catch (error) {
+      if (error instanceof Fault && error.code === 'stopped') return null;
+      return unanswered(errorClass(error), error instanceof Error ? error.message : String(error));
+    } finally {
+      deadline.removeEventListener('abort', onTimeout);
+      underWay.delete(ending);
+      if (isStopped) connections.close();
+    }
+  }
+
+  /** @returns null if the host had closed the connection that was kept, or closes it without a response */
+  async function exchange(
+    connection: Connection,
+    { pathname, search }: URL,
+    { headers, body }: Post,
+    signal: AbortSignal,
+  ): Promise<Sent | null> {
+    const { client } = connection;
+    const onEnd = () => void client.destroy(signal.reason);
+    signal.addEventListener('abort', onEnd);
+    let isWhole = false;
+    try {
+      signal.throwIfAborted();
+      const answer = await client.request({ method: 'POST', path: pathname + search, headers: headers(), body });
       const retryAfter = answer.headers['retry-after'];
       const outcome: Outcome = {
         kind: 'answered',
         status: answer.statusCode,
         retryAfterMs: typeof retryAfter === 'string' ? retryAfterMs(retryAfter, clock.nowMs()) : null,
       };
-      return { outcome, excerpt: await readExcerpt(answer.body, limits.responseBytesMax), detail: null };
+      const read = await readExcerpt(answer.body, limits.responseBytesMax);
+      isWhole = read.isWhole && !signal.aborted;
+      return { outcome, excerpt: read.excerpt, detail: null };
     } catch (error) {
-      if (error instanceof Fault && error.code === 'stopped') return null;
-      return unanswered(errorClass(error), error instanceof Error ? error.message : String(error));
+      if (connection.isReused && !signal.aborted && errorClass(error) === 'connect') return null;
+      throw error;
     } finally {
-      deadline.removeEventListener('abort', onTimeout);
-      open.delete(client);
-      await client.destroy();
+      signal.removeEventListener('abort', onEnd);
+      if (isWhole) connections.keep(connection);
+      else void client.destroy();
     }
   }
 
@@ -81,9 +100,18 @@ export function createSender(guard: UrlGuard, limits: SendLimits, clock: Clock):
     send,
     abort() {
       isStopped = true;
-      for (const client of open) void client.destroy(transient('stopped', 'the program is stopping'));
+      for (const ending of underWay) ending.abort(transient('stopped', 'the program is stopping'));
+      connections.close();
     },
   };
+}
+
+/** Returns what `work` does, unless the signal ends first: then its reason is thrown. */
+function endedBy<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const ended = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+  return Promise.race([work, ended]);
 }
 
 const unanswered = (error: SendError, detail: string): Sent => ({
@@ -96,19 +124,26 @@ const unanswered = (error: SendError, detail: string): Sent => ({
  * Reads the start of a response. The status has already decided, so a body that is too long, too slow or broken changes
  * nothing: it is read up to the limit, then the connection is closed.
  */
-async function readExcerpt(body: AsyncIterable<Buffer>, bytesMax: number): Promise<string | null> {
+async function readExcerpt(
+  body: AsyncIterable<Buffer>,
+  bytesMax: number,
+): Promise<Readonly<{ excerpt: string | null; isWhole: boolean }>> {
   const kept: Buffer[] = [];
   let bytes = 0;
+  let isWhole = true;
   try {
     for await (const chunk of body) {
       if (bytes < EXCERPT_BYTES_MAX) kept.push(chunk.subarray(0, EXCERPT_BYTES_MAX - bytes));
       bytes += chunk.length;
-      if (bytes >= bytesMax) break;
+      if (bytes < bytesMax) continue;
+      isWhole = false;
+      break;
     }
   } catch {
     // What was read so far is kept.
+    isWhole = false;
   }
-  return bytes === 0 ? null : Buffer.concat(kept).toString();
+  return { excerpt: bytes === 0 ? null : Buffer.concat(kept).toString(), isWhole };
 }
 
 /**

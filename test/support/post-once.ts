@@ -10,5 +10,5 @@ import { createSender } from '../../src/webhooks/sender.ts';
 
 const guard = createUrlGuard(['127.0.0.0/8']);
 const sender = createSender(guard, { timeoutMs: 10_000, responseBytesMax: 1_000 }, systemClock);
-const sent = await sender.send({ url: process.argv[2] ?? '', mode: 'live', headers: {}, body: '{}' });
+const sent = await sender.send({ url: process.argv[2] ?? '', mode: 'live', headers: () => ({}), body: '{}' });
 process.stdout.write(JSON.stringify(sent?.outcome));

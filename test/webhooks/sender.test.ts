@@ -18,7 +18,7 @@ const BODY = '{"id":"evt_1","order":"Größe-42 靴👟"}';
 
 const senderWith = (timeoutMs: number, responseBytesMax = 65_536): Sender =>
   createSender(createUrlGuard(['127.0.0.0/8']), { timeoutMs, responseBytesMax }, systemClock);
-const post = (url: string): Post => ({ url, mode: 'test', headers: { 'X-Test': 'yes' }, body: BODY });
+const post = (url: string): Post => ({ url, mode: 'test', headers: () => ({ 'X-Test': 'yes' }), body: BODY });
 
 async function sendTo(answer: Answer, timeoutMs = PATIENT_MS, responseBytesMax?: number) {
   const server = await startMerchantServer(answer);
