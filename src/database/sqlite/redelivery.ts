@@ -2,7 +2,7 @@
  * The health of endpoints, and sending again what did not arrive.
  * @module
  */
-import { and, eq } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
 import {
   type EndpointHealth,
   FAILED_COUNTED_MAX,
@@ -74,71 +74,83 @@ export function redeliveryCommands(db: Db, lines: DeliveryLines): RedeliveryData
   };
 }
 
-/** What an operator sees. Prepared when it is asked, which is seldom. */
-function endpointQueries(db: Db): Pick<RedeliveryDatabase, 'endpointHealth' | 'webhookTrouble'> {
-  const { client } = db;
+/** Prepares what shows how one endpoint does. */
+function prepareHealth({ client, orm }: Db) {
   const { storeId, mode, url, disabledAtMs, disabledReason, failingSinceMs } = endpoints;
-  const firstDue = client
-    .prepare(
-      `SELECT ready_at_ms FROM delivery_queues INDEXED BY delivery_queues_due
-       WHERE rank = 0 AND ready_at_ms <= :nowMs ORDER BY ready_at_ms LIMIT 1`,
-    )
-    .pluck();
+  const waitingIn = (index: string, attempts: string) =>
+    `SELECT 1 FROM deliveries INDEXED BY ${index} WHERE endpoint_id = :id AND state = 'waiting' AND ${attempts}`;
+  return {
+    endpoint: orm
+      .select({ id: endpoints.id, storeId, mode, url, disabledAtMs, disabledReason, failingSinceMs })
+      .from(endpoints)
+      .where(and(eq(endpoints.id, sql.placeholder('id')), isPresent))
+      .prepare(),
+    waiting: client
+      .prepare(
+        `SELECT count(*) FROM (${waitingIn('deliveries_untried', 'attempts = 0')}
+           UNION ALL ${waitingIn('deliveries_retried', 'attempts > 0')} LIMIT ${WAITING_COUNTED_MAX})`,
+      )
+      .pluck(),
+    recent: client.prepare(
+      `SELECT d.id, recent.type AS eventType, d.state, d.attempts
+       FROM (SELECT id, type FROM events INDEXED BY events_by_mode WHERE store_id = :storeId AND mode = :mode
+             ORDER BY id DESC LIMIT ${RECENT_EVENTS}) AS recent
+       JOIN deliveries AS d ON d.event_id = recent.id AND d.endpoint_id = :id ORDER BY recent.id DESC`,
+    ),
+  };
+}
+
+/** Prepares what is wrong with sending, over all standing endpoints. */
+function prepareTrouble({ client }: Db) {
   const standing = 'FROM endpoints INDEXED BY endpoints_of_store WHERE per_session = 0 AND removed = 0';
+  return {
+    firstDue: client
+      .prepare(
+        `SELECT ready_at_ms FROM delivery_queues INDEXED BY delivery_queues_due
+         WHERE rank = 0 AND ready_at_ms <= :nowMs ORDER BY ready_at_ms LIMIT 1`,
+      )
+      .pluck(),
+    failed: client
+      .prepare(
+        `SELECT count(*) FROM (SELECT 1 FROM deliveries INDEXED BY deliveries_by_state
+           WHERE state = 'failed' AND event_id >= :from AND last_error IS NOT 'endpoint_removed'
+           ORDER BY event_id DESC LIMIT ${FAILED_COUNTED_MAX})`,
+      )
+      .pluck(),
+    failing: client.prepare(
+      `SELECT id, url, failing_since_ms AS sinceMs ${standing}
+         AND disabled_at_ms IS NULL AND failing_since_ms IS NOT NULL`,
+    ),
+    disabled: client.prepare(`SELECT id, url, disabled_reason AS reason ${standing} AND disabled_at_ms IS NOT NULL`),
+  };
+}
+
+/** What an operator sees. */
+function endpointQueries(db: Db): Pick<RedeliveryDatabase, 'endpointHealth' | 'webhookTrouble'> {
+  const health = prepareHealth(db);
+  const trouble = prepareTrouble(db);
   return {
     async endpointHealth(id) {
       return db.read((): EndpointHealth | null => {
-        const endpoint = db.orm
-          .select({ id: endpoints.id, storeId, mode, url, disabledAtMs, disabledReason, failingSinceMs })
-          .from(endpoints)
-          .where(and(eq(endpoints.id, id), isPresent))
-          .get();
+        const endpoint = health.endpoint.get({ id });
         if (!endpoint) return null;
-        const waitingIn = (index: string, attempts: string) =>
-          `SELECT 1 FROM deliveries INDEXED BY ${index} WHERE endpoint_id = :id AND state = 'waiting' AND ${attempts}`;
-        const waiting = client
-          .prepare(
-            `SELECT count(*) FROM (${waitingIn('deliveries_untried', 'attempts = 0')}
-               UNION ALL ${waitingIn('deliveries_retried', 'attempts > 0')} LIMIT ${WAITING_COUNTED_MAX})`,
-          )
-          .pluck()
-          .get({ id }) as number;
-        const recent = client
-          .prepare(
-            `SELECT d.id, recent.type AS eventType, d.state, d.attempts
-             FROM (SELECT id, type FROM events INDEXED BY events_by_mode WHERE store_id = :storeId AND mode = :mode
-                   ORDER BY id DESC LIMIT ${RECENT_EVENTS}) AS recent
-             JOIN deliveries AS d ON d.event_id = recent.id AND d.endpoint_id = :id ORDER BY recent.id DESC`,
-          )
-          .all({ id, storeId: endpoint.storeId, mode: endpoint.mode }) as EndpointHealth['recent'];
-        return { ...endpoint, waiting, recent };
+        const { storeId, mode } = endpoint;
+        return {
+          ...endpoint,
+          waiting: health.waiting.get({ id }) as number,
+          recent: health.recent.all({ id, storeId, mode }) as EndpointHealth['recent'],
+        };
       });
     },
     async webhookTrouble(nowMs, sinceMs) {
-      return db.read((): WebhookTrouble => {
-        const due = firstDue.get({ nowMs }) as number | undefined;
-        const failed = client
-          .prepare(
-            `SELECT count(*) FROM (SELECT 1 FROM deliveries INDEXED BY deliveries_by_state
-               WHERE state = 'failed' AND event_id >= :from AND last_error IS NOT 'endpoint_removed'
-               ORDER BY event_id DESC LIMIT ${FAILED_COUNTED_MAX})`,
-          )
-          .pluck()
-          .get({ from: `evt_${BigInt(sinceMs) * 1_000_000n}` }) as number;
-        return {
-          failing: client
-            .prepare(
-              `SELECT id, url, failing_since_ms AS sinceMs ${standing}
-                 AND disabled_at_ms IS NULL AND failing_since_ms IS NOT NULL`,
-            )
-            .all() as WebhookTrouble['failing'],
-          disabled: client
-            .prepare(`SELECT id, url, disabled_reason AS reason ${standing} AND disabled_at_ms IS NOT NULL`)
-            .all() as WebhookTrouble['disabled'],
-          dueSinceMs: due ?? null,
-          failed,
-        };
-      });
+      return db.read(
+        (): WebhookTrouble => ({
+          failing: trouble.failing.all() as WebhookTrouble['failing'],
+          disabled: trouble.disabled.all() as WebhookTrouble['disabled'],
+          dueSinceMs: (trouble.firstDue.get({ nowMs }) as number | undefined) ?? null,
+          failed: trouble.failed.get({ from: `evt_${BigInt(sinceMs) * 1_000_000n}` }) as number,
+        }),
+      );
     },
   };
 }

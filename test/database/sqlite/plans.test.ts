@@ -17,11 +17,17 @@ const small = [
   'CONSTANT',
 ];
 /** Inner results with their own limit. */
-const bounded = ['sets'];
-/** Indexes that hold only rows in a temporary state: requested resends, endpoints just enabled, and the like. */
-const smallIndexes = ['endpoints_resuming', 'deliveries_manual', 'transfers_unconfirmed', 'webhook_secrets_empty'];
-/** Serves lists for people; a prepared statement that used it would scan the whole backlog. */
-const forLists = 'deliveries_by_state';
+const bounded = ['sets', 'recent', '(subquery-1)', '(subquery-2)'];
+/** Indexes that hold only what an operator added, or rows in a temporary state: requested resends, and the like. */
+const smallIndexes = [
+  'endpoints_of_store',
+  'endpoints_resuming',
+  'deliveries_manual',
+  'transfers_unconfirmed',
+  'webhook_secrets_empty',
+];
+/** Serves lists for people; a prepared statement that used it without a range would scan the whole backlog. */
+const isBacklog = (detail: string) => /deliveries_by_state(?! \(state=\? AND event_id>\?\))/.test(detail);
 
 /** Opens a database and returns every query that it prepares, with the steps of its plan. */
 function plans(): Map<string, string[]> {
@@ -55,7 +61,7 @@ function plans(): Map<string, string[]> {
 test('no prepared statement scans', () => {
   const scans = [...plans()].flatMap(([text, steps]) =>
     steps
-      .filter((detail) => detail.startsWith('SCAN') || detail.includes(forLists))
+      .filter((detail) => detail.startsWith('SCAN') || isBacklog(detail))
       .filter((detail) => ![...small, ...bounded].includes(detail.split(' ')[1] ?? ''))
       .filter((detail) => !smallIndexes.some((name) => detail.includes(name)))
       .map((detail) => `${detail}: ${text}`),
@@ -64,7 +70,7 @@ test('no prepared statement scans', () => {
 });
 
 test('a page of events is read from an index that has its order and its filter', () => {
-  const pages = [...plans()].filter(([text]) => /from events .*order by/is.test(text));
+  const pages = [...plans()].filter(([text]) => /^\s*select .*body.* from events .*order by/is.test(text));
   assert.is(pages.length, 4, 'by type or not, from either end');
   for (const [text, steps] of pages) {
     const isByType = text.includes('type = :type');
