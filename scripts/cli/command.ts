@@ -27,8 +27,11 @@ export type Input = Readonly<{
   cwd: string;
 }>;
 
-/** An answer, for programs and for people. `isBad`: it reports something wrong, so the exit code is 1. */
-export type Answer = Readonly<{ json: unknown; lines: readonly string[]; isBad?: boolean }>;
+/**
+ * An answer, for programs and for people. `isBad`: it reports something wrong, so the exit code is 1. `code` is another
+ * exit code, of commands whose help lists theirs.
+ */
+export type Answer = Readonly<{ json: unknown; lines: readonly string[]; isBad?: boolean; code?: 0 | 1 | 2 | 3 }>;
 
 type Described = Readonly<{
   /** The words that run it, such as `store create`. */

@@ -24,7 +24,7 @@ import { findSession, paymentLines } from './session.ts';
 const LISTED_MAX = 1000;
 const states = ['open', 'settled', 'gone', 'any'] as const satisfies readonly (HeldState | 'any')[];
 
-const meanings: Readonly<Record<HeldKind, string>> = {
+export const meanings: Readonly<Record<HeldKind, string>> = {
   late: 'came after the deadline, or after a cancel',
   short: 'the session ended with too little',
   surplus: 'more than was due',

@@ -277,7 +277,7 @@ async function findRefund(database: Pick<Database, 'findRefundBy'>, id: string):
   );
 }
 
-const amountText = ({ amountMinor, currency }: Refund): string =>
+export const amountText = ({ amountMinor, currency }: Refund): string =>
   `${formatUnits(amountMinor, MINOR_DECIMALS, MINOR_DECIMALS)} ${currency}`;
 
 /** Returns what a refund waits for, or why it failed; empty otherwise. */

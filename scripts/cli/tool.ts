@@ -30,6 +30,7 @@ import {
 } from './command.ts';
 import { eventsList, eventsShow } from './events.ts';
 import { evidence, evidenceKey, evidenceVerify } from './evidence.ts';
+import { explain } from './explain.ts';
 import { heldAccept, heldList, heldShow } from './held.ts';
 import { heldReturn } from './held-return.ts';
 import { keyCreate, keyList, keyRevoke } from './key.ts';
@@ -78,6 +79,7 @@ import {
 
 const commands: readonly (Command | OfflineCommand)[] = [
   status,
+  explain,
   alarmsList,
   networksList,
   networksShow,
@@ -193,8 +195,11 @@ export async function runTool(words: readonly string[], env: NodeJS.ProcessEnv, 
   try {
     refuseStaleBuild();
     const input = { ...readInput(command, words.slice(command.name.split(' ').length)), env, cwd };
-    const { json, lines, isBad } = await runOn(command, input);
-    return ended(isBad ? EXIT.failed : EXIT.done, input.options.json ? [JSON.stringify(json, null, 2)] : lines);
+    const { json, lines, isBad, code } = await runOn(command, input);
+    return ended(
+      code ?? (isBad ? EXIT.failed : EXIT.done),
+      input.options.json ? [JSON.stringify(json, null, 2)] : lines,
+    );
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     const { code, message } = error;

@@ -6,6 +6,7 @@
 import type { Intent } from '../core/intent.ts';
 import type { Currency, NetworkKey } from '../core/transfer.ts';
 import type { PoolKey } from './sweeps.ts';
+import type { TraceDatabase } from './traces.ts';
 
 /** `unconfirmed`: in a canonical block, and not credited yet. */
 export type RecordedState = 'confirmed' | 'unconfirmed' | 'dust';
@@ -70,7 +71,7 @@ export type SettledPayout = Readonly<{
 
 export type NumberRange = Readonly<{ from: number; to: number }>;
 
-export interface EvidenceDatabase {
+export interface EvidenceDatabase extends TraceDatabase {
   /** Returns the lowest canonical block at or above a number; null if there is none. */
   firstBlockFrom(network: NetworkKey, number: number): Promise<number | null>;
   recordedRange(network: NetworkKey, range: NumberRange): Promise<RecordedRange>;

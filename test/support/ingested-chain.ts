@@ -31,14 +31,16 @@ export type IngestedChain = Readonly<{
 }>;
 
 export const txOf = (block: BlockRef, index: number): string =>
-  `0x${block.hash.slice(2, 60)}${String(index).padStart(6, '0')}`;
+  `0x${block.hash.slice(8)}${String(index).padStart(6, '0')}`;
 
 let blocksMade = 0;
 
+/** @param dustFloorPar transfers below it are dust */
 export function ingestedChain(
   database: () => Database,
   clock: Pick<Clock, 'nowMs'>,
   { key, family, tokens }: Pick<NetworkConfig, 'key' | 'family' | 'tokens'>,
+  dustFloorPar = 0n,
 ): IngestedChain {
   const path: BlockRef[] = [];
   const decimals = Object.fromEntries(tokens.map((token) => [token.symbol, token.decimals]));
@@ -56,7 +58,7 @@ export function ingestedChain(
       expectTip: path.at(-1)?.hash ?? null,
       watchedThroughId: Number.MAX_SAFE_INTEGER,
       decimals,
-      dustFloorPar: 0n,
+      dustFloorPar,
       drop: drop.map(({ hash }) => hash),
       connect,
       confirm,

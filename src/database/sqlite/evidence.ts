@@ -5,6 +5,7 @@
 import type { Intent } from '../../core/intent.ts';
 import type { Currency, NetworkKey } from '../../core/transfer.ts';
 import type { Account, AccountSweep, EvidenceDatabase, Holder, RecordedTransfer } from '../evidence.ts';
+import type { TraceDatabase } from '../traces.ts';
 import type { Db } from './open.ts';
 import { readIntent } from './payouts/schema.ts';
 
@@ -60,7 +61,7 @@ const settled = `
   WHERE y.id > ? AND y.network = ? AND y.state = 'succeeded' AND y.settled_at_ms >= ? AND y.created_at_ms <= ?
   ORDER BY y.id LIMIT ?`;
 
-export function evidenceQueries(db: Db): EvidenceDatabase {
+export function evidenceQueries(db: Db): Omit<EvidenceDatabase, keyof TraceDatabase> {
   const { client } = db;
   const lowest = client
     .prepare('SELECT min(number) FROM blocks WHERE network = ? AND canonical = 1 AND number >= ?')

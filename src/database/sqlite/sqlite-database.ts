@@ -55,6 +55,7 @@ import { createSessionTransitions, type SessionTransitions } from './session-tra
 import { type BeforeTake, createSessionFinder, type FindSessionRow, sessionCommands } from './sessions.ts';
 import { statsCommands } from './stats.ts';
 import { createSettingsReader, storeCommands } from './stores.ts';
+import { traceQueries } from './traces.ts';
 import { createTransfers } from './transfers.ts';
 import { triggerCommands } from './triggers.ts';
 import { checkKey, createVault, type Vault } from './vault.ts';
@@ -144,6 +145,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     ...payoutParts(db, { ...changed, ...refunds, transitions, outgoing, formatAddress }),
     ...ledgerAudit(db),
     ...evidenceQueries(db),
+    ...traceQueries(db),
     ...endpointCommands(db, secrets, lines),
     ...claimCommands(db, secrets, lines),
     ...eventQueries(db),

@@ -1,0 +1,62 @@
+/**
+ * One link of the chain between a payment and its merchant, with those that depend on it, as `quayside explain` finds
+ * it.
+ * @module
+ */
+
+/**
+ * - `ok`: it is done, or ended well. `waiting`: it goes on with time, or with what its text names.
+ * - `broken`: it does not go on by itself, or failed. `note`: what helps to look further.
+ */
+export type Mark = 'ok' | 'waiting' | 'broken' | 'note';
+
+export type Step =
+  | 'session'
+  | 'address'
+  | 'transaction'
+  | 'network'
+  | 'transfer'
+  | 'block'
+  | 'match'
+  | 'confirmations'
+  | 'credit'
+  | 'event'
+  | 'delivery'
+  | 'refund'
+  | 'payout'
+  | 'attempt'
+  | 'outcome';
+
+/** `next` says what to do. */
+export type Link = Readonly<{ step: Step; mark: Mark; text: string; next?: string; links?: readonly Link[] }>;
+
+/** Returns a link; `next` and `links` are left out when there are none. */
+export const link = (
+  step: Step,
+  mark: Mark,
+  text: string,
+  next?: string | null,
+  links: readonly Link[] = [],
+): Link => ({
+  step,
+  mark,
+  text,
+  ...(next && { next }),
+  ...(links.length > 0 && { links }),
+});
+
+const firmness: readonly Mark[] = ['note', 'ok', 'waiting', 'broken'];
+
+/** Returns the worst mark of a link and of all that depends on it. */
+export const worstMark = ({ mark, links = [] }: Link): Mark =>
+  links.map(worstMark).reduce((worst, one) => (firmness.indexOf(one) > firmness.indexOf(worst) ? one : worst), mark);
+
+/** Returns the first broken link in the order in which a payment passes them; null if none is. */
+export function firstBroken(one: Link): Link | null {
+  if (one.mark === 'broken') return one;
+  for (const child of one.links ?? []) {
+    const found = firstBroken(child);
+    if (found) return found;
+  }
+  return null;
+}

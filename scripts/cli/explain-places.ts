@@ -1,0 +1,110 @@
+/**
+ * Networks as `quayside explain` sees them: how far each was read, and what may have been missed there.
+ * @module
+ */
+import type { NetworkConfig } from '../../src/config/network.ts';
+import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { Database, NetworkStatus, Session } from '../../src/database/database.ts';
+import { whyUnfollowed } from '../../src/database/network-health.ts';
+import type { BlockGap } from '../../src/database/recovery.ts';
+import { type Link, link } from './explain-link.ts';
+import { nextStep } from './network-advice.ts';
+
+/** A configured network; `gaps` are open. */
+export type Place = Readonly<{ network: NetworkConfig; report: NetworkStatus | null; gaps: readonly BlockGap[] }>;
+export type Places = ReadonlyMap<NetworkKey, Place>;
+
+export type BlockRange = Readonly<{ from: number; to: number }>;
+
+/** Blocks by which a range that follows from times is made wider on each side. */
+const MARGIN_BLOCKS = 20;
+/** So few blocks are read again within minutes: then the range ends with what was read, and nothing is estimated. */
+const WHOLE_BLOCKS_MAX = 10_000;
+/** As large as the skew that is tolerated between us and a chain, where only times can be compared. */
+const SKEW_S = 600;
+const DAY_S = 86_400;
+
+export async function readPlaces(
+  database: Pick<Database, 'listNetworks' | 'listGaps'>,
+  networks: readonly NetworkConfig[],
+): Promise<Places> {
+  const reports = new Map((await database.listNetworks()).map((one) => [one.network, one]));
+  const places = networks.map(async (network): Promise<Place> => {
+    const report = reports.get(network.key) ?? null;
+    const gaps = report ? await database.listGaps(network.key) : [];
+    return { network, report, gaps: gaps.filter(({ closedAtMs }) => closedAtMs === null) };
+  });
+  return new Map((await Promise.all(places)).map((place) => [place.network.key, place]));
+}
+
+/** Returns the command that compares blocks with a node. */
+export const rereadCommand = ({ network }: Place, { from, to }: BlockRange, isCheck = true): string =>
+  `\`quayside networks reread ${network.key} --from ${from} --to ${to}${isCheck ? ' --check' : ''}\``;
+
+/**
+ * Returns the blocks that were made while a session could be paid, as far as they were read; null if none was. Where
+ * the blocks themselves are no longer kept, their numbers are estimated from their usual time, and a margin is added.
+ */
+export function sessionRange({ terms }: Pick<Session, 'terms'>, { network, report }: Place): BlockRange | null {
+  const tip = report?.cursor;
+  if (!tip) return null;
+  const before = terms.beforeNumbers[network.key];
+  const usual = (timeS: number): number => tip.number - Math.floor(((tip.timeS - timeS) * 1000) / network.blockTimeMs);
+  const from = before === undefined ? usual(terms.createdAtS - SKEW_S) - MARGIN_BLOCKS : before + 1;
+  const endS = terms.expiresAtS + terms.topUpGraceS;
+  const sinceStartS = tip.timeS - terms.createdAtS;
+  const end =
+    before === undefined || sinceStartS <= 0
+      ? usual(endS)
+      : before + Math.ceil(((endS - terms.createdAtS) * (tip.number - before)) / sinceStartS);
+  const margin = MARGIN_BLOCKS + Math.ceil(Math.max(0, end - from) / 20);
+  const to =
+    endS >= tip.timeS || tip.number - from < WHOLE_BLOCKS_MAX ? tip.number : Math.min(tip.number, end + margin);
+  return from > to ? null : { from: Math.max(0, from), to };
+}
+
+/** Returns the blocks of the last day, as far as they were read; null if none was. */
+export function lastDay({ network, report }: Place): BlockRange | null {
+  const tip = report?.cursor;
+  if (!tip) return null;
+  return { from: Math.max(0, tip.number - Math.ceil((DAY_S * 1000) / network.blockTimeMs)), to: tip.number };
+}
+
+/** Returns how the network is followed now. */
+export function networkLink(place: Place, nowMs: number): Link {
+  const { network, report } = place;
+  const why = whyUnfollowed(report, nowMs);
+  const next = (report?.cursor?.number ?? -1) + 1;
+  const read = report?.cursor ? `read up to block ${report.cursor.number}` : 'not read yet';
+  const advice = report && nextStep(report, { network: network.key, next });
+  if (!why) {
+    const stalled = report?.reason;
+    return stalled
+      ? link('network', 'broken', `${network.key}: ${read}, but ${stalled.message}`, advice)
+      : link('network', 'ok', `${network.key}: followed, ${read}`);
+  }
+  if (why.code === 'indexer_silent' || why.code === 'not_started') {
+    const start = `start Quayside with \`npm start\`, or look for ${network.key} in its log; \`quayside networks show ${network.key}\``;
+    return link('network', 'broken', `${network.key}: ${why.message} (${read})`, start);
+  }
+  const goesOn = report?.state === 'behind' || report?.state === 'starting';
+  return link(
+    'network',
+    goesOn ? 'waiting' : 'broken',
+    `${network.key}: ${report?.state} (${read}): ${why.message}`,
+    advice ?? (goesOn ? null : `\`quayside networks show ${network.key}\` shows the rest`),
+  );
+}
+
+/** Returns a broken link for each stretch of skipped blocks that touches a range. */
+export const gapLinks = (place: Place, range: BlockRange | null): Link[] =>
+  place.gaps
+    .filter(({ from, to }) => range !== null && from <= range.to && to >= range.from)
+    .map((gap) =>
+      link(
+        'network',
+        'broken',
+        `${place.network.key}: blocks ${gap.from} to ${gap.to} were skipped (${gap.because}), so a payment in them is not known`,
+        `when a node has them: ${rereadCommand(place, gap, false)}`,
+      ),
+    );

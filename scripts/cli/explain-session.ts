@@ -1,0 +1,109 @@
+/**
+ * A session from its networks to its refunds.
+ * @module
+ */
+import { openPar } from '../../src/core/held-money.ts';
+import { deadline, enoughPar } from '../../src/core/session.ts';
+import type { Session } from '../../src/database/database.ts';
+import type { HeldMoney } from '../../src/database/held-money.ts';
+import { eventLinks } from './explain-delivery.ts';
+import { type Link, link } from './explain-link.ts';
+import { refundLinks } from './explain-payout.ts';
+import { gapLinks, networkLink, type Place, rereadCommand, sessionRange } from './explain-places.ts';
+import { at, parText, type Scene } from './explain-scene.ts';
+import { transferLink } from './explain-transfer.ts';
+import { meanings } from './held.ts';
+
+const HELD_MAX = 10;
+
+export async function sessionLink(scene: Scene, session: Session): Promise<Link> {
+  const { id, request, storeId, mode, life, terms, createdAtS } = session;
+  const { database } = scene;
+  const traced = await database.traceSession(id);
+  const held = await database.listHeldMoney({ sessionId: id, limit: HELD_MAX });
+  const text = `${id}, order ${request.orderId}, store ${storeId} (${mode}), created ${at(createdAtS * 1000)}: ${life.status}`;
+  const due = `${parText(terms.duePar)} in ${terms.accepts.join(' or ')} until ${at(terms.expiresAtS * 1000)}`;
+  const transfers = await Promise.all(traced.map((transfer) => transferLink(scene, transfer, session)));
+  return link('session', 'ok', `${text}; due ${due}`, null, [
+    ...networkLinks(scene, session),
+    ...transfers,
+    creditLink(scene, session, traced.length > 0),
+    ...missedLinks(scene, session, traced.length > 0),
+    ...held.flatMap((one) => heldLink(one)),
+    ...(await eventLinks(scene, session)),
+    ...(await refundLinks(scene, id)),
+  ]);
+}
+
+const placesOf = ({ places }: Scene, { options }: Session): Place[] =>
+  [...new Set(options.map(({ networkKey }) => networkKey))].flatMap((key) => places.get(key) ?? []);
+
+/** Until when its money counts in time; that of an ended session as well. */
+const countsUntilS = ({ terms }: Session): number => terms.expiresAtS + terms.topUpGraceS;
+
+/** Networks matter while money may still be found on them: until each was read past the session's time. */
+function networkLinks(scene: Scene, session: Session): Link[] {
+  if (session.life.status === 'paid') return [];
+  return placesOf(scene, session).flatMap((place) => {
+    const isRead = (place.report?.readThroughS ?? 0) > countsUntilS(session);
+    const isOpen = session.life.status === 'pending';
+    const range = sessionRange(session, place);
+    return [
+      ...(isOpen || !isRead ? [networkLink(place, scene.nowMs)] : []),
+      ...gapLinks(place, isRead ? range : { from: range?.from ?? 0, to: Number.POSITIVE_INFINITY }),
+    ];
+  });
+}
+
+/** Returns what the money adds up to, and what the session's status follows from. */
+function creditLink(scene: Scene, session: Session, isAnyKnown: boolean): Link {
+  const { life, terms, standing } = session;
+  const sum = `${parText(standing.confirmedPar)} of ${parText(terms.duePar)} is confirmed`;
+  const coming = standing.seenPar > 0n ? `, and ${parText(standing.seenPar)} is seen` : '';
+  switch (life.status) {
+    case 'paid': {
+      const paid = `paid at ${at((life.paidAtS ?? 0) * 1000)}${life.paidLate ? ', late' : ''}: ${sum}${coming}`;
+      if (standing.confirmedPar >= enoughPar(terms)) return link('credit', 'ok', paid);
+      const advice = 'its transfers show whether their blocks came back; `quayside alarms list` has `payment_reversed`';
+      return link('credit', 'broken', `${paid}: a reorg took money away after it was credited`, advice);
+    }
+    case 'canceled':
+      return link('credit', 'ok', `canceled at ${at((life.canceledAtS ?? 0) * 1000)}`);
+    case 'expired':
+      return link('credit', 'ok', `expired at ${at((life.endedAtS ?? 0) * 1000)}: nothing came in time`);
+    case 'failed':
+      return link(
+        'credit',
+        'broken',
+        `failed at ${at((life.endedAtS ?? 0) * 1000)} with too little: ${sum}`,
+        `\`quayside held list --session ${session.id}\` shows what is held; you decide`,
+      );
+    default: {
+      const untilS = deadline(terms, life, standing);
+      const until = untilS === null ? '' : `, until ${at(untilS * 1000)}`;
+      const isOver = untilS !== null && untilS * 1000 < scene.nowMs;
+      const rest = isOver ? '; its time is over, and it ends once its networks have been read that far' : until;
+      return link('credit', 'waiting', isAnyKnown ? `${sum}${coming}${rest}` : `nothing was seen yet${rest}`);
+    }
+  }
+}
+
+/** Where nothing is known of a payment that somebody says was made. */
+function missedLinks(scene: Scene, session: Session, isAnyKnown: boolean): Link[] {
+  if (isAnyKnown || session.life.status === 'paid') return [];
+  const proofs = placesOf(scene, session).flatMap((place) => {
+    const range = sessionRange(session, place);
+    return range === null ? [] : [rereadCommand(place, range)];
+  });
+  const text =
+    'no transfer to its addresses is known. If the payer has a transaction hash: `quayside explain HASH --ask-node`';
+  return [link('credit', 'note', text, proofs.length === 0 ? null : `to compare with the nodes: ${proofs.join(', ')}`)];
+}
+
+function heldLink(held: HeldMoney): Link[] {
+  if (held.state !== 'open') return [];
+  const { id, kind, currency } = held;
+  const text = `${parText(openPar(held))} ${currency} is held (${kind}: ${meanings[kind]})`;
+  const advice = `\`quayside held accept ${id} --because …\`, or \`quayside held return ${id} --to ADDRESS --because …\``;
+  return [link('credit', kind === 'surplus' ? 'waiting' : 'broken', text, advice)];
+}

@@ -1,0 +1,128 @@
+/**
+ * Follows one payment through the tables. Everything is read; nothing is written.
+ * @module
+ */
+import type { StoredEvent } from '../events.ts';
+import {
+  TRACED_MAX,
+  type TraceDatabase,
+  type TracedAddress,
+  type TracedOutgoing,
+  type TracedTransfer,
+} from '../traces.ts';
+import type { Db } from './open.ts';
+
+type Flag = 0 | 1;
+type AddressRow = Omit<TracedAddress, 'isRetired'> & Readonly<{ isRetired: Flag }>;
+type TransferRow = Pick<
+  TracedTransfer,
+  'network' | 'tx' | 'currency' | 'decimals' | 'firstConfirmedAtMs' | 'phase' | 'counted'
+> &
+  Omit<AddressRow, 'id'> &
+  Readonly<{
+    addressId: number;
+    place: number;
+    units: string;
+    hash: string;
+    number: number;
+    timeS: number;
+    isCanonical: Flag;
+    isDust: Flag;
+    isConfirmed: Flag;
+  }>;
+type OutgoingRow = Omit<TracedOutgoing, 'units'> & Readonly<{ units: string }>;
+
+const addressColumns = `a.family, a.mode, a.key, a.derivation_index AS "index", a.state, a.session_id AS sessionId,
+  iif((a.state = 'free' AND p.current = 0) OR (a.state = 'spoiled' AND a.derivation_index < p.retired_through), 1, 0) AS isRetired`;
+
+const transferColumns = `t.network, t.tx, t.position AS place, t.currency, t.units, t.decimals,
+  t.confirmed AS isConfirmed, t.first_confirmed_at_ms AS firstConfirmedAtMs, t.dust AS isDust, t.phase, t.counted,
+  b.hash, b.number, b.time_s AS timeS, b.canonical AS isCanonical, a.id AS addressId`;
+
+/** The transfers whose ids `ids` selects, with their blocks and addresses. */
+const transfersIn = (ids: string): string => `
+  SELECT ${transferColumns}, ${addressColumns}
+  FROM transfers AS t JOIN blocks AS b ON b.id = t.block_id JOIN addresses AS a ON a.id = t.address_id
+  JOIN pools AS p ON p.id = a.pool_id
+  WHERE t.id IN (${ids}) ORDER BY t.id`;
+
+/** The newest transfers of an address, dust last: it counts for nothing and costs its sender nothing. */
+const newestOf = (dust: Flag, addressIds: string): string =>
+  `SELECT id FROM transfers WHERE address_id IN (${addressIds}) AND dust = ${dust} ORDER BY id DESC LIMIT ${TRACED_MAX}`;
+const ofAddresses = (addressIds: string): string =>
+  transfersIn(`SELECT id FROM (${newestOf(0, addressIds)}) UNION SELECT id FROM (${newestOf(1, addressIds)})`);
+
+export function traceQueries(db: Db): TraceDatabase {
+  const { client } = db;
+  const ofTransaction = client.prepare(transfersIn(`SELECT id FROM transfers WHERE tx = ? LIMIT ${TRACED_MAX}`));
+  const ofSession = client.prepare(ofAddresses('SELECT id FROM addresses WHERE session_id = :subject'));
+  const ofAddress = client.prepare(ofAddresses(':subject'));
+  const addresses = client.prepare(
+    `SELECT a.id, ${addressColumns} FROM addresses AS a JOIN pools AS p ON p.id = a.pool_id
+     WHERE a.family = ? AND a.mode IN ('live', 'test') AND a.key = ?`,
+  );
+  const ofOrder = client
+    .prepare(
+      `SELECT s.id FROM stores AS o CROSS JOIN (SELECT 'live' AS mode UNION ALL SELECT 'test') AS m
+       CROSS JOIN sessions AS s ON s.store_id = o.id AND s.mode = m.mode AND s.order_id = ? ORDER BY s.id LIMIT ?`,
+    )
+    .pluck();
+  const events = client.prepare(
+    `SELECT id, store_id AS storeId, session_id AS sessionId, mode, type, body, created_at_ms AS createdAtMs
+     FROM events WHERE session_id = ? ORDER BY id DESC LIMIT ?`,
+  );
+  const outgoing = client.prepare(
+    `SELECT network, block_number AS number, role, to_key AS "to", currency, units, state FROM outgoing_transfers
+     WHERE tx = ? ORDER BY id LIMIT ?`,
+  );
+  const traced = (rows: unknown[]): TracedTransfer[] => (rows as TransferRow[]).map(toTransfer);
+
+  return {
+    async traceTransaction(tx) {
+      return db.read(() => traced(ofTransaction.all(tx)));
+    },
+    async traceSession(sessionId) {
+      return db.read(() => traced(ofSession.all({ subject: sessionId })));
+    },
+    async traceAddress(addressId) {
+      return db.read(() => traced(ofAddress.all({ subject: addressId })));
+    },
+    async findAddresses(family, key) {
+      return db.read(() =>
+        (addresses.all(family, key) as AddressRow[]).map((row) => ({ ...row, isRetired: row.isRetired === 1 })),
+      );
+    },
+    async sessionsOfOrder(orderId) {
+      return db.read(() => ofOrder.all(orderId, TRACED_MAX) as string[]);
+    },
+    async eventsOfSession(sessionId) {
+      return db.read(() => (events.all(sessionId, TRACED_MAX) as StoredEvent[]).reverse());
+    },
+    async outgoingOf(tx) {
+      return db.read(() =>
+        (outgoing.all(tx, TRACED_MAX) as OutgoingRow[]).map(({ units, ...row }) => ({ ...row, units: BigInt(units) })),
+      );
+    },
+  };
+}
+
+function toTransfer(row: TransferRow): TracedTransfer {
+  const { network, tx, place, currency, units, decimals, firstConfirmedAtMs, phase, counted } = row;
+  const { addressId: id, family, mode, key, index, state, sessionId, isRetired } = row;
+  const { hash, number, timeS, isCanonical, isDust, isConfirmed } = row;
+  return {
+    network,
+    tx,
+    index: place,
+    currency,
+    units: BigInt(units),
+    decimals,
+    address: { id, family, mode, key, index, state, sessionId, isRetired: isRetired === 1 },
+    block: { hash, number, timeS, isCanonical: isCanonical === 1 },
+    isDust: isDust === 1,
+    isConfirmed: isConfirmed === 1,
+    firstConfirmedAtMs,
+    phase,
+    counted,
+  };
+}

@@ -1,0 +1,430 @@
+/**
+ * `quayside explain` on an installation whose chain a test writes: each situation is reached as in reality, and the
+ * command must name the link that is broken, what to do, and end with the exit code that follows.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { HDKey } from '@scure/bip32';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openDatabase } from '../../src/app/open-database.ts';
+import { chains } from '../../src/chains/index.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { invariant } from '../../src/core/fault.ts';
+import { minorToPar } from '../../src/core/money.ts';
+import type { Attempt, DeliveryVerdict } from '../../src/database/database.ts';
+import { createDestinationCheck } from '../../src/payments/destination.ts';
+import { ingestedChain, txOf } from '../support/ingested-chain.ts';
+import { newSession } from '../support/new-session.ts';
+import { runQuayside } from '../support/quayside-process.ts';
+import { sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
+import { shiftedClock } from '../support/shifted-clock.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'quayside-explain-'));
+const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
+const node = await startSandboxNode({ seed: 'explain' });
+const tokens = sandboxTokens.map((token) => ({ ...token, decimals: 6 }));
+const file = join(folder, 'quayside.json');
+const networks = { sepolia: { url: node.wsUrl, xpub, tokens } };
+writeFileSync(file, JSON.stringify({ data_dir: 'data', networks }));
+const variables = { QUAYSIDE_CONFIG: file };
+
+type Shown = Readonly<{ step: string; mark: string; text: string; next?: string; links?: Shown[] }>;
+type Told = Readonly<{ code: number; text: string; finding: string; broken: Shown | null; all: Shown[] }>;
+
+/** Explains once for people and once for programs, which must agree. */
+async function explain(...words: string[]): Promise<Told> {
+  const [people, programs] = [
+    await runQuayside(['explain', ...words], variables),
+    await runQuayside(['explain', ...words, '--json'], variables),
+  ];
+  assert.is(programs.code, people.code);
+  const { finding, broken, links } = JSON.parse(programs.out);
+  const flat = (one: Shown): Shown[] => [one, ...(one.links ?? []).flatMap(flat)];
+  const all = links.flatMap(flat);
+  for (const { text } of all) assert.ok(people.out.includes(text), `the tree shows: ${text}`);
+  if (process.env.SHOW)
+    process.stdout.write(`$ quayside explain ${words.join(' ')}\n${people.out}(exit code ${people.code})\n\n`);
+  return { code: people.code, text: people.out, finding, broken, all };
+}
+
+const made = await runQuayside(['store', 'create', 'Shop', '--json'], variables);
+const store = JSON.parse(made.out);
+const config = loadConfig({ env: { ...process.env, ...variables }, cwd: folder });
+const database = openDatabase(config, process.env);
+const [network] = config.networks;
+invariant(network, 'there is a network');
+const clock = shiftedClock();
+const chain = ingestedChain(() => database, clock, network, minorToPar(1n));
+test.after(async () => {
+  database.close();
+  await node.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const keys = Array.from({ length: 40 }, (_, n) => (n + 1).toString(16).padStart(40, '0'));
+await database.addAddresses({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
+await chain.mine();
+await chain.report('following');
+
+let orders = 0;
+async function order(accepts: readonly ('USDT' | 'USDC')[] = ['USDT', 'USDC'], expiresInS = 1800) {
+  invariant(network, 'there is a network');
+  orders++;
+  const wish = { storeId: store.id, name: `0${orders}a`, networks: [network], amountMinor: 1000, accepts, expiresInS };
+  await chain.report('following');
+  const outcome = await database.createSession(newSession({ ...wish, nowMs: clock.nowMs() }));
+  invariant(outcome.kind === 'created', `not ${outcome.kind}`);
+  const { id, addresses } = outcome.session;
+  const to = addresses.evm ?? '';
+  const send = (units: bigint, currency: 'USDT' | 'USDC' = 'USDT') => chain.mine([{ to, currency, units }]);
+  const pay = async (units: bigint, currency?: 'USDT' | 'USDC') => {
+    const block = await send(units, currency);
+    await chain.confirm(block);
+    return block;
+  };
+  return { id, name: wish.name, to, address: chains.evm.address.format(to), send, pay };
+}
+
+/** Records an answer to everything that is due now. */
+async function answerAll(verdict: DeliveryVerdict, went: Partial<Attempt>): Promise<void> {
+  const due = { nowMs: clock.nowMs(), leaseMs: 60_000, limit: 100, perEndpointMax: 100 };
+  for (const { id: deliveryId, attempt, trigger } of await database.claimDeliveries(due)) {
+    const plain = { startedAtMs: clock.nowMs(), durationMs: 7, status: null, error: null, responseExcerpt: null };
+    await database.recordAttempt({ deliveryId, attempt, trigger, ...plain, ...went }, verdict);
+  }
+}
+
+async function endpoint(url: string): Promise<string> {
+  const { out } = await runQuayside(['webhooks', 'add', url, '--mode', 'test', '--json'], variables);
+  return JSON.parse(out).id;
+}
+
+async function end(seconds: number): Promise<void> {
+  clock.skip(seconds * 1000);
+  await chain.mine();
+  await chain.report('following');
+  await database.settleDue(clock.nowMs(), 100);
+}
+
+const REREAD = /networks reread test:ethereum --from (\d+) --to (\d+) --check/;
+
+/** Asserts the whole verdict: exit code, the broken link, and what to do. */
+function assertBroken(told: Told, step: string, text: RegExp | string, next: RegExp | string): void {
+  assert.equal([told.code, told.finding, told.broken?.step], [1, 'broken', step], told.text);
+  assert.match(told.broken?.text ?? '', text);
+  assert.match(told.broken?.next ?? '', next);
+  assert.ok(told.text.includes(`broken: ${step}: ${told.broken?.text}`));
+}
+
+test('an order that waits for its first payment: nothing is broken, and the blocks since it are named', async () => {
+  const { name, id } = await order();
+  const block = await chain.mine();
+  await chain.report('following');
+  const told = await explain(name);
+  assert.equal([told.code, told.finding, told.broken], [0, 'waiting', null]);
+  assert.match(told.text, `session: ${id}, order ${name}`);
+  assert.match(told.text, '✓ network: test:ethereum: followed, read up to block');
+  assert.match(told.text, /… credit: nothing was seen yet, until 20/);
+  const [, from, to] = REREAD.exec(told.text) ?? [];
+  assert.is(Number(to), block.number, 'up to what was read');
+  assert.ok(Number(from) <= block.number && Number(from) > 0);
+});
+
+test('a payment that waits for depth shows how deep it is; credited, and with nobody to tell, that link is broken', async () => {
+  const { id, send } = await order();
+  const block = await send(10_000_000n);
+  const seen = await explain(id);
+  assert.equal([seen.code, seen.finding], [0, 'waiting']);
+  assert.match(seen.text, '… confirmations: 1 of 12');
+  assert.match(seen.text, 'credit: 0.00 of 10.00 is confirmed, and 10.00 is seen');
+  await chain.confirm(block);
+  const paid = await explain(txOf(block, 0));
+  assertBroken(paid, 'delivery', 'has no endpoint in test mode, so nobody was told', 'webhooks add <url> --store');
+  assert.match(paid.text, '✓ credit: paid at');
+  assert.match(paid.text, '✓ match: to 0x');
+  assert.match(paid.text, `✓ block: block ${block.number}`);
+});
+
+test('a large payment waits for finality, in words', async () => {
+  invariant(network, 'there is a network');
+  const wish = { storeId: store.id, name: 'b1', networks: [network], amountMinor: 2_000_000 };
+  await chain.report('following');
+  const outcome = await database.createSession(newSession({ ...wish, nowMs: clock.nowMs() }));
+  invariant(outcome.kind === 'created', `not ${outcome.kind}`);
+  const block = await chain.mine([
+    { to: outcome.session.addresses.evm ?? '', currency: 'USDT', units: 20_000_000_000n },
+  ]);
+  for (let n = 0; n < 14; n++) await chain.mine();
+  await chain.report('following');
+  const told = await explain('b1');
+  assert.equal([told.code, told.finding], [0, 'waiting']);
+  assert.match(
+    told.text,
+    `confirmations: 15 of 64; the network has to make block ${block.number} final, and is final up to`,
+  );
+});
+
+test('a webhook that a firewall refuses, one that failed for good, and an endpoint that is disabled', async () => {
+  const id = await endpoint('https://8.8.8.8/hook');
+  const { id: session, name, pay } = await order();
+  await pay(10_000_000n);
+  const page = '<html><head><title>Attention Required! | Cloudflare</title></head></html>';
+  await answerAll({ kind: 'retry', atMs: clock.nowMs() + 60_000 }, { status: 403, responseExcerpt: page });
+  const retried = await explain(session);
+  const verdict =
+    /not accepted in 1 attempt: a firewall or login page answers \(403\), with the page "Attention Required! \| Cloudflare"/;
+  assertBroken(retried, 'delivery', verdict, `webhooks show ${id}`);
+  clock.skip(61_000);
+  await answerAll({ kind: 'failed' }, { status: 404, responseExcerpt: '' });
+  assertBroken(
+    await explain(name),
+    'delivery',
+    /failed for good after 2 attempts: no handler at this URL takes a POST \(404\)/,
+    'webhooks resend dlv_',
+  );
+  await database.enableEndpoint(id, false, 'answered 410 Gone', clock.nowMs());
+  const next = await order();
+  await next.pay(10_000_000n);
+  assertBroken(
+    await explain(next.id),
+    'delivery',
+    /the endpoint is disabled since .*answered 410 Gone/,
+    `webhooks enable ${id}`,
+  );
+  await runQuayside(['webhooks', 'enable', id], variables);
+  await answerAll({ kind: 'delivered' }, { status: 200 });
+  const told = await explain(next.id);
+  assert.equal([told.code, told.finding], [0, 'ok'], told.text);
+  assert.match(told.text, '✓ delivery: to https://8.8.8.8/hook: delivered (200)');
+});
+
+test('the wrong token, and less than is due: each is held, and the command that decides is named', async () => {
+  const wrong = await order(['USDT']);
+  await wrong.pay(10_000_000n, 'USDC');
+  const told = await explain(wrong.id);
+  assertBroken(told, 'credit', 'the wrong token: the session takes USDT, not USDC', `held list --session ${wrong.id}`);
+  assert.match(told.text, /10\.00 USDC is held \(wrong_token: .*\n.*quayside held accept \S+ --because/);
+  const short = await order();
+  await short.pay(4_000_000n);
+  await end(4_000);
+  const failed = await explain(short.name);
+  assertBroken(failed, 'credit', 'with too little: 4.00 of 10.00 is confirmed', `held list --session ${short.id}`);
+  assert.match(failed.text, '4.00 USDT is held (short: the session ended with too little)');
+});
+
+test('money that came late, after a cancel, or below the dust floor counts for nothing, and says why', async () => {
+  const late = await order(undefined, 60);
+  await end(2_000);
+  assert.is((await database.findSession(late.id))?.life.status, 'expired');
+  await late.pay(10_000_000n);
+  const told = await explain(late.address);
+  assertBroken(
+    told,
+    'credit',
+    /it came after the deadline \(.*\), so it does not count/,
+    `held list --session ${late.id}`,
+  );
+  assert.match(told.text, /10\.00 USDT is held \(late: .*\n.*held return \S+ --to ADDRESS/);
+  const canceled = await order();
+  const replay = { idempotencyKey: null, path: 'cancel', bodyHash: '' };
+  const cancel = { id: canceled.id, storeId: store.id, mode: 'test' as const, replay, nowMs: clock.nowMs() };
+  await database.cancelSession(cancel);
+  await canceled.pay(10_000_000n);
+  assertBroken(
+    await explain(canceled.id),
+    'credit',
+    'the session was canceled, so it does not count',
+    'held list --session',
+  );
+  const dust = await order();
+  await dust.send(9_000n);
+  const small = await explain(dust.id);
+  assertBroken(
+    small,
+    'credit',
+    'below the dust floor of 0.01: recorded, and counts for nothing',
+    'send the amount that is due',
+  );
+});
+
+test('an order that expired without a payment ended well, and names the blocks to compare', async () => {
+  const { id } = await order(undefined, 60);
+  const before = (await database.findSession(id))?.terms.beforeNumbers['test:ethereum'] ?? 0;
+  await end(4_000);
+  const told = await explain(id);
+  assert.equal([told.code, told.broken], [0, null], told.text);
+  assert.match(told.text, /✓ credit: expired at .*: nothing came in time/);
+  const [, from, to] = REREAD.exec(told.text) ?? [];
+  assert.is(Number(from), before + 1, 'from the first block that came after the order');
+  assert.ok(Number(to) >= Number(from));
+});
+
+test('a payment that a reorg took away waits, and is looked for at the node', async () => {
+  const { id, send } = await order();
+  const block = await send(10_000_000n);
+  await chain.orphanTip();
+  const told = await explain(id);
+  assert.equal([told.code, told.finding], [0, 'waiting']);
+  assert.match(told.text, `… block: block ${block.number}`);
+  assert.match(told.text, 'left the chain in a reorg');
+  assert.match(told.text, `quayside explain ${txOf(block, 0)} --ask-node`);
+});
+
+test('a network that is halted, that is silent, and blocks that were skipped: each is the broken link', async () => {
+  const { id } = await order();
+  const report = async (
+    state: 'halted' | 'following',
+    atMs: number,
+    reason: { code: string; message: string } | null,
+  ) =>
+    database.reportNetwork({
+      ...{ network: 'test:ethereum', state, reason, headNumber: 10_000, nodeConnected: true, nodeHeardAtMs: atMs },
+      ...{ readThroughS: Math.floor(atMs / 1000), pid: 1, nowMs: atMs },
+    });
+  await report('halted', clock.nowMs(), { code: 'chain_id_mismatch', message: 'the node is of chain 5' });
+  assertBroken(
+    await explain(id),
+    'network',
+    'halted (read up to block',
+    'set the network’s url to a node of its chain',
+  );
+  await report('following', Date.now() - 600_000, null);
+  assertBroken(await explain(id), 'network', /its indexer has reported nothing for 6\d\d s/, 'npm start');
+  await report('following', clock.nowMs(), null);
+  const tip = (await database.listNetworks())[0]?.cursor?.number ?? 0;
+  const skip = [
+    'networks',
+    'skip',
+    'ethereum',
+    String(tip + 1),
+    '--through',
+    String(tip + 3),
+    '--because',
+    'no node has them',
+  ];
+  assert.is((await runQuayside(skip, variables)).code, 0);
+  const told = await explain(id);
+  const next = `networks reread test:ethereum --from ${tip + 1} --to ${tip + 3}`;
+  assertBroken(told, 'network', `blocks ${tip + 1} to ${tip + 3} were skipped (no node has them)`, next);
+  const act = { atMs: clock.nowMs(), operator: 'test', command: 'test', reason: null };
+  await database.closeGaps('test:ethereum', tip + 1, tip + 3, act);
+});
+
+test('a refund waits for an address and for approval; when it is ready, a freeze or a missing signer stops it', async () => {
+  const check = await createDestinationCheck(config);
+  const { id: sessionId, pay } = await order();
+  await chain.finalize(await pay(10_000_000n));
+  await runQuayside(['refunds', 'policy', '--automatic', '1.00', '--because', 'test'], variables);
+  const refund = async (refundId: string, amountMinor: bigint, refundAddress: string | null) => {
+    const replay = { idempotencyKey: null, path: '/api/v1/refunds/create', bodyHash: refundId };
+    const wish = {
+      storeId: store.id,
+      mode: 'test' as const,
+      refundId,
+      sessionId,
+      amountMinor,
+      currency: 'USDT' as const,
+    };
+    const more = { reason: null, description: null, metadata: null, refundAddress, replay, nowMs: clock.nowMs() };
+    const outcome = await database.createRefund({ ...wish, ...more }, check);
+    invariant(
+      outcome.kind === 'created',
+      `the refund is created, not ${outcome.kind} ${outcome.kind === 'refused' ? outcome.why : ''}`,
+    );
+    return outcome.refund.id;
+  };
+  const payee = '0x1234567890123456789012345678901234567890';
+  const lost = await refund('r1', 100n, null);
+  const large = await refund('r2', 500n, payee);
+  const waiting = await explain(sessionId);
+  assert.match(waiting.text, /… payout: it waits for the payer’s address until 20/);
+  assert.match(waiting.text, `quayside refunds destination ${lost} --address`);
+  assert.match(waiting.text, '… payout: it is above the store’s limit, and waits for your approval');
+  assert.match(waiting.text, `quayside refunds approve ${large}`);
+  await runQuayside(['refunds', 'approve', large], variables);
+  await database.advanceRefunds(clock.nowMs(), 10);
+  assertBroken(
+    await explain(sessionId),
+    'outcome',
+    'nothing can be signed: the configuration has no `signer`',
+    'docs/money-out.md',
+  );
+  const frozen = {
+    network: 'test:ethereum' as const,
+    code: 'wallet_outflow_foreign',
+    reason: 'money left',
+    frozenBy: 'quayside',
+    sinceMs: clock.nowMs(),
+  };
+  await database.freezePayouts(frozen, null);
+  const told = await explain(sessionId);
+  assertBroken(told, 'outcome', /money out is frozen: .*money left/, 'payouts thaw test:ethereum');
+  await runQuayside(['refunds', 'reject', lost, '--reason', 'twice'], variables);
+  assert.match((await explain(sessionId)).text, '✗ outcome: it failed: twice');
+});
+
+test('a transaction that was never seen: by its form, by the node, missed, and of others', async () => {
+  const { id, to } = await order();
+  await chain.mine();
+  const tip = (await database.listNetworks())[0]?.cursor?.number ?? 0;
+  const hash = `0x${'77'.repeat(32)}`;
+  const unseen = await explain(hash);
+  assert.equal([unseen.code, unseen.finding], [3, 'not_found']);
+  assert.match(unseen.text, 'By its form it may be of test:ethereum');
+  assert.match(unseen.text, `quayside explain ${hash} --ask-node`);
+  assert.equal((await explain(hash, '--ask-node')).code, 3, 'no node has it');
+
+  const token = sandboxTokens[0]?.address.slice(2) ?? '';
+  const missed = node.pay(to, 10_000_000n, 'direct', token);
+  node.world.mine();
+  const told = await explain(missed, '--ask-node');
+  const { number } = node.world.tip();
+  assert.ok(number <= tip, `block ${number} counts as read up to ${tip}`);
+  assertBroken(
+    told,
+    'match',
+    `block ${number} was read, and this transfer is not known`,
+    `--from ${number} --to ${number} --check`,
+  );
+  assert.match(told.text, `✓ match: USDT to ${chains.evm.address.format(to)}, the address of ${id}`);
+
+  const foreign = node.pay('99'.repeat(20), 10_000_000n, 'direct', token);
+  node.world.mine();
+  assertBroken(
+    await explain(foreign, '--ask-node'),
+    'match',
+    /it pays 0x9999.*: none of our addresses/,
+    'session show',
+  );
+});
+
+test('addresses: free, retired, spoiled, somebody else’s, a token’s contract; and what is nothing at all', async () => {
+  const text = (key: string) => chains.evm.address.format(key);
+  const free = await explain(text(keys[30] ?? ''));
+  assert.equal([free.code, free.finding], [0, 'ok']);
+  assert.match(free.text, /our test evm address number 30: no session has it yet; it is watched/);
+  assert.match(free.text, REREAD);
+  const pool = { family: 'evm', mode: 'test' as const };
+  await chain.mine([{ to: keys[31] ?? '', currency: 'USDT', units: 1_000_000n }]);
+  assertBroken(
+    await explain(text(keys[31] ?? '')),
+    'credit',
+    'no session has this address (it is spoiled)',
+    'sweep plan',
+  );
+  const foreign = await explain('0x1234567890123456789012345678901234567890');
+  assert.equal([foreign.code, foreign.finding], [3, 'not_found']);
+  assert.match(foreign.text, 'none of our deposit addresses or wallets');
+  const contract = await explain(sandboxTokens[0]?.address ?? '');
+  assert.equal(contract.code, 3);
+  assert.match(contract.text, 'the contract of USDT on test:ethereum');
+  await database.retireAddresses(pool, 'test', 40);
+  assert.match((await explain(text(keys[30] ?? ''))).text, 'retired: it is watched, and never given to a session');
+  const nothing = await runQuayside(['explain', 'no such order'], variables);
+  assert.is(nothing.code, 3);
+  assert.match(nothing.err, 'has the form of no transaction or address');
+});
+
+test.run();
