@@ -39,13 +39,18 @@ export const RECENT_EVENTS = 500;
 /** More deliveries that failed for good are not counted. */
 export const FAILED_COUNTED_MAX = 1_000;
 
-/** What is wrong with sending, over all standing endpoints. */
+/** Hosts that are listed when they answer nothing. */
+export const UNANSWERED_MAX = 11;
+
+/** What is wrong with sending: over all standing endpoints, and hosts of single sessions' ones. */
 export type WebhookTrouble = Readonly<{
   /** Enabled ones that have accepted nothing since a time. */
   failing: readonly Readonly<{ id: string; url: string; sinceMs: number }>[];
   disabled: readonly Readonly<{ id: string; url: string; reason: string | null }>[];
   /** When the first delivery that can be sent now became due, hosts that do not answer left out; null for none. */
   dueSinceMs: number | null;
+  /** Hosts of single sessions' endpoints that have answered nothing since a time: the first `UNANSWERED_MAX`. */
+  unanswered: readonly Readonly<{ host: string; sinceMs: number }>[];
   /** Deliveries that failed for good, of events since `sinceMs`, counted up to `FAILED_COUNTED_MAX`. */
   failed: number;
 }>;

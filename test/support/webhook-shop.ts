@@ -38,12 +38,12 @@ export type WebhookShop = Readonly<{
   secret: string;
   chain: IngestedChain;
   addEndpoint(url: string, extendedEvents?: readonly ExtendedEventType[]): Promise<string>;
-  order(): Promise<Session>;
+  order(webhookUrl?: string): Promise<Session>;
   /**
-   * Creates and cancels a session: one `payment.cancelled` for each endpoint.
+   * Creates and cancels a session: one `payment.cancelled` for each endpoint, and for the URL that it names.
    * @returns the session's id
    */
-  cancelOne(): Promise<string>;
+  cancelOne(webhookUrl?: string): Promise<string>;
   /** Starts a dispatcher that stops with the shop. */
   dispatch(options?: Partial<Omit<DispatcherOptions, 'config'>>, config?: Partial<Config['webhooks']>): Dispatcher;
   deliveries(): Promise<readonly Delivery[]>;
@@ -65,11 +65,13 @@ async function openWebhookShop(): Promise<WebhookShop> {
   const dispatchers: Dispatcher[] = [];
   let orders = 0;
 
-  const order = async () => {
+  const order = async (webhookUrl?: string) => {
     const name = `order${++orders}`;
     await chain.report('following');
     const wish = { storeId: merchant.id, name, networks: [network], amountMinor: 1000, nowMs: clock.nowMs() };
-    const outcome = await database.createSession(newSession(wish));
+    const session = newSession(wish);
+    const request = { ...session.request, webhookUrl: webhookUrl ?? null };
+    const outcome = await database.createSession({ ...session, request });
     invariant(outcome.kind === 'created', `the session is created, not ${outcome.kind}`);
     return outcome.session;
   };
@@ -97,8 +99,8 @@ async function openWebhookShop(): Promise<WebhookShop> {
       return id;
     },
     order,
-    async cancelOne() {
-      const { id } = await order();
+    async cancelOne(webhookUrl) {
+      const { id } = await order(webhookUrl);
       const replay = { idempotencyKey: null, path: 'cancel', bodyHash: '' };
       const outcome = await database.cancelSession({
         id,

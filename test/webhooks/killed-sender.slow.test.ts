@@ -1,5 +1,5 @@
 /**
- * The long run: `KILL_SECONDS=300 npm test -- killed-sender`.
+ * The long run: `KILL_SECONDS=300 npx tsx test/webhooks/killed-sender.slow.test.ts`.
  *
  * @module
  */

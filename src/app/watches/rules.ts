@@ -107,11 +107,7 @@ export const watchRules = {
     0,
     '`quayside webhooks list --state failed` shows them, and `quayside webhooks recover --since 1d` sends them again',
   ),
-  webhooks_delayed: rule(
-    'sending',
-    0,
-    'Read the log of the process that sends webhooks; `quayside status` shows when it last reported',
-  ),
+  webhooks_delayed: rule('sending', 0, null),
   wallet_low: rule(
     'wallet',
     0,

@@ -4,7 +4,7 @@
  * @module
  */
 import type { RedeliveryDatabase } from '../../database/redelivery.ts';
-import { FAILED_COUNTED_MAX } from '../../database/redelivery.ts';
+import { FAILED_COUNTED_MAX, UNANSWERED_MAX } from '../../database/redelivery.ts';
 import type { Finding, Watch } from './watchdog.ts';
 
 /** So long an endpoint may accept nothing: a deployment takes minutes, and retries go on. */
@@ -14,6 +14,8 @@ const DUE_MS = 300_000;
 /** Failures for good are reported for a day. */
 const FAILED_MS = 86_400_000;
 
+const UNANSWERED_ADVICE = 'They are tried again; `quayside webhooks list --state waiting` shows them';
+
 const since = (ms: number) => new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
 
 export function watchWebhooks(database: Pick<RedeliveryDatabase, 'webhookTrouble'>): Watch {
@@ -21,7 +23,8 @@ export function watchWebhooks(database: Pick<RedeliveryDatabase, 'webhookTrouble
     what: 'webhooks',
     scopes: ['endpoint', 'deliveries', 'sending'],
     async look(nowMs) {
-      const { failing, disabled, dueSinceMs, failed } = await database.webhookTrouble(nowMs, nowMs - FAILED_MS);
+      const trouble = await database.webhookTrouble(nowMs, nowMs - FAILED_MS);
+      const { failing, disabled, dueSinceMs, unanswered, failed } = trouble;
       const findings: Finding[] = [];
       for (const { id, url, reason } of disabled) {
         const message = `the webhook endpoint ${id} (${url}) is disabled${reason ? `: ${reason}` : ''}`;
@@ -38,8 +41,24 @@ export function watchWebhooks(database: Pick<RedeliveryDatabase, 'webhookTrouble
         findings.push({ rule: 'webhooks_failed', subject: '', network: null, message });
       }
       if (dueSinceMs !== null && nowMs - dueSinceMs >= DUE_MS) {
-        const message = `webhooks that are due since ${since(dueSinceMs)} UTC are not sent`;
+        const message =
+          `webhooks that are due since ${since(dueSinceMs)} UTC are not sent. Read the log of the process that sends ` +
+          'webhooks; `quayside status` shows when it last reported';
         findings.push({ rule: 'webhooks_delayed', subject: '', network: null, message });
+      }
+      for (const [at, { host, sinceMs }] of unanswered.entries()) {
+        if (nowMs - sinceMs < FAILING_MS) break;
+        const isRest = at === UNANSWERED_MAX - 1;
+        const message = isRest
+          ? 'webhooks for still more hosts that sessions name are not answered'
+          : `webhooks for sessions on ${host} wait: it has answered nothing since ${since(sinceMs)} UTC`;
+        const subject = isRest ? '+' : host;
+        findings.push({
+          rule: 'webhooks_delayed',
+          subject,
+          network: null,
+          message: `${message}. ${UNANSWERED_ADVICE}`,
+        });
       }
       return findings;
     },

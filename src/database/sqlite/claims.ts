@@ -5,7 +5,8 @@
 import { eq, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import type { ClaimedDelivery, Database } from '../database.ts';
-import { type DeliveryLines, QUEUE } from './delivery-lines.ts';
+import type { DeliveryLines } from './delivery-lines.ts';
+import { IS_HOST_SILENT, QUEUE } from './delivery-queues.ts';
 import type { Db } from './open.ts';
 import { deliveries, endpoints, events } from './schema.ts';
 import type { WebhookSecrets } from './webhook-secrets.ts';
@@ -32,7 +33,7 @@ type Candidate = Readonly<{
   trigger: 'auto' | 'manual';
 }>;
 type Line = Readonly<{ endpointId: string; sessionId: string; isOff: number }>;
-type Queue = Readonly<{ queue: string; host: string }>;
+type Queue = Readonly<{ queue: string; host: string; isHostSilent?: number }>;
 type Leased = Readonly<{ queue: string; host: string; n: number; rank: Rank }>;
 type Chosen = Readonly<{ candidates: Candidate[]; stale: Line[] }>;
 type Limits = Omit<Parameters<ClaimCommands['claimDeliveries']>[0], 'leaseMs'>;
@@ -50,8 +51,8 @@ export function claimCommands(db: Db, secrets: WebhookSecrets, lines: DeliveryLi
      ORDER BY d.event_id LIMIT ${RESENDS_SEEN_MAX}`,
   );
   const dueQueues = client.prepare(
-    `SELECT queue, host FROM delivery_queues INDEXED BY delivery_queues_due
-     WHERE rank = :rank AND ready_at_ms <= :nowMs ORDER BY ready_at_ms LIMIT ${QUEUES_SEEN_MAX}`,
+    `SELECT queue, host, ${IS_HOST_SILENT} AS isHostSilent FROM delivery_queues INDEXED BY delivery_queues_due
+     WHERE rank = :rank AND ready_at_ms <= :nowMs ORDER BY ready_at_ms, tried_at_ms LIMIT ${QUEUES_SEEN_MAX}`,
   );
   const dueLines = client.prepare(
     `SELECT l.endpoint_id AS endpointId, l.session_id AS sessionId, e.disabled_at_ms IS NOT NULL AS isOff
@@ -89,16 +90,18 @@ export function claimCommands(db: Db, secrets: WebhookSecrets, lines: DeliveryLi
   /** Counts what is under way, and gives out what is left. */
   function openPlaces({ nowMs, perEndpointMax }: Limits) {
     const used = new Map<string, number>();
-    const key = (kind: 'queue' | 'host', name: string) => `${kind} ${name}`;
+    const key = (kind: 'queue' | 'host' | 'silent', name: string) => `${kind} ${name}`;
     const use = (name: string, n: number) => used.set(name, (used.get(name) ?? 0) + n);
     let unproven = 0;
     for (const { queue, host, n, rank } of leased.all({ nowMs }) as Leased[]) {
       if (rank !== ranks.proven) unproven += n;
       use(key('queue', queue), n);
       use(key('host', host), n);
+      if (rank === ranks.silent) use(key('silent', host), n);
     }
-    /** Returns how many more may start in a queue of which `max` may be under way. */
-    function free({ queue, host }: Queue, max: number): number {
+    /** Returns how many more may start in a queue of which `max` may be under way; of a silent host, one in all. */
+    function free({ queue, host, isHostSilent }: Queue, max: number): number {
+      if (isHostSilent && used.has(key('silent', host))) return 0;
       const ofHost = perEndpointMax * ENDPOINTS_PER_HOST - (used.get(key('host', host)) ?? 0);
       return Math.max(0, Math.min(ofHost, max - (used.get(key('queue', queue)) ?? 0)));
     }
@@ -109,6 +112,7 @@ export function claimCommands(db: Db, secrets: WebhookSecrets, lines: DeliveryLi
         if (free(from, max) === 0) return false;
         use(key('queue', from.queue), 1);
         use(key('host', from.host), 1);
+        if (from.isHostSilent) use(key('silent', from.host), 1);
         return true;
       },
     };
@@ -139,7 +143,7 @@ export function claimCommands(db: Db, secrets: WebhookSecrets, lines: DeliveryLi
       const most = Math.min(rank === ranks.proven ? limit : unprovenFree, Math.floor(limit * share));
       // One that does not answer is tried with one at a time.
       const max = rank === ranks.silent ? 1 : perEndpointMax;
-      const due = (dueQueues.all({ nowMs, rank }) as Queue[])
+      const due = oneOfEachSilentHost(dueQueues.all({ nowMs, rank }) as Queue[])
         .filter((from) => places.free(from, max) > 0)
         .slice(0, most)
         .map((from) => {
@@ -200,6 +204,17 @@ export function claimCommands(db: Db, secrets: WebhookSecrets, lines: DeliveryLi
       while (await db.write(() => lines.endLeases()));
     },
   };
+}
+
+/** Leaves out all but the first queue of each host that is silent. */
+function oneOfEachSilentHost(queues: readonly Queue[]): Queue[] {
+  const silent = new Set<string>();
+  return queues.filter(({ host, isHostSilent }) => {
+    if (!isHostSilent) return true;
+    const isFirst = !silent.has(host);
+    silent.add(host);
+    return isFirst;
+  });
 }
 
 /** Oldest event first; a resend before the scheduled attempt of the same delivery. */

@@ -1,18 +1,15 @@
 /**
- * What waits to be delivered, by line and queue, so that due work is found by time however much is stored.
+ * What waits to be delivered, by line, so that due work is found by time however much is stored.
  *
- * A line is what waits for one endpoint about one session: one delivery at a time, events in order. A queue is a
- * standing endpoint, or all the endpoints of single sessions on one host. Both have rows only while something waits.
+ * A line is what waits for one endpoint about one session: one delivery at a time, events in order. It has a row only
+ * while something waits. The queue that it is in is in `delivery-queues.ts`.
  * @module
  */
+import { createDeliveryQueues, QUEUE } from './delivery-queues.ts';
 import type { Db } from './open.ts';
 
 /** Lines that are resumed or parked in one transaction. */
 const SLICE_LINES = 500;
-/** A queue with this many attempts in a row without an answer is silent: `delivery_queues.rank` has the same number. */
-const SILENT_COUNT = 5;
-/** The pause before a silent queue is tried again; it doubles with each further attempt, up to 32 times. */
-const PAUSE_MS_MIN = 1_000;
 
 type Head = Readonly<{ id: string; eventId: string; atMs: number }>;
 type LineRow = Readonly<{
@@ -36,7 +33,7 @@ export type DeliveryLines = Readonly<{
   release(endpointId: string, sessionId: string, deliveryId: string): void;
   /** Ends the leases of some lines. @returns whether there may be more */
   endLeases(): boolean;
-  /** Counts attempts that no answer came to; after five in a row the queue pauses before each further one. */
+  /** Counts attempts without an answer; after five in a row the queue or host pauses before each further one. */
   answered(endpointId: string, isSilent: boolean, nowMs: number): void;
   /** Parks the first lines of an endpoint that is disabled; claims park the others as they meet them. */
   park(endpointId: string): void;
@@ -44,49 +41,12 @@ export type DeliveryLines = Readonly<{
   resumeSome(): boolean;
 }>;
 
-/** The queue of an endpoint `e`, in SQL. */
-export const QUEUE = 'CASE e.per_session WHEN 1 THEN e.host ELSE e.id END';
 const HEAD = 'SELECT id, event_id AS eventId, next_attempt_at_ms AS atMs FROM deliveries';
 const OF_LINE = "WHERE endpoint_id = :endpointId AND session_id = :sessionId AND state = 'waiting'";
 
-/** Returns what keeps the queue of a line up to date: when its first line is ready, or that it has none. */
-function queueRefresher({ client }: Pick<Db, 'client'>): (line: Pick<LineRow, 'queue' | 'host'>) => void {
-  const firstReady = client
-    .prepare(
-      `SELECT ready_at_ms FROM delivery_lines INDEXED BY delivery_lines_due
-       WHERE queue = :queue AND ready_at_ms >= 0 ORDER BY ready_at_ms LIMIT 1`,
-    )
-    .pluck();
-  const anyLine = client
-    .prepare('SELECT 1 FROM delivery_lines INDEXED BY delivery_lines_due WHERE queue = :queue LIMIT 1')
-    .pluck();
-  const saveQueue = client.prepare(
-    `INSERT INTO delivery_queues (queue, host, ready_at_ms, answered)
-     VALUES (:queue, :host, :readyAtMs, EXISTS (SELECT 1 FROM endpoints WHERE id = :queue))
-     ON CONFLICT (queue) DO UPDATE SET ready_at_ms = max(:readyAtMs, paused_until_ms)
-     WHERE ready_at_ms IS NOT max(:readyAtMs, paused_until_ms)`,
-  );
-  const removeQueue = client.prepare('DELETE FROM delivery_queues WHERE queue = :queue');
-  return ({ queue, host }) => {
-    const readyAtMs = (firstReady.get({ queue }) as number | undefined) ?? null;
-    if (readyAtMs === null && anyLine.get({ queue }) === undefined) removeQueue.run({ queue });
-    else saveQueue.run({ queue, host, readyAtMs });
-  };
-}
-
-/** Prepares the count of attempts without an answer, which pauses a silent queue. */
-const prepareSilent = ({ client }: Pick<Db, 'client'>) =>
-  client.prepare(
-    `UPDATE delivery_queues SET silences = iif(:isSilent, silences + 1, 0), answered = iif(:isSilent, answered, 1),
-       paused_until_ms = iif(:isSilent AND silences + 1 >= ${SILENT_COUNT},
-         :nowMs + (${PAUSE_MS_MIN} << min(silences + 1 - ${SILENT_COUNT}, 5)), 0)
-     WHERE queue = (SELECT ${QUEUE} FROM endpoints AS e WHERE e.id = :endpointId)
-       AND (:isSilent OR silences > 0 OR answered = 0)`,
-  );
-
 export function createDeliveryLines(db: Pick<Db, 'client'>): DeliveryLines {
   const { client } = db;
-  const refreshQueue = queueRefresher(db);
+  const queues = createDeliveryQueues(db);
   const insert = client.prepare(
     `INSERT INTO delivery_lines (endpoint_id, session_id, queue, host, ready_at_ms)
      SELECT e.id, :sessionId, ${QUEUE}, e.host, iif(e.disabled_at_ms IS NULL, :atMs, NULL)
@@ -119,7 +79,6 @@ export function createDeliveryLines(db: Pick<Db, 'client'>): DeliveryLines {
     `SELECT endpoint_id AS endpointId, session_id AS sessionId FROM delivery_lines INDEXED BY delivery_lines_leased
      WHERE lease_until_ms IS NOT NULL LIMIT ${SLICE_LINES}`,
   );
-  const silent = prepareSilent(db);
   const readyOf = client.prepare(
     `SELECT session_id FROM delivery_lines WHERE endpoint_id = :endpointId AND ready_at_ms >= 0 LIMIT ${SLICE_LINES}`,
   );
@@ -151,7 +110,7 @@ export function createDeliveryLines(db: Pick<Db, 'client'>): DeliveryLines {
       const isReady = heads.length > 0 && row.isOff === 0;
       setReady.run({ ...line, readyAtMs: isReady ? Math.max(firstMs, row.leaseUntilMs ?? 0) : null });
     }
-    refreshQueue(row);
+    queues.refresh(row);
   }
 
   return {
@@ -183,9 +142,7 @@ export function createDeliveryLines(db: Pick<Db, 'client'>): DeliveryLines {
       }
       return some.length === SLICE_LINES;
     },
-    answered(endpointId, isSilent, nowMs) {
-      silent.run({ endpointId, isSilent: isSilent ? 1 : 0, nowMs });
-    },
+    answered: queues.answered,
     park(endpointId) {
       for (const { session_id } of readyOf.all({ endpointId }) as { session_id: string }[])
         refresh(endpointId, session_id);

@@ -10,6 +10,7 @@ import {
   RECOVERY_PACE_MS,
   type RecoveryCursor,
   type RedeliveryDatabase,
+  UNANSWERED_MAX,
   WAITING_COUNTED_MAX,
   type WebhookTrouble,
 } from '../redelivery.ts';
@@ -117,6 +118,10 @@ function prepareTrouble({ client }: Db) {
            ORDER BY event_id DESC LIMIT ${FAILED_COUNTED_MAX})`,
       )
       .pluck(),
+    unanswered: client.prepare(
+      `SELECT host, unanswered_since_ms AS sinceMs FROM delivery_queues INDEXED BY delivery_queues_unanswered
+       WHERE unanswered_since_ms IS NOT NULL ORDER BY unanswered_since_ms LIMIT ${UNANSWERED_MAX}`,
+    ),
     failing: client.prepare(
       `SELECT id, url, failing_since_ms AS sinceMs ${standing}
          AND disabled_at_ms IS NULL AND failing_since_ms IS NOT NULL`,
@@ -147,6 +152,7 @@ function endpointQueries(db: Db): Pick<RedeliveryDatabase, 'endpointHealth' | 'w
         (): WebhookTrouble => ({
           failing: trouble.failing.all() as WebhookTrouble['failing'],
           disabled: trouble.disabled.all() as WebhookTrouble['disabled'],
+          unanswered: trouble.unanswered.all() as WebhookTrouble['unanswered'],
           dueSinceMs: (trouble.firstDue.get({ nowMs }) as number | undefined) ?? null,
           failed: trouble.failed.get({ from: `evt_${BigInt(sinceMs) * 1_000_000n}` }) as number,
         }),

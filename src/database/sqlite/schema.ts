@@ -286,6 +286,11 @@ export const deliveryQueues = sqliteTable('delivery_queues', {
   silences: integer().notNull(),
   answered: integer().notNull(),
   pausedUntilMs: integer().notNull(),
+  hostSilences: integer().notNull(),
+  hostPausedUntilMs: integer().notNull(),
+  trusted: flag().notNull(),
+  triedAtMs: integer().notNull(),
+  unansweredSinceMs: integer(),
   rank: integer().generatedAlwaysAs(sql``),
 });
 

@@ -90,4 +90,47 @@ test(
   }),
 );
 
+test(
+  'hosts that sessions name and that answer nothing for an hour are an alarm each, at most ten, until they answer',
+  inShop(async (shop) => {
+    const { look, after, open } = bench(shop);
+    for (let n = 0; n < 14; n++) {
+      for (const path of ['a', 'b']) await shop.cancelOne(`https://host${n}.example/${path}`);
+      shop.clock.skip(1_000);
+    }
+    assert.equal(await look(), []);
+    await after(HOUR_MS - MINUTE_MS);
+    assert.equal(await open(), [], 'retries go on');
+    await after(MINUTE_MS);
+    const alarms = await open();
+    assert.equal([...new Set(alarms.map(({ code }) => code))], ['webhooks_delayed']);
+    assert.is(alarms.length, 11);
+    assert.match(
+      alarms[0]?.message ?? '',
+      /host0\.example wait: it has answered nothing since .* `quayside webhooks list/,
+    );
+    assert.equal(alarms.at(-1)?.key, 'sending:+');
+    for (let n = 0; n < 10; n++) {
+      const claimed = await shop.database.claimDeliveries({
+        nowMs: shop.clock.nowMs(),
+        leaseMs: 1_000,
+        limit: 99,
+        perEndpointMax: 9,
+      });
+      for (const { id: deliveryId, attempt, trigger } of claimed) {
+        const went = {
+          startedAtMs: shop.clock.nowMs(),
+          durationMs: 1,
+          status: 200,
+          error: null,
+          responseExcerpt: null,
+        };
+        await shop.database.recordAttempt({ deliveryId, attempt, trigger, ...went }, { kind: 'delivered' });
+      }
+    }
+    await look();
+    assert.equal(await after(CALM_MS), []);
+  }),
+);
+
 test.run();

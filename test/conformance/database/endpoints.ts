@@ -175,6 +175,68 @@ export function endpointsConform(makePlace: MakePlace): void {
   );
 
   test(
+    'a host that answers nothing is tried with one attempt at a time, its endpoints in turn',
+    inWorld(makePlace, async ({ database }) => {
+      const names = Array.from({ length: 12 }, (_, n) => `e${n}`);
+      for (const name of names) await database.addEndpoint(endpoint(name, { url: `https://dead.example/${name}` }));
+      for (let n = 0; n < 4; n++) await cancelNew(database, `o${n}`, T0_MS + n);
+      await cancelNew(database, 'named', T0_MS, 'https://dead.example/named');
+      const claim = (nowMs: number) =>
+        database.claimDeliveries({ nowMs, leaseMs: 60_000, limit: 100, perEndpointMax: 1 });
+      const first = await claim(T0_MS + 100);
+      assert.is(first.length, 8, 'what a host may have');
+      for (const delivery of first) await answer(database, delivery, null, T0_MS + 100);
+      const tried: string[] = [];
+      let nowMs = T0_MS + 100;
+      // Of the endpoints that were not tried yet, too, each with a pause before it.
+      while (new Set(tried).size < names.length + 1) {
+        nowMs += 32_000;
+        const [probe, ...more] = await claim(nowMs);
+        assert.ok(probe && more.length === 0, `one at ${nowMs - T0_MS} ms, not ${more.length} more`);
+        assert.equal(await claim(nowMs), [], 'while it is under way');
+        tried.push(probe.endpointId);
+        await answer(database, probe, null, nowMs);
+        assert.equal(await claim(nowMs + 15_999), []);
+      }
+      assert.ok(tried.length <= 2 * (names.length + 1), `${tried}`);
+      const [probe] = await claim(nowMs + 32_000);
+      await answer(database, probe, 503, nowMs + 32_000);
+      assert.ok((await claim(nowMs + 64_000)).length > 1, 'one answer is enough');
+    }),
+  );
+
+  test(
+    'an endpoint whose last attempt was answered does not wait for others on its host that answer nothing',
+    inWorld(makePlace, async ({ database }) => {
+      await database.addEndpoint(endpoint('good', { url: 'https://shared.example/good' }));
+      await cancelNew(database, 'o1', T0_MS);
+      assert.equal(await send(database, T0_MS, 200), ['cs_o1#1']);
+      await database.addEndpoint(endpoint('bad', { url: 'https://shared.example/bad' }));
+      for (let n = 0; n < 8; n++) await cancelNew(database, `b${n}`, T0_MS + n);
+      await database.removeEndpoint('good');
+      await database.addEndpoint(endpoint('other', { url: 'https://shared.example/other' }));
+      await cancelNew(database, 'o2', T0_MS + 10);
+      for (const one of await claimAll(database, T0_MS + 20)) {
+        await answer(database, one, one.endpointId === 'other' ? 200 : null, T0_MS + 20);
+      }
+      for (let n = 0; n < 6; n++) {
+        const [probe] = await claimAll(database, T0_MS + (n + 1) * 200_000);
+        await answer(database, probe, null, T0_MS + (n + 1) * 200_000);
+      }
+      const nowMs = T0_MS + 1_200_001;
+      await cancelNew(database, 'o3', nowMs);
+      const claimed = await claimAll(database, nowMs);
+      assert.equal(
+        claimed.map(({ endpointId, sessionId }) => `${endpointId} ${sessionId}`),
+        ['other cs_o3'],
+      );
+      await answer(database, claimed[0], null, nowMs);
+      await cancelNew(database, 'o4', nowMs);
+      assert.equal(await claimAll(database, nowMs), [], 'now it is one of them');
+    }),
+  );
+
+  test(
     'hosts that never answered hold no more than their share of places, however many they are and whoever asks',
     inWorld(makePlace, async ({ database }) => {
       for (let n = 0; n < 30; n++) await cancelNew(database, `d${n}`, T0_MS + n, `https://dead${n}.example/`);

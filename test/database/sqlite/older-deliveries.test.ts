@@ -143,6 +143,11 @@ test('queues of an installation from before ranks are claimed as before', () =>
         ).map(({ id }) => id);
       assert.equal(await claims(0), ['d1'], 'a standing endpoint counts as one that has answered');
       assert.equal(await claims(1), ['d2']);
+      const { unanswered } = await database.webhookTrouble(NOW_MS, NOW_MS);
+      assert.equal(
+        unanswered.map(({ host }) => host),
+        ['b.example'],
+      );
     },
   ));
 
