@@ -25,7 +25,7 @@ export const webhooksShow: Command = {
     const id = input.args[0] ?? '';
     const health = await database.endpointHealth(id);
     if (!health) throw unknownEndpoint(id);
-    const { recent, waiting, failingSinceMs, disabledAtMs, disabledReason, url, mode } = health;
+    const { recent, waiting, failingSinceMs, disabledAtMs, disabledReason, retiredAtMs, url, mode } = health;
     const countOf = (state: string) => recent.filter((one) => one.state === state).length;
     const [delivered, failed] = [countOf('delivered'), countOf('failed')];
     const tried = recent.filter(({ attempts, state }) => attempts > 0 || state === 'delivered').slice(0, ANSWERS_SHOWN);
@@ -43,6 +43,7 @@ export const webhooksShow: Command = {
         url,
         mode,
         disabled_reason: disabledReason,
+        retired_since: retiredAtMs === null ? null : moment(retiredAtMs),
         failing_since: failingSinceMs === null ? null : moment(failingSinceMs),
         recent: { delivered, failed, rate },
         waiting,
@@ -64,6 +65,9 @@ export const webhooksShow: Command = {
           : failingSinceMs === null
             ? 'its last answer was a success, or it was never tried'
             : `has accepted nothing since ${moment(failingSinceMs)}`,
+        ...(retiredAtMs === null
+          ? []
+          : [`retired since ${moment(retiredAtMs)}: no session has named it for long; the next event ends that`]),
         `of the last ${RECENT_EVENTS} events: ${delivered} delivered, ${failed} failed for good${rate === null ? '' : ` (${Math.round(rate * 100)} % delivered)`}; waiting: ${waitingText}`,
         ...(wrong === null ? [] : [`what is wrong: ${wrong}`]),
         '',

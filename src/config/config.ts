@@ -57,6 +57,8 @@ export type Config = Readonly<{
     responseBytesMax: number;
     perEndpointMax: number;
     retryDelaysS: readonly number[];
+    /** A URL that single sessions named is retired after so many days without an event. */
+    oneOffIdleDays: number;
   }>;
   evidence: Readonly<{
     /** The time of day (UTC, `HH:MM`) at which certificates are made; null: never. */
@@ -185,6 +187,7 @@ function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): C
       responseBytesMax: webhooks.response_bytes_max,
       perEndpointMax: webhooks.per_endpoint_max,
       retryDelaysS: webhooks.retry_delays_s,
+      oneOffIdleDays: webhooks.one_off_idle_days,
     },
     evidence: general.evidence,
     limits: {

@@ -126,6 +126,7 @@ export const generalSettings = group({
     response_bytes_max: whole(0, 16_777_216),
     per_endpoint_max: whole(1, 64),
     retry_delays_s: listOf(whole(1, 604_800)),
+    one_off_idle_days: whole(2, 3650),
   }),
   evidence: group({
     nightly: setting('a time of day in UTC such as "02:15", or null', orNull(matching(/^([01]\d|2[0-3]):[0-5]\d$/))),

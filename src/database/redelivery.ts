@@ -28,6 +28,8 @@ export type EndpointHealth = Readonly<{
   disabledReason: string | null;
   /** Since when it has accepted nothing although it was tried; null if its last answer was 2xx. */
   failingSinceMs: number | null;
+  /** Since when nothing is sent to it by itself, because no session named it for long. */
+  retiredAtMs: number | null;
   /** Deliveries that wait, counted up to `WAITING_COUNTED_MAX`. */
   waiting: number;
   /** Its deliveries among the store's newest `RECENT_EVENTS` events of its mode, newest first. */
@@ -74,6 +76,11 @@ export interface RedeliveryDatabase {
   ): Promise<RecoveryBatch>;
   /** @returns null when there is no such endpoint */
   endpointHealth(id: string): Promise<EndpointHealth | null>;
+  /**
+   * Retires endpoints that single sessions named and that had no event for so long: nothing is sent to them by itself,
+   * and they are not listed, until a session that names the URL has an event. @returns how many
+   */
+  retireEndpoints(nowMs: number, idleMs: number): Promise<number>;
   webhookTrouble(nowMs: number, sinceMs: number): Promise<WebhookTrouble>;
 }
 

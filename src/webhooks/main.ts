@@ -20,6 +20,8 @@ import { startDispatcher } from './dispatcher.ts';
 
 const exitCodes = { broken: 1, cannotStart: 2 } as const;
 const REPORT_MS = 5_000;
+const RETIRE_MS = 3_600_000;
+const DAY_MS = 86_400_000;
 
 const clock = systemClock;
 const stopping = new AbortController();
@@ -39,9 +41,14 @@ async function send(config: Config, database: DeliveryDatabase, signal: AbortSig
   const report = () =>
     database.reportSender({ pid: process.pid, startedAtMs, atMs: clock.nowMs(), ...dispatcher.state() });
   const reporting = every(REPORT_MS, report, { clock, log, signal, what: 'reporting what was sent' });
+  const retire = async () => {
+    const retired = await database.retireEndpoints(clock.nowMs(), config.webhooks.oneOffIdleDays * DAY_MS);
+    if (retired > 0) log.info({ retired }, 'URLs that no session has named for long are retired');
+  };
+  const retiring = every(RETIRE_MS, retire, { clock, log, signal, what: 'retiring URLs of single sessions' });
   process.send?.({ ready: true });
   log.info('webhooks are being sent');
-  await reporting;
+  await Promise.all([reporting, retiring]);
   await dispatcher.stop();
 }
 

@@ -6,7 +6,7 @@ import { adoptionConforms } from './database/adoption.ts';
 import { booksConform } from './database/books.ts';
 import { creationConforms } from './database/creation.ts';
 import { dustConforms } from './database/dust.ts';
-import { endpointsConform } from './database/endpoints.ts';
+import { endpointsConform, quietEndpointsConform } from './database/endpoints.ts';
 import { freezesConform } from './database/freezes.ts';
 import { heldMoneyConforms } from './database/held-money.ts';
 import { heldReturnsConform } from './database/held-returns.ts';
@@ -44,6 +44,7 @@ export function storeConforms(makePlace: MakePlace): void {
   resendsConform(makePlace);
   webhookSecretsConform(makePlace);
   endpointsConform(makePlace);
+  quietEndpointsConform(makePlace);
   lookupsConform(makePlace);
   booksConform(makePlace);
   payoutsConform(makePlace);

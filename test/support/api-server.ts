@@ -254,7 +254,14 @@ const configOf = (
   signer: null,
   networks,
   rates: { sources: ['static'], static: staticTable, refresh: '', ageSMax: {}, ...plainRateRules },
-  webhooks: { allowCidrs: [], timeoutMs: 0, responseBytesMax: 0, perEndpointMax: 0, retryDelaysS: [] },
+  webhooks: {
+    allowCidrs: [],
+    timeoutMs: 0,
+    responseBytesMax: 0,
+    perEndpointMax: 0,
+    retryDelaysS: [],
+    oneOffIdleDays: 30,
+  },
   evidence: { nightly: null, except: [] },
   alarms: { patienceMs: 300_000, calmMs: 60_000, diskFreeBytesMin: 0 },
   limits: {

@@ -27,6 +27,7 @@ export const webhookConfig: Config['webhooks'] = {
   responseBytesMax: 65_536,
   perEndpointMax: 4,
   retryDelaysS: DELAYS_S,
+  oneOffIdleDays: 30,
 };
 
 export type WebhookShop = Readonly<{

@@ -6,8 +6,9 @@ import { eq, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import type { ClaimedDelivery, Database } from '../database.ts';
 import type { DeliveryLines } from './delivery-lines.ts';
-import { IS_HOST_SILENT, QUEUE } from './delivery-queues.ts';
+import { IS_HOST_SILENT, IS_OFF, QUEUE } from './delivery-queues.ts';
 import type { Db } from './open.ts';
+import type { RefusedDeliveries } from './refused-deliveries.ts';
 import { deliveries, endpoints, events } from './schema.ts';
 import type { WebhookSecrets } from './webhook-secrets.ts';
 
@@ -38,7 +39,9 @@ type Leased = Readonly<{ queue: string; host: string; n: number; rank: Rank }>;
 type Chosen = Readonly<{ candidates: Candidate[]; stale: Line[] }>;
 type Limits = Omit<Parameters<ClaimCommands['claimDeliveries']>[0], 'leaseMs'>;
 
-export function claimCommands(db: Db, secrets: WebhookSecrets, lines: DeliveryLines): ClaimCommands {
+type Parts = Readonly<{ secrets: WebhookSecrets; lines: DeliveryLines; refused: RefusedDeliveries }>;
+
+export function claimCommands(db: Db, { secrets, lines, refused }: Parts): ClaimCommands {
   const { client, orm } = db;
   // A resend also goes to a disabled endpoint.
   const manualDue = client.prepare(
@@ -55,7 +58,7 @@ export function claimCommands(db: Db, secrets: WebhookSecrets, lines: DeliveryLi
      WHERE rank = :rank AND ready_at_ms <= :nowMs ORDER BY ready_at_ms, tried_at_ms LIMIT ${QUEUES_SEEN_MAX}`,
   );
   const dueLines = client.prepare(
-    `SELECT l.endpoint_id AS endpointId, l.session_id AS sessionId, e.disabled_at_ms IS NOT NULL AS isOff
+    `SELECT l.endpoint_id AS endpointId, l.session_id AS sessionId, ${IS_OFF} AS isOff
      FROM delivery_lines AS l INDEXED BY delivery_lines_due JOIN endpoints AS e ON e.id = l.endpoint_id
      WHERE l.queue = :queue AND l.ready_at_ms BETWEEN 0 AND :nowMs ORDER BY l.ready_at_ms LIMIT :limit`,
   );
@@ -169,7 +172,8 @@ export function claimCommands(db: Db, secrets: WebhookSecrets, lines: DeliveryLi
 
   const mustWrite = (limits: Limits): boolean => {
     const { candidates, stale } = choose(limits);
-    return candidates.length > 0 || stale.length > 0 || isResuming.get() !== undefined;
+    const isAnyDue = candidates.length > 0 || stale.length > 0;
+    return isAnyDue || isResuming.get() !== undefined || refused.isProbeDue(limits.nowMs);
   };
 
   return {
@@ -179,6 +183,7 @@ export function claimCommands(db: Db, secrets: WebhookSecrets, lines: DeliveryLi
       while (db.read(() => mustWrite(limits))) {
         const rows = await db.write(() => {
           lines.resumeSome();
+          refused.probeSome(limits.nowMs);
           const { candidates, stale } = choose(limits);
           for (const { endpointId, sessionId } of stale) lines.refresh(endpointId, sessionId);
           return candidates.map(({ id, endpointId, sessionId, trigger }) => {

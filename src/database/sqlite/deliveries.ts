@@ -5,26 +5,19 @@
  * @module
  */
 import { and, desc, eq, sql } from 'drizzle-orm';
-import {
-  goneAfter,
-  isGone,
-  REPLAY_AGE_MS_MAX,
-  REPLAY_ATTEMPTS_MAX,
-  refusalStatuses,
-  replayAtMs,
-} from '../../core/endpoint.ts';
+import { goneAfter, isGone, probeAtMs, refusalStatuses } from '../../core/endpoint.ts';
 import { invariant } from '../../core/fault.ts';
 import type { Attempt, Database, Delivery, DeliveryVerdict } from '../database.ts';
 import type { RaiseAlarm } from './alarms.ts';
 import type { DeliveryLines } from './delivery-lines.ts';
 import type { Db } from './open.ts';
 import { laterValues, preparedInsert } from './prepared.ts';
+import type { RefusedDeliveries } from './refused-deliveries.ts';
 import { attempts, deliveries, endpoints, events } from './schema.ts';
 
 type DeliveryCommands = Pick<Database, 'recordAttempt' | 'listDeliveries' | 'listAttempts' | 'resendDelivery'>;
 type DeliveryRow = typeof deliveries.$inferSelect;
-type Refused = Readonly<{ id: string; sessionId: string; attempts: number }>;
-type Parts = Readonly<{ lines: DeliveryLines; raiseAlarm: RaiseAlarm }>;
+type Parts = Readonly<{ lines: DeliveryLines; refused: RefusedDeliveries; raiseAlarm: RaiseAlarm }>;
 
 const changingNames = [
   'state',
@@ -58,10 +51,7 @@ function afterAttempt(
     : { ...kept, state: 'failed', nextAttemptAtMs: null };
 }
 
-/** Deliveries that one success brings back, so that an endpoint that works again is not flooded. */
-const REPLAYED_PER_SUCCESS = 1;
-
-export function deliveryCommands(db: Db, { lines, raiseAlarm }: Parts): DeliveryCommands {
+export function deliveryCommands(db: Db, { lines, refused, raiseAlarm }: Parts): DeliveryCommands {
   const insertAttempt = preparedInsert(db, attempts, ['id']);
   const find = db.orm
     .select()
@@ -78,38 +68,27 @@ export function deliveryCommands(db: Db, { lines, raiseAlarm }: Parts): Delivery
     .from(endpoints)
     .where(eq(endpoints.id, sql.placeholder('id')))
     .prepare();
-  const refused = db.client.prepare(
-    `SELECT id, session_id AS sessionId, attempts FROM deliveries INDEXED BY deliveries_refused
-     WHERE endpoint_id = :endpointId AND event_id BETWEEN :oldest AND :newest
-       AND state = 'failed' AND last_status IN (${refusalStatuses.join(', ')}) AND attempts < ${REPLAY_ATTEMPTS_MAX}
-     ORDER BY event_id LIMIT ${REPLAYED_PER_SUCCESS}`,
-  );
-  const replay = db.client.prepare(
-    "UPDATE deliveries SET state = 'waiting', next_attempt_at_ms = :atMs, attempts = max(attempts, 1) WHERE id = :id",
-  );
-
-  /** Brings back the oldest deliveries that were refused before something newer was accepted. */
-  function replayRefused(endpointId: string, newest: string, nowMs: number): void {
-    const oldest = `evt_${BigInt(nowMs - REPLAY_AGE_MS_MAX) * 1_000_000n}`;
-    for (const row of refused.all({ endpointId, oldest, newest }) as Refused[]) {
-      replay.run({ id: row.id, atMs: replayAtMs(row.attempts, nowMs) });
-      lines.add(endpointId, row.sessionId, nowMs);
-    }
-  }
-
   /** Remembers what the attempt says about its endpoint, and disables one that is gone. */
   function followEndpoint(row: DeliveryRow, attempt: Attempt, verdict: DeliveryVerdict): void {
     const before = findEndpoint.get({ id: row.endpointId });
     invariant(before, `endpoint ${row.endpointId} of delivery ${row.id} exists`);
     const nowMs = attempt.startedAtMs + attempt.durationMs;
-    const gone = goneAfter({ count: before.goneCount, sinceMs: before.goneSinceMs }, attempt.status, nowMs);
+    const gone = goneAfter(
+      { count: before.goneCount, sinceMs: before.goneSinceMs },
+      attempt.status,
+      row.lastStatus,
+      nowMs,
+    );
     const hasAnswered = verdict.kind === 'delivered';
     const newest = before.answeredEventId ?? '';
+    const isRefused = verdict.kind === 'failed' && refusalStatuses.includes(attempt.status ?? 0);
     const after = {
       goneCount: gone.count,
       goneSinceMs: gone.sinceMs,
       failingSinceMs: hasAnswered ? null : (before.failingSinceMs ?? attempt.startedAtMs),
       answeredEventId: hasAnswered && row.eventId > newest ? row.eventId : before.answeredEventId,
+      probes: hasAnswered ? 0 : before.probes,
+      probeAtMs: isRefused ? (before.probeAtMs ?? probeAtMs(before.probes, nowMs)) : before.probeAtMs,
     };
     const isNew = Object.entries(after).some(([name, value]) => before[name as keyof typeof after] !== value);
     const disables = isGone(gone, nowMs) && before.disabledAtMs === null && !before.removed;
@@ -130,7 +109,7 @@ export function deliveryCommands(db: Db, { lines, raiseAlarm }: Parts): Delivery
         sessionId: null,
       });
     }
-    if (hasAnswered && after.answeredEventId !== null) replayRefused(row.endpointId, after.answeredEventId, nowMs);
+    if (hasAnswered && after.answeredEventId !== null) refused.replay(row.endpointId, after.answeredEventId, nowMs);
   }
 
   return {

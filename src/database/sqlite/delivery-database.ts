@@ -9,13 +9,15 @@ import { deliveryCommands } from './deliveries.ts';
 import { createDeliveryLines } from './delivery-lines.ts';
 import { refuseOtherSchema } from './migrate.ts';
 import { changeCounter, type OpenOptions, openDatabase } from './open.ts';
+import { createRefusedDeliveries } from './refused-deliveries.ts';
+import { retirementCommands } from './retirement.ts';
 import { senderReportCommands } from './sender-report.ts';
 import { checkKey, createVault } from './vault.ts';
 import { createWebhookSecrets } from './webhook-secrets.ts';
 
 export type DeliveryDatabase = Pick<
   Database,
-  'claimDeliveries' | 'endLeases' | 'recordAttempt' | 'reportSender' | 'changeCount' | 'close'
+  'claimDeliveries' | 'endLeases' | 'retireEndpoints' | 'recordAttempt' | 'reportSender' | 'changeCount' | 'close'
 >;
 
 /**
@@ -29,9 +31,11 @@ export function openDeliveryDatabase(options: OpenOptions & Readonly<{ secretKey
     refuseOtherSchema(db);
     checkKey(db, vault);
     const lines = createDeliveryLines(db);
+    const refused = createRefusedDeliveries(db, lines);
     return {
-      ...claimCommands(db, createWebhookSecrets(db, vault), lines),
-      ...deliveryCommands(db, { lines, raiseAlarm: createAlarmWriter(db) }),
+      ...claimCommands(db, { secrets: createWebhookSecrets(db, vault), lines, refused }),
+      ...deliveryCommands(db, { lines, refused, raiseAlarm: createAlarmWriter(db) }),
+      ...retirementCommands(db),
       ...senderReportCommands(db),
       changeCount: changeCounter(db),
       close: db.close,

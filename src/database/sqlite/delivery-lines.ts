@@ -5,7 +5,7 @@
  * while something waits. The queue that it is in is in `delivery-queues.ts`.
  * @module
  */
-import { createDeliveryQueues, QUEUE } from './delivery-queues.ts';
+import { createDeliveryQueues, IS_OFF, QUEUE } from './delivery-queues.ts';
 import type { Db } from './open.ts';
 
 /** Lines that are resumed or parked in one transaction. */
@@ -49,7 +49,7 @@ export function createDeliveryLines(db: Pick<Db, 'client'>): DeliveryLines {
   const queues = createDeliveryQueues(db);
   const insert = client.prepare(
     `INSERT INTO delivery_lines (endpoint_id, session_id, queue, host, ready_at_ms)
-     SELECT e.id, :sessionId, ${QUEUE}, e.host, iif(e.disabled_at_ms IS NULL, :atMs, NULL)
+     SELECT e.id, :sessionId, ${QUEUE}, e.host, iif(${IS_OFF}, NULL, :atMs)
      FROM endpoints AS e WHERE e.id = :endpointId
      ON CONFLICT DO NOTHING`,
   );
@@ -61,7 +61,7 @@ export function createDeliveryLines(db: Pick<Db, 'client'>): DeliveryLines {
   );
   const findLine = client.prepare(
     `SELECT l.queue, l.host, l.lease_until_ms AS leaseUntilMs, l.leased_id AS leasedId,
-       e.disabled_at_ms IS NOT NULL AS isOff
+       ${IS_OFF} AS isOff
      FROM delivery_lines AS l JOIN endpoints AS e ON e.id = l.endpoint_id
      WHERE l.endpoint_id = :endpointId AND l.session_id = :sessionId`,
   );

@@ -15,6 +15,8 @@ const PAUSE_MS_MIN = 1_000;
 
 /** The queue of an endpoint `e`, in SQL. */
 export const QUEUE = 'CASE e.per_session WHEN 1 THEN e.host ELSE e.id END';
+/** Whether nothing is sent to an endpoint `e` by itself, in SQL. */
+export const IS_OFF = '(e.disabled_at_ms IS NOT NULL OR e.retired_at_ms IS NOT NULL)';
 /** The queues of a host that is silent share one attempt, in SQL. */
 export const IS_HOST_SILENT = `host_silences >= ${SILENT_COUNT} AND trusted = 0`;
 

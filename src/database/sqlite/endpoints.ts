@@ -2,7 +2,7 @@
  * Webhook endpoints.
  * @module
  */
-import { and, eq, inArray, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
 import { sameTarget } from '../../core/delivery.ts';
 import { type Mode, otherMode } from '../../core/transfer.ts';
 import { sortableId } from '../../lib/id.ts';
@@ -31,6 +31,9 @@ const fresh = (url: string) => ({
   failingSinceMs: null,
   answeredEventId: null,
   resumedThrough: null,
+  retiredAtMs: null,
+  probeAtMs: null,
+  probes: 0,
 });
 
 const { id, storeId, mode, url, extendedEvents, perSession, disabledAtMs, disabledReason, createdAtMs } = endpoints;
@@ -98,6 +101,7 @@ export function createSessionEndpoints(db: Db): SessionEndpoints {
         disabledReason: null,
         createdAtMs: nowMs,
         ...fresh(url),
+        lastEventAtMs: nowMs,
       });
       return id;
     },
@@ -130,7 +134,11 @@ export function endpointCommands(db: Db, secrets: WebhookSecrets, lines: Deliver
       return db.write((): EndpointAdded => {
         const endpointId = findOfOtherMode(endpoint) ?? findNamedInOtherMode(endpoint);
         if (endpointId !== null) return { kind: 'other_mode', endpointId };
-        insert({ ...endpoint, ...fresh(endpoint.url) });
+        insert({
+          ...endpoint,
+          ...fresh(endpoint.url),
+          lastEventAtMs: endpoint.perSession ? endpoint.createdAtMs : null,
+        });
         if (secret !== undefined) secrets.add(endpoint.id, endpoint.mode, secret);
         return { kind: 'added' };
       });
@@ -144,7 +152,7 @@ export function endpointCommands(db: Db, secrets: WebhookSecrets, lines: Deliver
         db.orm
           .select(shownColumns)
           .from(endpoints)
-          .where(and(ofStore, isPresent))
+          .where(and(ofStore, isPresent, isNull(endpoints.retiredAtMs)))
           .orderBy(endpoints.createdAtMs, endpoints.id)
           .all(),
       );

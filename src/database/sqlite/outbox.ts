@@ -10,6 +10,7 @@ import type { DeliveryLines } from './delivery-lines.ts';
 import { isPresent, outboxColumns, prepareOfStore } from './endpoints.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
+import { LAST_EVENT_MS } from './retirement.ts';
 import { deliveries, endpoints, events } from './schema.ts';
 import type { SessionRow } from './session-row.ts';
 
@@ -43,6 +44,14 @@ export function createOutbox(db: Db, lines: DeliveryLines): Outbox {
     .where(and(eq(endpoints.id, sql.placeholder('endpointId')), isPresent))
     .prepare();
 
+  // An endpoint that was retired is sent its events again, and what has waited.
+  const noteEvent = db.client.prepare(
+    `UPDATE endpoints SET last_event_at_ms = :nowMs, retired_at_ms = NULL,
+       resumed_through = iif(retired_at_ms IS NULL, resumed_through, '')
+     WHERE id = :endpointId AND per_session = 1
+       AND (retired_at_ms IS NOT NULL OR last_event_at_ms < :nowMs - ${LAST_EVENT_MS})`,
+  );
+
   /** Returns `evt_` and nanoseconds, above every existing id, so that ids give the order. 19 digits until 2286. */
   function nextId(nowMs: number): string {
     const last = BigInt(lastId.get()?.id?.slice('evt_'.length) ?? 0);
@@ -64,6 +73,7 @@ export function createOutbox(db: Db, lines: DeliveryLines): Outbox {
       insertEvent({ id: eventId, storeId, sessionId, mode, type, body: body(eventId), createdAtMs: nowMs });
       for (const { id: endpointId, extendedEvents } of endpointsOf(session)) {
         if (isExtended(type) && !extendedEvents.includes(type)) continue;
+        if (endpointId === session.endpointId) noteEvent.run({ endpointId, nowMs });
         insertDelivery({
           id: `dlv_${sortableId(nowMs)}`,
           eventId,

@@ -25,11 +25,11 @@ const SLICE_DELIVERIES = Math.floor(WRITE_ROWS_MAX / 8);
 
 type Looked = Readonly<{ id: string; endpointId: string; eventId: string; sessionId: string; isFound: number }>;
 
-export function redeliveryCommands(db: Db, lines: DeliveryLines): RedeliveryDatabase {
+export function redeliveryCommands(db: Db, lines: DeliveryLines): Omit<RedeliveryDatabase, 'retireEndpoints'> {
   const { client } = db;
   const look = client.prepare(
     `SELECT d.id, d.endpoint_id AS endpointId, d.event_id AS eventId, d.session_id AS sessionId,
-       e.removed = 0 AND (:endpointId IS NULL OR d.endpoint_id = :endpointId)
+       e.removed = 0 AND e.retired_at_ms IS NULL AND (:endpointId IS NULL OR d.endpoint_id = :endpointId)
          AND (d.state = 'failed' OR d.state = 'waiting' AND d.attempts > 0) AS isFound
      FROM deliveries AS d INDEXED BY deliveries_of_event JOIN endpoints AS e ON e.id = d.endpoint_id
      WHERE (d.event_id, d.endpoint_id) > (:afterEvent, :afterEndpoint)
@@ -77,12 +77,12 @@ export function redeliveryCommands(db: Db, lines: DeliveryLines): RedeliveryData
 
 /** Prepares what shows how one endpoint does. */
 function prepareHealth({ client, orm }: Db) {
-  const { storeId, mode, url, disabledAtMs, disabledReason, failingSinceMs } = endpoints;
+  const { storeId, mode, url, disabledAtMs, disabledReason, failingSinceMs, retiredAtMs } = endpoints;
   const waitingIn = (index: string, attempts: string) =>
     `SELECT 1 FROM deliveries INDEXED BY ${index} WHERE endpoint_id = :id AND state = 'waiting' AND ${attempts}`;
   return {
     endpoint: orm
-      .select({ id: endpoints.id, storeId, mode, url, disabledAtMs, disabledReason, failingSinceMs })
+      .select({ id: endpoints.id, storeId, mode, url, disabledAtMs, disabledReason, failingSinceMs, retiredAtMs })
       .from(endpoints)
       .where(and(eq(endpoints.id, sql.placeholder('id')), isPresent))
       .prepare(),
@@ -120,7 +120,7 @@ function prepareTrouble({ client }: Db) {
       .pluck(),
     unanswered: client.prepare(
       `SELECT host, unanswered_since_ms AS sinceMs FROM delivery_queues INDEXED BY delivery_queues_unanswered
-       WHERE unanswered_since_ms IS NOT NULL ORDER BY unanswered_since_ms LIMIT ${UNANSWERED_MAX}`,
+       WHERE unanswered_since_ms IS NOT NULL AND ready_at_ms IS NOT NULL ORDER BY unanswered_since_ms LIMIT ${UNANSWERED_MAX}`,
     ),
     failing: client.prepare(
       `SELECT id, url, failing_since_ms AS sinceMs ${standing}

@@ -234,6 +234,10 @@ export const endpoints = sqliteTable('endpoints', {
   failingSinceMs: integer(),
   answeredEventId: text(),
   resumedThrough: text(),
+  lastEventAtMs: integer(),
+  retiredAtMs: integer(),
+  probeAtMs: integer(),
+  probes: integer().notNull(),
 });
 
 /** An empty `secret` is filled when the file is opened. */

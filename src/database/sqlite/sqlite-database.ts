@@ -47,8 +47,10 @@ import { refundCommands } from './refunds/refunds.ts';
 import { createReturned } from './refunds/returned.ts';
 import { createRefundRows, type FormatAddress, type RefundRows } from './refunds/row.ts';
 import { createRefundSettlement, type RefundSettlement } from './refunds/settlement.ts';
+import { createRefusedDeliveries } from './refused-deliveries.ts';
 import { createReplays } from './replays.ts';
 import { rereadCommands } from './reread.ts';
+import { retirementCommands } from './retirement.ts';
 import { senderReportCommands } from './sender-report.ts';
 import { createSessionSums, type SessionSums } from './session-sums.ts';
 import { createSessionTransitions, type SessionTransitions } from './session-transitions.ts';
@@ -111,6 +113,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
   const findSession = createSessionFinder(db);
   const settingsOf = createSettingsReader(db);
   const lines = createDeliveryLines(db);
+  const refused = createRefusedDeliveries(db, lines);
   const outbox = createOutbox(db, lines);
   const replays = createReplays(db);
   const heldRecords = createHeldRecords(db, raiseAlarm, outbox);
@@ -147,11 +150,12 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     ...evidenceQueries(db),
     ...traceQueries(db),
     ...endpointCommands(db, secrets, lines),
-    ...claimCommands(db, secrets, lines),
+    ...claimCommands(db, { secrets, lines, refused }),
+    ...retirementCommands(db),
     ...eventQueries(db),
     ...triggerCommands(db, findSession, outbox),
     ...redeliveryCommands(db, lines),
-    ...deliveryCommands(db, { lines, raiseAlarm }),
+    ...deliveryCommands(db, { lines, refused, raiseAlarm }),
     ...alarmCommands(db, raiseAlarm),
     ...auditCommands(db),
     ...statsCommands(db),

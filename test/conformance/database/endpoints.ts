@@ -87,11 +87,12 @@ export function endpointsConform(makePlace: MakePlace): void {
         await database.addEndpoint(endpoint('e1'));
         for (const name of ['o1', 'o2', 'o3']) await cancelNew(database, name, T0_MS);
         assert.is((await send(database, T0_MS, status)).length, 3);
-        assert.equal(await send(database, T0_MS + DAY_MS, 200), [], 'the schedule has ended');
-        await cancelNew(database, 'o4', T0_MS + DAY_MS);
-        assert.equal(await send(database, T0_MS + DAY_MS, 200), ['cs_o4#1']);
-        assert.equal(await send(database, T0_MS + DAY_MS, 200), []);
-        const after = (s: number) => T0_MS + DAY_MS + s * 1000;
+        const laterMs = T0_MS + HOUR_MS;
+        assert.equal(await send(database, laterMs, 200), [], 'the schedule has ended');
+        await cancelNew(database, 'o4', laterMs);
+        assert.equal(await send(database, laterMs, 200), ['cs_o4#1']);
+        assert.equal(await send(database, laterMs, 200), []);
+        const after = (s: number) => laterMs + s * 1000;
         assert.equal(await send(database, after(1), status), ['cs_o1#2'], 'one for each success');
         assert.equal(await send(database, after(200), 200), [], 'a refusal brings nothing back');
         await cancelNew(database, 'o5', after(300));
@@ -286,6 +287,111 @@ export function endpointsConform(makePlace: MakePlace): void {
         'dead.example',
         'live.example',
       ]);
+    }),
+  );
+
+  test.run();
+}
+
+/** Endpoints to which nothing new is sent: what they refused, and those that no session names any more. */
+export function quietEndpointsConform(makePlace: MakePlace): void {
+  const test = suite('quiet endpoints');
+
+  test(
+    'what was refused before an outage is tried again with no new event: the newest, whose success brings the others',
+    inWorld(makePlace, async ({ database }) => {
+      await database.addEndpoint(endpoint('e1'));
+      for (const name of ['o1', 'o2', 'o3']) await cancelNew(database, name, T0_MS);
+      await send(database, T0_MS, 403);
+      const tries: string[] = [];
+      for (let hour = 1; hour <= 100; hour++) {
+        for (const sent of await send(database, T0_MS + hour * HOUR_MS, 403)) tries.push(`${hour} ${sent}`);
+      }
+      // Two hours, doubling up to a day.
+      assert.equal(tries, ['2 cs_o3#2', '6 cs_o3#3', '14 cs_o3#4', '30 cs_o3#5', '54 cs_o3#6', '78 cs_o3#7']);
+      const nowMs = T0_MS + 102 * HOUR_MS;
+      assert.equal(await send(database, nowMs, 200), ['cs_o3#8']);
+      assert.equal(await send(database, nowMs + 1_000, 200), ['cs_o1#2']);
+      assert.equal(await send(database, nowMs + 2_000, 200), ['cs_o2#2']);
+      assert.equal(await send(database, nowMs + 40 * DAY_MS, 200), [], 'nothing is left');
+    }),
+  );
+
+  test(
+    'such tries are bounded: by age, by attempts, and for an endpoint that sessions name to five in a row',
+    inWorld(makePlace, async ({ database }) => {
+      await database.addEndpoint(endpoint('e1'));
+      await cancelNew(database, 'o1', T0_MS);
+      await cancelNew(database, 'named', T0_MS, 'https://named.example/');
+      const tries = { o1: 0, named: 0 };
+      for (let hour = 0; hour <= 60 * 24; hour++) {
+        for (const one of await claimAll(database, T0_MS + hour * HOUR_MS)) {
+          await answer(database, one, 404, T0_MS + hour * HOUR_MS);
+          if (one.endpointId === 'e1' && one.sessionId === 'cs_o1') tries.o1++;
+          if (one.endpointId !== 'e1') tries.named++;
+        }
+      }
+      assert.equal(tries, { o1: 11, named: 6 });
+      assert.equal(await claimAll(database, T0_MS + 100 * DAY_MS), []);
+    }),
+  );
+
+  test(
+    'one event that is answered 410 again and again does not disable its endpoint, and a disabled one is not tried',
+    inWorld(makePlace, async ({ database }) => {
+      await database.addEndpoint(endpoint('e1'));
+      await cancelNew(database, 'o1', T0_MS);
+      for (let hour = 0; hour < 48; hour++) await send(database, T0_MS + hour * HOUR_MS, 410);
+      assert.is(await isOff(database), false);
+      await database.enableEndpoint('e1', false, 'by hand', T0_MS + 48 * HOUR_MS);
+      for (let hour = 48; hour < 96; hour++) assert.equal(await claimAll(database, T0_MS + hour * HOUR_MS), []);
+      await database.enableEndpoint('e1', true, null, T0_MS + 96 * HOUR_MS);
+      assert.is((await send(database, T0_MS + 121 * HOUR_MS, 200)).length, 1);
+    }),
+  );
+
+  test(
+    'an endpoint that sessions named is retired after its days without an event, and the next event brings it back',
+    inWorld(makePlace, async ({ database }) => {
+      await database.addEndpoint(endpoint('e1', { url: 'https://standing.example/' }));
+      await cancelNew(database, 'o1', T0_MS, 'https://named.example/1');
+      await cancelNew(database, 'o2', T0_MS + 5 * DAY_MS, 'https://named.example/2');
+      await send(database, T0_MS + 5 * DAY_MS, 503);
+      const urls = async () => (await database.listEndpoints(null)).map(({ url }) => url).sort();
+      const retire = (days: number) => database.retireEndpoints(T0_MS + days * DAY_MS, 30 * DAY_MS);
+      assert.is(await retire(30), 0, 'the time of the last event is known within an hour');
+      assert.is(await retire(31), 1);
+      assert.is(await retire(31), 0);
+      assert.equal(await urls(), ['https://named.example/2', 'https://standing.example/']);
+      assert.is(await retire(36), 1);
+      assert.equal(await urls(), ['https://standing.example/'], 'a standing one never is');
+      const nowMs = T0_MS + 40 * DAY_MS;
+      const claimed = await claimAll(database, nowMs);
+      assert.equal([...new Set(claimed.map(({ endpointId }) => endpointId))], ['e1'], 'nothing is sent to them');
+      for (const one of claimed) await answer(database, one, 200, nowMs);
+      assert.equal(await claimAll(database, nowMs + 1), []);
+      const lost = await database.recoverSome({
+        endpointId: null,
+        after: { eventId: '', endpointId: '' },
+        position: 0,
+        nowMs,
+        isDryRun: true,
+      });
+      assert.is(lost.found, 0);
+      const waiting = await database.listDeliveries({ state: 'waiting', limit: 9 });
+      assert.is(waiting.length, 2, 'and nothing of them is lost');
+      assert.is(await database.resendDelivery(waiting[0]?.id ?? '', nowMs), true);
+      assert.equal(
+        (await claimAll(database, nowMs + 2)).map(({ trigger }) => trigger),
+        ['manual'],
+      );
+
+      await cancelNew(database, 'o3', nowMs + DAY_MS, 'https://named.example/1');
+      assert.equal(await urls(), ['https://named.example/1', 'https://standing.example/']);
+      const again = await claimAll(database, nowMs + DAY_MS);
+      const ofNamed = again.filter(({ url }) => url === 'https://named.example/1').map(({ sessionId }) => sessionId);
+      assert.equal(ofNamed.sort(), ['cs_o1', 'cs_o3'], 'with what had waited');
+      assert.is(await database.retireEndpoints(nowMs + 2 * DAY_MS, 30 * DAY_MS), 0);
     }),
   );
 

@@ -151,4 +151,37 @@ test('queues of an installation from before ranks are claimed as before', () =>
     },
   ));
 
+test('URLs of single sessions from before retirement are retired by their last event, and what was refused is tried', () =>
+  withOlderDatabase(
+    '0030',
+    `INSERT INTO stores (id, name, status, settlement_currency, tolerance_minor, top_up_grace_s, monitoring_s,
+        late_policy, created_at_ms) VALUES ('m1', 'Shop', 'approved', 'USDT', 0, 100, 1000, 'hold', 0);
+    INSERT INTO webhook_secrets (owner, mode, secret) VALUES ('m1', 'test', '');
+    INSERT INTO endpoints (id, store_id, mode, url, extended_events, per_session, created_at_ms, removed, host)
+      VALUES ('we_1', 'm1', 'test', 'https://a.example/', '[]', 0, 0, 0, 'a.example'),
+        ('we_2', 'm1', 'test', 'https://b.example/1', '[]', 1, 0, 0, 'b.example'),
+        ('we_3', 'm1', 'test', 'https://b.example/2', '[]', 1, 0, 0, 'b.example');
+    ${session('cs_1')}
+    INSERT INTO events (id, store_id, session_id, type, body, created_at_ms)
+      VALUES ('evt_${NOW_MS}000000', 'm1', 'cs_1', 'payment.expired', '{}', ${NOW_MS});
+    INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, created_at_ms, session_id, last_status)
+      VALUES ('d1', 'evt_${NOW_MS}000000', 'we_1', 'failed', 1, ${NOW_MS}, 'cs_1', 403),
+        ('d2', 'evt_${NOW_MS}000000', 'we_2', 'delivered', 1, ${NOW_MS}, 'cs_1', 200);`,
+    async (database) => {
+      const laterMs = NOW_MS + 3_600_000;
+      assert.is(await database.retireEndpoints(laterMs, 86_400_000), 1);
+      assert.equal(
+        (await database.listEndpoints(null)).map(({ id }) => id),
+        ['we_1', 'we_2'],
+      );
+      assert.is((await database.endpointHealth('we_3'))?.retiredAtMs, laterMs);
+      const deliveries = await database.listDeliveries({ limit: 9 });
+      assert.equal(deliveries.map(({ id, state }) => `${id} ${state}`).sort(), ['d1 failed', 'd2 delivered']);
+      assert.equal(
+        (await claim(database, 9, Math.max(Date.now(), laterMs))).map(({ id, attempt }) => `${id}#${attempt}`),
+        ['d1#2'],
+      );
+    },
+  ));
+
 test.run();
