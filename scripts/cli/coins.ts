@@ -8,7 +8,7 @@ import type { Asset } from '../../src/core/ledger.ts';
 import { formatUnits } from '../../src/core/money.ts';
 
 /** Returns the symbol and decimals of a network's asset; 0 decimals (base units) if it is not configured. */
-function coinOf(
+export function coinOf(
   networks: readonly NetworkConfig[],
   key: string,
   asset: Asset,

@@ -13,17 +13,27 @@ const unitsMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 
 const AGO = /^(\d{1,5})([mhd])$/;
 const MOMENT = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?$/;
 
+/** Returns a date or time (UTC) in milliseconds; NaN if it is neither. */
+const parseMoment = (text: string): number =>
+  MOMENT.test(text)
+    ? Date.parse(text.length > 10 ? `${text.replace(' ', 'T').replace(/Z?$/, '')}Z` : text)
+    : Number.NaN;
+
+/** Returns an option's time in milliseconds, or null if it was not given. @throws Fault permanent `usage` */
+export function readMoment(input: Input, name: string): number | null {
+  const text = textOption(input, name);
+  if (text === undefined) return null;
+  const ms = parseMoment(text);
+  if (ms >= 0) return ms;
+  throw usage(`--${name} is "${text}", expected a date or time (UTC), such as 2026-11-01 or 2026-11-01T10:00:00Z`);
+}
+
 /** Returns the time in milliseconds, or null if the option was not given. @throws Fault permanent `usage` */
 export function readSince(input: Input, nowMs: number): number | null {
   const text = textOption(input, 'since');
   if (text === undefined) return null;
   const [, count, unit] = AGO.exec(text) ?? [];
-  const dateText = text.length > 10 ? `${text.replace(' ', 'T').replace(/Z?$/, '')}Z` : text;
-  const ms = unit
-    ? nowMs - Number(count) * (unitsMs[unit] ?? 0)
-    : MOMENT.test(text)
-      ? Date.parse(dateText)
-      : Number.NaN;
+  const ms = unit ? nowMs - Number(count) * (unitsMs[unit] ?? 0) : parseMoment(text);
   if (ms >= 0 && ms <= nowMs) return ms;
   throw usage(`--since is "${text}", expected a time in the past, such as 2h, 3d or 2026-11-23T10:00:00Z`);
 }

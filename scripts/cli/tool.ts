@@ -31,6 +31,7 @@ import {
 import { eventsList, eventsShow } from './events.ts';
 import { evidence, evidenceKey, evidenceVerify } from './evidence.ts';
 import { explain } from './explain.ts';
+import { exportFees, exportPayments, exportRefunds, exportSweeps } from './export.ts';
 import { heldAccept, heldList, heldShow } from './held.ts';
 import { heldReturn } from './held-return.ts';
 import { keyCreate, keyList, keyRevoke } from './key.ts';
@@ -132,6 +133,10 @@ const commands: readonly (Command | OfflineCommand)[] = [
   sweepRun,
   sweepStatus,
   ledgerVerify,
+  exportPayments,
+  exportRefunds,
+  exportSweeps,
+  exportFees,
   auditList,
   evidenceVerify,
   evidenceKey,

@@ -5,6 +5,7 @@
  */
 import type { Intent } from '../core/intent.ts';
 import type { Currency, NetworkKey } from '../core/transfer.ts';
+import type { BookDatabase } from './bookkeeping.ts';
 import type { PoolKey } from './sweeps.ts';
 import type { TraceDatabase } from './traces.ts';
 
@@ -71,7 +72,7 @@ export type SettledPayout = Readonly<{
 
 export type NumberRange = Readonly<{ from: number; to: number }>;
 
-export interface EvidenceDatabase extends TraceDatabase {
+export interface EvidenceDatabase extends BookDatabase, TraceDatabase {
   /** Returns the lowest canonical block at or above a number; null if there is none. */
   firstBlockFrom(network: NetworkKey, number: number): Promise<number | null>;
   recordedRange(network: NetworkKey, range: NumberRange): Promise<RecordedRange>;

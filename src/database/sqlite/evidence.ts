@@ -4,6 +4,7 @@
  */
 import type { Intent } from '../../core/intent.ts';
 import type { Currency, NetworkKey } from '../../core/transfer.ts';
+import type { BookDatabase } from '../bookkeeping.ts';
 import type { Account, AccountSweep, EvidenceDatabase, Holder, RecordedTransfer } from '../evidence.ts';
 import type { TraceDatabase } from '../traces.ts';
 import type { Db } from './open.ts';
@@ -61,7 +62,7 @@ const settled = `
   WHERE y.id > ? AND y.network = ? AND y.state = 'succeeded' AND y.settled_at_ms >= ? AND y.created_at_ms <= ?
   ORDER BY y.id LIMIT ?`;
 
-export function evidenceQueries(db: Db): Omit<EvidenceDatabase, keyof TraceDatabase> {
+export function evidenceQueries(db: Db): Omit<EvidenceDatabase, keyof (BookDatabase & TraceDatabase)> {
   const { client } = db;
   const lowest = client
     .prepare('SELECT min(number) FROM blocks WHERE network = ? AND canonical = 1 AND number >= ?')

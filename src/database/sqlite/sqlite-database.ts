@@ -8,6 +8,7 @@ import { alarmCommands, createAlarmWriter, type RaiseAlarm } from './alarms.ts';
 import { auditCommands, createAuditLog, type RecordAct, recordFirstWrite } from './audit-log.ts';
 import { createBlockFacts } from './block-facts.ts';
 import { blockCommands, createBlocks } from './blocks.ts';
+import { bookQueries } from './bookkeeping.ts';
 import { claimCommands } from './claims.ts';
 import { deliveryCommands } from './deliveries.ts';
 import { createDeliveryLines } from './delivery-lines.ts';
@@ -149,6 +150,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     ...ledgerAudit(db),
     ...evidenceQueries(db),
     ...traceQueries(db),
+    ...bookQueries(db),
     ...endpointCommands(db, secrets, lines),
     ...claimCommands(db, { secrets, lines, refused }),
     ...retirementCommands(db),

@@ -1,0 +1,39 @@
+/**
+ * Rows as text: CSV (RFC 4180) or a JSON array.
+ * @module
+ */
+import type { Cells } from './export-rows.ts';
+
+export const exportFormats = ['csv', 'json'] as const;
+export type ExportFormat = (typeof exportFormats)[number];
+
+/** The parts of a file: before the rows, each row, and after them. */
+export type RowWriter = Readonly<{ begin: string; row(cells: Cells, isFirst: boolean): string; end: string }>;
+
+const NUMBER = /^-?\d+(?:\.\d+)?$/;
+/** A spreadsheet takes a cell that begins with one of these for a formula. */
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
+
+/**
+ * Returns a cell of CSV. Text that a spreadsheet would run as a formula gets an apostrophe in front, as OWASP's page on
+ * CSV injection recommends; numbers stay numbers.
+ */
+export function csvCell(value: string | number | null): string {
+  if (value === null) return '';
+  const text = String(value);
+  const safe = FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+const csvLine = (cells: Cells): string => `${cells.map(csvCell).join(',')}\r\n`;
+
+/** Returns how rows of these columns are written. Amounts in JSON are strings, because they are exact. */
+export const rowWriter = (format: ExportFormat, columns: readonly string[]): RowWriter =>
+  format === 'csv'
+    ? { begin: csvLine(columns), row: (cells) => csvLine(cells), end: '' }
+    : {
+        begin: '[',
+        row: (cells, isFirst) =>
+          `${isFirst ? '\n' : ',\n'}${JSON.stringify(Object.fromEntries(columns.map((name, at) => [name, cells[at]])))}`,
+        end: '\n]\n',
+      };

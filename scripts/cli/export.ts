@@ -1,0 +1,166 @@
+/**
+ * Exports the books for an accountant: payments, refunds, sweeps and fees, each row one posting of the ledger.
+ * @module
+ */
+import { once } from 'node:events';
+import { createWriteStream, existsSync, renameSync, rmSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { permanent } from '../../src/core/fault.ts';
+import { BOOK_PAGE_ENTRIES, type BookFilter, type BookKind } from '../../src/database/bookkeeping.ts';
+import { type Command, choiceOption, type Input, type Installation, notFound, textOption, usage } from './command.ts';
+import { cellsOf, columnsOf } from './export-rows.ts';
+import { exportFormats, rowWriter } from './export-text.ts';
+import { openProgress } from './progress.ts';
+import { readMoment } from './since.ts';
+
+/** Exports that look at fewer entries than this show no progress. */
+const PROGRESS_ENTRIES_MIN = 10 * BOOK_PAGE_ENTRIES;
+const PRIVATE = 0o600;
+
+export const exportPayments: Command = {
+  name: 'export payments',
+  summary: 'Export credited payments, and what reorgs took back, with their value and transaction.',
+  ...exportOf('payments'),
+};
+
+export const exportRefunds: Command = {
+  name: 'export refunds',
+  summary: 'Export what was paid back: refunds and returns of held money.',
+  ...exportOf('refunds'),
+};
+
+export const exportSweeps: Command = {
+  name: 'export sweeps',
+  summary: 'Export what was swept to the treasury.',
+  ...exportOf('sweeps'),
+};
+
+export const exportFees: Command = {
+  name: 'export fees',
+  summary: 'Export what transactions cost, in native coin.',
+  ...exportOf('fees'),
+};
+
+/** Returns what the commands of all kinds share. */
+function exportOf(kind: BookKind): Pick<Command, 'args' | 'options' | 'notes' | 'run'> {
+  return {
+    args: [],
+    options: {
+      from: { value: 'TIME', help: 'booked from this time on: `2026-11-01` or `2026-11-01T10:00:00Z` (UTC)' },
+      to: { value: 'TIME', help: 'booked before this time (default: now)' },
+      format: { value: exportFormats.join('|'), help: 'csv with a header (the default), or a JSON array' },
+      store: { value: 'ID', help: 'only what belongs to sessions of this store' },
+      output: { value: 'FILE', help: 'write to a new file that only you can read (default: standard output)' },
+    },
+    notes: [
+      'The time is when the ledger booked it: for a payment, when it was credited. A month is --from 2026-11-01 --to',
+      '2026-12-01. Rows are never changed later: a reorg adds a row with the amount below zero. docs/accounting.md',
+      'describes the columns. --json prints a summary, and needs --output.',
+    ],
+    run: (input, installation) => run(kind, input, installation),
+  };
+}
+
+async function run(kind: BookKind, input: Input, installation: Installation) {
+  const { database, clock } = installation;
+  const file = textOption(input, 'output');
+  if (input.options.json && file === undefined) {
+    throw usage('--json prints a summary beside the file; name it with --output, or use --format json');
+  }
+  const format = choiceOption(input, 'format', exportFormats, 'csv');
+  const filter: BookFilter = {
+    kind,
+    fromMs: readMoment(input, 'from') ?? 0,
+    toMs: readMoment(input, 'to') ?? clock.nowMs(),
+    storeId: await storeId(input, installation),
+  };
+  if (filter.toMs < filter.fromMs) throw usage('--to is before --from');
+  const counted = { rows: 0 };
+  const text = exportText(
+    installation,
+    filter,
+    rowWriter(format, columnsOf[kind]),
+    counted,
+    await database.newestEntry(),
+  );
+  if (file === undefined) {
+    await toStandardOutput(text);
+    return { json: null, lines: [] };
+  }
+  const path = resolve(input.cwd, file);
+  await toFile(text, path);
+  return {
+    json: { kind, format, rows: counted.rows, file: path },
+    lines: [`${counted.rows} ${kind} written to ${path}`],
+  };
+}
+
+async function storeId(input: Input, { database }: Installation): Promise<string | null> {
+  const id = textOption(input, 'store');
+  if (id === undefined) return null;
+  if (await database.findStore(id)) return id;
+  throw notFound(`there is no store ${id}; \`quayside store list\` shows all`);
+}
+
+/** Yields the file page by page; memory does not grow with its length. @param through the last entry to look at */
+async function* exportText(
+  { database, config }: Installation,
+  filter: BookFilter,
+  writer: ReturnType<typeof rowWriter>,
+  counted: { rows: number },
+  through: number,
+): AsyncGenerator<string> {
+  const progress =
+    through > PROGRESS_ENTRIES_MIN ? openProgress(`exporting ${filter.kind}`, through, process.stderr) : null;
+  try {
+    yield writer.begin;
+    for (let after = 0; after < through; after += BOOK_PAGE_ENTRIES) {
+      const page = (await database.bookPage(filter, after)).filter(({ entry }) => entry <= through);
+      const rows = page.map((booked) =>
+        writer.row(cellsOf(filter.kind, booked, config.networks), counted.rows++ === 0),
+      );
+      progress?.step(Math.min(through, after + BOOK_PAGE_ENTRIES), `${counted.rows} rows`);
+      if (rows.length > 0) yield rows.join('');
+    }
+    yield writer.end;
+  } finally {
+    progress?.end();
+  }
+}
+
+/** @throws Fault permanent `output_closed` if whoever reads stops reading */
+async function toStandardOutput(text: AsyncIterable<string>): Promise<void> {
+  const { stdout } = process;
+  let isClosed = false;
+  const close = () => {
+    isClosed = true;
+  };
+  stdout.on('error', close);
+  try {
+    for await (const part of text) {
+      if (isClosed)
+        throw permanent('output_closed', 'the program that read the export stopped reading; nothing was changed');
+      if (!stdout.write(part)) await Promise.race([once(stdout, 'drain'), once(stdout, 'close')]);
+    }
+  } finally {
+    stdout.off('error', close);
+  }
+}
+
+/** Writes beside the file first, so that a file of this name is always whole. */
+async function toFile(text: AsyncIterable<string>, path: string): Promise<void> {
+  if (existsSync(path)) throw permanent('refused', `${path} exists already; name another file`);
+  const partial = `${path}.partial`;
+  try {
+    await pipeline(text, createWriteStream(partial, { mode: PRIVATE }));
+    renameSync(partial, path);
+  } catch (error) {
+    rmSync(partial, { force: true });
+    if (!(error instanceof Error && 'syscall' in error)) throw error;
+    throw permanent(
+      'refused',
+      `${path} could not be written: ${error.message}; name a file in a folder that you can write to`,
+    );
+  }
+}
