@@ -2,8 +2,9 @@
  * The ledger's entries for accounting. Each page is a read of its own, so that a long export holds no transaction open.
  * @module
  */
+import type Sqlite from 'better-sqlite3';
 import type { EntryKind } from '../../core/ledger.ts';
-import { BOOK_PAGE_ENTRIES, type BookDatabase, type Booked, type BookKind, bookKinds } from '../bookkeeping.ts';
+import { BOOK_PAGE_ENTRIES, type BookDatabase, type Booked, type BookKind } from '../bookkeeping.ts';
 import type { Db } from './open.ts';
 
 type Row = Pick<Booked, 'entry' | 'kind' | 'cause' | 'atMs' | 'network' | 'asset' | 'tx' | 'reverses'> &
@@ -73,17 +74,23 @@ const pageOf = ({ account, kinds, session }: Book): string => `
     AND e.at_ms >= :fromMs AND e.at_ms < :toMs AND (:storeId IS NULL OR s.store_id = :storeId)
   ORDER BY e.id, p.subject`;
 
+/** Statements are prepared with the first page: only exports ask for them. */
 export function bookQueries(db: Db): BookDatabase {
-  const { client } = db;
-  const newest = client.prepare('SELECT coalesce(max(id), 0) FROM ledger_entries').pluck();
-  const pages = new Map(bookKinds.map((kind) => [kind, client.prepare(pageOf(booksOf[kind]))]));
+  const pages = new Map<BookKind, Sqlite.Statement>();
+  const pageStatement = (kind: BookKind): Sqlite.Statement => {
+    const known = pages.get(kind) ?? db.client.prepare(pageOf(booksOf[kind]));
+    pages.set(kind, known);
+    return known;
+  };
   return {
     async newestEntry() {
-      return db.read(() => newest.get() as number);
+      return db.read(
+        () => db.client.prepare('SELECT coalesce(max(id), 0) FROM ledger_entries').pluck().get() as number,
+      );
     },
     async bookPage({ kind, ...filter }, after) {
       const page = { ...filter, after, through: after + BOOK_PAGE_ENTRIES };
-      return db.read(() => ((pages.get(kind)?.all(page) ?? []) as Row[]).map((row) => toBooked(row, booksOf[kind])));
+      return db.read(() => (pageStatement(kind).all(page) as Row[]).map((row) => toBooked(row, booksOf[kind])));
     },
   };
 }

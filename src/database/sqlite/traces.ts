@@ -52,56 +52,50 @@ const newestOf = (dust: Flag, addressIds: string): string =>
 const ofAddresses = (addressIds: string): string =>
   transfersIn(`SELECT id FROM (${newestOf(0, addressIds)}) UNION SELECT id FROM (${newestOf(1, addressIds)})`);
 
-export function traceQueries(db: Db): TraceDatabase {
-  const { client } = db;
-  const ofTransaction = client.prepare(transfersIn(`SELECT id FROM transfers WHERE tx = ? LIMIT ${TRACED_MAX}`));
-  const ofSession = client.prepare(ofAddresses('SELECT id FROM addresses WHERE session_id = :subject'));
-  const ofAddress = client.prepare(ofAddresses(':subject'));
-  const addresses = client.prepare(
-    `SELECT a.id, ${addressColumns} FROM addresses AS a JOIN pools AS p ON p.id = a.pool_id
-     WHERE a.family = ? AND a.mode IN ('live', 'test') AND a.key = ?`,
-  );
-  const ofOrder = client
-    .prepare(
-      `SELECT s.id FROM stores AS o CROSS JOIN (SELECT 'live' AS mode UNION ALL SELECT 'test') AS m
-       CROSS JOIN sessions AS s ON s.store_id = o.id AND s.mode = m.mode AND s.order_id = ? ORDER BY s.id LIMIT ?`,
-    )
-    .pluck();
-  const events = client.prepare(
-    `SELECT id, store_id AS storeId, session_id AS sessionId, mode, type, body, created_at_ms AS createdAtMs
-     FROM events WHERE session_id = ? ORDER BY id DESC LIMIT ?`,
-  );
-  const outgoing = client.prepare(
-    `SELECT network, block_number AS number, role, to_key AS "to", currency, units, state FROM outgoing_transfers
-     WHERE tx = ? ORDER BY id LIMIT ?`,
-  );
-  const traced = (rows: unknown[]): TracedTransfer[] => (rows as TransferRow[]).map(toTransfer);
+const ofTransaction = transfersIn(`SELECT id FROM transfers WHERE tx = ? LIMIT ${TRACED_MAX}`);
+const ofSession = ofAddresses('SELECT id FROM addresses WHERE session_id = :subject');
+const ofAddress = ofAddresses(':subject');
+const addressesWith = `
+  SELECT a.id, ${addressColumns} FROM addresses AS a JOIN pools AS p ON p.id = a.pool_id
+  WHERE a.family = ? AND a.mode IN ('live', 'test') AND a.key = ?`;
+const ofOrder = `
+  SELECT s.id FROM stores AS o CROSS JOIN (SELECT 'live' AS mode UNION ALL SELECT 'test') AS m
+  CROSS JOIN sessions AS s ON s.store_id = o.id AND s.mode = m.mode AND s.order_id = ? ORDER BY s.id LIMIT ?`;
+const eventsOf = `
+  SELECT id, store_id AS storeId, session_id AS sessionId, mode, type, body, created_at_ms AS createdAtMs
+  FROM events WHERE session_id = ? ORDER BY id DESC LIMIT ?`;
+const outgoingIn = `
+  SELECT network, block_number AS number, role, to_key AS "to", currency, units, state FROM outgoing_transfers
+  WHERE tx = ? ORDER BY id LIMIT ?`;
 
+/** Statements are prepared when they are asked for: only a person's command does, and some of them read much. */
+export function traceQueries(db: Db): TraceDatabase {
+  const all = <T>(text: string, ...values: readonly unknown[]): T[] =>
+    db.read(() => db.client.prepare(text).all(...values) as T[]);
   return {
     async traceTransaction(tx) {
-      return db.read(() => traced(ofTransaction.all(tx)));
+      return all<TransferRow>(ofTransaction, tx).map(toTransfer);
     },
     async traceSession(sessionId) {
-      return db.read(() => traced(ofSession.all({ subject: sessionId })));
+      return all<TransferRow>(ofSession, { subject: sessionId }).map(toTransfer);
     },
     async traceAddress(addressId) {
-      return db.read(() => traced(ofAddress.all({ subject: addressId })));
+      return all<TransferRow>(ofAddress, { subject: addressId }).map(toTransfer);
     },
     async findAddresses(family, key) {
-      return db.read(() =>
-        (addresses.all(family, key) as AddressRow[]).map((row) => ({ ...row, isRetired: row.isRetired === 1 })),
-      );
+      return all<AddressRow>(addressesWith, family, key).map((row) => ({ ...row, isRetired: row.isRetired === 1 }));
     },
     async sessionsOfOrder(orderId) {
-      return db.read(() => ofOrder.all(orderId, TRACED_MAX) as string[]);
+      return all<{ id: string }>(ofOrder, orderId, TRACED_MAX).map(({ id }) => id);
     },
     async eventsOfSession(sessionId) {
-      return db.read(() => (events.all(sessionId, TRACED_MAX) as StoredEvent[]).reverse());
+      return all<StoredEvent>(eventsOf, sessionId, TRACED_MAX).reverse();
     },
     async outgoingOf(tx) {
-      return db.read(() =>
-        (outgoing.all(tx, TRACED_MAX) as OutgoingRow[]).map(({ units, ...row }) => ({ ...row, units: BigInt(units) })),
-      );
+      return all<OutgoingRow>(outgoingIn, tx, TRACED_MAX).map(({ units, ...row }) => ({
+        ...row,
+        units: BigInt(units),
+      }));
     },
   };
 }
