@@ -1,6 +1,7 @@
 /**
- * The test command: runs each test file in its own process, slowest first, and ends with the counts on one line. As
- * many files as there are cores run at a time; of slow files, which mostly wait for blocks, one more.
+ * The test command: runs the test files, slowest first, and ends with the counts on one line. As many processes as
+ * there are cores run at a time; of slow files, which mostly wait for blocks, one more. A slow file has a process of
+ * its own; fast ones of one folder share one.
  *
  *   npm test                      the fast files: every `*.test.ts` except `*.slow.test.ts`
  *   npm run test:rest             the slow files only
@@ -12,34 +13,24 @@
  * `TEST_JOBS` changes how many files run at a time. With `--seconds N`, files that would start later are skipped.
  * @module
  */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import PQueue from 'p-queue';
 import { buildGeth } from '../test/nodes/geth-binary.ts';
+import { batchesOf } from '../test/run/batches.ts';
+import { buildTests } from '../test/run/build-tests.ts';
+import { killGroup, type Result, runBatch, running } from '../test/run/run-batch.ts';
 import { startBrowserProcess } from '../test/support/browser-process.ts';
 
-const FILE_TIMEOUT_MS = 8 * 60_000;
 const STILL_RUNNING_MS = 30_000;
 /** How many seconds each file took when it last ran here. */
 const TIMES_FILE = '.tmp/test-times.json';
 /** The same for a fresh checkout: the files that take longest. */
 const usualTimes = fileURLToPath(new URL('../test/usual-times.json', import.meta.url));
 const builder = fileURLToPath(new URL('./build.mjs', import.meta.url));
-/** Runs a command and reports the processor time of everything that it started, which Node cannot measure. */
-const TIMED = '"$@"; code=$?; times >&3; exit $code';
-
-type Result = Readonly<{
-  file: string;
-  passed: number;
-  failed: number;
-  skipped: number;
-  seconds: number;
-  /** Processor time of all processes that the file started and waited for. */
-  cpu_seconds: number;
-}>;
 
 const { values: flags, positionals: words } = parseArgs({
   options: {
@@ -53,63 +44,6 @@ const { values: flags, positionals: words } = parseArgs({
 });
 const startedAtMs = performance.now();
 const log = flags.json ? process.stderr : process.stdout;
-const running = new Map<ChildProcess, Readonly<{ file: string; startedAtMs: number }>>();
-
-/** Runs one test file. One that crashes, hangs or prints no counts is a failure. Prints its output if it fails. */
-function runFile(file: string, env: NodeJS.ProcessEnv): Promise<Result> {
-  const startedAtMs = performance.now();
-  return new Promise((resolve) => {
-    const command = [process.execPath, '--import', import.meta.resolve('tsx'), file];
-    const child = spawn('sh', ['-c', TIMED, 'sh', ...command], {
-      env: { ...process.env, ...env, FORCE_COLOR: '0', NODE_ENV: 'test' },
-      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-      detached: true,
-    });
-    running.set(child, { file, startedAtMs });
-    let output = '';
-    let times = '';
-    const collect = (chunk: Buffer) => {
-      output += chunk;
-    };
-    child.stdout?.on('data', collect);
-    child.stderr?.on('data', collect);
-    child.stdio[3]?.on('data', (chunk: Buffer) => {
-      times += chunk;
-    });
-    const timer = setTimeout(() => {
-      output += `\nstill running after ${FILE_TIMEOUT_MS / 60_000} minutes: killed\n`;
-      killGroup(child);
-    }, FILE_TIMEOUT_MS);
-    child.on('exit', () => killGroup(child));
-    child.on('close', (code) => {
-      clearTimeout(timer);
-      running.delete(child);
-      const count = (name: string) => Number(new RegExp(`^\\s*${name}:\\s+(\\d+)`, 'm').exec(output)?.[1] ?? 0);
-      const [total, passed, skipped] = [count('Total'), count('Passed'), count('Skipped')];
-      const failed = Math.max(total - passed - skipped, code === 0 && total > 0 ? 0 : 1);
-      const seconds = (performance.now() - startedAtMs) / 1000;
-      if (failed) log.write(`${output}\n`);
-      resolve({ file, passed, failed, skipped, seconds, cpu_seconds: cpuSeconds(times) });
-    });
-  });
-}
-
-/** Parses the last line of the shell's `times`, such as `0m1.20s 0m0.31s`: user and system time of its children. */
-function cpuSeconds(times: string): number {
-  const [, children = ''] = times.trim().split('\n');
-  const parts = [...children.matchAll(/(\d+)m([\d.]+)s/g)];
-  return parts.reduce((sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds), 0);
-}
-
-/** Ends what a test left behind, so that it does not disturb the next file. */
-function killGroup({ pid }: ChildProcess): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch {
-    // The group has no process left.
-  }
-}
 
 function readTimes(path: string): Record<string, number> {
   try {
@@ -126,12 +60,10 @@ function chooseFiles(): string[] {
     const isSlow = file.endsWith('.slow.test.ts');
     return flags.all || flags.nodes || (flags.rest ? isSlow : words.length > 0 || !isSlow);
   };
-  const times = { ...readTimes(usualTimes), ...readTimes(TIMES_FILE) };
   return readdirSync('test', { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.test.ts'))
     .map((name) => `test/${name}`)
-    .filter(isWanted)
-    .sort((a, b) => (times[b] ?? 0) - (times[a] ?? 0) || (a < b ? -1 : 1));
+    .filter(isWanted);
 }
 
 const describe = ({ passed, failed, skipped }: Pick<Result, 'passed' | 'failed' | 'skipped'>) =>
@@ -161,38 +93,36 @@ async function runAll(files: readonly string[]): Promise<readonly Result[]> {
   if (whyNoNodes) return skipAll(files, whyNoNodes);
   // Tests start programs from dist/.
   execFileSync(process.execPath, [builder, '--if-stale'], { stdio: ['ignore', 2, 2] });
+  buildTests();
   const needsBrowser = files.some((file) => readFileSync(file, 'utf8').includes('support/browser.ts'));
   const browser = needsBrowser ? await startBrowserProcess((line) => log.write(`${line}\n`)) : null;
+  const env = browser ? { TEST_BROWSER: browser.address } : {};
   const stillRunning = setInterval(() => {
     const nowMs = performance.now();
     const names = [...running.values()].map(
-      ({ file, startedAtMs }) => `${file} (${Math.round((nowMs - startedAtMs) / 1000)} s)`,
+      ({ name, startedAtMs }) => `${name} (${Math.round((nowMs - startedAtMs) / 1000)} s)`,
     );
     log.write(`… running: ${names.join(', ')}\n`);
   }, STILL_RUNNING_MS);
   const jobs = Math.max(1, Number(process.env.TEST_JOBS) || availableParallelism() + (files.every(waitsOften) ? 1 : 0));
   const queue = new PQueue({ concurrency: jobs });
   let ended = 0;
+  const place = () => `${String(++ended).padStart(String(files.length).length)}/${files.length}`;
+  const run = async (batch: readonly string[]): Promise<readonly Result[]> => {
+    if (secondsLeft() <= 0) {
+      for (const file of batch) log.write(`- ${place()} ${file}  skipped: the time is over\n`);
+      return batch.map(skippedResult);
+    }
+    const results = await runBatch(batch, env, (output) => log.write(`${output}\n`));
+    for (const result of results) {
+      const mark = result.failed ? '✗' : '✓';
+      log.write(`${mark} ${place()} ${result.file}  ${describe(result)}  ${result.seconds.toFixed(1)} s\n`);
+    }
+    return results;
+  };
+  const times = { ...readTimes(usualTimes), ...readTimes(TIMES_FILE) };
   try {
-    return await Promise.all(
-      files.map((file) =>
-        queue.add(async () => {
-          const isLate = secondsLeft() <= 0;
-          const env = browser ? { TEST_BROWSER: browser.address } : {};
-          const result = isLate ? skippedResult(file) : await runFile(file, env);
-          ended += 1;
-          const place = `${String(ended).padStart(String(files.length).length)}/${files.length}`;
-          if (isLate) {
-            log.write(`- ${place} ${file}  skipped: the time is over\n`);
-            return result;
-          }
-          log.write(
-            `${result.failed ? '✗' : '✓'} ${place} ${file}  ${describe(result)}  ${result.seconds.toFixed(1)} s\n`,
-          );
-          return result;
-        }),
-      ),
-    );
+    return (await Promise.all(batchesOf(files, times).map((batch) => queue.add(() => run(batch))))).flat();
   } finally {
     clearInterval(stillRunning);
     browser?.stop();

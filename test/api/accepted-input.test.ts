@@ -2,6 +2,7 @@
  * Whatever the input schemas accept can be written to the database and comes back as it was sent. Everything else gets
  * a 4xx answer.
  */
+
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -9,13 +10,14 @@ import { Refusal } from '../../src/api/errors.ts';
 import { readRefundInput } from '../../src/api/refund-input.ts';
 import { readSessionInput } from '../../src/api/session-input.ts';
 import { startApi } from '../support/api-server.ts';
+import { runs } from '../support/runs.ts';
 import type { HttpAnswer } from '../support/signed-client.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 type Answered = Readonly<{ id: string; metadata?: object; description?: string }>;
 
 /** Add `seed` and `path` of a failure here to replay it. */
-const replay = { numRuns: 200 };
+const replay = { numRuns: runs(200) };
 const api = await startApi();
 let names = 0;
 

@@ -1,6 +1,7 @@
 /**
  * Each family's second opinion: its SDK agrees with whatever our encoders sign, and finds every change of it.
  */
+
 import { base58 } from '@scure/base';
 import * as fc from 'fast-check';
 import { test } from 'uvu';
@@ -11,6 +12,7 @@ import { differencesFrom } from '../../src/chains/second-opinion.ts';
 import type { SpendDraft, SpendNetwork, Terms } from '../../src/chains/spend.ts';
 import { type GasIntent, type Intent, isPayback, type RefundIntent, type SweepIntent } from '../../src/core/intent.ts';
 import type { Token } from '../../src/core/transfer.ts';
+import { runs } from '../support/runs.ts';
 
 const seed = Uint8Array.from({ length: 64 }, (_, at) => (at * 31 + 7) & 255);
 const families = ['evm', 'tron', 'solana'] as const satisfies readonly Family[];
@@ -116,7 +118,7 @@ for (const family of families) {
         const terms = termsOf(family, intent.kind, number);
         assert.equal(opinion(intent, terms, sign(intent, terms)), []);
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -167,7 +169,7 @@ for (const family of families) {
         altered[place] = (altered[place] ?? 0) ^ bits;
         assert.ok(opinion(intent, terms, { bytes: altered, tx }).length > 0, `byte ${place} of ${altered.length}`);
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   });
 }

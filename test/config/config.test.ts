@@ -5,6 +5,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { loadConfig, withPort } from '../../src/config/config.ts';
 import { Fault } from '../../src/core/fault.ts';
+import { installationFolder } from '../../src/lib/installation.ts';
 import { readSecretKey } from '../../src/lib/secret-key.ts';
 import { sourceNames } from '../../src/rates/source.ts';
 import { openConfigs } from '../support/operator-config.ts';
@@ -67,7 +68,7 @@ test('a preset needs only a node URL and an xpub', () => {
   assert.ok(Object.isFrozen(config.networks[0]?.tokens[0]));
 });
 
-const shipped = readdirSync(join(import.meta.dirname, '../../config/networks')).map((file) => file.slice(0, -5));
+const shipped = readdirSync(join(installationFolder, 'config/networks')).map((file) => file.slice(0, -5));
 
 test('every shipped preset is valid and complete, with a title, a fee hint and caps for the signer', () => {
   assert.ok(shipped.length >= 12);

@@ -2,6 +2,7 @@
  * What every family's `Spending` must do: the rules of `src/chains/spend.ts`, over a bench that the family provides.
  * @module
  */
+
 import * as fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -17,6 +18,7 @@ import {
   type Wallet,
 } from '../../src/core/intent.ts';
 import type { Currency } from '../../src/core/transfer.ts';
+import { runs } from '../support/runs.ts';
 
 export type SpendBench = Readonly<{
   chain: Chain;
@@ -255,7 +257,7 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
       fc.property(fc.uint8Array({ maxLength: 400 }), (junk) => {
         assert.is(faultOf(() => spending.read(junk, network)).code, 'spend_bytes_unknown');
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 

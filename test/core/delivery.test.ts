@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Outcome, sameHex, sign, signStandard, verdict, webhookHeaders } from '../../src/core/delivery.ts';
+import { readShipped } from '../../src/lib/installation.ts';
 
 type RequestVector = Readonly<
   Record<'name' | 'method' | 'secret' | 'timestamp' | 'nonce' | 'body' | 'signature', string>
@@ -14,8 +14,7 @@ type WebhookVector = Readonly<
   }
 >;
 
-const vectors = <T>(name: string): T[] =>
-  JSON.parse(readFileSync(new URL(`../vectors/${name}.json`, import.meta.url), 'utf8'));
+const vectors = <T>(name: string): T[] => readShipped(`test/vectors/${name}.json`);
 const requests = vectors<RequestVector>('request-signature');
 const webhooks = vectors<WebhookVector>('webhook-signature');
 

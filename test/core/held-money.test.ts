@@ -1,4 +1,5 @@
 /** Held money as a function of sums: nothing that is confirmed is forgotten or held twice, and decisions are final. */
+
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -21,6 +22,7 @@ import {
   sumReceipts,
   type Terms,
 } from '../../src/core/session.ts';
+import { runs } from '../support/runs.ts';
 
 const CENT = 10n ** 16n;
 const ONE = 100n * CENT;
@@ -82,7 +84,7 @@ test('after the end every confirmed unit pays the session or is held, exactly on
       const wrong = held.find(({ kind }) => kind === 'wrong_token')?.valuePar ?? 0n;
       assert.is(wrong, allPar - takenPar);
     }),
-    { numRuns: 5_000 },
+    { numRuns: runs(5_000) },
   );
 });
 
@@ -109,7 +111,7 @@ test('accepting pays an ended session with all that it received, and never chang
         assert.equal(advance(own, done.life, sums, moment(END_S + 1)).life, done.life, 'the clock changes nothing');
       }
     }),
-    { numRuns: 5_000 },
+    { numRuns: runs(5_000) },
   );
 });
 
@@ -156,7 +158,7 @@ test('a returned part is gone from what is held, and nothing else changes: not w
       assert.is(now.touched, then.touched);
       if (life.status === 'paid' && then.confirmedPar >= own.duePar) assert.ok(now.confirmedPar >= own.duePar);
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   );
 });
 

@@ -2,6 +2,7 @@
  * How receipts and the clock change a session: single cases first, then every small world and many random ones against
  * a second opinion (`session-oracle.ts`).
  */
+
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -24,6 +25,7 @@ import {
   sumReceipts,
   type Terms,
 } from '../../src/core/session.ts';
+import { runs } from '../support/runs.ts';
 import { Bookkeeper, type Standing as OnChain, type OracleTerms, type Verdict } from './session-oracle.ts';
 
 const ONE = 10n ** 18n;
@@ -559,7 +561,7 @@ test('random worlds of several payers agree with the oracle', () => {
         }),
       };
     });
-  fc.assert(fc.property(world, compare), { numRuns: 20_000 });
+  fc.assert(fc.property(world, compare), { numRuns: runs(20_000) });
 });
 
 test('advancing twice at the same moment changes nothing', () => {
@@ -588,7 +590,7 @@ test('advancing twice at the same moment changes nothing', () => {
       const ended: SessionStatus[] = ['paid', 'failed', 'expired', 'canceled'];
       assert.is(once.life.endedAtS !== null, ended.includes(once.life.status));
     }),
-    { numRuns: 5_000 },
+    { numRuns: runs(5_000) },
   );
 });
 

@@ -6,9 +6,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -19,6 +18,7 @@ import { chains } from '../../src/chains/index.ts';
 import { type Config, loadConfig } from '../../src/config/config.ts';
 import type { Database } from '../../src/database/database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { installationFolder as root } from '../../src/lib/installation.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import { startAnvil } from '../support/anvil.ts';
@@ -34,8 +34,6 @@ const XPUB =
   'xpub6Ew7EvtU5EcYekrZWg8pm8BqR1dMb9xqooABkmNCi4KNcEZDwx3r9GmFhgJFge8RAZPLo2UBh2bsCcbZcbqp1bKz5CahKv5ZnMRCH96oQAU';
 /** An indexer that commits no fact for this long, its start included, has nothing left to do. */
 const QUIET_MS = 8_000;
-
-const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 
 /** What the test opened, newest last; closed in reverse order even if it fails. */
 const opened: (() => unknown)[] = [];

@@ -1,20 +1,19 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openDatabase } from '../../src/app/open-database.ts';
 import { prepareDatabase } from '../../src/app/prepare-database.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import type { NetworkStatus } from '../../src/database/database.ts';
+import { installationFolder as root } from '../../src/lib/installation.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { built } from '../support/built.ts';
 import { SANDBOX_CHAIN_ID, type SandboxNode, sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
 import { until } from '../support/until.ts';
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const xpub =
   'xpub6DyUKdwoLWmUJ4Tn9Bbsdtx7B5Ws18mEN19e5HT52ikE53FiUheSQXrZUNPovqfyKmw4579A1Mm3GXXKM39N64uooBfJ4tNAzFsEbodRTx4';
 

@@ -1,8 +1,11 @@
 /** The log: levels, redaction, values that JSON lacks, and lines that are complete however a process ends. */
+
 import { spawnSync } from 'node:child_process';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { runnable } from '../../src/lib/installation.ts';
 import { openLog } from '../../src/lib/log.ts';
+import { loaderOptions } from '../support/own-program.ts';
 
 /** Opens a log and returns what it writes. */
 function noted(level = 'trace') {
@@ -60,13 +63,13 @@ test('a value that contains itself does not end the program, and shows no secret
 });
 
 test('the last line before a process exits is written whole, and a reader that is gone does not end it', () => {
-  const log = new URL('../../src/lib/log.ts', import.meta.url).href;
+  const log = runnable(new URL('../../src/lib/log.ts', import.meta.url)).href;
   const run = (code: string, shell: string) =>
     spawnSync('bash', ['-c', shell], {
       encoding: 'utf8',
       env: { ...process.env, LOG: log, CODE: `const { openLog } = await import(process.env.LOG); ${code}` },
     });
-  const node = `'${process.execPath}' --import tsx --input-type=module -e "$CODE"`;
+  const node = `'${process.execPath}' ${loaderOptions.join(' ')} --input-type=module -e "$CODE"`;
   const last = run(
     `const log = openLog('child', 'info'); log.fatal({ text: 'x'.repeat(300_000) }, 'the end'); process.exit(3);`,
     node,

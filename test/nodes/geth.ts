@@ -5,8 +5,9 @@
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { installationFolder } from '../../src/lib/installation.ts';
 import { callNode, type EvmNode } from '../support/evm-node.ts';
 import { freePort } from '../support/free-port.ts';
 import { gethBinary } from './geth-binary.ts';
@@ -15,7 +16,7 @@ const ANSWER_WAIT_MS_MAX = 60_000;
 const OUTPUT_CHARS_MAX = 4_000;
 /** Without it geth listens for peers, on all interfaces; no option says so. */
 const NO_PEERS = '[Node.P2P]\nListenAddr = ""\n';
-const scratch = resolve(import.meta.dirname, '../../.tmp');
+const scratch = join(installationFolder, '.tmp');
 
 export type Geth = Pick<EvmNode, 'httpUrl' | 'wsUrl' | 'rpc' | 'start' | 'stop' | 'close'> &
   Readonly<{

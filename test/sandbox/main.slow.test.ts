@@ -5,20 +5,19 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmAddress } from '../../src/chains/evm/address.ts';
 import { evmXpubKeys } from '../../src/chains/evm/xpub-keys.ts';
 import { chains } from '../../src/chains/index.ts';
 import { loadConfig } from '../../src/config/config.ts';
+import { installationFolder as root } from '../../src/lib/installation.ts';
 import { built } from '../support/built.ts';
 import { openRpcClient } from '../support/rpc-client.ts';
 import { accountKey } from '../support/sandbox-node.ts';
 import { until } from '../support/until.ts';
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const dataDir = mkdtempSync(join(tmpdir(), 'quayside-sandbox-'));
 const env = { ...process.env, QUAYSIDE_CONFIG: '', QUAYSIDE_DATA_DIR: dataDir };
 const running = new Set<ChildProcess>();

@@ -5,15 +5,15 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { mnemonicToSeedSync } from '@scure/bip39';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type AddressList, makeAddressList } from '../../src/addresses/address-list.ts';
+import { installationFolder as root } from '../../src/lib/installation.ts';
 import { type Ended, runProgram } from '../support/quayside-process.ts';
 import { until } from '../support/until.ts';
 
-const root = resolve(import.meta.dirname, '../..');
 const folder = mkdtempSync(join(tmpdir(), 'quayside-addresses-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -2,6 +2,7 @@
  * `payouts settle` and `payouts resume` on a real node, with a real signer: what was paid is settled, what was not is
  * ended, and after database and signer were both put back to an earlier state nothing is paid a second time.
  */
+
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,13 +13,13 @@ import { evmSpending } from '../../src/chains/evm/spend.ts';
 import type { RefundIntent } from '../../src/core/intent.ts';
 import type { Payout } from '../../src/core/payout.ts';
 import type { Database } from '../../src/database/database.ts';
-import { migrate } from '../../src/database/sqlite/migrate.ts';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { openSigner } from '../../src/signer/client.ts';
 import { type Anvil, startAnvil } from '../support/anvil.ts';
 import { deployToken, type TokenContract } from '../support/contracts.ts';
+import { createDatabaseFile } from '../support/database-file.ts';
 import { runQuayside } from '../support/quayside-process.ts';
 import {
   endSigners,
@@ -67,7 +68,7 @@ test.before(async () => {
   const dataDir = join(home, 'data');
   mkdirSync(dataDir);
   const secretKey = readSecretKey(dataDir, {});
-  migrate({ file: databaseFile(dataDir), backupDir: dataDir });
+  createDatabaseFile(databaseFile(dataDir));
   const own = { file: databaseFile(dataDir), secretKey, busyTimeoutMs: 5000, bytesMax: null, outageWaitS: 600 };
   database = openSqliteDatabase(own);
   await database.nextFence(NETWORK, 0, nowMs);

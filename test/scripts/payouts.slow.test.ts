@@ -1,6 +1,7 @@
 /**
  * The commands about payouts and the ledger, with a real signer process.
  */
+
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,11 +10,11 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import type { Database } from '../../src/database/database.ts';
-import { migrate } from '../../src/database/sqlite/migrate.ts';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { openSigner } from '../../src/signer/client.ts';
+import { createDatabaseFile } from '../support/database-file.ts';
 import { runQuayside } from '../support/quayside-process.ts';
 import { endSigners, makeSignerPlace, startSigner } from '../support/signer-process.ts';
 import { firstOf, policySettings, refundOf, seed } from '../support/temp-signer.ts';
@@ -46,7 +47,7 @@ test.before(() => {
   const signer = { dir: place.dir, unlock: 'external' };
   writeFileSync(file, JSON.stringify({ data_dir: 'data', signer, networks: { one: network } }));
   const secretKey = readSecretKey(dataDir, {});
-  migrate({ file: databaseFile(dataDir), backupDir: dataDir });
+  createDatabaseFile(databaseFile(dataDir));
   database = openSqliteDatabase({
     file: databaseFile(dataDir),
     secretKey,

@@ -1,4 +1,5 @@
 /** `quayside refunds request` and `approve`: what approvers sign for the refund as it is paid now. */
+
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,12 +7,12 @@ import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
-import { migrate } from '../../src/database/sqlite/migrate.ts';
 import { writeIntent } from '../../src/database/sqlite/payouts/schema.ts';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { approverOf, signApproval } from '../../src/signer/approval.ts';
 import { readRequestFile, textOf } from '../../src/signer/approval-file.ts';
+import { createDatabaseFile } from '../support/database-file.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { runQuayside } from '../support/quayside-process.ts';
 import { refusalOf } from '../support/refusal.ts';
@@ -61,7 +62,7 @@ const older = { approver: 'ab'.repeat(32), untilS: 1, signature: 'cd'.repeat(64)
 mkdirSync(dataDir);
 writeFileSync(file, JSON.stringify({ data_dir: 'data', networks: { one: network } }));
 const secretKey = readSecretKey(dataDir, {});
-migrate({ file: databaseFile(dataDir), backupDir: dataDir });
+createDatabaseFile(databaseFile(dataDir));
 const raw = new Sqlite(databaseFile(dataDir));
 raw.exec(`
   INSERT INTO stores (id, name, status, settlement_currency, tolerance_minor, top_up_grace_s, monitoring_s, late_policy,

@@ -2,14 +2,16 @@
  * The test command, run on a folder of made-up test files.
  * @module
  */
+
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { installationFolder } from '../../src/lib/installation.ts';
 
-const program = resolve(import.meta.dirname, '../../scripts/test.ts');
+const program = join(installationFolder, 'scripts/test.ts');
 const folder = mkdtempSync(join(tmpdir(), 'quayside-test-command-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -25,10 +27,14 @@ const files: Readonly<Record<string, string>> = {
   'e2e/long.slow.test.ts': counting(1, 1),
   'nodes/good.test.ts': counting(4, 4),
 };
-for (const [name, text] of Object.entries(files)) {
+function writeTest(name: string, text: string): void {
   mkdirSync(dirname(join(folder, 'test', name)), { recursive: true });
   writeFileSync(join(folder, 'test', name), text);
 }
+for (const [name, text] of Object.entries(files)) writeTest(name, text);
+writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }));
+const compilerOptions = { noCheck: true, rootDir: '.', module: 'NodeNext', target: 'ES2023', types: [] };
+writeFileSync(join(folder, 'tsconfig.test.json'), JSON.stringify({ compilerOptions, include: ['test'] }));
 
 type Ended = Readonly<{ code: number; stdout: string; stderr: string }>;
 
@@ -104,6 +110,30 @@ test('the slowest of the last run starts first', async () => {
   const ended = await run('good', 'long');
   delete process.env.TEST_JOBS;
   assert.match(ended.stdout, /1\/2 test\/core\/good.*2\/2 test\/e2e\/long/s);
+});
+
+test('fast files of one folder share a process, which each finds as if it were the first; a crash ends only its own', async () => {
+  const passedIf = (condition: string) => `const n = ${condition} ? 1 : 0;
+    console.log(\`\\n  Total:     1\\n  Passed:    \${n}\\n  Skipped:   0\\n\`);`;
+  const isUntouched = "process.env.LEFT === undefined && process.cwd() !== '/' && process.argv.length === 2";
+  const first = "Object.assign(globalThis, { first: 1 }); process.env.LEFT = 'x'; process.chdir('/');";
+  writeTest('shared/a.test.ts', `${counting(1, 1)} ${first}`);
+  writeTest('shared/b.test.ts', passedIf(`'first' in globalThis && ${isUntouched}`));
+  writeTest(
+    'shared/c.test.ts',
+    `${counting(1, 1)} setTimeout(() => process.kill(process.pid, 'SIGKILL')); await 0;
+    await new Promise(() => {}); export {};`,
+  );
+  writeTest('shared/d.test.ts', passedIf(`!('first' in globalThis) && ${isUntouched}`));
+  writeTest('shared/e.test.ts', `${counting(1, 1)} setTimeout(() => { throw new Error('too late'); }, 200);`);
+  const ended = await run('shared/');
+  rmSync(join(folder, 'test/shared'), { recursive: true });
+  assert.is(lastLine(ended), '5 passed, 2 failed');
+  for (const name of 'abd')
+    assert.match(ended.stdout, new RegExp(`✓ \\d/5 test/shared/${name}\\S+ +1 passed, 0 failed`));
+  for (const name of 'ce')
+    assert.match(ended.stdout, new RegExp(`✗ \\d/5 test/shared/${name}\\S+ +1 passed, 1 failed`));
+  assert.match(ended.stdout, 'too late');
 });
 
 test('--json prints for programs to standard output, and for people to standard error', async () => {

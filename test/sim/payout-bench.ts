@@ -5,13 +5,14 @@
  *
  * @module
  */
+
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
-import { migrate } from '../../src/database/sqlite/migrate.ts';
+import { createDatabaseFile } from '../support/database-file.ts';
 import { connectTo } from '../support/temp-database.ts';
 import { openSimSigner, type SimSigner } from './payout-signer.ts';
 
@@ -74,7 +75,7 @@ export function openBench(clock: Readonly<{ nowMs(): number }>): Bench {
   const folder = folderFor();
   const bases = ['main', 'other'].map((name): Base => {
     const file = join(folder, `${name}.db`);
-    migrate({ file, backupDir: join(folder, 'backups') });
+    createDatabaseFile(file);
     const raw = new Sqlite(file);
     raw.pragma('foreign_keys = OFF');
     return { database: connectTo(file), raw, ...statementsOf(raw) };

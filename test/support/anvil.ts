@@ -17,9 +17,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { installationFolder } from '../../src/lib/installation.ts';
 import { callNode, type EvmNode, type EvmReceipt, GAS_USUAL, headOf, rawsAbove } from './evm-node.ts';
 import { freePort } from './free-port.ts';
 
@@ -41,7 +41,7 @@ function binary(): string {
   const platform = process.platform;
   const arch = process.arch === 'x64' ? 'amd64' : process.arch;
   const name = platform === 'win32' ? 'anvil.exe' : 'anvil';
-  const packages = join(dirname(fileURLToPath(import.meta.url)), '../../node_modules/@foundry-rs');
+  const packages = join(installationFolder, 'node_modules/@foundry-rs');
   const path = join(packages, `anvil-${platform}-${arch}`, 'bin', name);
   if (!existsSync(path)) throw new Error(`no anvil at ${path}: run npm ci with optional dependencies`);
   return path;

@@ -4,6 +4,7 @@
  *
  * @module
  */
+
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +20,6 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import { invariant } from '../../src/core/fault.ts';
 import type { Mode } from '../../src/core/transfer.ts';
 import type { ApiKey, Database, Scope } from '../../src/database/database.ts';
-import { migrate } from '../../src/database/sqlite/migrate.ts';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 import type { MerchantStore, StoreSettings } from '../../src/database/stores.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
@@ -29,6 +29,7 @@ import { createAddressFormat, createDestinationCheck } from '../../src/payments/
 import { createRates } from '../../src/rates/rates.ts';
 import type { RateSource } from '../../src/rates/source.ts';
 import { staticRates } from '../../src/rates/static.ts';
+import { createDatabaseFile } from './database-file.ts';
 import { type HandClock, handClock } from './hand-clock.ts';
 import { type IngestedChain, ingestedChain } from './ingested-chain.ts';
 import { plainDustFloorPar, plainRateRules, plainSweepPolicy } from './plain-policies.ts';
@@ -139,7 +140,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   const folder = mkdtempSync(join(tmpdir(), 'quayside-api-'));
   const file = join(folder, 'quayside.db');
   const secretKey = new Uint8Array(randomBytes(32));
-  migrate({ file, backupDir: folder });
+  createDatabaseFile(file);
   const open = () =>
     openSqliteDatabase({
       file,

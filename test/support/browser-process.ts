@@ -2,7 +2,9 @@
  * One Chromium in a process of its own, which any number of test files share.
  * @module
  */
+
 import { fork } from 'node:child_process';
+import { loaderOptions, ownProgram } from './own-program.ts';
 
 export type BrowserProcess = Readonly<{
   /** Where Playwright connects to it. */
@@ -17,8 +19,8 @@ export type BrowserProcess = Readonly<{
  * @throws Error when it does not start; the reason is on standard error
  */
 export function startBrowserProcess(report: (line: string) => void): Promise<BrowserProcess> {
-  const child = fork(new URL('./browser-server.ts', import.meta.url), {
-    execArgv: ['--import', import.meta.resolve('tsx')],
+  const child = fork(ownProgram(new URL('./browser-server.ts', import.meta.url)), {
+    execArgv: [...loaderOptions],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   return new Promise((resolve, reject) => {

@@ -8,8 +8,9 @@
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { chromium } from 'playwright-core';
+import { installationFolder } from '../../src/lib/installation.ts';
 
 /**
  * The tests' machines run as root and in containers, where Chromium's own sandbox and shared memory are not to be had.
@@ -19,7 +20,7 @@ const PROGRESS_MS = 2_000;
 /** About what Chromium weighs unpacked. */
 const USUAL_MB = 190;
 
-const temporary = resolve(import.meta.dirname, '../../.tmp');
+const temporary = join(installationFolder, '.tmp');
 const manifest = createRequire(import.meta.url)
   .resolve('@sparticuz/chromium')
   .replace(/build\/.*/, 'package.json');

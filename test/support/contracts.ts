@@ -16,7 +16,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { installationFolder as root } from '../../src/lib/installation.ts';
 import { type AbiValue, encodeArguments, encodeCall } from './abi.ts';
 import type { EvmNode } from './evm-node.ts';
 
@@ -25,7 +25,6 @@ const GAS_DEPLOY = '0x2dc6c0';
 
 type ContractName = 'StandardToken' | 'FeeToken' | 'GuardedToken' | 'BatchSender' | 'LookAlike';
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 let compiled: Promise<Record<string, string>> | null = null;
 
 /** Creation code by contract name: hex without prefix. */

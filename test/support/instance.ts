@@ -8,9 +8,9 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createHmac, randomUUID } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { runTool } from '../../scripts/cli/tool.ts';
+import { installationFolder as root } from '../../src/lib/installation.ts';
 import { built } from './built.ts';
 import { until } from './until.ts';
 
@@ -39,8 +39,6 @@ export type Instance = Readonly<{
   start(): Promise<void>;
   close(): Promise<void>;
 }>;
-
-const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 
 /**
  * Starts an instance.

@@ -2,8 +2,10 @@
  * Another process that holds a database's locks, for tests of what waits for them.
  * @module
  */
+
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { loaderOptions, ownProgram } from './own-program.ts';
 
 type Disturbance = 'hold' | 'release' | 'turn' | 'write';
 
@@ -17,7 +19,9 @@ export type LockHolder = Readonly<{
 }>;
 
 export async function startLockHolder(file: string): Promise<LockHolder> {
-  const child = fork(new URL('./lock-holder.ts', import.meta.url), [file], { execArgv: ['--import', 'tsx'] });
+  const child = fork(ownProgram(new URL('./lock-holder.ts', import.meta.url)), [file], {
+    execArgv: [...loaderOptions],
+  });
   await once(child, 'message');
   return {
     async tell(what) {

@@ -81,7 +81,7 @@ export async function openPayoutShop(chain: PayoutChain) {
   const settings = { ...chain.settings, mode: 'test', ...(xpub && { xpub }), tokens };
   const installation = await openFlowInstallation({
     networks: { [name]: settings },
-    limits: { pool_target: 50 },
+    limits: { pool_target: 20 },
     signer,
   });
   const { quayside, shop } = installation;

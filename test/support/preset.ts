@@ -3,10 +3,12 @@
  * @module
  */
 import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { chains } from '../../src/chains/index.ts';
 import { type NetworkConfig, readNetworks } from '../../src/config/network.ts';
+import { installationFolder } from '../../src/lib/installation.ts';
 
-const fileOf = (name: string): URL => new URL(`../../config/networks/${name}.json`, import.meta.url);
+const fileOf = (name: string): string => join(installationFolder, `config/networks/${name}.json`);
 
 /** Returns the network of `config/networks/<name>.json`. */
 export function preset(name: string): NetworkConfig {

@@ -4,18 +4,14 @@
  * @module
  */
 import { execFile, spawn } from 'node:child_process';
-import { join, resolve } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
+import { join } from 'node:path';
 import { runTool } from '../../scripts/cli/tool.ts';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
+import { installationFolder as root } from '../../src/lib/installation.ts';
 import { built } from './built.ts';
 import { signedClient } from './signed-client.ts';
-
-/** Generous: whole processes are started, perhaps on a busy machine. */
-const WAIT_MS_MAX = 240_000;
-
-const root = resolve(import.meta.dirname, '../..');
+import { until } from './until.ts';
 
 export type Variables = Readonly<Record<string, string>>;
 
@@ -50,15 +46,14 @@ export function runProgram(words: readonly string[], variables: Variables, cwd =
 export const runQuayside = (words: readonly string[], variables: Variables, cwd = root) =>
   runTool(words, environment(variables), cwd);
 
-/** Waits until `look` finds something. @throws Error naming `what` after four minutes */
+/** Waits until `look` finds something. @throws Error naming `what` after three minutes */
 export async function find<T>(what: string, look: () => Promise<T | null | undefined | false>): Promise<T> {
-  const giveUpAtMs = performance.now() + WAIT_MS_MAX;
-  while (performance.now() < giveUpAtMs) {
-    const found = await look();
-    if (found) return found;
-    await wait(50);
-  }
-  throw new Error(`timed out waiting until ${what}`);
+  let found: T | null | undefined | false;
+  await until(what, async () => {
+    found = await look();
+    return Boolean(found);
+  });
+  return found as T;
 }
 
 /** A supervisor with its children. */
@@ -151,7 +146,8 @@ export interface SandboxInstallation {
 
 /** @param more further `QUAYSIDE_*` variables */
 export function sandboxInstallation(dataDir: string, more: Variables = {}): SandboxInstallation {
-  const variables = { QUAYSIDE_DATA_DIR: dataDir, QUAYSIDE_PORT: '0', ...fastBlocks, ...more };
+  const own = { QUAYSIDE_DATA_DIR: dataDir, QUAYSIDE_PORT: '0', QUAYSIDE_LIMITS__POOL_TARGET: '40' };
+  const variables = { ...own, ...fastBlocks, ...more };
   let orders = 0;
 
   async function tool(...words: string[]) {

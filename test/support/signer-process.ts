@@ -3,16 +3,17 @@
  *
  * @module
  */
+
 import { type ChildProcess, fork } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
+import { installationFolder as root } from '../../src/lib/installation.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import type { PolicySettings } from '../../src/signer/policy.ts';
 import { built } from './built.ts';
+import { loaderOptions, ownProgram } from './own-program.ts';
 import { makeSignerFolder, passphrase, policySettings, secretKey } from './temp-signer.ts';
-
-const root = resolve(import.meta.dirname, '../..');
 
 /** A signer's folder with the other files that the program needs. */
 export type SignerPlace = Readonly<{ dir: string; socket: string; args: readonly string[]; remove(): void }>;
@@ -52,16 +53,16 @@ export function endSigners(): void {
   for (const child of running) child.kill('SIGKILL');
 }
 
-/** Starts the signer. @param program another program than the signer itself, with the same arguments; tsx runs it */
+/** Starts the signer. @param program another program than the signer itself, with the same arguments */
 export function startSigner(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
-  program?: string,
+  program?: URL,
 ): SignerProcess {
-  const child = fork(program === undefined ? built('src/signer/main.ts') : join(root, program), [...args], {
+  const child = fork(program ? ownProgram(program) : built('src/signer/main.ts'), [...args], {
     cwd: root,
     env: { ...process.env, ...env },
-    execArgv: program === undefined ? [] : ['--import', import.meta.resolve('tsx')],
+    execArgv: program ? [...loaderOptions] : [],
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   running.add(child);

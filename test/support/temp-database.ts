@@ -3,12 +3,13 @@
  *
  * @module
  */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Database } from '../../src/database/database.ts';
-import { migrate } from '../../src/database/sqlite/migrate.ts';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
+import { createDatabaseFile } from './database-file.ts';
 
 export type TempDatabase = Readonly<{
   database: Database;
@@ -28,7 +29,7 @@ export const connectTo = (file: string, busyTimeoutMs = 5000, outageWaitS = 600)
 export function openTempDatabase(outageWaitS = 600): TempDatabase {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-store-'));
   const file = join(folder, 'quayside.db');
-  migrate({ file, backupDir: join(folder, 'backups') });
+  createDatabaseFile(file);
   const connect = (busyTimeoutMs?: number) => connectTo(file, busyTimeoutMs, outageWaitS);
   const database = connect();
   return {

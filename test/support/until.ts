@@ -6,10 +6,12 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 /** Generous: whole processes are started, perhaps on a busy machine. */
 const LIMIT_MS = 180_000;
-/** A condition may be costly to check, so the pauses grow with the time already waited. */
+/** The pauses grow with the time already waited, and with what it takes to check: that slows what is waited for. */
 const PAUSE_MS_MIN = 10;
 const PAUSE_MS_MAX = 100;
 const PAUSE_SHARE = 0.1;
+const PAUSE_CHECKS = 4;
+const PAUSE_MS_MAX_BY_CHECK = 1_000;
 
 /**
  * Waits until `condition` holds.
@@ -17,9 +19,13 @@ const PAUSE_SHARE = 0.1;
  */
 export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
   const startMs = performance.now();
-  while (!(await condition())) {
-    const waitedMs = performance.now() - startMs;
+  for (;;) {
+    const checkedAtMs = performance.now();
+    if (await condition()) return;
+    const nowMs = performance.now();
+    const waitedMs = nowMs - startMs;
     if (waitedMs > LIMIT_MS) throw new Error(`timed out after ${LIMIT_MS / 1000} s waiting until ${what}`);
-    await wait(Math.min(PAUSE_MS_MAX, Math.max(PAUSE_MS_MIN, waitedMs * PAUSE_SHARE)));
+    const usualMs = Math.min(PAUSE_MS_MAX, Math.max(PAUSE_MS_MIN, waitedMs * PAUSE_SHARE));
+    await wait(Math.max(usualMs, Math.min(PAUSE_MS_MAX_BY_CHECK, (nowMs - checkedAtMs) * PAUSE_CHECKS)));
   }
 }

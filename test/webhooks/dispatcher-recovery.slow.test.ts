@@ -5,6 +5,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLog } from '../../src/lib/log.ts';
 import { type Answer, startMerchantServer } from '../support/merchant-server.ts';
+import { loaderOptions, ownProgram } from '../support/own-program.ts';
 import { until } from '../support/until.ts';
 import { inShop, webhookConfig } from '../support/webhook-shop.ts';
 
@@ -26,8 +27,8 @@ test(
     const server = await startMerchantServer(ok);
     await shop.addEndpoint(`${server.origin}/hook`);
     await shop.cancelOne();
-    const program = new URL('../support/dying-dispatcher.ts', import.meta.url).pathname;
-    const child = spawn(process.execPath, ['--import', 'tsx', program, shop.file], { stdio: 'inherit' });
+    const program = ownProgram(new URL('../support/dying-dispatcher.ts', import.meta.url));
+    const child = spawn(process.execPath, [...loaderOptions, program, shop.file], { stdio: 'inherit' });
     assert.equal(await once(child, 'exit'), [null, 'SIGKILL']);
     assert.is(server.received.length, 1);
     assert.equal((await shop.only()).log, []);

@@ -4,13 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { installationFolder } from '../../src/lib/installation.ts';
 
 type Vector = Readonly<
   Record<'name' | 'secret' | 'nonce' | 'body' | 'serviceSignature', string> & { timestampS: number }
 >;
 type IsGenuine = (headers: Record<string, string>, body: string | Buffer, secret: string, nowS?: number) => boolean;
 
-const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+const read = (path: string) => readFileSync(join(installationFolder, path), 'utf8');
 const readme = read('src/webhooks/README.md');
 const vectors: Vector[] = JSON.parse(read('test/vectors/webhook-signature.json'));
 

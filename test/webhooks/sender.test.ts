@@ -11,6 +11,7 @@ import { createUrlGuard } from '../../src/lib/guard.ts';
 import { createSender, type Post, retryAfterMs, type Sender, type Sent } from '../../src/webhooks/sender.ts';
 import { type KeyPair, makeCertificates } from '../support/certificates.ts';
 import { type Answer, startMerchantServer } from '../support/merchant-server.ts';
+import { loaderOptions, ownProgram } from '../support/own-program.ts';
 
 const PATIENT_MS = 20_000;
 const HASTY_MS = 300;
@@ -254,8 +255,7 @@ const tls = suite<{ dir: string; server: KeyPair; authorityFile: string }>('tls'
 
 /** Sends from a separate process with these environment variables. */
 async function sendFromProcess(url: string, env: Record<string, string>): Promise<unknown> {
-  const program = new URL('../support/post-once.ts', import.meta.url).pathname;
-  const args = ['--import', 'tsx', program, url];
+  const args = [...loaderOptions, ownProgram(new URL('../support/post-once.ts', import.meta.url)), url];
   const { stdout } = await promisify(execFile)(process.execPath, args, { env: { ...process.env, ...env } });
   return JSON.parse(stdout);
 }

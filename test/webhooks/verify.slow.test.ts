@@ -2,10 +2,11 @@
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newWebhookSecret } from '../../src/lib/id.ts';
+import { installationFolder } from '../../src/lib/installation.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
 import { until } from '../support/until.ts';
 import { inShop } from '../support/webhook-shop.ts';
@@ -20,7 +21,7 @@ type Case = Readonly<{
   isTrusted: boolean;
 }>;
 
-const docs = resolve(import.meta.dirname, '../../docs/webhooks');
+const docs = join(installationFolder, 'docs/webhooks');
 const folder = mkdtempSync(join(tmpdir(), 'quayside-verify-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -5,6 +5,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { decodeRlp, encodeRlp, type RlpItem } from '../../../src/chains/evm/rlp.ts';
 import { readSignedTransaction, signTransaction } from '../../../src/chains/evm/transaction-bytes.ts';
+import { runs } from '../../support/runs.ts';
 
 /** ethers takes RLP as hex text, in nested lists. */
 type Theirs = string | Theirs[];
@@ -29,7 +30,7 @@ test('RLP is the one that ethers writes, and reads back', () => {
       assert.ok(read !== null);
       assert.equal(toTheirs(read), toTheirs(any));
     }),
-    { numRuns: 3_000 },
+    { numRuns: runs(3_000) },
   );
 });
 
@@ -48,7 +49,7 @@ test('RLP is read only in its canonical form: what is read encodes to the same b
       assert.equal(encodeRlp(read), bytes);
       assert.equal(decodeTheirs(bytes), toTheirs(read));
     }),
-    { numRuns: 3_000 },
+    { numRuns: runs(3_000) },
   );
   assert.ok(readCount > 100, `${readCount} were read`);
   for (const hex of ['8100', '817f', 'b801', 'b83700', 'c180', 'b90038', 'f800', 'c2', '', '0001', 'bf00000000']) {
@@ -97,7 +98,7 @@ test('a signed transaction is, byte for byte, the one that ethers makes, and is 
       const read = readSignedTransaction(bytes);
       assert.equal(read, { transaction, tx, sender: theirs.from?.slice(2).toLowerCase() });
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   );
 });
 
@@ -117,7 +118,7 @@ test('no changed byte is read as the same transaction, and what is read encodes 
       assert.is(theirs.serialized, `0x${bytesToHex(bytes)}`);
       assert.is(theirs.from?.toLowerCase(), `0x${read.sender}`);
     }),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   );
 });
 

@@ -15,6 +15,7 @@ import { type WrittenInstruction, writeMessage } from '../../../src/chains/solan
 import { solanaSpending } from '../../../src/chains/solana/spend.ts';
 import { TOKEN_ACCOUNT_PROGRAM, TOKEN_PROGRAM, tokenAccountOf } from '../../../src/chains/solana/token-account.ts';
 import type { RefundIntent, SweepIntent } from '../../../src/core/intent.ts';
+import { runs } from '../../support/runs.ts';
 
 const publicKey = (key: string): PublicKey => new PublicKey(hexToBytes(key));
 
@@ -48,7 +49,7 @@ test('a message is, byte for byte, the one that web3.js compiles', () => {
     fc.property(keys, hashes, fc.array(instructions, { maxLength: 6 }), (payer, blockhash, all) => {
       assert.is(bytesToHex(writeMessage(payer, blockhash, all)), byWeb3(payer, blockhash, all.map(toTheirs)));
     }),
-    { numRuns: 3_000 },
+    { numRuns: runs(3_000) },
   );
 });
 
@@ -143,7 +144,7 @@ test('a refund is, byte for byte, what web3.js makes of its lock, its account an
       ]);
       assert.is(messageOf(bytes), theirs);
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 
@@ -160,7 +161,7 @@ test('a sweep is, byte for byte, what web3.js makes of its transfers', () => {
       const moved = rows.map(({ index, units }) => transfer(owner(index), network.treasury, units));
       assert.is(messageOf(bytes), byWeb3(pairs[0]?.key ?? '', blockhash, [...budget(limit, price), ...moved]));
     }),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   );
 });
 

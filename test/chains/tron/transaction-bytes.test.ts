@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import { wireAddress } from '../../../src/chains/tron/address.ts';
 import { integerField, readMessage } from '../../../src/chains/tron/protobuf.ts';
 import { type RawTransaction, rawBytes, type TronAction } from '../../../src/chains/tron/transaction-bytes.ts';
+import { runs } from '../../support/runs.ts';
 
 const hexOf = (bytes: number) => fc.uint8Array({ minLength: bytes, maxLength: bytes }).map(bytesToHex);
 /** tronweb takes numbers; java-tron's are int64. */
@@ -72,7 +73,7 @@ function byTronWeb({ action, ...raw }: RawTransaction): string {
 test('raw data is, byte for byte, what tronweb writes', () => {
   fc.assert(
     fc.property(raws, (raw) => assert.is(bytesToHex(rawBytes(raw)), byTronWeb(raw))),
-    { numRuns: 3_000 },
+    { numRuns: runs(3_000) },
   );
 });
 
@@ -82,7 +83,7 @@ test('an integer field holds every int64 and nothing else', () => {
       const read = readMessage(integerField(field, value), { [field]: 'integer' });
       assert.is(read?.integer(field), value);
     }),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   );
   assert.throws(() => integerField(1, 2n ** 63n), /int64/);
   assert.throws(() => integerField(1, -1n), /int64/);

@@ -1,4 +1,5 @@
 /** An answered command stays, whole, whatever happens to the process, the lock or the disk. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -20,11 +21,12 @@ import {
   sessionOf,
   show,
 } from '../../conformance/database/place.ts';
+import { loaderOptions, ownProgram } from '../../support/own-program.ts';
 import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
 import { audit, undelivered } from './audit.ts';
 
 const secretKey = new Uint8Array(32).fill(7);
-const writerPath = new URL('./writer.ts', import.meta.url).pathname;
+const writerPath = ownProgram(new URL('./writer.ts', import.meta.url));
 
 /** Runs a test on a file with a merchant, an endpoint, 2,000 addresses and one followed network. */
 const onFile = (work: (place: TempDatabase) => Promise<void>) => async () => {
@@ -45,7 +47,7 @@ const onFile = (work: (place: TempDatabase) => Promise<void>) => async () => {
 function startWriter(file: string, role: string, first: number, count: number) {
   const child: ChildProcess = spawn(
     process.execPath,
-    ['--import', 'tsx', writerPath, file, role, String(first), String(count)],
+    [...loaderOptions, writerPath, file, role, String(first), String(count)],
     { stdio: ['ignore', 'pipe', 'pipe'] },
   );
   const lines: string[] = [];

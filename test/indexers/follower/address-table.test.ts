@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createAddressTable, openAddressTable } from '../../../indexers/follower/address-table.ts';
+import { runnable } from '../../../src/lib/installation.ts';
 import { threadOptions } from '../../../src/lib/thread-pool.ts';
 import { addressKeyOf } from '../../support/address-keys.ts';
 import type { ReaderReport, ReaderWork } from '../../support/address-table-reader.ts';
@@ -85,7 +86,7 @@ test('threads that read while keys are added find every published key and no oth
   const counters = new Int32Array(shared);
   const readers = [1, 2].map((reader) => {
     const workerData: ReaderWork = { table: buffer, shared, reader, total, keyBytes };
-    const worker = new Worker(new URL('../../support/address-table-reader.ts', import.meta.url), {
+    const worker = new Worker(runnable(new URL('../../support/address-table-reader.ts', import.meta.url)), {
       workerData,
       ...threadOptions(),
     });

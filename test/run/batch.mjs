@@ -1,0 +1,45 @@
+/**
+ * Runs test files one after the other in this process, and says where each begins and ends. Plain JavaScript, because
+ * it runs in the test command's own tests too, where no build of it is at hand.
+ *
+ *   node batch.mjs dist.test/test/core/money.test.js dist.test/test/core/rate.test.js
+ *
+ * A line that begins with the ASCII record separator is for the test command: `begin`, or `end`, the seconds and the
+ * processor seconds. Environment and working directory are put back after each file. A file with something left open
+ * keeps the process from ending, as it does alone.
+ * @module
+ */
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+// The library runs nothing by itself now; it has only one list of suites.
+globalThis.UVU_DEFER = 1;
+globalThis.UVU_QUEUE = [];
+const { exec } = await import('uvu');
+
+const files = process.argv.slice(2).map((file) => resolve(file));
+const folder = process.cwd();
+const variables = { ...process.env };
+
+// Stack traces name the TypeScript.
+const stackTrace = join(folder, 'dist.test/src/lib/stack-trace.js');
+if (existsSync(stackTrace)) (await import(pathToFileURL(stackTrace).href)).nameSources();
+
+let code = 0;
+for (const file of files) {
+  const startedAtMs = performance.now();
+  const cpu = process.cpuUsage();
+  process.stdout.write('\n\x1e begin\n');
+  process.argv = [process.argv[0], file];
+  globalThis.UVU_QUEUE.splice(0, Infinity, [null]);
+  await import(pathToFileURL(file).href);
+  await exec();
+  code ||= Number(process.exitCode ?? 0);
+  for (const name of Object.keys(process.env)) if (!(name in variables)) delete process.env[name];
+  Object.assign(process.env, variables);
+  process.chdir(folder);
+  const { user, system } = process.cpuUsage(cpu);
+  process.stdout.write(`\n\x1e end ${(performance.now() - startedAtMs) / 1000} ${(user + system) / 1e6}\n`);
+}
+process.exitCode = code;
