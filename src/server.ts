@@ -1,5 +1,5 @@
 /**
- * The server program: the merchants' API, exchange rates, address pools and metrics. The supervisor
+ * The server program: the merchants' API, the dashboard, exchange rates, address pools and metrics. The supervisor
  * (`npm start`) runs one.
  *
  * Exit codes: 0 stopped as requested (SIGTERM, SIGINT, or the supervisor is gone); 1 broken; 2 the configuration,
@@ -23,9 +23,11 @@ import { removeServerFile, writeServerFile } from './app/server-file.ts';
 import { runWatches } from './app/watches/run.ts';
 import { createWriteTimes, type WriteTimes } from './app/write-times.ts';
 import { createCheckout } from './checkout/router.ts';
-import { type Config, reachable, withPort } from './config/config.ts';
+import { type Config, dashboardUrlAt, reachable, withPort } from './config/config.ts';
 import { openConfig } from './config/given-config.ts';
 import { Fault } from './core/fault.ts';
+import { createDashboard } from './dashboard/app.ts';
+import { createPasswords } from './dashboard/passwords.ts';
 import type { Database } from './database/database.ts';
 import { systemClock } from './lib/clock.ts';
 import { every, type Round } from './lib/every.ts';
@@ -68,7 +70,9 @@ async function serve(config: Config, database: Database, writeTimes: WriteTimes,
   await Promise.race([firstAddresses(config, database, signal), pool.ended]);
   const api = await listenForMerchants(config, database, rates, metrics);
   const operators = await listenForOperators(config, metrics, rates);
+  const dashboard = await listenForPeople(config, database);
   const { baseUrl } = withPort(config, api.port);
+  const dashboardUrl = dashboardUrlAt(config, dashboard.port);
   const settling = settleDue(database, signal);
   const refreshing = rates.start();
   const watching = runWatches({ database, config, rates, clock, log }, signal);
@@ -84,8 +88,10 @@ async function serve(config: Config, database: Database, writeTimes: WriteTimes,
     base_url: baseUrl,
     port: api.port,
     metrics_url: `http://${host}:${operators.port}`,
+    dashboard_url: dashboardUrl,
   });
-  process.send?.({ ready: true, port: api.port, metricsPort: operators.port, baseUrl, stores, hasNewCredentials });
+  const ports = { port: api.port, metricsPort: operators.port, dashboardPort: dashboard.port };
+  process.send?.({ ready: true, ...ports, baseUrl, dashboardUrl, stores, hasNewCredentials });
   log.info({ baseUrl, metricsPort: operators.port }, 'the server is ready');
 
   await Promise.race([aborted(signal), pool.ended]);
@@ -100,6 +106,7 @@ async function serve(config: Config, database: Database, writeTimes: WriteTimes,
     pool.stop(),
     rates.stop(),
     operators.close(METRICS_PATIENCE_MS),
+    dashboard.close(METRICS_PATIENCE_MS),
   ]);
   await refreshing;
 }
@@ -139,6 +146,15 @@ async function listenForMerchants(
     });
     return { answer, refuse: refuseUnread({ config: boundConfig, clock, log }) };
   });
+}
+
+/** The dashboard, at an address of its own. */
+function listenForPeople(config: Config, database: Database): Promise<Listening> {
+  const at = { host: config.dashboardHost, port: config.dashboardPort, setting: 'QUAYSIDE_DASHBOARD_PORT' };
+  const passwords = createPasswords();
+  return listen(at, clock, (port) => ({
+    answer: createDashboard({ database, config, url: dashboardUrlAt(config, port), clock, log, passwords }),
+  }));
 }
 
 /** `/metrics` for Prometheus and `/rates` for the operator's tool, on a port that is never shown to merchants. */

@@ -66,6 +66,7 @@ import { storeCreate, storeList, storeUpdate } from './store.ts';
 import { storePage } from './store-page.ts';
 import { sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
 import { trigger } from './trigger.ts';
+import { userCreate, userList, userRemove, userReset, userRole } from './user.ts';
 import { webhooksRecover, webhooksShow } from './webhook-recovery.ts';
 import { webhooksRotate, webhooksSecret } from './webhook-secrets.ts';
 import { webhooksTest } from './webhook-test.ts';
@@ -94,6 +95,11 @@ const commands: readonly (Command | OfflineCommand)[] = [
   keyCreate,
   keyList,
   keyRevoke,
+  userCreate,
+  userReset,
+  userRole,
+  userRemove,
+  userList,
   sessionShow,
   pay,
   heldList,

@@ -3,7 +3,8 @@
  * @module
  */
 import type { NetworkConfig } from '../config/network.ts';
-import type { Database, PoolLevel } from '../database/database.ts';
+import type { PoolLevel } from '../database/address-pools.ts';
+import type { Database } from '../database/database.ts';
 import { xpubFingerprint } from './pool-keeper.ts';
 
 /** An imported pool is low when at most this share of all imported addresses is left. */

@@ -22,7 +22,9 @@ const serverReady = z.object({
   ready: z.literal(true),
   port: z.int(),
   metricsPort: z.int(),
+  dashboardPort: z.int(),
   baseUrl: z.string(),
+  dashboardUrl: z.string(),
   stores: z.int(),
   hasNewCredentials: z.boolean(),
 });
@@ -94,7 +96,12 @@ async function run(config: Config, server: ChildProcess): Promise<void> {
   const listening = await Promise.race([serving, stopped]);
   if (!listening) return;
   // A restarted server keeps its ports.
-  env = { ...env, QUAYSIDE_PORT: String(listening.port), QUAYSIDE_METRICS_PORT: String(listening.metricsPort) };
+  env = {
+    ...env,
+    QUAYSIDE_PORT: String(listening.port),
+    QUAYSIDE_METRICS_PORT: String(listening.metricsPort),
+    QUAYSIDE_DASHBOARD_PORT: String(listening.dashboardPort),
+  };
   printBanner(config, listening);
   for (const { code, message } of safetyWarnings(config)) log.warn({ code }, message);
   startWebhooks();
@@ -185,10 +192,11 @@ function supervised(spec: Omit<ChildSpec, 'env'>): void {
 }
 
 /** Prints the banner; in the sandbox, with what the server has stored for the demo. */
-function printBanner(config: Config, { baseUrl, stores, hasNewCredentials }: z.infer<typeof serverReady>): void {
+function printBanner(config: Config, listening: z.infer<typeof serverReady>): void {
+  const { baseUrl, dashboardUrl, stores, hasNewCredentials } = listening;
   const credentials = config.sandbox ? readCredentials(config.dataDir) : null;
-  if (credentials) say(sandboxBanner(config, { credentials, isNew: hasNewCredentials }));
-  else say(operatorBanner(config, baseUrl, stores));
+  if (credentials) say(sandboxBanner(config, { credentials, dashboardUrl, isNew: hasNewCredentials }));
+  else say(operatorBanner(config, { baseUrl, dashboardUrl, stores }));
 }
 
 function say(lines: readonly string[]): void {

@@ -8,7 +8,13 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { writeSecretFile } from '../lib/secret-file.ts';
 
-const schema = z.object({ pid: z.int(), base_url: z.string(), port: z.int(), metrics_url: z.string() });
+const schema = z.object({
+  pid: z.int(),
+  base_url: z.string(),
+  port: z.int(),
+  metrics_url: z.string(),
+  dashboard_url: z.string(),
+});
 
 export type ServerFile = z.infer<typeof schema>;
 

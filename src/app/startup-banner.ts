@@ -12,7 +12,7 @@ const { version } = readShipped<{ version: string }>('package.json');
 /** Returns the banner of the sandbox; the first start includes its credentials, which are shown only once. */
 export function sandboxBanner(
   config: Pick<Config, 'dataDir' | 'networks'>,
-  { credentials, isNew }: Readonly<{ credentials: Credentials; isNew: boolean }>,
+  { credentials, dashboardUrl, isNew }: Readonly<{ credentials: Credentials; dashboardUrl: string; isNew: boolean }>,
 ): string[] {
   const file = credentialsFile(config.dataDir);
   const networks = config.networks.map(({ name }) => name).join(', ');
@@ -38,6 +38,7 @@ export function sandboxBanner(
     'Try next, in a second terminal:',
     '',
     `  ${sameInstallation()}npm run demo`,
+    `  ${firstPerson()}   (your way into the dashboard, ${dashboardUrl})`,
     '',
   ];
 }
@@ -45,8 +46,7 @@ export function sandboxBanner(
 /** Returns the banner of an installation with the operator's own networks. */
 export function operatorBanner(
   config: Pick<Config, 'networks' | 'dataDir'>,
-  baseUrl: string,
-  stores: number,
+  { baseUrl, dashboardUrl, stores }: Readonly<{ baseUrl: string; dashboardUrl: string; stores: number }>,
 ): string[] {
   return [
     '',
@@ -56,6 +56,7 @@ export function operatorBanner(
     ...config.networks.map(({ key, chainId, url }) => `  ${key} (chain ${chainId}) from ${new URL(url).host}`),
     '',
     `Next: ${sameInstallation()}npx quayside ${stores === 0 ? 'store create <name>' : 'status'}`,
+    `Dashboard: ${dashboardUrl}; a first account: ${firstPerson()}`,
     '',
   ];
 }
@@ -64,6 +65,8 @@ const shortest = (path: string): string => {
   const fromHere = relative(process.cwd(), path);
   return fromHere.startsWith('..') ? path : fromHere;
 };
+
+const firstPerson = (): string => `${sameInstallation()}npx quayside user create <name>`;
 
 /** Returns the variables that a command in another terminal needs to work on the same installation. */
 const sameInstallation = (): string =>

@@ -7,9 +7,10 @@ import type { Router } from 'express';
 import type { Config } from '../config/config.ts';
 import type { Database, Session } from '../database/database.ts';
 import type { Clock } from '../lib/clock.ts';
+import { queryOf } from '../lib/form.ts';
 import { createLimiter } from '../lib/rate-limit.ts';
 import { PASTED_CHARS_MAX, readTransaction } from './lookup.ts';
-import { findSession, formReader, limitCallers, queryOf, type Refuse } from './request.ts';
+import { findSession, formReader, limitCallers, type Refuse } from './request.ts';
 
 const SESSIONS_MAX = 10_000;
 const ofSession = { perSecond: 1 / 10, burst: 6, namesMax: SESSIONS_MAX };

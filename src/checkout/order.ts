@@ -2,20 +2,13 @@
  * The order: items, prices, exchange rate.
  * @module
  */
-import { formatUnits } from '../core/money.ts';
 import type { LineItem } from '../database/database.ts';
 import { type Html, html } from '../lib/html.ts';
-import { exponentOf } from '../rates/currencies.ts';
+import { priceText } from '../rates/currencies.ts';
 import type { PageModel } from './model.ts';
 
 /** Renders an amount so that it reads correctly in a right-to-left line. */
 const price = (minor: bigint, currency: string): Html => html`<bdi dir="ltr">${priceText(minor, currency)}</bdi>`;
-
-/** Returns an amount in the session's currency: "10.50 USD". */
-export function priceText(minor: bigint, currency: string): string {
-  const exponent = exponentOf(currency) ?? 0;
-  return `${formatUnits(minor, exponent, exponent)} ${currency}`;
-}
 
 export function orderSummary({ session, words }: PageModel): Html {
   const { request, conversion } = session;

@@ -5,6 +5,7 @@
 import { toSeconds } from '../lib/clock.ts';
 import { type Html, html } from '../lib/html.ts';
 import { optionName } from '../payments/option.ts';
+import { priceText } from '../rates/currencies.ts';
 import type { Assets } from './assets.ts';
 import { brandName, brandStyle } from './brand.ts';
 import { documentOf, RELOAD_S } from './document.ts';
@@ -25,7 +26,7 @@ import {
   selectedOption,
   sumText,
 } from './model.ts';
-import { orderSummary, priceText } from './order.ts';
+import { orderSummary } from './order.ts';
 import { refundAddressPanel } from './refund-address.ts';
 import { sandboxPanel } from './sandbox-panel.ts';
 import { sendPanel, timeLeft } from './send.ts';

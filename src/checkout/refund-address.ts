@@ -10,6 +10,7 @@ import type { NetworkKey } from '../core/transfer.ts';
 import type { Database, PaymentOption, Session } from '../database/database.ts';
 import type { DestinationCheck, DestinationFault, RefundDatabase } from '../database/refunds.ts';
 import type { Clock } from '../lib/clock.ts';
+import { queryOf } from '../lib/form.ts';
 import { type Html, html } from '../lib/html.ts';
 import { createLimiter } from '../lib/rate-limit.ts';
 import { documentOf } from './document.ts';
@@ -17,7 +18,7 @@ import { icon } from './icon.ts';
 import { linkTo, networkTitle, type PageModel } from './model.ts';
 import { allow } from './policy.ts';
 import { ADDRESS_CHANGES, ADDRESS_CHARACTERS_MAX, ADDRESS_FORM_BYTES_MAX, ADDRESS_TRIES } from './refund-page.ts';
-import { asked, findSession, formReader, limitCallers, queryOf, type Refuse } from './request.ts';
+import { asked, findSession, formReader, limitCallers, type Refuse } from './request.ts';
 import { addressGroups } from './send.ts';
 import type { Words } from './texts.ts';
 

@@ -11,6 +11,7 @@ import { mayReplace } from '../core/refund.ts';
 import type { Database } from '../database/database.ts';
 import type { DestinationCheck, Refund, RefundDatabase } from '../database/refunds.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
+import { queryOf } from '../lib/form.ts';
 import { createLimiter } from '../lib/rate-limit.ts';
 import { protect } from './policy.ts';
 import {
@@ -21,7 +22,7 @@ import {
   type RefundStep,
   refundPage,
 } from './refund-page.ts';
-import { asked, formReader, limitCallers, queryOf, type Refuse } from './request.ts';
+import { asked, formReader, limitCallers, type Refuse } from './request.ts';
 
 export type RefundPageDeps = Readonly<{
   database: Pick<Database, 'findStore'> & Pick<RefundDatabase, 'findRefundBy' | 'claimRefund'>;

@@ -5,8 +5,8 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { Database, Session } from '../database/database.ts';
 import type { Clock } from '../lib/clock.ts';
+import { queryOf, readForm } from '../lib/form.ts';
 import { createLimiter, subscriberOf } from '../lib/rate-limit.ts';
-import { BodyError, readBody, readContentType } from '../lib/request-body.ts';
 import { parseSessionId } from '../lib/session-id.ts';
 import { PASTED_CHARS_MAX } from './lookup.ts';
 import type { Choice } from './model.ts';
@@ -15,19 +15,11 @@ import { chooseWords, type Words } from './texts.ts';
 /** Answers 404 if `waitS` is null, and otherwise 429 with the seconds to wait. */
 export type Refuse = (request: Request, response: Response, waitS: number | null) => void;
 
-/** Returns the query. Not by `new URL`: a request target may be absolute, or no valid URL at all. */
-export const queryOf = ({ url }: Request): URLSearchParams =>
-  new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?')) : '');
-
-/** Creates the parser of a form's body. Browsers do not compress it. */
+/** Creates the parser of a form's body. */
 export const formReader =
   (bytesMax: number): RequestHandler =>
   async (request, _response, next) => {
-    const { mediaType, isUtf8 } = readContentType(request.get('Content-Type'));
-    if (!isUtf8) throw new BodyError('encoded');
-    const bytes = await readBody(request, bytesMax);
-    const isForm = mediaType === 'application/x-www-form-urlencoded';
-    request.body = isForm ? Object.fromEntries(new URLSearchParams(bytes.toString())) : {};
+    request.body = await readForm(request, bytesMax);
     next();
   };
 

@@ -6,9 +6,9 @@
 import type { PaymentOption } from '../database/database.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { type Html, html } from '../lib/html.ts';
+import { qrSvg } from '../lib/qr.ts';
 import { optionAddress, optionLink, optionName, walletCode } from '../payments/option.ts';
 import { amountDue, exchangeName, linkTo, networkTitle, type PageModel, unitsDue } from './model.ts';
-import { qrSvg } from './qr.ts';
 import { walletPanel } from './wallet-panel.ts';
 
 const GROUP_CHARACTERS = 4;

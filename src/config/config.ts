@@ -24,6 +24,11 @@ export type Config = Readonly<{
   /** Where `/metrics` and `/rates` are served. */
   metricsHost: string;
   metricsPort: number;
+  /** Where the dashboard listens. */
+  dashboardHost: string;
+  dashboardPort: number;
+  /** The dashboard's address in browsers, without a trailing slash. */
+  dashboardUrl: string;
   /** Ranges of addresses whose `X-Forwarded-For` is believed. */
   trustedProxies: readonly string[];
   /** The public base URL of payment pages and docs, without a trailing slash. */
@@ -88,8 +93,9 @@ export type Config = Readonly<{
   sandbox: boolean;
 }>;
 
-/** Offset of the metrics port from the API's port, unless it is configured. */
+/** Offsets from the API's port, of ports that are not configured. */
 const METRICS_PORT_OFFSET = 1000;
+const DASHBOARD_PORT_OFFSET = 1;
 
 /**
  * Reads and checks the whole configuration; `config/README.md` describes every key.
@@ -132,6 +138,16 @@ export function withPort(config: Config, port: number): Config {
   return { ...config, port, baseUrl: follow(config.baseUrl), checkoutUrl: follow(config.checkoutUrl) };
 }
 
+/** Returns the dashboard's address with the port that the system chose for port 0. */
+export function dashboardUrlAt({ dashboardUrl, dashboardPort }: Config, port: number): string {
+  return dashboardUrl === localUrl(dashboardPort) ? localUrl(port) : dashboardUrl;
+}
+
+/** Passkeys and cookies work on this name, not on an IP address. */
+const localUrl = (port: number): string => `http://localhost:${port}`;
+
+const portBeside = (port: number, offset: number): number => (port === 0 ? 0 : Math.min(port + offset, 65535));
+
 /** Returns the base URL of a configuration without `base_url`. */
 function defaultBaseUrl({ host, port }: Readonly<{ host: string; port: number }>): string {
   return `http://${reachable(host)}:${port}`;
@@ -157,12 +173,16 @@ function toSigner({ signer, data_dir }: GeneralSettings): SignerConfig | null {
 function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): Config {
   const { host, port, rates, webhooks, limits, alarms } = general;
   const baseUrl = general.base_url ?? defaultBaseUrl(general);
+  const dashboardPort = general.dashboard_port ?? portBeside(port, DASHBOARD_PORT_OFFSET);
   return deepFreeze({
     dataDir: general.data_dir,
     host,
     port,
     metricsHost: general.metrics_host,
-    metricsPort: general.metrics_port ?? (port === 0 ? 0 : Math.min(port + METRICS_PORT_OFFSET, 65535)),
+    metricsPort: general.metrics_port ?? portBeside(port, METRICS_PORT_OFFSET),
+    dashboardHost: general.dashboard_host,
+    dashboardPort,
+    dashboardUrl: general.dashboard_url ?? localUrl(dashboardPort),
     trustedProxies: general.trusted_proxies,
     baseUrl,
     checkoutUrl: general.checkout_url ?? baseUrl,

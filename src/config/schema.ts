@@ -41,6 +41,18 @@ const readPublicUrl: Reader<string> = (value) => {
 };
 const publicUrl = setting('an http:// or https:// URL without query, or null', orNull(readPublicUrl));
 
+/** Browsers tell where a form comes from only on https and on this machine. */
+const readDashboardUrl: Reader<string> = (value) => {
+  const url = readPublicUrl(value);
+  if (url === undefined) return undefined;
+  const { protocol, hostname, origin } = new URL(url);
+  return url === origin && (protocol === 'https:' || hostname === 'localhost') ? url : undefined;
+};
+const dashboardUrl = setting(
+  'an https:// URL without a path, http://localhost:PORT, or null',
+  orNull(readDashboardUrl),
+);
+
 const urlOf =
   (schemes: RegExp): Reader<string> =>
   (value) =>
@@ -94,6 +106,9 @@ export const generalSettings = group({
   port: whole(0, 65535),
   metrics_host: listenHost,
   metrics_port: wholeOrNull(0, 65535),
+  dashboard_host: listenHost,
+  dashboard_port: wholeOrNull(0, 65535),
+  dashboard_url: dashboardUrl,
   trusted_proxies: listOf(setting('a CIDR range such as 172.18.0.0/16, not of all addresses', proxyRange)),
   data_dir: setting('a folder', matching(/./)),
   base_url: publicUrl,

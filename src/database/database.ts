@@ -13,6 +13,7 @@ import type { EventType, ExtendedEventType } from '../core/event.ts';
 import type { InclusionGrace } from '../core/inclusion.ts';
 import type { CancelRefusal, Life, ReceiptState, Standing, Terms } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
+import type { AddressPoolDatabase } from './address-pools.ts';
 import type { AlarmDatabase } from './alarms.ts';
 import type { AuditDatabase, OperatorAct } from './audit-log.ts';
 import type { EventDatabase } from './events.ts';
@@ -24,12 +25,14 @@ import type { LookupDatabase } from './lookups.ts';
 import type { MoneyOutDatabase } from './money-out.ts';
 import type { OutgoingDatabase } from './outgoing.ts';
 import type { PageSettingsDatabase } from './page-settings.ts';
+import type { PeopleDatabase } from './people.ts';
 import type { RecoveryDatabase } from './recovery.ts';
 import type { RefundDatabase, Replay } from './refunds.ts';
 import type { SenderReportDatabase } from './sender-report.ts';
+import type { SessionListDatabase } from './session-lists.ts';
 import type { StatsDatabase } from './stats.ts';
 import type { MerchantStore, StoreDatabase } from './stores.ts';
-import type { PoolKey, SweepDatabase } from './sweeps.ts';
+import type { SweepDatabase } from './sweeps.ts';
 import type { SecretPair, WebhookSecretDatabase } from './webhook-secrets.ts';
 
 // ── Keys ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -152,6 +155,9 @@ export type Session = Readonly<{
   createdAtS: number;
 }>;
 
+/** A session without what only its own page shows. */
+export type SessionSummary = Omit<Session, 'addresses' | 'payments'>;
+
 export type CreateSessionOutcome =
   | Readonly<{ kind: 'created' | 'replayed'; session: Session }>
   | Readonly<{ kind: 'order_id_conflict' | 'idempotency_key_conflict' }>
@@ -194,13 +200,6 @@ export type NetworkReport = Pick<
     /** The `recoveryCount` of the position that it is about: of an earlier one, neither state nor reason is saved. */
     recoveries?: number;
   }>;
-
-// ── Addresses ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** An address that a session takes. */
-export type Taken = PoolKey & Readonly<{ source: string; index: number }>;
-
-export type PoolLevel = PoolKey & Readonly<{ free: number; taken: number; nextIndex: number }>;
 
 // ── Webhooks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -277,7 +276,8 @@ export type DeliveryVerdict = Verdict;
 // ── The port ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface Database
-  extends AlarmDatabase,
+  extends AddressPoolDatabase,
+    AlarmDatabase,
     AuditDatabase,
     EventDatabase,
     FreezeDatabase,
@@ -287,9 +287,11 @@ export interface Database
     LookupDatabase,
     OutgoingDatabase,
     PageSettingsDatabase,
+    PeopleDatabase,
     RecoveryDatabase,
     RefundDatabase,
     SenderReportDatabase,
+    SessionListDatabase<SessionSummary>,
     StatsDatabase,
     StoreDatabase,
     MoneyOutDatabase,
@@ -316,26 +318,6 @@ export interface Database
       mayBeSavedLater?: boolean;
     }>,
   ): Promise<boolean>;
-
-  /** Adds addresses `firstIndex…` of a source, which becomes the pool's; free ones of another source are retired. */
-  addAddresses(
-    input: PoolKey & { readonly source: string; readonly firstIndex: number; readonly keys: readonly string[] },
-  ): Promise<void>;
-  /**
-   * Retires the addresses of a source with an index below `through` that no session took, known now or added later:
-   * they are watched and never given out. @returns how many there are
-   */
-  retireAddresses(pool: PoolKey, source: string, through: number): Promise<number>;
-  /** Returns, for each source, the index after the highest that a session took; 0 when none was. */
-  givenAddresses(): Promise<readonly (PoolKey & Readonly<{ source: string; through: number }>)[]>;
-  /** Returns the level for new sessions. A retired source has nothing free until addresses are added to it again. */
-  poolLevel(pool: PoolKey, source: string): Promise<PoolLevel>;
-  /** Returns the source that the pool gives addresses from; null before the first. */
-  poolSource(pool: PoolKey): Promise<string | null>;
-  /** Returns the key of address number `index` of a source; null when it is not in the database. */
-  poolAddress(pool: PoolKey, source: string, index: number): Promise<string | null>;
-  /** Returns addresses with ids above `afterId`, by id: taken, free and retired ones, because all are watched. */
-  watchList(pool: PoolKey, afterId: number, limit: number): Promise<readonly Readonly<{ id: number; key: string }>[]>;
 
   /** Takes addresses, saves the session and remembers the idempotency key, in one transaction. */
   createSession(input: NewSession): Promise<CreateSessionOutcome>;

@@ -5,7 +5,7 @@
  * is no substitute: it follows how people write prices, and differs from ISO for HUF, IDR, IQD and others.
  * @module
  */
-import { MINOR_DECIMALS } from '../core/money.ts';
+import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import { currencies as stablecoins } from '../core/transfer.ts';
 import { readShipped } from '../lib/installation.ts';
 
@@ -24,3 +24,9 @@ const exponents: ReadonlyMap<string, number> = new Map([
  * @returns null for any other text, including lower-case codes
  */
 export const exponentOf = (code: string): number | null => exponents.get(code) ?? null;
+
+/** Returns an amount in a currency's minor units as people read it: "10.50 USD". */
+export function priceText(minor: bigint, currency: string): string {
+  const exponent = exponentOf(currency) ?? 0;
+  return `${formatUnits(minor, exponent, exponent)} ${currency}`;
+}

@@ -62,6 +62,8 @@ test('a preset needs only a node URL and an xpub', () => {
   assert.is(config.sandbox, false);
   assert.is(config.port, 8420);
   assert.equal([config.metricsHost, config.metricsPort], ['127.0.0.1', 9420]);
+  assert.equal([config.dashboardHost, config.dashboardPort], ['127.0.0.1', 8421]);
+  assert.is(config.dashboardUrl, 'http://localhost:8421');
   assert.equal(config.trustedProxies, ['127.0.0.0/8', '::1/128']);
   assert.is(config.baseUrl, 'http://127.0.0.1:8420');
   assert.is(config.checkoutUrl, config.baseUrl);

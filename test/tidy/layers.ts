@@ -46,7 +46,7 @@ const rooms: readonly Room[] = [
   { name: 'scripts/bench', files: /^scripts\/bench\//, may: [/./] },
   { name: 'scripts', files: /^scripts\//, may: [/^(?!test\/)/] },
   { name: 'src/core', files: core, may: [/^@noble\/hashes\//], pure: true },
-  { name: 'src/lib', files: lib, may: [node, /^(piscina|ipaddr\.js|p-queue|undici)$/] },
+  { name: 'src/lib', files: lib, may: [node, /^(piscina|ipaddr\.js|p-queue|undici|uqr)$/] },
   { name: 'the table of chains', files: /^src\/chains\/index\.ts$/, may: [chains], pure: true },
   { name: 'chain codecs', files: codecs, may: [cryptography], pure: true },
   {
@@ -87,7 +87,12 @@ const rooms: readonly Room[] = [
   {
     name: 'src/checkout',
     files: /^src\/checkout\//,
-    may: [port, rates, payments, codecs, config, files, /^(express|uqr)$/],
+    may: [port, rates, payments, codecs, config, files, /^express$/],
+  },
+  {
+    name: 'src/dashboard',
+    files: /^src\/dashboard\//,
+    may: [port, rates, payments, codecs, config, files, /^express$/],
   },
   { name: 'src/webhooks', files: /^src\/webhooks\//, may: [port, /^node:crypto$/, /^(undici|p-queue)$/] },
   {

@@ -10,6 +10,7 @@ import { minorToPar } from '../../core/money.ts';
 import { newLife, newStanding, type Terms } from '../../core/session.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import { toSeconds } from '../../lib/clock.ts';
+import type { Taken } from '../address-pools.ts';
 import {
   type CreateSessionOutcome,
   type Database,
@@ -17,7 +18,6 @@ import {
   PAYMENTS_MAX,
   type PaymentOption,
   type Session,
-  type Taken,
 } from '../database.ts';
 import { isOffered } from '../network-health.ts';
 import type { StoreSettings } from '../stores.ts';

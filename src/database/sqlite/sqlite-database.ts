@@ -40,6 +40,7 @@ import { createPayoutSettlement } from './payouts/settlement.ts';
 import { sweepCommands } from './payouts/sweeps.ts';
 import { payoutViews } from './payouts/views.ts';
 import { walletBookCommands } from './payouts/wallet-books.ts';
+import { peopleCommands } from './people/people.ts';
 import { createAddresses, poolCommands } from './pool.ts';
 import { recoveryCommands } from './recovery.ts';
 import { redeliveryCommands } from './redelivery.ts';
@@ -53,6 +54,7 @@ import { createReplays } from './replays.ts';
 import { rereadCommands } from './reread.ts';
 import { retirementCommands } from './retirement.ts';
 import { senderReportCommands } from './sender-report.ts';
+import { sessionListQueries } from './session-lists.ts';
 import { createSessionSums, type SessionSums } from './session-sums.ts';
 import { createSessionTransitions, type SessionTransitions } from './session-transitions.ts';
 import { type BeforeTake, createSessionFinder, type FindSessionRow, sessionCommands } from './sessions.ts';
@@ -132,6 +134,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     ...webhookSecretCommands(db, vault, { secrets, recordAct }),
     ...pageSettingsCommands(db),
     ...keyCommands(db, vault, recordAct),
+    ...peopleCommands(db, vault, recordAct, raiseAlarm),
     ...poolCommands(db),
     ...payerTokens(secretKey),
     ...sessionCommands(db, findSession, {
@@ -144,6 +147,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
       outageWaitS,
     }),
     ...chainCommands(db, { ...facts, sums, transitions, findSession, raiseAlarm, ledger, recordAct, settingsOf }),
+    ...sessionListQueries(db),
     ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, sums, recordAct, returned }),
     ...refundCommands(db, { ...facts, ...refunds, held: heldRecords, sums, transitions }),
     ...payoutParts(db, { ...changed, ...refunds, transitions, outgoing, formatAddress }),

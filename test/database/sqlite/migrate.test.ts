@@ -11,6 +11,7 @@ import * as assert from 'uvu/assert';
 import { refuseOldSqlite } from '../../../src/database/sqlite/connection.ts';
 import { currentVersion, migrate } from '../../../src/database/sqlite/migrate.ts';
 import * as moneyOutSchema from '../../../src/database/sqlite/payouts/schema.ts';
+import * as peopleSchema from '../../../src/database/sqlite/people/schema.ts';
 import * as refundSchema from '../../../src/database/sqlite/refunds/schema.ts';
 import * as schema from '../../../src/database/sqlite/schema.ts';
 import { openSqliteDatabase } from '../../../src/database/sqlite/sqlite-database.ts';
@@ -211,7 +212,7 @@ test(
     migrate({ file, backupDir });
     const dialect = new SQLiteSyncDialect({ casing: 'snake_case' });
     const described = new Map<string, string[]>();
-    for (const table of Object.values({ ...schema, ...refundSchema, ...moneyOutSchema })) {
+    for (const table of Object.values({ ...schema, ...refundSchema, ...moneyOutSchema, ...peopleSchema })) {
       if (!is(table, SQLiteTable)) continue;
       const { name, columns } = getTableConfig(table);
       described.set(

@@ -3,7 +3,7 @@
  * @module
  */
 import { encode } from 'uqr';
-import { type Html, html } from '../lib/html.ts';
+import { type Html, html } from './html.ts';
 
 /** Width of the white margin in modules (ISO/IEC 18004). */
 const QUIET_ZONE = 4;

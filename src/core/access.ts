@@ -1,0 +1,48 @@
+/**
+ * Who may do what in the dashboard: five fixed roles. A member has one role in each store; an operator has the
+ * installation's, and sees a store's payments only as a member of that store.
+ * @module
+ */
+import type { Mode } from './transfer.ts';
+
+export const storeRoles = ['owner', 'developer', 'accountant', 'support'] as const;
+export type StoreRole = (typeof storeRoles)[number];
+export type Role = StoreRole | 'operator';
+
+/** A role in one store. An operator's has no store. */
+export type Membership = Readonly<{ role: StoreRole; storeId: string }> | Readonly<{ role: 'operator'; storeId: null }>;
+
+export type StorePermission = 'payments:read';
+export type InstallationPermission = 'installation:read';
+
+/** What a page needs: a permission in the store and mode that its path names, or one over the installation. */
+export type Need =
+  | Readonly<{ permission: StorePermission; storeId: string; mode: Mode }>
+  | Readonly<{ permission: InstallationPermission }>;
+
+/** Who has a store's permission, in which modes. A developer works on test payments. */
+const granted: Readonly<Record<StorePermission, Readonly<Record<StoreRole, readonly Mode[]>>>> = {
+  'payments:read': {
+    owner: ['live', 'test'],
+    accountant: ['live', 'test'],
+    support: ['live', 'test'],
+    developer: ['test'],
+  },
+};
+
+/** Returns whether one of the memberships gives what is needed, in that very store. */
+export function isAllowed(memberships: readonly Membership[], need: Need): boolean {
+  return memberships.some((membership) => {
+    if (membership.role === 'operator') return need.permission === 'installation:read';
+    if (need.permission === 'installation:read' || membership.storeId !== need.storeId) return false;
+    return granted[need.permission][membership.role].includes(need.mode);
+  });
+}
+
+/** Wrong passwords or codes in a row that cost no time. */
+const FREE_FAILURES = 4;
+const DELAY_S_MAX = 900;
+
+/** Returns how long an account takes no further attempt after this many failures in a row. */
+export const signInDelayS = (failures: number): number =>
+  failures <= FREE_FAILURES ? 0 : Math.min(DELAY_S_MAX, 2 ** (failures - FREE_FAILURES - 1));

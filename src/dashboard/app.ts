@@ -1,0 +1,159 @@
+/**
+ * The dashboard as an express application of its own, with its own listener: no route of the API or of the payment page
+ * is reachable through it, and no API key opens it.
+ * @module
+ */
+import express, { type ErrorRequestHandler, type Express, type Request, type Response } from 'express';
+import { isAllowed } from '../core/access.ts';
+import { Fault } from '../core/fault.ts';
+import type { Mode } from '../core/transfer.ts';
+import { queryOf, readForm } from '../lib/form.ts';
+import { html } from '../lib/html.ts';
+import { createLimiter, subscriberOf } from '../lib/rate-limit.ts';
+import { BodyError } from '../lib/request-body.ts';
+import { staticDocument } from '../lib/static-document.ts';
+import { STYLE_PATH, styleSheet } from './assets.ts';
+import type { DashboardDeps, SignInDeps } from './deps.ts';
+import { documentOf, framed, type MenuStore } from './frame.ts';
+import { serveLinks } from './link.ts';
+import { isStorePage, type Page, type Reply, type StoreAt } from './page.ts';
+import { dashboardPages } from './pages.ts';
+import { onlyOwnForms, protect } from './policy.ts';
+import { refuse } from './refusal.ts';
+import { serveSignIn } from './sign-in.ts';
+import { createWebSessions, isFormToken, type Visitor } from './web-session.ts';
+
+const FORM_BYTES_MAX = 16_384;
+const SUBSCRIBERS_MAX = 10_000;
+const PAGES_BURST_S = 3;
+const modes: readonly Mode[] = ['live', 'test'];
+const NO_PAGE = 'There is nothing here that you may see. The address may be mistyped, or of another store or mode.';
+
+/** Creates the application. It opens no port and starts no timer. */
+export function createDashboard(deps: DashboardDeps): Express {
+  const isHttps = deps.url.startsWith('https:');
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.enable('case sensitive routing');
+  app.enable('strict routing');
+  app.set('query parser', false);
+  app.set('trust proxy', deps.config.trustedProxies);
+  app.use(protect(isHttps));
+  app.get(
+    STYLE_PATH,
+    staticDocument(() => styleSheet, 'css', 'public, max-age=31536000, immutable'),
+  );
+  limitAddresses(app, deps);
+  app.use(onlyOwnForms(deps.url));
+
+  const sessions = createWebSessions(deps.database, deps.clock, isHttps);
+  const signedIn: SignInDeps = { ...deps, sessions };
+  serveSignIn(app, signedIn);
+  serveLinks(app, signedIn);
+  for (const page of dashboardPages(deps)) {
+    app[page.method](page.path, (request, response) => answerPage(signedIn, page, request, response));
+  }
+  app.use((_request, response) => refuse(response, 404, NO_PAGE));
+  app.use(answerErrors(deps));
+  return app;
+}
+
+function limitAddresses(app: Express, { config, clock }: DashboardDeps): void {
+  const perSecond = config.limits.pagesPerSecondPerAddress;
+  const limiter = createLimiter({ perSecond, burst: perSecond * PAGES_BURST_S, namesMax: SUBSCRIBERS_MAX, clock });
+  app.use((request, response, next) => {
+    const waitS = limiter.take(subscriberOf(request.ip ?? ''));
+    if (waitS === 0) next();
+    else {
+      response.set('Retry-After', String(waitS));
+      refuse(response, 429, `Try again in ${waitS} s.`);
+    }
+  });
+}
+
+async function answerPage(deps: SignInDeps, page: Page, request: Request, response: Response): Promise<void> {
+  const visitor = await deps.sessions.visitorOf(request);
+  if (!visitor) {
+    askToSignIn(deps, request, response);
+    return;
+  }
+  const { store, mode, ...params } = request.params as Record<string, string>;
+  const at: StoreAt | null =
+    isStorePage(page) && (mode === 'live' || mode === 'test') ? { storeId: store ?? '', mode } : null;
+  if (!isOpenTo(visitor, page, at)) {
+    refuse(response, 404, NO_PAGE);
+    return;
+  }
+  const form = page.method === 'post' ? await readForm(request, FORM_BYTES_MAX) : {};
+  if (page.method === 'post' && !isFormToken(visitor, form.form_token)) {
+    refuse(response, 403, 'This form is out of date. Go back, reload the page and try again.');
+    return;
+  }
+  const visit = { visitor, params, query: queryOf(request), form, nowMs: deps.clock.nowMs() };
+  const reply = isStorePage(page)
+    ? at && (await page.answer({ ...visit, at }))
+    : await page.answer({ ...visit, at: null });
+  await send(deps, { visitor, at, reply }, request, response);
+}
+
+/** Whether the visitor may see the page, in that very store and mode. */
+function isOpenTo({ person }: Visitor, page: Page, at: StoreAt | null): boolean {
+  if (isStorePage(page)) return at !== null && isAllowed(person.memberships, { permission: page.needs, ...at });
+  return page.needs === 'to be signed in' || isAllowed(person.memberships, { permission: page.needs });
+}
+
+/**
+ * A link from a mail or a chat comes without the cookie, which is `SameSite=Strict`: a page that loads itself once more
+ * sends it.
+ */
+function askToSignIn({ sessions }: SignInDeps, request: Request, response: Response): void {
+  const isLinked = request.method === 'GET' && request.get('Sec-Fetch-Site') === 'cross-site';
+  if (!isLinked || sessions.hasCookie(request)) {
+    response.redirect(303, '/sign-in');
+    return;
+  }
+  const body = html`<meta http-equiv="refresh" content="0"><main id="main" class="narrow"><p><a href="">Go on</a></p></main>`;
+  response.type('html').send(documentOf('One moment', body));
+}
+
+type Answered = Readonly<{ visitor: Visitor; at: StoreAt | null; reply: Reply }>;
+
+async function send(
+  { database }: SignInDeps,
+  { visitor, at, reply }: Answered,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  if (reply === null) refuse(response, 404, NO_PAGE);
+  else if ('to' in reply) response.redirect(303, reply.to);
+  else {
+    const { person, formToken } = visitor;
+    const { name, memberships } = person;
+    const stores: MenuStore[] = [];
+    for (const { storeId } of memberships) {
+      const store = storeId === null ? null : await database.findStore(storeId);
+      if (!store) continue;
+      const seen = modes.filter((mode) =>
+        isAllowed(memberships, { permission: 'payments:read', storeId: store.id, mode }),
+      );
+      stores.push({ id: store.id, name: store.name, modes: seen });
+    }
+    const frame = { name, memberships, stores, path: request.path, at, formToken };
+    response.type('html').send(framed(frame, reply.title, reply.content));
+  }
+}
+
+function answerErrors({ log }: DashboardDeps): ErrorRequestHandler {
+  return (thrown: unknown, request, response, next) => {
+    if (response.headersSent) return next(thrown);
+    if (thrown instanceof BodyError || (thrown instanceof URIError && !(thrown instanceof Fault))) {
+      refuse(response, 400, 'Go back and try again.');
+    } else if (thrown instanceof Fault && thrown.kind === 'transient') {
+      refuse(response, 503, `${thrown.message}. Try again in a few seconds.`);
+    } else {
+      log.error({ err: thrown, path: request.route?.path }, 'a page of the dashboard failed');
+      refuse(response, 500, 'It is in the log of the server. `quayside status` shows how the installation does.');
+    }
+  };
+}

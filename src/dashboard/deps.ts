@@ -1,0 +1,32 @@
+/**
+ * What the dashboard works on.
+ * @module
+ */
+import type { Config } from '../config/config.ts';
+import type { OperatorAct } from '../database/audit-log.ts';
+import type { Database } from '../database/database.ts';
+import type { Person } from '../database/people.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import type { Passwords } from './passwords.ts';
+import type { WebSessions } from './web-session.ts';
+
+export type DashboardDeps = Readonly<{
+  database: Database;
+  config: Pick<Config, 'networks' | 'limits' | 'trustedProxies'>;
+  /** The dashboard's address in browsers, without a trailing slash. */
+  url: string;
+  clock: Clock;
+  log: Log;
+  passwords: Passwords;
+}>;
+
+export type SignInDeps = DashboardDeps & Readonly<{ sessions: WebSessions }>;
+
+/** Returns who does something in the dashboard, for the audit log. `command` is what is done, in words. */
+export const actOf = ({ name }: Pick<Person, 'name'>, command: string, clock: Pick<Clock, 'nowMs'>): OperatorAct => ({
+  atMs: clock.nowMs(),
+  operator: `${name} (dashboard)`,
+  command,
+  reason: null,
+});

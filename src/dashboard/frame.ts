@@ -1,0 +1,84 @@
+/**
+ * The frame of the dashboard's pages: the document, who is signed in, and where one can go.
+ * @module
+ */
+import type { Membership } from '../core/access.ts';
+import type { Mode } from '../core/transfer.ts';
+import { type Html, html } from '../lib/html.ts';
+import { STYLE_PATH } from './assets.ts';
+
+/** Renders a whole document. */
+export const documentOf = (title: string, body: Html): string =>
+  `<!doctype html>\n${
+    html`<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex, nofollow">
+<meta name="color-scheme" content="light dark">
+<title>${title} · Quayside</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${STYLE_PATH}">
+</head>
+<body>
+<a class="skip" href="#main">Skip to the content</a>
+${body}
+</body>
+</html>
+`.html
+  }`;
+
+/** A store in the menu, with the modes whose payments the person may see. */
+export type MenuStore = Readonly<{ id: string; name: string; modes: readonly Mode[] }>;
+
+export type FrameOf = Readonly<{
+  name: string;
+  memberships: readonly Membership[];
+  stores: readonly MenuStore[];
+  /** The path of the page, which the menu marks. */
+  path: string;
+  /** The store and mode that the page is about. */
+  at: Readonly<{ storeId: string; mode: Mode }> | null;
+  formToken: string;
+}>;
+
+/** Proves that a form was written for this session. */
+export const formTokenField = (formToken: string): Html =>
+  html`<input type="hidden" name="form_token" value="${formToken}">`;
+
+const operatorPages = [
+  ['/operator', 'Overview'],
+  ['/operator/networks', 'Networks'],
+  ['/operator/alarms', 'Alarms'],
+  ['/operator/audit', 'Audit log'],
+  ['/operator/people', 'People'],
+] as const;
+
+const link = (href: string, text: string, path: string): Html =>
+  href === path
+    ? html`<li><a href="${href}" aria-current="page">${text}</a></li>`
+    : html`<li><a href="${href}">${text}</a></li>`;
+
+/** Renders a page of somebody who is signed in. */
+export function framed(frame: FrameOf, title: string, content: Html): string {
+  const { name, memberships, stores, path, at, formToken } = frame;
+  const isOperator = memberships.some(({ role }) => role === 'operator');
+  const menu = html`<nav aria-label="Pages">
+${stores.map(
+  (store) => html`<h2>${store.name}</h2>
+<ul>${store.modes.map((mode) =>
+    link(`/s/${store.id}/${mode}/payments`, mode === 'test' ? 'Test payments' : 'Payments', path),
+  )}</ul>`,
+)}
+${isOperator ? html`<h2>Operator</h2><ul>${operatorPages.map(([href, text]) => link(href, text, path))}</ul>` : null}
+<h2>${name}</h2>
+<ul>${link('/account', 'My account', path)}</ul>
+<form method="post" action="/sign-out">${formTokenField(formToken)}<button class="plain">Sign out</button></form>
+</nav>`;
+  const mode =
+    at?.mode === 'test' ? html`<aside class="test-mode" aria-label="Mode">Test mode: no real money is shown on this page.</aside>` : null;
+  return documentOf(
+    title,
+    html`${mode}<div class="frame">${menu}<main id="main" tabindex="-1"><h1>${title}</h1>${content}</main></div>`,
+  );
+}

@@ -1,0 +1,39 @@
+/**
+ * What a page of the dashboard is: a path, what it needs, and its answer. `app.ts` checks the need before the page is
+ * asked anything.
+ * @module
+ */
+import type { InstallationPermission, StorePermission } from '../core/access.ts';
+import type { Mode } from '../core/transfer.ts';
+import type { Html } from '../lib/html.ts';
+import type { Visitor } from './web-session.ts';
+
+/** A request that may see the page. `at` is the store and mode of its path, if it has them. */
+export type Visit<At> = Readonly<{
+  visitor: Visitor;
+  at: At;
+  /** The path's other parameters. */
+  params: Readonly<Record<string, string>>;
+  query: URLSearchParams;
+  /** The fields of a form. */
+  form: Readonly<Record<string, string>>;
+  nowMs: number;
+}>;
+
+/** A page, a redirect, or null where there is nothing by that name. */
+export type Reply = Readonly<{ title: string; content: Html }> | Readonly<{ to: string }> | null;
+
+type Described = Readonly<{ method: 'get' | 'post'; path: string }>;
+
+export type StoreAt = Readonly<{ storeId: string; mode: Mode }>;
+
+/** A page of one store and mode, below `/s/:store/:mode`. */
+export type StorePage = Described & Readonly<{ needs: StorePermission; answer(visit: Visit<StoreAt>): Promise<Reply> }>;
+
+/** A page about the installation, or one for everybody who is signed in. */
+export type CommonPage = Described &
+  Readonly<{ needs: InstallationPermission | 'to be signed in'; answer(visit: Visit<null>): Promise<Reply> }>;
+
+export type Page = StorePage | CommonPage;
+
+export const isStorePage = (page: Page): page is StorePage => page.path.startsWith('/s/:store/:mode/');

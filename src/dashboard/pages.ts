@@ -1,0 +1,18 @@
+/**
+ * Every page of the dashboard that needs somebody to be signed in.
+ * @module
+ */
+import type { DashboardDeps } from './deps.ts';
+import type { Page } from './page.ts';
+import { accountPages } from './pages/account.ts';
+import { operatorPages } from './pages/operator.ts';
+import { paymentPage } from './pages/payment.ts';
+import { paymentsPage } from './pages/payments.ts';
+
+/** Returns the pages. Each says what it needs; a test tries every page as everybody. */
+export const dashboardPages = (deps: DashboardDeps): readonly Page[] => [
+  ...accountPages(deps),
+  paymentsPage(deps),
+  paymentPage(deps),
+  ...operatorPages(deps),
+];

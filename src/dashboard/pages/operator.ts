@@ -1,0 +1,155 @@
+/**
+ * The operator's pages: what needs somebody, networks, alarms, the audit log, and who may use the dashboard.
+ * @module
+ */
+import type { Alarm } from '../../database/alarms.ts';
+import type { NetworkStatus } from '../../database/database.ts';
+import { whyUnfollowed } from '../../database/network-health.ts';
+import { type Html, html, prose } from '../../lib/html.ts';
+import type { DashboardDeps } from '../deps.ts';
+import type { CommonPage, Reply } from '../page.ts';
+import { ago, badge, facts, type Tone, table, time } from '../show.ts';
+
+const ALARMS_SHOWN = 100;
+const ENTRIES_SHOWN = 100;
+
+export const operatorPages = (deps: DashboardDeps): readonly CommonPage[] => {
+  const page = (path: string, title: string, content: (nowMs: number) => Promise<Html>): CommonPage => ({
+    method: 'get',
+    path,
+    needs: 'installation:read',
+    answer: async ({ nowMs }): Promise<Reply> => ({ title, content: await content(nowMs) }),
+  });
+  return [
+    page('/operator', 'Overview', (nowMs) => overview(deps, nowMs)),
+    page('/operator/networks', 'Networks', async (nowMs) => networksTable(deps, await reports(deps), nowMs)),
+    page(
+      '/operator/alarms',
+      'Alarms',
+      async () => html`${alarmTable(await deps.database.listAlarms(ALARMS_SHOWN))}
+<p class="hint">The newest ${ALARMS_SHOWN} are shown; <code>quayside alarms list --limit N</code> shows more.</p>`,
+    ),
+    page('/operator/audit', 'Audit log', () => auditTable(deps)),
+    page('/operator/people', 'People', () => peopleTable(deps)),
+  ];
+};
+
+const reports = async ({ database }: DashboardDeps): Promise<ReadonlyMap<string, NetworkStatus>> =>
+  new Map((await database.listNetworks()).map((status) => [status.network, status]));
+
+async function overview(deps: DashboardDeps, nowMs: number): Promise<Html> {
+  const { database } = deps;
+  const open = await database.listOpenAlarms();
+  const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.stats(nowMs);
+  const stores = await database.listStores();
+  const waiting = stores.filter(({ status }) => status === 'pending');
+  const waits =
+    deliveriesWaiting === 0 ? 'none' : `${deliveriesWaiting}, the oldest for ${Math.floor(oldestWaitingMs / 1000)} s`;
+  return html`<section class="card" aria-labelledby="needs"><h2 id="needs">What needs you</h2>
+${open.length > 0 ? alarmTable(open) : html`<p>${badge('no open alarm', 'good')}</p>`}
+${waiting.map(({ id, name }) => html`<p>The store ${name} waits for approval: <code>quayside store update ${id} --approve</code></p>`)}
+</section>
+<section class="card" aria-labelledby="networks"><h2 id="networks">Networks</h2>${networksTable(deps, await reports(deps), nowMs)}</section>
+<section class="card" aria-labelledby="numbers"><h2 id="numbers">Numbers</h2>${facts([
+    ['Stores', String(stores.length)],
+    ...Object.entries(sessions).map(([status, count]) => [`Sessions ${status}`, String(count)] as const),
+    ['Webhooks waiting', waits],
+    ['Held amounts to decide', String(heldOpen)],
+  ])}</section>`;
+}
+
+const networkTones: Readonly<Record<NetworkStatus['state'], Tone>> = {
+  following: 'good',
+  starting: 'wait',
+  behind: 'attention',
+  fault: 'attention',
+  halted: 'danger',
+};
+
+function networksTable({ config }: DashboardDeps, known: ReadonlyMap<string, NetworkStatus>, nowMs: number): Html {
+  return table(
+    'Networks',
+    ['Network', 'State', 'Read to', 'Node’s head', 'Behind', 'Heard', 'Reason'],
+    config.networks.map(({ key }) => {
+      const status = known.get(key);
+      const why = whyUnfollowed(status ?? null, nowMs);
+      const isSilent = !status || why?.code === 'indexer_silent';
+      const [at, head] = [status?.cursor?.number ?? null, status?.headNumber ?? null];
+      return [
+        html`<code>${key}</code>`,
+        badge(isSilent ? 'silent' : status.state, isSilent ? 'danger' : networkTones[status.state]),
+        at === null ? '–' : String(at),
+        head === null ? '–' : String(head),
+        at === null || head === null ? '–' : `${Math.max(0, head - at)} blocks`,
+        status ? ago(status.nodeHeardAtMs, nowMs) : 'never',
+        why ? html`${prose(why.message)}. <code>quayside networks show ${key}</code>` : '',
+      ];
+    }),
+  );
+}
+
+const alarmTable = (alarms: readonly Alarm[]): Html =>
+  alarms.length === 0
+    ? html`<p class="card">There has been no alarm.</p>`
+    : table(
+        'Alarms',
+        ['Raised (UTC)', 'State', 'Alarm', 'What happened, and what to do'],
+        alarms.map((alarm) => [
+          time(alarm.atMs),
+          alarmState(alarm),
+          html`<code>${alarm.code}</code>${alarm.network === null ? null : html` <code>${alarm.network}</code>`}`,
+          prose(alarm.message),
+        ]),
+      );
+
+function alarmState({ key, endedAtMs }: Alarm): Html {
+  if (key === null) return badge('event', 'attention');
+  return endedAtMs === null ? badge('open', 'danger') : badge('over', 'good');
+}
+
+async function auditTable({ database }: DashboardDeps): Promise<Html> {
+  const entries = await database.listAudit(ENTRIES_SHOWN);
+  return html`${table(
+    'Audit log',
+    ['Time (UTC)', 'Who', 'What', 'On', 'Before', 'After', 'Why'],
+    entries.map(({ atMs, operator, command, target, before, after, reason }) => [
+      time(atMs),
+      operator,
+      command,
+      html`<code>${target}</code>`,
+      stateText(before),
+      stateText(after),
+      reason ?? '',
+    ]),
+  )}
+<p class="hint">The newest ${ENTRIES_SHOWN} are shown; <code>quayside audit list --limit N</code> shows more. Nothing deletes an entry.</p>`;
+}
+
+const stateText = (state: Readonly<Record<string, unknown>> | null): string =>
+  state === null
+    ? ''
+    : Object.entries(state)
+        .map(([name, value]) => `${name}: ${value}`)
+        .join(', ');
+
+async function peopleTable({ database }: DashboardDeps): Promise<Html> {
+  const people = await database.listPeople();
+  const stores = new Map((await database.listStores()).map(({ id, name }) => [id, name]));
+  return html`${table(
+    'People',
+    ['Name', 'Roles', 'Since (UTC)', 'State'],
+    people.map(({ name, memberships, createdAtMs, removedAtMs, isReady }) => [
+      name,
+      memberships
+        .map(({ role, storeId }) => (storeId === null ? role : `${role} of ${stores.get(storeId) ?? storeId}`))
+        .join(', '),
+      time(createdAtMs),
+      removedAtMs === null
+        ? isReady
+          ? badge('can sign in', 'good')
+          : badge('link not used yet', 'wait')
+        : badge('removed', 'wait'),
+    ]),
+  )}
+<p class="hint"><code>quayside user create NAME --role ROLE</code> adds somebody; <code>quayside user reset NAME</code> makes a new link.</p>`;
+}

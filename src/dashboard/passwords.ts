@@ -1,0 +1,104 @@
+/**
+ * Passwords, stored as scrypt (RFC 7914) in PHC strings: `$scrypt$ln=15,r=8,p=3$salt$hash`, base64 without padding.
+ * @module
+ */
+import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
+
+/** OWASP's Password Storage Cheat Sheet: 32 MiB and three passes are as strong as its first choice for scrypt. */
+const usualCost: Cost = { ln: 15, r: 8, p: 3 };
+const HASH_BYTES = 32;
+const SALT_BYTES = 16;
+/** Each takes about half a second of a core and 32 MiB, beside what payers are waiting for. */
+const AT_ONCE_MAX = 2;
+
+const CHARS_MIN = 12;
+const CHARS_MAX = 256;
+const DISTINCT_MIN = 6;
+const SEQUENCES = ['01234567890', 'abcdefghijklmnopqrstuvwxyz', 'qwertyuiopasdfghjklzxcvbnm', 'password', 'quayside'];
+
+type Cost = Readonly<{ ln: number; r: number; p: number }>;
+
+export type Passwords = Readonly<{
+  /** @returns null while too many others are being computed */
+  hash(password: string): Promise<string | null>;
+  /**
+   * Takes as long for no account (null) as for one, so that the time tells nothing.
+   * @returns null while too many others are being computed
+   */
+  isRight(password: string, stored: string | null): Promise<boolean | null>;
+}>;
+
+/** @param cost of new passwords; a stored one has its own */
+export function createPasswords(cost: Cost = usualCost): Passwords {
+  const nobody = encode(cost, randomBytes(SALT_BYTES), randomBytes(HASH_BYTES));
+  let running = 0;
+  async function limited<T>(work: () => Promise<T>): Promise<T | null> {
+    if (running >= AT_ONCE_MAX) return null;
+    running++;
+    try {
+      return await work();
+    } finally {
+      running--;
+    }
+  }
+  return {
+    hash: (password) =>
+      limited(async () => {
+        const salt = randomBytes(SALT_BYTES);
+        return encode(cost, salt, await derive(password, salt, cost));
+      }),
+    isRight: (password, stored) =>
+      limited(async () => {
+        const { cost: own, salt, hash } = decode(stored ?? nobody);
+        return timingSafeEqual(await derive(password, salt, own), hash) && stored !== null;
+      }),
+  };
+}
+
+/** Returns why a password is refused, as a sentence; null for a good one. Length counts, not a mix of characters. */
+export function whyWeak(password: string, name: string): string | null {
+  const text = password.normalize('NFKC').toLowerCase();
+  if ([...text].length < CHARS_MIN)
+    return `Use at least ${CHARS_MIN} characters. Four words that nobody would guess are good.`;
+  if ([...text].length > CHARS_MAX) return `Use at most ${CHARS_MAX} characters.`;
+  const rest = [name.toLowerCase(), ...SEQUENCES].reduce(
+    (left, known) => (known.length > 2 ? left.replaceAll(known, '') : left),
+    text,
+  );
+  const isPlain = new Set(text).size < DISTINCT_MIN || [...rest].length < CHARS_MIN / 2 || isSequence(text);
+  return isPlain ? 'This password is easy to guess. Four words that nobody would guess are good.' : null;
+}
+
+/** Returns whether a text is little more than a run of neighbours on a keyboard, in the alphabet or of digits. */
+function isSequence(text: string): boolean {
+  let neighbours = 0;
+  for (let at = 1; at < text.length; at++) {
+    const pair = text.slice(at - 1, at + 1);
+    const reversed = pair.charAt(1) + pair.charAt(0);
+    if (SEQUENCES.slice(0, 3).some((known) => known.includes(pair) || known.includes(reversed))) neighbours++;
+  }
+  return neighbours > text.length * 0.6;
+}
+
+const derive = (password: string, salt: Buffer, { ln, r, p }: Cost): Promise<Buffer> => {
+  const options: ScryptOptions = { N: 2 ** ln, r, p, maxmem: 256 * 2 ** ln * r };
+  return new Promise((resolve, reject) => {
+    scrypt(password.normalize('NFKC'), salt, HASH_BYTES, options, (error, hash) =>
+      error ? reject(error) : resolve(hash),
+    );
+  });
+};
+
+const base64 = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '');
+
+const encode = ({ ln, r, p }: Cost, salt: Buffer, hash: Buffer): string =>
+  `$scrypt$ln=${ln},r=${r},p=${p}$${base64(salt)}$${base64(hash)}`;
+
+function decode(text: string): Readonly<{ cost: Cost; salt: Buffer; hash: Buffer }> {
+  const [, ln, r, p, salt = '', hash = ''] = /^\$scrypt\$ln=(\d+),r=(\d+),p=(\d+)\$([^$]+)\$([^$]+)$/.exec(text) ?? [];
+  return {
+    cost: { ln: Number(ln), r: Number(r), p: Number(p) },
+    salt: Buffer.from(salt, 'base64'),
+    hash: Buffer.from(hash, 'base64'),
+  };
+}

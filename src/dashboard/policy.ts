@@ -1,0 +1,55 @@
+/**
+ * What every answer of the dashboard says to browsers, and which requests it takes from them at all.
+ * @module
+ */
+import type { RequestHandler } from 'express';
+import { refuse } from './refusal.ts';
+
+/** The page loads only its own files, posts only to itself, and cannot be framed. */
+const CONTENT_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** Sets the headers. The payment page's `no-referrer` is not used: with it, Chrome posts forms with `Origin: null`. */
+export const protect =
+  (isHttps: boolean): RequestHandler =>
+  (_request, response, next) => {
+    response.set({
+      'Content-Security-Policy': CONTENT_POLICY,
+      'X-Frame-Options': 'DENY',
+      'X-Content-Type-Options': 'nosniff',
+      'Referrer-Policy': 'same-origin',
+      'Cross-Origin-Opener-Policy': 'same-origin',
+      'Cross-Origin-Resource-Policy': 'same-origin',
+      'X-Robots-Tag': 'noindex, nofollow',
+      'Cache-Control': 'no-store',
+      ...(isHttps && { 'Strict-Transport-Security': 'max-age=31536000' }),
+    });
+    next();
+  };
+
+/**
+ * Refuses frames, and forms that were not sent by the dashboard's own pages: `Sec-Fetch-Site` must be `same-origin`
+ * (`same-site` covers other ports of the host). A browser that does not send it must send the configured address as
+ * `Origin`; the `Host` header proves nothing, because a proxy may change it.
+ * @param url the dashboard's address, without a trailing slash
+ */
+export const onlyOwnForms =
+  (url: string): RequestHandler =>
+  (request, response, next) => {
+    const site = request.get('Sec-Fetch-Site');
+    const isReading = request.method === 'GET' || request.method === 'HEAD';
+    if (isReading && /^(iframe|frame|object|embed)$/.test(request.get('Sec-Fetch-Dest') ?? '')) {
+      refuse(response, 403, 'This page cannot be shown inside another one.');
+      return;
+    }
+    const isOwn = site === undefined ? request.get('Origin') === url : site === 'same-origin';
+    if (isReading || isOwn) next();
+    else refuse(response, 403, `Forms are taken only from ${url}. Open the dashboard at that address and try again.`);
+  };

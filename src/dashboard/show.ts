@@ -1,0 +1,81 @@
+/**
+ * How the dashboard's pages show times, amounts, hashes and states.
+ * @module
+ */
+import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../core/money.ts';
+import type { SessionSummary } from '../database/database.ts';
+import { type Html, html } from '../lib/html.ts';
+import { priceText } from '../rates/currencies.ts';
+
+/** Shows a time in UTC, to the second. */
+export function time(ms: number): Html {
+  const iso = new Date(ms).toISOString();
+  return html`<time datetime="${iso}">${iso.slice(0, 19).replace('T', ' ')}</time>`;
+}
+
+/** Shows how long ago something was, in its largest unit. */
+export function ago(ms: number, nowMs: number): string {
+  const s = Math.max(0, Math.floor((nowMs - ms) / 1000));
+  if (s < 120) return `${s} s ago`;
+  if (s < 7200) return `${Math.floor(s / 60)} min ago`;
+  return s < 172_800 ? `${Math.floor(s / 3600)} h ago` : `${Math.floor(s / 86_400)} days ago`;
+}
+
+/** What a session asks for, in its own currency. */
+export const price = ({ request }: Pick<SessionSummary, 'request'>): string =>
+  priceText(request.amountMinor, request.currency);
+
+/** An amount of stablecoins at par, exact. */
+export const coins = (par: bigint): string => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
+
+/** Shows both ends of a hash or an address; the whole is its title. */
+export const short = (text: string): Html =>
+  text.length <= 16
+    ? html`<code>${text}</code>`
+    : html`<code title="${text}">${text.slice(0, 8)}…${text.slice(-6)}</code>`;
+
+export type Tone = 'good' | 'wait' | 'attention' | 'danger';
+
+const marks: Readonly<Record<Tone, string>> = { good: '✓', wait: '·', attention: '!', danger: '✕' };
+
+/** Shows a state as a mark, a word and a colour: never by colour alone. */
+export const badge = (word: string, tone: Tone): Html =>
+  html`<span class="badge ${tone}"><span aria-hidden="true">${marks[tone]}</span> ${word}</span>`;
+
+const sessionTones = {
+  paid: 'good',
+  pending: 'wait',
+  expired: 'wait',
+  canceled: 'wait',
+  failed: 'danger',
+} as const satisfies Record<string, Tone>;
+
+/** Shows a session's status, and what is odd about it. */
+export function sessionState({ life, standing }: Pick<SessionSummary, 'life' | 'standing'>): Html {
+  const odd = [
+    ...(life.paidLate ? ['paid late'] : []),
+    ...(standing.late && !life.paidLate ? ['late money'] : []),
+    ...(standing.funded === 'over' ? ['too much'] : []),
+    ...(standing.funded === 'part' ? ['too little'] : []),
+  ];
+  return html`${badge(life.status, sessionTones[life.status])}${odd.map((word) => html` ${badge(word, 'attention')}`)}`;
+}
+
+/** A table whose rows become cards on a phone; each cell is labelled there by its column. */
+export function table(
+  caption: string,
+  columns: readonly string[],
+  rows: readonly (readonly (Html | string)[])[],
+): Html {
+  return html`<table>
+<caption class="unseen">${caption}</caption>
+<thead><tr>${columns.map((column) => html`<th scope="col">${column}</th>`)}</tr></thead>
+<tbody>${rows.map(
+    (cells) => html`<tr>${cells.map((cell, at) => html`<td data-label="${columns[at] ?? ''}">${cell}</td>`)}</tr>`,
+  )}</tbody>
+</table>`;
+}
+
+/** Names and values, one a line. */
+export const facts = (pairs: readonly (readonly [string, Html | string])[]): Html =>
+  html`<dl class="facts">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;

@@ -1,0 +1,78 @@
+/**
+ * Who sends a request: the session cookie and what belongs to it.
+ * @module
+ */
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Request, Response } from 'express';
+import type { Database } from '../database/database.ts';
+import type { Person, WebSession, WebSessionLimits } from '../database/people.ts';
+import type { Clock } from '../lib/clock.ts';
+
+/** OWASP's Session Management Cheat Sheet: 15 to 30 minutes without use, and one working day at all. */
+export const sessionLimits: WebSessionLimits = { idleMs: 30 * 60_000, lifeMs: 8 * 3_600_000 };
+
+const TOKEN_BYTES = 32;
+const DEVICE_CHARS_MAX = 200;
+
+/** Somebody who is signed in. `formToken` proves that a form was written for this session. */
+export type Visitor = Readonly<{ person: Person; session: WebSession; formToken: string }>;
+
+export type WebSessions = Readonly<{
+  /** Returns who sent the request, or null. */
+  visitorOf(request: Request): Promise<Visitor | null>;
+  hasCookie(request: Request): boolean;
+  /** Returns a new session of a person, and a function that gives its cookie to the browser. */
+  prepare(request: Request, personId: string): Readonly<{ session: WebSession; give(response: Response): void }>;
+  /** Makes the browser forget its cookie. */
+  forget(response: Response): void;
+}>;
+
+export const newToken = (): string => randomBytes(TOKEN_BYTES).toString('base64url');
+export const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex');
+
+/** Compares a form's token in constant time. */
+export function isFormToken(visitor: Visitor, text: string | undefined): boolean {
+  const [own, sent] = [Buffer.from(visitor.formToken), Buffer.from(text ?? '')];
+  return own.length === sent.length && timingSafeEqual(own, sent);
+}
+
+/**
+ * @param isHttps the dashboard's own address decides about the cookie's name and flags, never the request: browsers
+ * differ about `Secure` on `http://localhost`, and behind a proxy every request is plain
+ */
+export function createWebSessions(database: Database, clock: Clock, isHttps: boolean): WebSessions {
+  const name = isHttps ? '__Host-quayside' : 'quayside';
+  const flags = `Path=/; HttpOnly; SameSite=Strict${isHttps ? '; Secure' : ''}`;
+  const tokenOf = (request: Request): string | null => {
+    for (const part of (request.get('Cookie') ?? '').split(';')) {
+      const [key, value = ''] = part.trim().split('=', 2);
+      if (key === name && /^[\w-]{43}$/.test(value)) return value;
+    }
+    return null;
+  };
+  return {
+    async visitorOf(request) {
+      const token = tokenOf(request);
+      if (token === null) return null;
+      const found = await database.findWebSession(hashOf(token), clock.nowMs(), sessionLimits);
+      return found && { ...found, formToken: createHmac('sha256', token).update('form').digest('base64url') };
+    },
+    hasCookie: (request) => tokenOf(request) !== null,
+    prepare(request, personId) {
+      const token = newToken();
+      const nowMs = clock.nowMs();
+      const session: WebSession = {
+        hash: hashOf(token),
+        personId,
+        device: (request.get('User-Agent') ?? 'unknown').slice(0, DEVICE_CHARS_MAX),
+        address: request.ip ?? 'unknown',
+        startedAtMs: nowMs,
+        seenAtMs: nowMs,
+      };
+      return { session, give: (response) => response.append('Set-Cookie', `${name}=${token}; ${flags}`) };
+    },
+    forget(response) {
+      response.append('Set-Cookie', `${name}=; Max-Age=0; ${flags}`);
+    },
+  };
+}

@@ -1,0 +1,32 @@
+/**
+ * Pools of deposit addresses: one for each chain family and mode, filled ahead of the sessions that take from it.
+ * @module
+ */
+import type { PoolKey } from './sweeps.ts';
+
+/** An address that a session takes. */
+export type Taken = PoolKey & Readonly<{ source: string; index: number }>;
+
+export type PoolLevel = PoolKey & Readonly<{ free: number; taken: number; nextIndex: number }>;
+
+export interface AddressPoolDatabase {
+  /** Adds addresses `firstIndex…` of a source, which becomes the pool's; free ones of another source are retired. */
+  addAddresses(
+    input: PoolKey & { readonly source: string; readonly firstIndex: number; readonly keys: readonly string[] },
+  ): Promise<void>;
+  /**
+   * Retires the addresses of a source with an index below `through` that no session took, known now or added later:
+   * they are watched and never given out. @returns how many there are
+   */
+  retireAddresses(pool: PoolKey, source: string, through: number): Promise<number>;
+  /** Returns, for each source, the index after the highest that a session took; 0 when none was. */
+  givenAddresses(): Promise<readonly (PoolKey & Readonly<{ source: string; through: number }>)[]>;
+  /** Returns the level for new sessions. A retired source has nothing free until addresses are added to it again. */
+  poolLevel(pool: PoolKey, source: string): Promise<PoolLevel>;
+  /** Returns the source that the pool gives addresses from; null before the first. */
+  poolSource(pool: PoolKey): Promise<string | null>;
+  /** Returns the key of address number `index` of a source; null when it is not in the database. */
+  poolAddress(pool: PoolKey, source: string, index: number): Promise<string | null>;
+  /** Returns addresses with ids above `afterId`, by id: taken, free and retired ones, because all are watched. */
+  watchList(pool: PoolKey, afterId: number, limit: number): Promise<readonly Readonly<{ id: number; key: string }>[]>;
+}

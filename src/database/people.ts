@@ -1,0 +1,97 @@
+/**
+ * The part of the database port about people: who may use the dashboard, how they prove who they are, and where they
+ * are signed in. Tokens and codes are stored as their SHA-256 (hex), passwords as the caller's scrypt text, and the
+ * secret of the one-time codes encrypted.
+ * @module
+ */
+import type { Membership } from '../core/access.ts';
+import type { OperatorAct } from './audit-log.ts';
+
+/** `isReady`: a password and a second factor are set. */
+export type Person = Readonly<{
+  id: string;
+  name: string;
+  memberships: readonly Membership[];
+  isReady: boolean;
+  createdAtMs: number;
+  removedAtMs: number | null;
+}>;
+
+/** What a sign-in is checked against. `totpStep` is the newest 30-second step whose code was used. */
+export type SignInSecrets = Readonly<{ person: Person; password: string; totpSecret: string; totpStep: number }>;
+
+/** Where somebody is signed in. `device` and `address` are what the browser and the connection said. */
+export type WebSession = Readonly<{
+  hash: string;
+  personId: string;
+  device: string;
+  address: string;
+  startedAtMs: number;
+  seenAtMs: number;
+}>;
+
+/** How long a session lives without use, and at all. */
+export type WebSessionLimits = Readonly<{ idleMs: number; lifeMs: number }>;
+
+/** A second factor that was found right: a code of this step, or a recovery code with this hash. */
+export type UsedFactor = Readonly<{ totpStep: number }> | Readonly<{ recoveryHash: string }>;
+
+/** What a person sets with a one-time link. */
+export type NewSecrets = Readonly<{
+  password: string;
+  totpSecret: string;
+  totpStep: number;
+  recoveryHashes: readonly string[];
+}>;
+
+export interface PeopleDatabase {
+  /** @returns false when the name is taken, in any spelling */
+  addPerson(
+    person: Readonly<{ id: string; name: string; membership: Membership; createdAtMs: number }>,
+    act: OperatorAct,
+  ): Promise<boolean>;
+  /** Adds a membership, or changes the role in that store. */
+  setMembership(personId: string, membership: Membership, act: OperatorAct): Promise<void>;
+  /** Ends an account and everything that it is signed in with. @returns false when there is none, or it has ended */
+  removePerson(personId: string, act: OperatorAct): Promise<boolean>;
+  listPeople(): Promise<readonly Person[]>;
+  /** Finds an account by its name, in any case; not one that has ended. */
+  findPerson(name: string): Promise<Person | null>;
+
+  /** Makes a one-time link; earlier links of the person end, and so does everything that they are signed in with. */
+  addSignInLink(
+    link: Readonly<{ hash: string; personId: string; expiresAtMs: number }>,
+    act: OperatorAct,
+  ): Promise<void>;
+  findSignInLink(hash: string, nowMs: number): Promise<Person | null>;
+  /** Uses a link up, sets the person's secrets and signs them in. @returns false when the link is used or too old */
+  claimSignInLink(
+    claim: Readonly<{ hash: string; secrets: NewSecrets; session: WebSession }>,
+    act: OperatorAct,
+  ): Promise<boolean>;
+
+  /**
+   * Counts an attempt before it is checked, so that attempts at once cannot outrun the delay. `signIn` clears the
+   * count.
+   * @returns how many seconds the account waits, and takes no attempt, or 0
+   */
+  beginSignIn(personId: string, nowMs: number): Promise<number>;
+  findSignInSecrets(name: string): Promise<SignInSecrets | null>;
+  /** Uses the factor up and starts a session. @returns false when the factor was used before */
+  signIn(session: WebSession, factor: UsedFactor, act: OperatorAct): Promise<boolean>;
+
+  /** Returns who a session belongs to, while it lasts, and notes its use at most once a minute. */
+  findWebSession(
+    hash: string,
+    nowMs: number,
+    limits: WebSessionLimits,
+  ): Promise<Readonly<{ person: Person; session: WebSession }> | null>;
+  /** Returns a person's sessions that have not ended, the newest first. */
+  listWebSessions(personId: string, nowMs: number, limits: WebSessionLimits): Promise<readonly WebSession[]>;
+  /** Ends one session of a person, or all but one. @returns how many */
+  endWebSessions(
+    personId: string,
+    which: Readonly<{ only: string }> | Readonly<{ allBut: string }>,
+    act: OperatorAct,
+  ): Promise<number>;
+}

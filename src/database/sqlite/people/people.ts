@@ -1,0 +1,283 @@
+/**
+ * People and their memberships, and the ways to sign in.
+ * @module
+ */
+import { and, desc, eq, gt, isNull, lt, ne } from 'drizzle-orm';
+import { type Membership, signInDelayS } from '../../../core/access.ts';
+import { invariant } from '../../../core/fault.ts';
+import type { OperatorAct } from '../../audit-log.ts';
+import type { NewSecrets, PeopleDatabase, Person, UsedFactor, WebSession } from '../../people.ts';
+import type { RaiseAlarm } from '../alarms.ts';
+import type { RecordAct } from '../audit-log.ts';
+import type { Db } from '../open.ts';
+import type { Vault } from '../vault.ts';
+import { memberships, people, recoveryCodes, signInLinks, webSessions } from './schema.ts';
+
+type PersonRow = typeof people.$inferSelect;
+
+/** A session's use is saved at most this often. */
+const SEEN_EVERY_MS = 60_000;
+/** A person's sessions beyond this many end, the oldest first. */
+const WEB_SESSIONS_MAX = 20;
+
+const secretName = (personId: string): string => `one-time codes of ${personId}`;
+
+const shown = ({ role, storeId }: Membership): string => (storeId === null ? role : `${role} of ${storeId}`);
+
+export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raiseAlarm: RaiseAlarm): PeopleDatabase {
+  const { orm } = db;
+
+  function toPerson(row: PersonRow): Person {
+    const own = orm
+      .select()
+      .from(memberships)
+      .where(eq(memberships.personId, row.id))
+      .orderBy(memberships.storeId)
+      .all();
+    return {
+      id: row.id,
+      name: row.name,
+      memberships: own.map(({ role, storeId }) => ({ role, storeId }) as Membership),
+      isReady: row.password !== null,
+      createdAtMs: row.createdAtMs,
+      removedAtMs: row.removedAtMs,
+    };
+  }
+
+  const rowOf = (id: string): PersonRow | undefined =>
+    orm
+      .select()
+      .from(people)
+      .where(and(eq(people.id, id), isNull(people.removedAtMs)))
+      .get();
+
+  const rowNamed = (name: string): PersonRow | undefined =>
+    orm
+      .select()
+      .from(people)
+      .where(and(eq(people.name, name), isNull(people.removedAtMs)))
+      .get();
+
+  const openLink = (hash: string, nowMs: number) =>
+    orm
+      .select()
+      .from(signInLinks)
+      .where(and(eq(signInLinks.hash, hash), gt(signInLinks.expiresAtMs, nowMs)))
+      .get();
+
+  /** Signs a person out everywhere, links included. */
+  function endAccess(personId: string): void {
+    orm.delete(signInLinks).where(eq(signInLinks.personId, personId)).run();
+    orm.delete(webSessions).where(eq(webSessions.personId, personId)).run();
+  }
+
+  function addMembership(personId: string, { role, storeId }: Membership): void {
+    const isSame = storeId === null ? isNull(memberships.storeId) : eq(memberships.storeId, storeId);
+    orm
+      .delete(memberships)
+      .where(and(eq(memberships.personId, personId), isSame))
+      .run();
+    orm.insert(memberships).values({ personId, storeId, role }).run();
+  }
+
+  function startSession(session: WebSession): void {
+    const own = eq(webSessions.personId, session.personId);
+    const older = orm.select().from(webSessions).where(own).orderBy(desc(webSessions.startedAtMs)).all();
+    for (const { hash } of older.slice(WEB_SESSIONS_MAX - 1)) {
+      orm.delete(webSessions).where(eq(webSessions.hash, hash)).run();
+    }
+    orm.insert(webSessions).values(session).run();
+  }
+
+  /** @returns false when the factor was used before */
+  function useFactor(personId: string, factor: UsedFactor): boolean {
+    if ('totpStep' in factor) {
+      const { totpStep } = factor;
+      const isNewer = and(eq(people.id, personId), lt(people.totpStep, totpStep));
+      return orm.update(people).set({ totpStep }).where(isNewer).run().changes === 1;
+    }
+    const code = and(eq(recoveryCodes.personId, personId), eq(recoveryCodes.hash, factor.recoveryHash));
+    return orm.delete(recoveryCodes).where(code).run().changes === 1;
+  }
+
+  function setSecrets(personId: string, { password, totpSecret, totpStep, recoveryHashes }: NewSecrets): void {
+    const sealed = vault.seal(totpSecret, secretName(personId));
+    orm
+      .update(people)
+      .set({ password, totpSecret: sealed, totpStep, failures: 0, lockedUntilMs: 0 })
+      .where(eq(people.id, personId))
+      .run();
+    orm.delete(recoveryCodes).where(eq(recoveryCodes.personId, personId)).run();
+    for (const hash of recoveryHashes) orm.insert(recoveryCodes).values({ personId, hash }).run();
+  }
+
+  return {
+    ...webSessionCommands(db, recordAct, (id) => {
+      const row = rowOf(id);
+      return row ? toPerson(row) : null;
+    }),
+    async addPerson({ id, name, membership, createdAtMs }, act) {
+      return db.write(() => {
+        if (rowNamed(name)) return false;
+        const empty = {
+          password: null,
+          totpSecret: null,
+          totpStep: 0,
+          failures: 0,
+          lockedUntilMs: 0,
+          removedAtMs: null,
+        };
+        orm
+          .insert(people)
+          .values({ id, name, createdAtMs, ...empty })
+          .run();
+        addMembership(id, membership);
+        recordAct(act, { target: id, before: null, after: { name, role: shown(membership) } });
+        return true;
+      });
+    },
+    async setMembership(personId, membership, act) {
+      await db.write(() => {
+        const row = rowOf(personId);
+        invariant(row, `there is an account ${personId}`);
+        const before = toPerson(row).memberships.find(({ storeId }) => storeId === membership.storeId);
+        addMembership(personId, membership);
+        recordAct(act, {
+          target: personId,
+          before: { role: before ? shown(before) : null },
+          after: { role: shown(membership) },
+        });
+      });
+    },
+    async removePerson(personId, act) {
+      return db.write(() => {
+        const row = rowOf(personId);
+        if (!row) return false;
+        orm.update(people).set({ removedAtMs: act.atMs }).where(eq(people.id, personId)).run();
+        endAccess(personId);
+        recordAct(act, { target: personId, before: { name: row.name, removed: false }, after: { removed: true } });
+        return true;
+      });
+    },
+    async listPeople() {
+      return db.read(() => orm.select().from(people).orderBy(people.createdAtMs, people.id).all().map(toPerson));
+    },
+    async findPerson(name) {
+      return db.read(() => {
+        const row = rowNamed(name);
+        return row ? toPerson(row) : null;
+      });
+    },
+    async addSignInLink(link, act) {
+      await db.write(() => {
+        endAccess(link.personId);
+        orm.insert(signInLinks).values(link).run();
+        recordAct(act, { target: link.personId, before: null, after: { link_expires_at_ms: link.expiresAtMs } });
+      });
+    },
+    async findSignInLink(hash, nowMs) {
+      return db.read(() => {
+        const link = openLink(hash, nowMs);
+        const row = link && rowOf(link.personId);
+        return row ? toPerson(row) : null;
+      });
+    },
+    async claimSignInLink({ hash, secrets, session }, act) {
+      return db.write(() => {
+        const link = openLink(hash, session.startedAtMs);
+        if (link?.personId !== session.personId) return false;
+        endAccess(session.personId);
+        setSecrets(session.personId, secrets);
+        startSession(session);
+        recordAct(act, { target: session.personId, before: null, after: { password: 'set', second_factor: 'set' } });
+        return true;
+      });
+    },
+    async beginSignIn(personId, nowMs) {
+      return db.write(() => {
+        const row = rowOf(personId);
+        if (!row) return 0;
+        if (row.lockedUntilMs > nowMs) return Math.ceil((row.lockedUntilMs - nowMs) / 1000);
+        const failures = row.failures + 1;
+        const lockedUntilMs = nowMs + signInDelayS(failures) * 1000;
+        orm.update(people).set({ failures, lockedUntilMs }).where(eq(people.id, personId)).run();
+        return 0;
+      });
+    },
+    async findSignInSecrets(name) {
+      return db.read(() => {
+        const row = rowNamed(name);
+        if (!row || row.password === null || row.totpSecret === null) return null;
+        const totpSecret = vault.open(row.totpSecret, secretName(row.id));
+        return { person: toPerson(row), password: row.password, totpSecret, totpStep: row.totpStep };
+      });
+    },
+    async signIn(session, factor, act) {
+      return db.write(() => {
+        const row = rowOf(session.personId);
+        if (!row || !useFactor(session.personId, factor)) return false;
+        if ('recoveryHash' in factor) {
+          const message =
+            `${row.name} signed in to the dashboard with a recovery code, from ${session.address}. If that was not ` +
+            `${row.name}: \`quayside user reset ${row.name}\` ends it.`;
+          raiseAlarm({ atMs: act.atMs, code: 'recovery_code_used', message, network: null, sessionId: null });
+        }
+        orm.update(people).set({ failures: 0, lockedUntilMs: 0 }).where(eq(people.id, session.personId)).run();
+        startSession(session);
+        const by = 'totpStep' in factor ? 'one-time code' : 'recovery code';
+        recordAct(act, {
+          target: session.personId,
+          before: null,
+          after: { second_factor: by, address: session.address },
+        });
+        return true;
+      });
+    },
+  };
+}
+
+type WebSessionCommands = Pick<PeopleDatabase, 'findWebSession' | 'listWebSessions' | 'endWebSessions'>;
+
+function webSessionCommands(db: Db, recordAct: RecordAct, personOf: (id: string) => Person | null): WebSessionCommands {
+  const { orm } = db;
+  const isAlive = (
+    { startedAtMs, seenAtMs }: WebSession,
+    nowMs: number,
+    { idleMs, lifeMs }: { idleMs: number; lifeMs: number },
+  ) => startedAtMs + lifeMs > nowMs && seenAtMs + idleMs > nowMs;
+  return {
+    async findWebSession(hash, nowMs, limits) {
+      const found = db.read(() => {
+        const session = orm.select().from(webSessions).where(eq(webSessions.hash, hash)).get();
+        const person = session && isAlive(session, nowMs, limits) ? personOf(session.personId) : null;
+        return session && person ? { session, person } : null;
+      });
+      if (found && found.session.seenAtMs + SEEN_EVERY_MS <= nowMs) {
+        await db.write(() => orm.update(webSessions).set({ seenAtMs: nowMs }).where(eq(webSessions.hash, hash)).run());
+      }
+      return found;
+    },
+    async listWebSessions(personId, nowMs, limits) {
+      return db.read(() =>
+        orm
+          .select()
+          .from(webSessions)
+          .where(eq(webSessions.personId, personId))
+          .orderBy(desc(webSessions.startedAtMs))
+          .all()
+          .filter((session) => isAlive(session, nowMs, limits)),
+      );
+    },
+    async endWebSessions(personId, which, act: OperatorAct) {
+      return db.write(() => {
+        const chosen = 'only' in which ? eq(webSessions.hash, which.only) : ne(webSessions.hash, which.allBut);
+        const { changes } = orm
+          .delete(webSessions)
+          .where(and(eq(webSessions.personId, personId), chosen))
+          .run();
+        if (changes > 0) recordAct(act, { target: personId, before: { sessions: changes }, after: { sessions: 0 } });
+        return changes;
+      });
+    },
+  };
+}

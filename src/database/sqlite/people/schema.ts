@@ -1,0 +1,44 @@
+/**
+ * The tables of people for the query builder; see `../schema.ts`.
+ * @module
+ */
+import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import type { Role } from '../../../core/access.ts';
+
+export const people = sqliteTable('people', {
+  id: text().primaryKey(),
+  name: text().notNull(),
+  password: text(),
+  totpSecret: text(),
+  totpStep: integer().notNull(),
+  failures: integer().notNull(),
+  lockedUntilMs: integer().notNull(),
+  createdAtMs: integer().notNull(),
+  removedAtMs: integer(),
+});
+
+export const memberships = sqliteTable('memberships', {
+  personId: text().notNull(),
+  storeId: text(),
+  role: text().$type<Role>().notNull(),
+});
+
+export const recoveryCodes = sqliteTable('recovery_codes', {
+  personId: text().notNull(),
+  hash: text().notNull(),
+});
+
+export const signInLinks = sqliteTable('sign_in_links', {
+  hash: text().primaryKey(),
+  personId: text().notNull(),
+  expiresAtMs: integer().notNull(),
+});
+
+export const webSessions = sqliteTable('web_sessions', {
+  hash: text().primaryKey(),
+  personId: text().notNull(),
+  device: text().notNull(),
+  address: text().notNull(),
+  startedAtMs: integer().notNull(),
+  seenAtMs: integer().notNull(),
+});

@@ -1,0 +1,177 @@
+/**
+ * Who sees which page: every page as every role, with the same role of another store, without a session, and with the
+ * credentials of the API. And where forms may come from.
+ */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { isAllowed, type Membership, type Role, storeRoles } from '../../src/core/access.ts';
+import { dashboardPages } from '../../src/dashboard/pages.ts';
+import { type Dashboard, withDashboard } from '../support/dashboard.ts';
+
+/** Written by hand, so that a page that opens to more people than before fails here. */
+const mayOpen: Readonly<Record<string, readonly Role[]>> = {
+  'get /': ['operator', 'owner', 'developer', 'accountant', 'support'],
+  'get /account': ['operator', 'owner', 'developer', 'accountant', 'support'],
+  'post /account/sessions/end': ['operator', 'owner', 'developer', 'accountant', 'support'],
+  'get /s/:store/live/payments': ['owner', 'accountant', 'support'],
+  'get /s/:store/test/payments': ['owner', 'developer', 'accountant', 'support'],
+  'get /s/:store/live/payments/:id': ['owner', 'accountant', 'support'],
+  'get /s/:store/test/payments/:id': ['owner', 'developer', 'accountant', 'support'],
+  'get /operator': ['operator'],
+  'get /operator/networks': ['operator'],
+  'get /operator/alarms': ['operator'],
+  'get /operator/audit': ['operator'],
+  'get /operator/people': ['operator'],
+};
+
+const membershipIn = (role: Role, storeId: string): Membership =>
+  role === 'operator' ? { role, storeId: null } : { role, storeId };
+
+/** Creates a session in test mode and one in live mode. @returns their ids by mode */
+async function createSessions({ api }: Dashboard): Promise<Record<string, string>> {
+  const body = (order: string) => ({ amount: 1050, currency: 'USD', order_id: order });
+  const made: Record<string, string> = {};
+  for (const [mode, key] of [
+    ['test', api.testKey],
+    ['live', api.liveKey],
+  ] as const) {
+    const { json } = await api.client(key).send('POST', '/api/v1/checkout/sessions/create', body(`order-${mode}`));
+    made[mode] = String((json as { id?: string }).id);
+  }
+  return made;
+}
+
+test('every page opens to the roles that the table names, and in no other store', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const sessions = await createSessions(dashboard);
+    const other = await api.addMerchant();
+    const known = dashboardPages({ config: { networks: [] } } as never).flatMap(({ method, path }) =>
+      path.includes(':mode')
+        ? ['live', 'test'].map((mode) => `${method} ${path.replace(':mode', mode)}`)
+        : `${method} ${path}`,
+    );
+    assert.equal(known.sort(), Object.keys(mayOpen).sort(), 'each page is in the table');
+
+    const visit = async (visitor: Awaited<ReturnType<Dashboard['person']>>, page: string, storeId: string) => {
+      const [method = '', path = ''] = page.split(' ');
+      const mode = path.split('/')[3] ?? '';
+      const target = path.replace(':store', storeId).replace(':id', sessions[mode] ?? '');
+      return method === 'get'
+        ? visitor.get(target)
+        : visitor.submit('/account', target, { which: 'nothing' }).catch(() => visitor.post(target, {}));
+    };
+    for (const role of ['operator', ...storeRoles] as const) {
+      const own = await dashboard.person(`own ${role}`, membershipIn(role, api.merchantId));
+      const foreign = await dashboard.person(`foreign ${role}`, membershipIn(role, other));
+      for (const [page, roles] of Object.entries(mayOpen)) {
+        const { status } = await visit(own, page, api.merchantId);
+        const isOpen = roles.includes(role);
+        const opened = page.startsWith('post') ? [303, 403] : page === 'get /' ? [303] : [200];
+        assert.ok((isOpen ? opened : [404]).includes(status), `${page} as ${role}: ${status}`);
+        if (!page.includes(':store')) continue;
+        assert.is((await visit(foreign, page, api.merchantId)).status, 404, `${page} as ${role} of another store`);
+      }
+    }
+  }));
+
+test('without a session every page asks to sign in, whatever else is sent', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const basic = `Basic ${Buffer.from('Ada:correct horse battery staple').toString('base64')}`;
+    for (const page of Object.keys(mayOpen)) {
+      const [method, path = ''] = page.split(' ');
+      const target = path.replace(':store', api.merchantId).replace(':id', `cs_${'0'.repeat(26)}`);
+      for (const headers of [
+        {},
+        { authorization: basic },
+        { authorization: `Bearer ${api.testKey.apiKey}`, 'x-api-key': api.testKey.apiKey },
+        { cookie: `quayside=${'A'.repeat(43)}` },
+      ] as Record<string, string>[]) {
+        const visitor = dashboard.visitor();
+        const { status, headers: sent } =
+          method === 'get' ? await visitor.get(target, headers) : await visitor.post(target, {}, headers);
+        assert.is(status, 303, page);
+        assert.is(sent.get('location'), '/sign-in');
+      }
+    }
+  }));
+
+test('a session of the dashboard opens nothing of the API', () =>
+  withDashboard(async (dashboard) => {
+    const ada = await dashboard.person('Ada', { role: 'owner', storeId: dashboard.api.merchantId });
+    const id = (await createSessions(dashboard)).test;
+    const answer = await fetch(`${dashboard.api.baseUrl}/api/v1/checkout/sessions/${id}`, {
+      headers: { cookie: ada.cookie(), 'x-merchant-id': dashboard.api.merchantId },
+    });
+    assert.is(answer.status, 401);
+  }));
+
+test('a session of another store or mode is not shown by its id, order, address or transaction', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const sessions = await createSessions(dashboard);
+    const other = await api.addMerchant();
+    const owner = await dashboard.person('Ada', { role: 'owner', storeId: other });
+    const base = `/s/${other}/test/payments`;
+    assert.is((await owner.get(`${base}/${sessions.test}`)).status, 404);
+    for (const text of [sessions.test ?? '', 'order-test', 'order']) {
+      const { status, text: page } = await owner.get(`${base}?q=${text}`);
+      assert.is(status, 200, text);
+      assert.match(page, 'Nothing in test mode fits');
+      assert.not.match(page, `${base}/${sessions.test}`);
+    }
+  }));
+
+test('forms are taken from the own pages only', () =>
+  withDashboard(async (dashboard) => {
+    const ada = await dashboard.person('Ada', { role: 'operator', storeId: null });
+    const { text } = await ada.get('/account');
+    const token = /name="form_token" value="([^"]+)"/.exec(text)?.[1] ?? '';
+    const end = (headers: Record<string, string>, form_token = token) =>
+      ada.post('/account/sessions/end', { which: 'nothing', form_token }, headers);
+    assert.is((await end({ 'sec-fetch-site': 'cross-site' })).status, 403);
+    assert.is((await end({ 'sec-fetch-site': 'same-site' })).status, 403, 'another port of the host');
+    assert.is((await end({ 'sec-fetch-site': 'none' })).status, 403);
+    assert.is((await end({}, 'x')).status, 403, 'another session’s token');
+    assert.is((await end({})).status, 303);
+  }));
+
+test('an old browser must name the configured address as its origin', () =>
+  withDashboard(async (dashboard) => {
+    const post = (headers: Record<string, string>) =>
+      fetch(`${dashboard.url}/sign-in`, { method: 'POST', body: 'name=x', headers, redirect: 'manual' });
+    assert.is((await post({})).status, 403, 'nothing is said about where it comes from');
+    assert.is((await post({ origin: 'https://evil.example' })).status, 403);
+    assert.is((await post({ origin: 'null' })).status, 403);
+  }));
+
+test('pages are never framed, cached or sent with looser headers', () =>
+  withDashboard(async (dashboard) => {
+    const ada = await dashboard.person('Ada', { role: 'operator', storeId: null });
+    assert.is((await ada.get('/operator', { 'sec-fetch-dest': 'iframe' })).status, 403);
+    for (const path of ['/operator', '/sign-in', '/nothing', '/account']) {
+      const { headers, text } = await ada.get(path);
+      assert.is(headers.get('cache-control'), 'no-store', path);
+      assert.match(headers.get('content-security-policy') ?? '', "default-src 'none'");
+      assert.match(headers.get('content-security-policy') ?? '', "frame-ancestors 'none'");
+      assert.is(headers.get('cross-origin-opener-policy'), 'same-origin');
+      assert.is(/\bstyle=|\son\w+=|<style|<script/.exec(text), null, 'nothing that the policy would block');
+    }
+  }));
+
+test('an operator sees a store’s payments only as its member', () => {
+  const need = { permission: 'payments:read', storeId: 'mer_a', mode: 'test' } as const;
+  assert.not.ok(isAllowed([{ role: 'operator', storeId: null }], need));
+  assert.ok(
+    isAllowed(
+      [
+        { role: 'operator', storeId: null },
+        { role: 'support', storeId: 'mer_a' },
+      ],
+      need,
+    ),
+  );
+});
+
+test.run();

@@ -1,0 +1,216 @@
+/**
+ * Signing in to the dashboard over real HTTP, and every way around it that is known from other products.
+ */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { codeOf, recoveryHash, secretOfLink, stepAt, stepOf } from '../../src/dashboard/second-factor.ts';
+import { type Dashboard, PASSWORD, withDashboard } from '../support/dashboard.ts';
+
+const operator = { role: 'operator', storeId: null } as const;
+const isSignedIn = (status: number) => status === 200;
+
+const signIn = (dashboard: Dashboard, name: string, password: string, code: string) =>
+  dashboard.visitor().post('/sign-in', { name, password, code });
+
+test('a link sets password and second factor once, and signs in', () =>
+  withDashboard(async (dashboard) => {
+    const { token } = await dashboard.invite('Ada', operator);
+    const browser = dashboard.visitor();
+    const page = await browser.get(`/link/${token}`);
+    assert.is(page.status, 200);
+    assert.match(page.text, 'Welcome, Ada');
+    assert.match(page.text, '<svg class="qr"');
+    const claimed = await browser.post(`/link/${token}`, { password: PASSWORD, code: dashboard.code(token) });
+    assert.is(claimed.status, 200);
+    assert.is([...claimed.text.matchAll(/<li><code>[A-Z2-7-]{19}<\/code>/g)].length, 10);
+    assert.ok(isSignedIn((await browser.get('/operator')).status));
+    assert.is((await dashboard.visitor().get(`/link/${token}`)).status, 404, 'used up');
+  }));
+
+test('of twenty claims at once one makes the account', () =>
+  withDashboard(async (dashboard) => {
+    const { token } = await dashboard.invite('Ada', operator);
+    const code = dashboard.code(token);
+    const claims: number[] = [];
+    // Two passwords are computed at a time; whoever is told to come again does.
+    const claim = async (): Promise<void> => {
+      const { status } = await dashboard.visitor().post(`/link/${token}`, { password: PASSWORD, code });
+      if (status === 503) return claim();
+      claims.push(status);
+    };
+    await Promise.all(Array.from({ length: 20 }, claim));
+    assert.is(claims.filter((status) => status === 200).length, 1);
+    assert.is(claims.filter((status) => status === 404).length, 19);
+  }));
+
+test('a link ends after an hour, with a newer one, and with the account', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const { id, token } = await dashboard.invite('Ada', operator);
+    const newer = { hash: recoveryHash('other'), personId: id, expiresAtMs: api.clock.nowMs() + 3_600_000 };
+    const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'user reset', reason: null };
+    await api.database().addSignInLink(newer, act);
+    assert.is((await dashboard.visitor().get(`/link/${token}`)).status, 404, 'replaced');
+    const second = await dashboard.invite('Grace', operator);
+    api.clock.advance(3_600 * 1000);
+    assert.is((await dashboard.visitor().get(`/link/${second.token}`)).status, 404, 'too old');
+    const third = await dashboard.invite('Mary', operator);
+    assert.is(await api.database().removePerson(third.id, act), true);
+    assert.is((await dashboard.visitor().get(`/link/${third.token}`)).status, 404, 'removed');
+  }));
+
+test('password, code and name must all be right, and the answer never says which is not', () =>
+  withDashboard(async (dashboard) => {
+    const { token } = await dashboard.person('Ada', operator);
+    dashboard.api.clock.advance(60 * 1000);
+    const code = dashboard.code(token);
+    const wrong = [
+      await signIn(dashboard, 'Ada', 'something else', code),
+      await signIn(dashboard, 'Ada', PASSWORD, '000000'),
+      await signIn(dashboard, 'Nobody', PASSWORD, code),
+      await signIn(dashboard, 'Ada', PASSWORD, ''),
+    ];
+    assert.equal(new Set(wrong.map(({ status, text }) => `${status} ${text}`)).size, 1);
+    assert.is(wrong[0]?.status, 403);
+    assert.is((await signIn(dashboard, 'ada', PASSWORD, code)).status, 303, 'in any case of the name');
+  }));
+
+test('a one-time code works once, also at once in two browsers, and not after setting up with it', () =>
+  withDashboard(async (dashboard) => {
+    const { token } = await dashboard.person('Ada', operator);
+    assert.is((await signIn(dashboard, 'Ada', PASSWORD, dashboard.code(token))).status, 403, 'used to set up');
+    dashboard.api.clock.advance(30 * 1000);
+    const code = dashboard.code(token);
+    const both = await Promise.all([
+      signIn(dashboard, 'Ada', PASSWORD, code),
+      signIn(dashboard, 'Ada', PASSWORD, code),
+    ]);
+    assert.equal(both.map(({ status }) => status).sort(), [303, 403]);
+  }));
+
+test('a recovery code works once and is noticed', () =>
+  withDashboard(async (dashboard) => {
+    const { token } = await dashboard.invite('Ada', operator);
+    const claimed = await dashboard
+      .visitor()
+      .post(`/link/${token}`, { password: PASSWORD, code: dashboard.code(token) });
+    const recovery = /<li><code>([A-Z2-7-]{19})</.exec(claimed.text)?.[1] ?? '';
+    assert.is((await signIn(dashboard, 'Ada', PASSWORD, recovery.toLowerCase())).status, 303);
+    assert.is((await signIn(dashboard, 'Ada', PASSWORD, recovery)).status, 403);
+    const codes = (await dashboard.api.database().listAlarms(10)).map(({ code }) => code);
+    assert.ok(codes.includes('recovery_code_used'));
+  }));
+
+test('wrong attempts make the account wait, and attempts at once do not outrun that', () =>
+  withDashboard(async (dashboard) => {
+    const { token } = await dashboard.person('Ada', operator);
+    const { clock } = dashboard.api;
+    for (let attempt = 0; attempt < 5; attempt++) await signIn(dashboard, 'Ada', 'wrong', '000000');
+    clock.advance(30 * 1000);
+    const { id } = (await dashboard.api.database().findPerson('Ada')) ?? { id: '' };
+    const begun = await Promise.all(
+      Array.from({ length: 10 }, () => dashboard.api.database().beginSignIn(id, clock.nowMs())),
+    );
+    assert.is(begun.filter((waitS) => waitS === 0).length, 1, 'one attempt, then a wait');
+    assert.is((await signIn(dashboard, 'Ada', PASSWORD, dashboard.code(token))).status, 403, 'right, but it waits');
+    clock.advance(900 * 1000);
+    assert.is((await signIn(dashboard, 'Ada', PASSWORD, dashboard.code(token))).status, 303);
+  }));
+
+test('an address has twenty attempts, then one every three seconds', () =>
+  withDashboard(async (dashboard) => {
+    const statuses: number[] = [];
+    for (let attempt = 0; attempt < 22; attempt++) {
+      statuses.push((await signIn(dashboard, 'Nobody', 'wrong', '000000')).status);
+    }
+    assert.equal(statuses.slice(0, 20), Array(20).fill(403));
+    assert.equal(statuses.slice(20), [429, 429]);
+  }));
+
+test('ten thousand wrong codes are refused', () => {
+  const secret = secretOfLink('a link');
+  const nowMs = 1_800_000_000_000;
+  const right = new Set([-1, 0, 1].map((around) => codeOf(secret, stepAt(nowMs) + around)));
+  let accepted = 0;
+  for (let number = 0; number < 10_000; number++) {
+    const code = String((number * 7919) % 1_000_000).padStart(6, '0');
+    if (stepOf(secret, code, nowMs, 0) !== null) {
+      accepted++;
+      assert.ok(right.has(code), code);
+    }
+  }
+  assert.ok(accepted <= right.size);
+});
+
+test('codes are those of RFC 6238, appendix B', () => {
+  const secret = Buffer.from('12345678901234567890').toString('hex');
+  for (const [seconds, code] of [
+    [59, '287082'],
+    [1_111_111_109, '081804'],
+    [1_111_111_111, '050471'],
+    [1_234_567_890, '005924'],
+    [2_000_000_000, '279037'],
+  ] as const) {
+    assert.is(codeOf(secret, stepAt(seconds * 1000)), code);
+  }
+});
+
+test('a session ends after thirty minutes without use, after eight hours, by hand, and with a reset', () =>
+  withDashboard(async (dashboard) => {
+    const { clock } = dashboard.api;
+    const ada = await dashboard.person('Ada', operator);
+    clock.advance(29 * 60 * 1000);
+    assert.ok(isSignedIn((await ada.get('/operator')).status));
+    clock.advance(31 * 60 * 1000);
+    assert.is((await ada.get('/operator')).status, 303, 'idle');
+    const grace = await dashboard.person('Grace', operator);
+    for (let step = 0; step < 8 * 3; step++) {
+      assert.ok(isSignedIn((await grace.get('/operator')).status));
+      clock.advance(20 * 60 * 1000);
+    }
+    assert.is((await grace.get('/operator')).status, 303, 'eight hours');
+    const mary = await dashboard.person('Mary', operator);
+    const before = mary.cookie();
+    assert.is((await mary.submit('/account', '/sign-out')).status, 303);
+    assert.is((await dashboard.visitor().get('/operator', { cookie: before })).status, 303, 'signed out');
+    const joan = await dashboard.person('Joan', operator);
+    const act = { atMs: clock.nowMs(), operator: 'root', command: 'user reset', reason: null };
+    const link = { hash: 'x'.repeat(64), personId: joan.id, expiresAtMs: clock.nowMs() + 1000 };
+    await dashboard.api.database().addSignInLink(link, act);
+    assert.is((await joan.get('/operator')).status, 303, 'reset');
+  }));
+
+test('one session ends another', () =>
+  withDashboard(async (dashboard) => {
+    const here = await dashboard.person('Ada', operator);
+    dashboard.api.clock.advance(60 * 1000);
+    const there = dashboard.visitor();
+    await there.post('/sign-in', { name: 'Ada', password: PASSWORD, code: dashboard.code(here.token) });
+    assert.ok(isSignedIn((await there.get('/operator')).status));
+    const fields = { which: 'others' };
+    assert.is((await here.submit('/account', '/account/sessions/end', fields)).status, 303);
+    assert.is((await there.get('/operator')).status, 303);
+    assert.ok(isSignedIn((await here.get('/operator')).status));
+  }));
+
+test('weak passwords are refused with the reason, and the link still works', () =>
+  withDashboard(async (dashboard) => {
+    const { token } = await dashboard.invite('Adalovelace', operator);
+    const claim = (password: string) =>
+      dashboard.visitor().post(`/link/${token}`, { password, code: dashboard.code(token) });
+    for (const password of [
+      'short',
+      'aaaaaaaaaaaaaaaa',
+      '1234567890123',
+      'qwertyuiopasdf',
+      'adalovelace12',
+      'quaysidequayside',
+    ]) {
+      const { status, text } = await claim(password);
+      assert.is(status, 400, password);
+      assert.match(text, /role="alert"/);
+    }
+    assert.is((await claim(PASSWORD)).status, 200);
+  }));
+
+test.run();

@@ -1,0 +1,60 @@
+/** An installation from before the dashboard: its sessions are listed, and people can be added. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { withOlderDatabase } from '../../support/older-database.ts';
+
+const SESSIONS = 120;
+const rows = `
+  INSERT INTO stores (id, name, status, settlement_currency, tolerance_minor, top_up_grace_s, monitoring_s, late_policy,
+      webhook_secret, created_at_ms) VALUES ('m1', 'Shop', 'approved', 'USDT', 0, 100, 1000, 'hold', '', 0);
+  WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${SESSIONS})
+    INSERT INTO sessions (id, store_id, mode, order_id, body_hash, amount_minor, currency, due_par, tolerance_par, accepts,
+        expires_at_s, top_up_grace_s, monitoring_s, late_policy, options, networks, created_at_ms, status, ended_at_s,
+        paid_late, funded, firm, touched, late, seen_par, confirmed_par, late_par)
+      SELECT 'cs_' || substr('00000000000000000000000000' || i, -26), 'm1', iif(i % 2, 'live', 'test'), 'order ' || i, 'b',
+        '1000', 'USD', '1', '0', '["USDT"]', 800, 100, 1000, 'hold', '[]', '[]', i, iif(i % 3, 'expired', 'canceled'), 900,
+        0, 'none', 'none', 0, 0, '0', '0', '0' FROM n;`;
+
+test('no session is missing from the lists, and no other store or mode is in them', () =>
+  withOlderDatabase('0017', rows, async (database) => {
+    const seen: string[] = [];
+    for (const mode of ['live', 'test'] as const) {
+      let beforeId: string | null = null;
+      for (;;) {
+        const page = await database.listSessions({ storeId: 'm1', mode, status: null, beforeId, limit: 7 });
+        assert.ok(page.every((session) => session.mode === mode));
+        seen.push(...page.map(({ id }) => id));
+        beforeId = page.at(-1)?.id ?? null;
+        if (page.length < 7) break;
+      }
+      const canceled = await database.listSessions({
+        storeId: 'm1',
+        mode,
+        status: 'canceled',
+        beforeId: null,
+        limit: 99,
+      });
+      assert.is(canceled.length, SESSIONS / 6);
+    }
+    assert.is(new Set(seen).size, SESSIONS);
+    const found = await database.searchSessions(
+      { kind: 'order', orderId: 'order 12' },
+      { storeId: 'm1', mode: 'test', limit: 9 },
+    );
+    assert.equal(
+      found.map(({ request }) => request.orderId),
+      ['order 12', 'order 120'],
+      'the whole id, then longer ones',
+    );
+
+    const act = { atMs: 1, operator: 'root', command: 'user create', reason: null };
+    const membership = { role: 'owner', storeId: 'm1' } as const;
+    assert.is(await database.addPerson({ id: 'usr_1', name: 'Ada', membership, createdAtMs: 1 }, act), true);
+    assert.is(await database.addPerson({ id: 'usr_2', name: 'ADA', membership, createdAtMs: 1 }, act), false);
+    assert.equal(
+      (await database.listPeople()).map(({ name, memberships }) => [name, memberships]),
+      [['Ada', [membership]]],
+    );
+  }));
+
+test.run();

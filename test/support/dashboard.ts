@@ -1,0 +1,143 @@
+/**
+ * The real dashboard over real HTTP beside the real API, and browsers without scripts that use it.
+ *
+ * @module
+ */
+import { listen } from '../../src/app/http-server.ts';
+import type { Membership } from '../../src/core/access.ts';
+import { createDashboard } from '../../src/dashboard/app.ts';
+import { createPasswords } from '../../src/dashboard/passwords.ts';
+import { codeOf, secretOfLink, stepAt } from '../../src/dashboard/second-factor.ts';
+import { hashOf, newToken } from '../../src/dashboard/web-session.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { sortableId } from '../../src/lib/id.ts';
+import { openLog } from '../../src/lib/log.ts';
+import { type ApiServer, type ApiServerOptions, network, startApi, token } from './api-server.ts';
+
+export const PASSWORD = 'correct horse battery staple';
+
+/** A fraction of a millisecond instead of half a second. */
+const CHEAP = { ln: 4, r: 1, p: 1 };
+
+export type Answer = Readonly<{ status: number; text: string; headers: Headers }>;
+
+/** A browser without scripts: keeps its cookie, and sends what browsers send with a form of the same origin. */
+export type Visitor = Readonly<{
+  get(path: string, headers?: Record<string, string>): Promise<Answer>;
+  post(path: string, fields: Record<string, string>, headers?: Record<string, string>): Promise<Answer>;
+  /** Posts the form of a page that has this action, with the page's own hidden fields. */
+  submit(page: string, action: string, fields?: Record<string, string>): Promise<Answer>;
+  cookie(): string;
+}>;
+
+export type Dashboard = Readonly<{
+  api: ApiServer;
+  url: string;
+  visitor(): Visitor;
+  /** Makes a link as the operator's tool does. */
+  invite(name: string, membership: Membership): Promise<Readonly<{ id: string; token: string }>>;
+  /** Signs a new person in by a link. */
+  person(name: string, membership: Membership): Promise<Visitor & Readonly<{ id: string; token: string }>>;
+  /** The code that the app shows now for somebody who was invited with this link. */
+  code(linkToken: string): string;
+  close(): Promise<void>;
+}>;
+
+const act = (atMs: number) => ({ atMs, operator: 'root', command: 'user create', reason: null });
+
+export async function startDashboard(options: ApiServerOptions = {}): Promise<Dashboard> {
+  const api = await startApi({ addresses: 20, ...options });
+  const { clock } = api;
+  let url = '';
+  const database = new Proxy({} as ReturnType<ApiServer['database']>, {
+    get: (_, name) => Reflect.get(api.database(), name),
+  });
+  const server = await listen(
+    { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_DASHBOARD_PORT' },
+    systemClock,
+    (port) => {
+      url = `http://localhost:${port}`;
+      const limits = { pagesPerSecondPerAddress: 100_000 } as never;
+      const config = { networks: options.networks ?? [plainNetwork], limits, trustedProxies: ['127.0.0.0/8'] };
+      const log = openLog('dashboard', 'silent');
+      return { answer: createDashboard({ database, config, url, clock, log, passwords: createPasswords(CHEAP) }) };
+    },
+  );
+  const invite: Dashboard['invite'] = async (name, membership) => {
+    const id = `usr_${sortableId(clock.nowMs())}`;
+    const linkToken = newToken();
+    await database.addPerson({ id, name, membership, createdAtMs: clock.nowMs() }, act(clock.nowMs()));
+    const link = { hash: hashOf(linkToken), personId: id, expiresAtMs: clock.nowMs() + 3_600_000 };
+    await database.addSignInLink(link, act(clock.nowMs()));
+    return { id, token: linkToken };
+  };
+  const code = (linkToken: string) => codeOf(secretOfLink(linkToken), stepAt(clock.nowMs()));
+  return {
+    api,
+    url,
+    visitor: () => openVisitor(url),
+    invite,
+    code,
+    async person(name, membership) {
+      const invited = await invite(name, membership);
+      const visitor = openVisitor(url);
+      await visitor.post(`/link/${invited.token}`, { password: PASSWORD, code: code(invited.token) });
+      return { ...visitor, ...invited };
+    },
+    async close() {
+      await server.close(0);
+      await api.close();
+    },
+  };
+}
+
+const plainNetwork = network('test', 'ethereum', '8401', [token('1', 'USDT', 6)]);
+
+function openVisitor(url: string): Visitor {
+  let cookie = '';
+  async function send(
+    method: string,
+    path: string,
+    body: string | null,
+    headers: Record<string, string>,
+  ): Promise<Answer> {
+    const response = await fetch(url + path, {
+      method,
+      body,
+      redirect: 'manual',
+      headers: { ...(cookie && { cookie }), 'user-agent': 'A browser', ...headers },
+    });
+    for (const line of response.headers.getSetCookie()) cookie = line.split(';', 1)[0] ?? '';
+    return { status: response.status, text: await response.text(), headers: response.headers };
+  }
+  const form = { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' };
+  const post: Visitor['post'] = (path, fields, headers = {}) =>
+    send('POST', path, new URLSearchParams(fields).toString(), { ...form, ...headers });
+  return {
+    get: (path, headers = {}) => send('GET', path, null, headers),
+    post,
+    async submit(page, action, fields = {}) {
+      const { text } = await send('GET', page, null, {});
+      const own = [...text.matchAll(/<form[^>]*action="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g)].find(
+        ([, target]) => target === action,
+      );
+      if (!own) throw new Error(`${page} has no form for ${action}: ${text}`);
+      const hidden = [...(own[2] ?? '').matchAll(/<input type="hidden" name="([^"]*)"[^>]* value="([^"]*)"/g)];
+      const given = Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, value]));
+      return post(action, { ...given, ...fields });
+    },
+    cookie: () => cookie,
+  };
+}
+
+export async function withDashboard(
+  work: (dashboard: Dashboard) => Promise<void>,
+  options: ApiServerOptions = {},
+): Promise<void> {
+  const dashboard = await startDashboard(options);
+  try {
+    await work(dashboard);
+  } finally {
+    await dashboard.close();
+  }
+}
