@@ -76,7 +76,9 @@ ${isOperator ? html`<h2>Operator</h2><ul>${operatorPages.map(([href, text]) => l
 <form method="post" action="/sign-out">${formTokenField(formToken)}<button class="plain">Sign out</button></form>
 </nav>`;
   const mode =
-    at?.mode === 'test' ? html`<aside class="test-mode" aria-label="Mode">Test mode: no real money is shown on this page.</aside>` : null;
+    at?.mode === 'test'
+      ? html`<aside class="test-mode" aria-label="Mode">Test mode: no real money is shown on this page.</aside>`
+      : null;
   return documentOf(
     title,
     html`${mode}<div class="frame">${menu}<main id="main" tabindex="-1"><h1>${title}</h1>${content}</main></div>`,

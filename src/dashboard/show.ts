@@ -36,11 +36,17 @@ export const short = (text: string): Html =>
 
 export type Tone = 'good' | 'wait' | 'attention' | 'danger';
 
-const marks: Readonly<Record<Tone, string>> = { good: '✓', wait: '·', attention: '!', danger: '✕' };
+/** Paths in a square of ten: a tick, a ring, an exclamation mark and a cross. */
+const marks: Readonly<Record<Tone, string>> = {
+  good: 'M1 6l3 3 5-8',
+  wait: 'M5 1a4 4 0 1 0 .01 0z',
+  attention: 'M5 0v6M5 8v2',
+  danger: 'M1 1l8 8M9 1l-8 8',
+};
 
 /** Shows a state as a mark, a word and a colour: never by colour alone. */
 export const badge = (word: string, tone: Tone): Html =>
-  html`<span class="badge ${tone}"><span aria-hidden="true">${marks[tone]}</span> ${word}</span>`;
+  html`<span class="badge ${tone}"><svg viewBox="0 0 10 10" aria-hidden="true"><path d="${marks[tone]}"/></svg> ${word}</span>`;
 
 const sessionTones = {
   paid: 'good',

@@ -41,7 +41,7 @@ ${formTokenField(formToken)}<input type="hidden" name="which" value="${which}"><
 <section class="card" aria-labelledby="open"><h2 id="open">Where you are signed in</h2>
 ${table(
   'Where you are signed in',
-  ['Since (UTC)', 'Last seen', 'Address', 'Browser', ''],
+  ['Since (UTC)', 'Last seen', 'Address', 'Browser', 'End'],
   open.map((one) => [
     time(one.startedAtMs),
     ago(one.seenAtMs, nowMs),

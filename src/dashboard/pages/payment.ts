@@ -55,7 +55,7 @@ function asked(session: Session): Html {
     ['Session', html`<code>${session.id}</code>`],
     ['Due', `${coins(terms.duePar)} in ${terms.accepts.join(' or ')}`],
     ...rate,
-    ['Seen', coins(standing.seenPar)],
+    ['Seen, not confirmed yet', coins(standing.seenPar)],
     ['Confirmed', coins(standing.confirmedPar)],
     ...(standing.late ? [['Late', coins(standing.latePar)] as const] : []),
     ['Expires', time(terms.expiresAtS * 1000)],
@@ -89,7 +89,7 @@ function came(
       payment.network,
       short(payment.tx),
       short(formatAddress(payment.networkKey, payment.from)),
-      html`${badge(payment.state, receiptTones[payment.state])} ${payment.confirmations} confirmations`,
+      html`${badge(payment.state, receiptTones[payment.state])} ${payment.confirmations} ${payment.confirmations === 1 ? 'confirmation' : 'confirmations'}`,
     ]),
   )}${more}`;
 }
@@ -134,7 +134,7 @@ function eventStep(event: StoredEvent, deliveries: readonly Delivery[]): Html {
       ? html` to no endpoint`
       : own.map(({ id, state, lastStatus, lastError, attempts }) => {
           const answer = lastStatus ?? lastError ?? 'not tried yet';
-          return html` ${badge(state, deliveryTones[state])} <span title="${id}">${attempts} attempts, last answer: ${answer}</span>`;
+          return html` ${badge(state, deliveryTones[state])} <span title="${id}">${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}, last answer: ${answer}</span>`;
         });
   return html`Event <code>${event.type}</code>${sent}`;
 }
