@@ -36,7 +36,7 @@ export const short = (text: string): Html =>
 
 export type Tone = 'good' | 'wait' | 'attention' | 'danger';
 
-/** Paths in a square of ten: a tick, a ring, an exclamation mark and a cross. */
+/** Paths in a square of ten: a tick, a circle, an exclamation mark and a cross. */
 const marks: Readonly<Record<Tone, string>> = {
   good: 'M1 6l3 3 5-8',
   wait: 'M5 1a4 4 0 1 0 .01 0z',
