@@ -11,6 +11,8 @@ import {
   WAITING_COUNTED_MAX,
 } from '../../src/database/redelivery.ts';
 import { type Command, moment, notFound, table, usage } from './command.ts';
+import { hairpinVerdict } from './hairpin.ts';
+import { openProgressLine } from './progress.ts';
 import { readSince, sinceOption } from './since.ts';
 
 const ANSWERS_SHOWN = 5;
@@ -21,7 +23,7 @@ export const webhooksShow: Command = {
   args: ['endpoint'],
   summary: 'Show how an endpoint does: rate, failures, last answers, and what is wrong.',
   options: {},
-  async run(input, { database }) {
+  async run(input, { config, database }) {
     const id = input.args[0] ?? '';
     const health = await database.endpointHealth(id);
     if (!health) throw unknownEndpoint(id);
@@ -36,7 +38,9 @@ export const webhooksShow: Command = {
     }
     const rate = delivered + failed === 0 ? null : delivered / (delivered + failed);
     const waitingText = waiting < WAITING_COUNTED_MAX ? String(waiting) : `${WAITING_COUNTED_MAX} or more`;
-    const wrong = answers[0]?.wrong ?? null;
+    const isUnreachable = ['timeout', 'connect'].includes(answers[0]?.error ?? '');
+    const hairpin = isUnreachable ? await hairpinVerdict(url, [config.baseUrl, config.checkoutUrl]) : null;
+    const wrong = hairpin ?? answers[0]?.wrong ?? null;
     return {
       json: {
         id,
@@ -152,10 +156,16 @@ export const webhooksRecover: Command = {
     const isDryRun = input.options['dry-run'] === true;
     let found = 0;
     let after: RecoveryCursor | null = { eventId: eventIdAt(Math.floor(sinceMs / 1000)), endpointId: '' };
-    while (after !== null) {
-      const batch = await database.recoverSome({ endpointId, after, position: found, nowMs, isDryRun });
-      found += batch.found;
-      after = batch.next;
+    const line = openProgressLine(process.stderr);
+    try {
+      while (after !== null) {
+        line.show(`${found} deliveries so far, looking at those since ${momentOf(after.eventId)}`);
+        const batch = await database.recoverSome({ endpointId, after, position: found, nowMs, isDryRun });
+        found += batch.found;
+        after = batch.next;
+      }
+    } finally {
+      line.end();
     }
     const seconds = Math.ceil((found * RECOVERY_PACE_MS) / 1000);
     const isOff = (health?.disabledAtMs ?? null) !== null;
@@ -170,5 +180,8 @@ export const webhooksRecover: Command = {
     };
   },
 };
+
+/** Returns when an event happened, which its id says. */
+const momentOf = (eventId: string): string => moment(Number(BigInt(eventId.slice('evt_'.length)) / 1_000_000n));
 
 const unknownEndpoint = (id: string) => notFound(`there is no endpoint ${id}; \`quayside webhooks list\` shows all`);

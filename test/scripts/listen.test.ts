@@ -4,7 +4,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type ListenOptions, listen } from '../../scripts/cli/listen.ts';
 import { newWebhookSecret } from '../../src/lib/id.ts';
-import { type ApiServer, withApi } from '../support/api-server.ts';
+import { type ApiServer, type ApiServerOptions, withApi } from '../support/api-server.ts';
 import { type Answer, type Received, startMerchantServer } from '../support/merchant-server.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
@@ -36,53 +36,55 @@ type Bench = Readonly<{
   start(more?: Partial<ListenOptions>): Promise<Readonly<{ stop(): Promise<void>; ended: Promise<void> }>>;
 }>;
 
-const onBench = (answer: Answer, use: (bench: Bench) => Promise<void>) => () =>
-  withApi({}, async (api) => {
-    const handler = await startMerchantServer(answer);
-    const stopping = new AbortController();
-    const secret = newWebhookSecret();
-    const results: (string | number | null)[] = [];
-    const troubles: (string | null)[] = [];
-    let asked = 0;
-    const clock = {
-      nowMs: api.clock.nowMs,
-      // Waits for a moment, whatever was asked for; the count shows that a round has ended.
-      sleep: async () => {
-        asked++;
-        await new Promise((resolve) => setTimeout(resolve, 10));
-      },
-    };
-    let running: Promise<void> = Promise.resolve();
-    const start: Bench['start'] = async (more = {}) => {
-      running = listen({
-        api: api.testKey,
-        forwardTo: `${handler.origin}/hooks`,
-        secret,
-        clock,
-        signal: stopping.signal,
-        onForwarded: ({ status, error }) => void results.push(status ?? error),
-        onTrouble: (message) => void troubles.push(message),
-        ...more,
-      });
-      running.catch(() => {});
-      const before = asked;
-      await Promise.race([until('it has asked', () => asked > before), running]);
-      return {
-        ended: running,
-        async stop() {
-          stopping.abort();
-          await running;
+const onBench =
+  (answer: Answer, use: (bench: Bench) => Promise<void>, options: ApiServerOptions = {}) =>
+  () =>
+    withApi(options, async (api) => {
+      const handler = await startMerchantServer(answer);
+      const stopping = new AbortController();
+      const secret = newWebhookSecret();
+      const results: (string | number | null)[] = [];
+      const troubles: (string | null)[] = [];
+      let asked = 0;
+      const clock = {
+        nowMs: api.clock.nowMs,
+        // Waits for a moment, whatever was asked for; the count shows that a round has ended.
+        sleep: async () => {
+          asked++;
+          await new Promise((resolve) => setTimeout(resolve, 10));
         },
       };
-    };
-    try {
-      await use({ api, received: handler.received, secret, results, troubles, start });
-    } finally {
-      stopping.abort();
-      await running.catch(() => {});
-      await handler.close();
-    }
-  });
+      let running: Promise<void> = Promise.resolve();
+      const start: Bench['start'] = async (more = {}) => {
+        running = listen({
+          api: api.testKey,
+          forwardTo: `${handler.origin}/hooks`,
+          secret,
+          clock,
+          signal: stopping.signal,
+          onForwarded: ({ status, error }) => void results.push(status ?? error),
+          onTrouble: (message) => void troubles.push(message),
+          ...more,
+        });
+        running.catch(() => {});
+        const before = asked;
+        await Promise.race([until('it has asked', () => asked > before), running]);
+        return {
+          ended: running,
+          async stop() {
+            stopping.abort();
+            await running;
+          },
+        };
+      };
+      try {
+        await use({ api, received: handler.received, secret, results, troubles, start });
+      } finally {
+        stopping.abort();
+        await running.catch(() => {});
+        await handler.close();
+      }
+    });
 
 test(
   'what happens from now on arrives once, in order, signed like a webhook and byte for byte',
@@ -116,6 +118,21 @@ test(
       assert.is(one.headers['webhook-id'], JSON.parse(one.body).id);
     }
   }),
+);
+
+test(
+  'it also follows where every request must carry the second signature',
+  onBench(
+    ok,
+    async ({ api, received, start }) => {
+      const { stop } = await start();
+      await cancel(api, 'o1');
+      await until('it has arrived', () => received.length === 1);
+      await stop();
+      assert.equal(received.map(orderOf), ['o1']);
+    },
+    { requestSignature: 'required' },
+  ),
 );
 
 test(

@@ -3,6 +3,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Command } from '../../scripts/cli/command.ts';
 import { eventsList, eventsShow } from '../../scripts/cli/events.ts';
+import { hairpinVerdict } from '../../scripts/cli/hairpin.ts';
 import { webhooksRecover, webhooksShow } from '../../scripts/cli/webhook-recovery.ts';
 import { webhooksResend } from '../../scripts/cli/webhooks.ts';
 import type { Config } from '../../src/config/config.ts';
@@ -15,8 +16,8 @@ const HOUR_MS = 3_600_000;
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely and assert what they use
 type Ran = { json: any; text: string; isBad: boolean };
 async function run({ database, clock }: WebhookShop, command: Command, args: string[], options = {}): Promise<Ran> {
-  // These commands read no setting.
-  const installation = { database, clock, config: {} as Config };
+  const config = { baseUrl: 'http://localhost:8420', checkoutUrl: 'http://localhost:8420' } as Config;
+  const installation = { database, clock, config };
   const answer = await command.run({ args, options, env: {}, cwd: '.' }, installation);
   return { json: answer.json, text: answer.lines.join('\n'), isBad: answer.isBad ?? false };
 }
@@ -210,5 +211,45 @@ test(
     );
   }),
 );
+
+test(
+  'a recovery of many deliveries shows on a terminal how far it is',
+  inShop(async (shop) => {
+    await shop.addEndpoint('https://shop.example/a');
+    for (let n = 0; n < 300; n++) await shop.cancelOne();
+    await failed(shop);
+    const shown: string[] = [];
+    const { write, isTTY } = process.stderr;
+    Object.assign(process.stderr, { isTTY: true, write: (text: string) => shown.push(text) });
+    try {
+      await run(shop, webhooksRecover, [], { since: '1h', 'dry-run': true });
+    } finally {
+      Object.assign(process.stderr, { isTTY, write });
+    }
+    assert.match(shown[0] ?? '', /0 deliveries so far, looking at those since 20\d\d-/);
+    assert.match(shown[1] ?? '', /250 deliveries so far/);
+    assert.is(shown.at(-1), '\r\x1b[K', 'and clears the line');
+  }),
+);
+
+test('an endpoint at this installation’s own public address is told from one that is down', async () => {
+  const addresses: Record<string, string> = { 'shop.example': '203.0.114.7', 'pay.example': '203.0.114.7' };
+  const lookup = async (host: string) => {
+    const address = addresses[host];
+    if (address === undefined) throw new Error('ENOTFOUND');
+    return [{ address, family: 4 }];
+  };
+  const verdict = (url: string, own: string) => hairpinVerdict(url, [own], lookup);
+  assert.match(
+    (await verdict('https://shop.example/hook', 'https://pay.example')) ?? '',
+    /^shop\.example has this installation’s own public address 203\.0\.114\.7, .*hosts file .*webhooks\.allow_cidrs/,
+  );
+  assert.ok(await verdict('https://203.0.114.7/hook', 'https://pay.example'));
+  addresses['shop.example'] = '203.0.114.8';
+  assert.is(await verdict('https://shop.example/hook', 'https://pay.example'), null);
+  assert.is(await verdict('https://nowhere.example/hook', 'https://pay.example'), null);
+  Object.assign(addresses, { 'shop.example': '127.0.0.1', 'pay.example': '127.0.0.1' });
+  assert.is(await verdict('https://shop.example/hook', 'https://pay.example'), null, 'no router is between');
+});
 
 test.run();

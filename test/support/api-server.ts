@@ -196,7 +196,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   const merchantId = await addMerchant();
   const testKey = await addKey(merchantId, 'test');
   const liveKey = await addKey(merchantId, 'live');
-  const client = (key: Credentials) => signedClient(key, clock.nowS);
+  const client = (key: Credentials) => signedClient(key, clock.nowS, options.requestSignature === 'required');
   return {
     baseUrl,
     file,

@@ -32,20 +32,39 @@ export function signature(secret: string, timestamp: string, nonce: string, body
   return createHmac('sha256', secret).update(`${timestamp}.${nonce}.`).update(body).digest('hex');
 }
 
-/** @param nowS the client's own clock, Unix seconds */
-export function signedClient({ baseUrl, apiKey, apiSecret }: Credentials, nowS: () => number): SignedClient {
+/** HMAC-SHA256 in hex over timestamp, nonce, method and path with query, a line each, and the body. */
+function requestSignature(secret: string, lines: readonly string[], body: string | Uint8Array): string {
+  return createHmac('sha256', secret)
+    .update(lines.map((line) => `${line}\n`).join(''))
+    .update(body)
+    .digest('hex');
+}
+
+/**
+ * @param nowS the client's own clock, Unix seconds
+ * @param signsRequest whether it also sends the signature that covers method and path
+ */
+export function signedClient(
+  { baseUrl, apiKey, apiSecret }: Credentials,
+  nowS: () => number,
+  signsRequest = false,
+): SignedClient {
   return {
     send(method, path, body = '', bend = {}) {
       const sent = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body);
       const timestamp = bend.timestamp ?? String(nowS());
       const nonce = bend.nonce ?? randomUUID();
       const signed = bend.signedBody ?? (method === 'GET' ? '' : sent);
+      const secret = bend.secret ?? apiSecret;
       const headers: Record<string, string | null> = {
         ...(sent.length > 0 && { 'Content-Type': 'application/json' }),
         Authorization: `Bearer ${apiKey}`,
         'X-Service-Timestamp': timestamp,
         'X-Service-Nonce': nonce,
-        'X-Service-Signature': signature(bend.secret ?? apiSecret, timestamp, nonce, signed),
+        'X-Service-Signature': signature(secret, timestamp, nonce, signed),
+        ...(signsRequest && {
+          'X-Service-Request-Signature': requestSignature(secret, [timestamp, nonce, method, path], signed),
+        }),
         ...bend.headers,
       };
       return exchange(method, `${baseUrl}${path}`, headers, sent);
