@@ -27,8 +27,8 @@ export function recordFirstWrite(db: Db, { target, ...act }: TargetedAct): Db {
   let isRecorded = false;
   return {
     ...db,
-    async write(work, waitMs) {
-      if (isRecorded) return db.write(work, waitMs);
+    async write(work, options) {
+      if (isRecorded) return db.write(work, options);
       let hasChanged = false;
       const result = await db.write(() => {
         const [rows, newest] = [changedRows.get(), newestEntry.get()];
@@ -36,7 +36,7 @@ export function recordFirstWrite(db: Db, { target, ...act }: TargetedAct): Db {
         hasChanged = changedRows.get() !== rows;
         if (hasChanged && newestEntry.get() === newest) recordAct(act, { target, before: null, after: null });
         return done;
-      }, waitMs);
+      }, options);
       isRecorded = hasChanged;
       return result;
     },

@@ -114,7 +114,7 @@ export function deliveryCommands(db: Db, { lines, refused, raiseAlarm }: Parts):
 
   return {
     async recordAttempt(attempt, verdict) {
-      await db.write(() => {
+      const record = () => {
         const row = find.get({ id: attempt.deliveryId });
         invariant(row, `delivery ${attempt.deliveryId} exists`);
         insertAttempt(attempt);
@@ -122,7 +122,9 @@ export function deliveryCommands(db: Db, { lines, refused, raiseAlarm }: Parts):
         lines.answered(row.endpointId, attempt.status === null, attempt.startedAtMs + attempt.durationMs);
         lines.release(row.endpointId, row.sessionId, row.id);
         followEndpoint(row, attempt, verdict);
-      });
+      };
+      // Answers that came together are written to disk together.
+      await db.write(record, { isGrouped: true });
     },
     async listDeliveries({ storeId, sessionId, state, limit }) {
       const {

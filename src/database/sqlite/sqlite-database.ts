@@ -168,7 +168,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     ...senderReportCommands(db),
     changeCount: changeCounter(db),
     async probe() {
-      await db.write(() => {}, PROBE_WAIT_MS);
+      await db.write(() => {}, { waitMs: PROBE_WAIT_MS });
     },
     close: db.close,
   };

@@ -43,10 +43,11 @@ export type WriteMeasure = Readonly<{ waitedMs: number; heldMs: number; rows: nu
 export type WriteQueue = Readonly<{
   /**
    * Runs `work` in a BEGIN IMMEDIATE transaction, wholly or not at all: at once if nothing waits and the lock is free.
-   * @param waitMs how long it may wait; then it is never run
+   * @param options `waitMs`: how long it may wait; then it is never run. `isGrouped`: runs it in the next turn of the
+   * event loop, in one transaction with all that was asked for in this one
    * @throws Fault transient `storage_unavailable`
    */
-  write<T>(work: () => T, waitMs?: number): Promise<T>;
+  write<T>(work: () => T, options?: Readonly<{ waitMs?: number; isGrouped?: boolean }>): Promise<T>;
   /** Runs what still waits, if the lock is free soon, and refuses the rest. Nothing may be written afterwards. */
   close(): void;
 }>;
@@ -189,11 +190,11 @@ export function createWriteQueue(client: Sqlite.Database, options: WriteQueueOpt
   }
 
   return {
-    async write<T>(work: () => T, waitMs = options.waitMs) {
+    async write<T>(work: () => T, { waitMs = options.waitMs, isGrouped = false } = {}) {
       invariant(!client.inTransaction, 'a write is a transaction of its own');
       const askedAtMs = performance.now();
       if (waiting.size === 0) {
-        const done = guarded(file, () => attempt(work, askedAtMs));
+        const done = isGrouped ? null : guarded(file, () => attempt(work, askedAtMs));
         if (done) return done.result as T;
         firstTriedAtMs = askedAtMs;
       }
@@ -202,7 +203,8 @@ export function createWriteQueue(client: Sqlite.Database, options: WriteQueueOpt
         waiting.add({ work, askedAtMs, waitMs, resolve: resolve as (result: unknown) => void, reject });
         if (isPumping) return;
         isPumping = true;
-        void pump();
+        if (isGrouped) setImmediate(() => void pump());
+        else void pump();
       });
     },
     close() {

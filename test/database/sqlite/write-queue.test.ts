@@ -60,6 +60,31 @@ test(
   }),
 );
 
+test('grouped writes of one turn are one transaction, in order; one that fails leaves the others', async () => {
+  const place = openTempDatabase();
+  const measures: WriteMeasure[] = [];
+  const onWrite = (measure: WriteMeasure) => void measures.push(measure);
+  const db = openDatabase({ file: place.file, busyTimeoutMs: 1_000, bytesMax: null, onWrite });
+  db.client.exec('CREATE TABLE grouped (n INTEGER PRIMARY KEY)');
+  const insert = db.client.prepare('INSERT INTO grouped VALUES (?)');
+  const write = (n: number, isGrouped: boolean) => db.write(() => void insert.run(n), { isGrouped });
+  const ended = await Promise.allSettled([write(1, true), write(2, true), write(1, true), write(3, false)]);
+  assert.equal(
+    ended.map(({ status }) => status),
+    ['fulfilled', 'fulfilled', 'rejected', 'fulfilled'],
+  );
+  assert.equal(db.client.prepare('SELECT n FROM grouped ORDER BY rowid').pluck().all(), [1, 2, 3]);
+  assert.is(measures.length, 1);
+  // What has not begun when the file is closed is written before that.
+  const last = write(4, true);
+  db.close();
+  await last;
+  const client = new Sqlite(place.file);
+  assert.is(client.prepare('SELECT count(*) FROM grouped').pluck().get(), 4);
+  client.close();
+  place.close();
+});
+
 test(
   'what waited for too long is refused, and is never written',
   beside(async ({ connect, database }, other) => {
