@@ -11,6 +11,8 @@
  *   npm run bench -- pages           one server with 500 open payment pages, in a whole sandbox
  *   npm run bench -- dust            one more block for an address that has received up to a million transfers
  *   npm run bench -- writes          new sessions and reads beside followers that write back to back, and a held lock
+ *   npm run bench -- webhooks        deliveries a second, and the delay beside dead hosts and a million deliveries
+ *   npm run bench -- webhooks --short         the same with less of everything, in a few minutes
  *   npm run bench -- footprint       start-up time and memory of the built sandbox, by process
  *
  * Prints tables and writes everything to `.tmp/bench.json`. Compare only figures of the same run: machines differ, and
@@ -29,11 +31,13 @@ import { machine } from './bench/machine.ts';
 import { benchMatching } from './bench/matching.ts';
 import { benchPages } from './bench/pages.ts';
 import type { Row } from './bench/report.ts';
+import { benchWebhooks } from './bench/webhooks.ts';
 import { benchWrites } from './bench/writes.ts';
 
 const RESULT_FILE = '.tmp/bench.json';
 
-type Benchmark = (options: CatchUpOptions) => Row[] | Promise<Row[]>;
+type Options = CatchUpOptions & Readonly<{ isShort: boolean }>;
+type Benchmark = (options: Options) => Row[] | Promise<Row[]>;
 
 /** What runs if no benchmark is named. */
 const whole: Readonly<Record<string, Benchmark>> = {
@@ -43,6 +47,7 @@ const whole: Readonly<Record<string, Benchmark>> = {
   pages: benchPages,
   dust: benchDust,
   writes: benchWrites,
+  webhooks: benchWebhooks,
   footprint: benchFootprint,
 };
 const single: Readonly<Record<string, Benchmark>> = Object.fromEntries(
@@ -50,7 +55,7 @@ const single: Readonly<Record<string, Benchmark>> = Object.fromEntries(
 );
 const benchmarks = { ...whole, ...single };
 
-async function run(words: readonly string[], options: CatchUpOptions): Promise<void> {
+async function run(words: readonly string[], options: Options): Promise<void> {
   const names = words.length > 0 ? words : Object.keys(whole);
   const unknown = names.filter((name) => !benchmarks[name]);
   if (unknown.length > 0) {
@@ -72,10 +77,11 @@ async function run(words: readonly string[], options: CatchUpOptions): Promise<v
 }
 
 const { values, positionals } = parseArgs({
-  options: { blocks: { type: 'string' }, profile: { type: 'string' } },
+  options: { blocks: { type: 'string' }, profile: { type: 'string' }, short: { type: 'boolean' } },
   allowPositionals: true,
 });
 await run(positionals, {
   blocksMax: Number(values.blocks ?? Number.POSITIVE_INFINITY),
   profileDir: values.profile === undefined ? null : resolve(values.profile),
+  isShort: values.short === true,
 });
