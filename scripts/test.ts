@@ -1,12 +1,13 @@
 /**
  * The test command: runs the test files, slowest first, and ends with the counts on one line. As many processes as
- * there are cores run at a time; of slow files, which mostly wait for blocks, one more. A slow file has a process of
+ * there are cores run at a time; of slow files, which mostly wait for blocks, two more. A slow file has a process of
  * its own; fast ones of one folder share one.
  *
  *   npm test                      the fast files: every `*.test.ts` except `*.slow.test.ts`
  *   npm run test:rest             the slow files only
  *   npm run test:all              both
- *   npm run test:nodes            the files in `test/nodes/`, which no other command runs: on real nodes, built once
+ *   npm run test:nodes            the files in `test/nodes/`, which those above leave out: on real nodes, built once
+ *   npm run test:ci               the slow files and those in `test/nodes/`, which start as soon as a node is built
  *   npm test -- database follow   the files, fast or slow, whose path contains one of the words
  *
  * `--json` prints the counts and times of each file to standard output, and everything else to standard error.
@@ -53,12 +54,15 @@ function readTimes(path: string): Record<string, number> {
   }
 }
 
+const isOnNodes = (file: string): boolean => file.startsWith('test/nodes/');
+
 function chooseFiles(): string[] {
   const isWanted = (file: string) => {
-    if (file.startsWith('test/nodes/') !== Boolean(flags.nodes)) return false;
     if (words.length > 0 && !words.some((word) => file.includes(word))) return false;
+    if (isOnNodes(file)) return Boolean(flags.nodes);
+    if (flags.nodes && !flags.rest) return false;
     const isSlow = file.endsWith('.slow.test.ts');
-    return flags.all || flags.nodes || (flags.rest ? isSlow : words.length > 0 || !isSlow);
+    return flags.all || (flags.rest ? isSlow : words.length > 0 || !isSlow);
   };
   return readdirSync('test', { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.test.ts'))
@@ -86,11 +90,9 @@ const skippedResult = (file: string): Result => ({
 
 const secondsLeft = (): number => Number(flags.seconds) - (performance.now() - startedAtMs) / 1000;
 
-const waitsOften = (file: string): boolean => /\.slow\.|\/nodes\//.test(file);
+const waitsOften = (file: string): boolean => file.endsWith('.slow.test.ts') || isOnNodes(file);
 
 async function runAll(files: readonly string[]): Promise<readonly Result[]> {
-  const whyNoNodes = flags.nodes ? await buildGeth((line) => log.write(`${line}\n`), secondsLeft()) : null;
-  if (whyNoNodes) return skipAll(files, whyNoNodes);
   // Tests start programs from dist/.
   execFileSync(process.execPath, [builder, '--if-stale'], { stdio: ['ignore', 2, 2] });
   buildTests();
@@ -104,7 +106,7 @@ async function runAll(files: readonly string[]): Promise<readonly Result[]> {
     );
     log.write(`… running: ${names.join(', ')}\n`);
   }, STILL_RUNNING_MS);
-  const jobs = Math.max(1, Number(process.env.TEST_JOBS) || availableParallelism() + (files.every(waitsOften) ? 1 : 0));
+  const jobs = Math.max(1, Number(process.env.TEST_JOBS) || availableParallelism() + (files.every(waitsOften) ? 2 : 0));
   const queue = new PQueue({ concurrency: jobs });
   let ended = 0;
   const place = () => `${String(++ended).padStart(String(files.length).length)}/${files.length}`;
@@ -121,8 +123,17 @@ async function runAll(files: readonly string[]): Promise<readonly Result[]> {
     return results;
   };
   const times = { ...readTimes(usualTimes), ...readTimes(TIMES_FILE) };
+  const runEach = async (some: readonly string[], priority: number): Promise<readonly Result[]> =>
+    (await Promise.all(batchesOf(some, times).map((batch) => queue.add(() => run(batch), { priority })))).flat();
+  const runOnNodes = async (some: readonly string[]): Promise<readonly Result[]> => {
+    if (some.length === 0) return [];
+    const why = await buildGeth((line) => log.write(`${line}\n`), secondsLeft());
+    return why ? skipAll(some, why) : runEach(some, 1);
+  };
+  const rest = files.filter((file) => !isOnNodes(file));
   try {
-    return (await Promise.all(batchesOf(files, times).map((batch) => queue.add(() => run(batch))))).flat();
+    // What runs on real nodes comes first, once they are built; the others do not wait for that.
+    return (await Promise.all([runOnNodes(files.filter(isOnNodes)), runEach(rest, 0)])).flat();
   } finally {
     clearInterval(stillRunning);
     browser?.stop();

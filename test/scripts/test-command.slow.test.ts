@@ -4,7 +4,7 @@
  */
 
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'uvu';
@@ -74,6 +74,7 @@ test('words select fast and slow files by their path', async () => {
 test('the tests on real nodes run when they are asked for, once a node is built; else they are skipped by name', async () => {
   const bin = join(folder, 'bin');
   mkdirSync(bin);
+  symlinkSync('/bin/sh', join(bin, 'sh'));
   const env = { XDG_CACHE_HOME: join(folder, 'cache'), PATH: bin };
   /** A Go whose `go install` does this. */
   const writeGo = (install: string) =>
@@ -82,6 +83,9 @@ test('the tests on real nodes run when they are asked for, once a node is built;
   assert.match(without.stdout, '- test/nodes/good.test.ts  skipped: Go is not installed');
   assert.is(lastLine(without), '0 passed, 0 failed, 1 skipped');
   assert.is(without.code, 0);
+  const others = await runWith(env, '--rest', '--nodes');
+  assert.match(others.stdout, '- test/nodes/good.test.ts  skipped: Go is not installed');
+  assert.is(lastLine(others), '1 passed, 0 failed, 1 skipped', 'the slow files do not need it');
   writeGo('echo no such module >&2; exit 1');
   assert.match((await runWith(env, '--nodes')).stdout, 'skipped: Go could not build geth: no such module');
   writeGo('while :; do :; done');
@@ -92,6 +96,7 @@ test('the tests on real nodes run when they are asked for, once a node is built;
   const built = await runWith({ ...env, PATH: `${bin}:${process.env.PATH}` }, '--nodes');
   assert.match(built.stdout, /building geth .*built geth in/s);
   assert.is(lastLine(built), '4 passed, 0 failed');
+  assert.is(lastLine(await runWith(env, '--rest', '--nodes')), '5 passed, 0 failed', 'together with the slow files');
 });
 
 test('files that would start after the time limit are skipped by name, and fail nothing', async () => {
