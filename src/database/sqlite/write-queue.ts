@@ -43,8 +43,8 @@ export type WriteMeasure = Readonly<{ waitedMs: number; heldMs: number; rows: nu
 export type WriteQueue = Readonly<{
   /**
    * Runs `work` in a BEGIN IMMEDIATE transaction, wholly or not at all: at once if nothing waits and the lock is free.
-   * @param options `waitMs`: how long it may wait; then it is never run. `isGrouped`: runs it in the next turn of the
-   * event loop, in one transaction with all that was asked for in this one
+   * @param options `waitMs`: how long it may wait for others; then it is never run. `isGrouped`: runs it in the next
+   * turn of the event loop, in one transaction with all that was asked for in this one
    * @throws Fault transient `storage_unavailable`
    */
   write<T>(work: () => T, options?: Readonly<{ waitMs?: number; isGrouped?: boolean }>): Promise<T>;
@@ -174,12 +174,14 @@ export function createWriteQueue(client: Sqlite.Database, options: WriteQueueOpt
   /** Runs what waits until nothing does, one transaction in each turn of the event loop. */
   async function pump(): Promise<void> {
     for (;;) {
-      refuseExpired();
       if (waiting.size === 0 || closing.signal.aborted) break;
       if (runGroup()) {
         firstTriedAtMs = performance.now();
         await new Promise<void>((resolve) => setImmediate(resolve));
       } else {
+        // Only after a try: the thread may have been held up for as long as a write may wait.
+        refuseExpired();
+        if (waiting.size === 0) break;
         const isShort = performance.now() - firstTriedAtMs < PAUSED_SHORT_MS_MAX;
         const pauseMs = isShort ? Math.max(PAUSE_MS_MIN, lastHeldMs / 4) : PAUSE_MS_MAX;
         await systemClock.sleep(Math.min(pauseMs, PAUSE_MS_MAX), closing.signal);

@@ -60,6 +60,17 @@ test(
   }),
 );
 
+test('a write is not refused untried because the thread was held up', async () => {
+  const place = openTempDatabase();
+  const db = openDatabase({ file: place.file, busyTimeoutMs: 20, bytesMax: null });
+  const written = db.write(() => 'written', { isGrouped: true });
+  const untilMs = performance.now() + 50;
+  while (performance.now() < untilMs);
+  assert.is(await written, 'written');
+  db.close();
+  place.close();
+});
+
 test('grouped writes of one turn are one transaction, in order; one that fails leaves the others', async () => {
   const place = openTempDatabase();
   const measures: WriteMeasure[] = [];
