@@ -5,7 +5,8 @@
 
 import { issueKey, scopes } from '../../src/app/new-credentials.ts';
 import type { Mode } from '../../src/core/transfer.ts';
-import type { ApiKey, Scope } from '../../src/database/database.ts';
+import type { ApiKey, Scope } from '../../src/database/keys.ts';
+import { readRange } from '../../src/lib/address-range.ts';
 import {
   becauseOption,
   type Command,
@@ -19,8 +20,12 @@ import {
   textOption,
   usage,
 } from './command.ts';
+import { expiresOption, readExpiry } from './since.ts';
 
 export const modes: readonly Mode[] = ['live', 'test'];
+
+/** Ranges of one key. */
+const SOURCES_MAX = 50;
 
 /** A key that leaks cannot pay out, unless it was made for refunds. */
 const usualScopes: readonly Scope[] = ['sessions:read', 'sessions:write'];
@@ -33,21 +38,41 @@ export const keyCreate: Command = {
     store: storeOption,
     mode: { value: 'test|live', help: 'the mode of the sessions that it creates' },
     scopes: { value: 'LIST', help: `comma-separated: ${scopes.join(', ')} (default: ${usualScopes.join(', ')})` },
+    expires: expiresOption,
+    from: {
+      value: 'RANGES',
+      help: 'addresses that may use it, comma-separated: 203.0.113.0/24,2001:db8::7 (default: all)',
+    },
+    because: becauseOption,
+    'dry-run': { help: 'show what the key would be, and create none' },
   },
+  notes: [
+    'A request with an expired key, or from another address, is answered like one with an unknown key. Behind a reverse',
+    'proxy, the address is the one that the proxy names: see `trusted_proxies` in the settings.',
+  ],
   async run(input, { database, clock }) {
     const mode = choiceOption(input, 'mode', modes);
     const granted = readScopes(textOption(input, 'scopes'));
     const { id: storeId } = await storeOf(input, database);
-    const { key, row } = issueKey(storeId, mode, granted, clock.nowMs());
-    await database.createKey(row);
+    const nowMs = clock.nowMs();
+    const life = { expiresAtMs: readExpiry(input, nowMs), sources: readSources(textOption(input, 'from')) };
+    const { key, row } = issueKey(storeId, mode, granted, nowMs, life);
+    if (input.options['dry-run'] === true) {
+      const planned = { store: storeId, mode, scopes: granted, ...lifeJson(life) };
+      return {
+        json: { ...planned, dry_run: true },
+        lines: [`would create a key of store ${storeId} (${mode})`, ...lifeLines(granted, life)],
+      };
+    }
+    await database.createKey(row, operatorAct(keyCreate, input, clock));
     const missing = scopes.filter((scope) => !granted.includes(scope));
     return {
-      json: { ...shown(row), api_key: key, api_secret: row.secret },
+      json: { ...shown({ ...row, ...life, ...unused }), api_key: key, api_secret: row.secret },
       lines: [
         `key      ${row.id} (${mode})`,
         `api key  ${key}`,
         `secret   ${row.secret}`,
-        `may      ${granted.join(', ')}`,
+        ...lifeLines(granted, life),
         ...(missing.length > 0 ? [`may not  ${missing.join(', ')}; --scopes gives a key more`] : []),
         'Save both now: they are not shown again.',
       ],
@@ -67,10 +92,36 @@ export const keyList: Command = {
       key.storeId,
       key.hint,
       key.scopes.join(','),
+      key.sources.join(',') || 'anywhere',
       moment(key.createdAtMs),
+      lastUse(key),
+      key.expiresAtMs === null ? 'never' : moment(key.expiresAtMs),
       moment(key.revokedAtMs),
     ]);
-    return { json: keys.map(shown), lines: table([['ID', 'STORE', 'KEY', 'SCOPES', 'CREATED', 'REVOKED'], ...rows]) };
+    const head = ['ID', 'STORE', 'KEY', 'SCOPES', 'FROM', 'CREATED', 'LAST USED', 'EXPIRES', 'REVOKED'];
+    return { json: keys.map(shown), lines: table([head, ...rows]) };
+  },
+};
+
+export const keyShow: Command = {
+  name: 'key show',
+  args: ['id'],
+  summary: 'Show an API key: what it may do, from where and until when, and its last use.',
+  options: {},
+  async run(input, { database }) {
+    const id = input.args[0] ?? '';
+    const key = await database.showKey(id);
+    if (!key) throw unknownKey(id);
+    return {
+      json: shown(key),
+      lines: [
+        `key      ${key.id} (${key.mode}) ${key.hint} of store ${key.storeId}`,
+        `created  ${moment(key.createdAtMs)}`,
+        ...lifeLines(key.scopes, key),
+        `used     ${lastUse(key)}`,
+        ...(key.revokedAtMs === null ? [] : [`revoked  ${moment(key.revokedAtMs)}`]),
+      ],
+    };
   },
 };
 
@@ -82,7 +133,7 @@ export const keyRevoke: Command = {
   async run(input, { database, clock }) {
     const id = input.args[0] ?? '';
     const isKnown = await database.revokeKey(id, operatorAct(keyRevoke, input, clock));
-    if (!isKnown) throw notFound(`there is no key ${id}; \`quayside key list\` shows all`);
+    if (!isKnown) throw unknownKey(id);
     return { json: { id, revoked: true }, lines: [`${id} is revoked`] };
   },
 };
@@ -96,12 +147,44 @@ function readScopes(text: string | undefined): readonly Scope[] {
   });
 }
 
-const shown = ({ id, storeId, mode, hint, scopes: granted, createdAtMs, revokedAtMs }: ApiKey) => ({
-  id,
-  store: storeId,
-  mode,
-  hint,
-  scopes: granted,
-  created_at: moment(createdAtMs),
-  revoked_at: revokedAtMs === null ? null : moment(revokedAtMs),
+function readSources(text: string | undefined): readonly string[] {
+  const sources = (text?.split(',') ?? []).map((one) => {
+    const range = readRange(one.trim());
+    if (range === null) throw usage(`--from contains "${one}", expected an address or a range such as 203.0.113.0/24`);
+    return range;
+  });
+  if (sources.length > SOURCES_MAX)
+    throw usage(`--from has ${sources.length} ranges; a key has at most ${SOURCES_MAX}`);
+  return sources;
+}
+
+const unknownKey = (id: string) => notFound(`there is no key ${id}; \`quayside key list\` shows all`);
+
+const unused = { lastUsedAtMs: null, lastUsedFrom: null };
+
+const lastUse = ({ lastUsedAtMs, lastUsedFrom }: ApiKey): string =>
+  lastUsedAtMs === null ? 'never' : `${moment(lastUsedAtMs)} from ${lastUsedFrom ?? 'an unknown address'}`;
+
+type Life = Pick<ApiKey, 'sources' | 'expiresAtMs'>;
+
+const lifeLines = (granted: readonly Scope[], { sources, expiresAtMs }: Life): string[] => [
+  `may      ${granted.join(', ')}`,
+  `from     ${sources.join(', ') || 'anywhere; --from limits a new key'}`,
+  `expires  ${expiresAtMs === null ? 'never; --expires limits a new key' : moment(expiresAtMs)}`,
+];
+
+const orNull = (ms: number | null): string | null => (ms === null ? null : moment(ms));
+const lifeJson = ({ sources, expiresAtMs }: Life) => ({ from: sources, expires_at: orNull(expiresAtMs) });
+
+const shown = (key: ApiKey) => ({
+  id: key.id,
+  store: key.storeId,
+  mode: key.mode,
+  hint: key.hint,
+  scopes: key.scopes,
+  ...lifeJson(key),
+  created_at: moment(key.createdAtMs),
+  last_used_at: orNull(key.lastUsedAtMs),
+  last_used_from: key.lastUsedFrom,
+  revoked_at: orNull(key.revokedAtMs),
 });

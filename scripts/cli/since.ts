@@ -1,5 +1,5 @@
 /**
- * The option `--since`: a time, or how long ago.
+ * Options that are a time: `--since`, or how long ago; `--expires`, or in how long.
  * @module
  */
 import { type Input, type Option, textOption, usage } from './command.ts';
@@ -9,8 +9,13 @@ export const sinceOption: Option = {
   help: 'from this time on: `2h`, `3d`, `2026-11-23` or `2026-11-23T10:00:00Z` (UTC)',
 };
 
+export const expiresOption: Option = {
+  value: 'TIME',
+  help: 'refuse it from then on: `90d`, `2027-11-23` or `2027-11-23T10:00:00Z` (UTC; default: never)',
+};
+
 const unitsMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
-const AGO = /^(\d{1,5})([mhd])$/;
+const SPAN = /^(\d{1,5})([mhd])$/;
 const MOMENT = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?$/;
 
 /** Returns a date or time (UTC) in milliseconds; NaN if it is neither. */
@@ -32,8 +37,22 @@ export function readMoment(input: Input, name: string): number | null {
 export function readSince(input: Input, nowMs: number): number | null {
   const text = textOption(input, 'since');
   if (text === undefined) return null;
-  const [, count, unit] = AGO.exec(text) ?? [];
-  const ms = unit ? nowMs - Number(count) * (unitsMs[unit] ?? 0) : parseMoment(text);
+  const ms = readTime(text, nowMs, -1);
   if (ms >= 0 && ms <= nowMs) return ms;
   throw usage(`--since is "${text}", expected a time in the past, such as 2h, 3d or 2026-11-23T10:00:00Z`);
+}
+
+/** Returns the time in milliseconds, or null if the option was not given. @throws Fault permanent `usage` */
+export function readExpiry(input: Input, nowMs: number): number | null {
+  const text = textOption(input, 'expires');
+  if (text === undefined) return null;
+  const ms = readTime(text, nowMs, 1);
+  if (ms > nowMs) return ms;
+  throw usage(`--expires is "${text}", expected a time to come, such as 90d, 2027-11-23 or 2027-11-23T10:00:00Z`);
+}
+
+/** @returns NaN if the text is no time */
+function readTime(text: string, nowMs: number, direction: 1 | -1): number {
+  const [, count, unit] = SPAN.exec(text) ?? [];
+  return unit ? nowMs + direction * Number(count) * (unitsMs[unit] ?? 0) : parseMoment(text);
 }

@@ -34,7 +34,7 @@ import { explain } from './explain.ts';
 import { exportFees, exportPayments, exportRefunds, exportSweeps } from './export.ts';
 import { heldAccept, heldList, heldShow } from './held.ts';
 import { heldReturn } from './held-return.ts';
-import { keyCreate, keyList, keyRevoke } from './key.ts';
+import { keyCreate, keyList, keyRevoke, keyShow } from './key.ts';
 import { ledgerVerify } from './ledger.ts';
 import { networksList, networksReread, networksRewind, networksShow, networksSkip } from './networks.ts';
 import { signerOperatorKey } from './operator-key.ts';
@@ -94,6 +94,7 @@ const commands: readonly (Command | OfflineCommand)[] = [
   storePage,
   keyCreate,
   keyList,
+  keyShow,
   keyRevoke,
   userCreate,
   userReset,

@@ -9,7 +9,8 @@ import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Config } from '../config/config.ts';
 import { type RequestHead, sameHex, sign, signRequest } from '../core/delivery.ts';
-import type { ApiKeyWithSecret, Database, Scope } from '../database/database.ts';
+import type { ApiKeyWithSecret, KeyDatabase, Scope } from '../database/keys.ts';
+import { isInRanges, plainAddress } from '../lib/address-range.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import type { Limiter } from '../lib/rate-limit.ts';
 import type { Caller } from './endpoint.ts';
@@ -30,20 +31,23 @@ const TIMESTAMP = /^[0-9]{1,15}$/;
 const NONCE = /^[!-~]{8,128}$/;
 
 export type AuthDeps = Readonly<{
-  database: Pick<Database, 'findKey' | 'useNonce'>;
+  database: Pick<KeyDatabase, 'findKey' | 'useNonce'>;
   clock: Pick<Clock, 'nowMs'>;
   keyLimiter: Limiter;
   config: Pick<Config, 'requestSignature'>;
-  /** Called as soon as the key is known, so that the log names it even if a later check fails. */
-  onKey(keyId: string): void;
+  /** Called as soon as the key is known, so that the log names it even if it is refused; `unusable` says why it is. */
+  onKey(keyId: string, unusable: Unusable | null): void;
 }>;
+
+/** Why a known key is refused. Clients get the same answer as for an unknown one. */
+export type Unusable = 'revoked' | 'expired' | 'source_not_allowed';
 
 /** A caller, and whether its store is approved. */
 export type Authenticated = Caller & Pick<ApiKeyWithSecret, 'storeStatus'>;
 
 /**
  * Authenticates one request.
- * @param line method and target of the request line
+ * @param line method and target of the request line, and the client's address
  * @param body the raw bytes of the body; empty for GET
  * @param isRead whether the request changes nothing; it is then answered even while the database cannot be written
  * @throws Refusal 401, 403 or 429; Fault `storage_unavailable`
@@ -51,7 +55,7 @@ export type Authenticated = Caller & Pick<ApiKeyWithSecret, 'storeStatus'>;
 export async function authenticate(
   deps: AuthDeps,
   headers: IncomingHttpHeaders,
-  line: Pick<RequestHead, 'method' | 'target'>,
+  { from, ...line }: Pick<RequestHead, 'method' | 'target'> & Readonly<{ from: string }>,
   body: Uint8Array,
   isRead: boolean,
 ): Promise<Authenticated> {
@@ -61,11 +65,13 @@ export async function authenticate(
   const signature = required(headers, 'X-Service-Signature');
   if (deps.config.requestSignature === 'required') required(headers, REQUEST_SIGNATURE);
 
+  const nowMs = deps.clock.nowMs();
   const key = await findKey(deps.database, authorization);
   if (!key) throw refuse('invalid_api_key');
-  deps.onKey(key.id);
+  const unusable = whyUnusable(key, from, nowMs);
+  deps.onKey(key.id, unusable);
+  if (unusable) throw refuse('invalid_api_key');
 
-  const nowMs = deps.clock.nowMs();
   const nowS = toSeconds(nowMs);
   if (!TIMESTAMP.test(timestamp) || Math.abs(Number(timestamp) - nowS) > TIMESTAMP_WINDOW_S) {
     throw refuse('timestamp_out_of_range', { serverTimeS: nowS });
@@ -82,7 +88,8 @@ export async function authenticate(
   // With a dot in the nonce, one signature could fit two requests that are split at different dots.
   if (!NONCE.test(nonce) || nonce.includes('.')) throw refuse('invalid_nonce');
   const keepUntilMs = nowMs + NONCE_KEPT_MS;
-  const isFresh = await deps.database.useNonce({ keyId: key.id, nonce, nowMs, keepUntilMs, mayBeSavedLater: isRead });
+  const use = { keyId: key.id, nonce, nowMs, keepUntilMs, mayBeSavedLater: isRead, from: plainAddress(from) };
+  const isFresh = await deps.database.useNonce(use);
   if (!isFresh) throw refuse('nonce_reused');
 
   // An empty header counts as absent, for clients that always send it.
@@ -110,11 +117,19 @@ function required(headers: IncomingHttpHeaders, name: string): string {
   return value;
 }
 
-/** Returns the key in the header, or null if it is unknown, revoked, or has the prefix of the other mode. */
-async function findKey(database: Pick<Database, 'findKey'>, authorization: string): Promise<ApiKeyWithSecret | null> {
+function whyUnusable({ revokedAtMs, expiresAtMs, sources }: ApiKeyWithSecret, from: string, nowMs: number) {
+  if (revokedAtMs !== null) return 'revoked';
+  if (expiresAtMs !== null && nowMs >= expiresAtMs) return 'expired';
+  return sources.length === 0 || isInRanges(from, sources) ? null : 'source_not_allowed';
+}
+
+/** Returns the key in the header, or null if it is unknown or has the prefix of the other mode. */
+async function findKey(
+  database: Pick<KeyDatabase, 'findKey'>,
+  authorization: string,
+): Promise<ApiKeyWithSecret | null> {
   const text = API_KEY.exec(authorization)?.[1];
   if (!text) return null;
   const key = await database.findKey(createHash('sha256').update(text).digest('hex'));
-  if (!key || key.revokedAtMs !== null || !text.startsWith(`sk_${key.mode}_`)) return null;
-  return key;
+  return key && text.startsWith(`sk_${key.mode}_`) ? key : null;
 }

@@ -27,8 +27,9 @@ export async function openCall(
   // A GET is signed without a body, so a body that it carries is ignored.
   const isPost = endpoint.method === 'post';
   const bytes: Uint8Array = isPost && request.body instanceof Uint8Array ? request.body : NO_BODY;
-  const onKey = (keyId: string) => note(response, { keyId });
-  const line = { method: request.method, target: request.originalUrl };
+  const onKey: AuthDeps['onKey'] = (keyId, unusable) =>
+    note(response, { keyId, ...(unusable && { keyRefused: unusable }) });
+  const line = { method: request.method, target: request.originalUrl, from: request.ip ?? '' };
   const caller = await authenticate({ ...deps, onKey }, request.headers, line, bytes, !isPost);
   authorize(caller, endpoint.scope);
   const body = bytes.length === 0 ? null : readJson(request, bytes);

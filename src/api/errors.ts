@@ -52,7 +52,7 @@ export const errorTable = {
     'Send Authorization, X-Service-Timestamp, X-Service-Nonce and X-Service-Signature; `param` names the missing header.',
   ),
   invalid_api_key: unauthenticated(
-    'The API key is unknown, revoked or malformed.',
+    'The API key is unknown, malformed, revoked or expired, or may not be used from this address.',
     'Send `Authorization: Bearer <API key>` with a current key of this installation.',
   ),
   timestamp_out_of_range: unauthenticated(

@@ -9,11 +9,12 @@ import { toSeconds } from '../lib/clock.ts';
 import { sortableId } from '../lib/id.ts';
 import { type Limiter, subscriberOf } from '../lib/rate-limit.ts';
 import { discardBody, isUnread, readBody } from '../lib/request-body.ts';
+import type { Unusable } from './auth.ts';
 import type { ApiDeps } from './endpoint.ts';
 import { errorBody, refuse, toRefusal } from './errors.ts';
 
 /** What the log says about a request. `route` is the path template, never the path with its ids. */
-type Trace = { readonly requestId: string; keyId: string | null; route: string | null };
+type Trace = { readonly requestId: string; keyId: string | null; keyRefused?: Unusable; route: string | null };
 
 const traceOf = (response: Response): Trace => response.locals.trace as Trace;
 

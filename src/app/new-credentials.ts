@@ -5,7 +5,8 @@
 import { createHash } from 'node:crypto';
 import type { ExtendedEventType } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';
-import type { ApiKey, Endpoint, Scope } from '../database/database.ts';
+import type { Endpoint } from '../database/database.ts';
+import type { ApiKey, NewApiKey, Scope } from '../database/keys.ts';
 import type { MerchantStore, StoreSettings } from '../database/stores.ts';
 import { newWebhookSecret, randomBase62, sortableId } from '../lib/id.ts';
 
@@ -29,9 +30,16 @@ export function issueStore(name: string, settings: StoreSettings, nowMs: number)
 }
 
 /** A key as it is stored (`row`), and the text of the key, which is shown once and not stored. */
-export type IssuedKey = Readonly<{ key: string; row: ApiKey & Readonly<{ keyHash: string; secret: string }> }>;
+export type IssuedKey = Readonly<{ key: string; row: NewApiKey }>;
 
-export function issueKey(storeId: string, mode: Mode, granted: readonly Scope[], nowMs: number): IssuedKey {
+/** @param life without it, the key does not expire and may be used from anywhere */
+export function issueKey(
+  storeId: string,
+  mode: Mode,
+  granted: readonly Scope[],
+  nowMs: number,
+  life: Partial<Pick<ApiKey, 'expiresAtMs' | 'sources'>> = {},
+): IssuedKey {
   const key = `sk_${mode}_${randomBase62(32)}`;
   const row = {
     id: `key_${sortableId(nowMs)}`,
@@ -41,6 +49,7 @@ export function issueKey(storeId: string, mode: Mode, granted: readonly Scope[],
     scopes: granted,
     createdAtMs: nowMs,
     revokedAtMs: null,
+    ...life,
     keyHash: createHash('sha256').update(key).digest('hex'),
     secret: `ss_${randomBase62(40)}`,
   };

@@ -26,6 +26,7 @@ export const alarmScopes = [
   'rates',
   'coin',
   'clock',
+  'key',
   'disk',
   'wallet',
   'payouts',

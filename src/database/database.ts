@@ -15,12 +15,13 @@ import type { CancelRefusal, Life, ReceiptState, Standing, Terms } from '../core
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { AddressPoolDatabase } from './address-pools.ts';
 import type { AlarmDatabase } from './alarms.ts';
-import type { AuditDatabase, OperatorAct } from './audit-log.ts';
+import type { AuditDatabase } from './audit-log.ts';
 import type { EventDatabase } from './events.ts';
 import type { EvidenceDatabase } from './evidence.ts';
 import type { FreezeDatabase } from './freezes.ts';
 import type { HeldMoneyDatabase, HeldReturnDatabase } from './held-money.ts';
 import type { IngestDatabase } from './ingest.ts';
+import type { KeyDatabase } from './keys.ts';
 import type { LookupDatabase } from './lookups.ts';
 import type { MoneyOutDatabase } from './money-out.ts';
 import type { OutgoingDatabase } from './outgoing.ts';
@@ -31,28 +32,9 @@ import type { RefundDatabase, Replay } from './refunds.ts';
 import type { SenderReportDatabase } from './sender-report.ts';
 import type { SessionListDatabase } from './session-lists.ts';
 import type { StatsDatabase } from './stats.ts';
-import type { MerchantStore, StoreDatabase } from './stores.ts';
+import type { StoreDatabase } from './stores.ts';
 import type { SweepDatabase } from './sweeps.ts';
 import type { SecretPair, WebhookSecretDatabase } from './webhook-secrets.ts';
-
-// ── Keys ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-export type Scope = 'sessions:read' | 'sessions:write' | 'refunds:read' | 'refunds:write';
-
-/** An API key as operators see it; of the key itself only the SHA-256 is stored. */
-export type ApiKey = Readonly<{
-  id: string;
-  storeId: string;
-  mode: Mode;
-  /** Prefix and last four characters, by which people recognize the key. */
-  hint: string;
-  scopes: readonly Scope[];
-  createdAtMs: number;
-  revokedAtMs: number | null;
-}>;
-
-/** A key with what authentication needs. `secret` signs requests and is stored encrypted. */
-export type ApiKeyWithSecret = ApiKey & Readonly<{ secret: string; storeStatus: MerchantStore['status'] }>;
 
 // ── Sessions ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -284,6 +266,7 @@ export interface Database
     HeldMoneyDatabase,
     HeldReturnDatabase,
     IngestDatabase,
+    KeyDatabase,
     LookupDatabase,
     OutgoingDatabase,
     PageSettingsDatabase,
@@ -298,26 +281,6 @@ export interface Database
     SweepDatabase,
     WebhookSecretDatabase,
     EvidenceDatabase {
-  createKey(input: ApiKey & { readonly keyHash: string; readonly secret: string }): Promise<void>;
-  listKeys(storeId: string | null): Promise<readonly ApiKey[]>;
-  /** @returns false when there is no such key. Revoking it again keeps the first time, and is not recorded. */
-  revokeKey(id: string, act: OperatorAct): Promise<boolean>;
-  /** Returns the key with this SHA-256 (hex), revoked or not; null when unknown. */
-  findKey(keyHash: string): Promise<ApiKeyWithSecret | null>;
-  /**
-   * Uses up a nonce until `keepUntilMs`; false when it was used before. Removes a bounded number of expired nonces.
-   * @param input `mayBeSavedLater`: answers at once even if another process is writing, and saves the nonce afterwards;
-   * for requests that change nothing
-   */
-  useNonce(
-    input: Readonly<{
-      keyId: string;
-      nonce: string;
-      nowMs: number;
-      keepUntilMs: number;
-      mayBeSavedLater?: boolean;
-    }>,
-  ): Promise<boolean>;
 
   /** Takes addresses, saves the session and remembers the idempotency key, in one transaction. */
   createSession(input: NewSession): Promise<CreateSessionOutcome>;

@@ -81,6 +81,44 @@ test('a store, its keys and its endpoint are created, listed and removed', async
   );
 });
 
+test('a key is made with an end, ranges and scopes, which are listed and shown', async () => {
+  const words = ['key', 'create', '--mode', 'test', '--scopes', 'refunds:read', '--expires', '30d'];
+  const dry = await answer(...words, '--from', '203.0.113.7', '--dry-run');
+  assert.equal(
+    [dry.from, dry.scopes, dry.dry_run, 'api_key' in dry],
+    [['203.0.113.7/32'], ['refunds:read'], true, false],
+  );
+  const earlier = (await answer('key', 'list')).length;
+  const key = await answer(...words, '--from', '203.0.113.0/24, 2001:db8::7', '--because', 'for reports');
+  const listed = (await answer('key', 'list')) as Record<string, unknown>[];
+  assert.is(listed.length, earlier + 1, 'a dry run makes no key');
+  const { api_key: _key, api_secret: secret, ...shown } = key;
+  assert.equal(listed.at(-1), shown);
+  assert.equal(await answer('key', 'show', key.id), shown);
+  assert.equal(shown.from, ['203.0.113.0/24', '2001:db8::7/128']);
+  const days = (Date.parse(`${shown.expires_at}Z`) - Date.parse(`${shown.created_at}Z`)) / 86_400_000;
+  assert.is(days, 30);
+  assert.equal([shown.last_used_at, shown.last_used_from], [null, null]);
+  const [entry] = await answer('audit', 'list', '--last', '1');
+  assert.equal([entry.command, entry.target, entry.reason, entry.before], ['key create', key.id, 'for reports', null]);
+  assert.equal([entry.after.scopes, entry.after.sources], ['refunds:read', '203.0.113.0/24,2001:db8::7/128']);
+  assert.not.ok(JSON.stringify(entry).includes(secret));
+  const text = await run('key', 'show', key.id);
+  assert.match(
+    text.out,
+    /may +refunds:read\nfrom +203\.0\.113\.0\/24, 2001:db8::7\/128\nexpires +20..-.*\nused +never/,
+  );
+  for (const bad of [
+    ['--expires', '2020-01-01'],
+    ['--expires', 'soon'],
+    ['--from', 'shop.example'],
+    ['--from', '203.0.113.0/33'],
+  ]) {
+    assert.is((await run('key', 'create', '--mode', 'test', ...bad)).code, 2, bad.join(' '));
+  }
+  assert.is((await run('key', 'show', 'key_none')).code, 3);
+});
+
 test('a webhook secret is shown and rotated, by its endpoint or store', async () => {
   const [{ id: store }] = await answer('store', 'list');
   const url = 'https://93.184.215.14/rotated';

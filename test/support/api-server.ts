@@ -19,7 +19,8 @@ import type { Config } from '../../src/config/config.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { invariant } from '../../src/core/fault.ts';
 import type { Mode } from '../../src/core/transfer.ts';
-import type { ApiKey, Database, Scope } from '../../src/database/database.ts';
+import type { Database } from '../../src/database/database.ts';
+import type { NewApiKey, Scope } from '../../src/database/keys.ts';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 import type { MerchantStore, StoreSettings } from '../../src/database/stores.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
@@ -84,7 +85,9 @@ const plainSettings: StoreSettings = {
   credit: '',
 };
 
-export type TestKey = ApiKey & Credentials;
+export type TestKey = Omit<NewApiKey, 'keyHash' | 'secret'> & Credentials;
+
+type KeyLife = Pick<NewApiKey, 'expiresAtMs' | 'sources'>;
 
 export type ApiServer = Readonly<{
   baseUrl: string;
@@ -100,7 +103,7 @@ export type ApiServer = Readonly<{
   testKey: TestKey;
   liveKey: TestKey;
   addMerchant(status?: MerchantStore['status'], settings?: Partial<StoreSettings>): Promise<string>;
-  addKey(storeId: string, mode: Mode, scopes?: readonly Scope[]): Promise<TestKey>;
+  addKey(storeId: string, mode: Mode, scopes?: readonly Scope[], life?: KeyLife): Promise<TestKey>;
   client(key: Credentials): SignedClient;
   /** The default client: the test key of the default store. */
   send: SignedClient['send'];
@@ -297,10 +300,10 @@ function merchantsOf(database: () => Database, clock: HandClock, baseUrl: string
     });
     return id;
   };
-  const addKey = async (storeId: string, mode: Mode, scopes = allScopes): Promise<TestKey> => {
+  const addKey = async (storeId: string, mode: Mode, scopes = allScopes, life: KeyLife = {}): Promise<TestKey> => {
     const apiKey = `sk_${mode}_${randomBase62(32)}`;
     const apiSecret = `ss_${randomBase62(40)}`;
-    const key: ApiKey = {
+    const key: Omit<NewApiKey, 'keyHash' | 'secret'> = {
       id: `key_${sortableId(clock.nowMs())}`,
       storeId,
       mode,
@@ -308,6 +311,7 @@ function merchantsOf(database: () => Database, clock: HandClock, baseUrl: string
       scopes,
       createdAtMs: clock.nowMs(),
       revokedAtMs: null,
+      ...life,
     };
     const keyHash = createHash('sha256').update(apiKey).digest('hex');
     await database().createKey({ ...key, keyHash, secret: apiSecret });

@@ -19,6 +19,9 @@ const rule = (scope: AlarmScope, raiseAfterMs: RaiseAfter, advice: string | null
   advice,
 });
 
+const REPLACE_KEY =
+  'Make another with `quayside key create --store <store> --mode <mode>`, use it, then `quayside key revoke <id>`';
+
 export const watchRules = {
   indexer_silent: rule(
     'network',
@@ -79,6 +82,8 @@ export const watchRules = {
     MINUTE_MS,
     'Deadlines and signatures of requests depend on this clock: compare it with `date -u` elsewhere, and start NTP',
   ),
+  api_key_expiring: rule('key', 0, REPLACE_KEY),
+  api_key_expired: rule('key', 0, REPLACE_KEY),
   disk_filling: rule(
     'disk',
     0,

@@ -12,6 +12,7 @@ import { watchClock } from './clock.ts';
 import { watchDisk } from './disk.ts';
 import { watchEvidence } from './evidence.ts';
 import { watchHeldMoney } from './held-money.ts';
+import { watchKeys } from './keys.ts';
 import { watchNetworks } from './networks.ts';
 import { watchPayouts } from './payouts.ts';
 import { watchPools } from './pools.ts';
@@ -41,6 +42,7 @@ export async function runWatches(options: WatchesOptions, signal: AbortSignal): 
     watchRates(rates),
     watchPayouts(database, config),
     watchHeldMoney(database),
+    watchKeys(database),
     watchWebhooks(database),
     watchEvidence(config),
     watchDisk(config.dataDir, { bytesMin: diskFreeBytesMin, storageBytesMax }),

@@ -2,25 +2,22 @@
  * API keys and their used nonces.
  * @module
  */
-import { eq, sql } from 'drizzle-orm';
-import type { ApiKey, Database } from '../database.ts';
+import { and, asc, eq, getTableColumns, isNotNull, isNull, lt, sql } from 'drizzle-orm';
+import { type ApiKey, type KeyDatabase, USE_NOTED_EVERY_MS } from '../keys.ts';
 import type { RecordAct } from './audit-log.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { keys, stores } from './schema.ts';
 import type { Vault } from './vault.ts';
 
-type KeyCommands = Pick<Database, 'createKey' | 'listKeys' | 'revokeKey' | 'findKey' | 'useNonce'>;
-
 /** Expired nonces that one new nonce removes: more than one, so that their number falls. */
 const NONCES_CLEARED_MAX = 8;
 
 const secretName = (keyId: string): string => `key ${keyId}`;
 
-const { id, storeId, mode, hint, scopes, createdAtMs, revokedAtMs } = keys;
-const keyColumns = { id, storeId, mode, hint, scopes, createdAtMs, revokedAtMs };
+const { keyHash: _hash, secret: _secret, ...keyColumns } = getTableColumns(keys);
 
-export function keyCommands(db: Db, vault: Vault, recordAct: RecordAct): KeyCommands {
+export function keyCommands(db: Db, vault: Vault, recordAct: RecordAct): KeyDatabase {
   const insert = preparedInsert(db, keys);
   const findByHash = db.orm
     .select({ ...keyColumns, secret: keys.secret, storeStatus: stores.status })
@@ -29,14 +26,28 @@ export function keyCommands(db: Db, vault: Vault, recordAct: RecordAct): KeyComm
     .where(eq(keys.keyHash, sql.placeholder('keyHash')))
     .prepare();
   return {
-    async createKey({ secret, ...key }) {
+    async createKey({ keyHash, secret, sources = [], expiresAtMs = null, ...key }, act) {
       const sealed = vault.seal(secret, secretName(key.id));
-      await db.write(() => insert({ ...key, secret: sealed }));
+      const unused = { lastUsedAtMs: null, lastUsedFrom: null };
+      await db.write(() => {
+        insert({ ...key, sources, expiresAtMs, ...unused, keyHash, secret: sealed });
+        const { id: target, storeId, mode, hint } = key;
+        const texts = { scopes: key.scopes.join(','), sources: sources.join(',') };
+        if (act) recordAct(act, { target, before: null, after: { storeId, mode, hint, ...texts, expiresAtMs } });
+      });
     },
     async listKeys(ofStore) {
       const select = db.orm.select(keyColumns).from(keys);
       const all = ofStore === null ? select : select.where(eq(keys.storeId, ofStore));
       return db.read((): ApiKey[] => all.orderBy(keys.createdAtMs, keys.id).all());
+    },
+    async expiringKeys(beforeMs, limit) {
+      const isExpiring = and(isNotNull(keys.expiresAtMs), isNull(keys.revokedAtMs), lt(keys.expiresAtMs, beforeMs));
+      const select = db.orm.select(keyColumns).from(keys).where(isExpiring).orderBy(asc(keys.expiresAtMs)).limit(limit);
+      return db.read((): ApiKey[] => select.all());
+    },
+    async showKey(keyId) {
+      return db.read(() => db.orm.select(keyColumns).from(keys).where(eq(keys.id, keyId)).get() ?? null);
     },
     async revokeKey(keyId, act) {
       return db.write(() => {
@@ -56,7 +67,7 @@ export function keyCommands(db: Db, vault: Vault, recordAct: RecordAct): KeyComm
   };
 }
 
-function createNonces(db: Db): Database['useNonce'] {
+function createNonces(db: Db): KeyDatabase['useNonce'] {
   // An expired row of the same nonce counts as removed.
   const insert = db.client.prepare(
     `INSERT INTO nonces (key_id, nonce, keep_until_ms) VALUES (:keyId, :nonce, :keepUntilMs)
@@ -69,6 +80,10 @@ function createNonces(db: Db): Database['useNonce'] {
   const find = db.client.prepare(
     'SELECT 1 FROM nonces WHERE key_id = :keyId AND nonce = :nonce AND keep_until_ms > :nowMs',
   );
+  const noteUse = db.client.prepare(
+    `UPDATE keys SET last_used_at_ms = :nowMs, last_used_from = :from
+     WHERE id = :keyId AND (last_used_at_ms IS NULL OR last_used_at_ms <= :nowMs - ${USE_NOTED_EVERY_MS})`,
+  );
   /** Nonces that are used up but not saved, with the time until which that matters; oldest first. */
   const unsaved = new Map<string, number>();
 
@@ -79,7 +94,7 @@ function createNonces(db: Db): Database['useNonce'] {
     }
   }
 
-  return async ({ keyId, nonce, nowMs, keepUntilMs, mayBeSavedLater = false }) => {
+  return async ({ keyId, nonce, nowMs, keepUntilMs, mayBeSavedLater = false, from }) => {
     clearUnsaved(nowMs);
     const name = `${keyId} ${nonce}`;
     if (unsaved.has(name)) return false;
@@ -87,7 +102,9 @@ function createNonces(db: Db): Database['useNonce'] {
     const saved = db
       .write(() => {
         clear.run({ nowMs });
-        return insert.run({ keyId, nonce, nowMs, keepUntilMs }).changes === 1;
+        const isFresh = insert.run({ keyId, nonce, nowMs, keepUntilMs }).changes === 1;
+        if (isFresh && from !== undefined) noteUse.run({ keyId, nowMs, from });
+        return isFresh;
       })
       .then((isFresh) => {
         unsaved.delete(name);

@@ -12,7 +12,8 @@ import type { LookupResult } from '../../core/lookup.ts';
 import type { Counted, Phase, Standing, Terms } from '../../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
 import type { AuditedState } from '../audit-log.ts';
-import type { DeliveryState, LineItem, NetworkState, Scope } from '../database.ts';
+import type { DeliveryState, LineItem, NetworkState } from '../database.ts';
+import type { Scope } from '../keys.ts';
 import type { Logo } from '../page-settings.ts';
 import type { SenderReport } from '../sender-report.ts';
 import type { MerchantStore, StoreSettings } from '../stores.ts';
@@ -51,6 +52,10 @@ export const keys = sqliteTable('keys', {
   scopes: json<readonly Scope[]>().notNull(),
   createdAtMs: integer().notNull(),
   revokedAtMs: integer(),
+  sources: json<readonly string[]>().notNull(),
+  expiresAtMs: integer(),
+  lastUsedAtMs: integer(),
+  lastUsedFrom: text(),
 });
 
 export const nonces = sqliteTable('nonces', {

@@ -1,12 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { ApiKey } from '../../../src/database/database.ts';
+import type { NewApiKey } from '../../../src/database/keys.ts';
 import { act, breaks, inWorld, type MakePlace, merchant, newSession, sessionOf, show, T0_MS } from './place.ts';
 
 /** Stores, API keys and nonces. */
 export function merchantsConform(makePlace: MakePlace): void {
   const test = suite('merchants');
-  const key = (id: string, storeId = 'm1'): ApiKey & { keyHash: string; secret: string } => ({
+  const key = (id: string, storeId = 'm1'): Required<NewApiKey> => ({
     id,
     storeId,
     mode: 'test',
@@ -14,6 +14,8 @@ export function merchantsConform(makePlace: MakePlace): void {
     scopes: ['sessions:read', 'sessions:write'],
     createdAtMs: T0_MS,
     revokedAtMs: null,
+    expiresAtMs: null,
+    sources: [],
     keyHash: `hash of ${id}`,
     secret: `ss_secret of ${id}`,
   });
@@ -104,11 +106,14 @@ export function merchantsConform(makePlace: MakePlace): void {
       await database.createStore({ ...merchant('m2'), status: 'pending' });
       await database.createKey(key('k2', 'm2'));
       const { keyHash, ...shown } = key('k1');
-      assert.equal(await database.findKey(keyHash), { ...shown, storeStatus: 'approved' });
+      const unused = { lastUsedAtMs: null, lastUsedFrom: null };
+      assert.equal(await database.findKey(keyHash), { ...shown, ...unused, storeStatus: 'approved' });
       assert.is((await database.findKey('hash of k2'))?.storeStatus, 'pending');
       assert.is(await database.findKey('hash of nobody'), null);
       const { secret: _, ...listed } = shown;
-      assert.equal(await database.listKeys('m1'), [listed]);
+      assert.equal(await database.listKeys('m1'), [{ ...listed, ...unused }]);
+      assert.equal(await database.showKey('k1'), { ...listed, ...unused });
+      assert.is(await database.showKey('nobody'), null);
       assert.is((await database.listKeys(null)).length, 2);
     }),
   );
@@ -125,6 +130,72 @@ export function merchantsConform(makePlace: MakePlace): void {
       assert.equal(entry, { id: entry?.id, ...act('key revoke', T0_MS + 5), ...change });
       assert.equal(others, [], 'what changes nothing is not recorded');
       assert.is(await database.revokeKey('nobody', act('key revoke')), false);
+    }),
+  );
+
+  test(
+    'creating a key is recorded with what it may do, and its secret is not',
+    inWorld(makePlace, async ({ database }) => {
+      const life = { expiresAtMs: T0_MS + 9, sources: ['203.0.113.0/24', '2001:db8::/32'] };
+      await database.createKey({ ...key('k1'), ...life }, act('key create'));
+      const [entry] = await database.listAudit(1);
+      assert.equal([entry?.command, entry?.target, entry?.before], ['key create', 'k1', null]);
+      assert.equal(entry?.after, {
+        storeId: 'm1',
+        mode: 'test',
+        hint: 'sk_test_…abcd',
+        scopes: 'sessions:read,sessions:write',
+        sources: '203.0.113.0/24,2001:db8::/32',
+        expiresAtMs: T0_MS + 9,
+      });
+      const found = await database.findKey('hash of k1');
+      assert.equal([found?.expiresAtMs, found?.sources], [life.expiresAtMs, life.sources]);
+    }),
+  );
+
+  test(
+    'keys that expire before a time are listed, the earliest first, and not those that are revoked',
+    inWorld(makePlace, async ({ database }) => {
+      for (const [id, expiresAtMs] of [
+        ['never', null],
+        ['late', 30],
+        ['soon', 20],
+        ['gone', 10],
+        ['past', 5],
+      ] as const) {
+        await database.createKey({ ...key(id), expiresAtMs });
+      }
+      await database.revokeKey('gone', act('key revoke'));
+      const ids = async (beforeMs: number, limit = 9) =>
+        (await database.expiringKeys(beforeMs, limit)).map(({ id }) => id);
+      assert.equal(await ids(30), ['past', 'soon']);
+      assert.equal(await ids(31, 2), ['past', 'soon']);
+      assert.equal(await ids(31), ['past', 'soon', 'late']);
+    }),
+  );
+
+  test(
+    'the last use of a key is noted with its address, once a minute, and only for fresh nonces',
+    inWorld(makePlace, async ({ database }) => {
+      await database.createKey(key('k1'));
+      await database.createKey(key('k2'));
+      const use = (nonce: string, nowMs: number, from?: string, keyId = 'k1') =>
+        database.useNonce({ keyId, nonce, nowMs, keepUntilMs: nowMs + 600_000, ...(from && { from }) });
+      const last = async (id = 'k1') => {
+        const shown = await database.showKey(id);
+        return [shown?.lastUsedAtMs ?? null, shown?.lastUsedFrom ?? null];
+      };
+      await use('n-1', T0_MS);
+      assert.equal(await last(), [null, null], 'without an address nothing is noted');
+      await use('n-2', T0_MS, '203.0.113.1');
+      assert.equal(await last(), [T0_MS, '203.0.113.1']);
+      await use('n-3', T0_MS + 59_999, '203.0.113.2');
+      assert.equal(await last(), [T0_MS, '203.0.113.1'], 'not written again within a minute');
+      await use('n-2', T0_MS + 70_000, '203.0.113.3');
+      assert.equal(await last(), [T0_MS, '203.0.113.1'], 'a replayed request is no use');
+      await use('n-4', T0_MS + 60_000, '203.0.113.2');
+      assert.equal(await last(), [T0_MS + 60_000, '203.0.113.2']);
+      assert.equal(await last('k2'), [null, null]);
     }),
   );
 

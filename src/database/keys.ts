@@ -1,0 +1,71 @@
+/**
+ * API keys of stores, and the nonces that requests signed with them use up.
+ * @module
+ */
+import type { Mode } from '../core/transfer.ts';
+import type { OperatorAct } from './audit-log.ts';
+import type { MerchantStore } from './stores.ts';
+
+export type Scope = 'sessions:read' | 'sessions:write' | 'refunds:read' | 'refunds:write';
+
+/** An API key as operators see it; of the key itself only the SHA-256 is stored. */
+export type ApiKey = Readonly<{
+  id: string;
+  storeId: string;
+  mode: Mode;
+  /** Prefix and last four characters, by which people recognize the key. */
+  hint: string;
+  scopes: readonly Scope[];
+  /** The CIDR ranges that it may be used from; none means from anywhere. */
+  sources: readonly string[];
+  createdAtMs: number;
+  /** From then on it is refused; null means never. */
+  expiresAtMs: number | null;
+  revokedAtMs: number | null;
+  /** When and from which address it was last used, exact to `USE_NOTED_EVERY_MS`; null before its first use. */
+  lastUsedAtMs: number | null;
+  lastUsedFrom: string | null;
+}>;
+
+/** At most one use of a key is noted in this time. */
+export const USE_NOTED_EVERY_MS = 60_000;
+
+type Life = 'sources' | 'expiresAtMs';
+
+/** A key to be saved: without sources it may be used from anywhere, and without an end it does not expire. */
+export type NewApiKey = Omit<ApiKey, Life | 'lastUsedAtMs' | 'lastUsedFrom'> &
+  Partial<Pick<ApiKey, Life>> &
+  Readonly<{ keyHash: string; secret: string }>;
+
+/** A key with what authentication needs. `secret` signs requests and is stored encrypted. */
+export type ApiKeyWithSecret = ApiKey & Readonly<{ secret: string; storeStatus: MerchantStore['status'] }>;
+
+export interface KeyDatabase {
+  /** @param act the operator's command that creates it, for the audit log */
+  createKey(input: NewApiKey, act?: OperatorAct): Promise<void>;
+  listKeys(storeId: string | null): Promise<readonly ApiKey[]>;
+  /** Returns keys that are not revoked and expire before a time, the earliest first. */
+  expiringKeys(beforeMs: number, limit: number): Promise<readonly ApiKey[]>;
+  /** Returns the key with this id, revoked or not; null when unknown. */
+  showKey(id: string): Promise<ApiKey | null>;
+  /** @returns false when there is no such key. Revoking it again keeps the first time, and is not recorded. */
+  revokeKey(id: string, act: OperatorAct): Promise<boolean>;
+  /** Returns the key with this SHA-256 (hex), revoked, expired or not; null when unknown. */
+  findKey(keyHash: string): Promise<ApiKeyWithSecret | null>;
+  /**
+   * Uses up a nonce until `keepUntilMs`; false when it was used before. Removes a bounded number of expired nonces.
+   * @param input `mayBeSavedLater`: answers at once even if another process is writing, and saves the nonce afterwards;
+   * for requests that change nothing. `from`: the client's address; in the same transaction, it is noted as the key's
+   * last use, unless one was noted within `USE_NOTED_EVERY_MS`
+   */
+  useNonce(
+    input: Readonly<{
+      keyId: string;
+      nonce: string;
+      nowMs: number;
+      keepUntilMs: number;
+      mayBeSavedLater?: boolean;
+      from?: string;
+    }>,
+  ): Promise<boolean>;
+}

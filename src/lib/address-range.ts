@@ -1,0 +1,34 @@
+/**
+ * Ranges of IP addresses in CIDR notation (RFC 4632, RFC 4291), and addresses in them.
+ * @module
+ */
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+/** The library takes the deprecated IPv4-compatible form (RFC 4291, 2.5.5.1) for IPv4. */
+const COMPATIBLE = /^::\d+(\.\d+){3}$/;
+
+/** Returns an address, which is IPv4 if it arrived as IPv4-mapped IPv6; null if the text is none. */
+const parse = (ip: string) => (isIP(ip) === 0 || COMPATIBLE.test(ip) ? null : ipaddr.process(ip));
+
+/** Returns an address as people write it; an IPv4 address that arrived as IPv6 is written as IPv4. */
+export const plainAddress = (ip: string): string => parse(ip)?.toString() ?? ip;
+
+/** Returns a range such as `203.0.113.0/24`, or that of a single address; null if the text is neither. */
+export function readRange(text: string): string | null {
+  const [ip = '', bits = isIP(ip) === 4 ? '32' : '128', ...rest] = text.split('/');
+  const range = `${ip}/${bits}`;
+  if (rest.length > 0 || !parse(ip) || !ipaddr.isValidCIDR(range)) return null;
+  // Clients whose addresses are embedded like this are compared as IPv4.
+  return isIP(ip) === 6 && parse(ip)?.kind() === 'ipv4' ? null : range;
+}
+
+/** Returns whether an address is in one of the ranges, which `readRange` returned. What is no address is in none. */
+export function isInRanges(ip: string, ranges: readonly string[]): boolean {
+  const address = parse(ip);
+  if (!address) return false;
+  return ranges.some((range) => {
+    const [network, bits] = ipaddr.parseCIDR(range);
+    return network.kind() === address.kind() && address.match(network, bits);
+  });
+}
