@@ -60,6 +60,8 @@ export const storeOption: Option = { value: 'ID', help: 'the store; optional if 
 
 export const becauseOption: Option = { value: 'REASON', help: 'why, for the audit log (`quayside audit list`)' };
 
+export const dryRunOption: Option = { help: 'show what would change, and change nothing' };
+
 /** Returns who runs a command, when and why, for the audit log. */
 export const operatorAct = ({ name }: Pick<Command, 'name'>, input: Input, clock: Clock): OperatorAct => ({
   atMs: clock.nowMs(),

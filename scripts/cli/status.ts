@@ -38,6 +38,7 @@ export const status: Command = {
     const sender = senderLine(await database.readSenderReport(), nowMs);
     const payouts = await payoutStatus(installation);
     const evidence = evidenceStatus(installation);
+    const suspended = await database.suspendedStores();
     const alarms = await database.listAlarms(ALARMS_SHOWN);
     const open = await database.listOpenAlarms();
     const others = alarms.filter((alarm) => !open.some(({ id }) => id === alarm.id));
@@ -52,6 +53,7 @@ export const status: Command = {
         deliveries: { waiting: deliveriesWaiting, oldest_waiting_s: Math.floor(oldestWaitingMs / 1000) },
         webhook_sender: sender.json,
         held_money: heldOpen,
+        suspended_stores: suspended,
         payouts: payouts.json,
         evidence: evidence.json,
         open_alarms: open.map(alarmShown),
@@ -99,6 +101,7 @@ export const status: Command = {
         `webhooks waiting: ${deliveriesWaiting}${deliveriesWaiting ? `, the oldest for ${Math.floor(oldestWaitingMs / 1000)} s` : ''}`,
         sender.line,
         ...(heldOpen ? [`held money: ${heldOpen} waiting for your decision: \`quayside held list\``] : []),
+        ...suspended.map((id) => `store ${id} is suspended: \`quayside store resume ${id}\` ends it`),
         ...payouts.lines,
         ...evidence.lines,
         ...(open.length ? ['', 'open alarms:', ...open.flatMap(alarmLines)] : ['no open alarms']),

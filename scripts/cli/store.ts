@@ -5,7 +5,7 @@
 
 import { defaultStoreSettings, issueStore } from '../../src/app/new-credentials.ts';
 import type { MerchantStore } from '../../src/database/stores.ts';
-import { becauseOption, type Command, moment, notFound, operatorAct, table } from './command.ts';
+import { becauseOption, type Command, dryRunOption, moment, notFound, operatorAct, table } from './command.ts';
 import {
   checkCredit,
   optionsOf,
@@ -27,10 +27,10 @@ export const storeCreate: Command = {
     const settings = { ...defaultStoreSettings, ...readSettings(sessionSettings, input) };
     checkCredit(config.networks, settings.credit);
     const made = issueStore(name, settings, clock.nowMs());
-    await database.createStore(made);
+    await database.createStore(made, operatorAct(storeCreate, input, clock));
     return {
       json: {
-        ...shown(made),
+        ...storeJson(made),
         webhook_secret: made.webhookSecrets[config.sandbox ? 'test' : 'live'],
         webhook_secrets: made.webhookSecrets,
       },
@@ -54,14 +54,14 @@ export const storeList: Command = {
     const stores = await database.listStores();
     const rows = stores.map((one) => [
       one.id,
-      one.status,
+      one.suspension ? 'suspended' : one.status,
       one.settings.settlementCurrency,
       one.settings.latePolicy,
       moment(one.createdAtMs),
       one.name,
     ]);
     const lines = table([['ID', 'STATUS', 'SETTLES IN', 'LATE', 'CREATED', 'NAME'], ...rows]);
-    return { json: stores.map(shown), lines };
+    return { json: stores.map(storeJson), lines };
   },
 };
 
@@ -72,7 +72,7 @@ export const storeUpdate: Command = {
   options: {
     ...optionsOf(storeSettings),
     because: becauseOption,
-    'dry-run': { help: 'show what would change, and change nothing' },
+    'dry-run': dryRunOption,
   },
   async run(input, { config, database, clock }) {
     const id = input.args[0] ?? '';
@@ -80,7 +80,7 @@ export const storeUpdate: Command = {
     checkCredit(config.networks, changes.credit);
     const isDryRun = input.options['dry-run'] === true;
     const done = await database.updateStore(id, changes, operatorAct(storeUpdate, input, clock), isDryRun);
-    if (!done) throw notFound(`there is no store ${id}; \`quayside store list\` shows all`);
+    if (!done) throw unknownStore(id);
     const { before, after } = done;
     const changed = storeSettings.filter(({ key }) => before[key] !== after[key]);
     const isShowing = Object.keys(changes).length === 0;
@@ -101,10 +101,13 @@ export const storeUpdate: Command = {
   },
 };
 
-const shown = ({ id, name, status, settings, createdAtMs }: MerchantStore) => ({
-  id,
-  name,
-  status,
+export const unknownStore = (id: string) => notFound(`there is no store ${id}; \`quayside store list\` shows all`);
+
+export const storeJson = ({ suspension, settings, ...store }: MerchantStore) => ({
+  id: store.id,
+  name: store.name,
+  status: suspension ? 'suspended' : store.status,
+  ...(suspension && { suspended_at: moment(suspension.atMs), suspended_because: suspension.because }),
   ...settingsJson(settings),
-  created_at: moment(createdAtMs),
+  created_at: moment(store.createdAtMs),
 });

@@ -64,6 +64,7 @@ import { signerPolicyAdd } from './signer-policy-add.ts';
 import { status } from './status.ts';
 import { storeCreate, storeList, storeUpdate } from './store.ts';
 import { storePage } from './store-page.ts';
+import { storeResume, storeSuspend } from './store-suspend.ts';
 import { sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
 import { trigger } from './trigger.ts';
 import { userCreate, userList, userRemove, userReset, userRole } from './user.ts';
@@ -91,6 +92,8 @@ const commands: readonly (Command | OfflineCommand)[] = [
   storeCreate,
   storeUpdate,
   storeList,
+  storeSuspend,
+  storeResume,
   storePage,
   keyCreate,
   keyList,

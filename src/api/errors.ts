@@ -79,6 +79,10 @@ export const errorTable = {
     'The API key is not allowed to do this.',
     'Use a key that has the scope; the operator creates keys.',
   ),
+  store_suspended: forbidden(
+    'The operator has suspended this store: it takes no new sessions or refunds. What it has goes on.',
+    'Ask the operator why. Reading and canceling still work, and events are still sent.',
+  ),
   store_not_approved: forbidden('The store of this API key is not approved yet.', 'Ask the operator to approve it.'),
   route_not_found: invalid(404, 'This path does not exist.', 'See /docs for a list of paths.'),
   method_not_allowed: invalid(

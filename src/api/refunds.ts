@@ -146,6 +146,8 @@ const destinationEndpoint = ({ database, config, clock, checkDestination }: ApiD
         throw badParam('address', destinationFaults[outcome.why], 'INVALID_JSON');
       case 'fixed':
         throw refuse('CANNOT_CHANGE_DESTINATION');
+      case 'store_suspended':
+        throw suspendedStore();
       case 'idempotency_key_conflict':
         throw refuse('IDEMPOTENCY_KEY_CONFLICT', { param: 'Idempotency-Key' });
       default:
@@ -204,6 +206,8 @@ const unknownRefund = (kind: 'not_found' | 'foreign') =>
       })
     : refuse('REFUND_NOT_FOUND');
 
+const suspendedStore = () => refuse('FORBIDDEN', { message: refuse('store_suspended').message });
+
 async function createRefund(
   { database, clock, checkDestination }: ApiDeps,
   { storeId, mode }: Caller,
@@ -231,6 +235,8 @@ async function createRefund(
       throw refuse('DUPLICATE_REFUND_ID', { param: 'refund_id' });
     case 'idempotency_key_conflict':
       throw refuse('IDEMPOTENCY_KEY_CONFLICT', { param: 'Idempotency-Key' });
+    case 'store_suspended':
+      throw suspendedStore();
     case 'session_not_found':
       throw refuse('SESSION_NOT_FOUND', { param: 'order_id' });
     case 'session_access_denied':

@@ -84,6 +84,8 @@ export async function createSession(
     case 'no_network_followed':
     case 'address_pool_empty':
       throw offer instanceof Refusal ? offer : refuse(outcome.kind);
+    case 'store_suspended':
+      throw refuse('store_suspended');
     case 'order_id_conflict':
       throw refuse('order_id_conflict', { param: 'order_id' });
     case 'idempotency_key_conflict':

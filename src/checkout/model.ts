@@ -46,6 +46,8 @@ export type NetworkView = Readonly<{
 export type PageModel = Readonly<{
   session: Session;
   shop: string;
+  /** True while the operator has suspended the shop: it takes no new orders. */
+  isSuspended: boolean;
   settings: PageSettings;
   state: PageState;
   /** The lookups of this session. */

@@ -53,7 +53,7 @@ ${!model.isLive ? null : html`<noscript><meta http-equiv="refresh" content="${RE
  data-seen="${standingPayments(model).length > 0 ? 'yes' : ''}" data-parent="${choice.parent ?? ''}"
  data-headline="${headline}" data-minutes="${say('announce_minutes', { minutes: 5 })}"
  data-minute="${say('announce_minute')}" data-copy-failed="${say('copy_failed')}">
-<section class="card pay" aria-labelledby="headline">${body}${refundAddressPanel(model)}${lookupPanel(model)}</section>
+<section class="card pay" aria-labelledby="headline">${suspensionNotice(model)}${body}${refundAddressPanel(model)}${lookupPanel(model)}</section>
 ${orderSummary(model)}
 ${model.canSimulate ? sandboxPanel(model) : null}
 </main>
@@ -65,6 +65,10 @@ ${languageSwitch(model)}
 </footer>`,
   );
 }
+
+/** Tells a payer who can still pay to ask the shop first. What was sent already counts, and the page shows it. */
+const suspensionNotice = ({ isSuspended, state, words, shop }: PageModel): Html | null =>
+  isSuspended && !state.hasEnded ? html`<p class="warning">${words.say('suspended_text', { shop })}</p>` : null;
 
 /** Renders a page without a session; with `retry` it reloads itself. */
 export function messagePage(

@@ -43,6 +43,7 @@ export type CheckoutDeps = Readonly<{
     | 'findLogo'
     | 'listLookups'
     | 'requestLookups'
+    | 'suspendedStores'
     | 'findRefundBy'
     | 'claimRefund'
     | 'leaveRefundAddress'
@@ -193,6 +194,7 @@ async function modelOf(
   const isPayer = choice.payerToken !== null && database.isPayerToken(session.id, choice.payerToken);
   const state = pageState(session, toSeconds(nowMs));
   const { credit } = merchant.settings;
+  const isSuspended = merchant.suspension !== undefined;
   const networks = config.networks.map((network) => ({ ...network, confirmations: policyFor(network, credit) }));
   return {
     session,
@@ -212,7 +214,8 @@ async function modelOf(
     isPayer,
     words,
     nowMs,
-    version: pageVersion(session, reports, lookups, nowMs),
+    version: pageVersion(session, reports, lookups, isSuspended, nowMs),
+    isSuspended,
     isHandheld,
     canSimulate: deps.simulate !== undefined && session.mode === 'test',
     pageUrl: `${config.checkoutUrl}/pay/${session.id}`,

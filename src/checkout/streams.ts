@@ -41,7 +41,7 @@ export interface Streams {
 
 export function createStreams(
   deps: Readonly<{
-    database: Pick<Database, 'findSession' | 'listNetworks' | 'listLookups'>;
+    database: Pick<Database, 'findSession' | 'listNetworks' | 'listLookups' | 'suspendedStores'>;
     clock: Clock;
     log: Log;
     signal: AbortSignal;
@@ -61,6 +61,7 @@ export function createStreams(
 
   async function look(): Promise<void> {
     const reports = await database.listNetworks();
+    const suspended = new Set(await database.suspendedStores());
     const versions = new Map<string, Readonly<{ version: string; hasEnded: boolean }>>();
     const watched = new Set([...streams].map((stream) => stream.sessionId));
     for (const [at, sessionId] of [...watched].entries()) {
@@ -70,7 +71,7 @@ export function createStreams(
       if (!session) continue;
       const lookups = await database.listLookups(sessionId);
       const nowMs = clock.nowMs();
-      const version = pageVersion(session, reports, lookups, nowMs);
+      const version = pageVersion(session, reports, lookups, suspended.has(session.storeId), nowMs);
       const hasEnded = session.life.status !== 'pending' && !lookups.some((one) => isAwaited(one, nowMs));
       versions.set(sessionId, { version, hasEnded });
     }

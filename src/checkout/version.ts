@@ -15,6 +15,7 @@ export function pageVersion(
   session: Session,
   reports: readonly NetworkStatus[],
   lookups: readonly Lookup[],
+  isSuspended: boolean,
   nowMs: number,
 ): string {
   const { life, standing, payments, options } = session;
@@ -23,6 +24,7 @@ export function pageVersion(
   const { kind, deadlineS } = pageState(session, toSeconds(nowMs));
   const shown = [
     kind,
+    isSuspended,
     deadlineS,
     life,
     standing,

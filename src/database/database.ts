@@ -142,7 +142,7 @@ export type SessionSummary = Omit<Session, 'addresses' | 'payments'>;
 
 export type CreateSessionOutcome =
   | Readonly<{ kind: 'created' | 'replayed'; session: Session }>
-  | Readonly<{ kind: 'order_id_conflict' | 'idempotency_key_conflict' }>
+  | Readonly<{ kind: 'order_id_conflict' | 'idempotency_key_conflict' | 'store_suspended' }>
   /** Nothing can be offered: no network is ready to see a payment (`family` null), or no ready one has an address. */
   | Readonly<{ kind: 'no_network_followed' }>
   | Readonly<{ kind: 'address_pool_empty'; family: string }>;

@@ -75,7 +75,12 @@ export type CreateRefundOutcome =
   /** The database was restored from a backup and may lack refunds that were paid. */
   | Readonly<{ kind: 'not_adopted' }>
   | Readonly<{
-      kind: 'duplicate_refund_id' | 'idempotency_key_conflict' | 'session_not_found' | 'session_access_denied';
+      kind:
+        | 'duplicate_refund_id'
+        | 'idempotency_key_conflict'
+        | 'session_not_found'
+        | 'session_access_denied'
+        | 'store_suspended';
     }>;
 
 export type FindRefundOutcome =
@@ -95,7 +100,7 @@ export type RedirectRefundOutcome =
   | Readonly<{ kind: 'done' | 'replayed'; refund: Refund }>
   | Readonly<{ kind: 'bad_destination'; why: DestinationFault }>
   /** `fixed`: an attempt is allotted, or the refund has ended. */
-  | Readonly<{ kind: 'fixed' | 'not_found' | 'foreign' | 'idempotency_key_conflict' }>;
+  | Readonly<{ kind: 'fixed' | 'not_found' | 'foreign' | 'idempotency_key_conflict' | 'store_suspended' }>;
 
 /** A refund and who gives it another destination: its merchant with a request, or the operator. */
 export type RedirectRefund = Readonly<{ address: string; act: OperatorAct }> &

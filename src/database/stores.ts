@@ -30,16 +30,35 @@ export type MerchantStore = Readonly<{
   /** What signs for URLs that single sessions name, and for endpoints without a secret of their own. */
   webhookSecrets: Readonly<Record<Mode, string>>;
   createdAtMs: number;
+  /** Present while its keys may create neither sessions nor refunds. */
+  suspension?: Suspension;
 }>;
+
+export type Suspension = Readonly<{ atMs: number; because: string }>;
 
 /** What an operator can change of a store. */
 export type StoreValues = Readonly<{ name: string }> & StoreSettings & RefundPolicy;
 
 export interface StoreDatabase {
-  createStore(input: MerchantStore): Promise<void>;
+  /** @param act the operator's command that creates it, for the audit log */
+  createStore(input: MerchantStore, act?: OperatorAct): Promise<void>;
   approveStore(id: string): Promise<boolean>;
   findStore(id: string): Promise<MerchantStore | null>;
   listStores(): Promise<readonly MerchantStore[]>;
+  /**
+   * Suspends a store for the act's reason, or resumes it. What it has goes on: its sessions are watched and credited,
+   * and its webhooks are sent. Suspending it again keeps the first reason and is not recorded.
+   * @param isDryRun nothing is saved; the result is what it would be
+   * @returns null when there is no such store
+   */
+  suspendStore(
+    id: string,
+    to: 'suspended' | 'resumed',
+    act: OperatorAct,
+    isDryRun: boolean,
+  ): Promise<Readonly<{ store: MerchantStore; hasChanged: boolean }> | null>;
+  /** Returns the ids of the stores that are suspended. */
+  suspendedStores(): Promise<readonly string[]>;
   /**
    * Changes a store; what is left out stays. Open sessions keep what they were created with.
    * @param isDryRun nothing is saved; the result is what it would be

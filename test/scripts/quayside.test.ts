@@ -119,6 +119,26 @@ test('a key is made with an end, ranges and scopes, which are listed and shown',
   assert.is((await run('key', 'show', 'key_none')).code, 3);
 });
 
+test('a store is suspended with a reason, which `store list` and `status` show, and resumed', async () => {
+  const [{ id, status }] = await answer('store', 'list');
+  assert.is(status, 'approved');
+  assert.is((await run('store', 'suspend', id)).code, 2, 'without a reason');
+  const dry = await answer('store', 'suspend', id, '--because', 'fraud', '--dry-run');
+  assert.equal([dry.status, dry.changed, dry.dry_run], ['suspended', true, true]);
+  assert.is((await answer('store', 'list'))[0].status, 'approved');
+  const done = await answer('store', 'suspend', id, '--because', 'fraud');
+  assert.equal([done.status, done.suspended_because, done.refunds_waiting], ['suspended', 'fraud', 0]);
+  assert.is((await answer('store', 'suspend', id, '--because', 'again')).suspended_because, 'fraud');
+  const [listed] = await answer('store', 'list');
+  assert.equal([listed.status, listed.suspended_because], ['suspended', 'fraud']);
+  const [entry] = await answer('audit', 'list', '--last', '1');
+  assert.equal([entry.command, entry.target, entry.after.suspendedBecause], ['store suspend', id, 'fraud']);
+  const resumed = await answer('store', 'resume', id);
+  assert.equal([resumed.status, resumed.changed, 'suspended_at' in resumed], ['approved', true, false]);
+  assert.is((await answer('store', 'resume', id)).changed, false);
+  assert.is((await run('store', 'resume', 'mer_none')).code, 3);
+});
+
 test('a webhook secret is shown and rotated, by its endpoint or store', async () => {
   const [{ id: store }] = await answer('store', 'list');
   const url = 'https://93.184.215.14/rotated';

@@ -40,6 +40,8 @@ export const stores = sqliteTable('stores', {
   latePolicy: latePolicy().notNull(),
   credit: text().notNull(),
   createdAtMs: integer().notNull(),
+  suspendedAtMs: integer(),
+  suspendedBecause: text(),
 });
 
 export const keys = sqliteTable('keys', {

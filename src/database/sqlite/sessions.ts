@@ -42,6 +42,8 @@ type Parts = Readonly<{
   endpoints: SessionEndpoints;
   transitions: SessionTransitions;
   settingsOf: (storeId: string) => StoreSettings;
+  /** Whether a store's keys may create nothing. */
+  isSuspended: (storeId: string) => boolean;
   outageWaitS: number;
   beforeTake: BeforeTake;
 }>;
@@ -65,8 +67,18 @@ export function createSessionFinder({ orm }: Db): FindSessionRow {
 }
 
 export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): SessionCommands {
-  const { addresses, networks, transfers, replays, endpoints, transitions, settingsOf, outageWaitS, beforeTake } =
-    parts;
+  const {
+    addresses,
+    networks,
+    transfers,
+    replays,
+    endpoints,
+    transitions,
+    settingsOf,
+    isSuspended,
+    outageWaitS,
+    beforeTake,
+  } = parts;
   const insert = preparedInsert(db, sessions);
   const findByOrder = db.orm
     .select({ id: sessions.id, bodyHash: sessions.bodyHash })
@@ -174,6 +186,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
         if (past.kind === 'same_body') return { kind: 'replayed', session: viewOf(past.sessionId) };
         const { storeId, mode, request, replay } = input;
         const earlier = findByOrder.get({ storeId, mode, orderId: request.orderId });
+        if (!earlier && isSuspended(storeId)) return { kind: 'store_suspended' };
         if (!earlier) return begin({ ...input, id: fullId(input.id) });
         if (earlier.bodyHash !== replay.bodyHash) return { kind: 'order_id_conflict' };
         replays.remember(input, earlier.id);

@@ -59,7 +59,7 @@ import { createSessionSums, type SessionSums } from './session-sums.ts';
 import { createSessionTransitions, type SessionTransitions } from './session-transitions.ts';
 import { type BeforeTake, createSessionFinder, type FindSessionRow, sessionCommands } from './sessions.ts';
 import { statsCommands } from './stats.ts';
-import { createSettingsReader, storeCommands } from './stores.ts';
+import { createSettingsReader, createSuspensionReader, storeCommands } from './stores.ts';
 import { traceQueries } from './traces.ts';
 import { createTransfers } from './transfers.ts';
 import { triggerCommands } from './triggers.ts';
@@ -115,6 +115,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
   const sums = createSessionSums(transfers, returned.of);
   const findSession = createSessionFinder(db);
   const settingsOf = createSettingsReader(db);
+  const isSuspended = createSuspensionReader(db);
   const lines = createDeliveryLines(db);
   const refused = createRefusedDeliveries(db, lines);
   const outbox = createOutbox(db, lines);
@@ -128,7 +129,18 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
   const limits = createRefundLimits(db, sums);
   const secrets = createWebhookSecrets(db, vault);
   const settlement = createRefundSettlement(db, { rows, limits, outbox, ledger, findSession, transitions });
-  const refunds = { rows, limits, settlement, payouts, ledger, secretKey, replays, findSession, recordAct };
+  const refunds = {
+    rows,
+    limits,
+    settlement,
+    payouts,
+    ledger,
+    secretKey,
+    replays,
+    findSession,
+    recordAct,
+    isSuspended,
+  };
   return {
     ...storeCommands(db, { ...limits, recordAct, secrets }),
     ...webhookSecretCommands(db, vault, { secrets, recordAct }),
@@ -144,6 +156,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
       endpoints: createSessionEndpoints(db),
       transitions,
       settingsOf,
+      isSuspended,
       outageWaitS,
     }),
     ...chainCommands(db, { ...facts, sums, transitions, findSession, raiseAlarm, ledger, recordAct, settingsOf }),

@@ -2,12 +2,13 @@
  * Merchants' stores.
  * @module
  */
-import { eq, sql } from 'drizzle-orm';
+import { eq, isNotNull, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import { defaultRefundPolicy, type RefundPolicy } from '../../core/refund.ts';
 import type { Mode } from '../../core/transfer.ts';
 import type { MerchantStore, StoreDatabase, StoreSettings, StoreValues } from '../stores.ts';
 import type { RecordAct } from './audit-log.ts';
+import { writeOrTry } from './dry-run.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { stores } from './schema.ts';
@@ -39,6 +40,12 @@ export function createSettingsReader({ orm }: Db): (storeId: string) => StoreSet
   };
 }
 
+/** Returns whether a store's keys may create nothing. */
+export function createSuspensionReader({ client }: Db): (storeId: string) => boolean {
+  const find = client.prepare('SELECT 1 FROM stores WHERE id = :storeId AND suspended_at_ms IS NOT NULL');
+  return (storeId) => find.get({ storeId }) !== undefined;
+}
+
 export function storeCommands(db: Db, { policyOf, setPolicy, recordAct, secrets }: Parts): StoreDatabase {
   const insert = preparedInsert(db, stores);
   const find = db.orm
@@ -47,18 +54,30 @@ export function storeCommands(db: Db, { policyOf, setPolicy, recordAct, secrets 
     .where(eq(stores.id, sql.placeholder('id')))
     .prepare();
   const secretOf = (id: string, mode: Mode) => secrets.open(secrets.ofStore(id, mode)).secret;
-  const toStore = ({ id, name, status, createdAtMs, ...settings }: StoreRow): MerchantStore => ({
+  const toStore = ({
+    id,
+    name,
+    status,
+    createdAtMs,
+    suspendedAtMs,
+    suspendedBecause,
+    ...settings
+  }: StoreRow): MerchantStore => ({
     id,
     name,
     status,
     settings,
     webhookSecrets: { live: secretOf(id, 'live'), test: secretOf(id, 'test') },
     createdAtMs,
+    ...(suspendedAtMs !== null && { suspension: { atMs: suspendedAtMs, because: suspendedBecause ?? '' } }),
   });
   return {
-    async createStore({ settings, webhookSecrets, ...store }) {
+    async createStore({ settings, webhookSecrets, suspension, ...store }, act) {
+      const { atMs = null, because = null } = suspension ?? {};
       await db.write(() => {
-        insert({ ...store, ...settings });
+        insert({ ...store, ...settings, suspendedAtMs: atMs, suspendedBecause: because });
+        const { id: target, name } = store;
+        if (act) recordAct(act, { target, before: null, after: { name, ...settings } });
         for (const mode of ['live', 'test'] as const) secrets.add(store.id, mode, webhookSecrets[mode]);
       });
     },
@@ -88,6 +107,25 @@ export function storeCommands(db: Db, { policyOf, setPolicy, recordAct, secrets 
         return { before, after };
       };
       return isDryRun ? db.read(decide) : db.write(decide);
+    },
+    async suspendStore(id, to, act, isDryRun) {
+      return writeOrTry(db, isDryRun, () => {
+        const row = find.get({ id });
+        if (!row) return null;
+        const isWanted = to === 'suspended';
+        if ((row.suspendedAtMs !== null) === isWanted) return { store: toStore(row), hasChanged: false };
+        const own = isWanted
+          ? { suspendedAtMs: act.atMs, suspendedBecause: act.reason ?? '' }
+          : { suspendedAtMs: null, suspendedBecause: null };
+        db.orm.update(stores).set(own).where(eq(stores.id, id)).run();
+        const { suspendedAtMs, suspendedBecause } = row;
+        recordAct(act, { target: id, before: { suspendedAtMs, suspendedBecause }, after: own });
+        return { store: toStore({ ...row, ...own }), hasChanged: true };
+      });
+    },
+    async suspendedStores() {
+      const select = db.orm.select({ id: stores.id }).from(stores).where(isNotNull(stores.suspendedAtMs));
+      return db.read(() => select.all().map(({ id }) => id));
     },
     async listStores() {
       return db.read(() => db.orm.select().from(stores).orderBy(stores.createdAtMs, stores.id).all().map(toStore));

@@ -91,6 +91,46 @@ export function merchantsConform(makePlace: MakePlace): void {
   );
 
   test(
+    'a store is suspended with a reason and resumed, each recorded once; a dry run changes nothing',
+    inWorld(makePlace, async ({ database }) => {
+      const suspend = (to: 'suspended' | 'resumed', atMs: number, isDryRun = false, id = 'm1') =>
+        database.suspendStore(id, to, { ...act(`store ${to}`, atMs), reason: `at ${atMs}` }, isDryRun);
+      const found = async () => (await database.findStore('m1'))?.suspension;
+      assert.is(await suspend('suspended', 1, false, 'nobody'), null);
+      assert.is((await suspend('resumed', 1))?.hasChanged, false);
+      assert.equal((await suspend('suspended', 2, true))?.store.suspension, { atMs: 2, because: 'at 2' });
+      assert.equal([await found(), await database.suspendedStores()], [undefined, []]);
+      assert.is((await suspend('suspended', 3))?.hasChanged, true);
+      assert.is((await suspend('suspended', 4))?.hasChanged, false);
+      assert.equal([await found(), await database.suspendedStores()], [{ atMs: 3, because: 'at 3' }, ['m1']]);
+      assert.equal(await database.createSession(newSession('o1')), { kind: 'store_suspended' });
+      assert.is((await suspend('resumed', 5))?.hasChanged, true);
+      assert.equal([await found(), await database.suspendedStores()], [undefined, []]);
+      assert.is((await database.createSession(newSession('o1'))).kind, 'created');
+      const none = { suspendedAtMs: null, suspendedBecause: null };
+      const since = { suspendedAtMs: 3, suspendedBecause: 'at 3' };
+      assert.equal(
+        (await database.listAudit(9)).map(({ atMs, target, before, after }) => [atMs, target, before, after]),
+        [
+          [5, 'm1', since, none],
+          [3, 'm1', none, since],
+        ],
+      );
+    }),
+  );
+
+  test(
+    'creating a store is recorded with its settings, and its secrets are not',
+    inWorld(makePlace, async ({ database }) => {
+      const second = merchant('m2', { latePolicy: 'accept' });
+      await database.createStore(second, act('store create'));
+      const [entry, ...others] = await database.listAudit(9);
+      assert.equal([entry?.command, entry?.target, entry?.before, others], ['store create', 'm2', null, []]);
+      assert.equal(entry?.after, { name: second.name, ...second.settings });
+    }),
+  );
+
+  test(
     'a store can be renamed',
     inWorld(makePlace, async ({ database }) => {
       assert.is(await database.renameStore('m1', 'Corner café'), true);

@@ -108,6 +108,7 @@ type Parts = Readonly<{
   replays: Replays;
   findSession: FindSessionRow;
   recordAct: RecordAct;
+  isSuspended: (storeId: string) => boolean;
 }>;
 
 type DestinationCommands = Pick<
@@ -119,7 +120,7 @@ type DestinationCommands = Pick<
 const actOf = (command: string, atMs: number): OperatorAct => ({ atMs, operator: 'payer', command, reason: null });
 
 export function refundAddressCommands(db: Db, parts: Parts): DestinationCommands {
-  const { rows, destinations, replays, findSession, recordAct } = parts;
+  const { rows, destinations, replays, findSession, recordAct, isSuspended } = parts;
   const redirect = createRedirect(parts);
 
   /** Whether the payer's link still accepts an address. */
@@ -168,6 +169,7 @@ export function refundAddressCommands(db: Db, parts: Parts): DestinationCommands
         const past = scope && replays.recall(scope);
         if (past && past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
         if (past && past.kind === 'same_body') return { kind: 'replayed', refund: rows.view(row) };
+        if (isMerchant && isSuspended(row.storeId)) return { kind: 'store_suspended' };
         const key = destinations.read(row.network, row.mode, address, check);
         if (typeof key === 'object') return { kind: 'bad_destination', why: key.why };
         const done = redirect(row, key, input.by, act);

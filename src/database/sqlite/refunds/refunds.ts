@@ -40,6 +40,7 @@ type Parts = Readonly<{
   sums: SessionSums;
   transitions: SessionTransitions;
   recordAct: RecordAct;
+  isSuspended: (storeId: string) => boolean;
 }>;
 
 export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldReturnDatabase {
@@ -154,6 +155,7 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
           replays.remember(input, known.sessionId);
           return { kind: 'replayed', refund: rows.view(known) };
         }
+        if (parts.isSuspended(input.storeId)) return { kind: 'store_suspended' };
         const outcome = create(input, check);
         if (outcome.kind === 'created') replays.remember(input, input.sessionId);
         return outcome;
