@@ -93,11 +93,7 @@ export const status: Command = {
         ]),
         '',
         ...(rates ?? []).map(rateLine),
-        `sessions: ${
-          Object.entries(sessions)
-            .map(([name, count]) => `${count} ${name}`)
-            .join(', ') || 'none'
-        }`,
+        `sessions: ${countsText(sessions)}`,
         `webhooks waiting: ${deliveriesWaiting}${deliveriesWaiting ? `, the oldest for ${Math.floor(oldestWaitingMs / 1000)} s` : ''}`,
         sender.line,
         ...(heldOpen ? [`held money: ${heldOpen} waiting for your decision: \`quayside held list\``] : []),
@@ -129,6 +125,11 @@ export function networkLine({ key }: NetworkConfig, report: NetworkStatus | null
     pid: report?.pid ?? null,
   };
 }
+
+const countsText = (counts: Readonly<Record<string, number>>): string =>
+  Object.entries(counts)
+    .map(([name, count]) => `${count} ${name}`)
+    .join(', ') || 'none';
 
 const secondsSince = (ms: number, nowMs: number) => Math.max(0, Math.floor((nowMs - ms) / 1000));
 

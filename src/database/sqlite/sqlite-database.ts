@@ -142,10 +142,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     isSuspended,
   };
   return {
-    ...storeCommands(db, { ...limits, recordAct, secrets }),
-    ...webhookSecretCommands(db, vault, { secrets, recordAct }),
-    ...pageSettingsCommands(db),
-    ...keyCommands(db, vault, recordAct),
+    ...merchantCommands(db, vault, { ...limits, recordAct, secrets }),
     ...peopleCommands(db, vault, recordAct, raiseAlarm),
     ...poolCommands(db),
     ...payerTokens(secretKey),
@@ -164,10 +161,6 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, sums, recordAct, returned }),
     ...refundCommands(db, { ...facts, ...refunds, held: heldRecords, sums, transitions }),
     ...payoutParts(db, { ...changed, ...refunds, transitions, outgoing, formatAddress }),
-    ...ledgerAudit(db),
-    ...evidenceQueries(db),
-    ...traceQueries(db),
-    ...bookQueries(db),
     ...endpointCommands(db, secrets, lines),
     ...claimCommands(db, { secrets, lines, refused }),
     ...retirementCommands(db),
@@ -176,9 +169,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     ...redeliveryCommands(db, lines),
     ...deliveryCommands(db, { lines, refused, raiseAlarm }),
     ...alarmCommands(db, raiseAlarm),
-    ...auditCommands(db),
-    ...statsCommands(db),
-    ...senderReportCommands(db),
+    ...reports(db),
     changeCount: changeCounter(db),
     async probe() {
       await db.write(() => {}, { waitMs: PROBE_WAIT_MS });
@@ -186,6 +177,25 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     close: db.close,
   };
 }
+
+/** Stores, and what their merchants were given. */
+const merchantCommands = (db: Db, vault: Vault, parts: Parameters<typeof storeCommands>[1]) => ({
+  ...storeCommands(db, parts),
+  ...webhookSecretCommands(db, vault, parts),
+  ...pageSettingsCommands(db),
+  ...keyCommands(db, vault, parts.recordAct),
+});
+
+/** What operators and programs read about the whole. */
+const reports = (db: Db) => ({
+  ...ledgerAudit(db),
+  ...evidenceQueries(db),
+  ...traceQueries(db),
+  ...bookQueries(db),
+  ...auditCommands(db),
+  ...statsCommands(db),
+  ...senderReportCommands(db),
+});
 
 type MoneyOutParts = Readonly<{
   networks: Networks;
