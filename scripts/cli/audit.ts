@@ -4,6 +4,7 @@
  */
 import type { AuditEntry, AuditedState } from '../../src/database/audit-log.ts';
 import { type Command, moment, table, wholeOption } from './command.ts';
+import { readSince, sinceOption } from './since.ts';
 
 const LISTED_MAX = 10_000;
 
@@ -11,9 +12,17 @@ export const auditList: Command = {
   name: 'audit list',
   args: [],
   summary: 'List what operators changed: who, when, what and why; newest first.',
-  options: { last: { value: 'N', help: `at most N entries (50), up to ${LISTED_MAX}` } },
-  async run(input, { database }) {
-    const entries = await database.listAudit(wholeOption(input, 'last', 1, LISTED_MAX, 50));
+  options: {
+    last: { value: 'N', help: `at most N entries (50), up to ${LISTED_MAX}` },
+    since: sinceOption,
+    before: { value: 'ID', help: 'only entries older than this one: the next page' },
+  },
+  async run(input, { database, clock }) {
+    const count = wholeOption(input, 'last', 1, LISTED_MAX, 50);
+    const sinceMs = readSince(input, clock.nowMs()) ?? 0;
+    const beforeId = wholeOption(input, 'before', 1, Number.MAX_SAFE_INTEGER, 0);
+    const entries = await database.listAudit(count, { sinceMs, ...(beforeId > 0 && { beforeId }) });
+    const oldest = entries.at(-1);
     const rows = entries.map((entry) => [
       moment(entry.atMs),
       entry.operator,
@@ -24,7 +33,10 @@ export const auditList: Command = {
     ]);
     return {
       json: entries.map(({ atMs, ...entry }) => ({ ...entry, at: moment(atMs) })),
-      lines: table([['AT', 'OPERATOR', 'COMMAND', 'TARGET', 'CHANGE', 'REASON'], ...rows]),
+      lines: [
+        ...table([['AT', 'OPERATOR', 'COMMAND', 'TARGET', 'CHANGE', 'REASON'], ...rows]),
+        ...(oldest && entries.length === count ? [`for older entries: --before ${oldest.id}`] : []),
+      ],
     };
   },
 };

@@ -112,6 +112,7 @@ export const refundsApprove: Command = {
   summary: 'Approve a refund above the store’s limit or, with approvers’ signatures, above the signer’s limits.',
   options: {
     approval: { value: 'FILE', help: 'what `signer approve` wrote; run the command again for further approvers' },
+    because: becauseOption,
   },
   notes: ['`refunds request` shows how approvers sign. Their keys are never used on this machine.'],
   async run(input, { database, config, clock }) {
@@ -132,7 +133,10 @@ export const refundsReject: Command = {
   name: 'refunds reject',
   args: ['id'],
   summary: 'Reject a refund before it is signed: it fails, and its amount can be refunded again.',
-  options: { reason: { value: 'TEXT', help: 'the failure reason that the merchant sees (rejected_by_operator)' } },
+  options: {
+    reason: { value: 'TEXT', help: 'the failure reason that the merchant sees (rejected_by_operator)' },
+    because: becauseOption,
+  },
   async run(input, { database, config, clock }) {
     const refund = await findRefund(database, input.args[0] ?? '');
     const reason = textOption(input, 'reason') ?? 'rejected_by_operator';

@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import { readAccent } from '../../src/checkout/accent.ts';
 import { permanent } from '../../src/core/fault.ts';
 import type { PageSettings, PageSettingsChange } from '../../src/database/page-settings.ts';
-import { type Command, type Input, storeOf, storeOption, table, textOption, usage } from './command.ts';
+import { becauseOption, type Command, type Input, storeOf, storeOption, table, textOption, usage } from './command.ts';
 import { LOGO_BYTES_MAX, readLogo } from './logo.ts';
 import { nameOption } from './store-settings.ts';
 
@@ -31,6 +31,7 @@ export const storePage: Command = {
       value: 'LIST|none',
       help: 'comma-separated sites that may show the page in a frame, such as https://shop.example',
     },
+    because: becauseOption,
   },
   async run(input, { database }) {
     const { id } = await storeOf(input, database);

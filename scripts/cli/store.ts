@@ -19,9 +19,12 @@ export const storeCreate: Command = {
   name: 'store create',
   args: ['name'],
   summary: 'Create a store, ready for use, and print its webhook secrets.',
-  options: optionsOf(
-    sessionSettings.map((one) => ({ ...one, help: `${one.help} (${one.text(defaultStoreSettings[one.key])})` })),
-  ),
+  options: {
+    ...optionsOf(
+      sessionSettings.map((one) => ({ ...one, help: `${one.help} (${one.text(defaultStoreSettings[one.key])})` })),
+    ),
+    because: becauseOption,
+  },
   async run(input, { config, database, clock }) {
     const name = input.args[0] ?? '';
     const settings = { ...defaultStoreSettings, ...readSettings(sessionSettings, input) };

@@ -80,7 +80,7 @@ import {
   webhooksResend,
 } from './webhooks.ts';
 
-const commands: readonly (Command | OfflineCommand)[] = [
+export const commands: readonly (Command | OfflineCommand)[] = [
   status,
   explain,
   alarmsList,

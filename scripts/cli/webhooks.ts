@@ -9,6 +9,7 @@ import { permanent } from '../../src/core/fault.ts';
 import type { Attempt, Delivery, DeliveryState, Endpoint } from '../../src/database/database.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import {
+  becauseOption,
   type Command,
   choiceOption,
   moment,
@@ -79,6 +80,7 @@ export const webhooksAdd: Command = {
     store: storeOption,
     mode: { value: 'test|live', help: 'the mode of the events to send' },
     events: { value: 'LIST', help: `comma-separated extended events to send as well: ${extendedEvents.join(', ')}` },
+    because: becauseOption,
   },
   async run(input, { database, clock, config }) {
     const url = input.args[0] ?? '';
@@ -100,7 +102,7 @@ export const webhooksRemove: Command = {
   name: 'webhooks remove',
   args: ['endpoint'],
   summary: 'Remove an endpoint; deliveries that wait for it are not sent.',
-  options: {},
+  options: { because: becauseOption },
   async run(input, { database }) {
     const id = input.args[0] ?? '';
     if (!(await database.removeEndpoint(id))) throw unknownEndpoint(id);
@@ -112,7 +114,7 @@ export const webhooksEnable: Command = {
   name: 'webhooks enable',
   args: ['endpoint'],
   summary: 'Enable an endpoint that was disabled because it answered 410 Gone.',
-  options: {},
+  options: { because: becauseOption },
   async run(input, { database, clock }) {
     const id = input.args[0] ?? '';
     if (!(await database.enableEndpoint(id, true, null, clock.nowMs()))) throw unknownEndpoint(id);

@@ -18,13 +18,17 @@ export type OperatorAct = Readonly<{
 export type AuditedState = Readonly<Record<string, string | number | boolean | null>> | null;
 
 /** `target` is an id or a network's key; `before` and `after` are what the command replaced and what it left. */
-export type AuditEntry = OperatorAct &
-  Readonly<{ id: number; target: string; before: AuditedState; after: AuditedState }>;
+export type AuditedChange = Readonly<{ target: string; before: AuditedState; after: AuditedState }>;
+
+export type AuditEntry = OperatorAct & AuditedChange & Readonly<{ id: number }>;
 
 /** An act of which only the target is known. */
 export type TargetedAct = OperatorAct & Readonly<{ target: string }>;
 
 export interface AuditDatabase {
-  /** Returns the newest entries, newest first. */
-  listAudit(limit: number): Promise<readonly AuditEntry[]>;
+  /**
+   * Returns the newest entries, newest first.
+   * @param page `sinceMs`: none before this time; `beforeId`: only entries that are older than this one
+   */
+  listAudit(limit: number, page?: Readonly<{ sinceMs?: number; beforeId?: number }>): Promise<readonly AuditEntry[]>;
 }

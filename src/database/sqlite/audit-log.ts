@@ -2,14 +2,14 @@
  * The audit log: what operators changed. Append-only, which triggers enforce.
  * @module
  */
-import { desc } from 'drizzle-orm';
-import type { AuditDatabase, AuditEntry, OperatorAct, TargetedAct } from '../audit-log.ts';
+import { and, desc, eq, gte, sql } from 'drizzle-orm';
+import type { AuditDatabase, AuditedChange, OperatorAct, TargetedAct } from '../audit-log.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { auditLog } from './schema.ts';
 
 /** Saves what an operator's command changed, within the current transaction. */
-export type RecordAct = (act: OperatorAct, change: Pick<AuditEntry, 'target' | 'before' | 'after'>) => void;
+export type RecordAct = (act: OperatorAct, change: AuditedChange) => void;
 
 export function createAuditLog(db: Db): RecordAct {
   const insert = preparedInsert(db, auditLog, ['id']);
@@ -17,27 +17,33 @@ export function createAuditLog(db: Db): RecordAct {
 }
 
 /**
- * Returns the same database for one command of an operator: if its first write that changes something is not recorded
- * by the write itself, it is recorded as this act, in the same transaction.
+ * Returns the same database for one command of an operator. What a write says that it changes, or else its first write
+ * that changes something, is recorded as this act in the same transaction, unless the write records it itself.
  */
-export function recordFirstWrite(db: Db, { target, ...act }: TargetedAct): Db {
+export function recordWrites(db: Db, { target, ...act }: TargetedAct): Db {
   const recordAct = createAuditLog(db);
   const changedRows = db.client.prepare('SELECT total_changes()').pluck();
   const newestEntry = db.client.prepare('SELECT max(id) FROM audit_log').pluck();
+  let described: AuditedChange | null = null;
   let isRecorded = false;
   return {
     ...db,
+    describe(change) {
+      described = change;
+    },
     async write(work, options) {
-      if (isRecorded) return db.write(work, options);
       let hasChanged = false;
       const result = await db.write(() => {
+        described = null;
         const [rows, newest] = [changedRows.get(), newestEntry.get()];
         const done = work();
         hasChanged = changedRows.get() !== rows;
-        if (hasChanged && newestEntry.get() === newest) recordAct(act, { target, before: null, after: null });
+        const isWanted = hasChanged && (described !== null || !isRecorded);
+        if (isWanted && newestEntry.get() === newest)
+          recordAct(act, described ?? { target, before: null, after: null });
         return done;
       }, options);
-      isRecorded = hasChanged;
+      isRecorded ||= hasChanged;
       return result;
     },
   };
@@ -45,8 +51,16 @@ export function recordFirstWrite(db: Db, { target, ...act }: TargetedAct): Db {
 
 export function auditCommands(db: Db): AuditDatabase {
   return {
-    async listAudit(limit) {
-      return db.read(() => db.orm.select().from(auditLog).orderBy(desc(auditLog.id)).limit(limit).all());
+    async listAudit(limit, { sinceMs = 0, beforeId } = {}) {
+      const { id, atMs } = auditLog;
+      return db.read(() => {
+        const before = beforeId === undefined ? null : db.orm.select().from(auditLog).where(eq(id, beforeId)).get();
+        // An entry that is not there has none before it.
+        if (before === undefined) return [];
+        const isOlder = before ? sql`(${atMs}, ${id}) < (${before.atMs}, ${before.id})` : undefined;
+        const where = and(gte(atMs, sinceMs), isOlder);
+        return db.orm.select().from(auditLog).where(where).orderBy(desc(atMs), desc(id)).limit(limit).all();
+      });
     },
   };
 }

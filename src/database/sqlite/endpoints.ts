@@ -139,6 +139,9 @@ export function endpointCommands(db: Db, secrets: WebhookSecrets, lines: Deliver
           ...fresh(endpoint.url),
           lastEventAtMs: endpoint.perSession ? endpoint.createdAtMs : null,
         });
+        const { id, storeId, mode, url } = endpoint;
+        const extendedEvents = endpoint.extendedEvents.join(',');
+        db.describe({ target: id, before: null, after: { storeId, mode, url, extendedEvents } });
         if (secret !== undefined) secrets.add(endpoint.id, endpoint.mode, secret);
         return { kind: 'added' };
       });
@@ -162,14 +165,18 @@ export function endpointCommands(db: Db, secrets: WebhookSecrets, lines: Deliver
         ? { disabledAtMs: null, disabledReason: null, goneCount: 0, goneSinceMs: null, resumedThrough: '' }
         : { disabledAtMs: sql`coalesce(${endpoints.disabledAtMs}, ${nowMs})`, disabledReason: reason };
       return db.write(() => {
+        const before = db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
         const { changes } = db.orm.update(endpoints).set(state).where(isThere(id)).run();
         if (!enabled) lines.park(id);
+        const wasEnabled = before?.disabledAtMs === null;
+        if (before) db.describe({ target: id, before: { enabled: wasEnabled }, after: { enabled } });
         return changes === 1;
       });
     },
     async removeEndpoint(id) {
       const removeSlice = (): 'removed' | 'unknown' | 'more' => {
-        if (!db.orm.select({ id: endpoints.id }).from(endpoints).where(isThere(id)).get()) return 'unknown';
+        const row = db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
+        if (!row) return 'unknown';
         const waiting = db.orm
           .select({ id: deliveries.id, sessionId: deliveries.sessionId })
           .from(deliveries)
@@ -186,6 +193,8 @@ export function endpointCommands(db: Db, secrets: WebhookSecrets, lines: Deliver
         if (ids.length === SLICE_DELIVERIES) return 'more';
         // The row stays, because past deliveries refer to it.
         db.orm.update(endpoints).set({ removed: true }).where(isThere(id)).run();
+        const { storeId, mode, url } = row;
+        db.describe({ target: id, before: { storeId, mode, url }, after: null });
         return 'removed';
       };
       for (;;) {

@@ -4,6 +4,7 @@
  */
 import type Sqlite from 'better-sqlite3';
 import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3';
+import type { AuditedChange } from '../audit-log.ts';
 import { connect } from './connection.ts';
 import { guarded } from './storage-fault.ts';
 import { createWriteQueue, type WriteMeasure, type WriteQueue } from './write-queue.ts';
@@ -18,6 +19,8 @@ export type Db = Readonly<{
    * @throws Fault transient `storage_unavailable`
    */
   write: WriteQueue['write'];
+  /** Says what the current write changes, for the audit log, if this connection is for an operator's command. */
+  describe(change: AuditedChange): void;
   /** Runs `work` on one consistent snapshot of the file. */
   read<T>(work: () => T): T;
   /** Ends what still waits to be written, and closes the file. */
@@ -54,6 +57,7 @@ export function openDatabase({ file, busyTimeoutMs, bytesMax, onWrite }: OpenOpt
       client,
       orm: drizzle(client, { casing: 'snake_case' }),
       write: queue.write,
+      describe() {},
       read: <T>(work: () => T) => guarded(file, () => inTransaction.deferred(work) as T),
       close() {
         queue.close();

@@ -3,22 +3,31 @@
  * @module
  */
 import { and, eq, sql } from 'drizzle-orm';
+import type { AuditedState } from '../audit-log.ts';
 import type { PageSettings, PageSettingsDatabase } from '../page-settings.ts';
 import type { Db } from './open.ts';
 import { pageSettings, stores } from './schema.ts';
 
 const unset: PageSettings = { accent: null, embedOrigins: [], logo: null };
 
-export function pageSettingsCommands({ orm, read, write }: Db): PageSettingsDatabase {
+export function pageSettingsCommands({ orm, read, write, describe }: Db): PageSettingsDatabase {
   const { accent, embedOrigins, logoType, logoHash } = pageSettings;
   const find = orm
     .select({ accent, embedOrigins, logoType, logoHash })
     .from(pageSettings)
     .where(eq(pageSettings.storeId, sql.placeholder('storeId')))
     .prepare();
+  const audited = (row: ReturnType<typeof find.get>): AuditedState =>
+    row ? { accent: row.accent, embedOrigins: row.embedOrigins.join(','), logoHash: row.logoHash } : null;
   return {
     async renameStore(id, name) {
-      return (await write(() => orm.update(stores).set({ name }).where(eq(stores.id, id)).run())).changes === 1;
+      return write(() => {
+        const before = orm.select({ name: stores.name }).from(stores).where(eq(stores.id, id)).get();
+        if (!before) return false;
+        orm.update(stores).set({ name }).where(eq(stores.id, id)).run();
+        describe({ target: id, before, after: { name } });
+        return true;
+      });
     },
     async setPageSettings(storeId, change) {
       const { logo, ...plain } = change;
@@ -31,11 +40,13 @@ export function pageSettingsCommands({ orm, read, write }: Db): PageSettingsData
         }),
       };
       await write(() => {
+        const before = audited(find.get({ storeId }));
         orm
           .insert(pageSettings)
           .values({ storeId, embedOrigins: [], ...columns })
           .onConflictDoUpdate({ target: pageSettings.storeId, set: { storeId, ...columns } })
           .run();
+        describe({ target: storeId, before, after: audited(find.get({ storeId })) });
       });
     },
     async findPageSettings(storeId) {

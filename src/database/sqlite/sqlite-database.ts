@@ -5,7 +5,7 @@
 import type { TargetedAct } from '../audit-log.ts';
 import type { Database } from '../database.ts';
 import { alarmCommands, createAlarmWriter, type RaiseAlarm } from './alarms.ts';
-import { auditCommands, createAuditLog, type RecordAct, recordFirstWrite } from './audit-log.ts';
+import { auditCommands, createAuditLog, type RecordAct, recordWrites } from './audit-log.ts';
 import { createBlockFacts } from './block-facts.ts';
 import { blockCommands, createBlocks } from './blocks.ts';
 import { bookQueries } from './bookkeeping.ts';
@@ -95,7 +95,7 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
     refuseOtherSchema(db);
     checkKey(db, vault);
     fillWebhookSecrets(db, vault);
-    return assemble(options.act ? recordFirstWrite(db, options.act) : db, vault, options);
+    return assemble(options.act ? recordWrites(db, options.act) : db, vault, options);
   } catch (error) {
     db.close();
     throw error;

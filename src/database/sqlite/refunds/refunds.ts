@@ -43,6 +43,15 @@ type Parts = Readonly<{
   isSuspended: (storeId: string) => boolean;
 }>;
 
+/** What an approval changes: who has approved, for the audit log. */
+const approvalState = ({ approvedAtMs, approval }: RefundRow) => ({
+  approvedAtMs,
+  approvers: [approval ?? []]
+    .flat()
+    .map(({ approver }) => approver)
+    .join(','),
+});
+
 export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldReturnDatabase {
   const { rows, limits, settlement, payouts, ledger, secretKey, addresses, replays, findSession, transfers } = parts;
   const { settle, giveBack, fail, postEvent } = settlement;
@@ -212,7 +221,8 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
         // One that an approver repeats replaces the earlier one.
         const others = [row.approval ?? []].flat().filter((one) => one.approver !== approval?.approver);
         const approvals = approval ? { approval: [...others, approval] } : {};
-        rows.change(row, { approvedAtMs: row.approvedAtMs ?? nowMs, ...approvals });
+        const after = rows.change(row, { approvedAtMs: row.approvedAtMs ?? nowMs, ...approvals });
+        db.describe({ target: id, before: approvalState(row), after: approvalState(after) });
         payouts.hasten(id, nowMs);
         return true;
       });
@@ -223,6 +233,8 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
         if (!row) return null;
         if (row.status !== 'pending' && !(row.status === 'processing' && payouts.cancel(id, nowMs))) return false;
         fail(row, reason, nowMs);
+        const after = { status: 'failed', failureReason: reason };
+        db.describe({ target: id, before: { status: row.status, failureReason: null }, after });
         return true;
       });
     },

@@ -1,0 +1,217 @@
+/**
+ * Every command of the operator that changes something leaves an entry in the audit log; no other one does. A command
+ * that this file does not know fails it.
+ */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { HDKey } from '@scure/bip32';
+import Sqlite from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { commands } from '../../scripts/cli/tool.ts';
+import { openDatabase } from '../../src/app/open-database.ts';
+import { chains } from '../../src/chains/index.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { invariant } from '../../src/core/fault.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { ingestedChain } from '../support/ingested-chain.ts';
+import { newSession } from '../support/new-session.ts';
+import { runQuayside } from '../support/quayside-process.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'quayside-audit-'));
+const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
+const file = join(folder, 'quayside.json');
+writeFileSync(file, JSON.stringify({ data_dir: 'data', networks: { sepolia: { url: 'ws://127.0.0.1:1', xpub } } }));
+const variables = { QUAYSIDE_CONFIG: file };
+const run = (...words: string[]) => runQuayside(words, variables);
+
+async function answer(...words: string[]) {
+  const { code, out, err } = await run(...words, '--json');
+  assert.is(code, 0, `quayside ${words.join(' ')}: ${err}`);
+  return JSON.parse(out);
+}
+
+const { id: store } = await answer('store', 'create', 'Shop', '--because', 'first');
+const config = loadConfig({ env: { ...process.env, ...variables }, cwd: folder });
+const database = openDatabase(config, process.env);
+const [network] = config.networks;
+invariant(network, 'there is a network');
+const KEY = network.key;
+const chain = ingestedChain(() => database, systemClock, network);
+test.after(() => {
+  database.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const hex = (n: number) => n.toString(16).padStart(40, '0');
+const keys = Array.from({ length: 9 }, (_, n) => hex(n + 1));
+await database.addAddresses({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
+await chain.mine();
+await chain.report('following');
+const { id: endpoint } = await answer('webhooks', 'add', 'https://93.184.215.14/first', '--mode', 'test');
+
+/** A session that was paid with 1.00 too much, which is held. */
+async function paidSession(name: string): Promise<string> {
+  const wish = { storeId: store, name, networks: [network as NonNullable<typeof network>], amountMinor: 1000 };
+  const made = await database.createSession(newSession({ ...wish, nowMs: systemClock.nowMs() }));
+  invariant(made.kind === 'created', `not ${made.kind}`);
+  const coin = { to: made.session.addresses.evm ?? '', currency: 'USDT', units: 11_000_000n } as const;
+  await chain.confirm(await chain.mine([coin]));
+  return made.session.id;
+}
+
+/** A refund that waits for the operator. */
+async function pendingRefund(name: string): Promise<string> {
+  const sessionId = await paidSession(name);
+  const plain = {
+    storeId: store,
+    mode: 'test',
+    refundId: name,
+    sessionId,
+    amountMinor: 100n,
+    currency: 'USDT',
+  } as const;
+  const made = await database.createRefund(
+    {
+      ...plain,
+      ...{ reason: null, description: null, metadata: null, refundAddress: 'the payer’s' },
+      replay: { idempotencyKey: null, path: '/refunds/create', bodyHash: name },
+      nowMs: systemClock.nowMs(),
+    },
+    () => ({ kind: 'ok', family: 'evm', key: hex(255) }),
+  );
+  invariant(made.kind === 'created', `not ${made.kind}`);
+  return made.refund.id;
+}
+
+await answer('refunds', 'policy', '--store', store, '--automatic', '0');
+const approved = await pendingRefund('to-approve');
+const rejected = await pendingRefund('to-reject');
+const [held] = await database.listHeldMoney({ limit: 1 });
+const delivery = (await database.listDeliveries({ limit: 1 }))[0]?.id ?? '';
+const key = await answer('key', 'create', '--mode', 'test');
+await database.enableEndpoint(endpoint, false, 'it answered 410', systemClock.nowMs());
+const elsewhere = chains.evm.address.format('c0ffee'.padStart(40, '1'));
+const why = ['--because', 'a reason'];
+
+/** `states`: which of what was there before and what is there after is recorded. */
+type Change = Readonly<{ words: readonly string[]; target?: string; states: 'both' | 'before' | 'after' | 'none' }>;
+
+/** In this order. */
+const changes: Readonly<Record<string, Change>> = {
+  'store create': { words: ['Second', ...why], states: 'after' },
+  'store update': { words: [store, '--late', 'accept', ...why], target: store, states: 'both' },
+  'store suspend': { words: [store, ...why], target: store, states: 'both' },
+  'store resume': { words: [store, ...why], target: store, states: 'both' },
+  'store page': { words: ['--store', store, '--name', 'Renamed', ...why], target: store, states: 'both' },
+  'key create': { words: ['--store', store, '--mode', 'live', ...why], states: 'after' },
+  'key revoke': { words: [key.id, ...why], target: key.id, states: 'both' },
+  'webhooks add': {
+    words: ['https://93.184.215.14/second', '--store', store, '--mode', 'test', ...why],
+    states: 'after',
+  },
+  'webhooks enable': { words: [endpoint, ...why], target: endpoint, states: 'both' },
+  'webhooks rotate': { words: [endpoint, ...why], target: endpoint, states: 'both' },
+  'webhooks resend': { words: [delivery], states: 'none' },
+  trigger: { words: ['payment.completed', '--store', store], states: 'none' },
+  'webhooks remove': { words: [endpoint, ...why], target: endpoint, states: 'before' },
+  'refunds policy': { words: ['--store', store, '--automatic', '5', ...why], target: store, states: 'both' },
+  'refunds destination': { words: [approved, '--address', elsewhere, ...why], target: approved, states: 'both' },
+  'refunds approve': { words: [approved, ...why], target: approved, states: 'both' },
+  'refunds reject': { words: [rejected, ...why], target: rejected, states: 'both' },
+  'held accept': { words: [held?.id ?? '', ...why], states: 'both' },
+  'payouts freeze': { words: [KEY, ...why], states: 'after' },
+  'payouts thaw': { words: [KEY, ...why], states: 'before' },
+  'networks rewind': { words: [KEY, '--to', '0', ...why], target: KEY, states: 'both' },
+};
+
+/** Tested with the signer, nodes or halted networks that they need; each of these files reads the audit log. */
+const testedElsewhere: Readonly<Record<string, string>> = {
+  'networks skip': 'test/indexers/follower/recovery.test.ts',
+  'networks reread': 'test/indexers/follower/recovery.test.ts',
+  'held return': 'test/scripts/held.test.ts',
+  'payouts resume': 'test/scripts/payout-exits.slow.test.ts',
+  'payouts settle': 'test/scripts/payout-exits.slow.test.ts',
+};
+
+/** Whose first write is recorded without states, by the connection that every command gets. */
+const plain = ['payouts adopt', 'sweep run', 'address-pool import', 'webhooks recover'];
+
+/** What changes no row: `pay` and `webhooks test` send something, `evidence` and `shadow` write files of their own. */
+const readers = [
+  ...['status', 'explain', 'alarms list', 'networks list', 'networks show', 'store list', 'key list', 'key show'],
+  ...['session show', 'pay', 'held list', 'held show', 'webhooks list', 'webhooks attempts', 'webhooks test'],
+  ...['webhooks show', 'webhooks secret', 'events list', 'events show', 'refunds list', 'refunds show'],
+  ...['refunds request', 'payouts list', 'payouts show', 'payouts outgoing', 'sweep plan', 'sweep status'],
+  ...['ledger verify', 'audit list', 'signer drill', 'evidence verify', 'evidence key', 'evidence', 'shadow'],
+];
+
+test('every command is known here, as one that changes something or as one that does not', () => {
+  const known = [...Object.keys(changes), ...Object.keys(testedElsewhere), ...plain, ...readers];
+  // What runs without an installation has no database.
+  const all = commands.flatMap((command) => ('runOffline' in command ? [] : [command.name]));
+  assert.equal(
+    all.filter((name) => !known.includes(name)),
+    [],
+  );
+  for (const name of Object.values(testedElsewhere)) {
+    assert.match(readFileSync(resolve(import.meta.dirname, '../..', name), 'utf8'), /audit/i, name);
+  }
+});
+
+for (const [name, { words, target, states }] of Object.entries(changes)) {
+  test(`${name}: one entry says who changed what, and why`, async () => {
+    const [before] = await database.listAudit(1);
+    await answer(...name.split(' '), ...words);
+    const entries = (await database.listAudit(9)).filter(({ id }) => id > (before?.id ?? 0));
+    assert.is(entries.length, 1, JSON.stringify(entries));
+    const [entry] = entries;
+    assert.is(entry?.command, name);
+    if (words.includes('a reason')) assert.is(entry?.reason, 'a reason');
+    if (target !== undefined) assert.is(entry?.target, target);
+    const has = { before: entry?.before !== null, after: entry?.after !== null };
+    assert.equal(has, { before: ['both', 'before'].includes(states), after: ['both', 'after'].includes(states) });
+    if (states === 'both') assert.is.not(JSON.stringify(entry?.before), JSON.stringify(entry?.after));
+  });
+}
+
+test('a command that only reads leaves none', async () => {
+  const count = (await database.listAudit(1000)).length;
+  for (const words of [['status'], ['store', 'list'], ['key', 'show', key.id], ['refunds', 'show', approved]]) {
+    await answer(...words);
+  }
+  await answer('store', 'update', store, '--late', 'hold', '--dry-run');
+  assert.is((await database.listAudit(1000)).length, count);
+});
+
+test('the log is read page by page and by time', async () => {
+  const all: { id: number; at: string }[] = await answer('audit', 'list', '--last', '1000');
+  const pages: number[] = [];
+  for (let before: string[] = []; ; ) {
+    const page: { id: number }[] = await answer('audit', 'list', '--last', '7', ...before);
+    pages.push(...page.map(({ id }) => id));
+    const oldest = page.at(-1);
+    if (!oldest) break;
+    before = ['--before', String(oldest.id)];
+  }
+  assert.equal(
+    pages,
+    all.map(({ id }) => id),
+  );
+  assert.match((await run('audit', 'list', '--last', '3')).out, /for older entries: --before \d+/);
+  assert.is((await answer('audit', 'list', '--since', '1d')).length, Math.min(all.length, 50));
+  const future = new Date(Date.now() - 1000).toISOString().slice(0, 19);
+  const recent: { at: string }[] = await answer('audit', 'list', '--since', `${future}Z`);
+  assert.ok(recent.length < all.length);
+});
+
+test('nothing changes or deletes an entry', () => {
+  const raw = new Sqlite(join(folder, 'data', 'quayside.db'));
+  for (const sql of ["UPDATE audit_log SET operator = 'nobody'", 'DELETE FROM audit_log']) {
+    assert.throws(() => raw.exec(sql), /append-only/);
+  }
+  raw.close();
+});
+
+test.run();
