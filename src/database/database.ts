@@ -281,7 +281,6 @@ export interface Database
     SweepDatabase,
     WebhookSecretDatabase,
     EvidenceDatabase {
-
   /** Takes addresses, saves the session and remembers the idempotency key, in one transaction. */
   createSession(input: NewSession): Promise<CreateSessionOutcome>;
   /** @param id with or without its `cs_` prefix */

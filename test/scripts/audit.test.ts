@@ -133,6 +133,10 @@ const testedElsewhere: Readonly<Record<string, string>> = {
   'held return': 'test/scripts/held.test.ts',
   'payouts resume': 'test/scripts/payout-exits.slow.test.ts',
   'payouts settle': 'test/scripts/payout-exits.slow.test.ts',
+  'user create': 'test/scripts/user.test.ts',
+  'user reset': 'test/scripts/user.test.ts',
+  'user role': 'test/scripts/user.test.ts',
+  'user remove': 'test/scripts/user.test.ts',
 };
 
 /** Whose first write is recorded without states, by the connection that every command gets. */
@@ -144,6 +148,7 @@ const readers = [
   ...['session show', 'pay', 'held list', 'held show', 'webhooks list', 'webhooks attempts', 'webhooks test'],
   ...['webhooks show', 'webhooks secret', 'events list', 'events show', 'refunds list', 'refunds show'],
   ...['refunds request', 'payouts list', 'payouts show', 'payouts outgoing', 'sweep plan', 'sweep status'],
+  ...['user list', 'export payments', 'export refunds', 'export sweeps', 'export fees'],
   ...['ledger verify', 'audit list', 'signer drill', 'evidence verify', 'evidence key', 'evidence', 'shadow'],
 ];
 

@@ -161,13 +161,9 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, sums, recordAct, returned }),
     ...refundCommands(db, { ...facts, ...refunds, held: heldRecords, sums, transitions }),
     ...payoutParts(db, { ...changed, ...refunds, transitions, outgoing, formatAddress }),
-    ...endpointCommands(db, secrets, lines),
-    ...claimCommands(db, { secrets, lines, refused }),
-    ...retirementCommands(db),
+    ...webhookCommands(db, { secrets, lines, refused, raiseAlarm }),
     ...eventQueries(db),
     ...triggerCommands(db, findSession, outbox),
-    ...redeliveryCommands(db, lines),
-    ...deliveryCommands(db, { lines, refused, raiseAlarm }),
     ...alarmCommands(db, raiseAlarm),
     ...reports(db),
     changeCount: changeCounter(db),
@@ -184,6 +180,17 @@ const merchantCommands = (db: Db, vault: Vault, parts: Parameters<typeof storeCo
   ...webhookSecretCommands(db, vault, parts),
   ...pageSettingsCommands(db),
   ...keyCommands(db, vault, parts.recordAct),
+});
+
+type WebhookParts = Parameters<typeof claimCommands>[1] & Parameters<typeof deliveryCommands>[1];
+
+/** Endpoints, and what is sent to them. */
+const webhookCommands = (db: Db, parts: WebhookParts) => ({
+  ...endpointCommands(db, parts.secrets, parts.lines),
+  ...claimCommands(db, parts),
+  ...retirementCommands(db),
+  ...redeliveryCommands(db, parts.lines),
+  ...deliveryCommands(db, parts),
 });
 
 /** What operators and programs read about the whole. */

@@ -16,7 +16,7 @@ const before = `
            ('k2', 'm1', 'live', 'h2', '${sealed}', 'sk_live_…2', '["refunds:write"]', 6, 7);`;
 
 test('older keys have no end and no ranges, and keep their secret, scopes and revocation', () =>
-  withOlderDatabase('0032', before, async (database) => {
+  withOlderDatabase('0033', before, async (database) => {
     const life = { sources: [], expiresAtMs: null, lastUsedAtMs: null, lastUsedFrom: null };
     const found = await database.findKey('h1');
     assert.equal([found?.secret, found?.scopes, found?.storeStatus], ['ss_older', ['sessions:read'], 'approved']);

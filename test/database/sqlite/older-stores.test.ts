@@ -10,7 +10,7 @@ const before = `
   INSERT INTO webhook_secrets (owner, mode, secret) VALUES ('m1', 'live', ''), ('m1', 'test', '');`;
 
 test('older stores keep their settings and are not suspended', () =>
-  withOlderDatabase('0033', before, async (database) => {
+  withOlderDatabase('0034', before, async (database) => {
     const [store] = await database.listStores();
     assert.ok(store);
     const { webhookSecrets: _made, ...kept } = store;
