@@ -164,14 +164,14 @@ const readPools = ({ database, config }: Installation): Promise<PoolReport[]> =>
   Promise.all(networkOfEachPool(config.networks).map((network) => readPool(database, network)));
 
 /** Returns what a pool's level means and what to do about it; empty if nothing. */
-const poolAdvice = ({ free, isLow, nextIndex }: PoolReport): string =>
+export const poolAdvice = ({ free, isLow, nextIndex }: PoolReport): string =>
   [
     ...(free === 0 ? [`EMPTY: ${WHILE_EMPTY}`] : []),
     ...(isLow ? [`derive and import addresses from ${nextIndex} on with \`quayside address-pool\``] : []),
   ].join('; ');
 
 /** Fetches the rates, which are in the server's memory, from its metrics listener. Null if it does not answer. */
-async function readRates(metricsUrl: string): Promise<readonly SourceStatus[] | null> {
+export async function readRates(metricsUrl: string): Promise<readonly SourceStatus[] | null> {
   try {
     const answer = await fetch(`${metricsUrl}/rates`, { signal: AbortSignal.timeout(RATES_TIMEOUT_MS) });
     return answer.ok ? ((await answer.json()) as SourceStatus[]) : null;
@@ -181,7 +181,7 @@ async function readRates(metricsUrl: string): Promise<readonly SourceStatus[] | 
   }
 }
 
-function rateLine({ source, ageS, fresh, pairs, fault }: SourceStatus): string {
+export function rateLine({ source, ageS, fresh, pairs, fault }: SourceStatus): string {
   const age =
     ageS === null ? 'no answer yet' : `${pairs} rates, the newest ${ageS} s old${fresh ? '' : ' (too old to use)'}`;
   return `rates ${source}: ${age}${fault ? `; ${fault}` : ''}`;

@@ -28,6 +28,7 @@ import {
   textOption,
   usage,
 } from './command.ts';
+import { doctor } from './doctor.ts';
 import { eventsList, eventsShow } from './events.ts';
 import { evidence, evidenceKey, evidenceVerify } from './evidence.ts';
 import { explain } from './explain.ts';
@@ -65,6 +66,7 @@ import { status } from './status.ts';
 import { storeCreate, storeList, storeUpdate } from './store.ts';
 import { storePage } from './store-page.ts';
 import { storeResume, storeSuspend } from './store-suspend.ts';
+import { supportBundle } from './support-bundle.ts';
 import { sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
 import { trigger } from './trigger.ts';
 import { userCreate, userList, userRemove, userReset, userRole } from './user.ts';
@@ -82,6 +84,8 @@ import {
 
 export const commands: readonly (Command | OfflineCommand)[] = [
   status,
+  doctor,
+  supportBundle,
   explain,
   alarmsList,
   networksList,

@@ -1,0 +1,219 @@
+/**
+ * What `doctor` checks of the running installation, by what its database holds: networks, pools, rates, webhooks, money
+ * out and alarms.
+ * @module
+ */
+import { networkOfEachPool, readPool } from '../../src/addresses/pool-level.ts';
+import { safetyWarnings } from '../../src/app/safety-warnings.ts';
+import { readServerFile } from '../../src/app/server-file.ts';
+import { Fault } from '../../src/core/fault.ts';
+import { isSenderSilent } from '../../src/database/sender-report.ts';
+import { DAY_MS } from '../../src/lib/clock.ts';
+import type { Installation } from './command.ts';
+import { type Finding, failure, ok, warning } from './doctor-finding.ts';
+import { evidenceStatus } from './evidence-status.ts';
+import { networkLink, readPlaces } from './explain-places.ts';
+import { freezeText } from './payout-freeze.ts';
+import { withSigner } from './signer-freeze.ts';
+import { poolAdvice, rateLine, readRates } from './status.ts';
+
+export async function installationFindings(installation: Installation, isFull: boolean): Promise<Finding[]> {
+  const parts = await Promise.all([
+    serverFindings(installation),
+    networkFindings(installation),
+    poolFindings(installation),
+    webhookFindings(installation),
+    payoutFindings(installation),
+    signerFindings(installation),
+    otherFindings(installation),
+  ]);
+  return [...parts.flat(), ...(isFull ? await ledgerFindings(installation) : [])];
+}
+
+async function serverFindings({ config }: Installation): Promise<Finding[]> {
+  const running = readServerFile(config.dataDir);
+  const start = 'start it: `npm start`';
+  if (!running) return [failure('server', 'the server is not running, so there are no sessions and no rates', start)];
+  const sources = await readRates(running.metrics_url);
+  const server = ok('server', `${running.base_url} (pid ${running.pid})`);
+  if (!sources) return [server, warning('rates', 'the server does not say which rates it has', start)];
+  const fresh = sources.filter((one) => one.fresh);
+  if (sources.length === 0)
+    return [server, ok('rates', 'no source is configured; only dollars and stablecoins are priced')];
+  const look = 'look at `rates` in the settings, and whether this machine reaches the Internet';
+  if (fresh.length === 0) {
+    const none = 'no source has a fresh rate, so orders in other currencies are refused';
+    return [server, failure('rates', `${none}: ${sources.map(rateLine).join('; ')}`, look)];
+  }
+  const stale = sources.filter((one) => !one.fresh).map((one) => warning('rates', rateLine(one), look));
+  return [server, ...stale, ok('rates', `${fresh.length} of ${sources.length} sources are fresh`)];
+}
+
+async function networkFindings({ config, database, clock }: Installation): Promise<Finding[]> {
+  const places = [...(await readPlaces(database, config.networks)).values()];
+  return places.flatMap((place) => {
+    const { mark, text, next } = networkLink(place, clock.nowMs());
+    const make = mark === 'broken' ? failure : mark === 'waiting' ? warning : ok;
+    const { key } = place.network;
+    const gaps = place.gaps.map(({ from, to }) =>
+      warning(
+        'network',
+        `${key}: blocks ${from} to ${to} were skipped; payments in them are not known`,
+        `\`quayside networks reread ${key} --from ${from} --to ${to}\`, from a node that has them`,
+      ),
+    );
+    return [make('network', text, next), ...gaps];
+  });
+}
+
+async function poolFindings({ config, database }: Installation): Promise<Finding[]> {
+  const pools = await Promise.all(networkOfEachPool(config.networks).map((network) => readPool(database, network)));
+  return pools.map((pool) => {
+    const text = `${pool.mode} ${pool.family}: ${pool.free} addresses free, ${pool.taken} taken`;
+    const advice = poolAdvice(pool);
+    if (pool.free === 0) return failure('addresses', text, advice);
+    return pool.isLow ? warning('addresses', text, advice) : ok('addresses', text);
+  });
+}
+
+async function webhookFindings({ database, clock }: Installation): Promise<Finding[]> {
+  const nowMs = clock.nowMs();
+  const { failing, disabled, failed } = await database.webhookTrouble(nowMs, nowMs - DAY_MS);
+  const show = (id: string) => `\`quayside webhooks show ${id}\` says what is wrong`;
+  const found = [
+    ...failing.map(({ id, url }) => failure('webhooks', `${id} (${hostOf(url)}) accepts nothing`, show(id))),
+    ...disabled.map(({ id, url }) =>
+      failure(
+        'webhooks',
+        `${id} (${hostOf(url)}) is disabled`,
+        `\`quayside webhooks enable ${id}\` once it works again`,
+      ),
+    ),
+    ...(failed > 0
+      ? [
+          warning(
+            'webhooks',
+            `${failed} deliveries of the last day failed for good`,
+            '`quayside webhooks recover --since 1d`',
+          ),
+        ]
+      : []),
+    ...(isSenderSilent(await database.readSenderReport(), nowMs)
+      ? [
+          failure(
+            'webhooks',
+            'no process sends webhooks now',
+            'start Quayside: `npm start`, or look for `webhooks` in its log',
+          ),
+        ]
+      : []),
+  ];
+  return found.length > 0 ? found : [ok('webhooks', 'every endpoint accepts what it is sent')];
+}
+
+const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : url);
+
+async function payoutFindings({ database }: Installation): Promise<Finding[]> {
+  const [freezes, lanes, engines, stats, balances] = await Promise.all([
+    database.listFreezes(),
+    database.haltedLanes(),
+    database.listEngines(),
+    database.payoutStats(),
+    database.listBalances(),
+  ]);
+  const stuck = stats.counts.filter(({ state }) => state === 'stuck').reduce((sum, { count }) => sum + count, 0);
+  const found = [
+    ...freezes.map((one) =>
+      failure('payouts', `money out is frozen: ${freezeText(one)}`, 'find out why, then `quayside payouts thaw`'),
+    ),
+    ...lanes.map(({ network, message }) =>
+      failure('payouts', `${network}: a wallet is halted: ${message}`, `\`quayside payouts resume ${network}\``),
+    ),
+    ...engines.flatMap(({ network, reason }) =>
+      reason
+        ? [warning('payouts', `${network}: payouts are stopped: ${reason.message}`, '`quayside status` shows them')]
+        : [],
+    ),
+    ...(stuck > 0 ? [failure('payouts', `${stuck} are stuck`, '`quayside payouts list --state stuck` shows why')] : []),
+    ...balances.flatMap(({ network, role, low }) =>
+      low.length > 0
+        ? [
+            warning(
+              'payouts',
+              `${network}: the ${role} wallet is low on ${low.join(', ')}`,
+              '`quayside signer show` has its address',
+            ),
+          ]
+        : [],
+    ),
+  ];
+  return found.length > 0 ? found : [ok('payouts', 'none is stopped')];
+}
+
+/** Asks the signer itself: whether it answers, which it does only when it is unlocked, and whether it is frozen. */
+async function signerFindings({ config, database }: Installation): Promise<Finding[]> {
+  if (!config.signer) {
+    const { counts } = await database.payoutStats();
+    const open = counts.some(({ state }) => state === 'waiting' || state === 'sent' || state === 'stuck');
+    return open
+      ? [failure('signer', 'payouts wait, and the configuration has no `signer`', 'set one up: docs/money-out.md')]
+      : [ok('signer', 'none is configured: this installation only receives money')];
+  }
+  try {
+    const { freeze } = await withSigner(config.signer.dir, (signer) => signer.freezeState());
+    return freeze
+      ? [
+          failure(
+            'signer',
+            `frozen by ${freeze.frozenBy}: ${freeze.reason}`,
+            '`quayside signer thaw --help` shows how an approver ends that',
+          ),
+        ]
+      : [ok('signer', 'it answers, and is unlocked')];
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return [
+      failure('signer', error.message, 'look for `signer` in the log; `quayside signer show` looks at its folder'),
+    ];
+  }
+}
+
+async function otherFindings(installation: Installation): Promise<Finding[]> {
+  const { config, database } = installation;
+  const alarms = (await database.listOpenAlarms()).map(({ code, message }) =>
+    warning('alarms', `${code}: ${message}`, 'docs/alarms.md says what to do about it'),
+  );
+  const evidence = evidenceStatus(installation).json.flatMap(({ network, open, fault }) => [
+    ...(fault === null ? [] : [failure('evidence', `${network}: ${fault}`, '`quayside evidence verify` shows more')]),
+    ...(open.length > 0
+      ? [
+          failure(
+            'evidence',
+            `${network}: differences in certificate ${open.join(', ')}`,
+            '`quayside evidence verify` lists them',
+          ),
+        ]
+      : []),
+  ]);
+  const unsafe = safetyWarnings(config).map(({ code, message }) => warning('safety', `${code}: ${message}`));
+  const isLive = config.networks.some(({ mode, sandbox }) => mode === 'live' && !sandbox);
+  const none = 'no backup is configured: this program makes none by itself';
+  const backup = isLive
+    ? warning('backup', none, 'set one up beside it: docs/operations.md#backups')
+    : ok('backup', `${none}; nothing here is real money`);
+  return [...alarms, ...evidence, ...unsafe, backup];
+}
+
+async function ledgerFindings({ database }: Installation): Promise<Finding[]> {
+  const { entries, unbalanced, differences, overdrawn, sums } = await database.verifyLedger();
+  const wrong = unbalanced.length + differences.length + overdrawn.length + sums.length;
+  return wrong > 0
+    ? [
+        failure(
+          'ledger',
+          `${wrong} differences between the ledger and the facts`,
+          '`quayside ledger verify` lists them',
+        ),
+      ]
+    : [ok('ledger', `all ${entries} entries add up and match the facts`)];
+}

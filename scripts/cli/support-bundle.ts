@@ -1,0 +1,145 @@
+/**
+ * Writes one file that helps somebody else to see what is wrong with an installation, without its secrets.
+ * @module
+ */
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { openDatabase } from '../../src/app/open-database.ts';
+import { type Config, loadConfig } from '../../src/config/config.ts';
+import { Fault, permanent } from '../../src/core/fault.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { readShipped } from '../../src/lib/installation.ts';
+import { createSecretFile } from '../../src/lib/secret-file.ts';
+import { databaseFile, secretKeyFile } from '../../src/lib/secret-key.ts';
+import { type Input, moment, type OfflineCommand, textOption } from './command.ts';
+import { examine } from './doctor.ts';
+import { withoutSecrets } from './support-redaction.ts';
+
+const ALARMS_MAX = 200;
+const ACTS_MAX = 100;
+const PAYOUTS_MAX = 50;
+
+export const supportBundle: OfflineCommand = {
+  name: 'support-bundle',
+  args: [],
+  summary: 'Write what helps others to see what is wrong into one file, with secrets removed.',
+  options: {
+    output: { value: 'FILE', help: 'the file to create (default: quayside-support-<time>.json here)' },
+    'without-nodes': { help: 'do not ask the nodes' },
+  },
+  notes: [
+    'Findings of `doctor`, versions, settings, networks, alarms, what operators changed, and counts. No keys, secrets,',
+    'xpubs, paths of URLs, deposit addresses or orders are in it. Read it before you send it.',
+  ],
+  async runOffline(input) {
+    const now = systemClock.nowMs();
+    const name = `quayside-support-${new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}.json`;
+    const file = resolve(input.cwd, textOption(input, 'output') ?? name);
+    const bundle = withoutSecrets(await gather(input, now), knownSecrets(input));
+    const text = `${JSON.stringify(bundle, null, 2)}\n`;
+    if (!createSecretFile(file, text)) throw permanent('refused', `${file} exists already; name another with --output`);
+    return {
+      json: { file, bytes: statSync(file).size },
+      lines: [`wrote ${file}, which only you can read; look at it before you send it`],
+    };
+  },
+};
+
+async function gather(input: Input, nowMs: number): Promise<Record<string, unknown>> {
+  const findings = await examine(input);
+  const always = {
+    made_at: moment(nowMs),
+    version: readShipped<{ version: string }>('package.json').version,
+    node: process.version,
+    platform: `${process.platform} ${process.arch}`,
+    // Their names only.
+    variables: Object.keys(input.env)
+      .filter((one) => one.startsWith('QUAYSIDE_'))
+      .sort(),
+    findings,
+  };
+  try {
+    const config = loadConfig(input);
+    return { ...always, settings: settingsOf(config), ...(await fromDatabase(config, input, nowMs)) };
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return { ...always, fault: error.code };
+  }
+}
+
+/** Only what is named here is in the bundle, so a new setting is left out until somebody decides. */
+const settingsOf = (config: Config) => ({
+  mode: config.sandbox ? 'sandbox' : 'configured',
+  request_signature: config.requestSignature,
+  limits: config.limits,
+  alarms: config.alarms,
+  evidence: config.evidence,
+  rates: { sources: config.rates.sources, refresh: config.rates.refresh },
+  signer: config.signer ? config.signer.unlock.kind : null,
+  networks: config.networks.map((one) => ({
+    network: one.key,
+    family: one.family,
+    chain_id: one.chainId,
+    url: one.url,
+    rpc_url: one.rpcUrl,
+    solid_url: one.finalityUrl,
+    witness_url: one.witnessUrl,
+    fallback_url: one.fallbackUrl,
+    confirmations: one.confirmations.map(({ fromPar, ...tier }) => ({ ...tier, from: fromPar?.toString() })),
+    tokens: one.tokens,
+    reorg_depth_max: one.reorgDepthMax,
+    block_time_ms: one.blockTimeMs,
+    poll_ms: one.pollMs,
+    has_xpub: one.xpub !== null,
+  })),
+});
+
+async function fromDatabase(config: Config, { env }: Input, nowMs: number) {
+  if (!existsSync(databaseFile(config.dataDir))) return {};
+  const database = openDatabase(config, env);
+  try {
+    const payouts = await database.listPayouts({ limit: PAYOUTS_MAX });
+    return {
+      networks: await database.listNetworks(),
+      gaps: await Promise.all(
+        config.networks.map(async ({ key }) => ({ network: key, gaps: await database.listGaps(key) })),
+      ),
+      counts: await database.stats(nowMs),
+      payouts: await database.payoutStats(),
+      newest_payouts: payouts.map(({ network, state, generation, wait, fault, intent, createdAtMs }) => ({
+        kind: intent.kind,
+        ...{ network, state, generation, wait, fault, created_at: moment(createdAtMs) },
+      })),
+      engines: await database.listEngines(),
+      freezes: await database.listFreezes(),
+      endpoints: (await database.listEndpoints(null)).map(({ mode, url, disabledReason }) => ({
+        mode,
+        url,
+        disabledReason,
+      })),
+      alarms: (await database.listAlarms(ALARMS_MAX)).map(({ atMs, code, message, network, endedAtMs }) => ({
+        at: moment(atMs),
+        ...{ code, message, network },
+        ended_at: endedAtMs === null ? null : moment(endedAtMs),
+      })),
+      operators: (await database.listAudit(ACTS_MAX)).map(({ atMs, command }) => ({ at: moment(atMs), command })),
+    };
+  } finally {
+    database.close();
+  }
+}
+
+/** Values that must not be in the bundle, whatever they look like. */
+function knownSecrets({ env, cwd }: Input): string[] {
+  const values = Object.entries(env).flatMap(([name, value]) =>
+    value && name.startsWith('QUAYSIDE_') && /SECRET|KEY|PASS|TOKEN|PHRASE|SEED|XPUB|URL/.test(name) ? [value] : [],
+  );
+  try {
+    const { dataDir } = loadConfig({ env, cwd });
+    const file = secretKeyFile(dataDir, env);
+    return existsSync(file) ? [...values, readFileSync(file, 'utf8').trim()] : values;
+  } catch (error) {
+    if (error instanceof Fault) return values;
+    throw error;
+  }
+}

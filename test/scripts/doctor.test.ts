@@ -1,0 +1,303 @@
+/**
+ * `quayside doctor` and `support-bundle` on an installation of which every part is there, and then breaks one by one.
+ */
+
+import { once } from 'node:events';
+import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { HDKey } from '@scure/bip32';
+import Sqlite from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
+import { openDatabase } from '../../src/app/open-database.ts';
+import { writeServerFile } from '../../src/app/server-file.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { invariant } from '../../src/core/fault.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { ingestedChain } from '../support/ingested-chain.ts';
+import { newSession } from '../support/new-session.ts';
+import { runQuayside } from '../support/quayside-process.ts';
+import { SANDBOX_CHAIN_ID, sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'quayside-doctor-'));
+const data = join(folder, 'data');
+const seed = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0");
+const xpub = seed.publicExtendedKey;
+const node = await startSandboxNode({ seed: 'doctor', finalityDistance: 2 });
+for (let n = 0; n < 6; n++) node.world.mine();
+const rates = createServer((_request, response) => void response.end(JSON.stringify(sources))).listen(0, '127.0.0.1');
+const sources = [{ source: 'static', ageS: 1, fresh: true, pairs: 2, fault: null }];
+const network = { url: node.wsUrl, xpub, chain_id: SANDBOX_CHAIN_ID, tokens: sandboxTokens };
+const file = join(folder, 'quayside.json');
+const write = (more: object = {}, own: object = {}): void => {
+  writeFileSync(file, JSON.stringify({ data_dir: 'data', networks: { sepolia: { ...network, ...own } }, ...more }));
+  chmodSync(file, 0o600);
+};
+write();
+const variables: Record<string, string> = { QUAYSIDE_CONFIG: file };
+
+const made = JSON.parse((await runQuayside(['store', 'create', 'Shop', '--json'], variables)).out);
+const config = loadConfig({ env: { ...process.env, ...variables }, cwd: folder });
+const database = openDatabase(config, process.env);
+const [followed] = config.networks;
+invariant(followed, 'there is a network');
+const chain = ingestedChain(() => database, systemClock, followed);
+const keys = Array.from({ length: 9 }, (_, n) => (n + 1).toString(16).padStart(40, '0'));
+const pool = { family: 'evm', mode: 'test' as const, source: xpubFingerprint(xpub) };
+await database.addAddresses({ ...pool, firstIndex: 0, keys });
+await chain.mine();
+if (!rates.listening) await once(rates, 'listening');
+const metricsUrl = `http://127.0.0.1:${(rates.address() as AddressInfo).port}`;
+const baseUrl = 'http://127.0.0.1:1';
+const urls = { base_url: baseUrl, metrics_url: metricsUrl, dashboard_url: baseUrl };
+const serverFile = { pid: process.pid, port: 1, ...urls };
+writeServerFile(data, serverFile);
+test.after(async () => {
+  database.close();
+  rates.close();
+  await node.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+type Found = Readonly<{ area: string; severity: string; text: string; next?: string }>;
+
+/** Reports what running processes report every few seconds. */
+async function report(): Promise<void> {
+  node.world.mine();
+  await chain.report('following');
+  const spread = { boundsMs: [1], counts: [0, 0], sumMs: 0 };
+  const nowMs = systemClock.nowMs();
+  const attempts = { delivered: 0, retry: 0, failed: 0 };
+  const times = { startedAtMs: nowMs, atMs: nowMs, attemptMs: spread, firstAttemptMs: spread };
+  await database.reportSender({ pid: 1, underWay: 0, attempts, ...times });
+}
+
+async function examine(...words: string[]): Promise<{ code: number; all: Found[]; bad: Found[]; text: string }> {
+  await report();
+  const { code, out, err } = await runQuayside(['doctor', ...words, '--json'], variables);
+  assert.is(err, '');
+  const all: Found[] = JSON.parse(out).findings;
+  const people = await runQuayside(['doctor', ...words], variables);
+  assert.is(people.code, code);
+  if (process.env.SHOW) process.stdout.write(`$ quayside doctor\n${people.out}(exit code ${code})\n\n`);
+  return { code, all, bad: all.filter(({ severity }) => severity !== 'ok'), text: people.out };
+}
+
+/** Asserts that exactly one thing is wrong. */
+async function assertOnly(severity: string, area: string, text: RegExp | string, next: RegExp | string): Promise<void> {
+  const { code, bad, text: shown } = await examine();
+  assert.equal(
+    bad.map((one) => [one.severity, one.area]),
+    [[severity, area]],
+    shown,
+  );
+  assert.is(code, severity === 'error' ? 2 : 1);
+  assert.match(bad[0]?.text ?? '', text);
+  assert.match(bad[0]?.next ?? '', next);
+}
+
+test('a whole installation has nothing wrong, and every part is named', async () => {
+  const { code, all, bad, text } = await examine('--full');
+  assert.equal([code, bad], [0, []], text);
+  const areas =
+    'version configuration permissions disk database ledger server rates network addresses webhooks payouts signer backup node';
+  assert.equal([...new Set(all.map(({ area }) => area))].sort(), areas.split(' ').sort());
+  assert.match(text, `of chain ${SANDBOX_CHAIN_ID}, at block`);
+  assert.match(text, 'no backup is configured');
+  assert.match(text, 'nothing is wrong');
+});
+
+test('settings that are wrong, and a key that others can read', async () => {
+  write({ port: 'x' });
+  const wrong = await examine();
+  assert.equal([wrong.code, wrong.bad.map(({ area }) => area)], [2, ['configuration']]);
+  assert.match(wrong.bad[0]?.text ?? '', 'port');
+  write();
+  chmodSync(join(data, 'secret.key'), 0o644);
+  const open = await examine();
+  assert.is(open.code, 2);
+  assert.match(open.bad[0]?.text ?? '', 'secret.key is open to other users');
+  assert.match(open.bad[0]?.next ?? '', /chmod 600 .*secret\.key/);
+  chmodSync(join(data, 'secret.key'), 0o600);
+  chmodSync(file, 0o644);
+  await assertOnly('warning', 'permissions', 'quayside.json is open to other users', 'chmod o= ');
+  write();
+});
+
+test('a node of another chain, an old one, and one that does not answer', async () => {
+  write({}, { chain_id: '5' });
+  await assertOnly('error', 'node', `expected a node of chain 5, found chain ${SANDBOX_CHAIN_ID}`, 'networks show');
+  write({}, { witness_url: 'http://127.0.0.1:9' });
+  await assertOnly('error', 'node', 'its second node (witness_url)', 'docs/nodes.md');
+  write();
+  await node.stop();
+  await assertOnly('error', 'node', 'test:ethereum: its node', 'networks show');
+  assert.equal((await examine('--without-nodes')).bad, []);
+  await node.start();
+});
+
+test('a disk that is nearly full, stale rates, an endpoint that fails, and a freeze', async () => {
+  write({ alarms: { disk_free_bytes_min: 1_000_000_000_000_000 } });
+  const full = await examine('--without-nodes');
+  assert.equal(
+    full.bad.map(({ area }) => area),
+    ['disk'],
+    full.text,
+  );
+  write();
+  Object.assign(sources[0] ?? {}, { fresh: false });
+  await assertOnly('error', 'rates', 'no source has a fresh rate', 'rates');
+  Object.assign(sources[0] ?? {}, { fresh: true });
+  const nowMs = systemClock.nowMs();
+  const frozen = { network: followed.key, code: 'operator', reason: 'a test', frozenBy: 'alice', sinceMs: nowMs };
+  await database.freezePayouts(frozen, null);
+  await assertOnly('error', 'payouts', 'money out is frozen', 'payouts thaw');
+  await database.thawPayouts(followed.key, { atMs: nowMs, operator: 'a', command: 'x', reason: 'over' });
+  const alarm = {
+    atMs: nowMs,
+    code: 'clock_skewed',
+    message: 'off by 90 s',
+    network: null,
+    sessionId: null,
+    key: 'clock',
+  };
+  await database.keepAlarm(alarm);
+  await assertOnly('warning', 'alarms', 'clock_skewed: off by 90 s', 'docs/alarms.md');
+  await database.endAlarm('clock', nowMs);
+});
+
+test('a signer that does not answer, and a server that does not run', async () => {
+  write({ signer: { dir: 'signer', unlock: 'external' } });
+  const { bad, code } = await examine('--without-nodes');
+  assert.is(code, 2);
+  assert.equal(
+    bad.map(({ area }) => area),
+    ['permissions', 'signer'],
+  );
+  assert.match(bad[1]?.text ?? '', 'Check that it runs and is unlocked');
+  write();
+  rmSync(join(data, 'server.json'));
+  await assertOnly('error', 'server', 'the server is not running', 'npm start');
+  writeServerFile(data, serverFile);
+});
+
+test('a ledger that does not add up, and a file that is damaged, are found in a copy', async () => {
+  await database.createSession(
+    newSession({ storeId: made.id, name: '1a', networks: [followed], amountMinor: 1000, nowMs: systemClock.nowMs() }),
+  );
+  const to = (await database.findSession(`cs_${'1a'.padStart(26, '0')}`))?.addresses.evm ?? '';
+  await chain.confirm(await chain.mine([{ to, currency: 'USDT', units: 10_000_000n }]));
+  const raw = new Sqlite(join(data, 'quayside.db'));
+  raw.pragma('wal_checkpoint(TRUNCATE)');
+  const other = mkdtempSync(join(folder, 'copy-'));
+  const copy = join(other, 'quayside.db');
+  copyFileSync(join(data, 'quayside.db'), copy);
+  copyFileSync(join(data, 'secret.key'), join(other, 'secret.key'));
+  raw.close();
+  const edited = new Sqlite(copy);
+  edited.exec(`UPDATE ledger_postings SET units = '1' WHERE account = 'collected'`);
+  edited.pragma('foreign_keys = OFF');
+  edited.exec(`INSERT INTO deliveries SELECT * FROM deliveries LIMIT 0; UPDATE transfers SET address_id = 4711`);
+  edited.pragma('wal_checkpoint(TRUNCATE)');
+  edited.close();
+  const words = ['doctor', '--without-nodes', '--json'];
+  const broken = await runQuayside(words, { ...variables, QUAYSIDE_DATA_DIR: other });
+  const found: Found[] = JSON.parse(broken.out).findings;
+  assert.is(broken.code, 2);
+  const texts = found
+    .filter(({ severity }) => severity === 'error')
+    .map(({ text }) => text)
+    .join('\n');
+  assert.match(texts, /transfers \d+ names no row of addresses/);
+  assert.match(texts, /does not add up: entry 1: test:ethereum USDT by/);
+  const bytes = readFileSync(copy);
+  bytes.fill(0xff, 8192, 20_000);
+  writeFileSync(copy, bytes);
+  const damaged = await runQuayside(words, { ...variables, QUAYSIDE_DATA_DIR: other });
+  assert.is(damaged.code, 2);
+  const [first] = (JSON.parse(damaged.out).findings as Found[]).filter(({ area }) => area === 'database');
+  assert.is(first?.severity, 'error');
+  assert.match(first?.next ?? '', 'restore a backup');
+});
+
+async function raiseAll(messages: readonly string[]): Promise<void> {
+  for (const message of messages) {
+    await database.raiseAlarm({ atMs: systemClock.nowMs(), code: 'planted', message, network: null, sessionId: null });
+  }
+}
+
+test('a support bundle has what is needed, is closed to others, and none of the planted secrets', async () => {
+  const planted = {
+    userOfUrl: 'node-user-5311',
+    passwordOfUrl: 'node-pass-8842',
+    pathOfUrl: 'v3aabbccddeeff00112233',
+    queryOfUrl: 'querytoken99182',
+    endpointPath: 'hooktoken77120',
+    variable: 'value-of-a-variable-6630',
+    fileKey: readFileSync(join(data, 'secret.key'), 'utf8').trim(),
+    xpub,
+    xprv: seed.privateExtendedKey,
+    phrase: 'legal winner thank year wave sausage worth useful legal winner thank yellow',
+    bearer: 'abcdefBearerToken4711',
+    order: 'order-of-anna-1207',
+  };
+  const url = `ws://${planted.userOfUrl}:${planted.passwordOfUrl}@127.0.0.1:9/${planted.pathOfUrl}?key=${planted.queryOfUrl}`;
+  write({}, { url, fallback_url: url, witness_url: url });
+  const key = JSON.parse((await runQuayside(['key', 'create', '--mode', 'test', '--json'], variables)).out);
+  const hook = `https://8.8.8.8/${planted.endpointPath}`;
+  const added = JSON.parse((await runQuayside(['webhooks', 'add', hook, '--mode', 'test', '--json'], variables)).out);
+  const texts = [
+    `the node at ${url} answered 401`,
+    `Authorization: Bearer ${planted.bearer}`,
+    `its phrase is ${planted.phrase}`,
+    `an xprv ${planted.xprv}, a key ${key.api_key ?? key.key}, a secret ${key.api_secret ?? key.secret}, ${added.webhook_secret}`,
+    `password=${planted.variable}`,
+    planted.fileKey,
+  ];
+  await raiseAll(texts);
+  const wish = newSession({
+    storeId: made.id,
+    name: '2a',
+    networks: [followed],
+    amountMinor: 1000,
+    nowMs: systemClock.nowMs(),
+  });
+  await database.createSession({ ...wish, request: { ...wish.request, orderId: planted.order } });
+  const output = join(folder, 'bundle.json');
+  const env = { ...variables, QUAYSIDE_NETWORKS__SEPOLIA__RPC_URL: `http://127.0.0.1:9/${planted.variable}` };
+  const { code, err } = await runQuayside(['support-bundle', '--output', output], env);
+  assert.is(code, 0, err);
+  assert.is(statSync(output).mode & 0o777, 0o600);
+  const text = readFileSync(output, 'utf8');
+  const secrets = [
+    ...Object.values(planted),
+    key.api_key ?? key.key,
+    key.api_secret ?? key.secret,
+    added.webhook_secret,
+  ];
+  for (const secret of secrets) {
+    assert.ok(typeof secret === 'string' && secret.length > 6, `a secret is planted: ${JSON.stringify(secret)}`);
+    assert.not.ok(text.includes(secret), `${secret} is in the bundle`);
+  }
+  const bundle = JSON.parse(text);
+  assert.ok(bundle.findings.length > 5);
+  assert.is(bundle.settings.networks[0].network, 'test:ethereum');
+  assert.is(bundle.settings.networks[0].url, 'ws://127.0.0.1:9/…');
+  assert.ok(
+    bundle.variables.includes('QUAYSIDE_NETWORKS__SEPOLIA__RPC_URL'),
+    'names of variables help, their values do not',
+  );
+  assert.is(bundle.alarms.filter((one: { code: string }) => one.code === 'planted').length, texts.length);
+  assert.is(
+    (await runQuayside(['support-bundle', '--output', output], env)).code,
+    1,
+    'an existing file stays as it is',
+  );
+  write();
+});
+
+test.run();
