@@ -9,8 +9,11 @@ import { permanent } from '../core/fault.ts';
 import type { Clock } from '../lib/clock.ts';
 import { discardBody, isUnread } from '../lib/request-body.ts';
 
-/** After a crash, a process of the previous run may hold the port for a moment while it ends. */
-const PORT_WAIT_MS_MAX = 3000;
+/**
+ * When the supervisor was killed, its server holds the ports until it has finished its answers, for which it has five
+ * seconds and a half, and ends only then: on a busy machine that takes longer.
+ */
+const PORT_WAIT_MS_MAX = 20_000;
 const PORT_RETRY_MS = 200;
 
 /** Far above what a busy shop and its payers open at once; keeps a flood from using up all file descriptors. */
