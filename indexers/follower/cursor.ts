@@ -77,8 +77,10 @@ export function createCursor(
   let blocks: readonly BlockRef[] = [];
   let floor = 0;
   let readThroughS = 0;
-  /** The network's `recoveryCount` at the time of loading; null before, and when the gaps may have changed. */
+  /** The network's `recoveryCount` at the time of loading; null before. */
   let recoveries: number | null = null;
+  /** Whether to load again although no operator acted. */
+  let isOutdated = false;
   let gaps: readonly BlockGap[] = [];
 
   /**
@@ -101,6 +103,7 @@ export function createCursor(
     floor = known?.floor ?? 0;
     readThroughS = known?.readThroughS ?? 0;
     recoveries = count;
+    isOutdated = false;
     return { recoveries, readThroughS };
   }
 
@@ -129,7 +132,7 @@ export function createCursor(
     });
     if (outcome === 'done') {
       // Gaps above blocks that a reorg removed are read after all.
-      if (drop.length > 0 && gaps.length > 0) recoveries = null;
+      if (drop.length > 0 && gaps.length > 0) isOutdated = true;
       blocks = next;
       floor = nextFloor;
       readThroughS = nextReadThroughS;
@@ -139,7 +142,7 @@ export function createCursor(
 
   return {
     async refresh() {
-      return (await database.recoveryCount(network.key)) === recoveries ? null : load();
+      return !isOutdated && (await database.recoveryCount(network.key)) === recoveries ? null : load();
     },
     afterGap(number = (blocks.at(-1)?.number ?? -1) + 1) {
       let next = number;

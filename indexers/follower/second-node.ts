@@ -17,8 +17,11 @@ import { type Matcher, matchContent } from './matcher.ts';
 /** A block that it did not confirm, and a node that failed, are asked about again after this long. */
 const RETRY_MS = 5_000;
 const PROOF_AGE_MS_MAX = 60_000;
-/** Blocks that one iteration of the follower asks about. */
-const ASKED_MAX = 20;
+/**
+ * How long one iteration of the follower goes on asking. A fast node thus keeps up with a follower that catches up, and
+ * a slow one stops it from reading for no longer than this and one more block.
+ */
+const ASKING_MS_MAX = 3_000;
 
 type Reason = NonNullable<NetworkReport['reason']>;
 type Wait = Readonly<{ retryAtMs: number; reason: Reason }>;
@@ -94,11 +97,10 @@ export function createSecondNode(
       for (const hash of waits.keys()) if (!hashes.has(hash)) waits.delete(hash);
       const nowMs = clock.nowMs();
       const agreed: DueBlock[] = [];
-      let left = ASKED_MAX;
       for (const block of blocks) {
         const needs = block.secondNode.length > 0;
-        const mayAsk = needs && left > 0 && (waits.get(block.hash)?.retryAtMs ?? 0) <= nowMs;
-        if (mayAsk) left -= 1;
+        const hasTime = clock.nowMs() - nowMs <= ASKING_MS_MAX;
+        const mayAsk = needs && hasTime && (waits.get(block.hash)?.retryAtMs ?? 0) <= nowMs;
         const isAgreed = !needs || (mayAsk && (await isConfirmed(block)));
         const rest = isAgreed ? block : withoutSecond(block);
         if (rest.txs.length > 0) agreed.push(rest);

@@ -1,12 +1,18 @@
 /** Large payments that a second node must confirm: a real database and indexer, a simulated node, and one that lies. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { createAddressTable } from '../../../indexers/follower/address-table.ts';
+import type { DueBlock } from '../../../indexers/follower/credits.ts';
+import { createMatcher, matchContent } from '../../../indexers/follower/matcher.ts';
+import { createSecondNode } from '../../../indexers/follower/second-node.ts';
+import { followerNodeOptions } from '../../../indexers/indexer.ts';
 import { watchNetworks } from '../../../src/app/watches/networks.ts';
+import { chains } from '../../../src/chains/index.ts';
 import { minorToPar } from '../../../src/core/money.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { type IndexedShop, type Order, openIndexedShop } from '../../support/indexed-shop.ts';
 import { type Lies, type LyingProxy, startLyingProxy } from '../../support/lying-proxy.ts';
-import { type SandboxNode, startSandboxNode } from '../../support/sandbox-node.ts';
+import { accountKey, type SandboxNode, startSandboxNode } from '../../support/sandbox-node.ts';
 import { testNetwork } from '../../support/test-network.ts';
 import { until } from '../../support/until.ts';
 import { CALM_MS, PATIENCE_MS, type Watched, watched } from '../../support/watched.ts';
@@ -172,5 +178,48 @@ test('a payment stays seen while the second node is on another chain, and the ne
     const alarm = (await s.lasting.open()).find(({ code }) => code === 'second_node_unavailable');
     assert.match(alarm?.message ?? '', found);
   }));
+
+test('a second node that answers is asked about all that is due at once; one that is slow, for some seconds', async () => {
+  const node = await startSandboxNode({ seed: 'many' });
+  const network = testNetwork({ name: 'ethereum', url: node.httpUrl });
+  const chain = chains.evm;
+  const table = createAddressTable(chain.address.keyBytes);
+  const payee = accountKey('payee');
+  table.add(payee);
+  const matcher = await createMatcher({ chain, tokens: network.tokens, table });
+  const { openNode } = await chain.node();
+  let nowMs = 0;
+  let askMs = 0;
+  const open = () => {
+    const second = openNode(followerNodeOptions(network));
+    return {
+      ...second,
+      attest: (...about: Parameters<typeof second.attest>) => {
+        nowMs += askMs;
+        return second.attest(...about);
+      },
+    };
+  };
+  const secondNode = createSecondNode(network, open, matcher, { nowMs: () => nowMs });
+  const first = openNode(followerNodeOptions(network));
+  try {
+    for (let left = 60; left > 0; left--) {
+      node.pay(payee, 10_000_000n);
+      node.world.mine();
+    }
+    const due: DueBlock[] = [];
+    for (const block of await first.range(1, 60)) {
+      const found = await matchContent(first, matcher, block);
+      due.push({ hash: block.hash, number: block.number, txs: found.map(({ tx }) => tx), secondNode: found });
+    }
+    assert.is(due.filter(({ txs }) => txs.length === 1).length, 60);
+    assert.is((await secondNode.agreeing(due)).length, 60);
+    askMs = 1_000;
+    assert.is((await secondNode.agreeing(due)).length, 4);
+  } finally {
+    await Promise.all([first.close(), secondNode.close(), matcher.close()]);
+    await node.close();
+  }
+});
 
 test.run();
