@@ -43,7 +43,7 @@ export type RereadReport = Readonly<{
   /** The first `REPORTED_MAX`. */
   differences: readonly RereadDifference[];
   counts: Readonly<Record<RereadDifference['kind'], number>>;
-  /** Gaps that are closed now. */
+  /** Gaps that are closed now: those without a block that differs from what is held. */
   closed: readonly BlockGap[];
 }>;
 
@@ -61,6 +61,7 @@ export async function rereadBlocks(options: RereadOptions): Promise<RereadReport
   const patience = { clock, patienceMs: PATIENCE_MS };
   const counts = { missing: 0, unknown: 0, other_block: 0 };
   const differences: RereadDifference[] = [];
+  const doubtful = new Set<number>();
   try {
     await patiently(patience, undefined, () => createIdentityProof(network, node, clock).renew(0, null));
     await watch.load(true);
@@ -69,12 +70,17 @@ export async function rereadBlocks(options: RereadOptions): Promise<RereadReport
     for await (const part of readChainRange({ node, matcher, ...patience }, from, to)) {
       const save = () => saveChecked(options, node, watch.throughId(), at, part);
       const found = await patiently(patience, undefined, save);
-      for (const difference of found) counts[difference.kind]++;
+      for (const { kind, number } of found) {
+        counts[kind]++;
+        if (kind !== 'missing') doubtful.add(number);
+      }
       differences.push(...found.slice(0, REPORTED_MAX - differences.length));
       at = part.throughNumber + 1;
       options.onProgress(at - from);
     }
-    const closed = options.isCheck ? [] : await database.closeGaps(network.key, from, to, options.act);
+    const closed = options.isCheck
+      ? []
+      : await database.closeGaps(network.key, { from, to, doubtful: [...doubtful] }, options.act);
     return { differences, counts, closed };
   } finally {
     await Promise.all([node.close(), matcher.close()]);

@@ -38,7 +38,7 @@ export type EvidenceParts = Readonly<{
   watch: Watch;
   database: Pick<
     Database,
-    'listNetworks' | 'firstBlockFrom' | 'recordedRange' | 'holders' | 'accounts' | 'settledPayouts'
+    'listNetworks' | 'listGaps' | 'firstBlockFrom' | 'recordedRange' | 'holders' | 'accounts' | 'settledPayouts'
   >;
   archive: Archive;
   key: SigningKey;
@@ -99,6 +99,7 @@ export async function makeCertificate(parts: EvidenceParts, range: NumberRange, 
   const ends = await readEnds(parts, range, signal);
   const differences = createDifferenceList();
   differences.add(checkBeginning(archive, range, ends.first));
+  differences.add(await openGaps(parts, range));
   const open = { list: openListWriter(archive.draftFile) };
   try {
     const balances = await addBalances(parts, range, ends, open, differences.add, signal);
@@ -161,6 +162,19 @@ function checkBeginning(archive: Archive, { from }: NumberRange, first: BlockRef
   const { number, hash } = before.range.last;
   const message = `block ${first.number} names ${first.parent} as its parent, but certificate ${before.sequence} ends with block ${number} ${hash}: blocks that were final have been replaced, or the node is on another chain`;
   return [{ code: 'certified_block_replaced', message }];
+}
+
+/** Returns the blocks of the range that were skipped and not read since: nothing is credited in them. */
+async function openGaps({ network, database }: EvidenceParts, range: NumberRange): Promise<Difference[]> {
+  const gaps = await database.listGaps(network.key);
+  return gaps
+    .filter(({ from, to, closedAtMs }) => closedAtMs === null && from <= range.to && to >= range.from)
+    .map(({ from, to, because }) => ({
+      code: 'gap_open',
+      message:
+        `blocks ${from} to ${to} were skipped (${because}) and payments in them are not covered: ` +
+        `\`quayside networks reread ${network.key} --from ${from} --to ${to}\``,
+    }));
 }
 
 /** @throws Fault transient `node_block_missing` if what is above the range does not follow what was read last */

@@ -285,7 +285,11 @@ async function reread(
           `${counts.other_block} blocks are others`,
         ...(rows.length === 0 ? [] : table([['DIFFERENCE', 'BLOCK', 'TRANSACTION', 'UNITS', 'ADDRESS'], ...rows])),
         ...closed.map((gap) => `the gap ${gap.from} to ${gap.to} is closed`),
-        ...(open > 0 ? ['compare the node with another one (--url); nothing that is held was changed'] : []),
+        ...(open > 0
+          ? [
+              'compare the node with another one (--url); nothing that is held was changed, and gaps with such blocks stay open',
+            ]
+          : []),
       ],
     };
   } finally {

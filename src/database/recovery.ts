@@ -16,6 +16,12 @@ export type BlockGap = Readonly<{
   closedAtMs: number | null;
 }>;
 
+/**
+ * Blocks, inclusive, that were all read again. `doubtful` are the numbers at which the node does not show what is held,
+ * so that what it lacks was not all added.
+ */
+export type GapReading = Readonly<{ from: number; to: number; doubtful: readonly number[] }>;
+
 /** Transfers in the blocks of one rewind, at most: it is one transaction. */
 export const REWOUND_TRANSFERS_MAX = 10_000;
 
@@ -112,6 +118,6 @@ export interface RecoveryDatabase {
   rereadAnchor(network: NetworkKey, number: number): Promise<Pick<BlockRef, 'hash' | 'number'> | null>;
   /** Compares blocks that were read again with what is held, and adds the transfers that were missed. */
   saveReread(input: Reread): Promise<RereadOutcome>;
-  /** Closes the gaps within blocks that were all read again. @returns them */
-  closeGaps(network: NetworkKey, from: number, to: number, act: OperatorAct): Promise<readonly BlockGap[]>;
+  /** Closes the gaps within blocks that were all read again without a doubt. @returns them */
+  closeGaps(network: NetworkKey, read: GapReading, act: OperatorAct): Promise<readonly BlockGap[]>;
 }

@@ -4,7 +4,7 @@
  */
 import { and, desc, eq, gt, gte, isNull, lt, lte, sql } from 'drizzle-orm';
 import type { NetworkKey } from '../../core/transfer.ts';
-import type { BlockGap } from '../recovery.ts';
+import type { BlockGap, GapReading } from '../recovery.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { blockGaps } from './schema.ts';
@@ -22,8 +22,8 @@ export type Gaps = Readonly<{
   removeBetween(network: NetworkKey, above: number, below: number): void;
   /** Ends the gaps at a number: what is above is read again. */
   cut(network: NetworkKey, through: number): void;
-  /** Closes the open gaps that lie within these numbers. @returns them */
-  close(network: NetworkKey, from: number, to: number, nowMs: number): BlockGap[];
+  /** Closes the open gaps that lie within these numbers and contain none of `doubtful`. @returns them */
+  close(network: NetworkKey, read: GapReading, nowMs: number): BlockGap[];
 }>;
 
 const shown = {
@@ -76,19 +76,19 @@ export function createGaps({ orm, client }: Db): Gaps {
         .run();
       orm.update(blockGaps).set({ toNumber: through }).where(isAbove).run();
     },
-    close: (network, from, to, nowMs) =>
-      orm
-        .update(blockGaps)
-        .set({ closedAtMs: nowMs })
-        .where(
-          and(
-            eq(blockGaps.network, network),
-            isNull(blockGaps.closedAtMs),
-            gte(blockGaps.fromNumber, from),
-            lte(blockGaps.toNumber, to),
-          ),
-        )
-        .returning(shown)
-        .all(),
+    close(network, { from, to, doubtful }, nowMs) {
+      const isOpenWithin = and(
+        eq(blockGaps.network, network),
+        isNull(blockGaps.closedAtMs),
+        gte(blockGaps.fromNumber, from),
+        lte(blockGaps.toNumber, to),
+      );
+      const open = orm.select().from(blockGaps).where(isOpenWithin).orderBy(blockGaps.fromNumber).all();
+      return open
+        .filter(({ fromNumber, toNumber }) => !doubtful.some((number) => fromNumber <= number && number <= toNumber))
+        .flatMap(({ id }) =>
+          orm.update(blockGaps).set({ closedAtMs: nowMs }).where(eq(blockGaps.id, id)).returning(shown).all(),
+        );
+    },
   };
 }

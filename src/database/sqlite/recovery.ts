@@ -59,9 +59,9 @@ export function recoveryCommands(db: Db, parts: Parts): RecoveryCommands {
         return { kind: 'done', gap };
       });
     },
-    async closeGaps(network, from, to, act) {
+    async closeGaps(network, read, act) {
       return db.write(() => {
-        const closed = gaps.close(network, from, to, act.atMs);
+        const closed = gaps.close(network, read, act.atMs);
         for (const gap of closed) {
           const range = { from: gap.from, to: gap.to };
           recordAct(act, { target: network, before: { ...range, gap: 'open' }, after: { ...range, gap: 'closed' } });

@@ -482,8 +482,10 @@ export function recoveryConforms(makePlace: MakePlace): void {
       ] as const) {
         await database.skipBlocks({ network, from, to, isDryRun: false, act: skipAct });
       }
-      const close = (from: number, to: number) => database.closeGaps(network, from, to, rereadAct);
+      const close = (from: number, to: number, doubtful: readonly number[] = []) =>
+        database.closeGaps(network, { from, to, doubtful }, rereadAct);
       assert.equal(await close(111, 149), []);
+      assert.equal(await close(110, 119, [119]), [], 'what differs may have been missed');
       assert.equal(
         (await close(110, 119)).map(({ from, to }) => [from, to]),
         [[110, 119]],

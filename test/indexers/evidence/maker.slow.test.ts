@@ -296,4 +296,21 @@ test(
   }),
 );
 
+test(
+  'blocks that were skipped are named as not covered, until they have been read again',
+  onBench('evm', async (bench) => {
+    await trade(bench);
+    const [from, to] = [10, 12];
+    bench.raw
+      .prepare("INSERT INTO block_gaps (network, from_number, to_number, because, at_ms) VALUES (?, ?, ?, 'lost', 1)")
+      .run(bench.network.key, from, to);
+    const gap = await bench.make({ from: 5, to: 20 });
+    assert.equal([codesOf(gap), gap.certificate.result], [['gap_open'], 'differences']);
+    assert.match(messageOf(gap), /blocks 10 to 12 .* not covered: `quayside networks reread \S+ --from 10 --to 12`/);
+    assert.equal(codesOf(await bench.make({ from: 13, to: 20 })), [], 'a range beside it');
+    bench.raw.prepare('UPDATE block_gaps SET closed_at_ms = 2').run();
+    assert.equal(codesOf(await bench.make({ from: 5, to: 20 })), []);
+  }),
+);
+
 test.run();

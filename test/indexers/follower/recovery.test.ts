@@ -2,8 +2,10 @@
  * Ways out for a network that has stopped: a rewind, a skipped block, blocks that are read again. The indexer goes on
  * without a restart.
  */
+import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { createCursor } from '../../../indexers/follower/cursor.ts';
 import { rereadBlocks } from '../../../indexers/reread.ts';
 import type { Node } from '../../../src/chains/chain.ts';
 import { chains } from '../../../src/chains/index.ts';
@@ -210,6 +212,86 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
     });
   }
 }
+
+test('a gap stays open while the node shows something else in it than is held', async () => {
+  const polled = await openPolledIndexer('evm', { network: { confirmations: [{ blocks: 2 }] } });
+  const { own, shop, poll } = polled;
+  const raw = new Sqlite(shop.temp.file);
+  try {
+    const order = await shop.order('in the gap');
+    own.pay(order.address, DUE);
+    mine(polled, 1);
+    const { number } = own.world.tip();
+    mine(polled, 3);
+    await poll(4);
+    assert.is((await order.read()).life.status, 'paid');
+    await shop.database.rewindNetwork({
+      network: shop.network.key,
+      to: number - 1,
+      isDryRun: false,
+      act: act('networks rewind'),
+    });
+    await skip(shop, number);
+    await poll(5, SECONDS_MS);
+    await shop.holds(tipOf(own));
+    const isOpen = async () =>
+      (await shop.database.listGaps(shop.network.key)).some(({ closedAtMs }) => closedAtMs === null);
+    const place = raw.prepare('UPDATE transfers SET position = position + ?');
+    place.run(7);
+    const doubtful = await reread(shop, number, number);
+    assert.equal(doubtful.counts, { missing: 1, unknown: 1, other_block: 0 });
+    assert.equal([doubtful.closed.length, await isOpen()], [0, true]);
+    place.run(-7);
+    const sure = await reread(shop, number, number);
+    assert.equal([sure.counts.missing, sure.counts.unknown, sure.closed.length, await isOpen()], [1, 0, 1, false]);
+    await poll(3);
+    assert.is((await order.read()).payments[0]?.state === 'orphaned', false);
+  } finally {
+    raw.close();
+    await polled.close();
+  }
+});
+
+test('what an operator does after a reorg beside a gap is noticed by the very next save', async () => {
+  const polled = await openPolledIndexer('evm');
+  const { own, shop, poll } = polled;
+  const { database, network } = shop;
+  try {
+    mine(polled, 6);
+    await poll(4);
+    const head = own.world.tip().number;
+    await database.rewindNetwork({ network: network.key, to: head - 4, isDryRun: false, act: act('networks rewind') });
+    await skip(shop, head - 3);
+    await poll(5, SECONDS_MS);
+    await shop.holds(tipOf(own));
+    const cursor = createCursor(database, network, systemClock.nowMs);
+    assert.ok(await cursor.refresh());
+    const tip = cursor.tip();
+    if (!tip) throw new Error('nothing is held');
+    const look = {
+      head: tip,
+      finalized: null,
+      finalNumber: null,
+      safe: null,
+      askedAtMs: systemClock.nowMs(),
+      isOld: false,
+      whyStale: null,
+    };
+    const known = { watchedThroughId: 1_000_000, ownWalletId: 0 };
+    const replaced = { ...tip, hash: `0x${'ab'.repeat(32)}` };
+    const reorg = { drop: [tip], connect: [{ block: replaced, transfers: [] }], confirm: [] };
+    assert.is(await cursor.save(reorg, look, known), 'done');
+    const raw = new Sqlite(shop.temp.file);
+    raw.prepare('UPDATE networks SET head_number = head_number + 1').run();
+    raw.close();
+    await skip(shop, tip.number + 1);
+    const next = { ...tip, hash: `0x${'cd'.repeat(32)}`, parent: replaced.hash, number: tip.number + 1 };
+    const step = { drop: [], connect: [{ block: next, transfers: [] }], confirm: [] };
+    assert.is(await cursor.save(step, look, known), 'recovered');
+  } finally {
+    await polled.close();
+  }
+});
 
 test('a final block among those that were skipped stops no credit', async () => {
   const { through, lose } = losing('range');
