@@ -77,10 +77,11 @@ export function createCursor(
   let blocks: readonly BlockRef[] = [];
   let floor = 0;
   let readThroughS = 0;
-  /** The network's `recoveryCount` at the time of loading; null before. */
-  let recoveries: number | null = null;
-  /** Whether to load again although no operator acted. */
-  let isOutdated = false;
+  /**
+   * The network's `recoveryCount` at the time of loading, and whether to load again although no operator acted; null
+   * before.
+   */
+  let loaded: Readonly<{ recoveries: number; isOutdated: boolean }> | null = null;
   let gaps: readonly BlockGap[] = [];
 
   /**
@@ -102,9 +103,8 @@ export function createCursor(
     const known = (await database.listNetworks()).find((status) => status.network === network.key);
     floor = known?.floor ?? 0;
     readThroughS = known?.readThroughS ?? 0;
-    recoveries = count;
-    isOutdated = false;
-    return { recoveries, readThroughS };
+    loaded = { recoveries: count, isOutdated: false };
+    return { recoveries: count, readThroughS };
   }
 
   async function savePart({ drop, connect, confirm }: Step, look: Look, known: Known) {
@@ -119,7 +119,7 @@ export function createCursor(
       network: network.key,
       family: network.family,
       expectTip: blocks.at(-1)?.hash ?? null,
-      ...(recoveries !== null && { recoveries }),
+      ...(loaded && { recoveries: loaded.recoveries }),
       ...known,
       decimals,
       dustFloorPar: network.dustFloorPar,
@@ -132,7 +132,7 @@ export function createCursor(
     });
     if (outcome === 'done') {
       // Gaps above blocks that a reorg removed are read after all.
-      if (drop.length > 0 && gaps.length > 0) isOutdated = true;
+      if (drop.length > 0 && gaps.length > 0 && loaded) loaded = { ...loaded, isOutdated: true };
       blocks = next;
       floor = nextFloor;
       readThroughS = nextReadThroughS;
@@ -142,7 +142,9 @@ export function createCursor(
 
   return {
     async refresh() {
-      return !isOutdated && (await database.recoveryCount(network.key)) === recoveries ? null : load();
+      const isCurrent =
+        loaded?.isOutdated === false && (await database.recoveryCount(network.key)) === loaded.recoveries;
+      return isCurrent ? null : load();
     },
     afterGap(number = (blocks.at(-1)?.number ?? -1) + 1) {
       let next = number;
