@@ -309,7 +309,7 @@ test('a network that is halted, that is silent, and blocks that were skipped: ea
   const next = `networks reread test:ethereum --from ${tip + 1} --to ${tip + 3}`;
   assertBroken(told, 'network', `blocks ${tip + 1} to ${tip + 3} were skipped (no node has them)`, next);
   const act = { atMs: clock.nowMs(), operator: 'test', command: 'test', reason: null };
-  await database.closeGaps('test:ethereum', tip + 1, tip + 3, act);
+  await database.closeGaps('test:ethereum', { from: tip + 1, to: tip + 3, doubtful: [] }, act);
 });
 
 test('a refund waits for an address and for approval; when it is ready, a freeze or a missing signer stops it', async () => {
