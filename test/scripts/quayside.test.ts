@@ -75,7 +75,7 @@ test('a store, its keys and its endpoint are created, listed and removed', async
     newest.map(({ command, target }: Record<string, string>) => [command, target]),
     [
       ['webhooks remove', endpoint.id],
-      ['webhooks add', url],
+      ['webhooks add', endpoint.id],
     ],
     'every command that changes something is recorded, and nothing else',
   );
