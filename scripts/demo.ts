@@ -165,30 +165,42 @@ async function withEndpoint<T>(
 }
 
 /**
- * Returns the credentials of the sandbox, and waits for one that is starting.
+ * Returns the credentials of the sandbox. Waits for one that is starting, and until it follows the wanted network:
+ * sessions do not offer it before.
  * @throws Fault permanent `demo_not_ready`, `demo_timeout`
  */
-function findSandbox(config: Config): Promise<Credentials> {
-  return waitFor('running sandbox', READY_MS_MAX, async () => {
+function findSandbox(config: Config, wanted: string | undefined): Promise<Credentials> {
+  const what = wanted ? `running sandbox that follows ${wanted}` : 'running sandbox';
+  return waitFor(what, READY_MS_MAX, async () => {
     const credentials = config.sandbox ? readCredentials(config.dataDir) : null;
-    if (credentials && (await isReady(credentials.base_url))) return credentials;
-    if (isSupervised(config.dataDir)) return undefined;
+    const readiness = credentials && (await readReadiness(credentials.base_url));
+    if (credentials && readiness?.isReady && !readiness.unfollowed.some((network) => network === wanted))
+      return credentials;
+    if (readiness?.isReady || isSupervised(config.dataDir)) return undefined;
     const help = 'run `npm start` in another terminal first, with the same QUAYSIDE_DATA_DIR if you set one';
     throw permanent('demo_not_ready', `no sandbox runs in ${config.dataDir}: ${help}`);
   });
 }
 
-const isReady = (baseUrl: string): Promise<boolean> =>
-  fetch(`${baseUrl}/readyz`).then(
-    ({ ok }) => ok,
-    // Nothing listens there (yet, or any more).
-    () => false,
-  );
+type Readiness = Readonly<{ isReady: boolean; unfollowed: readonly string[] }>;
+
+/** Returns whether the server is ready, and the names of networks that it does not follow; null if it is not there. */
+async function readReadiness(baseUrl: string): Promise<Readiness | null> {
+  try {
+    const response = await fetch(`${baseUrl}/readyz`);
+    const { networks_not_followed: unfollowed = [] } = (await response.json()) as {
+      networks_not_followed?: readonly { network: string }[];
+    };
+    return { isReady: response.ok, unfollowed: unfollowed.map(({ network }) => network.replace(/^\w+:/, '')) };
+  } catch {
+    return null;
+  }
+}
 
 async function demo(wanted: string | undefined, isRefunded: boolean, say: (text: string) => void) {
   refuseStaleBuild();
   const config = loadConfig({ env: process.env, cwd: process.cwd(), beforeSandbox: true });
-  const credentials = await findSandbox(config);
+  const credentials = await findSandbox(config, wanted);
   say(`Quayside answers at ${credentials.base_url}`);
   const listener = await listenForWebhooks();
   try {

@@ -19,6 +19,8 @@ const hostile = mkdtempSync(join(tmpdir(), 'quayside-hostile-'));
 /** Written by whatever planted code runs. */
 const marker = join(hostile, 'ran');
 const started = new Set<ChildProcess>();
+/** What installations have printed during the test. */
+const outputs = new Set<Readonly<{ command: string; text: string }>>();
 
 mkdirSync(join(hostile, 'tmp'));
 
@@ -40,20 +42,34 @@ const among = (dataDir: string): NodeJS.ProcessEnv => ({
 async function start(dataDir: string, cwd: string, command: string, ...args: string[]) {
   const child = spawn(command, args, { cwd, env: among(dataDir), detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   started.add(child);
-  let said = '';
+  const output = { command: [command, ...args].join(' '), text: '' };
+  outputs.add(output);
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk) => {
-      said += chunk;
+      output.text += chunk;
     });
   }
   child.once('exit', () => started.delete(child));
   const baseUrl = await find('the copied sandbox is ready', async () => {
-    if (!started.has(child)) throw new Error(`it ended at once: ${said}`);
+    if (!started.has(child)) throw new Error('it ended at once');
     const running = readServerFile(join(copy, dataDir));
-    return running && (await fetch(`${running.base_url}/readyz`)).ok && running.base_url;
+    // The file is there before the server listens again after a restart.
+    const isReady = running && (await fetch(`${running.base_url}/readyz`).catch(() => null))?.ok;
+    return isReady && running.base_url;
   });
   return { child, baseUrl };
 }
+
+/** Runs a test. If it fails, prints what its installations have printed. */
+const explained = (work: () => Promise<void>) => async () => {
+  outputs.clear();
+  try {
+    await work();
+  } catch (error) {
+    for (const { command, text } of outputs) process.stdout.write(`\n${command} printed:\n${text}\n`);
+    throw error;
+  }
+};
 
 /** Runs a program of the copy to its end, in the hostile folder. @returns its standard output */
 const run = (dataDir: string, ...words: readonly string[]): Promise<string> =>
@@ -114,42 +130,48 @@ export * from ${real};\n`,
   rmSync(marker);
 });
 
-test('every program runs from dist/ alone, with its workers and files, and nothing that is planted runs', async () => {
-  for (const folder of ['src', 'indexers', 'scripts/demo.ts', 'scripts/quayside.ts', 'tsconfig.json']) {
-    assert.not.ok(existsSync(join(copy, folder)), folder);
-  }
-  const { child, baseUrl } = await start('planted', hostile, process.execPath, join(copy, 'dist/src/main.js'));
-  const demo = join(copy, 'dist/scripts/demo.js');
-  for (const network of ['tron', 'solana']) {
-    const { refund } = JSON.parse(await run('planted', demo, '--network', network, '--refund', '--json'));
-    assert.is(refund.status, 'completed', network);
-  }
-  assert.match(await run('planted', join(copy, 'scripts/quayside.mjs'), 'status'), /test:bsc/);
-  for (const path of ['/docs', '/docs/style.css', '/openapi.json', '/embed.js']) {
-    assert.is((await fetch(`${baseUrl}${path}`)).status, 200, path);
-  }
-  child.kill('SIGTERM');
-  await until('it has ended', () => !started.has(child));
-  assert.is(child.exitCode, 0);
-  assert.not.ok(existsSync(marker));
-});
+test(
+  'every program runs from dist/ alone, with its workers and files, and nothing that is planted runs',
+  explained(async () => {
+    for (const folder of ['src', 'indexers', 'scripts/demo.ts', 'scripts/quayside.ts', 'tsconfig.json']) {
+      assert.not.ok(existsSync(join(copy, folder)), folder);
+    }
+    const { child, baseUrl } = await start('planted', hostile, process.execPath, join(copy, 'dist/src/main.js'));
+    const demo = join(copy, 'dist/scripts/demo.js');
+    for (const network of ['tron', 'solana']) {
+      const { refund } = JSON.parse(await run('planted', demo, '--network', network, '--refund', '--json'));
+      assert.is(refund.status, 'completed', network);
+    }
+    assert.match(await run('planted', join(copy, 'scripts/quayside.mjs'), 'status'), /test:bsc/);
+    for (const path of ['/docs', '/docs/style.css', '/openapi.json', '/embed.js']) {
+      assert.is((await fetch(`${baseUrl}${path}`)).status, 200, path);
+    }
+    child.kill('SIGTERM');
+    await until('it has ended', () => !started.has(child));
+    assert.is(child.exitCode, 0);
+    assert.not.ok(existsSync(marker));
+  }),
+);
 
 for (const [whom, target] of [
   ['npm', (npm: number) => npm],
   ['the supervisor', (_npm: number, supervisor: number) => supervisor],
 ] as const) {
-  test(`SIGTERM to ${whom} ends everything that npm start has started`, async () => {
-    const { child } = await start('whole', copy, 'npm', 'start');
-    const all = () => family(child.pid ?? 0);
-    // npm, the supervisor, the sandbox, the signer, the server, the sender of webhooks, and four indexers.
-    await until('all of them run', () => all().length === 10);
-    const [npm = 0, supervisor = 0, ...children] = all();
-    // No shell is between them that would keep the signal to itself.
-    assert.is(Number(readFileSync(join(copy, 'whole/quayside.pid'), 'utf8')), supervisor);
-    process.kill(target(npm, supervisor), 'SIGTERM');
-    await until('everything has ended', () => ![npm, supervisor, ...children].some(isAlive));
-    assert.not.ok(existsSync(join(copy, 'whole/quayside.pid')), 'in order');
-  });
+  test(
+    `SIGTERM to ${whom} ends everything that npm start has started`,
+    explained(async () => {
+      const { child } = await start('whole', copy, 'npm', 'start');
+      const all = () => family(child.pid ?? 0);
+      // npm, the supervisor, the sandbox, the signer, the server, the sender of webhooks, and four indexers.
+      await until('all of them run', () => all().length === 10);
+      const [npm = 0, supervisor = 0, ...children] = all();
+      // No shell is between them that would keep the signal to itself.
+      assert.is(Number(readFileSync(join(copy, 'whole/quayside.pid'), 'utf8')), supervisor);
+      process.kill(target(npm, supervisor), 'SIGTERM');
+      await until('everything has ended', () => ![npm, supervisor, ...children].some(isAlive));
+      assert.not.ok(existsSync(join(copy, 'whole/quayside.pid')), 'in order');
+    }),
+  );
 }
 
 test.run();

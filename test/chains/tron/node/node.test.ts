@@ -166,6 +166,8 @@ test('the solidified chain is read next to the full node, at solid_url, or not a
   assert.equal(other.asked, [[SOLID, { detail: false }]]);
   const nowhere = open({ finalityUrl: null });
   assert.is(await nowhere.finalized(), null);
+  const fault = await faultOf(nowhere.holdings(['71'.repeat(20)], await nowhere.head()));
+  assert.match(fault.message, /configured \(solid_url\)/);
   await elsewhere.close();
   await nowhere.close();
   await other.close();

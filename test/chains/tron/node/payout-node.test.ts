@@ -381,7 +381,7 @@ test('a rejection has a code', async () => {
 });
 
 test('nodes without a solidified chain, and of another chain, are not used for payouts', async () => {
-  assert.throws(() => open({ finalityUrl: null }), /payouts need the solidified chain/);
+  assert.throws(() => open({ finalityUrl: null }), /payouts need the solidified chain, and solid_url of/);
   const wallets = openFundedWallets();
   const wrong = open({ chainId: '1' });
   const draft = wallets.draft(wallets.refund('USDT', 1n));
