@@ -13,6 +13,8 @@
  *   npm run bench -- writes          new sessions and reads beside followers that write back to back, and a held lock
  *   npm run bench -- webhooks        deliveries a second, and the delay beside dead hosts and a million deliveries
  *   npm run bench -- webhooks --short         the same with less of everything, in a few minutes
+ *   npm run bench -- long-run        ten minutes of payments while processes are killed and a node flaps, then an audit
+ *   npm run bench -- long-run --seconds 60 --seed 7      a short one, with other choices
  *   npm run bench -- footprint       start-up time and memory of the built sandbox, by process
  *
  * Prints tables and writes everything to `.tmp/bench.json`. Compare only figures of the same run: machines differ, and
@@ -27,6 +29,7 @@ import { benchAllCatchUps, benchCatchUp, type CatchUpOptions } from './bench/cat
 import { catchUpNetworks } from './bench/catch-up-networks.ts';
 import { benchDust } from './bench/dust.ts';
 import { benchFootprint } from './bench/footprint.ts';
+import { benchLongRun, type LongRunOptions, longRunDefaults } from './bench/long-run.ts';
 import { machine } from './bench/machine.ts';
 import { benchMatching } from './bench/matching.ts';
 import { benchPages } from './bench/pages.ts';
@@ -36,7 +39,7 @@ import { benchWrites } from './bench/writes.ts';
 
 const RESULT_FILE = '.tmp/bench.json';
 
-type Options = CatchUpOptions & Readonly<{ isShort: boolean }>;
+type Options = CatchUpOptions & LongRunOptions & Readonly<{ isShort: boolean }>;
 type Benchmark = (options: Options) => Row[] | Promise<Row[]>;
 
 /** What runs if no benchmark is named. */
@@ -51,9 +54,9 @@ const whole: Readonly<Record<string, Benchmark>> = {
   footprint: benchFootprint,
 };
 const single: Readonly<Record<string, Benchmark>> = Object.fromEntries(
-  catchUpNetworks.map(({ name }) => [name, (options: CatchUpOptions) => benchCatchUp(name, options)]),
+  catchUpNetworks.map(({ name }) => [name, (options: Options) => benchCatchUp(name, options)]),
 );
-const benchmarks = { ...whole, ...single };
+const benchmarks: Readonly<Record<string, Benchmark>> = { ...whole, ...single, 'long-run': benchLongRun };
 
 async function run(words: readonly string[], options: Options): Promise<void> {
   const names = words.length > 0 ? words : Object.keys(whole);
@@ -77,11 +80,19 @@ async function run(words: readonly string[], options: Options): Promise<void> {
 }
 
 const { values, positionals } = parseArgs({
-  options: { blocks: { type: 'string' }, profile: { type: 'string' }, short: { type: 'boolean' } },
+  options: {
+    blocks: { type: 'string' },
+    profile: { type: 'string' },
+    short: { type: 'boolean' },
+    seconds: { type: 'string' },
+    seed: { type: 'string' },
+  },
   allowPositionals: true,
 });
 await run(positionals, {
   blocksMax: Number(values.blocks ?? Number.POSITIVE_INFINITY),
   profileDir: values.profile === undefined ? null : resolve(values.profile),
   isShort: values.short === true,
+  seconds: Number(values.seconds ?? longRunDefaults.seconds),
+  seed: values.seed ?? longRunDefaults.seed,
 });

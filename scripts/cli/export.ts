@@ -141,10 +141,12 @@ async function toStandardOutput(text: AsyncIterable<string>): Promise<void> {
     for await (const part of text) {
       if (isClosed)
         throw permanent('output_closed', 'the program that read the export stopped reading; nothing was changed');
-      if (!stdout.write(part)) await Promise.race([once(stdout, 'drain'), once(stdout, 'close')]);
+      // `once` rejects with the error of a reader that is gone.
+      if (!stdout.write(part)) await once(stdout, 'drain').catch(close);
     }
   } finally {
-    stdout.off('error', close);
+    // The last write may fail only after this: a program that ends needs no listener removed.
+    await new Promise((done) => setImmediate(done));
   }
 }
 

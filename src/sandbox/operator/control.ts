@@ -26,7 +26,7 @@ export type SandboxPayment = Readonly<{ to: string; symbol: Currency; units: big
  */
 export async function payInSandbox(dataDir: string, network: string, payment: SandboxPayment): Promise<string> {
   const params = { to: payment.to, symbol: payment.symbol, amount: payment.units.toString() };
-  const result = await call(dataDir, network, 'sandbox_pay', params);
+  const result = await controlSandbox(dataDir, network, 'sandbox_pay', params);
   return z.object({ transactionHash: z.string() }).parse(result).transactionHash;
 }
 
@@ -35,23 +35,32 @@ export async function payInSandbox(dataDir: string, network: string, payment: Sa
  * @throws as `payInSandbox`
  */
 export const fundInSandbox = (dataDir: string, network: string, to: string, units: bigint): Promise<unknown> =>
-  call(dataDir, network, 'sandbox_fund', { to, amount: units.toString() });
+  controlSandbox(dataDir, network, 'sandbox_fund', { to, amount: units.toString() });
 
 /**
  * Adds `blocks` blocks to a simulated chain.
  * @throws as `payInSandbox`
  */
 export const mineInSandbox = (dataDir: string, network: string, blocks: number): Promise<unknown> =>
-  call(dataDir, network, 'sandbox_mine', { blocks });
+  controlSandbox(dataDir, network, 'sandbox_mine', { blocks });
 
 /**
  * Replaces the newest `depth` blocks of a simulated chain with empty ones.
  * @throws as `payInSandbox`
  */
 export const reorgInSandbox = (dataDir: string, network: string, depth: number): Promise<unknown> =>
-  call(dataDir, network, 'sandbox_reorg', { depth });
+  controlSandbox(dataDir, network, 'sandbox_reorg', { depth });
 
-async function call(dataDir: string, network: string, method: string, params: object): Promise<unknown> {
+/**
+ * Calls any of the methods that `src/sandbox/README.md` lists.
+ * @throws as `payInSandbox`
+ */
+export async function controlSandbox(
+  dataDir: string,
+  network: string,
+  method: string,
+  params: object,
+): Promise<unknown> {
   const sandbox = readSandboxFile(join(dataDir, 'sandbox.json'));
   const place = sandbox?.networks[network];
   const url = place?.rpc_url ?? place?.url;
