@@ -154,6 +154,12 @@ function answerErrors({ log }: DashboardDeps): ErrorRequestHandler {
     } else {
       log.error({ err: thrown, path: request.route?.path }, 'a page of the dashboard failed');
       refuse(response, 500, 'It is in the log of the server. `quayside status` shows how the installation does.');
+      // As in the API: a broken invariant ends the process once the client has its answer.
+      if (thrown instanceof Error && thrown.name === 'InvariantBroken') {
+        response.once('close', () => {
+          throw thrown;
+        });
+      }
     }
   };
 }

@@ -42,12 +42,10 @@ async function overview(deps: DashboardDeps, nowMs: number): Promise<Html> {
   const open = await database.listOpenAlarms();
   const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.stats(nowMs);
   const stores = await database.listStores();
-  const waiting = stores.filter(({ status }) => status === 'pending');
   const waits =
     deliveriesWaiting === 0 ? 'none' : `${deliveriesWaiting}, the oldest for ${Math.floor(oldestWaitingMs / 1000)} s`;
   return html`<section class="card" aria-labelledby="needs"><h2 id="needs">What needs you</h2>
 ${open.length > 0 ? alarmTable(open) : html`<p>${badge('no open alarm', 'good')}</p>`}
-${waiting.map(({ id, name }) => html`<p>The store ${name} waits for approval: <code>quayside store update ${id} --approve</code></p>`)}
 </section>
 <section class="card" aria-labelledby="networks"><h2 id="networks">Networks</h2>${networksTable(deps, await reports(deps), nowMs)}</section>
 <section class="card" aria-labelledby="numbers"><h2 id="numbers">Numbers</h2>${facts([
@@ -122,7 +120,7 @@ async function auditTable({ database }: DashboardDeps): Promise<Html> {
       reason ?? '',
     ]),
   )}
-<p class="hint">The newest ${ENTRIES_SHOWN} are shown; <code>quayside audit list --limit N</code> shows more. Nothing deletes an entry.</p>`;
+<p class="hint">The newest ${ENTRIES_SHOWN} are shown; <code>quayside audit list --last N</code> shows more. Nothing deletes an entry.</p>`;
 }
 
 const stateText = (state: Readonly<Record<string, unknown>> | null): string =>
