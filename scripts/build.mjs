@@ -1,6 +1,6 @@
 /**
- * Builds `dist/` from the sources: JavaScript with source maps, and the files that programs read at run time. This is
- * plain JavaScript because nothing is built yet when it runs.
+ * Builds `dist/` from the sources: JavaScript with source maps, and the files that programs read at run time; then joins
+ * the modules of each program. This is plain JavaScript, because nothing is built yet when it runs.
  *
  *   node scripts/build.mjs              build
  *   node scripts/build.mjs --if-stale   build only if there is no dist/ or if the sources have changed
@@ -21,7 +21,9 @@ const dist = join(root, 'dist');
 /** Returns the path of the compiler, or null if development packages are not installed. */
 function findCompiler() {
   try {
-    const manifest = createRequire(import.meta.url).resolve('typescript/package.json');
+    const { resolve } = createRequire(import.meta.url);
+    resolve('esbuild');
+    const manifest = resolve('typescript/package.json');
     return join(dirname(manifest), JSON.parse(readFileSync(manifest, 'utf8')).bin.tsc);
   } catch {
     return null;
@@ -54,6 +56,8 @@ async function build(compiler) {
     }
     const { stampBuild, listSources } = await stampModule(made);
     for (const path of listSources()) if (!path.endsWith('.ts')) cpSync(join(root, path), join(made, path));
+    const { joinPrograms } = await import('./join-programs.mjs');
+    await joinPrograms(made);
     stampBuild(made, performance.timeOrigin);
     if (existsSync(dist)) renameSync(dist, replaced);
     renameSync(made, dist);

@@ -8,7 +8,7 @@ import { accessSync, constants, existsSync, readFileSync, writeFileSync } from '
 import { dirname, join, resolve } from 'node:path';
 import { mnemonicToSeed, validateMnemonic } from '@scure/bip39';
 import { wordlist } from '@scure/bip39/wordlists/english.js';
-import { z } from 'zod';
+import * as z from 'zod';
 import {
   type AddressList,
   importAddressList,

@@ -2,7 +2,7 @@
  * The second reading of an EVM block: its receipts, all at once or one by one, where the follower asks for logs.
  * @module
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import type { NodeOptions } from '../../src/chains/chain.ts';
 import { errorFault, openEvmRpc, resultOf } from '../../src/chains/evm/node/rpc.ts';
 import type { BlockRef } from '../../src/core/block.ts';

@@ -3,7 +3,7 @@
  * connection to the node is shared.
  * @module
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import type { BlockRef } from '../../src/core/block.ts';
 import { type Fault, transient } from '../../src/core/fault.ts';
 import type { SecondTransfer } from './difference.ts';

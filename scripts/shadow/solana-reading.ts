@@ -3,7 +3,7 @@
  * asks for the accounts only and reads the transactions that name a token.
  * @module
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import type { NodeOptions } from '../../src/chains/chain.ts';
 import { errorFault } from '../../src/chains/json-rpc.ts';
 import { solanaAddress } from '../../src/chains/solana/address.ts';

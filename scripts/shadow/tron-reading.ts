@@ -4,7 +4,7 @@
  * @module
  */
 import PQueue from 'p-queue';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { NodeOptions } from '../../src/chains/chain.ts';
 import { tronAddress } from '../../src/chains/tron/address.ts';
 import { openTronRpc } from '../../src/chains/tron/node/rpc.ts';

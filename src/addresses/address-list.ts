@@ -4,7 +4,7 @@
  * it is signed, and the first list's signer is the only one accepted from then on.
  * @module
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import type { AddressCodec, Family, OfflineKeys } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
 import type { Config } from '../config/config.ts';

@@ -3,7 +3,7 @@
  * lost, or without any webhooks.
  * @module
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import {
   documentedRefundEvents,
   EVENT_AGE_S_MAX,

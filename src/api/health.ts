@@ -2,7 +2,7 @@
  * `/livez`: the process answers. `/readyz`: it can do its work; if not, a load balancer sends nobody here.
  * @module
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { Fault } from '../core/fault.ts';
 import { whyUnfollowed } from '../database/network-health.ts';
 import type { ApiDeps } from './endpoint.ts';

@@ -2,7 +2,7 @@
  * Writes the JSON Schemas of the OpenAPI document, from the zod schemas that check requests.
  * @module
  */
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** The part of JSON Schema that is used here. */
 export type JsonSchema = {

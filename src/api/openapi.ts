@@ -2,7 +2,7 @@
  * The OpenAPI 3.1 document, made from the endpoints and the schemas that check requests.
  * @module
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { readShipped } from '../lib/installation.ts';
 import type { Endpoint } from './endpoint.ts';
 import { type ErrorCode, errorBody, errorTable, errorTypes, refuse } from './errors.ts';

@@ -3,7 +3,7 @@
  * once unless its schema is a list.
  * @module
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { badParam } from './parameter.ts';
 
 /** Digits as they are usually written: no sign, no leading zero, no exponent. */

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { z } from 'zod';
+import * as z from 'zod';
 import { ExactNumber, writeExactly } from '../core/exact-json.ts';
 import { MINOR_DECIMALS, parseUnits } from '../core/money.ts';
 import { refundReasons } from '../core/refund.ts';

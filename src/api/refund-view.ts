@@ -2,7 +2,7 @@
  * A refund as the API shows it.
  * @module
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Config } from '../config/config.ts';
 import { shownDestination } from '../core/event.ts';
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';

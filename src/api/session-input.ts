@@ -3,7 +3,7 @@
  * is read from it.
  * @module
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Mode } from '../core/transfer.ts';
 import type { LineItem, SessionRequest } from '../database/database.ts';
 import { badParam, check } from './parameter.ts';

@@ -2,7 +2,7 @@
  * A session as the API shows it. Fields without a value are left out, never null.
  * @module
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Config } from '../config/config.ts';
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import { currencies } from '../core/transfer.ts';

@@ -2,7 +2,7 @@
  * The payment session endpoints of the reference: create, read, cancel.
  * @module
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import type { ApiDeps, Endpoint } from './endpoint.ts';
 import { exampleModeAnswer, exampleModeBody, exampleSession, exampleSessionBody } from './examples.ts';
 import { createSessionSchema, readSessionInput } from './session-input.ts';

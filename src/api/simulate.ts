@@ -2,7 +2,7 @@
  * The endpoint that simulates payments in the sandbox. It exists only if there are simulated networks.
  * @module
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { Fault } from '../core/fault.ts';
 import { currencies } from '../core/transfer.ts';
 import type { Clock } from '../lib/clock.ts';

@@ -3,7 +3,7 @@
  * of the create call. Both answer with a `base` + `session` envelope; errors have the ordinary body.
  * @module
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Config } from '../config/config.ts';
 import type { SessionStatus } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';

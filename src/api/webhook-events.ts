@@ -3,7 +3,7 @@
  * them against these schemas.
  * @module
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import {
   documentedPaymentEvents,
   documentedRefundEvents,

@@ -3,7 +3,7 @@
  * @module
  */
 import type { ChildProcess } from 'node:child_process';
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Config, loadConfig, type SignerConfig } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
 import { takeInstanceLock } from '../database/sqlite/instance-lock.ts';

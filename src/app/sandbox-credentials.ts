@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { permanent } from '../core/fault.ts';
 import type { Database } from '../database/database.ts';
 import { writeSecretFile } from '../lib/secret-file.ts';

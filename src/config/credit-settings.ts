@@ -2,7 +2,7 @@
  * When payments are credited, as settings say it.
  * @module
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { type CreditPolicy, type CreditTier, type Finality, finalities } from '../core/credit-policy.ts';
 import { isFields } from '../core/fields.ts';
 import { orAbsent, setting, stablecoinAmount, truth, whole } from './setting.ts';

@@ -4,7 +4,7 @@
  * @module
  */
 import ipaddr from 'ipaddr.js';
-import { z } from 'zod';
+import * as z from 'zod';
 import { GRACE_S_MAX } from '../core/inclusion.ts';
 import { PAR_DECIMALS, parseUnits } from '../core/money.ts';
 import type { DailyHours } from '../core/sweep.ts';

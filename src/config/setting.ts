@@ -2,7 +2,7 @@
  * Kinds of settings: how each is read, and what an operator is told if it is wrong.
  * @module
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { MINOR_DECIMALS, minorToPar, parseUnits } from '../core/money.ts';
 
 /** Returns the value, or undefined when it is invalid. */

@@ -7,7 +7,7 @@
  * @module
  */
 import { createHash } from 'node:crypto';
-import { z } from 'zod';
+import * as z from 'zod';
 import { permanent } from '../core/fault.ts';
 import { isFields } from '../core/fields.ts';
 import { type SigningKey, verifySignature } from './signing-key.ts';

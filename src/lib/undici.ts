@@ -4,19 +4,21 @@
  * undici's documented interface, so its version is exact, and tests of every part run over real sockets.
  * @module
  */
-import { createRequire } from 'node:module';
 import type * as undici from 'undici';
+import request from 'undici/lib/api/api-request.js';
+import connector from 'undici/lib/core/connect.js';
+import allErrors from 'undici/lib/core/errors.js';
+import client from 'undici/lib/dispatcher/client.js';
+import dispatcher from 'undici/lib/dispatcher/dispatcher.js';
+import pool from 'undici/lib/dispatcher/pool.js';
 
 type Undici = typeof undici;
 
-const load = createRequire(import.meta.url);
-
-export const Pool: Undici['Pool'] = load('undici/lib/dispatcher/pool.js');
-export const Client: Undici['Client'] = load('undici/lib/dispatcher/client.js');
-export const buildConnector: Undici['buildConnector'] = load('undici/lib/core/connect.js');
-export const errors: Undici['errors'] = load('undici/lib/core/errors.js');
+export const Pool: Undici['Pool'] = pool;
+export const Client: Undici['Client'] = client;
+export const buildConnector: Undici['buildConnector'] = connector;
+export const errors: Undici['errors'] = allErrors;
 
 // As the main module does for all of its calls.
-Object.assign(load('undici/lib/dispatcher/dispatcher.js').prototype, {
-  request: load('undici/lib/api/api-request.js'),
-});
+const { prototype }: Undici['Dispatcher'] = dispatcher;
+Object.assign(prototype, { request });

@@ -6,7 +6,7 @@
  * Format: binance-spot-api-docs, rest-api.md "Symbol price ticker" and faqs/market_data_only.md.
  * @module
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { invertRate, type Rate } from '../core/rate.ts';
 import { currencies as stablecoins } from '../core/transfer.ts';
 import { getJson, type HttpLimits } from './http.ts';

@@ -4,7 +4,7 @@
  * Format: docs.cdp.coinbase.com/coinbase-app/track-apis/exchange-rates.
  * @module
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { invertRate, type Rate } from '../core/rate.ts';
 import { type Currency, currencies as stablecoins } from '../core/transfer.ts';
 import { isoCodes } from './currencies.ts';

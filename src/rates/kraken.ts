@@ -4,7 +4,7 @@
  * Format: docs.kraken.com/api-reference/market-data/get-ticker-information. Errors come with HTTP 200 in `error`.
  * @module
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { invertRate, meanRate, type Rate } from '../core/rate.ts';
 import { currencies as stablecoins } from '../core/transfer.ts';
 import { getJson, type HttpLimits } from './http.ts';

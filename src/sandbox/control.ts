@@ -6,7 +6,7 @@
  * @module
  */
 import { timingSafeEqual } from 'node:crypto';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { AddressCodec } from '../chains/chain.ts';
 import { Fault } from '../core/fault.ts';
 import type { Token } from '../core/transfer.ts';

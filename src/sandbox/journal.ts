@@ -16,7 +16,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { permanent } from '../core/fault.ts';
 import type { WorldBlock } from './block-tree.ts';
 import { createWorld, type World, type WorldOptions } from './world.ts';

@@ -5,7 +5,7 @@
  * @module
  */
 import { existsSync, readFileSync } from 'node:fs';
-import { z } from 'zod';
+import * as z from 'zod';
 import { permanent } from '../core/fault.ts';
 import { writeSecretFile } from '../lib/secret-file.ts';
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { readFileSync, statSync } from 'node:fs';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
 import { permanent } from '../core/fault.ts';

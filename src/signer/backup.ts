@@ -12,7 +12,7 @@
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { z } from 'zod';
+import * as z from 'zod';
 import { permanent } from '../core/fault.ts';
 import { fingerprintOf } from './keystore.ts';
 import { BACKUP_BYTES_MAX } from './protocol.ts';

@@ -5,7 +5,7 @@
  */
 import { existsSync, linkSync, readFileSync, rmSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { SignedSpend, Terms } from '../chains/spend.ts';
 import { invariant, permanent, transient } from '../core/fault.ts';
 import type { Intent } from '../core/intent.ts';

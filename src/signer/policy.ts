@@ -6,7 +6,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { hexToBytes } from '@noble/hashes/utils.js';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
 import type { SpendNetwork } from '../chains/spend.ts';

@@ -5,7 +5,7 @@
  * bytes are lower-case hex. Objects have no keys except those named here.
  * @module
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { heldKinds } from '../core/held-money.ts';
 import { currencies } from '../core/transfer.ts';
 

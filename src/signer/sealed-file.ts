@@ -11,7 +11,7 @@
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes, scryptSync } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
-import { z } from 'zod';
+import * as z from 'zod';
 import { permanent } from '../core/fault.ts';
 
 /** 128 MiB and half a second per guess (RFC 7914). */

@@ -6,7 +6,7 @@
 import { chmodSync, rmSync, statSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import { dirname } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { Fault, permanent } from '../core/fault.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { Log } from '../lib/log.ts';

@@ -3,7 +3,7 @@
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { z } from 'zod';
+import * as z from 'zod';
 import { createSchemaWriter } from '../../src/api/json-schema.ts';
 
 const write = (schema: z.ZodType) => createSchemaWriter().write(schema);

@@ -102,4 +102,22 @@ test('the stack trace of a built program names the line of the source', async ()
   assert.ok(output.includes(`at invariant (file://${folder}/${source}:${at}:`), output);
 });
 
+test('the stack trace of a joined program names the line of the source', async () => {
+  const folder = installation({});
+  const spoil = "process.on = () => { throw new Error('broken on purpose'); };";
+  const { code, output } = await run(
+    folder,
+    '--import',
+    `data:text/javascript,${spoil}`,
+    built(folder, 'indexers/evm.ts'),
+  );
+  assert.is(code, 1);
+  const source = 'indexers/run.ts';
+  const at =
+    readFileSync(source, 'utf8')
+      .split('\n')
+      .findIndex((line) => line.includes('process.on(request')) + 1;
+  assert.ok(output.includes(`at runIndexer (file://${folder}/${source}:${at}:`), output);
+});
+
 test.run();

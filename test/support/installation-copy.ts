@@ -15,7 +15,7 @@ const sources = ['src', 'indexers', 'scripts', 'tsconfig.json', 'tsconfig.build.
 /**
  * Copies what a package contains, and links the packages that it depends on.
  * @param with_.sources copies the sources, too
- * @param with_.compiler links TypeScript, too
+ * @param with_.compiler links what builds, too
  * @returns the folder
  */
 export function copyInstallation(with_: Readonly<{ sources?: boolean; compiler?: boolean }> = {}): string {
@@ -23,7 +23,10 @@ export function copyInstallation(with_: Readonly<{ sources?: boolean; compiler?:
   for (const path of ['package.json', ...manifest.files, ...(with_.sources ? sources : [])]) {
     cpSync(join(installationFolder, path), join(folder, path), { recursive: true, preserveTimestamps: true });
   }
-  const needed = [...Object.keys(manifest.dependencies), ...(with_.compiler ? ['typescript', '@types/node'] : [])];
+  const needed = [
+    ...Object.keys(manifest.dependencies),
+    ...(with_.compiler ? ['typescript', 'esbuild', '@types/node'] : []),
+  ];
   for (const name of needed) {
     const link = join(folder, 'node_modules', name);
     mkdirSync(dirname(link), { recursive: true });

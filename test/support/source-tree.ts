@@ -81,3 +81,15 @@ export function reachable(sources: Sources, from: Iterable<string>): ReadonlySet
   }
   return reached;
 }
+
+const packageOf = (target: string): string =>
+  target
+    .split('/')
+    .slice(0, target.startsWith('@') ? 2 : 1)
+    .join('/');
+
+/** Returns the packages that a file imports, once for each import. */
+export const packagesOf = (path: string, text: string): string[] =>
+  importsOf(path, text)
+    .filter((target) => !/^(node:|src\/|indexers\/|scripts\/|test\/|config\/|package\.json)/.test(target))
+    .map(packageOf);

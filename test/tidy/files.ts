@@ -3,7 +3,7 @@
  * @module
  */
 import { readFileSync } from 'node:fs';
-import { importsOf, reachable, type Sources } from '../support/source-tree.ts';
+import { packagesOf, reachable, type Sources } from '../support/source-tree.ts';
 import { isProgram } from './layers.ts';
 import type { Rule } from './rule.ts';
 
@@ -19,7 +19,7 @@ function sizeFindings(sources: Sources): string[] {
 }
 
 function orphanFindings(sources: Sources): string[] {
-  const paths = [...sources.keys()].filter((path) => !path.endsWith('.sql'));
+  const paths = [...sources.keys()].filter((path) => !/\.(sql|d\.ts)$/.test(path));
   const used = reachable(sources, paths.filter(isProgram));
   const tested = reachable(
     sources,
@@ -38,17 +38,6 @@ type Manifest = Readonly<{
 
 export const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as Manifest;
 
-const packageOf = (target: string): string =>
-  target
-    .split('/')
-    .slice(0, target.startsWith('@') ? 2 : 1)
-    .join('/');
-
-const packagesOf = (path: string, text: string): string[] =>
-  importsOf(path, text)
-    .filter((target) => !/^(node:|src\/|indexers\/|scripts\/|test\/|config\/|package\.json)/.test(target))
-    .map(packageOf);
-
 /** Packages that `docs/dependencies.md` does not name, and names in its table that are no dependencies. */
 export function dependencyFindings({ dependencies, devDependencies }: Manifest, page: string): string[] {
   const listed = [...page.matchAll(/^\| `([^`]+)`/gm)].flatMap(([, name]) => name ?? []);
@@ -65,6 +54,9 @@ export function dependencyFindings({ dependencies, devDependencies }: Manifest, 
   ];
 }
 
+/** What may use development packages: tests, and what builds. */
+const IN_DEVELOPMENT = /^(test\/|scripts\/join-programs\.mjs$)/;
+
 export function manifestFindings({ dependencies, devDependencies, scripts }: Manifest, sources: Sources): string[] {
   const inexact = Object.entries({ ...dependencies, ...devDependencies })
     .filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version))
@@ -77,7 +69,7 @@ export function manifestFindings({ dependencies, devDependencies, scripts }: Man
   );
   const undeclared = [...sources].flatMap(([path, text]) =>
     packagesOf(path, text)
-      .filter((name) => !(name in dependencies) && !(path.startsWith('test/') && name in devDependencies))
+      .filter((name) => !(name in dependencies) && !(IN_DEVELOPMENT.test(path) && name in devDependencies))
       .map((name) => `${path} imports ${name}: add it to the dependencies in package.json`),
   );
   return [...inexact, ...missing, ...undeclared];

@@ -2,7 +2,7 @@
  * Who may import whom, by folder.
  * @module
  */
-import { importsOf, type Sources, withoutComments } from '../support/source-tree.ts';
+import { importsOf, packagesOf, type Sources, withoutComments } from '../support/source-tree.ts';
 import { families } from './networks.ts';
 import type { Rule } from './rule.ts';
 
@@ -46,7 +46,7 @@ const rooms: readonly Room[] = [
   { name: 'scripts/bench', files: /^scripts\/bench\//, may: [/./] },
   { name: 'scripts', files: /^scripts\//, may: [/^(?!test\/)/] },
   { name: 'src/core', files: core, may: [/^@noble\/hashes\//], pure: true },
-  { name: 'src/lib', files: lib, may: [node, /^(piscina|ipaddr\.js|p-queue|undici|uqr)$/] },
+  { name: 'src/lib', files: lib, may: [node, /^(piscina|ipaddr\.js|p-queue|undici(\/lib\/.+)?|uqr)$/] },
   { name: 'the table of chains', files: /^src\/chains\/index\.ts$/, may: [chains], pure: true },
   { name: 'chain codecs', files: codecs, may: [cryptography], pure: true },
   {
@@ -161,7 +161,7 @@ const VALUE_IMPORT = /^import (?!type\b)[^;]*;/gm;
 function libraryFindings(sources: Sources): string[] {
   return [...sources].flatMap(([path, text]) => {
     if (!lib.test(path)) return [];
-    const packages = new Set(importsOf(path, text).filter((target) => !/^(node:|src\/)/.test(target)));
+    const packages = new Set(packagesOf(path, text));
     const allowed = librariesMax.get(path) ?? 1;
     if (packages.size > allowed) return [`${path} imports ${[...packages].join(' and ')}: split it by library`];
     if (packages.size < allowed && librariesMax.has(path))

@@ -5,7 +5,7 @@
  * @module
  */
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { permanent, transient } from '../../core/fault.ts';
 import type { Currency } from '../../core/transfer.ts';
 import { readSandboxFile } from '../sandbox-file.ts';

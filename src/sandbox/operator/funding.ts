@@ -5,7 +5,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { chains } from '../../chains/index.ts';
 import type { Config } from '../../config/config.ts';
 import type { NetworkConfig } from '../../config/network.ts';

@@ -1,0 +1,78 @@
+/**
+ * Joins the modules of each program of a build into few files. Node needs about a millisecond to find and load one
+ * module; the server alone has 600 of them.
+ *
+ * `tsc` has written the JavaScript, and every module of it stays: the tool runs from them, and so does the signer, so
+ * that each file in the process with the keys can be named. This replaces the programs that `npm start` runs, and adds
+ * `chunks/`, which they share. Packages with native code or with threads of their own stay in `node_modules`, and so do
+ * the SDKs, which are loaded where a payout needs them.
+ * @module
+ */
+import { readFileSync } from 'node:fs';
+import { dirname, join, relative, sep } from 'node:path';
+
+/** From the build's folder, without extension: what `npm start` runs, and the worker threads of these. */
+const PROGRAMS = [
+  'src/main',
+  'src/server',
+  'src/sandbox/main',
+  'src/webhooks/main',
+  'src/addresses/derive-worker',
+  'indexers/evm',
+  'indexers/solana',
+  'indexers/tron',
+  'indexers/nightly',
+  'indexers/follower/matcher-worker',
+];
+
+const PACKAGES_LEFT_ALONE = ['@solana/web3.js', 'better-sqlite3', 'ethers', 'piscina', 'tronweb'];
+
+/** Begins each file: CommonJS packages need `require`, and modules ask where they had been. */
+const PREAMBLE = `import { createRequire as createRequireHere } from 'node:module';
+const require = createRequireHere(import.meta.url);
+const builtFolder = import.meta.url.slice(0, import.meta.url.lastIndexOf('/dist/') + '/dist/'.length);`;
+
+/** A source map that says nothing, for packages: traces lead through our own sources. */
+const NO_MAP = `\n//# sourceMappingURL=data:application/json;base64,${btoa('{"version":3,"sources":[""],"mappings":"A"}')}`;
+
+/** Lets a module find its files, workers and programs as before, whichever file it ends up in. */
+const placesOf = (folder) => ({
+  name: 'places',
+  setup({ onLoad }) {
+    onLoad({ filter: /\.[cm]?js$/ }, ({ path }) => {
+      const text = readFileSync(path, 'utf8');
+      if (!path.startsWith(folder + sep)) return { contents: text + NO_MAP };
+      const place = JSON.stringify(relative(folder, path));
+      return {
+        contents: text.replaceAll('import.meta.url', `new URL(${place}, builtFolder).href`),
+        resolveDir: dirname(path),
+      };
+    });
+  },
+});
+
+/**
+ * Joins the programs in a build.
+ * @param folder what `tsc` has written; it runs as `dist/`
+ */
+export async function joinPrograms(folder) {
+  const { build } = await import('esbuild');
+  await build({
+    entryPoints: Object.fromEntries(PROGRAMS.map((name) => [name, join(folder, `${name}.js`)])),
+    outdir: folder,
+    allowOverwrite: true,
+    bundle: true,
+    splitting: true,
+    chunkNames: 'chunks/[name]-[hash]',
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    external: PACKAGES_LEFT_ALONE,
+    banner: { js: PREAMBLE },
+    sourcemap: true,
+    sourcesContent: false,
+    legalComments: 'none',
+    logLevel: 'warning',
+    plugins: [placesOf(folder)],
+  });
+}
