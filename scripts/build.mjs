@@ -1,6 +1,6 @@
 /**
- * Builds `dist/` from the sources: JavaScript with source maps, and the files that programs read at run time; then joins
- * the modules of each program. This is plain JavaScript, because nothing is built yet when it runs.
+ * Builds `dist/` from the sources: JavaScript with source maps, and the files that programs read at run time; then it
+ * joins the modules of each program. This is plain JavaScript, because nothing is built yet when it runs.
  *
  *   node scripts/build.mjs              build
  *   node scripts/build.mjs --if-stale   build only if there is no dist/ or if the sources have changed
