@@ -1,5 +1,6 @@
 /**
- * What `quayside doctor` finds: one sentence about one part of an installation, and what to do about it.
+ * What `quayside doctor` and `quayside node check` find: one sentence about one part of an installation or of a node,
+ * and what to do about it.
  * @module
  */
 
@@ -31,3 +32,21 @@ export const worstOf = (all: readonly Finding[]): Severity =>
 
 /** 0 fine, 1 warnings, 2 errors. */
 export const exitCodeOf = (all: readonly Finding[]): 0 | 1 | 2 => severities.indexOf(worstOf(all)) as 0 | 1 | 2;
+
+export const countOf = (findings: readonly Finding[], severity: Severity): number =>
+  findings.filter((one) => one.severity === severity).length;
+
+const signs: Readonly<Record<Severity, string>> = { ok: '✓', warning: '!', error: '✗' };
+
+/** Returns findings as people read them, with their number in the last line. */
+export function findingLines(findings: readonly Finding[]): string[] {
+  const [errors, warnings] = [countOf(findings, 'error'), countOf(findings, 'warning')];
+  return [
+    ...findings.flatMap(({ area, severity, text, next }) => [
+      `${signs[severity]} ${area}: ${text}`,
+      ...(next ? [`    → ${next}`] : []),
+    ]),
+    '',
+    errors + warnings === 0 ? 'nothing is wrong' : `${errors} errors, ${warnings} warnings`,
+  ];
+}

@@ -8,7 +8,7 @@ import { Fault } from '../../src/core/fault.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { checkSignerDir, signerFiles } from '../../src/signer/files.ts';
 import type { Input, OfflineCommand } from './command.ts';
-import { exitCodeOf, type Finding, failure, ok, type Severity } from './doctor-finding.ts';
+import { countOf, exitCodeOf, type Finding, failure, findingLines, ok } from './doctor-finding.ts';
 import { installationFindings } from './doctor-installation.ts';
 import { databaseFindings, diskFindings, permissionFindings, versionFindings } from './doctor-machine.ts';
 import { readPlaces } from './explain-places.ts';
@@ -29,7 +29,7 @@ export const doctor: OfflineCommand = {
     const findings = await examine(input);
     return {
       json: { findings, errors: countOf(findings, 'error'), warnings: countOf(findings, 'warning') },
-      lines: linesOf(findings),
+      lines: findingLines(findings),
       code: exitCodeOf(findings),
     };
   },
@@ -92,21 +92,4 @@ async function openedFindings({ env, options }: Pick<Input, 'env' | 'options'>, 
     if (!(error instanceof Fault)) throw error;
     return [failure('database', error.message)];
   }
-}
-
-const countOf = (findings: readonly Finding[], severity: Severity): number =>
-  findings.filter((one) => one.severity === severity).length;
-
-const signs: Readonly<Record<Severity, string>> = { ok: '✓', warning: '!', error: '✗' };
-
-function linesOf(findings: readonly Finding[]): string[] {
-  const [errors, warnings] = [countOf(findings, 'error'), countOf(findings, 'warning')];
-  return [
-    ...findings.flatMap(({ area, severity, text, next }) => [
-      `${signs[severity]} ${area}: ${text}`,
-      ...(next ? [`    → ${next}`] : []),
-    ]),
-    '',
-    errors + warnings === 0 ? 'nothing is wrong' : `${errors} errors, ${warnings} warnings`,
-  ];
 }

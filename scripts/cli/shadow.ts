@@ -10,6 +10,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import type { Progress } from '../shadow/shadow.ts';
 import { type Answer, type Input, type OfflineCommand, textOption, usage, wholeOption } from './command.ts';
 import { openProgressLine } from './progress.ts';
+import { readSpan } from './since.ts';
 
 const ADDRESSES = 1_000;
 const ADDRESSES_MAX = 20_000;
@@ -17,7 +18,6 @@ const SAMPLE = 10;
 const SAMPLE_MAX = 1_000_000;
 const DURATION = '30m';
 const DURATION_MS_MAX = 7 * 86_400_000;
-const unitsMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
 
 export const shadow: OfflineCommand = {
   name: 'shadow',
@@ -55,7 +55,7 @@ async function run(input: Input, network: NetworkConfig): Promise<Answer> {
     import('./shadow-text.ts'),
   ]);
   const secondUrl = urlOption(input, 'second-url') ?? null;
-  const durationMs = readDuration(input);
+  const durationMs = readSpan(input, 'for', DURATION_MS_MAX, DURATION);
   const keys = await readAddresses(input, network);
   const sampleEvery = wholeOption(input, 'sample', 0, SAMPLE_MAX, keys.length === 0 ? SAMPLE : 0);
   const folder = textOption(input, 'save');
@@ -128,13 +128,4 @@ function urlOption(input: Input, name: string): string | undefined {
   if (text === undefined) return undefined;
   if (URL.canParse(text) && /^(ws|http)s?:$/.test(new URL(text).protocol)) return text;
   throw usage(`--${name} is not a ws://, wss://, http:// or https:// URL`);
-}
-
-/** @throws Fault permanent `usage` */
-function readDuration(input: Input): number {
-  const text = textOption(input, 'for') ?? DURATION;
-  const [, number, unit = ''] = /^(\d{1,6})([smh])$/.exec(text) ?? [];
-  const ms = Number(number) * (unitsMs[unit] ?? Number.NaN);
-  if (ms > 0 && ms <= DURATION_MS_MAX) return ms;
-  throw usage(`--for is "${text}", expected a time such as 90s, 30m or 2h, at most 168h`);
 }

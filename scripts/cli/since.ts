@@ -1,5 +1,5 @@
 /**
- * Options that are a time: `--since`, or how long ago; `--expires`, or in how long.
+ * Options that are a time: `--since`, or how long ago; `--expires`, or in how long; or how long something lasts.
  * @module
  */
 import { type Input, type Option, textOption, usage } from './command.ts';
@@ -14,7 +14,7 @@ export const expiresOption: Option = {
   help: 'refuse it from then on: `90d`, `2027-11-23` or `2027-11-23T10:00:00Z` (UTC; default: never)',
 };
 
-const unitsMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+const unitsMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const SPAN = /^(\d{1,5})([mhd])$/;
 const MOMENT = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?$/;
 
@@ -55,4 +55,17 @@ export function readExpiry(input: Input, nowMs: number): number | null {
 function readTime(text: string, nowMs: number, direction: 1 | -1): number {
   const [, count, unit] = SPAN.exec(text) ?? [];
   return unit ? nowMs + direction * Number(count) * (unitsMs[unit] ?? 0) : parseMoment(text);
+}
+
+/**
+ * Returns an option's time span in milliseconds, such as `90s`, `30m`, `2h` or `3d`.
+ * @param fallback the text to read if the option was not given
+ * @throws Fault permanent `usage`
+ */
+export function readSpan(input: Input, name: string, msMax: number, fallback: string): number {
+  const text = textOption(input, name) ?? fallback;
+  const [, count, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  const ms = Number(count) * (unitsMs[unit] ?? Number.NaN);
+  if (ms > 0 && ms <= msMax) return ms;
+  throw usage(`--${name} is "${text}", expected a time such as 90s, 30m or 2h, at most ${msMax / 3_600_000}h`);
 }

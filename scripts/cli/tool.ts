@@ -38,6 +38,8 @@ import { heldReturn } from './held-return.ts';
 import { keyCreate, keyList, keyRevoke, keyShow } from './key.ts';
 import { ledgerVerify } from './ledger.ts';
 import { networksList, networksReread, networksRewind, networksShow, networksSkip } from './networks.ts';
+import { nodeCheck } from './node-check.ts';
+import { nodeConnect } from './node-connect.ts';
 import { signerOperatorKey } from './operator-key.ts';
 import { pay } from './pay.ts';
 import { payoutsFreeze, payoutsThaw } from './payout-freeze.ts';
@@ -93,6 +95,8 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   networksRewind,
   networksReread,
   networksSkip,
+  nodeCheck,
+  nodeConnect,
   storeCreate,
   storeUpdate,
   storeList,

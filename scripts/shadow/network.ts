@@ -38,6 +38,10 @@ export function readNetwork(
   return hasXpub ? network.config : { ...network.config, xpub: null };
 }
 
+/** Returns the name under which the settings have, or would have, a network. @throws Fault permanent `usage` */
+export const settingsName = (from: Readonly<{ env: NodeJS.ProcessEnv; cwd: string }>, wanted: string): string =>
+  findSettings(readLayers(from.env, from.cwd), wanted).name;
+
 function findSettings({ tree, presets, preset }: Layers, wanted: string): Readonly<{ name: string; settings: Tree }> {
   const configured = isFields(tree.networks) ? tree.networks : {};
   for (const [name, settings] of Object.entries(configured)) {

@@ -26,6 +26,8 @@ export type AuditEntry = OperatorAct & AuditedChange & Readonly<{ id: number }>;
 export type TargetedAct = OperatorAct & Readonly<{ target: string }>;
 
 export interface AuditDatabase {
+  /** Records what an operator's command changed outside the database, such as in the settings. */
+  recordAct(act: OperatorAct, change: AuditedChange): Promise<void>;
   /**
    * Returns the newest entries, newest first.
    * @param page `sinceMs`: none before this time; `beforeId`: only entries that are older than this one

@@ -106,7 +106,8 @@ test('a whole installation has nothing wrong, and every part is named', async ()
   const areas =
     'version configuration permissions disk database ledger server rates network addresses webhooks payouts signer backup node';
   assert.equal([...new Set(all.map(({ area }) => area))].sort(), areas.split(' ').sort());
-  assert.match(text, `of chain ${SANDBOX_CHAIN_ID}, at block`);
+  assert.match(text, `of chain ${SANDBOX_CHAIN_ID}, with USDT and USDC, `);
+  assert.match(text, 'at block');
   assert.match(text, 'no backup is configured');
   assert.match(text, 'nothing is wrong');
 });

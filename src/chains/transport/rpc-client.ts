@@ -20,7 +20,7 @@ import { openRequestQueue } from './request-queue.ts';
 import type { RpcTransport } from './rpc-transport.ts';
 
 /** Nodes limit batches, some to 100 (Erigon), and a batch's answer must stay within the response limit. */
-const BATCH_CALLS_MAX = 32;
+export const BATCH_CALLS_MAX = 32;
 /** Faults that a smaller batch may avoid. */
 const BATCH_LIMITS: readonly string[] = ['node_batch_limited', 'node_request_too_large', 'node_response_too_large'];
 /** Errors are short; a longer answer is content, which the caller parses. */

@@ -50,7 +50,11 @@ export function recordWrites(db: Db, { target, ...act }: TargetedAct): Db {
 }
 
 export function auditCommands(db: Db): AuditDatabase {
+  const record = createAuditLog(db);
   return {
+    async recordAct(act, change) {
+      await db.write(() => record(act, change));
+    },
     async listAudit(limit, { sinceMs = 0, beforeId } = {}) {
       const { id, atMs } = auditLog;
       return db.read(() => {

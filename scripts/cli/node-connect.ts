@@ -1,0 +1,188 @@
+/**
+ * Writes a node's address into the settings, after the node has proved what an indexer needs.
+ * @module
+ */
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { resolve } from 'node:path';
+import { openDatabase } from '../../src/app/open-database.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
+import { Fault, permanent } from '../../src/core/fault.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { databaseFile } from '../../src/lib/secret-key.ts';
+import { setInJson } from '../nodes/json-edit.ts';
+import { lineDiff } from '../nodes/line-diff.ts';
+import {
+  becauseOption,
+  dryRunOption,
+  type Input,
+  type OfflineCommand,
+  operatorAct,
+  textOption,
+  usage,
+} from './command.ts';
+import { exitCodeOf, type Finding, findingLines } from './doctor-finding.ts';
+import { check, nodeUrl, outageOption } from './node-check.ts';
+
+export const nodeConnect: OfflineCommand = {
+  name: 'node connect',
+  args: ['network', 'url'],
+  summary: 'Check a node, then write its address into the settings.',
+  options: {
+    fallback: { value: 'URL', help: 'a second node for blocks that the first no longer has (fallback_url)' },
+    xpub: { value: 'XPUB', help: 'the xpub of the network, if the settings have none' },
+    outage: outageOption,
+    'despite-errors': { help: 'write it even if the check finds errors' },
+    'dry-run': dryRunOption,
+    because: becauseOption,
+  },
+  notes: [
+    'Changes url and fallback_url of the network in the file that QUAYSIDE_CONFIG names, shows what changes, and keeps a',
+    'copy of the file beside it. Restart Quayside afterwards. Exit codes: 0 written, or nothing to change; 1 refused,',
+    'because the check found errors; 2 wrong usage, or settings that would be wrong.',
+  ],
+  async runOffline(input) {
+    const plan = await planChange(input);
+    const findings = await checkBoth(input, plan);
+    const isRefused = exitCodeOf(findings) === 2 && !input.options['despite-errors'];
+    const diff = lineDiff(plan.before, plan.after);
+    const mayWrite = !isRefused && diff.length > 0 && !input.options['dry-run'];
+    const backup = mayWrite ? write(plan) : null;
+    if (backup !== null) await recordChange(input, plan);
+    const outcome = isRefused ? 'refused' : backup !== null ? 'written' : diff.length > 0 ? 'not written' : 'unchanged';
+    return {
+      json: { network: plan.network.key, outcome, file: plan.file, backup, diff, checks: findings },
+      lines: [...findingLines(findings), '', ...diff, '', ...outcomeLines(outcome, plan.file, backup)],
+      code: isRefused ? 1 : 0,
+    };
+  },
+};
+
+/** `network` and `old` are its settings after and before; `old` is null if there were none that work. */
+type Plan = Readonly<{
+  file: string;
+  before: string;
+  after: string;
+  network: NetworkConfig;
+  old: NetworkConfig | null;
+}>;
+
+/** @throws Fault permanent `usage`, `config_invalid` */
+async function planChange(input: Input): Promise<Plan> {
+  const { readNetwork, settingsName } = await import('../shadow/network.ts');
+  const { env, cwd } = input;
+  const [wanted = '', address = ''] = input.args;
+  if (!env.QUAYSIDE_CONFIG) {
+    throw usage('there are no settings to change: name your file in QUAYSIDE_CONFIG (docs/nodes.md has an example)');
+  }
+  const file = realpathSync(resolve(cwd, env.QUAYSIDE_CONFIG));
+  const before = readFileSync(file, 'utf8');
+  const path = ['networks', settingsName(input, wanted)];
+  const url = nodeUrl(address);
+  const fallback = textOption(input, 'fallback');
+  const xpub = textOption(input, 'xpub');
+  const after = [
+    ['url', url],
+    ...(fallback === undefined ? [] : [['fallback_url', nodeUrl(fallback)]]),
+    ...(xpub === undefined ? [] : [['xpub', xpub]]),
+  ].reduce((text, [key = '', value]) => setInJson(text, [...path, key], value), before);
+  const old = withoutFault(() => readNetwork(input, wanted, undefined));
+  const network = readChanged(file, after, (draft) => {
+    const changed = { env: { ...env, QUAYSIDE_CONFIG: draft }, cwd };
+    loadConfig(changed);
+    return readNetwork(changed, wanted, undefined);
+  });
+  if (network.url !== url) throw usage('a QUAYSIDE_NETWORKS__… variable sets the url of this network: change it there');
+  return { file, before, after, network, old };
+}
+
+function withoutFault<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Fault) return null;
+    throw error;
+  }
+}
+
+/** Reads changed settings from a draft beside the file, so that relative paths in it mean the same. */
+function readChanged<T>(file: string, text: string, read: (draft: string) => T): T {
+  const draft = draftOf(file);
+  try {
+    writeFileSync(draft, text, { mode: 0o600 });
+    return read(draft);
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    throw permanent(
+      'config_invalid',
+      `nothing was changed: with the node, ${error.message.replaceAll(draft, file)}`,
+      error,
+    );
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+const draftOf = (file: string): string => `${file}.${process.pid}.draft`;
+
+/** Checks the node, and the fallback alone, at one address. */
+async function checkBoth(input: Input, { network }: Plan): Promise<Finding[]> {
+  const { finalityUrl: _, rpcUrl: __, fallbackUrl, ...rest } = network;
+  const [own, fallback] = await Promise.all([
+    check(input, network),
+    fallbackUrl === undefined ? [] : check(input, { ...rest, url: fallbackUrl }),
+  ]);
+  return [...own, ...fallback.map((one) => ({ ...one, area: `fallback ${one.area}` }))];
+}
+
+/** Replaces the file, with its owner and mode. @returns the copy of the old one */
+function write({ file, after }: Plan): string {
+  const { mode, uid, gid } = statSync(file);
+  const stamp = new Date(systemClock.nowMs()).toISOString().replaceAll(':', '-').replace(/\..*/, '');
+  const backup = `${file}.${stamp}.bak`;
+  copyFileSync(file, backup);
+  const draft = draftOf(file);
+  writeFileSync(draft, after, { mode: 0o600, flush: true });
+  chmodSync(draft, mode & 0o777);
+  if (process.getuid?.() === 0) {
+    for (const path of [draft, backup]) chownSync(path, uid, gid);
+  }
+  renameSync(draft, file);
+  return backup;
+}
+
+/** The audit log names hosts only: URLs may hold credentials. Before the first start there is no database yet. */
+async function recordChange(input: Input, { network, old }: Plan): Promise<void> {
+  const config = loadConfig(input);
+  if (!existsSync(databaseFile(config.dataDir))) return;
+  const hostOf = (url: string | undefined) => (url === undefined ? null : new URL(url).host);
+  const hosts = (one: NetworkConfig) => ({ url: hostOf(one.url), fallbackUrl: hostOf(one.fallbackUrl) });
+  const database = openDatabase(config, input.env);
+  try {
+    const change = { target: network.key, before: old && hosts(old), after: hosts(network) };
+    await database.recordAct(operatorAct(nodeConnect, input, systemClock), change);
+  } finally {
+    database.close();
+  }
+}
+
+function outcomeLines(outcome: string, file: string, backup: string | null): string[] {
+  if (outcome === 'refused') {
+    return [`refused: correct what is marked ✗, or add --despite-errors. ${file} stays as it was`];
+  }
+  if (outcome === 'unchanged') return [`${file} says so already`];
+  return outcome === 'written'
+    ? [`written to ${file}; the old one is ${backup}. Restart Quayside to use the node`]
+    : [`${file} stays as it was (--dry-run)`];
+}

@@ -1,0 +1,266 @@
+/**
+ * Proves that a node serves everything that an indexer asks for, with the indexers' own clients. Each finding that is
+ * not ok says what to change.
+ * @module
+ */
+import { createFreshness } from '../../indexers/follower/freshness.ts';
+import { createIdentityProof } from '../../indexers/follower/identity.ts';
+import { followerNodeOptions } from '../../indexers/indexer.ts';
+import type { Exchange, Node, Wire } from '../../src/chains/chain.ts';
+import { chains } from '../../src/chains/index.ts';
+import { BATCH_CALLS_MAX } from '../../src/chains/transport/rpc-client.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
+import type { BlockRef } from '../../src/core/block.ts';
+import { Fault } from '../../src/core/fault.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import { type Finding, failure, ok, warning } from '../cli/doctor-finding.ts';
+import { apiFindings, portFindings } from './exposure.ts';
+import { findDepth, readTwice } from './history.ts';
+import type { NetworkRecipe } from './recipe.ts';
+import { releaseFindings } from './release-findings.ts';
+import { readSoftware, type Software } from './software.ts';
+
+/** A newest block that is older than this, and than this many block times, is old. */
+const HEAD_AGE_MS_MAX = 60_000;
+const HEAD_AGE_BLOCKS = 20;
+const REQUEST_TIMEOUT_MS = 10_000;
+/** So many of the newest blocks are read twice. */
+const RECENT_BLOCKS = 3;
+/** A subscription is granted within this time, or not at all. */
+const SUBSCRIBED_MS_MAX = 5_000;
+const LOOK_MS = 50;
+/** What a reorg between two requests looks like: the check is made once more. */
+const REPLACED: readonly string[] = ['node_block_unknown', 'node_range_broken', 'node_inconsistent'];
+const SEE_DOCS = 'docs/nodes.md says what a node must serve';
+
+export type CheckOptions = Readonly<{
+  network: NetworkConfig;
+  /** What is known about nodes of this network; null if nothing. */
+  recipe: NetworkRecipe | null;
+  /** Returns the number of the oldest block that must still be served. */
+  oldestOf(head: BlockRef): number;
+  /** How long a new block is waited for on the push connection; 0: a granted subscription is enough. */
+  headWaitMs: number;
+  /** This machine's addresses besides loopback, at which the node's ports must be closed. */
+  addresses: readonly string[];
+  clock: Clock;
+}>;
+
+type Bench = CheckOptions &
+  Readonly<{
+    node: Node;
+    wire: Wire;
+    /** What was exchanged since the last call. */
+    takeExchanges(): readonly Exchange[];
+  }>;
+
+/** Checks one node, at `network.url`. @throws Fault permanent if the URL is none */
+export async function checkNode(options: CheckOptions): Promise<Finding[]> {
+  const { network, recipe, clock, addresses } = options;
+  const chain = chains[network.family];
+  const [{ openNode }, wire] = await Promise.all([chain.node(), chain.wire()]);
+  let exchanges: Exchange[] = [];
+  const nodeOptions = { ...followerNodeOptions(network), requestTimeoutMs: REQUEST_TIMEOUT_MS };
+  const node = openNode({ ...nodeOptions, observe: (one) => exchanges.push(one) });
+  const takeExchanges = () => {
+    const taken = exchanges;
+    exchanges = [];
+    return taken;
+  };
+  const bench: Bench = { ...options, node, wire, takeExchanges };
+  const found: Finding[] = [];
+  /** Adds what a check finds. @returns whether nothing is wrong */
+  const ask = async (area: string, work: () => Promise<readonly Finding[]>): Promise<boolean> => {
+    const more = await attempt(area, work);
+    found.push(...more);
+    return more.every(({ severity }) => severity !== 'error');
+  };
+  const pushed = pushFinding(bench);
+  try {
+    if (!(await ask('identity', () => identityFindings(bench)))) return found;
+    await ask('version', async () => {
+      const software = await readSoftware(network.family, nodeOptions, clock);
+      return softwareFindings(bench, software);
+    });
+    await ask('ports', () => portFindings(network.url, recipe, addresses));
+    if (!(await ask('head', () => headFindings(bench)))) return found;
+    await ask('transfers', () => transferFindings(bench));
+    await ask('history', () => historyFindings(bench));
+    await ask('final', () => finalityFindings(bench));
+    await ask('batches', () => batchFindings(bench));
+    found.push(await pushed);
+    return found;
+  } finally {
+    await node.close();
+  }
+}
+
+async function attempt(
+  area: string,
+  work: () => Promise<readonly Finding[]>,
+  isAgain = false,
+): Promise<readonly Finding[]> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    if (!isAgain && REPLACED.includes(error.code)) return attempt(area, work, true);
+    return [failure(area, error.message, SEE_DOCS)];
+  }
+}
+
+/** What the follower proves at its start: chain id, tokens and their decimals; and the chain's first block. */
+async function identityFindings({ network, recipe, node, clock }: Bench): Promise<Finding[]> {
+  await createIdentityProof(network, node, clock).renew(0, null);
+  const proven = ok(
+    'identity',
+    `of chain ${network.chainId}, with ${network.tokens.map(({ symbol }) => symbol).join(' and ')}`,
+  );
+  const genesis = recipe?.genesis;
+  if (genesis === undefined) return [proven];
+  try {
+    const [first] = await node.range(0, 0);
+    if (first?.hash === genesis) return [proven, ok('genesis', 'the first block is the right one')];
+    return [
+      failure('genesis', `the first block is ${first?.hash}, expected ${genesis}`, 'use a node of the right chain'),
+    ];
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return [proven, ok('genesis', 'the node no longer has the first block; chain id and tokens have to do')];
+  }
+}
+
+function softwareFindings({ network, recipe, clock }: Bench, software: Software): Finding[] {
+  const { peers, takesTransactions } = software;
+  return [
+    ...releaseFindings(software, recipe?.releases ?? [], clock.nowMs()),
+    ...(peers === 0
+      ? [
+          warning(
+            'peers',
+            'the node has no peers',
+            'look at its clock, at its version, and whether its peer-to-peer port is open',
+          ),
+        ]
+      : peers === null
+        ? []
+        : [ok('peers', `${peers} peers`)]),
+    ...apiFindings(network.url, software),
+    ...(takesTransactions === false
+      ? [
+          warning(
+            'broadcast',
+            'the node takes no transactions: refunds and sweeps need eth_sendRawTransaction',
+            'serve the eth namespace whole',
+          ),
+        ]
+      : []),
+  ];
+}
+
+async function headFindings({ node, network, clock }: Bench): Promise<Finding[]> {
+  const head = await node.head();
+  const staleMs = Math.max(HEAD_AGE_MS_MAX, HEAD_AGE_BLOCKS * network.blockTimeMs);
+  const { whyStale } = await createFreshness(node, staleMs)(head, clock.nowMs());
+  const aheadS = head.timeS - Math.floor(clock.nowMs() / 1000);
+  if (whyStale) return [failure('head', whyStale, 'wait until it has caught up, or look at its log')];
+  const at = ok('head', `at block ${head.number}, ${Math.max(0, -aheadS)} s old`);
+  if (aheadS * 1000 <= HEAD_AGE_MS_MAX) return [at];
+  const text = `has a block that is ${aheadS} s in the future`;
+  return [warning('clock', text, 'look at the clocks of this machine and of the node')];
+}
+
+/** The newest blocks' transfers, as an indexer asks for them and in whole. */
+async function transferFindings(bench: Bench): Promise<Finding[]> {
+  const { node, takeExchanges } = bench;
+  const head = await node.head();
+  takeExchanges();
+  const blocks = await node.range(Math.max(0, head.number - RECENT_BLOCKS + 1), head.number);
+  const counts = [];
+  for (const block of blocks) counts.push(await readTwice(reader(bench), block));
+  const bytesMax = Math.max(0, ...takeExchanges().map(({ answer }) => answer?.byteLength ?? 0));
+  const sum = counts.reduce((all, count) => all + count, 0);
+  return [
+    ok(
+      'transfers',
+      `serves transfers: ${sum} in the newest ${blocks.length} blocks, the same in both readings, up to ${bytesMax} bytes an answer`,
+    ),
+  ];
+}
+
+const reader = ({ node, wire, network: { tokens } }: Bench) => ({ node, wire, tokens });
+
+/** What must be read after an outage, and what a reorg may replace, must still be there. */
+async function historyFindings(bench: Bench): Promise<Finding[]> {
+  const { node, recipe, oldestOf } = bench;
+  const head = await node.head();
+  const wanted = oldestOf(head);
+  const { oldest, whyNot } = await findDepth(reader(bench), wanted, head);
+  const hours = ((head.timeS - oldest.timeS) / 3600).toFixed(1);
+  if (whyNot === null) return [ok('history', `has history back to block ${oldest.number}, ${hours} h ago`)];
+  const advice = recipe?.history_advice ?? 'give it more history';
+  const text = `serves history back to block ${oldest.number} (${hours} h ago), and block ${wanted} is needed after a long outage: ${whyNot}`;
+  return [failure('history', text, `${advice}; or set fallback_url to a node that has it`)];
+}
+
+async function finalityFindings({ node, network }: Bench): Promise<Finding[]> {
+  const final = await node.finalized();
+  const asks = network.confirmations.some(({ finality }) => finality !== undefined);
+  if (!final) {
+    return [
+      asks
+        ? failure(
+            'final',
+            'shows no final block, and the settings wait for one',
+            'look at its consensus client, or at solid_url',
+          )
+        : ok('final', 'without finality'),
+    ];
+  }
+  const nobody = '0'.repeat(chains[network.family].address.keyBytes * 2);
+  try {
+    await node.holdings([nobody], final);
+    return [ok('final', `final up to ${final.number}, with balances`)];
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const text = `final up to ${final.number}, but without balances in that state: ${error.message}`;
+    return [warning('final', text, 'sweeps and the comparison of wallets with the ledger need them')];
+  }
+}
+
+/** Catching up sends calls in batches, where the family has any. */
+async function batchFindings({ node, takeExchanges }: Bench): Promise<Finding[]> {
+  const head = await node.head();
+  takeExchanges();
+  const blocks = await node.range(Math.max(0, head.number - BATCH_CALLS_MAX + 1), head.number);
+  const batches = takeExchanges().filter(({ request }) => request.startsWith('['));
+  if (batches.length === 0) return [ok('batches', 'this kind of node is asked without batches')];
+  if (batches.length === 1) return [ok('batches', `takes ${blocks.length} calls in one batch`)];
+  const text = `refuses a batch of ${blocks.length} calls: catching up takes ${batches.length} times as many requests`;
+  return [warning('batches', text, 'raise its limit (geth: --rpc.batch-request-limit, --rpc.batch-response-max-size)')];
+}
+
+/** Waits for the subscription and, after it, for a new block. Must be called before anything else is asked. */
+async function pushFinding({ node, network, headWaitMs, clock }: Bench): Promise<Finding> {
+  if (/^https?:/.test(network.url)) {
+    return ok('push', `polled every ${network.pollMs} ms; a ws:// address would announce blocks at once`);
+  }
+  let wakeups = 0;
+  node.onChange(() => {
+    wakeups += 1;
+  });
+  const until = async (isDone: () => boolean, msMax: number): Promise<boolean> => {
+    const endMs = clock.nowMs() + msMax;
+    while (!isDone() && clock.nowMs() < endMs) await clock.sleep(LOOK_MS);
+    return isDone();
+  };
+  if (!(await until(() => node.health().connected, SUBSCRIBED_MS_MAX))) {
+    const text = 'grants no subscription to new blocks: they are only polled';
+    return warning('push', text, 'serve eth over the WebSocket (--ws.api eth,net,web3)');
+  }
+  if (headWaitMs === 0) return ok('push', 'announces new blocks');
+  const before = wakeups;
+  if (await until(() => wakeups > before, headWaitMs)) return ok('push', 'announced a new block');
+  const text = `announced no block within ${Math.round(headWaitMs / 1000)} s`;
+  return warning('push', text, 'look at the node’s log, and at proxies that hold WebSocket messages back');
+}

@@ -1,0 +1,72 @@
+/**
+ * How far back a node serves what an indexer reads: blocks and their transfers.
+ * @module
+ */
+import type { Node, Wire } from '../../src/chains/chain.ts';
+import type { BlockRef } from '../../src/core/block.ts';
+import { Fault, transient } from '../../src/core/fault.ts';
+import type { Token } from '../../src/core/transfer.ts';
+import { compareTransfers } from '../shadow/difference.ts';
+
+/** Faults that say nothing about a block. */
+const NO_ANSWER: readonly string[] = ['node_unreachable', 'node_timeout', 'node_rate_limited', 'node_refused'];
+
+export type Reader = Readonly<{ node: Node; wire: Wire; tokens: readonly Token[] }>;
+
+/**
+ * Reads one block's transfers twice: as an indexer does, and with the larger answer that leaves no doubt.
+ * @returns how many transfers of the tokens both have
+ * @throws Fault transient, also if the two differ
+ */
+export async function readTwice({ node, wire, tokens }: Reader, block: BlockRef): Promise<number> {
+  const [light, whole] = await Promise.all([node.content(block, false), node.content(block, true)]);
+  const everyone = () => true;
+  const transfers = wire.decode(light, tokens, everyone);
+  const [difference] = compareTransfers('decoded', transfers, wire.decode(whole, tokens, everyone));
+  if (!difference) return transfers.length;
+  throw transient(
+    'node_contradicts_itself',
+    `block ${block.number}: the answer that an indexer asks for and the whole one differ at transaction ${difference.tx}`,
+  );
+}
+
+/**
+ * Returns the block of this number, or the next one where numbers may be skipped, with its transfers read; or the fault
+ * that says that the node does not have it.
+ * @throws Fault transient if the node does not answer at all
+ */
+async function serve(reader: Reader, number: number): Promise<BlockRef | Fault> {
+  try {
+    const [block] = await reader.node.range(number, number);
+    if (!block) return transient('node_block_missing', `there is no block ${number}`);
+    await readTwice(reader, block);
+    return block;
+  } catch (error) {
+    if (!(error instanceof Fault) || NO_ANSWER.includes(error.code)) throw error;
+    return error;
+  }
+}
+
+/** `whyNot` is why the block that was asked for is not served; null if it is. */
+export type Depth = Readonly<{ oldest: BlockRef; whyNot: string | null }>;
+
+/**
+ * Finds the oldest block that the node serves, at `number` or above it: with one look if it serves that one, otherwise
+ * by halving.
+ * @throws Fault transient if not even the newest is served, or the node does not answer
+ */
+export async function findDepth(reader: Reader, number: number, head: BlockRef): Promise<Depth> {
+  const wanted = await serve(reader, number);
+  if (!(wanted instanceof Fault)) return { oldest: wanted, whyNot: null };
+  let below = number;
+  let oldest = head;
+  while (oldest.number - below > 1) {
+    const middle = below + Math.floor((oldest.number - below) / 2);
+    const found = await serve(reader, middle);
+    if (!(found instanceof Fault) && found.number < oldest.number) oldest = found;
+    else if (found instanceof Fault) below = middle;
+    // Everything between the middle and the oldest was skipped.
+    else break;
+  }
+  return { oldest, whyNot: wanted.message };
+}

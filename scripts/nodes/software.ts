@@ -1,0 +1,153 @@
+/**
+ * What a node says about itself: its client and version, its peers, and what else it would answer to whoever reaches
+ * it.
+ * @module
+ */
+
+import type { Family, NodeOptions } from '../../src/chains/chain.ts';
+import { openEvmRpc } from '../../src/chains/evm/node/rpc.ts';
+import { readQuantity } from '../../src/chains/evm/wire.ts';
+import { readUrls } from '../../src/chains/solana/node/urls.ts';
+import { solanaErrors } from '../../src/chains/solana/rpc-errors.ts';
+import { createRpcClient, type RpcClient } from '../../src/chains/transport/rpc-client.ts';
+import { openRpcHttp } from '../../src/chains/transport/rpc-http.ts';
+import { openTronRpc } from '../../src/chains/tron/node/rpc.ts';
+import { Fault } from '../../src/core/fault.ts';
+import { isFields } from '../../src/core/fields.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+
+/** The whole of what an EVM node says while it fetches the chain; null if it does not say that it does. */
+export type Syncing = Readonly<Record<string, unknown>> | null;
+
+export type Software = Readonly<{
+  /** In lower case, such as `geth`; null if the node does not say. */
+  client: string | null;
+  /** Such as `1.17.10`; null if the node does not say. */
+  version: string | null;
+  /** As the node itself writes both. */
+  text: string;
+  /** Null if the node does not say. */
+  peers: number | null;
+  syncing: Syncing;
+  /** Namespaces that can change the node, and that it answers; null if that is not known of this kind of node. */
+  openNamespaces: readonly string[] | null;
+  /** Whether the node signs for accounts of its own. */
+  hasKeys: boolean;
+  /** Whether transactions are taken; null if that cannot be asked without sending one. */
+  takesTransactions: boolean | null;
+}>;
+
+/** Calls that change nothing, and are answered only if their namespace, in which others change the node, is open. */
+const openers: Readonly<Record<string, string>> = {
+  admin: 'admin_nodeInfo',
+  debug: 'debug_gcStats',
+  personal: 'personal_listWallets',
+  engine: 'engine_exchangeCapabilities',
+};
+
+const unknown: Software = {
+  client: null,
+  version: null,
+  text: 'a client that does not name itself',
+  peers: null,
+  syncing: null,
+  openNamespaces: null,
+  hasKeys: false,
+  takesTransactions: null,
+};
+
+/** Returns client and version of a text such as `Geth/v1.16.9-stable/linux-amd64/go1.25`. */
+export function readVersion(text: string): Pick<Software, 'client' | 'version' | 'text'> {
+  const [client = ''] = /^[a-z-]+/i.exec(text) ?? [];
+  const [version] = /\d+(\.\d+)+/.exec(text) ?? [];
+  return { client: client.toLowerCase() || null, version: version ?? null, text };
+}
+
+/** @throws Fault transient if the node does not answer */
+export function readSoftware(family: Family, options: NodeOptions, clock: Clock): Promise<Software> {
+  return { evm: readEvm, tron: readTron, solana: readSolana }[family](options, clock);
+}
+
+async function readEvm(options: NodeOptions, clock: Clock): Promise<Software> {
+  const { rpc, transport } = openEvmRpc(options, clock);
+  try {
+    const text = await resultOf(rpc, 'web3_clientVersion');
+    const peers = readQuantity(await resultOf(rpc, 'net_peerCount'));
+    const syncing = await resultOf(rpc, 'eth_syncing');
+    const accounts = await resultOf(rpc, 'eth_accounts');
+    const open: string[] = [];
+    for (const [namespace, method] of Object.entries(openers)) {
+      if (await isServed(rpc, method, [])) open.push(namespace);
+    }
+    return {
+      ...unknown,
+      ...(typeof text === 'string' && readVersion(text)),
+      peers,
+      syncing: isFields(syncing) ? syncing : null,
+      openNamespaces: open,
+      hasKeys: Array.isArray(accounts) && accounts.length > 0,
+      // No transaction is that short.
+      takesTransactions: await isServed(rpc, 'eth_sendRawTransaction', ['0x']),
+    };
+  } finally {
+    await transport.close();
+  }
+}
+
+/** Returns the result; null for any answer without one. */
+async function resultOf(rpc: RpcClient, method: string): Promise<unknown> {
+  const answer = await rpc.attempt(method, []);
+  return answer.ok ? answer.result : null;
+}
+
+/** Whether the answer is anything but that there is no such method. Some nodes close the request instead. */
+async function isServed(rpc: RpcClient, method: string, params: readonly unknown[]): Promise<boolean> {
+  try {
+    await rpc.call(method, params);
+    return true;
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const isClosed = ['node_method_missing', 'node_refused', 'node_unreachable', 'node_timeout'].includes(error.code);
+    return !isClosed;
+  }
+}
+
+async function readTron(options: NodeOptions, clock: Clock): Promise<Software> {
+  const { ask, transport } = openTronRpc(options, clock);
+  try {
+    const info = await ask({ path: '/wallet/getnodeinfo', body: {} });
+    if (!isFields(info)) return unknown;
+    const { codeVersion } = isFields(info.configNodeInfo) ? info.configNodeInfo : {};
+    const peers = info.currentConnectCount;
+    return {
+      ...unknown,
+      ...(typeof codeVersion === 'string' && {
+        ...readVersion(codeVersion),
+        client: 'java-tron',
+        text: `java-tron ${codeVersion}`,
+      }),
+      peers: typeof peers === 'number' ? peers : null,
+    };
+  } catch (error) {
+    // The bridge, and some gateways, pass on what an indexer needs, and nothing else.
+    if (error instanceof Fault) return unknown;
+    throw error;
+  } finally {
+    await transport.close();
+  }
+}
+
+async function readSolana(options: NodeOptions, clock: Clock): Promise<Software> {
+  const { rpcUrl, advice } = readUrls(options);
+  const http = openRpcHttp({ ...options, url: rpcUrl, host: rpcUrl.host, advice }, clock);
+  try {
+    const rpc = createRpcClient(http, { ...options, host: rpcUrl.host, meanings: solanaErrors });
+    const found = await resultOf(rpc, 'getVersion');
+    const version = isFields(found) ? found['solana-core'] : null;
+    return typeof version === 'string'
+      ? { ...unknown, ...readVersion(version), client: 'agave', text: `agave ${version}` }
+      : unknown;
+  } finally {
+    await http.close();
+  }
+}

@@ -1,0 +1,292 @@
+/**
+ * `quayside node check` against simulated nodes of all families that are right, and wrong in one way each; and the
+ * recipes. `SHOW=1` prints what people see. `test/nodes/check.test.ts` checks a real geth.
+ */
+
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { checkNode } from '../../scripts/nodes/check.ts';
+import { apiFindings, isLocal, portFindings } from '../../scripts/nodes/exposure.ts';
+import { readRecipes, recipeOf } from '../../scripts/nodes/recipe.ts';
+import { compareVersions, releaseFindings } from '../../scripts/nodes/release-findings.ts';
+import { readVersion } from '../../scripts/nodes/software.ts';
+import { readNetwork } from '../../scripts/shadow/network.ts';
+import { Fault } from '../../src/core/fault.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { startLyingProxy } from '../support/lying-proxy.ts';
+import { runQuayside } from '../support/quayside-process.ts';
+import { accountKey, SANDBOX_CHAIN_ID, sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
+import { SOLANA_CHAIN_ID, solanaTokens, startSolanaNode } from '../support/solana-node.ts';
+import { startTronNode, TRON_CHAIN_ID, tronTokens } from '../support/tron-node.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'quayside-node-check-'));
+const file = join(folder, 'quayside.json');
+const variables = { QUAYSIDE_CONFIG: file };
+writeFileSync(
+  file,
+  JSON.stringify({
+    networks: {
+      sepolia: { chain_id: SANDBOX_CHAIN_ID, tokens: sandboxTokens, block_time_ms: 1000 },
+      'tron-nile': { chain_id: TRON_CHAIN_ID, tokens: tronTokens },
+      'solana-devnet': { chain_id: SOLANA_CHAIN_ID, tokens: solanaTokens },
+    },
+  }),
+);
+const node = await startSandboxNode({ seed: 'check', finalityDistance: 2, windowBlocks: 40 });
+/** Blocks with payments are kept for longer. */
+const minePaid = () => {
+  node.pay(accountKey('anybody'), 5_000_000n);
+  node.world.mine();
+};
+for (let n = 0; n < 60; n++) n < 40 ? node.world.mine() : minePaid();
+const proxy = await startLyingProxy(node);
+const mining = setInterval(minePaid, 1_000);
+test.after(async () => {
+  clearInterval(mining);
+  await proxy.close();
+  await node.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+type Check = Readonly<{ check: string; severity: string; text: string; next?: string }>;
+/** 20 blocks, of which the node keeps 40. */
+const SHORT_OUTAGE = ['--outage', '20s'];
+
+async function check(network: string, url: string, ...words: string[]) {
+  const command = ['node', 'check', network, '--url', url, ...words];
+  const { code, out, err } = await runQuayside([...command, '--json'], variables);
+  assert.is(err, '');
+  const checks: Check[] = JSON.parse(out).checks;
+  if (process.env.SHOW)
+    process.stdout.write(
+      `$ quayside ${command.join(' ')}\n${(await runQuayside(command, variables)).out}(${code})\n\n`,
+    );
+  return { code, checks, bad: checks.filter(({ severity }) => severity !== 'ok') };
+}
+
+/** Asserts that exactly one thing is wrong with the node, and that a remedy is named. */
+async function assertOnly(
+  severity: string,
+  name: string,
+  text: RegExp,
+  next: RegExp,
+  ...words: string[]
+): Promise<void> {
+  const { code, bad } = await check('sepolia', proxy.wsUrl, ...(words.length > 0 ? words : SHORT_OUTAGE));
+  assert.equal(
+    bad.map((one) => `${one.severity} ${one.check}`),
+    [`${severity} ${name}`],
+    JSON.stringify(bad),
+  );
+  assert.is(code, severity === 'error' ? 2 : 1);
+  assert.match(bad[0]?.text ?? '', text);
+  assert.match(bad[0]?.next ?? '', next);
+}
+
+test('a node that serves everything passes every check, over WebSocket and over HTTP', async () => {
+  const { code, checks, bad } = await check('sepolia', node.wsUrl, ...SHORT_OUTAGE);
+  assert.equal([code, bad], [0, []]);
+  const areas = 'identity version apis ports head transfers history final batches push';
+  assert.equal(checks.map((one) => one.check).join(' '), areas);
+  const text = checks.map((one) => one.text).join('\n');
+  assert.match(text, 'Geth/v1.16.9');
+  assert.match(text, /[1-9] in the newest 3 blocks, the same in both readings/);
+  assert.match(text, 'takes 32 calls in one batch');
+  assert.match(text, 'announced a new block');
+  const polled = await check('sepolia', node.httpUrl, ...SHORT_OUTAGE);
+  assert.equal([polled.code, polled.bad], [0, []]);
+});
+
+test('nodes of the other families pass the same checks', async () => {
+  const tron = await startTronNode({ seed: 'check', finalityDistance: 2 });
+  const solana = await startSolanaNode({ seed: 'check', finalityDistance: 2 });
+  try {
+    for (const { world } of [tron, solana]) for (let n = 0; n < 5; n++) world.mine();
+    for (const [network, url] of [
+      ['tron-nile', tron.url],
+      ['solana-devnet', solana.httpUrl],
+    ] as const) {
+      const { checks } = await check(network, url, '--outage', '90s');
+      assert.equal(
+        checks.filter(({ severity }) => severity === 'error'),
+        [],
+        network,
+      );
+      for (const name of ['identity', 'head', 'transfers', 'history', 'final'])
+        assert.ok(
+          checks.some((one) => one.check === name && one.severity === 'ok'),
+          `${network}: ${name}`,
+        );
+    }
+  } finally {
+    await Promise.all([tron.close(), solana.close()]);
+  }
+});
+
+test('a node of another chain, and one that does not answer, are refused at once', async () => {
+  node.faults.set({ rates: { wrong_chain: 1 } });
+  await assertOnly('error', 'identity', /expected a node of chain 900001/, /docs\/nodes\.md/);
+  node.faults.heal();
+  const nothing = await check('sepolia', 'ws://127.0.0.1:9');
+  assert.equal([nothing.code, nothing.bad.map((one) => one.check)], [2, ['identity']]);
+});
+
+test('history that ends too early is searched for its end', async () => {
+  await assertOnly(
+    'error',
+    'history',
+    /serves history back to block \d+ .* and block \d+ is needed/,
+    /fallback_url/,
+    '--outage',
+    '52s',
+  );
+});
+
+test('a node that hides logs, has no final block, or takes small batches only', async () => {
+  proxy.lies.answer = ({ method }, answer) => (method === 'eth_getLogs' ? { ...answer, result: [] } : answer);
+  const hides = await check('sepolia', proxy.wsUrl, ...SHORT_OUTAGE);
+  assert.is(hides.code, 2);
+  assert.ok(
+    hides.bad.some((one) => one.check === 'transfers'),
+    JSON.stringify(hides.bad),
+  );
+  proxy.heal();
+  node.faults.set({ rates: { finality_missing: 1 } });
+  await assertOnly('error', 'final', /shows no final block/, /consensus client/);
+  node.faults.heal();
+  node.faults.set({ rates: { batch_limited: 1 } });
+  await assertOnly('warning', 'batches', /refuses a batch of 32 calls/, /batch-request-limit/);
+  node.faults.heal();
+});
+
+test('a node that announces nothing, and one that shows what it should not', async () => {
+  const network = readNetwork({ env: variables, cwd: folder }, 'sepolia', proxy.wsUrl);
+  const options = { network, recipe: null, oldestOf: () => 50, headWaitMs: 1_500, addresses: [], clock: systemClock };
+  node.faults.set({ rates: { push_lost: 1 } });
+  const opened = ['admin_nodeInfo', 'eth_accounts'];
+  proxy.lies.answer = ({ method }, answer) =>
+    opened.includes(method) ? { jsonrpc: '2.0', id: answer.id, result: ['0x01'] } : answer;
+  const bad = (await checkNode(options)).filter(({ severity }) => severity !== 'ok');
+  assert.equal(
+    bad.map(({ area, severity }) => `${severity} ${area}`),
+    ['warning apis', 'warning apis', 'warning push'],
+  );
+  assert.match(bad[0]?.text ?? '', 'answers calls of admin,');
+  assert.match(bad[2]?.text ?? '', 'announced no block within 2 s');
+  proxy.heal();
+  node.faults.heal();
+});
+
+test('calls that change the node and keys in it are named; beyond this machine they are errors', () => {
+  const open = { openNamespaces: ['admin', 'debug'], hasKeys: true };
+  assert.equal(
+    apiFindings('ws://127.0.0.1:8546', open).map(({ severity }) => severity),
+    ['warning', 'warning'],
+  );
+  const far = apiFindings('ws://node.example:8546', open);
+  assert.equal(
+    far.map(({ severity }) => severity),
+    ['error', 'error'],
+  );
+  assert.match(far[0]?.text ?? '', 'admin, debug');
+  assert.equal([isLocal('http://[::1]:1'), isLocal('http://localhost'), isLocal('ws://10.0.0.1')], [true, true, false]);
+});
+
+test('a port that is open beyond loopback is found by connecting to it', async () => {
+  const [narrow, wide] = [createServer().listen(0, '127.0.0.1'), createServer().listen(0, '0.0.0.0')];
+  await Promise.all([narrow, wide].map((server) => server.listening || once(server, 'listening')));
+  const [closed, open] = [narrow, wide].map((server) => (server.address() as AddressInfo).port);
+  const url = `ws://127.0.0.1:${closed}`;
+  try {
+    // Another loopback address is one that only the second server listens at.
+    const fine = await portFindings(url, null, ['127.0.0.2']);
+    assert.equal(
+      fine.map(({ severity }) => severity),
+      ['ok'],
+    );
+    const [found] = await portFindings(url, { private_ports: [open ?? 0] }, ['127.0.0.2']);
+    assert.is(found?.severity, 'warning');
+    assert.match(found?.text ?? '', `127.0.0.2 port ${open}`);
+    assert.match(found?.next ?? '', 'firewall');
+  } finally {
+    narrow.close();
+    wide.close();
+  }
+});
+
+test('versions: too old now, too old after the next fork, new enough, and unknown', () => {
+  assert.ok(compareVersions('1.10.0', '1.9.9') > 0);
+  assert.ok(compareVersions('4.8.2', '4.8.2.4') < 0);
+  assert.is(compareVersions('2.0', '2.0.0'), 0);
+  assert.equal(readVersion('Geth/v1.8.1-abc/linux-amd64/go1.25'), {
+    client: 'geth',
+    version: '1.8.1',
+    text: 'Geth/v1.8.1-abc/linux-amd64/go1.25',
+  });
+  const releases = (chainId: string, family: 'evm' | 'tron') =>
+    recipeOf(readRecipes(), { chainId, family })?.releases ?? [];
+  const bsc = releases('56', 'evm');
+  const judge = (text: string, at: string) =>
+    releaseFindings(readVersion(text), bsc, Date.parse(at)).map(({ severity }) => severity);
+  assert.equal(judge('Geth/v1.8.1', '2026-11-28T02:30:00Z'), ['warning']);
+  assert.equal(judge('Geth/v1.8.1', '2026-12-08T02:29:59Z'), ['warning']);
+  assert.equal(judge('Geth/v1.8.1', '2026-12-08T02:30:00Z'), ['error']);
+  assert.equal(judge('Geth/v1.8.2', '2026-12-08T02:30:00Z'), ['ok']);
+  assert.equal(judge('erigon/3.8.1', '2026-12-08T02:30:00Z'), ['warning']);
+  assert.equal(judge('', '2026-12-08T02:30:00Z'), ['warning']);
+  const [soon] = releaseFindings(readVersion('Geth/v1.8.1'), bsc, Date.parse('2026-11-28T02:30:00Z'));
+  assert.match(soon?.text ?? '', 'Jenner needs 1.8.2 from 2026-12-08T02:30:00Z on, in 10 days');
+  assert.match(soon?.next ?? '', 'upgrade it to 1.8.2');
+  const java = { client: 'java-tron', version: '4.8.2.3', text: 'java-tron 4.8.2.3' };
+  assert.equal(
+    releaseFindings(java, releases('728126428', 'tron'), Date.parse('2026-11-23T00:00:00Z')).map(
+      ({ severity }) => severity,
+    ),
+    ['error'],
+  );
+});
+
+test('every recipe is valid and dated, and a wrong folder of recipes has all its problems listed', () => {
+  const recipes = readRecipes();
+  assert.ok(['ethereum', 'bsc', 'tron', 'solana'].every((name) => recipes.some(({ network }) => network === name)));
+  const bad = join(folder, 'recipes');
+  mkdirSync(bad);
+  writeFileSync(join(bad, 'a.json'), JSON.stringify({ ...recipes[0], genesis_source: undefined, surprise: 1 }));
+  writeFileSync(
+    join(bad, 'b.json'),
+    JSON.stringify({ ...recipes[0], releases: [{ client: 'Geth' }], private_ports: [70_000] }),
+  );
+  writeFileSync(join(bad, 'c.json'), '{');
+  try {
+    readRecipes(bad);
+    assert.unreachable();
+  } catch (error) {
+    assert.ok(error instanceof Fault && error.code === 'recipe_invalid');
+    for (const part of [
+      'a.json.surprise',
+      'b.json.releases[0].client',
+      'b.json.releases[0].version_min',
+      'b.json.private_ports[0]',
+      'c.json: cannot be read',
+    ])
+      assert.ok(error.message.includes(part), `${part} in ${error.message}`);
+  }
+});
+
+test('wrong words are refused', async () => {
+  for (const words of [
+    ['ethereum', '--url', 'ftp://x'],
+    ['ethereum'],
+    ['nowhere', '--url', node.wsUrl],
+    ['sepolia', '--url', node.wsUrl, '--outage', '-1'],
+  ])
+    assert.is((await runQuayside(['node', 'check', ...words], variables)).code, 2, words.join(' '));
+});
+
+test.run();

@@ -1,0 +1,147 @@
+/**
+ * `quayside node connect`: what it writes, what it leaves alone, and when it writes nothing.
+ */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { HDKey } from '@scure/bip32';
+import fc from 'fast-check';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { setInJson } from '../../scripts/nodes/json-edit.ts';
+import { lineDiff } from '../../scripts/nodes/line-diff.ts';
+import { runQuayside } from '../support/quayside-process.ts';
+import { SANDBOX_CHAIN_ID, sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'quayside-node-connect-'));
+const file = join(folder, 'quayside.json');
+const variables = { QUAYSIDE_CONFIG: file };
+const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
+const node = await startSandboxNode({ seed: 'connect', finalityDistance: 2 });
+for (let n = 0; n < 6; n++) node.world.mine();
+const mining = setInterval(() => node.world.mine(), 300);
+const tokens = JSON.stringify(sandboxTokens);
+/** As people write it: unusual spaces, and values on one line. */
+const written = `{
+    "data_dir" : "data",
+    "networks": {
+        "sepolia": { "chain_id": "${SANDBOX_CHAIN_ID}", "tokens": ${tokens}, "block_time_ms": 1000,
+                     "url": "ws://old.example:8546", "xpub": "${xpub}" }
+    }
+}
+`;
+test.before.each(() => {
+  for (const name of readdirSync(folder)) if (name !== 'data') rmSync(join(folder, name), { recursive: true });
+  writeFileSync(file, written, { mode: 0o640 });
+});
+test.after(async () => {
+  clearInterval(mining);
+  await node.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const connect = (...words: string[]) =>
+  runQuayside(['node', 'connect', 'sepolia', node.wsUrl, '--outage', '2s', ...words], variables);
+const others = (): string[] => readdirSync(folder).filter((name) => name !== 'quayside.json' && name !== 'data');
+
+test('the url is replaced, the rest stays as it was written, and the old file is kept', async () => {
+  const { code, out, err } = await connect();
+  assert.equal([code, err], [0, ''], out);
+  assert.is(readFileSync(file, 'utf8'), written.replace('ws://old.example:8546', node.wsUrl));
+  assert.is(statSync(file).mode & 0o777, 0o640);
+  const [backup, ...more] = others();
+  assert.equal(more, []);
+  assert.match(backup ?? '', /^quayside\.json\.\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.bak$/);
+  assert.is(readFileSync(join(folder, backup ?? ''), 'utf8'), written);
+  assert.match(out, /- .*ws:\/\/old\.example:8546/);
+  assert.match(out, `+ `);
+  assert.match(out, 'Restart Quayside');
+  const again = await connect('--json');
+  assert.is(JSON.parse(again.out).outcome, 'unchanged');
+});
+
+test('a change is in the audit log, with hosts and without credentials', async () => {
+  assert.is((await runQuayside(['store', 'list'], variables)).code, 0, 'the database exists from now on');
+  assert.is((await connect('--because', 'a new node')).code, 0);
+  const [entry] = JSON.parse((await runQuayside(['audit', 'list', '--json'], variables)).out);
+  assert.is(entry.command, 'node connect');
+  assert.is(entry.reason, 'a new node');
+  assert.equal(entry.before, { url: 'old.example:8546', fallbackUrl: null });
+  assert.equal(entry.after, { url: new URL(node.wsUrl).host, fallbackUrl: null });
+});
+
+test('a fallback is checked and written too; a node that fails is refused unless that is wanted', async () => {
+  const refused = await connect('--fallback', 'http://127.0.0.1:9');
+  assert.is(refused.code, 1);
+  assert.match(refused.out, /✗ fallback identity: .*127\.0\.0\.1:9/);
+  assert.match(refused.out, 'refused: ');
+  assert.equal([readFileSync(file, 'utf8'), others()], [written, []]);
+  const { code } = await connect('--fallback', 'http://127.0.0.1:9', '--despite-errors');
+  assert.is(code, 0);
+  const { sepolia } = JSON.parse(readFileSync(file, 'utf8')).networks;
+  assert.equal([sepolia.url, sepolia.fallback_url], [node.wsUrl, 'http://127.0.0.1:9']);
+});
+
+test('nothing is written by --dry-run, or if the settings would be wrong', async () => {
+  const { code, out } = await connect('--dry-run');
+  assert.is(code, 0);
+  assert.match(out, '--dry-run');
+  assert.equal([readFileSync(file, 'utf8'), others()], [written, []]);
+  const unknown = await runQuayside(['node', 'connect', 'ethereum', node.wsUrl], variables);
+  assert.is(unknown.code, 2);
+  assert.match(unknown.err, /nothing was changed: with the node, .*\n.*networks\.ethereum\.xpub/);
+  assert.not.match(unknown.err, 'draft');
+  const overridden = { ...variables, QUAYSIDE_NETWORKS__SEPOLIA__URL: 'ws://127.0.0.1:1' };
+  assert.is((await runQuayside(['node', 'connect', 'sepolia', node.wsUrl], overridden)).code, 2);
+  assert.is((await runQuayside(['node', 'connect', 'sepolia', node.wsUrl], {})).code, 2);
+  assert.equal([readFileSync(file, 'utf8'), others()], [written, []]);
+});
+
+test('a network that the settings do not have yet is added, with its xpub', async () => {
+  const key = ['node', 'connect', 'bsc-testnet', node.wsUrl, '--xpub', xpub];
+  const { code } = await runQuayside([...key, '--despite-errors'], variables);
+  assert.is(code, 0);
+  const { networks } = JSON.parse(readFileSync(file, 'utf8'));
+  assert.equal(networks['bsc-testnet'], { url: node.wsUrl, xpub });
+});
+
+test('one value of any JSON text is set, and every other stays what it was', () => {
+  const key = fc.string({ maxLength: 5 }).filter((text) => text !== '__proto__');
+  const tree = fc.dictionary(
+    key,
+    fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.dictionary(key, fc.jsonValue({ maxDepth: 2 }))),
+  );
+  const path = fc.array(key, { minLength: 1, maxLength: 3 });
+  fc.assert(
+    fc.property(tree, path, fc.string(), fc.constantFrom(undefined, 2, '\t'), (value, names, set, indent) => {
+      const before = JSON.parse(JSON.stringify(value));
+      const after = JSON.parse(setInJson(JSON.stringify(value, null, indent), names, set));
+      let at = before;
+      for (const [depth, name] of names.entries()) {
+        const isLast = depth === names.length - 1;
+        const isObject = typeof at[name] === 'object' && at[name] !== null && !Array.isArray(at[name]);
+        if (isLast) at[name] = set;
+        else if (!Object.hasOwn(at, name) || !isObject) at[name] = {};
+        at = at[name];
+      }
+      assert.equal(after, before);
+    }),
+  );
+});
+
+test('a diff has what goes and what comes, and turns the one text into the other', () => {
+  assert.equal(lineDiff('a\nb\nc\nd\ne\nf\n', 'a\nb\nc\nd\nx\nf\n', 1), ['  d', '- e', '+ x', '  f']);
+  assert.equal(lineDiff('same\n', 'same\n'), []);
+  assert.equal(lineDiff('', 'new\n'), ['+ new']);
+  const lines = fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 8 });
+  fc.assert(
+    fc.property(lines, lines, (old, now) => {
+      const all = lineDiff(old.join('\n'), now.join('\n'), 99);
+      const side = (sign: string) => all.filter((line) => !line.startsWith(sign)).map((line) => line.slice(2));
+      if (all.length > 0) assert.equal([side('+'), side('-')], [old, now]);
+      else assert.equal(old, now);
+    }),
+  );
+});
+
+test.run();
