@@ -12,7 +12,7 @@ import { isBuildFresh } from '../../src/lib/build-stamp.ts';
 import { DAY_MS } from '../../src/lib/clock.ts';
 import { isBuilt, readShipped } from '../../src/lib/installation.ts';
 import { databaseFile, secretKeyFile } from '../../src/lib/secret-key.ts';
-import { type Finding, failure, ok, warning } from './doctor-finding.ts';
+import { type Finding, failure, ok, warning } from '../nodes/finding.ts';
 
 /** Fewer days until the disk is full are a warning. */
 const DISK_DAYS_MIN = 30;

@@ -6,8 +6,8 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { checkNode } from '../nodes/check.ts';
 import { ownAddresses } from '../nodes/exposure.ts';
+import { type Finding, ok } from '../nodes/finding.ts';
 import { readRecipes, recipeOf } from '../nodes/recipe.ts';
-import { type Finding, ok } from './doctor-finding.ts';
 import type { Place } from './explain-places.ts';
 
 type Role = Readonly<{ name: string; network: NetworkConfig }>;

@@ -4,8 +4,8 @@
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { DAY_MS, systemClock } from '../../src/lib/clock.ts';
+import { exitCodeOf, type Finding, findingLines } from '../nodes/finding.ts';
 import { type Input, type OfflineCommand, type Option, textOption, usage } from './command.ts';
-import { exitCodeOf, type Finding, findingLines } from './doctor-finding.ts';
 import { readSpan } from './since.ts';
 
 const BLOCKS_WAITED = 3;

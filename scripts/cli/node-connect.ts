@@ -21,6 +21,7 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault, permanent } from '../../src/core/fault.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
+import { exitCodeOf, type Finding, findingLines } from '../nodes/finding.ts';
 import { setInJson } from '../nodes/json-edit.ts';
 import { lineDiff } from '../nodes/line-diff.ts';
 import {
@@ -32,7 +33,6 @@ import {
   textOption,
   usage,
 } from './command.ts';
-import { exitCodeOf, type Finding, findingLines } from './doctor-finding.ts';
 import { check, nodeUrl, outageOption } from './node-check.ts';
 
 export const nodeConnect: OfflineCommand = {

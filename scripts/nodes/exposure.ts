@@ -5,7 +5,7 @@
 import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import ipaddr from 'ipaddr.js';
-import { type Finding, failure, ok, warning } from '../cli/doctor-finding.ts';
+import { type Finding, failure, ok, warning } from './finding.ts';
 import type { NetworkRecipe } from './recipe.ts';
 import type { Software } from './software.ts';
 

@@ -3,7 +3,7 @@
  * @module
  */
 import { DAY_MS } from '../../src/lib/clock.ts';
-import { type Finding, failure, ok, warning } from '../cli/doctor-finding.ts';
+import { type Finding, failure, ok, warning } from './finding.ts';
 import type { Release } from './recipe.ts';
 import type { Software } from './software.ts';
 
