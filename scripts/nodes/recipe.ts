@@ -6,7 +6,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { z } from 'zod';
+import * as z from 'zod';
 import { chains } from '../../src/chains/index.ts';
 import { check, type Problem } from '../../src/config/check.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
