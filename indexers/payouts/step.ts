@@ -73,7 +73,7 @@ type Work = {
 
 export function createAdvancePayout(parts: AdvanceParts): AdvancePayout {
   return async ({ payout, approvals, attempts }, memory) => {
-    const draft = await parts.wallets.draft(payout.intent);
+    const draft = await parts.wallets.draft(payout.intent, payout.olderLock);
     const work: Work = { parts, payout, approvals, draft, attempts, memory, outcome: null };
     for (let steps = 0; steps < STEPS_MAX; steps++) {
       const next = (await isFrozen(work)) ? decideFrozen : decide;

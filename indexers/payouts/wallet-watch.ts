@@ -90,7 +90,7 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
 
   async function settle({ transfer, payout }: OutgoingClaim): Promise<void> {
     const { tx } = transfer;
-    const paid = await node.paidBy(await wallets.draft(payout.intent), tx);
+    const paid = await node.paidBy(await wallets.draft(payout.intent, payout.olderLock), tx);
     if (!paid) return;
     const settling = { transferId: transfer.id, payoutId: payout.id, paid, nowMs: clock.nowMs() };
     if (!(await database.settleByTransfer(settling))) return;

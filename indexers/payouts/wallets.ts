@@ -9,13 +9,16 @@ import type { Intent, Wallet } from '../../src/core/intent.ts';
 import type { NetworkKey, Token } from '../../src/core/transfer.ts';
 import type { Signer, SignerWallets } from '../../src/signer/signer.ts';
 
-/** Deposit addresses that are remembered; each is needed for the few minutes of its sweep. */
+/** Deposit addresses, and locks of refunds, that are remembered; each is needed for a few minutes. */
 const REMEMBERED_MAX = 10_000;
 
 export interface PayoutWallets {
   own(): Promise<SignerWallets>;
-  /** Returns the intent with the address keys that it involves. */
-  draft(intent: Intent): Promise<SpendDraft>;
+  /**
+   * Returns the intent with the address keys that it involves.
+   * @param olderLock whether older versions may have paid it
+   */
+  draft(intent: Intent, olderLock?: boolean): Promise<SpendDraft>;
 }
 
 export function createPayoutWallets(
@@ -23,6 +26,7 @@ export function createPayoutWallets(
 ): PayoutWallets {
   const { network, tokens, rules, signer } = parts;
   const collection = new Map<number, string>();
+  const locks = new Map<string, string>();
   let wallets: SignerWallets | null = null;
 
   async function own(): Promise<SignerWallets> {
@@ -36,8 +40,15 @@ export function createPayoutWallets(
     if (known !== undefined) return known;
     const [key] = await signer.addresses(network, [wallet.index]);
     if (key === undefined) throw permanent('signer_refused_address', `the signer has no address ${wallet.index}`);
-    if (collection.size >= REMEMBERED_MAX) collection.clear();
-    collection.set(wallet.index, key);
+    remember(collection, wallet.index, key);
+    return key;
+  }
+
+  async function lockOf(refundId: string): Promise<string> {
+    const known = locks.get(refundId);
+    if (known !== undefined) return known;
+    const key = await signer.refundLock(network, refundId);
+    remember(locks, refundId, key);
     return key;
   }
 
@@ -56,13 +67,14 @@ export function createPayoutWallets(
 
   return {
     own,
-    async draft(intent) {
+    async draft(intent, olderLock = false) {
       const payer = await keyOf(rules.payer(intent));
       switch (intent.kind) {
         case 'refund':
         case 'return': {
           const owners = [(await own()).refund];
-          return { intent, payer, owners, to: intent.to, token: tokenOf(intent.currency) };
+          const lock = rules.hasLocks && { key: await lockOf(intent.id), hasOlder: olderLock };
+          return { intent, payer, owners, to: intent.to, token: tokenOf(intent.currency), lock };
         }
         case 'sweep': {
           const owners = await Promise.all(intent.from.map(({ index }) => keyOf({ role: 'collection', index })));
@@ -75,4 +87,9 @@ export function createPayoutWallets(
       }
     },
   };
+}
+
+function remember<K>(known: Map<K, string>, name: K, key: string): void {
+  if (known.size >= REMEMBERED_MAX) known.clear();
+  known.set(name, key);
 }

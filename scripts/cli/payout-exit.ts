@@ -38,7 +38,7 @@ type Never = Extract<Exit, { kind: 'never' }>;
 export async function settlePaid(parts: ExitParts, payout: Payout, tx: string, vouches: boolean): Promise<Paid> {
   const { node, database, wallets, rules } = parts;
   const attempts = await database.listPayoutAttempts(payout.id);
-  const draft = await wallets.draft(payout.intent);
+  const draft = await wallets.draft(payout.intent, payout.olderLock);
   const evidenceParts = { node, database, draft };
   const named = await readNamed(evidenceParts, payout, tx);
   const isJudged = payout.state !== 'succeeded';
@@ -58,7 +58,7 @@ export async function settleNever(parts: ExitParts, payout: Payout, isRenewed: b
   const { node, database, wallets } = parts;
   const attempts = await database.listPayoutAttempts(payout.id);
   const isOpen = payout.settledAtMs === null;
-  const draft = await wallets.draft(payout.intent);
+  const draft = await wallets.draft(payout.intent, payout.olderLock);
   const evidence = isOpen ? await gatherEvidence({ node, database, draft }, payout, attempts) : noEvidence;
   const exit = expectExit('never', judgeNever(payout, evidence));
   await conclude(parts, payout, attempts.length, { ...exit, isRenewed });

@@ -199,7 +199,7 @@ async function findPaid({ database, wallets }: Parts, network: string, payer: st
   open.sort((a, b) => a.createdAtMs - b.createdAtMs);
   for (const payout of open) {
     if (payout.intent.kind === 'gas') continue;
-    const draft = await wallets.draft(payout.intent);
+    const draft = await wallets.draft(payout.intent, payout.olderLock);
     if (draft.payer === payer && isPayment(spent, draft)) return payout;
   }
   return null;

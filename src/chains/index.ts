@@ -68,6 +68,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
       payer: sponsoredFees,
       sweepOwnersMax: 6,
       nativeDecimals: LAMPORT_DECIMALS,
+      hasLocks: true,
     },
     wire: async () => (await import('./solana/wire.ts')).solanaWire,
     walletKeys: async () => (await import('./solana/wallet-keys.ts')).solanaWalletKeys,

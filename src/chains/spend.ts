@@ -33,6 +33,8 @@ export type SpendRules = Readonly<{
   sweepOwnersMax: number;
   /** Decimals of the native coin, in which fees are paid. */
   nativeDecimals: number;
+  /** Whether an account on the chain marks each refund as paid (`WalletKeys.refundLock`). */
+  hasLocks?: true;
 }>;
 
 /**
@@ -95,6 +97,11 @@ export interface WalletKeys {
    * none.
    */
   xpub(seed: Uint8Array): string | null;
+  /**
+   * Returns the address key of the account that marks a refund as paid, where the family has such locks.
+   * @param payer of the refund wallet
+   */
+  refundLock?(payer: SpendKey, refundId: string): string;
 }
 
 /** The signer's half. Pure, except that it loads the chain's library. */
@@ -128,7 +135,12 @@ export type SpendDraft = Readonly<{
   to: string;
   /** The token that moves; null for native coin. */
   token: Token | null;
+  /** Of a refund or return where the family has locks. */
+  lock?: RefundLock | undefined;
 }>;
+
+/** `key`: address key of the lock. `hasOlder`: older versions, whose locks were elsewhere, may have paid it. */
+export type RefundLock = Readonly<{ key: string; hasOlder: boolean }>;
 
 /**
  * `terms` to sign on and the cost in base units of the native coin: `feeUnits` likely, `feeUnitsMax` at most.

@@ -33,6 +33,8 @@ export type Payout = Readonly<{
   servesId: string | null;
   state: PayoutState;
   generation: number;
+  /** Whether it is from before refunds' locks were derived by the signer's key: an older lock may mark it as paid. */
+  olderLock?: boolean;
   /** How the previous generation ended; null for the first. */
   proof: Proof | null;
   /** What the payout waits for; null if it waits for nothing. */

@@ -17,6 +17,8 @@ export type Accounts = Readonly<{
   native(account: string): bigint;
   /** Whether native coin was ever received or sent: on some chains an account exists only then. */
   isKnown(account: string): boolean;
+  /** Whether data was allocated in the account. */
+  hasData(account: string): boolean;
   /** Native coin of one account whose resources another may use; to itself, what is staked and not lent. */
   lent(from: string, to: string): bigint;
   /** Native coin whose resources the account may use, whoever staked it. */
@@ -36,6 +38,7 @@ const floored = (units: bigint | undefined): bigint => (units !== undefined && u
 /** Running sums; keys are accounts, with the token or the other account before them where there is one. */
 type Sums = Readonly<{
   natives: Map<string, bigint>;
+  withData: Set<string>;
   tokens: Map<string, bigint>;
   loans: Map<string, bigint>;
   usables: Map<string, bigint>;
@@ -47,18 +50,20 @@ type Sums = Readonly<{
 export function accountsOf(blocks: Iterable<Pick<WorldBlock, 'transactions'>>): Accounts {
   const sums: Sums = {
     natives: new Map(),
+    withData: new Set(),
     tokens: new Map(),
     loans: new Map(),
     usables: new Map(),
     sequences: new Map(),
     uses: new Map(),
   };
-  const { natives, tokens, loans, usables, sequences } = sums;
+  const { natives, withData, tokens, loans, usables, sequences } = sums;
   for (const { transactions } of blocks) for (const transaction of transactions) count(sums, transaction);
   return {
     token: (token, account) => floored(tokens.get(token + account)),
     native: (account) => floored(natives.get(account)),
     isKnown: (account) => natives.has(account),
+    hasData: (account) => withData.has(account),
     lent: (from, to) => floored(loans.get(from + to)),
     usable: (account) => floored(usables.get(account)),
     usedUp: (account, timeS) => usedUp(sums, account, timeS),
@@ -78,7 +83,7 @@ function usedUp({ uses }: Sums, account: string, timeS: number): UsedUp {
 }
 
 function count(sums: Sums, transaction: WorldTransaction): void {
-  const { natives, tokens, loans, usables, sequences, uses } = sums;
+  const { natives, withData, tokens, loans, usables, sequences, uses } = sums;
   const { sender, succeeded, entries, native = [], lent = [], signed } = transaction;
   if (signed) {
     move(natives, sender, -signed.feeUnits);
@@ -90,9 +95,10 @@ function count(sums: Sums, transaction: WorldTransaction): void {
     uses.set(sender, { energy: energy + allowedEnergy, bytes: bytes + allowedBytes, timeS });
   }
   if (!succeeded) return;
-  for (const { from, to, units } of native) {
+  for (const { from, to, units, makes } of native) {
     move(natives, from, -units);
     move(natives, to, units);
+    if (makes === 'data') withData.add(to);
   }
   for (const { from, to, units } of lent) {
     move(loans, from + to, units);

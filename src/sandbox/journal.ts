@@ -58,7 +58,9 @@ const blockLine: z.ZodType<WorldBlock> = z.object({
           units,
         }),
       ),
-      native: z.array(z.object({ from: key, to: key, units })).exactOptional(),
+      native: z
+        .array(z.object({ from: key, to: key, units, makes: z.enum(['account', 'data']).exactOptional() }))
+        .exactOptional(),
       lent: z
         .array(
           z.object({

@@ -7,6 +7,7 @@
  */
 
 import { solanaAddress } from '../chains/solana/address.ts';
+import { LOCK_BYTES } from '../chains/solana/lock.ts';
 import { type CalledInstruction, readTransactionBytes, type SignedMessage } from '../chains/solana/message.ts';
 import { tokenAccountOf } from '../chains/solana/token-account.ts';
 import type { Accounts } from './accounts.ts';
@@ -27,7 +28,9 @@ const keyOf = (address: string): string => solanaAddress.parse(address) ?? '';
 const TOKEN_PROGRAM = keyOf('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA');
 const TOKEN_ACCOUNT_PROGRAM = keyOf('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL');
 const BUDGET_PROGRAM = keyOf('ComputeBudget111111111111111111111111111111');
+const TRANSFER = 2;
 const CREATE_WITH_SEED = 3;
+const ALLOCATE_WITH_SEED = 9;
 const TRANSFER_CHECKED = 12;
 const SET_UNIT_LIMIT = 2;
 const SET_UNIT_PRICE = 3;
@@ -106,7 +109,11 @@ function effectOf(
     if (program === BUDGET_PROGRAM) continue;
     if (program === SYSTEM_PROGRAM && data[0] === CREATE_WITH_SEED) {
       const to = named[1] ?? '';
-      native.push({ from: named[0] ?? '', to, units: uint(data.subarray(76, 84)) });
+      native.push({ from: named[0] ?? '', to, units: uint(data.subarray(76, 84)), makes: 'account' });
+    } else if (program === SYSTEM_PROGRAM && data[0] === TRANSFER) {
+      native.push({ from: named[0] ?? '', to: named[1] ?? '', units: uint(data.subarray(4, 12)) });
+    } else if (program === SYSTEM_PROGRAM && data[0] === ALLOCATE_WITH_SEED) {
+      native.push({ from: payer, to: named[0] ?? '', units: 0n, makes: 'data' });
     } else if (program === TOKEN_ACCOUNT_PROGRAM) {
       const [from = '', account = '', owner = '', mint = ''] = named;
       made.set(account, { owner, mint });
@@ -156,9 +163,10 @@ function whyNot(
   feeUnits: bigint,
   accounts: Accounts,
 ): Failure | null {
-  const lock = native[0];
-  // An account without data that exists already: the System program does not create it again.
-  if (lock && lock.units < depositOf(1) && accounts.native(lock.to) > 0n) return { kind: 'exists' };
+  // The System program neither creates an account that has coins, nor allocates data where there is some.
+  const isThere = ({ makes, to }: NativeTransfer): boolean =>
+    (makes === 'account' && accounts.native(to) > 0n) || (makes === 'data' && accounts.hasData(to));
+  if (native.some(isThere)) return { kind: 'exists' };
   let left = accounts.native(sender) - feeUnits;
   for (const [at, { units }] of native.entries()) {
     left -= units;
@@ -171,7 +179,12 @@ function whyNot(
   const hasRent = (units: bigint): boolean => units === 0n || units >= depositOf(0);
   // An account that was too poor before may stay so.
   if (!hasRent(left) && hasRent(accounts.native(sender))) return { kind: 'rent', account: sender };
-  const poor = native.find(({ to, units }) => !hasRent(accounts.native(to) + units));
+  const poor = native.find(({ to }) => {
+    const given = native.filter((one) => one.to === to);
+    const bytes = given.some(({ makes }) => makes === 'data') ? LOCK_BYTES : 0;
+    const total = given.reduce((sum, { units }) => sum + units, accounts.native(to));
+    return total > 0n && total < depositOf(bytes);
+  });
   return poor ? { kind: 'rent', account: poor.to } : null;
 }
 
@@ -184,7 +197,7 @@ function errorOf(failure: Failure | null, { accounts, instructions }: SignedMess
     case undefined:
       return { InstructionError: [placeOf(TOKEN_PROGRAM), 'InvalidAccountData'] };
     case 'exists':
-      return custom(placeOf(SYSTEM_PROGRAM), 0);
+      return custom(instructions.findLastIndex(({ program }) => program === SYSTEM_PROGRAM), 0);
     case 'coins': {
       const made = instructions.flatMap(({ program }, at) =>
         program === SYSTEM_PROGRAM || program === TOKEN_ACCOUNT_PROGRAM ? [at] : [],

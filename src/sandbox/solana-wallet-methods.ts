@@ -82,7 +82,7 @@ export function solanaWallets({
       return shown(depositOf(TOKEN_ACCOUNT_BYTES), TOKEN_PROGRAM, data);
     }
     const lamports = lamportsOf(key, accounts);
-    return lamports === 0n ? null : shown(lamports, SYSTEM_PROGRAM, Buffer.alloc(0));
+    return lamports === 0n ? null : shown(lamports, SYSTEM_PROGRAM, Buffer.alloc(accounts.hasData(key) ? 1 : 0));
   }
 
   function send({ params, fault }: Question): string {

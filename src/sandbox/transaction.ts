@@ -41,7 +41,11 @@ export type WorldTransaction = Readonly<{
   signed?: SignedPart;
 }>;
 
-export type NativeTransfer = Readonly<{ from: string; to: string; units: bigint }>;
+/**
+ * `makes`: what the transaction fails without being the first to make, where accounts can have data: the account `to`,
+ * or data in it.
+ */
+export type NativeTransfer = Readonly<{ from: string; to: string; units: bigint; makes?: 'account' | 'data' }>;
 
 export type SignedPart = Readonly<{
   /** As received, hex. */

@@ -126,6 +126,10 @@ export const calls = {
     params: z.strictObject({ network: networkKey, indices: z.array(index).max(ADDRESSES_MAX).readonly() }),
     result: z.array(addressKey).readonly(),
   },
+  refundLock: {
+    params: z.strictObject({ network: networkKey, id: intentId }),
+    result: addressKey,
+  },
   sign: { params: signRequest, result: z.strictObject(signed) },
   journal: {
     params: z.strictObject({ network: networkKey, after: count, limit: z.int().min(1).max(JOURNAL_PAGE_MAX) }),

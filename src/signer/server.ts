@@ -151,6 +151,10 @@ function serve(service: SigningService, method: CallName, params: unknown): unkn
       const { network, indices } = read(method, params);
       return service.addresses(network, indices);
     }
+    case 'refundLock': {
+      const { network, id } = read(method, params);
+      return service.refundLock(network, id);
+    }
     case 'sign':
       return service.sign(read(method, params));
     case 'journal': {

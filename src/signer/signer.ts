@@ -54,6 +54,8 @@ export interface Signer {
   wallets(network: NetworkKey): Promise<SignerWallets>;
   /** Returns deposit addresses (keys), to compare with the database. */
   addresses(network: NetworkKey, indices: readonly number[]): Promise<readonly string[]>;
+  /** Returns the address key of the account that marks a refund or return as paid, where the family has one. */
+  refundLock(network: NetworkKey, id: string): Promise<string>;
   sign(request: SignRequest): Promise<SignedSpend>;
   /** Returns entries of the journal with ids above `after`, oldest first. */
   journal(network: NetworkKey, after: number, limit: number): Promise<readonly JournalEntry[]>;

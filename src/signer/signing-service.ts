@@ -42,6 +42,7 @@ export type SigningServiceOptions = Readonly<{
 export interface SigningService extends Omit<Freezing, 'refuseIfFrozen'> {
   wallets(network: NetworkKey): SignerWallets;
   addresses(network: NetworkKey, indices: readonly number[]): string[];
+  refundLock(network: NetworkKey, id: string): string;
   sign(request: SignRequest): SignedSpend;
   journal(network: NetworkKey, after: number, limit: number): JournalEntry[];
   fence(network: NetworkKey): number;
@@ -247,6 +248,16 @@ export function openSigningService({
     addresses(network, indices) {
       const place = placeOf(network);
       return indices.map((index) => keyOf(place.wallets, { role: 'collection', index }));
+    },
+    refundLock(network, id) {
+      const { wallets } = placeOf(network);
+      if (!wallets.refundLock) throw refused('request', `refunds have no lock on ${network}`);
+      const payer = wallets.derive(seed, { role: 'refund' });
+      try {
+        return wallets.refundLock(payer, id);
+      } finally {
+        payer.secret.fill(0);
+      }
     },
     journal(network, after, limit) {
       placeOf(network);

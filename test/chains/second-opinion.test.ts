@@ -75,7 +75,7 @@ const termsOf = (family: Family, kind: Intent['kind'], number: number): Terms =>
         last_valid_block_height: '300000150',
         compute_unit_limit: String(60_000 + number),
         compute_unit_price: String(1_000 + number),
-        ...(kind === 'refund' && { lock_lamports: String(650_240 + number) }),
+        ...(kind === 'refund' && { lock_deposit_lamports: String(650_240 + number) }),
       };
   }
 };

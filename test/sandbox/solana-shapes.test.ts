@@ -9,11 +9,12 @@ import { WebSocket } from 'ws';
 import { solanaAddress } from '../../src/chains/solana/address.ts';
 import { solanaOfflineKeys } from '../../src/chains/solana/offline-keys.ts';
 import { solanaSpending } from '../../src/chains/solana/spend.ts';
-import type { Intent } from '../../src/core/intent.ts';
+import type { RefundIntent } from '../../src/core/intent.ts';
 import type { FaultKind } from '../../src/sandbox/faults.ts';
 import { solanaMethods } from '../../src/sandbox/solana-methods.ts';
 import { formatSignature, signatureOf, versionOf } from '../../src/sandbox/solana-render.ts';
 import { recording, recordings, resultOf } from '../support/agave-recordings.ts';
+import { signOlderRefund } from '../support/older-refund.ts';
 import { accountKeyOf } from '../support/simulated-node.ts';
 import {
   SOLANA_CHAIN_ID,
@@ -92,7 +93,7 @@ function bytesOf(
 ): Buffer {
   const { wallet = FUNDED, to = payee, units = 5n, id = `rf_${++refunds}`, blockhash = hashOfTip() } = change;
   const network = { chainId: SOLANA_CHAIN_ID, tokens: solanaTokens, treasury, feeUnitsMax: SOL };
-  const intent: Intent = { kind: 'refund', id, network: 'test:solana', currency: 'USDT', to, units, mac: '' };
+  const intent: RefundIntent = { kind: 'refund', id, network: 'test:solana', currency: 'USDT', to, units, mac: '' };
   const terms = {
     blockhash,
     last_valid_block_height: '100000',
@@ -100,8 +101,8 @@ function bytesOf(
     compute_unit_price: '0',
     lock_lamports: String(change.lock ?? LOCK),
   };
-  const keys = solanaSpending.signers(intent).map((signer) => solanaSpending.derive(seedOf(wallet), signer));
-  return Buffer.from(solanaSpending.sign({ network, intent, terms }, keys).bytes);
+  // The recordings are of transactions that older versions signed.
+  return Buffer.from(signOlderRefund(seedOf(wallet), network, intent, terms).bytes);
 }
 const hashOfTip = (): string => solanaAddress.format(world.tip().hash);
 const settings = { encoding: 'base64', skipPreflight: false, preflightCommitment: 'confirmed', maxRetries: 0 };

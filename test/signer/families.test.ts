@@ -72,7 +72,7 @@ const termsOf = (family: Case, kind: string, variant: number): Terms =>
         last_valid_block_height: '150',
         compute_unit_limit: '100000',
         compute_unit_price: '0',
-        ...(kind === 'refund' && { lock_lamports: '650240' }),
+        ...(kind === 'refund' && { lock_deposit_lamports: '650240' }),
       };
 
 const keyOf = (family: Case, wallet: Parameters<typeof tronSpending.derive>[1]) =>

@@ -60,7 +60,7 @@ const orders = [
       last_valid_block_height: '150',
       compute_unit_limit: '100000',
       compute_unit_price: '0',
-      lock_lamports: '650240',
+      lock_deposit_lamports: '650240',
     },
   },
 ] as const;

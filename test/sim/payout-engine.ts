@@ -65,6 +65,7 @@ export const overSocket = (service: SigningService, random: Random, lossy: () =>
   return {
     wallets: (network) => through(() => service.wallets(network)),
     addresses: (network, indices) => through(() => service.addresses(network, indices)),
+    refundLock: (network, id) => through(() => service.refundLock(network, id)),
     sign: (request) => through(() => service.sign(request)),
     journal: (network, after, limit) => through(() => service.journal(network, after, limit)),
     fence: (network) => through(() => service.fence(network)),

@@ -120,6 +120,7 @@ export async function openPayoutShop(chain: PayoutChain) {
       return spending.derive(payeesSeed, { role: 'collection', index: refunds }).key;
     },
     unitsOf,
+    refundsAsked: () => refunds,
     /**
      * Copies what the stopped installation and its signer have stored.
      * @returns puts it back

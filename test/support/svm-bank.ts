@@ -352,6 +352,9 @@ export function openSvmBank() {
       );
       return mint.address;
     },
+    giveCoins(address: string, lamports: bigint): void {
+      svm.airdrop(address as SvmAddress, lamports as Parameters<Svm['airdrop']>[1]);
+    },
     /** Gives the owner lamports, and tokens in its own account. @returns the account's address */
     fund(owner: string, mint: string, units: bigint, program = TOKEN): string {
       const account = ataOf(owner, mint, program);

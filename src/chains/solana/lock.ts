@@ -1,10 +1,14 @@
 /**
  * The lock of a refund: an account whose address is derived from the refund wallet and the refund's id. The transaction
- * that pays the refund creates it first, so a second one for the same refund fails as a whole, whatever is known about
- * the first. Source: `Pubkey::create_with_seed` of the Solana SDK.
+ * that pays the refund allocates a byte in it first, which the System program does only once, so a second transaction
+ * for the same refund fails as a whole, whatever is known about the first. Anybody can send lamports to the address,
+ * but only the refund wallet can allocate data there: an account without data is dust, and stops nothing.
+ *
+ * Sources: `Pubkey::create_with_seed` and `system_processor.rs` (`allocate`) of Agave.
  *
  * @module
  */
+import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 
@@ -12,9 +16,23 @@ const SYSTEM_PROGRAM = new Uint8Array(32);
 
 /** `create_with_seed` takes at most 32 characters. */
 export const LOCK_SEED_CHARACTERS = 32;
+/** What a lock's account holds. */
+export const LOCK_BYTES = 1;
 
-/** Returns the seed of a refund's lock. It reveals nothing about the refund except that it is the same one. */
-export const lockSeed = (refundId: string): string =>
+/**
+ * Returns the seed of a refund's lock, which only the signer can compute before the transaction is public.
+ * @param secret private key of the refund wallet
+ */
+export function lockSeed(secret: Uint8Array, refundId: string): string {
+  const key = hmac(sha256, secret, utf8ToBytes('quayside refund lock key v2'));
+  return bytesToHex(hmac(sha256, key, utf8ToBytes(refundId))).slice(0, LOCK_SEED_CHARACTERS);
+}
+
+/**
+ * Returns the seed that older versions used: anybody who knows the refund's id can compute it, and send lamports to the
+ * address, where the account that those versions created could then not be created any more.
+ */
+export const olderLockSeed = (refundId: string): string =>
   bytesToHex(sha256(utf8ToBytes(`quayside refund lock v1 ${refundId}`))).slice(0, LOCK_SEED_CHARACTERS);
 
 /**

@@ -1,13 +1,14 @@
 /**
- * Signs Solana's payouts. A refund creates an account whose address is derived from the refund's id, then the payer's
- * token account if it does not exist, then transfers: a second refund with the same id fails as a whole, because the
- * first one's account exists. A sweep moves the tokens of up to six owners, each of whom signs; the gas wallet pays the
- * fee.
+ * Signs Solana's payouts. A refund allocates its lock (`lock.ts`), then creates the payer's token account if it does
+ * not exist, then transfers: a second refund with the same id fails as a whole, because the lock is allocated. A sweep
+ * moves the tokens of up to six owners, each of whom signs; the gas wallet pays the fee.
  *
  * Terms: `blockhash` (base58), and as decimal text `last_valid_block_height`, `compute_unit_limit`,
- * `compute_unit_price` (micro-lamports per unit) and, for refunds, `lock_lamports`, the deposit of an account without
- * data. Sources: https://solana.com/docs/core/transactions, `system_instruction.rs`, spl-token's `instruction.rs`.
- * `message.ts` encodes and reads the bytes back, and they are compared with what their meaning encodes to.
+ * `compute_unit_price` (micro-lamports per unit) and, for refunds, `lock_deposit_lamports`, what the lock's account
+ * must hold. Older versions created the lock as an account without data, and called its deposit `lock_lamports`: such
+ * transactions are read, but not signed any more. Sources: https://solana.com/docs/core/transactions,
+ * `system_instruction.rs`, spl-token's `instruction.rs`. `message.ts` encodes and reads the bytes back, and they are
+ * compared with what their meaning encodes to.
  *
  * @module
  */
@@ -25,7 +26,7 @@ import {
   type Terms,
 } from '../spend.ts';
 import { badIntent, badTerms, checkUnits, termReader, tokenOf, unknownBytes } from '../spend-order.ts';
-import { LOCK_SEED_CHARACTERS, lockAddress, lockSeed } from './lock.ts';
+import { LOCK_BYTES, LOCK_SEED_CHARACTERS, lockAddress, lockSeed } from './lock.ts';
 import { type AccountMeta, readSigned, type SignedMessage, type WrittenInstruction, writeMessage } from './message.ts';
 import { isSpendable } from './offline-keys.ts';
 import { TOKEN_ACCOUNT_PROGRAM, TOKEN_PROGRAM, tokenAccountOf } from './token-account.ts';
@@ -43,7 +44,9 @@ const U64_MAX = UNITS_LIMIT - 1n;
 
 const TRANSFER_CHECKED = 12;
 const CREATE_IF_ABSENT = 1;
+const TRANSFER = 2;
 const CREATE_WITH_SEED = 3;
+const ALLOCATE_WITH_SEED = 9;
 const SET_UNIT_LIMIT = 2;
 const SET_UNIT_PRICE = 3;
 
@@ -60,8 +63,8 @@ type Plan = Readonly<{
   blockhash: string;
   unitLimit: bigint;
   unitPrice: bigint;
-  /** Of a refund: the seed of the lock's address, its deposit, and who is paid. */
-  refund: Readonly<{ seed: string; lockLamports: bigint; to: string }> | null;
+  /** Of a refund: the seed of the lock's address, its deposit, who is paid, and whether an older version made it. */
+  refund: Readonly<{ seed: string; lockLamports: bigint; to: string; isOlder: boolean }> | null;
   /** All of one mint, to one owner. */
   mint: string;
   decimals: number;
@@ -90,7 +93,7 @@ function encode(plan: Plan): Uint8Array {
   return writeMessage(feePayer, plan.blockhash, [
     budget(SET_UNIT_LIMIT, littleEndian(unitLimit, 4)),
     budget(SET_UNIT_PRICE, littleEndian(unitPrice, 8)),
-    ...(refund ? [createLock(feePayer, refund), createTokenAccount(feePayer, to, mint)] : []),
+    ...(refund ? [...lockOf(feePayer, refund), createTokenAccount(feePayer, to, mint)] : []),
     ...transfers.map(({ owner, units }) => ({
       program: TOKENS,
       accounts: [writer(accountOf(owner, mint)), reader(mint), writer(accountOf(to, mint)), reader(owner, true)],
@@ -99,8 +102,38 @@ function encode(plan: Plan): Uint8Array {
   ]);
 }
 
+/**
+ * Returns the instructions that pay the lock's deposit, whatever somebody else has sent there, and allocate its data.
+ * Data of `AllocateWithSeed`: number, base, text with its length, space, owner.
+ */
+function lockOf(feePayer: string, refund: NonNullable<Plan['refund']>): readonly WrittenInstruction[] {
+  if (refund.isOlder) return [createOlderLock(feePayer, refund)];
+  const { seed, lockLamports } = refund;
+  const lock = writer(lockAddress(feePayer, seed));
+  const text = utf8ToBytes(seed);
+  return [
+    {
+      program: SYSTEM_PROGRAM,
+      accounts: [writer(feePayer, true), lock],
+      data: concatBytes(littleEndian(BigInt(TRANSFER), 4), littleEndian(lockLamports, 8)),
+    },
+    {
+      program: SYSTEM_PROGRAM,
+      accounts: [lock, reader(feePayer, true)],
+      data: concatBytes(
+        littleEndian(BigInt(ALLOCATE_WITH_SEED), 4),
+        hexToBytes(feePayer),
+        littleEndian(BigInt(text.length), 8),
+        text,
+        littleEndian(BigInt(LOCK_BYTES), 8),
+        hexToBytes(SYSTEM_PROGRAM),
+      ),
+    },
+  ];
+}
+
 /** Data: number, base, text with its length, lamports, space, owner. */
-function createLock(feePayer: string, { seed, lockLamports }: NonNullable<Plan['refund']>): WrittenInstruction {
+function createOlderLock(feePayer: string, { seed, lockLamports }: NonNullable<Plan['refund']>): WrittenInstruction {
   const text = utf8ToBytes(seed);
   return {
     program: SYSTEM_PROGRAM,
@@ -139,7 +172,7 @@ function readTerms(terms: Terms, isRefund: boolean): Numbers {
     'last_valid_block_height',
     'compute_unit_limit',
     'compute_unit_price',
-    ...(isRefund ? ['lock_lamports'] : []),
+    ...(isRefund ? ['lock_deposit_lamports'] : []),
   ];
   const read = termReader(terms, ['blockhash', ...numbers], UNITS_LIMIT);
   for (const name of numbers) read(name);
@@ -148,9 +181,9 @@ function readTerms(terms: Terms, isRefund: boolean): Numbers {
   const unitLimit = read('compute_unit_limit');
   if (unitLimit === 0n || unitLimit > COMPUTE_UNITS_MAX)
     throw badTerms(`compute_unit_limit ${unitLimit} is not 1 to ${COMPUTE_UNITS_MAX}`);
-  const lockLamports = isRefund ? read('lock_lamports') : 0n;
+  const lockLamports = isRefund ? read('lock_deposit_lamports') : 0n;
   if (isRefund && (lockLamports === 0n || lockLamports > TOKEN_ACCOUNT_LAMPORTS_MAX)) {
-    throw badTerms(`lock_lamports ${lockLamports} is not the deposit of an account without data`);
+    throw badTerms(`lock_deposit_lamports ${lockLamports} is not the deposit of an account of ${LOCK_BYTES} byte`);
   }
   return { unitLimit, unitPrice: read('compute_unit_price'), lockLamports, blockhash };
 }
@@ -186,7 +219,7 @@ function planOf(intent: Intent, network: SpendNetwork, terms: Terms, keys: reado
     blockhash,
     unitLimit,
     unitPrice,
-    refund: isRefund ? { seed: lockSeed(intent.id), lockLamports, to } : null,
+    refund: isRefund ? { seed: lockSeed(payer.secret, intent.id), lockLamports, to, isOlder: false } : null,
     mint,
     decimals: token.decimals,
     to,
@@ -217,9 +250,10 @@ function planIn({ accounts, instructions, blockhash }: SignedMessage, network: S
   if (!limit || !price || !feePayer || limit.data[0] !== SET_UNIT_LIMIT || price.data[0] !== SET_UNIT_PRICE)
     return null;
   if (limit.program !== BUDGET_PROGRAM || price.program !== BUDGET_PROGRAM) return null;
-  const isRefund = rest[0]?.program === SYSTEM_PROGRAM;
-  const [lock, account] = isRefund ? rest : [];
-  const moves = rest.slice(isRefund ? 2 : 0);
+  const system = rest.filter(({ program }) => program === SYSTEM_PROGRAM);
+  const isRefund = system.length > 0;
+  const account = isRefund ? rest[system.length] : undefined;
+  const moves = rest.slice(isRefund ? system.length + 1 : 0);
   const [first] = moves;
   const mint = first?.accounts[1];
   const token = network.tokens.find(({ address }) => bytesToHex(base58.decode(address)) === mint);
@@ -230,7 +264,7 @@ function planIn({ accounts, instructions, blockhash }: SignedMessage, network: S
     blockhash,
     unitLimit: uint(limit.data.subarray(1)),
     unitPrice: uint(price.data.subarray(1)),
-    refund: lock ? readLock(lock.data, to) : null,
+    refund: isRefund ? readLock(system, to) : null,
     mint,
     decimals: token.decimals,
     to,
@@ -238,16 +272,15 @@ function planIn({ accounts, instructions, blockhash }: SignedMessage, network: S
   };
 }
 
-/**
- * Reads the seed and the deposit from a `CreateAccountWithSeed`: number, base, text with its length, lamports, space,
- * owner.
- */
-function readLock(data: Uint8Array, to: string): Plan['refund'] {
-  if (data[0] !== CREATE_WITH_SEED || data.length < 44) return null;
-  const length = Number(uint(data.subarray(36, 44)));
-  if (length !== LOCK_SEED_CHARACTERS) return null;
-  const seed = new TextDecoder().decode(data.subarray(44, 44 + length));
-  return { seed, lockLamports: uint(data.subarray(44 + length, 52 + length)), to };
+/** Reads the seed and the deposit from the instructions of `lockOf`. */
+function readLock(system: SignedMessage['instructions'], to: string): Plan['refund'] {
+  const [{ data }] = system.slice(-1) as [SignedMessage['instructions'][number]];
+  if (data.length < 44 || Number(uint(data.subarray(36, 44))) !== LOCK_SEED_CHARACTERS) return null;
+  const end = 44 + LOCK_SEED_CHARACTERS;
+  const seed = new TextDecoder().decode(data.subarray(44, end));
+  const isOlder = data[0] === CREATE_WITH_SEED;
+  const lockLamports = uint(isOlder ? data.subarray(end, end + 8) : (system[0]?.data.subarray(4, 12) ?? data));
+  return { seed, lockLamports, to, isOlder };
 }
 
 const isSame = (a: Uint8Array, b: Uint8Array): boolean =>

@@ -6,6 +6,7 @@
 import { bytesToHex } from '@noble/hashes/utils.js';
 import type { Wallet } from '../../core/intent.ts';
 import type { WalletKeys } from '../spend.ts';
+import { lockAddress, lockSeed } from './lock.ts';
 import { hardenedChild, masterNode, publicKeyOf } from './slip10.ts';
 
 const PURPOSE = 44;
@@ -24,4 +25,5 @@ export const solanaWalletKeys: WalletKeys = {
   },
   path: (wallet) => `m/${PURPOSE}'/${COIN}'/${accountIndex(wallet)}'/0'`,
   xpub: () => null,
+  refundLock: ({ key, secret }, refundId) => lockAddress(key, lockSeed(secret, refundId)),
 };

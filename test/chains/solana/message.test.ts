@@ -116,17 +116,19 @@ test('a refund is, byte for byte, what web3.js makes of its lock, its account an
       const to = owner(index);
       const base = { network: 'live:any', currency: 'USDC', mac: 'ab'.repeat(32) } as const;
       const intent: RefundIntent = { kind: 'refund', id, to, units, ...base };
-      const terms = { ...termsOf(blockhash, limit, price), lock_lamports: String(lamports) };
+      const terms = { ...termsOf(blockhash, limit, price), lock_deposit_lamports: String(lamports) };
       const payer = solanaSpending.derive(seed, { role: 'refund' });
       const { bytes } = solanaSpending.sign({ network, intent, terms }, [payer]);
       const from = publicKey(payer.key);
       const text = Buffer.from(bytes).toString('latin1');
       const lockText = /[0-9a-f]{32}/.exec(text)?.[0] ?? '';
+      const lockKey = publicKey(lockAddress(payer.key, lockText));
       const theirs = byWeb3(payer.key, blockhash, [
         ...budget(limit, price),
-        SystemProgram.createAccountWithSeed({
-          ...{ fromPubkey: from, basePubkey: from, seed: lockText, lamports: Number(lamports), space: 0 },
-          ...{ newAccountPubkey: publicKey(lockAddress(payer.key, lockText)), programId: SystemProgram.programId },
+        SystemProgram.transfer({ fromPubkey: from, toPubkey: lockKey, lamports }),
+        SystemProgram.allocate({
+          ...{ accountPubkey: lockKey, basePubkey: from, seed: lockText, space: 1 },
+          programId: SystemProgram.programId,
         }),
         new TransactionInstruction({
           programId: new PublicKey(TOKEN_ACCOUNT_PROGRAM),

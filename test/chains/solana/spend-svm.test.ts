@@ -4,12 +4,15 @@
  * payer.
  */
 import { pbkdf2Sync } from 'node:crypto';
+import { PublicKey, SystemProgram } from '@solana/web3.js';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { solanaAddress } from '../../../src/chains/solana/address.ts';
+import { lockAddress, lockSeed, olderLockSeed } from '../../../src/chains/solana/lock.ts';
 import { solanaSpending } from '../../../src/chains/solana/spend.ts';
 import type { SpendNetwork, Terms } from '../../../src/chains/spend.ts';
 import type { Intent, RefundIntent, SweepIntent } from '../../../src/core/intent.ts';
+import { signOlderRefund } from '../../support/older-refund.ts';
 import { ataOf, openSvmBank, type Signer, signerOf } from '../../support/svm-bank.ts';
 
 const seed = new Uint8Array(pbkdf2Sync('money out', 'mnemonic', 2048, 64, 'sha512'));
@@ -36,7 +39,7 @@ const terms = (intent: Intent): Terms => ({
   last_valid_block_height: '150',
   compute_unit_limit: '100000',
   compute_unit_price: '0',
-  ...(intent.kind === 'refund' && { lock_lamports: bank.rent(0).toString() }),
+  ...(intent.kind === 'refund' && { lock_deposit_lamports: bank.rent(1).toString() }),
 });
 
 const refund = (id: string, to: string, units: bigint): RefundIntent => ({
@@ -85,6 +88,60 @@ test('a second transaction for the same refund moves nothing, whatever its block
     'another refund of the same amount is another refund',
   );
   assert.is(held(payer), 4_000_000n);
+});
+
+test('lamports that somebody sent to the lock stop nothing, before or between attempts, and it still locks', () => {
+  const payer = signerOf('griefed payer').address;
+  const intent = refund('rf_griefed', payer, 3_000_000n);
+  const wallet = solanaSpending.derive(seed, { role: 'refund' });
+  const lock = solanaAddress.format(lockAddress(wallet.key, lockSeed(wallet.secret, intent.id)));
+  bank.giveCoins(lock, bank.rent(0));
+  assert.is(pay(intent).err, null);
+  assert.is(held(payer), 3_000_000n);
+  assert.is(bank.lamportsOf(lock), bank.rent(0) + bank.rent(1));
+  bank.giveCoins(lock, 1_000_000_000n);
+  assert.is.not(pay(intent).err, null);
+  assert.is(held(payer), 3_000_000n);
+});
+
+test('only the refund wallet can allocate data in a lock, even for somebody who knows its seed', () => {
+  const { secret, key } = solanaSpending.derive(seed, { role: 'refund' });
+  const text = lockSeed(secret, 'rf_free');
+  const lock = solanaAddress.format(lockAddress(key, text));
+  const griefer = signerOf('griefer');
+  for (const address of [lock, griefer.address]) bank.giveCoins(address, 1_000_000_000n);
+  const system = SystemProgram.programId;
+  const { data } = SystemProgram.allocate({
+    ...{ accountPubkey: new PublicKey(lock), basePubkey: new PublicKey(refundWallet), seed: text, space: 1 },
+    programId: system,
+  });
+  const allocate = (base: Readonly<{ address: string; isSigner: boolean }>) => ({
+    program: system.toBase58(),
+    accounts: [{ address: lock, isWritable: true }, base],
+    data,
+  });
+  const err = (signer: Signer, isSigner: boolean) =>
+    bank.run([griefer, signer], [allocate({ address: refundWallet, isSigner })]).meta.err;
+  assert.is.not(err(griefer, false), null);
+  assert.is(err({ address: refundWallet, secret }, true), null, 'the same instruction with its signature');
+});
+
+test('the transaction of an older version has its own lock, and fails where somebody holds it', () => {
+  const payer = signerOf('older payer').address;
+  const intent = refund('rf_older', payer, 2_000_000n);
+  const { lock_deposit_lamports: _, ...rest } = terms(intent);
+  const older = { ...rest, lock_lamports: bank.rent(0).toString() };
+  const send = (one: RefundIntent) => {
+    const signers = keysOf(one).map(({ key, secret }) => ({ address: solanaAddress.format(key), secret }));
+    return bank.sendUnsigned(signOlderRefund(seed, network, one, older).bytes, signers).meta;
+  };
+  assert.is(send(intent).err, null);
+  assert.is(held(payer), 2_000_000n);
+  assert.is.not(send(intent).err, null);
+  const griefed = refund('rf_older_griefed', payer, 1n);
+  bank.giveCoins(solanaAddress.format(lockAddress(keyOf(refundWallet), olderLockSeed(griefed.id))), bank.rent(0));
+  assert.is.not(send(griefed).err, null, 'the fault of the older scheme');
+  assert.is(pay(griefed).err, null);
 });
 
 test('a refund that fails leaves no lock: it can be paid later', () => {

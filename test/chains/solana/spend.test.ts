@@ -4,12 +4,13 @@ import { Keypair, Transaction } from '@solana/web3.js';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../../src/chains/index.ts';
-import { lockSeed } from '../../../src/chains/solana/lock.ts';
+import { lockSeed, olderLockSeed } from '../../../src/chains/solana/lock.ts';
 import { solanaOfflineKeys } from '../../../src/chains/solana/offline-keys.ts';
 import { solanaSpending } from '../../../src/chains/solana/spend.ts';
 import type { SpendNetwork, Terms } from '../../../src/chains/spend.ts';
-import type { Intent, SweepIntent } from '../../../src/core/intent.ts';
+import type { Intent, RefundIntent, SweepIntent } from '../../../src/core/intent.ts';
 import { runSpendConformance } from '../../conformance/spend.ts';
+import { signOlderRefund } from '../../support/older-refund.ts';
 
 const mnemonic = 'test test test test test test test test test test test junk';
 const seed = new Uint8Array(pbkdf2Sync(mnemonic, 'mnemonic', 2048, 64, 'sha512'));
@@ -39,7 +40,7 @@ const terms = (intent: Intent, variant = 0): Terms => ({
   last_valid_block_height: '300000150',
   compute_unit_limit: '60000',
   compute_unit_price: '1000',
-  ...(intent.kind === 'refund' && { lock_lamports: '650240' }),
+  ...(intent.kind === 'refund' && { lock_deposit_lamports: '650240' }),
 });
 
 test('deposit addresses are those that web3.js derives from the same private key', () => {
@@ -59,10 +60,28 @@ test('a sweep of six owners fits into a packet, with its priority fee', () => {
   assert.ok(Transaction.from(bytes).verifySignatures(), 'web3.js agrees with every signature');
 });
 
-test('the lock of a refund is derived from its id alone', () => {
-  assert.is(lockSeed('rf_1'), lockSeed('rf_1'));
-  assert.is.not(lockSeed('rf_1'), lockSeed('rf_2'));
-  assert.match(lockSeed('rf_1'), /^[0-9a-f]{32}$/);
+test('the lock of a refund is derived from its id and the private key of the refund wallet', () => {
+  const { secret } = solanaSpending.derive(seed, { role: 'refund' });
+  const { secret: other } = solanaSpending.derive(seed, { role: 'gas' });
+  assert.is(lockSeed(secret, 'rf_1'), lockSeed(secret, 'rf_1'));
+  assert.match(lockSeed(secret, 'rf_1'), /^[0-9a-f]{32}$/);
+  const all = [lockSeed(secret, 'rf_1'), lockSeed(secret, 'rf_2'), lockSeed(other, 'rf_1'), olderLockSeed('rf_1')];
+  assert.is(new Set(all).size, 4);
+});
+
+test('a refund of an older version is read, with the lock that it creates, and not signed any more', () => {
+  const to = payee(3);
+  const base = { network: 'live:solana', currency: 'USDT', mac: 'ab'.repeat(32) } as const;
+  const intent: RefundIntent = { kind: 'refund', id: 'rf_older', to, units: 5n, ...base };
+  const { lock_deposit_lamports: lamports = '', ...rest } = terms(intent);
+  const older = { ...rest, lock_lamports: lamports };
+  const { bytes, tx } = signOlderRefund(seed, network, intent, older);
+  const reading = solanaSpending.read(bytes, network);
+  const pair = solanaSpending.derive(seed, { role: 'refund' });
+  assert.equal([reading.tx, reading.signers], [tx, [pair.key]]);
+  assert.equal(reading.effects, [{ token: network.tokens[0]?.address, from: pair.key, to, units: 5n }]);
+  assert.ok(Buffer.from(bytes).includes(olderLockSeed(intent.id)));
+  assert.throws(() => solanaSpending.sign({ network, intent, terms: older }, [pair]), /"lock_lamports" is not one of/);
 });
 
 await runSpendConformance('solana', {

@@ -32,4 +32,16 @@ test('an older installation keeps its payouts and numbers, and pays', () =>
     assert.is((await database.allotAttempt({ ...own, intent, terms: {}, feeUnitsMax: 1n, nowMs: 1 })).kind, 'allotted');
   }));
 
+test('what an older version may have paid is held against its lock too, what is planned now only against the new one', () =>
+  withOlderDatabase('0036', before, async (database) => {
+    const later = { ...intent, id: 'rf_2' };
+    const planned = { intent: later, servesId: null, sessionId: null, notBeforeMs: 0, nowMs: 1 };
+    await database.planPayouts([planned]);
+    const locks = (await database.openPayouts('test:one', 1, 9)).map(({ payout }) => [payout.id, payout.olderLock]);
+    assert.equal(locks.sort(), [
+      ['rf_1', true],
+      ['rf_2', false],
+    ]);
+  }));
+
 test.run();

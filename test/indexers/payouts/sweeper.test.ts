@@ -64,6 +64,7 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
   const signer: Signer = {
     wallets: async (key) => service.wallets(key),
     addresses: async (key, indices) => service.addresses(key, indices),
+    refundLock: async (key, id) => service.refundLock(key, id),
     sign: async (request) => service.sign(request),
     journal: async (key, after, limit) => service.journal(key, after, limit),
     fence: async (key) => service.fence(key),

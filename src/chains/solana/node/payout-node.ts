@@ -20,9 +20,10 @@ import { solanaAddress } from '../address.ts';
 import { readRefusal } from '../broadcast-refusal.ts';
 import { isBehind, solanaErrors } from '../rpc-errors.ts';
 import { tokenAddress } from '../token-account.ts';
-import { askOutcome, askPaid, findLock } from './payout-outcome.ts';
+import { askOutcome, askPaid } from './payout-outcome.ts';
 import { askQuote } from './payout-quote.ts';
 import { openSolanaRpc } from './payout-rpc.ts';
+import { findLock } from './refund-lock.ts';
 
 /**
  * Starts connecting; the first call waits for the connection.

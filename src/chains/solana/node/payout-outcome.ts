@@ -2,8 +2,7 @@
  * The outcome of a payout's attempts on Solana, from what one node calls final.
  *
  * An attempt can be included until the block height that it was signed for has passed. It is dead once that height is
- * final and no final block contains it; for a refund, its lock must not exist either, since whoever created it was
- * paid.
+ * final and no final block contains it; for a refund, its lock must not be set either, since whoever set it was paid.
  *
  * @module
  */
@@ -14,9 +13,9 @@ import { unitsOf } from '../../../core/ledger.ts';
 import { nonsense, type Origin, readResult } from '../../json-rpc.ts';
 import type { Outcome, PaidBy, SentAttempt, SpendDraft } from '../../spend.ts';
 import { solanaAddress } from '../address.ts';
-import { lockAddress, lockSeed } from '../lock.ts';
 import { solanaErrors } from '../rpc-errors.ts';
 import type { SolanaRpc } from './payout-rpc.ts';
+import { refuseLocked } from './refund-lock.ts';
 
 type Status = Readonly<{ slot: number; isFinal: boolean; failed: boolean }>;
 
@@ -44,7 +43,7 @@ export async function askOutcome(
   const tx = attempts[seen]?.tx;
   if (included && tx !== undefined) return { kind: 'waiting', included: { tx, number: included.slot } };
   if (!isOver(attempts, finalHeight)) return { kind: 'waiting', included: null };
-  await refuseLocked(node, draft);
+  await refuseLocked(node, draft, attempts);
   return { kind: 'dead' };
 }
 
@@ -148,25 +147,4 @@ function unitsByOwner(rows: unknown, mint: string, origin: Origin): Map<string, 
     sums.set(owner, (sums.get(owner) ?? 0n) + BigInt(amount));
   }
   return sums;
-}
-
-/** Returns the lock of a refund if it exists in final state: whoever created it was paid. */
-export async function findLock(node: SolanaRpc, { intent, payer }: SpendDraft): Promise<string | null> {
-  if (!isPayback(intent)) return null;
-  const lock = solanaAddress.format(lockAddress(payer, lockSeed(intent.id)));
-  const [account] = await node.accounts([lock], 'finalized');
-  return account ? `lock ${lock}` : null;
-}
-
-/**
- * Checks that no lock exists.
- * @throws Fault transient if the lock of a refund exists although none of its attempts is known
- */
-async function refuseLocked(node: SolanaRpc, draft: SpendDraft): Promise<void> {
-  const lock = await findLock(node, draft);
-  if (lock === null) return;
-  throw transient(
-    'payout_outcome_unclear',
-    `${node.host} knows no transaction of refund ${draft.intent.id}, but its ${lock} exists on the chain: it was paid. Look at the lock's history in an explorer, or use a node that keeps it`,
-  );
 }

@@ -14,10 +14,11 @@ import { nonsense } from '../../json-rpc.ts';
 import type { Quote, RefusedCode, SpendDraft } from '../../spend.ts';
 import { type ChainAccount, readTokenAccount } from '../account.ts';
 import { LAMPORT_DECIMALS, solanaAddress } from '../address.ts';
-import { lockAddress, lockSeed } from '../lock.ts';
+import { LOCK_BYTES } from '../lock.ts';
 import { isSpendable } from '../offline-keys.ts';
 import { tokenAddress } from '../token-account.ts';
 import type { SolanaRpc } from './payout-rpc.ts';
+import { isLocked, locksOf } from './refund-lock.ts';
 
 const SYSTEM_PROGRAM = '11111111111111111111111111111111';
 const TOKEN_ACCOUNT_BYTES = 165;
@@ -53,28 +54,29 @@ export async function askQuote(node: SolanaRpc, draft: SpendDraft): Promise<Quot
     return refuse('destination_invalid', `${solanaAddress.format(to)} is not an address that a wallet can have`);
   await node.expectChain();
   const sources = owners.map((owner) => tokenAddress(owner, token.address));
-  const lock = isRefund ? [solanaAddress.format(lockAddress(payer, lockSeed(intent.id)))] : [];
+  const locks = isRefund ? locksOf(draft, []) : [];
   const named = [
     solanaAddress.format(payer),
     solanaAddress.format(to),
     tokenAddress(to, token.address),
     ...sources,
-    ...lock,
+    ...locks.map(({ address }) => address),
   ];
   const [accounts, block, accountDeposit, lockDeposit, unitPrice] = await Promise.all([
     node.accounts(named, 'confirmed'),
     latestBlock(node),
     node.whole('getMinimumBalanceForRentExemption', [TOKEN_ACCOUNT_BYTES]),
-    node.whole('getMinimumBalanceForRentExemption', [0]),
+    node.whole('getMinimumBalanceForRentExemption', [LOCK_BYTES]),
     askUnitPrice(node, [tokenAddress(to, token.address), ...sources]),
   ]);
   const [wallet = null, payee = null, target = null, ...rest] = accounts;
   const held = rest.slice(0, sources.length);
 
-  if (isRefund && rest.at(-1)) {
+  const lock = locks.find((one, at) => isLocked(one, rest[sources.length + at] ?? null));
+  if (lock) {
     return refuse(
       'would_fail',
-      `the lock of refund ${intent.id} exists on the chain already: the refund was paid before. Look for its transaction at ${lock[0]}`,
+      `the lock of refund ${intent.id} exists on the chain already: the refund was paid before. Look for its transaction at ${lock.address}`,
     );
   }
   const bad = refuseDestination(draft, payee, target);
@@ -105,7 +107,7 @@ export async function askQuote(node: SolanaRpc, draft: SpendDraft): Promise<Quot
       last_valid_block_height: String(block.lastValidHeight),
       compute_unit_limit: unitLimit.toString(),
       compute_unit_price: unitPrice.toString(),
-      ...(isRefund && { lock_lamports: String(lockDeposit) }),
+      ...(isRefund && { lock_deposit_lamports: String(lockDeposit) }),
     },
     feeUnits: feeUnitsMax,
     feeUnitsMax,

@@ -13,11 +13,14 @@ import {
   type TransactionInstruction,
 } from '@solana/web3.js';
 import type { ReadBySdk, SdkReading } from '../../second-opinion.ts';
+import type { Terms } from '../../spend.ts';
 
 const tokenProgram = new PublicKey('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA');
 const accountProgram = new PublicKey('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL');
 const TRANSFER_CHECKED = 12;
 const CREATE_IF_ABSENT = 1;
+/** As in `lock.ts`, which this file does not trust. */
+const LOCK_BYTES = 1;
 
 const keyOf = (key: PublicKey): string => key.toBuffer().toString('hex');
 const accountOf = (owner: PublicKey, mint: PublicKey): PublicKey =>
@@ -30,13 +33,14 @@ export const readBySdk: ReadBySdk = (bytes, tokens, payee) => {
     throw new Error('its signatures are not complete and valid');
   const [limit, price, ...rest] = instructions;
   if (!limit || !price) throw new Error('it has no compute budget');
-  const isRefund = rest[0]?.programId.equals(SystemProgram.programId);
-  const [lock, account] = isRefund ? rest : [];
-  const transfers = isRefund ? rest.slice(2) : rest;
+  const locks = rest.filter(({ programId }) => programId.equals(SystemProgram.programId));
+  const isRefund = locks.length > 0;
+  const [account] = rest.slice(locks.length);
+  const transfers = isRefund ? rest.slice(locks.length + 1) : rest;
   const to = new PublicKey(Buffer.from(payee, 'hex'));
   const effects = transfers.map((one) => readTransfer(one, to, tokens));
   if (isRefund && effects.length !== 1) throw new Error('a refund is one transfer');
-  if (account) checkAccount(account, to, effects[0]?.token ?? '');
+  if (isRefund && account) checkAccount(account, to, effects[0]?.token ?? '');
   return {
     tx: base58.encode(signature),
     chainId: null,
@@ -46,7 +50,7 @@ export const readBySdk: ReadBySdk = (bytes, tokens, payee) => {
       blockhash: recentBlockhash,
       compute_unit_limit: String(ComputeBudgetInstruction.decodeSetComputeUnitLimit(limit).units),
       compute_unit_price: String(ComputeBudgetInstruction.decodeSetComputeUnitPrice(price).microLamports),
-      ...(lock && { lock_lamports: readLock(lock, feePayer) }),
+      ...(isRefund && readLock(locks, feePayer)),
     },
   };
 };
@@ -80,8 +84,27 @@ function checkAccount({ programId, keys, data }: TransactionInstruction, owner: 
   if (!isOpening || !isPayees) throw new Error(`it opens another account than the token account of ${owner}`);
 }
 
-/** @throws Error if the instruction is not the creation of an account without data by the fee payer */
-function readLock(instruction: TransactionInstruction, payer: PublicKey): string {
+/**
+ * Returns the terms that the lock states.
+ * @throws Error if the instructions are neither the deposit and the allocation of a lock by the fee payer, nor the
+ * creation of an account without data, as older versions made it
+ */
+function readLock(instructions: readonly TransactionInstruction[], payer: PublicKey): Terms {
+  const [first, second, ...more] = instructions;
+  if (!first || more.length > 0) throw new Error('it does something besides making a lock');
+  if (!second) return { lock_lamports: readOlderLock(first, payer) };
+  const { fromPubkey, toPubkey, lamports } = SystemInstruction.decodeTransfer(first);
+  const { accountPubkey, basePubkey, space, programId } = SystemInstruction.decodeAllocateWithSeed(second);
+  const isLock =
+    fromPubkey.equals(payer) &&
+    basePubkey.equals(payer) &&
+    toPubkey.equals(accountPubkey) &&
+    programId.equals(SystemProgram.programId);
+  if (!isLock || space !== LOCK_BYTES) throw new Error('it makes an account that is not a lock');
+  return { lock_deposit_lamports: String(lamports) };
+}
+
+function readOlderLock(instruction: TransactionInstruction, payer: PublicKey): string {
   const lock = SystemInstruction.decodeCreateWithSeed(instruction);
   const { fromPubkey, basePubkey, programId, space, lamports } = lock;
   const isLock = fromPubkey.equals(payer) && basePubkey.equals(payer) && programId.equals(SystemProgram.programId);

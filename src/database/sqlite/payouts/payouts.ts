@@ -177,6 +177,7 @@ export function createPayouts(
         createdAtMs: nowMs,
         updatedAtMs: nowMs,
         settledAtMs: null,
+        olderLock: false,
       };
       insert(row);
       if (intent.kind === 'sweep') {

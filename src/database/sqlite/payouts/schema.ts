@@ -54,6 +54,7 @@ export const payouts = sqliteTable('payouts', {
   createdAtMs: integer().notNull(),
   updatedAtMs: integer().notNull(),
   settledAtMs: integer(),
+  olderLock: integer({ mode: 'boolean' }).notNull().default(false),
 });
 
 export const payoutAttempts = sqliteTable('payout_attempts', {

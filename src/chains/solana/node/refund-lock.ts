@@ -1,0 +1,65 @@
+/**
+ * The locks of a refund on the chain: the one that its transaction allocates, and, for refunds that are older than
+ * these, the account that older versions created.
+ *
+ * @module
+ */
+import { invariant, transient } from '../../../core/fault.ts';
+import { isPayback } from '../../../core/intent.ts';
+import type { SentAttempt, SpendDraft } from '../../spend.ts';
+import type { ChainAccount } from '../account.ts';
+import { solanaAddress } from '../address.ts';
+import { lockAddress, olderLockSeed } from '../lock.ts';
+import type { SolanaRpc } from './payout-rpc.ts';
+
+/** `address` is base58. */
+type Lock = Readonly<{ address: string; isOlder: boolean }>;
+
+/** Returns the locks that show whether a refund or return was paid. */
+export function locksOf({ intent, payer, lock }: SpendDraft, attempts: readonly SentAttempt[]): readonly Lock[] {
+  invariant(lock, `the draft of refund ${intent.id} names its lock`);
+  const own = { address: solanaAddress.format(lock.key), isOlder: false };
+  const hasOlder = lock.hasOlder || attempts.some(({ terms }) => terms.lock_lamports !== undefined);
+  if (!hasOlder) return [own];
+  return [own, { address: solanaAddress.format(lockAddress(payer, olderLockSeed(intent.id))), isOlder: true }];
+}
+
+/**
+ * Returns whether a lock's account shows that the refund was paid. Only the refund wallet can allocate data there;
+ * anybody can send lamports. An older lock has no data, so it counts as soon as it exists.
+ */
+export const isLocked = ({ isOlder }: Lock, account: ChainAccount | null): boolean =>
+  account !== null && (isOlder || account.data.length > 0);
+
+/** Returns the lock of a refund that is set in final state: whoever set it was paid. */
+export async function findLock(
+  node: SolanaRpc,
+  draft: SpendDraft,
+  attempts: readonly SentAttempt[] = [],
+): Promise<string | null> {
+  if (!isPayback(draft.intent)) return null;
+  const locks = locksOf(draft, attempts);
+  const accounts = await node.accounts(
+    locks.map(({ address }) => address),
+    'finalized',
+  );
+  const lock = locks.find((one, at) => isLocked(one, accounts[at] ?? null));
+  return lock ? `lock ${lock.address}` : null;
+}
+
+/**
+ * Checks that no lock is set.
+ * @throws Fault transient if the lock of a refund is set although none of its attempts is known
+ */
+export async function refuseLocked(
+  node: SolanaRpc,
+  draft: SpendDraft,
+  attempts: readonly SentAttempt[],
+): Promise<void> {
+  const lock = await findLock(node, draft, attempts);
+  if (lock === null) return;
+  throw transient(
+    'payout_outcome_unclear',
+    `${node.host} knows no transaction of refund ${draft.intent.id}, but its ${lock} exists on the chain: it was paid. Look at the lock's history in an explorer, or use a node that keeps it`,
+  );
+}
