@@ -197,7 +197,10 @@ function errorOf(failure: Failure | null, { accounts, instructions }: SignedMess
     case undefined:
       return { InstructionError: [placeOf(TOKEN_PROGRAM), 'InvalidAccountData'] };
     case 'exists':
-      return custom(instructions.findLastIndex(({ program }) => program === SYSTEM_PROGRAM), 0);
+      return custom(
+        instructions.findLastIndex(({ program }) => program === SYSTEM_PROGRAM),
+        0,
+      );
     case 'coins': {
       const made = instructions.flatMap(({ program }, at) =>
         program === SYSTEM_PROGRAM || program === TOKEN_ACCOUNT_PROGRAM ? [at] : [],
