@@ -172,6 +172,19 @@ for (const family of families) {
       { numRuns: runs(150) },
     );
   });
+
+  test(`${family}: no other last byte passes, which may be a recovery bit with several spellings`, async () => {
+    const { sign, opinion } = await bench;
+    const [intent] = fc.sample(await intents(), 1);
+    assert.ok(intent);
+    const terms = termsOf(family, intent.kind, 5);
+    const { bytes, tx } = sign(intent, terms);
+    for (let bits = 1; bits < 256; bits++) {
+      const altered = Uint8Array.from(bytes);
+      altered[altered.length - 1] = (altered.at(-1) ?? 0) ^ bits;
+      assert.ok(opinion(intent, terms, { bytes: altered, tx }).length > 0, `the last byte is ${altered.at(-1)}`);
+    }
+  });
 }
 
 test.run();

@@ -24,6 +24,9 @@ const names: Readonly<Record<number, string>> = {
   58: 'UnDelegateResourceContract',
 };
 
+/** The last byte of a signature: the recovery bit, and 27. */
+const RECOVERY_BYTES: readonly number[] = [27, 28];
+
 const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 /** Addresses are 21 bytes, the first of them 0x41. */
 const keyOf = (address: unknown): string => String(address).toLowerCase().replace(/^41/, '');
@@ -46,6 +49,9 @@ export const readBySdk: ReadBySdk = (bytes, tokens) => {
   const name = names[contract?.getType() ?? 0];
   if (!signature || more.length > 0 || others.length > 0 || name === undefined)
     throw new Error('it is not one contract of a known kind with one signature');
+  // tronweb reads other spellings of the recovery bit, too: other bytes than those that were signed and stored.
+  if (signature.length !== 65 || !RECOVERY_BYTES.includes(signature[64] ?? 0))
+    throw new Error('its signature is not spelled as the signer spells it');
   const rawHex = hexOf(raw.serializeBinary());
   const data = utils.deserializeTx.deserializeTransaction(name, rawHex) as unknown as RawData;
   const { txJsonToPb, txPbToRawDataHex } = utils.transaction;
