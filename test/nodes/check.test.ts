@@ -31,6 +31,7 @@ const recipe: NetworkRecipe = {
   history_advice: 'keep more',
   private_ports: [],
   releases: [],
+  machines: [],
 };
 
 async function check(url: string, changes: Partial<NetworkRecipe> = {}) {
