@@ -272,7 +272,7 @@ test('a broken invariant is answered and then ends the process', () =>
   withApi({}, async (broken) => {
     const { id } = (await broken.send('POST', CREATE, order())).json as { id: string };
     const other = new Sqlite(broken.file);
-    other.prepare(`UPDATE addresses SET session_id = NULL, state = 'free' WHERE session_id = ?`).run(id);
+    other.exec(`UPDATE keys SET secret = 'sealed in no known form'`);
     other.close();
     const ended = new Promise<Error>((resolve) => process.once('uncaughtException', resolve));
     const answer = await broken.send('GET', `${SESSIONS}/${id}`);

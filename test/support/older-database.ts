@@ -9,7 +9,12 @@ import { join, resolve } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import type { Database } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/sqlite/migrate.ts';
-import { connectTo } from './temp-database.ts';
+import { createVault } from '../../src/database/sqlite/vault.ts';
+import { connectTo, secretKey } from './temp-database.ts';
+
+/** What versions before rows had MACs stored when they first opened a file. */
+const PROBE = 'the secret key of this database';
+const olderProbe = createVault(secretKey).seal(PROBE, PROBE);
 
 const own = resolve(import.meta.dirname, '../../src/database/sqlite/migrations');
 
@@ -21,7 +26,7 @@ const own = resolve(import.meta.dirname, '../../src/database/sqlite/migrations')
 export async function withOlderDatabase(
   before: string,
   rows: string,
-  work: (database: Database, reopen: () => Database) => Promise<void>,
+  work: (database: Database, reopen: () => Database, file: string) => Promise<void>,
 ): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-backfill-'));
   const at = (name: string) => join(folder, name);
@@ -32,11 +37,12 @@ export async function withOlderDatabase(
     migrate({ file, backupDir, directory });
     const raw = new Sqlite(file);
     raw.exec(rows);
+    raw.prepare(`INSERT INTO meta VALUES ('sealed_probe', ?)`).run(olderProbe);
     raw.close();
     migrate({ file, backupDir });
     const database = connectTo(file);
     try {
-      await work(database, () => connectTo(file));
+      await work(database, () => connectTo(file), file);
     } finally {
       database.close();
     }

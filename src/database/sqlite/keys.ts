@@ -7,6 +7,8 @@ import { type ApiKey, type KeyDatabase, USE_NOTED_EVERY_MS } from '../keys.ts';
 import type { RecordAct } from './audit-log.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
+import type { RowGuard } from './row-guard.ts';
+import type { MacedRow } from './row-macs.ts';
 import { keys, stores } from './schema.ts';
 import type { Vault } from './vault.ts';
 
@@ -15,12 +17,21 @@ const NONCES_CLEARED_MAX = 8;
 
 const secretName = (keyId: string): string => `key ${keyId}`;
 
-const { keyHash: _hash, secret: _secret, ...keyColumns } = getTableColumns(keys);
+const { keyHash: _hash, secret: _secret, mac: _mac, ...keyColumns } = getTableColumns(keys);
 
-export function keyCommands(db: Db, vault: Vault, recordAct: RecordAct): KeyDatabase {
+type Protected = 'id' | 'storeId' | 'mode' | 'keyHash' | 'scopes' | 'sources' | 'expiresAtMs' | 'revokedAtMs';
+
+/** What the MAC of a key covers: who it is, and what it may do. */
+export const macedKey = (row: Pick<typeof keys.$inferSelect, Protected>): MacedRow => {
+  const { id, storeId, mode, keyHash, scopes, sources, expiresAtMs, revokedAtMs } = row;
+  const lists = [JSON.stringify(scopes), JSON.stringify(sources)];
+  return { table: 'keys', key: [id], fields: [storeId, mode, keyHash, ...lists, expiresAtMs, revokedAtMs] };
+};
+
+export function keyCommands(db: Db, vault: Vault, guard: RowGuard, recordAct: RecordAct): KeyDatabase {
   const insert = preparedInsert(db, keys);
   const findByHash = db.orm
-    .select({ ...keyColumns, secret: keys.secret, storeStatus: stores.status })
+    .select({ ...getTableColumns(keys), storeStatus: stores.status })
     .from(keys)
     .innerJoin(stores, eq(stores.id, keys.storeId))
     .where(eq(keys.keyHash, sql.placeholder('keyHash')))
@@ -30,7 +41,8 @@ export function keyCommands(db: Db, vault: Vault, recordAct: RecordAct): KeyData
       const sealed = vault.seal(secret, secretName(key.id));
       const unused = { lastUsedAtMs: null, lastUsedFrom: null };
       await db.write(() => {
-        insert({ ...key, sources, expiresAtMs, ...unused, keyHash, secret: sealed });
+        const row = { ...key, sources, expiresAtMs, ...unused, keyHash, secret: sealed };
+        insert({ ...row, mac: guard.seal(macedKey(row)) });
         const { id: target, storeId, mode, hint } = key;
         const texts = { scopes: key.scopes.join(','), sources: sources.join(',') };
         if (act) recordAct(act, { target, before: null, after: { storeId, mode, hint, ...texts, expiresAtMs } });
@@ -51,9 +63,13 @@ export function keyCommands(db: Db, vault: Vault, recordAct: RecordAct): KeyData
     },
     async revokeKey(keyId, act) {
       return db.write(() => {
-        const key = db.orm.select(keyColumns).from(keys).where(eq(keys.id, keyId)).get();
+        const key = db.orm.select().from(keys).where(eq(keys.id, keyId)).get();
         if (key?.revokedAtMs === null) {
-          db.orm.update(keys).set({ revokedAtMs: act.atMs }).where(eq(keys.id, keyId)).run();
+          const revoked = { ...key, revokedAtMs: act.atMs };
+          const { revokedAtMs } = revoked;
+          // An altered row gets a MAC too: what is revoked may do nothing.
+          const set = { revokedAtMs, mac: guard.seal(macedKey(revoked)) };
+          db.orm.update(keys).set(set).where(eq(keys.id, keyId)).run();
           recordAct(act, { target: keyId, before: { revokedAtMs: null }, after: { revokedAtMs: act.atMs } });
         }
         return key !== undefined;
@@ -61,7 +77,11 @@ export function keyCommands(db: Db, vault: Vault, recordAct: RecordAct): KeyData
     },
     async findKey(keyHash) {
       const row = db.read(() => findByHash.get({ keyHash }));
-      return row ? { ...row, secret: vault.open(row.secret, secretName(row.id)) } : null;
+      if (!row) return null;
+      const { keyHash: _hash, mac, secret, ...key } = row;
+      const remedy = `revoke it by \`quayside key revoke ${key.id}\` and create another`;
+      if (!guard.accepts(macedKey(row), mac, `API key ${key.id} of store ${key.storeId}`, remedy)) return null;
+      return { ...key, secret: vault.open(secret, secretName(key.id)) };
     },
     useNonce: createNonces(db),
   };

@@ -7,12 +7,14 @@
  * Free addresses of a source that is not the pool's current one are retired; they are free again when it returns.
  * @module
  */
-import { and, asc, count, eq, gt, inArray, lt, max, ne, sql } from 'drizzle-orm';
+import { and, asc, count, eq, getTableColumns, gt, inArray, lt, max, ne, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import type { Database } from '../database.ts';
 import type { PoolKey } from '../sweeps.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
+import type { RowGuard } from './row-guard.ts';
+import type { MacedRow } from './row-macs.ts';
 import { addresses, pools } from './schema.ts';
 import { WRITE_ROWS_MAX } from './write-queue.ts';
 
@@ -23,11 +25,27 @@ type PoolCommands = Pick<
 
 export type Address = Readonly<{ id: number; sessionId: string | null; state: 'free' | 'taken' | 'spoiled' }>;
 
-/** To be called within a transaction. */
+type Place = Pick<
+  typeof addresses.$inferSelect,
+  'family' | 'mode' | 'key' | 'poolId' | 'derivationIndex' | 'sessionId'
+>;
+
+/** What the MAC of an address covers: where it was derived, and whose payments it receives. */
+export const macedAddress = ({ family, mode, key, poolId, derivationIndex, sessionId }: Place): MacedRow => ({
+  table: 'addresses',
+  key: [family, mode, key],
+  fields: [poolId, derivationIndex, sessionId],
+});
+
+const REMEDY = 'restore the database from a backup, and read the blocks since then with `quayside networks reread`';
+/** Altered rows that one request passes over in its search for a free address. */
+const ALTERED_MAX = 100;
+
+/** To be called within a transaction. Rows whose MAC fails raise an alarm and are not returned. */
 export type Addresses = Readonly<{
   /** Returns the free address with the lowest id of the pool's current source, or null. */
-  nextFree(pool: PoolKey): Readonly<{ id: number; key: string; poolId: number; source: string; index: number }> | null;
-  take(address: Readonly<{ id: number; poolId: number }>, sessionId: string): void;
+  nextFree(pool: PoolKey): (typeof addresses.$inferSelect & { readonly source: string }) | null;
+  take(address: typeof addresses.$inferSelect, sessionId: string): void;
   find(pool: PoolKey, key: string): Address | null;
   spoil(id: number): void;
   /** Returns the highest id in the pool; 0 when it is empty. */
@@ -38,15 +56,9 @@ export type Addresses = Readonly<{
 
 const inPool = and(eq(addresses.family, sql.placeholder('family')), eq(addresses.mode, sql.placeholder('mode')));
 
-export function createAddresses(db: Db): Addresses {
+export function createAddresses(db: Db, guard: RowGuard): Addresses {
   const nextFree = db.orm
-    .select({
-      id: addresses.id,
-      key: addresses.key,
-      poolId: addresses.poolId,
-      source: pools.source,
-      index: addresses.derivationIndex,
-    })
+    .select({ ...getTableColumns(addresses), source: pools.source })
     .from(pools)
     .innerJoin(addresses, and(eq(addresses.poolId, pools.id), eq(addresses.state, sql`'free'`)))
     .where(
@@ -61,7 +73,7 @@ export function createAddresses(db: Db): Addresses {
     .prepare();
   const take = db.orm
     .update(addresses)
-    .set({ state: 'taken', sessionId: sql`${sql.placeholder('sessionId')}` })
+    .set({ state: 'taken', sessionId: sql`${sql.placeholder('sessionId')}`, mac: sql`${sql.placeholder('mac')}` })
     .where(and(eq(addresses.id, sql.placeholder('id')), eq(addresses.state, 'free')))
     .prepare();
   const countTaken = db.orm
@@ -70,7 +82,7 @@ export function createAddresses(db: Db): Addresses {
     .where(eq(pools.id, sql.placeholder('poolId')))
     .prepare();
   const find = db.orm
-    .select({ id: addresses.id, sessionId: addresses.sessionId, state: addresses.state })
+    .select()
     .from(addresses)
     .where(and(inPool, eq(addresses.key, sql.placeholder('key'))))
     .prepare();
@@ -80,30 +92,57 @@ export function createAddresses(db: Db): Addresses {
     .where(inPool)
     .prepare();
   const ofSession = db.orm
-    .select({ family: addresses.family, key: addresses.key })
+    .select()
     .from(addresses)
     .where(eq(addresses.sessionId, sql.placeholder('sessionId')))
     .prepare();
+
+  function accepts(row: typeof addresses.$inferSelect): boolean {
+    const owner = row.sessionId === null ? '' : ` of session ${row.sessionId}`;
+    const name = `deposit address ${row.id} (${row.family}, ${row.mode}, ${row.key})${owner}`;
+    return guard.accepts(macedAddress(row), row.mac, name, REMEDY);
+  }
+
+  const spoil = (id: number): void =>
+    void db.orm.update(addresses).set({ state: 'spoiled' }).where(eq(addresses.id, id)).run();
+
   return {
-    nextFree: ({ family, mode }) => nextFree.get({ family, mode }) ?? null,
-    take({ id, poolId }, sessionId) {
-      invariant(take.run({ id, sessionId }).changes === 1, `address ${id} is free when it is taken`);
+    nextFree({ family, mode }) {
+      for (let passed = 0; passed < ALTERED_MAX; passed++) {
+        const row = nextFree.get({ family, mode });
+        if (!row) return null;
+        if (accepts(row)) return row;
+        spoil(row.id);
+      }
+      return null;
+    },
+    take(address, sessionId) {
+      const { id, poolId } = address;
+      const mac = guard.seal(macedAddress({ ...address, sessionId }));
+      invariant(take.run({ id, sessionId, mac }).changes === 1, `address ${id} is free when it is taken`);
       countTaken.run({ poolId });
     },
-    find: ({ family, mode }, key) => find.get({ family, mode, key }) ?? null,
-    spoil(id) {
-      db.orm.update(addresses).set({ state: 'spoiled' }).where(eq(addresses.id, id)).run();
+    find({ family, mode }, key) {
+      const row = find.get({ family, mode, key });
+      return row && accepts(row) ? row : null;
     },
+    spoil,
     highestId: ({ family, mode }) => highestId.get({ family, mode })?.id ?? 0,
-    ofSession: (sessionId) => Object.fromEntries(ofSession.all({ sessionId }).map(({ family, key }) => [family, key])),
+    ofSession: (sessionId) =>
+      Object.fromEntries(
+        ofSession
+          .all({ sessionId })
+          .filter(accepts)
+          .map(({ family, key }) => [family, key]),
+      ),
   };
 }
 
-export function poolCommands(db: Db): PoolCommands {
+export function poolCommands(db: Db, guard: RowGuard): PoolCommands {
   const insertPool = preparedInsert(db, pools, ['id']);
   const insertAddress = db.client.prepare(
-    `INSERT INTO addresses (pool_id, family, mode, key, derivation_index, state, session_id)
-     VALUES (?, ?, ?, ?, ?, ?, NULL) ON CONFLICT (family, mode, key) DO NOTHING`,
+    `INSERT INTO addresses (pool_id, family, mode, key, derivation_index, state, session_id, mac)
+     VALUES (?, ?, ?, ?, ?, ?, NULL, ?) ON CONFLICT (family, mode, key) DO NOTHING`,
   );
   const findPool = ({ family, mode }: PoolKey, source: string) =>
     db.orm
@@ -138,7 +177,9 @@ export function poolCommands(db: Db): PoolCommands {
         const pool = usePool({ family, mode }, source);
         keys.forEach((key, at) => {
           const index = firstIndex + at;
-          insertAddress.run(pool.id, family, mode, key, index, index < pool.retiredThrough ? 'spoiled' : 'free');
+          const state = index < pool.retiredThrough ? 'spoiled' : 'free';
+          const row = { poolId: pool.id, family, mode, key, derivationIndex: index, sessionId: null };
+          insertAddress.run(pool.id, family, mode, key, index, state, guard.seal(macedAddress(row)));
         });
         const nextIndex = Math.max(pool.nextIndex, firstIndex + keys.length);
         db.orm.update(pools).set({ nextIndex }).where(eq(pools.id, pool.id)).run();

@@ -58,6 +58,7 @@ export const keys = sqliteTable('keys', {
   expiresAtMs: integer(),
   lastUsedAtMs: integer(),
   lastUsedFrom: text(),
+  mac: text(),
 });
 
 export const nonces = sqliteTable('nonces', {
@@ -145,6 +146,7 @@ export const addresses = sqliteTable('addresses', {
   derivationIndex: integer().notNull(),
   state: text().$type<'free' | 'taken' | 'spoiled'>().notNull(),
   sessionId: text(),
+  mac: text(),
 });
 
 export const sessions = sqliteTable('sessions', {

@@ -4,7 +4,7 @@
  */
 import { and, asc, eq, lt, sql } from 'drizzle-orm';
 import { certainlyBefore } from '../../core/arrival.ts';
-import { invariant } from '../../core/fault.ts';
+import { invariant, permanent } from '../../core/fault.ts';
 import { graceOf } from '../../core/inclusion.ts';
 import { minorToPar } from '../../core/money.ts';
 import { newLife, newStanding, type Terms } from '../../core/session.ts';
@@ -111,8 +111,16 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
     .limit(sql.placeholder('limit'))
     .prepare();
 
-  const view = (row: SessionRow): Session =>
-    toSession(row, addresses.ofSession(row.id), transfers.ofSession(row.id, PAYMENTS_MAX).map(toPayment));
+  /** @throws Fault permanent `row_altered` rather than to show an address that is not certainly ours */
+  function view(row: SessionRow): Session {
+    const own = addresses.ofSession(row.id);
+    if (row.options.some(({ family }) => own[family] === undefined))
+      throw permanent(
+        'row_altered',
+        `A deposit address of session ${row.id} was altered in the database; \`quayside status\` shows the alarm.`,
+      );
+    return toSession(row, own, transfers.ofSession(row.id, PAYMENTS_MAX).map(toPayment));
+  }
 
   function viewOf(id: string): Session {
     const row = findRow(id);
@@ -145,15 +153,16 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
     const ready = readyOptions(input);
     const [first] = ready;
     if (!first) return { kind: 'no_network_followed' };
-    const free = new Map<string, Taken & { id: number; poolId: number }>();
+    const free = new Map<string, NonNullable<ReturnType<Addresses['nextFree']>>>();
     for (const family of new Set(ready.map((option) => option.family))) {
-      const pool = { family, mode: input.mode };
-      const address = addresses.nextFree(pool);
-      if (address) free.set(family, { ...address, ...pool });
+      const address = addresses.nextFree({ family, mode: input.mode });
+      if (address) free.set(family, address);
     }
     const options = ready.filter(({ family }) => free.has(family));
     if (options.length === 0) return { kind: 'address_pool_empty', family: first.family };
-    beforeTake([...free.values()].map(({ family, mode, source, index }) => ({ family, mode, source, index })));
+    beforeTake(
+      [...free.values()].map(({ family, mode, source, derivationIndex: index }) => ({ family, mode, source, index })),
+    );
     const terms = termsFor(input, options, settingsOf(input.storeId), beforeNumbers(input));
     const row = toRow(input, options, terms, endpoints.forSession(input));
     insert(row);

@@ -53,6 +53,9 @@ import { createRefusedDeliveries } from './refused-deliveries.ts';
 import { createReplays } from './replays.ts';
 import { rereadCommands } from './reread.ts';
 import { retirementCommands } from './retirement.ts';
+import { createRowGuard, type RowGuard } from './row-guard.ts';
+import { createRowMacs, onlyDataKey } from './row-macs.ts';
+import { sealRows } from './row-sealing.ts';
 import { senderReportCommands } from './sender-report.ts';
 import { sessionListQueries } from './session-lists.ts';
 import { createSessionSums, type SessionSums } from './session-sums.ts';
@@ -93,21 +96,23 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
   const db = openDatabase(options);
   try {
     refuseOtherSchema(db);
-    checkKey(db, vault);
+    const dataKeys = onlyDataKey(options.secretKey);
+    if (!checkKey(db, vault)) sealRows(db, vault, createRowMacs(dataKeys));
     fillWebhookSecrets(db, vault);
-    return assemble(options.act ? recordWrites(db, options.act) : db, vault, options);
+    const guard = createRowGuard(db, dataKeys);
+    return assemble(options.act ? recordWrites(db, options.act) : db, vault, guard, options);
   } catch (error) {
     db.close();
     throw error;
   }
 }
 
-function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Database {
+function assemble(db: Db, vault: Vault, guard: RowGuard, options: SqliteDatabaseOptions): Database {
   const { secretKey, outageWaitS, beforeTake = () => {}, formatAddress = (_network, key) => key } = options;
   const raiseAlarm = createAlarmWriter(db);
   const recordAct = createAuditLog(db);
   const networks = createNetworks(db);
-  const addresses = createAddresses(db);
+  const addresses = createAddresses(db, guard);
   const transfers = createTransfers(db);
   const outgoing = createOutgoing(db);
   const facts = { addresses, blocks: createBlocks(db), transfers, networks, outgoing };
@@ -136,15 +141,16 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     payouts,
     ledger,
     secretKey,
+    guard,
     replays,
     findSession,
     recordAct,
     isSuspended,
   };
   return {
-    ...merchantCommands(db, vault, { ...limits, recordAct, secrets }),
+    ...merchantCommands(db, vault, guard, { ...limits, recordAct, secrets }),
     ...peopleCommands(db, vault, recordAct, raiseAlarm),
-    ...poolCommands(db),
+    ...poolCommands(db, guard),
     ...payerTokens(secretKey),
     ...sessionCommands(db, findSession, {
       ...facts,
@@ -175,11 +181,11 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
 }
 
 /** Stores, and what their merchants were given. */
-const merchantCommands = (db: Db, vault: Vault, parts: Parameters<typeof storeCommands>[1]) => ({
+const merchantCommands = (db: Db, vault: Vault, guard: RowGuard, parts: Parameters<typeof storeCommands>[1]) => ({
   ...storeCommands(db, parts),
   ...webhookSecretCommands(db, vault, parts),
   ...pageSettingsCommands(db),
-  ...keyCommands(db, vault, parts.recordAct),
+  ...keyCommands(db, vault, guard, parts.recordAct),
 });
 
 type WebhookParts = Parameters<typeof claimCommands>[1] & Parameters<typeof deliveryCommands>[1];

@@ -57,21 +57,32 @@ export function createVault(key: Uint8Array): Vault {
 }
 
 const PROBE = 'the secret key of this database';
+/** Is in the probe once all rows have their MACs (`row-macs.ts`): then no row gets one later. */
+const ROWS_SEALED = `${PROBE}, whose rows have MACs`;
 
 /**
  * Compares the key with the one that the file was first opened with; the first call stores a sealed text for this.
+ * @returns whether the rows have their MACs; false for a file of an older version
  * @throws Fault permanent `secret_key_wrong`
  */
-export function checkKey(db: Db, vault: Vault): void {
+export function checkKey(db: Db, vault: Vault): boolean {
   const find = () => db.orm.select().from(meta).where(eq(meta.name, 'sealed_probe')).get();
   const findOrAdd = db.client.transaction(() => {
     const first = find();
     if (first) return first;
-    const probe = { name: 'sealed_probe', value: vault.seal(PROBE, PROBE) };
+    const probe = { name: 'sealed_probe', value: vault.seal(ROWS_SEALED, PROBE) };
     db.orm.insert(meta).values(probe).run();
     return probe;
   });
   // Nothing is served yet, so it may wait for another process.
   const kept = find() ?? guarded(db.file, () => findOrAdd.immediate());
-  vault.open(kept.value, PROBE);
+  return vault.open(kept.value, PROBE) === ROWS_SEALED;
 }
+
+/** Notes, within a transaction, that all rows have their MACs. */
+export const noteRowsSealed = (db: Db, vault: Vault): void =>
+  void db.orm
+    .update(meta)
+    .set({ value: vault.seal(ROWS_SEALED, PROBE) })
+    .where(eq(meta.name, 'sealed_probe'))
+    .run();

@@ -137,7 +137,7 @@ test(
 test(
   'a full disk refuses new sessions and blocks, keeps what was answered, and accepts them again when there is room',
   onFile(async (place) => {
-    const bytesMax = 1_000_000;
+    const bytesMax = 1_200_000;
     const small = openSqliteDatabase({ file: place.file, secretKey, busyTimeoutMs: 1000, bytesMax, outageWaitS: 600 });
     const feed = new Feed(small, 'one');
     feed.chain = [...(await small.tail('test:one', 10))];

@@ -18,10 +18,23 @@ import type { Db } from '../open.ts';
 import type { Payouts } from '../payouts/payouts.ts';
 import type { Addresses } from '../pool.ts';
 import type { Replays } from '../replays.ts';
+import type { RowGuard } from '../row-guard.ts';
+import type { MacedRow } from '../row-macs.ts';
 import type { FindSessionRow } from '../sessions.ts';
 import type { RefundLimits } from './limits.ts';
 import type { RefundRow, RefundRows } from './row.ts';
 import { refundAddresses } from './schema.ts';
+
+/** What the MAC of an address covers that a payer left. */
+export const macedRefundAddress = ({
+  sessionId,
+  network,
+  key,
+}: Pick<typeof refundAddresses.$inferSelect, 'sessionId' | 'network' | 'key'>): MacedRow => ({
+  table: 'refund_addresses',
+  key: [sessionId, network],
+  fields: [key],
+});
 
 type Destination = Readonly<{ destination: string; destinationFrom: DestinationFrom; mac: string }>;
 
@@ -53,12 +66,20 @@ const boundTo = ({ id, network, currency, units, sessionId, amountMinor, heldKin
 };
 
 /** @param secretKey the installation's, which the signer has too */
-export function createRefundDestinations(db: Db, addresses: Addresses, secretKey: Uint8Array): RefundDestinations {
+export function createRefundDestinations(
+  db: Db,
+  { addresses, guard, secretKey }: Readonly<{ addresses: Addresses; guard: RowGuard; secretKey: Uint8Array }>,
+): RefundDestinations {
   const macKey = intentMacKey(secretKey);
 
   function allLeft(sessionId: string): Readonly<Record<NetworkKey, string>> {
     const rows = db.orm.select().from(refundAddresses).where(eq(refundAddresses.sessionId, sessionId)).all();
-    return Object.fromEntries(rows.map(({ network, key }) => [network, key]));
+    const intact = rows.filter((row) => {
+      const name = `the refund address of session ${sessionId} on ${row.network}`;
+      const remedy = 'have the payer leave it again, or name one by `quayside refunds destination`';
+      return guard.accepts(macedRefundAddress(row), row.mac, name, remedy);
+    });
+    return Object.fromEntries(intact.map(({ network, key }) => [network, key]));
   }
 
   return {
@@ -71,10 +92,11 @@ export function createRefundDestinations(db: Db, addresses: Addresses, secretKey
     left: (sessionId, network) => allLeft(sessionId)[network] ?? null,
     allLeft,
     leave(sessionId, network, key, setAtMs) {
+      const set = { key, setAtMs, mac: guard.seal(macedRefundAddress({ sessionId, network, key })) };
       db.orm
         .insert(refundAddresses)
-        .values({ sessionId, network, key, setAtMs })
-        .onConflictDoUpdate({ target: [refundAddresses.sessionId, refundAddresses.network], set: { key, setAtMs } })
+        .values({ sessionId, network, ...set })
+        .onConflictDoUpdate({ target: [refundAddresses.sessionId, refundAddresses.network], set })
         .run();
     },
     columns: (refund, key, from) => ({

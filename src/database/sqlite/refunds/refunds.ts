@@ -15,6 +15,7 @@ import type { Db } from '../open.ts';
 import type { Payouts } from '../payouts/payouts.ts';
 import type { Addresses } from '../pool.ts';
 import type { Replays } from '../replays.ts';
+import type { RowGuard } from '../row-guard.ts';
 import type { SessionSums } from '../session-sums.ts';
 import type { SessionTransitions } from '../session-transitions.ts';
 import type { FindSessionRow } from '../sessions.ts';
@@ -32,6 +33,7 @@ type Parts = Readonly<{
   payouts: Payouts;
   ledger: Ledger;
   secretKey: Uint8Array;
+  guard: RowGuard;
   addresses: Addresses;
   replays: Replays;
   findSession: FindSessionRow;
@@ -53,9 +55,10 @@ const approvalState = ({ approvedAtMs, approval }: RefundRow) => ({
 });
 
 export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldReturnDatabase {
-  const { rows, limits, settlement, payouts, ledger, secretKey, addresses, replays, findSession, transfers } = parts;
+  const { rows, limits, settlement, payouts, ledger, secretKey, guard, addresses, replays, findSession, transfers } =
+    parts;
   const { settle, giveBack, fail, postEvent } = settlement;
-  const destinations = createRefundDestinations(db, addresses, secretKey);
+  const destinations = createRefundDestinations(db, { addresses, guard, secretKey });
 
   function create(input: NewRefund, check: DestinationCheck): CreateRefundOutcome {
     const { storeId, mode, sessionId, nowMs } = input;

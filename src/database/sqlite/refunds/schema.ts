@@ -27,6 +27,7 @@ export const refundAddresses = sqliteTable('refund_addresses', {
   network: text().$type<NetworkKey>().notNull(),
   key: text().notNull(),
   setAtMs: integer().notNull(),
+  mac: text(),
 });
 
 export const refunds = sqliteTable('refunds', {

@@ -1,0 +1,56 @@
+/**
+ * Makes and checks the MACs of rows, and raises an alarm for each row that fails.
+ *
+ * @module
+ */
+import { systemClock } from '../../lib/clock.ts';
+import { createAlarmWriter } from './alarms.ts';
+import type { Db } from './open.ts';
+import { createRowMacs, type DataKeys, type MacedRow, type RowMacs } from './row-macs.ts';
+
+/** Altered rows that a process remembers, so that each raises one alarm. */
+const REPORTED_MAX = 1_000;
+
+export type RowGuard = Pick<RowMacs, 'seal'> &
+  Readonly<{
+    /**
+     * Returns whether a row is as this installation wrote it. If not, raises the alarm `row_altered`, once per process:
+     * the caller must not use the row.
+     * @param name of the row, for operators
+     * @param remedy what the operator does, with its command
+     */
+    accepts(row: MacedRow, mac: string | null, name: string, remedy: string): boolean;
+  }>;
+
+export function createRowGuard(db: Db, dataKeys: DataKeys): RowGuard {
+  const raiseAlarm = createAlarmWriter(db);
+  const { seal, isIntact } = createRowMacs(dataKeys);
+  const reported = new Set<string>();
+
+  /** Raises the alarm after the current transaction, which may be one that only reads. */
+  function report(table: string, name: string, remedy: string): void {
+    if (reported.has(name) || reported.size >= REPORTED_MAX) return;
+    reported.add(name);
+    const message =
+      `The row of ${name} in the table ${table} of ${db.file} was altered, or was not written by this installation. ` +
+      `It is not used. Find out who can write to that file; then ${remedy}.`;
+    const alarm = { atMs: systemClock.nowMs(), code: 'row_altered', message, network: null, sessionId: null };
+    setImmediate(async () => {
+      try {
+        await db.write(() => raiseAlarm(alarm));
+      } catch {
+        // What cannot be saved now is reported when the row is read again.
+        reported.delete(name);
+      }
+    });
+  }
+
+  return {
+    seal,
+    accepts(row, mac, name, remedy) {
+      if (isIntact(row, mac)) return true;
+      report(row.table, name, remedy);
+      return false;
+    },
+  };
+}
