@@ -1,7 +1,9 @@
 /**
- * Progress on standard error: one line, which is written again and again. Writes nothing if that is not a terminal.
+ * Progress on standard error: lines that are written again and again. Writes nothing if that is not a terminal.
  * @module
  */
+import { printable } from './command.ts';
+
 const BAR_CHARACTERS = 40;
 
 /** Returns functions to write the line, and to clear it. */
@@ -23,4 +25,19 @@ export function openProgress(title: string, total: number, terminal: Pick<typeof
     },
     end,
   };
+}
+
+/** Returns functions to write several lines in the place of those before, and to clear them. */
+export function openProgressTable(terminal: Pick<typeof process.stderr, 'isTTY' | 'write' | 'columns'>) {
+  let shown = 0;
+  const show = (lines: readonly string[]): void => {
+    if (!terminal.isTTY) return;
+    // Go up to the first line and clear everything from there on.
+    const back = shown === 0 ? '' : `\x1b[${shown}A\x1b[J`;
+    // A line that wraps would be two to go up.
+    const width = Math.max(1, terminal.columns - 1);
+    terminal.write(back + lines.map((line) => `${printable(line).slice(0, width)}\n`).join(''));
+    shown = lines.length;
+  };
+  return { show, end: () => show([]) };
 }

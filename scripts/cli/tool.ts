@@ -40,6 +40,8 @@ import { ledgerVerify } from './ledger.ts';
 import { networksList, networksReread, networksRewind, networksShow, networksSkip } from './networks.ts';
 import { nodeCheck } from './node-check.ts';
 import { nodeConnect } from './node-connect.ts';
+import { nodePlan } from './node-plan.ts';
+import { nodeSync } from './node-sync.ts';
 import { signerOperatorKey } from './operator-key.ts';
 import { pay } from './pay.ts';
 import { payoutsFreeze, payoutsThaw } from './payout-freeze.ts';
@@ -97,6 +99,8 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   networksSkip,
   nodeCheck,
   nodeConnect,
+  nodePlan,
+  nodeSync,
   storeCreate,
   storeUpdate,
   storeList,

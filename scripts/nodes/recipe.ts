@@ -35,6 +35,28 @@ const release = z.strictObject({
   source,
 });
 
+const gib = z.number().nonnegative();
+
+/** One way to run a node, and what machine it needs. */
+const machine = z.strictObject({
+  /** Which clients, with how much history. */
+  run: z.string().min(1),
+  cores: z.int().positive(),
+  memory_gib: z.int().positive(),
+  /** What each part takes today. */
+  disk_gib: z.array(gib).min(1),
+  /** At least and at most. */
+  growth_gib_month: z.tuple([gib, gib]),
+  /** The 99th percentile of random reads must be below this, in microseconds. */
+  read_us_max: z.int().positive().optional(),
+  arch: z.literal('x64').optional(),
+  cpu_flag: z.string().optional(),
+  /** What its clients listen on. */
+  ports: z.array(port),
+  note: z.string().optional(),
+  source,
+});
+
 const networkRecipe = z.strictObject({
   kind: z.literal('network', 'expected "network"'),
   network: z.string().min(1),
@@ -50,9 +72,11 @@ const networkRecipe = z.strictObject({
   /** Ports that only this machine should reach. */
   private_ports: z.array(port),
   releases: z.array(release),
+  machines: z.array(machine),
 });
 
 export type Release = z.infer<typeof release>;
+export type MachineNeeds = z.infer<typeof machine>;
 export type NetworkRecipe = z.infer<typeof networkRecipe>;
 
 const shipped = fileURLToPath(new URL('./recipes/', import.meta.url));

@@ -42,6 +42,17 @@ export function readNetwork(
 export const settingsName = (from: Readonly<{ env: NodeJS.ProcessEnv; cwd: string }>, wanted: string): string =>
   findSettings(readLayers(from.env, from.cwd), wanted).name;
 
+/** Returns the names of the networks in the settings. @throws Fault permanent `config_invalid` */
+export function configuredNames({ env, cwd }: Readonly<{ env: NodeJS.ProcessEnv; cwd: string }>): readonly string[] {
+  const { tree, problems, origins } = readLayers(env, cwd);
+  if (problems.length > 0)
+    throw configInvalid(
+      problems.map((text) => ({ path: '', text })),
+      origins,
+    );
+  return isFields(tree.networks) ? Object.keys(tree.networks) : [];
+}
+
 function findSettings({ tree, presets, preset }: Layers, wanted: string): Readonly<{ name: string; settings: Tree }> {
   const configured = isFields(tree.networks) ? tree.networks : {};
   for (const [name, settings] of Object.entries(configured)) {

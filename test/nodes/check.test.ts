@@ -1,15 +1,20 @@
 /**
- * `quayside node check` against a real geth: one that passes, and what it finds of versions, open calls, keys, batches
- * and pruned history.
+ * `quayside node check` and `node sync` on a real geth: what passes, what is found of versions, open calls and batches,
+ * and a chain that is imported while its progress is watched.
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { checkNode } from '../../scripts/nodes/check.ts';
 import type { NetworkRecipe } from '../../scripts/nodes/recipe.ts';
+import { openSyncWatch, type SyncRow } from '../../scripts/nodes/sync-watch.ts';
 import { readNetwork } from '../../scripts/shadow/network.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { deployToken } from '../support/contracts.ts';
+import { runQuayside } from '../support/quayside-process.ts';
 import { startDrivenGeth } from './driven-geth.ts';
+import { openEngine } from './engine.ts';
+import { makeGenesis } from './genesis.ts';
+import { startGeth } from './geth.ts';
 import { GETH_VERSION } from './geth-binary.ts';
 
 const geth = await startDrivenGeth({ chainId: 1, finalDepth: 4, options: ['--rpc.batch-request-limit', '20'] });
@@ -26,6 +31,7 @@ const recipe: NetworkRecipe = {
   history_advice: 'keep more',
   private_ports: [],
   releases: [],
+  machines: [],
 };
 
 async function check(url: string, changes: Partial<NetworkRecipe> = {}) {
@@ -75,6 +81,54 @@ test('a version that is too old, another first block, and debug calls over HTTP 
     other.bad.map(({ area }) => area),
     ['genesis'],
   );
+});
+
+test('while geth imports six hours of blocks, its rate and time left are shown, and in the end it is ready', async () => {
+  const BLOCKS = 120;
+  const STEP_S = 180;
+  const importing = await startGeth(makeGenesis(1, [], 'import'));
+  const engine = openEngine(importing);
+  let timeS = Math.floor(Date.now() / 1000) - BLOCKS * STEP_S;
+  let head = (await importing.rpc<{ hash: string }>('eth_getBlockByNumber', ['0x0', false])).hash;
+  async function importNext(): Promise<void> {
+    const { payload, requests } = await engine.build({ head, final: null }, timeS, 'at once');
+    await engine.insert({ payload, requests });
+    head = payload.blockHash;
+    timeS = Math.min(timeS + STEP_S, Math.floor(Date.now() / 1000));
+    await engine.choose({ head, final: null });
+  }
+  const watch = await openSyncWatch(readNetwork({ env: {}, cwd: '.' }, 'ethereum', importing.wsUrl), systemClock);
+  const seen: SyncRow[] = [];
+  try {
+    const waiting = await watch.look();
+    assert.match(
+      waiting.sample?.phase ?? '',
+      'waits for its consensus client',
+      `${waiting.fault} ${JSON.stringify(waiting.sample)}`,
+    );
+    for (let block = 1; block <= BLOCKS; block++) {
+      await importNext();
+      if (block % 10 === 0) seen.push(await watch.look());
+    }
+    const states = seen.map(({ estimate }) => estimate?.state);
+    assert.is(states[2], 'catching up', JSON.stringify(states));
+    const behind = seen.map(({ estimate }) => estimate?.behindS ?? 0);
+    assert.equal(
+      behind,
+      [...behind].sort((one, other) => other - one),
+      'it is less and less behind',
+    );
+    const { rate, left } = seen[5]?.estimate ?? {};
+    assert.ok(Number(rate) > 10 && left && left.minMs > 0, JSON.stringify(seen[5]?.estimate));
+    await importNext();
+    const command = ['node', 'sync', 'ethereum', '--url', importing.httpUrl, '--once', '--json'];
+    const { code, out } = await runQuayside(command, {});
+    assert.is(code, 0, out);
+    assert.is(JSON.parse(out).networks[0].head, BLOCKS + 1);
+  } finally {
+    await watch.close();
+    await importing.close();
+  }
 });
 
 test.run();
