@@ -40,7 +40,9 @@ import { ledgerVerify } from './ledger.ts';
 import { networksList, networksReread, networksRewind, networksShow, networksSkip } from './networks.ts';
 import { nodeCheck } from './node-check.ts';
 import { nodeConnect } from './node-connect.ts';
+import { nodeInstall } from './node-install.ts';
 import { nodePlan } from './node-plan.ts';
+import { nodeLogs, nodeStart, nodeStatus, nodeStop } from './node-service.ts';
 import { nodeSync } from './node-sync.ts';
 import { signerOperatorKey } from './operator-key.ts';
 import { pay } from './pay.ts';
@@ -100,6 +102,11 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   nodeCheck,
   nodeConnect,
   nodePlan,
+  nodeInstall,
+  nodeStart,
+  nodeStop,
+  nodeStatus,
+  nodeLogs,
   nodeSync,
   storeCreate,
   storeUpdate,
