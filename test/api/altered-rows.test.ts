@@ -134,4 +134,29 @@ test('a refund address that was altered is not paid: the refund waits for one th
     assert.is((json as { destination?: { address: string } }).destination?.address, left);
   }));
 
+test('a sender that was altered is not refunded, where refunds go back to senders', () =>
+  withApi({}, async (api) => {
+    await api.database().setRefundPolicy(api.merchantId, { refundToSender: true });
+    const sales = [await openSale(api), await openSale(api)] as const;
+    for (const sale of sales) {
+      await sale.send('10.50');
+      await confirmTip(api);
+    }
+    const tip = (await api.database().tail('test:ethereum', 1)).at(-1);
+    assert.ok(tip);
+    await api.chain('ethereum').finalize(tip);
+    const [altered, other] = sales;
+    const of = '(SELECT id FROM addresses WHERE session_id = ?)';
+    alter(api, `UPDATE transfers SET from_key = ? WHERE address_id IN ${of}`, FOREIGN, altered.id);
+    const refund = async (sale: { id: string }) => {
+      const body = { order_id: sale.id, refund_id: sale.id, amount: '4.50', currency: 'USDT' };
+      const answer = await api.send('POST', '/api/v1/refunds/create', body);
+      assert.is(answer.status, 201, answer.text);
+      return (answer.json as { destination_source?: string }).destination_source;
+    };
+    assert.is(await refund(other), 'sender');
+    assert.is(await refund(altered), undefined);
+    await alarmed(api, altered.id);
+  }));
+
 test.run();

@@ -12,8 +12,9 @@ import { macedAddress } from './pool.ts';
 import { macedRefundAddress } from './refunds/destinations.ts';
 import { refundAddresses } from './refunds/schema.ts';
 import type { RowMacs } from './row-macs.ts';
-import { addresses, keys } from './schema.ts';
+import { addresses, keys, transfers } from './schema.ts';
 import { guarded } from './storage-fault.ts';
+import { macedTransfer } from './transfers.ts';
 import { noteRowsSealed, type Vault } from './vault.ts';
 
 /** Rows that get their MACs in one transaction. */
@@ -48,6 +49,14 @@ export function sealRows(db: Db, vault: Vault, { seal }: RowMacs): void {
     const rows = orm.select().from(addresses).where(unsealed).orderBy(asc(addresses.id)).limit(SLICE_ROWS).all();
     const update = client.prepare('UPDATE addresses SET mac = ? WHERE id = ?');
     for (const row of rows) update.run(seal(macedAddress(row)), row.id);
+    return rows.at(-1)?.id ?? null;
+  });
+
+  sealAll(0, (after) => {
+    const unsealed = and(gt(transfers.id, after), isNull(transfers.mac));
+    const rows = orm.select().from(transfers).where(unsealed).orderBy(asc(transfers.id)).limit(SLICE_ROWS).all();
+    const update = client.prepare('UPDATE transfers SET mac = ? WHERE id = ?');
+    for (const row of rows) update.run(seal(macedTransfer(row)), row.id);
     return rows.at(-1)?.id ?? null;
   });
 

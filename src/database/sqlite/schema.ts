@@ -124,6 +124,7 @@ export const transfers = sqliteTable('transfers', {
   dust: flag().notNull(),
   phase: text().$type<Phase>(),
   counted: text().$type<Counted>().notNull(),
+  mac: text(),
 });
 
 export const pools = sqliteTable('pools', {

@@ -113,7 +113,7 @@ function assemble(db: Db, vault: Vault, guard: RowGuard, options: SqliteDatabase
   const recordAct = createAuditLog(db);
   const networks = createNetworks(db);
   const addresses = createAddresses(db, guard);
-  const transfers = createTransfers(db);
+  const transfers = createTransfers(db, guard);
   const outgoing = createOutgoing(db);
   const facts = { addresses, blocks: createBlocks(db), transfers, networks, outgoing };
   const returned = createReturned(db);

@@ -9,13 +9,17 @@ import { type Currency, type NetworkKey, nameOf } from '../../core/transfer.ts';
 import type { Payment } from '../database.ts';
 import type { Db } from './open.ts';
 import { laterValues, preparedInsert } from './prepared.ts';
+import type { RowGuard } from './row-guard.ts';
+import type { MacedRow } from './row-macs.ts';
 import { addresses, blocks, networks, transfers } from './schema.ts';
 
 export type TransferRow = typeof transfers.$inferSelect;
 
+type Fact = Omit<TransferRow, 'id' | 'mac'>;
+
 /** To be called within a transaction. "Shown" transfers are those that are not dust. */
 export type Transfers = Readonly<{
-  insert(transfer: Omit<TransferRow, 'id'>): void;
+  insert(transfer: Fact): void;
   ofBlock(blockId: number): TransferRow[];
   /** Confirms these transactions in a block; all of it if `txs` is absent. */
   confirm(blockId: number, nowMs: number, txs?: readonly string[]): void;
@@ -63,7 +67,14 @@ export type SessionTransfer = Readonly<{
   tipNumber: number | null;
 }>;
 
-export function createTransfers(db: Db): Transfers {
+/** What the MAC of a transfer covers: who sent what to which of our addresses. */
+export const macedTransfer = (row: Fact): MacedRow => {
+  const { blockId, tx, position, network, currency, fromKey, addressId, units, decimals } = row;
+  const fields = [network, currency, fromKey, addressId, units.toString(), decimals];
+  return { table: 'transfers', key: [blockId, tx, position], fields };
+};
+
+export function createTransfers(db: Db, guard: RowGuard): Transfers {
   const insert = preparedInsert(db, transfers, ['id']);
   const isOfBlock = eq(transfers.blockId, sql.placeholder('blockId'));
   const isShown = eq(transfers.dust, sql`0`);
@@ -117,7 +128,7 @@ export function createTransfers(db: Db): Transfers {
     )
     .prepare();
   return {
-    insert: (transfer) => void insert(transfer),
+    insert: (transfer) => void insert({ ...transfer, mac: guard.seal(macedTransfer(transfer)) }),
     ofBlock: (blockId) => ofBlock.all({ blockId }),
     confirm(blockId, nowMs, txs) {
       if (!txs) confirmAll.run({ blockId, nowMs });
@@ -143,12 +154,15 @@ export function createTransfers(db: Db): Transfers {
       return found;
     },
     note: (id, phase, counted) => void note.run({ id, phase, counted }),
-    ...sessionQueries(db),
+    ...sessionQueries(db, guard),
   };
 }
 
 /** Queries for what one session received. */
-function sessionQueries({ orm }: Db): Pick<Transfers, 'ofSession' | 'holds' | 'largestSender' | 'senders'> {
+function sessionQueries(
+  { orm }: Db,
+  guard: RowGuard,
+): Pick<Transfers, 'ofSession' | 'holds' | 'largestSender' | 'senders'> {
   const isOfAddress = eq(transfers.addressId, sql.placeholder('addressId'));
   const isShown = eq(transfers.dust, sql`0`);
   const addressesOf = orm
@@ -189,7 +203,7 @@ function sessionQueries({ orm }: Db): Pick<Transfers, 'ofSession' | 'holds' | 'l
     .limit(1)
     .prepare();
   const firstConfirmed = orm
-    .select({ from: transfers.fromKey, units: transfers.units })
+    .select()
     .from(transfers)
     .where(
       and(
@@ -204,6 +218,17 @@ function sessionQueries({ orm }: Db): Pick<Transfers, 'ofSession' | 'holds' | 'l
     .limit(SENDERS_MAX)
     .prepare();
   const idsOf = (sessionId: string): number[] => addressesOf.all({ sessionId }).map(({ id }) => id);
+
+  /** Returns the confirmed transfers that name senders; none if one of them was altered. */
+  function receivedFrom(sessionId: string, network: NetworkKey, currency: Currency) {
+    const all = idsOf(sessionId).flatMap((addressId) => firstConfirmed.all({ addressId, network, currency }));
+    const remedy = 'name the address of its refund by `quayside refunds destination`';
+    const isIntact = all.every((row) =>
+      guard.accepts(macedTransfer(row), row.mac, `transfer ${row.tx} to session ${sessionId}`, remedy),
+    );
+    return isIntact ? all : [];
+  }
+
   return {
     ofSession(sessionId, limit = -1) {
       const found = idsOf(sessionId).flatMap((addressId) => newest.all({ addressId, limit }));
@@ -213,15 +238,15 @@ function sessionQueries({ orm }: Db): Pick<Transfers, 'ofSession' | 'holds' | 'l
     holds: (sessionId, network, tx) =>
       idsOf(sessionId).some((addressId) => holds.get({ addressId, network, tx }) !== undefined),
     largestSender(sessionId, network, currency) {
-      const all = idsOf(sessionId).flatMap((addressId) => firstConfirmed.all({ addressId, network, currency }));
+      const all = receivedFrom(sessionId, network, currency);
       return (
         all.reduce<(typeof all)[number] | null>((best, one) => (best && best.units >= one.units ? best : one), null)
-          ?.from ?? null
+          ?.fromKey ?? null
       );
     },
     senders(sessionId, network, currency) {
-      const all = idsOf(sessionId).flatMap((addressId) => firstConfirmed.all({ addressId, network, currency }));
-      return all.length < SENDERS_MAX ? [...new Set(all.map(({ from }) => from))] : [];
+      const all = receivedFrom(sessionId, network, currency);
+      return all.length < SENDERS_MAX ? [...new Set(all.map(({ fromKey }) => fromKey))] : [];
     },
   };
 }

@@ -58,7 +58,7 @@ export function createVault(key: Uint8Array): Vault {
 
 const PROBE = 'the secret key of this database';
 /** Is in the probe once all rows have their MACs (`row-macs.ts`): then no row gets one later. */
-const ROWS_SEALED = `${PROBE}, whose rows have MACs`;
+const ROWS_SEALED = `${PROBE}, whose rows have MACs, transfers too`;
 
 /**
  * Compares the key with the one that the file was first opened with; the first call stores a sealed text for this.

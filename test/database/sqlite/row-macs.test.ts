@@ -58,7 +58,13 @@ const before = `
   INSERT INTO pools (id, family, mode, source, current, next_index, taken) VALUES (1, 'evm', 'test', 'x', 1, 6000, 0);
   WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 5999)
   INSERT INTO addresses (pool_id, family, mode, key, derivation_index, state)
-    SELECT 1, 'evm', 'test', printf('%040x', i), i, 'free' FROM n;`;
+    SELECT 1, 'evm', 'test', printf('%040x', i), i, 'free' FROM n;
+  INSERT INTO networks (key, state, updated_at_ms) VALUES ('test:one', 'following', 0);
+  INSERT INTO blocks (id, network, hash, parent, number, time_s, canonical, watched_through_id)
+    VALUES (1, 'test:one', 'h', 'g', 1, 1, 1, 0);
+  INSERT INTO transfers (block_id, network, tx, position, currency, from_key, address_id, units, decimals, confirmed, dust,
+      counted)
+    VALUES (1, 'test:one', 't1', 0, 'USDT', 'ff', 1, '5', 6, 0, 0, 'none');`;
 
 test('rows of an older installation get their MACs once; one that comes later without a MAC is refused', () =>
   withOlderDatabase('0037', before, async (database, reopen, file) => {
@@ -67,6 +73,7 @@ test('rows of an older installation get their MACs once; one that comes later wi
     const raw = new Sqlite(file);
     const count = (where: string) => raw.prepare(`SELECT count(*) FROM addresses WHERE ${where}`).pluck().get();
     assert.equal([count('mac IS NULL'), count(`mac LIKE 'v1.%'`)], [0, 6000]);
+    assert.match(raw.prepare('SELECT mac FROM transfers').pluck().get() as string, /^v1\./);
     raw.exec(`UPDATE keys SET mac = NULL, scopes = '["refunds:write"]'`);
     assert.is(await database.findKey('h1'), null);
     raw.close();
