@@ -43,6 +43,7 @@ import { nodeConnect } from './node-connect.ts';
 import { nodeInstall } from './node-install.ts';
 import { nodePlan } from './node-plan.ts';
 import { nodeLogs, nodeStart, nodeStatus, nodeStop } from './node-service.ts';
+import { nodeSnapshot } from './node-snapshot.ts';
 import { nodeSync } from './node-sync.ts';
 import { signerOperatorKey } from './operator-key.ts';
 import { pay } from './pay.ts';
@@ -103,6 +104,7 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   nodeConnect,
   nodePlan,
   nodeInstall,
+  nodeSnapshot,
   nodeStart,
   nodeStop,
   nodeStatus,
