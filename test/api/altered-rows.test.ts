@@ -34,6 +34,7 @@ const changes: readonly (readonly [what: string, sql: (victim: string) => string
   ['a longer life', () => 'expires_at_ms = 9999999999999'],
   ['other source ranges', () => `sources = '["0.0.0.0/0"]'`],
   ['the hash of another key', () => `key_hash = '${'0'.repeat(64)}'`],
+  ['a secret in no known form', () => `secret = 'x'`],
   ['no MAC', () => 'mac = NULL'],
 ];
 

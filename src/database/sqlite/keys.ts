@@ -19,13 +19,22 @@ const secretName = (keyId: string): string => `key ${keyId}`;
 
 const { keyHash: _hash, secret: _secret, mac: _mac, ...keyColumns } = getTableColumns(keys);
 
-type Protected = 'id' | 'storeId' | 'mode' | 'keyHash' | 'scopes' | 'sources' | 'expiresAtMs' | 'revokedAtMs';
+type Protected =
+  | 'id'
+  | 'storeId'
+  | 'mode'
+  | 'keyHash'
+  | 'secret'
+  | 'scopes'
+  | 'sources'
+  | 'expiresAtMs'
+  | 'revokedAtMs';
 
-/** What the MAC of a key covers: who it is, and what it may do. */
+/** What the MAC of a key covers: who it is, its sealed secret, and what it may do. */
 export const macedKey = (row: Pick<typeof keys.$inferSelect, Protected>): MacedRow => {
-  const { id, storeId, mode, keyHash, scopes, sources, expiresAtMs, revokedAtMs } = row;
+  const { id, storeId, mode, keyHash, secret, scopes, sources, expiresAtMs, revokedAtMs } = row;
   const lists = [JSON.stringify(scopes), JSON.stringify(sources)];
-  return { table: 'keys', key: [id], fields: [storeId, mode, keyHash, ...lists, expiresAtMs, revokedAtMs] };
+  return { table: 'keys', key: [id], fields: [storeId, mode, keyHash, secret, ...lists, expiresAtMs, revokedAtMs] };
 };
 
 export function keyCommands(db: Db, vault: Vault, guard: RowGuard, recordAct: RecordAct): KeyDatabase {

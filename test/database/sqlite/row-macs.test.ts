@@ -7,7 +7,7 @@ import { createRowMacs, type MacedRow, onlyDataKey } from '../../../src/database
 import { createVault } from '../../../src/database/sqlite/vault.ts';
 import { withOlderDatabase } from '../../support/older-database.ts';
 import { runs } from '../../support/runs.ts';
-import { secretKey } from '../../support/temp-database.ts';
+import { connectTo, secretKey } from '../../support/temp-database.ts';
 
 const macs = createRowMacs(onlyDataKey(secretKey));
 const field = fc.oneof(fc.string({ maxLength: 6 }), fc.integer(), fc.constant(null));
@@ -80,6 +80,19 @@ test('rows of an older installation get their MACs once; one that comes later wi
     const later = reopen();
     assert.is(await later.findKey('h1'), null, 'opening it again does not give the row a MAC');
     later.close();
+  }));
+
+test('a backup of the same installation works after a restore', () =>
+  withOlderDatabase('0037', before, async (database, _reopen, file) => {
+    const backup = `${file}-backup`;
+    const raw = new Sqlite(file);
+    await raw.backup(backup);
+    raw.exec(`UPDATE keys SET mode = 'test', scopes = '["refunds:write"]'`);
+    raw.close();
+    assert.is(await database.findKey('h1'), null);
+    const restored = connectTo(backup);
+    assert.equal((await restored.findKey('h1'))?.scopes, ['sessions:read']);
+    restored.close();
   }));
 
 test.run();
