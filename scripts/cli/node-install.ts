@@ -7,10 +7,9 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { changesOf, findProgram, nextCommands, requireFiles, writeInstallation } from '../nodes/install.ts';
 import { type ClientRecipe, readClients, readRecipes } from '../nodes/recipe.ts';
 import { needsCheckpoint, type Place, serviceFiles } from '../nodes/service-files.ts';
+import { NODES_DIR, UNIT_DIR } from '../nodes/services.ts';
 import { dryRunOption, type Input, notFound, type OfflineCommand, textOption, usage } from './command.ts';
 
-const DIR = '/srv/quayside-nodes';
-const UNIT_DIR = '/etc/systemd/system';
 const USER = 'quayside-node';
 
 export const nodeInstall: OfflineCommand = {
@@ -19,7 +18,7 @@ export const nodeInstall: OfflineCommand = {
   summary: 'Write the configuration and systemd units of a node. Downloads and starts nothing.',
   options: {
     clients: { value: 'A,B', help: 'which clients (default: the first of the recipes, such as geth,lighthouse)' },
-    dir: { value: 'DIR', help: `the folder of all nodes; this one gets a folder in it (${DIR})` },
+    dir: { value: 'DIR', help: `the folder of all nodes; this one gets a folder in it (${NODES_DIR})` },
     bin: { value: 'DIR', help: 'where the clients’ programs are (default: bin in --dir), besides PATH' },
     'checkpoint-url': { value: 'URL', help: 'a beacon node that is trusted at the first start (consensus clients)' },
     user: { value: 'NAME', help: `the user that the clients run as (${USER})` },
@@ -89,7 +88,7 @@ function readPlan(input: Input): Readonly<{ place: Place; recipes: readonly Clie
     throw notFound(`no client is known for "${network}", only for ${known.map((one) => one.network).join(', ')}`);
   }
   const recipes = chosen(all, textOption(input, 'clients'));
-  const root = folderOf(input, 'dir', DIR);
+  const root = folderOf(input, 'dir', NODES_DIR);
   const checkpointUrl = textOption(input, 'checkpoint-url') ?? null;
   if (checkpointUrl !== null && !(URL.canParse(checkpointUrl) && /^https?:$/.test(new URL(checkpointUrl).protocol))) {
     throw usage('--checkpoint-url is not an http:// or https:// URL');

@@ -3,7 +3,7 @@
  * @module
  */
 import { resolve } from 'node:path';
-import { readState, runSystemd, type Service, servicesOf } from '../nodes/services.ts';
+import { changeService, readState, runSystemd, type Service, servicesOf, UNIT_DIR } from '../nodes/services.ts';
 import {
   dryRunOption,
   type Input,
@@ -14,12 +14,9 @@ import {
   wholeOption,
 } from './command.ts';
 
-const UNIT_DIR = '/etc/systemd/system';
 const unitDirOption: Option = { value: 'DIR', help: `where its systemd units are (${UNIT_DIR})` };
 const LINES = 100;
 const LINES_MAX = 10_000;
-/** systemd itself needs a moment beyond what a client has. */
-const SPARE_MS = 60_000;
 const options = { 'unit-dir': unitDirOption, 'dry-run': dryRunOption };
 
 const services = (input: Input): readonly Service[] =>
@@ -30,9 +27,7 @@ async function change(input: Input, verb: 'start' | 'stop') {
   const all = services(input);
   const commands = all.map(({ unit }) => ['systemctl', verb, unit]);
   if (!input.options['dry-run']) {
-    for (const [at, { recipe }] of all.entries()) {
-      await runSystemd(commands[at] ?? [], input.env, recipe.stop_s * 1000 + SPARE_MS);
-    }
+    for (const one of all) await changeService(one, verb, input.env);
   }
   const done = input.options['dry-run'] ? 'not run' : 'done';
   return {

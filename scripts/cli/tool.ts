@@ -45,6 +45,7 @@ import { nodePlan } from './node-plan.ts';
 import { nodeLogs, nodeStart, nodeStatus, nodeStop } from './node-service.ts';
 import { nodeSnapshot } from './node-snapshot.ts';
 import { nodeSync } from './node-sync.ts';
+import { nodeUpgrade } from './node-upgrade.ts';
 import { signerOperatorKey } from './operator-key.ts';
 import { pay } from './pay.ts';
 import { payoutsFreeze, payoutsThaw } from './payout-freeze.ts';
@@ -109,6 +110,7 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   nodeStop,
   nodeStatus,
   nodeLogs,
+  nodeUpgrade,
   nodeSync,
   storeCreate,
   storeUpdate,

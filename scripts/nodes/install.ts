@@ -50,7 +50,8 @@ export async function findProgram(recipe: ClientRecipe, binDir: string, path: st
   );
 }
 
-async function readOwnVersion(program: string, args: readonly string[]): Promise<string | null> {
+/** Runs a program to learn its version; null if it does not say. @throws Fault permanent `program_missing` */
+export async function readOwnVersion(program: string, args: readonly string[]): Promise<string | null> {
   try {
     const { stdout, stderr } = await promisify(execFile)(program, [...args], { timeout: VERSION_MS_MAX });
     return readVersion(stdout + stderr).version;

@@ -107,6 +107,8 @@ const clientRecipe = z.strictObject({
   files: z.record(z.string().regex(/^[\w.-]+$/, 'expected a file name'), words).optional(),
   args: words,
   args_source: source,
+  /** What an upgrade replaces; absent: the program. */
+  upgraded_file: z.string().min(1).optional(),
   /** What a person runs once, such as the download of a snapshot. */
   before_first_start: words.optional(),
   /** Ports that it opens to everybody, and that must be closed by a firewall. */

@@ -9,6 +9,11 @@ import { permanent } from '../../src/core/fault.ts';
 import { type ClientRecipe, readClients } from './recipe.ts';
 import { unitName } from './service-files.ts';
 
+/** Where nodes and their units are, unless an option says otherwise. */
+export const NODES_DIR = '/srv/quayside-nodes';
+export const UNIT_DIR = '/etc/systemd/system';
+/** systemd itself needs a moment beyond what a client has. */
+const SPARE_MS = 60_000;
 const ANSWER_BYTES_MAX = 16 << 20;
 const ANSWER_MS_MAX = 60_000;
 
@@ -51,6 +56,13 @@ export function runSystemd(words: readonly string[], env: NodeJS.ProcessEnv, msM
     });
   });
 }
+
+/** Starts or stops a service, and waits as long as its client may take. @throws Fault permanent `systemd_failed` */
+export const changeService = (
+  { unit, recipe }: Service,
+  verb: 'start' | 'stop',
+  env: NodeJS.ProcessEnv,
+): Promise<string> => runSystemd(['systemctl', verb, unit], env, recipe.stop_s * 1000 + SPARE_MS);
 
 /** What systemd says of a service. `restarts` since it was started by a person. */
 export type ServiceState = Readonly<{
