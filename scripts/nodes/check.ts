@@ -50,6 +50,8 @@ type Bench = CheckOptions &
   Readonly<{
     node: Node;
     wire: Wire;
+    /** Aborts when nothing more is waited for. */
+    ended: AbortSignal;
     /** What was exchanged since the last call. */
     takeExchanges(): readonly Exchange[];
   }>;
@@ -67,7 +69,8 @@ export async function checkNode(options: CheckOptions): Promise<Finding[]> {
     exchanges = [];
     return taken;
   };
-  const bench: Bench = { ...options, node, wire, takeExchanges };
+  const ending = new AbortController();
+  const bench: Bench = { ...options, node, wire, ended: ending.signal, takeExchanges };
   const found: Finding[] = [];
   /** Adds what a check finds. @returns whether nothing is wrong */
   const ask = async (area: string, work: () => Promise<readonly Finding[]>): Promise<boolean> => {
@@ -91,6 +94,7 @@ export async function checkNode(options: CheckOptions): Promise<Finding[]> {
     found.push(await pushed);
     return found;
   } finally {
+    ending.abort();
     await node.close();
   }
 }
@@ -241,7 +245,7 @@ async function batchFindings({ node, takeExchanges }: Bench): Promise<Finding[]>
 }
 
 /** Waits for the subscription and, after it, for a new block. Must be called before anything else is asked. */
-async function pushFinding({ node, network, headWaitMs, clock }: Bench): Promise<Finding> {
+async function pushFinding({ node, network, headWaitMs, clock, ended }: Bench): Promise<Finding> {
   if (/^https?:/.test(network.url)) {
     return ok('push', `polled every ${network.pollMs} ms; a ws:// address would announce blocks at once`);
   }
@@ -251,7 +255,7 @@ async function pushFinding({ node, network, headWaitMs, clock }: Bench): Promise
   });
   const until = async (isDone: () => boolean, msMax: number): Promise<boolean> => {
     const endMs = clock.nowMs() + msMax;
-    while (!isDone() && clock.nowMs() < endMs) await clock.sleep(LOOK_MS);
+    while (!isDone() && !ended.aborted && clock.nowMs() < endMs) await clock.sleep(LOOK_MS, ended);
     return isDone();
   };
   if (!(await until(() => node.health().connected, SUBSCRIBED_MS_MAX))) {
