@@ -197,9 +197,9 @@ async function otherFindings(installation: Installation): Promise<Finding[]> {
   ]);
   const unsafe = safetyWarnings(config).map(({ code, message }) => warning('safety', `${code}: ${message}`));
   const isLive = config.networks.some(({ mode, sandbox }) => mode === 'live' && !sandbox);
-  const none = 'no backup is configured: this program makes none by itself';
+  const none = 'no backup is made by itself';
   const backup = isLive
-    ? warning('backup', none, 'set one up beside it: docs/operations.md#backups')
+    ? warning('backup', none, 'run `quayside backup` by a timer: docs/backups.md')
     : ok('backup', `${none}; nothing here is real money`);
   return [...alarms, ...evidence, ...unsafe, backup];
 }

@@ -41,7 +41,7 @@ export const ledgerVerify: Command = {
   },
 };
 
-const problemsOf = ({ unbalanced, differences, overdrawn, sums }: LedgerReport): string[] => [
+export const problemsOf = ({ unbalanced, differences, overdrawn, sums }: LedgerReport): string[] => [
   ...unbalanced.map((what) => `unbalanced: ${what}`),
   ...differences.map(({ place, journal, facts }) => `${place}: the ledger has ${journal}, the facts say ${facts}`),
   ...overdrawn.map(

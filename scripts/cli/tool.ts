@@ -17,6 +17,7 @@ import { databaseFile } from '../../src/lib/secret-key.ts';
 import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
 import { alarmsList } from './alarms.ts';
 import { auditList } from './audit.ts';
+import { backup, backupVerify, restore } from './backup.ts';
 import {
   type Command,
   type Input,
@@ -171,6 +172,9 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   exportSweeps,
   exportFees,
   auditList,
+  backupVerify,
+  backup,
+  restore,
   evidenceVerify,
   evidenceKey,
   evidence,

@@ -133,6 +133,7 @@ const testedElsewhere: Readonly<Record<string, string>> = {
   'held return': 'test/scripts/held.test.ts',
   'payouts resume': 'test/scripts/payout-exits.slow.test.ts',
   'payouts settle': 'test/scripts/payout-exits.slow.test.ts',
+  backup: 'test/scripts/backup.test.ts',
   'user create': 'test/scripts/user.test.ts',
   'user reset': 'test/scripts/user.test.ts',
   'user role': 'test/scripts/user.test.ts',

@@ -1,0 +1,223 @@
+/**
+ * Makes, proves and restores backups.
+ * @module
+ */
+import { readFileSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { makeBackup } from '../../src/app/backup/make.ts';
+import { type Restored, restoreBackup } from '../../src/app/backup/restore.ts';
+import { PASSPHRASE_BYTES_MIN } from '../../src/app/backup/sealed-stream.ts';
+import { withUnpacked } from '../../src/app/backup/unpacked.ts';
+import type { SignerConfig } from '../../src/config/config.ts';
+import { permanent } from '../../src/core/fault.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { openLog } from '../../src/lib/log.ts';
+import { openConfiguredSigner } from '../../src/signer/client.ts';
+import {
+  becauseOption,
+  type Command,
+  type Input,
+  moment,
+  notFound,
+  type OfflineCommand,
+  type Option,
+  operatorAct,
+  table,
+  textOption,
+  usage,
+  wholeOption,
+} from './command.ts';
+import { problemsOf } from './ledger.ts';
+import { openProgressLine } from './progress.ts';
+import { askNewPassphrase, withTerminal } from './signer.ts';
+
+const MIB = 2 ** 20;
+const INDEX_MAX = 2 ** 31 - 1;
+const passphraseOption: Option = {
+  value: 'FILE',
+  help: 'read the passphrase from the first line of a file that only you can read; without it, you are asked',
+};
+
+export const backup: Command = {
+  name: 'backup',
+  args: [],
+  summary: 'Write one encrypted backup of database, keys, settings and the signer’s part, while everything runs.',
+  options: {
+    to: { value: 'FOLDER', help: 'where the file is written; best on another machine’s disk' },
+    'passphrase-file': passphraseOption,
+    'without-signer': { help: 'leave out the signer’s part, if the signer does not run' },
+    because: becauseOption,
+  },
+  notes: [
+    'It never holds the signer’s seed: keep the seed phrase on paper, and the passphrase of backups elsewhere.',
+    'For a while it needs as much space in the data folder as the database.',
+  ],
+  async run(input, { config, database, clock }) {
+    const to = textOption(input, 'to');
+    if (to === undefined) throw usage('--to is missing: name a folder');
+    const signer = input.options['without-signer'] === true ? null : config.signer;
+    const act = operatorAct(backup, input, clock);
+    const progress = openProgressLine(process.stderr);
+    const { file, bytes, manifest } = await withPassphrase(input, true, async (passphrase) => {
+      try {
+        return await makeBackup(resolve(input.cwd, to), {
+          config,
+          env: input.env,
+          settingsFile: input.env.QUAYSIDE_CONFIG ? resolve(input.cwd, input.env.QUAYSIDE_CONFIG) : null,
+          signerPart: signer && (() => signerPart(signer)),
+          passphrase,
+          nowMs: act.atMs,
+          onProgress: (done, total) => progress.show(`packed ${mebibytes(done)} of ${mebibytes(total)}`),
+        });
+      } finally {
+        progress.end();
+      }
+    });
+    const names = manifest.files.map(({ name }) => name);
+    await database.recordAct(act, { target: file, before: null, after: { bytes, files: names.join(' ') } });
+    return {
+      json: { file, bytes, made_at: moment(manifest.made_at_ms), files: names, sessions: manifest.counts.sessions },
+      lines: [
+        `wrote ${file}: ${mebibytes(bytes)} with ${names.join(', ')}`,
+        ...(config.signer && !signer ? ['The signer’s part is missing: run `quayside signer backup` too.'] : []),
+        `Prove it: quayside backup verify ${file}`,
+      ],
+    };
+  },
+};
+
+export const backupVerify: OfflineCommand = {
+  name: 'backup verify',
+  args: ['file'],
+  summary: 'Restore a backup into a scratch folder, check the database and the ledger, and remove the folder.',
+  options: {
+    'passphrase-file': passphraseOption,
+    scratch: { value: 'FOLDER', help: 'where the scratch folder is made (default: beside the file)' },
+  },
+  notes: ['Exit code 1: the backup is damaged, or what it holds does not add up.'],
+  async runOffline(input) {
+    const file = resolve(input.cwd, input.args[0] ?? '');
+    const parent = resolve(input.cwd, textOption(input, 'scratch') ?? dirname(file));
+    return withPassphrase(input, false, (passphrase) =>
+      withUnpacked(file, { parent, passphrase }, async ({ manifest, problems, database }) => {
+        const report = await database.verifyLedger();
+        const all = [...problems, ...problemsOf(report)];
+        const { made_at_ms, counts, files } = manifest;
+        const names = files.map(({ name }) => name);
+        return {
+          json: { file, sound: all.length === 0, made_at: moment(made_at_ms), files: names, counts, problems: all },
+          lines: [
+            `${file} of ${moment(made_at_ms)}: ${names.join(', ')}`,
+            `${counts.sessions ?? 0} sessions, ${counts.transfers ?? 0} transfers, ${report.entries} ledger entries`,
+            ...(all.length === 0
+              ? ['The database is whole, every table has as many rows as it had, and the ledger adds up.']
+              : ['THE BACKUP IS NOT SOUND:', ...all.map((problem) => `  ${problem}`)]),
+          ],
+          isBad: all.length > 0,
+        };
+      }),
+    );
+  },
+};
+
+export const restore: OfflineCommand = {
+  name: 'restore',
+  args: ['file', 'folder'],
+  summary: 'Restore a backup as a new data folder: retires addresses that may have been given since, freezes payouts.',
+  options: {
+    'passphrase-file': passphraseOption,
+    through: { value: 'INDEX', help: 'retire the addresses of every pool through this one, instead of an estimate' },
+    because: becauseOption,
+  },
+  notes: [
+    'The estimate, beyond what the backup gave out: the pool’s target, or three times its busiest day for each day',
+    'since, whichever is more. Retired addresses stay watched; nobody gets them again.',
+  ],
+  async runOffline(input) {
+    const [file = '', folder = ''] = input.args.map((path) => resolve(input.cwd, path));
+    const isNamed = textOption(input, 'through') !== undefined;
+    const restored = await withPassphrase(input, false, (passphrase) =>
+      restoreBackup({
+        ...{ file, folder, passphrase, clock: systemClock, log: openLog('restore', 'silent') },
+        throughIndex: isNamed ? wholeOption(input, 'through', 0, INDEX_MAX, 0) : null,
+        act: operatorAct(restore, input, systemClock),
+      }),
+    );
+    const { manifest, retired, files } = restored;
+    return {
+      json: { folder, made_at: moment(manifest.made_at_ms), files, retired, payouts_frozen: true },
+      lines: [`restored the backup of ${moment(manifest.made_at_ms)} in ${folder}`, '', ...nextSteps(restored, folder)],
+    };
+  },
+};
+
+function nextSteps({ retired, files }: Restored, folder: string): string[] {
+  const rows = retired.map(({ family, mode, source, from, through }) => [
+    ...[family, mode, source],
+    through === from ? 'none' : `${from} to ${through - 1}`,
+  ]);
+  return [
+    ...table([['POOL', 'MODE', 'SOURCE', 'RETIRED NUMBERS'], ...rows]),
+    '',
+    'They stay watched: money that reaches one raises the alarm `payment_without_session`.',
+    'Money out is frozen. Before you thaw it:',
+    '  1. Make sure that the old installation does not run any more.',
+    ...(files.includes('settings.json')
+      ? [`  2. Compare ${folder}/settings.json with your settings; \`data_dir\` is ${folder}.`]
+      : []),
+    ...(files.includes('signer.backup')
+      ? [
+          `  3. If the signer’s folder is lost: quayside signer restore ${folder}/signer.backup; it asks for the seed phrase.`,
+          '     If it is not lost, keep it: its journal is newer.',
+        ]
+      : []),
+    '  4. Start, and wait until `quayside status` shows every network as following.',
+    '  5. Run `quayside payouts adopt <network>` for each network that pays out.',
+    '  6. Look at `quayside payouts outgoing`: what left the wallets since the backup and is unknown here.',
+    '  7. quayside payouts thaw',
+  ];
+}
+
+async function signerPart({ dir }: SignerConfig): Promise<string> {
+  const signer = openConfiguredSigner({ dir });
+  try {
+    return await signer.backup();
+  } finally {
+    await signer.close();
+  }
+}
+
+/** Gives `work` the passphrase, and wipes it. @throws Fault permanent `not_found`, `passphrase_file_open` */
+async function withPassphrase<T>(input: Input, isNew: boolean, work: (passphrase: Buffer) => Promise<T>): Promise<T> {
+  const named = textOption(input, 'passphrase-file');
+  const what = 'Passphrase of the backup';
+  const passphrase =
+    named !== undefined
+      ? readPassphrase(resolve(input.cwd, named))
+      : await withTerminal((terminal) =>
+          isNew ? askNewPassphrase(terminal, what) : terminal.askHidden(`${what} (not shown): `),
+        );
+  try {
+    return await work(passphrase);
+  } finally {
+    passphrase.fill(0);
+  }
+}
+
+function readPassphrase(file: string): Buffer {
+  try {
+    if ((statSync(file).mode & 0o077) !== 0) {
+      throw permanent('passphrase_file_open', `other users of this machine can access ${file}; run: chmod 600 ${file}`);
+    }
+    return Buffer.from(readFileSync(file, 'utf8').split(/\r?\n/)[0] ?? '');
+  } catch (error) {
+    if (error instanceof Error && 'errno' in error) {
+      throw notFound(
+        `${file} cannot be read (${error.message}); name a file with the passphrase, of at least ${PASSPHRASE_BYTES_MIN} characters`,
+      );
+    }
+    throw error;
+  }
+}
+
+const mebibytes = (bytes: number): string => `${(bytes / MIB).toFixed(1)} MiB`;

@@ -1,0 +1,113 @@
+/**
+ * Makes a backup: one encrypted file with what a new machine needs, while everything runs.
+ * @module
+ */
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '../../config/config.ts';
+import { permanent } from '../../core/fault.ts';
+import { copyDatabase, describeSnapshot } from '../../database/sqlite/snapshot.ts';
+import { signingKeyFile } from '../../evidence/signing-key.ts';
+import { readShipped } from '../../lib/installation.ts';
+import { databaseFile, secretKeyFile } from '../../lib/secret-key.ts';
+import { type Entry, type Name, packArchive } from './archive.ts';
+import type { Manifest } from './manifest.ts';
+
+export type BackupParts = Readonly<{
+  config: Pick<Config, 'dataDir' | 'limits'>;
+  env: NodeJS.ProcessEnv;
+  /** The operator's settings file; null in the sandbox. */
+  settingsFile: string | null;
+  /** Asks the signer for its part; null without a signer. */
+  signerPart: (() => Promise<string>) | null;
+  passphrase: Uint8Array;
+  nowMs: number;
+  /** Called with the bytes of the database that were packed, and with all of them. */
+  onProgress: (done: number, total: number) => void;
+}>;
+
+/**
+ * Writes the backup into a folder, which is created if missing.
+ * @returns the file, its size, and what it holds
+ * @throws Fault permanent `passphrase_weak`, `backup_target`; transient `storage_unavailable`, and those of the signer
+ */
+export async function makeBackup(folder: string, parts: BackupParts) {
+  const { config, nowMs, passphrase, onProgress } = parts;
+  const file = join(folder, `quayside-${new Date(nowMs).toISOString().replaceAll(/[-:.]/g, '')}.backup`);
+  const partial = `${file}.${process.pid}.partial`;
+  const scratch = mkdtempSync(join(config.dataDir, 'making-backup-'));
+  try {
+    prepareTarget(folder, file);
+    const copy = join(scratch, 'quayside.db');
+    copyDatabase(databaseFile(config.dataDir), copy);
+    const content = describeSnapshot(copy, nowMs);
+    // After the database: a journal that knows more than the database is what `payouts adopt` is for.
+    const entries = [
+      { name: 'quayside.db', path: copy, bytes: statSync(copy).size } as const,
+      ...(await smallFiles(parts)),
+    ];
+    const manifest: Manifest = {
+      version: 1,
+      program_version: readShipped<{ version: string }>('package.json').version,
+      made_at_ms: nowMs,
+      schema_version: content.schemaVersion,
+      files: entries.map((entry) => ({
+        name: entry.name,
+        bytes: 'path' in entry ? entry.bytes : entry.content.length,
+      })),
+      counts: content.counts,
+      pool_target: config.limits.poolTarget,
+      pools: content.pools.map(({ dailyMax, ...pool }) => ({ ...pool, daily_max: dailyMax })),
+    };
+    const first = { name: 'manifest.json', content: Buffer.from(JSON.stringify(manifest)) } as const;
+    const total = statSync(copy).size;
+    await packArchive(partial, [first, ...entries], passphrase, (done) => onProgress(done, total));
+    renameSync(partial, file);
+    syncFolder(folder);
+    return { file, bytes: statSync(file).size, manifest };
+  } finally {
+    rmSync(partial, { force: true });
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+/** @throws Fault permanent `backup_target` */
+function prepareTarget(folder: string, file: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw permanent(
+      'backup_target',
+      `the folder ${folder} cannot be made (${error instanceof Error ? error.message : error}): name another one with \`quayside backup --to\``,
+    );
+  }
+  if (existsSync(file)) throw permanent('backup_target', `${file} exists already; run \`quayside backup\` again`);
+}
+
+async function smallFiles({ config, env, settingsFile, signerPart }: BackupParts): Promise<Entry[]> {
+  const paths: [Name, string | null][] = [
+    ['secret.key', secretKeyFile(config.dataDir, env)],
+    ['evidence.key', existsSync(signingKeyFile(config.dataDir)) ? signingKeyFile(config.dataDir) : null],
+    ['settings.json', settingsFile],
+  ];
+  const files = paths.flatMap(([name, path]) => (path === null ? [] : [{ name, content: readFileSync(path) }]));
+  return signerPart ? [...files, { name: 'signer.backup', content: Buffer.from(await signerPart()) }] : files;
+}
+
+/** Makes sure that the names of new files outlive a loss of power. */
+export function syncFolder(folder: string): void {
+  const handle = openSync(folder, 'r');
+  fsyncSync(handle);
+  closeSync(handle);
+}

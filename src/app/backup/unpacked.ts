@@ -1,0 +1,98 @@
+/**
+ * A backup that was unpacked into a scratch folder, and whether it is what it says.
+ * @module
+ */
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { permanent } from '../../core/fault.ts';
+import type { Database } from '../../database/database.ts';
+import { checkIntegrity } from '../../database/sqlite/integrity.ts';
+import { migrate } from '../../database/sqlite/migrate.ts';
+import { describeSnapshot } from '../../database/sqlite/snapshot.ts';
+import { openSqliteDatabase } from '../../database/sqlite/sqlite-database.ts';
+import { readSecretKeyFile } from '../../lib/secret-key.ts';
+import { unpackArchive } from './archive.ts';
+import { type Manifest, manifestSchema } from './manifest.ts';
+import { damaged } from './sealed-stream.ts';
+
+const BUSY_TIMEOUT_MS = 5_000;
+
+/** A folder with the files of a backup, its database brought to this program's schema and open. */
+export type Unpacked = Readonly<{
+  folder: string;
+  manifest: Manifest;
+  /** What is wrong with the database as it was unpacked; empty when it is sound. */
+  problems: readonly string[];
+  database: Database;
+}>;
+
+/**
+ * Unpacks a backup, checks it against its manifest, gives it to `work`, and removes the scratch folder.
+ * @param parent the folder in which the scratch folder is made
+ * @throws Fault permanent `backup_damaged`, `passphrase_wrong`, `secret_key_wrong`, `database_newer`, `not_found`
+ */
+export async function withUnpacked<T>(
+  file: string,
+  { parent, passphrase }: Readonly<{ parent: string; passphrase: Uint8Array }>,
+  work: (unpacked: Unpacked) => Promise<T>,
+): Promise<T> {
+  refuseMissing(file);
+  const folder = mkdtempSync(join(parent, 'unpacked-backup-'));
+  try {
+    const manifest = await unpackAll(file, folder, passphrase);
+    const path = join(folder, 'quayside.db');
+    const problems = problemsOf(path, manifest);
+    migrate({ file: path, backupDir: join(folder, 'before-migrations') });
+    const secretKey = readSecretKeyFile(join(folder, 'secret.key'));
+    const options = { file: path, busyTimeoutMs: BUSY_TIMEOUT_MS, bytesMax: null, outageWaitS: 0 };
+    const database = openSqliteDatabase({ ...options, secretKey });
+    try {
+      return await work({ folder, manifest, problems, database });
+    } finally {
+      database.close();
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** @throws Fault permanent `not_found` */
+function refuseMissing(file: string): void {
+  try {
+    statSync(file);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw permanent('not_found', `the backup ${file} cannot be read (${why}); name another file`, error);
+  }
+}
+
+/** @throws Fault permanent `backup_damaged`, `passphrase_wrong` */
+async function unpackAll(file: string, folder: string, passphrase: Uint8Array): Promise<Manifest> {
+  const unpacked = await unpackArchive(file, folder, passphrase);
+  try {
+    const manifest = manifestSchema.parse(JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8')));
+    const promised = ['manifest.json', ...manifest.files.map(({ name }) => name)];
+    if (promised.join() !== unpacked.join()) throw new Error(`it holds ${unpacked.join(', ')}`);
+    return manifest;
+  } catch (error) {
+    throw damaged(file, 'its manifest does not agree with its content, or is of a newer program', error);
+  }
+}
+
+/** @throws Fault `storage_unavailable`, `storage_damaged` */
+function problemsOf(path: string, manifest: Manifest): string[] {
+  const { pages, foreignKeys } = checkIntegrity(path, 0);
+  const { counts, schemaVersion } = describeSnapshot(path, manifest.made_at_ms);
+  const tables = [...new Set([...Object.keys(counts), ...Object.keys(manifest.counts)])];
+  const different = tables.filter((table) => counts[table] !== manifest.counts[table]);
+  return [
+    ...pages,
+    ...foreignKeys,
+    ...different.map(
+      (table) => `${table} has ${counts[table] ?? 'no'} rows, the manifest says ${manifest.counts[table] ?? 'none'}`,
+    ),
+    ...(schemaVersion === manifest.schema_version
+      ? []
+      : [`its schema is ${schemaVersion}, not ${manifest.schema_version}`]),
+  ];
+}

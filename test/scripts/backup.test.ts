@@ -1,0 +1,216 @@
+/**
+ * `quayside backup`, `backup verify` and `restore` on an installation in use: what is restored is whole, gives no
+ * address twice and pays nothing by itself, and a backup that was touched is refused.
+ */
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { HDKey } from '@scure/bip32';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
+import { packArchive, unpackArchive } from '../../src/app/backup/archive.ts';
+import { throughAfter } from '../../src/app/backup/restore.ts';
+import { openDatabase } from '../../src/app/open-database.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { invariant } from '../../src/core/fault.ts';
+import type { Database } from '../../src/database/database.ts';
+import { DAY_MS, systemClock } from '../../src/lib/clock.ts';
+import { ingestedChain } from '../support/ingested-chain.ts';
+import { newSession } from '../support/new-session.ts';
+import { runQuayside } from '../support/quayside-process.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'quayside-backup-'));
+const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
+const file = join(folder, 'quayside.json');
+const settings = { networks: { sepolia: { url: 'ws://127.0.0.1:1', xpub } }, limits: { pool_target: 5 } };
+writeFileSync(file, JSON.stringify({ data_dir: 'data', ...settings }));
+const variables = { QUAYSIDE_CONFIG: file };
+const passphraseFile = join(folder, 'passphrase');
+writeFileSync(passphraseFile, 'correct horse battery\n', { mode: 0o600 });
+const passphrase = Buffer.from('correct horse battery');
+const secret = ['--passphrase-file', passphraseFile];
+const target = join(folder, 'target');
+
+async function answer(...words: string[]) {
+  const { code, out, err } = await runQuayside([...words, '--json'], variables);
+  assert.is(code, 0, `quayside ${words.join(' ')}: ${err}`);
+  return JSON.parse(out);
+}
+
+/** Asserts that a command is refused. @returns the message */
+async function refused(code: string, ...words: string[]): Promise<string> {
+  const ended = await runQuayside([...words, '--json'], variables);
+  assert.is(ended.code, code === 'not_found' ? 3 : 1, ended.err);
+  assert.is(JSON.parse(ended.out).error.code, code);
+  return ended.err;
+}
+
+const { id: store } = await answer('store', 'create', 'Shop');
+const config = loadConfig({ env: { ...process.env, ...variables }, cwd: folder });
+const database = openDatabase(config, process.env);
+const [network] = config.networks;
+invariant(network, 'there is a network');
+const pool = { family: 'evm', mode: 'test', source: xpubFingerprint(xpub) } as const;
+const hex = (n: number) => n.toString(16).padStart(40, '0');
+const keys = Array.from({ length: 40 }, (_, n) => hex(n + 1));
+await database.addAddresses({ ...pool, firstIndex: 0, keys });
+let current = database;
+const chain = ingestedChain(() => current, systemClock, network);
+await chain.mine();
+await chain.report('following');
+test.after(() => {
+  database.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Creates a session. @returns its address's index */
+async function take(name: string, on: Database = database): Promise<number> {
+  invariant(network, 'there is a network');
+  const wish = { storeId: store, name, networks: [network], amountMinor: 1000, nowMs: systemClock.nowMs() };
+  const made = await on.createSession(newSession(wish));
+  invariant(made.kind === 'created', `not ${made.kind}`);
+  return keys.indexOf(made.session.addresses.evm ?? '');
+}
+
+const pay = async (index: number) =>
+  chain.confirm(await chain.mine([{ to: hex(index + 1), currency: 'USDT', units: 10_000_000n }]));
+
+assert.equal([await take('a'), await take('b')], [0, 1]);
+await pay(0);
+const made = await answer('backup', '--to', target, ...secret, '--because', 'first');
+
+test('a backup is one encrypted file that only its owner reads, and an entry in the audit log', async () => {
+  assert.equal(made.files, ['quayside.db', 'secret.key', 'settings.json']);
+  assert.is(made.sessions, 2);
+  assert.equal(readdirSync(target).length, 1);
+  assert.is(statSync(made.file).mode & 0o777, 0o600);
+  const bytes = readFileSync(made.file);
+  const key = readFileSync(join(config.dataDir, 'secret.key'), 'utf8').trim();
+  for (const text of [key, xpub, 'SQLite format', 'CREATE TABLE']) assert.not.ok(bytes.includes(text), text);
+  const [entry] = await database.listAudit(1);
+  assert.equal([entry?.command, entry?.reason, entry?.target], ['backup', 'first', made.file]);
+  assert.equal(
+    readdirSync(config.dataDir).filter((name) => name.includes('backup')),
+    [],
+  );
+});
+
+test('verify restores it, adds up the ledger, compares the counts and leaves nothing behind', async () => {
+  const proved = await answer('backup', 'verify', made.file, ...secret);
+  assert.is(proved.sound, true);
+  assert.is(proved.counts.sessions, 2);
+  assert.is(proved.counts.transfers, 1);
+  assert.equal(readdirSync(target).length, 1);
+});
+
+test('a file that was cut, extended or changed, or another passphrase, is refused and leaves nothing behind', async () => {
+  const whole = readFileSync(made.file);
+  const copy = join(folder, 'touched', 'copy.backup');
+  mkdirSync(join(folder, 'touched'));
+  const flip = (at: number) => whole.map((byte, index) => (index === at ? byte ^ 1 : byte));
+  const touched = {
+    empty: whole.subarray(0, 0),
+    'first line only': whole.subarray(0, whole.indexOf(10) + 1),
+    'last byte': whole.subarray(0, -1),
+    more: Buffer.concat([whole, Buffer.alloc(1)]),
+    'byte of the tag': flip(whole.length - 1),
+    'byte of the content': flip(Math.floor(whole.length / 2)),
+  };
+  for (const [what, bytes] of Object.entries(touched)) {
+    writeFileSync(copy, bytes);
+    assert.match(await refused('backup_damaged', 'backup', 'verify', copy, ...secret), 'use another copy', what);
+    assert.equal(readdirSync(join(folder, 'touched')), ['copy.backup']);
+  }
+  const wrong = join(folder, 'wrong');
+  writeFileSync(wrong, 'another passphrase', { mode: 0o600 });
+  await refused('passphrase_wrong', 'backup', 'verify', made.file, '--passphrase-file', wrong);
+  chmodSync(wrong, 0o644);
+  await refused('passphrase_file_open', 'backup', 'verify', made.file, '--passphrase-file', wrong);
+  writeFileSync(passphraseFile + 2, 'short', { mode: 0o600 });
+  await refused('passphrase_weak', 'backup', '--to', target, '--passphrase-file', passphraseFile + 2);
+  assert.equal(readdirSync(target).length, 1);
+  await refused('not_found', 'backup', 'verify', join(folder, 'nothing'), ...secret);
+});
+
+test('a database that does not agree with the manifest is not sound, and is not restored', async () => {
+  const inside = join(folder, 'inside');
+  mkdirSync(inside);
+  const names = await unpackArchive(made.file, inside, passphrase);
+  const manifest = JSON.parse(readFileSync(join(inside, 'manifest.json'), 'utf8'));
+  manifest.counts.sessions = 3;
+  writeFileSync(join(inside, 'manifest.json'), JSON.stringify(manifest));
+  const lying = join(folder, 'lying.backup');
+  const entries = names.map((name) => ({ name, content: readFileSync(join(inside, name)) }));
+  await packArchive(lying, entries, passphrase, () => {});
+  const { code, out } = await runQuayside(['backup', 'verify', lying, ...secret, '--json'], variables);
+  assert.is(code, 1);
+  assert.equal(JSON.parse(out).problems, ['sessions has 2 rows, the manifest says 3']);
+  await refused('backup_unsound', 'restore', lying, join(folder, 'unsound'), ...secret);
+  assert.equal(readdirSync(join(folder, 'unsound')), []);
+});
+
+test('addresses given after the backup are not given twice, stay watched, and payouts are frozen', async () => {
+  // Given after the backup, to somebody who pays later.
+  assert.equal([await take('c'), await take('d')], [2, 3]);
+  const data = join(folder, 'restored');
+  const said = await answer('restore', made.file, data, ...secret);
+  const [retired] = said.retired;
+  assert.equal([retired.from, retired.through, said.payouts_frozen], [2, 7, true]);
+  assert.equal(readdirSync(data).sort(), ['address-marks', 'quayside.db', 'secret.key', 'settings.json']);
+  await refused('folder_not_empty', 'restore', made.file, data, ...secret);
+
+  const own = openDatabase({ ...config, dataDir: data }, process.env);
+  try {
+    const watched = (await own.watchList(pool, 0, 100)).map(({ key }) => key);
+    assert.ok(watched.includes(hex(3)) && watched.includes(hex(4)));
+    assert.is((await own.listFreezes())[0]?.code, 'restored_from_backup');
+    assert.is((await own.listAudit(1))[0]?.command, 'restore');
+    current = own;
+    await chain.mine();
+    await chain.report('following');
+    assert.is(await take('e', own), 7);
+    await pay(3);
+    const codes = (await own.listAlarms(10)).map(({ code }) => code);
+    assert.ok(codes.includes('addresses_retired') && codes.includes('payment_without_session'), codes.join());
+  } finally {
+    current = database;
+    own.close();
+  }
+  assert.is(existsSync(join(data, 'quayside.db-wal')), false);
+});
+
+test('--through retires up to an index, also addresses that the backup has not derived', async () => {
+  const data = join(folder, 'through');
+  const said = await answer('restore', made.file, data, ...secret, '--through', '49');
+  assert.equal([said.retired[0].from, said.retired[0].through], [2, 50]);
+  const own = openDatabase({ ...config, dataDir: data }, process.env);
+  try {
+    const later = Array.from({ length: 12 }, (_, n) => hex(n + 41));
+    await own.addAddresses({ ...pool, firstIndex: 40, keys: later });
+    assert.is((await own.poolLevel(pool, pool.source)).free, 2);
+    assert.is((await own.watchList(pool, 0, 100)).length, 52);
+  } finally {
+    own.close();
+  }
+});
+
+test('the estimate is the pool’s target, or three times the busiest day for each day since', () => {
+  const used = { through: 1000, daily_max: 100 };
+  assert.is(throughAfter(used, { poolTarget: 50, ageMs: 0 }), 1050);
+  assert.is(throughAfter(used, { poolTarget: 50, ageMs: 2 * DAY_MS }), 1600);
+  assert.is(throughAfter(used, { poolTarget: 50, ageMs: DAY_MS / 2 + 1 }), 1151);
+  assert.is(throughAfter({ through: 0, daily_max: 0 }, { poolTarget: 50, ageMs: 9 * DAY_MS }), 50);
+});
+
+test.run();
