@@ -21,7 +21,7 @@ import {
 import { type Audit, audit, type Told } from './long-run-audit.ts';
 import { openLongRunShop, type Sale, type Sold } from './long-run-shop.ts';
 import { DUST_NETWORK, type Happened, makeTrouble, networkNames } from './long-run-trouble.ts';
-import { quantile, type Row, round, show } from './report.ts';
+import { judgeP99, quantile, type Row, round, show } from './report.ts';
 
 /** `seconds`: how long sessions are created beside trouble. `seed` repeats its choices, not their timing. */
 export type LongRunOptions = Readonly<{ seconds: number; seed: string }>;
@@ -150,5 +150,7 @@ function report({ idle, busy, happened, found, settledS }: Results): void {
   ] as const) {
     process.stdout.write(`  ${what}: ${listed(counts)}\n`);
   }
+  const p99 = ({ answeredMs }: Sold) => quantile(answeredMs, 0.99);
+  process.stdout.write(`  p99 of creation beside trouble: ${judgeP99(p99(idle), p99(busy))}\n`);
   process.stdout.write(`  differences: ${found.differences.join('\n    ') || 'none'}\n`);
 }

@@ -27,5 +27,15 @@ export function quantile(values: readonly number[], share: number): number {
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
 }
 
+/** How far a 99th percentile may rise above that of an idle installation: by a factor or by so much, whichever is more. */
+const P99_FACTOR_MAX = 1.5;
+const P99_ABOVE_IDLE_MS_MAX = 20;
+
+/** Says whether a 99th percentile stays as near to that of an idle installation as it should. */
+export function judgeP99(idleMs: number, besideMs: number): string {
+  const limitMs = Math.max(P99_FACTOR_MAX * idleMs, idleMs + P99_ABOVE_IDLE_MS_MAX);
+  return `${besideMs <= limitMs ? 'met' : 'missed'} (at most ${round(limitMs, 1)} ms)`;
+}
+
 /** Opens a progress bar on standard error. */
 export const progress = (title: string, total: number) => openProgress(`  ${title}`, total, process.stderr);

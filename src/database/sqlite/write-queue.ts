@@ -26,9 +26,15 @@ const WAITING_MAX = 1_000;
 const PAUSE_MS_MIN = 1;
 const PAUSE_MS_MAX = 20;
 const PAUSED_SHORT_MS_MAX = 1_000;
-/** Writes that waited together are committed together, unless they take longer or change more rows than this. */
-const GROUP_MS_MAX = 20;
-const GROUP_ROWS_MAX = 500;
+/**
+ * Writes that waited together are committed together, up to so many rows, and for as long as a share of what the first
+ * of them has waited, within these bounds. A process gets in once for every write of each other process, so with a fixed
+ * length, a queue that grows beside slow writers would never become shorter.
+ */
+const GROUP_MS_MIN = 20;
+const GROUP_MS_MAX = 250;
+const GROUP_WAIT_SHARE = 1 / 4;
+const GROUP_ROWS_MAX = 1_000;
 /** A process that keeps the turn for longer than this is no longer waited for: it may be suspended. */
 const TURN_WAIT_MS_MAX = 250;
 /** How long `close` may block the thread for writes that still wait. */
@@ -131,7 +137,9 @@ export function createWriteQueue(client: Sqlite.Database, options: WriteQueueOpt
     const ended: (() => void)[] = [];
     const tried: Job[] = [];
     const group = (): void => {
-      const untilMs = performance.now() + GROUP_MS_MAX;
+      const nowMs = performance.now();
+      const shareMs = (nowMs - first.askedAtMs) * GROUP_WAIT_SHARE;
+      const untilMs = nowMs + Math.min(GROUP_MS_MAX, Math.max(GROUP_MS_MIN, shareMs));
       const rowsBefore = Number(changedRows.get());
       for (const job of waiting) {
         tried.push(job);

@@ -97,6 +97,30 @@ test('grouped writes of one turn are one transaction, in order; one that fails l
 });
 
 test(
+  'the longer writes have waited, the more of them are written in one transaction',
+  beside(async ({ file }, other) => {
+    const measures: WriteMeasure[] = [];
+    const onWrite = (measure: WriteMeasure) => void measures.push(measure);
+    const db = openDatabase({ file, busyTimeoutMs: 60_000, bytesMax: null, onWrite });
+    const insert = db.client.prepare('INSERT INTO alarms (at_ms, code, message) VALUES (1, ?, ?)');
+    await other.tell('hold');
+    const waiting = Array.from({ length: 6 }, (_, n) =>
+      db.write(() => {
+        // Each alone takes longer than a group of writes that have only just been asked for.
+        const untilMs = performance.now() + 25;
+        while (performance.now() < untilMs);
+        insert.run(`w${n}`, '');
+      }),
+    );
+    await systemClock.sleep(800);
+    await other.tell('release');
+    await Promise.all(waiting);
+    assert.ok(measures.length < waiting.length, `${measures.length} transactions for ${waiting.length} writes`);
+    db.close();
+  }),
+);
+
+test(
   'what waited for too long is refused, and is never written',
   beside(async ({ connect, database }, other) => {
     const hasty = connect(50);
