@@ -115,12 +115,12 @@ export function openLongRunShop(dataDir: string, seed: string) {
   return {
     sales: (): readonly Sale[] => sales,
 
-    /** Creates one session that nobody pays. */
+    /** Creates one session that nobody pays in full, and that is still pending when the run ends. */
     async open(orderId: string, amountMinor: number): Promise<readonly Option[]> {
       const sold = newSold();
       const sale: Sale = {
         orderId,
-        plan: 'nothing',
+        plan: 'under',
         amountMinor,
         expiresInS: EXPIRES_IN_S,
         ids: new Set(),
