@@ -27,7 +27,7 @@ export function quantile(values: readonly number[], share: number): number {
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
 }
 
-/** How far a 99th percentile may rise above that of an idle installation: by a factor or by so much, whichever is more. */
+/** How far a 99th percentile may be above that of an idle installation: a factor or so much, whichever is more. */
 const P99_FACTOR_MAX = 1.5;
 const P99_ABOVE_IDLE_MS_MAX = 20;
 

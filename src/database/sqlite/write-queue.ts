@@ -28,7 +28,7 @@ const PAUSE_MS_MAX = 20;
 const PAUSED_SHORT_MS_MAX = 1_000;
 /**
  * Writes that waited together are committed together, up to so many rows, and for as long as a share of what the first
- * of them has waited, within these bounds. A process gets in once for every write of each other process, so with a fixed
+ * of them has waited, within these bounds. A process gets in once for every write of each other process. With a fixed
  * length, a queue that grows beside slow writers would never become shorter.
  */
 const GROUP_MS_MIN = 20;
