@@ -35,6 +35,8 @@ const GROUP_MS_MIN = 20;
 const GROUP_MS_MAX = 250;
 const GROUP_WAIT_SHARE = 1 / 4;
 const GROUP_ROWS_MAX = 1_000;
+/** Whoever asked for them goes on before the event loop turns again. */
+const GROUP_WRITES_MAX = 100;
 /** A process that keeps the turn for longer than this is no longer waited for: it may be suspended. */
 const TURN_WAIT_MS_MAX = 250;
 /** How long `close` may block the thread for writes that still wait. */
@@ -151,7 +153,8 @@ export function createWriteQueue(client: Sqlite.Database, options: WriteQueueOpt
           if (!client.inTransaction) throw error;
           ended.push(() => reject(job, error));
         }
-        if (performance.now() >= untilMs || Number(changedRows.get()) - rowsBefore >= GROUP_ROWS_MAX) return;
+        const isFull = tried.length >= GROUP_WRITES_MAX || Number(changedRows.get()) - rowsBefore >= GROUP_ROWS_MAX;
+        if (isFull || performance.now() >= untilMs) return;
       }
     };
     try {

@@ -121,6 +121,24 @@ test(
 );
 
 test(
+  'at most 100 writes are committed together, so that those who asked for them do not hold up the thread',
+  beside(async ({ file }, other) => {
+    const measures: WriteMeasure[] = [];
+    const onWrite = (measure: WriteMeasure) => void measures.push(measure);
+    const db = openDatabase({ file, busyTimeoutMs: 60_000, bytesMax: null, onWrite });
+    const insert = db.client.prepare("INSERT INTO alarms (at_ms, code, message) VALUES (1, 'x', '')");
+    await other.tell('hold');
+    const waiting = Array.from({ length: 250 }, () => db.write(() => void insert.run()));
+    await systemClock.sleep(800);
+    await other.tell('release');
+    await Promise.all(waiting);
+    const rows = measures.map((measure) => measure.rows);
+    assert.ok(Math.max(...rows) <= 100, rows.join());
+    db.close();
+  }),
+);
+
+test(
   'what waited for too long is refused, and is never written',
   beside(async ({ connect, database }, other) => {
     const hasty = connect(50);
