@@ -22,6 +22,7 @@ import { createSecondNode } from './follower/second-node.ts';
 import { answerLookups } from './lookups.ts';
 import { createPayer } from './payouts/engine.ts';
 import { payoutNodeOptions } from './payouts/node-options.ts';
+import type { RunMarks } from './payouts/run-mark.ts';
 import { createSecondOpinion } from './payouts/second-opinion.ts';
 import { createSweepWatch } from './payouts/sweep-watch.ts';
 import { createSweeper } from './payouts/sweeper.ts';
@@ -46,6 +47,8 @@ export type IndexerOptions = Readonly<{
   chain: Chain;
   /** The signer for payouts; null if this network only receives. */
   signer?: Signer | null;
+  /** Where payouts leave their marks. */
+  runMarks?: RunMarks;
   clock: Clock;
   log: Log;
   pid: number;
@@ -124,7 +127,7 @@ async function learnWallets(options: IndexerOptions, signal: AbortSignal): Promi
 
 /** Makes the network's payouts and manages its sweeps, if there is a signer and the family supports payouts. */
 async function pay(options: IndexerOptions, chainNode: Node, signal: AbortSignal): Promise<void> {
-  const { network, database, chain, signer, clock, log } = options;
+  const { network, database, chain, signer, runMarks: marks, clock, log } = options;
   const node = signer && (await openForPayouts(options));
   if (!node) return;
   // At a stop, requests in flight end at once, as a fault of what was closed.
@@ -133,7 +136,7 @@ async function pay(options: IndexerOptions, chainNode: Node, signal: AbortSignal
   try {
     const secondOpinion = createSecondOpinion(chain, network);
     const nodes = { node, chainNode };
-    const parts = { network, rules: chain.spendRules, ...nodes, signer, secondOpinion, database, clock, log };
+    const parts = { network, rules: chain.spendRules, ...nodes, signer, secondOpinion, marks, database, clock, log };
     const sweeper = createSweeper(parts);
     const watch = createSweepWatch({ network, sweeper, database, clock, log });
     await Promise.all([createPayer(parts).run(signal), watch.run(signal)]);

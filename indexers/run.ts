@@ -22,6 +22,7 @@ import { type Log, openLog } from '../src/lib/log.ts';
 import { awaitStart } from '../src/lib/start-signal.ts';
 import type { Signer } from '../src/signer/signer.ts';
 import { indexNetwork } from './indexer.ts';
+import { openRunMarks, runMarkFile } from './payouts/run-mark.ts';
 import { makeRoomForAnswers } from './v8-flags.ts';
 
 const exitCodes = { stopped: 0, failed: 1, cannotStart: 2, moved: 3 } as const;
@@ -64,7 +65,9 @@ export async function runIndexer({ family, network: key, env, cwd, openDatabase 
     const chain = chains[family];
     const { blocksPerIngestMax } = config.limits;
     signer = config.signer && (await import('../src/signer/client.ts')).openConfiguredSigner(config.signer);
-    const parts = { network, database, chain, signer, clock: systemClock, log, pid: process.pid, random: Math.random };
+    const runMarks = openRunMarks(runMarkFile(config.dataDir, network.key));
+    const own = { network, database, chain, signer, runMarks };
+    const parts = { ...own, clock: systemClock, log, pid: process.pid, random: Math.random };
     const end = await indexNetwork({ ...parts, blocksPerIngestMax }, stopping.signal);
     if (end === 'stopped') return exitCodes.stopped;
     log.fatal({ code: 'second_follower' }, 'another process moved the cursor of this network; only one may follow it');

@@ -24,6 +24,8 @@ import type { Signer } from '../../src/signer/signer.ts';
 import { createBalanceWatch } from './balances.ts';
 import { createFeeWatch } from './fee-watch.ts';
 import { acquireLease, endsLease, type PayoutLease } from './lease.ts';
+import { BEAT_MS, createRollbackWait, type RollbackWait } from './rollback-wait.ts';
+import type { RunMarks } from './run-mark.ts';
 import type { SecondOpinion } from './second-opinion.ts';
 import { type AdvancePayout, createAdvancePayout, type Memory } from './step.ts';
 import { createWalletWatch } from './wallet-watch.ts';
@@ -50,13 +52,18 @@ const OUTBID_MS_MIN = 30_000;
 const OUTBID_BLOCKS = 10;
 
 export type PayerOptions = Readonly<{
-  network: Pick<NetworkConfig, 'key' | 'tokens' | 'blockTimeMs' | 'reorgDepthMax' | 'nativeSymbol' | 'sweep'>;
+  network: Pick<
+    NetworkConfig,
+    'key' | 'tokens' | 'blockTimeMs' | 'reorgDepthMax' | 'nativeSymbol' | 'sweep' | 'payoutExpiryMs'
+  >;
   rules: SpendRules;
   node: PayoutNode;
   /** The follower's node. */
   chainNode: Pick<Node, 'head' | 'finalized'>;
   signer: Signer;
   secondOpinion: SecondOpinion;
+  /** Where each run leaves its mark; absent if nothing can be put back to an earlier state. */
+  marks?: RunMarks | undefined;
   database: Database;
   clock: Clock;
   log: Log;
@@ -77,7 +84,7 @@ export interface Payer {
 }
 
 /** Faults that end by themselves. The follower reports a network that is not followed (yet). */
-const passing: readonly string[] = ['network_not_followed', 'payouts_reading'];
+const passing: readonly string[] = ['network_not_followed', 'payouts_reading', 'payouts_rollback_possible'];
 
 const frozenFault = (freeze: Freeze | null): Fault | null =>
   freeze &&
@@ -94,8 +101,17 @@ export const paceOf = ({ lane }: SpendRules, blockTimeMs: number): PayoutRules =
   return { lane, resendMs, outbidMs: Math.max(OUTBID_MS_MIN, OUTBID_BLOCKS * blockTimeMs) };
 };
 
+/** Returns the wait for what may have been signed and lost; null where a later attempt excludes it. */
+function rollbackWaitOf({ network, rules, chainNode, database, marks, clock, log }: PayerOptions): RollbackWait | null {
+  const lifeMs = rules.longestLifeMs?.(network.payoutExpiryMs);
+  if (!marks || lifeMs === undefined) return null;
+  const createdAtMs = () => database.createdAtMs();
+  return createRollbackWait({ network: network.key, lifeMs, marks, chainNode, createdAtMs, clock, log });
+}
+
 export function createPayer(options: PayerOptions): Payer {
   const { network, rules, node, chainNode, signer, secondOpinion, database, clock, log } = options;
+  const rollbackWait = rollbackWaitOf(options);
   const pace = paceOf(rules, network.blockTimeMs);
   const queue = new PQueue({ concurrency: CONCURRENCY });
   const allotting = new PQueue({ concurrency: ALLOTTING[rules.lane] });
@@ -125,7 +141,8 @@ export function createPayer(options: PayerOptions): Payer {
 
   async function begin(): Promise<AdvancePayout> {
     if (lease && advance) return advance;
-    lease = await acquireLease(network.key, signer, database, clock.nowMs());
+    const onRecorded = (journalId: number) => rollbackWait?.note(journalId);
+    lease = await acquireLease(network.key, signer, database, clock.nowMs(), onRecorded);
     advance = createAdvancePayout({
       node,
       signer,
@@ -139,17 +156,19 @@ export function createPayer(options: PayerOptions): Payer {
       clock,
       onQuote: balances.recordQuote,
       onAllot: fees.note,
+      holdOnNew: () => rollbackWait?.current() ?? null,
     });
     return advance;
   }
 
   /**
    * Refuses to pay while the network is not followed.
+   * @returns the network's floor
    * @throws Fault transient `network_not_followed`
    */
-  async function refuseUnfollowed(): Promise<void> {
+  async function refuseUnfollowed(): Promise<number> {
     const status = (await database.listNetworks()).find((one) => one.network === network.key);
-    if (status && isFollowed(status, clock.nowMs())) return;
+    if (status && isFollowed(status, clock.nowMs())) return status.floor ?? 0;
     const state = status?.state ?? 'not started';
     throw transient('network_not_followed', `${network.key} is ${state}; payouts wait until it is followed again`);
   }
@@ -194,9 +213,11 @@ export function createPayer(options: PayerOptions): Payer {
   }
 
   async function lookOnce(): Promise<Fault | null> {
-    await refuseUnfollowed();
+    await rollbackWait?.beat();
+    const floor = await refuseUnfollowed();
     const advancePayout = await begin();
     await walletWatch.renew();
+    const held = await rollbackWait?.renew(floor);
     const nowMs = clock.nowMs();
     const open = await database.openPayouts(network.key, nowMs, OPEN_MAX);
     const ids = new Set(open.map(({ payout }) => payout.id));
@@ -216,7 +237,7 @@ export function createPayer(options: PayerOptions): Payer {
       followedAtMs = nowMs;
     }
     await balances.renew(await wallets.own());
-    return faults[0] ?? frozenFault(await database.findFreeze(network.key));
+    return faults[0] ?? held ?? frozenFault(await database.findFreeze(network.key));
   }
 
   /** Saves the present fault for `status`, with an alarm if only a person can end it. */
@@ -240,7 +261,12 @@ export function createPayer(options: PayerOptions): Payer {
     look,
     run(signal) {
       const work = async (): Promise<void> => report(await look());
-      return every(LOOK_MS, work, { clock, log, signal, what: 'paying out', onFault: report });
+      const paying = every(LOOK_MS, work, { clock, log, signal, what: 'paying out', onFault: report });
+      if (!rollbackWait) return paying;
+      // A look may take minutes if a node is slow.
+      const beat = () => rollbackWait.beat();
+      const marking = every(BEAT_MS, beat, { clock, log, signal, what: 'marking payouts', onFault: async () => {} });
+      return Promise.all([paying, marking]).then(() => {});
     },
   };
 }

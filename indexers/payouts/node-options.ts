@@ -15,7 +15,7 @@ const RESPONSE_BYTES_MAX = 8 * 1024 * 1024;
  * be replaced.
  */
 export function payoutNodeOptions(network: NetworkConfig): PayoutNodeOptions {
-  const { url, finalityUrl, rpcUrl, witnessUrl, chainId, tokens, reorgDepthMax } = network;
+  const { url, finalityUrl, rpcUrl, witnessUrl, chainId, tokens, reorgDepthMax, payoutExpiryMs } = network;
   return {
     url,
     ...(finalityUrl !== undefined && { finalityUrl }),
@@ -24,6 +24,7 @@ export function payoutNodeOptions(network: NetworkConfig): PayoutNodeOptions {
     chainId,
     tokens,
     finalDepth: reorgDepthMax,
+    ...(payoutExpiryMs !== undefined && { expiryMs: payoutExpiryMs }),
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
     responseBytesMax: RESPONSE_BYTES_MAX,
   };

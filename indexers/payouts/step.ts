@@ -33,6 +33,8 @@ import type { PayoutWallets } from './wallets.ts';
 const STEPS_MAX = 20;
 /** If a wallet's newest attempt is just being signed, its next number will be free soon. */
 const LANE_WAIT_MS = 1000;
+/** How often an allotted attempt looks whether it may be signed again. */
+const HOLD_MS = 5000;
 
 export type AdvanceParts = Readonly<{
   node: PayoutNode;
@@ -50,6 +52,8 @@ export type AdvanceParts = Readonly<{
   onQuote(draft: SpendDraft, quote: Quote): void;
   /** Called with the attempts of a generation before the newest is signed. */
   onAllot(payout: Payout, attempts: readonly Attempt[]): Promise<void>;
+  /** Returns why nothing new is signed now; null if it may be. */
+  holdOnNew(): EngineReason | null;
 }>;
 
 /** What one run of the engine remembers of a payout between iterations. */
@@ -99,12 +103,15 @@ async function act(work: Work, step: Step): Promise<Progress | null> {
   const { node, database, lease, allotting, clock } = work.parts;
   const name = nameOf(work);
   const nowMs = clock.nowMs();
+  const hold = work.parts.holdOnNew();
   switch (step.kind) {
     case 'rest':
       return restUntil(work, step.untilMs ?? Number.POSITIVE_INFINITY);
     case 'quote':
+      if (hold) return waitFor(work, { code: hold.code, message: hold.message });
       return allotting.add(() => begin(work));
     case 'sign':
+      if (hold) return restUntil(work, nowMs + HOLD_MS);
       return allotting.add(() => sign(work, step.attempt));
     case 'send':
       return send(work, step.attempt);

@@ -11,6 +11,7 @@ import { LAMPORT_DECIMALS, solanaAddress, solanaTransactionId } from './solana/a
 import { solanaWallets } from './solana/wallet.ts';
 import { ownFees, sponsoredFees } from './spend.ts';
 import { SUN_DECIMALS, tronAddress, tronTransactionId } from './tron/address.ts';
+import { expirySpreadMs, TRON_EXPIRY_MS } from './tron/expiry.ts';
 import { tronWallets } from './tron/wallet.ts';
 
 /**
@@ -44,6 +45,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
     spendRules: {
       lane: 'expiry',
       expiresAtMs: ({ expiration_ms }) => Number(expiration_ms),
+      longestLifeMs: (expiryMs = TRON_EXPIRY_MS) => expiryMs + expirySpreadMs(expiryMs),
       payer: ownFees,
       sweepOwnersMax: 1,
       nativeDecimals: SUN_DECIMALS,

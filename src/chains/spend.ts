@@ -27,6 +27,12 @@ export type SpendRules = Readonly<{
    * terms count blocks.
    */
   expiresAtMs?(terms: Terms, signedAtMs: number): number;
+  /**
+   * Returns for how long, in ms of the chain's time, an attempt can be included after it is signed, at most. Absent where
+   * a later attempt for the same refund excludes it: by its sequence number, or by a lock.
+   * @param expiryMs `PayoutNodeOptions.expiryMs`
+   */
+  longestLifeMs?(expiryMs: number | undefined): number;
   /** The wallet that pays the fee of an intent and whose sequence numbers it uses. */
   payer(intent: Intent): Wallet;
   /** How many deposit addresses one sweep may empty. */
@@ -246,6 +252,8 @@ export type PayoutNodeOptions = Readonly<{
   tokens: readonly Token[];
   /** Blocks this deep count as final if the node does not report finality. */
   finalDepth: number;
+  /** How long an attempt can be included, in ms, where its terms name a time; absent: the family's usual time. */
+  expiryMs?: number;
   requestTimeoutMs: number;
   responseBytesMax: number;
 }>;

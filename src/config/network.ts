@@ -75,6 +75,8 @@ export type NetworkConfig = Readonly<{
   pollMs: number;
   /** The smallest amount, at par, that a session must have to be offered this network; absent: any. */
   paymentMinPar?: bigint;
+  /** How long the transaction of a payout can be included, where it expires by time; absent: the family's usual time. */
+  payoutExpiryMs?: number;
   /** When deposit addresses are swept. */
   sweep: SweepPolicy;
   /** True for the built-in simulated network. */
@@ -163,6 +165,7 @@ function toConfig(problems: Problem[], path: string, settings: NetworkSettings<F
       explorer: settings.explorer,
       signer: settings.signer,
       paymentMinPar: settings.payment_min,
+      payoutExpiryMs: settings.payout_expiry_s && settings.payout_expiry_s * 1000,
     }),
     title,
     exchangeName: settings.exchange_name ?? title,

@@ -277,6 +277,7 @@ export const networkSettings = <F extends string>(families: readonly F[], derive
     wallets: wallets.prefault({}),
     dust_floor: stablecoinAmount.prefault('0.01'),
     payment_min: orAbsent(stablecoinAmount),
+    payout_expiry_s: orAbsent(whole(10, 3_600)),
     signer: orAbsent(signerDefaults),
     sweep,
     xpub: derives ? xpub : absent('its addresses are imported'),

@@ -147,6 +147,8 @@ export interface MoneyOutDatabase {
   nextFence(network: NetworkKey, servedFence: number, nowMs: number): Promise<number | null>;
   reportEngine(network: NetworkKey, reason: EngineReason | null, nowMs: number): Promise<void>;
   listEngines(): Promise<readonly PayoutEngine[]>;
+  /** Returns when this database was created. */
+  createdAtMs(): Promise<number>;
 
   /** Plans payouts, all or none. An existing one with the same intent stays as it is. */
   planPayouts(payouts: readonly NewPayout[]): Promise<void>;

@@ -7,6 +7,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openDatabase } from '../../src/database/sqlite/open.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
+import type { Json } from '../support/instance.ts';
 import type { PayoutShop } from '../support/payout-shop.ts';
 import { until } from '../support/until.ts';
 
@@ -15,10 +16,14 @@ export type RestoreTraits = Readonly<{
   coins: number;
   /** Whether its wallets have sequence numbers, so that a database may lack them. */
   hasLanes: boolean;
+  /** Where transactions expire by time: how to send signed bytes to the node. */
+  send?(bytes: Uint8Array): Promise<unknown>;
 }>;
 
+type Sent = Readonly<{ tx: string; bytes: Uint8Array }>;
+
 /** Registers the suite; `closeBooks` runs it. */
-export function restoreConforms(bench: PayoutShop, { coins, hasLanes }: RestoreTraits): void {
+export function restoreConforms(bench: PayoutShop, { coins, hasLanes, send }: RestoreTraits): void {
   const { chain, quayside, refundWallet, paidSession, refund, show, completed, untilWaiting, paidTo } = bench;
   const units = (cents: number) => bench.unitsOf(cents, 'USDT');
   let funded = 0;
@@ -72,6 +77,50 @@ export function restoreConforms(bench: PayoutShop, { coins, hasLanes }: RestoreT
       };
       await isPaidOnce(await payThenPutBack(1_300, forget), 1_300);
     });
+  }
+
+  const { faults } = chain;
+  if (send && faults) {
+    test('what was sent, and is in no block when the machine is put back, is waited for: it is paid once', async () => {
+      const session = await paidSession(700);
+      const { id, payee } = await refund(session, '7.00');
+      await untilWaiting('token_short');
+      await quayside.stop();
+      const putBack = bench.snapshot();
+      faults.set({ rates: { send_dropped: 1 } });
+      await quayside.start();
+      await chain.pay(refundWallet, 'USDT', 2n * units(700));
+      await until('it is sent', () => sentBytes() !== undefined);
+      const sent = sentBytes() as Sent;
+      await quayside.stop();
+      putBack();
+      faults.set({ rates: {} });
+      await quayside.start();
+      await until('new payouts wait for what may be on its way', async () => {
+        const { engines } = (await quayside.cli('status')).payouts;
+        return engines.some(({ reason }: Json) => reason?.code === 'payouts_rollback_possible');
+      });
+      await untilWaiting('payouts_rollback_possible');
+      assert.equal(await paidTo(payee), []);
+      await send(sent.bytes);
+      assert.is((await completed(id)).transaction_hash, sent.tx);
+      assert.equal(await paidTo(payee), [units(700)]);
+      // What was left would have paid it twice; it pays the next one, once everything has expired.
+      const next = await refund(await paidSession(700), '7.00');
+      await completed(next.id);
+      assert.equal(await paidTo(next.payee), [units(700)]);
+      assert.equal(await paidTo(payee), [units(700)]);
+    });
+  }
+
+  /** Returns the attempt that was sent and is not final. */
+  function sentBytes(): Sent | undefined {
+    const db = openDatabase({ file: databaseFile(quayside.dataDir), busyTimeoutMs: 10_000, bytesMax: null });
+    const query =
+      "SELECT a.tx, a.bytes FROM payout_attempts AS a JOIN payouts AS p ON p.id = a.payout_id WHERE p.state = 'sent' AND a.sent_at_ms IS NOT NULL";
+    const row = db.client.prepare(query).get();
+    db.close();
+    return row as Sent | undefined;
   }
 
   test('a refund that the database has lost is found on the chain: money out is frozen until a person has looked', async () => {

@@ -92,7 +92,7 @@ const BLOCK_MS = 250;
 const SUN_PER_TRX = 1_000_000n;
 
 /** A java-tron that makes four blocks a second, and charges for energy and bandwidth. */
-export async function openTronPayouts(confirmations: object) {
+export async function openTronPayouts(confirmations: object, more: Readonly<Record<string, unknown>> = {}) {
   const node = await startTronNode({ seed: 'payouts', finalityDistance: 3 });
   const { world } = node;
   for (let left = 5; left > 0; left--) world.mine();
@@ -108,6 +108,7 @@ export async function openTronPayouts(confirmations: object) {
       reorg_depth_max: 40,
       block_time_ms: BLOCK_MS,
       poll_ms: 100,
+      ...more,
     },
     policy: { chain_id: TRON_CHAIN_ID, fee_max: '50', gas_caps: { transaction: '50', day: '200' } },
     treasury: '71'.repeat(20),

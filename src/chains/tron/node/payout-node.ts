@@ -16,6 +16,7 @@ import { type Clock, systemClock } from '../../../lib/clock.ts';
 import { agreeOnOutcome, agreeOnPaid } from '../../outcome-quorum.ts';
 import type { PayoutNode, PayoutNodeOptions, WalletBalance } from '../../spend.ts';
 import { tronAddress } from '../address.ts';
+import { TRON_EXPIRY_MS } from '../expiry.ts';
 import { readBroadcast } from './payout-broadcast.ts';
 import { readHeld, readNative } from './payout-calls.ts';
 import { askOutcome, askPaid } from './payout-outcome.ts';
@@ -33,7 +34,7 @@ const IDLE_MS_MAX = 60_000;
  * configured
  */
 export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = systemClock): PayoutNode {
-  const { chainId, tokens, witnessUrl, finalityUrl } = options;
+  const { chainId, tokens, witnessUrl, finalityUrl, expiryMs = TRON_EXPIRY_MS } = options;
   if (finalityUrl === null) {
     throw permanent(
       'payouts_need_finality',
@@ -71,7 +72,7 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
   return {
     balance,
     sequence: async () => null,
-    quote: (draft) => askQuote(main, { draft, chainId, tokenKeys, stamp }),
+    quote: (draft) => askQuote(main, { draft, chainId, tokenKeys, stamp, expiryMs }),
     async broadcast(bytes) {
       const transaction = Buffer.from(bytes).toString('hex');
       const answer = await main.ask({ path: BROADCAST_PATH, body: { transaction } });

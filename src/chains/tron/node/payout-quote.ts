@@ -14,6 +14,7 @@ import type { Token } from '../../../core/transfer.ts';
 import type { Quote, RefusedCode, SpendDraft, Terms } from '../../spend.ts';
 import { SUN_DECIMALS, tronAddress, wireAddress } from '../address.ts';
 import { isUnknown, nonsense, readWhole } from '../answer.ts';
+import { expirySpreadMs } from '../expiry.ts';
 import {
   type Allowances,
   bytesCost,
@@ -37,12 +38,6 @@ const LOANS_PATH = '/wallet/getdelegatedresourcev2';
 /** `ResourceCode` of energy. */
 const ENERGY = 1;
 const ZERO_KEY = '0'.repeat(40);
-/**
- * Long enough to be rebroadcast through an outage, short enough for its blocks to be read again if it is not included.
- */
-const VALID_MS = 30 * 60_000;
-/** Expirations differ by up to this much. */
-const SPREAD_MS = 60_000;
 
 export type QuoteQuestion = Readonly<{
   draft: SpendDraft;
@@ -51,6 +46,8 @@ export type QuoteQuestion = Readonly<{
   tokenKeys: readonly string[];
   /** Returns a time at or after the given one that no earlier quote has. */
   stamp: (headMs: number) => number;
+  /** How long the transaction can be included, in ms. */
+  expiryMs: number;
 }>;
 
 /** The state at the head that a quote is based on. */
@@ -224,14 +221,14 @@ async function askState(node: TronRpc, payerKey: string): Promise<State> {
  * or the second would be mistaken for the first: each has a time of its own within this process, and after a restart
  * the expiration distinguishes intents.
  */
-function termsOf({ draft, stamp }: QuoteQuestion, { head, solid }: State, feeLimit: bigint): Terms {
+function termsOf({ draft, stamp, expiryMs }: QuoteQuestion, { head, solid }: State, feeLimit: bigint): Terms {
   const headMs = head.timeS * 1000;
-  const spread = createHash('sha256').update(draft.intent.id).digest().readUInt32BE() % SPREAD_MS;
+  const spread = createHash('sha256').update(draft.intent.id).digest().readUInt32BE() % expirySpreadMs(expiryMs);
   return {
     ref_block_number: String(solid.number),
     ref_block_hash: referenceOf(solid),
     timestamp_ms: String(stamp(headMs)),
-    expiration_ms: String(headMs + VALID_MS + spread),
+    expiration_ms: String(headMs + expiryMs + spread),
     fee_limit: feeLimit.toString(),
   };
 }

@@ -32,7 +32,7 @@ export type Planned = Readonly<{ kind: 'planned' | 'known' | 'other'; payout: Pa
 /** To be called within a transaction. */
 export type Payouts = Readonly<{
   find(id: string): PayoutRow | undefined;
-  /** Returns false while a network's engine knows that this database is older than the signer's journal. */
+  /** Returns false while a network's engine cannot exclude that payouts were signed that this database does not know. */
   isAdopted(network: NetworkKey): boolean;
   /**
    * Saves a payout. An existing one stays as it is, except that a refund or return without a session gets it.
@@ -78,7 +78,7 @@ type Changing = Pick<PayoutRow, (typeof changingNames)[number]>;
 const approvable: readonly string[] = ['signer_refused_approval', 'signer_refused_cap', 'refund_unapproved'];
 
 /** Why an engine does nothing after the database was restored from a backup. */
-const NOT_ADOPTED = 'payouts_not_adopted';
+const unsure: readonly string[] = ['payouts_not_adopted', 'payouts_rollback_possible'];
 
 export const noFault = { faultCode: null, faultMessage: null } as const;
 /** Waits for nothing. */
@@ -137,7 +137,7 @@ export function createPayouts(
     return after;
   };
 
-  const isAdopted = (network: NetworkKey): boolean => engine.get({ network })?.reasonCode !== NOT_ADOPTED;
+  const isAdopted = (network: NetworkKey): boolean => !unsure.includes(engine.get({ network })?.reasonCode ?? '');
 
   /** Returns a payout of which nothing can take effect now, or null. `generationMax` 0: nothing was ever signed. */
   function findEnded(id: string, generationMax: number): PayoutRow | null {

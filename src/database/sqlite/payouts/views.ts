@@ -22,6 +22,7 @@ type PayoutViews = Pick<
   | 'nextFence'
   | 'reportEngine'
   | 'listEngines'
+  | 'createdAtMs'
   | 'findPayout'
   | 'listPayouts'
   | 'listPayoutAttempts'
@@ -33,7 +34,7 @@ type PayoutViews = Pick<
   | 'overdueRefunds'
 >;
 
-export function payoutViews({ orm, read, write }: Db): PayoutViews {
+export function payoutViews({ orm, client, read, write }: Db): PayoutViews {
   // Prepared, because the engine runs them often.
   const findEngine = orm
     .select()
@@ -48,6 +49,7 @@ export function payoutViews({ orm, read, write }: Db): PayoutViews {
     .orderBy(asc(payoutAttempts.generation), asc(payoutAttempts.attempt))
     .prepare();
 
+  const created = client.prepare('SELECT min(applied_at_ms) FROM migrations').pluck();
   const overdue = orm
     .select({
       network: payouts.network,
@@ -95,6 +97,9 @@ export function payoutViews({ orm, read, write }: Db): PayoutViews {
           .onConflictDoUpdate({ target: payoutEngines.network, set })
           .run(),
       );
+    },
+    async createdAtMs() {
+      return read(() => Number(created.get() ?? 0));
     },
     async listEngines() {
       return read(() => allEngines.all()).map(({ reasonCode, reasonMessage, ...engine }) => ({
