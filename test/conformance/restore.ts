@@ -94,7 +94,7 @@ export function restoreConforms(bench: PayoutShop, { coins, hasLanes, send }: Re
       const sent = sentBytes() as Sent;
       await quayside.stop();
       putBack();
-      faults.set({ rates: {} });
+      faults.heal();
       await quayside.start();
       await until('new payouts wait for what may be on its way', async () => {
         const { engines } = (await quayside.cli('status')).payouts;

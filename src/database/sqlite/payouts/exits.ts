@@ -82,7 +82,7 @@ export function exitCommands(db: Db, parts: Parts): Pick<MoneyOutDatabase, 'find
         const isSeen = row?.state === seen.state && row.generation === seen.generation;
         if (!row || !isSeen || attemptCount(id) !== seen.attemptCount) return false;
         if (conclusion.kind === 'never') {
-          if (!steps.isAdopted(row.network) || mayHavePaid(row.intent)) return false;
+          if (!steps.isCertain(row.network) || mayHavePaid(row.intent)) return false;
           endUnpaid(row, conclusion, nowMs);
         } else pay(row, conclusion, nowMs);
         recordAct(act, { target: id, before: audited(row), after: audited(steps.find(id) ?? row) });

@@ -32,8 +32,10 @@ export type Planned = Readonly<{ kind: 'planned' | 'known' | 'other'; payout: Pa
 /** To be called within a transaction. */
 export type Payouts = Readonly<{
   find(id: string): PayoutRow | undefined;
-  /** Returns false while a network's engine cannot exclude that payouts were signed that this database does not know. */
+  /** Returns false while a network's engine knows that this database is older than the signer's journal. */
   isAdopted(network: NetworkKey): boolean;
+  /** Returns false while it cannot exclude, either, that payouts were signed which neither of the two knows. */
+  isCertain(network: NetworkKey): boolean;
   /**
    * Saves a payout. An existing one stays as it is, except that a refund or return without a session gets it.
    * @param poolId of a sweep: the pool of its indices; omitted if only the signer's journal knows the sweep
@@ -78,7 +80,8 @@ type Changing = Pick<PayoutRow, (typeof changingNames)[number]>;
 const approvable: readonly string[] = ['signer_refused_approval', 'signer_refused_cap', 'refund_unapproved'];
 
 /** Why an engine does nothing after the database was restored from a backup. */
-const unsure: readonly string[] = ['payouts_not_adopted', 'payouts_rollback_possible'];
+const NOT_ADOPTED = 'payouts_not_adopted';
+const unsure: readonly string[] = [NOT_ADOPTED, 'payouts_rollback_possible'];
 
 export const noFault = { faultCode: null, faultMessage: null } as const;
 /** Waits for nothing. */
@@ -137,7 +140,9 @@ export function createPayouts(
     return after;
   };
 
-  const isAdopted = (network: NetworkKey): boolean => !unsure.includes(engine.get({ network })?.reasonCode ?? '');
+  const reasonOf = (network: NetworkKey): string => engine.get({ network })?.reasonCode ?? '';
+  const isAdopted = (network: NetworkKey): boolean => reasonOf(network) !== NOT_ADOPTED;
+  const isCertain = (network: NetworkKey): boolean => !unsure.includes(reasonOf(network));
 
   /** Returns a payout of which nothing can take effect now, or null. `generationMax` 0: nothing was ever signed. */
   function findEnded(id: string, generationMax: number): PayoutRow | null {
@@ -146,13 +151,14 @@ export function createPayouts(
     // The signer refused it for good, or all that it signed has failed.
     if (!isUnsigned(row.state, attempts.all(row).length)) return null;
     if (isPayback(row.intent) && outgoing.mayHavePaid(row.intent)) return null;
-    // Until it has adopted the journal, this database does not know whether the payout was signed.
-    return isAdopted(row.network) ? row : null;
+    // Until then, this database does not know whether the payout was signed.
+    return isCertain(row.network) ? row : null;
   }
 
   return {
     find: (id) => find.get({ id }),
     isAdopted,
+    isCertain,
     plan({ intent, sessionId, servesId, notBeforeMs, nowMs }, poolId) {
       const known = find.get({ id: intent.id });
       if (known) {
