@@ -72,8 +72,10 @@ export function createRollbackWait(parts: RollbackWaitParts): RollbackWait {
 
   async function open(): Promise<RunMark> {
     const last = marks.read();
-    if (last && isRecent(last.atMs)) return last;
-    if (isRecent(await createdAtMs())) return { atMs: clock.nowMs(), journalId: 0, isClear: true, untilMs: null };
+    if (last && last !== 'void' && isRecent(last.atMs)) return last;
+    // A mark that was copied proves that something was put back, however new the database is.
+    if (last === null && isRecent(await createdAtMs()))
+      return { atMs: clock.nowMs(), journalId: 0, isClear: true, untilMs: null };
     return begin(0, 'no run has left its mark in the last two minutes');
   }
 

@@ -6,7 +6,7 @@
  * which no copy keeps and no program can set, must be that of the mark.
  * @module
  */
-import { closeSync, constants, fsyncSync, openSync, readFileSync, statSync, writeSync } from 'node:fs';
+import { closeSync, constants, existsSync, fsyncSync, openSync, readFileSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { transient } from '../../src/core/fault.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
@@ -28,8 +28,8 @@ export type RunMark = Readonly<{
 }>;
 
 export type RunMarks = Readonly<{
-  /** Returns the newest mark; null if there is none that counts. */
-  read(): RunMark | null;
+  /** Returns the newest mark; 'void' if it does not count, null if no run has left one. */
+  read(): RunMark | 'void' | null;
   /**
    * Replaces the mark. Returns after it is on the disk.
    * @throws Fault transient `storage_unavailable`
@@ -57,9 +57,9 @@ export function openRunMarks(file: string, boot: string = bootId()): RunMarks {
         const { boot: of, ...mark } = JSON.parse(readFileSync(file, 'utf8')) as RunMark & { boot: string };
         const isComplete = Number.isSafeInteger(mark.atMs) && Number.isSafeInteger(mark.journalId);
         const changedMs = Math.abs(statSync(file).ctimeMs - mark.atMs);
-        return isComplete && of === boot && changedMs <= CHANGE_MS_MAX ? mark : null;
+        return isComplete && of === boot && changedMs <= CHANGE_MS_MAX ? mark : 'void';
       } catch {
-        return null;
+        return existsSync(file) ? 'void' : null;
       }
     },
     write(mark) {

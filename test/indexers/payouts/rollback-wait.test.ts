@@ -13,11 +13,14 @@ const START_MS = 1_800_000_000_000;
 /** A machine with a chain whose time is the clock's, and a block a second. */
 function machine(createdAtMs = 0) {
   const clock = { ms: START_MS, nowMs: () => clock.ms };
-  let mark: RunMark | null = null;
+  let mark: RunMark | 'void' | null = null;
   const marks = {
-    read: () => mark,
+    read: (): RunMark | 'void' | null => mark,
     write(next: RunMark) {
       mark = next;
+    },
+    copy() {
+      mark = 'void';
     },
   };
   const number = () => Math.floor(clock.ms / 1000);
@@ -108,6 +111,15 @@ test('signatures that the mark knows and the database lacks begin the wait, and 
   assert.is(await codeOf(other.wait, other.floor()), 'payouts_rollback_possible');
 });
 
+test('a mark that was copied begins the wait, even in a new installation', async () => {
+  const { marks, start, floor } = await cleared();
+  marks.copy();
+  const wait = start();
+  await wait.beat();
+  wait.note(5);
+  assert.is(await codeOf(wait, floor()), 'payouts_rollback_possible');
+});
+
 test('an installation without a mark waits, unless it is new', async () => {
   const { start, floor } = machine(START_MS - 130_000);
   const wait = start();
@@ -126,12 +138,12 @@ test('a mark counts only in the file that a run wrote, and until the machine boo
     marks.write({ ...mark, journalId: 1_234_567 });
     marks.write(mark);
     assert.equal(marks.read(), mark);
-    assert.is(openRunMarks(file, 'boot 2').read(), null);
+    assert.is(openRunMarks(file, 'boot 2').read(), 'void');
     await new Promise((resolve) => setTimeout(resolve, 1_500));
     assert.equal(marks.read(), mark);
     copyFileSync(file, `${file}.kept`);
     copyFileSync(`${file}.kept`, file);
-    assert.is(marks.read(), null);
+    assert.is(marks.read(), 'void');
   } finally {
     rmSync(folder, { recursive: true });
   }
