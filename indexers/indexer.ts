@@ -11,7 +11,6 @@ import { watchedWallets } from '../src/core/outgoing.ts';
 import type { Database } from '../src/database/database.ts';
 import type { Clock } from '../src/lib/clock.ts';
 import type { Log } from '../src/lib/log.ts';
-import type { Signer } from '../src/signer/signer.ts';
 import { createAddressTable } from './follower/address-table.ts';
 import { createWatch } from './follower/address-watch.ts';
 import { createFallback, noFallback } from './follower/fallback.ts';
@@ -24,6 +23,7 @@ import { createPayer } from './payouts/engine.ts';
 import { payoutNodeOptions } from './payouts/node-options.ts';
 import type { RunMarks } from './payouts/run-mark.ts';
 import { createSecondOpinion } from './payouts/second-opinion.ts';
+import type { FreezableSigner } from './payouts/signer-freeze.ts';
 import { createSweepWatch } from './payouts/sweep-watch.ts';
 import { createSweeper } from './payouts/sweeper.ts';
 
@@ -46,7 +46,7 @@ export type IndexerOptions = Readonly<{
   database: Database;
   chain: Chain;
   /** The signer for payouts; null if this network only receives. */
-  signer?: Signer | null;
+  signer?: FreezableSigner | null;
   /** Where payouts leave their marks. */
   runMarks?: RunMarks;
   clock: Clock;

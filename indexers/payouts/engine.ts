@@ -20,13 +20,13 @@ import { isFollowed } from '../../src/database/network-health.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { every } from '../../src/lib/every.ts';
 import type { Log } from '../../src/lib/log.ts';
-import type { Signer } from '../../src/signer/signer.ts';
 import { createBalanceWatch } from './balances.ts';
 import { createFeeWatch } from './fee-watch.ts';
 import { acquireLease, endsLease, type PayoutLease } from './lease.ts';
 import { BEAT_MS, createRollbackWait, type RollbackWait } from './rollback-wait.ts';
 import type { RunMarks } from './run-mark.ts';
 import type { SecondOpinion } from './second-opinion.ts';
+import { createSignerFreezer, type FreezableSigner } from './signer-freeze.ts';
 import { type AdvancePayout, createAdvancePayout, type Memory } from './step.ts';
 import { createWalletWatch } from './wallet-watch.ts';
 import { createPayoutWallets } from './wallets.ts';
@@ -60,7 +60,7 @@ export type PayerOptions = Readonly<{
   node: PayoutNode;
   /** The follower's node. */
   chainNode: Pick<Node, 'head' | 'finalized'>;
-  signer: Signer;
+  signer: FreezableSigner;
   secondOpinion: SecondOpinion;
   /** Where each run leaves its mark; absent if nothing can be put back to an earlier state. */
   marks?: RunMarks | undefined;
@@ -116,6 +116,7 @@ export function createPayer(options: PayerOptions): Payer {
   const queue = new PQueue({ concurrency: CONCURRENCY });
   const allotting = new PQueue({ concurrency: ALLOTTING[rules.lane] });
   const wallets = createPayoutWallets({ network: network.key, tokens: network.tokens, rules, signer });
+  const signerFreezer = createSignerFreezer({ network: network.key, signer, database, log });
   const walletWatch = createWalletWatch({ network, rules, node, chainNode, database, wallets, clock, log });
   const roleOf = ({ intent }: { intent: Parameters<SpendRules['payer']>[0] }) => rules.payer(intent).role;
   const fees = createFeeWatch(network, rules.nativeDecimals, database, clock);
@@ -217,6 +218,7 @@ export function createPayer(options: PayerOptions): Payer {
     const floor = await refuseUnfollowed();
     const advancePayout = await begin();
     await walletWatch.renew();
+    await signerFreezer.renew();
     const held = await rollbackWait?.renew(floor);
     const nowMs = clock.nowMs();
     const open = await database.openPayouts(network.key, nowMs, OPEN_MAX);

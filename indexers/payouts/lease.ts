@@ -30,10 +30,10 @@ const notAdopted = (network: NetworkKey, why: string): Fault =>
   );
 
 /** The signer's journal is older than this database: it no longer knows everything that it must not sign again. */
-export const journalBehind = (why: string): Fault =>
+export const journalBehind = (network: NetworkKey, why: string): Fault =>
   permanent(
     'signer_journal_behind',
-    `the signer's journal was restored from an older backup: ${why}. Nothing is paid out. Restore the newest signer.db`,
+    `the signer's journal was restored from an older backup: ${why}. Nothing is paid out. Restore the newest signer.db; if it is lost, run \`quayside payouts adopt ${network}\`, and settle by hand what the signer then refuses`,
   );
 
 /** Returns whether a fault ends the lease: whatever is signed next could be a second payment. */
@@ -78,7 +78,7 @@ export async function acquireLease(
 
   if (journalId > 0) {
     const [known] = await signer.journal(network, journalId - 1, 1);
-    if (known?.id !== journalId) throw journalBehind(`entry ${journalId} of ${network} is no longer there`);
+    if (known?.id !== journalId) throw journalBehind(network, `entry ${journalId} of ${network} is no longer there`);
   }
   await follow();
   return { fence, follow };

@@ -235,7 +235,7 @@ async function sign(work: Work, { attempt, terms }: Attempt): Promise<Progress |
   }
   await reload(work);
   if (isSignedHere(work, attempt)) return null;
-  throw journalBehind(`it signed payout ${id} but has no entry for it`);
+  throw journalBehind(work.payout.network, `it signed payout ${id} but has no entry for it`);
 }
 
 async function reload(work: Work): Promise<void> {

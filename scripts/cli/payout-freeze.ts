@@ -92,7 +92,7 @@ export const freezeText = ({ network, reason, frozenBy, sinceMs }: Freeze): stri
   `${network ?? EVERYWHERE}, by ${frozenBy} since ${moment(sinceMs)}: ${reason}`;
 
 /** Returns what the signer still needs, in words; nothing if it is not frozen. */
-async function signerState(dir: string): Promise<string[]> {
+export async function signerState(dir: string): Promise<string[]> {
   try {
     const state = await withSigner(dir, (signer) => signer.freezeState());
     return state.freeze ? freezeLines(state) : [];

@@ -121,7 +121,7 @@ async function resumeWallets(network: NetworkConfig, input: Input, installation:
     );
     if (!isDryRun) {
       await expectConsent(input, [...lines, ...rest.map(text)], rest.length);
-      for (const [payer, final] of finals) await database.resumeLane(key, payer, final);
+      for (const [payer, final] of finals) await database.resumeLane(key, payer, final, clock.nowMs());
     }
     const payers = [...finals.keys()];
     const verb = isDryRun ? 'would resume' : 'resumed';

@@ -5,7 +5,7 @@
 import type { Asset } from '../../src/core/ledger.ts';
 import { coinText } from './coins.ts';
 import { type Installation, moment, table } from './command.ts';
-import { freezeText } from './payout-freeze.ts';
+import { freezeText, signerState } from './payout-freeze.ts';
 
 const open = ['waiting', 'sent', 'stuck'];
 
@@ -19,6 +19,7 @@ export async function payoutStatus({ database, config, clock }: Installation) {
     database.haltedLanes(),
     database.listFreezes(),
   ]);
+  const signer = config.signer ? await signerState(config.signer.dir) : [];
   const openCount = stats.counts.filter(({ state }) => open.includes(state)).reduce((sum, one) => sum + one.count, 0);
   const waits = stats.waiting.map(({ network, code, count, oldestAtMs }) => ({
     network,
@@ -38,6 +39,7 @@ export async function payoutStatus({ database, config, clock }: Installation) {
     json: {
       open: openCount,
       has_signer: config.signer !== null,
+      signer_frozen: signer.length === 0 ? null : signer.join(' '),
       engines: engines.map(({ network, reason }) => ({ network, reason })),
       waiting: waits,
       wallets,
@@ -50,6 +52,7 @@ export async function payoutStatus({ database, config, clock }: Installation) {
     },
     lines: [
       ...freezes.map((one) => `money out is FROZEN: ${freezeText(one)}`),
+      ...(freezes.length > 0 || openCount > 0 ? signer : []),
       ...(openCount === 0 ? [] : [`payouts open: ${openCount}`]),
       ...(openCount > 0 && !config.signer
         ? ['  they cannot be signed: the configuration has no `signer` (docs/money-out.md)']

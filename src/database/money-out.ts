@@ -259,10 +259,11 @@ export interface MoneyOutDatabase {
     }>,
   ): Promise<boolean>;
   /**
-   * Resumes a halted wallet, from the free number at finality or our own, whichever is higher.
+   * Resumes a halted wallet, from the free number at finality or our own, whichever is higher. With the last wallet that
+   * was halted for numbers that others used, the network's freeze for that ends.
    * @returns false when it is not halted
    */
-  resumeLane(network: NetworkKey, payer: string, finalNonce: number): Promise<boolean>;
+  resumeLane(network: NetworkKey, payer: string, finalNonce: number, nowMs: number): Promise<boolean>;
   haltedLanes(): Promise<readonly HaltedLane[]>;
   /**
    * Brings this database up to date with the signer's journal: adds the attempts it lacks, deletes those never signed,

@@ -3,6 +3,7 @@
  * any family nothing is paid twice, and no command is needed where the chain tells what was paid.
  * @module
  */
+import { setTimeout as wait } from 'node:timers/promises';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openDatabase } from '../../src/database/sqlite/open.ts';
@@ -30,7 +31,7 @@ export function restoreConforms(bench: PayoutShop, { coins, hasLanes, send }: Re
   test.after(() => bench.close());
 
   /** Pays a refund, then puts the machine back to when the refund was processing and unsigned. */
-  async function payThenPutBack(cents: number, change: () => void = () => {}) {
+  async function payThenPutBack(cents: number, change: () => void = () => {}, half?: 'data' | 'signer') {
     const session = await paidSession(cents);
     const { id, payee } = await refund(session, amount(cents));
     await untilWaiting('token_short');
@@ -42,7 +43,7 @@ export function restoreConforms(bench: PayoutShop, { coins, hasLanes, send }: Re
     const { transaction_hash: tx } = await completed(id);
     assert.equal(await paidTo(payee), [units(cents)]);
     await quayside.stop();
-    putBack();
+    putBack(half);
     change();
     // Enough for a second payment.
     await chain.pay(refundWallet, 'USDT', units(cents));
@@ -79,8 +80,70 @@ export function restoreConforms(bench: PayoutShop, { coins, hasLanes, send }: Re
     });
   }
 
+  const untilStopped = (code: string) =>
+    until(`payouts are stopped: ${code}`, async () => {
+      const { engines } = (await quayside.cli('status')).payouts;
+      return engines.some(({ reason }: Json) => reason?.code === code);
+    });
+
+  async function paysAnother(cents: number) {
+    const other = await refund(await paidSession(cents), amount(cents));
+    await completed(other.id);
+    assert.equal(await paidTo(other.payee), [units(cents)]);
+  }
+
+  test('a database that is put back alone pays nothing before it knows what the signer has signed; settle --paid is enough', async () => {
+    const put = await payThenPutBack(500, () => {}, 'data');
+    await untilStopped('payouts_not_adopted');
+    const [listed] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === put.id);
+    const settle = ['payouts', 'settle', listed.id, '--paid', put.tx, '--because', 'the database was restored'];
+    await quayside.cli(...settle);
+    await isPaidOnce(put, 500);
+    await paysAnother(500);
+  });
+
+  test('a signer that is put back alone pays nothing before it is adopted, and never what the database knows', async () => {
+    const put = await payThenPutBack(600, () => {}, 'signer');
+    await untilStopped('signer_journal_behind');
+    await isPaidOnce(put, 600);
+    await quayside.cli('payouts', 'adopt', bench.network);
+    await paysAnother(600);
+    await isPaidOnce(put, 600);
+  });
+
   const { faults } = chain;
   if (send && faults) {
+    test('what was sent and never arrives is ended by settle --never once it has expired, and not before', async () => {
+      const session = await paidSession(400);
+      const { id, payee } = await refund(session, '4.00');
+      await untilWaiting('token_short');
+      faults.set({ rates: { send_dropped: 1 } });
+      await chain.pay(refundWallet, 'USDT', units(400));
+      await until('it is sent', () => sentBytes() !== undefined);
+      await quayside.cli('payouts', 'freeze', bench.network, '--because', 'nothing arrives');
+      const [{ id: payout }] = (await quayside.cli('payouts', 'list', '--state', 'sent')) as Json[];
+      const settle = ['payouts', 'settle', payout, '--never', '--because', 'nothing arrives'] as const;
+      const early = await quayside.cli(...settle).catch((error: unknown) => String(error));
+      assert.match(String(early), 'can still be included');
+      await until('it has expired', () =>
+        quayside.cli(...settle).then(
+          () => true,
+          async (error: unknown) => {
+            assert.match(String(error), /can still be included|changed meanwhile/);
+            await wait(3_000);
+            return false;
+          },
+        ),
+      );
+      faults.heal();
+      assert.is((await show(id)).status, 'failed');
+      await quayside.cli('payouts', 'thaw', bench.network, '--because', 'the node is mended');
+      // The merchant requests the amount again.
+      const again = await refund(session, '4.00');
+      await completed(again.id);
+      assert.equal([await paidTo(payee), await paidTo(again.payee)], [[], [units(400)]]);
+    });
+
     test('what was sent, and is in no block when the machine is put back, is waited for: it is paid once', async () => {
       const session = await paidSession(700);
       const { id, payee } = await refund(session, '7.00');

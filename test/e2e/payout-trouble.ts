@@ -101,7 +101,7 @@ export function payoutTroubleConforms(
     const { id, payee } = await refund(session, '1.00');
     await until('the wallet is halted', async () => {
       const { payouts } = await quayside.cli('status');
-      return payouts.halted_wallets.length === 1;
+      return payouts.halted_wallets.length === 1 && payouts.frozen[0]?.code === 'payout_nonce_foreign';
     });
     assert.is((await show(id)).status, 'processing');
     assert.equal(await paidTo(payee), []);

@@ -213,7 +213,7 @@ test('a payout is settled by a transaction only if that is final, ours, exact, a
 });
 
 test('a payout is never paid only once its attempts cannot be mined: then it fails, or is signed again', async () => {
-  assert.is(await database.resumeLane(NETWORK, payer, 4), false);
+  assert.is(await database.resumeLane(NETWORK, payer, 4, nowMs), false);
   assert.equal(await database.offerNonce(NETWORK, payer, 4, nowMs), { kind: 'halted' });
   await answer('payouts', 'resume', NETWORK, '--yes');
   for (const [at, id] of ['rf_ended', 'rf_again'].entries()) {

@@ -5,6 +5,7 @@
  * @module
  */
 import { createPayer, type Payer } from '../../indexers/payouts/engine.ts';
+import type { FreezableSigner } from '../../indexers/payouts/signer-freeze.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { PayoutNode } from '../../src/chains/spend.ts';
 import { transient } from '../../src/core/fault.ts';
@@ -13,7 +14,6 @@ import type { Database, NetworkStatus } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
 import type { Random } from '../../src/sandbox/random.ts';
-import type { Signer } from '../../src/signer/signer.ts';
 import type { SigningService } from '../../src/signer/signing-service.ts';
 import { plainSweepPolicy } from '../support/plain-policies.ts';
 import type { Lane } from './payout-chain.ts';
@@ -52,7 +52,7 @@ function mortal<T extends object>(port: T, fuse: Fuse): T {
 }
 
 /** The service as an engine reaches it: an answer may be lost after the service has signed. */
-export const overSocket = (service: SigningService, random: Random, lossy: () => number): Signer => {
+export const overSocket = (service: SigningService, random: Random, lossy: () => number): FreezableSigner => {
   const lose = (): void => {
     if (random.chance(lossy())) throw transient('signer_unreachable', 'the signer closed the connection');
   };
@@ -68,6 +68,8 @@ export const overSocket = (service: SigningService, random: Random, lossy: () =>
     refundLock: (network, id) => through(() => service.refundLock(network, id)),
     sign: (request) => through(() => service.sign(request)),
     journal: (network, after, limit) => through(() => service.journal(network, after, limit)),
+    freezeState: () => through(() => service.freezeState()),
+    freeze: (reason, frozenBy) => through(() => service.freeze(reason, frozenBy)),
     fence: (network) => through(() => service.fence(network)),
     close: async () => {},
   };
@@ -80,7 +82,7 @@ export type EngineParts = Readonly<{
   network: NetworkKey;
   lane: Lane;
   node: PayoutNode;
-  signer: Signer;
+  signer: FreezableSigner;
   database: Database;
   clock: Clock;
   fuse: Fuse;

@@ -8,6 +8,7 @@
  */
 import * as assert from 'uvu/assert';
 import type { Payer } from '../../indexers/payouts/engine.ts';
+import type { FreezableSigner } from '../../indexers/payouts/signer-freeze.ts';
 import { createPayoutWallets } from '../../indexers/payouts/wallets.ts';
 import { adoptPayouts } from '../../scripts/cli/adopt-payouts.ts';
 import { settleNever } from '../../scripts/cli/payout-exit.ts';
@@ -17,7 +18,6 @@ import { type Intent, intentMac } from '../../src/core/intent.ts';
 import type { Payout } from '../../src/core/payout.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import { createRandom, type Random } from '../../src/sandbox/random.ts';
-import type { Signer } from '../../src/signer/signer.ts';
 import type { HandClock } from '../support/hand-clock.ts';
 import { auditChain, auditEnd, auditWire } from './payout-auditor.ts';
 import { type Base, type Bench, clear, copy } from './payout-bench.ts';
@@ -42,7 +42,7 @@ type Stage = Readonly<{
   network: NetworkKey;
   lane: Lane;
   chain: Chain;
-  signer: Signer;
+  signer: FreezableSigner;
   /** The engine that is broadcasting now. */
   at: { base: Base; loss: number; broken: unknown };
   engine: { own: Engine; second: Engine | null };
@@ -326,7 +326,7 @@ async function revive(stage: Stage): Promise<boolean> {
   let found = false;
   for (const lane of await database.haltedLanes()) {
     if (lane.network !== network) continue;
-    await database.resumeLane(network, lane.payer, chain.nonceOf(lane.payer, chain.final()));
+    await database.resumeLane(network, lane.payer, chain.nonceOf(lane.payer, chain.final()), stage.clock.nowMs());
     found = true;
   }
   const stuck = () => database.listPayouts({ network, state: 'stuck', limit: 100 });

@@ -123,17 +123,18 @@ export async function openPayoutShop(chain: PayoutChain) {
     refundsAsked: () => refunds,
     /**
      * Copies what the stopped installation and its signer have stored.
-     * @returns puts it back
+     * @returns puts both back, or one of them alone
      */
-    snapshot(): () => void {
+    snapshot(): (half?: 'data' | 'signer') => void {
       const kept = mkdtempSync(join(home, 'snapshot-'));
       const folders = [
         [quayside.dataDir, join(kept, 'data')],
         [signer.dir, join(kept, 'signer')],
       ] as const;
       for (const [from, to] of folders) cpSync(from, to, { recursive: true });
-      return () => {
+      return (half) => {
         for (const [to, from] of folders) {
+          if (half && !from.endsWith(half)) continue;
           for (const name of readdirSync(to)) rmSync(join(to, name), { recursive: true, force: true });
           cpSync(from, to, { recursive: true });
         }

@@ -4,6 +4,7 @@
  */
 import type { FollowerEnd } from '../../indexers/follower/follower.ts';
 import { indexNetwork } from '../../indexers/indexer.ts';
+import type { FreezableSigner } from '../../indexers/payouts/signer-freeze.ts';
 import type { Chain, Family, Node, NodeOptions } from '../../src/chains/chain.ts';
 import { openNode as openEvmNode } from '../../src/chains/evm/node/node.ts';
 import { chains } from '../../src/chains/index.ts';
@@ -13,7 +14,6 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import type { Database, NetworkStatus } from '../../src/database/database.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
-import type { Signer } from '../../src/signer/signer.ts';
 
 /** In an idle indexer the follower, the reporter and the lookup service sleep on its clock. */
 export const SLEEPERS = 3;
@@ -40,7 +40,7 @@ export type IndexerChange = Readonly<{
   idleMsMax?: number;
   blocksPerIngestMax?: number;
   random?: () => number;
-  signer?: Signer;
+  signer?: FreezableSigner;
   /** Wraps the indexer's node: to act at a moment that would be hard to hit. */
   through?: (node: Node) => Node;
 }>;

@@ -32,7 +32,7 @@ import { payerTokens } from './payer-tokens.ts';
 import { adoptionCommands } from './payouts/adoption.ts';
 import { payoutAttemptCommands } from './payouts/attempts.ts';
 import { exitCommands } from './payouts/exits.ts';
-import { createFreezeReader, createFreezer, freezeCommands } from './payouts/freezes.ts';
+import { createFreezeReader, createFreezer, createNumberFreeze, freezeCommands } from './payouts/freezes.ts';
 import { outgoingCommands } from './payouts/judgement.ts';
 import { createOutgoing, type Outgoing } from './payouts/outgoing.ts';
 import { createPayouts, type FollowLost, type Payouts, payoutCommands } from './payouts/payouts.ts';
@@ -233,13 +233,14 @@ function payoutParts(db: Db, own: MoneyOutParts) {
     const session = intent.kind === 'return' && sessionId === null && own.findSession(intent.session.id);
     if (session) own.transitions.followReturn(session, nowMs);
   };
-  const parts = { steps, ledger, raiseAlarm, followLost };
+  const numberFreeze = createNumberFreeze(db, freeze, recordAct);
+  const parts = { steps, ledger, raiseAlarm, followLost, numberFreeze };
   const settlement = createPayoutSettlement(db, { ...parts, followRefund: own.settlement.settle });
   const approvalsOf = (id: string) => [rows.find(id)?.approval ?? []].flat();
   return {
     ...payoutCommands(db, { ...parts, settlement }),
     ...outgoingCommands(db, { ...parts, networks, freeze, settlement, isPromised: rows.isPromised, formatAddress }),
-    ...walletBookCommands(db, raiseAlarm),
+    ...walletBookCommands(db, raiseAlarm, freeze),
     ...payoutAttemptCommands(db, { ...parts, freezeOf, outgoing, holdOf: own.settlement.holdOf, approvalsOf }),
     ...adoptionCommands(db, parts),
     ...exitCommands(db, { ...parts, settlement, outgoing, recordAct, followRefund: own.settlement.settle }),

@@ -259,6 +259,9 @@ export function outgoingConforms(makePlace: MakePlace): void {
       assert.equal(await alarms(), []);
       await compare(1_690n, 93n);
       assert.equal(await alarms(), [], 'the node may be behind');
+      assert.equal(await database.listFreezes(), []);
+      await compare(1_690n, 93n);
+      assert.equal(await database.listFreezes(), [], 'tokens are watched transfer by transfer');
       for (let times = 0; times < 3; times++) await compare(1_690n, 88n);
       assert.equal(await alarms(), [
         [
@@ -270,6 +273,10 @@ export function outgoingConforms(makePlace: MakePlace): void {
           'The refund and gas wallets of test:one hold 1690 base units of USDT, 10 less than the books say. Compare the w',
         ],
       ]);
+      assert.is((await database.findFreeze(network))?.code, 'wallet_balance_short');
+      await database.thawPayouts(network, act('payouts thaw'));
+      for (let times = 0; times < 3; times++) await compare(1_690n, 88n);
+      assert.is(await database.findFreeze(network), null, 'an operator has explained it');
     }),
   );
 

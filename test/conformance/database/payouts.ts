@@ -301,8 +301,10 @@ export function attemptsConform(makePlace: MakePlace): void {
         (await database.haltedLanes()).map((lane) => [lane.payer, lane.code]),
         [[payer, 'payout_nonce_foreign']],
       );
-      assert.is(await database.resumeLane(network, payer, IN_FLIGHT_MAX + 1), true);
-      assert.is(await database.resumeLane(network, payer, 0), false);
+      assert.is((await database.findFreeze(network))?.code, 'payout_nonce_foreign');
+      assert.is(await database.resumeLane(network, payer, IN_FLIGHT_MAX + 1, T0_MS), true);
+      assert.is(await database.findFreeze(network), null, 'what froze it is over');
+      assert.is(await database.resumeLane(network, payer, 0, T0_MS), false);
       assert.equal(await database.haltedLanes(), []);
       const next = { kind: 'free', nonce: IN_FLIGHT_MAX + 1 };
       assert.equal(await database.offerNonce(network, payer, IN_FLIGHT_MAX + 1, T0_MS), next);

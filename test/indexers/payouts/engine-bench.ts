@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { createPayer, type Payer } from '../../../indexers/payouts/engine.ts';
 import type { SecondOpinion } from '../../../indexers/payouts/second-opinion.ts';
+import type { FreezableSigner } from '../../../indexers/payouts/signer-freeze.ts';
 import type { Node } from '../../../src/chains/chain.ts';
 import { chains } from '../../../src/chains/index.ts';
 import type { PayoutNode } from '../../../src/chains/spend.ts';
@@ -17,7 +18,6 @@ import { intentMac, type RefundIntent } from '../../../src/core/intent.ts';
 import type { Database, NetworkState } from '../../../src/database/database.ts';
 import { openLog } from '../../../src/lib/log.ts';
 import { createRandom } from '../../../src/sandbox/random.ts';
-import type { Signer } from '../../../src/signer/signer.ts';
 import { type Chain, createChain } from '../../sim/payout-chain.ts';
 import { overSocket } from '../../sim/payout-engine.ts';
 import { familyOf, keyOf, macKey, openSimSigner, tokens } from '../../sim/payout-signer.ts';
@@ -50,7 +50,7 @@ export type Bench = Readonly<{
 type Change = Readonly<{
   node?: (node: PayoutNode) => PayoutNode;
   chainNode?: Pick<Node, 'head' | 'finalized'>;
-  signer?: (signer: Signer) => Signer;
+  signer?: (signer: FreezableSigner) => FreezableSigner;
   secondOpinion?: SecondOpinion;
 }>;
 

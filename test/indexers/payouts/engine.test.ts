@@ -5,13 +5,13 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createPayer, paceOf } from '../../../indexers/payouts/engine.ts';
+import type { FreezableSigner } from '../../../indexers/payouts/signer-freeze.ts';
 import { watchPayouts } from '../../../src/app/watches/payouts.ts';
 import { chains } from '../../../src/chains/index.ts';
 import type { PayoutNode, SpendDraft } from '../../../src/chains/spend.ts';
 import { type Fault, permanent, transient } from '../../../src/core/fault.ts';
 import { intentMac } from '../../../src/core/intent.ts';
 import { openLog } from '../../../src/lib/log.ts';
-import type { Signer } from '../../../src/signer/signer.ts';
 import { calm } from '../../sim/payout-chain.ts';
 import { familyOf, keyOf, macKey, tokens } from '../../sim/payout-signer.ts';
 import { lockstepClock } from '../../support/lockstep-clock.ts';
@@ -38,7 +38,7 @@ test(
       }
       assert.equal(await database.listEngines(), []);
     },
-    { node: () => ({}) as PayoutNode, signer: () => ({}) as Signer },
+    { node: () => ({}) as PayoutNode, signer: () => ({}) as FreezableSigner },
   ),
 );
 
@@ -486,7 +486,7 @@ test('an engine stops when asked to, whatever it waits for', async () => {
     rules,
     node: {} as PayoutNode,
     chainNode: startOf(0),
-    signer: {} as Signer,
+    signer: {} as FreezableSigner,
     secondOpinion: async () => [],
     database: temp.database,
     clock,
@@ -515,7 +515,7 @@ test('a signer that is still starting is no warning, and one that stays away is 
     rules,
     node: {} as PayoutNode,
     chainNode: startOf(0),
-    signer: { fence: away } as unknown as Signer,
+    signer: { fence: away } as unknown as FreezableSigner,
     secondOpinion: async () => [],
     database: temp.database,
     clock,

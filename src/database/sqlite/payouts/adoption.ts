@@ -11,15 +11,25 @@ import type { Adoption, MoneyOutDatabase } from '../../money-out.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
+import type { NumberFreeze } from './freezes.ts';
 import { type FollowLost, noWait, type Payouts } from './payouts.ts';
 import type { PayoutRow } from './schema.ts';
 import { lanes, payoutAttempts, payoutEngines } from './schema.ts';
 
 type AdoptionCommands = Pick<MoneyOutDatabase, 'resumePayout' | 'resumeLane' | 'adopt'>;
 
-type Parts = Readonly<{ steps: Payouts; ledger: Ledger; raiseAlarm: RaiseAlarm; followLost: FollowLost }>;
+type Parts = Readonly<{
+  steps: Payouts;
+  ledger: Ledger;
+  raiseAlarm: RaiseAlarm;
+  followLost: FollowLost;
+  numberFreeze: NumberFreeze;
+}>;
 
-export function adoptionCommands(db: Db, { steps, ledger, raiseAlarm, followLost }: Parts): AdoptionCommands {
+export function adoptionCommands(
+  db: Db,
+  { steps, ledger, raiseAlarm, followLost, numberFreeze }: Parts,
+): AdoptionCommands {
   const { orm } = db;
 
   /** Deletes attempts that nobody has signed, and that nobody can sign once the fence is raised. */
@@ -139,13 +149,14 @@ export function adoptionCommands(db: Db, { steps, ledger, raiseAlarm, followLost
         return true;
       });
     },
-    async resumeLane(network, payer, finalNonce) {
+    async resumeLane(network, payer, finalNonce, nowMs) {
       return db.write(() => {
         const isLane = and(eq(lanes.network, network), eq(lanes.payer, payer));
         const row = orm.select().from(lanes).where(isLane).get();
         if (!row || row.haltedCode === null) return false;
         const nextNonce = Math.max(row.nextNonce, finalNonce);
         orm.update(lanes).set({ nextNonce, haltedCode: null, haltedMessage: null }).where(isLane).run();
+        numberFreeze.end(network, nowMs);
         return true;
       });
     },

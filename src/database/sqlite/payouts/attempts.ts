@@ -12,7 +12,7 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { laterValues, preparedInsert } from '../prepared.ts';
-import type { FreezeOf } from './freezes.ts';
+import { type FreezeOf, NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
 import type { Outgoing } from './outgoing.ts';
 import { noWait, type Payouts, type RefundHold } from './payouts.ts';
 import {
@@ -55,13 +55,14 @@ type Parts = Readonly<{
   /** Returns why no attempt of a refund may be allotted now, or null. */
   holdOf(id: string): RefundHold | null;
   freezeOf: FreezeOf;
+  numberFreeze: NumberFreeze;
   outgoing: Pick<Outgoing, 'mayHavePaid'>;
   /** The approvers' approvals of a refund. */
   approvalsOf(id: string): OpenPayout['approvals'];
 }>;
 
 export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
-  const { steps, ledger, raiseAlarm, freezeOf, outgoing, holdOf, approvalsOf } = parts;
+  const { steps, ledger, raiseAlarm, freezeOf, numberFreeze, outgoing, holdOf, approvalsOf } = parts;
   const { insert, find, remove, setSigned, setSent, findLane, insertLane, moveLane, unsigned, moveJournal } =
     attemptStatements(db);
   const { sent, dueRefunds, dueOthers } = openStatements(db);
@@ -118,12 +119,13 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
         if (!isFinal && seen.head > row.nextNonce) return { kind: 'unsettled', ours: row.nextNonce };
         const finalNonce = isFinal ? seen : seen.head;
         if (finalNonce > row.nextNonce) {
-          const haltedCode = 'payout_nonce_foreign';
+          const haltedCode = NONCE_FOREIGN;
           const haltedMessage =
             `The node counts ${finalNonce} final transactions of wallet ${payer} on ${network}, but only ` +
             `${row.nextNonce} were made here: somebody else spends from it, or this database is older than the ` +
             `signer's journal. No more payouts leave it. Find the cause, then run \`quayside payouts resume ${network}\`.`;
           moveLane.run({ ...row, haltedCode, haltedMessage });
+          numberFreeze.begin(network, payer, nowMs);
           raiseAlarm({ atMs: nowMs, code: haltedCode, message: haltedMessage, network, sessionId: null });
           return { kind: 'halted' };
         }

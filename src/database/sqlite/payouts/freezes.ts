@@ -7,8 +7,12 @@ import type { NetworkKey } from '../../../core/transfer.ts';
 import type { Freeze, FreezeDatabase } from '../../freezes.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
-import { outgoingTransfers, payoutFreezes } from './schema.ts';
+import { lanes, outgoingTransfers, payoutFreezes } from './schema.ts';
 
+/** Who acts in the audit log when the program freezes money out. */
+export const PROGRAM = 'quayside';
+/** Why a wallet is halted whose numbers somebody else has used. */
+export const NONCE_FOREIGN = 'payout_nonce_foreign';
 /** Stands for every network in the table. */
 const EVERYWHERE = '' as const;
 
@@ -45,10 +49,41 @@ export const createFreezer =
   ({ orm }: Db, recordAct: RecordAct): Freezer =>
   (freeze, act) => {
     const row = { ...freeze, network: freeze.network ?? EVERYWHERE };
-    const isNew = orm.insert(payoutFreezes).values(row).onConflictDoNothing().run().changes > 0;
+    // A freeze that ends by itself is replaced by one that does not.
+    const passes = sql`${payoutFreezes.code} = ${NONCE_FOREIGN} AND ${freeze.code} <> ${NONCE_FOREIGN}`;
+    const replaced = { target: payoutFreezes.network, set: row, setWhere: passes };
+    const isNew = orm.insert(payoutFreezes).values(row).onConflictDoUpdate(replaced).run().changes > 0;
     if (isNew && act) recordAct(act, { target: nameOf(freeze.network), before: null, after: audited(freeze) });
     return isNew;
   };
+
+/** The freeze of a network while somebody else has used a wallet's sequence numbers, and nothing explains that. */
+export type NumberFreeze = Readonly<{
+  begin(network: NetworkKey, payer: string, nowMs: number): void;
+  /** Ends it once no wallet is halted for that any more. */
+  end(network: NetworkKey, nowMs: number): void;
+}>;
+
+/** To be called within a transaction. */
+export function createNumberFreeze({ orm }: Db, freeze: Freezer, recordAct: RecordAct): NumberFreeze {
+  const act = (command: string, reason: string, atMs: number) => ({ atMs, operator: PROGRAM, command, reason });
+  return {
+    begin(network, payer, nowMs) {
+      const reason = `a transaction of wallet ${payer} used a number that no payout explains`;
+      const row = { network, code: NONCE_FOREIGN, reason, frozenBy: PROGRAM, sinceMs: nowMs };
+      freeze(row, act('payouts freeze', reason, nowMs));
+    },
+    end(network, nowMs) {
+      const isHalted = and(eq(lanes.network, network), eq(lanes.haltedCode, NONCE_FOREIGN));
+      if (orm.select({ payer: lanes.payer }).from(lanes).where(isHalted).limit(1).get()) return;
+      const isOurs = and(eq(payoutFreezes.network, network), eq(payoutFreezes.code, NONCE_FOREIGN));
+      const row = orm.delete(payoutFreezes).where(isOurs).returning().get();
+      if (!row) return;
+      const why = act('payouts thaw', 'no wallet is halted any more', nowMs);
+      recordAct(why, { target: network, before: audited(toFreeze(row)), after: null });
+    },
+  };
+}
 
 export function freezeCommands(
   db: Db,

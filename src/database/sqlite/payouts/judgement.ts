@@ -10,7 +10,7 @@ import type { OutgoingClaim, OutgoingDatabase, OutgoingRecord, WalletBooksDataba
 import type { RaiseAlarm } from '../alarms.ts';
 import type { Networks } from '../networks.ts';
 import type { Db } from '../open.ts';
-import type { Freezer } from './freezes.ts';
+import { type Freezer, PROGRAM } from './freezes.ts';
 import type { PayoutSettlement, Payouts } from './payouts.ts';
 import { outgoingTransfers, ownWallets, type PayoutRow, payoutAttempts, payouts, toPayout } from './schema.ts';
 
@@ -18,8 +18,6 @@ import { outgoingTransfers, ownWallets, type PayoutRow, payoutAttempts, payouts,
 const RECORDED_MAX = 1_000;
 /** Transfers that one transaction judges. */
 const JUDGED_MAX = 100;
-/** Who acts in the audit log when the program freezes money out. */
-const PROGRAM = 'quayside';
 
 type OutgoingRow = typeof outgoingTransfers.$inferSelect;
 

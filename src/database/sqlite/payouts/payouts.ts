@@ -14,6 +14,7 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { laterValues, preparedInsert } from '../prepared.ts';
+import { NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
 import type { Outgoing } from './outgoing.ts';
 import type { AttemptRow, PayoutRow } from './schema.ts';
 import { lanes, payoutAttempts, payoutEngines, payouts, sweepParts, writeIntent } from './schema.ts';
@@ -255,9 +256,15 @@ export type FollowRefund = (id: string, end: RefundEnd, nowMs: number) => void;
 /** Updates what a session holds after a return changed that only the signer's journal knew. */
 export type FollowLost = (row: PayoutRow, nowMs: number) => void;
 
-type Parts = Readonly<{ steps: Payouts; ledger: Ledger; raiseAlarm: RaiseAlarm; settlement: PayoutSettlement }>;
+type Parts = Readonly<{
+  steps: Payouts;
+  ledger: Ledger;
+  raiseAlarm: RaiseAlarm;
+  settlement: PayoutSettlement;
+  numberFreeze: NumberFreeze;
+}>;
 
-export function payoutCommands(db: Db, { steps, ledger, raiseAlarm, settlement }: Parts): PayoutCommands {
+export function payoutCommands(db: Db, { steps, ledger, raiseAlarm, settlement, numberFreeze }: Parts): PayoutCommands {
   /** Changes a payout that is open and in this generation; returns false when a merchant or an operator was faster. */
   function withOpen({ id, generation }: PayoutName, work: (row: PayoutRow) => void): Promise<boolean> {
     return db.write(() => {
@@ -311,6 +318,7 @@ export function payoutCommands(db: Db, { steps, ledger, raiseAlarm, settlement }
             .set({ haltedCode: why.code, haltedMessage: why.message })
             .where(and(eq(lanes.network, row.network), eq(lanes.payer, haltsPayer)))
             .run();
+          if (why.code === NONCE_FOREIGN) numberFreeze.begin(row.network, haltsPayer, nowMs);
         }
         raiseAlarm(alarmOf(row, why, nowMs));
       });

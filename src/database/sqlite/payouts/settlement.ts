@@ -11,6 +11,7 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { laterValues, preparedInsert } from '../prepared.ts';
+import { NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
 import {
   alarmOf,
   type FollowLost,
@@ -28,16 +29,15 @@ type Parts = Readonly<{
   raiseAlarm: RaiseAlarm;
   followRefund: FollowRefund;
   followLost: FollowLost;
+  numberFreeze: NumberFreeze;
 }>;
 
-/** Why a wallet is halted whose numbers somebody else has used. */
-const NONCE_FOREIGN = 'payout_nonce_foreign';
 /** The answer of an attempt that no node was sent from here. */
 const LEARNED = 'learned from the chain';
 
 export function createPayoutSettlement(
   db: Db,
-  { steps, ledger, raiseAlarm, followRefund, followLost }: Parts,
+  { steps, ledger, raiseAlarm, followRefund, followLost, numberFreeze }: Parts,
 ): PayoutSettlement {
   const { orm } = db;
   const setFee = orm
@@ -73,7 +73,7 @@ export function createPayoutSettlement(
   }
 
   /** Gives out no number that a known attempt has used; what halted the wallet because of them is over. */
-  function passNumbers(network: NetworkKey, payer: string): void {
+  function passNumbers(network: NetworkKey, payer: string, nowMs: number): void {
     const isLane = and(eq(lanes.network, network), eq(lanes.payer, payer));
     const lane = orm.select().from(lanes).where(isLane).get();
     if (!lane) return;
@@ -94,6 +94,7 @@ export function createPayoutSettlement(
       .set({ nextNonce, ...halt })
       .where(isLane)
       .run();
+    numberFreeze.end(network, nowMs);
   }
 
   return {
@@ -107,7 +108,7 @@ export function createPayoutSettlement(
       const sent = { tx, bytes: Buffer.alloc(0), ...times, answer: LEARNED, feeUnits: null };
       const name = { payoutId, generation, attempt, network };
       insertAttempt({ ...name, payer, payerRole, nonce, terms: {}, feeUnitsMax: feeUnits, ...sent });
-      if (nonce !== null) passNumbers(network, payer);
+      if (nonce !== null) passNumbers(network, payer, nowMs);
       succeed(row, { tx, feeUnits }, nowMs);
     },
     fail(row, why, nowMs) {

@@ -10,6 +10,7 @@ import { readBook } from '../../../core/wallet-books.ts';
 import type { WalletBooksDatabase } from '../../outgoing.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { Db } from '../open.ts';
+import { type Freezer, PROGRAM } from './freezes.ts';
 import { readIntent, walletBooks } from './schema.ts';
 
 type Sums = Map<Asset, bigint>;
@@ -28,7 +29,7 @@ const openQuery = `
     SELECT max(b.attempt) FROM payout_attempts AS b WHERE b.payout_id = p.id AND b.generation = p.generation)`;
 type OpenRow = Readonly<{ intent: string; role: string; fee: string }>;
 
-export function walletBookCommands(db: Db, raiseAlarm: RaiseAlarm): WalletBooksDatabase {
+export function walletBookCommands(db: Db, raiseAlarm: RaiseAlarm, freeze: Freezer): WalletBooksDatabase {
   const { orm, client } = db;
   const spent = client.prepare(spentQuery);
   const open = client.prepare(openQuery);
@@ -57,6 +58,12 @@ export function walletBookCommands(db: Db, raiseAlarm: RaiseAlarm): WalletBooksD
     return { tokens, native };
   }
 
+  function freezeFor(network: NetworkKey, missingUnits: bigint, nowMs: number): void {
+    const reason = `${missingUnits} base units of the native coin have left the wallets, and no payout explains it`;
+    const act = { atMs: nowMs, operator: PROGRAM, command: 'payouts freeze', reason };
+    freeze({ network, code: 'wallet_balance_short', reason, frozenBy: PROGRAM, sinceMs: nowMs }, act);
+  }
+
   return {
     async compareBooks({ network, heldUnits, nowMs }) {
       await db.write(() => {
@@ -75,6 +82,8 @@ export function walletBookCommands(db: Db, raiseAlarm: RaiseAlarm): WalletBooksD
           orm.insert(walletBooks).values(next).onConflictDoUpdate({ target, set: next }).run();
           if (missingUnits === 0n) continue;
           const message = missingText(network, asset, missingUnits, held);
+          // Tokens are watched transfer by transfer.
+          if (asset === 'native') freezeFor(network, missingUnits, nowMs);
           raiseAlarm({ atMs: nowMs, code: 'wallet_balance_short', message, network, sessionId: null });
         }
       });
@@ -85,4 +94,7 @@ export function walletBookCommands(db: Db, raiseAlarm: RaiseAlarm): WalletBooksD
 const missingText = (network: NetworkKey, asset: Asset, missing: bigint, held: bigint): string =>
   `The refund and gas wallets of ${network} hold ${held} base units of ${asset === 'native' ? 'the native coin' : asset}, ` +
   `${missing} less than the books say. Compare the wallets' transactions in an explorer with \`quayside payouts list\`. ` +
-  `If nobody here took it, run \`quayside payouts freeze ${network} --because …\` and move what is left to another seed.`;
+  (asset === 'native'
+    ? `Money out is frozen on ${network}. If somebody here took it, for a stake, say, run \`quayside payouts thaw ${network} --because …\`; otherwise `
+    : `If nobody here took it, run \`quayside payouts freeze ${network} --because …\` and `) +
+  'move what is left to another seed.';

@@ -1,0 +1,52 @@
+/**
+ * Freezes the signer with the network: what left a wallet without a payout may mean that somebody else has its key or
+ * the signer's socket, and a freeze in the database alone binds only this installation.
+ *
+ * It is asked for at each start, too, while the network is frozen: a signer that was restored from an older backup does
+ * not know its freeze. So after a freeze the installation is thawed first, and the signer by an approver after it.
+ * @module
+ */
+import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { Database } from '../../src/database/database.ts';
+import type { Log } from '../../src/lib/log.ts';
+import type { Signer, SignerControl } from '../../src/signer/signer.ts';
+
+/** The freezes of the program itself that nobody has looked at. */
+const grave: readonly string[] = ['wallet_outflow_foreign', 'wallet_balance_short'];
+const FROZEN_BY = 'quayside';
+/** As much of a reason as the signer keeps. */
+const REASON_CHARS_MAX = 200;
+
+export type FreezableSigner = Signer & Pick<SignerControl, 'freezeState' | 'freeze'>;
+
+export interface SignerFreezer {
+  /** Freezes the signer if the network was frozen since the last call, or since the start. @throws Fault of the signer */
+  renew(): Promise<void>;
+}
+
+export function createSignerFreezer(
+  parts: Readonly<{
+    network: NetworkKey;
+    signer: Pick<FreezableSigner, 'freezeState' | 'freeze'>;
+    database: Pick<Database, 'listFreezes'>;
+    log: Pick<Log, 'warn'>;
+  }>,
+): SignerFreezer {
+  const { network, signer, database, log } = parts;
+  let askedForMs: number | null = null;
+  return {
+    async renew() {
+      const freeze = (await database.listFreezes()).find((one) => one.network === network && grave.includes(one.code));
+      if (!freeze || freeze.sinceMs === askedForMs) return;
+      const state = await signer.freezeState();
+      if (state.approvers.length === 0) {
+        const why = 'its policy names no approver who could end that; only this installation is frozen';
+        log.warn({ code: freeze.code }, `the signer is not frozen: ${why}`);
+      } else if (!state.freeze) {
+        await signer.freeze(`${network}: ${freeze.reason}`.slice(0, REASON_CHARS_MAX), FROZEN_BY);
+        log.warn({ code: freeze.code }, 'the signer is frozen, on every network, until an approver ends that');
+      }
+      askedForMs = freeze.sinceMs;
+    },
+  };
+}

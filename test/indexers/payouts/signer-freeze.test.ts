@@ -1,0 +1,80 @@
+/** When the engine freezes the signer. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { createSignerFreezer } from '../../../indexers/payouts/signer-freeze.ts';
+import type { Freeze } from '../../../src/database/freezes.ts';
+import type { FreezeState } from '../../../src/signer/signer.ts';
+
+const network = 'test:one';
+const outflow: Freeze = {
+  network,
+  code: 'wallet_outflow_foreign',
+  reason: 'transaction t1 moved money out',
+  frozenBy: 'quayside',
+  sinceMs: 5,
+};
+
+/** A signer whose freeze is lost with `restore`, and an installation with these freezes. */
+function place(approvers: readonly string[]) {
+  const freezes: Freeze[] = [];
+  const asked: string[] = [];
+  let state: FreezeState = { fingerprint: '00000000', freeze: null, approvers };
+  const signer = {
+    freezeState: async () => state,
+    async freeze(reason: string, frozenBy: string) {
+      asked.push(`${frozenBy}: ${reason}`);
+      state = { ...state, freeze: { number: asked.length, nonce: '0'.repeat(32), reason, frozenBy, frozenAtMs: 1 } };
+      return state;
+    },
+  };
+  const lines: string[] = [];
+  return {
+    freezes,
+    asked,
+    lines,
+    thaw: () => {
+      state = { ...state, freeze: null };
+    },
+    start: () =>
+      createSignerFreezer({
+        network,
+        signer,
+        database: { listFreezes: async () => freezes },
+        log: { warn: (_: unknown, line?: string) => void lines.push(line ?? '') },
+      }),
+  };
+}
+
+test('the signer is frozen with the network, once, and again after a restore of an older signer', async () => {
+  const { freezes, asked, thaw, start } = place(['anna']);
+  const engine = start();
+  await engine.renew();
+  freezes.push({ ...outflow, network: 'test:two' }, { ...outflow, network: null, code: 'payouts_frozen' });
+  await engine.renew();
+  assert.equal(asked, [], 'other networks, and operators, freeze it on their own');
+  freezes.push(outflow);
+  await engine.renew();
+  await engine.renew();
+  assert.equal(asked, [`quayside: ${network}: transaction t1 moved money out`]);
+  thaw();
+  await engine.renew();
+  assert.is(asked.length, 1, 'an approver has looked');
+  await start().renew();
+  assert.is(asked.length, 2, 'at a start, while the network is frozen');
+  freezes.pop();
+  thaw();
+  await start().renew();
+  assert.is(asked.length, 2);
+});
+
+test('a signer without approvers is not frozen, because nobody could end that; the log says so', async () => {
+  const { freezes, asked, lines, start } = place([]);
+  freezes.push({ ...outflow, code: 'wallet_balance_short' });
+  const engine = start();
+  await engine.renew();
+  await engine.renew();
+  assert.equal([asked, lines.length], [[], 1]);
+  assert.match(String(lines[0]), 'no approver');
+});
+
+test.run();
