@@ -2,13 +2,13 @@
  * Keeps new attempts waiting where one that this database does not know may still take effect.
  *
  * Where transactions expire, an attempt that was sent and is in no block is known only to the database and the signer.
- * If both are put back to an earlier state, it can be included until it expires, and nothing on the chain tells about it
- * before. So unless the last run is proved to be the newest, everything that it can have signed must expire first, and
- * must have been read.
+ * If both are put back to an earlier state, it can be included until it expires, and nothing on the chain tells about
+ * it before. So unless the last run is proved to be the newest, everything that it can have signed must expire first,
+ * and must have been read.
  *
- * The proof is a mark that the last run left in this very file system since the machine booted, at most two minutes ago,
- * and that knows no newer signature than the database. A shorter gap could only be a snapshot of the file system that is
- * put back within these minutes, under a running machine.
+ * The proof is a mark that the last run left in this very file system since the machine booted, at most two minutes
+ * ago, and that knows no newer signature than the database. A shorter gap could only be a snapshot of the file system
+ * that is put back within these minutes, under a running machine.
  * @module
  */
 import type { Node } from '../../src/chains/chain.ts';

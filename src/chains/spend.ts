@@ -28,8 +28,8 @@ export type SpendRules = Readonly<{
    */
   expiresAtMs?(terms: Terms, signedAtMs: number): number;
   /**
-   * Returns for how long, in ms of the chain's time, an attempt can be included after it is signed, at most. Absent where
-   * a later attempt for the same refund excludes it: by its sequence number, or by a lock.
+   * Returns for how long, in ms of the chain's time, an attempt can be included after it is signed, at most. Absent
+   * where a later attempt for the same refund excludes it: by its sequence number, or by a lock.
    * @param expiryMs `PayoutNodeOptions.expiryMs`
    */
   longestLifeMs?(expiryMs: number | undefined): number;

@@ -75,7 +75,7 @@ export type NetworkConfig = Readonly<{
   pollMs: number;
   /** The smallest amount, at par, that a session must have to be offered this network; absent: any. */
   paymentMinPar?: bigint;
-  /** How long the transaction of a payout can be included, where it expires by time; absent: the family's usual time. */
+  /** How long a payout's transaction can be included, where it expires by time; absent: the family's usual time. */
   payoutExpiryMs?: number;
   /** When deposit addresses are swept. */
   sweep: SweepPolicy;

@@ -259,8 +259,8 @@ export interface MoneyOutDatabase {
     }>,
   ): Promise<boolean>;
   /**
-   * Resumes a halted wallet, from the free number at finality or our own, whichever is higher. With the last wallet that
-   * was halted for numbers that others used, the network's freeze for that ends.
+   * Resumes a halted wallet, from the free number at finality or our own, whichever is higher. With the last wallet
+   * that was halted for numbers that others used, the network's freeze for that ends.
    * @returns false when it is not halted
    */
   resumeLane(network: NetworkKey, payer: string, finalNonce: number, nowMs: number): Promise<boolean>;
