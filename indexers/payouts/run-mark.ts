@@ -1,9 +1,9 @@
 /**
- * What the last run of a network's payouts left in a file beside the database: when it last ran, and how far it knew the
- * signer's journal. If database and signer are put back to an earlier state, the mark tells, or is missing itself.
+ * What the last run of a network's payouts left in a file beside the database: when it last ran, and how far it knew
+ * the signer's journal. If database and signer are put back to an earlier state, the mark tells, or is missing itself.
  *
- * A mark counts only if the file is the very one that a run wrote since the machine booted: the time of its last change,
- * which no copy keeps and no program can set, must be that of the mark.
+ * A mark counts only if the file is the very one that a run wrote since the machine booted: the time of its last
+ * change, which no copy keeps and no program can set, must be that of the mark.
  * @module
  */
 import { closeSync, constants, existsSync, fsyncSync, openSync, readFileSync, statSync, writeSync } from 'node:fs';

@@ -20,7 +20,10 @@ const REASON_CHARS_MAX = 200;
 export type FreezableSigner = Signer & Pick<SignerControl, 'freezeState' | 'freeze'>;
 
 export interface SignerFreezer {
-  /** Freezes the signer if the network was frozen since the last call, or since the start. @throws Fault of the signer */
+  /**
+   * Freezes the signer if the network was frozen since the last call, or since the start.
+   * @throws Fault of the signer
+   */
   renew(): Promise<void>;
 }
 
