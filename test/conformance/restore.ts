@@ -223,4 +223,52 @@ export function restoreConforms(bench: PayoutShop, { coins, hasLanes, expiry }: 
   });
 }
 
+/** Registers the test of a backup that is restored on a new machine, the signer's folder included. */
+export function newMachineConforms(bench: PayoutShop): void {
+  const { chain, quayside, refundWallet, paidSession, refund, completed, paidTo } = bench;
+  const units = (cents: number) => bench.unitsOf(cents, 'USDT');
+  test('on a new machine, from a backup and the seed: no address twice, late money is seen, no refund is paid twice', async () => {
+    const session = await paidSession(700);
+    const restoreIt = await bench.backUp();
+    // After the backup: a refund that is paid, and an address that a customer has.
+    await chain.pay(refundWallet, 'USDT', units(700));
+    const { id, payee } = await refund(session, '7.00');
+    const { transaction_hash: tx } = await completed(id);
+    const lost = await bench.shop.newSession(500);
+    await quayside.stop();
+    const { retired } = await restoreIt();
+    assert.ok(retired.some(({ from, through }: { from: number; through: number }) => through >= from + 20));
+    await chain.pay(refundWallet, 'USDT', units(700));
+    await chain.pay(bench.keyOf(lost), 'USDT', units(500));
+    await quayside.start();
+    const status = () => quayside.cli('status');
+    const codes = async () => (await status()).alarms.map(({ code }: { code: string }) => code);
+    await until('late money is seen', async () => (await codes()).includes('payment_without_session'));
+    const next = await bench.shop.newSession(500);
+    assert.is.not(bench.keyOf(next), bench.keyOf(lost));
+    await chain.pay(bench.keyOf(next), 'USDT', units(500));
+    await bench.shop.waitForStatus(next, 'paid');
+    // The merchant, who finds no such refund, requests it again; money out is frozen by the restore.
+    assert.is((await bench.ask(session, id, '7.00', payee)).status, 201);
+    const reasons = (await status()).payouts.frozen.map(({ reason }: { reason: string }) => reason);
+    assert.match(reasons.join(), 'restored from the backup');
+    // The signer is unlocked after everything else has started.
+    await until('the signer is adopted', () =>
+      quayside.cli('payouts', 'adopt', bench.network).then(
+        () => true,
+        (error: Error) => {
+          assert.match(error.message, 'signer_unreachable');
+          return false;
+        },
+      ),
+    );
+    for (const { network } of (await status()).payouts.frozen) {
+      await quayside.cli('payouts', 'thaw', ...(network ? [network] : []), '--because', 'compared with the chain');
+    }
+    assert.is((await completed(id)).transaction_hash, tx);
+    assert.equal(await paidTo(payee), [units(700)]);
+    assert.ok((await quayside.cli('ledger', 'verify')).balanced);
+  });
+}
+
 const amount = (cents: number): string => (cents / 100).toFixed(2);

@@ -2,10 +2,11 @@
  * A merchant whose money goes out again: an instance with its signer process, on a chain that makes blocks by itself.
  * @module
  */
-import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
+import { runTool } from '../../scripts/cli/tool.ts';
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Spending } from '../../src/chains/spend.ts';
@@ -15,7 +16,9 @@ import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts
 import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import type { Faults } from '../../src/sandbox/faults.ts';
+import { openBackup } from '../../src/signer/backup.ts';
 import { seedOf } from '../../src/signer/keystore.ts';
+import { restoreSigner } from '../../src/signer/setup.ts';
 import { openFlowInstallation } from './flow-installation.ts';
 import type { Json } from './instance.ts';
 import { makeSignerIn } from './temp-signer.ts';
@@ -138,6 +141,27 @@ export async function openPayoutShop(chain: PayoutChain) {
           for (const name of readdirSync(to)) rmSync(join(to, name), { recursive: true, force: true });
           cpSync(from, to, { recursive: true });
         }
+      };
+    },
+    /**
+     * Backs everything up while it runs.
+     * @returns makes new, empty folders in the place of the stopped installation's, and restores the backup there
+     */
+    async backUp(): Promise<() => Promise<Json>> {
+      const kept = mkdtempSync(join(home, 'backup-'));
+      const options = ['--passphrase-file', signer.unlock.file];
+      const { file } = await quayside.cli('backup', '--to', kept, ...options);
+      return async () => {
+        const settings = join(kept, 'config.json');
+        cpSync(join(quayside.dataDir, 'config.json'), settings);
+        for (const dir of [quayside.dataDir, signer.dir]) rmSync(dir, { recursive: true });
+        const words = ['restore', file, quayside.dataDir, ...options, '--json'];
+        const { code, out, err } = await runTool(words, process.env, home);
+        assert.is(code, 0, err);
+        cpSync(settings, join(quayside.dataDir, 'config.json'));
+        const part = openBackup(readFileSync(join(quayside.dataDir, 'signer.backup'), 'utf8'), seed);
+        restoreSigner(signer.dir, seed, readFileSync(signer.unlock.file), part, systemClock.nowMs());
+        return JSON.parse(out);
       };
     },
     /** The number of a session's deposit address below the seed. */
