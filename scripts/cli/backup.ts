@@ -5,6 +5,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { makeBackup } from '../../src/app/backup/make.ts';
+import { writeBackupReport } from '../../src/app/backup/report.ts';
 import { type Restored, restoreBackup } from '../../src/app/backup/restore.ts';
 import { PASSPHRASE_BYTES_MIN } from '../../src/app/backup/sealed-stream.ts';
 import { withUnpacked } from '../../src/app/backup/unpacked.ts';
@@ -14,6 +15,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
 import {
+  type Answer,
   becauseOption,
   type Command,
   type Input,
@@ -46,6 +48,7 @@ export const backup: Command = {
     to: { value: 'FOLDER', help: 'where the file is written; best on another machine’s disk' },
     'passphrase-file': passphraseOption,
     'without-signer': { help: 'leave out the signer’s part, if the signer does not run' },
+    prove: { help: 'restore it into a scratch folder at once and check it, as `backup verify` does' },
     because: becauseOption,
   },
   notes: [
@@ -58,9 +61,9 @@ export const backup: Command = {
     const signer = input.options['without-signer'] === true ? null : config.signer;
     const act = operatorAct(backup, input, clock);
     const progress = openProgressLine(process.stderr);
-    const { file, bytes, manifest } = await withPassphrase(input, true, async (passphrase) => {
+    const { file, bytes, manifest, proof } = await withPassphrase(input, true, async (passphrase) => {
       try {
-        return await makeBackup(resolve(input.cwd, to), {
+        const made = await makeBackup(resolve(input.cwd, to), {
           config,
           env: input.env,
           settingsFile: input.env.QUAYSIDE_CONFIG ? resolve(input.cwd, input.env.QUAYSIDE_CONFIG) : null,
@@ -69,19 +72,29 @@ export const backup: Command = {
           nowMs: act.atMs,
           onProgress: (done, total) => progress.show(`packed ${mebibytes(done)} of ${mebibytes(total)}`),
         });
+        progress.end();
+        const isWanted = input.options.prove === true;
+        return { ...made, proof: isWanted ? await prove(made.file, config.dataDir, passphrase) : null };
       } finally {
         progress.end();
       }
     });
     const names = manifest.files.map(({ name }) => name);
+    const isBad = proof?.isBad === true;
+    const provedAtMs = proof && !isBad ? clock.nowMs() : null;
+    if (!isBad) writeBackupReport(config.dataDir, { file, made_at_ms: act.atMs, proved_at_ms: provedAtMs });
     await database.recordAct(act, { target: file, before: null, after: { bytes, files: names.join(' ') } });
     return {
-      json: { file, bytes, made_at: moment(manifest.made_at_ms), files: names, sessions: manifest.counts.sessions },
+      json: {
+        ...{ file, bytes, made_at: moment(manifest.made_at_ms), files: names, sessions: manifest.counts.sessions },
+        proved: proof ? !isBad : null,
+      },
       lines: [
         `wrote ${file}: ${mebibytes(bytes)} with ${names.join(', ')}`,
         ...(config.signer && !signer ? ['The signer’s part is missing: run `quayside signer backup` too.'] : []),
-        `Prove it: quayside backup verify ${file}`,
+        ...(proof ? proof.lines : [`Prove it: quayside backup verify ${file}`]),
       ],
+      isBad,
     };
   },
 };
@@ -98,27 +111,29 @@ export const backupVerify: OfflineCommand = {
   async runOffline(input) {
     const file = resolve(input.cwd, input.args[0] ?? '');
     const parent = resolve(input.cwd, textOption(input, 'scratch') ?? dirname(file));
-    return withPassphrase(input, false, (passphrase) =>
-      withUnpacked(file, { parent, passphrase }, async ({ manifest, problems, database }) => {
-        const report = await database.verifyLedger();
-        const all = [...problems, ...problemsOf(report)];
-        const { made_at_ms, counts, files } = manifest;
-        const names = files.map(({ name }) => name);
-        return {
-          json: { file, sound: all.length === 0, made_at: moment(made_at_ms), files: names, counts, problems: all },
-          lines: [
-            `${file} of ${moment(made_at_ms)}: ${names.join(', ')}`,
-            `${counts.sessions ?? 0} sessions, ${counts.transfers ?? 0} transfers, ${report.entries} ledger entries`,
-            ...(all.length === 0
-              ? ['The database is whole, every table has as many rows as it had, and the ledger adds up.']
-              : ['THE BACKUP IS NOT SOUND:', ...all.map((problem) => `  ${problem}`)]),
-          ],
-          isBad: all.length > 0,
-        };
-      }),
-    );
+    return withPassphrase(input, false, (passphrase) => prove(file, parent, passphrase));
   },
 };
+
+/** Restores a backup into a scratch folder within `parent`, and checks it. */
+const prove = (file: string, parent: string, passphrase: Uint8Array): Promise<Answer> =>
+  withUnpacked(file, { parent, passphrase }, async ({ manifest, problems, database }) => {
+    const report = await database.verifyLedger();
+    const all = [...problems, ...problemsOf(report)];
+    const { made_at_ms, counts, files } = manifest;
+    const names = files.map(({ name }) => name);
+    return {
+      json: { file, sound: all.length === 0, made_at: moment(made_at_ms), files: names, counts, problems: all },
+      lines: [
+        `${file} of ${moment(made_at_ms)}: ${names.join(', ')}`,
+        `${counts.sessions ?? 0} sessions, ${counts.transfers ?? 0} transfers, ${report.entries} ledger entries`,
+        ...(all.length === 0
+          ? ['The database is whole, every table has as many rows as it had, and the ledger adds up.']
+          : ['THE BACKUP IS NOT SOUND:', ...all.map((problem) => `  ${problem}`)]),
+      ],
+      isBad: all.length > 0,
+    };
+  });
 
 export const restore: OfflineCommand = {
   name: 'restore',

@@ -4,18 +4,22 @@
  * @module
  */
 import { networkOfEachPool, readPool } from '../../src/addresses/pool-level.ts';
+import { readBackupReport } from '../../src/app/backup/report.ts';
 import { safetyWarnings } from '../../src/app/safety-warnings.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { isSenderSilent } from '../../src/database/sender-report.ts';
 import { DAY_MS } from '../../src/lib/clock.ts';
 import { type Finding, failure, ok, warning } from '../nodes/finding.ts';
-import type { Installation } from './command.ts';
+import { type Installation, moment } from './command.ts';
 import { evidenceStatus } from './evidence-status.ts';
 import { networkLink, readPlaces } from './explain-places.ts';
 import { freezeText } from './payout-freeze.ts';
 import { withSigner } from './signer-freeze.ts';
 import { poolAdvice, rateLine, readRates } from './status.ts';
+
+/** An older backup loses more than anybody would enter again. */
+const BACKUP_AGE_DAYS_MAX = 2;
 
 export async function installationFindings(installation: Installation, isFull: boolean): Promise<Finding[]> {
   const parts = await Promise.all([
@@ -197,11 +201,22 @@ async function otherFindings(installation: Installation): Promise<Finding[]> {
   ]);
   const unsafe = safetyWarnings(config).map(({ code, message }) => warning('safety', `${code}: ${message}`));
   const isLive = config.networks.some(({ mode, sandbox }) => mode === 'live' && !sandbox);
-  const none = 'no backup is made by itself';
-  const backup = isLive
-    ? warning('backup', none, 'run `quayside backup` by a timer: docs/backups.md')
-    : ok('backup', `${none}; nothing here is real money`);
+  const backup = backupFinding(config, installation.clock.nowMs(), isLive);
   return [...alarms, ...evidence, ...unsafe, backup];
+}
+
+function backupFinding({ dataDir }: Installation['config'], nowMs: number, isLive: boolean): Finding {
+  const report = readBackupReport(dataDir);
+  const next = 'run `quayside backup --prove` by a timer: docs/backups.md';
+  if (!report) {
+    const none = 'no backup was made here';
+    return isLive ? warning('backup', none, next) : ok('backup', `${none}; nothing here is real money`);
+  }
+  const { file, made_at_ms: madeAtMs, proved_at_ms: provedAtMs } = report;
+  const proved = provedAtMs === null ? 'which was not proved' : `proved ${moment(provedAtMs)}`;
+  const text = `the newest backup is ${file} of ${moment(madeAtMs)}, ${proved}`;
+  const isDue = provedAtMs === null || nowMs - madeAtMs > BACKUP_AGE_DAYS_MAX * DAY_MS;
+  return isLive && isDue ? warning('backup', text, next) : ok('backup', text);
 }
 
 async function ledgerFindings({ database }: Installation): Promise<Finding[]> {

@@ -102,7 +102,7 @@ test('a backup is one encrypted file that only its owner reads, and an entry in 
   assert.equal([entry?.command, entry?.reason, entry?.target], ['backup', 'first', made.file]);
   assert.equal(
     readdirSync(config.dataDir).filter((name) => name.includes('backup')),
-    [],
+    ['backup-report.json'],
   );
 });
 
@@ -112,6 +112,22 @@ test('verify restores it, adds up the ledger, compares the counts and leaves not
   assert.is(proved.counts.sessions, 2);
   assert.is(proved.counts.transfers, 1);
   assert.equal(readdirSync(target).length, 1);
+});
+
+test('--prove checks the backup at once, and `doctor` says when', async () => {
+  const proved = await answer('backup', '--to', join(folder, 'proved'), '--prove', ...secret);
+  assert.is(proved.proved, true);
+  assert.equal(
+    readdirSync(config.dataDir).filter((name) => name.includes('backup')),
+    ['backup-report.json'],
+  );
+  const backupLine = async () => {
+    const { out } = await runQuayside(['doctor', '--json'], variables);
+    return JSON.parse(out).findings.find(({ area }: { area: string }) => area === 'backup').text;
+  };
+  assert.match(await backupLine(), /the newest backup is .*\.backup of .*, proved \d{4}-/);
+  await answer('backup', '--to', join(folder, 'unproved'), ...secret);
+  assert.match(await backupLine(), 'which was not proved');
 });
 
 test('a file that was cut, extended or changed, or another passphrase, is refused and leaves nothing behind', async () => {

@@ -108,7 +108,7 @@ test('a whole installation has nothing wrong, and every part is named', async ()
   assert.equal([...new Set(all.map(({ area }) => area))].sort(), areas.split(' ').sort());
   assert.match(text, `of chain ${SANDBOX_CHAIN_ID}, with USDT and USDC, `);
   assert.match(text, 'at block');
-  assert.match(text, 'no backup is made by itself');
+  assert.match(text, 'no backup was made here');
   assert.match(text, 'nothing is wrong');
 });
 
