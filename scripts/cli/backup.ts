@@ -4,7 +4,7 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { makeBackup } from '../../src/app/backup/make.ts';
+import { deleteOlderBackups, makeBackup } from '../../src/app/backup/make.ts';
 import { writeBackupReport } from '../../src/app/backup/report.ts';
 import { type Restored, restoreBackup } from '../../src/app/backup/restore.ts';
 import { PASSPHRASE_BYTES_MIN } from '../../src/app/backup/sealed-stream.ts';
@@ -34,6 +34,7 @@ import { openProgressLine } from './progress.ts';
 import { askNewPassphrase, withTerminal } from './signer.ts';
 
 const MIB = 2 ** 20;
+const KEEP_MAX = 100_000;
 const INDEX_MAX = 2 ** 31 - 1;
 const passphraseOption: Option = {
   value: 'FILE',
@@ -48,6 +49,7 @@ export const backup: Command = {
     to: { value: 'FOLDER', help: 'where the file is written; best on another machine’s disk' },
     'passphrase-file': passphraseOption,
     'without-signer': { help: 'leave out the signer’s part, if the signer does not run' },
+    keep: { value: 'N', help: 'delete all but the newest N backups in the folder, once this one is written' },
     prove: { help: 'restore it into a scratch folder at once and check it, as `backup verify` does' },
     because: becauseOption,
   },
@@ -58,6 +60,7 @@ export const backup: Command = {
   async run(input, { config, database, clock }) {
     const to = textOption(input, 'to');
     if (to === undefined) throw usage('--to is missing: name a folder');
+    const keep = textOption(input, 'keep') === undefined ? null : wholeOption(input, 'keep', 1, KEEP_MAX, 1);
     const signer = input.options['without-signer'] === true ? null : config.signer;
     const act = operatorAct(backup, input, clock);
     const progress = openProgressLine(process.stderr);
@@ -83,15 +86,22 @@ export const backup: Command = {
     const isBad = proof?.isBad === true;
     const provedAtMs = proof && !isBad ? clock.nowMs() : null;
     if (!isBad) writeBackupReport(config.dataDir, { file, made_at_ms: act.atMs, proved_at_ms: provedAtMs });
-    await database.recordAct(act, { target: file, before: null, after: { bytes, files: names.join(' ') } });
+    // What is not sound replaces nothing.
+    const deleted = keep === null || isBad ? [] : deleteOlderBackups(dirname(file), keep);
+    await database.recordAct(act, {
+      target: file,
+      before: null,
+      after: { bytes, files: names.join(' '), deleted: deleted.join(' ') },
+    });
     return {
       json: {
         ...{ file, bytes, made_at: moment(manifest.made_at_ms), files: names, sessions: manifest.counts.sessions },
-        proved: proof ? !isBad : null,
+        ...{ proved: proof ? !isBad : null, deleted },
       },
       lines: [
         `wrote ${file}: ${mebibytes(bytes)} with ${names.join(', ')}`,
         ...(config.signer && !signer ? ['The signer’s part is missing: run `quayside signer backup` too.'] : []),
+        ...(deleted.length > 0 ? [`deleted ${deleted.join(', ')}`] : []),
         ...(proof ? proof.lines : [`Prove it: quayside backup verify ${file}`]),
       ],
       isBad,

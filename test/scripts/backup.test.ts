@@ -130,6 +130,20 @@ test('--prove checks the backup at once, and `doctor` says when', async () => {
   assert.match(await backupLine(), 'which was not proved');
 });
 
+test('--keep deletes the oldest backups of the folder, and nothing else', async () => {
+  const kept = join(folder, 'kept');
+  mkdirSync(kept);
+  const others = ['notes.txt', 'quayside-20200101T000000000Z.backup.part', 'signer.backup'];
+  for (const name of [...others, 'quayside-20200101T000000000Z.backup', 'quayside-20210101T000000000Z.backup']) {
+    writeFileSync(join(kept, name), '');
+  }
+  const said = await answer('backup', '--to', kept, '--keep', '2', ...secret);
+  assert.equal(said.deleted, ['quayside-20200101T000000000Z.backup']);
+  const left = readdirSync(kept).filter((name) => !others.includes(name));
+  assert.equal([left.length, readdirSync(kept).length], [2, 5]);
+  assert.ok(existsSync(said.file));
+});
+
 test('a file that was cut, extended or changed, or another passphrase, is refused and leaves nothing behind', async () => {
   const whole = readFileSync(made.file);
   const copy = join(folder, 'touched', 'copy.backup');

@@ -9,6 +9,7 @@ import {
   mkdirSync,
   mkdtempSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -23,6 +24,9 @@ import { readShipped } from '../../lib/installation.ts';
 import { databaseFile, secretKeyFile } from '../../lib/secret-key.ts';
 import { type Entry, type Name, packArchive } from './archive.ts';
 import type { Manifest } from './manifest.ts';
+
+/** Names sort by time. */
+const BACKUP_NAME = /^quayside-\d{8}T\d{9}Z\.backup$/;
 
 export type BackupParts = Readonly<{
   config: Pick<Config, 'dataDir' | 'limits'>;
@@ -110,4 +114,15 @@ export function syncFolder(folder: string): void {
   const handle = openSync(folder, 'r');
   fsyncSync(handle);
   closeSync(handle);
+}
+
+/**
+ * Deletes all but the newest `keep` backups of a folder, by the times in their names. Other files stay.
+ * @returns the names of those deleted
+ */
+export function deleteOlderBackups(folder: string, keep: number): string[] {
+  const made = readdirSync(folder).filter((name) => BACKUP_NAME.test(name));
+  const older = made.sort().slice(0, -keep);
+  for (const name of older) rmSync(join(folder, name));
+  return older;
 }
