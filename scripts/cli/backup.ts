@@ -186,20 +186,28 @@ function nextSteps({ retired, files }: Restored, folder: string): string[] {
     '',
     'They stay watched: money that reaches one raises the alarm `payment_without_session`.',
     'Money out is frozen. Before you thaw it:',
-    '  1. Make sure that the old installation does not run any more.',
-    ...(files.includes('settings.json')
-      ? [`  2. Compare ${folder}/settings.json with your settings; \`data_dir\` is ${folder}.`]
-      : []),
-    ...(files.includes('signer.backup')
-      ? [
-          `  3. If the signer’s folder is lost: quayside signer restore ${folder}/signer.backup; it asks for the seed phrase.`,
-          '     If it is not lost, keep it: its journal is newer.',
-        ]
-      : []),
-    '  4. Start, and wait until `quayside status` shows every network as following.',
-    '  5. Run `quayside payouts adopt <network>` for each network that pays out.',
-    '  6. Look at `quayside payouts outgoing`: what left the wallets since the backup and is unknown here.',
-    '  7. quayside payouts thaw',
+    ...beforeThaw(files, folder).flatMap(([first, ...more], at) => [
+      `  ${at + 1}. ${first}`,
+      ...more.map((line) => `     ${line}`),
+    ]),
+  ];
+}
+
+/** Returns the steps of a person after a restore, in lines. */
+function beforeThaw(files: Restored['files'], folder: string): readonly (readonly string[])[] {
+  const settings = [`Compare ${folder}/settings.json with your settings; \`data_dir\` is ${folder}.`];
+  const signer = [
+    `If the signer’s folder is lost: quayside signer restore ${folder}/signer.backup; it asks for the seed phrase.`,
+    'If it is not lost, keep it: its journal is newer.',
+  ];
+  return [
+    ['Make sure that the old installation does not run any more.'],
+    ...(files.includes('settings.json') ? [settings] : []),
+    ...(files.includes('signer.backup') ? [signer] : []),
+    ['Start, and wait until `quayside status` shows every network as following.'],
+    ['Run `quayside payouts adopt <network>` for each network that pays out.'],
+    ['Look at `quayside payouts outgoing`: what left the wallets since the backup and is unknown here.'],
+    ['quayside payouts thaw'],
   ];
 }
 

@@ -85,4 +85,6 @@ function wayLines({ recipe, needs, findings }: Judged): string[] {
 }
 
 const verdictLine = (fit: readonly NetworkRecipe[], all: readonly NetworkRecipe[]): string =>
-  `this machine has room for a node of ${fit.map(({ network }) => network).join(', ') || 'none'} (of ${all.length} asked for), each taken alone`;
+  fit.length === 0
+    ? `this machine fits no node of ${all.map(({ network }) => network).join(', ')}`
+    : `this machine fits a node of ${fit.map(({ network }) => network).join(', ')}, each taken alone`;

@@ -47,6 +47,6 @@ export function findingLines(findings: readonly Finding[]): string[] {
       ...(next ? [`    → ${next}`] : []),
     ]),
     '',
-    errors + warnings === 0 ? 'nothing is wrong' : `${errors} errors, ${warnings} warnings`,
+    errors + warnings === 0 ? 'nothing is wrong' : `errors: ${errors}, warnings: ${warnings}`,
   ];
 }

@@ -89,7 +89,7 @@ export function monthsLeft({ disk_gib, growth_gib_month: [, most] }: MachineNeed
 export function machineFindings(machine: Machine, needs: MachineNeeds): Finding[] {
   const { cores, memoryGib, arch, cpuFlags, isClockSynced, takenPorts, freeGib } = machine;
   const least = (area: string, has: string, isEnough: boolean, wanted: string, next: string): Finding =>
-    isEnough ? ok(area, has) : failure(area, `${has}, and ${wanted} is needed`, next);
+    isEnough ? ok(area, has) : failure(area, `${has}; it needs ${wanted}`, next);
   const diskGib = sum(needs.disk_gib);
   const months = monthsLeft(needs, freeGib);
   const lasts = months === null ? '' : `, enough for ${months} months`;
@@ -112,7 +112,7 @@ export function machineFindings(machine: Machine, needs: MachineNeeds): Finding[
     ),
     ...speedFindings(machine, needs),
     ...(needs.arch !== undefined && needs.arch !== arch
-      ? [failure('cpu', `a processor of kind ${arch}, and ${needs.arch} is needed`, 'use another machine')]
+      ? [failure('cpu', `a processor of kind ${arch}; it needs ${needs.arch}`, 'use another machine')]
       : []),
     ...(needs.cpu_flag !== undefined && cpuFlags?.has(needs.cpu_flag) === false
       ? [
