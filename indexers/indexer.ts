@@ -7,7 +7,6 @@ import type { Chain, Node, NodeOptions } from '../src/chains/chain.ts';
 import type { PayoutNode } from '../src/chains/spend.ts';
 import type { NetworkConfig } from '../src/config/network.ts';
 import { Fault } from '../src/core/fault.ts';
-import { watchedWallets } from '../src/core/outgoing.ts';
 import type { Database } from '../src/database/database.ts';
 import type { Clock } from '../src/lib/clock.ts';
 import type { Log } from '../src/lib/log.ts';
@@ -20,6 +19,7 @@ import { createReporter } from './follower/reporter.ts';
 import { createSecondNode } from './follower/second-node.ts';
 import { answerLookups } from './lookups.ts';
 import { createPayer } from './payouts/engine.ts';
+import { learnWallets } from './payouts/learn-wallets.ts';
 import { payoutNodeOptions } from './payouts/node-options.ts';
 import type { RunMarks } from './payouts/run-mark.ts';
 import { createSecondOpinion } from './payouts/second-opinion.ts';
@@ -36,10 +36,6 @@ const REQUESTS_MAX = 16;
 /** No working node is silent this long: it would have announced several blocks. */
 const IDLE_MS_MIN = 15_000;
 const IDLE_BLOCKS = 5;
-
-/** How long following waits for the signer's wallets, the first time only. */
-const WALLETS_MS_MAX = 10_000;
-const WALLETS_RETRY_MS = 250;
 
 export type IndexerOptions = Readonly<{
   network: NetworkConfig;
@@ -87,7 +83,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   // What runs next to the follower ends with it, however it ends.
   const beside = new AbortController();
   const asking = { network: network.key, database, node, state: reporter.state, clock, log };
-  await learnWallets(options, signal);
+  await learnWallets(options, before !== null, signal);
   try {
     const following = follower.run(signal).finally(() => {
       reporter.stop();
@@ -102,26 +98,6 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
     return end;
   } finally {
     await Promise.all([node.close(), secondNode.close(), fallback.close(), matcher.close()]);
-  }
-}
-
-/**
- * Asks the signer for the wallets whose outgoing transfers are read, if the database does not know them: what is read
- * before is not searched for them. A signer that is not there yet is waited for only a moment: payments come first.
- */
-async function learnWallets(options: IndexerOptions, signal: AbortSignal): Promise<void> {
-  const { network, database, signer, clock, log } = options;
-  const giveUpAtMs = clock.nowMs() + WALLETS_MS_MAX;
-  while (signer && !signal.aborted && (await database.listOwnWallets(network.key)).length === 0) {
-    try {
-      await database.recordOwnWallets(network.key, watchedWallets(await signer.wallets(network.key)));
-    } catch (error) {
-      if (!(error instanceof Fault)) throw error;
-      if (error.kind === 'permanent' || clock.nowMs() >= giveUpAtMs) {
-        return log.info({ code: error.code, reason: error.message }, 'our own wallets are not known yet');
-      }
-      await clock.sleep(WALLETS_RETRY_MS, signal);
-    }
   }
 }
 
