@@ -61,27 +61,28 @@ test('connections are kept for longer than a proxy keeps them', async () => {
 });
 
 test('an answer during the stop says that the connection ends; an idle connection is closed', async () => {
-  const responses: ServerResponse[] = [];
+  // By their paths: two connections come in any order.
+  const responses = new Map<string | undefined, ServerResponse>();
   const server = await listen(anyPort, systemClock, () => ({
-    answer(_request, response) {
-      responses.push(response);
+    answer({ url }, response) {
+      responses.set(url, response);
     },
   }));
   const agent = new Agent({ keepAlive: true });
-  const ask = () =>
+  const ask = (path: string) =>
     new Promise<IncomingMessage>((resolve, reject) => {
-      get({ port: server.port, agent }, resolve).once('error', reject);
+      get({ port: server.port, path, agent }, resolve).once('error', reject);
     });
-  const [plain, stream] = [ask(), ask()];
-  await until('both have come', () => responses.length === 2);
-  responses[1]?.write('an event');
+  const [plain, stream] = [ask('/plain'), ask('/stream')];
+  await until('both have come', () => responses.size === 2);
+  responses.get('/stream')?.write('an event');
   const closed = server.close(600_000);
-  responses[0]?.end();
+  responses.get('/plain')?.end();
   assert.is((await plain).headers.connection, 'close');
   const begun = await stream;
   assert.is(begun.headers.connection, 'keep-alive');
   // Its connection is idle from here on.
-  responses[1]?.end();
+  responses.get('/stream')?.end();
   begun.resume();
   await closed;
   agent.destroy();
