@@ -94,10 +94,14 @@ const BLOCK_MS = 250;
 const EXPIRY_S = 20;
 const SUN_PER_TRX = 1_000_000n;
 
-/** A java-tron that makes four blocks a second, and charges for energy and bandwidth. */
-export async function openTronPayouts(confirmations: object) {
+/**
+ * A java-tron that makes four blocks a second, and charges for energy and bandwidth.
+ * @param slowness how much slower than here time passes on the chain, so that nothing expires while a test restarts
+ */
+export async function openTronPayouts(confirmations: object, slowness = 1) {
   let aheadMs = 0;
-  const clock = { nowMs: () => systemClock.nowMs() + aheadMs };
+  const fromMs = systemClock.nowMs();
+  const clock = { nowMs: () => Math.floor(fromMs + (systemClock.nowMs() - fromMs) / slowness + aheadMs) };
   const node = await startTronNode({ seed: 'payouts', finalityDistance: 3, clock });
   const { world } = node;
   for (let left = 5; left > 0; left--) world.mine();
