@@ -85,6 +85,8 @@ export async function runKilled(shop: WebhookShop, wish: Wish): Promise<KilledRu
   }
   await paying;
   const last = startSender(shop.file);
+  // Before that, a SIGTERM ends it like any program.
+  await once(last, 'message');
   const { stats } = shop.database;
   const waitingNow = async () => (await stats(shop.clock.nowMs())).deliveriesWaiting;
   // After a long run on a busy machine many wait; it fails when none of them is sent any more.
