@@ -6,7 +6,7 @@ import { and, asc, desc, eq, gt, sql } from 'drizzle-orm';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { Database } from '../database.ts';
 import type { Db } from './open.ts';
-import { laterValues, preparedInsert } from './prepared.ts';
+import { atFirstUse, laterValues, preparedInsert } from './prepared.ts';
 import { blocks, transfers } from './schema.ts';
 
 type BlockCommands = Pick<Database, 'tail' | 'unconfirmed'>;
@@ -34,24 +34,22 @@ const isOfNetwork = eq(blocks.network, sql.placeholder('network'));
 const isCanonical = eq(blocks.canonical, sql`1`);
 
 export function createBlocks(db: Db): Blocks {
-  const find = db.orm
-    .select()
-    .from(blocks)
-    .where(and(isOfNetwork, eq(blocks.hash, sql.placeholder('hash'))))
-    .prepare();
-  const tip = db.orm
-    .select()
-    .from(blocks)
-    .where(and(isOfNetwork, isCanonical))
-    .orderBy(desc(blocks.number))
-    .limit(1)
-    .prepare();
+  const find = atFirstUse(
+    db.orm
+      .select()
+      .from(blocks)
+      .where(and(isOfNetwork, eq(blocks.hash, sql.placeholder('hash')))),
+  );
+  const tip = atFirstUse(
+    db.orm.select().from(blocks).where(and(isOfNetwork, isCanonical)).orderBy(desc(blocks.number)).limit(1),
+  );
   const insert = preparedInsert(db, blocks, ['id']);
-  const mark = db.orm
-    .update(blocks)
-    .set(laterValues(blocks, ['canonical', 'watchedThroughId', 'number']))
-    .where(eq(blocks.id, sql.placeholder('id')))
-    .prepare();
+  const mark = atFirstUse(
+    db.orm
+      .update(blocks)
+      .set(laterValues(blocks, ['canonical', 'watchedThroughId', 'number']))
+      .where(eq(blocks.id, sql.placeholder('id'))),
+  );
   const range = 'network = :network AND number > :above AND number <= :through';
   const lastOfSlice = db.client
     .prepare(`SELECT max(number) FROM (SELECT number FROM blocks WHERE ${range} ORDER BY number LIMIT ${PRUNED_MAX})`)
@@ -77,26 +75,32 @@ export function createBlocks(db: Db): Blocks {
 export function blockCommands(db: Db): BlockCommands {
   const isShown = eq(transfers.dust, sql`0`);
   const isUnconfirmed = eq(transfers.confirmed, sql`0`);
-  const tail = db.orm
-    .select({ hash: blocks.hash, parent: blocks.parent, number: blocks.number, timeS: blocks.timeS })
-    .from(blocks)
-    .where(and(isOfNetwork, isCanonical))
-    .orderBy(desc(blocks.number))
-    .limit(sql.placeholder('limit'))
-    .prepare();
-  const unconfirmed = db.orm
-    .selectDistinct({ id: blocks.id, hash: blocks.hash, number: blocks.number })
-    .from(transfers)
-    .innerJoin(blocks, and(eq(blocks.id, transfers.blockId), isCanonical, gt(blocks.number, sql.placeholder('number'))))
-    .where(and(eq(transfers.network, sql.placeholder('network')), isUnconfirmed, isShown))
-    .orderBy(asc(blocks.number))
-    .limit(sql.placeholder('limit'))
-    .prepare();
-  const txs = db.orm
-    .selectDistinct({ tx: transfers.tx })
-    .from(transfers)
-    .where(and(eq(transfers.blockId, sql.placeholder('id')), isUnconfirmed, isShown))
-    .prepare();
+  const tail = atFirstUse(
+    db.orm
+      .select({ hash: blocks.hash, parent: blocks.parent, number: blocks.number, timeS: blocks.timeS })
+      .from(blocks)
+      .where(and(isOfNetwork, isCanonical))
+      .orderBy(desc(blocks.number))
+      .limit(sql.placeholder('limit')),
+  );
+  const unconfirmed = atFirstUse(
+    db.orm
+      .selectDistinct({ id: blocks.id, hash: blocks.hash, number: blocks.number })
+      .from(transfers)
+      .innerJoin(
+        blocks,
+        and(eq(blocks.id, transfers.blockId), isCanonical, gt(blocks.number, sql.placeholder('number'))),
+      )
+      .where(and(eq(transfers.network, sql.placeholder('network')), isUnconfirmed, isShown))
+      .orderBy(asc(blocks.number))
+      .limit(sql.placeholder('limit')),
+  );
+  const txs = atFirstUse(
+    db.orm
+      .selectDistinct({ tx: transfers.tx })
+      .from(transfers)
+      .where(and(eq(transfers.blockId, sql.placeholder('id')), isUnconfirmed, isShown)),
+  );
   return {
     async tail(network, limit) {
       return db.read(() => tail.all({ network, limit })).reverse();

@@ -8,6 +8,7 @@ import type { ClaimedDelivery, Database } from '../database.ts';
 import type { DeliveryLines } from './delivery-lines.ts';
 import { IS_HOST_SILENT, IS_OFF, QUEUE } from './delivery-queues.ts';
 import type { Db } from './open.ts';
+import { atFirstUse } from './prepared.ts';
 import type { RefusedDeliveries } from './refused-deliveries.ts';
 import { deliveries, endpoints, events } from './schema.ts';
 import type { WebhookSecrets } from './webhook-secrets.ts';
@@ -70,25 +71,26 @@ export function claimCommands(db: Db, { secrets, lines, refused }: Parts): Claim
   const isResuming = client.prepare(
     'SELECT 1 FROM endpoints INDEXED BY endpoints_resuming WHERE resumed_through IS NOT NULL LIMIT 1',
   );
-  const load = orm
-    .select({
-      id: deliveries.id,
-      endpointId: deliveries.endpointId,
-      url: endpoints.url,
-      mode: endpoints.mode,
-      eventId: events.id,
-      eventType: events.type,
-      sessionId: events.sessionId,
-      eventAtMs: events.createdAtMs,
-      body: events.body,
-      attempts: deliveries.attempts,
-      storeId: endpoints.storeId,
-    })
-    .from(deliveries)
-    .innerJoin(events, eq(events.id, deliveries.eventId))
-    .innerJoin(endpoints, eq(endpoints.id, deliveries.endpointId))
-    .where(eq(deliveries.id, sql.placeholder('id')))
-    .prepare();
+  const load = atFirstUse(
+    orm
+      .select({
+        id: deliveries.id,
+        endpointId: deliveries.endpointId,
+        url: endpoints.url,
+        mode: endpoints.mode,
+        eventId: events.id,
+        eventType: events.type,
+        sessionId: events.sessionId,
+        eventAtMs: events.createdAtMs,
+        body: events.body,
+        attempts: deliveries.attempts,
+        storeId: endpoints.storeId,
+      })
+      .from(deliveries)
+      .innerJoin(events, eq(events.id, deliveries.eventId))
+      .innerJoin(endpoints, eq(endpoints.id, deliveries.endpointId))
+      .where(eq(deliveries.id, sql.placeholder('id'))),
+  );
 
   /** Counts what is under way, and gives out what is left. */
   function openPlaces({ nowMs, perEndpointMax }: Limits) {

@@ -11,7 +11,7 @@ import type { Attempt, Database, Delivery, DeliveryVerdict } from '../database.t
 import type { RaiseAlarm } from './alarms.ts';
 import type { DeliveryLines } from './delivery-lines.ts';
 import type { Db } from './open.ts';
-import { laterValues, preparedInsert } from './prepared.ts';
+import { atFirstUse, laterValues, preparedInsert } from './prepared.ts';
 import type { RefusedDeliveries } from './refused-deliveries.ts';
 import { attempts, deliveries, endpoints, events } from './schema.ts';
 
@@ -53,21 +53,24 @@ function afterAttempt(
 
 export function deliveryCommands(db: Db, { lines, refused, raiseAlarm }: Parts): DeliveryCommands {
   const insertAttempt = preparedInsert(db, attempts, ['id']);
-  const find = db.orm
-    .select()
-    .from(deliveries)
-    .where(eq(deliveries.id, sql.placeholder('id')))
-    .prepare();
-  const update = db.orm
-    .update(deliveries)
-    .set(laterValues(deliveries, changingNames))
-    .where(eq(deliveries.id, sql.placeholder('id')))
-    .prepare();
-  const findEndpoint = db.orm
-    .select()
-    .from(endpoints)
-    .where(eq(endpoints.id, sql.placeholder('id')))
-    .prepare();
+  const find = atFirstUse(
+    db.orm
+      .select()
+      .from(deliveries)
+      .where(eq(deliveries.id, sql.placeholder('id'))),
+  );
+  const update = atFirstUse(
+    db.orm
+      .update(deliveries)
+      .set(laterValues(deliveries, changingNames))
+      .where(eq(deliveries.id, sql.placeholder('id'))),
+  );
+  const findEndpoint = atFirstUse(
+    db.orm
+      .select()
+      .from(endpoints)
+      .where(eq(endpoints.id, sql.placeholder('id'))),
+  );
   /** Remembers what the attempt says about its endpoint, and disables one that is gone. */
   function followEndpoint(row: DeliveryRow, attempt: Attempt, verdict: DeliveryVerdict): void {
     const before = findEndpoint.get({ id: row.endpointId });

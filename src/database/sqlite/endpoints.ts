@@ -9,7 +9,7 @@ import { sortableId } from '../../lib/id.ts';
 import type { Database, Endpoint, EndpointAdded, NewSession } from '../database.ts';
 import type { DeliveryLines } from './delivery-lines.ts';
 import type { Db } from './open.ts';
-import { preparedInsert } from './prepared.ts';
+import { atFirstUse, preparedInsert } from './prepared.ts';
 import { deliveries, endpoints } from './schema.ts';
 import type { WebhookSecrets } from './webhook-secrets.ts';
 import { WRITE_ROWS_MAX } from './write-queue.ts';
@@ -46,34 +46,36 @@ export const outboxColumns = { id, url, extendedEvents };
 
 /** Prepares the list of a store's standing endpoints in one mode, enabled or not. */
 export const prepareOfStore = (db: Db) =>
-  db.orm
-    .select(outboxColumns)
-    .from(endpoints)
-    .where(
-      and(
-        eq(endpoints.storeId, sql.placeholder('storeId')),
-        eq(endpoints.mode, sql.placeholder('mode')),
-        eq(endpoints.perSession, sql`0`),
-        isPresent,
+  atFirstUse(
+    db.orm
+      .select(outboxColumns)
+      .from(endpoints)
+      .where(
+        and(
+          eq(endpoints.storeId, sql.placeholder('storeId')),
+          eq(endpoints.mode, sql.placeholder('mode')),
+          eq(endpoints.perSession, sql`0`),
+          isPresent,
+        ),
       ),
-    )
-    .prepare();
+  );
 
 /** Prepares the search for an endpoint that sessions have named, by its exact URL. */
 const prepareFindNamed = (db: Db) =>
-  db.orm
-    .select({ id: endpoints.id })
-    .from(endpoints)
-    .where(
-      and(
-        eq(endpoints.storeId, sql.placeholder('storeId')),
-        eq(endpoints.mode, sql.placeholder('mode')),
-        eq(endpoints.url, sql.placeholder('url')),
-        eq(endpoints.perSession, sql`1`),
-        isPresent,
+  atFirstUse(
+    db.orm
+      .select({ id: endpoints.id })
+      .from(endpoints)
+      .where(
+        and(
+          eq(endpoints.storeId, sql.placeholder('storeId')),
+          eq(endpoints.mode, sql.placeholder('mode')),
+          eq(endpoints.url, sql.placeholder('url')),
+          eq(endpoints.perSession, sql`1`),
+          isPresent,
+        ),
       ),
-    )
-    .prepare();
+  );
 
 /** To be called within a transaction. */
 export type SessionEndpoints = Readonly<{

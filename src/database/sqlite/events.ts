@@ -5,6 +5,7 @@
 import { eq, sql } from 'drizzle-orm';
 import type { EventDatabase, EventFilter, StoredEvent } from '../events.ts';
 import type { Db } from './open.ts';
+import { atFirstUse } from './prepared.ts';
 import { events } from './schema.ts';
 
 export function eventQueries(db: Db): Pick<EventDatabase, 'listEvents' | 'findEvent'> {
@@ -21,11 +22,12 @@ export function eventQueries(db: Db): Pick<EventDatabase, 'listEvents' | 'findEv
     newest: { all: list('events_by_mode', 'DESC'), ofType: list('events_by_type', 'DESC') },
     oldest: { all: list('events_by_mode', 'ASC'), ofType: list('events_by_type', 'ASC') },
   };
-  const find = db.orm
-    .select()
-    .from(events)
-    .where(eq(events.id, sql.placeholder('id')))
-    .prepare();
+  const find = atFirstUse(
+    db.orm
+      .select()
+      .from(events)
+      .where(eq(events.id, sql.placeholder('id'))),
+  );
 
   /** Reads up to `limit` of each type, so that a rare type is not searched among all the others. */
   function ofTypes({ types = [], first, limit, ...range }: EventFilter): StoredEvent[] {

@@ -6,7 +6,7 @@ import { and, desc, eq, gt, gte, isNull, lt, lte, sql } from 'drizzle-orm';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { BlockGap, GapReading } from '../recovery.ts';
 import type { Db } from './open.ts';
-import { preparedInsert } from './prepared.ts';
+import { atFirstUse, preparedInsert } from './prepared.ts';
 import { blockGaps } from './schema.ts';
 
 const LISTED_MAX = 1_000;
@@ -37,26 +37,28 @@ const shown = {
 export function createGaps({ orm, client }: Db): Gaps {
   const insert = preparedInsert({ orm, client } as Db, blockGaps, ['id']);
   const isOfNetwork = eq(blockGaps.network, sql.placeholder('network'));
-  const at = orm
-    .select(shown)
-    .from(blockGaps)
-    .where(
-      and(
-        isOfNetwork,
-        gte(blockGaps.toNumber, sql.placeholder('number')),
-        lte(blockGaps.fromNumber, sql.placeholder('number')),
-      ),
-    )
-    .orderBy(desc(blockGaps.toNumber))
-    .limit(1)
-    .prepare();
-  const list = orm
-    .select(shown)
-    .from(blockGaps)
-    .where(isOfNetwork)
-    .orderBy(desc(blockGaps.toNumber), desc(blockGaps.id))
-    .limit(LISTED_MAX)
-    .prepare();
+  const at = atFirstUse(
+    orm
+      .select(shown)
+      .from(blockGaps)
+      .where(
+        and(
+          isOfNetwork,
+          gte(blockGaps.toNumber, sql.placeholder('number')),
+          lte(blockGaps.fromNumber, sql.placeholder('number')),
+        ),
+      )
+      .orderBy(desc(blockGaps.toNumber))
+      .limit(1),
+  );
+  const list = atFirstUse(
+    orm
+      .select(shown)
+      .from(blockGaps)
+      .where(isOfNetwork)
+      .orderBy(desc(blockGaps.toNumber), desc(blockGaps.id))
+      .limit(LISTED_MAX),
+  );
   return {
     at: (network, number) => at.get({ network, number }) ?? null,
     list: (network) => list.all({ network }),

@@ -10,6 +10,7 @@ import type { HeldMoney, HeldMoneyDatabase, HeldSession } from '../held-money.ts
 import type { RecordAct } from './audit-log.ts';
 import { amountText, type HeldRecords, type HeldRow } from './held-records.ts';
 import type { Db } from './open.ts';
+import { atFirstUse } from './prepared.ts';
 import type { ReturnedMoney } from './refunds/returned.ts';
 import { meta, heldMoney as records, sessions } from './schema.ts';
 import { lifeOf, type SessionRow } from './session-row.ts';
@@ -30,14 +31,15 @@ export function heldMoneyCommands(
 ): HeldMoneyDatabase {
   const { held, transitions, findSession, sums, recordAct, returned } = parts;
   const isMark = eq(meta.name, 'held_money_recorded_through');
-  const mark = db.orm.select().from(meta).where(isMark).prepare();
-  const after = db.orm
-    .select()
-    .from(sessions)
-    .where(gt(sessions.id, sql.placeholder('id')))
-    .orderBy(asc(sessions.id))
-    .limit(sql.placeholder('limit'))
-    .prepare();
+  const mark = atFirstUse(db.orm.select().from(meta).where(isMark));
+  const after = atFirstUse(
+    db.orm
+      .select()
+      .from(sessions)
+      .where(gt(sessions.id, sql.placeholder('id')))
+      .orderBy(asc(sessions.id))
+      .limit(sql.placeholder('limit')),
+  );
 
   const viewOf = (row: HeldRow, { storeId, mode, orderId }: Pick<SessionRow, 'storeId' | 'mode' | 'orderId'>) =>
     ({

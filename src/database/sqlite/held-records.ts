@@ -14,7 +14,7 @@ import { sortableId } from '../../lib/id.ts';
 import type { RaiseAlarm } from './alarms.ts';
 import type { Db } from './open.ts';
 import type { Outbox } from './outbox.ts';
-import { laterValues, preparedInsert } from './prepared.ts';
+import { atFirstUse, laterValues, preparedInsert } from './prepared.ts';
 import { heldMoney as records } from './schema.ts';
 import { type SessionRow, termsOf } from './session-row.ts';
 
@@ -52,21 +52,24 @@ export const amountText = (par: bigint, currency: Currency): string =>
 
 export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, outbox: Outbox): HeldRecords {
   const insert = preparedInsert(db, records);
-  const ofSession = db.orm
-    .select()
-    .from(records)
-    .where(eq(records.sessionId, sql.placeholder('sessionId')))
-    .prepare();
-  const find = db.orm
-    .select()
-    .from(records)
-    .where(eq(records.id, sql.placeholder('id')))
-    .prepare();
-  const update = db.orm
-    .update(records)
-    .set(laterValues(records, ['state', 'valuePar', 'settledPar', 'currency', 'openedAtMs', 'settledAtMs']))
-    .where(eq(records.id, sql.placeholder('id')))
-    .prepare();
+  const ofSession = atFirstUse(
+    db.orm
+      .select()
+      .from(records)
+      .where(eq(records.sessionId, sql.placeholder('sessionId'))),
+  );
+  const find = atFirstUse(
+    db.orm
+      .select()
+      .from(records)
+      .where(eq(records.id, sql.placeholder('id'))),
+  );
+  const update = atFirstUse(
+    db.orm
+      .update(records)
+      .set(laterValues(records, ['state', 'valuePar', 'settledPar', 'currency', 'openedAtMs', 'settledAtMs']))
+      .where(eq(records.id, sql.placeholder('id'))),
+  );
 
   function report(row: SessionRow, life: Life, held: HeldRow, cause: NetworkKey | null, hasAlarm: boolean): void {
     const [par, atMs] = [openPar(held), held.openedAtMs];

@@ -6,7 +6,7 @@ import { and, asc, eq, getTableColumns, isNotNull, isNull, lt, sql } from 'drizz
 import { type ApiKey, type KeyDatabase, USE_NOTED_EVERY_MS } from '../keys.ts';
 import type { RecordAct } from './audit-log.ts';
 import type { Db } from './open.ts';
-import { preparedInsert } from './prepared.ts';
+import { atFirstUse, preparedInsert } from './prepared.ts';
 import type { RowGuard } from './row-guard.ts';
 import type { MacedRow } from './row-macs.ts';
 import { keys, stores } from './schema.ts';
@@ -39,12 +39,13 @@ export const macedKey = (row: Pick<typeof keys.$inferSelect, Protected>): MacedR
 
 export function keyCommands(db: Db, vault: Vault, guard: RowGuard, recordAct: RecordAct): KeyDatabase {
   const insert = preparedInsert(db, keys);
-  const findByHash = db.orm
-    .select({ ...getTableColumns(keys), storeStatus: stores.status })
-    .from(keys)
-    .innerJoin(stores, eq(stores.id, keys.storeId))
-    .where(eq(keys.keyHash, sql.placeholder('keyHash')))
-    .prepare();
+  const findByHash = atFirstUse(
+    db.orm
+      .select({ ...getTableColumns(keys), storeStatus: stores.status })
+      .from(keys)
+      .innerJoin(stores, eq(stores.id, keys.storeId))
+      .where(eq(keys.keyHash, sql.placeholder('keyHash'))),
+  );
   return {
     async createKey({ keyHash, secret, sources = [], expiresAtMs = null, ...key }, act) {
       const sealed = vault.seal(secret, secretName(key.id));

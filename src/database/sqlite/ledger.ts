@@ -17,7 +17,7 @@ import {
 import type { Phase } from '../../core/session.ts';
 import type { Db } from './open.ts';
 import { ledgerEntries, ledgerPostings } from './payouts/schema.ts';
-import { preparedInsert } from './prepared.ts';
+import { atFirstUse, preparedInsert } from './prepared.ts';
 import { addresses, blocks, transfers } from './schema.ts';
 import { termsOf } from './session-row.ts';
 import type { FindSessionRow } from './sessions.ts';
@@ -35,34 +35,36 @@ export type Ledger = Readonly<{
 export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
   const insertEntry = preparedInsert(db, ledgerEntries, ['id']);
   const insertPosting = preparedInsert(db, ledgerPostings);
-  const lastOccurrence = db.orm
-    .select({ occurrence: max(ledgerEntries.occurrence) })
-    .from(ledgerEntries)
-    .where(and(eq(ledgerEntries.cause, sql.placeholder('cause')), eq(ledgerEntries.kind, sql.placeholder('kind'))))
-    .prepare();
-  const ofBlock = db.orm
-    .select({
-      transferId: transfers.id,
-      tx: transfers.tx,
-      network: transfers.network,
-      currency: transfers.currency,
-      units: transfers.units,
-      sessionId: addresses.sessionId,
-      phase: transfers.phase,
-      blockNumber: blocks.number,
-      blockTimeS: blocks.timeS,
-    })
-    .from(transfers)
-    .innerJoin(blocks, eq(blocks.id, transfers.blockId))
-    .innerJoin(addresses, eq(addresses.id, transfers.addressId))
-    .where(
-      and(
-        eq(transfers.blockId, sql.placeholder('blockId')),
-        eq(transfers.dust, sql`0`),
-        eq(transfers.confirmed, sql`${sql.param(sql.placeholder('confirmed'), transfers.confirmed)}`),
+  const lastOccurrence = atFirstUse(
+    db.orm
+      .select({ occurrence: max(ledgerEntries.occurrence) })
+      .from(ledgerEntries)
+      .where(and(eq(ledgerEntries.cause, sql.placeholder('cause')), eq(ledgerEntries.kind, sql.placeholder('kind')))),
+  );
+  const ofBlock = atFirstUse(
+    db.orm
+      .select({
+        transferId: transfers.id,
+        tx: transfers.tx,
+        network: transfers.network,
+        currency: transfers.currency,
+        units: transfers.units,
+        sessionId: addresses.sessionId,
+        phase: transfers.phase,
+        blockNumber: blocks.number,
+        blockTimeS: blocks.timeS,
+      })
+      .from(transfers)
+      .innerJoin(blocks, eq(blocks.id, transfers.blockId))
+      .innerJoin(addresses, eq(addresses.id, transfers.addressId))
+      .where(
+        and(
+          eq(transfers.blockId, sql.placeholder('blockId')),
+          eq(transfers.dust, sql`0`),
+          eq(transfers.confirmed, sql`${sql.param(sql.placeholder('confirmed'), transfers.confirmed)}`),
+        ),
       ),
-    )
-    .prepare();
+  );
 
   /** Returns how often an entry of this kind was written for a cause. */
   const occurrenceOf = (cause: string, kind: EntryKind): number =>

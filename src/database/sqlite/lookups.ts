@@ -16,6 +16,7 @@ import type { RaiseAlarm } from './alarms.ts';
 import type { Networks } from './networks.ts';
 import type { Db } from './open.ts';
 import type { Addresses } from './pool.ts';
+import { atFirstUse } from './prepared.ts';
 import { lookups } from './schema.ts';
 import type { FindSessionRow } from './sessions.ts';
 import type { Transfers } from './transfers.ts';
@@ -41,30 +42,33 @@ export function lookupCommands(
 ): LookupDatabase {
   const { addresses, networks, transfers, findSession, raiseAlarm } = parts;
   const { orm } = db;
-  const ofSession = orm
-    .select()
-    .from(lookups)
-    .where(eq(lookups.sessionId, sql.placeholder('sessionId')))
-    .orderBy(asc(lookups.id))
-    .prepare();
-  const due = orm
-    .select({ id: lookups.id, tx: lookups.tx })
-    .from(lookups)
-    .where(
-      and(
-        eq(lookups.network, sql.placeholder('network')),
-        lte(lookups.nextLookAtMs, sql.placeholder('nowMs')),
-        gt(lookups.askedAtMs, sql.placeholder('askedAfterMs')),
-      ),
-    )
-    .orderBy(asc(lookups.nextLookAtMs))
-    .limit(sql.placeholder('limit'))
-    .prepare();
-  const find = orm
-    .select()
-    .from(lookups)
-    .where(eq(lookups.id, sql.placeholder('id')))
-    .prepare();
+  const ofSession = atFirstUse(
+    orm
+      .select()
+      .from(lookups)
+      .where(eq(lookups.sessionId, sql.placeholder('sessionId')))
+      .orderBy(asc(lookups.id)),
+  );
+  const due = atFirstUse(
+    orm
+      .select({ id: lookups.id, tx: lookups.tx })
+      .from(lookups)
+      .where(
+        and(
+          eq(lookups.network, sql.placeholder('network')),
+          lte(lookups.nextLookAtMs, sql.placeholder('nowMs')),
+          gt(lookups.askedAtMs, sql.placeholder('askedAfterMs')),
+        ),
+      )
+      .orderBy(asc(lookups.nextLookAtMs))
+      .limit(sql.placeholder('limit')),
+  );
+  const find = atFirstUse(
+    orm
+      .select()
+      .from(lookups)
+      .where(eq(lookups.id, sql.placeholder('id'))),
+  );
 
   const idsOf = (rows: readonly { id: number }[]): number[] => rows.map(({ id }) => id);
 

@@ -8,7 +8,7 @@ import type { NetworkKey } from '../../core/transfer.ts';
 import { toSeconds } from '../../lib/clock.ts';
 import type { Database, NetworkStatus } from '../database.ts';
 import type { Db } from './open.ts';
-import { laterValues, preparedInsert } from './prepared.ts';
+import { atFirstUse, laterValues, preparedInsert } from './prepared.ts';
 import { networks } from './schema.ts';
 
 type NetworkCommands = Pick<Database, 'reportNetwork' | 'listNetworks'>;
@@ -33,27 +33,29 @@ export type Networks = Readonly<{
 
 export function createNetworks(db: Db): Networks {
   const insert = preparedInsert(db, networks);
-  const find = db.orm
-    .select()
-    .from(networks)
-    .where(eq(networks.key, sql.placeholder('key')))
-    .prepare();
-  const all = db.orm.select().from(networks).orderBy(networks.key).prepare();
-  const progress = db.orm
-    .update(networks)
-    .set(
-      laterValues(networks, [
-        'tipHash',
-        'tipNumber',
-        'tipTimeS',
-        'floor',
-        'readThroughS',
-        'prunedThrough',
-        'updatedAtMs',
-      ]),
-    )
-    .where(eq(networks.key, sql.placeholder('key')))
-    .prepare();
+  const find = atFirstUse(
+    db.orm
+      .select()
+      .from(networks)
+      .where(eq(networks.key, sql.placeholder('key'))),
+  );
+  const all = atFirstUse(db.orm.select().from(networks).orderBy(networks.key));
+  const progress = atFirstUse(
+    db.orm
+      .update(networks)
+      .set(
+        laterValues(networks, [
+          'tipHash',
+          'tipNumber',
+          'tipTimeS',
+          'floor',
+          'readThroughS',
+          'prunedThrough',
+          'updatedAtMs',
+        ]),
+      )
+      .where(eq(networks.key, sql.placeholder('key'))),
+  );
   return {
     find: (key) => find.get({ key }),
     begin(key, nowMs) {

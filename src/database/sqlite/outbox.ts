@@ -9,7 +9,7 @@ import { sortableId } from '../../lib/id.ts';
 import type { DeliveryLines } from './delivery-lines.ts';
 import { isPresent, outboxColumns, prepareOfStore } from './endpoints.ts';
 import type { Db } from './open.ts';
-import { preparedInsert } from './prepared.ts';
+import { atFirstUse, preparedInsert } from './prepared.ts';
 import { LAST_EVENT_MS } from './retirement.ts';
 import { deliveries, endpoints, events } from './schema.ts';
 import type { SessionRow } from './session-row.ts';
@@ -33,16 +33,14 @@ export type Outbox = Readonly<{
 export function createOutbox(db: Db, lines: DeliveryLines): Outbox {
   const insertEvent = preparedInsert(db, events);
   const insertDelivery = preparedInsert(db, deliveries);
-  const lastId = db.orm
-    .select({ id: max(events.id) })
-    .from(events)
-    .prepare();
+  const lastId = atFirstUse(db.orm.select({ id: max(events.id) }).from(events));
   const ofStore = prepareOfStore(db);
-  const ofSession = db.orm
-    .select(outboxColumns)
-    .from(endpoints)
-    .where(and(eq(endpoints.id, sql.placeholder('endpointId')), isPresent))
-    .prepare();
+  const ofSession = atFirstUse(
+    db.orm
+      .select(outboxColumns)
+      .from(endpoints)
+      .where(and(eq(endpoints.id, sql.placeholder('endpointId')), isPresent)),
+  );
 
   // An endpoint that was retired is sent its events again, and what has waited.
   const noteEvent = db.client.prepare(

@@ -6,17 +6,19 @@ import { and, eq, sql } from 'drizzle-orm';
 import type { AuditedState } from '../audit-log.ts';
 import type { PageSettings, PageSettingsDatabase } from '../page-settings.ts';
 import type { Db } from './open.ts';
+import { atFirstUse } from './prepared.ts';
 import { pageSettings, stores } from './schema.ts';
 
 const unset: PageSettings = { accent: null, embedOrigins: [], logo: null };
 
 export function pageSettingsCommands({ orm, read, write, describe }: Db): PageSettingsDatabase {
   const { accent, embedOrigins, logoType, logoHash } = pageSettings;
-  const find = orm
-    .select({ accent, embedOrigins, logoType, logoHash })
-    .from(pageSettings)
-    .where(eq(pageSettings.storeId, sql.placeholder('storeId')))
-    .prepare();
+  const find = atFirstUse(
+    orm
+      .select({ accent, embedOrigins, logoType, logoHash })
+      .from(pageSettings)
+      .where(eq(pageSettings.storeId, sql.placeholder('storeId'))),
+  );
   const audited = (row: ReturnType<typeof find.get>): AuditedState =>
     row ? { accent: row.accent, embedOrigins: row.embedOrigins.join(','), logoHash: row.logoHash } : null;
   return {

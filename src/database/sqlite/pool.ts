@@ -12,7 +12,7 @@ import { invariant } from '../../core/fault.ts';
 import type { Database } from '../database.ts';
 import type { PoolKey } from '../sweeps.ts';
 import type { Db } from './open.ts';
-import { preparedInsert } from './prepared.ts';
+import { atFirstUse, preparedInsert } from './prepared.ts';
 import type { RowGuard } from './row-guard.ts';
 import type { MacedRow } from './row-macs.ts';
 import { addresses, pools } from './schema.ts';
@@ -57,45 +57,51 @@ export type Addresses = Readonly<{
 const inPool = and(eq(addresses.family, sql.placeholder('family')), eq(addresses.mode, sql.placeholder('mode')));
 
 export function createAddresses(db: Db, guard: RowGuard): Addresses {
-  const nextFree = db.orm
-    .select({ ...getTableColumns(addresses), source: pools.source })
-    .from(pools)
-    .innerJoin(addresses, and(eq(addresses.poolId, pools.id), eq(addresses.state, sql`'free'`)))
-    .where(
-      and(
-        eq(pools.family, sql.placeholder('family')),
-        eq(pools.mode, sql.placeholder('mode')),
-        eq(pools.current, sql`1`),
-      ),
-    )
-    .orderBy(asc(addresses.id))
-    .limit(1)
-    .prepare();
-  const take = db.orm
-    .update(addresses)
-    .set({ state: 'taken', sessionId: sql`${sql.placeholder('sessionId')}`, mac: sql`${sql.placeholder('mac')}` })
-    .where(and(eq(addresses.id, sql.placeholder('id')), eq(addresses.state, 'free')))
-    .prepare();
-  const countTaken = db.orm
-    .update(pools)
-    .set({ taken: sql`${pools.taken} + 1` })
-    .where(eq(pools.id, sql.placeholder('poolId')))
-    .prepare();
-  const find = db.orm
-    .select()
-    .from(addresses)
-    .where(and(inPool, eq(addresses.key, sql.placeholder('key'))))
-    .prepare();
-  const highestId = db.orm
-    .select({ id: max(addresses.id) })
-    .from(addresses)
-    .where(inPool)
-    .prepare();
-  const ofSession = db.orm
-    .select()
-    .from(addresses)
-    .where(eq(addresses.sessionId, sql.placeholder('sessionId')))
-    .prepare();
+  const nextFree = atFirstUse(
+    db.orm
+      .select({ ...getTableColumns(addresses), source: pools.source })
+      .from(pools)
+      .innerJoin(addresses, and(eq(addresses.poolId, pools.id), eq(addresses.state, sql`'free'`)))
+      .where(
+        and(
+          eq(pools.family, sql.placeholder('family')),
+          eq(pools.mode, sql.placeholder('mode')),
+          eq(pools.current, sql`1`),
+        ),
+      )
+      .orderBy(asc(addresses.id))
+      .limit(1),
+  );
+  const take = atFirstUse(
+    db.orm
+      .update(addresses)
+      .set({ state: 'taken', sessionId: sql`${sql.placeholder('sessionId')}`, mac: sql`${sql.placeholder('mac')}` })
+      .where(and(eq(addresses.id, sql.placeholder('id')), eq(addresses.state, 'free'))),
+  );
+  const countTaken = atFirstUse(
+    db.orm
+      .update(pools)
+      .set({ taken: sql`${pools.taken} + 1` })
+      .where(eq(pools.id, sql.placeholder('poolId'))),
+  );
+  const find = atFirstUse(
+    db.orm
+      .select()
+      .from(addresses)
+      .where(and(inPool, eq(addresses.key, sql.placeholder('key')))),
+  );
+  const highestId = atFirstUse(
+    db.orm
+      .select({ id: max(addresses.id) })
+      .from(addresses)
+      .where(inPool),
+  );
+  const ofSession = atFirstUse(
+    db.orm
+      .select()
+      .from(addresses)
+      .where(eq(addresses.sessionId, sql.placeholder('sessionId'))),
+  );
 
   function accepts(row: typeof addresses.$inferSelect): boolean {
     const owner = row.sessionId === null ? '' : ` of session ${row.sessionId}`;
@@ -221,11 +227,12 @@ export function poolCommands(db: Db, guard: RowGuard): PoolCommands {
       }
     },
     async givenAddresses() {
-      const highest = db.orm
-        .select({ index: max(addresses.derivationIndex) })
-        .from(addresses)
-        .where(and(eq(addresses.poolId, sql.placeholder('id')), eq(addresses.state, sql`'taken'`)))
-        .prepare();
+      const highest = atFirstUse(
+        db.orm
+          .select({ index: max(addresses.derivationIndex) })
+          .from(addresses)
+          .where(and(eq(addresses.poolId, sql.placeholder('id')), eq(addresses.state, sql`'taken'`))),
+      );
       return db.read(() =>
         db.orm
           .select()

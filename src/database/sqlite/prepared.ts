@@ -1,5 +1,6 @@
 /**
- * Statements that are compiled once, when the database is opened.
+ * Statements that are compiled once, at their first use: a process uses few of them, and the whole port would take a
+ * tenth of its start.
  * @module
  */
 import type Sqlite from 'better-sqlite3';
@@ -10,6 +11,36 @@ import type { Db } from './open.ts';
 /** A whole row without the columns that SQLite fills in. */
 type Row<T extends SQLiteTable, Generated extends keyof T['$inferSelect']> = Omit<T['$inferSelect'], Generated>;
 
+type Prepared = Readonly<{
+  get(values?: Record<string, unknown>): unknown;
+  all(values?: Record<string, unknown>): unknown;
+  run(values?: Record<string, unknown>): unknown;
+}>;
+
+let isAtOnce = false;
+
+/** Runs `open`, and compiles at once what it prepares: for a look at every statement. */
+export function compilingAtOnce<T>(open: () => T): T {
+  isAtOnce = true;
+  try {
+    return open();
+  } finally {
+    isAtOnce = false;
+  }
+}
+
+/** Returns `query` as a statement that is compiled when it first runs: what is wrong with it, is not known before. */
+export function atFirstUse<P extends Prepared>(query: { prepare(): P }): Pick<P, 'get' | 'all' | 'run'> {
+  let prepared = isAtOnce ? query.prepare() : undefined;
+  const statement = (): P => (prepared ??= query.prepare());
+  const run: Prepared = {
+    get: (values) => statement().get(values),
+    all: (values) => statement().all(values),
+    run: (values) => statement().run(values),
+  };
+  return run as Pick<P, 'get' | 'all' | 'run'>;
+}
+
 /** Prepares an INSERT of whole rows; `generated` lists the columns that SQLite fills in. */
 export function preparedInsert<T extends SQLiteTable, Generated extends keyof T['$inferSelect'] & string = never>(
   { orm }: Pick<Db, 'orm'>,
@@ -18,10 +49,7 @@ export function preparedInsert<T extends SQLiteTable, Generated extends keyof T[
 ): (row: Row<T, Generated>) => Sqlite.RunResult {
   const names = Object.keys(getTableColumns(table)).filter((name) => !(generated as readonly string[]).includes(name));
   const values = Object.fromEntries(names.map((name) => [name, sql.placeholder(name)]));
-  const statement = orm
-    .insert(table)
-    .values(values as SQLiteInsertValue<T>)
-    .prepare();
+  const statement = atFirstUse(orm.insert(table).values(values as SQLiteInsertValue<T>));
   return (row) => statement.run(row);
 }
 

@@ -17,6 +17,7 @@ import {
 import type { DeliveryLines } from './delivery-lines.ts';
 import { isPresent } from './endpoints.ts';
 import type { Db } from './open.ts';
+import { atFirstUse } from './prepared.ts';
 import { endpoints } from './schema.ts';
 import { WRITE_ROWS_MAX } from './write-queue.ts';
 
@@ -81,11 +82,12 @@ function prepareHealth({ client, orm }: Db) {
   const waitingIn = (index: string, attempts: string) =>
     `SELECT 1 FROM deliveries INDEXED BY ${index} WHERE endpoint_id = :id AND state = 'waiting' AND ${attempts}`;
   return {
-    endpoint: orm
-      .select({ id: endpoints.id, storeId, mode, url, disabledAtMs, disabledReason, failingSinceMs, retiredAtMs })
-      .from(endpoints)
-      .where(and(eq(endpoints.id, sql.placeholder('id')), isPresent))
-      .prepare(),
+    endpoint: atFirstUse(
+      orm
+        .select({ id: endpoints.id, storeId, mode, url, disabledAtMs, disabledReason, failingSinceMs, retiredAtMs })
+        .from(endpoints)
+        .where(and(eq(endpoints.id, sql.placeholder('id')), isPresent)),
+    ),
     waiting: client
       .prepare(
         `SELECT count(*) FROM (${waitingIn('deliveries_untried', 'attempts = 0')}

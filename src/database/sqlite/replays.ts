@@ -6,7 +6,7 @@ import { and, eq, sql } from 'drizzle-orm';
 import type { Mode } from '../../core/transfer.ts';
 import type { Replay } from '../refunds.ts';
 import type { Db } from './open.ts';
-import { preparedInsert } from './prepared.ts';
+import { atFirstUse, preparedInsert } from './prepared.ts';
 import { replays } from './schema.ts';
 
 const KEPT_MS = 24 * 3600 * 1000;
@@ -33,12 +33,13 @@ export function createReplays(db: Db): Replays {
     eq(replays.path, sql.placeholder('path')),
     eq(replays.idempotencyKey, sql.placeholder('idempotencyKey')),
   );
-  const find = db.orm
-    .select({ bodyHash: replays.bodyHash, sessionId: replays.sessionId, createdAtMs: replays.createdAtMs })
-    .from(replays)
-    .where(isOfScope)
-    .prepare();
-  const remove = db.orm.delete(replays).where(isOfScope).prepare();
+  const find = atFirstUse(
+    db.orm
+      .select({ bodyHash: replays.bodyHash, sessionId: replays.sessionId, createdAtMs: replays.createdAtMs })
+      .from(replays)
+      .where(isOfScope),
+  );
+  const remove = atFirstUse(db.orm.delete(replays).where(isOfScope));
   const clear = db.client.prepare(
     `DELETE FROM replays WHERE (store_id, mode, path, idempotency_key) IN
      (SELECT store_id, mode, path, idempotency_key FROM replays

@@ -12,6 +12,7 @@ import type { BlockRow, Blocks } from './blocks.ts';
 import { writeOrTry } from './dry-run.ts';
 import type { Networks } from './networks.ts';
 import type { Db } from './open.ts';
+import { atFirstUse } from './prepared.ts';
 import { addresses as addressTable, blocks as blockTable, transfers as transferTable } from './schema.ts';
 import type { TransferRow, Transfers } from './transfers.ts';
 
@@ -130,29 +131,35 @@ function createComparison({ blocks, transfers, facts }: Parts, queries: ReturnTy
 
 function createQueries({ orm }: Db) {
   const isOurs = and(eq(blockTable.network, sql.placeholder('network')), eq(blockTable.canonical, sql`1`));
-  const at = orm
-    .select()
-    .from(blockTable)
-    .where(and(isOurs, eq(blockTable.number, sql.placeholder('number'))))
-    .prepare();
-  const from = orm
-    .select({ hash: blockTable.hash, number: blockTable.number })
-    .from(blockTable)
-    .where(and(isOurs, gte(blockTable.number, sql.placeholder('number'))))
-    .orderBy(asc(blockTable.number))
-    .limit(1)
-    .prepare();
-  const paying = orm
-    .selectDistinct({ hash: blockTable.hash, number: blockTable.number })
-    .from(blockTable)
-    .innerJoin(transferTable, eq(transferTable.blockId, blockTable.id))
-    .where(and(isOurs, gte(blockTable.number, sql.placeholder('from')), lte(blockTable.number, sql.placeholder('to'))))
-    .prepare();
-  const key = orm
-    .select({ key: addressTable.key })
-    .from(addressTable)
-    .where(eq(addressTable.id, sql.placeholder('id')))
-    .prepare();
+  const at = atFirstUse(
+    orm
+      .select()
+      .from(blockTable)
+      .where(and(isOurs, eq(blockTable.number, sql.placeholder('number')))),
+  );
+  const from = atFirstUse(
+    orm
+      .select({ hash: blockTable.hash, number: blockTable.number })
+      .from(blockTable)
+      .where(and(isOurs, gte(blockTable.number, sql.placeholder('number'))))
+      .orderBy(asc(blockTable.number))
+      .limit(1),
+  );
+  const paying = atFirstUse(
+    orm
+      .selectDistinct({ hash: blockTable.hash, number: blockTable.number })
+      .from(blockTable)
+      .innerJoin(transferTable, eq(transferTable.blockId, blockTable.id))
+      .where(
+        and(isOurs, gte(blockTable.number, sql.placeholder('from')), lte(blockTable.number, sql.placeholder('to'))),
+      ),
+  );
+  const key = atFirstUse(
+    orm
+      .select({ key: addressTable.key })
+      .from(addressTable)
+      .where(eq(addressTable.id, sql.placeholder('id'))),
+  );
   return {
     canonicalAt: (network: NetworkKey, number: number): BlockRow | undefined => at.get({ network, number }),
     anchor: (network: NetworkKey, number: number) => from.get({ network, number }) ?? null,

@@ -26,7 +26,7 @@ import type { HeldRecords, HeldReporting } from './held-records.ts';
 import type { Networks } from './networks.ts';
 import type { Db } from './open.ts';
 import type { Outbox } from './outbox.ts';
-import { laterValues } from './prepared.ts';
+import { atFirstUse, laterValues } from './prepared.ts';
 import { sessionCounts, sessions } from './schema.ts';
 import { lifeOf, type SessionRow, standingOf, stateColumnNames, stateOf, termsOf } from './session-row.ts';
 import type { SessionSums } from './session-sums.ts';
@@ -65,22 +65,25 @@ export function createSessionTransitions(
   { networks, sums, outbox, raiseAlarm, heldRecords }: Parts,
   outageWaitS: number,
 ): SessionTransitions {
-  const update = db.orm
-    .update(sessions)
-    .set(laterValues(sessions, stateColumnNames))
-    .where(eq(sessions.id, sql.placeholder('id')))
-    .prepare();
-  const count = db.orm
-    .update(sessionCounts)
-    .set({ sessions: sql`${sessionCounts.sessions} + ${sql.placeholder('difference')}` })
-    .where(eq(sessionCounts.status, sql.placeholder('status')))
-    .prepare();
+  const update = atFirstUse(
+    db.orm
+      .update(sessions)
+      .set(laterValues(sessions, stateColumnNames))
+      .where(eq(sessions.id, sql.placeholder('id'))),
+  );
+  const count = atFirstUse(
+    db.orm
+      .update(sessionCounts)
+      .set({ sessions: sql`${sessionCounts.sessions} + ${sql.placeholder('difference')}` })
+      .where(eq(sessionCounts.status, sql.placeholder('status'))),
+  );
 
-  const countPayment = db.orm
-    .update(sessions)
-    .set({ paymentCount: sql`${sessions.paymentCount} + 1` })
-    .where(eq(sessions.id, sql.placeholder('id')))
-    .prepare();
+  const countPayment = atFirstUse(
+    db.orm
+      .update(sessions)
+      .set({ paymentCount: sql`${sessions.paymentCount} + 1` })
+      .where(eq(sessions.id, sql.placeholder('id'))),
+  );
 
   const momentOf = (row: SessionRow, nowMs: number): Moment => ({
     nowS: toSeconds(nowMs),

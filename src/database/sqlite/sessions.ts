@@ -25,7 +25,7 @@ import type { SessionEndpoints } from './endpoints.ts';
 import type { Networks } from './networks.ts';
 import type { Db } from './open.ts';
 import type { Addresses } from './pool.ts';
-import { preparedInsert } from './prepared.ts';
+import { atFirstUse, preparedInsert } from './prepared.ts';
 import type { Replays } from './replays.ts';
 import { sessions } from './schema.ts';
 import { lifeOf, type SessionRow, standingOf, stateOf, termsOf, toSession } from './session-row.ts';
@@ -58,11 +58,12 @@ const fullId = (id: string): string => (id.startsWith('cs_') ? id : `cs_${id}`);
 export type FindSessionRow = (id: string) => SessionRow | undefined;
 
 export function createSessionFinder({ orm }: Db): FindSessionRow {
-  const select = orm
-    .select()
-    .from(sessions)
-    .where(eq(sessions.id, sql.placeholder('id')))
-    .prepare();
+  const select = atFirstUse(
+    orm
+      .select()
+      .from(sessions)
+      .where(eq(sessions.id, sql.placeholder('id'))),
+  );
   return (id) => select.get({ id });
 }
 
@@ -80,17 +81,18 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
     beforeTake,
   } = parts;
   const insert = preparedInsert(db, sessions);
-  const findByOrder = db.orm
-    .select({ id: sessions.id, bodyHash: sessions.bodyHash })
-    .from(sessions)
-    .where(
-      and(
-        eq(sessions.storeId, sql.placeholder('storeId')),
-        eq(sessions.mode, sql.placeholder('mode')),
-        eq(sessions.orderId, sql.placeholder('orderId')),
+  const findByOrder = atFirstUse(
+    db.orm
+      .select({ id: sessions.id, bodyHash: sessions.bodyHash })
+      .from(sessions)
+      .where(
+        and(
+          eq(sessions.storeId, sql.placeholder('storeId')),
+          eq(sessions.mode, sql.placeholder('mode')),
+          eq(sessions.orderId, sql.placeholder('orderId')),
+        ),
       ),
-    )
-    .prepare();
+  );
   // Every set of networks with open deadlines, each found by one seek. There are few sets, however many sessions.
   const openSets = db.client
     .prepare(
@@ -103,13 +105,16 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
        SELECT networks FROM sets WHERE networks IS NOT NULL`,
     )
     .pluck();
-  const dueOfSet = db.orm
-    .select({ id: sessions.id })
-    .from(sessions)
-    .where(and(eq(sessions.networks, sql.placeholder('networks')), lt(sessions.deadlineS, sql.placeholder('beforeS'))))
-    .orderBy(asc(sessions.deadlineS))
-    .limit(sql.placeholder('limit'))
-    .prepare();
+  const dueOfSet = atFirstUse(
+    db.orm
+      .select({ id: sessions.id })
+      .from(sessions)
+      .where(
+        and(eq(sessions.networks, sql.placeholder('networks')), lt(sessions.deadlineS, sql.placeholder('beforeS'))),
+      )
+      .orderBy(asc(sessions.deadlineS))
+      .limit(sql.placeholder('limit')),
+  );
 
   /** @throws Fault permanent `row_altered` rather than to show an address that is not certainly ours */
   function view(row: SessionRow): Session {

@@ -10,7 +10,7 @@ import type { MerchantStore, StoreDatabase, StoreSettings, StoreValues } from '.
 import type { RecordAct } from './audit-log.ts';
 import { writeOrTry } from './dry-run.ts';
 import type { Db } from './open.ts';
-import { preparedInsert } from './prepared.ts';
+import { atFirstUse, preparedInsert } from './prepared.ts';
 import { stores } from './schema.ts';
 import type { WebhookSecrets } from './webhook-secrets.ts';
 
@@ -28,11 +28,12 @@ const pick = (values: StoreValues, keys: readonly (keyof StoreValues)[]) =>
 /** Reads a store's settings, which a session copies. */
 export function createSettingsReader({ orm }: Db): (storeId: string) => StoreSettings {
   const { settlementCurrency, toleranceMinor, topUpGraceS, monitoringS, latePolicy, credit } = stores;
-  const select = orm
-    .select({ settlementCurrency, toleranceMinor, topUpGraceS, monitoringS, latePolicy, credit })
-    .from(stores)
-    .where(eq(stores.id, sql.placeholder('id')))
-    .prepare();
+  const select = atFirstUse(
+    orm
+      .select({ settlementCurrency, toleranceMinor, topUpGraceS, monitoringS, latePolicy, credit })
+      .from(stores)
+      .where(eq(stores.id, sql.placeholder('id'))),
+  );
   return (id) => {
     const settings = select.get({ id });
     invariant(settings, `store ${id} exists`);
@@ -48,11 +49,12 @@ export function createSuspensionReader({ client }: Db): (storeId: string) => boo
 
 export function storeCommands(db: Db, { policyOf, setPolicy, recordAct, secrets }: Parts): StoreDatabase {
   const insert = preparedInsert(db, stores);
-  const find = db.orm
-    .select()
-    .from(stores)
-    .where(eq(stores.id, sql.placeholder('id')))
-    .prepare();
+  const find = atFirstUse(
+    db.orm
+      .select()
+      .from(stores)
+      .where(eq(stores.id, sql.placeholder('id'))),
+  );
   const secretOf = (id: string, mode: Mode) => secrets.open(secrets.ofStore(id, mode)).secret;
   const toStore = ({
     id,

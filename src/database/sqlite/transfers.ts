@@ -8,7 +8,7 @@ import type { Counted, Phase, Receipt, ReceiptState, Recount } from '../../core/
 import { type Currency, type NetworkKey, nameOf } from '../../core/transfer.ts';
 import type { Payment } from '../database.ts';
 import type { Db } from './open.ts';
-import { laterValues, preparedInsert } from './prepared.ts';
+import { atFirstUse, laterValues, preparedInsert } from './prepared.ts';
 import type { RowGuard } from './row-guard.ts';
 import type { MacedRow } from './row-macs.ts';
 import { addresses, blocks, networks, transfers } from './schema.ts';
@@ -78,55 +78,62 @@ export function createTransfers(db: Db, guard: RowGuard): Transfers {
   const insert = preparedInsert(db, transfers, ['id']);
   const isOfBlock = eq(transfers.blockId, sql.placeholder('blockId'));
   const isShown = eq(transfers.dust, sql`0`);
-  const ofBlock = db.orm.select().from(transfers).where(isOfBlock).prepare();
+  const ofBlock = atFirstUse(db.orm.select().from(transfers).where(isOfBlock));
   const confirming = () =>
     db.orm.update(transfers).set({
       confirmed: true,
       firstConfirmedAtMs: sql`coalesce(${transfers.firstConfirmedAtMs}, ${sql.placeholder('nowMs')})`,
     });
-  const confirmAll = confirming().where(and(isOfBlock, isShown)).prepare();
-  const confirmOne = confirming()
-    .where(and(isOfBlock, isShown, eq(transfers.tx, sql.placeholder('tx'))))
-    .prepare();
-  const unconfirm = db.orm.update(transfers).set({ confirmed: false }).where(isOfBlock).prepare();
-  const note = db.orm
-    .update(transfers)
-    .set(laterValues(transfers, ['phase', 'counted']))
-    .where(eq(transfers.id, sql.placeholder('id')))
-    .prepare();
-  const earlier = db.orm
-    .select({ phase: transfers.phase })
-    .from(transfers)
-    .where(
-      and(
-        eq(transfers.addressId, sql.placeholder('addressId')),
-        eq(transfers.tx, sql.placeholder('tx')),
-        eq(transfers.network, sql.placeholder('network')),
-        isNotNull(transfers.phase),
+  const confirmAll = atFirstUse(confirming().where(and(isOfBlock, isShown)));
+  const confirmOne = atFirstUse(confirming().where(and(isOfBlock, isShown, eq(transfers.tx, sql.placeholder('tx')))));
+  const unconfirm = atFirstUse(db.orm.update(transfers).set({ confirmed: false }).where(isOfBlock));
+  const note = atFirstUse(
+    db.orm
+      .update(transfers)
+      .set(laterValues(transfers, ['phase', 'counted']))
+      .where(eq(transfers.id, sql.placeholder('id'))),
+  );
+  const earlier = atFirstUse(
+    db.orm
+      .select({ phase: transfers.phase })
+      .from(transfers)
+      .where(
+        and(
+          eq(transfers.addressId, sql.placeholder('addressId')),
+          eq(transfers.tx, sql.placeholder('tx')),
+          eq(transfers.network, sql.placeholder('network')),
+          isNotNull(transfers.phase),
+        ),
+      )
+      .limit(1),
+  );
+  const shownOfBlock = atFirstUse(
+    db.orm
+      .select({
+        transfer: transfers,
+        sessionId: addresses.sessionId,
+        canonical: blocks.canonical,
+        number: blocks.number,
+      })
+      .from(transfers)
+      .innerJoin(blocks, eq(blocks.id, transfers.blockId))
+      .innerJoin(addresses, and(eq(addresses.id, transfers.addressId), eq(addresses.state, sql`'taken'`)))
+      .where(and(isOfBlock, isShown)),
+  );
+  const blocksBetween = atFirstUse(
+    db.orm
+      .selectDistinct({ id: blocks.id })
+      .from(blocks)
+      .innerJoin(transfers, and(eq(transfers.blockId, blocks.id), isShown))
+      .where(
+        and(
+          eq(blocks.network, sql.placeholder('network')),
+          eq(blocks.canonical, sql`1`),
+          sql`${blocks.number} > ${sql.placeholder('above')}`,
+          sql`${blocks.number} <= ${sql.placeholder('through')}`,
+        ),
       ),
-    )
-    .limit(1)
-    .prepare();
-  const shownOfBlock = db.orm
-    .select({ transfer: transfers, sessionId: addresses.sessionId, canonical: blocks.canonical, number: blocks.number })
-    .from(transfers)
-    .innerJoin(blocks, eq(blocks.id, transfers.blockId))
-    .innerJoin(addresses, and(eq(addresses.id, transfers.addressId), eq(addresses.state, sql`'taken'`)))
-    .where(and(isOfBlock, isShown))
-    .prepare();
-  const blocksBetween = db.orm
-    .selectDistinct({ id: blocks.id })
-    .from(blocks)
-    .innerJoin(transfers, and(eq(transfers.blockId, blocks.id), isShown))
-    .where(
-      and(
-        eq(blocks.network, sql.placeholder('network')),
-        eq(blocks.canonical, sql`1`),
-        sql`${blocks.number} > ${sql.placeholder('above')}`,
-        sql`${blocks.number} <= ${sql.placeholder('through')}`,
-      ),
-    )
-    .prepare();
+  );
   return {
     insert: (transfer) => void insert({ ...transfer, mac: guard.seal(macedTransfer(transfer)) }),
     ofBlock: (blockId) => ofBlock.all({ blockId }),
@@ -165,58 +172,60 @@ function sessionQueries(
 ): Pick<Transfers, 'ofSession' | 'holds' | 'largestSender' | 'senders'> {
   const isOfAddress = eq(transfers.addressId, sql.placeholder('addressId'));
   const isShown = eq(transfers.dust, sql`0`);
-  const addressesOf = orm
-    .select({ id: addresses.id })
-    .from(addresses)
-    .where(eq(addresses.sessionId, sql.placeholder('sessionId')))
-    .prepare();
-  const newest = orm
-    .select({
-      id: transfers.id,
-      network: transfers.network,
-      tx: transfers.tx,
-      position: transfers.position,
-      currency: transfers.currency,
-      from: transfers.fromKey,
-      units: transfers.units,
-      decimals: transfers.decimals,
-      confirmed: transfers.confirmed,
-      block: blocks.hash,
-      number: blocks.number,
-      timeS: blocks.timeS,
-      canonical: blocks.canonical,
-      floor: networks.floor,
-      tipNumber: networks.tipNumber,
-    })
-    .from(transfers)
-    .innerJoin(blocks, eq(blocks.id, transfers.blockId))
-    .innerJoin(networks, eq(networks.key, transfers.network))
-    .where(and(isOfAddress, isShown))
-    .orderBy(desc(transfers.id))
-    .limit(sql.placeholder('limit'))
-    .prepare();
-  const holds = orm
-    .select({ id: transfers.id })
-    .from(transfers)
-    .innerJoin(blocks, and(eq(blocks.id, transfers.blockId), eq(blocks.canonical, sql`1`)))
-    .where(and(isOfAddress, eq(transfers.tx, sql.placeholder('tx')), eq(transfers.network, sql.placeholder('network'))))
-    .limit(1)
-    .prepare();
-  const firstConfirmed = orm
-    .select()
-    .from(transfers)
-    .where(
-      and(
-        isOfAddress,
-        isShown,
-        eq(transfers.network, sql.placeholder('network')),
-        eq(transfers.currency, sql.placeholder('currency')),
-        eq(transfers.confirmed, sql`1`),
-      ),
-    )
-    .orderBy(asc(transfers.id))
-    .limit(SENDERS_MAX)
-    .prepare();
+  const isOfSession = eq(addresses.sessionId, sql.placeholder('sessionId'));
+  const addressesOf = atFirstUse(orm.select({ id: addresses.id }).from(addresses).where(isOfSession));
+  const newest = atFirstUse(
+    orm
+      .select({
+        id: transfers.id,
+        network: transfers.network,
+        tx: transfers.tx,
+        position: transfers.position,
+        currency: transfers.currency,
+        from: transfers.fromKey,
+        units: transfers.units,
+        decimals: transfers.decimals,
+        confirmed: transfers.confirmed,
+        block: blocks.hash,
+        number: blocks.number,
+        timeS: blocks.timeS,
+        canonical: blocks.canonical,
+        floor: networks.floor,
+        tipNumber: networks.tipNumber,
+      })
+      .from(transfers)
+      .innerJoin(blocks, eq(blocks.id, transfers.blockId))
+      .innerJoin(networks, eq(networks.key, transfers.network))
+      .where(and(isOfAddress, isShown))
+      .orderBy(desc(transfers.id))
+      .limit(sql.placeholder('limit')),
+  );
+  const holds = atFirstUse(
+    orm
+      .select({ id: transfers.id })
+      .from(transfers)
+      .innerJoin(blocks, and(eq(blocks.id, transfers.blockId), eq(blocks.canonical, sql`1`)))
+      .where(
+        and(isOfAddress, eq(transfers.tx, sql.placeholder('tx')), eq(transfers.network, sql.placeholder('network'))),
+      )
+      .limit(1),
+  );
+  const firstConfirmed = atFirstUse(
+    orm
+      .select()
+      .from(transfers)
+      .where(
+        and(
+          isOfAddress,
+          isShown,
+          eq(transfers.network, sql.placeholder('network')),
+          eq(transfers.currency, sql.placeholder('currency')),
+          eq(transfers.confirmed, sql`1`),
+        ),
+      )
+      .orderBy(asc(transfers.id))
+      .limit(SENDERS_MAX),
+  );
   const idsOf = (sessionId: string): number[] => addressesOf.all({ sessionId }).map(({ id }) => id);
 
   /** Returns the confirmed transfers that name senders; none if one of them was altered. */

@@ -11,6 +11,7 @@ import { type NetworkKey, nameOf } from '../../core/transfer.ts';
 import type { IngestDatabase, WaitingTransfer } from '../ingest.ts';
 import type { StoreSettings } from '../stores.ts';
 import type { Db } from './open.ts';
+import { atFirstUse } from './prepared.ts';
 import { addresses, blocks, transfers } from './schema.ts';
 import type { SessionSums } from './session-sums.ts';
 import type { FindSessionRow } from './sessions.ts';
@@ -25,23 +26,24 @@ type Parts = Readonly<{
 type Judged = Pick<WaitingTransfer, 'received' | 'stricter'>;
 
 export function waitingCommands(db: Db, { sums, findSession, settingsOf }: Parts): WaitingCommands {
-  const select = db.orm
-    .select({ transfer: transfers, to: addresses.key, sessionId: addresses.sessionId })
-    .from(blocks)
-    .innerJoin(
-      transfers,
-      and(eq(transfers.blockId, blocks.id), eq(transfers.confirmed, sql`0`), eq(transfers.dust, sql`0`)),
-    )
-    .innerJoin(addresses, eq(addresses.id, transfers.addressId))
-    .where(
-      and(
-        eq(blocks.network, sql.placeholder('network')),
-        eq(blocks.hash, sql.placeholder('hash')),
-        eq(blocks.canonical, sql`1`),
-      ),
-    )
-    .orderBy(asc(transfers.id))
-    .prepare();
+  const select = atFirstUse(
+    db.orm
+      .select({ transfer: transfers, to: addresses.key, sessionId: addresses.sessionId })
+      .from(blocks)
+      .innerJoin(
+        transfers,
+        and(eq(transfers.blockId, blocks.id), eq(transfers.confirmed, sql`0`), eq(transfers.dust, sql`0`)),
+      )
+      .innerJoin(addresses, eq(addresses.id, transfers.addressId))
+      .where(
+        and(
+          eq(blocks.network, sql.placeholder('network')),
+          eq(blocks.hash, sql.placeholder('hash')),
+          eq(blocks.canonical, sql`1`),
+        ),
+      )
+      .orderBy(asc(transfers.id)),
+  );
 
   function judged(sessionId: string, network: NetworkKey): Judged {
     const session = findSession(sessionId);

@@ -10,7 +10,7 @@ import type { RotationOutcome, RotationStep, SecretPair, WebhookSecretDatabase }
 import type { RecordAct } from './audit-log.ts';
 import { writeOrTry } from './dry-run.ts';
 import type { Db } from './open.ts';
-import { preparedInsert } from './prepared.ts';
+import { atFirstUse, preparedInsert } from './prepared.ts';
 import { endpoints, stores, webhookSecrets } from './schema.ts';
 import { guarded } from './storage-fault.ts';
 import type { Vault } from './vault.ts';
@@ -33,11 +33,12 @@ const secretName = (owner: string, mode: Mode): string =>
 
 export function createWebhookSecrets(db: Db, vault: Vault): WebhookSecrets {
   const insert = preparedInsert(db, webhookSecrets);
-  const find = db.orm
-    .select()
-    .from(webhookSecrets)
-    .where(and(eq(webhookSecrets.owner, sql.placeholder('owner')), eq(webhookSecrets.mode, sql.placeholder('mode'))))
-    .prepare();
+  const find = atFirstUse(
+    db.orm
+      .select()
+      .from(webhookSecrets)
+      .where(and(eq(webhookSecrets.owner, sql.placeholder('owner')), eq(webhookSecrets.mode, sql.placeholder('mode')))),
+  );
 
   function ofStore(storeId: string, mode: Mode): SecretRow {
     const row = find.get({ owner: storeId, mode });

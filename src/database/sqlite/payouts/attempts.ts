@@ -11,7 +11,7 @@ import type { AttemptName, JournaledSignature, MoneyOutDatabase, OpenPayout } fr
 import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
-import { laterValues, preparedInsert } from '../prepared.ts';
+import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
 import { type FreezeOf, NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
 import type { Outgoing } from './outgoing.ts';
 import { noWait, type Payouts, type RefundHold } from './payouts.ts';
@@ -238,72 +238,79 @@ function attemptStatements(db: Db) {
     eq(payoutAttempts.generation, sql.placeholder('generation')),
     eq(payoutAttempts.attempt, sql.placeholder('attempt')),
   );
-  const find = db.orm.select().from(payoutAttempts).where(isNamed).prepare();
-  const remove = db.orm.delete(payoutAttempts).where(isNamed).prepare();
-  const setSigned = db.orm
-    .update(payoutAttempts)
-    .set(laterValues(payoutAttempts, ['tx', 'bytes', 'signedAtMs']))
-    .where(isNamed)
-    .prepare();
-  const setSent = db.orm
-    .update(payoutAttempts)
-    .set(laterValues(payoutAttempts, ['sentAtMs', 'answer']))
-    .where(isNamed)
-    .prepare();
+  const find = atFirstUse(db.orm.select().from(payoutAttempts).where(isNamed));
+  const remove = atFirstUse(db.orm.delete(payoutAttempts).where(isNamed));
+  const setSigned = atFirstUse(
+    db.orm
+      .update(payoutAttempts)
+      .set(laterValues(payoutAttempts, ['tx', 'bytes', 'signedAtMs']))
+      .where(isNamed),
+  );
+  const setSent = atFirstUse(
+    db.orm
+      .update(payoutAttempts)
+      .set(laterValues(payoutAttempts, ['sentAtMs', 'answer']))
+      .where(isNamed),
+  );
   const isLane = and(eq(lanes.network, sql.placeholder('network')), eq(lanes.payer, sql.placeholder('payer')));
-  const findLane = db.orm.select().from(lanes).where(isLane).prepare();
+  const findLane = atFirstUse(db.orm.select().from(lanes).where(isLane));
   const insertLane = preparedInsert(db, lanes);
-  const moveLane = db.orm
-    .update(lanes)
-    .set(laterValues(lanes, ['nextNonce', 'haltedCode', 'haltedMessage']))
-    .where(isLane)
-    .prepare();
-  const unsigned = db.orm
-    .select({ id: payoutAttempts.payoutId })
-    .from(payoutAttempts)
-    .where(
-      and(
-        eq(payoutAttempts.network, sql.placeholder('network')),
-        eq(payoutAttempts.payer, sql.placeholder('payer')),
-        isNotNull(payoutAttempts.nonce),
-        isNull(payoutAttempts.tx),
+  const moveLane = atFirstUse(
+    db.orm
+      .update(lanes)
+      .set(laterValues(lanes, ['nextNonce', 'haltedCode', 'haltedMessage']))
+      .where(isLane),
+  );
+  const unsigned = atFirstUse(
+    db.orm
+      .select({ id: payoutAttempts.payoutId })
+      .from(payoutAttempts)
+      .where(
+        and(
+          eq(payoutAttempts.network, sql.placeholder('network')),
+          eq(payoutAttempts.payer, sql.placeholder('payer')),
+          isNotNull(payoutAttempts.nonce),
+          isNull(payoutAttempts.tx),
+        ),
       ),
-    )
-    .prepare();
-  const moveJournal = db.orm
-    .update(payoutEngines)
-    .set({ journalId: sql`max(${payoutEngines.journalId}, ${sql.placeholder('journalId')})` })
-    .where(eq(payoutEngines.network, sql.placeholder('network')))
-    .prepare();
+  );
+  const moveJournal = atFirstUse(
+    db.orm
+      .update(payoutEngines)
+      .set({ journalId: sql`max(${payoutEngines.journalId}, ${sql.placeholder('journalId')})` })
+      .where(eq(payoutEngines.network, sql.placeholder('network'))),
+  );
   return { insert, find, remove, setSigned, setSent, findLane, insertLane, moveLane, unsigned, moveJournal };
 }
 
 /** What the engine works on: what is sent, and what is due, each in the order in which it is looked at next. */
 function openStatements(db: Db) {
   const isOfNetwork = eq(payouts.network, sql.placeholder('network'));
-  const sent = db.orm
-    .select()
-    .from(payouts)
-    .where(and(isOfNetwork, eq(payouts.state, sql`'sent'`)))
-    .orderBy(asc(payouts.notBeforeMs))
-    .limit(sql.placeholder('limit'))
-    .prepare();
-  const dueOf = (isWanted: SQL) =>
+  const sent = atFirstUse(
     db.orm
       .select()
       .from(payouts)
-      .where(
-        and(
-          isOfNetwork,
-          isWanted,
-          eq(payouts.state, sql`'waiting'`),
-          sql`${payouts.notBeforeMs} <= ${sql.placeholder('nowMs')}`,
-          sql`NOT EXISTS (SELECT 1 FROM ${payouts} AS giver WHERE giver.serves_id = ${payouts.id} AND giver.state IN ('waiting', 'sent', 'stuck'))`,
-        ),
-      )
+      .where(and(isOfNetwork, eq(payouts.state, sql`'sent'`)))
       .orderBy(asc(payouts.notBeforeMs))
-      .limit(sql.placeholder('limit'))
-      .prepare();
+      .limit(sql.placeholder('limit')),
+  );
+  const dueOf = (isWanted: SQL) =>
+    atFirstUse(
+      db.orm
+        .select()
+        .from(payouts)
+        .where(
+          and(
+            isOfNetwork,
+            isWanted,
+            eq(payouts.state, sql`'waiting'`),
+            sql`${payouts.notBeforeMs} <= ${sql.placeholder('nowMs')}`,
+            sql`NOT EXISTS (SELECT 1 FROM ${payouts} AS giver WHERE giver.serves_id = ${payouts.id} AND giver.state IN ('waiting', 'sent', 'stuck'))`,
+          ),
+        )
+        .orderBy(asc(payouts.notBeforeMs))
+        .limit(sql.placeholder('limit')),
+    );
   const dueRefunds = dueOf(sql`${payouts.kind} IN ('refund', 'return')`);
   const dueOthers = dueOf(sql`${payouts.kind} NOT IN ('refund', 'return')`);
   return { sent, dueRefunds, dueOthers };

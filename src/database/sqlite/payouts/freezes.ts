@@ -7,6 +7,7 @@ import type { NetworkKey } from '../../../core/transfer.ts';
 import type { Freeze, FreezeDatabase } from '../../freezes.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
+import { atFirstUse } from '../prepared.ts';
 import { lanes, outgoingTransfers, payoutFreezes } from './schema.ts';
 
 /** Who acts in the audit log when the program freezes money out. */
@@ -29,13 +30,14 @@ const audited = ({ code, reason, frozenBy, sinceMs }: Freeze) => ({ code, reason
 const nameOf = (network: NetworkKey | null): string => network ?? 'every network';
 
 export function createFreezeReader({ orm }: Db): FreezeOf {
-  const select = orm
-    .select()
-    .from(payoutFreezes)
-    .where(or(eq(payoutFreezes.network, sql`''`), eq(payoutFreezes.network, sql.placeholder('network'))))
-    .orderBy(asc(payoutFreezes.network))
-    .limit(1)
-    .prepare();
+  const select = atFirstUse(
+    orm
+      .select()
+      .from(payoutFreezes)
+      .where(or(eq(payoutFreezes.network, sql`''`), eq(payoutFreezes.network, sql.placeholder('network'))))
+      .orderBy(asc(payoutFreezes.network))
+      .limit(1),
+  );
   return (network) => {
     const row = select.get({ network });
     return row ? toFreeze(row) : null;

@@ -10,6 +10,7 @@ import type { OutgoingClaim, OutgoingDatabase, OutgoingRecord, WalletBooksDataba
 import type { RaiseAlarm } from '../alarms.ts';
 import type { Networks } from '../networks.ts';
 import type { Db } from '../open.ts';
+import { atFirstUse } from '../prepared.ts';
 import { type Freezer, PROGRAM } from './freezes.ts';
 import type { PayoutSettlement, Payouts } from './payouts.ts';
 import { outgoingTransfers, ownWallets, type PayoutRow, payoutAttempts, payouts, toPayout } from './schema.ts';
@@ -39,11 +40,12 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
   const { orm } = db;
   const { steps, networks, settlement } = parts;
   const explain = createExplanation(db, parts);
-  const attempted = orm
-    .select({ payoutId: payoutAttempts.payoutId })
-    .from(payoutAttempts)
-    .where(eq(payoutAttempts.tx, sql.placeholder('tx')))
-    .prepare();
+  const attempted = atFirstUse(
+    orm
+      .select({ payoutId: payoutAttempts.payoutId })
+      .from(payoutAttempts)
+      .where(eq(payoutAttempts.tx, sql.placeholder('tx'))),
+  );
   const meaningOf = (row: OutgoingRow): Meaning =>
     explain(toRecord(row), attempted.get({ tx: row.tx })?.payoutId ?? null);
 
@@ -146,18 +148,19 @@ function withoutRepeats(claims: readonly OutgoingClaim[]): OutgoingClaim[] {
 
 /** Returns a function that says what a transfer means. A refund that is not processing yet may explain it, too. */
 function createExplanation({ orm }: Db, { steps, isPromised }: Pick<Parts, 'steps' | 'isPromised'>) {
-  const openRefunds = orm
-    .select()
-    .from(payouts)
-    .where(
-      and(
-        eq(payouts.network, sql.placeholder('network')),
-        sql`${payouts.intent} ->> '$.to' = ${sql.placeholder('to')}`,
-        sql`${payouts.kind} IN ('refund', 'return')`,
-        sql`${payouts.state} IN ('waiting', 'sent', 'stuck')`,
+  const openRefunds = atFirstUse(
+    orm
+      .select()
+      .from(payouts)
+      .where(
+        and(
+          eq(payouts.network, sql.placeholder('network')),
+          sql`${payouts.intent} ->> '$.to' = ${sql.placeholder('to')}`,
+          sql`${payouts.kind} IN ('refund', 'return')`,
+          sql`${payouts.state} IN ('waiting', 'sent', 'stuck')`,
+        ),
       ),
-    )
-    .prepare();
+  );
   return (transfer: OutgoingRecord, attemptOf: string | null): Meaning => {
     const { network, to } = transfer;
     const open = attemptOf === null && transfer.role === 'refund' ? openRefunds.all({ network, to }) : [];

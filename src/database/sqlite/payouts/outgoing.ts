@@ -8,7 +8,7 @@ import { invariant } from '../../../core/fault.ts';
 import type { PaybackIntent } from '../../../core/intent.ts';
 import type { ChainTransfer, NetworkKey } from '../../../core/transfer.ts';
 import type { Db } from '../open.ts';
-import { preparedInsert } from '../prepared.ts';
+import { atFirstUse, preparedInsert } from '../prepared.ts';
 import { outgoingTransfers, ownWallets, payoutAttempts } from './schema.ts';
 
 /** To be called within a transaction. */
@@ -25,43 +25,47 @@ export type Outgoing = Readonly<{
 
 export function createOutgoing(db: Db): Outgoing {
   const { orm } = db;
-  const newest = orm
-    .select({ id: max(ownWallets.id) })
-    .from(ownWallets)
-    .where(eq(ownWallets.network, sql.placeholder('network')))
-    .prepare();
-  const roleOf = orm
-    .select({ role: ownWallets.role })
-    .from(ownWallets)
-    .where(and(eq(ownWallets.network, sql.placeholder('network')), eq(ownWallets.key, sql.placeholder('key'))))
-    .limit(1)
-    .prepare();
-  const known = orm
-    .select({ id: outgoingTransfers.id })
-    .from(outgoingTransfers)
-    .where(
-      and(
-        eq(outgoingTransfers.network, sql.placeholder('network')),
-        eq(outgoingTransfers.blockHash, sql.placeholder('blockHash')),
-        eq(outgoingTransfers.tx, sql.placeholder('tx')),
-        eq(outgoingTransfers.position, sql.placeholder('position')),
-        eq(outgoingTransfers.fromKey, sql.placeholder('fromKey')),
+  const newest = atFirstUse(
+    orm
+      .select({ id: max(ownWallets.id) })
+      .from(ownWallets)
+      .where(eq(ownWallets.network, sql.placeholder('network'))),
+  );
+  const roleOf = atFirstUse(
+    orm
+      .select({ role: ownWallets.role })
+      .from(ownWallets)
+      .where(and(eq(ownWallets.network, sql.placeholder('network')), eq(ownWallets.key, sql.placeholder('key'))))
+      .limit(1),
+  );
+  const known = atFirstUse(
+    orm
+      .select({ id: outgoingTransfers.id })
+      .from(outgoingTransfers)
+      .where(
+        and(
+          eq(outgoingTransfers.network, sql.placeholder('network')),
+          eq(outgoingTransfers.blockHash, sql.placeholder('blockHash')),
+          eq(outgoingTransfers.tx, sql.placeholder('tx')),
+          eq(outgoingTransfers.position, sql.placeholder('position')),
+          eq(outgoingTransfers.fromKey, sql.placeholder('fromKey')),
+        ),
       ),
-    )
-    .prepare();
+  );
   const insert = preparedInsert(db, outgoingTransfers, ['id']);
-  const unexplained = orm
-    .select({ units: outgoingTransfers.units, currency: outgoingTransfers.currency })
-    .from(outgoingTransfers)
-    .where(
-      and(
-        eq(outgoingTransfers.network, sql.placeholder('network')),
-        eq(outgoingTransfers.toKey, sql.placeholder('to')),
-        sql`${outgoingTransfers.state} IN ('open', 'foreign')`,
-        sql`NOT EXISTS (SELECT 1 FROM ${payoutAttempts} AS a WHERE a.tx = ${outgoingTransfers.tx})`,
+  const unexplained = atFirstUse(
+    orm
+      .select({ units: outgoingTransfers.units, currency: outgoingTransfers.currency })
+      .from(outgoingTransfers)
+      .where(
+        and(
+          eq(outgoingTransfers.network, sql.placeholder('network')),
+          eq(outgoingTransfers.toKey, sql.placeholder('to')),
+          sql`${outgoingTransfers.state} IN ('open', 'foreign')`,
+          sql`NOT EXISTS (SELECT 1 FROM ${payoutAttempts} AS a WHERE a.tx = ${outgoingTransfers.tx})`,
+        ),
       ),
-    )
-    .prepare();
+  );
 
   return {
     highestWalletId: (network) => newest.get({ network })?.id ?? 0,

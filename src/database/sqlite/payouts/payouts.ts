@@ -13,7 +13,7 @@ import type { EngineReason, MoneyOutDatabase, NewPayout, PayoutName } from '../.
 import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
-import { laterValues, preparedInsert } from '../prepared.ts';
+import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
 import { NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
 import type { Outgoing } from './outgoing.ts';
 import type { AttemptRow, PayoutRow } from './schema.ts';
@@ -92,48 +92,53 @@ export function createPayouts(
   db: Db,
   { raiseAlarm, outgoing }: Readonly<{ raiseAlarm: RaiseAlarm; outgoing: Pick<Outgoing, 'mayHavePaid'> }>,
 ): Payouts {
-  const find = db.orm
-    .select()
-    .from(payouts)
-    .where(eq(payouts.id, sql.placeholder('id')))
-    .prepare();
+  const find = atFirstUse(
+    db.orm
+      .select()
+      .from(payouts)
+      .where(eq(payouts.id, sql.placeholder('id'))),
+  );
   const insert = preparedInsert(db, payouts);
   const insertPart = preparedInsert(db, sweepParts);
-  const update = db.orm
-    .update(payouts)
-    .set(laterValues(payouts, changingNames))
-    .where(eq(payouts.id, sql.placeholder('id')))
-    .prepare();
-  const attempts = db.orm
-    .select()
-    .from(payoutAttempts)
-    .where(
-      and(
-        eq(payoutAttempts.payoutId, sql.placeholder('id')),
-        eq(payoutAttempts.generation, sql.placeholder('generation')),
-      ),
-    )
-    .orderBy(payoutAttempts.attempt)
-    .prepare();
+  const update = atFirstUse(
+    db.orm
+      .update(payouts)
+      .set(laterValues(payouts, changingNames))
+      .where(eq(payouts.id, sql.placeholder('id'))),
+  );
+  const attempts = atFirstUse(
+    db.orm
+      .select()
+      .from(payoutAttempts)
+      .where(
+        and(
+          eq(payoutAttempts.payoutId, sql.placeholder('id')),
+          eq(payoutAttempts.generation, sql.placeholder('generation')),
+        ),
+      )
+      .orderBy(payoutAttempts.attempt),
+  );
 
-  const engine = db.orm
-    .select({ reasonCode: payoutEngines.reasonCode })
-    .from(payoutEngines)
-    .where(eq(payoutEngines.network, sql.placeholder('network')))
-    .prepare();
-  const othersWait = db.orm
-    .select({ id: payouts.id })
-    .from(payouts)
-    .where(
-      and(
-        eq(payouts.network, sql.placeholder('network')),
-        sql`${payouts.state} IN ('waiting', 'sent')`,
-        eq(payouts.waitCode, sql.placeholder('waitCode')),
-        sql`${payouts.id} <> ${sql.placeholder('id')}`,
-      ),
-    )
-    .limit(1)
-    .prepare();
+  const engine = atFirstUse(
+    db.orm
+      .select({ reasonCode: payoutEngines.reasonCode })
+      .from(payoutEngines)
+      .where(eq(payoutEngines.network, sql.placeholder('network'))),
+  );
+  const othersWait = atFirstUse(
+    db.orm
+      .select({ id: payouts.id })
+      .from(payouts)
+      .where(
+        and(
+          eq(payouts.network, sql.placeholder('network')),
+          sql`${payouts.state} IN ('waiting', 'sent')`,
+          eq(payouts.waitCode, sql.placeholder('waitCode')),
+          sql`${payouts.id} <> ${sql.placeholder('id')}`,
+        ),
+      )
+      .limit(1),
+  );
 
   const change: Payouts['change'] = (row, changes, nowMs) => {
     const after = { ...row, ...changes, updatedAtMs: nowMs };

@@ -10,7 +10,7 @@ import type { NetworkKey } from '../../../core/transfer.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
-import { laterValues, preparedInsert } from '../prepared.ts';
+import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
 import { NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
 import {
   alarmOf,
@@ -40,11 +40,12 @@ export function createPayoutSettlement(
   { steps, ledger, raiseAlarm, followRefund, followLost, numberFreeze }: Parts,
 ): PayoutSettlement {
   const { orm } = db;
-  const setFee = orm
-    .update(payoutAttempts)
-    .set(laterValues(payoutAttempts, ['feeUnits']))
-    .where(eq(payoutAttempts.tx, sql.placeholder('tx')))
-    .prepare();
+  const setFee = atFirstUse(
+    orm
+      .update(payoutAttempts)
+      .set(laterValues(payoutAttempts, ['feeUnits']))
+      .where(eq(payoutAttempts.tx, sql.placeholder('tx'))),
+  );
   const insertAttempt = preparedInsert(db, payoutAttempts);
 
   function charge(row: PayoutRow, { tx, feeUnits }: Ended, nowMs: number): void {

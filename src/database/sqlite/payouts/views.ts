@@ -6,6 +6,7 @@ import { and, asc, count, desc, eq, inArray, isNotNull, isNull, min, sql } from 
 import type { Asset } from '../../../core/ledger.ts';
 import type { MoneyOutDatabase } from '../../money-out.ts';
 import type { Db } from '../open.ts';
+import { atFirstUse } from '../prepared.ts';
 import {
   lanes,
   payoutAttempts,
@@ -36,37 +37,40 @@ type PayoutViews = Pick<
 
 export function payoutViews({ orm, client, read, write }: Db): PayoutViews {
   // Prepared, because the engine runs them often.
-  const findEngine = orm
-    .select()
-    .from(payoutEngines)
-    .where(eq(payoutEngines.network, sql.placeholder('network')))
-    .prepare();
-  const allEngines = orm.select().from(payoutEngines).orderBy(asc(payoutEngines.network)).prepare();
-  const attemptsOf = orm
-    .select()
-    .from(payoutAttempts)
-    .where(eq(payoutAttempts.payoutId, sql.placeholder('id')))
-    .orderBy(asc(payoutAttempts.generation), asc(payoutAttempts.attempt))
-    .prepare();
+  const findEngine = atFirstUse(
+    orm
+      .select()
+      .from(payoutEngines)
+      .where(eq(payoutEngines.network, sql.placeholder('network'))),
+  );
+  const allEngines = atFirstUse(orm.select().from(payoutEngines).orderBy(asc(payoutEngines.network)));
+  const attemptsOf = atFirstUse(
+    orm
+      .select()
+      .from(payoutAttempts)
+      .where(eq(payoutAttempts.payoutId, sql.placeholder('id')))
+      .orderBy(asc(payoutAttempts.generation), asc(payoutAttempts.attempt)),
+  );
 
   const created = client.prepare('SELECT min(applied_at_ms) FROM migrations').pluck();
-  const overdue = orm
-    .select({
-      network: payouts.network,
-      count: count(),
-      oldestDueMs: sql<number>`${min(payouts.notBeforeMs)}`,
-    })
-    .from(payouts)
-    .where(
-      and(
-        sql`${payouts.state} IN ('waiting', 'sent')`,
-        sql`${payouts.notBeforeMs} < ${sql.placeholder('dueBeforeMs')}`,
-        sql`${payouts.kind} IN ('refund', 'return')`,
-        isNull(payouts.waitCode),
-      ),
-    )
-    .groupBy(payouts.network)
-    .prepare();
+  const overdue = atFirstUse(
+    orm
+      .select({
+        network: payouts.network,
+        count: count(),
+        oldestDueMs: sql<number>`${min(payouts.notBeforeMs)}`,
+      })
+      .from(payouts)
+      .where(
+        and(
+          sql`${payouts.state} IN ('waiting', 'sent')`,
+          sql`${payouts.notBeforeMs} < ${sql.placeholder('dueBeforeMs')}`,
+          sql`${payouts.kind} IN ('refund', 'return')`,
+          isNull(payouts.waitCode),
+        ),
+      )
+      .groupBy(payouts.network),
+  );
 
   /** As `delayOf` in core. */
   const delayCode = sql<string | null>`coalesce(${payouts.faultCode}, ${payouts.waitCode})`;

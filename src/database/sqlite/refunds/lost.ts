@@ -10,6 +10,7 @@ import { MINOR_DECIMALS, parseUnits } from '../../../core/money.ts';
 import type { EarlierRefund } from '../../../core/refund.ts';
 import type { Db } from '../open.ts';
 import { payouts } from '../payouts/schema.ts';
+import { atFirstUse } from '../prepared.ts';
 import { refunds } from './schema.ts';
 
 /** `heldKind` of a return; `tx` once it is final. */
@@ -18,17 +19,18 @@ export type LostRefund = EarlierRefund & Readonly<{ id: string; heldKind: HeldKi
 /** Returns a function that lists a session's lost refunds, except one that is requested again. */
 export function createLostRefunds(db: Db): (sessionId: string, exceptId: string) => LostRefund[] {
   // In step with the index `payouts_of_lost_refunds`.
-  const lost = db.orm
-    .select({ network: payouts.network, intent: payouts.intent, tx: payouts.tx })
-    .from(payouts)
-    .where(
-      sql`${payouts.kind} IN ('refund', 'return') AND ${payouts.sessionId} IS NULL AND ${payouts.state} NOT IN ('failed', 'canceled')
+  const lost = atFirstUse(
+    db.orm
+      .select({ network: payouts.network, intent: payouts.intent, tx: payouts.tx })
+      .from(payouts)
+      .where(
+        sql`${payouts.kind} IN ('refund', 'return') AND ${payouts.sessionId} IS NULL AND ${payouts.state} NOT IN ('failed', 'canceled')
         AND ${payouts.intent} ->> '$.session.id' = ${sql.placeholder('sessionId')}
         AND ${payouts.id} <> ${sql.placeholder('exceptId')}
         AND NOT EXISTS (SELECT 1 FROM ${refunds} WHERE ${refunds.id} = ${payouts.id}
           AND ${refunds.status} NOT IN ('failed', 'canceled'))`,
-    )
-    .prepare();
+      ),
+  );
   return (sessionId, exceptId) =>
     lost.all({ sessionId, exceptId }).flatMap(({ network, intent, tx }) => {
       if (!isPayback(intent) || !intent.session) return [];

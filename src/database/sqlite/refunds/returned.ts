@@ -8,6 +8,7 @@ import type { Returned } from '../../../core/held-money.ts';
 import { isHeld } from '../../../core/refund.ts';
 import type { HeldReturn } from '../../held-money.ts';
 import type { Db } from '../open.ts';
+import { atFirstUse } from '../prepared.ts';
 import { createLostRefunds } from './lost.ts';
 import { refunds } from './schema.ts';
 
@@ -24,12 +25,13 @@ export type ReturnedMoney = Readonly<{
 export function createReturned(db: Db): ReturnedMoney {
   const lostOf = createLostRefunds(db);
   const { id, status, network, currency, amountMinor, tx, heldKind, sessionId: of, createdAtMs } = refunds;
-  const returns = db.orm
-    .select({ id, status, network, currency, amountMinor, tx, kind: heldKind })
-    .from(refunds)
-    .where(and(eq(of, sql.placeholder('sessionId')), isNotNull(heldKind)))
-    .orderBy(asc(createdAtMs), asc(id))
-    .prepare();
+  const returns = atFirstUse(
+    db.orm
+      .select({ id, status, network, currency, amountMinor, tx, kind: heldKind })
+      .from(refunds)
+      .where(and(eq(of, sql.placeholder('sessionId')), isNotNull(heldKind)))
+      .orderBy(asc(createdAtMs), asc(id)),
+  );
   function list(sessionId: string): HeldReturn[] {
     const lost = lostOf(sessionId, '').map(({ heldKind: kind, ...row }) => {
       return { ...row, kind, status: row.tx === null ? ('processing' as const) : row.status };

@@ -10,7 +10,7 @@ import type { EarlierRefund } from '../../../core/refund.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { NewRefund, Refund, RefundDatabase } from '../../refunds.ts';
 import type { Db } from '../open.ts';
-import { preparedInsert } from '../prepared.ts';
+import { atFirstUse, preparedInsert } from '../prepared.ts';
 import type { FindSessionRow } from '../sessions.ts';
 import { createLostRefunds } from './lost.ts';
 import { refunds } from './schema.ts';
@@ -60,47 +60,47 @@ type Parts = Readonly<{ secretKey: Uint8Array; findSession: FindSessionRow; form
 export function createRefundRows(db: Db, { secretKey, findSession, formatAddress }: Parts): RefundRows {
   const insert = preparedInsert(db, refunds);
   const lostOfSession = createLostRefunds(db);
-  const find = db.orm
-    .select()
-    .from(refunds)
-    .where(eq(refunds.id, sql.placeholder('id')))
-    .prepare();
-  const ofSession = db.orm
-    .select({
-      network: refunds.network,
-      currency: refunds.currency,
-      amountMinor: refunds.amountMinor,
-      status: refunds.status,
-    })
-    .from(refunds)
-    .where(eq(refunds.sessionId, sql.placeholder('sessionId')))
-    .prepare();
-  const ready = db.orm
-    .select()
-    .from(refunds)
-    .where(
-      and(
-        eq(refunds.status, sql`'pending'`),
-        isNotNull(refunds.destination),
-        or(eq(refunds.needsApproval, sql`0`), isNotNull(refunds.approvedAtMs)),
-      ),
-    )
-    .orderBy(asc(refunds.createdAtMs))
-    .limit(sql.placeholder('limit'))
-    .prepare();
-  const unclaimed = db.orm
-    .select()
-    .from(refunds)
-    .where(
-      and(
-        eq(refunds.status, sql`'pending'`),
-        isNull(refunds.destination),
-        lt(refunds.claimUntilS, sql.placeholder('nowS')),
-      ),
-    )
-    .orderBy(asc(refunds.claimUntilS))
-    .limit(sql.placeholder('limit'))
-    .prepare();
+  const hasId = eq(refunds.id, sql.placeholder('id'));
+  const find = atFirstUse(db.orm.select().from(refunds).where(hasId));
+  const ofSession = atFirstUse(
+    db.orm
+      .select({
+        network: refunds.network,
+        currency: refunds.currency,
+        amountMinor: refunds.amountMinor,
+        status: refunds.status,
+      })
+      .from(refunds)
+      .where(eq(refunds.sessionId, sql.placeholder('sessionId'))),
+  );
+  const ready = atFirstUse(
+    db.orm
+      .select()
+      .from(refunds)
+      .where(
+        and(
+          eq(refunds.status, sql`'pending'`),
+          isNotNull(refunds.destination),
+          or(eq(refunds.needsApproval, sql`0`), isNotNull(refunds.approvedAtMs)),
+        ),
+      )
+      .orderBy(asc(refunds.createdAtMs))
+      .limit(sql.placeholder('limit')),
+  );
+  const unclaimed = atFirstUse(
+    db.orm
+      .select()
+      .from(refunds)
+      .where(
+        and(
+          eq(refunds.status, sql`'pending'`),
+          isNull(refunds.destination),
+          lt(refunds.claimUntilS, sql.placeholder('nowS')),
+        ),
+      )
+      .orderBy(asc(refunds.claimUntilS))
+      .limit(sql.placeholder('limit')),
+  );
 
   /** Returns the token in a claim link: 128 bits that only the holder of the secret key can make. */
   const claimToken = (id: string): string =>
