@@ -4,6 +4,7 @@
  */
 import { openDatabase } from '../../src/app/open-database.ts';
 import { type Config, loadConfig } from '../../src/config/config.ts';
+import { readLayers } from '../../src/config/layers.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { checkSignerDir, signerFiles } from '../../src/signer/files.ts';
@@ -45,6 +46,7 @@ export async function examine(input: Pick<Input, 'env' | 'cwd' | 'options'>): Pr
   return [
     ...versionFindings(),
     ok('configuration', `${config.networks.length} networks, data in ${config.dataDir}`),
+    ...variableFindings(input),
     ...permissionFindings(config, input.env),
     ...signerFolderFindings(config),
     ...(await diskFindings(config, systemClock.nowMs())),
@@ -61,6 +63,12 @@ function readConfig({ env, cwd }: Pick<Input, 'env' | 'cwd'>): Config | Fault {
     if (error instanceof Fault) return error;
     throw error;
   }
+}
+
+/** What variables set is in no file, and explains why a change of the file has no effect. */
+function variableFindings({ env, cwd }: Pick<Input, 'env' | 'cwd'>): Finding[] {
+  const set = [...readLayers(env, cwd).origins].map(([path, variable]) => `${path} by ${variable}`);
+  return set.length === 0 ? [] : [ok('configuration', `set by variables: ${set.sort().join(', ')}`)];
 }
 
 function signerFolderFindings({ signer }: Config): Finding[] {

@@ -4,7 +4,7 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import * as z from 'zod';
-import { type Config, loadConfig, type SignerConfig } from '../config/config.ts';
+import { type Config, loadConfig, type SignerConfig, withPorts } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
 import { takeInstanceLock } from '../database/sqlite/instance-lock.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -28,6 +28,7 @@ const serverReady = z.object({
   stores: z.int(),
   hasNewCredentials: z.boolean(),
 });
+type Ports = Pick<Config, 'port' | 'metricsPort' | 'dashboardPort'>;
 const ready = z.object({ ready: z.literal(true) });
 /** A child's message before it ends because it cannot start. */
 const cannotStart = z.object({ fault: z.object({ code: z.string(), message: z.string() }) });
@@ -44,8 +45,10 @@ const children: Supervised[] = [];
 const background: Promise<void>[] = [];
 /** Rejected when a child that the others need is halted. */
 const broken: Promise<never>[] = [];
-/** The children's environment, with the ports once the system has chosen them. */
-let env: NodeJS.ProcessEnv = process.env;
+/** The children's environment. */
+const { env } = process;
+/** The ports, once the system has chosen them: a restarted server keeps them. */
+let ports: Ports | null = null;
 let log = openLog('supervisor', 'info');
 
 /**
@@ -95,13 +98,8 @@ async function run(config: Config, server: ChildProcess): Promise<void> {
   mayBegin();
   const listening = await Promise.race([serving, stopped]);
   if (!listening) return;
-  // A restarted server keeps its ports.
-  env = {
-    ...env,
-    QUAYSIDE_PORT: String(listening.port),
-    QUAYSIDE_METRICS_PORT: String(listening.metricsPort),
-    QUAYSIDE_DASHBOARD_PORT: String(listening.dashboardPort),
-  };
+  const { port, metricsPort, dashboardPort } = listening;
+  ports = { port, metricsPort, dashboardPort };
   printBanner(config, listening);
   for (const { code, message } of safetyWarnings(config)) log.warn({ code }, message);
   startWebhooks();
@@ -131,7 +129,8 @@ function certifyNightly(at: string): Promise<void> {
 /** Reads the settings as they are now; undefined if they are invalid, so that the child itself says why. */
 function currentConfig(): Config | undefined {
   try {
-    return loadConfig({ env, cwd: process.cwd() });
+    const config = loadConfig({ env, cwd: process.cwd() });
+    return ports ? withPorts(config, ports) : config;
   } catch {
     return undefined;
   }

@@ -4,20 +4,45 @@
  */
 import type { z } from 'zod';
 import { type Fault, permanent } from '../core/fault.ts';
-import { pathText } from './layers.ts';
+import { pathText } from './setting-path.ts';
+import { isFileVariable } from './variables.ts';
 
-export type Problem = Readonly<{ path: string; text: string }>;
+/** `isUnknown`: there is nothing of this name. */
+export type Problem = Readonly<{ path: string; text: string; isUnknown?: true }>;
 
 /**
  * Lists every problem, one a line, each with its path.
  * @param origins the environment variable that set the value at a path
+ * @param nearest returns the variable that was probably meant; absent where that is not known
  */
-export function configInvalid(problems: readonly Problem[], origins: ReadonlyMap<string, string>): Fault {
-  const lines = problems.map(({ path, text }) => {
-    const variable = origins.get(path);
-    return `  ${path}${path && ': '}${text}${variable ? ` (set by ${variable})` : ''}`;
+export function configInvalid(
+  problems: readonly Problem[],
+  origins: ReadonlyMap<string, string>,
+  nearest?: (variable: string) => string | null,
+): Fault {
+  const lines = problems.map(({ path, text, isUnknown }) => {
+    const variable = originOf(path, origins);
+    const shown = variable && isFileVariable(variable) ? withoutValue(text) : text;
+    const meant = variable && isUnknown && nearest?.(variable);
+    const from = variable ? ` (set by ${variable}${meant ? `; did you mean ${meant}?` : ''})` : '';
+    return `  ${path}${path && ': '}${shown}${from}`;
   });
   return permanent('config_invalid', `the configuration is wrong in ${lines.length} place(s):\n${lines.join('\n')}`);
+}
+
+/** Returns the variable that set the value at a path, what it is in, or else the first part of it. */
+function originOf(path: string, origins: ReadonlyMap<string, string>): string | undefined {
+  for (let at = path; at; at = at.slice(0, Math.max(at.lastIndexOf('.'), at.lastIndexOf('['), 0))) {
+    const variable = origins.get(at);
+    if (variable) return variable;
+  }
+  return [...origins].find(([below]) => path && below.startsWith(`${path}.`))?.[1];
+}
+
+/** What a file holds may be a secret, also where it is the wrong file for this setting. */
+function withoutValue(text: string): string {
+  const at = text.lastIndexOf(', expected ');
+  return at < 0 ? text : `not usable${text.slice(at)}`;
 }
 
 /** Checks one part against its schema. @returns the settings, or null after adding to `problems` */
@@ -32,7 +57,8 @@ export function check<T extends z.ZodType>(
   for (const issue of result.error.issues) {
     const path = [...at, ...issue.path];
     if (issue.code === 'unrecognized_keys') {
-      for (const key of issue.keys) problems.push({ path: pathText([...path, key]), text: 'there is no such setting' });
+      const text = 'there is no such setting';
+      for (const key of issue.keys) problems.push({ path: pathText([...path, key]), text, isUnknown: true });
     } else problems.push({ path: pathText(path), text: issue.message });
   }
   return null;

@@ -10,6 +10,7 @@ import { check, configInvalid, type Problem } from './check.ts';
 import { readLayers, readSandbox } from './layers.ts';
 import { checkTogether, type NetworkConfig, type ReadNetwork, readNetworks } from './network.ts';
 import { type GeneralSettings, generalSettings } from './schema.ts';
+import { nearestVariable } from './setting-names.ts';
 
 /** The signer's folder, with its socket, and the source of its passphrase; `external`: started by something else. */
 export type SignerConfig = Readonly<{
@@ -120,7 +121,10 @@ export function loadConfig(from: Readonly<{ env: NodeJS.ProcessEnv; cwd: string;
     if (general) checkExcept(problems, general.evidence.except, networks);
     if (general && problems.length === 0) return assemble(general, networks);
   }
-  throw configInvalid(problems, origins);
+  // A network without a family is a misspelt one that a variable created.
+  const own = Object.entries(isFields(tree.networks) ? tree.networks : {});
+  const known = own.flatMap(([name, entry]) => (isFields(entry) && entry.family !== undefined ? [name] : []));
+  throw configInvalid(problems, origins, (variable) => nearestVariable(variable, [...presets, ...known]));
 }
 
 /** A name that is spelt wrongly would be certified after all. */
@@ -132,7 +136,13 @@ function checkExcept(problems: Problem[], except: readonly string[], networks: r
   }
 }
 
-/** Returns the configuration with the port that the system chose for port 0. */
+/** Returns the configuration with ports that the system chose for port 0. */
+export function withPorts(config: Config, ports: Pick<Config, 'port' | 'metricsPort' | 'dashboardPort'>): Config {
+  const dashboardUrl = dashboardUrlAt(config, ports.dashboardPort);
+  return { ...withPort(config, ports.port), ...ports, dashboardUrl };
+}
+
+/** Returns the configuration with the port of the API that the system chose for port 0. */
 export function withPort(config: Config, port: number): Config {
   const follow = (url: string) => (url === defaultBaseUrl(config) ? defaultBaseUrl({ ...config, port }) : url);
   return { ...config, port, baseUrl: follow(config.baseUrl), checkoutUrl: follow(config.checkoutUrl) };

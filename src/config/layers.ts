@@ -7,9 +7,8 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { permanent } from '../core/fault.ts';
 import { isFields } from '../core/fields.ts';
 import { installationFolder } from '../lib/installation.ts';
-
-/** A plain JSON object whose shape is not known yet. */
-export type Tree = { [key: string]: unknown };
+import type { Tree } from './setting-path.ts';
+import { applyVariables } from './variables.ts';
 
 export type Layers = Readonly<{
   tree: Tree;
@@ -23,13 +22,10 @@ export type Layers = Readonly<{
 
 const shipped = join(installationFolder, 'config');
 
-/** Variables that are not settings: paths of the operator's file and the secret key. */
-const otherVariables = new Set(['QUAYSIDE_CONFIG', 'QUAYSIDE_SECRET_KEY_FILE']);
-
 /**
  * Merges the layers, lowest first: `config/default.json`, the named presets, the operator's file (`QUAYSIDE_CONFIG`;
- * without it `config/sandbox.json`), `QUAYSIDE_*` variables. Checks only that files can be read. Relative paths are
- * resolved from the file that holds them, or from `cwd` in a variable.
+ * without it `config/sandbox.json`), `QUAYSIDE_*` variables (`variables.ts`). Checks only that files can be read.
+ * Relative paths are resolved from the file that holds them, or from `cwd` in a variable.
  */
 export function readLayers(env: NodeJS.ProcessEnv, cwd: string): Layers {
   const problems: string[] = [];
@@ -56,70 +52,8 @@ export function readLayers(env: NodeJS.ProcessEnv, cwd: string): Layers {
     for (const [name, own] of Object.entries(networks)) networks[name] = merge(preset(name), own);
   }
 
-  const origins = new Map<string, string>();
-  for (const [name, text] of Object.entries(env)) {
-    if (!name.startsWith('QUAYSIDE_') || otherVariables.has(name) || text === undefined) continue;
-    const path = setFromVariable(tree, name.slice('QUAYSIDE_'.length).split('__'), text, presets, preset);
-    origins.set(path, name);
-    if (path === 'data_dir') tree.data_dir = resolve(cwd, text);
-  }
-  return { tree, origins, presets, preset, problems };
-}
-
-/**
- * Sets the value at the path that a variable's segments name, creating missing objects.
- * @returns the path
- */
-function setFromVariable(
-  tree: Tree,
-  segments: readonly string[],
-  text: string,
-  presets: readonly string[],
-  preset: (name: string) => Tree,
-): string {
-  const path: string[] = [];
-  let at: Tree | unknown[] = tree;
-  for (const [depth, segment] of segments.entries()) {
-    const inNetworks = path.length === 1 && path[0] === 'networks';
-    const known = inNetworks ? [...Object.keys(at), ...presets] : Object.keys(at);
-    const key = matchingKey(segment, known, pathText(path) === 'rates.static');
-    path.push(key);
-    const holder = at as Tree;
-    if (depth === segments.length - 1) {
-      holder[key] = fromText(text);
-      break;
-    }
-    if (!isFields(holder[key]) && !Array.isArray(holder[key])) holder[key] = inNetworks ? preset(key) : {};
-    at = holder[key] as Tree;
-  }
-  return pathText(path);
-}
-
-/** Returns the key that a segment names, ignoring case, with underscores for dashes. Currency codes are upper case. */
-function matchingKey(segment: string, keys: readonly string[], holdsCodes: boolean): string {
-  const plain = (key: string) => key.toLowerCase().replaceAll('-', '_');
-  return (
-    keys.find((key) => plain(key) === plain(segment)) ?? (holdsCodes ? segment.toUpperCase() : segment.toLowerCase())
-  );
-}
-
-/** Parses a variable. Lists and objects are JSON; any other text stays text, such as a comma-separated list. */
-function fromText(text: string): unknown {
-  if (text === 'null') return null;
-  if (!/^[[{]/.test(text)) return text;
-  try {
-    return JSON.parse(text);
-  } catch {
-    // Not JSON: the setting's own check reports what is wrong with the text.
-    return text;
-  }
-}
-
-/** Formats a path: `networks.ethereum.tokens[0].decimals`. */
-export function pathText(path: readonly PropertyKey[]): string {
-  return path
-    .map((key, at) => (/^\d+$/.test(String(key)) ? `[${String(key)}]` : `${at ? '.' : ''}${String(key)}`))
-    .join('');
+  const { origins, problems: unset } = applyVariables(tree, env, cwd, { names: presets, read: preset });
+  return { tree, origins, presets, preset, problems: [...problems, ...unset] };
 }
 
 /** Merges `above` into `below`. Objects merge, except those with a `kind`, which are one value. Lists replace lists. */

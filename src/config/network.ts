@@ -15,7 +15,6 @@ import type { SweepPolicy } from '../core/sweep.ts';
 import type { Mode, NetworkKey, Token } from '../core/transfer.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import { check, type Problem } from './check.ts';
-import type { Tree } from './layers.ts';
 import {
   type FeeHint,
   type NetworkSettings,
@@ -23,6 +22,7 @@ import {
   paidNetworkSettings,
   type SignerDefaults,
 } from './schema.ts';
+import type { Tree } from './setting-path.ts';
 
 /** One network and the node that serves it. */
 export type NetworkConfig = Readonly<{
@@ -103,7 +103,8 @@ export function readNetworks(
   return Object.entries(entries).flatMap(([preset, entry]) => {
     const path = `networks.${preset}`;
     if (isFields(entry) && entry.family === undefined && !presets.includes(preset)) {
-      problems.push({ path, text: `not a preset (${presets.join(', ')}), so all of its settings must be given` });
+      const text = `not a preset (${presets.join(', ')}), so all of its settings must be given`;
+      problems.push({ path, text, isUnknown: true });
     }
     const own = isFields(entry) ? { name: preset, sandbox: false, ...entry } : entry;
     const derives = !isFields(own) || chains[own.family as Family]?.address.checkXpub !== null;

@@ -229,7 +229,7 @@ const wallets = group({
   add: orAbsent(
     group({
       chain_name: label,
-      rpc_urls: z.array(secureUrl, { error: 'expected a list' }).min(1, 'empty, expected at least one public node'),
+      rpc_urls: listOf(secureUrl).refine((urls) => urls.length > 0, 'empty, expected at least one public node'),
     }),
   ),
   node_origins: orAbsent(listOf(origin)),

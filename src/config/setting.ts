@@ -51,10 +51,12 @@ export const wholeOrNull = (min: number, max: number) =>
 export const oneOf = <T extends string>(values: readonly T[]) =>
   setting<T>(`one of ${values.join(', ')}`, (value) => values.find((one) => one === value));
 
+const splitList = (text: string): string[] => (text.trim() ? text.split(',').map((part) => part.trim()) : []);
+
 /** Defines a list, as JSON or comma-separated text. */
 export const listOf = <T extends z.ZodType>(item: T) =>
   z.preprocess(
-    (value) => (typeof value === 'string' ? value.split(',').map((part) => part.trim()) : value),
+    (value) => (typeof value === 'string' ? splitList(value) : value),
     z.array(item, { error: 'expected a list' }),
   );
 

@@ -112,6 +112,15 @@ test('a whole installation has nothing wrong, and every part is named', async ()
   assert.match(text, 'nothing is wrong');
 });
 
+test('what variables set is listed', async () => {
+  writeFileSync(join(folder, 'level'), 'warn\n');
+  variables.QUAYSIDE_LOG_LEVEL_FILE = join(folder, 'level');
+  const { code, text } = await examine();
+  assert.is(code, 0, text);
+  assert.match(text, 'set by variables: log_level by QUAYSIDE_LOG_LEVEL_FILE');
+  delete variables.QUAYSIDE_LOG_LEVEL_FILE;
+});
+
 test('settings that are wrong, and a key that others can read', async () => {
   write({ port: 'x' });
   const wrong = await examine();

@@ -1,0 +1,107 @@
+/**
+ * Settings by environment variables. The name is `QUAYSIDE_` and the path of the setting in capitals, with two
+ * underscores between its levels: `QUAYSIDE_NETWORKS__BSC__URL` is `networks.bsc.url`. The same name with `_FILE` at
+ * its end names a file that holds the value.
+ * @module
+ */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { isFields } from '../core/fields.ts';
+import { pathText, type Tree } from './setting-path.ts';
+
+/** What the names of all variables begin with. */
+export const PREFIX = 'QUAYSIDE_';
+/** No setting's own name ends so. `QUAYSIDE_SIGNER__UNLOCK__FILE` is the setting `signer.unlock.file`. */
+const FILE_SUFFIX = /(?<=[^_])_FILE$/i;
+
+/** Whether the variable names a file that holds the value. */
+export const isFileVariable = (name: string): boolean => FILE_SUFFIX.test(name);
+
+/** Variables that are not settings: paths of the operator's file and the secret key. */
+export const otherVariables: readonly string[] = ['QUAYSIDE_CONFIG', 'QUAYSIDE_SECRET_KEY_FILE'];
+
+type Presets = Readonly<{ names: readonly string[]; read(name: string): Tree }>;
+
+/**
+ * Sets what the variables say. A longer path is set after a shorter one, whatever their order.
+ * @param cwd folder from which relative paths are resolved: those of `_FILE`, and `data_dir`
+ * @returns the variable that set the value at each path, and what is wrong with the variables
+ */
+export function applyVariables(
+  tree: Tree,
+  env: NodeJS.ProcessEnv,
+  cwd: string,
+  presets: Presets,
+): Readonly<{ origins: ReadonlyMap<string, string>; problems: readonly string[] }> {
+  const origins = new Map<string, string>();
+  const problems: string[] = [];
+  for (const { name, segments, text } of given(env)) {
+    try {
+      const value = isFileVariable(name) ? readValue(resolve(cwd, text)) : text;
+      const path = setAt(tree, segments, fromText(value), presets);
+      const other = origins.get(path);
+      if (other) problems.push(`${path} is set by ${other} and by ${name}: keep one of them`);
+      origins.set(path, name);
+      if (path === 'data_dir') tree.data_dir = resolve(cwd, value);
+    } catch (error) {
+      problems.push(`${name}: ${text} cannot be read: ${error instanceof Error ? error.message : error}`);
+    }
+  }
+  return { origins, problems };
+}
+
+function given(env: NodeJS.ProcessEnv) {
+  return Object.entries(env)
+    .flatMap(([name, text]) => {
+      if (!name.startsWith(PREFIX) || otherVariables.includes(name) || text === undefined) return [];
+      return [{ name, text, segments: name.slice(PREFIX.length).replace(FILE_SUFFIX, '').split('__') }];
+    })
+    .sort((one, other) => one.segments.length - other.segments.length);
+}
+
+/** Returns what a file holds, without the line feed that editors and `echo` put at its end. */
+const readValue = (file: string): string => readFileSync(file, 'utf8').replace(/\r?\n$/, '');
+
+/** Sets the value at the path that the segments name, creating missing objects. @returns the path */
+function setAt(tree: Tree, segments: readonly string[], value: unknown, presets: Presets): string {
+  const path: string[] = [];
+  let at: Tree = tree;
+  for (const [depth, segment] of segments.entries()) {
+    const inNetworks = path.length === 1 && path[0] === 'networks';
+    const known = inNetworks ? [...Object.keys(at), ...presets.names] : Object.keys(at);
+    const key = matchingKey(segment, known, pathText(path) === 'rates.static');
+    path.push(key);
+    if (depth === segments.length - 1) at[key] = value;
+    else {
+      if (!isFields(at[key]) && !Array.isArray(at[key])) at[key] = inNetworks ? presets.read(key) : {};
+      at = at[key] as Tree;
+    }
+  }
+  return pathText(path);
+}
+
+/** Returns the key that a segment names, ignoring case, with underscores for dashes. Currency codes are upper case. */
+function matchingKey(segment: string, keys: readonly string[], holdsCodes: boolean): string {
+  const plain = (key: string) => key.toLowerCase().replaceAll('-', '_');
+  return (
+    keys.find((key) => plain(key) === plain(segment)) ?? (holdsCodes ? segment.toUpperCase() : segment.toLowerCase())
+  );
+}
+
+const literals: ReadonlyMap<string, unknown> = new Map<string, unknown>([
+  ['null', null],
+  ['true', true],
+  ['false', false],
+]);
+
+/** Parses a value. Lists and objects are JSON; any other text stays text, such as digits or a comma-separated list. */
+function fromText(text: string): unknown {
+  if (literals.has(text)) return literals.get(text);
+  if (!/^\s*[[{]/.test(text)) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Not JSON: the setting's own check reports what is wrong with the text.
+    return text;
+  }
+}

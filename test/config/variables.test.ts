@@ -1,0 +1,173 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { HDKey } from '@scure/bip32';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type Config, loadConfig, withPorts } from '../../src/config/config.ts';
+import { nearestVariable, settingPaths, variableOf } from '../../src/config/setting-names.ts';
+import { openConfigs } from '../support/operator-config.ts';
+
+const { folder, load, problems, close } = openConfigs();
+test.after(close);
+
+const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(1)).derive("m/44'/60'/0'/0").publicExtendedKey;
+const bsc = { url: 'ws://127.0.0.1:8546', xpub };
+const base = { networks: { bsc } };
+
+let files = 0;
+function fileWith(text: string): string {
+  const path = join(folder, `value-${files++}`);
+  writeFileSync(path, text);
+  return path;
+}
+
+/** One setting of each kind: its path, its text in a variable, and what reads it in the configuration. */
+const kinds: readonly (readonly [string, readonly string[], string, (config: Config) => unknown, unknown])[] = [
+  ['a whole number', ['port'], '9000', ({ port }) => port, 9000],
+  ['a number or null', ['limits', 'storage_bytes_max'], '2097152', (c) => c.limits.storageBytesMax, 2_097_152],
+  ['null', ['evidence', 'nightly'], 'null', ({ evidence }) => evidence.nightly, null],
+  ['a text', ['evidence', 'nightly'], '03:30', ({ evidence }) => evidence.nightly, '03:30'],
+  ['one of several words', ['request_signature'], 'required', (c) => c.requestSignature, 'required'],
+  ['true', ['networks', 'bsc', 'sweep', 'auto'], 'true', (c) => c.networks[0]?.sweep.auto, true],
+  ['false', ['networks', 'bsc', 'wallets', 'okx'], 'false', (c) => c.networks[0]?.wallets.okx, false],
+  ['an amount', ['networks', 'bsc', 'payment_min'], '5.00', (c) => c.networks[0]?.paymentMinPar, 5n * 10n ** 18n],
+  ['a part of one', ['rates', 'jump_share_max'], '0.2', ({ rates }) => rates.jumpPpmMax, 200_000n],
+  ['a URL', ['networks', 'bsc', 'url'], 'wss://n.example/?key=1', (c) => c.networks[0]?.url, 'wss://n.example/?key=1'],
+  ['a list', ['rates', 'sources'], 'kraken, ecb', ({ rates }) => rates.sources, ['kraken', 'ecb']],
+  ['a list as JSON', ['webhooks', 'retry_delays_s'], '[60, 120]', (c) => c.webhooks.retryDelaysS, [60, 120]],
+  ['a list of numbers', ['webhooks', 'retry_delays_s'], '60,120', (c) => c.webhooks.retryDelaysS, [60, 120]],
+  ['an empty list', ['trusted_proxies'], '', ({ trustedProxies }) => trustedProxies, []],
+  [
+    'a list of URLs in a list-only place',
+    ['networks', 'bsc', 'wallets', 'add', 'rpc_urls'],
+    'https://a.example,https://b.example',
+    (c) => c.networks[0]?.wallets.add?.rpcUrls,
+    ['https://a.example', 'https://b.example'],
+  ],
+  ['an element of a list', ['networks', 'bsc', 'tokens', '1', 'decimals'], '6', (c) => decimalsOf(c), [18, 6]],
+  ['a key in capitals', ['rates', 'static', 'EUR'], '1.10', ({ rates }) => rates.static.EUR, '1.10'],
+  ['a key of a record', ['rates', 'age_s_max', 'ecb'], '7200', ({ rates }) => rates.ageSMax.ecb, 7200],
+  [
+    'an object as JSON',
+    ['networks', 'bsc', 'confirmations'],
+    '{"finality":"finalized","usual":3}',
+    (c) => c.networks[0]?.confirmations,
+    [{ finality: 'finalized', usual: 3 }],
+  ],
+  ['a group that is off', ['signer', 'dir'], 'keys', ({ signer }) => signer?.dir.endsWith('/keys'), true],
+];
+const decimalsOf = ({ networks }: Config) => networks[0]?.tokens.map(({ decimals }) => decimals);
+const ofSigner = { QUAYSIDE_SIGNER__UNLOCK: 'external' };
+
+for (const [kind, path, text, read, expected] of kinds) {
+  test(`${kind} can be set by a variable, and by a file that a variable names`, () => {
+    const name = variableOf(path);
+    const others = path[0] === 'signer' ? ofSigner : {};
+    assert.equal(read(load(base, { [name]: text, ...others })), expected);
+    assert.equal(read(load(base, { [`${name}_FILE`]: fileWith(`${text}\n`), ...others })), expected);
+  });
+}
+
+test('every setting has a variable of its own, none of which looks like that of a file', () => {
+  const paths = settingPaths();
+  const names = paths.map(variableOf);
+  const count = new Set(names).size;
+  assert.ok(count > 70, `${count} settings`);
+  for (const name of ['QUAYSIDE_LIMITS__POOL_TARGET', 'QUAYSIDE_NETWORKS__*__SWEEP__COST_SHARE_MAX', 'QUAYSIDE_SIGNER'])
+    assert.ok(names.includes(name), name);
+  for (const name of ['SIGNER__UNLOCK__FILE', 'NETWORKS__*__CONFIRMATIONS', 'NETWORKS__*__ADDRESS_SIGNER'])
+    assert.ok(names.includes(`QUAYSIDE_${name}`), name);
+  assert.equal(
+    names.filter((name) => /[^_]_FILE$/.test(name)),
+    [],
+  );
+});
+
+test('no variable is refused as unknown that has the name of a setting', () => {
+  let refused = 0;
+  for (const path of settingPaths()) {
+    const name = variableOf(path.map((part) => (part === '*' ? 'bsc' : part)));
+    const env = { QUAYSIDE_NETWORKS__BSC__URL: bsc.url, QUAYSIDE_NETWORKS__BSC__XPUB: xpub, [name]: '{"?":' };
+    let found = '';
+    try {
+      loadConfig({ env, cwd: folder, beforeSandbox: true });
+    } catch (error) {
+      found = (error as Error).message;
+    }
+    const isForeign = found.includes('no such setting for this family');
+    assert.is(isForeign || !found.includes('there is no such setting'), true, `${name}: ${found}`);
+    refused += found ? 1 : 0;
+  }
+  assert.ok(refused > 80, `${refused} of them were refused for what they said`);
+});
+
+test('a secret from a file loses one line feed, is never shown, and the file is named by what cannot be read', () => {
+  const at = (text: string) => load(base, { QUAYSIDE_NETWORKS__BSC__URL_FILE: fileWith(text) }).networks[0]?.url ?? '';
+  assert.is(at('ws://n.example/k\r\n'), 'ws://n.example/k');
+  assert.is(at('ws://n.example/k'), 'ws://n.example/k');
+  assert.is(load(base, { QUAYSIDE_LOG_LEVEL_FILE: fileWith('warn') }).logLevel, 'warn');
+  assert.equal(problems(base, { QUAYSIDE_LOG_LEVEL_FILE: fileWith('warn\n\n') }), [
+    'log_level: not usable, expected one of fatal, error, warn, info, debug, trace, silent (set by QUAYSIDE_LOG_LEVEL_FILE)',
+  ]);
+  const [wrongFile = ''] = problems(base, { QUAYSIDE_PORT_FILE: fileWith('hunter2, expected hunter2') });
+  assert.match(wrongFile, /^port: not usable, expected a whole number .*\(set by QUAYSIDE_PORT_FILE\)$/);
+  assert.not.match(wrongFile, /hunter2/);
+  const [nested = ''] = problems(base, { QUAYSIDE_NETWORKS__BSC__TOKENS_FILE: fileWith('[{"symbol":"hunter2"}]') });
+  assert.match(nested, /^networks\.bsc\.tokens\[0\]\.symbol: not usable, .*TOKENS_FILE\)$/);
+  const [missing = ''] = problems(base, { QUAYSIDE_PORT_FILE: 'nowhere' });
+  assert.match(missing, /^QUAYSIDE_PORT_FILE: nowhere cannot be read: ENOENT/);
+});
+
+test('a file is looked for from the working directory, and the data directory in it too', () => {
+  writeFileSync(join(folder, 'where'), 'mine\n');
+  const config = load(base, { QUAYSIDE_DATA_DIR_FILE: 'where' });
+  assert.is(config.dataDir, join(folder, 'mine'));
+});
+
+test('a variable and its file together are refused, and so is one name in two spellings', () => {
+  assert.equal(problems(base, { QUAYSIDE_PORT: '1', QUAYSIDE_PORT_FILE: fileWith('2') }), [
+    'port is set by QUAYSIDE_PORT and by QUAYSIDE_PORT_FILE: keep one of them',
+  ]);
+  assert.equal(problems(base, { QUAYSIDE_Port: '1', QUAYSIDE_PORT: '2' }).length, 1);
+});
+
+test('the longer path wins, whatever the order of the variables', () => {
+  const whole = { QUAYSIDE_RATES__STATIC: '{"EUR":"1.00","GBP":"1.20"}' };
+  const part = { QUAYSIDE_RATES__STATIC__EUR: '1.10' };
+  const expected = { EUR: '1.10', GBP: '1.20' };
+  assert.equal(load(base, { ...whole, ...part }).rates.static, expected);
+  assert.equal(load(base, { ...part, ...whole }).rates.static, expected);
+});
+
+test('an unknown variable is refused, with the name that was probably meant', () => {
+  const meant = (name: string) => problems(base, { [name]: '1' }).find((line) => line.includes(name));
+  const none = 'there is no such setting';
+  assert.is(meant('QUAYSIDE_PRT'), `prt: ${none} (set by QUAYSIDE_PRT; did you mean QUAYSIDE_PORT?)`);
+  assert.match(meant('QUAYSIDE_LIMITS_POOL_TARGET') ?? '', /did you mean QUAYSIDE_LIMITS__POOL_TARGET\?/);
+  assert.match(meant('QUAYSIDE_POOL_TARGET') ?? '', /did you mean QUAYSIDE_LIMITS__POOL_TARGET\?/);
+  assert.match(meant('QUAYSIDE_NETWORKS__BSC__URI') ?? '', /did you mean QUAYSIDE_NETWORKS__BSC__URL\?/);
+  assert.match(meant('QUAYSIDE_NETWORKS__ETHERIUM__URL') ?? '', /did you mean QUAYSIDE_NETWORKS__ETHEREUM__URL\?/);
+  assert.match(meant('QUAYSIDE_CONFIGS') ?? '', /did you mean QUAYSIDE_CONFIG\?/);
+  assert.is(meant('QUAYSIDE_SERVICE_HOST_OF_KUBERNETES'), expectedFor('service_host_of_kubernetes'));
+  assert.is(nearestVariable('QUAYSIDE_COMPLETELY_DIFFERENT_THING', ['bsc']), null);
+});
+
+const expectedFor = (path: string) => `${path}: there is no such setting (set by QUAYSIDE_${path.toUpperCase()})`;
+
+test('a network of another name is known as well, and a dash is an underscore', () => {
+  const named = { networks: { bsc: { ...bsc, name: 'own-chain' }, 'bsc-testnet': bsc } };
+  const [problem = ''] = problems(named, { QUAYSIDE_NETWORKS__BSC_TESTNET__XPUP: xpub });
+  assert.match(problem, /did you mean QUAYSIDE_NETWORKS__BSC_TESTNET__XPUB\?/);
+});
+
+test('ports that the system chose replace those of any variable or file', () => {
+  const env = { QUAYSIDE_PORT_FILE: fileWith('0\n'), QUAYSIDE_DASHBOARD_PORT: '0' };
+  const config = loadConfig({ env, cwd: folder, beforeSandbox: true });
+  const given = withPorts(config, { port: 5000, metricsPort: 6000, dashboardPort: 5001 });
+  assert.equal(
+    [given.port, given.metricsPort, given.dashboardPort, given.baseUrl, given.dashboardUrl],
+    [5000, 6000, 5001, 'http://127.0.0.1:5000', 'http://localhost:5001'],
+  );
+});
+
+test.run();
