@@ -16,6 +16,7 @@ import { refuseUnread } from './api/refuse-unread.ts';
 import { addressMarksFile, openAddressMarks } from './app/address-marks.ts';
 import { type Listening, listen } from './app/http-server.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
+import { issueKey } from './app/new-credentials.ts';
 import { openDatabase } from './app/open-database.ts';
 import { retireGivenAddresses } from './app/retire-given.ts';
 import { ensureCredentials } from './app/sandbox-credentials.ts';
@@ -153,7 +154,15 @@ function listenForPeople(config: Config, database: Database): Promise<Listening>
   const at = { host: config.dashboardHost, port: config.dashboardPort, setting: 'QUAYSIDE_DASHBOARD_PORT' };
   const passwords = createPasswords();
   return listen(at, clock, (port) => ({
-    answer: createDashboard({ database, config, url: dashboardUrlAt(config, port), clock, log, passwords }),
+    answer: createDashboard({
+      database,
+      config,
+      url: dashboardUrlAt(config, port),
+      clock,
+      log,
+      passwords,
+      issue: { key: issueKey },
+    }),
   }));
 }
 

@@ -12,7 +12,19 @@ export type Role = StoreRole | 'operator';
 /** A role in one store. An operator's has no store. */
 export type Membership = Readonly<{ role: StoreRole; storeId: string }> | Readonly<{ role: 'operator'; storeId: null }>;
 
-export type StorePermission = 'payments:read';
+export type StorePermission =
+  | 'payments:read'
+  | 'refunds:request'
+  /** Approving, refusing, and naming another destination. */
+  | 'refunds:decide'
+  | 'held:decide'
+  | 'webhooks:read'
+  | 'webhooks:resend'
+  /** Endpoints and their secrets. */
+  | 'webhooks:manage'
+  | 'keys:manage'
+  /** The store's policy and look, and its members. */
+  | 'store:manage';
 export type InstallationPermission = 'installation:read';
 
 /** What a page needs: a permission in the store and mode that its path names, or one over the installation. */
@@ -20,14 +32,21 @@ export type Need =
   | Readonly<{ permission: StorePermission; storeId: string; mode: Mode }>
   | Readonly<{ permission: InstallationPermission }>;
 
+const both: readonly Mode[] = ['live', 'test'];
+const onlyOwner = { owner: both, accountant: [], support: [], developer: [] } as const;
+const ownerOrTests = { ...onlyOwner, developer: ['test'] } as const;
+
 /** Who has a store's permission, in which modes. A developer works on test payments. */
 const granted: Readonly<Record<StorePermission, Readonly<Record<StoreRole, readonly Mode[]>>>> = {
-  'payments:read': {
-    owner: ['live', 'test'],
-    accountant: ['live', 'test'],
-    support: ['live', 'test'],
-    developer: ['test'],
-  },
+  'payments:read': { owner: both, accountant: both, support: both, developer: ['test'] },
+  'refunds:request': { ...onlyOwner, support: both },
+  'refunds:decide': onlyOwner,
+  'held:decide': onlyOwner,
+  'webhooks:read': { ...ownerOrTests, support: both },
+  'webhooks:resend': { ...ownerOrTests, support: both },
+  'webhooks:manage': ownerOrTests,
+  'keys:manage': ownerOrTests,
+  'store:manage': onlyOwner,
 };
 
 /** Returns whether one of the memberships gives what is needed, in that very store. */

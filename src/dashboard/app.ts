@@ -16,6 +16,7 @@ import { STYLE_PATH, styleSheet } from './assets.ts';
 import type { DashboardDeps, SignInDeps } from './deps.ts';
 import { documentOf, framed, type MenuStore } from './frame.ts';
 import { serveLinks } from './link.ts';
+import { readNotice, withNotice } from './notice.ts';
 import { isStorePage, type Page, type Reply, type StoreAt } from './page.ts';
 import { dashboardPages } from './pages.ts';
 import { onlyOwnForms, protect } from './policy.ts';
@@ -90,7 +91,7 @@ async function answerPage(deps: SignInDeps, page: Page, request: Request, respon
     refuse(response, 403, 'This form is out of date. Go back, reload the page and try again.');
     return;
   }
-  const visit = { visitor, params, query: queryOf(request), form, nowMs: deps.clock.nowMs() };
+  const visit = { visitor, params, path: request.path, query: queryOf(request), form, nowMs: deps.clock.nowMs() };
   const reply = isStorePage(page)
     ? at && (await page.answer({ ...visit, at }))
     : await page.answer({ ...visit, at: null });
@@ -126,8 +127,10 @@ async function send(
   response: Response,
 ): Promise<void> {
   if (reply === null) refuse(response, 404, NO_PAGE);
-  else if ('to' in reply) response.redirect(303, reply.to);
-  else {
+  else if ('to' in reply) {
+    const { to, said } = reply;
+    response.redirect(303, said === undefined ? to : withNotice(to, said, visitor.formToken));
+  } else {
     const { person, formToken } = visitor;
     const { name, memberships } = person;
     const stores: MenuStore[] = [];
@@ -139,8 +142,12 @@ async function send(
       );
       stores.push({ id: store.id, name: store.name, modes: seen });
     }
-    const frame = { name, memberships, stores, path: request.path, at, formToken };
-    response.type('html').send(framed(frame, reply.title, reply.content));
+    const notice = readNotice(queryOf(request), formToken);
+    const frame = { name, memberships, stores, path: request.path, at, formToken, notice };
+    response
+      .status(reply.status ?? 200)
+      .type('html')
+      .send(framed(frame, reply.title, reply.content));
   }
 }
 

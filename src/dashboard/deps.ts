@@ -4,7 +4,9 @@
  */
 import type { Config } from '../config/config.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
+import type { Mode } from '../core/transfer.ts';
 import type { Database } from '../database/database.ts';
+import type { ApiKey, NewApiKey, Scope } from '../database/keys.ts';
 import type { Person } from '../database/people.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -19,6 +21,19 @@ export type DashboardDeps = Readonly<{
   clock: Clock;
   log: Log;
   passwords: Passwords;
+  issue: Issuer;
+}>;
+
+/** Makes what is given to merchants; saves nothing. */
+export type Issuer = Readonly<{
+  /** A key as it is stored (`row`), and its text, which is shown once. */
+  key(
+    storeId: string,
+    mode: Mode,
+    scopes: readonly Scope[],
+    nowMs: number,
+    life: Pick<ApiKey, 'expiresAtMs' | 'sources'>,
+  ): Readonly<{ key: string; row: NewApiKey }>;
 }>;
 
 export type SignInDeps = DashboardDeps & Readonly<{ sessions: WebSessions }>;

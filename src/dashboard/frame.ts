@@ -2,7 +2,7 @@
  * The frame of the dashboard's pages: the document, who is signed in, and where one can go.
  * @module
  */
-import type { Membership } from '../core/access.ts';
+import { isAllowed, type Membership, type StorePermission } from '../core/access.ts';
 import type { Mode } from '../core/transfer.ts';
 import { type Html, html } from '../lib/html.ts';
 import { STYLE_PATH } from './assets.ts';
@@ -40,11 +40,18 @@ export type FrameOf = Readonly<{
   /** The store and mode that the page is about. */
   at: Readonly<{ storeId: string; mode: Mode }> | null;
   formToken: string;
+  /** What a form that was taken says on the page after it. */
+  notice: string | null;
 }>;
 
 /** Proves that a form was written for this session. */
 export const formTokenField = (formToken: string): Html =>
   html`<input type="hidden" name="form_token" value="${formToken}">`;
+
+/** The pages of a store and mode, beside its payments. */
+const storePages: readonly (readonly [string, string, StorePermission])[] = [
+  ['developers', 'Developers', 'keys:manage'],
+];
 
 const operatorPages = [
   ['/operator', 'Overview'],
@@ -59,16 +66,22 @@ const link = (href: string, text: string, path: string): Html =>
     ? html`<li><a href="${href}" aria-current="page">${text}</a></li>`
     : html`<li><a href="${href}">${text}</a></li>`;
 
+/** The menu of the store and mode that the page is about. */
+const pagesOf = (at: NonNullable<FrameOf['at']>, memberships: readonly Membership[], path: string): readonly Html[] =>
+  storePages
+    .filter(([, , permission]) => isAllowed(memberships, { permission, ...at }))
+    .map(([page, text]) => link(`/s/${at.storeId}/${at.mode}/${page}`, text, path));
+
 /** Renders a page of somebody who is signed in. */
 export function framed(frame: FrameOf, title: string, content: Html): string {
-  const { name, memberships, stores, path, at, formToken } = frame;
+  const { name, memberships, stores, path, at, formToken, notice } = frame;
   const isOperator = memberships.some(({ role }) => role === 'operator');
   const menu = html`<nav aria-label="Pages">
 ${stores.map(
   (store) => html`<h2>${store.name}</h2>
 <ul>${store.modes.map((mode) =>
     link(`/s/${store.id}/${mode}/payments`, mode === 'test' ? 'Test payments' : 'Payments', path),
-  )}</ul>`,
+  )}${at?.storeId === store.id ? pagesOf(at, memberships, path) : null}</ul>`,
 )}
 ${isOperator ? html`<h2>Operator</h2><ul>${operatorPages.map(([href, text]) => link(href, text, path))}</ul>` : null}
 <h2>${name}</h2>
@@ -79,8 +92,9 @@ ${isOperator ? html`<h2>Operator</h2><ul>${operatorPages.map(([href, text]) => l
     at?.mode === 'test'
       ? html`<aside class="test-mode" aria-label="Mode">Test mode: no real money is shown on this page.</aside>`
       : null;
+  const said = notice === null ? null : html`<p class="message good" role="status">${notice}</p>`;
   return documentOf(
     title,
-    html`${mode}<div class="frame">${menu}<main id="main" tabindex="-1"><h1>${title}</h1>${content}</main></div>`,
+    html`${mode}<div class="frame">${menu}<main id="main" tabindex="-1"><h1>${title}</h1>${said}${content}</main></div>`,
   );
 }

@@ -12,6 +12,8 @@ import type { Visitor } from './web-session.ts';
 export type Visit<At> = Readonly<{
   visitor: Visitor;
   at: At;
+  /** The path that was asked for. */
+  path: string;
   /** The path's other parameters. */
   params: Readonly<Record<string, string>>;
   query: URLSearchParams;
@@ -20,8 +22,11 @@ export type Visit<At> = Readonly<{
   nowMs: number;
 }>;
 
-/** A page, a redirect, or null where there is nothing by that name. */
-export type Reply = Readonly<{ title: string; content: Html }> | Readonly<{ to: string }> | null;
+/** A page (of status 200), a redirect with what the next page says, or null where there is nothing by that name. */
+export type Reply =
+  | Readonly<{ title: string; content: Html; status?: number }>
+  | Readonly<{ to: string; said?: string }>
+  | null;
 
 type Described = Readonly<{ method: 'get' | 'post'; path: string }>;
 

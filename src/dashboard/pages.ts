@@ -5,6 +5,7 @@
 import type { DashboardDeps } from './deps.ts';
 import type { Page } from './page.ts';
 import { accountPages } from './pages/account.ts';
+import { developerPages } from './pages/developers.ts';
 import { operatorPages } from './pages/operator.ts';
 import { paymentPage } from './pages/payment.ts';
 import { paymentsPage } from './pages/payments.ts';
@@ -14,5 +15,6 @@ export const dashboardPages = (deps: DashboardDeps): readonly Page[] => [
   ...accountPages(deps),
   paymentsPage(deps),
   paymentPage(deps),
+  ...developerPages(deps),
   ...operatorPages(deps),
 ];

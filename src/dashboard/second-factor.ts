@@ -4,6 +4,7 @@
  * @module
  */
 import { createHash, createHmac, randomBytes } from 'node:crypto';
+import type { SignInSecrets, UsedFactor } from '../database/people.ts';
 
 const STEP_S = 30;
 const DIGITS = 6;
@@ -66,3 +67,15 @@ export const recoveryHash = (code: string): string =>
   createHash('sha256')
     .update(code.toUpperCase().replace(/[^A-Z2-7]/g, ''))
     .digest('hex');
+
+/** Reads a code: digits are a one-time code, anything else may be a recovery code. Null for one that is not right now. */
+export function usedFactor(
+  { totpSecret, totpStep }: Pick<SignInSecrets, 'totpSecret' | 'totpStep'>,
+  code: string,
+  nowMs: number,
+): UsedFactor | null {
+  const digits = code.replace(/\s/g, '');
+  if (!/^\d+$/.test(digits)) return { recoveryHash: recoveryHash(code) };
+  const step = stepOf(totpSecret, digits, nowMs, totpStep);
+  return step === null ? null : { totpStep: step };
+}

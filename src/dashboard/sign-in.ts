@@ -4,14 +4,13 @@
  * @module
  */
 import type { Express, Request, Response } from 'express';
-import type { SignInSecrets, UsedFactor } from '../database/people.ts';
 import { readForm } from '../lib/form.ts';
 import { type Html, html } from '../lib/html.ts';
 import { createLimiter, subscriberOf } from '../lib/rate-limit.ts';
 import { actOf, type SignInDeps } from './deps.ts';
 import { documentOf } from './frame.ts';
 import { refuse } from './refusal.ts';
-import { recoveryHash, stepOf } from './second-factor.ts';
+import { usedFactor } from './second-factor.ts';
 import { isFormToken } from './web-session.ts';
 
 const FORM_BYTES_MAX = 4096;
@@ -85,18 +84,10 @@ async function signIn(
   const waits = secrets !== null && (await database.beginSignIn(secrets.person.id, nowMs)) > 0;
   const isRight = await passwords.isRight(password, secrets && !waits ? secrets.password : null);
   if (isRight === null) return 'busy';
-  const factor = secrets && isRight ? factorOf(secrets, code.trim(), nowMs) : null;
+  const factor = secrets && isRight ? usedFactor(secrets, code, nowMs) : null;
   if (!secrets || !factor) return 'wrong';
   const { session, give } = sessions.prepare(request, secrets.person.id);
   return (await database.signIn(session, factor, actOf(secrets.person, 'sign in', clock))) ? { give } : 'wrong';
-}
-
-/** Six digits are a one-time code; anything else may be a recovery code. */
-function factorOf({ totpSecret, totpStep }: SignInSecrets, code: string, nowMs: number): UsedFactor | null {
-  const digits = code.replace(/\s/g, '');
-  if (!/^\d+$/.test(digits)) return { recoveryHash: recoveryHash(code) };
-  const step = stepOf(totpSecret, digits, nowMs, totpStep);
-  return step === null ? null : { totpStep: step };
 }
 
 function sendForm(response: Response, status: number, fault: string | null): void {

@@ -11,6 +11,9 @@ import type { Clock } from '../lib/clock.ts';
 /** OWASP's Session Management Cheat Sheet: 15 to 30 minutes without use, and one working day at all. */
 export const sessionLimits: WebSessionLimits = { idleMs: 30 * 60_000, lifeMs: 8 * 3_600_000 };
 
+/** How long a proof of the second factor lets a session do what lets money or power out. Signing in is one. */
+export const SUDO_MS = 10 * 60_000;
+
 const TOKEN_BYTES = 32;
 const DEVICE_CHARS_MAX = 200;
 
@@ -68,6 +71,7 @@ export function createWebSessions(database: Database, clock: Clock, isHttps: boo
         address: request.ip ?? 'unknown',
         startedAtMs: nowMs,
         seenAtMs: nowMs,
+        sudoUntilMs: nowMs + SUDO_MS,
       };
       return { session, give: (response) => response.append('Set-Cookie', `${name}=${token}; ${flags}`) };
     },

@@ -25,9 +25,14 @@ export type AuditEntry = OperatorAct & AuditedChange & Readonly<{ id: number }>;
 /** An act of which only the target is known. */
 export type TargetedAct = OperatorAct & Readonly<{ target: string }>;
 
-export interface AuditDatabase {
+export interface AuditDatabase<Whole> {
   /** Records what an operator's command changed outside the database, such as in the settings. */
   recordAct(act: OperatorAct, change: AuditedChange): Promise<void>;
+  /**
+   * Calls `work` with the same database for one command of a person: everything that it changes is recorded as this act,
+   * in the transaction of the change. One piece of work is done at a time; it waits for nothing but the database.
+   */
+  recordAs<T>(act: TargetedAct, work: (database: Whole) => Promise<T>): Promise<T>;
   /**
    * Returns the newest entries, newest first.
    * @param page `sinceMs`: none before this time; `beforeId`: only entries that are older than this one

@@ -260,7 +260,7 @@ export type DeliveryVerdict = Verdict;
 export interface Database
   extends AddressPoolDatabase,
     AlarmDatabase,
-    AuditDatabase,
+    AuditDatabase<Database>,
     EventDatabase,
     FreezeDatabase,
     HeldMoneyDatabase,

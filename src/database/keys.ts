@@ -13,6 +13,8 @@ export type ApiKey = Readonly<{
   id: string;
   storeId: string;
   mode: Mode;
+  /** What people call it; null if it has no name. */
+  name: string | null;
   /** Prefix and last four characters, by which people recognize the key. */
   hint: string;
   scopes: readonly Scope[];
@@ -30,11 +32,11 @@ export type ApiKey = Readonly<{
 /** At most one use of a key is noted in this time. */
 export const USE_NOTED_EVERY_MS = 60_000;
 
-type Life = 'sources' | 'expiresAtMs';
+type Optional = 'name' | 'sources' | 'expiresAtMs';
 
-/** A key to be saved: without sources it may be used from anywhere, and without an end it does not expire. */
-export type NewApiKey = Omit<ApiKey, Life | 'lastUsedAtMs' | 'lastUsedFrom'> &
-  Partial<Pick<ApiKey, Life>> &
+/** A key to be saved: without a name it has none, without sources it may be used from anywhere, and without an end it does not expire. */
+export type NewApiKey = Omit<ApiKey, Optional | 'lastUsedAtMs' | 'lastUsedFrom'> &
+  Partial<Pick<ApiKey, Optional>> &
   Readonly<{ keyHash: string; secret: string }>;
 
 /** A key with what authentication needs. `secret` signs requests and is stored encrypted. */

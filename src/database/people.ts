@@ -20,7 +20,10 @@ export type Person = Readonly<{
 /** What a sign-in is checked against. `totpStep` is the newest 30-second step whose code was used. */
 export type SignInSecrets = Readonly<{ person: Person; password: string; totpSecret: string; totpStep: number }>;
 
-/** Where somebody is signed in. `device` and `address` are what the browser and the connection said. */
+/**
+ * Where somebody is signed in. `device` and `address` are what the browser and the connection said. Until `sudoUntilMs`
+ * it may do what lets money or power out: the second factor was proved shortly before.
+ */
 export type WebSession = Readonly<{
   hash: string;
   personId: string;
@@ -28,6 +31,7 @@ export type WebSession = Readonly<{
   address: string;
   startedAtMs: number;
   seenAtMs: number;
+  sudoUntilMs: number;
 }>;
 
 /** How long a session lives without use, and at all. */
@@ -79,6 +83,15 @@ export interface PeopleDatabase {
   findSignInSecrets(name: string): Promise<SignInSecrets | null>;
   /** Uses the factor up and starts a session. @returns false when the factor was used before */
   signIn(session: WebSession, factor: UsedFactor, act: OperatorAct): Promise<boolean>;
+
+  /**
+   * Uses the factor up and lets the session do more until `untilMs`. It clears the count of attempts.
+   * @returns false when the factor was used before, or the session has ended
+   */
+  confirmWebSession(
+    input: Readonly<{ hash: string; personId: string; factor: UsedFactor; untilMs: number }>,
+    act: OperatorAct,
+  ): Promise<boolean>;
 
   /** Returns who a session belongs to, while it lasts, and notes its use at most once a minute. */
   findWebSession(

@@ -4,6 +4,7 @@
  * @module
  */
 import { listen } from '../../src/app/http-server.ts';
+import { issueKey } from '../../src/app/new-credentials.ts';
 import type { Membership } from '../../src/core/access.ts';
 import { createDashboard } from '../../src/dashboard/app.ts';
 import { createPasswords } from '../../src/dashboard/passwords.ts';
@@ -60,7 +61,8 @@ export async function startDashboard(options: ApiServerOptions = {}): Promise<Da
       const limits = { pagesPerSecondPerAddress: 100_000 } as never;
       const config = { networks: options.networks ?? [plainNetwork], limits, trustedProxies: ['127.0.0.0/8'] };
       const log = openLog('dashboard', 'silent');
-      return { answer: createDashboard({ database, config, url, clock, log, passwords: createPasswords(CHEAP) }) };
+      const [passwords, issue] = [createPasswords(CHEAP), { key: issueKey }];
+      return { answer: createDashboard({ database, config, url, clock, log, passwords, issue }) };
     },
   );
   const invite: Dashboard['invite'] = async (name, membership) => {

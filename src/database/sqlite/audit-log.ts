@@ -49,7 +49,30 @@ export function recordWrites(db: Db, { target, ...act }: TargetedAct): Db {
   };
 }
 
-export function auditCommands(db: Db): AuditDatabase {
+type RecordAs<Whole> = AuditDatabase<Whole>['recordAs'];
+
+/** @param assemble returns the commands over a connection; called once, when the first act is recorded */
+export function createRecordAs<Whole>(db: Db, assemble: (db: Db) => Whole): RecordAs<Whole> {
+  let recorded: Db = db;
+  let whole: Whole | null = null;
+  let last: Promise<unknown> = Promise.resolve();
+  const forwarding: Db = {
+    ...db,
+    describe: (change) => recorded.describe(change),
+    write: (work, options) => recorded.write(work, options),
+  };
+  return (act, work) => {
+    const done = last.then(() => {
+      whole ??= assemble(forwarding);
+      recorded = recordWrites(db, act);
+      return work(whole);
+    });
+    last = done.catch(() => {});
+    return done;
+  };
+}
+
+export function auditCommands(db: Db): Omit<AuditDatabase<unknown>, 'recordAs'> {
   const record = createAuditLog(db);
   return {
     async recordAct(act, change) {

@@ -47,15 +47,15 @@ export function keyCommands(db: Db, vault: Vault, guard: RowGuard, recordAct: Re
       .where(eq(keys.keyHash, sql.placeholder('keyHash'))),
   );
   return {
-    async createKey({ keyHash, secret, sources = [], expiresAtMs = null, ...key }, act) {
+    async createKey({ keyHash, secret, name = null, sources = [], expiresAtMs = null, ...key }, act) {
       const sealed = vault.seal(secret, secretName(key.id));
       const unused = { lastUsedAtMs: null, lastUsedFrom: null };
       await db.write(() => {
-        const row = { ...key, sources, expiresAtMs, ...unused, keyHash, secret: sealed };
+        const row = { ...key, name, sources, expiresAtMs, ...unused, keyHash, secret: sealed };
         insert({ ...row, mac: guard.seal(macedKey(row)) });
         const { id: target, storeId, mode, hint } = key;
         const texts = { scopes: key.scopes.join(','), sources: sources.join(',') };
-        if (act) recordAct(act, { target, before: null, after: { storeId, mode, hint, ...texts, expiresAtMs } });
+        if (act) recordAct(act, { target, before: null, after: { storeId, mode, name, hint, ...texts, expiresAtMs } });
       });
     },
     async listKeys(ofStore) {

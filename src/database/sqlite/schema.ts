@@ -50,6 +50,7 @@ export const keys = sqliteTable('keys', {
   mode: mode().notNull(),
   keyHash: text().notNull(),
   secret: text().notNull(),
+  name: text(),
   hint: text().notNull(),
   scopes: json<readonly Scope[]>().notNull(),
   createdAtMs: integer().notNull(),

@@ -5,7 +5,7 @@
 import type { TargetedAct } from '../audit-log.ts';
 import type { Database } from '../database.ts';
 import { alarmCommands, createAlarmWriter, type RaiseAlarm } from './alarms.ts';
-import { auditCommands, createAuditLog, type RecordAct, recordWrites } from './audit-log.ts';
+import { auditCommands, createAuditLog, createRecordAs, type RecordAct, recordWrites } from './audit-log.ts';
 import { createBlockFacts } from './block-facts.ts';
 import { blockCommands, createBlocks } from './blocks.ts';
 import { bookQueries } from './bookkeeping.ts';
@@ -100,14 +100,17 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
     if (!checkKey(db, vault)) sealRows(db, vault, createRowMacs(dataKeys));
     fillWebhookSecrets(db, vault);
     const guard = createRowGuard(db, dataKeys);
-    return assemble(options.act ? recordWrites(db, options.act) : db, vault, guard, options);
+    const own = options.act ? recordWrites(db, options.act) : db;
+    const commandsOver = (connection: Db): Database => ({ ...assemble(connection, vault, guard, options), recordAs });
+    const recordAs = createRecordAs(db, commandsOver);
+    return commandsOver(own);
   } catch (error) {
     db.close();
     throw error;
   }
 }
 
-function assemble(db: Db, vault: Vault, guard: RowGuard, options: SqliteDatabaseOptions): Database {
+function assemble(db: Db, vault: Vault, guard: RowGuard, options: SqliteDatabaseOptions): Omit<Database, 'recordAs'> {
   const { secretKey, outageWaitS, beforeTake = () => {}, formatAddress = (_network, key) => key } = options;
   const raiseAlarm = createAlarmWriter(db);
   const recordAct = createAuditLog(db);

@@ -10,6 +10,7 @@ export function merchantsConform(makePlace: MakePlace): void {
     id,
     storeId,
     mode: 'test',
+    name: null,
     hint: 'sk_test_…abcd',
     scopes: ['sessions:read', 'sessions:write'],
     createdAtMs: T0_MS,

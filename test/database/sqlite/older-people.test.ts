@@ -1,4 +1,4 @@
-/** An installation from before the dashboard: its sessions are listed, and people can be added. */
+/** Older installations: sessions are listed, people can be added, and those who were signed in stay so. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { withOlderDatabase } from '../../support/older-database.ts';
@@ -55,6 +55,18 @@ test('no session is missing from the lists, and no other store or mode is in the
       (await database.listPeople()).map(({ name, memberships }) => [name, memberships]),
       [['Ada', [membership]]],
     );
+  }));
+
+const signedIn = `
+  INSERT INTO people (id, name, totp_step, failures, locked_until_ms, created_at_ms) VALUES ('usr_1', 'Ada', 0, 0, 0, 1);
+  INSERT INTO memberships (person_id, store_id, role) VALUES ('usr_1', NULL, 'operator');
+  INSERT INTO web_sessions VALUES ('h', 'usr_1', 'A browser', '127.0.0.1', 5, 5);`;
+
+test('who was signed in still is, and has to prove the second factor again', () =>
+  withOlderDatabase('0038', signedIn, async (database) => {
+    const found = await database.findWebSession('h', 10, { idleMs: 100, lifeMs: 100 });
+    assert.is(found?.person.name, 'Ada');
+    assert.is(found?.session.sudoUntilMs, 0);
   }));
 
 test.run();

@@ -22,6 +22,8 @@ const WEB_SESSIONS_MAX = 20;
 
 const secretName = (personId: string): string => `one-time codes of ${personId}`;
 
+const kindOf = (factor: UsedFactor): string => ('totpStep' in factor ? 'one-time code' : 'recovery code');
+
 const shown = ({ role, storeId }: Membership): string => (storeId === null ? role : `${role} of ${storeId}`);
 
 export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raiseAlarm: RaiseAlarm): PeopleDatabase {
@@ -89,15 +91,25 @@ export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raise
     orm.insert(webSessions).values(session).run();
   }
 
-  /** @returns false when the factor was used before */
-  function useFactor(personId: string, factor: UsedFactor): boolean {
+  /**
+   * Uses a factor up, and ends the delay after wrong attempts. A recovery code raises an alarm.
+   * @returns false when the factor was used before
+   */
+  function useFactor({ id, name }: PersonRow, factor: UsedFactor, address: string, act: OperatorAct): boolean {
     if ('totpStep' in factor) {
       const { totpStep } = factor;
-      const isNewer = and(eq(people.id, personId), lt(people.totpStep, totpStep));
-      return orm.update(people).set({ totpStep }).where(isNewer).run().changes === 1;
+      const isNewer = and(eq(people.id, id), lt(people.totpStep, totpStep));
+      if (orm.update(people).set({ totpStep }).where(isNewer).run().changes !== 1) return false;
+    } else {
+      const code = and(eq(recoveryCodes.personId, id), eq(recoveryCodes.hash, factor.recoveryHash));
+      if (orm.delete(recoveryCodes).where(code).run().changes !== 1) return false;
+      const message =
+        `${name} signed in to the dashboard with a recovery code, from ${address}. If that was not ` +
+        `${name}: \`quayside user reset ${name}\` ends it.`;
+      raiseAlarm({ atMs: act.atMs, code: 'recovery_code_used', message, network: null, sessionId: null });
     }
-    const code = and(eq(recoveryCodes.personId, personId), eq(recoveryCodes.hash, factor.recoveryHash));
-    return orm.delete(recoveryCodes).where(code).run().changes === 1;
+    orm.update(people).set({ failures: 0, lockedUntilMs: 0 }).where(eq(people.id, id)).run();
+    return true;
   }
 
   function setSecrets(personId: string, { password, totpSecret, totpStep, recoveryHashes }: NewSecrets): void {
@@ -215,21 +227,20 @@ export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raise
     async signIn(session, factor, act) {
       return db.write(() => {
         const row = rowOf(session.personId);
-        if (!row || !useFactor(session.personId, factor)) return false;
-        if ('recoveryHash' in factor) {
-          const message =
-            `${row.name} signed in to the dashboard with a recovery code, from ${session.address}. If that was not ` +
-            `${row.name}: \`quayside user reset ${row.name}\` ends it.`;
-          raiseAlarm({ atMs: act.atMs, code: 'recovery_code_used', message, network: null, sessionId: null });
-        }
-        orm.update(people).set({ failures: 0, lockedUntilMs: 0 }).where(eq(people.id, session.personId)).run();
+        if (!row || !useFactor(row, factor, session.address, act)) return false;
         startSession(session);
-        const by = 'totpStep' in factor ? 'one-time code' : 'recovery code';
-        recordAct(act, {
-          target: session.personId,
-          before: null,
-          after: { second_factor: by, address: session.address },
-        });
+        const after = { second_factor: kindOf(factor), address: session.address };
+        recordAct(act, { target: session.personId, before: null, after });
+        return true;
+      });
+    },
+    async confirmWebSession({ hash, personId, factor, untilMs }, act) {
+      return db.write(() => {
+        const isIt = and(eq(webSessions.hash, hash), eq(webSessions.personId, personId));
+        const [row, session] = [rowOf(personId), orm.select().from(webSessions).where(isIt).get()];
+        if (!row || !session || !useFactor(row, factor, session.address, act)) return false;
+        orm.update(webSessions).set({ sudoUntilMs: untilMs }).where(isIt).run();
+        recordAct(act, { target: personId, before: null, after: { second_factor: kindOf(factor) } });
         return true;
       });
     },

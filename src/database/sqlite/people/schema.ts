@@ -41,4 +41,5 @@ export const webSessions = sqliteTable('web_sessions', {
   address: text().notNull(),
   startedAtMs: integer().notNull(),
   seenAtMs: integer().notNull(),
+  sudoUntilMs: integer().notNull(),
 });

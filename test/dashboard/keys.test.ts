@@ -1,0 +1,216 @@
+/**
+ * How a page changes something, on the page of API keys: confirmed, with the second factor again, once, and recorded.
+ */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type Answer, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
+
+type Person = Visitor & Readonly<{ token: string }>;
+
+const keysOf = ({ api }: Dashboard, mode: string) => `/s/${api.merchantId}/${mode}/developers`;
+const fields = { name: 'Shop server', 'sessions:read': 'on', 'sessions:write': 'on' };
+const SUDO_MS = 10 * 60_000;
+
+const hidden = ({ text }: Answer): Record<string, string> =>
+  Object.fromEntries(
+    [...text.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)].map(([, name = '', value = '']) => [
+      name,
+      value,
+    ]),
+  );
+
+/** Sends the form of a new key as far as the page that confirms it. @returns the fields of that page's form */
+async function reviewed(dashboard: Dashboard, person: Visitor, mode = 'test', extra = {}) {
+  const page = keysOf(dashboard, mode);
+  const review = await person.submit(page, `${page}/keys`, { ...fields, ...extra });
+  assert.is(review.status, 200);
+  assert.match(review.text, 'Create this key?');
+  const own = review.text.slice(review.text.indexOf('class="card confirm"'));
+  return { review, form: hidden({ ...review, text: own }), post: `${page}/keys` };
+}
+
+const credentials = ({ text }: Answer) => ({
+  apiKey: /<code>(sk_\w+)<\/code>/.exec(text)?.[1] ?? '',
+  apiSecret: /<code>(ss_\w+)<\/code>/.exec(text)?.[1] ?? '',
+});
+
+const listed = async ({ api }: Dashboard) =>
+  (await api.database().listKeys(api.merchantId)).filter(({ name }) => name === fields.name);
+
+const owner = (dashboard: Dashboard): Promise<Person> =>
+  dashboard.person('Ada', { role: 'owner', storeId: dashboard.api.merchantId });
+
+test('a key is confirmed, shown once, signs calls, and is recorded with its maker', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const ada = await owner(dashboard);
+    const { review, form, post } = await reviewed(dashboard, ada, 'test', { expires: '30' });
+    assert.match(review.text, /It may not<\/dt><dd>refunds:read, refunds:write/);
+    assert.not.match(review.text, 'name="code"', 'the second factor was proved at sign-in');
+    assert.equal(await listed(dashboard), [], 'nothing is made before it is confirmed');
+
+    const made = await ada.post(post, form);
+    const { apiKey, apiSecret } = credentials(made);
+    const client = api.client({ baseUrl: api.baseUrl, apiKey, apiSecret });
+    const body = { amount: 100, currency: 'USD', order_id: 'from the new key' };
+    assert.is((await client.send('POST', '/api/v1/checkout/sessions/create', body)).status, 200);
+    const page = await ada.get(keysOf(dashboard, 'test'));
+    assert.not.match(page.text, apiKey);
+    assert.not.match(page.text, apiSecret);
+    assert.match(page.text, 'Shop server');
+
+    const [key] = await listed(dashboard);
+    assert.is(key?.mode, 'test');
+    assert.is(key?.expiresAtMs, api.clock.nowMs() + 30 * 86_400_000);
+    const entry = (await api.database().listAudit(20)).find(({ command }) => command === 'create API key');
+    assert.is(entry?.operator, 'Ada (dashboard)');
+    assert.is(entry?.target, key?.id);
+    assert.equal([entry?.before, entry?.after?.scopes], [null, 'sessions:read,sessions:write']);
+  }));
+
+test('a form that is sent twice makes one key: at once, seconds later, and much later', () =>
+  withDashboard(async (dashboard) => {
+    const ada = await owner(dashboard);
+    const { form, post } = await reviewed(dashboard, ada);
+    const answers = await Promise.all(Array.from({ length: 5 }, () => ada.post(post, form)));
+    assert.is(new Set(answers.map((answer) => credentials(answer).apiKey)).size, 1, 'each click shows the same key');
+    dashboard.api.clock.advance(60_000);
+    const again = await ada.post(post, form);
+    assert.is(again.status, 303);
+    const { text } = await ada.get(again.headers.get('location') ?? '');
+    assert.match(text, 'This key was made already');
+    assert.is((await listed(dashboard)).length, 1);
+  }));
+
+test('ten minutes after the sign-in the second factor is asked for again, and wrong codes change nothing', () =>
+  withDashboard(async (dashboard) => {
+    const ada = await owner(dashboard);
+    dashboard.api.clock.advance(SUDO_MS);
+    const { review, form, post } = await reviewed(dashboard, ada);
+    assert.match(review.text, 'name="code"');
+    for (const code of ['', '000000', 'AAAA-AAAA-AAAA-AAAA']) {
+      const refused = await ada.post(post, { ...form, code });
+      assert.is(refused.status, 403, code);
+      assert.match(refused.text, 'Nothing was changed');
+    }
+    assert.equal(await listed(dashboard), []);
+    const code = dashboard.code(ada.token);
+    assert.match((await ada.post(post, { ...form, code })).text, 'not shown again');
+    const second = await reviewed(dashboard, ada);
+    assert.not.match(second.review.text, 'name="code"', 'for ten minutes');
+    const { sudoUntilMs } = await sessionOf(dashboard, ada);
+    assert.is(sudoUntilMs, dashboard.api.clock.nowMs() + SUDO_MS);
+  }));
+
+const sessionOf = async ({ api }: Dashboard, { cookie }: Visitor) => {
+  const { hashOf, sessionLimits } = await import('../../src/dashboard/web-session.ts');
+  const hash = hashOf(cookie().split('=')[1] ?? '');
+  const found = await api.database().findWebSession(hash, api.clock.nowMs(), sessionLimits);
+  return found?.session ?? { sudoUntilMs: -1 };
+};
+
+test('a code works once, and its proof counts for that session alone', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const ada = await owner(dashboard);
+    api.clock.advance(SUDO_MS);
+    const { form, post } = await reviewed(dashboard, ada);
+    const code = dashboard.code(ada.token);
+    assert.is((await ada.post(post, { ...form, code })).status, 200);
+    const elsewhere = dashboard.visitor();
+    const signIn = { name: 'Ada', password: 'correct horse battery staple', code };
+    assert.is((await elsewhere.post('/sign-in', signIn)).status, 403, 'the code was used to confirm');
+
+    api.clock.advance(SUDO_MS);
+    const fresh = { ...signIn, code: dashboard.code(ada.token) };
+    assert.is((await elsewhere.post('/sign-in', fresh)).status, 303);
+    assert.match((await reviewed(dashboard, ada)).review.text, 'name="code"', 'of the other session');
+    assert.not.match((await reviewed(dashboard, elsewhere)).review.text, 'name="code"');
+  }));
+
+test('six wrong codes in a row make the account wait, also for the right one', () =>
+  withDashboard(async (dashboard) => {
+    const ada = await owner(dashboard);
+    dashboard.api.clock.advance(SUDO_MS);
+    const { form, post } = await reviewed(dashboard, ada);
+    for (let at = 0; at < 6; at++) await ada.post(post, { ...form, code: `00000${at}` });
+    assert.is((await ada.post(post, { ...form, code: dashboard.code(ada.token) })).status, 403);
+    assert.equal(await listed(dashboard), []);
+  }));
+
+test('a form with something missing is shown again with what was filled in', () =>
+  withDashboard(async (dashboard) => {
+    const ada = await owner(dashboard);
+    const page = keysOf(dashboard, 'live');
+    for (const [extra, fault] of [
+      [{ name: '' }, '1 to 64 characters'],
+      [{ 'sessions:read': '', 'sessions:write': '' }, 'at least one'],
+      [{ sources: '203.0.113.0/99' }, 'not readable'],
+      [{ expires: '31' }, 'when the key expires'],
+    ] as const) {
+      const answer = await ada.submit(page, `${page}/keys`, { ...fields, sources: '203.0.113.7', ...extra });
+      assert.is(answer.status, 400);
+      assert.match(answer.text, fault);
+    }
+    const { text } = await ada.submit(page, `${page}/keys`, { ...fields, name: '"><b>', expires: '31' });
+    assert.match(text, 'value="&quot;&gt;&lt;b&gt;"');
+    assert.equal(await listed(dashboard), []);
+  }));
+
+test('revoking wants the key’s last characters, and only one’s own store and mode', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const ada = await owner(dashboard);
+    const other = await api.addKey(await api.addMerchant(), 'test');
+    const page = keysOf(dashboard, 'test');
+    const post = `${page}/keys/revoke`;
+    const form = hidden(await ada.get(page));
+    const revoke = (key: string, typed = '') => ada.post(post, { ...form, key, confirmed: 'yes', typed });
+    for (const key of [other.id, api.liveKey.id, 'key_nothing']) {
+      assert.is((await revoke(key)).status, 404, key);
+    }
+    assert.is((await revoke(api.testKey.id, 'xxxx')).status, 403);
+    const { send } = api;
+    assert.is((await send('GET', '/api/v1/checkout/sessions/x')).status, 404, 'it works still');
+    const done = await revoke(api.testKey.id, api.testKey.hint.slice(-4));
+    assert.is(done.status, 303);
+    assert.match((await ada.get(done.headers.get('location') ?? '')).text, 'is revoked.');
+    assert.is((await send('GET', '/api/v1/checkout/sessions/x')).status, 401);
+    const [entry] = await api.database().listAudit(1);
+    assert.equal([entry?.command, entry?.operator, entry?.before], [
+      'revoke API key',
+      'Ada (dashboard)',
+      { revokedAtMs: null },
+    ]);
+  }));
+
+test('a notice is shown only if this session’s own pages wrote it', () =>
+  withDashboard(async (dashboard) => {
+    const ada = await owner(dashboard);
+    const eve = await dashboard.person('Eve', { role: 'owner', storeId: dashboard.api.merchantId });
+    const page = keysOf(dashboard, 'test');
+    const { text } = await ada.get(`${page}?said=You+must+pay&proof=AAAAAAAAAAAAAAAAAAAAAA`);
+    assert.not.match(text, 'You must pay');
+    const { form, post } = await reviewed(dashboard, ada);
+    await ada.post(post, form);
+    dashboard.api.clock.advance(60_000);
+    const address = (await ada.post(post, form)).headers.get('location') ?? '';
+    assert.match((await ada.get(address)).text, 'role="status"');
+    assert.not.match((await eve.get(address)).text, 'role="status"');
+  }));
+
+test('a store that waits for approval gets no key', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const storeId = await api.addMerchant('pending');
+    const ada = await dashboard.person('Ada', { role: 'owner', storeId });
+    const page = `/s/${storeId}/test/developers`;
+    const { text } = await ada.get(page);
+    assert.match(text, 'once the operator has approved');
+    const form_token = /name="form_token" value="([^"]+)"/.exec(text)?.[1] ?? '';
+    const answer = await ada.post(`${page}/keys`, { ...fields, form_token, confirmed: 'yes' });
+    assert.is(answer.status, 400);
+    assert.equal(await api.database().listKeys(storeId), []);
+  }));
+
+test.run();
