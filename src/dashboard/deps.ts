@@ -3,8 +3,8 @@
  * @module
  */
 import type { Config } from '../config/config.ts';
-import type { OperatorAct } from '../database/audit-log.ts';
 import type { Mode } from '../core/transfer.ts';
+import type { OperatorAct } from '../database/audit-log.ts';
 import type { Database } from '../database/database.ts';
 import type { ApiKey, NewApiKey, Scope } from '../database/keys.ts';
 import type { Person } from '../database/people.ts';

@@ -17,8 +17,7 @@ const SORTABLE = /^[0-9a-hjkmnp-tv-z]{26}$/;
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz';
 
 /** Names one rendering of a form. */
-export const onceField = (nowMs: number): Html =>
-  html`<input type="hidden" name="once" value="${sortableId(nowMs)}">`;
+export const onceField = (nowMs: number): Html => html`<input type="hidden" name="once" value="${sortableId(nowMs)}">`;
 
 /**
  * Returns the id, without its prefix, of what a form makes: the same whenever that form is sent. The session is part of

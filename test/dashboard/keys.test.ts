@@ -177,11 +177,10 @@ test('revoking wants the key’s last characters, and only one’s own store and
     assert.match((await ada.get(done.headers.get('location') ?? '')).text, 'is revoked.');
     assert.is((await send('GET', '/api/v1/checkout/sessions/x')).status, 401);
     const [entry] = await api.database().listAudit(1);
-    assert.equal([entry?.command, entry?.operator, entry?.before], [
-      'revoke API key',
-      'Ada (dashboard)',
-      { revokedAtMs: null },
-    ]);
+    assert.equal(
+      [entry?.command, entry?.operator, entry?.before],
+      ['revoke API key', 'Ada (dashboard)', { revokedAtMs: null }],
+    );
   }));
 
 test('a notice is shown only if this session’s own pages wrote it', () =>

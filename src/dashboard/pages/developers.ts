@@ -116,7 +116,10 @@ const keyForm = (
 ${changeFields(visit)}
 <label>Name <input name="name" maxlength="${NAME_CHARS_MAX}" value="${visit.form.name ?? ''}" required></label>
 <fieldset><legend>It may</legend>${scopes.map(
-  ([scope, text]) => html`<label class="check"><input type="checkbox" name="${scope}"${isChecked(visit, scope) ? html` checked` : null}>
+  ([
+    scope,
+    text,
+  ]) => html`<label class="check"><input type="checkbox" name="${scope}"${isChecked(visit, scope) ? html` checked` : null}>
 <span><code>${scope}</code> ${text}</span></label>`,
 )}</fieldset>
 <label>It expires <select name="expires">${lives.map(
@@ -140,7 +143,8 @@ async function planKey(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Plan
     if (store?.status !== 'approved') return 'Keys can be made once the operator has approved the store.';
     if (name === '' || name.length > NAME_CHARS_MAX) return `A name has 1 to ${NAME_CHARS_MAX} characters.`;
     if (granted.length === 0) return 'Choose at least one thing that the key may do.';
-    if (sources.length !== texts.length) return 'An address is not readable: write 203.0.113.7, 203.0.113.0/24 or 2001:db8::7.';
+    if (sources.length !== texts.length)
+      return 'An address is not readable: write 203.0.113.7, 203.0.113.0/24 or 2001:db8::7.';
     if (sources.length > SOURCES_MAX) return `A key has at most ${SOURCES_MAX} ranges.`;
     return life ? null : 'Choose when the key expires.';
   })();
