@@ -68,7 +68,7 @@ export const recoveryHash = (code: string): string =>
     .update(code.toUpperCase().replace(/[^A-Z2-7]/g, ''))
     .digest('hex');
 
-/** Reads a code: digits are a one-time code, anything else may be a recovery code. Null for one that is not right now. */
+/** Reads a code: digits are a one-time code, anything else may be a recovery code. Null if it is not right now. */
 export function usedFactor(
   { totpSecret, totpStep }: Pick<SignInSecrets, 'totpSecret' | 'totpStep'>,
   code: string,

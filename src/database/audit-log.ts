@@ -29,8 +29,8 @@ export interface AuditDatabase<Whole> {
   /** Records what an operator's command changed outside the database, such as in the settings. */
   recordAct(act: OperatorAct, change: AuditedChange): Promise<void>;
   /**
-   * Calls `work` with the same database for one command of a person: everything that it changes is recorded as this act,
-   * in the transaction of the change. One piece of work is done at a time; it waits for nothing but the database.
+   * Calls `work` with the same database for one command of a person: everything that it changes is recorded as this
+   * act, in the transaction of the change. One piece of work is done at a time; it waits only for the database.
    */
   recordAs<T>(act: TargetedAct, work: (database: Whole) => Promise<T>): Promise<T>;
   /**

@@ -34,7 +34,7 @@ export const USE_NOTED_EVERY_MS = 60_000;
 
 type Optional = 'name' | 'sources' | 'expiresAtMs';
 
-/** A key to be saved: without a name it has none, without sources it may be used from anywhere, and without an end it does not expire. */
+/** A key to be saved: if left out, it has no name, may be used from anywhere, and does not expire. */
 export type NewApiKey = Omit<ApiKey, Optional | 'lastUsedAtMs' | 'lastUsedFrom'> &
   Partial<Pick<ApiKey, Optional>> &
   Readonly<{ keyHash: string; secret: string }>;

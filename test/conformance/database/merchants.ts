@@ -184,6 +184,7 @@ export function merchantsConform(makePlace: MakePlace): void {
       assert.equal(entry?.after, {
         storeId: 'm1',
         mode: 'test',
+        name: null,
         hint: 'sk_test_…abcd',
         scopes: 'sessions:read,sessions:write',
         sources: '203.0.113.0/24,2001:db8::/32',
