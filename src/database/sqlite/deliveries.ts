@@ -17,6 +17,7 @@ import { attempts, deliveries, endpoints, events } from './schema.ts';
 
 type DeliveryCommands = Pick<Database, 'recordAttempt' | 'listDeliveries' | 'listAttempts' | 'resendDelivery'>;
 type DeliveryRow = typeof deliveries.$inferSelect;
+type EndpointRow = typeof endpoints.$inferSelect;
 type Parts = Readonly<{ lines: DeliveryLines; refused: RefusedDeliveries; raiseAlarm: RaiseAlarm }>;
 
 const changingNames = [
@@ -27,6 +28,17 @@ const changingNames = [
   'lastStatus',
   'lastError',
 ] as const satisfies readonly (keyof DeliveryRow)[];
+
+const followedNames = [
+  'goneCount',
+  'goneSinceMs',
+  'failingSinceMs',
+  'answeredEventId',
+  'probes',
+  'probeAtMs',
+  'disabledAtMs',
+  'disabledReason',
+] as const satisfies readonly (keyof EndpointRow)[];
 
 /** Returns a delivery's state after an attempt. Delivered stays delivered; a manual failure keeps the schedule. */
 function afterAttempt(
@@ -71,6 +83,12 @@ export function deliveryCommands(db: Db, { lines, refused, raiseAlarm }: Parts):
       .from(endpoints)
       .where(eq(endpoints.id, sql.placeholder('id'))),
   );
+  const remember = atFirstUse(
+    db.orm
+      .update(endpoints)
+      .set(laterValues(endpoints, followedNames))
+      .where(eq(endpoints.id, sql.placeholder('id'))),
+  );
   /** Remembers what the attempt says about its endpoint, and disables one that is gone. */
   function followEndpoint(row: DeliveryRow, attempt: Attempt, verdict: DeliveryVerdict): void {
     const before = findEndpoint.get({ id: row.endpointId });
@@ -93,13 +111,13 @@ export function deliveryCommands(db: Db, { lines, refused, raiseAlarm }: Parts):
       probes: hasAnswered ? 0 : before.probes,
       probeAtMs: isRefused ? (before.probeAtMs ?? probeAtMs(before.probes, nowMs)) : before.probeAtMs,
     };
-    const isNew = Object.entries(after).some(([name, value]) => before[name as keyof typeof after] !== value);
     const disables = isGone(gone, nowMs) && before.disabledAtMs === null && !before.removed;
-    const disabled = disables && { disabledAtMs: nowMs, disabledReason: 'the endpoint keeps answering 410 Gone' };
-    if (isNew || disables) {
-      const change = { ...after, ...disabled };
-      db.orm.update(endpoints).set(change).where(eq(endpoints.id, row.endpointId)).run();
-    }
+    const change = {
+      ...after,
+      disabledAtMs: disables ? nowMs : before.disabledAtMs,
+      disabledReason: disables ? 'the endpoint keeps answering 410 Gone' : before.disabledReason,
+    };
+    if (followedNames.some((name) => before[name] !== change[name])) remember.run({ id: row.endpointId, ...change });
     if (disables) {
       lines.park(row.endpointId);
       raiseAlarm({
