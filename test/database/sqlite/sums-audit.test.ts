@@ -1,0 +1,77 @@
+/** The audit of running sums: what a session says that it received, against its transfers. */
+import Sqlite from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { ingestedChain } from '../../support/ingested-chain.ts';
+import { merchantStore, newSession } from '../../support/new-session.ts';
+import { openTempDatabase } from '../../support/temp-database.ts';
+import { testNetwork } from '../../support/test-network.ts';
+
+const network = testNetwork({ name: 'one' });
+const NOW_MS = 1_800_000_000_000;
+const COIN_UNITS = 1_000_000n;
+
+/** Returns what `quayside ledger verify` finds wrong with the sums, after such a change of the file by hand. */
+async function auditAfter(change: string): Promise<readonly string[]> {
+  const place = openTempDatabase();
+  try {
+    const { database, file } = place;
+    const store = merchantStore();
+    await database.createStore(store);
+    const keys = ['01', '02'].map((byte) => byte.repeat(20));
+    await database.addAddresses({ family: network.family, mode: 'test', source: 'x', firstIndex: 0, keys });
+    const chain = ingestedChain(() => database, { nowMs: () => NOW_MS }, network);
+    await chain.mine();
+    await chain.report('following');
+    const wish = { storeId: store.id, name: '1', networks: [network], amountMinor: 1000, nowMs: NOW_MS };
+    assert.is((await database.createSession(newSession(wish))).kind, 'created');
+    // Two more than its price, which are held.
+    const block = await chain.mine([
+      { to: keys[0] ?? '', currency: 'USDT', units: 7n * COIN_UNITS },
+      { to: keys[0] ?? '', currency: 'USDT', units: 5n * COIN_UNITS },
+    ]);
+    await chain.confirm(block);
+    assert.equal((await database.verifyLedger()).sums, []);
+    const client = new Sqlite(file);
+    assert.is(client.prepare(change).run().changes, 1, change);
+    client.close();
+    return (await database.verifyLedger()).sums;
+  } finally {
+    place.close();
+  }
+}
+
+const sumsOf = (change: string) => `UPDATE sessions SET sums = replace(sums, ${change}) WHERE payment_count = 2`;
+
+test('a sum that is not that of the transfers is found, and shown beside them', async () => {
+  const wrong = await auditAfter(sumsOf("'12000000', '13000000'"));
+  const [line = '', ...others] = wrong.filter((text) => text.includes('the transfers'));
+  assert.match(line, /^session cs_0+1: the sums say .*confirmed 13000000, the transfers .*confirmed 12000000$/);
+  assert.equal(others, []);
+});
+
+test('a sum that was lost is found', async () => {
+  const wrong = await auditAfter("UPDATE sessions SET sums = '[]' WHERE payment_count = 2");
+  assert.ok(
+    wrong.some((text) => /the sums say nothing, the transfers .*12000000/.test(text)),
+    wrong.join('\n'),
+  );
+});
+
+test('a transfer that no sum knows is found', async () => {
+  const wrong = await auditAfter(`UPDATE transfers SET units = '8000000' WHERE units = '7000000'`);
+  assert.ok(
+    wrong.some((text) => /confirmed 12000000, the transfers .*confirmed 13000000/.test(text)),
+    wrong.join('\n'),
+  );
+});
+
+test('held money that is not what the sums leave over is found', async () => {
+  const wrong = await auditAfter(
+    `UPDATE held_money SET value_par = '${10n ** 18n}' WHERE value_par = '${2n * 10n ** 18n}'`,
+  );
+  assert.is(wrong.length, 1);
+  assert.match(wrong[0] ?? '', /held money is kept as surplus 1\d+, the sums say surplus 2\d+$/);
+});
+
+test.run();
