@@ -120,7 +120,8 @@ async function listenForMerchants(
 ): Promise<Listening> {
   const checkDestination = await createDestinationCheck(config);
   const guard = createUrlGuard(config.webhooks.allowCidrs);
-  return listen({ host: config.host, port: config.port, setting: 'QUAYSIDE_PORT' }, clock, (port) => {
+  const { host, port: wanted, trustedProxies: proxies } = config;
+  return listen({ host, port: wanted, setting: 'QUAYSIDE_PORT', proxies }, clock, (port) => {
     const boundConfig = withPort(config, port);
     const hasSandbox = config.networks.some(({ sandbox }) => sandbox);
     const simulation = hasSandbox && { simulate: createSimulator({ database, config, clock }) };
@@ -151,7 +152,8 @@ async function listenForMerchants(
 
 /** The dashboard, at an address of its own. */
 function listenForPeople(config: Config, database: Database): Promise<Listening> {
-  const at = { host: config.dashboardHost, port: config.dashboardPort, setting: 'QUAYSIDE_DASHBOARD_PORT' };
+  const { dashboardHost: host, dashboardPort: wanted, trustedProxies: proxies } = config;
+  const at = { host, port: wanted, setting: 'QUAYSIDE_DASHBOARD_PORT', proxies };
   const passwords = createPasswords();
   return listen(at, clock, (port) => ({
     answer: createDashboard({
@@ -168,7 +170,8 @@ function listenForPeople(config: Config, database: Database): Promise<Listening>
 
 /** `/metrics` for Prometheus and `/rates` for the operator's tool, on a port that is never shown to merchants. */
 function listenForOperators(config: Config, metrics: Metrics, rates: Rates): Promise<Listening> {
-  const at = { host: config.metricsHost, port: config.metricsPort, setting: 'QUAYSIDE_METRICS_PORT' };
+  const { metricsHost: host, metricsPort: port, trustedProxies: proxies } = config;
+  const at = { host, port, setting: 'QUAYSIDE_METRICS_PORT', proxies };
   const answer: RequestListener = async (request, response) => {
     const send = (status: number, type: string, text: string) =>
       response.writeHead(status, { 'content-type': type }).end(request.method === 'HEAD' ? undefined : text);

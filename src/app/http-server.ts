@@ -6,7 +6,9 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { permanent } from '../core/fault.ts';
+import { isInRanges } from '../lib/address-range.ts';
 import type { Clock } from '../lib/clock.ts';
+import { subscriberOf } from '../lib/rate-limit.ts';
 import { discardBody, isUnread } from '../lib/request-body.ts';
 
 /**
@@ -18,6 +20,8 @@ const PORT_RETRY_MS = 200;
 
 /** Far above what a busy shop and its payers open at once; keeps a flood from using up all file descriptors. */
 const CONNECTIONS_MAX = 5000;
+/** Of them, those of one client: one IPv4 address, or the /64 of an IPv6 address. Proxies bring many clients. */
+const CONNECTIONS_PER_CLIENT_MAX = CONNECTIONS_MAX / 10;
 
 const DRAIN_LOOK_MS = 100;
 
@@ -43,13 +47,22 @@ export type Listening = Readonly<{
   close(patienceMs: number): Promise<void>;
 }>;
 
+export type ListenAt = Readonly<{
+  host: string;
+  port: number;
+  /** The setting that chooses the port, for messages. */
+  setting: string;
+  /** Ranges of reverse proxies, from which any number of connections may come. */
+  proxies: readonly string[];
+}>;
+
 /**
- * Listens on `host:port`; port 0 lets the system choose.
+ * Listens on `host:port`; port 0 lets the system choose. Connections beyond the limit of their client are closed.
  * @param openHandlers makes the handlers once the port is known
  * @throws Fault permanent `port_in_use`, `cannot_listen`
  */
 export async function listen(
-  at: Readonly<{ host: string; port: number; setting: string }>,
+  at: ListenAt,
   clock: Clock,
   openHandlers: (port: number) => Handlers,
   limits: Readonly<Record<keyof typeof timeouts, number>> = timeouts,
@@ -57,6 +70,7 @@ export async function listen(
   // The handlers refuse a missing Host, because Node's refusal has no body.
   const server = createServer({ ...limits, requireHostHeader: false });
   server.maxConnections = CONNECTIONS_MAX;
+  limitClients(server, at.proxies);
   const giveUpAtMs = clock.nowMs() + PORT_WAIT_MS_MAX;
   for (;;) {
     const error = await tryListen(server, at);
@@ -78,6 +92,24 @@ export async function listen(
   }
   const { port } = server.address() as AddressInfo;
   return { port, close: serve(server, clock, openHandlers(port)) };
+}
+
+/** Closes each new connection of a client that has as many as it may have. */
+function limitClients(server: Server, proxies: readonly string[]): void {
+  const open = new Map<string, number>();
+  server.on('connection', (socket) => {
+    const { remoteAddress = '' } = socket;
+    if (isInRanges(remoteAddress, proxies)) return;
+    const client = subscriberOf(remoteAddress);
+    const count = (open.get(client) ?? 0) + 1;
+    open.set(client, count);
+    socket.once('close', () => {
+      const left = (open.get(client) ?? 0) - 1;
+      if (left > 0) open.set(client, left);
+      else open.delete(client);
+    });
+    if (count > CONNECTIONS_PER_CLIENT_MAX) socket.destroy();
+  });
 }
 
 /** Passes requests to the handlers. @returns a function that closes the server */

@@ -168,7 +168,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   await rates.start();
 
   let app: Express | undefined;
-  const anyPort = { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_PORT' };
+  const anyPort = { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_PORT', proxies: ['127.0.0.0/8'] };
   const server = await listen(anyPort, systemClock, () => ({
     answer: (request, response) => app?.(request, response),
     refuse: (error) => refuseUnread({ config, clock, log })(error),

@@ -54,7 +54,7 @@ export async function startDashboard(options: ApiServerOptions = {}): Promise<Da
     get: (_, name) => Reflect.get(api.database(), name),
   });
   const server = await listen(
-    { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_DASHBOARD_PORT' },
+    { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_DASHBOARD_PORT', proxies: ['127.0.0.0/8'] },
     systemClock,
     (port) => {
       url = `http://localhost:${port}`;
