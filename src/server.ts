@@ -71,7 +71,7 @@ async function serve(config: Config, database: Database, writeTimes: WriteTimes,
   await Promise.race([firstAddresses(config, database, signal), pool.ended]);
   const api = await listenForMerchants(config, database, rates, metrics);
   const operators = await listenForOperators(config, metrics, rates);
-  const dashboard = await listenForPeople(config, database);
+  const dashboard = await listenForPeople(withPort(config, api.port), database);
   const { baseUrl } = withPort(config, api.port);
   const dashboardUrl = dashboardUrlAt(config, dashboard.port);
   const settling = settleDue(database, signal);
@@ -151,10 +151,11 @@ async function listenForMerchants(
 }
 
 /** The dashboard, at an address of its own. */
-function listenForPeople(config: Config, database: Database): Promise<Listening> {
+async function listenForPeople(config: Config, database: Database): Promise<Listening> {
   const { dashboardHost: host, dashboardPort: wanted, trustedProxies: proxies } = config;
   const at = { host, port: wanted, setting: 'QUAYSIDE_DASHBOARD_PORT', proxies };
   const passwords = createPasswords();
+  const checkDestination = await createDestinationCheck(config);
   return listen(at, clock, (port) => ({
     answer: createDashboard({
       database,
@@ -164,6 +165,7 @@ function listenForPeople(config: Config, database: Database): Promise<Listening>
       log,
       passwords,
       issue: { key: issueKey },
+      checkDestination,
     }),
   }));
 }

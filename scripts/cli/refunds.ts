@@ -3,7 +3,6 @@
  * @module
  */
 import { resolve } from 'node:path';
-import { claimUrl } from '../../src/api/refund-view.ts';
 import type { Config } from '../../src/config/config.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { isPayback } from '../../src/core/intent.ts';
@@ -12,7 +11,7 @@ import { delayOf } from '../../src/core/payout.ts';
 import type { RefundStatus } from '../../src/core/refund.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Refund } from '../../src/database/refunds.ts';
-import { createDestinationCheck } from '../../src/payments/destination.ts';
+import { claimUrl, createDestinationCheck } from '../../src/payments/destination.ts';
 import { isApproved } from '../../src/signer/approval.ts';
 import { type ApprovalRequest, readApprovalFile, requestLines, textOf } from '../../src/signer/approval-file.ts';
 import {

@@ -6,8 +6,7 @@
 
 import * as z from 'zod';
 import { ExactNumber, writeExactly } from '../core/exact-json.ts';
-import { MINOR_DECIMALS, parseUnits } from '../core/money.ts';
-import { refundReasons } from '../core/refund.ts';
+import { readRefundAmount, refundReasons } from '../core/refund.ts';
 import { currencies } from '../core/transfer.ts';
 import type { NewRefund } from '../database/refunds.ts';
 import { parseSessionId } from '../lib/session-id.ts';
@@ -20,10 +19,6 @@ const METADATA_BYTES_MAX = 8 * 1024;
 /** Nested objects and arrays, with the metadata itself as the first level. */
 const METADATA_LEVELS_MAX = 32;
 const ADDRESS_CHARACTERS_MAX = 128;
-
-const AMOUNT = /^(0|[1-9][0-9]*)(\.[0-9]{1,2})?$/;
-/** More digits than any amount of a stablecoin has. */
-const AMOUNT_CHARACTERS_MAX = 24;
 
 export const createRefundSchema = z
   .object({
@@ -136,14 +131,9 @@ function readId(value: unknown, param: string): string {
 function readAmount(value: unknown): bigint {
   const bad = (fault: string): Refusal => badParam('amount', fault, 'INVALID_AMOUNT');
   if (typeof value !== 'string') throw bad('must be a decimal string such as "4.50"');
-  if (value.length > AMOUNT_CHARACTERS_MAX || !AMOUNT.test(value)) {
-    throw bad('must be digits with at most 2 decimals, without sign, leading zeros or spaces');
-  }
-  const minor = parseUnits(value, MINOR_DECIMALS);
-  if (minor === null || minor <= 0n) throw bad('must be above zero');
-  // The webhook sends it as an integer of minor units.
-  if (minor > BigInt(Number.MAX_SAFE_INTEGER)) throw bad('is larger than any payment');
-  return minor;
+  const read = readRefundAmount(value);
+  if (typeof read === 'string') throw bad(read);
+  return read;
 }
 
 function readMetadata(metadata: Readonly<Record<string, unknown>> | null) {

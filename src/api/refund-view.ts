@@ -10,6 +10,7 @@ import { refundReasons } from '../core/refund.ts';
 import { currencies } from '../core/transfer.ts';
 import type { Refund } from '../database/refunds.ts';
 import { toSeconds } from '../lib/clock.ts';
+import { claimUrl } from '../payments/destination.ts';
 
 const unixSeconds = (description: string) => z.int().meta({ description: `${description}, Unix seconds.` });
 
@@ -56,10 +57,6 @@ export const refundSchema = z
 export const canceledRefundSchema = z
   .object({ refund_id: z.string(), status: z.literal('canceled'), canceled_at: unixSeconds('When it was canceled') })
   .meta({ id: 'CanceledRefund' });
-
-/** Returns the claim link of a refund. */
-export const claimUrl = (token: string, { checkoutUrl }: Pick<Config, 'checkoutUrl'>): string =>
-  `${checkoutUrl}/refund/${token}`;
 
 /** Returns the answer to the creation of a refund, which never changes, with the destination as it is now. */
 export function createdRefund(

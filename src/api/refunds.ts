@@ -5,6 +5,7 @@
 
 import type { Refund } from '../database/refunds.ts';
 import { toSeconds } from '../lib/clock.ts';
+import { destinationFaults } from '../payments/destination.ts';
 import type { ApiDeps, Caller, Endpoint } from './endpoint.ts';
 import { type ErrorCode, refuse } from './errors.ts';
 import { exampleCreatedRefund, exampleRefund, exampleRefundBody } from './examples.ts';
@@ -29,15 +30,6 @@ const renames: Readonly<Partial<Record<ErrorCode, ErrorCode>>> = {
   invalid_parameter: 'INVALID_JSON',
   missing_parameter: 'INVALID_JSON',
 };
-
-/** Says why an address cannot be paid, to follow the name of the field `metadata.refund_address`. */
-const destinationFaults = {
-  malformed: 'is not an address of the network that the session was paid on',
-  unspendable: 'is an address that nobody can have the key of',
-  token_contract: 'is a token contract: money sent there is lost',
-  own_address: 'is a deposit address of this installation',
-  network_unknown: 'cannot be read: the network that the session was paid on is no longer configured',
-} as const;
 
 export const refundEndpoints = (deps: ApiDeps): Endpoint[] => [
   createEndpoint(deps),

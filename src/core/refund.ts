@@ -7,7 +7,7 @@
  * @module
  */
 import { invariant } from './fault.ts';
-import { MINOR_DECIMALS, pow10 } from './money.ts';
+import { MINOR_DECIMALS, parseUnits, pow10 } from './money.ts';
 import type { Currency, NetworkKey } from './transfer.ts';
 
 /** The documented statuses. The last three are final. */
@@ -15,6 +15,21 @@ export type RefundStatus = 'pending' | 'processing' | 'completed' | 'failed' | '
 
 export const refundReasons = ['requested_by_customer', 'duplicate', 'fraudulent', 'expired_uncaptured'] as const;
 export type RefundReason = (typeof refundReasons)[number];
+
+const AMOUNT = /^(0|[1-9][0-9]*)(\.[0-9]{1,2})?$/;
+/** More digits than any amount of a stablecoin has. */
+const AMOUNT_CHARACTERS_MAX = 24;
+
+/** Reads the amount of a refund, in stablecoin minor units. @returns what is wrong with it, to follow its name */
+export function readRefundAmount(text: string): bigint | string {
+  if (text.length > AMOUNT_CHARACTERS_MAX || !AMOUNT.test(text)) {
+    return 'must be digits with at most 2 decimals, without sign, leading zeros or spaces';
+  }
+  const minor = parseUnits(text, MINOR_DECIMALS);
+  if (minor === null || minor <= 0n) return 'must be above zero';
+  // The webhook sends it as an integer of minor units.
+  return minor > BigInt(Number.MAX_SAFE_INTEGER) ? 'is larger than any payment' : minor;
+}
 
 /** A store's refund policy. */
 export type RefundPolicy = Readonly<{

@@ -8,6 +8,7 @@ import type { OperatorAct } from '../database/audit-log.ts';
 import type { Database } from '../database/database.ts';
 import type { ApiKey, NewApiKey, Scope } from '../database/keys.ts';
 import type { Person } from '../database/people.ts';
+import type { DestinationCheck } from '../database/refunds.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Passwords } from './passwords.ts';
@@ -15,13 +16,14 @@ import type { WebSessions } from './web-session.ts';
 
 export type DashboardDeps = Readonly<{
   database: Database;
-  config: Pick<Config, 'networks' | 'limits' | 'trustedProxies'>;
+  config: Pick<Config, 'networks' | 'limits' | 'trustedProxies' | 'baseUrl' | 'checkoutUrl'>;
   /** The dashboard's address in browsers, without a trailing slash. */
   url: string;
   clock: Clock;
   log: Log;
   passwords: Passwords;
   issue: Issuer;
+  checkDestination: DestinationCheck;
 }>;
 
 /** Makes what is given to merchants; saves nothing. */

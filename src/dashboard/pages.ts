@@ -9,12 +9,16 @@ import { developerPages } from './pages/developers.ts';
 import { operatorPages } from './pages/operator.ts';
 import { paymentPage } from './pages/payment.ts';
 import { paymentsPage } from './pages/payments.ts';
+import { refundChanges } from './pages/refund-changes.ts';
+import { refundPages } from './pages/refunds.ts';
 
 /** Returns the pages. Each says what it needs; a test tries every page as everybody. */
 export const dashboardPages = (deps: DashboardDeps): readonly Page[] => [
   ...accountPages(deps),
   paymentsPage(deps),
   paymentPage(deps),
+  ...refundPages(deps),
+  ...refundChanges(deps),
   ...developerPages(deps),
   ...operatorPages(deps),
 ];

@@ -85,3 +85,14 @@ export function table(
 /** Names and values, one a line. */
 export const facts = (pairs: readonly (readonly [string, Html | string])[]): Html =>
   html`<dl class="facts">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+
+/** Shows an address whole, in groups of four, for a decision about it. */
+export const grouped = (address: string): Html =>
+  html`<code class="grouped">${(address.match(/.{1,4}/g) ?? []).map((four) => html`<span>${four}</span>`)}</code>`;
+
+/** Shows a value to copy: one click or tap into the field, then select all. */
+export const copied = (label: string, value: string): Html =>
+  html`<label>${label} <input value="${value}" readonly spellcheck="false"></label>`;
+
+export const faultMessage = (fault: string | null): Html | null =>
+  fault === null ? null : html`<p class="message fault" role="alert">${fault}</p>`;

@@ -42,6 +42,8 @@ export type Refund = Readonly<{
   canceledAtMs: number | null;
   /** Of a return of held money, which an operator made: the kind of that money. */
   heldKind: HeldKind | null;
+  /** The id of the person who asked for it in the dashboard. */
+  requestedBy: string | null;
 }>;
 
 export type NewRefund = Readonly<{
@@ -56,6 +58,9 @@ export type NewRefund = Readonly<{
   metadata: Readonly<Record<string, unknown>> | null;
   /** The destination as the merchant wrote it; parsed once the network of the refund is chosen. */
   refundAddress: string | null;
+  requestedBy?: string;
+  /** Nothing is saved; the outcome is what it would be. */
+  isDryRun?: boolean;
   replay: Replay;
   nowMs: number;
 }>;
@@ -112,6 +117,15 @@ export type RedirectRefund = Readonly<{ address: string; act: OperatorAct }> &
 /** An approver's approval as stored with a refund; the signer verifies it. */
 export type RefundApproval = Readonly<{ approver: string; untilS: number; signature: string }>;
 
+export type RefundFilter = Readonly<{
+  storeId?: string;
+  mode?: Mode;
+  sessionId?: string;
+  status?: RefundStatus;
+  before?: Pick<Refund, 'createdAtMs' | 'id'>;
+  limit: number;
+}>;
+
 export interface RefundDatabase {
   /** Judges, reserves and saves a refund in one transaction: concurrent calls never exceed what was received. */
   createRefund(input: NewRefund, check: DestinationCheck): Promise<CreateRefundOutcome>;
@@ -147,14 +161,19 @@ export interface RefundDatabase {
   /**
    * Approves a refund for the operator, with an approver's signature where the signer wants one: it is added to those
    * of others.
-   * @returns null when there is no such refund, false when it has ended
+   * @param seen the key of the destination that was looked at, or null for none; if left out, any
+   * @returns null when there is no such refund, false when it has ended or goes elsewhere than was seen
    */
-  approveRefund(id: string, approval: RefundApproval | null, nowMs: number): Promise<boolean | null>;
+  approveRefund(
+    id: string,
+    approval: RefundApproval | null,
+    nowMs: number,
+    seen?: string | null,
+  ): Promise<boolean | null>;
   /** Rejects a refund for the operator: it fails with this reason, unless something is signed. */
   rejectRefund(id: string, reason: string, nowMs: number): Promise<boolean | null>;
-  listRefunds(
-    filter: Readonly<{ storeId?: string; sessionId?: string; status?: RefundStatus; limit: number }>,
-  ): Promise<readonly Refund[]>;
+  /** Returns refunds, newest first. @param filter `before`: only those that are older than this one */
+  listRefunds(filter: RefundFilter): Promise<readonly Refund[]>;
   /** @param storeId an existing store */
   setRefundPolicy(storeId: string, changes: Partial<RefundPolicy>): Promise<RefundPolicy>;
   refundPolicy(storeId: string): Promise<RefundPolicy>;

@@ -6,7 +6,20 @@ import type { OfflineKeys } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
 import type { Config } from '../config/config.ts';
 import type { NetworkKey } from '../core/transfer.ts';
-import type { DestinationCheck } from '../database/refunds.ts';
+import type { DestinationCheck, DestinationFault } from '../database/refunds.ts';
+
+/** Says why an address cannot be paid, to follow the name of the field or the address. */
+export const destinationFaults: Readonly<Record<DestinationFault, string>> = {
+  malformed: 'is not an address of the network that the session was paid on',
+  unspendable: 'is an address that nobody can have the key of',
+  token_contract: 'is a token contract: money sent there is lost',
+  own_address: 'is a deposit address of this installation',
+  network_unknown: 'cannot be read: the network that the session was paid on is no longer configured',
+};
+
+/** Returns the link where a payer names the address of a refund. */
+export const claimUrl = (token: string, { checkoutUrl }: Pick<Config, 'checkoutUrl'>): string =>
+  `${checkoutUrl}/refund/${token}`;
 
 /** Addresses without a known key: zero and the small numbers above it (system programs, 0x…dead), and all ones. */
 const isBurn = (key: string): boolean => /^(0{32,}[0-9a-f]{0,4}|f+)$/.test(key);

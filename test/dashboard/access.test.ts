@@ -17,6 +17,22 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'get /s/:store/test/payments': ['owner', 'developer', 'accountant', 'support'],
   'get /s/:store/live/payments/:id': ['owner', 'accountant', 'support'],
   'get /s/:store/test/payments/:id': ['owner', 'developer', 'accountant', 'support'],
+  'get /s/:store/live/refunds': ['owner', 'accountant', 'support'],
+  'get /s/:store/test/refunds': ['owner', 'developer', 'accountant', 'support'],
+  'get /s/:store/live/refunds/:refund': ['owner', 'accountant', 'support'],
+  'get /s/:store/test/refunds/:refund': ['owner', 'developer', 'accountant', 'support'],
+  'get /s/:store/live/payments/:id/refund': ['owner', 'support'],
+  'get /s/:store/test/payments/:id/refund': ['owner', 'support'],
+  'post /s/:store/live/payments/:id/refund': ['owner', 'support'],
+  'post /s/:store/test/payments/:id/refund': ['owner', 'support'],
+  'post /s/:store/live/refunds/:refund/approve': ['owner'],
+  'post /s/:store/test/refunds/:refund/approve': ['owner'],
+  'post /s/:store/live/refunds/:refund/refuse': ['owner'],
+  'post /s/:store/test/refunds/:refund/refuse': ['owner'],
+  'post /s/:store/live/refunds/:refund/cancel': ['owner', 'support'],
+  'post /s/:store/test/refunds/:refund/cancel': ['owner', 'support'],
+  'post /s/:store/live/refunds/:refund/destination': ['owner'],
+  'post /s/:store/test/refunds/:refund/destination': ['owner'],
   'get /s/:store/live/developers': ['owner'],
   'get /s/:store/test/developers': ['owner', 'developer'],
   'post /s/:store/live/developers/keys': ['owner'],
@@ -33,16 +49,26 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
 const membershipIn = (role: Role, storeId: string): Membership =>
   role === 'operator' ? { role, storeId: null } : { role, storeId };
 
-/** Creates a session in test mode and one in live mode. @returns their ids by mode */
-async function createSessions({ api }: Dashboard): Promise<Record<string, string>> {
-  const body = (order: string) => ({ amount: 1050, currency: 'USD', order_id: order });
-  const made: Record<string, string> = {};
+type Objects = Readonly<{ id: string; refund: string }>;
+
+/** Creates a paid session with a refund in test mode, and one in live mode. @returns the ids by mode */
+async function createObjects({ api }: Dashboard): Promise<Record<string, Objects>> {
+  const made: Record<string, Objects> = {};
   for (const [mode, key] of [
     ['test', api.testKey],
     ['live', api.liveKey],
   ] as const) {
-    const { json } = await api.client(key).send('POST', '/api/v1/checkout/sessions/create', body(`order-${mode}`));
-    made[mode] = String((json as { id?: string }).id);
+    const order = { amount: 1050, currency: 'USD', order_id: `order-${mode}` };
+    const client = api.client(key);
+    const { json } = await client.send('POST', '/api/v1/checkout/sessions/create', order);
+    const id = String((json as { id?: string }).id);
+    const to = (await api.database().findSession(id))?.addresses.evm ?? '';
+    const chain = api.chain('ethereum', mode);
+    await chain.confirm(await chain.mine([{ to, currency: 'USDT', units: 10_500_000n }]));
+    const asked = { order_id: id, refund_id: 'r-1', amount: '1.00', currency: 'USDT' };
+    assert.is((await client.send('POST', '/api/v1/refunds/create', asked)).status, 201);
+    const [refund] = await api.database().listRefunds({ sessionId: id, limit: 1 });
+    made[mode] = { id, refund: refund?.id ?? '' };
   }
   return made;
 }
@@ -50,7 +76,7 @@ async function createSessions({ api }: Dashboard): Promise<Record<string, string
 test('every page opens to the roles that the table names, and in no other store', () =>
   withDashboard(async (dashboard) => {
     const { api } = dashboard;
-    const sessions = await createSessions(dashboard);
+    const objects = await createObjects(dashboard);
     const other = await api.addMerchant();
     const known = dashboardPages({ config: { networks: [] } } as never).flatMap(({ method, path }) =>
       path.includes(':mode')
@@ -62,7 +88,11 @@ test('every page opens to the roles that the table names, and in no other store'
     const visit = async (visitor: Awaited<ReturnType<Dashboard['person']>>, page: string, storeId: string) => {
       const [method = '', path = ''] = page.split(' ');
       const mode = path.split('/')[3] ?? '';
-      const target = path.replace(':store', storeId).replace(':id', sessions[mode] ?? '');
+      const own = objects[mode];
+      const target = path
+        .replace(':store', storeId)
+        .replace(':id', own?.id ?? '')
+        .replace(':refund', own?.refund ?? '');
       return method === 'get'
         ? visitor.get(target)
         : visitor.submit('/account', target, { which: 'nothing' }).catch(() => visitor.post(target, {}));
@@ -106,7 +136,7 @@ test('without a session every page asks to sign in, whatever else is sent', () =
 test('a session of the dashboard opens nothing of the API', () =>
   withDashboard(async (dashboard) => {
     const ada = await dashboard.person('Ada', { role: 'owner', storeId: dashboard.api.merchantId });
-    const id = (await createSessions(dashboard)).test;
+    const id = (await createObjects(dashboard)).test?.id;
     const answer = await fetch(`${dashboard.api.baseUrl}/api/v1/checkout/sessions/${id}`, {
       headers: { cookie: ada.cookie(), 'x-merchant-id': dashboard.api.merchantId },
     });
@@ -116,16 +146,20 @@ test('a session of the dashboard opens nothing of the API', () =>
 test('a session of another store or mode is not shown by its id, order, address or transaction', () =>
   withDashboard(async (dashboard) => {
     const { api } = dashboard;
-    const sessions = await createSessions(dashboard);
+    const { test: made = { id: '', refund: '' }, live } = await createObjects(dashboard);
     const other = await api.addMerchant();
     const owner = await dashboard.person('Ada', { role: 'owner', storeId: other });
     const base = `/s/${other}/test/payments`;
-    assert.is((await owner.get(`${base}/${sessions.test}`)).status, 404);
-    for (const text of [sessions.test ?? '', 'order-test', 'order']) {
+    assert.is((await owner.get(`${base}/${made.id}`)).status, 404);
+    assert.is((await owner.get(`${base}/${made.id}/refund`)).status, 404);
+    assert.is((await owner.get(`/s/${other}/test/refunds/${made.refund}`)).status, 404);
+    const bob = await dashboard.person('Bob', { role: 'owner', storeId: api.merchantId });
+    assert.is((await bob.get(`/s/${api.merchantId}/test/refunds/${live?.refund}`)).status, 404, 'of the other mode');
+    for (const text of [made.id, 'order-test', 'order']) {
       const { status, text: page } = await owner.get(`${base}?q=${text}`);
       assert.is(status, 200, text);
       assert.match(page, 'Nothing in test mode fits');
-      assert.not.match(page, `${base}/${sessions.test}`);
+      assert.not.match(page, `${base}/${made.id}`);
     }
   }));
 

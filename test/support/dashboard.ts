@@ -13,6 +13,7 @@ import { hashOf, newToken } from '../../src/dashboard/web-session.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { sortableId } from '../../src/lib/id.ts';
 import { openLog } from '../../src/lib/log.ts';
+import { createDestinationCheck } from '../../src/payments/destination.ts';
 import { type ApiServer, type ApiServerOptions, network, startApi, token } from './api-server.ts';
 
 export const PASSWORD = 'correct horse battery staple';
@@ -53,16 +54,19 @@ export async function startDashboard(options: ApiServerOptions = {}): Promise<Da
   const database = new Proxy({} as ReturnType<ApiServer['database']>, {
     get: (_, name) => Reflect.get(api.database(), name),
   });
+  const networks = options.networks ?? [plainNetwork];
+  const checkDestination = await createDestinationCheck({ networks });
   const server = await listen(
     { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_DASHBOARD_PORT', proxies: ['127.0.0.0/8'] },
     systemClock,
     (port) => {
       url = `http://localhost:${port}`;
       const limits = { pagesPerSecondPerAddress: 100_000 } as never;
-      const config = { networks: options.networks ?? [plainNetwork], limits, trustedProxies: ['127.0.0.0/8'] };
+      const urls = { baseUrl: api.baseUrl, checkoutUrl: options.checkoutUrl ?? api.baseUrl };
+      const config = { networks, limits, trustedProxies: ['127.0.0.0/8'], ...urls };
       const log = openLog('dashboard', 'silent');
       const [passwords, issue] = [createPasswords(CHEAP), { key: issueKey }];
-      return { answer: createDashboard({ database, config, url, clock, log, passwords, issue }) };
+      return { answer: createDashboard({ database, config, url, clock, log, passwords, issue, checkDestination }) };
     },
   );
   const invite: Dashboard['invite'] = async (name, membership) => {

@@ -3,6 +3,7 @@
  * @module
  */
 
+import { isAllowed } from '../../core/access.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
 import type { Delivery, Payment, Session } from '../../database/database.ts';
 import type { StoredEvent } from '../../database/events.ts';
@@ -25,16 +26,18 @@ export const paymentPage = ({ database, config }: DashboardDeps): StorePage => {
     method: 'get',
     path: '/s/:store/:mode/payments/:id',
     needs: 'payments:read',
-    async answer({ at, params }) {
+    async answer({ at, params, visitor }) {
       const id = parseSessionId(params.id ?? '');
       const session = id === null ? null : await database.findSession(id);
       if (!session || session.storeId !== at.storeId || session.mode !== at.mode) return null;
       const events = await database.listSessionEvents(session.id, SHOWN_MAX);
       const deliveries = await database.listDeliveries({ sessionId: session.id, limit: SHOWN_MAX });
       const refunds = await database.listRefunds({ sessionId: session.id, limit: SHOWN_MAX });
+      const mayRefund = isAllowed(visitor.person.memberships, { permission: 'refunds:request', ...at });
+      const isRefundable = mayRefund && session.life.status === 'paid';
       return {
         title: `Order ${session.request.orderId}`,
-        content: html`<p><a href="${pathOf(at)}">All payments</a></p>
+        content: html`<p class="actions"><a href="${pathOf(at)}">All payments</a>${isRefundable ? html` <a href="${pathOf(at)}/${session.id}/refund">Refund</a>` : null}</p>
 <section class="card" aria-labelledby="asked"><h2 id="asked">${price(session)} ${sessionState(session)}</h2>${asked(session)}</section>
 <section class="card" aria-labelledby="came"><h2 id="came">What came</h2>${came(session, formatAddress)}</section>
 <section class="card" aria-labelledby="history"><h2 id="history">What happened</h2>${history(session, { events, deliveries, refunds })}</section>
@@ -144,7 +147,10 @@ function refundSteps(refund: Refund): (readonly [number, Html])[] {
   const { destination, tx } = refund;
   const to = destination ? html` to <code>${destination.address}</code>` : html`, without an address yet`;
   const steps: (readonly [number | null, Html])[] = [
-    [refund.createdAtMs, html`Refund ${refund.refundId} of ${amount}${to}`],
+    [
+      refund.createdAtMs,
+      html`<a href="/s/${refund.storeId}/${refund.mode}/refunds/${refund.id}">Refund ${refund.refundId}</a> of ${amount}${to}`,
+    ],
     [refund.approvedAtMs, html`Refund ${refund.refundId} approved`],
     [refund.processingAtMs, html`Refund ${refund.refundId} processing`],
     [refund.canceledAtMs, html`Refund ${refund.refundId} canceled`],

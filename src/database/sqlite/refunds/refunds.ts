@@ -4,11 +4,13 @@
  * @module
  */
 import { refundEntry } from '../../../core/ledger.ts';
+import { formatUnits, MINOR_DECIMALS } from '../../../core/money.ts';
 import { judgeRefund, nextRefundStep } from '../../../core/refund.ts';
 import { toSeconds } from '../../../lib/clock.ts';
 import type { HeldReturnDatabase } from '../../held-money.ts';
 import type { CreateRefundOutcome, DestinationCheck, NewRefund, RefundDatabase } from '../../refunds.ts';
 import type { RecordAct } from '../audit-log.ts';
+import { writeOrTry } from '../dry-run.ts';
 import type { HeldRecords } from '../held-records.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
@@ -122,10 +124,14 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
       processingAtMs: null,
       processedAtMs: null,
       canceledAtMs: null,
+      requestedBy: input.requestedBy ?? null,
     };
     rows.insert(row);
     limits.countDay(row, 1n);
     ledger.post(refundEntry(row, 'reserved'), nowMs);
+    const amount = `${formatUnits(row.amountMinor, MINOR_DECIMALS, MINOR_DECIMALS)} ${row.currency}`;
+    const after = { sessionId, amount, network, destination: row.destination, status: row.status, needsApproval };
+    db.describe({ target: id, before: null, after });
     return { kind: 'created', refund: rows.view(row) };
   }
 
@@ -158,7 +164,7 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
     ...refundAddressCommands(db, { ...parts, destinations }),
     ...heldReturnCommands(db, { ...parts, destinations }),
     async createRefund(input, check) {
-      return db.write(() => {
+      return writeOrTry(db, input.isDryRun === true, (): CreateRefundOutcome => {
         const past = replays.recall(input);
         if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
         const known = rows.own(input);
@@ -196,6 +202,7 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
         if (row.status !== 'processing' || !payouts.cancel(row.id, input.nowMs, 0)) return { kind: 'not_cancelable' };
         const canceled = giveBack(row, { status: 'canceled', canceledAtMs: input.nowMs }, input.nowMs);
         replays.remember(input, row.sessionId);
+        db.describe({ target: row.id, before: { status: row.status }, after: { status: canceled.status } });
         return { kind: 'done', refund: rows.view(canceled) };
       });
     },
@@ -216,11 +223,12 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
         return found.length;
       });
     },
-    async approveRefund(id, approval, nowMs) {
+    async approveRefund(id, approval, nowMs, seen) {
       return db.write(() => {
         const row = rows.find(id);
         if (!row) return null;
         if (row.status !== 'pending' && row.status !== 'processing') return false;
+        if (seen !== undefined && row.destination !== seen) return false;
         // One that an approver repeats replaces the earlier one.
         const others = [row.approval ?? []].flat().filter((one) => one.approver !== approval?.approver);
         const approvals = approval ? { approval: [...others, approval] } : {};

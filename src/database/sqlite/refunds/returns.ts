@@ -74,7 +74,18 @@ export function heldReturnCommands(db: Db, parts: Parts): HeldReturnDatabase {
     // The signer's caps ask for an approval where they want one: the operator has decided already.
     const decided = { needsApproval: false, approvedAtMs: nowMs, approval: null };
     const own = { ...part, ...ended, ...times, ...asked, ...decided, destinationFrom: null, mac: null };
-    return { ...own, id, sessionId, storeId, mode, refundId: id, bodyHash: '', status: 'pending', heldKind: of.kind };
+    return {
+      ...own,
+      id,
+      sessionId,
+      storeId,
+      mode,
+      refundId: id,
+      bodyHash: '',
+      status: 'pending',
+      heldKind: of.kind,
+      requestedBy: null,
+    };
   }
 
   function returnNow({ id, to, network, currency, act }: ReturnHeldMoney, check: DestinationCheck): ReturnHeldOutcome {

@@ -148,20 +148,17 @@ export function createRefundRows(db: Db, { secretKey, findSession, formatAddress
         .get(),
     ofSession: (sessionId, exceptId = '') => [...ofSession.all({ sessionId }), ...lostOfSession(sessionId, exceptId)],
     due: (nowS, limit) => [...ready.all({ limit }), ...unclaimed.all({ limit, nowS })].slice(0, limit),
-    list: ({ storeId, sessionId, status, limit }) =>
-      db.orm
-        .select()
-        .from(refunds)
-        .where(
-          and(
-            storeId === undefined ? undefined : eq(refunds.storeId, storeId),
-            sessionId === undefined ? undefined : eq(refunds.sessionId, sessionId),
-            status === undefined ? undefined : eq(refunds.status, status),
-          ),
-        )
-        .orderBy(desc(refunds.createdAtMs))
-        .limit(limit)
-        .all(),
+    list({ storeId, mode, sessionId, status, before, limit }) {
+      const { id, createdAtMs } = refunds;
+      const where = and(
+        storeId === undefined ? undefined : eq(refunds.storeId, storeId),
+        mode === undefined ? undefined : eq(refunds.mode, mode),
+        sessionId === undefined ? undefined : eq(refunds.sessionId, sessionId),
+        status === undefined ? undefined : eq(refunds.status, status),
+        before === undefined ? undefined : sql`(${createdAtMs}, ${id}) < (${before.createdAtMs}, ${before.id})`,
+      );
+      return db.orm.select().from(refunds).where(where).orderBy(desc(createdAtMs), desc(id)).limit(limit).all();
+    },
     isPromised({ network, currency, to, units }) {
       const isPending = and(eq(refunds.status, 'pending'), eq(refunds.network, network), eq(refunds.destination, to));
       const isIt = and(isPending, eq(refunds.currency, currency), eq(refunds.units, units));

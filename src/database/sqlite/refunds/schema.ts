@@ -63,6 +63,7 @@ export const refunds = sqliteTable('refunds', {
   canceledAtMs: integer(),
   /** Of a return of held money: its kind. */
   heldKind: text().$type<HeldKind>(),
+  requestedBy: text(),
 });
 
 export const refundDays = sqliteTable('refund_days', {

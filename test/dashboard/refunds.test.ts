@@ -1,0 +1,209 @@
+/** Refunds from the dashboard, over real HTTP: made once, approved by somebody else, and sent where a person saw. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { chains } from '../../src/chains/index.ts';
+import { type Answer, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { confirmTip, openSale } from '../support/payment-scenes.ts';
+
+const address = (digit: string) => chains.evm.address.format(`c0ffee${digit.repeat(34)}`);
+
+const hidden = (text: string): Record<string, string> =>
+  Object.fromEntries(
+    [...text.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)].map(([, name = '', value = '']) => [
+      name,
+      value.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&'),
+    ]),
+  );
+
+/** Sends the form that confirms, as the page has it. */
+const confirm = (visitor: Visitor, path: string, { text }: Answer, more = {}): Promise<Answer> =>
+  visitor.post(path, { ...hidden(text.slice(text.indexOf('class="card confirm"'))), ...more });
+
+const follow = async (visitor: Visitor, answer: Answer): Promise<Answer> => {
+  assert.is(answer.status, 303, answer.text);
+  return visitor.get(answer.headers.get('location') ?? '');
+};
+
+type Shop = Dashboard & Readonly<{ base: string; refundForm: string; sessionId: string; ada: Visitor; bob: Visitor }>;
+
+/** A store with two owners and one paid session of 10.50 USDT. */
+const withShop = (work: (shop: Shop) => Promise<void>): Promise<void> =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const sale = await openSale(api);
+    await sale.send('10.50');
+    await confirmTip(api);
+    const membership = { role: 'owner', storeId: api.merchantId } as const;
+    const [ada, bob] = [await dashboard.person('Ada', membership), await dashboard.person('Bob', membership)];
+    const base = `/s/${api.merchantId}/test`;
+    await work({ ...dashboard, base, refundForm: `${base}/payments/${sale.id}/refund`, sessionId: sale.id, ada, bob });
+  });
+
+/** Makes a refund by the form and its review. @returns the refund’s path */
+async function makeRefund({ refundForm, ada }: Shop, fields: object): Promise<string> {
+  const review = await ada.submit(refundForm, refundForm, { amount: '4.50', currency: 'USDT', ...fields });
+  assert.is(review.status, 200, review.text);
+  const done = await confirm(ada, refundForm, review);
+  assert.is(done.status, 303, done.text);
+  return (done.headers.get('location') ?? '').split('?')[0] ?? '';
+}
+
+const refundsOf = async ({ api, sessionId }: Shop) => api.database().listRefunds({ sessionId, limit: 10 });
+const needApproval = ({ api }: Shop) => api.database().setRefundPolicy(api.merchantId, { refundAutoMinor: 0 });
+
+test('a refund is shown whole before it is made, made once, and recorded with who made it', () =>
+  withShop(async (shop) => {
+    const { api, ada, refundForm } = shop;
+    const to = address('1');
+    const review = await ada.submit(refundForm, refundForm, { amount: '4.50', currency: 'USDT', address: to });
+    assert.match(review.text, 'Refund 4.50 USDT?');
+    assert.match(review.text, (to.match(/.{1,4}/g) ?? []).map((four) => `<span>${four}</span>`).join(''));
+    assert.equal(await refundsOf(shop), [], 'looking at it makes nothing');
+    const clicks = await Promise.all([1, 2, 3].map(() => confirm(ada, refundForm, review)));
+    api.clock.advance(60_000);
+    const later = await confirm(ada, refundForm, review);
+    assert.equal(new Set([...clicks, later].map(({ status }) => status)), new Set([303]));
+    const [refund, ...others] = await refundsOf(shop);
+    assert.equal(others, [], 'one refund');
+    assert.equal([refund?.amountMinor, refund?.destination?.address], [450n, to]);
+    assert.match((await follow(ada, later)).text, 'was made already');
+    const entries = (await api.database().listAudit(20)).filter(({ command }) => command === 'create refund');
+    assert.is(entries.length, 1);
+    assert.equal(
+      [entries[0]?.operator, entries[0]?.target, entries[0]?.after?.amount],
+      ['Ada (dashboard)', refund?.id, '4.50 USDT'],
+    );
+  }));
+
+test('a refund is refused where the API would refuse it, before anybody confirms', () =>
+  withShop(async (shop) => {
+    const { api, ada, refundForm } = shop;
+    const deposit = (await api.database().findSession(shop.sessionId))?.addresses.evm ?? '';
+    for (const [fields, fault] of [
+      [{ amount: '4,50' }, 'digits with at most 2 decimals'],
+      [{ amount: '0' }, 'above zero'],
+      [{ amount: '10.51' }, 'more than the payment received'],
+      [{ currency: 'USDC' }, 'received nothing in that coin'],
+      [{ address: 'T-nonsense' }, 'is not an address of the network'],
+      [{ address: `0x${'0'.repeat(40)}` }, 'nobody can have the key'],
+      [{ address: chains.evm.address.format(deposit) }, 'is a deposit address'],
+    ] as const) {
+      const answer = await ada.submit(refundForm, refundForm, { amount: '4.50', currency: 'USDT', ...fields });
+      assert.is(answer.status, 400, fault);
+      assert.match(answer.text, fault);
+    }
+    await api.database().setRefundPolicy(api.merchantId, { refundDailyMinor: 449 });
+    const { text } = await ada.submit(refundForm, refundForm, { amount: '4.50', currency: 'USDT' });
+    assert.match(text, 'above what the store may refund today');
+    assert.equal(await refundsOf(shop), []);
+  }));
+
+test('without an address the payer gets a link, and an owner can name one until it is paid', () =>
+  withShop(async (shop) => {
+    const { api, ada, bob } = shop;
+    const path = await makeRefund(shop, {});
+    const page = await ada.get(path);
+    const link = /<input value="([^"]+\/refund\/[0-9a-f]{32})" readonly/.exec(page.text)?.[1] ?? '';
+    const [refund] = await refundsOf(shop);
+    assert.is(link, `${api.baseUrl}/refund/${refund?.claim?.token}`);
+
+    const to = address('2');
+    const review = await bob.submit(path, `${path}/destination`, { address: to });
+    assert.match(review.text, 'Type <code>4.50</code>');
+    assert.is((await confirm(bob, `${path}/destination`, review, { typed: '4.5' })).status, 403);
+    assert.is((await refundsOf(shop))[0]?.destination, null);
+    await follow(bob, await confirm(bob, `${path}/destination`, review, { typed: '4.50' }));
+    const [now] = await refundsOf(shop);
+    assert.equal([now?.destination?.address, now?.destination?.from], [to, 'merchant']);
+    const [entry] = await api.database().listAudit(1);
+    assert.equal(
+      [entry?.operator, entry?.command, entry?.after?.from],
+      ['Bob (dashboard)', 'change refund destination', 'merchant'],
+    );
+    const again = await bob.submit(path, `${path}/destination`, { address: 'nonsense' });
+    assert.is(again.status, 400);
+  }));
+
+test('who asked for a refund does not approve it, and an approval is for what was seen', () =>
+  withShop(async (shop) => {
+    const { api, ada, bob } = shop;
+    await needApproval(shop);
+    const path = await makeRefund(shop, { address: address('3') });
+    const own = await ada.get(path);
+    assert.match(own.text, 'somebody else approves it');
+    assert.not.match(own.text, `action="${path}/approve"`);
+    const form = { ...hidden(own.text), seen: `c0ffee${'3'.repeat(34)}`, confirmed: 'yes' };
+    const forced = await ada.post(`${path}/approve`, form);
+    assert.is(forced.status, 400);
+    assert.match(forced.text, 'somebody else has to approve it');
+    assert.is((await refundsOf(shop))[0]?.approvedAtMs, null);
+
+    const review = await bob.submit(path, `${path}/approve`);
+    assert.match(review.text, 'Approve 4.50 USDT?');
+    const elsewhere = await ada.submit(path, `${path}/destination`, { address: address('4') });
+    await follow(ada, await confirm(ada, `${path}/destination`, elsewhere, { typed: '4.50' }));
+    const stale = await confirm(bob, `${path}/approve`, review);
+    assert.is(stale.status, 400);
+    assert.match(stale.text, 'Its address was changed after you looked');
+    assert.is((await refundsOf(shop))[0]?.approvedAtMs, null);
+
+    const fresh = await bob.submit(path, `${path}/approve`);
+    await follow(bob, await confirm(bob, `${path}/approve`, fresh));
+    assert.is((await refundsOf(shop))[0]?.approvedAtMs, api.clock.nowMs());
+    const [entry] = await api.database().listAudit(1);
+    assert.equal([entry?.operator, entry?.command], ['Bob (dashboard)', 'approve refund']);
+  }));
+
+test('a refused refund fails with its reason in the audit log, and its amount is free again', () =>
+  withShop(async (shop) => {
+    const { api, bob } = shop;
+    await needApproval(shop);
+    const path = await makeRefund(shop, { amount: '10.50', address: address('5') });
+    assert.is((await bob.submit(path, `${path}/refuse`, { because: ' ' })).status, 400);
+    const review = await bob.submit(path, `${path}/refuse`, { because: 'wrong <order>' });
+    assert.match(review.text, 'wrong &lt;order&gt;');
+    await follow(bob, await confirm(bob, `${path}/refuse`, review));
+    const [refund] = await refundsOf(shop);
+    assert.equal([refund?.status, refund?.failureReason], ['failed', 'rejected_by_merchant']);
+    const [entry] = await api.database().listAudit(1);
+    assert.equal([entry?.command, entry?.reason], ['refuse refund', 'wrong <order>']);
+    await makeRefund(shop, { amount: '10.50', address: address('5') });
+  }));
+
+test('a refund can be canceled while it is processing, once and for good', () =>
+  withShop(async (shop) => {
+    const { api, ada } = shop;
+    const path = await makeRefund(shop, { address: address('6') });
+    assert.not.match((await ada.get(path)).text, `${path}/cancel`, 'not while it is pending');
+    await api.database().advanceRefunds(api.clock.nowMs(), 10);
+    assert.match((await ada.get(path)).text, 'It can be canceled until');
+    await follow(ada, await ada.submit(path, `${path}/cancel`));
+    assert.is((await refundsOf(shop))[0]?.status, 'canceled');
+    const token = hidden((await ada.get('/account')).text).form_token ?? '';
+    const again = await ada.post(`${path}/cancel`, { form_token: token });
+    assert.is(again.status, 400);
+    assert.match(again.text, 'can no longer be canceled');
+  }));
+
+test('the list is paged and filtered, and never shows another mode', () =>
+  withShop(async (shop) => {
+    const { ada, base, api } = shop;
+    const ids: string[] = [];
+    for (let at = 0; at < 53; at++) {
+      const asked = { order_id: shop.sessionId, refund_id: `r-${at}`, amount: '0.10', currency: 'USDT' };
+      assert.is((await api.send('POST', '/api/v1/refunds/create', asked)).status, 201);
+      ids.push(asked.refund_id);
+      // Several in the same millisecond: the page after must neither repeat nor skip one.
+      if (at % 10 === 0) api.clock.advance(1);
+    }
+    const idsOf = ({ text }: Answer) => [...text.matchAll(/>(r-\d+)<\/a>/g)].map(([, id]) => id);
+    const first = await ada.get(`${base}/refunds`);
+    const older = /href="([^"]*before=[^"]*)"/.exec(first.text)?.[1] ?? '';
+    const second = await ada.get(older.replaceAll('&amp;', '&'));
+    assert.equal([idsOf(first).length, idsOf(second).length], [50, 3]);
+    assert.equal([...idsOf(first), ...idsOf(second)].sort(), ids.sort());
+    assert.match((await ada.get(`${base}/refunds?status=completed`)).text, 'No refund matches');
+    assert.match((await ada.get(`/s/${api.merchantId}/live/refunds`)).text, 'appear here');
+  }));
+
+test.run();
