@@ -31,6 +31,7 @@ const before = `
 test('refunds, their policy and the payer’s address are kept', () =>
   withOlderDatabase('0019', before, async (database) => {
     const all = await database.listRefunds({ limit: 9 });
+    assert.ok(all.every(({ requestedBy }) => requestedBy === null));
     assert.equal(
       all
         .map(({ id, status, destination, tx, receiptNumber, failureReason, claim }) => [

@@ -56,6 +56,15 @@ const approvalState = ({ approvedAtMs, approval }: RefundRow) => ({
     .join(','),
 });
 
+/** What a person creates, for the audit log. */
+const createdState = ({ amountMinor, currency, sessionId, network, destination, needsApproval }: RefundRow) => ({
+  sessionId,
+  amount: `${formatUnits(amountMinor, MINOR_DECIMALS, MINOR_DECIMALS)} ${currency}`,
+  network,
+  destination,
+  needsApproval,
+});
+
 export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldReturnDatabase {
   const { rows, limits, settlement, payouts, ledger, secretKey, guard, addresses, replays, findSession, transfers } =
     parts;
@@ -129,9 +138,7 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
     rows.insert(row);
     limits.countDay(row, 1n);
     ledger.post(refundEntry(row, 'reserved'), nowMs);
-    const amount = `${formatUnits(row.amountMinor, MINOR_DECIMALS, MINOR_DECIMALS)} ${row.currency}`;
-    const after = { sessionId, amount, network, destination: row.destination, status: row.status, needsApproval };
-    db.describe({ target: id, before: null, after });
+    db.describe({ target: id, before: null, after: createdState(row) });
     return { kind: 'created', refund: rows.view(row) };
   }
 
