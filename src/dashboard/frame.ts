@@ -51,6 +51,7 @@ export const formTokenField = (formToken: string): Html =>
 /** The pages of a store and mode, beside its payments. */
 const storePages: readonly (readonly [string, string, StorePermission])[] = [
   ['refunds', 'Refunds', 'payments:read'],
+  ['held', 'Held money', 'payments:read'],
   ['developers', 'Developers', 'keys:manage'],
 ];
 

@@ -6,6 +6,7 @@ import type { DashboardDeps } from './deps.ts';
 import type { Page } from './page.ts';
 import { accountPages } from './pages/account.ts';
 import { developerPages } from './pages/developers.ts';
+import { heldPages } from './pages/held.ts';
 import { operatorPages } from './pages/operator.ts';
 import { paymentPage } from './pages/payment.ts';
 import { paymentsPage } from './pages/payments.ts';
@@ -19,6 +20,7 @@ export const dashboardPages = (deps: DashboardDeps): readonly Page[] => [
   paymentPage(deps),
   ...refundPages(deps),
   ...refundChanges(deps),
+  ...heldPages(deps),
   ...developerPages(deps),
   ...operatorPages(deps),
 ];

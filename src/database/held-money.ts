@@ -76,7 +76,7 @@ export interface HeldReturnDatabase {
 export interface HeldMoneyDatabase {
   /** Returns held money, newest first. */
   listHeldMoney(
-    filter: Readonly<{ storeId?: string; sessionId?: string; state?: HeldState; limit: number }>,
+    filter: Readonly<{ storeId?: string; mode?: Mode; sessionId?: string; state?: HeldState; limit: number }>,
   ): Promise<readonly HeldMoney[]>;
   findHeldMoney(id: string): Promise<HeldMoney | null>;
   /**

@@ -33,6 +33,14 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /s/:store/test/refunds/:refund/cancel': ['owner', 'support'],
   'post /s/:store/live/refunds/:refund/destination': ['owner'],
   'post /s/:store/test/refunds/:refund/destination': ['owner'],
+  'get /s/:store/live/held': ['owner', 'accountant', 'support'],
+  'get /s/:store/test/held': ['owner', 'developer', 'accountant', 'support'],
+  'get /s/:store/live/held/:held': ['owner', 'accountant', 'support'],
+  'get /s/:store/test/held/:held': ['owner', 'developer', 'accountant', 'support'],
+  'post /s/:store/live/held/:held/accept': ['owner'],
+  'post /s/:store/test/held/:held/accept': ['owner'],
+  'post /s/:store/live/held/:held/return': ['owner'],
+  'post /s/:store/test/held/:held/return': ['owner'],
   'get /s/:store/live/developers': ['owner'],
   'get /s/:store/test/developers': ['owner', 'developer'],
   'post /s/:store/live/developers/keys': ['owner'],
@@ -49,9 +57,9 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
 const membershipIn = (role: Role, storeId: string): Membership =>
   role === 'operator' ? { role, storeId: null } : { role, storeId };
 
-type Objects = Readonly<{ id: string; refund: string }>;
+type Objects = Readonly<{ id: string; refund: string; held: string }>;
 
-/** Creates a paid session with a refund in test mode, and one in live mode. @returns the ids by mode */
+/** Creates a paid session with a refund and held money in test mode, and one in live mode. @returns the ids by mode */
 async function createObjects({ api }: Dashboard): Promise<Record<string, Objects>> {
   const made: Record<string, Objects> = {};
   for (const [mode, key] of [
@@ -64,11 +72,12 @@ async function createObjects({ api }: Dashboard): Promise<Record<string, Objects
     const id = String((json as { id?: string }).id);
     const to = (await api.database().findSession(id))?.addresses.evm ?? '';
     const chain = api.chain('ethereum', mode);
-    await chain.confirm(await chain.mine([{ to, currency: 'USDT', units: 10_500_000n }]));
+    await chain.confirm(await chain.mine([{ to, currency: 'USDT', units: 11_500_000n }]));
     const asked = { order_id: id, refund_id: 'r-1', amount: '1.00', currency: 'USDT' };
     assert.is((await client.send('POST', '/api/v1/refunds/create', asked)).status, 201);
     const [refund] = await api.database().listRefunds({ sessionId: id, limit: 1 });
-    made[mode] = { id, refund: refund?.id ?? '' };
+    const [held] = await api.database().listHeldMoney({ sessionId: id, limit: 1 });
+    made[mode] = { id, refund: refund?.id ?? '', held: held?.id ?? '' };
   }
   return made;
 }
@@ -92,7 +101,8 @@ test('every page opens to the roles that the table names, and in no other store'
       const target = path
         .replace(':store', storeId)
         .replace(':id', own?.id ?? '')
-        .replace(':refund', own?.refund ?? '');
+        .replace(':refund', own?.refund ?? '')
+        .replace(':held', own?.held ?? '');
       return method === 'get'
         ? visitor.get(target)
         : visitor.submit('/account', target, { which: 'nothing' }).catch(() => visitor.post(target, {}));
@@ -146,15 +156,17 @@ test('a session of the dashboard opens nothing of the API', () =>
 test('a session of another store or mode is not shown by its id, order, address or transaction', () =>
   withDashboard(async (dashboard) => {
     const { api } = dashboard;
-    const { test: made = { id: '', refund: '' }, live } = await createObjects(dashboard);
+    const { test: made = { id: '', refund: '', held: '' }, live } = await createObjects(dashboard);
     const other = await api.addMerchant();
     const owner = await dashboard.person('Ada', { role: 'owner', storeId: other });
     const base = `/s/${other}/test/payments`;
     assert.is((await owner.get(`${base}/${made.id}`)).status, 404);
     assert.is((await owner.get(`${base}/${made.id}/refund`)).status, 404);
     assert.is((await owner.get(`/s/${other}/test/refunds/${made.refund}`)).status, 404);
+    assert.is((await owner.get(`/s/${other}/test/held/${made.held}`)).status, 404);
     const bob = await dashboard.person('Bob', { role: 'owner', storeId: api.merchantId });
     assert.is((await bob.get(`/s/${api.merchantId}/test/refunds/${live?.refund}`)).status, 404, 'of the other mode');
+    assert.is((await bob.get(`/s/${api.merchantId}/test/held/${live?.held}`)).status, 404, 'of the other mode');
     for (const text of [made.id, 'order-test', 'order']) {
       const { status, text: page } = await owner.get(`${base}?q=${text}`);
       assert.is(status, 200, text);

@@ -63,16 +63,17 @@ export function heldMoneyCommands(
   }
 
   return {
-    async listHeldMoney({ storeId, sessionId, state, limit }) {
-      const { storeId: store, mode, orderId } = sessions;
+    async listHeldMoney({ storeId, mode, sessionId, state, limit }) {
+      const { storeId: store, mode: ofMode, orderId } = sessions;
       const of = and(
         storeId === undefined ? undefined : eq(store, storeId),
+        mode === undefined ? undefined : eq(ofMode, mode),
         sessionId === undefined ? undefined : eq(records.sessionId, sessionId),
         state === undefined ? undefined : eq(records.state, state),
       );
       const rows = db.read(() =>
         db.orm
-          .select({ held: records, session: { storeId: store, mode, orderId } })
+          .select({ held: records, session: { storeId: store, mode: ofMode, orderId } })
           .from(records)
           .innerJoin(sessions, eq(sessions.id, records.sessionId))
           .where(of)

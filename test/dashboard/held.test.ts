@@ -1,0 +1,88 @@
+/** Held money in the dashboard, over real HTTP: accepted, or returned to an address that a person saw and typed for. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { chains } from '../../src/chains/index.ts';
+import { type Answer, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { confirmTip, openSale, pass } from '../support/payment-scenes.ts';
+
+const to = chains.evm.address.format(`c0ffee${'1'.repeat(34)}`);
+
+const confirm = (visitor: Visitor, path: string, { text }: Answer, more = {}): Promise<Answer> => {
+  const form = text.slice(text.indexOf('class="card confirm"'));
+  const fields = [...form.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)];
+  return visitor.post(path, { ...Object.fromEntries(fields.map(([, name, value]) => [name, value])), ...more });
+};
+
+/** A payment that came late, held, and the store’s owner. */
+const withHeld = (work: (d: Dashboard, ada: Visitor, path: string, sessionId: string) => Promise<void>) =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const sale = await openSale(api);
+    await pass(api, 3700);
+    await sale.send('10.50');
+    await confirmTip(api);
+    const ada = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
+    const [held] = await api.database().listHeldMoney({ sessionId: sale.id, limit: 1 });
+    await work(dashboard, ada, `/s/${api.merchantId}/test/held/${held?.id}`, sale.id);
+  });
+
+test('accepting says what it does, then does it once and records it', () =>
+  withHeld(async ({ api }, ada, path, sessionId) => {
+    const list = await ada.get(`/s/${api.merchantId}/test/held`);
+    assert.match(list.text, 'came after the deadline');
+    assert.match((await ada.get(`/s/${api.merchantId}/live/held`)).text, 'Nothing is waiting for you');
+    const review = await ada.submit(path, `${path}/accept`);
+    assert.match(review.text, 'The payment is paid with 10.50 of 10.50');
+    assert.is((await api.database().findSession(sessionId))?.life.status, 'expired', 'nothing is done yet');
+    const clicks = await Promise.all([1, 2].map(() => confirm(ada, `${path}/accept`, review)));
+    assert.equal(
+      clicks.map(({ status }) => status),
+      [303, 303],
+    );
+    assert.is((await api.database().findSession(sessionId))?.life.status, 'paid');
+    const entries = (await api.database().listAudit(20)).filter(({ command }) => command === 'accept held money');
+    assert.equal(
+      entries.map(({ operator }) => operator),
+      ['Ada (dashboard)'],
+    );
+    assert.is((await confirm(ada, `${path}/accept`, review, { once: 'x' })).status, 400, 'decided already');
+  }));
+
+test('a return wants address, reason and the amount typed, and shows the whole address', () =>
+  withHeld(async ({ api }, ada, path, sessionId) => {
+    const part = 'test:ethereum USDT';
+    for (const [fields, fault] of [
+      [{ part: 'test:ethereum USDC', address: to, because: 'x' }, 'Choose what to return'],
+      [{ part, address: '', because: 'x' }, 'Name an address'],
+      [{ part, address: 'nonsense', because: 'x' }, 'is not an address'],
+      [{ part, address: to, because: ' ' }, 'Say why'],
+    ] as const) {
+      const answer = await ada.submit(path, `${path}/return`, fields);
+      assert.is(answer.status, 400, fault);
+      assert.match(answer.text, fault);
+    }
+    const review = await ada.submit(path, `${path}/return`, { part, address: to, because: 'too late' });
+    assert.match(review.text, (to.match(/.{1,4}/g) ?? []).map((four) => `<span>${four}</span>`).join(''));
+    assert.is((await confirm(ada, `${path}/return`, review, { typed: '10.5' })).status, 403);
+    const refunds = () => api.database().listRefunds({ sessionId, limit: 9 });
+    assert.equal(await refunds(), []);
+    const done = await confirm(ada, `${path}/return`, review, { typed: '10.50' });
+    assert.is(done.status, 303, done.text);
+    const [made, ...others] = await refunds();
+    assert.equal([made?.destination?.address, made?.amountMinor, made?.heldKind, others], [to, 1050n, 'late', []]);
+    const entry = (await api.database().listAudit(9)).find(({ command }) => command === 'return held money');
+    assert.equal([entry?.operator, entry?.reason], ['Ada (dashboard)', 'too late']);
+    assert.match((await ada.get(done.headers.get('location') ?? '')).text, 'It is being returned');
+  }));
+
+test('what is above the store’s limit is not returned by one person', () =>
+  withHeld(async ({ api }, ada, path, sessionId) => {
+    await api.database().setRefundPolicy(api.merchantId, { refundAutoMinor: 1049 });
+    const fields = { part: 'test:ethereum USDT', address: to, because: 'x' };
+    const answer = await ada.submit(path, `${path}/return`, fields);
+    assert.is(answer.status, 400);
+    assert.match(answer.text, 'quayside held return');
+    assert.equal(await api.database().listRefunds({ sessionId, limit: 9 }), []);
+  }));
+
+test.run();
