@@ -14,6 +14,7 @@ import { everyDay, runOnce } from './nightly.ts';
 import { prepareDatabase } from './prepare-database.ts';
 import { safetyWarnings } from './safety-warnings.ts';
 import { readCredentials } from './sandbox-credentials.ts';
+import { openServiceManager, type ServiceManager } from './service-manager.ts';
 import { operatorBanner, sandboxBanner } from './startup-banner.ts';
 import { type ChildSpec, type Supervised, supervise } from './supervisor.ts';
 
@@ -59,10 +60,14 @@ let log = openLog('supervisor', 'info');
 export async function runInstallation(server: ChildProcess): Promise<void> {
   const config = loadConfig({ env, cwd: process.cwd(), beforeSandbox: true });
   log = openLog('supervisor', config.logLevel);
+  const manager = openServiceManager(env, { clock, log });
+  stopping.signal.addEventListener('abort', () => background.push(manager.stopping()), { once: true });
   const release = takeInstanceLock(config.dataDir);
   try {
-    await run(config, server);
+    await run(config, server, manager);
   } finally {
+    // What ends by this signal is awaited, also when something else than a signal ended the run.
+    stopping.abort();
     await Promise.all([...children.map((child) => child.stop()), ...background]);
     release();
   }
@@ -70,7 +75,7 @@ export async function runInstallation(server: ChildProcess): Promise<void> {
 }
 
 /** @throws Fault permanent when the sandbox or the server cannot start, now or later */
-async function run(config: Config, server: ChildProcess): Promise<void> {
+async function run(config: Config, server: ChildProcess, manager: ServiceManager): Promise<void> {
   const { signer } = config;
   const hasSandbox = config.networks.some((network) => network.sandbox);
   const simulating = hasSandbox
@@ -101,6 +106,7 @@ async function run(config: Config, server: ChildProcess): Promise<void> {
   const { port, metricsPort, dashboardPort } = listening;
   ports = { port, metricsPort, dashboardPort };
   printBanner(config, listening);
+  background.push(manager.ready(`ready at ${listening.baseUrl}`, stopping.signal));
   for (const { code, message } of safetyWarnings(config)) log.warn({ code }, message);
   startWebhooks();
   // Unlocking the keystore costs half a second of a core, on purpose, and payments do not wait for it.

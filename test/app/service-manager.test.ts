@@ -1,0 +1,84 @@
+/**
+ * What systemd is told, through a real datagram socket and the real `systemd-notify`.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openServiceManager } from '../../src/app/service-manager.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { until } from '../support/until.ts';
+
+/** Prints each datagram as one line of JSON. Node has no datagram sockets of unix. */
+const receiver = `
+import json, socket, sys
+own = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+own.bind(sys.argv[1])
+print(json.dumps("listening"), flush=True)
+while True:
+    print(json.dumps(own.recv(4096).decode()), flush=True)
+`;
+
+const folder = mkdtempSync(join(tmpdir(), 'quayside-notify-'));
+const socket = join(folder, 'notify');
+const has = (program: string) => !spawnSync(program, ['--version']).error;
+const canReceive = has('systemd-notify') && has('python3');
+const python = canReceive ? spawn('python3', ['-c', receiver, socket], { stdio: ['ignore', 'pipe', 'inherit'] }) : null;
+const received: string[] = [];
+if (python) createInterface({ input: python.stdout }).on('line', (line) => received.push(JSON.parse(line)));
+test.after(() => {
+  python?.kill();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const errors: string[] = [];
+const log = { error: (_fields: unknown, message: string) => void errors.push(message) } as never;
+const told = () => received.filter((text) => /READY|WATCHDOG|STOPPING/.test(text)).map((text) => text.trim());
+
+const run = canReceive ? test : test.skip;
+run(
+  'systemd is told when the service is ready, that it is alive, and that it stops (needs systemd-notify, python3)',
+  async () => {
+    await until('the socket is there', () => received.includes('listening'));
+    const variables: NodeJS.ProcessEnv = {
+      ...process.env,
+      NOTIFY_SOCKET: socket,
+      WATCHDOG_USEC: '200000',
+      WATCHDOG_PID: '1',
+    };
+    const manager = openServiceManager(variables, { clock: systemClock, log });
+    assert.equal(
+      [variables.NOTIFY_SOCKET, variables.WATCHDOG_USEC, variables.WATCHDOG_PID],
+      [undefined, undefined, undefined],
+    );
+    assert.equal(told(), []);
+    const stop = new AbortController();
+    const alive = manager.ready('ready at http://127.0.0.1:8420', stop.signal);
+    await until('it is said to be ready and alive', () => told().length >= 3);
+    assert.is(told()[0], 'READY=1\nSTATUS=ready at http://127.0.0.1:8420');
+    assert.equal(new Set(told().slice(1)), new Set(['WATCHDOG=1']));
+    stop.abort();
+    await alive;
+    await manager.stopping();
+    await until('it is said to stop', () => told().includes('STOPPING=1\nSTATUS=stopping'));
+    assert.equal(errors, []);
+  },
+);
+
+test('outside of systemd, nothing is sent or waited for', async () => {
+  const manager = openServiceManager({ PATH: folder }, { clock: systemClock, log });
+  await manager.ready('ready', new AbortController().signal);
+  await manager.stopping();
+  assert.equal(errors, []);
+});
+
+test('a machine without systemd-notify runs on, and the log says what is missing', async () => {
+  const manager = openServiceManager({ PATH: folder, NOTIFY_SOCKET: socket }, { clock: systemClock, log });
+  await manager.ready('ready', new AbortController().signal);
+  assert.match(errors[0] ?? '', /^systemd was not told READY=1.*is systemd-notify installed/);
+});
+
+test.run();
