@@ -1,0 +1,154 @@
+/**
+ * Metrics, their page, the alert rules and the dashboard name the same things. The rules themselves are tested by
+ * promtool, where it is installed.
+ */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { createMetrics } from '../../src/app/metrics.ts';
+import { createWriteTimes } from '../../src/app/write-times.ts';
+import { handClock } from '../support/hand-clock.ts';
+import { openTempDatabase } from '../support/temp-database.ts';
+import { testNetwork } from '../support/test-network.ts';
+
+const page = readFileSync('docs/metrics.md', 'utf8');
+const rules = readFileSync('deploy/monitoring/alerts.yml', 'utf8');
+const dashboard = readFileSync('deploy/monitoring/grafana/dashboards/quayside.json', 'utf8');
+
+/** What a server exposes that has every kind of work: name, help and type by name, and the labels that it has shown. */
+async function exposed() {
+  const clock = handClock();
+  const { database, close } = openTempDatabase();
+  const metrics = createMetrics({
+    database,
+    config: { networks: [testNetwork({ name: 'one', xpub: null })], dataDir: tmpdir() },
+    rates: {
+      status: () => [{ source: 'kraken', ageS: 1, fresh: true, pairs: 1, fault: null }],
+      pegs: () => [{ currency: 'USDT', price: '1', offered: true }],
+    } as never,
+    clock,
+    writeTimes: createWriteTimes(),
+  });
+  metrics.observe({ route: '/livez', method: 'GET', status: 200, ms: 1 });
+  const { text } = await metrics.read();
+  close();
+  const help = new Map([...text.matchAll(/^# HELP (\S+) (.*)$/gm)].map(([, name = '', words = '']) => [name, words]));
+  const histograms = [...text.matchAll(/^# TYPE (\S+) histogram$/gm)].map(([, name = '']) => name);
+  const labels = new Map(
+    [...text.matchAll(/^([a-z]\w*)\{([^}]*)\}/gm)].map(([, name = '', own = '']) => [
+      name.replace(/_(bucket|sum|count)$/, (end) => (help.has(name) ? end : '')),
+      [...own.matchAll(/(\w+)="/g)].map(([, label = '']) => label).filter((label) => label !== 'le'),
+    ]),
+  );
+  const names = [
+    ...help.keys(),
+    ...histograms.flatMap((name) => ['_bucket', '_sum', '_count'].map((end) => name + end)),
+  ];
+  return { help, labels, names: new Set(names) };
+}
+
+const { help, labels, names } = await exposed();
+
+/** The rows of the page's tables of metrics. */
+const rows = [...page.matchAll(/^\| `(quayside_\w+)` +\| ([^|]*?) *\| (.*?) *\|$/gm)].map(
+  ([, name = '', own = '', words = '']) => ({
+    name,
+    words,
+    labels: [...own.matchAll(/`(\w+)`/g)].map(([, label = '']) => label),
+  }),
+);
+
+test('every metric is on the page, with its words, and the page has no other', () => {
+  const ours = [...help].filter(([name]) => name.startsWith('quayside_'));
+  assert.ok(ours.length > 35, `${ours.length}`);
+  assert.equal(Object.fromEntries(rows.map(({ name, words }) => [name, words])), Object.fromEntries(ours));
+  assert.is(new Set(rows.map(({ name }) => name)).size, rows.length, 'each is there once');
+});
+
+test('labels are those that the server shows', () => {
+  const shown = rows.filter(({ name }) => labels.has(name));
+  assert.ok(shown.length > 5, `${shown.length}`);
+  for (const { name, labels: own } of shown)
+    assert.equal(own.filter((label) => label !== 'le').sort(), [...(labels.get(name) ?? [])].sort(), name);
+});
+
+/** Names of metrics in an expression of Prometheus, with the labels that it selects by. */
+const metricsOf = (expression: string) =>
+  [...expression.matchAll(/\b((?:quayside|nodejs|process)_\w+)(?:\{([^}]*)\})?/g)].map(([, name = '', own = '']) => ({
+    name,
+    labels: [...own.matchAll(/(\w+)(?:=|!)/g)].map(([, label = '']) => label),
+  }));
+
+const ruleExpressions = [...rules.matchAll(/^ {8}expr: (.*)$/gm)].map(([, text = '']) => text);
+const panels: readonly { title: string; targets: readonly { expr: string }[] }[] = JSON.parse(dashboard).panels;
+
+test('rules and panels use metrics and labels that exist, and the dashboard shows every one', () => {
+  const used = [...ruleExpressions, ...panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))].flatMap(
+    metricsOf,
+  );
+  assert.ok(used.length > 60, `${used.length}`);
+  for (const { name, labels: own } of used) {
+    assert.ok(names.has(name), `${name} does not exist`);
+    const row = rows.find((one) => one.name === name || one.name === name.replace(/_(bucket|sum|count)$/, ''));
+    for (const label of own)
+      if (!['job', 'le'].includes(label) && row) assert.ok(row.labels.includes(label), `${name}: ${label}`);
+  }
+  const inPanels = new Set(
+    panels.flatMap(({ targets }) => targets.flatMap(({ expr }) => metricsOf(expr))).map(({ name }) => name),
+  );
+  const missing = rows.filter(
+    ({ name }) => ![name, `${name}_bucket`].some((one) => inPanels.has(one)) && !/_seconds_(sum|count)$/.test(name),
+  );
+  assert.equal(
+    missing.map(({ name }) => name),
+    [],
+  );
+  assert.is(new Set(panels.map(({ title }) => title)).size, panels.length);
+});
+
+test('every rule is on the page with its severity, says what to do, and is tested', () => {
+  const found = [
+    ...rules.matchAll(/- alert: (\w+)\n {8}expr: .*\n(?: {8}for: .*\n)? {8}labels: \{ severity: (\w+) \}/g),
+  ];
+  const alerts = found.map(([, name = '', severity = '']) => [name, severity]);
+  assert.is(alerts.length, ruleExpressions.length);
+  const listed = [...page.matchAll(/^\| `(Quayside\w+)` +\| (\w+) /gm)].map(([, name, severity]) => [name, severity]);
+  assert.equal(listed.sort(), alerts.sort());
+  assert.is([...rules.matchAll(/^ {10}description: \S/gm)].length, alerts.length);
+  const tests = readFileSync('deploy/monitoring/alerts.test.yml', 'utf8');
+  for (const [name = ''] of alerts) {
+    // Once where nothing is wrong, and at least once where it fires.
+    assert.ok(tests.split(name).length > 2, `${name} has no test`);
+  }
+});
+
+test('an alarm that counts as critical exists', () => {
+  const [, codes = ''] = /code=~"([^"]+)"/.exec(rules) ?? [];
+  assert.ok(rules.includes(`code!~"${codes}"`), 'the two rules about alarms share one list');
+  const documented = [...readFileSync('docs/alarms.md', 'utf8').matchAll(/^\| `(\w+)`/gm)].map(([, code = '']) => code);
+  for (const part of codes.split('|'))
+    assert.ok(
+      documented.some((code) => new RegExp(`^(${part})$`).test(code)),
+      part,
+    );
+});
+
+const hasPromtool = spawnSync('promtool', ['--version']).status === 0;
+const promtool = (...words: string[]) => spawnSync('promtool', words, { cwd: 'deploy/monitoring', encoding: 'utf8' });
+(hasPromtool ? test : test.skip)(
+  'promtool accepts the configuration and the rules, which fire when they should (needs promtool)',
+  () => {
+    for (const words of [
+      ['check', 'config', 'prometheus.yml'],
+      ['check', 'rules', 'alerts.yml'],
+      ['test', 'rules', 'alerts.test.yml'],
+    ]) {
+      const { status, stdout, stderr } = promtool(...words);
+      assert.is(status, 0, stdout + stderr);
+    }
+  },
+);
+
+test.run();
