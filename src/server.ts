@@ -16,7 +16,7 @@ import { refuseUnread } from './api/refuse-unread.ts';
 import { addressMarksFile, openAddressMarks } from './app/address-marks.ts';
 import { type Listening, listen } from './app/http-server.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
-import { issueKey } from './app/new-credentials.ts';
+import { issueEndpoint, issueKey } from './app/new-credentials.ts';
 import { openDatabase } from './app/open-database.ts';
 import { retireGivenAddresses } from './app/retire-given.ts';
 import { ensureCredentials } from './app/sandbox-credentials.ts';
@@ -42,6 +42,8 @@ import { openSources } from './rates/sources.ts';
 import { keepSandboxAddresses } from './sandbox/operator/addresses.ts';
 import { fundSandboxWallets } from './sandbox/operator/funding.ts';
 import { createSimulator } from './sandbox/operator/simulator.ts';
+import { createSender } from './webhooks/sender.ts';
+import { sendTestEvent } from './webhooks/test-event.ts';
 
 const EXIT_CANNOT_START = 2;
 const SETTLE_MS = 1000;
@@ -155,6 +157,8 @@ async function listenForPeople(config: Config, database: Database): Promise<List
   const { dashboardHost: host, dashboardPort: wanted, trustedProxies: proxies } = config;
   const at = { host, port: wanted, setting: 'QUAYSIDE_DASHBOARD_PORT', proxies };
   const passwords = createPasswords();
+  const guard = createUrlGuard(config.webhooks.allowCidrs);
+  const sender = createSender(guard, config.webhooks, clock);
   const checkDestination = await createDestinationCheck(config);
   return listen(at, clock, (port) => ({
     answer: createDashboard({
@@ -164,8 +168,10 @@ async function listenForPeople(config: Config, database: Database): Promise<List
       clock,
       log,
       passwords,
-      issue: { key: issueKey },
+      issue: { key: issueKey, endpoint: issueEndpoint },
       checkDestination,
+      checkWebhookUrl: guard.check,
+      sendTestEvent: (endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
     }),
   }));
 }

@@ -3,9 +3,10 @@
  * @module
  */
 import type { Config } from '../config/config.ts';
+import type { ExtendedEventType } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
-import type { Database } from '../database/database.ts';
+import type { Database, Endpoint } from '../database/database.ts';
 import type { ApiKey, NewApiKey, Scope } from '../database/keys.ts';
 import type { Person } from '../database/people.ts';
 import type { DestinationCheck } from '../database/refunds.ts';
@@ -24,6 +25,20 @@ export type DashboardDeps = Readonly<{
   passwords: Passwords;
   issue: Issuer;
   checkDestination: DestinationCheck;
+  /** @returns why an endpoint cannot have this URL, or null */
+  checkWebhookUrl(url: string, mode: Mode): Promise<string | null>;
+  /** Sends a signed test event to an endpoint now. @returns null if it was removed */
+  sendTestEvent(endpoint: Endpoint): Promise<TestAnswer | null>;
+}>;
+
+/** What an endpoint answered to a test event. `error` is a class such as `timeout`. */
+export type TestAnswer = Readonly<{
+  status: number | null;
+  error: string | null;
+  detail: string | null;
+  answer: string | null;
+  durationMs: number;
+  isDelivered: boolean;
 }>;
 
 /** Makes what is given to merchants; saves nothing. */
@@ -36,6 +51,13 @@ export type Issuer = Readonly<{
     nowMs: number,
     life: Pick<ApiKey, 'expiresAtMs' | 'sources'>,
   ): Readonly<{ key: string; row: NewApiKey }>;
+  endpoint(
+    storeId: string,
+    mode: Mode,
+    url: string,
+    extendedEvents: readonly ExtendedEventType[],
+    nowMs: number,
+  ): Endpoint & Readonly<{ secret: string }>;
 }>;
 
 export type SignInDeps = DashboardDeps & Readonly<{ sessions: WebSessions }>;

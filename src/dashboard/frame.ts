@@ -52,6 +52,7 @@ export const formTokenField = (formToken: string): Html =>
 const storePages: readonly (readonly [string, string, StorePermission])[] = [
   ['refunds', 'Refunds', 'payments:read'],
   ['held', 'Held money', 'payments:read'],
+  ['webhooks', 'Webhooks', 'webhooks:read'],
   ['developers', 'Developers', 'keys:manage'],
 ];
 

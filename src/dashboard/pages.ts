@@ -12,6 +12,8 @@ import { paymentPage } from './pages/payment.ts';
 import { paymentsPage } from './pages/payments.ts';
 import { refundChanges } from './pages/refund-changes.ts';
 import { refundPages } from './pages/refunds.ts';
+import { webhookChanges } from './pages/webhook-changes.ts';
+import { webhookPages } from './pages/webhooks.ts';
 
 /** Returns the pages. Each says what it needs; a test tries every page as everybody. */
 export const dashboardPages = (deps: DashboardDeps): readonly Page[] => [
@@ -21,6 +23,8 @@ export const dashboardPages = (deps: DashboardDeps): readonly Page[] => [
   ...refundPages(deps),
   ...refundChanges(deps),
   ...heldPages(deps),
+  ...webhookPages(deps),
+  ...webhookChanges(deps),
   ...developerPages(deps),
   ...operatorPages(deps),
 ];

@@ -90,6 +90,9 @@ export const facts = (pairs: readonly (readonly [string, Html | string])[]): Htm
 export const grouped = (address: string): Html =>
   html`<code class="grouped">${(address.match(/.{1,4}/g) ?? []).map((four) => html`<span>${four}</span>`)}</code>`;
 
+/** Text from elsewhere, such as an endpoint's answer, without control characters. */
+export const plainText = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ');
+
 /** Shows a value to copy: one click or tap into the field, then select all. */
 export const copied = (label: string, value: string): Html =>
   html`<label>${label} <input value="${value}" readonly spellcheck="false"></label>`;

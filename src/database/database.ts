@@ -222,6 +222,17 @@ export type Delivery = Readonly<{
   lastError: string | null;
 }>;
 
+/** `after`: only those that come after this one, in the order of the list. */
+export type DeliveryFilter = Readonly<{
+  id?: string;
+  storeId?: string;
+  mode?: Mode;
+  sessionId?: string;
+  state?: DeliveryState;
+  after?: Pick<Delivery, 'id' | 'eventId'>;
+  limit: number;
+}>;
+
 /** A delivery leased to this dispatcher until `leaseUntilMs`, with everything needed to send it. */
 export type ClaimedDelivery = SecretPair &
   Readonly<{
@@ -310,6 +321,8 @@ export interface Database
   findEndpointOfOtherMode(input: Readonly<{ storeId: string; mode: Mode; url: string }>): Promise<string | null>;
   listEndpoints(storeId: string | null): Promise<readonly Endpoint[]>;
   enableEndpoint(id: string, enabled: boolean, reason: string | null, nowMs: number): Promise<boolean>;
+  /** Changes which events beyond the documented ones an endpoint gets. @returns false when there is no such endpoint */
+  setEndpointEvents(id: string, extendedEvents: readonly ExtendedEventType[]): Promise<boolean>;
   removeEndpoint(id: string): Promise<boolean>;
   /**
    * Leases up to `limit` due deliveries, in turn from each endpoint (of single sessions: from each host) that has any.
@@ -329,9 +342,7 @@ export interface Database
   ): Promise<readonly ClaimedDelivery[]>;
   /** Saves an attempt and its verdict. A failed manual attempt leaves the automatic schedule as it was. */
   recordAttempt(attempt: Attempt, verdict: DeliveryVerdict): Promise<void>;
-  listDeliveries(
-    filter: Readonly<{ storeId?: string; sessionId?: string; state?: DeliveryState; limit: number }>,
-  ): Promise<readonly Delivery[]>;
+  listDeliveries(filter: DeliveryFilter): Promise<readonly Delivery[]>;
   listAttempts(deliveryId: string): Promise<readonly Attempt[]>;
   /** Makes a delivery due at once, in any state. @returns false when there is none with this id */
   resendDelivery(id: string, nowMs: number): Promise<boolean>;

@@ -4,6 +4,7 @@
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { isAllowed, type Membership, type Role, storeRoles } from '../../src/core/access.ts';
 import { dashboardPages } from '../../src/dashboard/pages.ts';
 import { type Dashboard, withDashboard } from '../support/dashboard.ts';
@@ -41,6 +42,28 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /s/:store/test/held/:held/accept': ['owner'],
   'post /s/:store/live/held/:held/return': ['owner'],
   'post /s/:store/test/held/:held/return': ['owner'],
+  'get /s/:store/live/webhooks': ['owner', 'support'],
+  'get /s/:store/test/webhooks': ['owner', 'developer', 'support'],
+  'get /s/:store/live/webhooks/:endpoint': ['owner', 'support'],
+  'get /s/:store/test/webhooks/:endpoint': ['owner', 'developer', 'support'],
+  'get /s/:store/live/webhooks/deliveries/:delivery': ['owner', 'support'],
+  'get /s/:store/test/webhooks/deliveries/:delivery': ['owner', 'developer', 'support'],
+  'post /s/:store/live/webhooks': ['owner'],
+  'post /s/:store/test/webhooks': ['owner', 'developer'],
+  'post /s/:store/live/webhooks/deliveries/:delivery/resend': ['owner', 'support'],
+  'post /s/:store/test/webhooks/deliveries/:delivery/resend': ['owner', 'developer', 'support'],
+  'post /s/:store/live/webhooks/:endpoint/test': ['owner', 'support'],
+  'post /s/:store/test/webhooks/:endpoint/test': ['owner', 'developer', 'support'],
+  'post /s/:store/live/webhooks/:endpoint/recover': ['owner'],
+  'post /s/:store/test/webhooks/:endpoint/recover': ['owner', 'developer'],
+  'post /s/:store/live/webhooks/:endpoint/secret': ['owner'],
+  'post /s/:store/test/webhooks/:endpoint/secret': ['owner', 'developer'],
+  'post /s/:store/live/webhooks/:endpoint/events': ['owner'],
+  'post /s/:store/test/webhooks/:endpoint/events': ['owner', 'developer'],
+  'post /s/:store/live/webhooks/:endpoint/enable': ['owner'],
+  'post /s/:store/test/webhooks/:endpoint/enable': ['owner', 'developer'],
+  'post /s/:store/live/webhooks/:endpoint/remove': ['owner'],
+  'post /s/:store/test/webhooks/:endpoint/remove': ['owner', 'developer'],
   'get /s/:store/live/developers': ['owner'],
   'get /s/:store/test/developers': ['owner', 'developer'],
   'post /s/:store/live/developers/keys': ['owner'],
@@ -57,7 +80,9 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
 const membershipIn = (role: Role, storeId: string): Membership =>
   role === 'operator' ? { role, storeId: null } : { role, storeId };
 
-type Objects = Readonly<{ id: string; refund: string; held: string }>;
+type Objects = Readonly<Record<'id' | 'refund' | 'held' | 'endpoint' | 'delivery', string>>;
+
+const none: Objects = { id: '', refund: '', held: '', endpoint: '', delivery: '' };
 
 /** Creates a paid session with a refund and held money in test mode, and one in live mode. @returns the ids by mode */
 async function createObjects({ api }: Dashboard): Promise<Record<string, Objects>> {
@@ -66,6 +91,8 @@ async function createObjects({ api }: Dashboard): Promise<Record<string, Objects
     ['test', api.testKey],
     ['live', api.liveKey],
   ] as const) {
+    const endpoint = issueEndpoint(api.merchantId, mode, `https://${mode}.example/`, [], api.clock.nowMs());
+    await api.database().addEndpoint(endpoint);
     const order = { amount: 1050, currency: 'USD', order_id: `order-${mode}` };
     const client = api.client(key);
     const { json } = await client.send('POST', '/api/v1/checkout/sessions/create', order);
@@ -77,7 +104,9 @@ async function createObjects({ api }: Dashboard): Promise<Record<string, Objects
     assert.is((await client.send('POST', '/api/v1/refunds/create', asked)).status, 201);
     const [refund] = await api.database().listRefunds({ sessionId: id, limit: 1 });
     const [held] = await api.database().listHeldMoney({ sessionId: id, limit: 1 });
-    made[mode] = { id, refund: refund?.id ?? '', held: held?.id ?? '' };
+    const [delivery] = await api.database().listDeliveries({ sessionId: id, limit: 1 });
+    const theirs = { endpoint: endpoint.id, delivery: delivery?.id ?? '' };
+    made[mode] = { id, refund: refund?.id ?? '', held: held?.id ?? '', ...theirs };
   }
   return made;
 }
@@ -102,7 +131,9 @@ test('every page opens to the roles that the table names, and in no other store'
         .replace(':store', storeId)
         .replace(':id', own?.id ?? '')
         .replace(':refund', own?.refund ?? '')
-        .replace(':held', own?.held ?? '');
+        .replace(':held', own?.held ?? '')
+        .replace(':endpoint', own?.endpoint ?? '')
+        .replace(':delivery', own?.delivery ?? '');
       return method === 'get'
         ? visitor.get(target)
         : visitor.submit('/account', target, { which: 'nothing' }).catch(() => visitor.post(target, {}));
@@ -156,17 +187,23 @@ test('a session of the dashboard opens nothing of the API', () =>
 test('a session of another store or mode is not shown by its id, order, address or transaction', () =>
   withDashboard(async (dashboard) => {
     const { api } = dashboard;
-    const { test: made = { id: '', refund: '', held: '' }, live } = await createObjects(dashboard);
+    const { test: made = none, live } = await createObjects(dashboard);
     const other = await api.addMerchant();
     const owner = await dashboard.person('Ada', { role: 'owner', storeId: other });
     const base = `/s/${other}/test/payments`;
     assert.is((await owner.get(`${base}/${made.id}`)).status, 404);
-    assert.is((await owner.get(`${base}/${made.id}/refund`)).status, 404);
-    assert.is((await owner.get(`/s/${other}/test/refunds/${made.refund}`)).status, 404);
-    assert.is((await owner.get(`/s/${other}/test/held/${made.held}`)).status, 404);
     const bob = await dashboard.person('Bob', { role: 'owner', storeId: api.merchantId });
-    assert.is((await bob.get(`/s/${api.merchantId}/test/refunds/${live?.refund}`)).status, 404, 'of the other mode');
-    assert.is((await bob.get(`/s/${api.merchantId}/test/held/${live?.held}`)).status, 404, 'of the other mode');
+    const pathsOf = ({ id, refund, held, endpoint, delivery }: Objects) => [
+      ...[`payments/${id}`, `payments/${id}/refund`, `refunds/${refund}`, `held/${held}`],
+      ...[`webhooks/${endpoint}`, `webhooks/deliveries/${delivery}`],
+    ];
+    for (const path of pathsOf(made)) {
+      assert.is((await owner.get(`/s/${other}/test/${path}`)).status, 404, `${path} of another store`);
+      assert.is((await bob.get(`/s/${api.merchantId}/test/${path}`)).status, 200, path);
+    }
+    for (const path of pathsOf(live ?? none)) {
+      assert.is((await bob.get(`/s/${api.merchantId}/test/${path}`)).status, 404, `${path} of the other mode`);
+    }
     for (const text of [made.id, 'order-test', 'order']) {
       const { status, text: page } = await owner.get(`${base}?q=${text}`);
       assert.is(status, 200, text);

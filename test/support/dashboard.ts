@@ -4,16 +4,20 @@
  * @module
  */
 import { listen } from '../../src/app/http-server.ts';
-import { issueKey } from '../../src/app/new-credentials.ts';
+import { issueEndpoint, issueKey } from '../../src/app/new-credentials.ts';
 import type { Membership } from '../../src/core/access.ts';
 import { createDashboard } from '../../src/dashboard/app.ts';
 import { createPasswords } from '../../src/dashboard/passwords.ts';
 import { codeOf, secretOfLink, stepAt } from '../../src/dashboard/second-factor.ts';
 import { hashOf, newToken } from '../../src/dashboard/web-session.ts';
+import type { Endpoint } from '../../src/database/database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { createUrlGuard } from '../../src/lib/guard.ts';
 import { sortableId } from '../../src/lib/id.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
+import { createSender } from '../../src/webhooks/sender.ts';
+import { sendTestEvent } from '../../src/webhooks/test-event.ts';
 import { type ApiServer, type ApiServerOptions, network, startApi, token } from './api-server.ts';
 
 export const PASSWORD = 'correct horse battery staple';
@@ -56,6 +60,8 @@ export async function startDashboard(options: ApiServerOptions = {}): Promise<Da
   });
   const networks = options.networks ?? [plainNetwork];
   const checkDestination = await createDestinationCheck({ networks });
+  const guard = createUrlGuard(['127.0.0.0/8']);
+  const sender = createSender(guard, { timeoutMs: 5_000, responseBytesMax: 10_000 }, clock);
   const server = await listen(
     { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_DASHBOARD_PORT', proxies: ['127.0.0.0/8'] },
     systemClock,
@@ -65,8 +71,13 @@ export async function startDashboard(options: ApiServerOptions = {}): Promise<Da
       const urls = { baseUrl: api.baseUrl, checkoutUrl: options.checkoutUrl ?? api.baseUrl };
       const config = { networks, limits, trustedProxies: ['127.0.0.0/8'], ...urls };
       const log = openLog('dashboard', 'silent');
-      const [passwords, issue] = [createPasswords(CHEAP), { key: issueKey }];
-      return { answer: createDashboard({ database, config, url, clock, log, passwords, issue, checkDestination }) };
+      const [passwords, issue] = [createPasswords(CHEAP), { key: issueKey, endpoint: issueEndpoint }];
+      const webhooks = {
+        checkWebhookUrl: guard.check,
+        sendTestEvent: (endpoint: Endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
+      };
+      const parts = { database, config, url, clock, log, passwords, issue, checkDestination, ...webhooks };
+      return { answer: createDashboard(parts) };
     },
   );
   const invite: Dashboard['invite'] = async (name, membership) => {
@@ -91,6 +102,7 @@ export async function startDashboard(options: ApiServerOptions = {}): Promise<Da
       return { ...visitor, ...invited };
     },
     async close() {
+      sender.abort();
       await server.close(0);
       await api.close();
     },

@@ -4,7 +4,7 @@
  * `next_attempt_at_ms` is the automatic schedule, `manual_at_ms` a requested resend; neither affects the other.
  * @module
  */
-import { and, desc, eq, sql } from 'drizzle-orm';
+import { and, desc, eq, gt, lt, lte, or, sql } from 'drizzle-orm';
 import { goneAfter, isGone, probeAtMs, refusalStatuses } from '../../core/endpoint.ts';
 import { invariant } from '../../core/fault.ts';
 import type { Attempt, Database, Delivery, DeliveryVerdict } from '../database.ts';
@@ -147,7 +147,7 @@ export function deliveryCommands(db: Db, { lines, refused, raiseAlarm }: Parts):
       // Answers that came together are written to disk together.
       await db.write(record, { isGrouped: true });
     },
-    async listDeliveries({ storeId, sessionId, state, limit }) {
+    async listDeliveries({ id: only, storeId, mode, sessionId, state, after, limit }) {
       const {
         id,
         endpointId,
@@ -159,7 +159,8 @@ export function deliveryCommands(db: Db, { lines, refused, raiseAlarm }: Parts):
         lastError,
       } = deliveries;
       // The order is the same; the column is chosen so that the filter's index provides it.
-      const byEvent = storeId === undefined && sessionId === undefined ? deliveries.eventId : events.id;
+      const byEvent =
+        storeId === undefined && sessionId === undefined && only === undefined ? deliveries.eventId : events.id;
       return db.read((): Delivery[] =>
         db.orm
           .select({
@@ -180,7 +181,10 @@ export function deliveryCommands(db: Db, { lines, refused, raiseAlarm }: Parts):
           .where(
             and(
               storeId === undefined ? undefined : eq(events.storeId, storeId),
+              only === undefined ? undefined : eq(id, only),
+              mode === undefined ? undefined : eq(events.mode, mode),
               sessionId === undefined ? undefined : eq(events.sessionId, sessionId),
+              after && and(lte(events.id, after.eventId), or(lt(events.id, after.eventId), gt(id, after.id))),
               state === undefined ? undefined : eq(deliveries.state, state),
             ),
           )

@@ -16,7 +16,12 @@ import { WRITE_ROWS_MAX } from './write-queue.ts';
 
 type EndpointCommands = Pick<
   Database,
-  'addEndpoint' | 'findEndpointOfOtherMode' | 'listEndpoints' | 'enableEndpoint' | 'removeEndpoint'
+  | 'addEndpoint'
+  | 'findEndpointOfOtherMode'
+  | 'listEndpoints'
+  | 'enableEndpoint'
+  | 'setEndpointEvents'
+  | 'removeEndpoint'
 >;
 
 /** Waiting deliveries that one transaction ends. */
@@ -173,6 +178,16 @@ export function endpointCommands(db: Db, secrets: WebhookSecrets, lines: Deliver
         const wasEnabled = before?.disabledAtMs === null;
         if (before) db.describe({ target: id, before: { enabled: wasEnabled }, after: { enabled } });
         return changes === 1;
+      });
+    },
+    async setEndpointEvents(id, extendedEvents) {
+      return db.write(() => {
+        const before = db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
+        if (!before) return false;
+        db.orm.update(endpoints).set({ extendedEvents }).where(isThere(id)).run();
+        const textOf = (events: readonly string[]) => ({ extendedEvents: events.join(',') });
+        db.describe({ target: id, before: textOf(before.extendedEvents), after: textOf(extendedEvents) });
+        return true;
       });
     },
     async removeEndpoint(id) {

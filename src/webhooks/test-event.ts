@@ -1,0 +1,52 @@
+/**
+ * A signed test event, sent once and not kept.
+ * @module
+ */
+import { randomUUID } from 'node:crypto';
+import { webhookHeaders } from '../core/delivery.ts';
+import { testEventBody } from '../core/event.ts';
+import type { Database, Endpoint } from '../database/database.ts';
+import { type Clock, toSeconds } from '../lib/clock.ts';
+import type { Sender } from './sender.ts';
+
+export const TEST_EVENT_TYPE = 'webhook.test';
+/** How much of an answer is shown. */
+const ANSWER_CHARACTERS_MAX = 500;
+
+/** What an endpoint answered. `error` is a class such as `timeout`, `detail` its text. */
+export type TestResult = Readonly<{
+  eventId: string;
+  status: number | null;
+  error: string | null;
+  detail: string | null;
+  answer: string | null;
+  durationMs: number;
+  isDelivered: boolean;
+}>;
+
+/** Sends a test event to an endpoint now, also to one that is disabled. @returns null if it has no secret any more */
+export async function sendTestEvent(
+  { database, sender, clock }: Readonly<{ database: Database; sender: Sender; clock: Clock }>,
+  { id, url, mode }: Pick<Endpoint, 'id' | 'url' | 'mode'>,
+): Promise<TestResult | null> {
+  const secrets = await database.findWebhookSecret(id, mode);
+  if (!secrets) return null;
+  const startedAtMs = clock.nowMs();
+  const eventId = `evt_${BigInt(startedAtMs) * 1_000_000n}`;
+  const body = testEventBody({ id: eventId, type: TEST_EVENT_TYPE, createdAtS: toSeconds(startedAtMs), mode });
+  const stamp = { timestampS: toSeconds(startedAtMs), nonce: randomUUID() };
+  const { secret, nextSecret } = secrets;
+  const signed = { secret, nextSecret, mode, eventId, eventType: TEST_EVENT_TYPE, body, ...stamp };
+  const sent = await sender.send({ url, mode, headers: () => webhookHeaders(signed), body });
+  const status = sent?.outcome.kind === 'answered' ? sent.outcome.status : null;
+  const failed = sent?.outcome.kind === 'answered' ? null : (sent?.outcome.error ?? 'stopped');
+  return {
+    eventId,
+    status,
+    error: failed,
+    detail: sent?.detail ?? null,
+    answer: sent?.excerpt?.slice(0, ANSWER_CHARACTERS_MAX) ?? null,
+    durationMs: clock.nowMs() - startedAtMs,
+    isDelivered: status !== null && status >= 200 && status < 300,
+  };
+}

@@ -1,0 +1,199 @@
+/** Webhooks in the dashboard, over real HTTP, with an endpoint that answers on loopback. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type Answer, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { openSale, pass } from '../support/payment-scenes.ts';
+
+const confirm = (visitor: Visitor, path: string, { text }: Answer, more = {}): Promise<Answer> => {
+  const form = text.slice(text.indexOf('class="card confirm"'));
+  const fields = [...form.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)];
+  return visitor.post(path, { ...Object.fromEntries(fields.map(([, name, value]) => [name, value])), ...more });
+};
+
+type Received = Readonly<{ headers: Record<string, unknown>; body: string }>;
+type Shop = Dashboard & Readonly<{ ada: Visitor; base: string; url: string; received: Received[] }>;
+
+/** A store’s owner, and a server that answers every event with 500 and markup. */
+async function withShop(work: (shop: Shop, hook: string) => Promise<void>): Promise<void> {
+  const received: Received[] = [];
+  const server = createServer((request, response) => {
+    const parts: Buffer[] = [];
+    request.on('data', (part: Buffer) => parts.push(part));
+    request.on('end', () => {
+      received.push({ headers: request.headers, body: Buffer.concat(parts).toString() });
+      response.statusCode = 500;
+      response.end('<script>alert(1)</script>\u0007');
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  try {
+    await withDashboard(async (dashboard) => {
+      const ada = await dashboard.person('Ada', { role: 'owner', storeId: dashboard.api.merchantId });
+      const base = `/s/${dashboard.api.merchantId}/test/webhooks`;
+      await work(
+        { ...dashboard, ada, base, received },
+        `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+      );
+    });
+  } finally {
+    server.close();
+  }
+}
+
+/** Adds an endpoint by the form. @returns its page’s path, its id and its secret */
+async function addEndpoint({ ada, base, api }: Shop, url: string) {
+  const review = await ada.submit(base, base, { url, 'payment.detected': 'on' });
+  assert.is(review.status, 200, review.text);
+  assert.match(review.text, 'the usual ones, payment.detected');
+  const clicks = await Promise.all([1, 2, 3].map(() => confirm(ada, base, review)));
+  const secrets = new Set(clicks.map(({ text }) => /<code>(whsec_[^<]+)<\/code>/.exec(text)?.[1]));
+  assert.is(secrets.size, 1);
+  api.clock.advance(60_000);
+  assert.is((await confirm(ada, base, review)).status, 303, 'much later it is not shown again');
+  const all = await api.database().listEndpoints(api.merchantId);
+  assert.equal(
+    all.map((one) => [one.url, one.mode, one.extendedEvents]),
+    [[url, 'test', ['payment.detected']]],
+  );
+  const id = all[0]?.id ?? '';
+  return { id, path: `${base}/${id}`, secret: [...secrets][0] ?? '' };
+}
+
+test('an endpoint is added once with a secret shown once, and a test event reaches it signed', () =>
+  withShop(async (shop, hook) => {
+    const { ada, base, api, received } = shop;
+    for (const bad of ['http://10.0.0.7/hook', 'ftp://shop.example/', 'nonsense']) {
+      assert.is((await ada.submit(base, base, { url: bad })).status, 400, bad);
+    }
+    const { path, secret, id } = await addEndpoint(shop, hook);
+    assert.not.match((await ada.get(path)).text, secret);
+    const stored = await api.database().findWebhookSecret(id, 'test');
+    assert.is(stored?.secret.replaceAll('+', '+'), secret.replaceAll('&#43;', '+'));
+    const result = await ada.submit(path, `${path}/test`);
+    assert.match(result.text, 'not delivered');
+    assert.match(result.text, '&lt;script&gt;');
+    assert.not.match(result.text, '<script>');
+    assert.not.match(result.text, '\u0007');
+    assert.is(received.length, 1);
+    assert.match(received[0]?.body ?? '', '"webhook.test"');
+    assert.ok(received[0]?.headers['webhook-signature']);
+    const [entry] = await api.database().listAudit(1);
+    assert.equal(
+      [entry?.operator, entry?.command, entry?.after],
+      ['Ada (dashboard)', 'send test webhook', { answer: 500 }],
+    );
+  }));
+
+test('a secret is rotated with both valid, and each step is recorded', () =>
+  withShop(async (shop, hook) => {
+    const { ada, api } = shop;
+    const { path, id, secret } = await addEndpoint(shop, hook);
+    const start = await ada.submit(path, `${path}/secret`);
+    const made = await confirm(ada, `${path}/secret`, start);
+    const next = /<code>(whsec_[^<]+)<\/code>/.exec(made.text)?.[1];
+    const pair = await api.database().findWebhookSecret(id, 'test');
+    assert.equal([pair?.secret, pair?.nextSecret], [secret, next]);
+    assert.not.match((await ada.get(path)).text, next ?? '-');
+    const finish = await ada.submit(path, `${path}/secret`, { step: 'finish' });
+    assert.is((await confirm(ada, `${path}/secret`, finish)).status, 303);
+    const now = await api.database().findWebhookSecret(id, 'test');
+    assert.equal([now?.secret, now?.nextSecret], [next, null]);
+    const commands = (await api.database().listAudit(2)).map(({ command }) => command);
+    assert.equal(commands, ['finish secret rotation', 'start secret rotation']);
+  }));
+
+test('events are changed, the endpoint disabled, enabled and removed, with the host typed', () =>
+  withShop(async (shop, hook) => {
+    const { ada, api, base } = shop;
+    const { path } = await addEndpoint(shop, hook);
+    const now = async () => (await api.database().listEndpoints(api.merchantId))[0];
+    await ada.submit(path, `${path}/events`, { 'refund.processing': 'on' });
+    assert.equal((await now())?.extendedEvents, ['refund.processing']);
+    const [entry] = await api.database().listAudit(1);
+    assert.equal(
+      [entry?.before, entry?.after],
+      [{ extendedEvents: 'payment.detected' }, { extendedEvents: 'refund.processing' }],
+    );
+    const off = await ada.submit(path, `${path}/enable`);
+    await confirm(ada, `${path}/enable`, off);
+    assert.is((await now())?.disabledReason, 'disabled by Ada');
+    const on = await ada.submit(path, `${path}/enable`);
+    await confirm(ada, `${path}/enable`, on);
+    assert.is((await now())?.disabledAtMs, null);
+    const remove = await ada.submit(path, `${path}/remove`);
+    assert.is((await confirm(ada, `${path}/remove`, remove, { typed: 'shop' })).status, 403);
+    assert.ok(await now());
+    assert.is((await confirm(ada, `${path}/remove`, remove, { typed: new URL(hook).host })).status, 303);
+    assert.is(await now(), undefined);
+    assert.match((await ada.get(base)).text, 'There is no test endpoint');
+  }));
+
+test('a delivery shows its attempts and body escaped, and is sent again; failed ones are recovered', () =>
+  withShop(async (shop, hook) => {
+    const { api, base } = shop;
+    const { path, id } = await addEndpoint(shop, hook);
+    const sale = await openSale(api, { order_id: '<b>&7' });
+    await pass(api, 3700);
+    // The first session has ended meanwhile.
+    const ada = await shop.person('Bob', { role: 'owner', storeId: api.merchantId });
+    const [delivery] = await api.database().listDeliveries({ sessionId: sale.id, limit: 1 });
+    assert.is(delivery?.eventType, 'payment.expired');
+    const nowMs = api.clock.nowMs();
+    const answer = {
+      deliveryId: delivery?.id ?? '',
+      attempt: 1,
+      trigger: 'auto',
+      startedAtMs: nowMs,
+      durationMs: 5,
+    } as const;
+    await api.database().claimDeliveries({ nowMs, leaseMs: 1000, limit: 5, perEndpointMax: 5 });
+    await api
+      .database()
+      .recordAttempt({ ...answer, status: 404, error: null, responseExcerpt: '<i>gone</i>\u0000' }, { kind: 'failed' });
+    const page = `${base}/deliveries/${delivery?.id}`;
+    const { text, status } = await ada.get(page);
+    assert.is(status, 200, text);
+    assert.match(text, '&lt;i&gt;gone&lt;/i&gt;');
+    assert.match(text, '&quot;&lt;b&gt;&amp;7&quot;');
+    assert.not.match(text, '<b>');
+    const recover = await ada.submit(path, `${path}/recover`, { hours: '24' });
+    assert.match(recover.text, 'Send 1 deliveries again?');
+    assert.is((await ada.submit(path, `${path}/recover`, { hours: '9999' })).status, 400);
+    assert.is((await confirm(ada, `${path}/recover`, recover, { hours: '24' })).status, 303);
+    const health = await api.database().endpointHealth(id);
+    assert.equal(
+      health?.recent.map(({ state }) => state),
+      ['waiting'],
+    );
+    const resent = await ada.submit(page, `${page}/resend`);
+    assert.is(resent.status, 303);
+    const commands = (await api.database().listAudit(2)).map(({ command }) => command);
+    assert.equal(commands, ['resend webhook', 'recover webhooks']);
+  }));
+
+test('deliveries are paged without repeating or skipping one', () =>
+  withShop(async (shop, hook) => {
+    const { api, base } = shop;
+    await addEndpoint(shop, hook);
+    for (let at = 0; at < 19; at++) await openSale(api);
+    // Several endpoints, so that one event has several deliveries.
+    for (const path of ['a', 'b']) {
+      const endpoint = (await api.database().listEndpoints(api.merchantId))[0];
+      if (endpoint)
+        await api.database().addEndpoint({ ...endpoint, id: `${endpoint.id}${path}`, url: `${hook}/${path}` });
+    }
+    await pass(api, 3700);
+    const ada = await shop.person('Bob', { role: 'owner', storeId: api.merchantId });
+    const idsOf = ({ text }: Answer) => [...text.matchAll(/deliveries\/(dlv_[^"/]+)"/g)].map(([, id]) => id);
+    const first = await ada.get(base);
+    assert.is(first.status, 200, first.text);
+    const older = /href="([^"]*after=[^"]*)"/.exec(first.text)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    const second = await ada.get(older);
+    assert.is(idsOf(first).length, 50);
+    assert.is(new Set([...idsOf(first), ...idsOf(second)]).size, 57);
+    assert.is(idsOf(second).length, 7);
+  }));
+
+test.run();
