@@ -36,6 +36,8 @@ import { createUrlGuard } from './lib/guard.ts';
 import { giveSignsOfLife } from './lib/heartbeat.ts';
 import { openLog } from './lib/log.ts';
 import { awaitStart } from './lib/start-signal.ts';
+import { runNotices } from './notifications/courier.ts';
+import { createSend } from './notifications/post.ts';
 import { createDestinationCheck } from './payments/destination.ts';
 import { createRates, type Rates } from './rates/rates.ts';
 import { openSources } from './rates/sources.ts';
@@ -79,6 +81,8 @@ async function serve(config: Config, database: Database, writeTimes: WriteTimes,
   const settling = settleDue(database, signal);
   const refreshing = rates.start();
   const watching = runWatches({ database, config, rates, clock, log }, signal);
+  const send = createSend(createUrlGuard(config.webhooks.allowCidrs));
+  const notifying = runNotices({ database, send, clock, log, sender: new URL(baseUrl).host, signal });
 
   const funding = fundSandboxWallets(config, clock, log, signal);
   const at = { dataDir: config.dataDir, baseUrl, nowMs: clock.nowMs() };
@@ -104,6 +108,7 @@ async function serve(config: Config, database: Database, writeTimes: WriteTimes,
   await Promise.all([
     settling,
     watching,
+    notifying,
     simulating,
     funding,
     pool.stop(),

@@ -8,6 +8,7 @@ import { readBackupReport } from '../../src/app/backup/report.ts';
 import { safetyWarnings } from '../../src/app/safety-warnings.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
 import { Fault } from '../../src/core/fault.ts';
+import type { NoticeTarget } from '../../src/database/notices.ts';
 import { isSenderSilent } from '../../src/database/sender-report.ts';
 import { DAY_MS } from '../../src/lib/clock.ts';
 import { type Finding, failure, ok, warning } from '../nodes/finding.ts';
@@ -202,7 +203,19 @@ async function otherFindings(installation: Installation): Promise<Finding[]> {
   const unsafe = safetyWarnings(config).map(({ code, message }) => warning('safety', `${code}: ${message}`));
   const isLive = config.networks.some(({ mode, sandbox }) => mode === 'live' && !sandbox);
   const backup = backupFinding(config, installation.clock.nowMs(), isLive);
-  return [...alarms, ...evidence, ...unsafe, backup];
+  return [...alarms, ...evidence, ...unsafe, backup, noticeFinding(await database.listNoticeTargets(), isLive)];
+}
+
+function noticeFinding(targets: readonly NoticeTarget[], isLive: boolean): Finding {
+  const proved = targets.filter(({ kind, provedAtMs }) => provedAtMs !== null && kind !== 'dead-man');
+  const failing = proved.filter(({ failingSinceMs }) => failingSinceMs !== null);
+  if (failing.length > 0) {
+    const text = failing.map(({ name, lastError }) => `${name} does not get its messages: ${lastError}`).join('; ');
+    return warning('notices', text, '`quayside notify list` shows since when');
+  }
+  if (proved.length > 0) return ok('notices', `${proved.length} informed about alarms`);
+  const nobody = 'nobody is informed about alarms';
+  return isLive ? warning('notices', nobody, '`quayside notify add --help` says how') : ok('notices', nobody);
 }
 
 function backupFinding({ dataDir }: Installation['config'], nowMs: number, isLive: boolean): Finding {

@@ -47,6 +47,7 @@ import { nodeLogs, nodeStart, nodeStatus, nodeStop } from './node-service.ts';
 import { nodeSnapshot } from './node-snapshot.ts';
 import { nodeSync } from './node-sync.ts';
 import { nodeUpgrade } from './node-upgrade.ts';
+import { notifyAdd, notifyList, notifyProve, notifyRemove, notifyTest } from './notify.ts';
 import { signerOperatorKey } from './operator-key.ts';
 import { pay } from './pay.ts';
 import { payoutsFreeze, payoutsThaw } from './payout-freeze.ts';
@@ -97,6 +98,11 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   supportBundle,
   explain,
   alarmsList,
+  notifyAdd,
+  notifyProve,
+  notifyTest,
+  notifyList,
+  notifyRemove,
   networksList,
   networksShow,
   networksRewind,

@@ -39,6 +39,7 @@ export const alarmScopes = [
   'evidence',
   'certificate',
   'nightly',
+  'notices',
 ] as const;
 export type AlarmScope = (typeof alarmScopes)[number];
 

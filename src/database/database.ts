@@ -24,6 +24,7 @@ import type { IngestDatabase } from './ingest.ts';
 import type { KeyDatabase } from './keys.ts';
 import type { LookupDatabase } from './lookups.ts';
 import type { MoneyOutDatabase } from './money-out.ts';
+import type { NoticeDatabase } from './notices.ts';
 import type { OutgoingDatabase } from './outgoing.ts';
 import type { PageSettingsDatabase } from './page-settings.ts';
 import type { PeopleDatabase } from './people.ts';
@@ -271,6 +272,7 @@ export type DeliveryVerdict = Verdict;
 export interface Database
   extends AddressPoolDatabase,
     AlarmDatabase,
+    NoticeDatabase,
     AuditDatabase<Database>,
     EventDatabase,
     FreezeDatabase,

@@ -96,6 +96,11 @@ const rooms: readonly Room[] = [
   },
   { name: 'src/webhooks', files: /^src\/webhooks\//, may: [port, /^node:crypto$/, /^(undici|p-queue)$/] },
   {
+    name: 'src/notifications',
+    files: /^src\/notifications\//,
+    may: [port, /^node:(crypto|net)$/, /^(undici|zod|nodemailer)$/],
+  },
+  {
     name: 'the signer’s client',
     files: signerClient,
     may: [codecs, node, /^(zod|undici)$/],

@@ -4,6 +4,7 @@
  */
 import { and, asc, desc, eq, isNotNull, isNull, lte, or } from 'drizzle-orm';
 import type { AlarmDatabase, LastingAlarm, NewAlarm } from '../alarms.ts';
+import { createNoticeWriter } from './notices/writer.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { alarms } from './schema.ts';
@@ -15,13 +16,17 @@ export type RaiseAlarm = (alarm: NewAlarm & { readonly key?: string }) => void;
 
 export function createAlarmWriter(db: Db): RaiseAlarm {
   const insert = preparedInsert(db, alarms, ['id']);
+  const notices = createNoticeWriter(db);
   return (alarm) => {
-    const { lastInsertRowid } = insert({ ...alarm, key: alarm.key ?? null, endedAtMs: null });
+    const key = alarm.key ?? null;
+    const id = Number(insert({ ...alarm, key, endedAtMs: null }).lastInsertRowid);
+    notices.opened({ ...alarm, id, key });
     const isOver = or(isNull(alarms.key), isNotNull(alarms.endedAtMs));
     db.orm
       .delete(alarms)
-      .where(and(lte(alarms.id, Number(lastInsertRowid) - ALARMS_KEPT_MAX), isOver))
+      .where(and(lte(alarms.id, id - ALARMS_KEPT_MAX), isOver))
       .run();
+    notices.forget(id - ALARMS_KEPT_MAX);
   };
 }
 
@@ -30,8 +35,15 @@ const isOpen = and(isNotNull(alarms.key), isNull(alarms.endedAtMs));
 export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm): AlarmDatabase {
   const { orm } = db;
   const openOne = (key: string) => and(eq(alarms.key, key), isOpen);
-  const end = (key: string, endedAtMs: number): boolean =>
-    orm.update(alarms).set({ endedAtMs }).where(openOne(key)).run().changes > 0;
+  const notices = createNoticeWriter(db);
+
+  function end(key: string, endedAtMs: number): boolean {
+    const open = orm.select({ id: alarms.id }).from(alarms).where(openOne(key)).get();
+    if (!open) return false;
+    orm.update(alarms).set({ endedAtMs }).where(eq(alarms.id, open.id)).run();
+    notices.ended(open.id, endedAtMs);
+    return true;
+  }
 
   /** Brings the open alarm up to date. @returns false when it must be raised */
   function renew({ key, code, message }: LastingAlarm): boolean {

@@ -25,6 +25,7 @@ import { ledgerAudit } from './ledger-audit.ts';
 import { lookupCommands } from './lookups.ts';
 import { refuseOtherSchema } from './migrate.ts';
 import { createNetworks, type Networks, networkCommands } from './networks.ts';
+import { noticeCommands } from './notices/notices.ts';
 import { changeCounter, type Db, type OpenOptions, openDatabase } from './open.ts';
 import { createOutbox } from './outbox.ts';
 import { pageSettingsCommands } from './page-settings.ts';
@@ -173,7 +174,7 @@ function assemble(db: Db, vault: Vault, guard: RowGuard, options: SqliteDatabase
     ...webhookCommands(db, { secrets, lines, refused, raiseAlarm }),
     ...eventQueries(db),
     ...triggerCommands(db, findSession, outbox),
-    ...alarmCommands(db, raiseAlarm),
+    ...alarmParts(db, vault, { raiseAlarm, recordAct }),
     ...reports(db),
     changeCount: changeCounter(db),
     async probe() {
@@ -200,6 +201,14 @@ const webhookCommands = (db: Db, parts: WebhookParts) => ({
   ...retirementCommands(db),
   ...redeliveryCommands(db, parts.lines),
   ...deliveryCommands(db, parts),
+});
+
+type AlarmParts = Readonly<{ raiseAlarm: RaiseAlarm; recordAct: RecordAct }>;
+
+/** What people must look at, and who is informed. */
+const alarmParts = (db: Db, vault: Vault, { raiseAlarm, recordAct }: AlarmParts) => ({
+  ...alarmCommands(db, raiseAlarm),
+  ...noticeCommands(db, vault, recordAct),
 });
 
 /** What operators and programs read about the whole. */

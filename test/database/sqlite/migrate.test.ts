@@ -10,6 +10,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { refuseOldSqlite } from '../../../src/database/sqlite/connection.ts';
 import { currentVersion, migrate } from '../../../src/database/sqlite/migrate.ts';
+import * as noticesSchema from '../../../src/database/sqlite/notices/schema.ts';
 import * as moneyOutSchema from '../../../src/database/sqlite/payouts/schema.ts';
 import * as peopleSchema from '../../../src/database/sqlite/people/schema.ts';
 import * as refundSchema from '../../../src/database/sqlite/refunds/schema.ts';
@@ -212,7 +213,13 @@ test(
     migrate({ file, backupDir });
     const dialect = new SQLiteSyncDialect({ casing: 'snake_case' });
     const described = new Map<string, string[]>();
-    for (const table of Object.values({ ...schema, ...refundSchema, ...moneyOutSchema, ...peopleSchema })) {
+    for (const table of Object.values({
+      ...schema,
+      ...refundSchema,
+      ...moneyOutSchema,
+      ...peopleSchema,
+      ...noticesSchema,
+    })) {
       if (!is(table, SQLiteTable)) continue;
       const { name, columns } = getTableConfig(table);
       described.set(

@@ -8,6 +8,7 @@ import { openTempDatabase } from '../../support/temp-database.ts';
 /** Tables with few rows, however long the program runs. */
 const small = [
   'networks',
+  'notice_targets',
   'payout_engines',
   'stores',
   'pools',

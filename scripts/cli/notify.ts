@@ -1,0 +1,285 @@
+/**
+ * Manages who is informed about alarms.
+ * @module
+ */
+import { randomInt, randomUUID } from 'node:crypto';
+import type { Config } from '../../src/config/config.ts';
+import { permanent } from '../../src/core/fault.ts';
+import { type NoticeText, noticeText, type Severity, severities } from '../../src/core/notice.ts';
+import type { Database } from '../../src/database/database.ts';
+import { type ChannelKind, channelKinds, type NoticeTarget, type QuietHours } from '../../src/database/notices.ts';
+import { type Clock, toSeconds } from '../../src/lib/clock.ts';
+import { createUrlGuard } from '../../src/lib/guard.ts';
+import { sortableId } from '../../src/lib/id.ts';
+import { type Delivered, deliver } from '../../src/notifications/channels.ts';
+import { isZone, readMinute, showMinute } from '../../src/notifications/local-time.ts';
+import { createSend } from '../../src/notifications/post.ts';
+import {
+  becauseOption,
+  type Command,
+  dryRunOption,
+  type Input,
+  moment,
+  notFound,
+  operatorAct,
+  table,
+  textOption,
+  usage,
+} from './command.ts';
+import { readTarget, secretFiles } from './notify-address.ts';
+
+const NAME_CHARACTERS_MAX = 64;
+const TARGETS_MAX = 50;
+
+const isDead = (kind: ChannelKind): boolean => kind === 'dead-man';
+
+export const notifyAdd: Command = {
+  name: 'notify add',
+  args: ['kind'],
+  summary: `Tell somebody of alarms: ${channelKinds.join(', ')}. A code is sent, which \`notify prove\` asks for.`,
+  options: {
+    'secret-file': { value: 'FILE', help: 'what must stay secret, see below; - reads standard input' },
+    name: { value: 'NAME', help: 'what you call it (its kind)' },
+    to: { value: 'WHO', help: 'the e-mail address, or the id of the Telegram chat' },
+    from: { value: 'ADDRESS', help: 'the sender’s e-mail address' },
+    smtp: { value: 'URL', help: 'the mail server: smtps://HOST[:465] (TLS), smtp://HOST[:587] (STARTTLS)' },
+    user: { value: 'USER', help: 'the user at the mail server' },
+    server: { value: 'URL', help: 'another server than api.telegram.org or ntfy.sh' },
+    severities: { value: 'LIST', help: `which alarms, from ${severities.join(', ')} (page,act)` },
+    store: { value: 'ID', help: 'only alarms about this store’s payments' },
+    details: { help: 'send the alarm’s own text too, which may name amounts, orders and addresses' },
+    quiet: { value: 'FROM-TO', help: 'hours like 22:00-07:00 in which only pages are sent' },
+    digest: { value: 'TIME', help: 'send what is open each day at a time like 08:00, or that all is quiet' },
+    zone: { value: 'ZONE', help: 'time zone of these hours, such as Europe/Berlin (this machine’s)' },
+    because: becauseOption,
+    'dry-run': dryRunOption,
+  },
+  notes: [
+    'page: money or custody is at risk, told at once and again. act: somebody waits. know: it can wait.',
+    'The secret file holds, by kind:',
+    ...channelKinds.map((kind) => `  ${kind}: ${secretFiles[kind]}`),
+  ],
+  async run(input, { config, database, clock }) {
+    const kind = channelKinds.find((one) => one === input.args[0]);
+    if (!kind) throw usage(`"${input.args[0]}" is no kind of target, expected ${channelKinds.join(' or ')}`);
+    const address = readTarget(kind, input);
+    const storeId = textOption(input, 'store') ?? null;
+    if (storeId !== null && !(await database.findStore(storeId))) {
+      throw notFound(`there is no store ${storeId}; \`quayside store list\` shows all`);
+    }
+    const nowMs = clock.nowMs();
+    const settings = { name: nameOf(input, kind), severities: severitiesOf(input), storeId, ...hoursOf(input) };
+    const showsDetails = input.options.details === true;
+    if (input.options['dry-run']) {
+      return { json: { dry_run: true, kind, ...settings }, lines: [`${settings.name} (${kind}) would be sent a code`] };
+    }
+    if ((await database.listNoticeTargets()).length >= TARGETS_MAX) {
+      throw usage(`there are ${TARGETS_MAX} targets already; \`quayside notify remove <id>\` removes one`);
+    }
+    const id = `nt_${sortableId(nowMs)}`;
+    const code = String(randomInt(1_000_000)).padStart(6, '0');
+    const text = { title: 'Quayside: prove this target', text: proofText(id, code), severity: 'know' } as const;
+    const answer = await sendNow({ config, clock }, kind, address, { id: `code-${id}`, ...text });
+    if (!answer.ok) throw refusal(kind, answer);
+    const act = operatorAct(notifyAdd, input, clock);
+    await database.addNoticeTarget({ id, kind, address, code, showsDetails, createdAtMs: nowMs, ...settings }, act);
+    // Whoever it is for sees nothing of a call, and the service has answered.
+    if (isDead(kind)) await database.proveNoticeTarget(id, code, act);
+    const secret = kind === 'webhook' ? (JSON.parse(address) as { secret: string }).secret : null;
+    return {
+      json: { id, kind, name: settings.name, answer: shownAnswer(answer), proved: isDead(kind), secret },
+      lines: [
+        `${id} was added; the service answered ${answer.status ?? ''} ${answer.text}`.trimEnd(),
+        ...(secret === null ? [] : [`messages are signed with ${secret}, which is not shown again`]),
+        isDead(kind)
+          ? 'It is called each minute, unless an alarm of the severity page is open.'
+          : `Nothing more is sent until you run \`quayside notify prove ${id} CODE\` with the code that has arrived.`,
+      ],
+    };
+  },
+};
+
+export const notifyProve: Command = {
+  name: 'notify prove',
+  args: ['id', 'code'],
+  summary: 'Prove that messages to a target arrive: type the code that came. From then on it is informed about alarms.',
+  options: { because: becauseOption },
+  async run(input, { database, clock }) {
+    const [id = '', code = ''] = input.args;
+    const proved = await database.proveNoticeTarget(id, code.trim(), operatorAct(notifyProve, input, clock));
+    if (proved === null) throw unknown(id);
+    if (proved === 'too_many') {
+      throw permanent('code_refused', `too many wrong codes: run \`quayside notify remove ${id}\`, and add it again`);
+    }
+    if (proved === 'wrong') throw permanent('code_refused', `this is not the code that was sent to ${id}; look again`);
+    return { json: { id, proved: true }, lines: [`${id} is proved, and is informed about alarms from now on`] };
+  },
+};
+
+export const notifyTest: Command = {
+  name: 'notify test',
+  args: ['id'],
+  summary: 'Send a message of each severity to a target now, and show what the service answers.',
+  options: {},
+  async run(input, { config, database, clock }) {
+    const target = await findTarget(database, input.args[0] ?? '');
+    const address = (await database.noticeAddress(target.id)) ?? '';
+    const answers: (Delivered & { severity: Severity; ms: number })[] = [];
+    for (const severity of isDead(target.kind) ? (['know'] as const) : severities) {
+      const startedAtMs = clock.nowMs();
+      const told = {
+        alarmId: 0,
+        code: 'test',
+        message: 'This is a test.',
+        network: null,
+        change: 'opened',
+        times: 0,
+      } as const;
+      const text = noticeText([{ ...told, severity }], true, 'Quayside test');
+      const answer = await sendNow({ config, clock }, target.kind, address, { id: `test-${randomUUID()}`, ...text });
+      answers.push({ ...answer, severity, ms: clock.nowMs() - startedAtMs });
+    }
+    return {
+      json: answers.map(({ severity, ms, ...answer }) => ({ severity, ms, ...shownAnswer(answer) })),
+      lines: table(
+        answers.map(({ severity, ok, status, text, ms }) => [
+          severity,
+          ok ? 'taken' : 'refused',
+          String(status ?? 'no answer'),
+          `${ms} ms`,
+          text,
+        ]),
+      ),
+      isBad: answers.some(({ ok }) => !ok),
+    };
+  },
+};
+
+export const notifyList: Command = {
+  name: 'notify list',
+  args: [],
+  summary: 'List who is informed about alarms, and whether messages arrive.',
+  options: {},
+  async run(_input, { database }) {
+    const targets = await database.listNoticeTargets();
+    const rows = targets.map((one) => [
+      one.id,
+      one.kind,
+      one.name,
+      one.severities.join(','),
+      stateOf(one),
+      hoursText(one),
+    ]);
+    const lines = table([['ID', 'KIND', 'NAME', 'SEVERITIES', 'STATE', 'HOURS'], ...rows]);
+    return {
+      json: targets.map(shown),
+      lines: targets.length === 0 ? ['nobody is informed about alarms; see `quayside notify add --help`'] : lines,
+    };
+  },
+};
+
+export const notifyRemove: Command = {
+  name: 'notify remove',
+  args: ['id'],
+  summary: 'Stop telling a target of alarms, and forget its secrets.',
+  options: { because: becauseOption, 'dry-run': dryRunOption },
+  async run(input, { database, clock }) {
+    const { id, name } = await findTarget(database, input.args[0] ?? '');
+    const isDryRun = input.options['dry-run'] === true;
+    if (!isDryRun) await database.removeNoticeTarget(id, operatorAct(notifyRemove, input, clock));
+    return { json: { id, removed: !isDryRun }, lines: [`${name} (${id}) ${isDryRun ? 'would be' : 'was'} removed`] };
+  },
+};
+
+type Reach = Readonly<{ config: Config; clock: Clock }>;
+
+const sendNow = ({ config, clock }: Reach, kind: ChannelKind, address: string, message: NoticeText & { id: string }) =>
+  deliver(createSend(createUrlGuard(config.webhooks.allowCidrs)), kind, address, {
+    ...message,
+    atS: toSeconds(clock.nowMs()),
+    nonce: randomUUID(),
+  });
+
+const proofText = (id: string, code: string): string =>
+  `Your code is ${code}.\n\nType it on the machine: quayside notify prove ${id} ${code}`;
+
+function refusal(kind: ChannelKind, { status, text }: Delivered) {
+  const said = status === null ? `could not be reached: ${text}` : `answered ${status}: ${text}`;
+  return permanent(
+    'target_refused',
+    `the service ${said}. Nothing was saved; correct it and run \`quayside notify add ${kind}\` again`,
+  );
+}
+
+const shownAnswer = ({ ok, status, text }: Delivered) => ({ ok, status, text });
+
+const unknown = (id: string) => notFound(`there is no target ${id}; \`quayside notify list\` shows all`);
+
+async function findTarget(database: Pick<Database, 'listNoticeTargets'>, id: string): Promise<NoticeTarget> {
+  const found = (await database.listNoticeTargets()).find((one) => one.id === id);
+  if (!found) throw unknown(id);
+  return found;
+}
+
+function nameOf(input: Input, kind: ChannelKind): string {
+  const name = textOption(input, 'name')?.trim() ?? kind;
+  if (name === '' || name.length > NAME_CHARACTERS_MAX)
+    throw usage(`--name must have 1 to ${NAME_CHARACTERS_MAX} characters`);
+  return name;
+}
+
+function severitiesOf(input: Input): readonly Severity[] {
+  const named = (textOption(input, 'severities') ?? 'page,act').split(',');
+  const known = severities.filter((one) => named.includes(one));
+  if (known.length === named.length) return known;
+  throw usage(`--severities is "${named.join(',')}", expected some of ${severities.join(',')}`);
+}
+
+function hoursOf(input: Input): Readonly<{ quiet: QuietHours | null; digestMinute: number | null; zone: string }> {
+  const zone = textOption(input, 'zone') ?? new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (!isZone(zone)) throw usage(`--zone is "${zone}", which is no time zone; one is Europe/Berlin`);
+  const minuteOf = (option: string, text: string): number => {
+    const minute = readMinute(text);
+    if (minute === null) throw usage(`--${option} names "${text}", expected a time of day such as 08:00`);
+    return minute;
+  };
+  const quiet = textOption(input, 'quiet');
+  const digest = textOption(input, 'digest');
+  const [from = '', to = ''] = quiet?.split('-') ?? [];
+  return {
+    quiet: quiet === undefined ? null : { from: minuteOf('quiet', from), to: minuteOf('quiet', to) },
+    digestMinute: digest === undefined ? null : minuteOf('digest', digest),
+    zone,
+  };
+}
+
+function stateOf({ provedAtMs, failingSinceMs, lastError, waiting }: NoticeTarget): string {
+  if (provedAtMs === null) return 'waits for its code';
+  if (failingSinceMs !== null) return `fails since ${moment(failingSinceMs)} (${lastError})`;
+  return waiting === 0 ? 'proved' : `proved, ${waiting} to be told`;
+}
+
+function hoursText({ quiet, digestMinute, zone }: NoticeTarget): string {
+  const parts = [
+    ...(quiet ? [`quiet ${showMinute(quiet.from)}-${showMinute(quiet.to)}`] : []),
+    ...(digestMinute === null ? [] : [`digest ${showMinute(digestMinute)}`]),
+  ];
+  return parts.length === 0 ? '-' : `${parts.join(', ')} ${zone}`;
+}
+
+const shown = (target: NoticeTarget) => ({
+  id: target.id,
+  kind: target.kind,
+  name: target.name,
+  severities: target.severities,
+  store: target.storeId,
+  details: target.showsDetails,
+  quiet: target.quiet && `${showMinute(target.quiet.from)}-${showMinute(target.quiet.to)}`,
+  digest: target.digestMinute === null ? null : showMinute(target.digestMinute),
+  zone: target.zone,
+  proved: target.provedAtMs !== null,
+  failing_since: target.failingSinceMs === null ? null : moment(target.failingSinceMs),
+  last_error: target.lastError,
+  last_sent: target.lastSentAtMs === null ? null : moment(target.lastSentAtMs),
+  waiting: target.waiting,
+});

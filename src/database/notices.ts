@@ -1,0 +1,78 @@
+/**
+ * The part of the database port about notices: who is informed about alarms, and what is still to be sent. A notice is
+ * a row that is written in the transaction of the alarm's change.
+ * @module
+ */
+import type { Severity, Told } from '../core/notice.ts';
+import type { OperatorAct } from './audit-log.ts';
+
+export const channelKinds = ['email', 'telegram', 'ntfy', 'slack', 'discord', 'webhook', 'dead-man'] as const;
+export type ChannelKind = (typeof channelKinds)[number];
+
+/** Minutes after midnight, in the target's zone; what is not a page waits until `to`. */
+export type QuietHours = Readonly<{ from: number; to: number }>;
+
+export type NewNoticeTarget = Readonly<{
+  id: string;
+  kind: ChannelKind;
+  /** What people call it. */
+  name: string;
+  /** Where it goes and with what secrets, as its channel reads it; sealed in the file. */
+  address: string;
+  severities: readonly Severity[];
+  /** Only alarms about this store's sessions; null for all. */
+  storeId: string | null;
+  /** Whether the alarm's own text is sent, which may name amounts. */
+  showsDetails: boolean;
+  quiet: QuietHours | null;
+  /** When a digest of the day is sent, in minutes after midnight in `zone`; null for none. */
+  digestMinute: number | null;
+  /** An IANA time zone. */
+  zone: string;
+  /** What a person types to prove that messages arrive. */
+  code: string;
+  createdAtMs: number;
+}>;
+
+export type NoticeTarget = Omit<NewNoticeTarget, 'address' | 'code'> &
+  Readonly<{
+    /** Until then nothing but the code is sent. */
+    provedAtMs: number | null;
+    /** Since when nothing that was sent has arrived. */
+    failingSinceMs: number | null;
+    lastError: string | null;
+    lastSentAtMs: number | null;
+    digestAtMs: number | null;
+    waiting: number;
+  }>;
+
+/** A notice that is due, with what its message says. */
+export type DueNotice = Told & Readonly<{ id: number; createdAtMs: number; tries: number }>;
+
+/** What became of notices that were sent together. `again`: try again then. `wait`: quiet hours until then. */
+export type NoticeOutcome =
+  | Readonly<{ kind: 'sent' }>
+  | Readonly<{ kind: 'wait'; atMs: number }>
+  | Readonly<{ kind: 'again'; atMs: number; error: string }>
+  | Readonly<{ kind: 'failed'; error: string }>;
+
+export interface NoticeDatabase {
+  addNoticeTarget(target: NewNoticeTarget, act: OperatorAct): Promise<void>;
+  listNoticeTargets(): Promise<readonly NoticeTarget[]>;
+  /** Returns where a target's messages go, with its secrets; null if there is none. */
+  noticeAddress(id: string): Promise<string | null>;
+  /**
+   * Marks a target as proved if the code is right. After five wrong ones it must be added again.
+   * @returns null if there is no such target
+   */
+  proveNoticeTarget(id: string, code: string, act: OperatorAct): Promise<'proved' | 'wrong' | 'too_many' | null>;
+  /** Removes a target and what it was still to be told. @returns false if there is none */
+  removeNoticeTarget(id: string, act: OperatorAct): Promise<boolean>;
+  /** Returns what is due at a target, oldest first. */
+  dueNotices(targetId: string, nowMs: number, limit: number): Promise<readonly DueNotice[]>;
+  /** Records what became of notices of one target. */
+  settleNotices(targetId: string, ids: readonly number[], outcome: NoticeOutcome, nowMs: number): Promise<void>;
+  /** Returns how many messages were sent to a target since then. */
+  noticesSentSince(targetId: string, sinceMs: number): Promise<number>;
+  setNextDigest(targetId: string, atMs: number | null): Promise<void>;
+}

@@ -1,0 +1,178 @@
+/**
+ * Targets of notices, and what is still to be sent to them. `writer.ts` writes it.
+ * @module
+ */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { and, asc, count, countDistinct, eq, gt, inArray, isNotNull, lte, sql } from 'drizzle-orm';
+import { repeatAfterMs } from '../../../core/notice.ts';
+import type { NoticeDatabase, NoticeOutcome } from '../../notices.ts';
+import type { RecordAct } from '../audit-log.ts';
+import type { Db } from '../open.ts';
+import { atFirstUse } from '../prepared.ts';
+import { alarms } from '../schema.ts';
+import type { Vault } from '../vault.ts';
+import { notices, noticeTargets } from './schema.ts';
+
+const WRONG_CODES_MAX = 5;
+/** An alarm of an event, which no program ends, is told so often. */
+const EVENT_TIMES_MAX = 3;
+
+type TargetRow = typeof noticeTargets.$inferSelect;
+type NoticeRow = typeof notices.$inferSelect;
+
+const addressName = (id: string): string => `where notices of ${id} go`;
+const codeName = (id: string): string => `code of notices to ${id}`;
+
+const isSame = (a: string, b: string): boolean => {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(a), digest(b));
+};
+
+export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct): NoticeDatabase {
+  const { orm } = db;
+  const rowOf = (id: string): TargetRow | undefined =>
+    orm.select().from(noticeTargets).where(eq(noticeTargets.id, id)).get();
+  const ofTarget = eq(notices.targetId, sql.placeholder('targetId'));
+  const due = atFirstUse(
+    orm
+      .select({
+        id: notices.id,
+        alarmId: notices.alarmId,
+        code: alarms.code,
+        message: alarms.message,
+        network: alarms.network,
+        change: notices.change,
+        severity: notices.severity,
+        times: notices.times,
+        tries: notices.tries,
+        createdAtMs: notices.createdAtMs,
+      })
+      .from(notices)
+      .innerJoin(alarms, eq(alarms.id, notices.alarmId))
+      .where(and(ofTarget, lte(notices.dueAtMs, sql.placeholder('nowMs'))))
+      .orderBy(asc(notices.dueAtMs), asc(notices.id))
+      .limit(sql.placeholder('limit')),
+  );
+  const sentSince = atFirstUse(
+    orm
+      .select({ messages: countDistinct(notices.sentAtMs) })
+      .from(notices)
+      .where(and(ofTarget, gt(notices.sentAtMs, sql.placeholder('sinceMs')))),
+  );
+
+  const isEvent = (alarmId: number): boolean =>
+    orm.select({ key: alarms.key }).from(alarms).where(eq(alarms.id, alarmId)).get()?.key === null;
+
+  /** Returns when a notice that was just sent is sent again. */
+  function nextAtMs({ change, severity, times, alarmId, dueAtMs }: NoticeRow, nowMs: number): number | null {
+    // It has ended meanwhile.
+    if (change === 'ended' || dueAtMs === null) return null;
+    if (isEvent(alarmId) && (severity !== 'page' || times + 1 >= EVENT_TIMES_MAX)) return null;
+    const afterMs = repeatAfterMs(severity, times + 1);
+    return afterMs === null ? null : nowMs + afterMs;
+  }
+
+  function settle(row: NoticeRow, outcome: NoticeOutcome, nowMs: number): void {
+    const values = {
+      sent: () => ({ times: row.times + 1, tries: 0, sentAtMs: nowMs, dueAtMs: nextAtMs(row, nowMs) }),
+      failed: () => ({ dueAtMs: null }),
+      again: () => ({ tries: row.tries + 1, dueAtMs: row.dueAtMs === null ? null : atMsOf(outcome) }),
+      wait: () => ({ dueAtMs: row.dueAtMs === null ? null : atMsOf(outcome) }),
+    }[outcome.kind]();
+    orm.update(notices).set(values).where(eq(notices.id, row.id)).run();
+  }
+
+  return {
+    async addNoticeTarget({ address, code, ...target }, act) {
+      await db.write(() => {
+        const sealed = {
+          address: vault.seal(address, addressName(target.id)),
+          code: vault.seal(code, codeName(target.id)),
+        };
+        const nothing = { wrongCodes: 0, provedAtMs: null, failingSinceMs: null, lastError: null, lastSentAtMs: null };
+        orm
+          .insert(noticeTargets)
+          .values({ ...target, ...sealed, ...nothing, digestAtMs: null })
+          .run();
+        const after = { kind: target.kind, name: target.name, severities: target.severities.join(' ') };
+        recordAct(act, { target: target.id, before: null, after });
+      });
+    },
+    async listNoticeTargets() {
+      return db.read(() => {
+        const waiting = orm
+          .select({ targetId: notices.targetId, waiting: count() })
+          .from(notices)
+          .where(isNotNull(notices.dueAtMs))
+          .groupBy(notices.targetId)
+          .all();
+        const rows = orm
+          .select()
+          .from(noticeTargets)
+          .orderBy(asc(noticeTargets.createdAtMs), asc(noticeTargets.id))
+          .all();
+        return rows.map(({ address: _address, code: _code, wrongCodes: _wrong, ...shown }) => ({
+          ...shown,
+          waiting: waiting.find(({ targetId }) => targetId === shown.id)?.waiting ?? 0,
+        }));
+      });
+    },
+    async noticeAddress(id) {
+      const row = db.read(() => rowOf(id));
+      return row ? vault.open(row.address, addressName(id)) : null;
+    },
+    async proveNoticeTarget(id, code, act) {
+      return db.write(() => {
+        const row = rowOf(id);
+        if (!row) return null;
+        if (row.wrongCodes >= WRONG_CODES_MAX) return 'too_many';
+        const isRight = isSame(code, vault.open(row.code, codeName(id)));
+        const values = isRight ? { provedAtMs: act.atMs } : { wrongCodes: row.wrongCodes + 1 };
+        orm.update(noticeTargets).set(values).where(eq(noticeTargets.id, id)).run();
+        if (!isRight) return 'wrong';
+        recordAct(act, { target: id, before: { proved: row.provedAtMs !== null }, after: { proved: true } });
+        return 'proved';
+      });
+    },
+    async removeNoticeTarget(id, act) {
+      return db.write(() => {
+        const row = rowOf(id);
+        if (!row) return false;
+        orm.delete(notices).where(eq(notices.targetId, id)).run();
+        orm.delete(noticeTargets).where(eq(noticeTargets.id, id)).run();
+        recordAct(act, { target: id, before: { kind: row.kind, name: row.name }, after: null });
+        return true;
+      });
+    },
+    async dueNotices(targetId, nowMs, limit) {
+      return db.read(() => due.all({ targetId, nowMs, limit }));
+    },
+    async settleNotices(targetId, ids, outcome, nowMs) {
+      await db.write(() => {
+        const rows = orm
+          .select()
+          .from(notices)
+          .where(inArray(notices.id, [...ids]))
+          .all();
+        for (const row of rows) settle(row, outcome, nowMs);
+        if (outcome.kind === 'wait') return;
+        const before = rowOf(targetId);
+        const isSent = outcome.kind === 'sent';
+        const values = {
+          failingSinceMs: isSent ? null : (before?.failingSinceMs ?? nowMs),
+          lastError: isSent ? null : outcome.error,
+          ...(isSent && { lastSentAtMs: nowMs }),
+        };
+        orm.update(noticeTargets).set(values).where(eq(noticeTargets.id, targetId)).run();
+      });
+    },
+    async noticesSentSince(targetId, sinceMs) {
+      return db.read(() => sentSince.get({ targetId, sinceMs })?.messages ?? 0);
+    },
+    async setNextDigest(targetId, digestAtMs) {
+      await db.write(() => orm.update(noticeTargets).set({ digestAtMs }).where(eq(noticeTargets.id, targetId)).run());
+    },
+  };
+}
+
+const atMsOf = (outcome: NoticeOutcome): number | null => ('atMs' in outcome ? outcome.atMs : null);

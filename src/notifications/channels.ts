@@ -1,0 +1,136 @@
+/**
+ * The channels: how a message is written for each service, and where it goes.
+ *
+ * Sources: https://core.telegram.org/bots/api#sendmessage, https://docs.ntfy.sh/publish/#publish-as-json,
+ * https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks,
+ * https://docs.discord.com/developers/resources/webhook#execute-webhook.
+ * @module
+ */
+import * as z from 'zod';
+import { webhookHeaders } from '../core/delivery.ts';
+import { excerpt } from '../core/excerpt.ts';
+import type { NoticeText, Severity } from '../core/notice.ts';
+import type { ChannelKind } from '../database/notices.ts';
+import { sendMail } from './email.ts';
+import type { Answer, Outgoing, Send } from './post.ts';
+
+const TELEGRAM_CHARACTERS_MAX = 4_096;
+const DISCORD_CHARACTERS_MAX = 2_000;
+const JSON_TYPE = { 'Content-Type': 'application/json' };
+
+const url = z.url({ protocol: /^https?$/ }).max(2_048);
+const mailAddress = z.email().max(254);
+
+/** What each channel needs to know, secrets included. */
+export const addressShapes = {
+  email: z.strictObject({
+    host: z.string().min(1),
+    port: z.int().min(1).max(65_535),
+    security: z.enum(['tls', 'starttls', 'none']),
+    user: z.string().nullable(),
+    password: z.string().nullable(),
+    from: mailAddress,
+    to: mailAddress,
+  }),
+  telegram: z.strictObject({ server: url, token: z.string().regex(/^\d+:[\w-]+$/), chat: z.string().min(1) }),
+  ntfy: z.strictObject({ server: url, topic: z.string().regex(/^[\w-]{1,64}$/), token: z.string().nullable() }),
+  slack: z.strictObject({ url }),
+  discord: z.strictObject({ url }),
+  webhook: z.strictObject({ url, secret: z.string().min(1) }),
+  'dead-man': z.strictObject({ url }),
+} as const satisfies Readonly<Record<ChannelKind, z.ZodType>>;
+
+export type Address<Kind extends ChannelKind> = z.infer<(typeof addressShapes)[Kind]>;
+
+/** `id` is the same whenever the same message is sent again. */
+export type Message = NoticeText & Readonly<{ id: string; atS: number; nonce: string }>;
+
+/** What became of a message: `text` is the service's own words, without secrets. */
+export type Delivered = Answer;
+
+const ntfyPriority: Readonly<Record<Severity, number>> = { page: 5, act: 4, know: 3 };
+
+const cut = (text: string, max: number): string => (text.length > max ? `${text.slice(0, max - 1)}…` : text);
+const whole = ({ title, text }: NoticeText): string => `${title}\n\n${text}`;
+
+/** Returns the request of each channel that speaks HTTP. */
+const requests = {
+  // Without parse_mode nothing in the text is markup.
+  telegram: ({ server, token, chat }: Address<'telegram'>, message: Message): Outgoing => ({
+    url: `${server.replace(/\/$/, '')}/bot${token}/sendMessage`,
+    headers: JSON_TYPE,
+    body: JSON.stringify({
+      chat_id: chat,
+      text: cut(whole(message), TELEGRAM_CHARACTERS_MAX),
+      link_preview_options: { is_disabled: true },
+      disable_notification: message.severity === 'know',
+    }),
+  }),
+  ntfy: ({ server, topic, token }: Address<'ntfy'>, { title, text, severity }: Message): Outgoing => ({
+    url: server,
+    headers: { ...JSON_TYPE, ...(token !== null && { Authorization: `Bearer ${token}` }) },
+    body: JSON.stringify({ topic, title, message: text, priority: ntfyPriority[severity], tags: [severity] }),
+  }),
+  slack: ({ url }: Address<'slack'>, message: Message): Outgoing => {
+    const escaped = whole(message).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+    return { url, headers: JSON_TYPE, body: JSON.stringify({ text: escaped, mrkdwn: false }) };
+  },
+  discord: ({ url }: Address<'discord'>, message: Message): Outgoing => {
+    // Backslashes keep what looks like Markdown as it is.
+    const plain = whole(message).replace(/[\\*_~`|>#[\]()<]/g, '\\$&');
+    const content = cut(plain, DISCORD_CHARACTERS_MAX);
+    return { url, headers: JSON_TYPE, body: JSON.stringify({ content, allowed_mentions: { parse: [] } }) };
+  },
+  webhook: ({ url, secret }: Address<'webhook'>, message: Message): Outgoing => {
+    const { id, title, text, severity, atS, nonce } = message;
+    const data = { object: { severity, title, text } };
+    const body = JSON.stringify({ id, type: 'operator.notice', created_at: atS, data });
+    const signed = { secret, nextSecret: null, mode: 'live', eventId: id, eventType: 'operator.notice', body } as const;
+    return { url, headers: webhookHeaders({ ...signed, timestampS: atS, nonce }), body };
+  },
+} as const;
+
+const telegramAnswer = z.object({ parameters: z.object({ retry_after: z.int().min(0).max(3_600) }) });
+
+/** Telegram says in the body how long to wait. */
+function telegramRetryMs(text: string): number | null {
+  try {
+    const { data } = telegramAnswer.safeParse(JSON.parse(text));
+    return data ? data.parameters.retry_after * 1_000 : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Returns an address as it was saved. @throws Error if it has another shape */
+export const readAddress = <Kind extends ChannelKind>(kind: Kind, text: string): Address<Kind> =>
+  addressShapes[kind].parse(JSON.parse(text)) as Address<Kind>;
+
+/** Sends a message to a target; a dead-man URL is only called. */
+export async function deliver(send: Send, kind: ChannelKind, address: string, message: Message): Promise<Delivered> {
+  const answer = await sendAs(send, kind, address, message);
+  const retryAfterMs = answer.retryAfterMs ?? (kind === 'telegram' ? telegramRetryMs(answer.text) : null);
+  return { ...answer, text: excerpt(answer.text), retryAfterMs };
+}
+
+function sendAs(send: Send, kind: ChannelKind, address: string, message: Message): Promise<Answer> {
+  switch (kind) {
+    case 'email': {
+      const { from, to, ...server } = readAddress('email', address);
+      const messageId = `<${message.id}@${from.split('@')[1] ?? 'quayside'}>`;
+      return sendMail(server, { from, to, subject: message.title, text: message.text, messageId });
+    }
+    case 'dead-man':
+      return send({ url: readAddress('dead-man', address).url });
+    case 'telegram':
+      return send(requests.telegram(readAddress(kind, address), message));
+    case 'ntfy':
+      return send(requests.ntfy(readAddress(kind, address), message));
+    case 'slack':
+      return send(requests.slack(readAddress(kind, address), message));
+    case 'discord':
+      return send(requests.discord(readAddress(kind, address), message));
+    case 'webhook':
+      return send(requests.webhook(readAddress(kind, address), message));
+  }
+}

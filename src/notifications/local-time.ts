@@ -1,0 +1,59 @@
+/**
+ * Times of day in a zone: quiet hours, and when a digest is due.
+ * @module
+ */
+import type { QuietHours } from '../database/notices.ts';
+
+const MINUTE_MS = 60_000;
+const DAY_MINUTES = 24 * 60;
+
+/** Returns whether the text is an IANA time zone that this machine knows. */
+export function isZone(zone: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: zone });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Returns minutes after midnight of `08:30`; null if it is no time of day. */
+export function readMinute(text: string): number | null {
+  const [, hours, minutes] = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
+  return hours === undefined ? null : Number(hours) * 60 + Number(minutes);
+}
+
+export const showMinute = (minute: number): string =>
+  `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`;
+
+/** Returns minutes after midnight in the zone. */
+export function minuteAt(zone: string, nowMs: number): number {
+  const format = new Intl.DateTimeFormat('en-GB', {
+    timeZone: zone,
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  });
+  return readMinute(format.format(nowMs)) ?? 0;
+}
+
+/** Returns the next time at which the zone's clocks show this minute, later than `nowMs`. */
+export function nextMinuteMs(zone: string, minute: number, nowMs: number): number {
+  const thisMinuteMs = Math.floor(nowMs / MINUTE_MS) * MINUTE_MS;
+  const wait = (minute - minuteAt(zone, nowMs) + DAY_MINUTES - 1) % DAY_MINUTES;
+  const guessMs = thisMinuteMs + (wait + 1) * MINUTE_MS;
+  // Where clocks are changed in between, the guess is an hour early or late.
+  const off = minute - minuteAt(zone, guessMs);
+  const shift = ((off + 1.5 * DAY_MINUTES) % DAY_MINUTES) - DAY_MINUTES / 2;
+  const shiftedMs = guessMs + shift * MINUTE_MS;
+  return shiftedMs > nowMs ? shiftedMs : guessMs;
+}
+
+/** Returns when the quiet hours end; null outside of them. */
+export function quietUntilMs(quiet: QuietHours | null, zone: string, nowMs: number): number | null {
+  if (!quiet || quiet.from === quiet.to) return null;
+  const minute = minuteAt(zone, nowMs);
+  const isQuiet =
+    quiet.from < quiet.to ? minute >= quiet.from && minute < quiet.to : minute >= quiet.from || minute < quiet.to;
+  return isQuiet ? nextMinuteMs(zone, quiet.to, nowMs) : null;
+}

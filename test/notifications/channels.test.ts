@@ -1,0 +1,194 @@
+/** What each service receives: local stand-ins that speak the services' own HTTP, and a real mail server. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SMTPServer } from 'smtp-server';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { signStandard } from '../../src/core/delivery.ts';
+import type { ChannelKind } from '../../src/database/notices.ts';
+import { createUrlGuard } from '../../src/lib/guard.ts';
+import { deliver, type Message } from '../../src/notifications/channels.ts';
+import { sendMail } from '../../src/notifications/email.ts';
+import { createSend } from '../../src/notifications/post.ts';
+import { makeCertificates } from '../support/certificates.ts';
+import { type Answer, startMerchantServer } from '../support/merchant-server.ts';
+
+const send = createSend(createUrlGuard(['127.0.0.0/8']));
+const message: Message = {
+  id: 'A-7-1-0',
+  title: 'pay.example: payment reversed (A-7)',
+  text: 'order <b>*7*</b> & @everyone\n\nsee',
+  severity: 'page',
+  atS: 1_800_000_000,
+  nonce: 'n1',
+};
+
+/** Sends the message to a service that answers so. @returns its answer as we read it, and the request */
+async function sendTo(kind: ChannelKind, address: (origin: string) => object, answer: Answer) {
+  const server = await startMerchantServer(answer);
+  const delivered = await deliver(send, kind, JSON.stringify(address(server.origin)), message);
+  await server.close();
+  const [request] = server.received;
+  return { delivered, request, json: request?.body ? JSON.parse(request.body) : null };
+}
+
+const ok: Answer = (response) => response.end('{"ok":true}');
+
+test('Telegram gets plain text by sendMessage, and its wait after too many messages is kept', async () => {
+  const to = (server: string) => ({ server, token: '12:ab-C_d', chat: '-100200' });
+  const { request, json, delivered } = await sendTo('telegram', to, ok);
+  assert.is(request?.path, '/bot12:ab-C_d/sendMessage');
+  assert.is(json.chat_id, '-100200');
+  assert.is(json.text, `${message.title}\n\n${message.text}`);
+  assert.is(json.parse_mode, undefined);
+  assert.is(json.disable_notification, false);
+  assert.ok(delivered.ok);
+  const busy = await sendTo('telegram', to, (response) => {
+    const description = 'Too Many Requests: retry after 35';
+    response.writeHead(429).end(JSON.stringify({ ok: false, description, parameters: { retry_after: 35 } }));
+  });
+  assert.is(busy.delivered.status, 429);
+  assert.is(busy.delivered.retryAfterMs, 35_000);
+  assert.not.match(busy.delivered.text, /ab-C_d/);
+});
+
+test('ntfy gets its JSON with topic, priority and token', async () => {
+  const { request, json } = await sendTo('ntfy', (server) => ({ server, topic: 'shop_7', token: 'tk_1' }), ok);
+  assert.is(request?.path, '/');
+  assert.is(request?.headers.authorization, 'Bearer tk_1');
+  assert.equal(json, { topic: 'shop_7', title: message.title, message: message.text, priority: 5, tags: ['page'] });
+});
+
+test('Slack’s and Discord’s markup and mentions are only text', async () => {
+  const slack = await sendTo('slack', (origin) => ({ url: `${origin}/services/T/B/x` }), ok);
+  assert.match(slack.json.text, /order &lt;b&gt;\*7\*&lt;\/b&gt; &amp; @everyone/);
+  assert.is(slack.json.mrkdwn, false);
+  const discord = await sendTo(
+    'discord',
+    (origin) => ({ url: `${origin}/api/webhooks/1/t` }),
+    (response) => response.writeHead(204).end(),
+  );
+  assert.equal(discord.json.allowed_mentions, { parse: [] });
+  assert.match(discord.json.content, /order \\<b\\>\\\*7\\\*\\<\/b\\>/);
+  assert.is(discord.delivered.status, 204);
+});
+
+test('a webhook is signed as every webhook is', async () => {
+  const secret = `whsec_${Buffer.alloc(32, 5).toString('base64')}`;
+  const { request, json } = await sendTo('webhook', (origin) => ({ url: `${origin}/hook`, secret }), ok);
+  assert.is(request?.headers['x-service-event-id'], message.id);
+  assert.is(request?.headers['webhook-signature'], signStandard(secret, message.id, message.atS, request?.body ?? ''));
+  const { title, text } = message;
+  assert.equal(json, {
+    id: message.id,
+    type: 'operator.notice',
+    created_at: message.atS,
+    data: { object: { severity: 'page', title, text } },
+  });
+});
+
+test('a dead-man URL is called, without a body', async () => {
+  const { request } = await sendTo('dead-man', (origin) => ({ url: `${origin}/ping/abc?x=1` }), ok);
+  assert.equal([request?.method, request?.path, request?.body], ['GET', '/ping/abc?x=1', '']);
+});
+
+test('redirects, dead ports, private hosts and endless answers are failures, in words without the URL', async () => {
+  const url = (origin: string) => ({ url: `${origin}/secret` });
+  const moved = await sendTo('slack', url, (response) => response.writeHead(302, { Location: '/other' }).end());
+  assert.equal([moved.delivered.ok, moved.delivered.status], [false, 302]);
+  const endless = await sendTo('slack', url, (response) => void response.writeHead(500).write('x'.repeat(100_000)));
+  assert.ok(endless.delivered.text.length < 300);
+  const dead = await deliver(send, 'slack', JSON.stringify({ url: 'http://127.0.0.1:1025/secret' }), message);
+  assert.equal([dead.ok, dead.status], [false, null]);
+  const strict = createSend(createUrlGuard([]));
+  const blocked = await deliver(strict, 'slack', JSON.stringify({ url: 'https://127.0.0.1:8443/secret' }), message);
+  assert.match(blocked.text, /not on the public Internet/);
+  for (const { text } of [dead, blocked]) assert.not.match(text, /secret/);
+});
+
+type Received = { from: string; to: string[]; text: string; user: string };
+
+/** A real mail server on loopback. `auth`: the password that it takes. */
+async function startMailServer(
+  options: Readonly<{ auth?: string; tls?: { key: string; cert: string }; secure?: boolean }>,
+) {
+  const received: Received[] = [];
+  const server = new SMTPServer({
+    ...(options.tls ? { ...options.tls, secure: options.secure ?? false } : { disabledCommands: ['STARTTLS'] }),
+    authOptional: options.auth === undefined,
+    onAuth({ username, password }, _session, done) {
+      if (password !== options.auth) return done(new Error('Invalid username or password'));
+      done(null, { user: username ?? '' });
+    },
+    onData(stream, { envelope, user }, done) {
+      const chunks: Buffer[] = [];
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.on('end', () => {
+        const from = envelope.mailFrom ? envelope.mailFrom.address : '';
+        const to = envelope.rcptTo.map(({ address }) => address);
+        received.push({ from, to, text: Buffer.concat(chunks).toString(), user: String(user ?? '') });
+        done(null, 'queued as 12');
+      });
+    },
+  });
+  server.on('error', () => {});
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.server.address() as AddressInfo;
+  return { port, received, close: () => new Promise<void>((resolve) => server.close(() => resolve())) };
+}
+
+const mail = { from: 'shop@shop.example', to: 'ann@shop.example', subject: 'Hi', text: 'One\nTwo', messageId: '<a@b>' };
+
+test('a mail arrives through a server of this machine, as one plain text to one person', async () => {
+  const server = await startMailServer({});
+  const host = { host: '127.0.0.1', port: server.port, security: 'none', user: null, password: null } as const;
+  const hostile = { ...message, title: 'x\r\nBcc: eve@evil.example', text: '.\r\nRCPT TO:<eve@evil.example>\r\n.' };
+  const address = JSON.stringify({ ...host, from: mail.from, to: mail.to });
+  const sent = await deliver(send, 'email', address, hostile);
+  assert.equal([sent.ok, sent.status], [true, 250]);
+  await server.close();
+  const [one, ...others] = server.received;
+  assert.equal(others, []);
+  assert.equal([one?.from, one?.to], [mail.from, [mail.to]]);
+  assert.match(one?.text ?? '', /^Message-ID: <A-7-1-0@shop\.example>\r$/m);
+  assert.match(one?.text ?? '', /^Auto-Submitted: auto-generated\r$/m);
+  assert.not.match(one?.text ?? '', /^Bcc:/m);
+  assert.match(one?.text ?? '', /Content-Type: text\/plain/);
+});
+
+test('with a password it goes by TLS only, and to a server that proves its name', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'quayside-smtp-'));
+  const { server: pair } = makeCertificates(dir, 'IP:127.0.0.1');
+  const auth = { user: 'ann', password: 'right' };
+  const plain = await startMailServer({});
+  const self = await startMailServer({ tls: pair, auth: 'right' });
+  try {
+    const to = (port: number, security: 'tls' | 'starttls') => ({ host: '127.0.0.1', port, security, ...auth });
+    const stripped = await sendMail(to(plain.port, 'starttls'), mail);
+    assert.not(stripped.ok, 'a server without STARTTLS gets no password');
+    const unknown = await sendMail(to(self.port, 'starttls'), mail);
+    assert.not(unknown.ok, 'nobody known has signed its certificate');
+    assert.match(unknown.text, /certificate/i);
+    assert.equal([plain.received, self.received], [[], []]);
+    assert.match(readFileSync(join(dir, 'ca.pem'), 'utf8'), /CERTIFICATE/);
+  } finally {
+    await plain.close();
+    await self.close();
+    rmSync(dir, { recursive: true });
+  }
+});
+
+test('a mail server that refuses says why', async () => {
+  const server = await startMailServer({ auth: 'right' });
+  const host = { host: '127.0.0.1', port: server.port, security: 'none', user: 'ann', password: 'wrong' } as const;
+  const refused = await sendMail(host, mail);
+  await server.close();
+  assert.equal([refused.ok, refused.status], [false, 535]);
+  assert.not.match(refused.text, /wrong\b/);
+  const gone = await sendMail({ ...host, port: 1025 }, mail);
+  assert.equal([gone.ok, gone.status], [false, null]);
+});
+
+test.run();

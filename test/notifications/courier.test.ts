@@ -1,0 +1,335 @@
+/** Notices on a real database and over real HTTP: who gets what, when, and what a crash or a dead service changes. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { invariant } from '../../src/core/fault.ts';
+import type { NewNoticeTarget } from '../../src/database/notices.ts';
+import { createUrlGuard } from '../../src/lib/guard.ts';
+import { openLog } from '../../src/lib/log.ts';
+import { createCourier } from '../../src/notifications/courier.ts';
+import { createSend, type Send } from '../../src/notifications/post.ts';
+import { handClock } from '../support/hand-clock.ts';
+import { ingestedChain } from '../support/ingested-chain.ts';
+import { startMerchantServer } from '../support/merchant-server.ts';
+import { merchantStore, newSession } from '../support/new-session.ts';
+import { openTempDatabase } from '../support/temp-database.ts';
+import { testNetwork } from '../support/test-network.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const act = (atMs: number) => ({ atMs, operator: 'ann', command: 'notify add', reason: null });
+const realSend = createSend(createUrlGuard(['127.0.0.0/8']));
+const network = testNetwork({ name: 'one' });
+const never = new AbortController().signal;
+const log = openLog('test', 'silent');
+
+const plainTarget: NewNoticeTarget = {
+  id: 'nt_0',
+  kind: 'slack',
+  name: 'target',
+  address: '',
+  severities: ['page', 'act', 'know'],
+  storeId: null,
+  showsDetails: false,
+  quiet: null,
+  digestMinute: null,
+  zone: 'UTC',
+  code: '123456',
+  createdAtMs: 0,
+};
+
+type Options = Readonly<{
+  targets?: readonly Partial<NewNoticeTarget>[];
+  status?: () => number;
+  send?: Send;
+  startMs?: number;
+}>;
+
+/** A database with proved targets, whose messages come to a server of the test's. */
+async function openBench({ targets = [{}], status = () => 200, send = realSend, startMs }: Options = {}) {
+  const place = openTempDatabase();
+  const clock = handClock(startMs);
+  const server = await startMerchantServer((response) => response.writeHead(status()).end('said'));
+  for (const [at, more] of targets.entries()) {
+    const id = `nt_${at}`;
+    await place.database.addNoticeTarget(
+      { ...plainTarget, id, name: `target ${at}`, address: JSON.stringify({ url: `${server.origin}/${id}` }), ...more },
+      act(clock.nowMs()),
+    );
+    assert.is(await place.database.proveNoticeTarget(id, '123456', act(clock.nowMs())), 'proved');
+  }
+  const { database } = place;
+  const courier = createCourier({ database, send, clock, log, sender: 'x', signal: never });
+  const texts = (id = 'nt_0') => server.on(`/${id}`).map(({ body }) => String(JSON.parse(body).text).split('\n')[0]);
+  return {
+    database,
+    clock,
+    server,
+    texts,
+    /** Lets so much time pass, and looks. */
+    async after(ms: number) {
+      clock.advance(ms);
+      await courier.look();
+    },
+    open: (key: string, code: string) =>
+      database.keepAlarm({ key, code, atMs: clock.nowMs(), message: 'why', network: 'live:bsc', sessionId: null }),
+    end: (key: string) => database.endAlarm(key, clock.nowMs()),
+    async close() {
+      await server.close();
+      place.close();
+    },
+  };
+}
+
+type Bench = Awaited<ReturnType<typeof openBench>>;
+
+const onBench = (options: Options, run: (bench: Bench) => Promise<void>) => async () => {
+  const bench = await openBench(options);
+  try {
+    await run(bench);
+  } finally {
+    await bench.close();
+  }
+};
+
+test(
+  'a page is told at once, again after 15 minutes and an hour, and no more once it is over, which is told too',
+  onBench({}, async ({ open, end, after, texts }) => {
+    await open('frozen:live:bsc', 'payouts_frozen');
+    await after(0);
+    assert.equal(texts(), ['x: payouts frozen on live:bsc (A-1)']);
+    await after(14 * MINUTE_MS);
+    assert.is(texts().length, 1);
+    await after(MINUTE_MS);
+    await after(44 * MINUTE_MS);
+    assert.equal(texts().slice(1), ['x: payouts frozen on live:bsc (A-1, told again)']);
+    await after(MINUTE_MS);
+    assert.is(texts().length, 3);
+    await end('frozen:live:bsc');
+    await after(MINUTE_MS);
+    assert.is(texts().length, 3);
+    await after(MINUTE_MS);
+    assert.equal(texts().slice(3), ['x: Over: payouts frozen on live:bsc (A-1)']);
+    await after(48 * HOUR_MS);
+    assert.is(texts().length, 4);
+  }),
+);
+
+test(
+  'what was over before it was told is not told, nor its end; what comes back at once has never ended',
+  onBench({}, async ({ open, end, after, texts }) => {
+    await open('rates', 'rates_stale');
+    await end('rates');
+    await after(HOUR_MS);
+    assert.equal(texts(), []);
+    await open('wallet:a', 'wallet_low');
+    await after(0);
+    await end('wallet:a');
+    await after(MINUTE_MS);
+    await open('wallet:a', 'wallet_low');
+    await after(HOUR_MS);
+    assert.equal(texts(), ['x: wallet low on live:bsc (A-2)']);
+    // It is told again a day later, and its end when it comes.
+    await after(23 * HOUR_MS + MINUTE_MS);
+    assert.equal(texts().slice(1), ['x: wallet low on live:bsc (A-3, told again)']);
+    await end('wallet:a');
+    await after(2 * MINUTE_MS);
+    assert.equal(texts().slice(2), ['x: Over: wallet low on live:bsc (A-3)']);
+  }),
+);
+
+test(
+  'what happened once is told once, a page three times, and a target hears of its severities only',
+  onBench({ targets: [{}, { severities: ['page'] }] }, async ({ database, clock, after, texts }) => {
+    const event = { message: 'why', network: null, sessionId: null };
+    await database.raiseAlarm({ ...event, atMs: clock.nowMs(), code: 'transfer_missed' });
+    await database.raiseAlarm({ ...event, atMs: clock.nowMs(), code: 'payment_reversed' });
+    await after(0);
+    assert.equal(texts('nt_0'), ['x: 2 notices']);
+    assert.equal(texts('nt_1'), ['x: payment reversed (A-2)']);
+    for (let hour = 0; hour < 72; hour++) await after(HOUR_MS);
+    assert.is(texts('nt_0').length, 3);
+    assert.is(texts('nt_1').length, 3);
+  }),
+);
+
+test(
+  'in quiet hours only pages are sent; the rest comes at their end',
+  onBench(
+    // 23:00 in Berlin, in winter.
+    { targets: [{ quiet: { from: 22 * 60, to: 7 * 60 }, zone: 'Europe/Berlin' }], startMs: Date.UTC(2027, 0, 10, 22) },
+    async ({ open, after, texts }) => {
+      await open('wallet:a', 'wallet_low');
+      await open('frozen:live:bsc', 'payouts_frozen');
+      await after(0);
+      assert.equal(texts(), ['x: payouts frozen on live:bsc (A-2)']);
+      await after(8 * HOUR_MS - MINUTE_MS);
+      assert.is(texts().filter((text) => text?.includes('wallet')).length, 0);
+      await after(MINUTE_MS);
+      assert.is(texts().filter((text) => text?.includes('wallet low')).length, 1);
+    },
+  ),
+);
+
+test(
+  'a storm becomes one message',
+  onBench({}, async ({ open, after, texts }) => {
+    for (let n = 0; n < 40; n++) {
+      await open(`wallet:${n}`, 'wallet_low');
+      await after(1_000);
+    }
+    assert.is(texts().length, 10);
+    await after(5 * MINUTE_MS);
+    assert.equal(texts().slice(10), ['x: 30 notices']);
+  }),
+);
+
+let answered = 503;
+test(
+  'a service that fails is tried again for a day, the other targets hear of it, and of its return',
+  onBench(
+    { targets: [{}, { kind: 'webhook' }], status: () => answered },
+    async ({ database, clock, server, open, after, texts }) => {
+      await database.removeNoticeTarget('nt_1', act(clock.nowMs()));
+      await database.addNoticeTarget(
+        {
+          ...plainTarget,
+          id: 'nt_2',
+          kind: 'ntfy',
+          address: JSON.stringify({ server: `${server.origin}/ntfy`, topic: 'secret_topic', token: 'tk_secret' }),
+          severities: ['page', 'act'],
+          showsDetails: true,
+        },
+        act(clock.nowMs()),
+      );
+      await database.proveNoticeTarget('nt_2', '123456', act(clock.nowMs()));
+      await open('wallet:a', 'wallet_low');
+      await after(0);
+      const firstIds = texts().length;
+      assert.is(firstIds, 1);
+      const [first] = await database.listNoticeTargets();
+      assert.is(first?.failingSinceMs, clock.nowMs());
+      assert.match(first?.lastError ?? '', /^503: said/);
+      for (const minutes of [1, 2, 4, 8, 16, 32]) await after(minutes * MINUTE_MS);
+      assert.is(texts().length, 7);
+      for (let hour = 0; hour < 24; hour++) await after(HOUR_MS);
+      const [open1] = (await database.listOpenAlarms()).filter(({ code }) => code === 'notice_target_failing');
+      assert.match(open1?.message ?? '', /nt_\d.*503/);
+      assert.not.match(open1?.message ?? '', /secret/);
+      answered = 200;
+      await open('wallet:b', 'wallet_low');
+      await after(2 * HOUR_MS);
+      assert.is((await database.listNoticeTargets())[0]?.failingSinceMs, null);
+      const left = (await database.listOpenAlarms()).filter(({ code }) => code === 'notice_target_failing');
+      assert.equal(left, []);
+      const [last] = server.on('/ntfy').slice(-1);
+      assert.is(last?.headers.authorization, 'Bearer tk_secret');
+    },
+  ),
+);
+
+test('a message that was sent and not recorded is sent again under the same id', async () => {
+  const seen: string[] = [];
+  let isDead = true;
+  const send: Send = async (request) => {
+    seen.push(String(request.headers?.['X-Service-Event-ID']));
+    if (isDead) throw new Error('killed');
+    return { ok: true, status: 200, text: '', retryAfterMs: null };
+  };
+  const bench = await openBench({
+    targets: [
+      {
+        kind: 'webhook',
+        address: JSON.stringify({ url: 'https://x.example', secret: `whsec_${btoa('s'.repeat(24))}` }),
+      },
+    ],
+    send,
+  });
+  await bench.open('wallet:a', 'wallet_low');
+  await bench.after(0).catch(() => {});
+  isDead = false;
+  await bench.after(1_000);
+  await bench.after(1_000);
+  assert.equal(seen, ['A-1-1-0', 'A-1-1-0']);
+  await bench.close();
+});
+
+test(
+  'a target that is not proved gets nothing, and after five wrong codes none proves it',
+  onBench({}, async ({ database, clock, server, open, after, texts }) => {
+    const address = JSON.stringify({ url: `${server.origin}/nt_9` });
+    const target = { ...plainTarget, id: 'nt_9', address, digestMinute: 0, code: '654321' };
+    await database.addNoticeTarget(target, act(clock.nowMs()));
+    await open('frozen:live:bsc', 'payouts_frozen');
+    await after(0);
+    assert.is(texts('nt_0').length, 1);
+    assert.equal(texts('nt_9'), []);
+    for (let n = 0; n < 5; n++) assert.is(await database.proveNoticeTarget('nt_9', '000000', act(0)), 'wrong');
+    assert.is(await database.proveNoticeTarget('nt_9', '654321', act(0)), 'too_many');
+    assert.is(await database.proveNoticeTarget('nt_8', '654321', act(0)), null);
+    await after(48 * HOUR_MS);
+    assert.equal(texts('nt_9'), []);
+  }),
+);
+
+test(
+  'a digest is sent each day at its time in its zone; a dead-man URL is called each minute while all is well',
+  onBench(
+    {
+      targets: [{ digestMinute: 8 * 60, zone: 'Asia/Tokyo' }, { kind: 'dead-man' }],
+      startMs: Date.UTC(2027, 5, 1, 22),
+    },
+    async ({ open, end, after, texts, server }) => {
+      await after(0);
+      assert.equal(texts(), []);
+      await after(HOUR_MS);
+      assert.equal(texts(), ['x: all quiet']);
+      await open('rates', 'rates_stale');
+      await after(10 * MINUTE_MS);
+      await after(23 * HOUR_MS + 50 * MINUTE_MS);
+      assert.equal(texts().slice(2), ['x: 1 open alarms']);
+      const calls = () => server.on('/nt_1').length;
+      const before = calls();
+      await after(30_000);
+      assert.is(calls(), before);
+      await after(30_000);
+      assert.is(calls(), before + 1);
+      await open('frozen:live:bsc', 'payouts_frozen');
+      await after(2 * MINUTE_MS);
+      assert.is(calls(), before + 1);
+      await end('frozen:live:bsc');
+      await after(MINUTE_MS);
+      assert.is(calls(), before + 2);
+    },
+  ),
+);
+
+test(
+  'a target of one store hears of its payments only',
+  onBench({}, async ({ database, clock, after, texts }) => {
+    const [own, other] = [merchantStore(), merchantStore()];
+    const keys = ['01', '02'].map((byte) => byte.repeat(20));
+    await database.addAddresses({ family: network.family, mode: 'test', source: 'x', firstIndex: 0, keys });
+    const chain = ingestedChain(() => database, clock, network);
+    await chain.mine();
+    await chain.report('following');
+    const target = { ...plainTarget, id: 'nt_5', storeId: own.id, address: '{"url":"http://127.0.0.1:9/"}' };
+    for (const store of [own, other]) await database.createStore(store);
+    await database.addNoticeTarget(target, act(0));
+    await database.proveNoticeTarget('nt_5', '123456', act(0));
+    const waiting = async () => (await database.listNoticeTargets()).find(({ id }) => id === 'nt_5')?.waiting;
+    const alarm = { atMs: clock.nowMs(), code: 'transfer_missed', message: '', network: null };
+    await database.raiseAlarm({ ...alarm, sessionId: null });
+    for (const [name, { id: storeId }] of Object.entries({ a: other, b: own })) {
+      const wish = { storeId, name, networks: [network], amountMinor: 1000, nowMs: clock.nowMs() };
+      assert.is(await waiting(), 0);
+      const outcome = await database.createSession(newSession(wish));
+      invariant(outcome.kind === 'created', `not ${outcome.kind}`);
+      await database.raiseAlarm({ ...alarm, sessionId: outcome.session.id });
+    }
+    assert.is(await waiting(), 1);
+    await after(0);
+    assert.equal(texts(), ['x: 3 notices']);
+  }),
+);
+
+test.run();
