@@ -4,7 +4,8 @@
  */
 import { resolve } from 'node:path';
 import { systemClock } from '../../src/lib/clock.ts';
-import { changesOf, findProgram, nextCommands, requireFiles, writeInstallation } from '../nodes/install.ts';
+import { composeCommands, composeFiles, urlInside } from '../nodes/compose-file.ts';
+import { changesOf, findProgram, nextCommands, ownedPaths, requireFiles, writeInstallation } from '../nodes/install.ts';
 import { type ClientRecipe, readClients, readRecipes } from '../nodes/recipe.ts';
 import { needsCheckpoint, type Place, serviceFiles } from '../nodes/service-files.ts';
 import { NODES_DIR, UNIT_DIR } from '../nodes/services.ts';
@@ -15,13 +16,14 @@ const USER = 'quayside-node';
 export const nodeInstall: OfflineCommand = {
   name: 'node install',
   args: ['network'],
-  summary: 'Write the configuration and systemd units of a node. Downloads and starts nothing.',
+  summary: 'Write the configuration and systemd units, or a compose file, of a node. Downloads and starts nothing.',
   options: {
     clients: { value: 'A,B', help: 'which clients (default: the first of the recipes, such as geth,lighthouse)' },
     dir: { value: 'DIR', help: `the folder of all nodes; this one gets a folder in it (${NODES_DIR})` },
     bin: { value: 'DIR', help: 'where the clients’ programs are (default: bin in --dir), besides PATH' },
     'checkpoint-url': { value: 'URL', help: 'a beacon node that is trusted at the first start (consensus clients)' },
     user: { value: 'NAME', help: `the user that the clients run as (${USER})` },
+    compose: { help: 'write a compose.yaml with pinned images instead of systemd units' },
     'unit-dir': { value: 'DIR', help: `where systemd units are written (${UNIT_DIR})` },
     'dry-run': dryRunOption,
   },
@@ -32,17 +34,20 @@ export const nodeInstall: OfflineCommand = {
   ],
   async runOffline(input) {
     const { place, recipes, binDir } = readPlan(input);
-    const found = recipes.map(
-      async (recipe) => [recipe.client, await findProgram(recipe, binDir, input.env.PATH ?? '')] as const,
-    );
-    const programs = new Map(await Promise.all(found));
+    const inContainers = input.options.compose === true;
+    const find = async (recipe: ClientRecipe) =>
+      [recipe.client, await findProgram(recipe, binDir, input.env.PATH ?? '')] as const;
+    const programs = new Map(inContainers ? [] : await Promise.all(recipes.map(find)));
     requireFiles(place, recipes);
-    const changes = changesOf(serviceFiles(place, recipes, programs));
+    const changes = changesOf(inContainers ? composeFiles(place, recipes) : serviceFiles(place, recipes, programs));
     const isDry = input.options['dry-run'] === true;
     const stamp = new Date(systemClock.nowMs()).toISOString().replaceAll(':', '-').replace(/\..*/, '');
     const copies = isDry ? [] : writeInstallation(place, recipes, changes, stamp);
-    const next = nextCommands(place, recipes, programs);
-    const url = recipes.find((recipe) => recipe.url)?.url ?? null;
+    const next = inContainers
+      ? composeCommands(place, recipes, ownedPaths(place, recipes))
+      : nextCommands(place, recipes, programs);
+    const serving = recipes.find((recipe) => recipe.url);
+    const url = (inContainers && serving ? urlInside(serving) : serving?.url) ?? null;
     const files = changes.map(({ path, diff }) => ({ path, diff }));
     return {
       json: {
@@ -56,7 +61,7 @@ export const nodeInstall: OfflineCommand = {
       },
       lines: [
         ...files.flatMap(({ path, diff }) => [path, ...diff, '']),
-        ...recipes.map(originLine),
+        ...recipes.map(inContainers ? imageLine : originLine),
         '',
         ...(files.length === 0 ? ['every file is as it should be'] : []),
         ...(isDry
@@ -71,6 +76,11 @@ export const nodeInstall: OfflineCommand = {
     };
   },
 };
+
+function imageLine({ client, container }: ClientRecipe): string {
+  const { image, source } = container ?? {};
+  return `${client}: ${image} (${source?.text}, ${source?.date}); its publisher's registry is trusted for what it is`;
+}
 
 function originLine({ client, version, origin }: ClientRecipe): string {
   const key = origin.fingerprint

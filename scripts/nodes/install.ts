@@ -114,6 +114,12 @@ export function writeInstallation(
   return copies;
 }
 
+/** Returns what must belong to the user that the clients run as. */
+export function ownedPaths(place: Place, recipes: readonly ClientRecipe[]): string[] {
+  const hasSecret = recipes.some(({ role }) => role === 'consensus');
+  return [...recipes.map((recipe) => dataFolder(place, recipe)), ...(hasSecret ? [jwtFile(place)] : [])];
+}
+
 /** Returns the commands that a person runs as root after an installation. */
 export function nextCommands(
   place: Place,
@@ -121,8 +127,6 @@ export function nextCommands(
   programs: ReadonlyMap<string, string>,
 ): string[] {
   const { user, network } = place;
-  const hasSecret = recipes.some(({ role }) => role === 'consensus');
-  const owned = [...recipes.map((recipe) => dataFolder(place, recipe)), ...(hasSecret ? [jwtFile(place)] : [])];
   const before = recipes.flatMap((recipe) => {
     const { before_first_start: args, client } = recipe;
     if (!args) return [];
@@ -131,7 +135,7 @@ export function nextCommands(
   });
   return [
     `useradd --system --no-create-home --shell /usr/sbin/nologin ${user}   # unless it exists`,
-    `chown -R ${user}: ${owned.map(shellWord).join(' ')}`,
+    `chown -R ${user}: ${ownedPaths(place, recipes).map(shellWord).join(' ')}`,
     ...before,
     'systemctl daemon-reload',
     `systemctl enable ${recipes.map(({ client }) => unitName(network, client)).join(' ')}`,

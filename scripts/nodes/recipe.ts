@@ -119,6 +119,18 @@ const clientRecipe = z.strictObject({
   p2p_ports: z.array(port),
   /** Where an indexer reaches it. */
   url: z.string().optional(),
+  /** How it runs in a container; absent: no image of it is known. */
+  container: z
+    .strictObject({
+      image: z.string().regex(/^[\w./-]+:v?\d[\w.-]*$/, 'expected an image with the tag of a version'),
+      /** The program in the image; absent: as outside. */
+      program: z.string().optional(),
+      /** The arguments before addresses that indexers in other containers must reach. */
+      listen: words.optional(),
+      args_more: words.optional(),
+      source,
+    })
+    .optional(),
 });
 
 const anyRecipe = z.discriminatedUnion('kind', [networkRecipe, clientRecipe], {

@@ -117,6 +117,14 @@ function firewallText(recipe: ClientRecipe, ports: readonly number[]): string {
   ].join('\n')}\n`;
 }
 
+/** Returns a client's own files. */
+export const clientFiles = (place: Place, recipe: ClientRecipe): ServiceFile[] =>
+  Object.entries(recipe.files ?? {}).map(([name, lines]) => ({
+    path: join(place.dir, name),
+    text: `${lines.map((line) => fill(line, place, recipe)).join('\n')}\n`,
+    mode: 0o644,
+  }));
+
 /**
  * Returns every file of a node but the secret of its Engine API.
  * @param programs paths by client
@@ -127,15 +135,11 @@ export function serviceFiles(
   programs: ReadonlyMap<string, string>,
 ): ServiceFile[] {
   return recipes.flatMap((recipe, at) => {
-    const { client, network, files = {}, close_ports = [] } = recipe;
+    const { client, network, close_ports = [] } = recipe;
     const unit = unitText(place, recipe, programs.get(client) ?? '', at === 0 ? null : (recipes[at - 1] ?? null));
     return [
       { path: join(place.unitDir, unitName(network, client)), text: unit, mode: 0o644 },
-      ...Object.entries(files).map(([name, lines]) => ({
-        path: join(place.dir, name),
-        text: `${lines.map((line) => fill(line, place, recipe)).join('\n')}\n`,
-        mode: 0o644,
-      })),
+      ...clientFiles(place, recipe),
       ...(close_ports.length > 0
         ? [{ path: firewallFile(place, recipe), text: firewallText(recipe, close_ports), mode: 0o644 }]
         : []),

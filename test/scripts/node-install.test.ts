@@ -147,6 +147,61 @@ const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0;
   );
 });
 
+const composeOf = (network: string): string => readFileSync(join(dir, network, 'compose.yaml'), 'utf8');
+
+test('--compose: a pinned image, its own network, no open port but those of peers, and the time to stop', async () => {
+  const { code, out, err } = await install('ethereum', '--compose', '--clients', 'reth,lighthouse', ...CHECKPOINT);
+  assert.equal([code, err, readdirSync(units)], [0, '', []]);
+  const text = composeOf('ethereum');
+  const [, reth = '', lighthouse = ''] = text.split(/^ {2}ethereum-\w+:$/m);
+  assert.match(reth, 'image: ghcr.io/paradigmxyz/reth:v2.11.0');
+  const after = (word: string) => new RegExp(`- "${word}"\\n +- "([^"]+)"`).exec(reth)?.[1];
+  assert.equal(['--http.addr', '--ws.addr', '--authrpc.addr', '--authrpc.jwtsecret', '--datadir'].map(after), [
+    '0.0.0.0',
+    '0.0.0.0',
+    '127.0.0.1',
+    `${dir}/ethereum/jwt.hex`,
+    `${dir}/ethereum/reth`,
+  ]);
+  const ports = [...text.matchAll(/- "(\d+):\1\/tcp"/g)].map(([, port]) => port);
+  assert.equal(ports, ['30303', '9000', '9001'], 'neither 8545, 8546, 8551 nor 5052');
+  assert.match(reth, /stop_signal: SIGINT\n +stop_grace_period: 300s/);
+  assert.match(lighthouse, 'network_mode: "service:ethereum-reth"');
+  for (const part of [reth, lighthouse])
+    for (const wanted of ['read_only: true', 'cap_drop: [ALL]', 'user: "1000:1000"', 'profiles: [ethereum]'])
+      assert.ok(part.includes(wanted), wanted);
+  assert.match(out, `run --rm ethereum-reth download --datadir ${dir}/ethereum/reth`);
+  assert.match(out, 'quayside node connect ethereum ws://ethereum-reth:8546');
+  const secret = readFileSync(join(dir, 'ethereum/jwt.hex'), 'utf8');
+  const again = await install('ethereum', '--compose', '--clients', 'reth,lighthouse', ...CHECKPOINT);
+  assert.match(again.out, 'every file is as it should be');
+  assert.is(readFileSync(join(dir, 'ethereum/jwt.hex'), 'utf8'), secret);
+  const unknown = await install('ethereum', '--compose', '--clients', 'reth,nimbus', ...CHECKPOINT);
+  assert.is(unknown.code, 1);
+  assert.match(unknown.err, 'no image of nimbus is known');
+});
+
+const hasCompose = spawnSync('docker-compose', ['version']).status === 0;
+(hasCompose ? test : test.skip)('docker-compose accepts all nodes beside Quayside (needs docker-compose)', async () => {
+  for (const network of ['tron', 'bsc']) {
+    mkdirSync(join(dir, network), { recursive: true });
+    for (const name of ['FullNode.jar', 'config.conf', 'config.toml']) writeFileSync(join(dir, network, name), '');
+    assert.is((await install(network, '--compose')).code, 0);
+  }
+  const checkpoint = ['--checkpoint-url', 'https://beacon.example/$HOME'];
+  assert.is((await install('ethereum', '--compose', ...checkpoint)).code, 0);
+  const networks = ['ethereum', 'tron', 'bsc'];
+  const files = ['deploy/compose.yaml', ...networks.map((name) => join(dir, name, 'compose.yaml'))];
+  const profiles = ['core', ...networks].flatMap((name) => ['--profile', name]);
+  const words = [...files.flatMap((file) => ['-f', file]), ...profiles, 'config'];
+  const { status, stdout, stderr } = spawnSync('docker-compose', words, { encoding: 'utf8' });
+  assert.is(status, 0, stderr);
+  assert.match(stdout, 'https://beacon.example/$$HOME', 'what a URL has is not replaced');
+  for (const name of ['ethereum-geth', 'ethereum-lighthouse', 'tron-java-tron', 'bsc-geth', 'server'])
+    assert.match(stdout, new RegExp(`^  ${name}:$`, 'm'));
+  assert.match(composeOf('tron'), `- "-jar"\n      - "${dir}/tron/FullNode.jar"`);
+});
+
 test('a program that is missing, old or broken, a second client of a role, and a missing checkpoint are refused', async () => {
   const refused = async (code: number, text: string | RegExp, ...words: string[]) => {
     const ended = await install('ethereum', ...words);
