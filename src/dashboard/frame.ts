@@ -54,6 +54,7 @@ const storePages: readonly (readonly [string, string, StorePermission])[] = [
   ['held', 'Held money', 'payments:read'],
   ['webhooks', 'Webhooks', 'webhooks:read'],
   ['developers', 'Developers', 'keys:manage'],
+  ['team', 'Team', 'store:manage'],
 ];
 
 const operatorPages = [

@@ -56,6 +56,8 @@ export interface PeopleDatabase {
   ): Promise<boolean>;
   /** Adds a membership, or changes the role in that store. */
   setMembership(personId: string, membership: Membership, act: OperatorAct): Promise<void>;
+  /** Ends somebody's role in a store. @returns false when there is none */
+  removeMembership(personId: string, storeId: string, act: OperatorAct): Promise<boolean>;
   /** Ends an account and everything that it is signed in with. @returns false when there is none, or it has ended */
   removePerson(personId: string, act: OperatorAct): Promise<boolean>;
   listPeople(): Promise<readonly Person[]>;

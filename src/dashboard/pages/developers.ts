@@ -10,6 +10,7 @@ import type { DashboardDeps } from '../deps.ts';
 import { idOfForm } from '../once.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { ago, badge, facts, table, time } from '../show.ts';
+import { signedCall } from '../signed-call.ts';
 
 const KEYS_SHOWN = 100;
 const NAME_CHARS_MAX = 64;
@@ -54,7 +55,7 @@ export const developerPages = (deps: DashboardDeps): readonly StorePage[] => [
   }),
 ];
 
-async function page({ database }: DashboardDeps, visit: Visit<StoreAt>, fault: string | null): Promise<Reply> {
+async function page({ database, config }: DashboardDeps, visit: Visit<StoreAt>, fault: string | null): Promise<Reply> {
   const { at, nowMs } = visit;
   const store = await database.findStore(at.storeId);
   if (!store) return null;
@@ -72,7 +73,10 @@ ${
   store.status === 'approved'
     ? keyForm(visit)
     : html`<p class="card">Keys can be made once the operator has approved the store.</p>`
-}`,
+}
+<section class="card" aria-labelledby="call"><h2 id="call">A signed call to try</h2><p>Put your key and its secret into the first two lines. It
+creates a payment; <a href="${config.baseUrl}/docs">the reference</a> describes every call.</p>
+${callText(signedCall(at, config.baseUrl, { apiKey: `sk_${at.mode}_…`, apiSecret: 'ss_…' }))}</section>`,
   };
 }
 
@@ -177,20 +181,30 @@ async function planKey(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Plan
       }
       const { key, row } = deps.issue.key(at.storeId, at.mode, granted, nowMs, { expiresAtMs, sources });
       await database.createKey({ ...row, id, name }, act);
-      return { title: 'Your new key', content: shownOnce(at, key, row.secret, described) };
+      return { title: 'Your new key', content: shownOnce(deps, at, { apiKey: key, apiSecret: row.secret }, described) };
     },
   };
 }
 
-const shownOnce = (at: StoreAt, key: string, secret: string, described: Html): Html => html`<section class="card">
+const callText = (text: string): Html => html`<pre tabindex="0"><code>${text}</code></pre>`;
+
+type Credentials = Parameters<typeof signedCall>[2];
+
+const shownOnce = (
+  { config }: DashboardDeps,
+  at: StoreAt,
+  made: Credentials,
+  described: Html,
+): Html => html`<section class="card">
 <p class="message attention">Save both now: they are not shown again.</p>
 ${facts([
-  ['API key', html`<code>${key}</code>`],
-  ['Secret', html`<code>${secret}</code>`],
+  ['API key', html`<code>${made.apiKey}</code>`],
+  ['Secret', html`<code>${made.apiSecret}</code>`],
   ['Header', html`<code>X-Merchant-Id: ${at.storeId}</code>`],
 ])}
 <p class="hint">The key is sent with each request; the secret only signs them, and is never sent.</p>
 ${described}
+<details><summary>A signed call with this key, to paste into a terminal</summary>${callText(signedCall(at, config.baseUrl, made))}</details>
 <p><a class="button" href="${pathOf(at)}">I have saved them</a></p></section>`;
 
 async function planRevoking({ database }: DashboardDeps, { at, form }: Visit<StoreAt>): Promise<Plan | null> {

@@ -161,6 +161,17 @@ export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raise
         });
       });
     },
+    async removeMembership(personId, storeId, act) {
+      return db.write(() => {
+        const row = rowOf(personId);
+        const before = row && toPerson(row).memberships.find((own) => own.storeId === storeId);
+        if (!before) return false;
+        const isIt = and(eq(memberships.personId, personId), eq(memberships.storeId, storeId));
+        orm.delete(memberships).where(isIt).run();
+        recordAct(act, { target: personId, before: { role: shown(before) }, after: { role: null } });
+        return true;
+      });
+    },
     async removePerson(personId, act) {
       return db.write(() => {
         const row = rowOf(personId);
