@@ -74,7 +74,7 @@ test('the signed call of a new key works as it is pasted into a shell', () =>
     const ada = await owner(dashboard);
     const { form, post } = await reviewed(dashboard, ada);
     const made = await ada.post(post, form);
-    const escaped = /<pre[^>]*><code>([^]*?)<\/code>/.exec(made.text)?.[1] ?? '';
+    const escaped = /<pre[^>]*><code>([\s\S]*?)<\/code>/.exec(made.text)?.[1] ?? '';
     const names: Record<string, string> = { lt: '<', gt: '>', quot: '"', '#39': "'", amp: '&' };
     const script = escaped.replaceAll(/&([a-z#0-9]+);/g, (_, name) => names[name] ?? '?');
     // The server keeps the time of the test.
