@@ -4,15 +4,15 @@
  * @module
  */
 import { createHash } from 'node:crypto';
-import type { Family } from '../chains/chain.ts';
 import type { Config } from '../config/config.ts';
-import type { Mode, NetworkKey } from '../core/transfer.ts';
+import type { NetworkKey } from '../core/transfer.ts';
 import type { PoolLevel } from '../database/address-pools.ts';
 import type { Database } from '../database/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import { every, type Round } from '../lib/every.ts';
 import type { Log } from '../lib/log.ts';
 import { openThreadPool } from '../lib/thread-pool.ts';
+import { keepChecking, type Xpub } from './address-check.ts';
 import type { DeriveTask } from './derive-worker.ts';
 
 /** Size of the first slice: a new installation can take sessions as soon as it is saved. */
@@ -29,10 +29,10 @@ const THREAD_IDLE_MS_MAX = 10_000;
 export const WHILE_EMPTY = 'new sessions do not offer its networks, and are refused where no other is left';
 
 /** A pool to fill. All networks of its family and mode have this xpub, which the configuration checks. */
-type Source = Readonly<{ network: NetworkKey; family: Family; mode: Mode; xpub: string; fingerprint: string }>;
+type Source = Xpub & Readonly<{ network: NetworkKey }>;
 
 export type PoolOptions = Readonly<{
-  database: Pick<Database, 'poolLevel' | 'addAddresses' | 'raiseAlarm'>;
+  database: Pick<Database, 'poolLevel' | 'addAddresses' | 'raiseAlarm' | 'openAddresses' | 'refuseAddress'>;
   config: Pick<Config, 'networks'> & { readonly limits: Pick<Config['limits'], 'poolTarget'> };
   clock: Clock;
   log: Log;
@@ -77,7 +77,8 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
     const target = config.limits.poolTarget;
     if (free >= (isFilling ? target : target * REFILL_BELOW)) return false;
     const count = Math.min(free === 0 ? FIRST_SLICE : SLICE, target - free);
-    const keys = await thread.run({ family, xpub, firstIndex: nextIndex, count });
+    const indexes = Array.from({ length: count }, (_, n) => nextIndex + n);
+    const keys = await thread.run({ family, xpub, indexes });
     await database.addAddresses({ family, mode, source: fingerprint, firstIndex: nextIndex, keys });
     log.debug({ family, mode, source: fingerprint, firstIndex: nextIndex, count }, 'addresses added to the pool');
     return true;
@@ -104,8 +105,10 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
   }
 
   // Without pools to fill, the keeper still runs until it is stopped.
+  const checks = (source: Source) => keepChecking({ database, source, derive: thread.run, clock, log, signal });
   const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-  const work = Promise.all([stopped, ...sourcesOf(config.networks).map(keep)]);
+  const sources = sourcesOf(config.networks);
+  const work = Promise.all([stopped, ...sources.map(keep), ...sources.map(checks)]);
   const ended = work.then(
     () => thread.close(),
     async (error) => {

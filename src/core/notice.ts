@@ -15,6 +15,7 @@ const pages: ReadonlySet<string> = new Set([
   'payout_paid_after_end',
   'wallet_balance_short',
   'row_altered',
+  'address_not_derived',
   'reorg_below_floor',
   'chain_id_mismatch',
   'decimals_mismatch',

@@ -9,6 +9,9 @@ export type Taken = PoolKey & Readonly<{ source: string; index: number }>;
 
 export type PoolLevel = PoolKey & Readonly<{ free: number; taken: number; nextIndex: number }>;
 
+/** An address of a session that waits for its payment, and where it was derived. */
+export type OpenAddress = Readonly<{ id: number; key: string; index: number }>;
+
 export interface AddressPoolDatabase {
   /** Adds addresses `firstIndex…` of a source, which becomes the pool's; free ones of another source are retired. */
   addAddresses(
@@ -27,6 +30,18 @@ export interface AddressPoolDatabase {
   poolSource(pool: PoolKey): Promise<string | null>;
   /** Returns the key of address number `index` of a source; null when it is not in the database. */
   poolAddress(pool: PoolKey, source: string, index: number): Promise<string | null>;
+  /**
+   * Returns addresses of open sessions among the next `limit` that were given out, by id: after `afterId`, or from the
+   * oldest open session's on. `throughId` is the last of these `limit`; null at the end.
+   */
+  openAddresses(
+    pool: PoolKey,
+    source: string,
+    afterId: number | null,
+    limit: number,
+  ): Promise<Readonly<{ found: readonly OpenAddress[]; throughId: number | null }>>;
+  /** Refuses an address that its xpub does not derive: it is not shown, paid to or given out, and raises an alarm. */
+  refuseAddress(id: number, nowMs: number): Promise<void>;
   /** Returns addresses with ids above `afterId`, by id: taken, free and retired ones, because all are watched. */
   watchList(pool: PoolKey, afterId: number, limit: number): Promise<readonly Readonly<{ id: number; key: string }>[]>;
 }

@@ -9,8 +9,10 @@
  */
 import { and, asc, count, eq, getTableColumns, gt, inArray, lt, max, ne, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
+import type { OpenAddress } from '../address-pools.ts';
 import type { Database } from '../database.ts';
 import type { PoolKey } from '../sweeps.ts';
+import type { RaiseAlarm } from './alarms.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
 import type { RowGuard } from './row-guard.ts';
@@ -20,7 +22,15 @@ import { WRITE_ROWS_MAX } from './write-queue.ts';
 
 type PoolCommands = Pick<
   Database,
-  'addAddresses' | 'retireAddresses' | 'givenAddresses' | 'poolLevel' | 'poolSource' | 'poolAddress' | 'watchList'
+  | 'openAddresses'
+  | 'refuseAddress'
+  | 'addAddresses'
+  | 'retireAddresses'
+  | 'givenAddresses'
+  | 'poolLevel'
+  | 'poolSource'
+  | 'poolAddress'
+  | 'watchList'
 >;
 
 export type Address = Readonly<{ id: number; sessionId: string | null; state: 'free' | 'taken' | 'spoiled' }>;
@@ -144,7 +154,55 @@ export function createAddresses(db: Db, guard: RowGuard): Addresses {
   };
 }
 
-export function poolCommands(db: Db, guard: RowGuard): PoolCommands {
+const NOT_DERIVED = 'not derived from the xpub';
+
+type OpenQueries = Pick<PoolCommands, 'openAddresses' | 'refuseAddress'>;
+
+/** The addresses of open sessions, which are derived again. */
+export function openAddressCommands(db: Db, raiseAlarm: RaiseAlarm): OpenQueries {
+  const oldestOpen = db.client
+    .prepare(
+      `SELECT min(a.id) FROM sessions AS s INDEXED BY sessions_by_deadline
+       JOIN addresses AS a ON a.session_id = s.id WHERE s.deadline_s IS NOT NULL AND a.pool_id = :poolId`,
+    )
+    .pluck();
+  const given = db.client.prepare(
+    `SELECT a.id, a.key, a.derivation_index AS "index", s.deadline_s IS NOT NULL AND a.mac <> '${NOT_DERIVED}' AS isOpen
+     FROM addresses AS a INDEXED BY addresses_given LEFT JOIN sessions AS s ON s.id = a.session_id
+     WHERE a.pool_id = :poolId AND a.id > :after AND a.state <> 'free' ORDER BY a.id LIMIT :limit`,
+  );
+  return {
+    async openAddresses({ family, mode }, source, afterId, limit) {
+      return db.read(() => {
+        const isPool = and(eq(pools.family, family), eq(pools.mode, mode), eq(pools.source, source));
+        const pool = db.orm.select({ id: pools.id }).from(pools).where(isPool).get();
+        const oldest = pool && afterId === null ? (oldestOpen.get({ poolId: pool.id }) as number | null) : null;
+        if (!pool || (afterId === null && oldest === null)) return { found: [], throughId: null };
+        const after = afterId ?? (oldest ?? 0) - 1;
+        const rows = given.all({ poolId: pool.id, after, limit }) as (OpenAddress & { isOpen: number | null })[];
+        const found = rows.filter(({ isOpen }) => isOpen === 1).map(({ id, key, index }) => ({ id, key, index }));
+        return { found, throughId: rows.at(-1)?.id ?? null };
+      });
+    },
+    async refuseAddress(id, nowMs) {
+      await db.write(() => {
+        const row = db.orm.select().from(addresses).where(eq(addresses.id, id)).get();
+        if (!row || row.mac === NOT_DERIVED) return;
+        // No row is used whose MAC does not fit.
+        db.orm.update(addresses).set({ mac: NOT_DERIVED }).where(eq(addresses.id, id)).run();
+        const { family, mode, key, derivationIndex, sessionId } = row;
+        const message =
+          `The deposit address ${key} (${mode} ${family}) of session ${sessionId} is not the one that the xpub derives ` +
+          `at index ${derivationIndex}: somebody changed the database, and has its secret key too. It is no longer ` +
+          `shown. Whoever paid it has paid somebody else: see \`quayside session show ${sessionId}\`. Stop, find out who ` +
+          'was here, and restore a backup from before on a clean machine with `quayside restore`';
+        raiseAlarm({ atMs: nowMs, code: 'address_not_derived', message, network: null, sessionId });
+      });
+    },
+  };
+}
+
+export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm): PoolCommands {
   const insertPool = preparedInsert(db, pools, ['id']);
   const insertAddress = db.client.prepare(
     `INSERT INTO addresses (pool_id, family, mode, key, derivation_index, state, session_id, mac)
@@ -178,6 +236,7 @@ export function poolCommands(db: Db, guard: RowGuard): PoolCommands {
     return pool;
   }
   return {
+    ...openAddressCommands(db, raiseAlarm),
     async addAddresses({ family, mode, source, firstIndex, keys }) {
       await db.write(() => {
         const pool = usePool({ family, mode }, source);

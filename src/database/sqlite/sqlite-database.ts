@@ -154,7 +154,7 @@ function assemble(db: Db, vault: Vault, guard: RowGuard, options: SqliteDatabase
   return {
     ...merchantCommands(db, vault, guard, { ...limits, recordAct, secrets }),
     ...peopleCommands(db, vault, recordAct, raiseAlarm),
-    ...poolCommands(db, guard),
+    ...poolCommands(db, guard, raiseAlarm),
     ...payerTokens(secretKey),
     ...sessionCommands(db, findSession, {
       ...facts,

@@ -27,6 +27,7 @@ const smallIndexes = [
   'deliveries_manual',
   'transfers_unconfirmed',
   'webhook_secrets_empty',
+  'sessions_by_deadline',
 ];
 /** Serves lists for people; a prepared statement that used it without a range would scan the whole backlog. */
 const isBacklog = (detail: string) => /deliveries_by_state(?! \(state=\? AND event_id>\?\))/.test(detail);
