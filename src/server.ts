@@ -16,7 +16,7 @@ import { refuseUnread } from './api/refuse-unread.ts';
 import { addressMarksFile, openAddressMarks } from './app/address-marks.ts';
 import { type Listening, listen } from './app/http-server.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
-import { issueEndpoint, issueKey } from './app/new-credentials.ts';
+import { issueEndpoint, issueKey, issueUsualStore } from './app/new-credentials.ts';
 import { openDatabase } from './app/open-database.ts';
 import { retireGivenAddresses } from './app/retire-given.ts';
 import { ensureCredentials } from './app/sandbox-credentials.ts';
@@ -173,7 +173,7 @@ async function listenForPeople(config: Config, database: Database): Promise<List
       clock,
       log,
       passwords,
-      issue: { key: issueKey, endpoint: issueEndpoint },
+      issue: { key: issueKey, endpoint: issueEndpoint, store: issueUsualStore },
       checkDestination,
       checkWebhookUrl: guard.check,
       sendTestEvent: (endpoint) => sendTestEvent({ database, sender, clock }, endpoint),

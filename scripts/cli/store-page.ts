@@ -4,9 +4,9 @@
  */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { readAccent } from '../../src/checkout/accent.ts';
 import { permanent } from '../../src/core/fault.ts';
 import type { PageSettings, PageSettingsChange } from '../../src/database/page-settings.ts';
+import { readAccent } from '../../src/lib/accent.ts';
 import { becauseOption, type Command, type Input, storeOf, storeOption, table, textOption, usage } from './command.ts';
 import { LOGO_BYTES_MAX, readLogo } from './logo.ts';
 import { nameOption } from './store-settings.ts';

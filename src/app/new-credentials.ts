@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { ExtendedEventType } from '../core/event.ts';
-import type { Mode } from '../core/transfer.ts';
+import type { Currency, Mode } from '../core/transfer.ts';
 import type { Endpoint } from '../database/database.ts';
 import type { ApiKey, NewApiKey, Scope } from '../database/keys.ts';
 import type { MerchantStore, StoreSettings } from '../database/stores.ts';
@@ -28,6 +28,10 @@ export function issueStore(name: string, settings: StoreSettings, nowMs: number)
   const webhookSecrets = { live: newWebhookSecret(), test: newWebhookSecret() };
   return { id, name, status: 'approved', settings, webhookSecrets, createdAtMs: nowMs };
 }
+
+/** Makes a store with the usual policy that converts prices to this coin. */
+export const issueUsualStore = (name: string, settlementCurrency: Currency, nowMs: number): MerchantStore =>
+  issueStore(name, { ...defaultStoreSettings, settlementCurrency }, nowMs);
 
 /** A key as it is stored (`row`), and the text of the key, which is shown once and not stored. */
 export type IssuedKey = Readonly<{ key: string; row: NewApiKey }>;

@@ -6,8 +6,8 @@
 import type { Router } from 'express';
 import type { Database } from '../database/database.ts';
 import type { PageSettingsDatabase } from '../database/page-settings.ts';
+import { accentStyle, readAccent } from '../lib/accent.ts';
 import { type Html, html } from '../lib/html.ts';
-import { accentStyle, readAccent } from './accent.ts';
 import { keepForever } from './assets.ts';
 import type { PageModel } from './model.ts';
 import { findSession } from './request.ts';

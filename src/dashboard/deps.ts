@@ -4,12 +4,13 @@
  */
 import type { Config } from '../config/config.ts';
 import type { ExtendedEventType } from '../core/event.ts';
-import type { Mode } from '../core/transfer.ts';
+import type { Currency, Mode } from '../core/transfer.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
 import type { Database, Endpoint } from '../database/database.ts';
 import type { ApiKey, NewApiKey, Scope } from '../database/keys.ts';
 import type { Person } from '../database/people.ts';
 import type { DestinationCheck } from '../database/refunds.ts';
+import type { MerchantStore } from '../database/stores.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Passwords } from './passwords.ts';
@@ -51,6 +52,7 @@ export type Issuer = Readonly<{
     nowMs: number,
     life: Pick<ApiKey, 'expiresAtMs' | 'sources'>,
   ): Readonly<{ key: string; row: NewApiKey }>;
+  store(name: string, settlementCurrency: Currency, nowMs: number): MerchantStore;
   endpoint(
     storeId: string,
     mode: Mode,

@@ -54,6 +54,7 @@ const storePages: readonly (readonly [string, string, StorePermission])[] = [
   ['held', 'Held money', 'payments:read'],
   ['webhooks', 'Webhooks', 'webhooks:read'],
   ['developers', 'Developers', 'keys:manage'],
+  ['store', 'Store', 'store:manage'],
   ['team', 'Team', 'store:manage'],
 ];
 
@@ -89,7 +90,7 @@ ${stores.map(
 )}
 ${isOperator ? html`<h2>Operator</h2><ul>${operatorPages.map(([href, text]) => link(href, text, path))}</ul>` : null}
 <h2>${name}</h2>
-<ul>${link('/account', 'My account', path)}</ul>
+<ul>${link('/account', 'My account', path)}${link('/stores/new', 'New store', path)}</ul>
 <form method="post" action="/sign-out">${formTokenField(formToken)}<button class="plain">Sign out</button></form>
 </nav>`;
   const mode =

@@ -12,6 +12,7 @@ import { paymentPage } from './pages/payment.ts';
 import { paymentsPage } from './pages/payments.ts';
 import { refundChanges } from './pages/refund-changes.ts';
 import { refundPages } from './pages/refunds.ts';
+import { storePages } from './pages/store.ts';
 import { teamPages } from './pages/team.ts';
 import { webhookChanges } from './pages/webhook-changes.ts';
 import { webhookPages } from './pages/webhooks.ts';
@@ -27,6 +28,7 @@ export const dashboardPages = (deps: DashboardDeps): readonly Page[] => [
   ...webhookPages(deps),
   ...webhookChanges(deps),
   ...developerPages(deps),
+  ...storePages(deps),
   ...teamPages(deps),
   ...operatorPages(deps),
 ];

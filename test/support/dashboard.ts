@@ -4,7 +4,7 @@
  * @module
  */
 import { listen } from '../../src/app/http-server.ts';
-import { issueEndpoint, issueKey } from '../../src/app/new-credentials.ts';
+import { issueEndpoint, issueKey, issueUsualStore } from '../../src/app/new-credentials.ts';
 import type { Membership } from '../../src/core/access.ts';
 import { createDashboard } from '../../src/dashboard/app.ts';
 import { createPasswords } from '../../src/dashboard/passwords.ts';
@@ -71,7 +71,10 @@ export async function startDashboard(options: ApiServerOptions = {}): Promise<Da
       const urls = { baseUrl: api.baseUrl, checkoutUrl: options.checkoutUrl ?? api.baseUrl };
       const config = { networks, limits, trustedProxies: ['127.0.0.0/8'], ...urls };
       const log = openLog('dashboard', 'silent');
-      const [passwords, issue] = [createPasswords(CHEAP), { key: issueKey, endpoint: issueEndpoint }];
+      const [passwords, issue] = [
+        createPasswords(CHEAP),
+        { key: issueKey, endpoint: issueEndpoint, store: issueUsualStore },
+      ];
       const webhooks = {
         checkWebhookUrl: guard.check,
         sendTestEvent: (endpoint: Endpoint) => sendTestEvent({ database, sender, clock }, endpoint),

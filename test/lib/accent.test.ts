@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { accentColours, accentStyle, contrast, readAccent, type Scheme } from '../../src/checkout/accent.ts';
+import { accentColours, accentStyle, contrast, readAccent, type Scheme } from '../../src/lib/accent.ts';
 
 const AA = 4.5;
 const surfaces: Readonly<Record<Scheme, readonly string[]>> = {

@@ -1,0 +1,113 @@
+/** The store's form: a new one waits for approval; policy and look are checked, confirmed and recorded. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type Answer, type Visitor, withDashboard } from '../support/dashboard.ts';
+
+const confirm = (visitor: Visitor, path: string, { text }: Answer, more = {}): Promise<Answer> => {
+  const form = text.slice(text.indexOf('class="card confirm"'));
+  const fields = [...form.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)];
+  return visitor.post(path, { ...Object.fromEntries(fields.map(([, name, value]) => [name, value])), ...more });
+};
+
+/** What the policy form holds, as a browser would send it unchanged. */
+function shownFields({ text }: Answer): Record<string, string> {
+  const form = text.slice(text.indexOf('aria-labelledby="policy"'), text.indexOf('aria-labelledby="look"'));
+  const inputs = [...form.matchAll(/<input name="(\w+)" value="([^"]*)"/g)].map(([, name, value]) => [name, value]);
+  const selects = [...form.matchAll(/<select name="(\w+)">([\s\S]*?)<\/select>/g)].map(([, name, options = '']) => [
+    name,
+    /value="(\w+)" selected/.exec(options)?.[1],
+  ]);
+  return Object.fromEntries([...inputs, ...selects]);
+}
+
+test('a new store waits for approval with its maker as the owner, is made once, and gets keys only then', () =>
+  withDashboard(async ({ api, person }) => {
+    const ada = await person('Ada', { role: 'support', storeId: api.merchantId });
+    const review = await ada.submit('/stores/new', '/stores/new', {
+      name: 'Tea & Co',
+      channel: 'API',
+      settlement: 'USDC',
+    });
+    assert.match(review.text, 'Create Tea &amp; Co?');
+    const clicks = await Promise.all([1, 2].map(() => confirm(ada, '/stores/new', review, { name: 'Tea & Co' })));
+    const [path = ''] = clicks.map(({ headers }) => (headers.get('location') ?? '').split('?')[0]);
+    const storeId = path.split('/')[2] ?? '';
+    const made = (await api.database().listStores()).filter(({ name }) => name === 'Tea & Co');
+    assert.equal(
+      made.map(({ id, status, settings }) => [id, status, settings.settlementCurrency]),
+      [[storeId, 'pending', 'USDC']],
+    );
+    assert.match((await ada.get(path)).text, 'waits for the operator’s approval');
+    assert.match((await ada.get(`/s/${storeId}/test/developers`)).text, 'once the operator has approved');
+    await api.database().approveStore(storeId);
+    assert.match((await ada.get(`/s/${storeId}/test/developers`)).text, 'Create the key');
+    assert.is((await ada.get(`/s/${api.merchantId}/test/store`)).status, 404, 'of the other store it is support only');
+    const bad = await ada.submit('/stores/new', '/stores/new', { name: 'x', channel: 'shopify', settlement: 'USDC' });
+    assert.is(bad.status, 400);
+  }));
+
+test('one person cannot pile up stores that wait', () =>
+  withDashboard(async ({ api, person }) => {
+    const ada = await person('Ada', { role: 'support', storeId: api.merchantId });
+    const make = async (name: string) => {
+      const review = await ada.submit('/stores/new', '/stores/new', { name, channel: 'API', settlement: 'USDT' });
+      return review.status === 200 ? (await confirm(ada, '/stores/new', review)).status : review.status;
+    };
+    assert.equal([await make('a'), await make('b'), await make('c'), await make('d')], [303, 303, 303, 400]);
+  }));
+
+test('the policy is saved after it was shown before and after, and a refund limit asks for the second factor', () =>
+  withDashboard(async ({ api, person, code }) => {
+    const ada = await person('Ada', { role: 'owner', storeId: api.merchantId });
+    const path = `/s/${api.merchantId}/test/store`;
+    api.clock.advance(600_000);
+    const shown = shownFields(await ada.get(path));
+    const unchanged = await ada.submit(path, path, shown);
+    assert.match(unchanged.headers.get('location') ?? '', 'Nothing');
+    const harmless = await ada.submit(path, path, { ...shown, topUpGraceS: '45' });
+    assert.not.match(harmless.text, 'name="code"');
+    const review = await ada.submit(path, path, { ...shown, refundAutoMinor: '20.50', latePolicy: 'accept' });
+    assert.match(review.text, /1000\.00<\/td><td[^>]*>20\.50/);
+    assert.match(review.text, 'name="code"');
+    assert.is((await confirm(ada, path, review)).status, 403);
+    assert.is((await confirm(ada, path, review, { code: code(ada.token) })).status, 303);
+    assert.is((await api.database().refundPolicy(api.merchantId)).refundAutoMinor, 2050);
+    assert.is((await api.database().findStore(api.merchantId))?.settings.latePolicy, 'accept');
+    const [entry] = await api.database().listAudit(1);
+    assert.equal(
+      [entry?.operator, entry?.command, entry?.before],
+      ['Ada (dashboard)', 'change store', { latePolicy: 'hold', refundAutoMinor: 100_000 }],
+    );
+    for (const [key, value] of [
+      ['name', ' '],
+      ['toleranceMinor', '-1'],
+      ['monitoringS', '367'],
+      ['refundDailyMinor', '1.234'],
+      ['latePolicy', 'keep'],
+    ] as const) {
+      assert.is((await ada.submit(path, path, { ...shown, [key]: value })).status, 400, key);
+    }
+  }));
+
+test('colour and origins are checked, previewed and saved', () =>
+  withDashboard(async ({ api, person }) => {
+    const ada = await person('Ada', { role: 'owner', storeId: api.merchantId });
+    const path = `/s/${api.merchantId}/test/store`;
+    for (const fields of [
+      { accent: 'red"', origins: '' },
+      { accent: '', origins: 'https://shop.example/path' },
+      { accent: '', origins: 'javascript:alert(1)' },
+    ]) {
+      assert.is((await ada.submit(path, `${path}/look`, fields)).status, 400);
+    }
+    const origins = 'https://shop.example\nhttps://other.example:8443';
+    const review = await ada.submit(path, `${path}/look`, { accent: '#FFEE00', origins });
+    assert.match(review.text, 'The colour in dark mode');
+    assert.is((await confirm(ada, `${path}/look`, review)).status, 303);
+    const { accent, embedOrigins } = await api.database().findPageSettings(api.merchantId);
+    assert.equal([accent, embedOrigins], ['#ffee00', ['https://shop.example', 'https://other.example:8443']]);
+    const [entry] = await api.database().listAudit(1);
+    assert.equal([entry?.operator, entry?.command], ['Ada (dashboard)', 'change payment page']);
+  }));
+
+test.run();
