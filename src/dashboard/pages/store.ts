@@ -51,7 +51,9 @@ const cents = (key: keyof StoreValues, label: string): Field => ({
   needsSudo: true,
   read(text) {
     const minor = parseUnits(text, MINOR_DECIMALS);
-    return minor === null || minor > BigInt(Number.MAX_SAFE_INTEGER) ? undefined : Number.parseInt(minor.toString(), 10);
+    return minor === null || minor > BigInt(Number.MAX_SAFE_INTEGER)
+      ? undefined
+      : Number.parseInt(minor.toString(), 10);
   },
   write: (values) => formatUnits(BigInt(Number(values[key])), MINOR_DECIMALS, MINOR_DECIMALS),
 });
