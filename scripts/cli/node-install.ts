@@ -2,45 +2,66 @@
  * Writes the configuration and systemd units of a node. Downloads nothing and starts nothing.
  * @module
  */
-import { resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { systemClock } from '../../src/lib/clock.ts';
 import { composeCommands, composeFiles, urlInside } from '../nodes/compose-file.ts';
 import { changesOf, findProgram, nextCommands, ownedPaths, requireFiles, writeInstallation } from '../nodes/install.ts';
 import { type ClientRecipe, readClients, readRecipes } from '../nodes/recipe.ts';
-import { needsCheckpoint, type Place, serviceFiles } from '../nodes/service-files.ts';
+import { fetchRelease, releaseOf } from '../nodes/release-download.ts';
+import { fill, needsCheckpoint, type Place, serviceFiles } from '../nodes/service-files.ts';
 import { NODES_DIR, UNIT_DIR } from '../nodes/services.ts';
 import { dryRunOption, type Input, notFound, type OfflineCommand, textOption, usage } from './command.ts';
 
 const USER = 'quayside-node';
 
+/** @throws Fault permanent `usage` */
+export function downloadOptions(input: Input) {
+  const mirror = textOption(input, 'mirror') ?? null;
+  if (mirror !== null && !(URL.canParse(mirror) && /^https?:$/.test(new URL(mirror).protocol)))
+    throw usage('--mirror is not an http:// or https:// URL');
+  return { mirror, arch: process.arch, env: input.env, clock: systemClock };
+}
+
 export const nodeInstall: OfflineCommand = {
   name: 'node install',
   args: ['network'],
-  summary: 'Write the configuration and systemd units, or a compose file, of a node. Downloads and starts nothing.',
+  summary: 'Write the configuration and systemd units, or a compose file, of a node. Starts nothing.',
   options: {
     clients: { value: 'A,B', help: 'which clients (default: the first of the recipes, such as geth,lighthouse)' },
     dir: { value: 'DIR', help: `the folder of all nodes; this one gets a folder in it (${NODES_DIR})` },
     bin: { value: 'DIR', help: 'where the clients’ programs are (default: bin in --dir), besides PATH' },
     'checkpoint-url': { value: 'URL', help: 'a beacon node that is trusted at the first start (consensus clients)' },
     user: { value: 'NAME', help: `the user that the clients run as (${USER})` },
+    download: { help: 'download programs that are missing, where a recipe knows who signs them, and verify that' },
+    mirror: { value: 'URL', help: 'a folder with the publisher’s files, instead of the publisher (with --download)' },
     compose: { help: 'write a compose.yaml with pinned images instead of systemd units' },
     'unit-dir': { value: 'DIR', help: `where systemd units are written (${UNIT_DIR})` },
     'dry-run': dryRunOption,
   },
   notes: [
-    'The programs must be there already: get them from their publishers and verify their signatures; where a recipe',
-    'knows the key, its fingerprint is shown. Shows each file that changes, keeps a copy of what it replaces, and prints',
+    'Programs must be there already, or come with --download: their signature is verified with gpg, by the key that the',
+    'recipe names and that your keyring must have. An interrupted download goes on with the next run. Shows each file that changes, keeps a copy of what it replaces, and prints',
     'the commands that are left to you. Exit codes: 0 written or nothing to change, 1 refused, 2 wrong usage.',
   ],
   async runOffline(input) {
     const { place, recipes, binDir } = readPlan(input);
     const inContainers = input.options.compose === true;
-    const find = async (recipe: ClientRecipe) =>
-      [recipe.client, await findProgram(recipe, binDir, input.env.PATH ?? '')] as const;
-    const programs = new Map(inContainers ? [] : await Promise.all(recipes.map(find)));
-    requireFiles(place, recipes);
-    const changes = changesOf(inContainers ? composeFiles(place, recipes) : serviceFiles(place, recipes, programs));
     const isDry = input.options['dry-run'] === true;
+    const downloads = input.options.download ? missingOf(input, place, recipes, binDir) : [];
+    if (!isDry) for (const { release, path, options } of downloads) await fetchRelease(release, path, options);
+    const planned = isDry ? downloads : [];
+    const find = async (recipe: ClientRecipe) => {
+      const own = planned.find(({ client }) => client === recipe.client && !recipe.upgraded_file);
+      return [recipe.client, own?.path ?? (await findProgram(recipe, binDir, input.env.PATH ?? ''))] as const;
+    };
+    const programs = new Map(inContainers ? [] : await Promise.all(recipes.map(find)));
+    requireFiles(
+      place,
+      recipes,
+      planned.map(({ path }) => path),
+    );
+    const changes = changesOf(inContainers ? composeFiles(place, recipes) : serviceFiles(place, recipes, programs));
     const stamp = new Date(systemClock.nowMs()).toISOString().replaceAll(':', '-').replace(/\..*/, '');
     const copies = isDry ? [] : writeInstallation(place, recipes, changes, stamp);
     const next = inContainers
@@ -56,11 +77,16 @@ export const nodeInstall: OfflineCommand = {
         written: !isDry,
         files,
         copies,
+        downloads: downloads.map(({ client, path, release }) => ({ client, path, ...release })),
         next,
         url,
       },
       lines: [
         ...files.flatMap(({ path, diff }) => [path, ...diff, '']),
+        ...downloads.map(
+          ({ path, release }) =>
+            `${path}: ${isDry ? 'would be downloaded' : `downloaded, and signed by ${release.fingerprint}`} (${release.url})`,
+        ),
         ...recipes.map(inContainers ? imageLine : originLine),
         '',
         ...(files.length === 0 ? ['every file is as it should be'] : []),
@@ -76,6 +102,19 @@ export const nodeInstall: OfflineCommand = {
     };
   },
 };
+
+/** Returns the downloads of what is not there. */
+function missingOf(input: Input, place: Place, recipes: readonly ClientRecipe[], binDir: string) {
+  return recipes.flatMap((recipe) => {
+    const { client, upgraded_file: file, program, version, download } = recipe;
+    const path = file ? fill(file, place, recipe) : join(binDir, program);
+    // What is no image brings its program along; the others are in theirs.
+    const isWanted = file !== undefined || !input.options.compose;
+    if (!download || !isWanted || existsSync(path)) return [];
+    const options = { ...downloadOptions(input), version };
+    return [{ client, path, options, release: releaseOf(recipe, options) }];
+  });
+}
 
 function imageLine({ client, container }: ClientRecipe): string {
   const { image, source } = container ?? {};

@@ -5,10 +5,20 @@
 import { copyFileSync, existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { systemClock } from '../../src/lib/clock.ts';
+import { fetchRelease, releaseOf } from '../nodes/release-download.ts';
 import type { Place } from '../nodes/service-files.ts';
 import { NODES_DIR, type Service, servicesOf, UNIT_DIR } from '../nodes/services.ts';
-import { compareUpgrade, replaceProgram, rollBack, type Swap, sha256Of, targetOf } from '../nodes/upgrade.ts';
+import {
+  compareUpgrade,
+  replaceProgram,
+  rollBack,
+  type Swap,
+  sha256Of,
+  type Target,
+  targetOf,
+} from '../nodes/upgrade.ts';
 import { dryRunOption, type Input, notFound, type OfflineCommand, textOption, usage } from './command.ts';
+import { downloadOptions } from './node-install.ts';
 import { readSpan } from './since.ts';
 
 const WATCH = '30s';
@@ -22,6 +32,8 @@ export const nodeUpgrade: OfflineCommand = {
     program: { value: 'FILE', help: 'the new program, as its publisher ships it; its signature is yours to verify' },
     sha256: { value: 'HEX', help: 'what its publisher says its SHA-256 is' },
     'without-checksum': { help: 'accept a program without --sha256, because its signature was verified' },
+    download: { value: 'VERSION', help: 'download this version instead of --program, and verify its signature' },
+    mirror: { value: 'URL', help: 'a folder with the publisher’s files, instead of the publisher (with --download)' },
     rollback: { help: 'go back to the program before the last upgrade' },
     watch: { value: 'TIME', help: `how long it must stay up after the start (${WATCH})` },
     dir: { value: 'DIR', help: `the folder of all nodes (${NODES_DIR})` },
@@ -38,16 +50,24 @@ export const nodeUpgrade: OfflineCommand = {
     const target = targetOf(service, place);
     const watchMs = readSpan(input, 'watch', WATCH_MS_MAX, WATCH);
     const swap: Swap = { service, target, env: input.env, clock: systemClock, watchMs };
-    const file = textOption(input, 'program');
+    const wanted = textOption(input, 'download');
+    if (wanted !== undefined && (input.options.rollback || textOption(input, 'program') !== undefined))
+      throw usage('--download cannot be combined with --program or --rollback');
+    if (wanted !== undefined && input.options['dry-run']) {
+      const { url } = releaseOf(service.recipe, { ...downloadOptions(input), version: wanted });
+      return answer(input, service, { outcome: 'upgraded', why: null, path: target.path, to: wanted, url });
+    }
+    const file =
+      wanted === undefined ? textOption(input, 'program') : await fetchVersion(input, service, target, wanted);
     if (input.options.rollback) {
       if (file !== undefined) throw usage('--program and --rollback cannot be combined');
       const why = input.options['dry-run'] ? null : await rollBack(swap);
       return answer(input, service, { outcome: why === null ? 'rolled back' : 'failed', why, path: target.path });
     }
-    if (file === undefined) throw usage('--program is missing: the new program');
+    if (file === undefined) throw usage('--program is missing: the new program, or give --download');
     const path = resolve(input.cwd, file);
     if (!existsSync(path)) throw usage(`there is no ${path}`);
-    await expectChecksum(input, path);
+    if (wanted === undefined) await expectChecksum(input, path);
     const versions = await compareUpgrade(service, target, path);
     if (input.options['dry-run'])
       return answer(input, service, { outcome: 'upgraded', why: null, path: target.path, ...versions });
@@ -64,16 +84,27 @@ export const nodeUpgrade: OfflineCommand = {
   },
 };
 
+/** Downloads a version beside the program that it replaces. @returns its path @throws Fault permanent `usage` */
+async function fetchVersion(input: Input, { recipe }: Service, target: Target, version: string): Promise<string> {
+  if (!/^\d+(\.\d+)+$/.test(version)) throw usage(`--download is "${version}", expected a version such as 1.8.2`);
+  const options = { ...downloadOptions(input), version };
+  const path = `${target.path}-${version}`;
+  await fetchRelease(releaseOf(recipe, options), path, options);
+  return path;
+}
+
 type Ended = Readonly<{
   outcome: 'upgraded' | 'rolled back' | 'taken back' | 'failed';
   why: string | null;
   path: string;
   from?: string | null;
   to?: string | null;
+  /** Where it would be downloaded from. */
+  url?: string;
 }>;
 
 function answer(input: Input, { recipe }: Service, ended: Ended) {
-  const { outcome, why, path, from, to } = ended;
+  const { outcome, why, path, from, to, url } = ended;
   const isDry = input.options['dry-run'] === true;
   const versions = from && to ? ` (${from} → ${to})` : '';
   const next = `quayside node sync ${recipe.network}, then quayside node check ${recipe.network}`;
@@ -81,6 +112,7 @@ function answer(input: Input, { recipe }: Service, ended: Ended) {
     json: { ...ended, dry_run: isDry },
     lines: [
       isDry ? `${path} would be ${outcome}${versions} (--dry-run)` : `${path}: ${outcome}${versions}`,
+      ...(url ? [`with ${url}`] : []),
       ...(why === null ? [] : [why, `look at \`quayside node logs ${recipe.network}\``]),
       ...(why === null && !isDry ? [next] : []),
     ],

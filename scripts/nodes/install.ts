@@ -61,10 +61,13 @@ export async function readOwnVersion(program: string, args: readonly string[]): 
   }
 }
 
-/** @throws Fault permanent `file_missing` */
-export function requireFiles({ dir }: Place, recipes: readonly ClientRecipe[]): void {
+/**
+ * @param planned files that will be there
+ * @throws Fault permanent `file_missing`
+ */
+export function requireFiles({ dir }: Place, recipes: readonly ClientRecipe[], planned: readonly string[] = []): void {
   for (const { needs_files = [], origin, client } of recipes) {
-    const missing = needs_files.filter((name) => !existsSync(join(dir, name)));
+    const missing = needs_files.filter((name) => !existsSync(join(dir, name)) && !planned.includes(join(dir, name)));
     if (missing.length > 0) {
       throw permanent(
         'file_missing',

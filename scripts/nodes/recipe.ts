@@ -101,6 +101,18 @@ const clientRecipe = z.strictObject({
       .optional(),
     source,
   }),
+  /**
+   * Where its release can be fetched from; the signature is by the key of `origin`. `{version}` and `{arch}` (`x86_64`,
+   * `aarch64`) are filled in; `member`: the program in the archive; absent: the file itself.
+   */
+  download: z
+    .strictObject({
+      url: z.url({ protocol: /^https$/, error: 'expected an https:// URL' }),
+      signature: z.url({ protocol: /^https$/, error: 'expected an https:// URL' }),
+      member: z.string().min(1).optional(),
+      source,
+    })
+    .optional(),
   /** Files that its publisher ships and that must be in the network's folder. */
   needs_files: words.optional(),
   /** Files that are written into the network's folder, by lines. */
@@ -177,7 +189,12 @@ function readAll(folder: string): Recipes {
     if (before)
       problems.push({ path: network, text: `has the chain_id of ${before.network}, expected one file for each` });
   }
-  for (const { client, network } of clients) {
+  for (const { client, network, download, origin } of clients) {
+    if (download && !origin.fingerprint)
+      problems.push({
+        path: `${client}.origin.fingerprint`,
+        text: 'missing, expected the key that signs the download',
+      });
     if (!recipes.some((one) => one.network === network))
       problems.push({ path: client, text: `is for ${network}, which has no file` });
   }

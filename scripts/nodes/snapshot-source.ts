@@ -17,15 +17,25 @@ export type SnapshotSource = Readonly<{
   bytes: number | null;
   /** Whether an interrupted download can go on where it was. */
   canResume: boolean;
+  /** What identifies this very file, so that a later run can go on with it; null if it could not. */
+  mark: string | null;
+  /** How many bytes are left out at the beginning, because they are there already. */
+  from: number;
   stream: AsyncIterable<Uint8Array>;
 }>;
 
 /**
  * Opens the file. When a connection is cut, the stream asks for the rest, with growing pauses.
  * @param onCut called each time, with what happened
+ * @param haveOf returns how many bytes of the file with this mark are there already
  * @throws Fault permanent `snapshot_refused`; the stream throws `snapshot_changed` and transient `snapshot_cut`
  */
-export async function openSnapshot(url: string, clock: Clock, onCut: (why: string) => void): Promise<SnapshotSource> {
+export async function openSnapshot(
+  url: string,
+  clock: Clock,
+  onCut: (why: string) => void,
+  haveOf: (mark: string) => number = () => 0,
+): Promise<SnapshotSource> {
   const first = await request(url, {});
   if (first.status !== 200)
     throw permanent('snapshot_refused', `${hostOf(url)} answered with HTTP status ${first.status}: check the address`);
@@ -35,10 +45,14 @@ export async function openSnapshot(url: string, clock: Clock, onCut: (why: strin
   const mark = first.headers.get('etag') ?? first.headers.get('last-modified');
   const isWeak = mark?.startsWith('W/') ?? false;
   const canResume = first.headers.get('accept-ranges') === 'bytes' && bytes !== null && mark !== null && !isWeak;
+  const have = canResume ? haveOf(mark) : 0;
+  const from = bytes !== null && have <= bytes ? have : 0;
+  if (from > 0) await first.body?.cancel();
 
   async function* stream(): AsyncGenerator<Uint8Array> {
-    let received = 0;
-    let response: Response | null = first;
+    let received = from;
+    let response: Response | null = from > 0 ? null : first;
+    if (from > 0 && from === bytes) return;
     for (let failures = 0; ; ) {
       const before = received;
       let why = 'the connection ended early';
@@ -66,7 +80,7 @@ export async function openSnapshot(url: string, clock: Clock, onCut: (why: strin
       await clock.sleep(Math.min(PAUSE_MS_MIN * 2 ** (failures - 1), PAUSE_MS_MAX));
     }
   }
-  return { bytes, canResume, stream: stream() };
+  return { bytes, canResume, mark: canResume ? mark : null, from, stream: stream() };
 }
 
 const hostOf = (url: string): string => new URL(url).host;
