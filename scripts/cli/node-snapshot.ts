@@ -4,9 +4,11 @@
  */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { systemClock } from '../../src/lib/clock.ts';
+import { DAY_MS, systemClock } from '../../src/lib/clock.ts';
 import { readRoom } from '../nodes/disk-forecast.ts';
+import { readClients } from '../nodes/recipe.ts';
 import { type Checksum, fetchSnapshot, findChecksum, readChecksum, type SnapshotProgress } from '../nodes/snapshot.ts';
+import { isThere } from '../nodes/snapshot-source.ts';
 import { roughly } from '../nodes/sync-estimate.ts';
 import { type Input, type OfflineCommand, textOption, usage, wholeOption } from './command.ts';
 import { openProgressLine } from './progress.ts';
@@ -14,39 +16,44 @@ import { openProgressLine } from './progress.ts';
 const GIB = 1 << 30;
 const MIB = 1 << 20;
 const STRIP_MAX = 8;
+/** Publishers keep the newest only. */
+const DAYS_MAX = 14;
 
 export const nodeSnapshot: OfflineCommand = {
   name: 'node snapshot',
-  args: ['url'],
+  args: ['source'],
   summary: 'Download a node’s database, check it, and unpack it while it arrives.',
   options: {
     into: { value: 'DIR', help: 'the data folder that is made of it; must not exist, or be empty' },
-    strip: { value: 'N', help: 'leave out so many leading folders of each path (0)' },
+    strip: { value: 'N', help: 'leave out so many leading folders of each path (0, or as the recipe says)' },
+    keep: { help: 'download all of it first: an ended command goes on with the next run; takes room for both' },
+    mirror: { value: 'URL', help: 'another server with the same paths, instead of the recipe’s (with a network)' },
     sha256: { value: 'HEX', help: 'what the publisher says its SHA-256 is' },
     md5: { value: 'HEX', help: 'what the publisher says its MD5 is: shows damage, keeps no attacker out' },
     'without-checksum': { help: 'accept a file for which no checksum is found' },
   },
   notes: [
-    'Formats: .tar, .tar.gz, .tgz, .tar.zst (needs zstd), .tar.lz4 (needs lz4). Without --sha256 and --md5, looks for',
+    'The source is a URL, or a network whose recipe knows where its publisher has them: the newest of the last two weeks',
+    'is taken. Formats: .tar, .tar.gz, .tgz, .tar.zst (needs zstd), .tar.lz4 (needs lz4). Without --sha256 and --md5, looks for',
     'URL.sha256, .sha256sum, .md5sum and .md5. A connection that is cut goes on where it was, if the server can; a command',
-    'that is ended starts again. Only files and folders are unpacked: anything else in the archive is refused.',
+    'that is ended starts again, unless it has --keep. Only files and folders are unpacked: anything else in the archive is refused.',
     'Exit codes: 0 the folder is complete; 1 it is not there, and nothing was kept; 2 wrong usage.',
   ],
   async runOffline(input) {
-    const url = String(input.args[0]);
-    if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-      throw usage('the URL is not http:// or https://');
+    const { url, strip: usualStrip } = await readSource(input);
     const into = textOption(input, 'into');
     if (into === undefined) throw usage('--into is missing: the data folder of the node');
     const folder = resolve(input.cwd, into);
-    const strip = wholeOption(input, 'strip', 0, STRIP_MAX, 0);
+    const strip = wholeOption(input, 'strip', 0, STRIP_MAX, usualStrip);
+    const isKept = input.options.keep === true;
     const checksum = await readOrFind(input, url);
     const disk = existing(folder);
     const progress = openProgressLine(process.stderr);
     try {
       const readFree = async () => (await readRoom(disk, systemClock.nowMs())).freeBytes;
       const onProgress = (now: SnapshotProgress) => progress.show(progressText(now));
-      const fetched = await fetchSnapshot({ url, folder, strip, checksum, clock: systemClock, readFree, onProgress });
+      const wanted = { url, folder, strip, checksum, isKept };
+      const fetched = await fetchSnapshot({ ...wanted, clock: systemClock, readFree, onProgress });
       const { received, files, unpackedBytes, sha256, cuts } = fetched;
       const proof = checksum
         ? `its ${checksum.kind} is what ${checksum.from} says${trust(url, checksum)}`
@@ -64,6 +71,29 @@ export const nodeSnapshot: OfflineCommand = {
     }
   },
 };
+
+const isHttp = (url: string): boolean => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
+
+/** Returns the URL that is given, or the newest that a network's recipe leads to. @throws Fault permanent `usage` */
+async function readSource(input: Input): Promise<Readonly<{ url: string; strip: number }>> {
+  const given = String(input.args[0]);
+  if (given.includes('://')) {
+    if (!isHttp(given)) throw usage('the URL is not http:// or https://');
+    return { url: given, strip: 0 };
+  }
+  const [known] = readClients(given).flatMap(({ snapshots = [] }) => snapshots);
+  if (!known) throw usage(`no recipe knows snapshots of "${given}": give a URL`);
+  const mirror = textOption(input, 'mirror');
+  if (mirror !== undefined && !isHttp(mirror)) throw usage('--mirror is not an http:// or https:// URL');
+  const template = mirror ? known.url.replace(/^https?:\/\/[^/]+/, mirror.replace(/\/+$/, '')) : known.url;
+  for (let day = 0; day < DAYS_MAX; day += 1) {
+    const date = new Date(systemClock.nowMs() - day * DAY_MS).toISOString().slice(0, 10).replaceAll('-', '');
+    const url = template.replaceAll('{date}', date);
+    if (await isThere(url)) return { url, strip: known.strip };
+  }
+  const { host } = new URL(template);
+  throw usage(`${host} has no snapshot of ${given} of the last ${DAYS_MAX} days, or cannot be reached: give a URL`);
+}
 
 const trust = (url: string, { from, kind }: Checksum): string => {
   if (from.startsWith('--')) return kind === 'md5' ? ', which shows damage but keeps no attacker out' : '';

@@ -121,6 +121,10 @@ const clientRecipe = z.strictObject({
   args_source: source,
   /** What an upgrade replaces; absent: the program. */
   upgraded_file: z.string().min(1).optional(),
+  /** Where its publisher has databases, with `{date}` as 20261122, and how many folders of their paths to leave out. */
+  snapshots: z
+    .array(z.strictObject({ url: z.url(), strip: z.int().min(0).max(8), note: z.string().min(1), source }))
+    .optional(),
   /** What a person runs once, such as the download of a snapshot. */
   before_first_start: words.optional(),
   /** Ports that it opens to everybody, and that must be closed by a firewall. */

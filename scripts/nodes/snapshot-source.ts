@@ -111,6 +111,15 @@ async function resume(url: string, from: number, bytes: number, mark: string): P
   throw permanent('snapshot_changed', `${hostOf(url)} has another file there by now, or none: start again`);
 }
 
+/** Returns whether a server has a file; false too if it cannot be reached. */
+export async function isThere(url: string): Promise<boolean> {
+  try {
+    return (await fetch(url, { method: 'HEAD', signal: AbortSignal.timeout(SMALL_MS_MAX) })).status === 200;
+  } catch {
+    return false;
+  }
+}
+
 /** Returns a small text beside a file; null if there is none. */
 export async function readSmall(url: string): Promise<string | null> {
   try {

@@ -3,11 +3,22 @@
  * @module
  */
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  createReadStream,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { Fault, permanent } from '../../src/core/fault.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { decompress, formatOf } from './decompress.ts';
+import { downloadFile } from './download.ts';
 import { openSnapshot, readSmall } from './snapshot-source.ts';
 import { unpackTar } from './tar-unpack.ts';
 
@@ -17,6 +28,8 @@ const UNPACKED_SHARE = 1.4;
 /** The download stops before the disk has less. */
 export const FREE_BYTES_MIN = 5 * GIB;
 const LOOK_BYTES = 16 << 20;
+/** More than any network's database. */
+const ARCHIVE_BYTES_MAX = 2 ** 45;
 const PROGRESS_MS = 1_000;
 /** Files with checksums that publishers put beside theirs. */
 const BESIDE = ['.sha256', '.sha256sum', '.md5sum', '.md5'] as const;
@@ -38,6 +51,8 @@ export type SnapshotOptions = Readonly<{
   strip: number;
   /** Null: there is none, and that is wanted. */
   checksum: Checksum | null;
+  /** Downloads all of it before it is unpacked, so that an ended command goes on later; takes room for both. */
+  isKept?: boolean;
   clock: Clock;
   /** Returns the free bytes of the disk. */
   readFree(): Promise<number>;
@@ -86,9 +101,11 @@ export async function fetchSnapshot(options: SnapshotOptions): Promise<Fetched> 
   }
   const format = formatOf(new URL(url).pathname);
   let [received, written, looked, cuts, shownMs] = [0, 0, 0, 0, 0];
-  const source = await openSnapshot(url, clock, () => {
-    cuts += 1;
-  });
+  const source = options.isKept
+    ? await downloadFirst(options)
+    : await openSnapshot(url, clock, () => {
+        cuts += 1;
+      });
   if (source.bytes !== null) await expectRoom(readFree, source.bytes * UNPACKED_SHARE + FREE_BYTES_MIN, folder);
   const fromMs = clock.nowMs();
   const hashes = { sha256: createHash('sha256'), md5: createHash('md5') };
@@ -127,14 +144,46 @@ export async function fetchSnapshot(options: SnapshotOptions): Promise<Fetched> 
       checksum,
     };
     writeFileSync(`${folder}.source.json`, `${JSON.stringify(record, null, 2)}\n`);
+    if (options.isKept) rmSync(archiveOf(folder));
     return { received, files, unpackedBytes: bytes, sha256, cuts };
   } catch (error) {
     rmSync(draft, { recursive: true, force: true });
+    // An archive that is wrong is so the next time too. Without room it waits for a larger disk.
+    if (options.isKept && error instanceof Fault && error.code !== 'disk_full')
+      rmSync(archiveOf(folder), { force: true });
     const { code, message } = error as NodeJS.ErrnoException;
     if (error instanceof Fault || code === undefined) throw error;
     if (code === 'ENOSPC') throw diskFull(folder, 0, FREE_BYTES_MIN, error);
     throw permanent('unpack_failed', `${draft}: ${message}. Nothing of the snapshot was kept`, error);
   }
+}
+
+const archiveOf = (folder: string): string => `${folder}.archive`;
+
+/** Downloads the archive beside the folder, or goes on with what an earlier run has of it. @throws Fault `disk_full` */
+async function downloadFirst({ url, folder, clock, readFree, onProgress }: SnapshotOptions) {
+  const file = archiveOf(folder);
+  const fromMs = clock.nowMs();
+  let [looked, shownMs, atStart] = [0, 0, -1];
+  const beforeWrite = async (received: number, bytes: number | null): Promise<void> => {
+    if (atStart < 0) {
+      atStart = received;
+      // All that is still to come, and what it unpacks into.
+      if (bytes !== null) await expectRoom(readFree, bytes * (1 + UNPACKED_SHARE) - received + FREE_BYTES_MIN, folder);
+    }
+    if (received - looked >= LOOK_BYTES) {
+      looked = received;
+      await expectRoom(readFree, FREE_BYTES_MIN, folder);
+    }
+    const nowMs = clock.nowMs();
+    if (nowMs - shownMs < PROGRESS_MS) return;
+    shownMs = nowMs;
+    const bytesPerS = ((received - atStart) * 1000) / Math.max(1, nowMs - fromMs);
+    onProgress({ received, bytes, written: 0, cuts: 0, bytesPerS });
+  };
+  mkdirSync(dirname(folder), { recursive: true });
+  if (!existsSync(file)) await downloadFile({ url, file, bytesMax: ARCHIVE_BYTES_MAX, clock, beforeWrite });
+  return { bytes: statSync(file).size, stream: createReadStream(file) as AsyncIterable<Uint8Array> };
 }
 
 /** A folder that is left over may be of a download that still runs. */

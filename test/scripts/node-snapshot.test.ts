@@ -55,6 +55,8 @@ type Behaviour = {
   etag: string;
   checksum: string | null;
   requests: string[];
+  /** The only path that there is; null: every path. */
+  only: string | null;
 };
 const served: Behaviour = {
   bytes: Buffer.alloc(0),
@@ -63,12 +65,17 @@ const served: Behaviour = {
   etag: '"1"',
   checksum: null,
   requests: [],
+  only: null,
 };
 const server = createServer((request, response) => {
   const path = request.url ?? '';
   if (/\.(sha256|sha256sum|md5|md5sum)$/.test(path)) {
     const isThere = served.checksum !== null && path.endsWith('.md5sum');
     response.writeHead(isThere ? 200 : 404).end(isThere ? `${served.checksum}  snapshot.tgz\n` : '');
+    return;
+  }
+  if (served.only !== null && path !== served.only) {
+    response.writeHead(404).end();
     return;
   }
   const { range = '' } = request.headers;
@@ -97,7 +104,7 @@ test.after(() => {
 let count = 0;
 test.before.each(() => {
   count += 1;
-  Object.assign(served, { cutAfter: null, canResume: true, etag: '"1"', checksum: null, requests: [] });
+  Object.assign(served, { cutAfter: null, canResume: true, etag: '"1"', checksum: null, requests: [], only: null });
 });
 
 const target = (): string => join(folder, `to-${count}`);
@@ -168,6 +175,64 @@ test('a connection that is cut again and again goes on where it was', async () =
   assert.ok(JSON.parse(out).cuts >= 2, out);
   assert.equal(served.requests.slice(0, 2), ['', 'bytes=300000-']);
   assertComplete('');
+});
+
+test('--keep: a command that was ended goes on where it was, and what was kept is removed in the end', async () => {
+  // Large enough to arrive in pieces.
+  writeFileSync(join(from, 'output/more'), Buffer.alloc(3 << 20, 'more '));
+  served.bytes = tar('keep.tar');
+  rmSync(join(from, 'output/more'));
+  const hex = sha256();
+  const common = { url: `${base}/keep.tar`, folder: target(), strip: 0, clock: systemClock, onProgress: () => {} };
+  const checksum = { kind: 'sha256', hex, from: 'a test' } as const;
+  const GIB = 1 << 30;
+  served.cutAfter = 1_000_000;
+  served.canResume = true;
+  // As a command that is ended does, it leaves what has arrived.
+  let looks = 0;
+  const ending = async () => {
+    looks += 1;
+    if (looks > 1) throw new Error('ended');
+    setTimeout(() => Object.assign(served, { canResume: false }), 0);
+    return 50 * GIB;
+  };
+  await fetchSnapshot({ ...common, checksum, isKept: true, readFree: ending }).then(
+    () => assert.unreachable('it cannot be complete'),
+    (error: Error) => assert.match(error.message, /another file there by now|cannot go on|ended/),
+  );
+  const part = `${target()}.archive.part`;
+  const kept = readFileSync(part).length;
+  assert.ok(kept > 0 && kept < served.bytes.length, `${kept}`);
+  assert.is(existsSync(target()), false);
+  Object.assign(served, { canResume: true, cutAfter: null, requests: [] });
+  const { code, err } = await snapshot('keep.tar', '--sha256', hex, '--keep');
+  assert.equal([code, err], [0, '']);
+  assert.ok(served.requests.includes(`bytes=${kept}-`), `${served.requests}`);
+  assertComplete('');
+  assert.equal([existsSync(part), existsSync(`${target()}.archive`)], [false, false]);
+
+  count += 1;
+  const wrong = await snapshot('keep.tar', '--sha256', '0'.repeat(64), '--keep');
+  assert.is(wrong.code, 1);
+  assertNothing();
+});
+
+test('a network: the newest snapshot that its publisher has is taken, by the recipe', async () => {
+  served.bytes = tar('lite.tgz', '-z');
+  served.checksum = createHash('md5').update(served.bytes).digest('hex');
+  const threeDaysAgo = new Date(systemClock.nowMs() - 3 * 86_400_000).toISOString().slice(0, 10).replaceAll('-', '');
+  served.only = `/backup${threeDaysAgo}/LiteFullNode_output-directory.tgz`;
+  const words = ['node', 'snapshot', 'tron', '--mirror', `${base}/`, '--into', target()];
+  const { code, err } = await runQuayside(words, {});
+  assert.equal([code, err], [0, '']);
+  assertComplete('output/');
+  assert.is(JSON.parse(readFileSync(`${target()}.source.json`, 'utf8')).source, `${base}${served.only}`);
+  count += 1;
+  served.only = '/nowhere';
+  const none = await runQuayside(['node', 'snapshot', 'tron', '--mirror', base, '--into', target()], {});
+  assert.equal([none.code, /no snapshot of tron of the last 14 days/.test(none.err)], [2, true]);
+  const unknown = await runQuayside(['node', 'snapshot', 'ethereum', '--into', target()], {});
+  assert.equal([unknown.code, /no recipe knows snapshots of "ethereum"/.test(unknown.err)], [2, true]);
 });
 
 test('a file that is another one by then, and a server that cannot go on, end it, and nothing is kept', async () => {
