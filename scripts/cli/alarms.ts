@@ -1,9 +1,19 @@
 /**
- * Lists alarms.
+ * Lists alarms, and says that somebody looks at one.
  * @module
  */
-import type { Alarm } from '../../src/database/alarms.ts';
-import { type Command, moment, table, wholeOption } from './command.ts';
+import type { Alarm, AlarmDatabase } from '../../src/database/alarms.ts';
+import {
+  becauseOption,
+  type Command,
+  dryRunOption,
+  moment,
+  notFound,
+  operatorAct,
+  table,
+  usage,
+  wholeOption,
+} from './command.ts';
 
 const LISTED = 50;
 const LISTED_MAX = 10_000;
@@ -28,10 +38,47 @@ export const alarmsList: Command = {
   },
 };
 
+export const alarmsAcknowledge: Command = {
+  name: 'alarms acknowledge',
+  args: ['id'],
+  summary: 'Say that you are looking at an alarm: it stays open, and its notices are not repeated.',
+  options: { because: becauseOption, 'dry-run': dryRunOption },
+  async run(input, { database, clock }) {
+    const [, digits] = /^(?:A-)?([1-9]\d{0,14})$/.exec(input.args[0] ?? '') ?? [];
+    if (digits === undefined) throw usage(`"${input.args[0]}" is no alarm, expected a number such as A-1042`);
+    const id = Number(digits);
+    const isDryRun = input.options['dry-run'] === true;
+    const act = operatorAct(alarmsAcknowledge, input, clock);
+    const done = isDryRun ? await foreseen(database, id) : await database.acknowledgeAlarm(id, act);
+    if (!done) throw notFound(`there is no alarm A-${id}; \`quayside alarms list\` shows all`);
+    const { outcome, alarm } = done;
+    const line = {
+      acknowledged: `A-${id} (${alarm.code}) ${isDryRun ? 'would be' : 'is'} acknowledged; its end is still told`,
+      already: `A-${id} (${alarm.code}) was acknowledged at ${moment(alarm.acknowledgedAtMs)} by ${alarm.acknowledgedBy}`,
+      over: `A-${id} (${alarm.code}) is over since ${moment(alarm.endedAtMs)}`,
+    }[outcome];
+    return { json: { ...alarmShown(alarm), outcome, dry_run: isDryRun }, lines: [line] };
+  },
+};
+
+/** Returns what acknowledging an alarm would come to. */
+async function foreseen(database: Pick<AlarmDatabase, 'listAlarms' | 'listOpenAlarms'>, id: number) {
+  const known = [...(await database.listOpenAlarms()), ...(await database.listAlarms(LISTED_MAX))];
+  const alarm = known.find((one) => one.id === id);
+  if (!alarm) return null;
+  const isOver = alarm.endedAtMs !== null;
+  return { alarm, outcome: isOver ? 'over' : alarm.acknowledgedAtMs === null ? 'acknowledged' : 'already' } as const;
+}
+
 /** Returns an alarm for programs. `state`: `open`, `ended`, or `event` for one that reports something that is over. */
 export const alarmShown = (alarm: Alarm) => {
-  const { id, atMs, code, message, network, sessionId, key, endedAtMs } = alarm;
-  return { id, at: moment(atMs), code, message, network, session: sessionId, key, ...endOf(key, endedAtMs) };
+  const { id, atMs, code, message, network, sessionId, key, endedAtMs, acknowledgedAtMs, acknowledgedBy } = alarm;
+  const acknowledged = {
+    acknowledged_at: acknowledgedAtMs === null ? null : moment(acknowledgedAtMs),
+    acknowledged_by: acknowledgedBy,
+  };
+  const shown = { id, at: moment(atMs), code, message, network, session: sessionId, key };
+  return { ...shown, ...endOf(key, endedAtMs), ...acknowledged };
 };
 
 function endOf(key: string | null, endedAtMs: number | null) {
@@ -43,7 +90,8 @@ const isOpen = ({ key, endedAtMs }: Alarm): boolean => key !== null && endedAtMs
 
 /** Returns an alarm for people, on two lines. */
 export const alarmLines = (alarm: Alarm): string[] => {
-  const { at, state, ended_at, code } = alarmShown(alarm);
+  const { id, at, state, ended_at, code, acknowledged_by } = alarmShown(alarm);
   const until = state === 'open' ? 'open' : state === 'ended' ? `until ${ended_at}` : '';
-  return [...table([[at, code, until]]), `  ${alarm.message}`];
+  const by = acknowledged_by !== null && state !== 'ended' ? `acknowledged by ${acknowledged_by}` : '';
+  return [...table([[at, `A-${id}`, code, [until, by].filter(Boolean).join(', ')]]), `  ${alarm.message}`];
 };

@@ -15,6 +15,7 @@ import { type Finding, failure, ok, warning } from '../nodes/finding.ts';
 import { type Installation, moment } from './command.ts';
 import { evidenceStatus } from './evidence-status.ts';
 import { networkLink, readPlaces } from './explain-places.ts';
+import { informed } from './notice-status.ts';
 import { freezeText } from './payout-freeze.ts';
 import { withSigner } from './signer-freeze.ts';
 import { poolAdvice, rateLine, readRates } from './status.ts';
@@ -207,7 +208,7 @@ async function otherFindings(installation: Installation): Promise<Finding[]> {
 }
 
 function noticeFinding(targets: readonly NoticeTarget[], isLive: boolean): Finding {
-  const proved = targets.filter(({ kind, provedAtMs }) => provedAtMs !== null && kind !== 'dead-man');
+  const proved = informed(targets);
   const failing = proved.filter(({ failingSinceMs }) => failingSinceMs !== null);
   if (failing.length > 0) {
     const text = failing.map(({ name, lastError }) => `${name} does not get its messages: ${lastError}`).join('; ');

@@ -14,6 +14,7 @@ import type { SourceStatus } from '../../src/rates/rates.ts';
 import { alarmLines, alarmShown } from './alarms.ts';
 import { type Command, type Installation, table } from './command.ts';
 import { evidenceStatus } from './evidence-status.ts';
+import { noticeStatus } from './notice-status.ts';
 import { payoutStatus } from './payout-status.ts';
 
 const ALARMS_SHOWN = 10;
@@ -39,6 +40,7 @@ export const status: Command = {
     const payouts = await payoutStatus(installation);
     const evidence = evidenceStatus(installation);
     const suspended = await database.suspendedStores();
+    const notices = noticeStatus(await database.listNoticeTargets());
     const alarms = await database.listAlarms(ALARMS_SHOWN);
     const open = await database.listOpenAlarms();
     const others = alarms.filter((alarm) => !open.some(({ id }) => id === alarm.id));
@@ -56,6 +58,7 @@ export const status: Command = {
         suspended_stores: suspended,
         payouts: payouts.json,
         evidence: evidence.json,
+        notices: notices.json,
         open_alarms: open.map(alarmShown),
         alarms: alarms.map(alarmShown),
         warnings: safetyWarnings(config),
@@ -100,6 +103,7 @@ export const status: Command = {
         ...suspended.map((id) => `store ${id} is suspended: \`quayside store resume ${id}\` ends it`),
         ...payouts.lines,
         ...evidence.lines,
+        notices.line,
         ...(open.length ? ['', 'open alarms:', ...open.flatMap(alarmLines)] : ['no open alarms']),
         ...safetyWarnings(config).map(({ code, message }) => `warning: ${code}: ${message}`),
         ...(others.length ? ['', 'newest other alarms:', ...others.flatMap(alarmLines)] : []),

@@ -15,7 +15,7 @@ import { refuseStaleBuild } from '../../src/lib/build-stamp.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
-import { alarmsList } from './alarms.ts';
+import { alarmsAcknowledge, alarmsList } from './alarms.ts';
 import { auditList } from './audit.ts';
 import { backup, backupVerify, restore } from './backup.ts';
 import {
@@ -98,6 +98,7 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   supportBundle,
   explain,
   alarmsList,
+  alarmsAcknowledge,
   notifyAdd,
   notifyProve,
   notifyTest,

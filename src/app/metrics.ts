@@ -8,6 +8,7 @@ import type { Config } from '../config/config.ts';
 import type { Database, NetworkState } from '../database/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Rates } from '../rates/rates.ts';
+import { createNoticeMetrics } from './notice-metrics.ts';
 import { createPayoutMetrics } from './payout-metrics.ts';
 import { readRoom } from './watches/disk.ts';
 import { createWebhookMetrics } from './webhook-metrics.ts';
@@ -24,6 +25,7 @@ export type MetricsOptions = Readonly<{
     | 'poolSource'
     | 'listAlarms'
     | 'listOpenAlarms'
+    | 'listNoticeTargets'
     | 'payoutStats'
     | 'listEngines'
     | 'haltedLanes'
@@ -93,6 +95,7 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
   const oldestWaiting = gauge('delivery_oldest_wait_seconds', 'How long the oldest waiting delivery has waited.');
   const heldOpen = gauge('held_money_open', 'Amounts of held money that wait for an operator’s decision.');
   const sending = createWebhookMetrics(gauge);
+  const notices = createNoticeMetrics(gauge);
   const payouts = createPayoutMetrics(gauge, config);
   const lastAlarm = gauge('last_alarm_timestamp_seconds', 'When the newest alarm was raised; 0 when there is none.');
 
@@ -153,6 +156,7 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
         readDisk(),
         payouts.read(database, nowMs),
         sending.read(database, nowMs),
+        notices.read(database),
       ]);
       for (const { source, ageS, fresh } of rates.status()) {
         if (ageS !== null) rate.age.set({ source }, ageS);

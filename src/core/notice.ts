@@ -48,11 +48,12 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
 /** What happened to an alarm that is told. */
-export type Change = 'opened' | 'ended';
+export type Change = 'opened' | 'acknowledged' | 'ended';
 
 /** How long a change waits for others, or for being taken back, before it is told. */
 const delays: Readonly<Record<Change, Readonly<Record<Severity, number>>>> = {
   opened: { page: 0, act: 0, know: 5 * MINUTE_MS },
+  acknowledged: { page: 0, act: 5 * MINUTE_MS, know: 5 * MINUTE_MS },
   ended: { page: 2 * MINUTE_MS, act: 2 * MINUTE_MS, know: 5 * MINUTE_MS },
 };
 export const noticeDelayMs = (change: Change, severity: Severity): number => delays[change][severity];
@@ -94,10 +95,12 @@ const plain = (text: string, max: number): string => {
 
 const words = (code: string): string => code.replaceAll('_', ' ');
 
+const prefixes: Readonly<Record<Change, string>> = { opened: '', acknowledged: 'Acknowledged: ', ended: 'Over: ' };
+
 function line({ alarmId, code, network, change, times }: Told): string {
   const where = network === null ? '' : ` on ${network}`;
   const again = change === 'opened' && times > 0 ? ', told again' : '';
-  return `${change === 'ended' ? 'Over: ' : ''}${words(code)}${where} (A-${alarmId}${again})`;
+  return `${prefixes[change]}${words(code)}${where} (A-${alarmId}${again})`;
 }
 
 export type NoticeText = Readonly<{ title: string; text: string; severity: Severity }>;
@@ -117,7 +120,9 @@ export function noticeText(all: readonly Told[], showsDetails: boolean, sender: 
     return [plain(line(told), LINE_CHARACTERS_MAX), ...detail];
   });
   const rest = all.length > LINES_MAX ? [`and ${all.length - LINES_MAX} more`] : [];
-  const advice = 'On the machine, `quayside alarms list` says what each means and what to do.';
+  const advice =
+    'On the machine, `quayside alarms list` says what each means and what to do; ' +
+    '`quayside alarms acknowledge <id>` says that somebody is looking, and ends the repeats.';
   return {
     severity,
     title: plain(`${sender}: ${subject}`, TITLE_CHARACTERS_MAX),

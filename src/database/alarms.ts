@@ -3,6 +3,7 @@
  * @module
  */
 import type { NetworkKey } from '../core/transfer.ts';
+import type { OperatorAct } from './audit-log.ts';
 
 export type NewAlarm = Readonly<{
   atMs: number;
@@ -16,7 +17,18 @@ export type NewAlarm = Readonly<{
 export type LastingAlarm = NewAlarm & Readonly<{ key: string }>;
 
 /** `key` is null for an alarm that reports an event; `endedAtMs` is null for such an alarm, and for an open one. */
-export type Alarm = NewAlarm & Readonly<{ id: number; key: string | null; endedAtMs: number | null }>;
+export type Alarm = NewAlarm &
+  Readonly<{
+    id: number;
+    key: string | null;
+    endedAtMs: number | null;
+    /** When somebody said that they are looking at it, and who; null if nobody has. */
+    acknowledgedAtMs: number | null;
+    acknowledgedBy: string | null;
+  }>;
+
+/** What came of acknowledging an alarm. `over`: it has ended by itself. */
+export type Acknowledged = Readonly<{ outcome: 'acknowledged' | 'already' | 'over'; alarm: Alarm }>;
 
 /** What is watched, each with an alarm for every subject: a network, a pool, a coin. */
 export const alarmScopes = [
@@ -56,6 +68,11 @@ export interface AlarmDatabase {
   keepAlarm(alarm: LastingAlarm): Promise<boolean>;
   /** Ends the open alarm of a key. @returns false when there is none */
   endAlarm(key: string, nowMs: number): Promise<boolean>;
+  /**
+   * Records that somebody looks at an alarm, so that nobody is told of it again but of its end.
+   * @returns null if there is no such alarm
+   */
+  acknowledgeAlarm(id: number, act: OperatorAct): Promise<Acknowledged | null>;
   /** Returns the newest alarms, newest first. */
   listAlarms(limit: number): Promise<readonly Alarm[]>;
   /** Returns the lasting alarms that are open, oldest first. */

@@ -16,6 +16,8 @@ import type { Answer, Outgoing, Send } from './post.ts';
 
 const TELEGRAM_CHARACTERS_MAX = 4_096;
 const DISCORD_CHARACTERS_MAX = 2_000;
+/** What is longer becomes an attachment. */
+const NTFY_BYTES_MAX = 4_096;
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 
 const url = z.url({ protocol: /^https?$/ }).max(2_048);
@@ -48,9 +50,27 @@ export type Message = NoticeText & Readonly<{ id: string; atS: number; nonce: st
 /** What became of a message: `text` is the service's own words, without secrets. */
 export type Delivered = Answer;
 
+/** The parts of addresses that whoever has them can use. */
+const secretParts: ReadonlySet<string> = new Set(['url', 'token', 'topic', 'password', 'secret']);
+/** What is shorter is in every text, and no secret. */
+const SECRET_CHARACTERS_MIN = 4;
+
 const ntfyPriority: Readonly<Record<Severity, number>> = { page: 5, act: 4, know: 3 };
 
-const cut = (text: string, max: number): string => (text.length > max ? `${text.slice(0, max - 1)}…` : text);
+/** Cuts after at most so many UTF-16 units, and never through a character. */
+const cut = (text: string, max: number): string =>
+  text.length > max ? `${text.slice(0, max - 1).replace(/[\ud800-\udbff]$/, '')}…` : text;
+
+function cutBytes(text: string, max: number): string {
+  const bytes = Buffer.from(text);
+  // The end of a character that was cut is read as U+FFFD.
+  return bytes.length > max
+    ? `${bytes
+        .subarray(0, max - 3)
+        .toString()
+        .replace(/\ufffd+$/, '')}…`
+    : text;
+}
 const whole = ({ title, text }: NoticeText): string => `${title}\n\n${text}`;
 
 /** Returns the request of each channel that speaks HTTP. */
@@ -69,7 +89,13 @@ const requests = {
   ntfy: ({ server, topic, token }: Address<'ntfy'>, { title, text, severity }: Message): Outgoing => ({
     url: server,
     headers: { ...JSON_TYPE, ...(token !== null && { Authorization: `Bearer ${token}` }) },
-    body: JSON.stringify({ topic, title, message: text, priority: ntfyPriority[severity], tags: [severity] }),
+    body: JSON.stringify({
+      topic,
+      title,
+      message: cutBytes(text, NTFY_BYTES_MAX),
+      priority: ntfyPriority[severity],
+      tags: [severity],
+    }),
   }),
   slack: ({ url }: Address<'slack'>, message: Message): Outgoing => {
     const escaped = whole(message).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
@@ -110,7 +136,17 @@ export const readAddress = <Kind extends ChannelKind>(kind: Kind, text: string):
 export async function deliver(send: Send, kind: ChannelKind, address: string, message: Message): Promise<Delivered> {
   const answer = await sendAs(send, kind, address, message);
   const retryAfterMs = answer.retryAfterMs ?? (kind === 'telegram' ? telegramRetryMs(answer.text) : null);
-  return { ...answer, text: excerpt(answer.text), retryAfterMs };
+  return { ...answer, text: excerpt(withoutSecrets(answer.text, address)), retryAfterMs };
+}
+
+/** Services repeat what they were sent, URLs with tokens in them too; their answers are logged and listed. */
+function withoutSecrets(text: string, address: string): string {
+  const parts = Object.entries(JSON.parse(address) as object).flatMap(([name, value]) => {
+    if (typeof value !== 'string' || !secretParts.has(name)) return [];
+    const path = URL.canParse(value) ? new URL(value).pathname : '';
+    return [value, path].filter((part) => part.length >= SECRET_CHARACTERS_MIN);
+  });
+  return parts.reduce((left, part) => left.replaceAll(part, '…'), text);
 }
 
 function sendAs(send: Send, kind: ChannelKind, address: string, message: Message): Promise<Answer> {

@@ -21,9 +21,11 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 /** Notices in one message; what is due besides follows in the next. */
 const FOLDED_MAX = 500;
-/** After so many messages to a target in so long, what follows waits as long, and is sent as one. */
+/** After so many messages to a target in so long, what follows waits and is sent as one; pages wait a minute at most. */
 const STORM_MESSAGES = 10;
 const STORM_MS = 5 * MINUTE_MS;
+/** After that, messages with a page in them in a minute. */
+const STORM_PAGES = 1;
 const PING_MS = MINUTE_MS;
 const DIGEST_ALARMS_MAX = 20;
 
@@ -53,6 +55,8 @@ export type Courier = Readonly<{
   /** Sends what is due now. @throws Fault transient `storage_unavailable` */
   look(): Promise<void>;
 }>;
+
+const isPage = ({ severity }: DueNotice): boolean => severity === 'page';
 
 export function createCourier({ database, send, clock, log, sender, signal }: CourierOptions): Courier {
   const pingedAtMs = new Map<string, number>();
@@ -103,6 +107,19 @@ export function createCourier({ database, send, clock, log, sender, signal }: Co
     });
   }
 
+  /**
+   * Returns until when messages to a target are held back, as it has had too many; null if it has not. All that comes
+   * meanwhile is due at the same time. A flood of lesser alarms must not hide a page.
+   */
+  async function stormUntilMs(target: NoticeTarget, hasPage: boolean): Promise<number | null> {
+    const nowMs = clock.nowMs();
+    const stepMs = hasPage ? MINUTE_MS : STORM_MS;
+    const sentMax = hasPage ? STORM_PAGES : STORM_MESSAGES;
+    if ((await database.noticesSentSince(target.id, nowMs - STORM_MS)) < STORM_MESSAGES) return null;
+    if ((await database.noticesSentSince(target.id, nowMs - stepMs)) < sentMax) return null;
+    return (Math.floor(nowMs / stepMs) + 1) * stepMs;
+  }
+
   /** Puts off what may wait, and returns what is to be sent now. */
   async function afterQuiet(target: NoticeTarget, due: readonly DueNotice[]): Promise<readonly DueNotice[]> {
     const nowMs = clock.nowMs();
@@ -110,17 +127,18 @@ export function createCourier({ database, send, clock, log, sender, signal }: Co
       const ids = some.map(({ id }) => id);
       if (ids.length > 0) await database.settleNotices(target.id, ids, { kind: 'wait', atMs }, nowMs);
     };
-    if ((await database.noticesSentSince(target.id, nowMs - STORM_MS)) >= STORM_MESSAGES) {
-      await put(due, nowMs + STORM_MS);
+    const stormUntil = await stormUntilMs(target, due.some(isPage));
+    if (stormUntil !== null) {
+      await put(due, stormUntil);
       return [];
     }
     const quietUntil = quietUntilMs(target.quiet, target.zone, nowMs);
     if (quietUntil === null) return due;
     await put(
-      due.filter(({ severity }) => severity !== 'page'),
+      due.filter((one) => !isPage(one)),
       quietUntil,
     );
-    return due.filter(({ severity }) => severity === 'page');
+    return due.filter(isPage);
   }
 
   async function sendDue(target: NoticeTarget): Promise<void> {

@@ -61,6 +61,41 @@ test('ntfy gets its JSON with topic, priority and token', async () => {
   assert.equal(json, { topic: 'shop_7', title: message.title, message: message.text, priority: 5, tags: ['page'] });
 });
 
+test('long messages are cut where each service would refuse them or make a file of them', async () => {
+  const long = { ...message, text: 'ä😀'.repeat(3_000) };
+  const sent = async (kind: ChannelKind, address: (origin: string) => object) => {
+    const server = await startMerchantServer(ok);
+    await deliver(send, kind, JSON.stringify(address(server.origin)), long);
+    await server.close();
+    return JSON.parse(server.received[0]?.body ?? '{}');
+  };
+  const ntfy = (await sent('ntfy', (server) => ({ server, topic: 'shop', token: null }))).message;
+  assert.ok(Buffer.byteLength(ntfy) <= 4_096 && Buffer.byteLength(ntfy) > 4_080);
+  const { text } = await sent('telegram', (server) => ({ server, token: '12:ab', chat: '1' }));
+  assert.ok(text.length <= 4_096 && text.length > 4_080);
+  const { content } = await sent('discord', (url) => ({ url }));
+  assert.ok(content.length <= 2_000 && content.length > 1_980);
+  for (const one of [ntfy, text, content]) {
+    assert.match(one, /[ä😀]…$/u);
+    assert.is(Buffer.from(one).toString(), one, 'no half of a character');
+  }
+});
+
+test('a service that repeats the URL, the token or the topic does not put it into a log', async () => {
+  const repeat: Answer = (response, { path, body, headers }) =>
+    void response.writeHead(400).end(`no ${headers.authorization} for ${path}: ${body}`);
+  const secrets: readonly (readonly [ChannelKind, (origin: string) => object])[] = [
+    ['slack', (origin) => ({ url: `${origin}/services/T0/B0/hidden` })],
+    ['telegram', (server) => ({ server, token: '12:hidden', chat: '-100' })],
+    ['ntfy', (server) => ({ server, topic: 'hidden_topic', token: 'tk_hidden' })],
+  ];
+  for (const [kind, address] of secrets) {
+    const { delivered } = await sendTo(kind, address, repeat);
+    assert.match(delivered.text, /^no /);
+    assert.not.match(delivered.text, /hidden/, kind);
+  }
+});
+
 test('Slack’s and Discord’s markup and mentions are only text', async () => {
   const slack = await sendTo('slack', (origin) => ({ url: `${origin}/services/T/B/x` }), ok);
   assert.match(slack.json.text, /order &lt;b&gt;\*7\*&lt;\/b&gt; &amp; @everyone/);

@@ -1,4 +1,6 @@
 /** Notices on a real database and over real HTTP: who gets what, when, and what a crash or a dead service changes. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { invariant } from '../../src/core/fault.ts';
@@ -11,6 +13,7 @@ import { handClock } from '../support/hand-clock.ts';
 import { ingestedChain } from '../support/ingested-chain.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
 import { merchantStore, newSession } from '../support/new-session.ts';
+import { loaderOptions, ownProgram } from '../support/own-program.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
 import { testNetwork } from '../support/test-network.ts';
 
@@ -182,6 +185,90 @@ test(
     assert.equal(texts().slice(10), ['x: 30 notices']);
   }),
 );
+
+test(
+  'in a storm of lesser alarms a page waits a minute at most, and pages are one message a minute',
+  onBench({ startMs: Date.UTC(2027, 0, 1) }, async ({ open, after, texts }) => {
+    for (let n = 0; n < 60; n++) {
+      await open(`wallet:${n}`, 'wallet_low');
+      await after(1_000);
+    }
+    assert.is(texts().length, 10);
+    await open('frozen:live:bsc', 'payouts_frozen');
+    await after(MINUTE_MS);
+    assert.equal(texts().slice(10), ['x: payouts frozen on live:bsc (A-61)']);
+    for (let n = 0; n < 60; n++) {
+      await open(`frozen:live:${n}`, 'payouts_frozen');
+      await after(1_000);
+    }
+    await after(MINUTE_MS);
+    const pages = texts().slice(11);
+    assert.ok(pages.length <= 3, pages.join());
+    const told = pages.map((text) => Number(/(\d+) notices/.exec(text ?? '')?.[1] ?? 1));
+    assert.ok(told.reduce((sum, count) => sum + count, 0) >= 60);
+  }),
+);
+
+test(
+  'an acknowledged page is not repeated; whoever was told hears that, and of its end',
+  onBench(
+    { targets: [{}, { severities: ['act'] }, { quiet: { from: 0, to: 60 } }], startMs: Date.UTC(2027, 0, 1) },
+    async ({ database, clock, open, end, after, texts }) => {
+      await open('frozen:live:bsc', 'payouts_frozen');
+      await open('wallet:a', 'wallet_low');
+      await after(0);
+      assert.equal(texts('nt_2'), ['x: payouts frozen on live:bsc (A-1)']);
+      const { outcome } = (await database.acknowledgeAlarm(1, act(clock.nowMs()))) ?? {};
+      assert.is(outcome, 'acknowledged');
+      assert.is((await database.acknowledgeAlarm(1, act(clock.nowMs())))?.outcome, 'already');
+      assert.is(await database.acknowledgeAlarm(99, act(clock.nowMs())), null);
+      await database.acknowledgeAlarm(2, act(clock.nowMs()));
+      await after(0);
+      for (let hour = 0; hour < 72; hour++) await after(HOUR_MS);
+      const [page, over] = ['payouts frozen on live:bsc (A-1)', 'wallet low on live:bsc (A-2)'];
+      const seen = texts();
+      assert.equal([seen[0], seen[1]], ['x: 2 notices', `x: Acknowledged: ${page}`]);
+      assert.equal(seen.slice(2), [`x: Acknowledged: ${over}`]);
+      assert.equal(texts('nt_1'), [`x: ${over}`, `x: Acknowledged: ${over}`]);
+      // Quiet hours kept the lesser one: it is told once, when they end, although it is acknowledged.
+      assert.equal(texts('nt_2').slice(1).sort(), [`x: Acknowledged: ${page}`, `x: ${over}`].sort());
+      await end('frozen:live:bsc');
+      assert.is((await database.acknowledgeAlarm(1, act(clock.nowMs())))?.outcome, 'over');
+      await after(2 * MINUTE_MS);
+      assert.equal(texts().slice(3), [`x: Over: ${page}`]);
+      const acts = (await database.listAudit(9)).filter(({ target }) => target === 'A-1');
+      assert.equal(
+        acts.map(({ operator }) => operator),
+        ['ann'],
+      );
+    },
+  ),
+);
+
+test('a sender that is killed after its message arrived has another one send it again, once, under its number', async () => {
+  const place = openTempDatabase();
+  const server = await startMerchantServer((response) => response.end('ok'));
+  const secret = `whsec_${btoa('s'.repeat(24))}`;
+  const address = JSON.stringify({ url: `${server.origin}/hook`, secret });
+  const nowMs = Date.now();
+  const { database } = place;
+  await database.addNoticeTarget({ ...plainTarget, kind: 'webhook', address }, act(nowMs));
+  await database.proveNoticeTarget('nt_0', '123456', act(nowMs));
+  for (const key of ['wallet:a', 'wallet:b']) {
+    await database.keepAlarm({ key, code: 'wallet_low', atMs: nowMs, message: '', network: null, sessionId: null });
+  }
+  const program = ownProgram(new URL('../support/dying-courier.ts', import.meta.url));
+  const dying = spawn(process.execPath, [...loaderOptions, program, place.file], { stdio: 'inherit' });
+  const [code, signal] = await once(dying, 'exit');
+  assert.equal([code, signal], [null, 'SIGKILL']);
+  const clock = handClock(nowMs + 1_000);
+  const courier = createCourier({ database, send: realSend, clock, log, sender: 'x', signal: never });
+  for (let n = 0; n < 3; n++) await courier.look();
+  const ids = server.on('/hook').map(({ headers }) => headers['x-service-event-id']);
+  await server.close();
+  place.close();
+  assert.equal(ids, ['A-1-1-0', 'A-1-1-0']);
+});
 
 let answered = 503;
 test(

@@ -134,6 +134,10 @@ const testedElsewhere: Readonly<Record<string, string>> = {
   'payouts resume': 'test/scripts/payout-exits.slow.test.ts',
   'payouts settle': 'test/scripts/payout-exits.slow.test.ts',
   backup: 'test/scripts/backup.test.ts',
+  'alarms acknowledge': 'test/scripts/quayside.test.ts',
+  'notify add': 'test/scripts/notify.test.ts',
+  'notify prove': 'test/scripts/notify.test.ts',
+  'notify remove': 'test/scripts/notify.test.ts',
   'user create': 'test/scripts/user.test.ts',
   'user reset': 'test/scripts/user.test.ts',
   'user role': 'test/scripts/user.test.ts',
@@ -149,7 +153,7 @@ const readers = [
   ...['session show', 'pay', 'held list', 'held show', 'webhooks list', 'webhooks attempts', 'webhooks test'],
   ...['webhooks show', 'webhooks secret', 'events list', 'events show', 'refunds list', 'refunds show'],
   ...['refunds request', 'payouts list', 'payouts show', 'payouts outgoing', 'sweep plan', 'sweep status'],
-  ...['user list', 'export payments', 'export refunds', 'export sweeps', 'export fees'],
+  ...['notify test', 'notify list', 'user list', 'export payments', 'export refunds', 'export sweeps', 'export fees'],
   ...['ledger verify', 'audit list', 'signer drill', 'evidence verify', 'evidence key', 'evidence', 'shadow'],
 ];
 

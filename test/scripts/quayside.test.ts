@@ -333,8 +333,29 @@ test('alarms list shows the open ones first, then the newest others', async () =
   const { open_alarms, alarms } = await answer('status');
   assert.equal([shown(open_alarms).length, alarms.length], [1, 3]);
   const { out } = await run('alarms', 'list');
-  assert.match(out, /^2027-01-15 08:00:00 {2}disk_filling {2}open\n {2}the disk fills\n/);
-  assert.match((await run('status')).out, /open alarms:\n.* disk_filling .*\n.*\n\nnewest other alarms:\n/);
+  assert.match(out, /^2027-01-15 08:00:00 {2}A-\d+ {2}disk_filling {2}open\n {2}the disk fills\n/);
+  const text = (await run('status')).out;
+  assert.match(text, /open alarms:\n.* disk_filling .*\n.*\n\nnewest other alarms:\n/);
+  assert.match(text, /\nnobody is informed about alarms; `quayside notify add --help` says how\n/);
+});
+
+test('an alarm is acknowledged once, by its number; what is over or unknown is said to be', async () => {
+  const [disk] = await answer('alarms', 'list', '--open');
+  const name = `A-${disk.id}`;
+  const acknowledge = async (id: string, ...more: string[]) => answer('alarms', 'acknowledge', id, ...more);
+  assert.is((await acknowledge(name, '--dry-run')).acknowledged_at, null);
+  assert.is((await answer('alarms', 'list', '--open'))[0].acknowledged_at, null);
+  const done = await acknowledge(name, '--because', 'a new disk is ordered');
+  assert.equal([done.outcome, done.state], ['acknowledged', 'open']);
+  assert.is((await acknowledge(String(disk.id))).outcome, 'already');
+  const { out } = await run('alarms', 'list', '--open');
+  assert.match(out, new RegExp(`${name}  disk_filling  open, acknowledged by ${done.acknowledged_by}\\n`));
+  const ended = (await answer('alarms', 'list')).find(({ state }: { state: string }) => state === 'ended');
+  assert.is((await acknowledge(`A-${ended.id}`)).outcome, 'over');
+  const [entry] = await answer('audit', 'list');
+  assert.equal([entry.command, entry.target], ['alarms acknowledge', name]);
+  assert.is((await run('alarms', 'acknowledge', 'A-999999')).code, 3);
+  assert.is((await run('alarms', 'acknowledge', 'disk')).code, 2);
 });
 
 const missing = '0'.repeat(26);

@@ -100,7 +100,8 @@ const alarmTable = (alarms: readonly Alarm[]): Html =>
         ]),
       );
 
-function alarmState({ key, endedAtMs }: Alarm): Html {
+function alarmState({ key, endedAtMs, acknowledgedAtMs }: Alarm): Html {
+  if (acknowledgedAtMs !== null && endedAtMs === null) return badge('acknowledged', 'attention');
   if (key === null) return badge('event', 'attention');
   return endedAtMs === null ? badge('open', 'danger') : badge('over', 'good');
 }

@@ -4,6 +4,7 @@
  */
 import { and, asc, desc, eq, isNotNull, isNull, lte, or } from 'drizzle-orm';
 import type { AlarmDatabase, LastingAlarm, NewAlarm } from '../alarms.ts';
+import type { RecordAct } from './audit-log.ts';
 import { createNoticeWriter } from './notices/writer.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
@@ -19,7 +20,8 @@ export function createAlarmWriter(db: Db): RaiseAlarm {
   const notices = createNoticeWriter(db);
   return (alarm) => {
     const key = alarm.key ?? null;
-    const id = Number(insert({ ...alarm, key, endedAtMs: null }).lastInsertRowid);
+    const fresh = { key, endedAtMs: null, acknowledgedAtMs: null, acknowledgedBy: null };
+    const id = Number(insert({ ...alarm, ...fresh }).lastInsertRowid);
     notices.opened({ ...alarm, id, key });
     const isOver = or(isNull(alarms.key), isNotNull(alarms.endedAtMs));
     db.orm
@@ -32,7 +34,7 @@ export function createAlarmWriter(db: Db): RaiseAlarm {
 
 const isOpen = and(isNotNull(alarms.key), isNull(alarms.endedAtMs));
 
-export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm): AlarmDatabase {
+export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordAct): AlarmDatabase {
   const { orm } = db;
   const openOne = (key: string) => and(eq(alarms.key, key), isOpen);
   const notices = createNoticeWriter(db);
@@ -67,6 +69,19 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm): AlarmDatabase {
     },
     async endAlarm(key, nowMs) {
       return db.write(() => end(key, nowMs));
+    },
+    async acknowledgeAlarm(id, act) {
+      return db.write(() => {
+        const alarm = orm.select().from(alarms).where(eq(alarms.id, id)).get();
+        if (!alarm) return null;
+        if (alarm.endedAtMs !== null) return { outcome: 'over', alarm } as const;
+        if (alarm.acknowledgedAtMs !== null) return { outcome: 'already', alarm } as const;
+        const since = { acknowledgedAtMs: act.atMs, acknowledgedBy: act.operator };
+        orm.update(alarms).set(since).where(eq(alarms.id, id)).run();
+        notices.acknowledged(id, act.atMs);
+        recordAct(act, { target: `A-${id}`, before: { acknowledged: false }, after: { acknowledged: true } });
+        return { outcome: 'acknowledged', alarm: { ...alarm, ...since } } as const;
+      });
     },
     async listAlarms(limit) {
       return db.read(() => orm.select().from(alarms).orderBy(desc(alarms.id)).limit(limit).all());

@@ -330,6 +330,8 @@ export const alarms = sqliteTable('alarms', {
   sessionId: text(),
   key: text(),
   endedAtMs: integer(),
+  acknowledgedAtMs: integer(),
+  acknowledgedBy: text(),
 });
 
 export const auditLog = sqliteTable('audit_log', {

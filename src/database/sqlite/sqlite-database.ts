@@ -207,7 +207,7 @@ type AlarmParts = Readonly<{ raiseAlarm: RaiseAlarm; recordAct: RecordAct }>;
 
 /** What people must look at, and who is informed. */
 const alarmParts = (db: Db, vault: Vault, { raiseAlarm, recordAct }: AlarmParts) => ({
-  ...alarmCommands(db, raiseAlarm),
+  ...alarmCommands(db, raiseAlarm, recordAct),
   ...noticeCommands(db, vault, recordAct),
 });
 

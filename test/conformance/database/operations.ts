@@ -67,6 +67,8 @@ export function operationsConform(makePlace: MakePlace): void {
         sessionId: null,
         key: null,
         endedAtMs: null,
+        acknowledgedAtMs: null,
+        acknowledgedBy: null,
       });
     }),
   );

@@ -60,14 +60,13 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct): Noti
       .where(and(ofTarget, gt(notices.sentAtMs, sql.placeholder('sinceMs')))),
   );
 
-  const isEvent = (alarmId: number): boolean =>
-    orm.select({ key: alarms.key }).from(alarms).where(eq(alarms.id, alarmId)).get()?.key === null;
-
   /** Returns when a notice that was just sent is sent again. */
   function nextAtMs({ change, severity, times, alarmId, dueAtMs }: NoticeRow, nowMs: number): number | null {
     // It has ended meanwhile.
-    if (change === 'ended' || dueAtMs === null) return null;
-    if (isEvent(alarmId) && (severity !== 'page' || times + 1 >= EVENT_TIMES_MAX)) return null;
+    if (change !== 'opened' || dueAtMs === null) return null;
+    const alarm = orm.select().from(alarms).where(eq(alarms.id, alarmId)).get();
+    if (!alarm || alarm.acknowledgedAtMs !== null) return null;
+    if (alarm.key === null && (severity !== 'page' || times + 1 >= EVENT_TIMES_MAX)) return null;
     const afterMs = repeatAfterMs(severity, times + 1);
     return afterMs === null ? null : nowMs + afterMs;
   }

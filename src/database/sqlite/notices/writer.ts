@@ -1,5 +1,5 @@
 /**
- * Writes what is to be sent about an alarm, in the transaction that opens or ends it.
+ * Writes what is to be sent about an alarm, in the transaction that opens, acknowledges or ends it.
  * @module
  */
 import { and, eq, isNotNull, lte, sql } from 'drizzle-orm';
@@ -15,6 +15,7 @@ type Opened = Pick<NewAlarm, 'atMs' | 'code' | 'sessionId'> & Readonly<{ id: num
 /** To be called within the transaction of the alarm's change. */
 export type NoticeWriter = Readonly<{
   opened(alarm: Opened): void;
+  acknowledged(alarmId: number, nowMs: number): void;
   ended(alarmId: number, nowMs: number): void;
   /** Forgets what was informed about alarms that are no longer kept, up to this one. */
   forget(throughAlarmId: number): void;
@@ -80,7 +81,21 @@ export function createNoticeWriter(db: Pick<Db, 'orm'>): NoticeWriter {
         } else insert({ ...fresh, targetId, dueAtMs: atMs + noticeDelayMs('opened', severity) });
       }
     },
+    acknowledged(alarmId, nowMs) {
+      for (const { id, targetId, severity, sentAtMs } of told.all({ alarmId })) {
+        // Who has not heard of it yet hears of it once, at the time that was set.
+        if (sentAtMs === null) continue;
+        orm.update(notices).set({ dueAtMs: null }).where(eq(notices.id, id)).run();
+        const fresh = { targetId, alarmId, severity, times: 0, tries: 0, createdAtMs: nowMs, sentAtMs: null } as const;
+        insert({ ...fresh, change: 'acknowledged', dueAtMs: nowMs + noticeDelayMs('acknowledged', severity) });
+      }
+    },
     ended(alarmId, nowMs) {
+      orm
+        .update(notices)
+        .set({ dueAtMs: null })
+        .where(and(eq(notices.alarmId, alarmId), eq(notices.change, 'acknowledged')))
+        .run();
       for (const { id, targetId, severity, sentAtMs } of told.all({ alarmId })) {
         orm.update(notices).set({ dueAtMs: null }).where(eq(notices.id, id)).run();
         // Whoever was not told that it began is not told that it ended.
