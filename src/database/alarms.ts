@@ -69,7 +69,7 @@ export interface AlarmDatabase {
   /** Ends the open alarm of a key. @returns false when there is none */
   endAlarm(key: string, nowMs: number): Promise<boolean>;
   /**
-   * Records that somebody looks at an alarm, so that nobody is told of it again but of its end.
+   * Records that somebody looks at an alarm, which ends its repeated notices, but not that of its end.
    * @returns null if there is no such alarm
    */
   acknowledgeAlarm(id: number, act: OperatorAct): Promise<Acknowledged | null>;

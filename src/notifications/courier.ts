@@ -21,7 +21,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 /** Notices in one message; what is due besides follows in the next. */
 const FOLDED_MAX = 500;
-/** After so many messages to a target in so long, what follows waits and is sent as one; pages wait a minute at most. */
+/** After so many messages to a target in so long, what follows waits and is sent as one; pages wait a minute. */
 const STORM_MESSAGES = 10;
 const STORM_MS = 5 * MINUTE_MS;
 /** After that, messages with a page in them in a minute. */
