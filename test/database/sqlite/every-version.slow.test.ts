@@ -97,6 +97,11 @@ const rows: Readonly<Record<string, string>> = {
     INSERT INTO recovery_codes VALUES ('p1', 'h');
     INSERT INTO sign_in_links VALUES ('h', 'p1', 9000000);
     INSERT INTO web_sessions VALUES ('h', 'p1', 'a browser', '127.0.0.1', 5, 6);`,
+  '0041': `
+    INSERT INTO notice_targets (id, kind, name, address, severities, shows_details, zone, code, created_at_ms)
+      VALUES ('nt_1', 'slack', 'ops', 'sealed', '["page"]', 0, 'UTC', 'sealed', 5);
+    INSERT INTO notices (target_id, alarm_id, change, severity, created_at_ms, due_at_ms)
+      VALUES ('nt_1', 1, 'opened', 'page', 5, 6);`,
 };
 
 /** What a later migration computes again from other rows, by table. */
