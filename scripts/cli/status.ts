@@ -68,19 +68,7 @@ export const status: Command = {
           ? `server ${running.base_url} (pid ${running.pid})`
           : 'the server is not running; start it with `npm start`',
         '',
-        ...table([
-          ['NETWORK', 'STATE', 'HEAD', 'CURSOR', 'LAG', 'NODE', 'REPORTED', 'REASON'],
-          ...networks.map((one) => [
-            one.network,
-            one.state,
-            String(one.head ?? '-'),
-            String(one.cursor ?? '-'),
-            String(one.lag ?? '-'),
-            one.node_connected ? 'connected' : 'not connected',
-            one.reported_s_ago === null ? 'never' : `${one.reported_s_ago} s ago`,
-            one.reason ? `${one.reason.code}: ${one.reason.message}` : '',
-          ]),
-        ]),
+        ...networkTable(networks),
         ...gaps.map(
           ({ network, from, to }) => `${network}: blocks ${from} to ${to} were skipped; payments in them are not seen`,
         ),
@@ -129,6 +117,21 @@ export function networkLine({ key }: NetworkConfig, report: NetworkStatus | null
     pid: report?.pid ?? null,
   };
 }
+
+const networkTable = (networks: readonly ReturnType<typeof networkLine>[]): string[] =>
+  table([
+    ['NETWORK', 'STATE', 'HEAD', 'CURSOR', 'LAG', 'NODE', 'REPORTED', 'REASON'],
+    ...networks.map((one) => [
+      one.network,
+      one.state,
+      String(one.head ?? '-'),
+      String(one.cursor ?? '-'),
+      String(one.lag ?? '-'),
+      one.node_connected ? 'connected' : 'not connected',
+      one.reported_s_ago === null ? 'never' : `${one.reported_s_ago} s ago`,
+      one.reason ? `${one.reason.code}: ${one.reason.message}` : '',
+    ]),
+  ]);
 
 const countsText = (counts: Readonly<Record<string, number>>): string =>
   Object.entries(counts)
