@@ -23,6 +23,7 @@ import PQueue from 'p-queue';
 import { buildGeth } from '../test/nodes/geth-binary.ts';
 import { batchesOf } from '../test/run/batches.ts';
 import { buildTests } from '../test/run/build-tests.ts';
+import { makeMemoryFolder } from '../test/run/memory-folder.ts';
 import { killGroup, type Result, runBatch, running } from '../test/run/run-batch.ts';
 import { startBrowserProcess } from '../test/support/browser-process.ts';
 
@@ -98,7 +99,9 @@ async function runAll(files: readonly string[]): Promise<readonly Result[]> {
   buildTests();
   const needsBrowser = files.some((file) => readFileSync(file, 'utf8').includes('support/browser.ts'));
   const browser = needsBrowser ? await startBrowserProcess((line) => log.write(`${line}\n`)) : null;
-  const env = browser ? { TEST_BROWSER: browser.address } : {};
+  // Whoever chose a folder keeps it.
+  const folder = process.env.TMPDIR === undefined ? makeMemoryFolder() : null;
+  const env = { ...(browser && { TEST_BROWSER: browser.address }), ...(folder && { TMPDIR: folder.path }) };
   const stillRunning = setInterval(() => {
     const nowMs = performance.now();
     const names = [...running.values()].map(
@@ -137,6 +140,7 @@ async function runAll(files: readonly string[]): Promise<readonly Result[]> {
   } finally {
     clearInterval(stillRunning);
     browser?.stop();
+    folder?.remove();
   }
 }
 
