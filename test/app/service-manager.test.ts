@@ -1,48 +1,26 @@
 /**
  * What systemd is told, through a real datagram socket and the real `systemd-notify`.
  */
-import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openServiceManager } from '../../src/app/service-manager.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { canNotify, openNotifySocket } from '../support/notify-socket.ts';
 import { until } from '../support/until.ts';
 
-/** Prints each datagram as one line of JSON. Node has no datagram sockets of unix. */
-const receiver = `
-import json, socket, sys
-own = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-own.bind(sys.argv[1])
-print(json.dumps("listening"), flush=True)
-while True:
-    print(json.dumps(own.recv(4096).decode()), flush=True)
-`;
-
-const folder = mkdtempSync(join(tmpdir(), 'quayside-notify-'));
-const socket = join(folder, 'notify');
-const has = (program: string) => !spawnSync(program, ['--version']).error;
-const canReceive = has('systemd-notify') && has('python3');
-const python = canReceive ? spawn('python3', ['-c', receiver, socket], { stdio: ['ignore', 'pipe', 'inherit'] }) : null;
-const received: string[] = [];
-if (python) createInterface({ input: python.stdout }).on('line', (line) => received.push(JSON.parse(line)));
-test.after(() => {
-  python?.kill();
-  rmSync(folder, { recursive: true, force: true });
-});
+const folder = mkdtempSync(join(tmpdir(), 'quayside-no-programs-'));
+test.after(() => rmSync(folder, { recursive: true, force: true }));
 
 const errors: string[] = [];
 const log = { error: (_fields: unknown, message: string) => void errors.push(message) } as never;
-const told = () => received.filter((text) => /READY|WATCHDOG|STOPPING/.test(text)).map((text) => text.trim());
-
-const run = canReceive ? test : test.skip;
+const run = canNotify ? test : test.skip;
 run(
   'systemd is told when the service is ready, that it is alive, and that it stops (needs systemd-notify, python3)',
   async () => {
-    await until('the socket is there', () => received.includes('listening'));
+    const { path: socket, told, close } = await openNotifySocket();
     const variables: NodeJS.ProcessEnv = {
       ...process.env,
       NOTIFY_SOCKET: socket,
@@ -65,6 +43,7 @@ run(
     await manager.stopping();
     await until('it is said to stop', () => told().includes('STOPPING=1\nSTATUS=stopping'));
     assert.equal(errors, []);
+    close();
   },
 );
 
@@ -76,7 +55,10 @@ test('outside of systemd, nothing is sent or waited for', async () => {
 });
 
 test('a machine without systemd-notify runs on, and the log says what is missing', async () => {
-  const manager = openServiceManager({ PATH: folder, NOTIFY_SOCKET: socket }, { clock: systemClock, log });
+  const manager = openServiceManager(
+    { PATH: folder, NOTIFY_SOCKET: join(folder, 'notify') },
+    { clock: systemClock, log },
+  );
   await manager.ready('ready', new AbortController().signal);
   assert.match(errors[0] ?? '', /^systemd was not told READY=1.*is systemd-notify installed/);
 });
