@@ -2,7 +2,7 @@
  * Starts that cannot succeed: each says why, and what to do.
  * @module
  */
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { migrate } from '../../src/database/sqlite/migrate.ts';
-import { endAll, runProgram, spawnSupervisor } from '../support/quayside-process.ts';
+import { endAll, runProgram, sandboxInstallation, spawnSupervisor } from '../support/quayside-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-boot-refused-'));
 
@@ -61,6 +61,15 @@ test('the sandbox does not start in a folder with the data of live networks, and
   assert.is(await supervisor.ended, 2);
   assert.match(supervisor.stderr(), /live has the data of live networks, but only simulated .* Set QUAYSIDE_CONFIG/);
   assert.not.ok(existsSync(join(dataDir, 'secret.key')));
+});
+
+test('a server that cannot start again ends everything, also while something waits for the night', async () => {
+  const dataDir = join(folder, 'broken');
+  const supervisor = await sandboxInstallation(dataDir, { QUAYSIDE_EVIDENCE__NIGHTLY: '02:15' }).start();
+  writeFileSync(join(dataDir, 'secret.key'), 'short');
+  process.kill(JSON.parse(readFileSync(join(dataDir, 'server.json'), 'utf8')).pid, 'SIGKILL');
+  assert.is(await supervisor.ended, 2);
+  assert.match(supervisor.stderr(), /^quayside: .*secret\.key must hold 64 hex digits/m);
 });
 
 test('all problems of a wrong configuration are reported, and nothing is created', async () => {
