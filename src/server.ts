@@ -38,6 +38,7 @@ import { openLog } from './lib/log.ts';
 import { awaitStart } from './lib/start-signal.ts';
 import { runNotices } from './notifications/courier.ts';
 import { createSend } from './notifications/post.ts';
+import { sendTestNotices } from './notifications/test-notice.ts';
 import { createDestinationCheck } from './payments/destination.ts';
 import { createRates, type Rates } from './rates/rates.ts';
 import { openSources } from './rates/sources.ts';
@@ -177,6 +178,7 @@ async function listenForPeople(config: Config, database: Database): Promise<List
       checkDestination,
       checkWebhookUrl: guard.check,
       sendTestEvent: (endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
+      sendTestNotices: (target) => sendTestNotices({ database, send: createSend(guard), clock }, target),
     }),
   }));
 }

@@ -5,7 +5,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import type { Config } from '../../src/config/config.ts';
 import { permanent } from '../../src/core/fault.ts';
-import { type NoticeText, noticeText, type Severity, severities } from '../../src/core/notice.ts';
+import { type NoticeText, type Severity, severities } from '../../src/core/notice.ts';
 import type { Database } from '../../src/database/database.ts';
 import { type ChannelKind, channelKinds, type NoticeTarget, type QuietHours } from '../../src/database/notices.ts';
 import { type Clock, toSeconds } from '../../src/lib/clock.ts';
@@ -14,6 +14,7 @@ import { sortableId } from '../../src/lib/id.ts';
 import { type Delivered, deliver } from '../../src/notifications/channels.ts';
 import { isZone, readMinute, showMinute } from '../../src/notifications/local-time.ts';
 import { createSend } from '../../src/notifications/post.ts';
+import { sendTestNotices } from '../../src/notifications/test-notice.ts';
 import {
   becauseOption,
   type Command,
@@ -123,22 +124,15 @@ export const notifyTest: Command = {
   options: {},
   async run(input, { config, database, clock }) {
     const target = await findTarget(database, input.args[0] ?? '');
-    const address = (await database.noticeAddress(target.id)) ?? '';
-    const answers: (Delivered & { severity: Severity; ms: number })[] = [];
-    for (const severity of isDead(target.kind) ? (['know'] as const) : severities) {
-      const startedAtMs = clock.nowMs();
-      const told = {
-        alarmId: 0,
-        code: 'test',
-        message: 'This is a test.',
-        network: null,
-        change: 'opened',
-        times: 0,
-      } as const;
-      const text = noticeText([{ ...told, severity }], true, 'Quayside test');
-      const answer = await sendNow({ config, clock }, target.kind, address, { id: `test-${randomUUID()}`, ...text });
-      answers.push({ ...answer, severity, ms: clock.nowMs() - startedAtMs });
+    if (target.provedAtMs === null) {
+      throw permanent(
+        'not_proved',
+        `${target.id} gets only its code until you run \`quayside notify prove ${target.id} CODE\``,
+      );
     }
+    const send = createSend(createUrlGuard(config.webhooks.allowCidrs));
+    const answers = await sendTestNotices({ database, send, clock }, target);
+    if (answers === null) throw unknown(target.id);
     return {
       json: answers.map(({ severity, ms, ...answer }) => ({ severity, ms, ...shownAnswer(answer) })),
       lines: table(

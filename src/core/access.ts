@@ -25,7 +25,10 @@ export type StorePermission =
   | 'keys:manage'
   /** The store's policy and look, and its members. */
   | 'store:manage';
-export type InstallationPermission = 'installation:read';
+export type InstallationPermission = 'installation:read' | 'installation:manage';
+
+const ofInstallation = (permission: StorePermission | InstallationPermission): permission is InstallationPermission =>
+  permission === 'installation:read' || permission === 'installation:manage';
 
 /** What a page needs: a permission in the store and mode that its path names, or one over the installation. */
 export type Need =
@@ -52,8 +55,8 @@ const granted: Readonly<Record<StorePermission, Readonly<Record<StoreRole, reado
 /** Returns whether one of the memberships gives what is needed, in that very store. */
 export function isAllowed(memberships: readonly Membership[], need: Need): boolean {
   return memberships.some((membership) => {
-    if (membership.role === 'operator') return need.permission === 'installation:read';
-    if (need.permission === 'installation:read' || membership.storeId !== need.storeId) return false;
+    if (membership.role === 'operator') return ofInstallation(need.permission);
+    if (!('storeId' in need) || membership.storeId !== need.storeId) return false;
     return granted[need.permission][membership.role].includes(need.mode);
   });
 }

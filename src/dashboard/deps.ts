@@ -4,10 +4,12 @@
  */
 import type { Config } from '../config/config.ts';
 import type { ExtendedEventType } from '../core/event.ts';
+import type { Severity } from '../core/notice.ts';
 import type { Currency, Mode } from '../core/transfer.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
 import type { Database, Endpoint } from '../database/database.ts';
 import type { ApiKey, NewApiKey, Scope } from '../database/keys.ts';
+import type { NoticeTarget } from '../database/notices.ts';
 import type { Person } from '../database/people.ts';
 import type { DestinationCheck } from '../database/refunds.ts';
 import type { MerchantStore } from '../database/stores.ts';
@@ -30,6 +32,17 @@ export type DashboardDeps = Readonly<{
   checkWebhookUrl(url: string, mode: Mode): Promise<string | null>;
   /** Sends a signed test event to an endpoint now. @returns null if it was removed */
   sendTestEvent(endpoint: Endpoint): Promise<TestAnswer | null>;
+  /** Sends test messages to somebody who is informed about alarms. @returns null if the target was removed */
+  sendTestNotices(target: NoticeTarget): Promise<readonly NoticeAnswer[] | null>;
+}>;
+
+/** What a service answered to a test message of a severity. `status` is null if it gave no answer. */
+export type NoticeAnswer = Readonly<{
+  severity: Severity;
+  ok: boolean;
+  status: number | null;
+  text: string;
+  ms: number;
 }>;
 
 /** What an endpoint answered to a test event. `error` is a class such as `timeout`. */

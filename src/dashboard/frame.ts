@@ -62,6 +62,7 @@ const operatorPages = [
   ['/operator', 'Overview'],
   ['/operator/networks', 'Networks'],
   ['/operator/alarms', 'Alarms'],
+  ['/operator/notices', 'Notices'],
   ['/operator/audit', 'Audit log'],
   ['/operator/people', 'People'],
 ] as const;

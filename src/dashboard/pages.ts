@@ -7,6 +7,7 @@ import type { Page } from './page.ts';
 import { accountPages } from './pages/account.ts';
 import { developerPages } from './pages/developers.ts';
 import { heldPages } from './pages/held.ts';
+import { noticePages } from './pages/notices.ts';
 import { operatorPages } from './pages/operator.ts';
 import { paymentPage } from './pages/payment.ts';
 import { paymentsPage } from './pages/payments.ts';
@@ -31,4 +32,5 @@ export const dashboardPages = (deps: DashboardDeps): readonly Page[] => [
   ...storePages(deps),
   ...teamPages(deps),
   ...operatorPages(deps),
+  ...noticePages(deps),
 ];

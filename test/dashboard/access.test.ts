@@ -93,6 +93,11 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'get /operator': ['operator'],
   'get /operator/networks': ['operator'],
   'get /operator/alarms': ['operator'],
+  'get /operator/notices': ['operator'],
+  'post /operator/notices/:target/prove': ['operator'],
+  'post /operator/notices/:target/test': ['operator'],
+  'post /operator/notices/:target/remove': ['operator'],
+  'post /operator/alarms/acknowledge': ['operator'],
   'get /operator/audit': ['operator'],
   'get /operator/people': ['operator'],
 };

@@ -106,6 +106,7 @@ test('every page is accessible, fits the screen, and needs nothing that its poli
     ['overview', '/operator', operator.cookie()],
     ['networks', '/operator/networks', operator.cookie()],
     ['alarms', '/operator/alarms', operator.cookie()],
+    ['notices', '/operator/notices', operator.cookie()],
     ['audit', '/operator/audit', operator.cookie()],
     ['people', '/operator/people', operator.cookie()],
     ['missing', '/operator/nothing', operator.cookie()],

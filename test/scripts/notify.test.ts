@@ -52,6 +52,10 @@ test('a target is sent a code, tells nothing before it was typed, is tested, lis
   assert.is(wrong.code, 1);
   assert.match(wrong.err, /not the code/);
   assert.is((await answer('list'))[0].proved, false);
+  const early = await run('test', added.id);
+  assert.is(early.code, 1);
+  assert.match(early.err, /notify prove/);
+  assert.is(server.received.length, 1);
   assert.equal(await answer('prove', added.id, code), { id: added.id, proved: true });
   const [listed] = await answer('list');
   assert.equal(

@@ -11,10 +11,13 @@ import { createPasswords } from '../../src/dashboard/passwords.ts';
 import { codeOf, secretOfLink, stepAt } from '../../src/dashboard/second-factor.ts';
 import { hashOf, newToken } from '../../src/dashboard/web-session.ts';
 import type { Endpoint } from '../../src/database/database.ts';
+import type { NoticeTarget } from '../../src/database/notices.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import { sortableId } from '../../src/lib/id.ts';
 import { openLog } from '../../src/lib/log.ts';
+import { createSend } from '../../src/notifications/post.ts';
+import { sendTestNotices } from '../../src/notifications/test-notice.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
 import { createSender } from '../../src/webhooks/sender.ts';
 import { sendTestEvent } from '../../src/webhooks/test-event.ts';
@@ -78,6 +81,8 @@ export async function startDashboard(options: ApiServerOptions = {}): Promise<Da
       const webhooks = {
         checkWebhookUrl: guard.check,
         sendTestEvent: (endpoint: Endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
+        sendTestNotices: (target: NoticeTarget) =>
+          sendTestNotices({ database, send: createSend(guard), clock }, target),
       };
       const parts = { database, config, url, clock, log, passwords, issue, checkDestination, ...webhooks };
       return { answer: createDashboard(parts) };

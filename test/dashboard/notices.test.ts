@@ -1,0 +1,90 @@
+/** Who is informed about alarms, in the dashboard over real HTTP: proved by the code that arrived, tested, removed. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { NewNoticeTarget } from '../../src/database/notices.ts';
+import { type Answer, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { startMerchantServer } from '../support/merchant-server.ts';
+
+const PATH = '/operator/notices';
+const operator = (atMs: number) => ({ atMs, operator: 'root', command: 'notify add', reason: null });
+
+const confirm = (visitor: Visitor, path: string, { text }: Answer, more = {}): Promise<Answer> => {
+  const form = text.slice(text.indexOf('class="card confirm"'));
+  const fields = [...form.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)];
+  return visitor.post(path, { ...Object.fromEntries(fields.map(([, name, value]) => [name, value])), ...more });
+};
+
+type Work = (parts: {
+  dashboard: Dashboard;
+  mary: Visitor & { token: string };
+  received: () => string[];
+}) => Promise<void>;
+
+/** A target that was added by the tool and waits for its code, an open alarm, and an operator. */
+const withTarget = (work: Work) =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const nowMs = api.clock.nowMs();
+    const server = await startMerchantServer((response) => response.end('queued'));
+    const target: NewNoticeTarget = {
+      ...{ id: 'nt_1', kind: 'slack', name: 'on call', severities: ['page'], storeId: null, showsDetails: false },
+      ...{ quiet: null, digestMinute: null, zone: 'UTC', code: '918273', createdAtMs: nowMs },
+      address: JSON.stringify({ url: `${server.origin}/services/hidden` }),
+    };
+    await api.database().addNoticeTarget(target, operator(nowMs));
+    const alarm = { key: 'frozen:x', code: 'payouts_frozen', message: 'why', network: null, sessionId: null };
+    await api.database().keepAlarm({ ...alarm, atMs: nowMs });
+    const mary = await dashboard.person('Mary', { role: 'operator', storeId: null });
+    await work({ dashboard, mary, received: () => server.received.map(({ path }) => path) });
+    await server.close();
+  });
+
+test('a target is proved by its code only, and gets no test message before', () =>
+  withTarget(async ({ dashboard, mary, received }) => {
+    const list = await mary.get(PATH);
+    assert.match(list.text, 'waits for its code');
+    assert.not.match(list.text, /services|918273/);
+    // Its form is not shown: the fields are those of another.
+    const early = await mary.submit(PATH, `${PATH}/nt_1/prove`, { proof: '000000' });
+    assert.equal([early.status, /not the code/.test(early.text)], [400, true]);
+    const fields = [...early.text.matchAll(/<input type="hidden" name="(form_token|once)" value="([^"]*)"/g)];
+    const own = Object.fromEntries(fields.map(([, name, value]) => [name, value]));
+    assert.is((await mary.post(`${PATH}/nt_1/test`, own)).status, 404);
+    assert.equal(received(), []);
+    assert.is((await mary.submit(PATH, `${PATH}/nt_1/prove`, { proof: ' 918273 ' })).status, 303);
+    const tested = await mary.submit(PATH, `${PATH}/nt_1/test`);
+    assert.match(tested.text, /taken[\s\S]*200[\s\S]*queued/);
+    assert.is(received().length, 3);
+    const acts = await dashboard.api.database().listAudit(9);
+    const proof = acts.find(({ command }) => command === 'prove notice target');
+    assert.equal([proof?.operator, proof?.target], ['Mary (dashboard)', 'nt_1']);
+  }));
+
+test('removing asks for the second factor, says who is left, and is recorded', () =>
+  withTarget(async ({ dashboard, mary }) => {
+    const { api } = dashboard;
+    // The second factor of the sign-in counts for ten minutes.
+    api.clock.advance(11 * 60_000);
+    const review = await mary.submit(PATH, `${PATH}/nt_1/remove`);
+    assert.match(review.text, 'Nobody else is informed');
+    assert.is((await confirm(mary, `${PATH}/nt_1/remove`, review)).status, 403);
+    assert.is((await api.database().listNoticeTargets()).length, 1);
+
+    const done = await confirm(mary, `${PATH}/nt_1/remove`, review, { code: dashboard.code(mary.token) });
+    assert.is(done.status, 303, done.text);
+    assert.equal(await api.database().listNoticeTargets(), []);
+    const [entry] = await api.database().listAudit(1);
+    assert.equal([entry?.command, entry?.operator], ['remove notice target', 'Mary (dashboard)']);
+  }));
+
+test('an alarm is acknowledged once, with the person’s name', () =>
+  withTarget(async ({ dashboard, mary }) => {
+    assert.match((await mary.get(PATH)).text, 'Acknowledge A-1');
+    assert.is((await mary.submit(PATH, '/operator/alarms/acknowledge')).status, 303);
+    const [alarm] = await dashboard.api.database().listOpenAlarms();
+    assert.is(alarm?.acknowledgedBy, 'Mary (dashboard)');
+    assert.not.match((await mary.get(PATH)).text, 'Acknowledge A-1');
+    assert.match((await mary.get('/operator/alarms')).text, 'acknowledged');
+  }));
+
+test.run();
