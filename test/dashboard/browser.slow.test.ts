@@ -95,6 +95,14 @@ test('every page is accessible, fits the screen, and needs nothing that its poli
     network: 'test:bsc',
     sessionId: null,
   });
+  const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'notify add', reason: null };
+  for (const id of ['nt_1', 'nt_2']) {
+    const hours = { quiet: null, digestMinute: null, zone: 'UTC', createdAtMs: act.atMs } as const;
+    const wanted = { severities: ['page'], storeId: null, showsDetails: false, ...hours } as const;
+    const target = { id, kind: 'slack', name: `team ${id}`, address: '{}', code: '918273', ...wanted } as const;
+    await api.database().addNoticeTarget(target, act);
+  }
+  await api.database().proveNoticeTarget('nt_2', '918273', act);
   const base = `/s/${api.merchantId}/test/payments`;
   const pages: readonly (readonly [string, string, string])[] = [
     ['sign-in', '/sign-in', ''],
