@@ -63,7 +63,7 @@ function targetTable(visit: Visit<null>, targets: readonly NoticeTarget[]): Html
       target.kind === 'dead-man' ? 'called while all is well' : target.severities.join(', '),
       targetState(target),
       target.lastSentAtMs === null ? 'none yet' : time(target.lastSentAtMs),
-      targetForms(visit, target),
+      html`<div>${targetForms(visit, target)}</div>`,
     ]),
   );
 }
@@ -94,7 +94,7 @@ const alarmTable = (visit: Visit<null>, alarms: readonly Alarm[]): Html =>
         alarms.map(({ id, atMs, code, network, message }) => [
           time(atMs),
           html`A-${id} <code>${code}</code>${network === null ? null : html` <code>${network}</code>`}`,
-          prose(message),
+          html`<span>${prose(message)}</span>`,
           html`<form method="post" action="/operator/alarms/acknowledge">${changeFields(visit)}
 <input type="hidden" name="alarm" value="${id}"><button class="plain" aria-label="Acknowledge A-${id}">Acknowledge</button></form>`,
         ]),
