@@ -1,11 +1,15 @@
 /**
  * A whole installation whose node stops serving blocks: the lag grows, an alarm is raised and ends by itself, and the
- * operator sees both in `status`, in `alarms list`, in the metrics and at `/readyz`.
+ * operator sees both in `status`, in `alarms list`, in the metrics and at `/readyz`, and gets a message.
  */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Json, startInstance } from '../support/instance.ts';
+import { startMerchantServer } from '../support/merchant-server.ts';
 import { accountKey, SANDBOX_CHAIN_ID, sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
 import { until } from '../support/until.ts';
 
@@ -33,9 +37,14 @@ const quayside = await startInstance(
   },
   'https://93.184.215.14/hook',
 );
+const chat = await startMerchantServer((response) => response.end('ok'));
+const folder = mkdtempSync(join(tmpdir(), 'quayside-alarms-'));
+const messages = () => chat.on('/services/hidden').map(({ body }): string => JSON.parse(body).text);
 test.after(async () => {
   await quayside.close();
   await node.close();
+  await chat.close();
+  rmSync(folder, { recursive: true, force: true });
 });
 
 const status = () => quayside.cli('status');
@@ -58,6 +67,11 @@ test('a coin that is worth too little is an alarm from the start, and goes on wh
 });
 
 test('blocks that cannot be read: the lag is that of the node’s head, and an alarm says why until they are read', async () => {
+  const secret = join(folder, 'secret');
+  writeFileSync(secret, `${chat.origin}/services/hidden`, { mode: 0o600 });
+  const target = await quayside.cli('notify', 'add', 'slack', '--secret-file', secret);
+  const [, code = ''] = /Your code is (\d+)/.exec(messages()[0] ?? '') ?? [];
+  await quayside.cli('notify', 'prove', target.id, code);
   const { cursor } = await own();
   // A payment whose block comes without its logs, whichever way it is asked for.
   node.faults.set({ rates: { empty_content: 1 } });
@@ -72,6 +86,13 @@ test('blocks that cannot be read: the lag is that of the node’s head, and an a
   const alarm = open.find(({ code }: Json) => code === 'network_fault');
   assert.equal([alarm.state, alarm.ended_at, alarm.network], ['open', null, 'test:own']);
   assert.match(alarm.message, /^test:own is at fault, 30 blocks below the node’s head \d+: .*\. Payments/);
+  await until('the server has sent a message', async () => messages().length === 2);
+  assert.match(messages()[1] ?? '', `: network fault on test:own (A-${alarm.id})\n`);
+  assert.not.match(messages()[1] ?? '', /ws:|hidden/);
+  const sent = (await quayside.cli('notify', 'list'))[0];
+  assert.equal([sent.proved, sent.failing_since, sent.waiting], [true, null, 1], 'told again in a day');
+  await quayside.cli('alarms', 'acknowledge', `A-${alarm.id}`, '--because', 'looking');
+  assert.match(await metrics(), /^quayside_notice_targets\{state="working"\} 1$/m);
   assert.equal(await readyz(), {
     status: 'unavailable',
     reasons: ['no_network_followed:test'],
