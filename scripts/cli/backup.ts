@@ -2,25 +2,26 @@
  * Makes, proves and restores backups.
  * @module
  */
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { deleteOlderBackups, makeBackup } from '../../src/app/backup/make.ts';
-import { writeBackupReport } from '../../src/app/backup/report.ts';
+import { readPassphrase } from '../../src/app/backup/passphrase.ts';
+import { proveBackup } from '../../src/app/backup/prove.ts';
+import { rememberBackup, rememberProof } from '../../src/app/backup/report.ts';
 import { type Restored, restoreBackup } from '../../src/app/backup/restore.ts';
-import { PASSPHRASE_BYTES_MIN } from '../../src/app/backup/sealed-stream.ts';
-import { withUnpacked } from '../../src/app/backup/unpacked.ts';
-import type { SignerConfig } from '../../src/config/config.ts';
-import { permanent } from '../../src/core/fault.ts';
+import { readSignerPart, runScheduledBackup } from '../../src/app/backup/scheduled.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { Fault } from '../../src/core/fault.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
-import { openConfiguredSigner } from '../../src/signer/client.ts';
+import { databaseFile } from '../../src/lib/secret-key.ts';
 import {
   type Answer,
   becauseOption,
   type Command,
   type Input,
+  type Installation,
   moment,
-  notFound,
   type OfflineCommand,
   type Option,
   operatorAct,
@@ -29,7 +30,6 @@ import {
   usage,
   wholeOption,
 } from './command.ts';
-import { problemsOf } from './ledger.ts';
 import { openProgressLine } from './progress.ts';
 import { askNewPassphrase, withTerminal } from './signer.ts';
 
@@ -46,7 +46,10 @@ export const backup: Command = {
   args: [],
   summary: 'Write one encrypted backup of database, keys, settings and the signer’s part, while everything runs.',
   options: {
-    to: { value: 'FOLDER', help: 'where the file is written; best on another machine’s disk' },
+    to: {
+      value: 'FOLDER',
+      help: 'where the file is written; without it, as the settings `backup` say, like every night',
+    },
     'passphrase-file': passphraseOption,
     'without-signer': { help: 'leave out the signer’s part, if the signer does not run' },
     keep: { value: 'N', help: 'delete all but the newest N backups in the folder, once this one is written' },
@@ -57,9 +60,10 @@ export const backup: Command = {
     'It never holds the signer’s seed: keep the seed phrase on paper, and the passphrase of backups elsewhere.',
     'For a while it needs as much space in the data folder as the database.',
   ],
-  async run(input, { config, database, clock }) {
+  async run(input, installation) {
+    const { config, database, clock } = installation;
     const to = textOption(input, 'to');
-    if (to === undefined) throw usage('--to is missing: name a folder');
+    if (to === undefined) return runAsConfigured(input, installation);
     const keep = textOption(input, 'keep') === undefined ? null : wholeOption(input, 'keep', 1, KEEP_MAX, 1);
     const signer = input.options['without-signer'] === true ? null : config.signer;
     const act = operatorAct(backup, input, clock);
@@ -70,7 +74,7 @@ export const backup: Command = {
           config,
           env: input.env,
           settingsFile: input.env.QUAYSIDE_CONFIG ? resolve(input.cwd, input.env.QUAYSIDE_CONFIG) : null,
-          signerPart: signer && (() => signerPart(signer)),
+          signerPart: signer && (() => readSignerPart(signer)),
           passphrase,
           nowMs: act.atMs,
           onProgress: (done, total) => progress.show(`packed ${mebibytes(done)} of ${mebibytes(total)}`),
@@ -85,7 +89,9 @@ export const backup: Command = {
     const names = manifest.files.map(({ name }) => name);
     const isBad = proof?.isBad === true;
     const provedAtMs = proof && !isBad ? clock.nowMs() : null;
-    if (!isBad) writeBackupReport(config.dataDir, { file, made_at_ms: act.atMs, proved_at_ms: provedAtMs });
+    if (!isBad) {
+      rememberBackup(config.dataDir, { file, made_at_ms: act.atMs, proved_at_ms: provedAtMs, sent_at_ms: null });
+    }
     // What is not sound replaces nothing.
     const deleted = keep === null || isBad ? [] : deleteOlderBackups(dirname(file), keep);
     await database.recordAct(act, {
@@ -109,6 +115,31 @@ export const backup: Command = {
   },
 };
 
+/** Does what happens every night. @throws Fault permanent `usage`; see `runScheduledBackup` */
+async function runAsConfigured(input: Input, { config, database, clock }: Installation): Promise<Answer> {
+  const [given] = ['keep', 'prove', 'passphrase-file', 'without-signer'].filter((name) => name in input.options);
+  if (given) throw usage(`--${given} needs --to; without it, the settings \`backup\` say what is done`);
+  const progress = openProgressLine(process.stderr);
+  const act = operatorAct(backup, input, clock);
+  const onProgress = (done: number, total: number) => progress.show(`packed ${mebibytes(done)} of ${mebibytes(total)}`);
+  const log = openLog('backup', config.logLevel);
+  try {
+    const parts = { config, database, env: input.env, act, clock, log, onProgress };
+    const { file, bytes, files, sessions, deleted, isSent, signerFault } = await runScheduledBackup(parts);
+    return {
+      json: { file, bytes, made_at: moment(act.atMs), files, sessions, proved: true, sent: isSent, deleted },
+      lines: [
+        `wrote ${file}: ${mebibytes(bytes)} with ${files.join(', ')}; it is sound${isSent ? ', and was sent' : ''}`,
+        ...(signerFault === null ? [] : [`The signer’s part is missing: ${signerFault}`]),
+        ...(deleted.length > 0 ? [`deleted ${deleted.join(', ')}`] : []),
+      ],
+      isBad: signerFault !== null,
+    };
+  } finally {
+    progress.end();
+  }
+}
+
 export const backupVerify: OfflineCommand = {
   name: 'backup verify',
   args: ['file'],
@@ -121,29 +152,43 @@ export const backupVerify: OfflineCommand = {
   async runOffline(input) {
     const file = resolve(input.cwd, input.args[0] ?? '');
     const parent = resolve(input.cwd, textOption(input, 'scratch') ?? dirname(file));
-    return withPassphrase(input, false, (passphrase) => prove(file, parent, passphrase));
+    const proof = await withPassphrase(input, false, (passphrase) => prove(file, parent, passphrase));
+    const dataDir = proof.isBad ? null : installationOf(input);
+    if (dataDir !== null) rememberProof(dataDir, proof.madeAtMs, systemClock.nowMs());
+    return proof;
   },
 };
 
+/** Returns the data folder of the installation on this machine; null where there is none. */
+function installationOf({ env, cwd }: Input): string | null {
+  try {
+    const { dataDir } = loadConfig({ env, cwd, beforeSandbox: true });
+    return existsSync(databaseFile(dataDir)) ? dataDir : null;
+  } catch (error) {
+    if (error instanceof Fault) return null;
+    throw error;
+  }
+}
+
 /** Restores a backup into a scratch folder within `parent`, and checks it. */
-const prove = (file: string, parent: string, passphrase: Uint8Array): Promise<Answer> =>
-  withUnpacked(file, { parent, passphrase }, async ({ manifest, problems, database }) => {
-    const report = await database.verifyLedger();
-    const all = [...problems, ...problemsOf(report)];
-    const { made_at_ms, counts, files } = manifest;
-    const names = files.map(({ name }) => name);
-    return {
-      json: { file, sound: all.length === 0, made_at: moment(made_at_ms), files: names, counts, problems: all },
-      lines: [
-        `${file} of ${moment(made_at_ms)}: ${names.join(', ')}`,
-        `${counts.sessions ?? 0} sessions, ${counts.transfers ?? 0} transfers, ${report.entries} ledger entries`,
-        ...(all.length === 0
-          ? ['The database is whole, every table has as many rows as it had, and the ledger adds up.']
-          : ['THE BACKUP IS NOT SOUND:', ...all.map((problem) => `  ${problem}`)]),
-      ],
-      isBad: all.length > 0,
-    };
-  });
+async function prove(file: string, parent: string, passphrase: Uint8Array) {
+  const { manifest, ledgerEntries, problems } = await proveBackup(file, parent, passphrase);
+  const { made_at_ms, counts, files } = manifest;
+  const names = files.map(({ name }) => name);
+  const isSound = problems.length === 0;
+  return {
+    madeAtMs: made_at_ms,
+    json: { file, sound: isSound, made_at: moment(made_at_ms), files: names, counts, problems },
+    lines: [
+      `${file} of ${moment(made_at_ms)}: ${names.join(', ')}`,
+      `${counts.sessions ?? 0} sessions, ${counts.transfers ?? 0} transfers, ${ledgerEntries} ledger entries`,
+      ...(isSound
+        ? ['The database is whole, every table has as many rows as it had, and the ledger adds up.']
+        : ['THE BACKUP IS NOT SOUND:', ...problems.map((problem) => `  ${problem}`)]),
+    ],
+    isBad: !isSound,
+  };
+}
 
 export const restore: OfflineCommand = {
   name: 'restore',
@@ -211,15 +256,6 @@ function beforeThaw(files: Restored['files'], folder: string): readonly (readonl
   ];
 }
 
-async function signerPart({ dir }: SignerConfig): Promise<string> {
-  const signer = openConfiguredSigner({ dir });
-  try {
-    return await signer.backup();
-  } finally {
-    await signer.close();
-  }
-}
-
 /** Gives `work` the passphrase, and wipes it. @throws Fault permanent `not_found`, `passphrase_file_open` */
 async function withPassphrase<T>(input: Input, isNew: boolean, work: (passphrase: Buffer) => Promise<T>): Promise<T> {
   const named = textOption(input, 'passphrase-file');
@@ -234,22 +270,6 @@ async function withPassphrase<T>(input: Input, isNew: boolean, work: (passphrase
     return await work(passphrase);
   } finally {
     passphrase.fill(0);
-  }
-}
-
-function readPassphrase(file: string): Buffer {
-  try {
-    if ((statSync(file).mode & 0o077) !== 0) {
-      throw permanent('passphrase_file_open', `other users of this machine can access ${file}; run: chmod 600 ${file}`);
-    }
-    return Buffer.from(readFileSync(file, 'utf8').split(/\r?\n/)[0] ?? '');
-  } catch (error) {
-    if (error instanceof Error && 'errno' in error) {
-      throw notFound(
-        `${file} cannot be read (${error.message}); name a file with the passphrase, of at least ${PASSPHRASE_BYTES_MIN} characters`,
-      );
-    }
-    throw error;
   }
 }
 

@@ -20,9 +20,6 @@ import { freezeText } from './payout-freeze.ts';
 import { withSigner } from './signer-freeze.ts';
 import { poolAdvice, rateLine, readRates } from './status.ts';
 
-/** An older backup loses more than anybody would enter again. */
-const BACKUP_AGE_DAYS_MAX = 2;
-
 export async function installationFindings(installation: Installation, isFull: boolean): Promise<Finding[]> {
   const parts = await Promise.all([
     serverFindings(installation),
@@ -219,17 +216,20 @@ function noticeFinding(targets: readonly NoticeTarget[], isLive: boolean): Findi
   return isLive ? warning('notices', nobody, '`quayside notify add --help` says how') : ok('notices', nobody);
 }
 
-function backupFinding({ dataDir }: Installation['config'], nowMs: number, isLive: boolean): Finding {
-  const report = readBackupReport(dataDir);
-  const next = 'run `quayside backup --prove` by a timer: docs/backups.md';
-  if (!report) {
+function backupFinding({ dataDir, backup }: Installation['config'], nowMs: number, isLive: boolean): Finding {
+  const { newest, proved, failure: failed } = readBackupReport(dataDir);
+  const next = 'set `backup.nightly`, or run `quayside backup --prove` by a timer: docs/backups.md';
+  if (failed) return warning('backup', `the scheduled backup failed at ${moment(failed.at_ms)}: ${failed.message}`);
+  if (!newest) {
     const none = 'no backup was made here';
     return isLive ? warning('backup', none, next) : ok('backup', `${none}; nothing here is real money`);
   }
-  const { file, made_at_ms: madeAtMs, proved_at_ms: provedAtMs } = report;
-  const proved = provedAtMs === null ? 'which was not proved' : `proved ${moment(provedAtMs)}`;
-  const text = `the newest backup is ${file} of ${moment(madeAtMs)}, ${proved}`;
-  const isDue = provedAtMs === null || nowMs - madeAtMs > BACKUP_AGE_DAYS_MAX * DAY_MS;
+  const isProved = newest.made_at_ms === proved?.made_at_ms;
+  const last = isProved
+    ? `proved ${moment(proved.proved_at_ms)}`
+    : `which was not proved${proved ? `; the newest proved one is of ${moment(proved.made_at_ms)}` : ''}`;
+  const text = `the newest backup is ${newest.file} of ${moment(newest.made_at_ms)}, ${last}`;
+  const isDue = !isProved || nowMs - newest.made_at_ms > backup.provedAgeDaysMax * DAY_MS;
   return isLive && isDue ? warning('backup', text, next) : ok('backup', text);
 }
 

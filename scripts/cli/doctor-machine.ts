@@ -4,7 +4,7 @@
  */
 import { existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { readRoom } from '../../src/app/watches/disk.ts';
+import { readRoom } from '../../src/app/disk-room.ts';
 import type { Config } from '../../src/config/config.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { checkIntegrity } from '../../src/database/sqlite/integrity.ts';

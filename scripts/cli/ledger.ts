@@ -2,7 +2,7 @@
  * Verifies the ledger against the facts.
  * @module
  */
-import type { LedgerReport } from '../../src/database/money-out.ts';
+import { type LedgerReport, ledgerProblems } from '../../src/database/money-out.ts';
 import { coinText } from './coins.ts';
 import { type Command, table } from './command.ts';
 
@@ -16,7 +16,7 @@ export const ledgerVerify: Command = {
   async run(_input, { database, config }) {
     const report = await database.verifyLedger();
     const { entries, balances } = report;
-    const problems = problemsOf(report);
+    const problems = ledgerProblems(report);
     const text = (network: string, asset: LedgerReport['balances'][number]['asset'], units: bigint) =>
       coinText(config.networks, network, asset, units);
     return {
@@ -40,13 +40,3 @@ export const ledgerVerify: Command = {
     };
   },
 };
-
-export const problemsOf = ({ unbalanced, differences, overdrawn, sums }: LedgerReport): string[] => [
-  ...unbalanced.map((what) => `unbalanced: ${what}`),
-  ...differences.map(({ place, journal, facts }) => `${place}: the ledger has ${journal}, the facts say ${facts}`),
-  ...overdrawn.map(
-    ({ sessionId, network, asset, units }) =>
-      `session ${sessionId}: refunds exceed what it received by ${units} units of ${asset} on ${network}`,
-  ),
-  ...sums,
-];

@@ -12,6 +12,7 @@ import type { NetworkStatus } from '../../src/database/database.ts';
 import { isSenderSilent, type SenderReport } from '../../src/database/sender-report.ts';
 import type { SourceStatus } from '../../src/rates/rates.ts';
 import { alarmLines, alarmShown } from './alarms.ts';
+import { backupStatus } from './backup-status.ts';
 import { type Command, type Installation, table } from './command.ts';
 import { evidenceStatus } from './evidence-status.ts';
 import { noticeStatus } from './notice-status.ts';
@@ -39,6 +40,7 @@ export const status: Command = {
     const sender = senderLine(await database.readSenderReport(), nowMs);
     const payouts = await payoutStatus(installation);
     const evidence = evidenceStatus(installation);
+    const backups = backupStatus(installation);
     const suspended = await database.suspendedStores();
     const notices = noticeStatus(await database.listNoticeTargets());
     const alarms = await database.listAlarms(ALARMS_SHOWN);
@@ -59,6 +61,7 @@ export const status: Command = {
         payouts: payouts.json,
         evidence: evidence.json,
         notices: notices.json,
+        backup: backups.json,
         open_alarms: open.map(alarmShown),
         alarms: alarms.map(alarmShown),
         warnings: safetyWarnings(config),
@@ -69,9 +72,7 @@ export const status: Command = {
           : 'the server is not running; start it with `npm start`',
         '',
         ...networkTable(networks),
-        ...gaps.map(
-          ({ network, from, to }) => `${network}: blocks ${from} to ${to} were skipped; payments in them are not seen`,
-        ),
+        ...gaps.map(gapLine),
         '',
         ...table([
           ['POOL', 'FREE', 'TAKEN', ''],
@@ -92,6 +93,7 @@ export const status: Command = {
         ...payouts.lines,
         ...evidence.lines,
         notices.line,
+        ...backups.lines,
         ...(open.length ? ['', 'open alarms:', ...open.flatMap(alarmLines)] : ['no open alarms']),
         ...safetyWarnings(config).map(({ code, message }) => `warning: ${code}: ${message}`),
         ...(others.length ? ['', 'newest other alarms:', ...others.flatMap(alarmLines)] : []),
@@ -99,6 +101,9 @@ export const status: Command = {
     };
   },
 };
+
+const gapLine = ({ network, from, to }: Awaited<ReturnType<typeof readGaps>>[number]): string =>
+  `${network}: blocks ${from} to ${to} were skipped; payments in them are not seen`;
 
 export function networkLine({ key }: NetworkConfig, report: NetworkStatus | null, nowMs: number) {
   const cursor = report?.cursor?.number ?? null;

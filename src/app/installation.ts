@@ -10,6 +10,7 @@ import { takeInstanceLock } from '../database/sqlite/instance-lock.ts';
 import { systemClock } from '../lib/clock.ts';
 import { openLog } from '../lib/log.ts';
 import { secretKeyFile } from '../lib/secret-key.ts';
+import { removeAbandoned } from './backup/scratch.ts';
 import { everyDay, runOnce } from './nightly.ts';
 import { prepareDatabase } from './prepare-database.ts';
 import { safetyWarnings } from './safety-warnings.ts';
@@ -92,6 +93,7 @@ async function run(config: Config, server: ChildProcess, manager: ServiceManager
     const module = new URL(`../../indexers/${family}.ts`, import.meta.url);
     supervised({ name: `indexer ${key}`, module, args: [key], onHalted, begin });
   }
+  removeAbandoned(config.dataDir);
   prepareDatabase(config, env, log);
   // The sandbox chooses the addresses of its nodes.
   if (!(await Promise.race([simulating, stopped]))) return;
@@ -114,7 +116,9 @@ async function run(config: Config, server: ChildProcess, manager: ServiceManager
     void startSigner(config.dataDir, signer, config.logLevel);
   }
   const { nightly } = config.evidence;
-  if (nightly !== null) background.push(certifyNightly(nightly));
+  if (nightly !== null) background.push(runNightly(nightly, '../../indexers/nightly.ts'));
+  if (config.backup.nightly !== null)
+    background.push(runNightly(config.backup.nightly, '../../scripts/nightly-backup.ts'));
   await Promise.race([stopped, ...broken]);
 }
 
@@ -125,10 +129,10 @@ function startWebhooks(): void {
   supervised({ name: 'webhooks', module, args: [], onHalted, begin: async () => currentConfig() });
 }
 
-/** Makes certificates every night, in a process of its own. */
-function certifyNightly(at: string): Promise<void> {
+/** Runs a program every night: the one that makes certificates, or backups. */
+function runNightly(at: string, program: string): Promise<void> {
   const { signal } = stopping;
-  const module = new URL('../../indexers/nightly.ts', import.meta.url);
+  const module = new URL(program, import.meta.url);
   return everyDay(at, () => runOnce(module, env, { log, signal }), { clock, signal });
 }
 

@@ -18,6 +18,20 @@ export type SignerConfig = Readonly<{
   unlock: Readonly<{ kind: 'prompt' | 'credential' | 'external' }> | Readonly<{ kind: 'file'; path: string }>;
 }>;
 
+/** Where backups are copied to: into the standard input of a program, or into a bucket of an S3-compatible store. */
+export type BackupTarget =
+  | Readonly<{ kind: 'command'; run: readonly string[] }>
+  | Readonly<{ kind: 's3'; url: string; region: string; credentialsFile: string }>;
+
+/** The backup that is made by itself. */
+export type ScheduledBackup = Readonly<{
+  folder: string;
+  passphraseFile: string;
+  send: BackupTarget | null;
+  /** Of how many of the last days, weeks and months the newest is kept. */
+  keep: Readonly<{ daily: number; weekly: number; monthly: number }>;
+}>;
+
 export type Config = Readonly<{
   dataDir: string;
   host: string;
@@ -72,6 +86,14 @@ export type Config = Readonly<{
     /** Networks, by name or key, that get none. */
     except: readonly string[];
   }>;
+  backup: Readonly<{
+    /** The time of day (UTC, `HH:MM`) at which it is made; null: only on request. */
+    nightly: string | null;
+    /** Null: nothing is configured. */
+    scheduled: ScheduledBackup | null;
+    /** An alarm is raised when the newest proved backup is older. */
+    provedAgeDaysMax: number;
+  }>;
   limits: Readonly<{
     bodyBytesMax: number;
     requestsPerSecondPerKey: number;
@@ -119,6 +141,7 @@ export function loadConfig(from: Readonly<{ env: NodeJS.ProcessEnv; cwd: string;
     const networks = readNetworks(problems, settings, presets, sandbox);
     checkTogether(problems, networks);
     if (general) checkExcept(problems, general.evidence.except, networks);
+    if (general) checkBackup(problems, general.backup);
     if (general && problems.length === 0) return assemble(general, networks);
   }
   // A network without a family is a misspelt one that a variable created.
@@ -134,6 +157,14 @@ function checkExcept(problems: Problem[], except: readonly string[], networks: r
     if (names.includes(name)) continue;
     problems.push({ path: `evidence.except[${at}]`, text: `"${name}", expected one of ${names.join(', ')}` });
   }
+}
+
+function checkBackup(problems: Problem[], { nightly, folder, passphrase_path }: GeneralSettings['backup']): void {
+  const isWanted = nightly !== null || folder !== null || passphrase_path !== null;
+  const missing = [...(folder === null ? ['folder'] : []), ...(passphrase_path === null ? ['passphrase_path'] : [])];
+  if (!isWanted || missing.length === 0) return;
+  const text = 'null, expected a path: scheduled backups need a folder and a file with their passphrase';
+  for (const key of missing) problems.push({ path: `backup.${key}`, text });
 }
 
 /** Returns the configuration with ports that the system chose for port 0. */
@@ -180,6 +211,24 @@ function toSigner({ signer, data_dir }: GeneralSettings): SignerConfig | null {
   };
 }
 
+/** Resolves relative paths from the data directory. */
+function toBackup({ data_dir, backup }: GeneralSettings): Config['backup'] {
+  const { nightly, folder, passphrase_path, send, keep_daily, keep_weekly, keep_monthly, proved_age_days_max } = backup;
+  const from = (path: string) => resolve(data_dir, path);
+  const toTarget = ({ credentials_path, ...rest }: Extract<typeof send, { kind: 's3' }>): BackupTarget => ({
+    ...rest,
+    credentialsFile: from(credentials_path),
+  });
+  const scheduled = folder !== null &&
+    passphrase_path !== null && {
+      folder: from(folder),
+      passphraseFile: from(passphrase_path),
+      send: send?.kind === 's3' ? toTarget(send) : send,
+      keep: { daily: keep_daily, weekly: keep_weekly, monthly: keep_monthly },
+    };
+  return { nightly, scheduled: scheduled || null, provedAgeDaysMax: proved_age_days_max };
+}
+
 function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): Config {
   const { host, port, rates, webhooks, limits, alarms } = general;
   const baseUrl = general.base_url ?? defaultBaseUrl(general);
@@ -220,6 +269,7 @@ function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): C
       oneOffIdleDays: webhooks.one_off_idle_days,
     },
     evidence: general.evidence,
+    backup: toBackup(general),
     limits: {
       bodyBytesMax: limits.body_bytes_max,
       requestsPerSecondPerKey: limits.requests_per_second_per_key,

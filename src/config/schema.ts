@@ -95,6 +95,42 @@ const signer = z.union(
   { error: 'expected null or {"dir": …, "unlock": "prompt", "credential", "external" or {"file": …}}' },
 );
 
+const path = setting('a path', matching(/./));
+const pathOrNull = setting('a path, or null', orNull(matching(/./)));
+const timeOfDay = setting(
+  'a time of day in UTC such as "02:15", or null',
+  orNull(matching(/^([01]\d|2[0-3]):[0-5]\d$/)),
+);
+
+/** It has no slash at the end, and the name of the file follows it. */
+const bucketUrl = setting(
+  'an http:// or https:// URL with the bucket, such as "https://s3.example.com/backups"',
+  (value) => {
+    const url = readPublicUrl(value);
+    return url !== undefined && new URL(url).pathname.length > 1 ? url : undefined;
+  },
+);
+
+const send = z.union(
+  [
+    z.null(),
+    group({
+      kind: oneOf(['command'] as const),
+      run: z.array(setting('a word', matching(/./))).min(1, 'empty, expected a program and its arguments'),
+    }),
+    group({
+      kind: oneOf(['s3'] as const),
+      url: bucketUrl,
+      region: setting('a region such as "eu-central-1"', matching(/^[\w-]{1,64}$/)),
+      credentials_path: path,
+    }),
+  ],
+  {
+    error:
+      'expected null, {"kind": "command", "run": ["program", …]} or {"kind": "s3", "url": …, "region": …, "credentials_path": …}',
+  },
+);
+
 const listenHost = setting('a host name or IP address to listen on', matching(/^[\w.:-]+$/));
 const cidr: Reader<string> = (value) => (typeof value === 'string' && ipaddr.isValidCIDR(value) ? value : undefined);
 const cidrs = listOf(setting('a CIDR range such as 10.0.0.0/8', cidr));
@@ -144,8 +180,18 @@ export const generalSettings = group({
     one_off_idle_days: whole(2, 3650),
   }),
   evidence: group({
-    nightly: setting('a time of day in UTC such as "02:15", or null', orNull(matching(/^([01]\d|2[0-3]):[0-5]\d$/))),
+    nightly: timeOfDay,
     except: listOf(setting('the name of a network', matching(/^\S+$/))),
+  }),
+  backup: group({
+    nightly: timeOfDay,
+    folder: pathOrNull,
+    passphrase_path: pathOrNull,
+    send,
+    keep_daily: whole(1, 366),
+    keep_weekly: whole(0, 520),
+    keep_monthly: whole(0, 1200),
+    proved_age_days_max: whole(1, 366),
   }),
   limits: group({
     body_bytes_max: whole(1024, 16_777_216),

@@ -52,6 +52,7 @@ export const alarmScopes = [
   'certificate',
   'nightly',
   'notices',
+  'backup',
 ] as const;
 export type AlarmScope = (typeof alarmScopes)[number];
 

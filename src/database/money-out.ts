@@ -134,6 +134,17 @@ export type LedgerReport = Readonly<{
   sums: readonly string[];
 }>;
 
+/** Returns what is wrong in the ledger, in words; nothing if it is sound. */
+export const ledgerProblems = ({ unbalanced, differences, overdrawn, sums }: LedgerReport): string[] => [
+  ...unbalanced.map((what) => `unbalanced: ${what}`),
+  ...differences.map(({ place, journal, facts }) => `${place}: the ledger has ${journal}, the facts say ${facts}`),
+  ...overdrawn.map(
+    ({ sessionId, network, asset, units }) =>
+      `session ${sessionId}: refunds exceed what it received by ${units} units of ${asset} on ${network}`,
+  ),
+  ...sums,
+];
+
 /**
  * Commands that advance a payout name its generation. They return false, and change nothing, when the payout is no
  * longer open in that generation: a merchant canceled it, or an operator acted.

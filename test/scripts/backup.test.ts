@@ -4,6 +4,7 @@
  */
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -126,8 +127,15 @@ test('--prove checks the backup at once, and `doctor` says when', async () => {
     return JSON.parse(out).findings.find(({ area }: { area: string }) => area === 'backup').text;
   };
   assert.match(await backupLine(), /the newest backup is .*\.backup of .*, proved \d{4}-/);
-  await answer('backup', '--to', join(folder, 'unproved'), ...secret);
+  const later = await answer('backup', '--to', join(folder, 'unproved'), ...secret);
+  assert.match(await backupLine(), /which was not proved; the newest proved one is of \d{4}-/);
+  // A copy elsewhere proves it too; the proof of an older one changes nothing.
+  const copy = join(folder, 'copied.backup');
+  copyFileSync(later.file, copy);
+  await answer('backup', 'verify', made.file, ...secret);
   assert.match(await backupLine(), 'which was not proved');
+  await answer('backup', 'verify', copy, ...secret);
+  assert.match(await backupLine(), /unproved.*, proved \d{4}-/);
 });
 
 test('--keep deletes the oldest backups of the folder, and nothing else', async () => {

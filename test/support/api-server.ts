@@ -270,6 +270,7 @@ const configOf = (
     oneOffIdleDays: 30,
   },
   evidence: { nightly: null, except: [] },
+  backup: { nightly: null, scheduled: null, provedAgeDaysMax: 2 },
   alarms: { patienceMs: 300_000, calmMs: 60_000, diskFreeBytesMin: 0 },
   limits: {
     bodyBytesMax: 262_144,

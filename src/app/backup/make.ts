@@ -7,7 +7,6 @@ import {
   existsSync,
   fsyncSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -24,6 +23,7 @@ import { readShipped } from '../../lib/installation.ts';
 import { databaseFile, secretKeyFile } from '../../lib/secret-key.ts';
 import { type Entry, type Name, packArchive } from './archive.ts';
 import type { Manifest } from './manifest.ts';
+import { openScratch, removeAbandoned } from './scratch.ts';
 
 /** Names sort by time. */
 const BACKUP_NAME = /^quayside-\d{8}T\d{9}Z\.backup$/;
@@ -50,10 +50,10 @@ export async function makeBackup(folder: string, parts: BackupParts) {
   const { config, nowMs, passphrase, onProgress } = parts;
   const file = join(folder, `quayside-${new Date(nowMs).toISOString().replaceAll(/[-:.]/g, '')}.backup`);
   const partial = `${file}.${process.pid}.partial`;
-  const scratch = mkdtempSync(join(config.dataDir, 'making-backup-'));
+  prepareTarget(folder, file);
+  const scratch = openScratch(config.dataDir, 'making');
   try {
-    prepareTarget(folder, file);
-    const copy = join(scratch, 'quayside.db');
+    const copy = join(scratch.folder, 'quayside.db');
     copyDatabase(databaseFile(config.dataDir), copy);
     const content = describeSnapshot(copy, nowMs);
     // After the database: a journal that knows more than the database is what `payouts adopt` is for.
@@ -82,7 +82,7 @@ export async function makeBackup(folder: string, parts: BackupParts) {
     return { file, bytes: statSync(file).size, manifest };
   } finally {
     rmSync(partial, { force: true });
-    rmSync(scratch, { recursive: true, force: true });
+    scratch.remove();
   }
 }
 
@@ -90,6 +90,7 @@ export async function makeBackup(folder: string, parts: BackupParts) {
 function prepareTarget(folder: string, file: string): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
+    removeAbandoned(folder);
   } catch (error) {
     throw permanent(
       'backup_target',

@@ -1,5 +1,5 @@
 /**
- * When this installation was backed up last, and whether that backup was proved: a file beside the database.
+ * What is known of this installation's backups: a file beside the database.
  * @module
  */
 import { readFileSync } from 'node:fs';
@@ -7,21 +7,57 @@ import { join } from 'node:path';
 import * as z from 'zod';
 import { writeSecretFile } from '../../lib/secret-file.ts';
 
-const schema = z.strictObject({ file: z.string(), made_at_ms: z.int(), proved_at_ms: z.int().nullable() });
+const madeBackup = z.strictObject({
+  file: z.string(),
+  made_at_ms: z.int(),
+  /** When it was restored into a scratch folder and found sound. */
+  proved_at_ms: z.int().nullable(),
+  /** When it was copied to where `backup.send` says. */
+  sent_at_ms: z.int().nullable(),
+});
+export type MadeBackup = z.infer<typeof madeBackup>;
+
+const schema = z.strictObject({
+  newest: madeBackup.nullable(),
+  /** The newest one that was proved. */
+  proved: madeBackup.nullable(),
+  /** Names of scheduled backups that were proved and not deleted yet. */
+  scheduled: z.array(z.string()),
+  /** Those that were not proved: they are deleted once a newer one is. The schedule deletes nothing else. */
+  unproved: z.array(z.string()),
+  /** Why the last scheduled backup failed; null after one that did not. */
+  failure: z.strictObject({ at_ms: z.int(), message: z.string() }).nullable(),
+});
 export type BackupReport = z.infer<typeof schema>;
+
+const none: BackupReport = { newest: null, proved: null, scheduled: [], unproved: [], failure: null };
 
 const reportFile = (dataDir: string): string => join(dataDir, 'backup-report.json');
 
-/** Remembers the newest backup. It is proved by the time it is called with `proved_at_ms`. */
-export function writeBackupReport(dataDir: string, report: BackupReport): void {
-  writeSecretFile(reportFile(dataDir), `${JSON.stringify(report)}\n`);
-}
-
-/** Returns null when there was no backup yet, or the file is not readable: a backup that nobody knows of is none. */
-export function readBackupReport(dataDir: string): BackupReport | null {
+/** Returns an empty report if there is none, or it is not readable: a backup that nobody knows of is none. */
+export function readBackupReport(dataDir: string): BackupReport {
   try {
     return schema.parse(JSON.parse(readFileSync(reportFile(dataDir), 'utf8')));
   } catch {
-    return null;
+    return none;
   }
+}
+
+export function updateBackupReport(dataDir: string, change: (report: BackupReport) => Partial<BackupReport>): void {
+  const report = readBackupReport(dataDir);
+  writeSecretFile(reportFile(dataDir), `${JSON.stringify({ ...report, ...change(report) })}\n`);
+}
+
+/** Remembers a backup that was just made, and proved if it says so. */
+export const rememberBackup = (dataDir: string, made: MadeBackup): void =>
+  updateBackupReport(dataDir, ({ proved }) => ({ newest: made, proved: made.proved_at_ms === null ? proved : made }));
+
+/** Remembers that the backup of this moment, wherever its copy is, was proved; nothing if it is none of the newest. */
+export function rememberProof(dataDir: string, madeAtMs: number, nowMs: number): void {
+  updateBackupReport(dataDir, ({ newest, proved }) => {
+    const of = [newest, proved].find((one) => one?.made_at_ms === madeAtMs);
+    if (!of || of.made_at_ms < (proved?.made_at_ms ?? 0)) return {};
+    const now = { ...of, proved_at_ms: nowMs };
+    return { proved: now, newest: of.made_at_ms === newest?.made_at_ms ? now : newest };
+  });
 }

@@ -15,6 +15,7 @@ import { addressMarksFile, openAddressMarks } from '../address-marks.ts';
 import { retireGivenAddresses } from '../retire-given.ts';
 import { syncFolder } from './make.ts';
 import type { Manifest } from './manifest.ts';
+import { removeAbandoned } from './scratch.ts';
 import { type Unpacked, withUnpacked } from './unpacked.ts';
 
 /** How many times the busiest day before the backup each day since may have been. */
@@ -57,6 +58,8 @@ export function throughAfter(
 export async function restoreBackup(parts: RestoreParts): Promise<Restored> {
   const { file, folder, passphrase } = parts;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
+  // A restore that was killed leaves its scratch folder.
+  removeAbandoned(folder);
   const [occupant] = readdirSync(folder);
   if (occupant !== undefined) {
     throw permanent(

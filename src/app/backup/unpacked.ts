@@ -2,7 +2,7 @@
  * A backup that was unpacked into a scratch folder, and whether it is what it says.
  * @module
  */
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { permanent } from '../../core/fault.ts';
 import type { Database } from '../../database/database.ts';
@@ -13,6 +13,7 @@ import { openSqliteDatabase } from '../../database/sqlite/sqlite-database.ts';
 import { readSecretKeyFile } from '../../lib/secret-key.ts';
 import { unpackArchive } from './archive.ts';
 import { type Manifest, manifestSchema } from './manifest.ts';
+import { openScratch } from './scratch.ts';
 import { damaged } from './sealed-stream.ts';
 
 const BUSY_TIMEOUT_MS = 5_000;
@@ -37,7 +38,8 @@ export async function withUnpacked<T>(
   work: (unpacked: Unpacked) => Promise<T>,
 ): Promise<T> {
   refuseMissing(file);
-  const folder = mkdtempSync(join(parent, 'unpacked-backup-'));
+  const scratch = openScratch(parent, 'unpacked');
+  const { folder } = scratch;
   try {
     const manifest = await unpackAll(file, folder, passphrase);
     const path = join(folder, 'quayside.db');
@@ -52,7 +54,7 @@ export async function withUnpacked<T>(
       database.close();
     }
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    scratch.remove();
   }
 }
 

@@ -96,6 +96,11 @@ export const watchRules = {
     'Make one with `quayside evidence <network>`, and read the log of the night; a damaged file is restored from a backup ' +
       'or moved away',
   ),
+  backup_unproved: rule(
+    'backup',
+    0,
+    'Correct what it says, then `quayside backup`; `quayside status` shows the newest one that was proved',
+  ),
   money_held: rule('held', 0, '`quayside held list` shows it, and `quayside held accept <id>` decides'),
   webhook_off: rule(
     'endpoint',

@@ -8,6 +8,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { every } from '../../lib/every.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Rates } from '../../rates/rates.ts';
+import { watchBackup } from './backup.ts';
 import { watchClock } from './clock.ts';
 import { watchDisk } from './disk.ts';
 import { watchEvidence } from './evidence.ts';
@@ -45,6 +46,7 @@ export async function runWatches(options: WatchesOptions, signal: AbortSignal): 
     watchKeys(database),
     watchWebhooks(database),
     watchEvidence(config),
+    watchBackup(config),
     watchDisk(config.dataDir, { bytesMin: diskFreeBytesMin, storageBytesMax }),
   ];
   const parts = { database, settings: { patienceMs, calmMs }, clock, log };

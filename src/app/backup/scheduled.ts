@@ -1,0 +1,152 @@
+/**
+ * The backup that is made by itself: written into the configured folder, proved, sent, and older ones deleted. Only a
+ * proved backup replaces anything.
+ * @module
+ */
+import { rmSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import type { Config, ScheduledBackup, SignerConfig } from '../../config/config.ts';
+import { Fault, permanent, transient } from '../../core/fault.ts';
+import type { OperatorAct } from '../../database/audit-log.ts';
+import type { Database } from '../../database/database.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import { openConfiguredSigner } from '../../signer/client.ts';
+import { readRoom } from '../disk-room.ts';
+import { keptNames } from './kept.ts';
+import { makeBackup } from './make.ts';
+import { readPassphrase } from './passphrase.ts';
+import { proveBackup } from './prove.ts';
+import { rememberBackup, updateBackupReport } from './report.ts';
+import { sendBackup } from './send.ts';
+
+export type ScheduledParts = Readonly<{
+  config: Config;
+  database: Pick<Database, 'recordAct'>;
+  env: NodeJS.ProcessEnv;
+  act: OperatorAct;
+  clock: Clock;
+  log: Log;
+  onProgress?: (done: number, total: number) => void;
+}>;
+
+export type ScheduledResult = Readonly<{
+  file: string;
+  bytes: number;
+  files: readonly string[];
+  sessions: number;
+  deleted: readonly string[];
+  isSent: boolean;
+  /** Why the signer's part is missing; null if it is there, or there is no signer. */
+  signerFault: string | null;
+}>;
+
+/**
+ * Makes one backup as the settings say. A failure is remembered for `status` and the alarm.
+ * @throws Fault `backup_not_configured`, `backup_no_room`, `backup_unsound`; see `makeBackup`, `withUnpacked`,
+ * `sendBackup`
+ */
+export async function runScheduledBackup(parts: ScheduledParts): Promise<ScheduledResult> {
+  const { dataDir, backup } = parts.config;
+  if (!backup.scheduled) {
+    throw permanent(
+      'backup_not_configured',
+      'no folder is configured for backups: name one with `quayside backup --to FOLDER`, or set `backup.folder` and `backup.passphrase_path`',
+    );
+  }
+  try {
+    const result = await makeProveSend(parts, backup.scheduled);
+    updateBackupReport(dataDir, () => ({ failure: null }));
+    return result;
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const failure = { at_ms: parts.act.atMs, message: error.message };
+    updateBackupReport(dataDir, () => ({ failure }));
+    throw error;
+  }
+}
+
+async function makeProveSend(parts: ScheduledParts, scheduled: ScheduledBackup): Promise<ScheduledResult> {
+  const { config, database, env, act, clock, log } = parts;
+  await refuseWithoutRoom(config);
+  const passphrase = readPassphrase(scheduled.passphraseFile);
+  try {
+    const signer = config.signer ? await signerPart(config.signer, log) : { text: null, fault: null };
+    const { text } = signer;
+    const { file, bytes, manifest } = await makeBackup(scheduled.folder, {
+      ...{ config, env, passphrase, nowMs: act.atMs },
+      settingsFile: env.QUAYSIDE_CONFIG ? resolve(env.QUAYSIDE_CONFIG) : null,
+      signerPart: text === null ? null : async () => text,
+      onProgress: parts.onProgress ?? (() => {}),
+    });
+    const made = { file, made_at_ms: act.atMs, proved_at_ms: null, sent_at_ms: null };
+    rememberBackup(config.dataDir, made);
+    updateBackupReport(config.dataDir, ({ unproved }) => ({ unproved: [...unproved, basename(file)] }));
+    const { problems } = await proveBackup(file, config.dataDir, passphrase);
+    if (problems.length > 0) {
+      throw permanent(
+        'backup_unsound',
+        `${file} is not sound (${problems.join('; ')}): run \`quayside ledger verify\` and \`quayside doctor\``,
+      );
+    }
+    const proved = { ...made, proved_at_ms: clock.nowMs() };
+    rememberBackup(config.dataDir, proved);
+    const deleted = deleteOld(config.dataDir, basename(file), scheduled);
+    const files = manifest.files.map(({ name }) => name);
+    const after = { bytes, files: files.join(' '), deleted: deleted.join(' ') };
+    await database.recordAct(act, { target: file, before: null, after });
+    if (scheduled.send) {
+      await sendBackup(file, scheduled.send, env);
+      rememberBackup(config.dataDir, { ...proved, sent_at_ms: clock.nowMs() });
+    }
+    const sessions = manifest.counts.sessions ?? 0;
+    return { file, bytes, files, sessions, deleted, isSent: scheduled.send !== null, signerFault: signer.fault };
+  } finally {
+    passphrase.fill(0);
+  }
+}
+
+/** The copy and what it is restored to are beside the database one after the other. @throws Fault `backup_no_room` */
+async function refuseWithoutRoom({ dataDir, alarms }: Config): Promise<void> {
+  const { freeBytes, usedBytes } = await readRoom(dataDir);
+  const needed = usedBytes + alarms.diskFreeBytesMin;
+  if (freeBytes >= needed) return;
+  throw transient(
+    'backup_no_room',
+    `${dataDir} has ${freeBytes} bytes free, and a backup needs ${needed}: as many as the database, and alarms.disk_free_bytes_min. Free some; \`quayside doctor\` shows the disk`,
+  );
+}
+
+/** A backup without the signer's part is better than none. */
+async function signerPart(signer: SignerConfig, log: Log) {
+  try {
+    return { text: await readSignerPart(signer), fault: null };
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    log.error({ code: error.code }, `the backup is made without the signer’s part: ${error.message}`);
+    return { text: null, fault: error.message };
+  }
+}
+
+/** Asks the running signer for its part. @throws Fault those of the signer's client */
+export async function readSignerPart({ dir }: SignerConfig): Promise<string> {
+  const signer = openConfiguredSigner({ dir });
+  try {
+    return await signer.backup();
+  } finally {
+    await signer.close();
+  }
+}
+
+/** Deletes scheduled backups that are not kept, now that this one is proved. @returns their names */
+function deleteOld(dataDir: string, proved: string, { folder, keep }: ScheduledBackup): string[] {
+  let deleted: string[] = [];
+  updateBackupReport(dataDir, ({ scheduled, unproved }) => {
+    const all = [...scheduled, proved];
+    const kept = keptNames(all, keep);
+    deleted = [...all.filter((name) => !kept.includes(name)), ...unproved.filter((name) => name !== proved)];
+    for (const name of deleted) rmSync(join(folder, name), { force: true });
+    return { scheduled: kept, unproved: [] };
+  });
+  return deleted;
+}

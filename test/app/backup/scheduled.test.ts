@@ -1,0 +1,203 @@
+/**
+ * The backup of every night: made, proved, sent, and nothing deleted but what it made itself.
+ */
+import { createHash, createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { HDKey } from '@scure/bip32';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { proveBackup } from '../../../src/app/backup/prove.ts';
+import { readBackupReport, updateBackupReport } from '../../../src/app/backup/report.ts';
+import { runScheduledBackup } from '../../../src/app/backup/scheduled.ts';
+import { openDatabase } from '../../../src/app/open-database.ts';
+import { type BackupTarget, loadConfig } from '../../../src/config/config.ts';
+import { Fault, invariant } from '../../../src/core/fault.ts';
+import { DAY_MS, systemClock } from '../../../src/lib/clock.ts';
+import { openLog } from '../../../src/lib/log.ts';
+import { runProgram, runQuayside } from '../../support/quayside-process.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'quayside-scheduled-'));
+const target = join(folder, 'target');
+const passphraseFile = join(folder, 'passphrase');
+writeFileSync(passphraseFile, 'correct horse battery\n', { mode: 0o600 });
+const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
+const settings = join(folder, 'quayside.json');
+const backup = {
+  ...{ folder: '../target', passphrase_path: '../passphrase' },
+  ...{ keep_daily: 2, keep_weekly: 0, keep_monthly: 0 },
+};
+writeFileSync(
+  settings,
+  JSON.stringify({ data_dir: 'data', networks: { sepolia: { url: 'ws://127.0.0.1:1', xpub } }, backup }),
+);
+const variables = { QUAYSIDE_CONFIG: settings };
+const { code, err } = await runQuayside(['store', 'create', 'Shop'], variables);
+assert.is(code, 0, err);
+const env = { ...process.env, ...variables };
+const config = loadConfig({ env, cwd: folder });
+const database = openDatabase(config, env);
+test.after(() => {
+  database.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Makes a backup so many days ago. */
+function night(daysAgo: number, send: BackupTarget | null = null, passphrase = passphraseFile) {
+  const { scheduled } = config.backup;
+  invariant(scheduled, 'it is configured');
+  const act = { atMs: systemClock.nowMs() - daysAgo * DAY_MS, operator: 'schedule', command: 'backup', reason: null };
+  const backup = { ...config.backup, scheduled: { ...scheduled, send, passphraseFile: passphrase } };
+  const log = openLog('test', 'silent');
+  return runScheduledBackup({ config: { ...config, backup }, database, env, act, clock: systemClock, log });
+}
+
+async function failed(made: Promise<unknown>): Promise<Fault> {
+  try {
+    await made;
+  } catch (error) {
+    if (error instanceof Fault) return error;
+    throw error;
+  }
+  throw new Error('it succeeded');
+}
+
+const report = () => readBackupReport(config.dataDir);
+
+test('a proved backup replaces older scheduled ones, and never a file that the schedule did not make', async () => {
+  const first = await night(4);
+  const foreign = ['quayside-20200101T000000000Z.backup', 'notes.txt'];
+  for (const name of foreign) writeFileSync(join(target, name), '');
+  const second = await night(2);
+  assert.equal([first.deleted, second.deleted], [[], []]);
+  const third = await night(1);
+  assert.equal(third.deleted, [basename(first.file)]);
+  assert.equal(readdirSync(target).sort(), [...foreign, basename(second.file), basename(third.file)].sort());
+  assert.is(report().proved?.file, third.file);
+  const entry = (await database.listAudit(10)).find(({ target }) => target === third.file);
+  assert.equal([entry?.operator, entry?.after?.deleted], ['schedule', basename(first.file)]);
+});
+
+test('a night that fails deletes nothing, is remembered, and keeps what was proved before', async () => {
+  const before = readdirSync(target);
+  const { proved } = report();
+  const fault = await failed(night(0, null, join(folder, 'nothing')));
+  assert.is(fault.code, 'not_found');
+  assert.equal(readdirSync(target), before);
+  assert.equal([report().proved, report().failure?.message], [proved, fault.message]);
+  // One that was made and is not sound does not count either, and goes with the next that is.
+  const unsound = 'quayside-20260101T000000000Z.backup';
+  writeFileSync(join(target, unsound), '');
+  updateBackupReport(config.dataDir, () => ({ unproved: [unsound] }));
+  const next = await night(0);
+  assert.ok(next.deleted.includes(unsound), next.deleted.join());
+  assert.is(report().failure, null);
+});
+
+test('a command gets the file on its standard input and its name as an argument, and nothing of our environment', async () => {
+  const copies = join(folder, 'copies');
+  const script = 'mkdir -p "$0" && cat > "$0/$1" && env > "$0/environment"';
+  const sent = await night(0, { kind: 'command', run: ['/bin/sh', '-c', script, copies, '{name}'] });
+  const copy = join(copies, basename(sent.file));
+  const { problems } = await proveBackup(copy, folder, Buffer.from('correct horse battery'));
+  assert.equal([sent.isSent, problems], [true, []]);
+  assert.not.match(readFileSync(join(copies, 'environment'), 'utf8'), 'QUAYSIDE_');
+  assert.type(report().newest?.sent_at_ms, 'number');
+});
+
+test('a command that fails, or ends early, is a failure that says what it said; the backup stays', async () => {
+  const run = (script: string) => failed(night(0, { kind: 'command', run: ['/bin/sh', '-c', script] }));
+  const refused = await run('cat > /dev/null; echo no room there >&2; exit 3');
+  assert.is(refused.code, 'backup_not_sent');
+  assert.match(refused.message, /exit code 3 no room there/);
+  assert.ok(existsSync(report().newest?.file ?? ''));
+  assert.is(report().newest?.sent_at_ms, null);
+  assert.match((await failed(night(0, { kind: 'command', run: ['/nowhere/program'] }))).message, /ENOENT/);
+});
+
+test('an S3-compatible store gets the bytes under a signature that it can check; its refusal is a failure', async () => {
+  const key = { access_key_id: 'AKTEST', secret_access_key: 'secret/of+the store' };
+  const credentialsFile = join(folder, 'credentials.json');
+  writeFileSync(credentialsFile, JSON.stringify(key), { mode: 0o600 });
+  const stored = new Map<string, Buffer>();
+  const server = createServer(async (request, response) => {
+    const body = Buffer.concat(await request.toArray());
+    const fault = signatureFault(request, body, key.secret_access_key);
+    if (fault === null) stored.set(request.url ?? '', body);
+    response.writeHead(fault === null ? 200 : 403).end(fault);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  try {
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/bucket/shop%20one`;
+    const send = { kind: 's3', url, region: 'eu-test-1', credentialsFile } as const;
+    const { file } = await night(0, send);
+    assert.equal([...stored.keys()], [`/bucket/shop%20one/${basename(file)}`]);
+    assert.ok([...stored.values()][0]?.equals(readFileSync(file)));
+
+    writeFileSync(credentialsFile, JSON.stringify({ ...key, secret_access_key: 'another' }), { mode: 0o600 });
+    const refused = await failed(night(0, send));
+    assert.is(refused.code, 'backup_not_sent');
+    assert.match(refused.message, /answered 403: the signature differs/);
+    assert.not.match(refused.message, 'another');
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
+});
+
+/** Checks a request as a store does, from what arrived: null, or what is wrong with it. */
+function signatureFault({ method, url, headers }: IncomingMessage, body: Buffer, secret: string): string | null {
+  const [, scope = '', names = '', signature = ''] =
+    /^AWS4-HMAC-SHA256 Credential=AKTEST\/(\S+), SignedHeaders=(\S+), Signature=(\S+)$/.exec(
+      headers.authorization ?? '',
+    ) ?? [];
+  const hash = createHash('sha256').update(body).digest('hex');
+  if (headers['x-amz-content-sha256'] !== hash) return 'the body differs';
+  for (const name of ['host', 'x-amz-content-sha256', 'x-amz-date']) {
+    if (!names.split(';').includes(name)) return `${name} is not signed`;
+  }
+  const lines = names.split(';').map((name) => `${name}:${headers[name]}\n`);
+  const canonical = `${method}\n${url}\n\n${lines.join('')}\n${names}\n${hash}`;
+  const date = String(headers['x-amz-date']);
+  if (Math.abs(Date.parse(date.replace(/^(....)(..)(.....)(..)(...)$/, '$1-$2-$3:$4:$5')) - Date.now()) > 900_000) {
+    return 'the time differs';
+  }
+  if (scope !== `${date.slice(0, 8)}/eu-test-1/s3/aws4_request`) return 'the scope differs';
+  let derived = Buffer.from(`AWS4${secret}`);
+  for (const part of scope.split('/')) derived = createHmac('sha256', derived).update(part).digest();
+  const text = `AWS4-HMAC-SHA256\n${date}\n${scope}\n${createHash('sha256').update(canonical).digest('hex')}`;
+  const expected = createHmac('sha256', derived).update(text).digest('hex');
+  return expected === signature ? null : 'the signature differs';
+}
+
+test('the program of the night and `quayside backup` do the same; `status` says when it was proved', async () => {
+  const before = report().proved?.file;
+  const program = await runProgram(['scripts/nightly-backup.ts'], variables);
+  assert.is(program.code, 0, program.stderr);
+  assert.is.not(report().proved?.file, before);
+  const ended = await runQuayside(['backup', '--json'], variables);
+  assert.is(ended.code, 0, ended.err);
+  const said = JSON.parse(ended.out);
+  assert.equal([said.proved, said.sent, report().proved?.file], [true, false, said.file]);
+  const status = JSON.parse((await runQuayside(['status', '--json'], variables)).out);
+  assert.match(status.backup.proved.proved_at, /^\d{4}-/);
+  assert.is((await runQuayside(['backup', '--keep', '3'], variables)).code, 2);
+
+  updateBackupReport(config.dataDir, () => ({ failure: { at_ms: 0, message: 'it failed' } }));
+  const { out } = await runQuayside(['status'], variables);
+  assert.match(out, 'backup FAILED at 1970-01-01 00:00:00: it failed');
+});
+
+test('without settings for it, `quayside backup` says what is missing', async () => {
+  const bare = { QUAYSIDE_DATA_DIR: config.dataDir };
+  const { code, err } = await runQuayside(['backup'], bare);
+  assert.is(code, 1);
+  assert.match(err, '`quayside backup --to FOLDER`');
+});
+
+test.run();

@@ -1,0 +1,45 @@
+/**
+ * The settings of scheduled backups.
+ * @module
+ */
+import { HDKey } from '@scure/bip32';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openConfigs } from '../support/operator-config.ts';
+
+const { load, problems, close } = openConfigs();
+test.after(close);
+
+const account = HDKey.fromMasterSeed(new Uint8Array(32).fill(1)).derive("m/44'/60'/0'/0");
+const networks = { bsc: { url: 'ws://127.0.0.1:8546', xpub: account.publicExtendedKey } };
+const folder = '/mnt/backups';
+
+test('nothing is scheduled by default; paths are resolved from the data folder', () => {
+  assert.equal(load({ networks }).backup, { nightly: null, scheduled: null, provedAgeDaysMax: 2 });
+  const s3 = { kind: 's3', url: 'https://s3.example.com/backups/', region: 'eu-1', credentials_path: '/etc/key.json' };
+  const backup = { nightly: '03:15', folder, passphrase_path: '/etc/passphrase', send: s3, keep_weekly: 0 };
+  assert.equal(load({ networks, backup }).backup, {
+    nightly: '03:15',
+    scheduled: {
+      folder,
+      passphraseFile: '/etc/passphrase',
+      send: { kind: 's3', url: 'https://s3.example.com/backups', region: 'eu-1', credentialsFile: '/etc/key.json' },
+      keep: { daily: 7, weekly: 0, monthly: 12 },
+    },
+    provedAgeDaysMax: 2,
+  });
+});
+
+test('a schedule without a folder or a passphrase, and a target that cannot be, are named', () => {
+  const missing = 'null, expected a path: scheduled backups need a folder and a file with their passphrase';
+  assert.equal(problems({ networks, backup: { nightly: '03:15' } }), [
+    `backup.folder: ${missing}`,
+    `backup.passphrase_path: ${missing}`,
+  ]);
+  const send = (target: unknown) => problems({ networks, backup: { folder, passphrase_path: folder, send: target } });
+  assert.equal(send({ kind: 'command', run: [] }).length, 1);
+  assert.equal(send({ kind: 'ftp' }).length, 1);
+  assert.equal(send({ kind: 's3', url: 'https://s3.example.com', region: 'eu-1', credentials_path: 'x' }).length, 1);
+});
+
+test.run();
