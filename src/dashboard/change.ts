@@ -84,13 +84,17 @@ async function answer<At>(deps: DashboardDeps, visit: Visit<At>, plan: PlanOf<At
     if (review.typed !== undefined && form.typed?.trim() !== review.typed) {
       return reviewPage(visit, review, `That is not “${review.typed}”. Nothing was changed.`);
     }
-    if (review.needsSudo && !maySudo(visitor, nowMs) && !(await proveAgain(deps, visitor, (form.code ?? '').trim()))) {
-      return reviewPage(visit, review, WRONG_CODE);
+    if (review.needsSudo && !maySudo(visitor, nowMs)) {
+      const code = (form.code ?? '').trim();
+      if (code === '') return reviewPage(visit, review, NO_CODE);
+      if (!(await proveAgain(deps, visitor, code))) return reviewPage(visit, review, WRONG_CODE);
     }
   }
   const act = { ...actOf(visitor.person, command, deps.clock), reason };
   return deps.database.recordAs({ ...act, target }, (database) => planned.act(database, act));
 }
+
+const NO_CODE = 'Nothing was changed yet: enter a code from your app, to show that it is still you.';
 
 const WRONG_CODE =
   'The code is wrong, was used before, or the account waits after several wrong attempts. Nothing was changed. ' +

@@ -53,7 +53,7 @@ export function refundState(refund: Refund): Html {
     ...(refund.status === 'pending' && !refund.destination ? ['needs an address'] : []),
     ...(waitsForApproval(refund) ? ['needs approval'] : []),
   ];
-  return html`${badge(refund.status, tones[refund.status])}${waits.map((word) => html` ${badge(word, 'attention')}`)}`;
+  return html`<span>${badge(refund.status, tones[refund.status])}${waits.map((word) => html` ${badge(word, 'attention')}`)}</span>`;
 }
 
 const refusals: Readonly<Record<RefundRefusal, string>> = {

@@ -6,6 +6,8 @@ import { mkdirSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { issueEndpoint } from '../../src/app/new-credentials.ts';
+import { chains } from '../../src/chains/index.ts';
 import { barriers, openBrowser, openPage, phone } from '../support/browser.ts';
 import { type Dashboard, PASSWORD, startDashboard } from '../support/dashboard.ts';
 import { confirmTip, openSale, pass } from '../support/payment-scenes.ts';
@@ -37,6 +39,29 @@ async function join(dashboard: Dashboard, page: Page, token: string): Promise<vo
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Set and sign in' }).click();
   assert.match((await page.locator('h1').textContent()) ?? '', 'recovery codes');
+}
+
+const PAYEE = chains.evm.address.format(`c0ffee${'1'.repeat(34)}`);
+let owners = 0;
+
+/** Signs a new owner in. */
+async function signedIn(browser: Browser, dashboard: Dashboard, options: Parameters<typeof openPage>[2]) {
+  const membership = { role: 'owner', storeId: dashboard.api.merchantId } as const;
+  const { token } = await dashboard.invite(`Owner ${++owners}`, membership);
+  const opened = await openPage(browser, dashboard.url, options);
+  await join(dashboard, opened.page, token);
+  await opened.page.getByRole('link', { name: 'I have saved them' }).click();
+  return { ...opened, token };
+}
+
+/** Checks what no address leads to, in light and dark, and keeps pictures of it. Axe itself needs scripts. */
+async function look(page: Page, name: string): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    if (!name.includes('without')) assert.equal(await barriers(page), [], `${name} in ${colorScheme}`);
+    await page.screenshot({ path: `${PICTURES}/${name.replaceAll(' ', '-')}-${colorScheme}.png`, fullPage: true });
+  }
+  assert.ok(Number(await widerThanScreen(page)) <= 0, `${name} fits the screen`);
 }
 
 const widerThanScreen = (page: Page) =>
@@ -75,6 +100,62 @@ test('from the first link to a payment on its page, without scripts', async ({ b
   assert.equal(complaints, []);
 });
 
+for (const javaScriptEnabled of [false, true]) {
+  const how = javaScriptEnabled ? 'with scripts' : 'without scripts';
+
+  test(`a key is created and shown once, ${how}`, async ({ browser, dashboard }) => {
+    const { page, complaints } = await signedIn(browser, dashboard, { javaScriptEnabled });
+    await page.getByRole('link', { name: 'Test payments' }).click();
+    await page.getByRole('link', { name: 'Developers' }).click();
+    await page.getByLabel('Name').fill('Shop server');
+    await page.getByRole('button', { name: 'Create the key' }).click();
+    await look(page, `key-review-${how}`);
+    assert.match((await page.locator('main').textContent()) ?? '', 'refunds:read, refunds:write');
+    await page.getByRole('button', { name: 'Create the key' }).click();
+    await look(page, `key-shown-${how}`);
+    const text = (await page.locator('main').textContent()) ?? '';
+    assert.match(text, /sk_test_\w{32}/);
+    assert.match(text, /ss_\w{40}/);
+    await page.getByRole('link', { name: 'I have saved them' }).click();
+    const after = (await page.locator('main').textContent()) ?? '';
+    assert.match(after, 'Shop server');
+    assert.not.match(after, /ss_\w{40}/);
+    assert.equal(complaints, []);
+    await page.context().close();
+  });
+
+  test(`a refund is reviewed with its whole address and made, ${how}`, async ({ browser, dashboard }) => {
+    const { api } = dashboard;
+    const sale = await openSale(api);
+    await sale.send('10.50');
+    await confirmTip(api);
+    const { page, complaints, token } = await signedIn(browser, dashboard, { javaScriptEnabled });
+    await page.goto(`${dashboard.url}/s/${api.merchantId}/test/payments/${sale.id}`);
+    await page.getByRole('link', { name: 'Refund', exact: true }).click();
+    await page.getByLabel('Amount').fill('4.50');
+    await page.getByLabel('Address').fill(PAYEE);
+    await page.getByRole('button', { name: 'Go on' }).click();
+    await look(page, `refund-review-${how}`);
+    const shown = ((await page.locator('.grouped').textContent()) ?? '').replaceAll(/\s/g, '');
+    assert.is(shown, PAYEE, 'whole, in groups');
+    // Ten minutes of reading later the second factor is asked for.
+    api.clock.advance(600_000);
+    await page.getByRole('button', { name: 'Refund 4.50 USDT' }).click();
+    await look(page, `refund-code-${how}`);
+    await page.getByLabel('Code from your app').fill(dashboard.code(token));
+    await page.getByRole('button', { name: 'Refund 4.50 USDT' }).click();
+    assert.is(await page.locator('h1').textContent(), 'Refund of 4.50 USDT');
+    assert.match((await page.getByRole('status').textContent()) ?? '', 'The refund is made.');
+    await look(page, `refund-made-${how}`);
+    assert.is((await api.database().listRefunds({ sessionId: sale.id, limit: 9 })).length, 1);
+    assert.equal(
+      complaints.filter((one) => !one.includes('403')),
+      [],
+    );
+    await page.context().close();
+  });
+}
+
 test('every page is accessible, fits the screen, and needs nothing that its policy blocks', async ({
   browser,
   dashboard,
@@ -87,6 +168,26 @@ test('every page is accessible, fits the screen, and needs nothing that its poli
   await sale.send('10.50');
   await confirmTip(api);
   await openSale(api);
+  await sale.send('3.25');
+  await confirmTip(api);
+  const [held] = await api.database().listHeldMoney({ sessionId: sale.id, limit: 1 });
+  await api.database().setRefundPolicy(api.merchantId, { refundAutoMinor: 100 });
+  const refund = async (refund_id: string, amount: string, metadata: object) => {
+    const asked = { order_id: sale.id, refund_id, amount, currency: 'USDT', metadata };
+    assert.is((await api.send('POST', '/api/v1/refunds/create', asked)).status, 201);
+    return (await api.database().listRefunds({ sessionId: sale.id, limit: 1 }))[0]?.id;
+  };
+  const approved = await refund('r-1', '4.50', { refund_address: PAYEE });
+  api.clock.advance(1);
+  const asked = await refund('r-2', '0.50', {});
+  const endpoint = issueEndpoint(api.merchantId, 'test', 'https://shop.example/hook', [], api.clock.nowMs());
+  await api.database().addEndpoint(endpoint);
+  const late = await openSale(api);
+  await late.send('10.50');
+  await confirmTip(api);
+  const [delivery] = await api.database().listDeliveries({ sessionId: late.id, limit: 1 });
+  await dashboard.invite('Dorothy', { role: 'support', storeId: api.merchantId });
+  await api.database().setPageSettings(api.merchantId, { accent: '#ffcc00' });
   await api.database().keepAlarm({
     key: 'network:test:bsc',
     atMs: api.clock.nowMs(),
@@ -103,13 +204,27 @@ test('every page is accessible, fits the screen, and needs nothing that its poli
     await api.database().addNoticeTarget(target, act);
   }
   await api.database().proveNoticeTarget('nt_2', '918273', act);
-  const base = `/s/${api.merchantId}/test/payments`;
+  const store = `/s/${api.merchantId}/test`;
+  const base = `${store}/payments`;
   const pages: readonly (readonly [string, string, string])[] = [
     ['sign-in', '/sign-in', ''],
     ['link', `/link/${token}`, ''],
     ['payments', base, owner.cookie()],
     ['payments-empty', `/s/${api.merchantId}/live/payments`, owner.cookie()],
     ['payment', `${base}/${sale.id}`, owner.cookie()],
+    ['refund-form', `${base}/${sale.id}/refund`, owner.cookie()],
+    ['refunds', `${store}/refunds`, owner.cookie()],
+    ['refund-approval', `${store}/refunds/${approved}`, owner.cookie()],
+    ['refund-asked', `${store}/refunds/${asked}`, owner.cookie()],
+    ['held', `${store}/held`, owner.cookie()],
+    ['held-one', `${store}/held/${held?.id}`, owner.cookie()],
+    ['webhooks', `${store}/webhooks`, owner.cookie()],
+    ['endpoint', `${store}/webhooks/${endpoint.id}`, owner.cookie()],
+    ['delivery', `${store}/webhooks/deliveries/${delivery?.id}`, owner.cookie()],
+    ['developers', `${store}/developers`, owner.cookie()],
+    ['store', `${store}/store`, owner.cookie()],
+    ['team', `${store}/team`, owner.cookie()],
+    ['new-store', '/stores/new', owner.cookie()],
     ['account', '/account', owner.cookie()],
     ['overview', '/operator', operator.cookie()],
     ['networks', '/operator/networks', operator.cookie()],

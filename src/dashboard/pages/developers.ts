@@ -92,10 +92,10 @@ function keyTable(visit: Visit<StoreAt>, keys: readonly ApiKey[], nowMs: number)
       key.name ?? '–',
       html`<code title="${key.id}">${key.hint}</code>`,
       key.scopes.join(', '),
-      key.sources.join(', ') || 'anywhere',
+      key.sources.length === 0 ? html`<span class="word">anywhere</span>` : key.sources.join(', '),
       time(key.createdAtMs),
       key.lastUsedAtMs === null ? 'never' : `${ago(key.lastUsedAtMs, nowMs)} from ${key.lastUsedFrom ?? 'unknown'}`,
-      html`${keyState(key, nowMs)}${isWorking(key, nowMs) ? revoke(key) : null}`,
+      html`<div>${keyState(key, nowMs)}${isWorking(key, nowMs) ? revoke(key) : null}</div>`,
     ]),
   );
 }

@@ -88,7 +88,7 @@ async function teamPage(deps: DashboardDeps, visit: Visit<StoreAt>, fault: strin
     const isOwn = person.id === visitor.person.id;
     rows.push([
       isOwn ? html`${person.name} (you)` : person.name,
-      html`${roleIn(person, at) ?? ''} ${person.isReady ? null : badge('link not used yet', 'wait')}`,
+      html`<span>${roleIn(person, at) ?? ''} ${person.isReady ? null : badge('link not used yet', 'wait')}</span>`,
       time(person.createdAtMs),
       seen,
       isOwn ? html`<a href="/account">My account</a>` : memberForms(visit, person, open.length),

@@ -184,7 +184,9 @@ function healthFacts({ id, extendedEvents: more }: Endpoint, health: EndpointHea
     disabledAtMs !== null
       ? html`${badge('disabled', 'attention')} since ${time(disabledAtMs)} UTC: ${disabledReason ?? 'by a person'}. Its events wait.`
       : failingSinceMs === null
-        ? badge('answers', 'good')
+        ? recent.some(({ attempts, state }) => attempts > 0 || state === 'delivered')
+          ? badge('answers', 'good')
+          : badge('not tried yet', 'wait')
         : html`${badge('failing', 'danger')} nothing accepted since ${time(failingSinceMs)} UTC`;
   return facts([
     ['State', state],
