@@ -8,9 +8,10 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { chains } from '../../src/chains/index.ts';
+import type { ApiServer } from '../support/api-server.ts';
 import { barriers, openBrowser, openPage, phone } from '../support/browser.ts';
 import { type Dashboard, PASSWORD, startDashboard } from '../support/dashboard.ts';
-import { confirmTip, openSale, pass } from '../support/payment-scenes.ts';
+import { confirmTip, openSale, pass, type Sale } from '../support/payment-scenes.ts';
 
 const PICTURES = '.tmp/dashboard';
 mkdirSync(PICTURES, { recursive: true });
@@ -156,18 +157,8 @@ for (const javaScriptEnabled of [false, true]) {
   });
 }
 
-test('every page is accessible, fits the screen, and needs nothing that its policy blocks', async ({
-  browser,
-  dashboard,
-}) => {
-  const { api } = dashboard;
-  const owner = await dashboard.person('Grace', { role: 'owner', storeId: api.merchantId });
-  const operator = await dashboard.person('Mary', { role: 'operator', storeId: null });
-  const { token } = await dashboard.invite('Joan', { role: 'operator', storeId: null });
-  const sale = await openSale(api, { metadata: { customer: 'c-17', note: 'gift' } });
-  await sale.send('10.50');
-  await confirmTip(api);
-  await openSale(api);
+/** Makes one of everything that a store's pages show, for a paid sale. @returns the ids */
+async function fillStore(api: ApiServer, sale: Sale) {
   await sale.send('3.25');
   await confirmTip(api);
   const [held] = await api.database().listHeldMoney({ sessionId: sale.id, limit: 1 });
@@ -186,8 +177,24 @@ test('every page is accessible, fits the screen, and needs nothing that its poli
   await late.send('10.50');
   await confirmTip(api);
   const [delivery] = await api.database().listDeliveries({ sessionId: late.id, limit: 1 });
-  await dashboard.invite('Dorothy', { role: 'support', storeId: api.merchantId });
   await api.database().setPageSettings(api.merchantId, { accent: '#ffcc00' });
+  return { held: held?.id, approved, asked, endpoint: endpoint.id, delivery: delivery?.id };
+}
+
+test('every page is accessible, fits the screen, and needs nothing that its policy blocks', async ({
+  browser,
+  dashboard,
+}) => {
+  const { api } = dashboard;
+  const owner = await dashboard.person('Grace', { role: 'owner', storeId: api.merchantId });
+  const operator = await dashboard.person('Mary', { role: 'operator', storeId: null });
+  const { token } = await dashboard.invite('Joan', { role: 'operator', storeId: null });
+  const sale = await openSale(api, { metadata: { customer: 'c-17', note: 'gift' } });
+  await sale.send('10.50');
+  await confirmTip(api);
+  await openSale(api);
+  const made = await fillStore(api, sale);
+  await dashboard.invite('Dorothy', { role: 'support', storeId: api.merchantId });
   await api.database().keepAlarm({
     key: 'network:test:bsc',
     atMs: api.clock.nowMs(),
@@ -214,13 +221,13 @@ test('every page is accessible, fits the screen, and needs nothing that its poli
     ['payment', `${base}/${sale.id}`, owner.cookie()],
     ['refund-form', `${base}/${sale.id}/refund`, owner.cookie()],
     ['refunds', `${store}/refunds`, owner.cookie()],
-    ['refund-approval', `${store}/refunds/${approved}`, owner.cookie()],
-    ['refund-asked', `${store}/refunds/${asked}`, owner.cookie()],
+    ['refund-approval', `${store}/refunds/${made.approved}`, owner.cookie()],
+    ['refund-asked', `${store}/refunds/${made.asked}`, owner.cookie()],
     ['held', `${store}/held`, owner.cookie()],
-    ['held-one', `${store}/held/${held?.id}`, owner.cookie()],
+    ['held-one', `${store}/held/${made.held}`, owner.cookie()],
     ['webhooks', `${store}/webhooks`, owner.cookie()],
-    ['endpoint', `${store}/webhooks/${endpoint.id}`, owner.cookie()],
-    ['delivery', `${store}/webhooks/deliveries/${delivery?.id}`, owner.cookie()],
+    ['endpoint', `${store}/webhooks/${made.endpoint}`, owner.cookie()],
+    ['delivery', `${store}/webhooks/deliveries/${made.delivery}`, owner.cookie()],
     ['developers', `${store}/developers`, owner.cookie()],
     ['store', `${store}/store`, owner.cookie()],
     ['team', `${store}/team`, owner.cookie()],
