@@ -181,6 +181,18 @@ async function fillStore(api: ApiServer, sale: Sale) {
   return { held: held?.id, approved, asked, endpoint: endpoint.id, delivery: delivery?.id };
 }
 
+/** Adds two targets of notices, one of them proved. */
+async function addNotices(api: ApiServer): Promise<void> {
+  const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'notify add', reason: null };
+  for (const id of ['nt_1', 'nt_2']) {
+    const hours = { quiet: null, digestMinute: null, zone: 'UTC', createdAtMs: act.atMs } as const;
+    const wanted = { severities: ['page'], storeId: null, showsDetails: false, ...hours } as const;
+    const target = { id, kind: 'slack', name: `team ${id}`, address: '{}', code: '918273', ...wanted } as const;
+    await api.database().addNoticeTarget(target, act);
+  }
+  await api.database().proveNoticeTarget('nt_2', '918273', act);
+}
+
 test('every page is accessible, fits the screen, and needs nothing that its policy blocks', async ({
   browser,
   dashboard,
@@ -203,14 +215,7 @@ test('every page is accessible, fits the screen, and needs nothing that its poli
     network: 'test:bsc',
     sessionId: null,
   });
-  const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'notify add', reason: null };
-  for (const id of ['nt_1', 'nt_2']) {
-    const hours = { quiet: null, digestMinute: null, zone: 'UTC', createdAtMs: act.atMs } as const;
-    const wanted = { severities: ['page'], storeId: null, showsDetails: false, ...hours } as const;
-    const target = { id, kind: 'slack', name: `team ${id}`, address: '{}', code: '918273', ...wanted } as const;
-    await api.database().addNoticeTarget(target, act);
-  }
-  await api.database().proveNoticeTarget('nt_2', '918273', act);
+  await addNotices(api);
   const store = `/s/${api.merchantId}/test`;
   const base = `${store}/payments`;
   const pages: readonly (readonly [string, string, string])[] = [
