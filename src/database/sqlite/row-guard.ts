@@ -20,6 +20,8 @@ export type RowGuard = Pick<RowMacs, 'seal'> &
      * @param remedy what the operator does, with its command
      */
     accepts(row: MacedRow, mac: string | null, name: string, remedy: string): boolean;
+    /** Raises the same alarm for a row that the caller has found to be altered. */
+    refuse(table: string, name: string, remedy: string): void;
   }>;
 
 export function createRowGuard(db: Db, dataKeys: DataKeys): RowGuard {
@@ -47,6 +49,7 @@ export function createRowGuard(db: Db, dataKeys: DataKeys): RowGuard {
 
   return {
     seal,
+    refuse: report,
     accepts(row, mac, name, remedy) {
       if (isIntact(row, mac)) return true;
       report(row.table, name, remedy);

@@ -134,7 +134,7 @@ function assemble(db: Db, vault: Vault, guard: RowGuard, options: SqliteDatabase
   const transitions = createSessionTransitions(db, changed, outageWaitS);
   const ledger = createLedger(db, findSession);
   const payouts = createPayouts(db, { raiseAlarm, outgoing });
-  const rows = createRefundRows(db, { secretKey, findSession, formatAddress });
+  const rows = createRefundRows(db, { secretKey, guard, findSession, formatAddress });
   const limits = createRefundLimits(db, sums);
   const secrets = createWebhookSecrets(db, vault);
   const settlement = createRefundSettlement(db, { rows, limits, outbox, ledger, findSession, transitions });

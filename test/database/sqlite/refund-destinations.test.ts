@@ -1,14 +1,32 @@
 /** An installation of before destinations could be replaced keeps every refund, policy and address. */
+import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { intentMac, intentMacKey } from '../../../src/core/intent.ts';
 import { withOlderDatabase } from '../../support/older-database.ts';
+import { secretKey } from '../../support/temp-database.ts';
+import { until } from '../../support/until.ts';
+
+const macKey = intentMacKey(secretKey);
+/** As that version made it, which did not cover the session. */
+const macOf = (id: string, destination: string): string => {
+  if (destination === 'NULL') return 'NULL';
+  const paid = {
+    id,
+    network: 'test:one',
+    currency: 'USDT',
+    to: destination.replaceAll("'", ''),
+    units: 4_500_000n,
+  } as const;
+  return `'${intentMac(macKey, paid)}'`;
+};
 
 const refund = (id: string, destination: string, from: string, status: string, end: string): string => `
   INSERT INTO refunds (id, store_id, mode, refund_id, session_id, body_hash, amount_minor, currency, metadata, network,
       units, destination, destination_from, mac, claim_hash, claim_until_s, status, needs_approval, failure_reason, tx,
       receipt_number, created_at_ms)
     VALUES ('${id}', 'm1', 'test', 'own-${id}', 'cs_1', 'h', '450', 'USDT', '{"a":1.0}', 'test:one', '4500000',
-      ${destination}, ${from}, ${destination === 'NULL' ? 'NULL' : "'m'"}, 'hash-${id}', 900, '${status}', 0, ${end}, 5);`;
+      ${destination}, ${from}, ${macOf(id, destination)}, 'hash-${id}', 900, '${status}', 0, ${end}, 5);`;
 
 const before = `
   INSERT INTO stores (id, name, status, settlement_currency, tolerance_minor, top_up_grace_s, monitoring_s, late_policy,
@@ -52,5 +70,28 @@ test('refunds, their policy and the payer’s address are kept', () =>
     });
     assert.equal(await database.refundAddresses('cs_1'), { 'test:one': 'aa' });
   }));
+
+for (const change of [
+  "destination = 'ee'",
+  "units = '4500001'",
+  "mac = 'm'",
+  "session_id = 'cs_1', amount_minor = '451'",
+]) {
+  test(`a refund with ${change} by hand shows no destination, and raises an alarm`, () =>
+    withOlderDatabase('0019', before, async (database, _reopen, file) => {
+      const open = async () => (await database.listRefunds({ limit: 9 })).find(({ id }) => id === 'rf_3');
+      assert.is((await open())?.destination?.key, 'cc');
+      const client = new Sqlite(file);
+      assert.is(client.prepare(`UPDATE refunds SET ${change} WHERE id = 'rf_3'`).run().changes, 1);
+      client.close();
+      // The MAC of that version did not cover the amount that people see; the amount that is paid, it did.
+      const isCovered = !change.includes('amount_minor');
+      assert.is((await open())?.destination?.key, isCovered ? undefined : 'cc');
+      await until('the alarm is raised', async () => !isCovered || (await database.listAlarms(9)).length === 1);
+      const [alarm] = await database.listAlarms(9);
+      assert.is(alarm?.code, isCovered ? 'row_altered' : undefined);
+      if (isCovered) assert.match(alarm?.message ?? '', /refund rf_3 .*quayside refunds destination rf_3/);
+    }));
+}
 
 test.run();

@@ -6,7 +6,6 @@
 import { eq } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { type Intent, intentMac, intentMacKey, type PaybackIntent } from '../../../core/intent.ts';
-import { formatUnits, MINOR_DECIMALS } from '../../../core/money.ts';
 import { type DestinationFrom, mayReplace } from '../../../core/refund.ts';
 import type { Mode, NetworkKey } from '../../../core/transfer.ts';
 import { toSeconds } from '../../../lib/clock.ts';
@@ -21,6 +20,7 @@ import type { Replays } from '../replays.ts';
 import type { RowGuard } from '../row-guard.ts';
 import type { MacedRow } from '../row-macs.ts';
 import type { FindSessionRow } from '../sessions.ts';
+import { type Bound, boundTo } from './destination-mac.ts';
 import type { RefundLimits } from './limits.ts';
 import type { RefundRow, RefundRows } from './row.ts';
 import { refundAddresses } from './schema.ts';
@@ -49,21 +49,13 @@ export type RefundDestinations = Readonly<{
   /** Saves the key that the payer leaves, in place of an earlier one. */
   leave(sessionId: string, network: NetworkKey, key: string, nowMs: number): void;
   /** Returns the columns of a destination, including its MAC. */
-  columns(refund: Bare, key: string, from: DestinationFrom): Destination;
+  columns(refund: Bound, key: string, from: DestinationFrom): Destination;
   /**
    * Returns the intent of a refund that has a destination.
    * @param known what the signer's journal has under this id, whose form it takes; null for nothing
    */
   intentOf(row: RefundRow, known: Intent | null): PaybackIntent;
 }>;
-
-/** What a destination's MAC covers besides the destination. */
-type Bare = Pick<RefundRow, 'id' | 'network' | 'currency' | 'units' | 'sessionId' | 'amountMinor' | 'heldKind'>;
-
-const boundTo = ({ id, network, currency, units, sessionId, amountMinor, heldKind }: Bare, to: string) => {
-  const session = { id: sessionId, amount: formatUnits(amountMinor, MINOR_DECIMALS, MINOR_DECIMALS) };
-  return { id, network, currency, to, units, session, held: heldKind ?? undefined };
-};
 
 /** @param secretKey the installation's, which the signer has too */
 export function createRefundDestinations(

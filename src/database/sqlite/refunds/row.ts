@@ -5,13 +5,15 @@
 import { createHash, createHmac } from 'node:crypto';
 import { and, asc, desc, eq, isNotNull, isNull, lt, ne, or, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
-import type { PaybackIntent } from '../../../core/intent.ts';
+import { intentMacKey, type PaybackIntent } from '../../../core/intent.ts';
 import type { EarlierRefund } from '../../../core/refund.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { NewRefund, Refund, RefundDatabase } from '../../refunds.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, preparedInsert } from '../prepared.ts';
+import type { RowGuard } from '../row-guard.ts';
 import type { FindSessionRow } from '../sessions.ts';
+import { isDestinationIntact } from './destination-mac.ts';
 import { createLostRefunds } from './lost.ts';
 import { refunds } from './schema.ts';
 
@@ -55,9 +57,15 @@ export function refundIdOf({ storeId, mode, refundId }: RefundOwner): string {
 /** Writes an address key as people read it. */
 export type FormatAddress = (network: NetworkKey, key: string) => string;
 
-type Parts = Readonly<{ secretKey: Uint8Array; findSession: FindSessionRow; formatAddress: FormatAddress }>;
+type Parts = Readonly<{
+  secretKey: Uint8Array;
+  guard: Pick<RowGuard, 'refuse'>;
+  findSession: FindSessionRow;
+  formatAddress: FormatAddress;
+}>;
 
-export function createRefundRows(db: Db, { secretKey, findSession, formatAddress }: Parts): RefundRows {
+export function createRefundRows(db: Db, { secretKey, guard, findSession, formatAddress }: Parts): RefundRows {
+  const macKey = intentMacKey(secretKey);
   const insert = preparedInsert(db, refunds);
   const lostOfSession = createLostRefunds(db);
   const hasId = eq(refunds.id, sql.placeholder('id'));
@@ -107,9 +115,17 @@ export function createRefundRows(db: Db, { secretKey, findSession, formatAddress
     createHmac('sha256', secretKey).update(`quayside refund claim v1 ${id}`).digest('hex').slice(0, 32);
   const claimHash = (token: string): string => createHash('sha256').update(token).digest('hex');
 
-  function destinationOf({ network, destination: key, destinationFrom: from, mac }: RefundRow): Refund['destination'] {
+  /** Returns null for one that was altered: the signer would not pay it. */
+  function destinationOf(row: RefundRow): Refund['destination'] {
+    const { id, network, destination: key, destinationFrom: from, mac } = row;
     if (key === null || from === null || mac === null) return null;
-    return { key, address: formatAddress(network, key), from, mac };
+    if (isDestinationIntact(macKey, row)) return { key, address: formatAddress(network, key), from, mac };
+    guard.refuse(
+      'refunds',
+      `refund ${id}`,
+      `ask the payer, and name the right one by \`quayside refunds destination ${id}\``,
+    );
+    return null;
   }
 
   function view(row: RefundRow): Refund {
