@@ -41,7 +41,7 @@ export const status: Command = {
     const payouts = await payoutStatus(installation);
     const evidence = evidenceStatus(installation);
     const backups = backupStatus(installation);
-    const suspended = await database.suspendedStores();
+    const stores = await readStores(database);
     const notices = noticeStatus(await database.listNoticeTargets());
     const alarms = await database.listAlarms(ALARMS_SHOWN);
     const open = await database.listOpenAlarms();
@@ -57,7 +57,7 @@ export const status: Command = {
         deliveries: { waiting: deliveriesWaiting, oldest_waiting_s: Math.floor(oldestWaitingMs / 1000) },
         webhook_sender: sender.json,
         held_money: heldOpen,
-        suspended_stores: suspended,
+        ...stores.json,
         payouts: payouts.json,
         evidence: evidence.json,
         notices: notices.json,
@@ -89,7 +89,7 @@ export const status: Command = {
         `webhooks waiting: ${deliveriesWaiting}${deliveriesWaiting ? `, the oldest for ${Math.floor(oldestWaitingMs / 1000)} s` : ''}`,
         sender.line,
         ...(heldOpen ? [`held money: ${heldOpen} waiting for your decision: \`quayside held list\``] : []),
-        ...suspended.map((id) => `store ${id} is suspended: \`quayside store resume ${id}\` ends it`),
+        ...stores.lines,
         ...payouts.lines,
         ...evidence.lines,
         notices.line,
@@ -101,6 +101,19 @@ export const status: Command = {
     };
   },
 };
+
+/** Stores that need somebody. */
+async function readStores(database: Installation['database']) {
+  const suspended = await database.suspendedStores();
+  const waiting = (await database.listStores()).filter(({ status }) => status === 'pending').map(({ id }) => id);
+  return {
+    json: { suspended_stores: suspended, waiting_stores: waiting },
+    lines: [
+      ...waiting.map((id) => `store ${id} waits for you: \`quayside store approve ${id}\``),
+      ...suspended.map((id) => `store ${id} is suspended: \`quayside store resume ${id}\` ends it`),
+    ],
+  };
+}
 
 const gapLine = ({ network, from, to }: Awaited<ReturnType<typeof readGaps>>[number]): string =>
   `${network}: blocks ${from} to ${to} were skipped; payments in them are not seen`;

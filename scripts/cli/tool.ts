@@ -74,6 +74,7 @@ import { signerFreeze, signerThaw } from './signer-freeze.ts';
 import { signerPolicyAdd } from './signer-policy-add.ts';
 import { status } from './status.ts';
 import { storeCreate, storeList, storeUpdate } from './store.ts';
+import { storeApprove } from './store-approve.ts';
 import { storePage } from './store-page.ts';
 import { storeResume, storeSuspend } from './store-suspend.ts';
 import { supportBundle } from './support-bundle.ts';
@@ -123,6 +124,7 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   storeCreate,
   storeUpdate,
   storeList,
+  storeApprove,
   storeSuspend,
   storeResume,
   storePage,

@@ -42,7 +42,15 @@ export type StoreValues = Readonly<{ name: string }> & StoreSettings & RefundPol
 export interface StoreDatabase {
   /** @param act the operator's command that creates it, for the audit log */
   createStore(input: MerchantStore, act?: OperatorAct): Promise<void>;
-  approveStore(id: string): Promise<boolean>;
+  /**
+   * Lets the keys of a store that waits be used.
+   * @returns null if there is no such store; `hasChanged` is false for one that was approved
+   */
+  approveStore(
+    id: string,
+    act: OperatorAct,
+    isDryRun: boolean,
+  ): Promise<Readonly<{ store: MerchantStore; hasChanged: boolean }> | null>;
   findStore(id: string): Promise<MerchantStore | null>;
   listStores(): Promise<readonly MerchantStore[]>;
   /**

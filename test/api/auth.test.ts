@@ -4,6 +4,8 @@ import { startApi, type TestKey } from '../support/api-server.ts';
 import { expectError } from '../support/expect-error.ts';
 import { type Bend, type HttpAnswer, signature } from '../support/signed-client.ts';
 
+const operator = { atMs: 0, operator: 'root', command: 'store approve', reason: null };
+
 const api = await startApi();
 const { clock } = api;
 const CREATE = '/api/v1/checkout/sessions/create';
@@ -256,7 +258,7 @@ test('a key can do only what its scopes allow', async () => {
 test('a store without approval gets store_not_approved', async () => {
   const key = await api.addKey(await api.addMerchant('pending'), 'test');
   expectError(await create({}, key), { status: 403, code: 'store_not_approved', param: null });
-  await api.database().approveStore(key.storeId);
+  await api.database().approveStore(key.storeId, operator, false);
   assert.is((await create({}, key)).status, 200);
 });
 

@@ -3,6 +3,8 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Answer, type Visitor, withDashboard } from '../support/dashboard.ts';
 
+const operator = { atMs: 0, operator: 'root', command: 'store approve', reason: null };
+
 const confirm = (visitor: Visitor, path: string, { text }: Answer, more = {}): Promise<Answer> => {
   const form = text.slice(text.indexOf('class="card confirm"'));
   const fields = [...form.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)];
@@ -39,7 +41,7 @@ test('a new store waits for approval with its maker as the owner, is made once, 
     );
     assert.match((await ada.get(path)).text, 'waits for the operator’s approval');
     assert.match((await ada.get(`/s/${storeId}/test/developers`)).text, 'once the operator has approved');
-    await api.database().approveStore(storeId);
+    await api.database().approveStore(storeId, operator, false);
     assert.match((await ada.get(`/s/${storeId}/test/developers`)).text, 'Create the key');
     assert.is((await ada.get(`/s/${api.merchantId}/test/store`)).status, 404, 'of the other store it is support only');
     const bad = await ada.submit('/stores/new', '/stores/new', { name: 'x', channel: 'shopify', settlement: 'USDC' });

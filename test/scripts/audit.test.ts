@@ -16,7 +16,7 @@ import { loadConfig } from '../../src/config/config.ts';
 import { invariant } from '../../src/core/fault.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { ingestedChain } from '../support/ingested-chain.ts';
-import { newSession } from '../support/new-session.ts';
+import { merchantStore, newSession } from '../support/new-session.ts';
 import { runQuayside } from '../support/quayside-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-audit-'));
@@ -94,6 +94,9 @@ const key = await answer('key', 'create', '--mode', 'test');
 await database.enableEndpoint(endpoint, false, 'it answered 410', systemClock.nowMs());
 const elsewhere = chains.evm.address.format('c0ffee'.padStart(40, '1'));
 const why = ['--because', 'a reason'];
+/** A store as the dashboard creates it. */
+const waiting = 'mer_waiting';
+await database.createStore({ ...merchantStore(), id: waiting, status: 'pending' });
 
 /** `states`: which of what was there before and what is there after is recorded. */
 type Change = Readonly<{ words: readonly string[]; target?: string; states: 'both' | 'before' | 'after' | 'none' }>;
@@ -102,6 +105,7 @@ type Change = Readonly<{ words: readonly string[]; target?: string; states: 'bot
 const changes: Readonly<Record<string, Change>> = {
   'store create': { words: ['Second', ...why], states: 'after' },
   'store update': { words: [store, '--late', 'accept', ...why], target: store, states: 'both' },
+  'store approve': { words: [waiting, ...why], target: waiting, states: 'both' },
   'store suspend': { words: [store, ...why], target: store, states: 'both' },
   'store resume': { words: [store, ...why], target: store, states: 'both' },
   'store page': { words: ['--store', store, '--name', 'Renamed', ...why], target: store, states: 'both' },

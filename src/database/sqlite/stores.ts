@@ -83,9 +83,16 @@ export function storeCommands(db: Db, { policyOf, setPolicy, recordAct, secrets 
         for (const mode of ['live', 'test'] as const) secrets.add(store.id, mode, webhookSecrets[mode]);
       });
     },
-    async approveStore(id) {
-      const approve = () => db.orm.update(stores).set({ status: 'approved' }).where(eq(stores.id, id)).run();
-      return (await db.write(approve)).changes === 1;
+    async approveStore(id, act, isDryRun) {
+      return writeOrTry(db, isDryRun, () => {
+        const row = find.get({ id });
+        if (!row) return null;
+        const approved = { status: 'approved' } as const;
+        if (row.status === 'approved') return { store: toStore(row), hasChanged: false };
+        db.orm.update(stores).set(approved).where(eq(stores.id, id)).run();
+        recordAct(act, { target: id, before: { status: row.status }, after: approved });
+        return { store: toStore({ ...row, ...approved }), hasChanged: true };
+      });
     },
     async findStore(id) {
       return db.read(() => {

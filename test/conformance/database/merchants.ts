@@ -35,9 +35,20 @@ export function merchantsConform(makePlace: MakePlace): void {
         (await database.listStores()).map(({ id }) => id),
         ['m1', 'm2'],
       );
-      assert.is(await database.approveStore('m2'), true);
+      const act = { atMs: T0_MS, operator: 'root', command: 'store approve', reason: null };
+      assert.is((await database.approveStore('m2', act, true))?.hasChanged, true);
+      assert.is((await database.findStore('m2'))?.status, 'pending', 'that was a dry run');
+      assert.equal(await database.approveStore('m2', act, false), {
+        store: { ...second, status: 'approved' },
+        hasChanged: true,
+      });
       assert.is((await database.findStore('m2'))?.status, 'approved');
-      assert.is(await database.approveStore('nobody'), false);
+      assert.is((await database.approveStore('m2', act, false))?.hasChanged, false);
+      assert.equal(
+        (await database.listAudit(9)).filter(({ command }) => command === 'store approve').map(({ target }) => target),
+        ['m2'],
+      );
+      assert.is(await database.approveStore('nobody', act, false), null);
       assert.is(await database.findStore('nobody'), null);
       await breaks(database.createStore(second));
     }),
