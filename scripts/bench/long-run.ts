@@ -38,6 +38,7 @@ const LOOK_MS = 3000;
 const BLOCK_TIME_MS = 300;
 const POLL_MS = 1000;
 const DUST_AMOUNT_MINOR = 100_000;
+const DUSTY_TRIES = 20;
 const LOG_FILE = '.tmp/long-run.log';
 
 /** @throws Error if anything was lost or happened twice; it gives examples, and names the seed */
@@ -70,8 +71,7 @@ export async function benchLongRun({ seconds, seed }: LongRunOptions): Promise<R
     const idleS = Math.max(IDLE_S_MIN, seconds * IDLE_SHARE);
     const selling = { perSecond: SESSIONS_PER_SECOND };
     const idle = await shop.sell({ name: 'idle', seconds: idleS, isPaid: false, ...selling });
-    const dusty = await shop.open('dusty', DUST_AMOUNT_MINOR);
-    const dustTo = dusty.find(({ network }) => network === DUST_NETWORK)?.address ?? '';
+    const dustTo = await addressForDust(shop);
     const stopping = new AbortController();
     const [busy, happened] = await Promise.all([
       shop.sell({ name: 'busy', seconds, isPaid: true, ...selling }).finally(() => stopping.abort()),
@@ -90,6 +90,17 @@ export async function benchLongRun({ seconds, seed }: LongRunOptions): Promise<R
     await merchant.close();
     rmSync(dataDir, { recursive: true, force: true });
   }
+}
+
+/** Returns the address of a session on the network of the dust; its pool may have run empty just before. */
+async function addressForDust(shop: ReturnType<typeof openLongRunShop>): Promise<string> {
+  for (let n = 0; n < DUSTY_TRIES; n++) {
+    const options = await shop.open(`dusty${n}`, DUST_AMOUNT_MINOR);
+    const address = options.find(({ network }) => network === DUST_NETWORK)?.address;
+    if (address !== undefined) return address;
+    await systemClock.sleep(POLL_MS);
+  }
+  throw new Error(`${DUSTY_TRIES} sessions were not offered ${DUST_NETWORK}`);
 }
 
 /** The port stays the same, so that a supervisor that was started again is found. */
