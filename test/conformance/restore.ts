@@ -248,16 +248,7 @@ export function newMachineConforms(bench: PayoutShop): void {
     assert.is.not(bench.keyOf(next), bench.keyOf(lost));
     await chain.pay(bench.keyOf(next), 'USDT', units(500));
     await bench.shop.waitForStatus(next, 'paid');
-    // The merchant, who finds no such refund, requests it again; money out is frozen by the restore.
-    await until('the refund is taken again', async () => {
-      const { status: answered, body } = await bench.ask(session, id, '7.00', payee);
-      // A server that waits for what it has not read says so with 503, and is asked again.
-      assert.ok([201, 503].includes(answered), JSON.stringify(body));
-      return answered === 201;
-    });
-    const reasons = (await status()).payouts.frozen.map(({ reason }: { reason: string }) => reason);
-    assert.match(reasons.join(), 'restored from the backup');
-    // The signer is unlocked after everything else has started.
+    // The signer is unlocked after everything else has started. Until its journal is adopted, refunds are refused.
     await until('the signer is adopted', () =>
       quayside.cli('payouts', 'adopt', bench.network).then(
         () => true,
@@ -267,6 +258,15 @@ export function newMachineConforms(bench: PayoutShop): void {
         },
       ),
     );
+    // The merchant, who finds no such refund, requests it again; money out is frozen by the restore.
+    await until('the refund is taken again', async () => {
+      const { status: answered, body } = await bench.ask(session, id, '7.00', payee);
+      // A server that waits for its engine says so with 503, and is asked again.
+      assert.ok([201, 503].includes(answered), JSON.stringify(body));
+      return answered === 201;
+    });
+    const reasons = (await status()).payouts.frozen.map(({ reason }: { reason: string }) => reason);
+    assert.match(reasons.join(), 'restored from the backup');
     for (const { network } of (await status()).payouts.frozen) {
       await quayside.cli('payouts', 'thaw', ...(network ? [network] : []), '--because', 'compared with the chain');
     }
