@@ -93,14 +93,16 @@ const plain = (text: string, max: number): string => {
   return flat.length > max ? `${flat.slice(0, max - 1)}…` : flat;
 };
 
-const words = (code: string): string => code.replaceAll('_', ' ');
+/** Returns what people read of an alarm: what is wrong, and where. */
+export const alarmTitle = ({ code, network }: Pick<Told, 'code' | 'network'>): string =>
+  `${code.replaceAll('_', ' ')}${network === null ? '' : ` on ${network}`}`;
 
 const prefixes: Readonly<Record<Change, string>> = { opened: '', acknowledged: 'Acknowledged: ', ended: 'Over: ' };
 
-function line({ alarmId, code, network, change, times }: Told): string {
-  const where = network === null ? '' : ` on ${network}`;
+function line(told: Told): string {
+  const { alarmId, change, times } = told;
   const again = change === 'opened' && times > 0 ? ', told again' : '';
-  return `${prefixes[change]}${words(code)}${where} (A-${alarmId}${again})`;
+  return `${prefixes[change]}${alarmTitle(told)} (A-${alarmId}${again})`;
 }
 
 export type NoticeText = Readonly<{ title: string; text: string; severity: Severity }>;

@@ -5,11 +5,18 @@
  */
 import { randomUUID } from 'node:crypto';
 import { transient } from '../core/fault.ts';
-import { NOTICE_TRIES_MAX, type NoticeText, noticeRetryMs, noticeText, severityOf } from '../core/notice.ts';
+import {
+  alarmTitle,
+  NOTICE_TRIES_MAX,
+  type NoticeText,
+  noticeRetryMs,
+  noticeText,
+  severityOf,
+} from '../core/notice.ts';
 import { alarmKey } from '../database/alarms.ts';
 import type { Database } from '../database/database.ts';
 import type { DueNotice, NoticeTarget } from '../database/notices.ts';
-import { type Clock, toSeconds } from '../lib/clock.ts';
+import { type Clock, DAY_MS, toSeconds } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
 import type { Log } from '../lib/log.ts';
 import { type Delivered, deliver } from './channels.ts';
@@ -18,7 +25,6 @@ import type { Send } from './post.ts';
 
 const LOOK_MS = 5_000;
 const MINUTE_MS = 60_000;
-const DAY_MS = 24 * 60 * MINUTE_MS;
 /** Notices in one message; what is due besides follows in the next. */
 const FOLDED_MAX = 500;
 /** After so many messages to a target in so long, what follows waits and is sent as one; pages wait a minute. */
@@ -162,11 +168,7 @@ export function createCourier({ database, send, clock, log, sender, signal }: Co
     await database.setNextDigest(target.id, nextMinuteMs(zone, digestMinute, nowMs));
     if (digestAtMs === null) return;
     const open = await database.listOpenAlarms();
-    const lines = open
-      .slice(0, DIGEST_ALARMS_MAX)
-      .map(
-        ({ id, code, network }) => `${code.replaceAll('_', ' ')}${network === null ? '' : ` on ${network}`} (A-${id})`,
-      );
+    const lines = open.slice(0, DIGEST_ALARMS_MAX).map((alarm) => `${alarmTitle(alarm)} (A-${alarm.id})`);
     const rest = open.length > lines.length ? [`and ${open.length - lines.length} more`] : [];
     const text = [...lines, ...rest, '', 'On the machine, `quayside status` shows the whole.'].join('\n');
     const title = open.length === 0 ? `${sender}: all quiet` : `${sender}: ${open.length} open alarms`;
