@@ -154,12 +154,22 @@ export function createAddresses(db: Db, guard: RowGuard): Addresses {
   };
 }
 
+const poolFinder =
+  ({ orm }: Db) =>
+  ({ family, mode }: PoolKey, source: string): typeof pools.$inferSelect | undefined =>
+    orm
+      .select()
+      .from(pools)
+      .where(and(eq(pools.family, family), eq(pools.mode, mode), eq(pools.source, source)))
+      .get();
+
 const NOT_DERIVED = 'not derived from the xpub';
 
 type OpenQueries = Pick<PoolCommands, 'openAddresses' | 'refuseAddress'>;
 
 /** The addresses of open sessions, which are derived again. */
-export function openAddressCommands(db: Db, raiseAlarm: RaiseAlarm): OpenQueries {
+function openAddressCommands(db: Db, raiseAlarm: RaiseAlarm): OpenQueries {
+  const findPool = poolFinder(db);
   const oldestOpen = db.client
     .prepare(
       `SELECT min(a.id) FROM sessions AS s INDEXED BY sessions_by_deadline
@@ -174,8 +184,7 @@ export function openAddressCommands(db: Db, raiseAlarm: RaiseAlarm): OpenQueries
   return {
     async openAddresses({ family, mode }, source, afterId, limit) {
       return db.read(() => {
-        const isPool = and(eq(pools.family, family), eq(pools.mode, mode), eq(pools.source, source));
-        const pool = db.orm.select({ id: pools.id }).from(pools).where(isPool).get();
+        const pool = findPool({ family, mode }, source);
         const oldest = pool && afterId === null ? (oldestOpen.get({ poolId: pool.id }) as number | null) : null;
         if (!pool || (afterId === null && oldest === null)) return { found: [], throughId: null };
         const after = afterId ?? (oldest ?? 0) - 1;
@@ -208,12 +217,7 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm): P
     `INSERT INTO addresses (pool_id, family, mode, key, derivation_index, state, session_id, mac)
      VALUES (?, ?, ?, ?, ?, ?, NULL, ?) ON CONFLICT (family, mode, key) DO NOTHING`,
   );
-  const findPool = ({ family, mode }: PoolKey, source: string) =>
-    db.orm
-      .select()
-      .from(pools)
-      .where(and(eq(pools.family, family), eq(pools.mode, mode), eq(pools.source, source)))
-      .get();
+  const findPool = poolFinder(db);
   const countFree = (poolId: number): number =>
     db.orm
       .select({ free: count() })
