@@ -12,11 +12,12 @@ import { isFields } from '../core/fields.ts';
 import { usualInclusionGraceS } from '../core/inclusion.ts';
 import { parseUnits } from '../core/money.ts';
 import type { SweepPolicy } from '../core/sweep.ts';
-import type { Mode, NetworkKey, Token } from '../core/transfer.ts';
+import type { Currency, Mode, NetworkKey, Token } from '../core/transfer.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import { check, type Problem } from './check.ts';
 import {
   type FeeHint,
+  type Mark,
   type NetworkSettings,
   networkSettings,
   paidNetworkSettings,
@@ -48,6 +49,9 @@ export type NetworkConfig = Readonly<{
   exchangeName: string;
   /** How its fees compare with those of other networks. */
   feeHint?: FeeHint;
+  /** The signs that the payment page draws of the network and of its tokens. */
+  mark?: Mark;
+  tokenMarks?: Readonly<Partial<Record<Currency, Mark>>>;
   /** A block explorer's page of a transaction, with `{tx}` in the place of its hash. */
   explorer?: string;
   wallets: WalletSettings;
@@ -163,6 +167,7 @@ function toConfig(problems: Problem[], path: string, settings: NetworkSettings<F
       nativeSymbol: settings.native_symbol,
       addressSigner: settings.address_signer,
       feeHint: settings.fee_hint,
+      mark: settings.mark,
       explorer: settings.explorer,
       signer: settings.signer,
       paymentMinPar: settings.payment_min,
@@ -188,6 +193,7 @@ function toConfig(problems: Problem[], path: string, settings: NetworkSettings<F
     inclusionGraceS: settings.inclusion_grace_s ?? usualInclusionGraceS(settings.block_time_ms),
     pollMs: settings.poll_ms,
     tokens: readTokens(problems, path, settings),
+    tokenMarks: Object.fromEntries(settings.tokens.flatMap(({ symbol, mark }) => (mark ? [[symbol, mark]] : []))),
   };
 }
 
@@ -219,7 +225,7 @@ function readTokens(
   { family, tokens }: Pick<NetworkSettings<Family>, 'family' | 'tokens'>,
 ): readonly Token[] {
   const { address } = chains[family];
-  return tokens.map((token, at) => {
+  return tokens.map(({ mark: _, ...token }, at) => {
     const key = address.parse(token.address);
     if (key !== null) return { ...token, address: address.format(key) };
     const found = JSON.stringify(token.address);

@@ -258,6 +258,14 @@ const sweep = z.preprocess(
 
 const label = setting('a name of 1 to 64 characters', matching(/^[^\p{C}]{1,64}$/u));
 const feeHints = ['low', 'medium', 'high'] as const;
+const markShapes = ['circle', 'square', 'hexagon', 'octagon', 'shield'] as const;
+
+/** The sign that the payment page draws of a token or network: a white letter on a shape. */
+const mark = group({
+  shape: oneOf(markShapes),
+  letter: setting('one letter or digit', matching(/^[\p{L}\p{N}]$/u)),
+  colour: setting('a colour such as "#3c6df0"', matching(/^#[0-9a-f]{6}$/i)),
+});
 
 const secureUrl = setting<string>('an https:// URL', (value) => urlOf(/^https:$/)(value) && String(value));
 const explorer = setting<string>('an https:// URL with {tx} in the place of the transaction’s hash', (value) =>
@@ -319,6 +327,7 @@ export const networkSettings = <F extends string>(families: readonly F[], derive
     title: orAbsent(label),
     exchange_name: orAbsent(label),
     fee_hint: orAbsent(oneOf(feeHints)),
+    mark: orAbsent(mark),
     explorer: orAbsent(explorer),
     wallets: wallets.prefault({}),
     dust_floor: stablecoinAmount.prefault('0.01'),
@@ -341,6 +350,7 @@ export const networkSettings = <F extends string>(families: readonly F[], derive
           symbol: oneOf<Currency>(currencies),
           address: setting('a token contract address', matching(/^\S+$/)),
           decimals: whole(0, 18),
+          mark: orAbsent(mark),
         }),
         { error: 'expected a list of tokens' },
       )
@@ -359,6 +369,7 @@ export const paidNetworkSettings = <F extends string>(families: readonly F[]) =>
   });
 
 export type FeeHint = (typeof feeHints)[number];
+export type Mark = Readonly<z.infer<typeof mark>>;
 /** The caps that a signer's policy starts with, in the words of `policy.json`: whole coins, whole stablecoins. */
 export type SignerDefaults = Readonly<z.infer<typeof signerDefaults>>;
 export type GeneralSettings = z.infer<typeof generalSettings>;

@@ -1,10 +1,11 @@
-import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { loadConfig, withPort } from '../../src/config/config.ts';
 import { Fault } from '../../src/core/fault.ts';
+import { contrast } from '../../src/lib/accent.ts';
 import { installationFolder } from '../../src/lib/installation.ts';
 import { readSecretKey } from '../../src/lib/secret-key.ts';
 import { sourceNames } from '../../src/rates/source.ts';
@@ -53,6 +54,11 @@ test('a preset needs only a node URL and an xpub', () => {
       { symbol: 'USDT', address: '0xdAC17F958D2ee523a2206206994597C13D831ec7', decimals: 6 },
       { symbol: 'USDC', address: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48', decimals: 6 },
     ],
+    mark: { shape: 'square', letter: 'E', colour: '#6a76d9' },
+    tokenMarks: {
+      USDT: { shape: 'circle', letter: 'T', colour: '#138f73' },
+      USDC: { shape: 'circle', letter: 'C', colour: '#2d7fd6' },
+    },
   });
   assert.equal(bsc?.key, 'live:bsc');
   assert.equal(
@@ -72,8 +78,11 @@ test('a preset needs only a node URL and an xpub', () => {
 
 const shipped = readdirSync(join(installationFolder, 'config/networks')).map((file) => file.slice(0, -5));
 
-test('every shipped preset is valid and complete, with a title, a fee hint and caps for the signer', () => {
+test('every shipped preset is valid and complete, with a title, a fee hint, caps for the signer and legible marks', () => {
   assert.ok(shipped.length >= 12);
+  const css = readFileSync('src/checkout/browser/page.css', 'utf8');
+  const surfaces = [...css.matchAll(/--(?:page|card|field|plain-soft): (#[0-9a-f]{6});/g)].map(([, hex = '']) => hex);
+  assert.ok(surfaces.length >= 8, 'light and dark');
   for (const name of shipped) {
     const { xpub: key, ...place } = node;
     const derives = !name.includes('solana');
@@ -85,6 +94,12 @@ test('every shipped preset is valid and complete, with a title, a fee hint and c
     const [network] = loadConfig({ env, cwd: folder, beforeSandbox: true }).networks;
     assert.not.equal(network?.title, network?.name, name);
     assert.ok(network?.feeHint && network.signer && network.nativeSymbol, name);
+    const marks = [network.mark, ...network.tokens.map(({ symbol }) => network.tokenMarks?.[symbol])];
+    for (const mark of marks) {
+      assert.ok(mark, `${name} and its tokens have marks`);
+      for (const surface of surfaces) assert.ok(contrast(mark.colour, surface) >= 3, `${name}: ${mark.colour}`);
+      assert.ok(contrast('#ffffff', mark.colour) >= 3, `${name}: the letter on ${mark.colour}`);
+    }
     assert.is(network.explorer === undefined, network.sandbox, name);
   }
 });
@@ -125,6 +140,7 @@ test('settings for the page, wallets and the signer are checked, and every probl
     title: '',
     exchange_name: 7,
     fee_hint: 'cheap',
+    mark: { shape: 'star', letter: 'ET', colour: 'red' },
     explorer: 'https://etherscan.io/tx/',
     wallets: {
       trust_coin: '-1',
@@ -143,6 +159,9 @@ test('settings for the page, wallets and the signer are checked, and every probl
     'networks.ethereum.exchange_name: 7, expected a name of 1 to 64 characters',
     'networks.ethereum.explorer: "https://etherscan.io/tx/", expected an https:// URL with {tx} in the place of the transaction’s hash',
     'networks.ethereum.fee_hint: "cheap", expected one of low, medium, high',
+    'networks.ethereum.mark.colour: "red", expected a colour such as "#3c6df0"',
+    'networks.ethereum.mark.letter: "ET", expected one letter or digit',
+    'networks.ethereum.mark.shape: "star", expected one of circle, square, hexagon, octagon, shield',
     `networks.ethereum.signer.approvers: there is no such setting`,
     `networks.ethereum.signer.caps.hour: "0.001", expected ${stablecoins}`,
     `networks.ethereum.signer.caps.transaction: 500, expected ${stablecoins}`,

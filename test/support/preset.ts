@@ -20,9 +20,14 @@ export function preset(name: string): NetworkConfig {
   return network.config;
 }
 
+const shown = ['title', 'exchangeName', 'feeHint', 'mark', 'tokenMarks'] as const;
+
 /** Returns what payers see of a network of this name: the shipped network's settings, or the defaults. */
-export function pageSettings(name: string): Pick<NetworkConfig, 'title' | 'exchangeName' | 'feeHint'> {
+export function pageSettings(
+  name: string,
+): Pick<NetworkConfig, 'title' | 'exchangeName'> & Partial<Pick<NetworkConfig, (typeof shown)[number]>> {
   if (!existsSync(fileOf(name))) return { title: name, exchangeName: name };
-  const { title, exchangeName, feeHint } = preset(name);
-  return { title, exchangeName, ...(feeHint && { feeHint }) };
+  const config = preset(name);
+  const chosen = Object.fromEntries(shown.flatMap((key) => (key in config ? [[key, config[key]]] : [])));
+  return { title: config.title, exchangeName: config.exchangeName, ...chosen };
 }
