@@ -7,7 +7,7 @@ import type { PaymentOption } from '../database/database.ts';
 import { type Html, html } from '../lib/html.ts';
 import { optionName } from '../payments/option.ts';
 import { icon } from './icon.ts';
-import { isUp, linkTo, networkTitle, type PageModel } from './model.ts';
+import { durationText, isUp, linkTo, networkMark, networkTitle, type PageModel, tokenMark } from './model.ts';
 
 export function methodChoice(model: PageModel): Html {
   const { session, words, choice } = model;
@@ -16,35 +16,28 @@ export function methodChoice(model: PageModel): Html {
   const preferred = session.conversion?.currency ?? tokens[0];
   const token = tokens.find((one) => one === choice.token) ?? preferred;
   const options = session.options.filter(({ currency }) => currency === token);
-  return html`<p class="lead">${say(tokens.length > 1 ? 'choose_lead' : 'choose_lead_network')}</p>
+  return html`<p class="muted">${say('network_same')}</p>
 ${
   tokens.length > 1
     ? html`<nav class="tokens" aria-label="${say('choose_token')}">${tokens.map((one) => tokenLink(model, one, one === token))}</nav>`
     : null
 }
-<nav aria-label="${say('choose_network')}"><ul class="networks">${options.map((option) => networkLink(model, option))}</ul></nav>
-<p class="muted">${say('network_same')}</p>`;
+<nav aria-label="${say('choose_network')}"><ul class="networks">${options.map((option) => networkLink(model, option))}</ul></nav>`;
 }
 
 const tokenLink = (model: PageModel, token: Currency, isCurrent: boolean): Html =>
   isCurrent
-    ? html`<a id="token-${token}" href="${linkTo(model, { token, pay: null })}" aria-current="true">${token}</a>`
-    : html`<a id="token-${token}" href="${linkTo(model, { token, pay: null })}">${token}</a>`;
+    ? html`<a id="token-${token}" href="${linkTo(model, { token, pay: null })}" aria-current="true">${tokenMark(model, token)} ${token}</a>`
+    : html`<a id="token-${token}" href="${linkTo(model, { token, pay: null })}">${tokenMark(model, token)} ${token}</a>`;
 
 function networkLink(model: PageModel, option: PaymentOption): Html {
   const { say } = model.words;
   const name = optionName(option);
-  const title = networkTitle(model, option);
+  const title = html`${networkMark(model, option)}<strong>${networkTitle(model, option)}</strong>`;
   if (!isUp(model, option)) {
-    return html`<li><span class="network off"><strong>${title}</strong><small>${icon('alert')} ${say('network_down')}</small></span></li>`;
+    return html`<li><span class="network off">${title}<small>${icon('alert')} ${say('network_down')}</small></span></li>`;
   }
   const view = model.networks.get(option.networkKey);
-  const facts = [
-    ...(view ? [say('network_time', { time: timeText(model, view.timeS) })] : []),
-    ...(view?.feeText ? [say(view.feeText)] : []),
-  ];
-  return html`<li><a id="network-${name}" class="network" href="${linkTo(model, { pay: name, token: null })}"><strong>${title}</strong><small>${facts.join(' · ')}</small>${icon('next')}</a></li>`;
+  const facts = [...(view ? [durationText(model, view.timeS)] : []), ...(view?.feeText ? [say(view.feeText)] : [])];
+  return html`<li><a id="network-${name}" class="network" href="${linkTo(model, { pay: name, token: null })}">${title}<small>${facts.join(' · ')}</small>${icon('next')}</a></li>`;
 }
-
-const timeText = ({ words }: PageModel, seconds: number): string =>
-  seconds < 60 ? words.say('time_short') : words.say('time_minutes', { minutes: Math.ceil(seconds / 60) });

@@ -11,7 +11,9 @@ import type { NetworkStatus, Payment, PaymentOption, Session } from '../database
 import type { Lookup } from '../database/lookups.ts';
 import { isFollowed } from '../database/network-health.ts';
 import type { PageSettings } from '../database/page-settings.ts';
+import type { Html } from '../lib/html.ts';
 import { optionName } from '../payments/option.ts';
+import { markOf } from './icon.ts';
 import { findOption, type PageState } from './state.ts';
 import type { TextKey, Words } from './texts.ts';
 
@@ -95,6 +97,16 @@ export function networkViews(
 export const networkTitle = ({ networks }: PageModel, at: Pick<PaymentOption, 'networkKey' | 'network'>): string =>
   networks.get(at.networkKey)?.config.title ?? at.network;
 
+/** Draws the mark of a network. */
+export const networkMark = (model: PageModel, at: Pick<PaymentOption, 'networkKey' | 'network'>): Html =>
+  markOf(model.networks.get(at.networkKey)?.config.mark, networkTitle(model, at));
+
+/** Draws the mark of a token, which is the same on every network. */
+export const tokenMark = ({ networks }: PageModel, currency: Currency): Html => {
+  const marks = [...networks.values()].flatMap(({ config }) => config.tokenMarks?.[currency] ?? []);
+  return markOf(marks[0], currency);
+};
+
 /** Returns what exchanges call a network. */
 export const exchangeName = ({ networks }: PageModel, { networkKey, network }: PaymentOption): string =>
   networks.get(networkKey)?.config.exchangeName ?? network;
@@ -121,6 +133,25 @@ export function progress(model: PageModel): Progress | null {
 /** Returns the policy of a payment's network; null if it is no longer configured. */
 const policyOf = ({ networks }: PageModel, { networkKey }: Payment): CreditPolicy | null =>
   networks.get(networkKey)?.config.confirmations ?? null;
+
+/**
+ * Returns the time until a payment that is not credited usually is, in seconds, and whether its block is final then;
+ * null if its network is no longer configured or nothing but finality is left, which is not counted in blocks.
+ */
+export function timeLeftOf(
+  model: PageModel,
+  { payment, required }: Progress,
+): Readonly<{ seconds: number; isFinal: boolean }> | null {
+  const config = model.networks.get(payment.networkKey)?.config;
+  const blocks = required - payment.confirmations;
+  if (!config || blocks <= 0) return null;
+  const isFinal = waitsForFinality(config.confirmations, openParOf(model, payment));
+  return { seconds: (blocks * config.blockTimeMs) / 1000, isFinal };
+}
+
+/** Returns a duration in words, rounded up to minutes. */
+export const durationText = ({ words }: PageModel, seconds: number): string =>
+  seconds < 60 ? words.say('time_short') : words.say('time_minutes', { minutes: Math.ceil(seconds / 60) });
 
 /** Returns everything on a payment's network that is not final: it is credited as one amount. */
 const openParOf = ({ session }: PageModel, { networkKey: own }: Payment): bigint =>

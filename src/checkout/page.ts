@@ -15,9 +15,11 @@ import { methodChoice } from './method.ts';
 import {
   amountDue,
   confirmationsRequired,
+  durationText,
   isBecomingFinal,
   isUp,
   linkTo,
+  networkMark,
   networkTitle,
   type PageModel,
   type Progress,
@@ -25,6 +27,8 @@ import {
   progress,
   selectedOption,
   sumText,
+  timeLeftOf,
+  tokenMark,
 } from './model.ts';
 import { orderSummary } from './order.ts';
 import { refundAddressPanel } from './refund-address.ts';
@@ -114,7 +118,7 @@ function stateSection(model: PageModel): Section {
       const text = say('wrong_token_text', { received: sumText(state.foreign), currency, shop });
       return {
         headline,
-        body: html`${stateHead('alert', 'attention', headline)}<p>${text}</p>${timeLeft(model)}${payable(model)}${transferList(model)}`,
+        body: html`${stateHead('alert', 'attention', headline)}<p>${text}</p>${payable(model)}${transferList(model)}`,
       };
     }
     case 'seen': {
@@ -160,8 +164,7 @@ function underpaidSection(model: PageModel, leftPar: bigint): Section {
   return {
     headline,
     body: html`${stateHead('alert', 'attention', headline)}
-<p>${text} ${say('underpaid_deadline')}</p>${timeLeft(model)}
-${payable(model)}${transferList(model)}`,
+<p>${text}</p>${payable(model)}${transferList(model)}`,
   };
 }
 
@@ -180,7 +183,8 @@ ${backLink(model, session.request.successUrl, true)}
 <h2>${say('receipt')}</h2>
 <dl class="sums"><div><dt>${say('received')}</dt><dd>${sumText(standingPayments(model))}</dd></div>
 <div><dt>${say('paid_at')}</dt><dd>${life.paidAtS === null ? null : time(life.paidAtS)}</dd></div></dl>
-${transferList(model)}`,
+${transferList(model)}
+<button type="button" class="button" id="print" hidden>${say('print')}</button>`,
   };
 }
 
@@ -199,7 +203,7 @@ function openSection(model: PageModel): Section {
   const leave =
     cancel === null
       ? null
-      : html`<p><a id="cancel" href="${cancel}" rel="noreferrer"${leavesFrame(model)}>${say('cancel', { shop })}</a></p>`;
+      : html`<p><a id="cancel" href="${cancel}" rel="noreferrer"${leavesFrame(model)}>${say('back', { shop })}</a></p>`;
   const price = priceText(session.request.amountMinor, session.request.currency);
   if (!session.options.some((one) => isUp(model, one))) {
     const headline = say('networks_down_title');
@@ -212,7 +216,7 @@ function openSection(model: PageModel): Section {
     const headline = say('choose_title');
     return {
       headline,
-      body: html`<div class="send-head"><div><p class="price">${price}</p><h1 id="headline">${headline}</h1></div>${timeLeft(model)}</div>${undone}${methodChoice(model)}${leave}`,
+      body: html`<div class="send-head"><p class="price">${price}</p>${timeLeft(model)}</div><h1 id="headline">${headline}</h1>${undone}${methodChoice(model)}${leave}`,
     };
   }
   if (!isUp(model, option)) {
@@ -227,27 +231,26 @@ function openSection(model: PageModel): Section {
   const headline = say('send_title', { amount: amountDue(model, option), currency });
   return {
     headline,
-    body: html`<div class="send-head"><div><h1 id="headline">${headline}</h1>
-<p class="on">${say('send_on', { network: networkTitle(model, option) })} ${changeLink(model, say('change_method'))}</p></div>${timeLeft(model)}</div>
+    body: html`<div class="send-head"><h1 id="headline">${headline}</h1>${timeLeft(model)}</div>
+<p class="on">${networkMark(model, option)} ${say('send_on', { network: networkTitle(model, option) })} ${changeLink(model)}</p>
 ${undone}${sendPanel(model, option)}
 <p class="waiting"><span class="pulse" aria-hidden="true"></span>${say('waiting')}<noscript> ${say('refreshes')}</noscript></p>${leave}`,
   };
 }
 
-/** Renders how to send the rest, or the choice of a way to pay. */
+/** Renders the time left with how to send the rest, or with the choice of a way to pay. */
 function payable(model: PageModel): Html {
   const option = selectedOption(model);
-  if (option === null || !isUp(model, option)) return methodChoice(model);
+  if (option === null || !isUp(model, option)) return html`${timeLeft(model)}${methodChoice(model)}`;
   const { say } = model.words;
-  const label = say(model.state.kind === 'underpaid' ? 'underpaid_change' : 'change_method');
-  return html`<p class="on">${option.currency} ${say('send_on', { network: networkTitle(model, option) })} ${changeLink(model, label)}</p>${sendPanel(model, option)}`;
+  return html`<div class="send-head"><p class="on">${networkMark(model, option)} ${option.currency} ${say('send_on', { network: networkTitle(model, option) })} ${changeLink(model)}</p>${timeLeft(model)}</div>${sendPanel(model, option)}`;
 }
 
 /**
  * Renders the link to other ways to pay. After a part payment the same way stays selected, but another may be cheaper
  * for a small rest, and all payments add up; a token in the query then means that the payer is choosing.
  */
-function changeLink(model: PageModel, label: string): Html | null {
+function changeLink(model: PageModel, label = model.words.say('change_method')): Html | null {
   const { session, state } = model;
   if (session.options.length < 2) return null;
   const token = state.kind === 'underpaid' ? (selectedOption(model)?.currency ?? null) : null;
@@ -294,12 +297,14 @@ const foreignNote = ({ state, words, shop }: PageModel): Html | null =>
 
 function confirmationBar(model: PageModel, { payment, required }: Progress): Html {
   const count = Math.min(payment.confirmations, required);
+  const left = timeLeftOf(model, { payment, required });
   const network = networkTitle(model, payment);
   const { say } = model.words;
   const text = isBecomingFinal(model, payment)
     ? say('seen_becoming_final', { network })
     : say('seen_progress', { count, required, network });
-  return html`<p class="bar"><label for="confirmations">${text}</label><progress id="confirmations" value="${count}" max="${required}"></progress></p>`;
+  return html`<p class="bar"><label for="confirmations">${text}</label><progress id="confirmations" value="${count}" max="${required}"></progress></p>
+${left && html`<p class="muted" id="confirmed-in">${say(left.isFinal ? 'final_in' : 'confirmed_in', { time: durationText(model, left.seconds) })}</p>`}`;
 }
 
 function transferList(model: PageModel): Html {
@@ -317,7 +322,7 @@ function transferList(model: PageModel): Html {
     }[payment.state];
     const sum = sumText([payment]);
     const [amount = '', currency = ''] = sum.split(' ');
-    return html`<li><span>${say('transfer', { amount, currency, network: networkTitle(model, payment) })} <em>${status}</em></span>
+    return html`<li>${tokenMark(model, payment.currency)}${networkMark(model, payment)} <span>${say('transfer', { amount, currency, network: networkTitle(model, payment) })} <em>${status}</em></span>
 <code dir="ltr" aria-label="${say('transaction')}">${payment.tx}</code></li>`;
   })}</ul>`;
 }

@@ -8,7 +8,8 @@ import { toSeconds } from '../lib/clock.ts';
 import { type Html, html } from '../lib/html.ts';
 import { qrSvg } from '../lib/qr.ts';
 import { optionAddress, optionLink, optionName, walletCode } from '../payments/option.ts';
-import { amountDue, exchangeName, linkTo, networkTitle, type PageModel, unitsDue } from './model.ts';
+import { icon } from './icon.ts';
+import { amountDue, exchangeName, linkTo, networkTitle, type PageModel, tokenMark, unitsDue } from './model.ts';
 import { walletPanel } from './wallet-panel.ts';
 
 const GROUP_CHARACTERS = 4;
@@ -20,24 +21,44 @@ export function sendPanel(model: PageModel, option: PaymentOption): Html {
   const { currency } = option;
   const amount = amountDue(model, option);
   const address = optionAddress(model.session, option);
-  const network = networkTitle(model, option);
-  return html`<div class="send">
-<div><dl class="facts">
+  return html`${isWalletCode(model, option) ? null : html`<p class="warning">${icon('alert')} ${say('mistake')}</p>`}
+<div class="send">
+<dl class="facts">
 <div><dt id="amount-label">${say('amount')}</dt>
-<dd><span class="value amount" id="amount" tabindex="-1">${amount}</span> <span class="unit">${currency}</span>
-${copyButton('copy-amount', amount, say('copy_amount'), say('copied_amount', { text: amount }))}
-<p class="muted">${say('amount_hint')}</p></dd></div>
+<dd class="sum"><span><span class="value amount" id="amount" tabindex="-1">${amount}</span> <span class="unit">${tokenMark(model, currency)} ${currency}</span></span>
+${copyButton('copy-amount', amount, say('copy_amount'), say('copied_amount', { text: amount }))}</dd></div>
 <div><dt id="address-label">${say('address')}</dt>
 <dd>${addressGroups(address)}
-${copyButton('copy-address', address, say('copy_address'), say('copied_address', { tail: address.slice(-6) }))}
-<p class="muted">${say('address_hint')}</p></dd></div>
+${copyButton('copy-address', address, say('copy_address'), say('copied_address', { tail: address.slice(-6) }))}</dd></div>
 </dl>
-${walletPanel(model, option)}</div>
 <div class="scan">${codeToScan(model, option, { amount, address })}</div>
+${walletPanel(model, option)}
 </div>
-<ul class="rules"><li>${say('mistake_network', { currency, network })}</li><li>${say('mistake_once')}</li></ul>
-<details id="exchange"><summary>${say('exchange_title')}</summary><p>${say('exchange_text', { amount, currency, network: exchangeName(model, option) })}</p></details>`;
+${help(model, option, amount)}`;
 }
+
+/** Renders what a payer need not know, behind a question mark. */
+function help(model: PageModel, option: PaymentOption, amount: string): Html {
+  const { say } = model.words;
+  const { currency } = option;
+  const network = networkTitle(model, option);
+  const code = isWalletCode(model, option) ? walletCode(option) : null;
+  const said = [
+    `${say('exchange_title')} ${say('exchange_text', { amount, currency, network: exchangeName(model, option) })}`,
+    say('amount_hint'),
+    say('address_hint'),
+    say('mistake_network', { currency, network }),
+    say('mistake_once'),
+    ...(code ? [say('qr_read_by', { wallets: code.readBy.join(', ') })] : []),
+    ...(model.state.kind === 'underpaid' ? [say('underpaid_deadline')] : []),
+    say('updates'),
+  ];
+  return html`<details id="help"><summary>${icon('help')} ${say('help')}</summary><ul class="rules">${said.map((text) => html`<li>${text}</li>`)}</ul></details>`;
+}
+
+/** Whether the QR code to show has the amount too. */
+const isWalletCode = ({ choice }: PageModel, option: PaymentOption): boolean =>
+  choice.walletQr && walletCode(option) !== null;
 
 /** Returns the content of the QR code. The default is the bare address, because every wallet reads it correctly. */
 function codeToScan(
@@ -45,18 +66,17 @@ function codeToScan(
   option: PaymentOption,
   { amount, address }: Readonly<{ amount: string; address: string }>,
 ): Html {
-  const { session, words, choice, pageUrl } = model;
+  const { session, words, pageUrl } = model;
   const { say } = words;
   const code = walletCode(option);
   const other = (walletQr: boolean) => linkTo(model, { walletQr, pay: optionName(option) });
-  if (!code || !choice.walletQr) {
+  if (!code || !isWalletCode(model, option)) {
     return html`${qrSvg(address, say('qr_address'))}<p class="muted">${say('qr_hint')}</p>
 ${code && html`<p><a id="qr-kind" href="${other(true)}">${say('qr_to_wallet')}</a></p>`}`;
   }
   const link = optionLink(session, option, unitsDue(model, option), pageUrl);
   return html`${qrSvg(link, say('qr_wallet'))}
 <p class="warning">${say('qr_misread_by', { wallets: code.misreadBy.join(', ') })} ${say('qr_warning', { amount, currency: option.currency })}</p>
-<p class="muted">${say('qr_read_by', { wallets: code.readBy.join(', ') })}</p>
 <p><a id="qr-kind" href="${other(false)}">${say('qr_to_address')}</a></p>`;
 }
 
@@ -79,5 +99,5 @@ export function timeLeft({ state, nowMs, words }: PageModel): Html | null {
   if (state.deadlineS === null || !state.isPayable) return null;
   const seconds = Math.max(0, state.deadlineS - toSeconds(nowMs));
   const text = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
-  return html`<p class="time">${words.say('time_left')} <span role="timer" aria-label="${words.say('time_left')}" id="timer">${text}</span></p>`;
+  return html`<p class="time">${icon('wait')} <span role="timer" aria-label="${words.say('time_left')}" id="timer">${text}</span></p>`;
 }

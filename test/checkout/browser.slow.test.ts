@@ -56,6 +56,8 @@ for (const [name, scene] of Object.entries(scenes)) {
       await page.goto(api.baseUrl + path);
       assert.match((await headline(page).textContent()) ?? '', scene.headline);
       assert.equal(await misfits(page), [], device);
+      assert.ok((await page.locator('.button.main:visible').count()) <= 1, 'one filled act at a time');
+      assert.ok((await page.locator('.warning:visible').count()) <= 1, 'one warning at a time');
       if (device !== 'narrow') {
         assert.equal(await barriers(page), [], device);
         await page.screenshot({ path: `${PICTURES}/${name}-${device}.png`, fullPage: true });
@@ -89,6 +91,61 @@ for (const { code, direction } of allWords) {
   });
 }
 
+for (const [locale, query] of [
+  ['en', 'ethereum-USDT'],
+  ['ar', 'bsc-USDC'],
+  ['ru', 'bsc-USDT'],
+] as const) {
+  test(`${locale}: a phone shows amount, address, QR code and time left without scrolling`, async ({
+    browser,
+    api,
+  }) => {
+    const sale = await openSale(api);
+    const { page } = await openPage(browser, api.baseUrl, { ...phone, locale });
+    for (const received of [null, '4.00']) {
+      if (received) await sale.send(received);
+      await page.goto(`${api.baseUrl}${sale.path}?pay=${query}`);
+      const tops: number[] = [];
+      for (const place of ['#amount', '#address', '.qr']) {
+        const box = await page.locator(place).boundingBox();
+        assert.ok(box && box.y >= 0 && box.y + box.height <= 844, `${place} ends at ${box && box.y + box.height}`);
+        assert.ok(box.width >= 40 && box.x >= 0 && box.x + box.width <= 390, place);
+        tops.push(box.y);
+      }
+      const timer = await page.locator('#timer').boundingBox();
+      assert.ok(timer && timer.y >= 0 && timer.y + timer.height <= 844);
+      const sorted = [...tops].sort((a, b) => a - b);
+      assert.equal(tops, sorted, 'the order in which a payer needs them');
+    }
+    await page.screenshot({ path: `${PICTURES}/fold-${locale}.png` });
+    await page.context().close();
+  });
+}
+
+test('the receipt prints on one page, and a button for it is there only with scripts', async ({ browser, api }) => {
+  const sale = await openSale(api);
+  await sale.send('10.50');
+  await confirmTip(api);
+  const { page } = await openPage(browser, api.baseUrl);
+  await page.goto(api.baseUrl + sale.path);
+  await page.evaluate('window.print = () => { window.printed = (window.printed ?? 0) + 1; }');
+  await page.click('#print');
+  assert.is(await page.evaluate('window.printed'), 1);
+  const pdf = (await page.pdf({ path: `${PICTURES}/receipt.pdf`, format: 'A4' })).toString('latin1');
+  assert.is(pdf.match(/\/Type \/Page\b/g)?.length, 1);
+  await page.emulateMedia({ media: 'print' });
+  assert.is(await page.isVisible('#print'), false);
+  for (const words of ['A shop', '10.50 USDT', 'Espresso beans', sale.id]) {
+    assert.ok(await page.getByText(words).first().isVisible(), words);
+  }
+  await page.screenshot({ path: `${PICTURES}/receipt-printed.png`, fullPage: true });
+  await page.context().close();
+  const { page: plain } = await openPage(browser, api.baseUrl, { javaScriptEnabled: false });
+  await plain.goto(api.baseUrl + sale.path);
+  assert.is(await plain.isVisible('#print'), false);
+  await plain.context().close();
+});
+
 test('the language is chosen by a link, and stays', async ({ browser, api }) => {
   const sale = await openSale(api);
   const { page } = await openPage(browser, api.baseUrl, { locale: 'de-DE' });
@@ -110,7 +167,7 @@ test('a payer on a phone, from the choice to the receipt, without reloading the 
   await page.tap('text=BNB Smart Chain (BEP20)');
   await says(page, /Send 10\.50 USDT/);
   await page.evaluate('window.isSamePage = true');
-  await page.tap('summary');
+  await page.tap('#help summary');
   await page.tap('#copy-address');
   await until('the button says how the address ends', async () =>
     ((await page.textContent('#copy-address')) ?? '').endsWith(((await page.textContent('#address')) ?? '').slice(-6)),
@@ -119,7 +176,7 @@ test('a payer on a phone, from the choice to the receipt, without reloading the 
   await sale.send('4.00', { network: 'bsc' });
   await says(page, /6\.50 USDT still due/);
   assert.is(await page.textContent('#amount'), '6.50');
-  assert.is(await page.getAttribute('#exchange', 'open'), '', 'what was opened stays open');
+  assert.is(await page.getAttribute('#help', 'open'), '', 'what was opened stays open');
   assert.match((await page.textContent('#announcer')) ?? '', /6\.50 USDT still due/);
   await confirmTip(api, 'bsc');
   await sale.send('6.50', { network: 'bsc' });

@@ -145,7 +145,7 @@ test('the rest can be paid in another way: the payer chooses, and can go back', 
   await page.tap('#token-USDC');
   await page.tap('#network-bsc-USDC');
   assert.match((await page.textContent('h1')) ?? '', /6\.50 USDC still due/);
-  assert.match((await page.textContent('main')) ?? '', /rest as shown below/);
+  assert.match((await page.textContent('main')) ?? '', /received for this order is added up/);
   await sale.send('6.50', { network: 'bsc', currency: 'USDC' });
   await until('all is there', async () => /Payment seen/.test((await page.textContent('h1')) ?? ''));
   await page.context().close();

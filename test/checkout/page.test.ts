@@ -6,7 +6,8 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chooseWords } from '../../src/checkout/texts.ts';
 import { withApi } from '../support/api-server.ts';
-import { openSale, scenes } from '../support/payment-scenes.ts';
+import { openSale, type Sale, scenes } from '../support/payment-scenes.ts';
+import { preset } from '../support/preset.ts';
 import { parseRaw, rawExchange } from '../support/raw-http.ts';
 import { exchange } from '../support/signed-client.ts';
 import { until } from '../support/until.ts';
@@ -18,6 +19,9 @@ const textOf = (html: string): string =>
     .replace(/<[^>]+>/g, ' ')
     .replace(/&#39;/g, "'")
     .replace(/\s+/g, ' ');
+
+/** An order without line items, whose amounts would have to add up. */
+const plain = { line_items: undefined, tax_amount: undefined, shipping_amount: undefined };
 
 const headlineOf = (html: string): string => textOf(/<h1[^>]*>([\s\S]*?)<\/h1>/.exec(html)?.[1] ?? '').trim();
 
@@ -78,6 +82,36 @@ test('nobody can change a session from its page', () =>
       assert.is((await exchange(method, `${api.baseUrl}${sale.path}`)).status, 405);
     }
     assert.is((await api.send('GET', `/api/v1/checkout/sessions/${sale.id}`)).text, before);
+  }));
+
+test('progress says how long it takes, and speaks of finality where the policy does; marks stand beside names', () =>
+  withApi({ pages: true, networks: [preset('sepolia'), preset('bsc-testnet')] }, async (api) => {
+    const ethereum = api.chain('ethereum');
+    const shown = async ({ path }: Sale) => (await exchange('GET', `${api.baseUrl}${path}`)).text;
+    const leftOf = (text: string) => /id="confirmed-in">([^<]*)</.exec(text)?.[1] ?? null;
+    const marksOf = (text: string) => [...text.matchAll(/class="mark".*?<text[^>]*>(.)</g)].map(([, letter]) => letter);
+
+    const usual = await openSale(api);
+    assert.equal(marksOf(await shown(usual)), ['T', 'C', 'E', 'B'], 'tokens, then networks');
+    await usual.send('10.50');
+    assert.is(leftOf(await shown(usual)), 'Confirmed in about 3 min', '11 blocks of 12 s');
+    assert.equal(marksOf(await shown(usual)), ['T', 'E']);
+    for (let blocks = 0; blocks < 6; blocks++) await ethereum.mine();
+    assert.is(leftOf(await shown(usual)), 'Confirmed in about 1 min', '5 blocks');
+    await ethereum.mine();
+    assert.is(leftOf(await shown(usual)), 'Confirmed in under a minute', '4 blocks');
+
+    const large = await openSale(api, { ...plain, amount: 2_000_000 });
+    await large.send('20000');
+    assert.is(leftOf(await shown(large)), 'Final in about 13 min', '63 blocks');
+
+    const quick = await openSale(api);
+    await quick.send('10.50', { network: 'bsc', currency: 'USDC' });
+    assert.is(leftOf(await shown(quick)), 'Final in under a minute');
+    for (let blocks = 0; blocks < 2; blocks++) await api.chain('bsc').mine();
+    const deep = await shown(quick);
+    assert.is(leftOf(deep), null, 'finality is not counted in blocks');
+    assert.match(textOf(deep), /has confirmed it and is making it final/);
   }));
 
 test('an unknown session, and one spelled differently', () =>

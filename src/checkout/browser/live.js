@@ -224,7 +224,7 @@ async function showParent() {
 
 /** Prepares new content: shows what needs this script. */
 function prepare() {
-  for (const button of document.querySelectorAll('button[data-copy]')) button.removeAttribute('hidden');
+  for (const button of document.querySelectorAll('button[data-copy], #print')) button.removeAttribute('hidden');
   shownS = null;
   showTime();
   offerWallets();
@@ -232,8 +232,9 @@ function prepare() {
 }
 
 document.addEventListener('click', ({ target }) => {
-  const button = target instanceof Element ? target.closest('button[data-copy]') : null;
-  if (button instanceof HTMLButtonElement) copyFrom(button);
+  const button = target instanceof Element ? target.closest('button') : null;
+  if (button?.dataset.copy) copyFrom(button);
+  if (button?.id === 'print') window.print();
 });
 document.addEventListener('visibilitychange', wake);
 window.addEventListener('pageshow', ({ persisted }) => {

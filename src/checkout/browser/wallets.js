@@ -240,12 +240,16 @@ function draw() {
   if (hadFocus) (document.getElementById(focused) ?? panel).focus({ preventScroll: true });
 }
 
-/** @param {Wallet} wallet */
-function buttonFor(wallet) {
+/**
+ * The first wallet's button is the page's filled one.
+ * @param {Wallet} wallet
+ * @param {number} at
+ */
+function buttonFor(wallet, at) {
   const button = document.createElement('button');
   button.type = 'button';
   button.id = `wallet-${wallet.id}`;
-  button.className = 'button main wallet';
+  button.className = at === 0 ? 'button main wallet' : 'button wallet';
   if (wallet.icon.startsWith('data:image/')) {
     const image = document.createElement('img');
     image.src = wallet.icon;
