@@ -243,7 +243,7 @@ function payable(model: PageModel): Html {
   const option = selectedOption(model);
   if (option === null || !isUp(model, option)) return html`${timeLeft(model)}${methodChoice(model)}`;
   const { say } = model.words;
-  return html`<div class="send-head"><p class="on">${networkMark(model, option)} ${option.currency} ${say('send_on', { network: networkTitle(model, option) })} ${changeLink(model)}</p>${timeLeft(model)}</div>${sendPanel(model, option)}`;
+  return html`<div class="send-head"><p class="on">${networkMark(model, option)} ${say('send_on', { network: networkTitle(model, option) })} ${changeLink(model)}</p>${timeLeft(model)}</div>${sendPanel(model, option)}`;
 }
 
 /**

@@ -52,7 +52,7 @@ ${
     ? null
     : html`<div id="wallet-links">${links.map(
         ({ wallet, opens, href }, at) =>
-          html`<a class="button ${at === 0 ? 'main' : ''}" href="${href}" rel="noreferrer">${say(opens === 'page' ? 'wallet_page' : 'wallet_pay', { wallet })}</a>`,
+          html`<a class="button${at === 0 ? ' main' : ''}" href="${href}" rel="noreferrer">${say(opens === 'page' ? 'wallet_page' : 'wallet_pay', { wallet })}</a>`,
       )}</div>`
 }
 <div id="wallet-status"></div>
