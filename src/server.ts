@@ -14,6 +14,7 @@ import { networkOfEachPool, readPool } from './addresses/pool-level.ts';
 import { createApp } from './api/app.ts';
 import { refuseUnread } from './api/refuse-unread.ts';
 import { addressMarksFile, openAddressMarks } from './app/address-marks.ts';
+import { readBackupReport } from './app/backup/report.ts';
 import { type Listening, listen } from './app/http-server.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { issueEndpoint, issueKey, issueUsualStore } from './app/new-credentials.ts';
@@ -179,6 +180,7 @@ async function listenForPeople(config: Config, database: Database): Promise<List
       checkWebhookUrl: guard.check,
       sendTestEvent: (endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
       sendTestNotices: (target) => sendTestNotices({ database, send: createSend(guard), clock }, target),
+      backupProvedAtMs: () => readBackupReport(config.dataDir).proved?.made_at_ms ?? null,
     }),
   }));
 }

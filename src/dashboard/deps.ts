@@ -34,6 +34,8 @@ export type DashboardDeps = Readonly<{
   sendTestEvent(endpoint: Endpoint): Promise<TestAnswer | null>;
   /** Sends test messages to somebody who is informed about alarms. @returns null if the target was removed */
   sendTestNotices(target: NoticeTarget): Promise<readonly NoticeAnswer[] | null>;
+  /** Returns when the newest backup that was proved was made; null if there is none. */
+  backupProvedAtMs(): number | null;
 }>;
 
 /** What a service answered to a test message of a severity. `status` is null if it gave no answer. */

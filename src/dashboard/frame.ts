@@ -50,6 +50,7 @@ export const formTokenField = (formToken: string): Html =>
 
 /** The pages of a store and mode, beside its payments. */
 const storePages: readonly (readonly [string, string, StorePermission])[] = [
+  ['overview', 'Overview', 'payments:read'],
   ['refunds', 'Refunds', 'payments:read'],
   ['held', 'Held money', 'payments:read'],
   ['webhooks', 'Webhooks', 'webhooks:read'],

@@ -9,6 +9,7 @@ import { developerPages } from './pages/developers.ts';
 import { heldPages } from './pages/held.ts';
 import { noticePages } from './pages/notices.ts';
 import { operatorPages } from './pages/operator.ts';
+import { overviewPage } from './pages/overview.ts';
 import { paymentPage } from './pages/payment.ts';
 import { paymentsPage } from './pages/payments.ts';
 import { refundChanges } from './pages/refund-changes.ts';
@@ -21,6 +22,7 @@ import { webhookPages } from './pages/webhooks.ts';
 /** Returns the pages. Each says what it needs; a test tries every page as everybody. */
 export const dashboardPages = (deps: DashboardDeps): readonly Page[] => [
   ...accountPages(deps),
+  overviewPage(deps),
   paymentsPage(deps),
   paymentPage(deps),
   ...refundPages(deps),

@@ -130,7 +130,7 @@ export type LedgerReport = Readonly<{
   differences: readonly Difference[];
   /** Sessions of which more was promised or paid back than they received. */
   overdrawn: readonly Readonly<{ sessionId: string; network: NetworkKey; asset: Asset; units: bigint }>[];
-  /** Sessions whose running sums differ from their transfers. */
+  /** Running sums that differ from what they add up: of sessions, held money, and days. */
   sums: readonly string[];
 }>;
 

@@ -1,29 +1,48 @@
 /**
- * Sessions as lists: by time, by status, and by what people paste into a search box.
+ * Sessions as lists: by time, status and what they were paid in, and by what people paste into a search box.
  * @module
  */
 import type { SessionStatus } from '../core/event.ts';
-import type { Mode } from '../core/transfer.ts';
+import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { StoredEvent } from './events.ts';
 
-/** A page of a list, newest first. Ids sort by time, so `beforeId` goes on where a page ended. */
-export type SessionList = Readonly<{
+/** A currency on a network. */
+export type PaidIn = Readonly<{ network: NetworkKey; currency: Currency }>;
+
+export type SessionFilter = Readonly<{
   storeId: string;
   mode: Mode;
   status: SessionStatus | null;
-  beforeId: string | null;
-  limit: number;
+  /** Only sessions that were credited in one of these; null: all. */
+  paidIn: readonly PaidIn[] | null;
+  /** Created from this time on, and before that one (Unix ms); null: no bound. */
+  fromMs: number | null;
+  toMs: number | null;
 }>;
 
-/** What is looked for: the beginning of an order id, a transaction in any of its spellings, or an address's key. */
+/** A page of a list, newest first. Ids sort by time, so `beforeId` goes on where a page ended. */
+export type SessionList = SessionFilter & Readonly<{ beforeId: string | null; limit: number }>;
+
+/** `goOnId` is the `beforeId` of the next page, which may be shorter than `limit`, or empty; null at the end. */
+export type SessionPage<Summary> = Readonly<{ sessions: readonly Summary[]; goOnId: string | null }>;
+
+/**
+ * What is looked for: the beginning of an order id, a transaction in any of its spellings, an address's key, or an
+ * amount that was asked for in one of the currencies, or that came.
+ */
 export type SessionSearch =
   | Readonly<{ kind: 'order'; orderId: string }>
   | Readonly<{ kind: 'transaction'; spellings: readonly string[] }>
-  | Readonly<{ kind: 'address'; family: string; key: string }>;
+  | Readonly<{ kind: 'address'; family: string; key: string }>
+  | Readonly<{
+      kind: 'amount';
+      asked: readonly Readonly<{ amountMinor: bigint; currencies: readonly string[] }>[];
+      receivedPar: bigint | null;
+    }>;
 
 /** `Summary` is what a list shows of a session. */
 export interface SessionListDatabase<Summary> {
-  listSessions(list: SessionList): Promise<readonly Summary[]>;
+  listSessions(list: SessionList): Promise<SessionPage<Summary>>;
   /** Returns at most `limit` sessions of the store and mode, newest first; a whole order id comes first of all. */
   searchSessions(
     search: SessionSearch,

@@ -2,6 +2,7 @@
  * The counts behind the metrics.
  * @module
  */
+import type { DayTotalDatabase } from './day-totals.ts';
 
 export type Stats = Readonly<{
   /** Sessions by status. */
@@ -13,6 +14,6 @@ export type Stats = Readonly<{
   heldOpen: number;
 }>;
 
-export interface StatsDatabase {
+export interface StatsDatabase extends DayTotalDatabase {
   stats(nowMs: number): Promise<Stats>;
 }

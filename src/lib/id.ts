@@ -20,6 +20,11 @@ export function sortableId(nowMs: number): string {
   return text;
 }
 
+const TIME_CHARS = 10;
+
+/** Returns what ids of this time begin with: it sorts before all of them, and after those of earlier times. */
+export const sortableTime = (atMs: number): string => sortableId(atMs).slice(0, TIME_CHARS);
+
 /** Returns `length` characters of base62, each uniformly random. */
 export function randomBase62(length: number): string {
   return Array.from({ length }, () => BASE62.charAt(randomInt(62))).join('');

@@ -14,6 +14,8 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'get /': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'get /account': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'post /account/sessions/end': ['operator', 'owner', 'developer', 'accountant', 'support'],
+  'get /s/:store/live/overview': ['owner', 'accountant', 'support'],
+  'get /s/:store/test/overview': ['owner', 'developer', 'accountant', 'support'],
   'get /s/:store/live/payments': ['owner', 'accountant', 'support'],
   'get /s/:store/test/payments': ['owner', 'developer', 'accountant', 'support'],
   'get /s/:store/live/payments/:id': ['owner', 'accountant', 'support'],

@@ -83,6 +83,7 @@ export async function startDashboard(options: ApiServerOptions = {}): Promise<Da
         sendTestEvent: (endpoint: Endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
         sendTestNotices: (target: NoticeTarget) =>
           sendTestNotices({ database, send: createSend(guard), clock }, target),
+        backupProvedAtMs: () => null,
       };
       const parts = { database, config, url, clock, log, passwords, issue, checkDestination, ...webhooks };
       return { answer: createDashboard(parts) };

@@ -18,7 +18,7 @@ export const accountPages = ({ database, clock }: DashboardDeps): readonly Commo
       const store = person.memberships.find(({ storeId }) => storeId !== null);
       if (person.memberships.some(({ role }) => role === 'operator')) return { to: '/operator' };
       return {
-        to: store ? `/s/${store.storeId}/${store.role === 'developer' ? 'test' : 'live'}/payments` : '/account',
+        to: store ? `/s/${store.storeId}/${store.role === 'developer' ? 'test' : 'live'}/overview` : '/account',
       };
     },
   },

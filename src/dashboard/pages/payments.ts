@@ -30,13 +30,12 @@ export const paymentsPage = (deps: DashboardDeps): StorePage => ({
 async function list({ database }: DashboardDeps, { at, query }: Visit<StoreAt>): Promise<Reply> {
   const status = statuses.find((one) => one === query.get('status')) ?? null;
   const beforeId = parseSessionId(query.get('before') ?? '');
-  const found = await database.listSessions({ ...at, status, beforeId, limit: PAGE_ROWS + 1 });
-  const shown = found.slice(0, PAGE_ROWS);
-  const last = found.length > PAGE_ROWS ? shown.at(-1) : undefined;
+  const filter_ = { ...at, status, paidIn: null, fromMs: null, toMs: null };
+  const { sessions: shown, goOnId } = await database.listSessions({ ...filter_, beforeId, limit: PAGE_ROWS });
   const filter = status === null ? '' : `status=${status}&`;
   const pager = html`<p class="pager">
 ${beforeId === null ? null : html`<a href="${pathOf(at)}?${filter}">Newest</a>`}
-${last ? html`<a href="${pathOf(at)}?${filter}before=${last.id}" rel="next">Older</a>` : null}
+${goOnId ? html`<a href="${pathOf(at)}?${filter}before=${goOnId}" rel="next">Older</a>` : null}
 </p>`;
   const content =
     shown.length > 0 ? html`${rows(at, shown)}${pager}` : emptyList(at, status !== null || beforeId !== null);

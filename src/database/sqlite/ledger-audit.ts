@@ -6,6 +6,7 @@
 import { isPayback } from '../../core/intent.ts';
 import { type Asset, add, type Balances, differences, imbalances, type Posting } from '../../core/ledger.ts';
 import type { LedgerReport, MoneyOutDatabase } from '../money-out.ts';
+import { auditDayTotals } from './day-totals.ts';
 import type { Db } from './open.ts';
 import { readIntent } from './payouts/schema.ts';
 import { createReturned } from './refunds/returned.ts';
@@ -133,7 +134,7 @@ export function ledgerAudit(db: Db): Pick<MoneyOutDatabase, 'verifyLedger'> {
           unbalanced,
           differences: found,
           overdrawn,
-          sums: [...auditSums(db), ...auditHeldMoney(db, createReturned(db).of)],
+          sums: [...auditSums(db), ...auditHeldMoney(db, createReturned(db).of), ...auditDayTotals(db)],
         };
       });
     },

@@ -15,11 +15,12 @@ import {
   payoutEntry,
 } from '../../core/ledger.ts';
 import type { Phase } from '../../core/session.ts';
+import { type BookedCredit, createDayTotals } from './day-totals.ts';
 import type { Db } from './open.ts';
 import { ledgerEntries, ledgerPostings } from './payouts/schema.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
 import { addresses, blocks, transfers } from './schema.ts';
-import { termsOf } from './session-row.ts';
+import { type SessionRow, termsOf } from './session-row.ts';
 import type { FindSessionRow } from './sessions.ts';
 
 /** To be called within a transaction. */
@@ -35,6 +36,7 @@ export type Ledger = Readonly<{
 export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
   const insertEntry = preparedInsert(db, ledgerEntries, ['id']);
   const insertPosting = preparedInsert(db, ledgerPostings);
+  const addToDay = createDayTotals(db);
   const lastOccurrence = atFirstUse(
     db.orm
       .select({ occurrence: max(ledgerEntries.occurrence) })
@@ -49,6 +51,7 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
         network: transfers.network,
         currency: transfers.currency,
         units: transfers.units,
+        decimals: transfers.decimals,
         sessionId: addresses.sessionId,
         phase: transfers.phase,
         blockNumber: blocks.number,
@@ -79,10 +82,10 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
   }
 
   /** Returns the session that a transfer's money belongs to; null for money that came before its session. */
-  function ownerOf(sessionId: string | null, phase: Phase | null, came: Arrival): string | null {
+  function ownerOf(sessionId: string | null, phase: Phase | null, came: Arrival): SessionRow | null {
     const session = sessionId === null ? undefined : findSession(sessionId);
     // An older version saved no phase.
-    return session && (phase !== null || !isOlder(termsOf(session), came)) ? session.id : null;
+    return session && (phase !== null || !isOlder(termsOf(session), came)) ? session : null;
   }
 
   return {
@@ -96,13 +99,17 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
     },
     confirmed(blockId, isTaken, atMs, txs) {
       const only = txs && new Set(txs);
+      const credits: BookedCredit[] = [];
       for (const row of ofBlock.all({ blockId, confirmed: !isTaken })) {
-        const { tx, sessionId, phase, blockNumber: _, blockTimeS: __, ...transfer } = row;
+        const { tx, sessionId, phase, blockNumber: _, blockTimeS: __, decimals, ...transfer } = row;
         if (only?.has(tx) === false) continue;
-        const payment: BookedPayment = { ...transfer, sessionId: ownerOf(sessionId, phase, row) };
+        const session = ownerOf(sessionId, phase, row);
+        const payment: BookedPayment = { ...transfer, sessionId: session?.id ?? null };
+        if (session) credits.push({ ...transfer, decimals, session });
         const kind = isTaken ? 'payment' : 'payment_reversed';
         post(paymentEntry(payment, isTaken, occurrenceOf(String(transfer.transferId), kind)), atMs);
       }
+      addToDay(credits, isTaken, atMs);
     },
   };
 }

@@ -213,6 +213,25 @@ export const heldMoney = sqliteTable('held_money', {
   settledAtMs: integer(),
 });
 
+export const dayTotals = sqliteTable('day_totals', {
+  storeId: text().notNull(),
+  mode: mode().notNull(),
+  day: integer().notNull(),
+  network: text().$type<NetworkKey>().notNull(),
+  currency: currency().notNull(),
+  credits: integer().notNull(),
+  creditedPar: units().notNull(),
+  reversals: integer().notNull(),
+  reversedPar: units().notNull(),
+});
+
+export const sessionAssets = sqliteTable('session_assets', {
+  storeId: text().notNull(),
+  network: text().$type<NetworkKey>().notNull(),
+  currency: currency().notNull(),
+  sessionId: text().notNull(),
+});
+
 export const sessionCounts = sqliteTable('session_counts', {
   status: text().$type<SessionStatus>().primaryKey(),
   sessions: integer().notNull(),

@@ -2,17 +2,28 @@
  * Lists of sessions. Each reads an index from where the list goes on, so a page costs the same however many there are.
  * @module
  */
-import { and, desc, eq, gte, inArray, lt, type SQL } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
+import type { Mode } from '../../core/transfer.ts';
+import { firstSessionId } from '../../lib/session-id.ts';
 import type { SessionSummary } from '../database.ts';
-import type { SessionListDatabase, SessionSearch } from '../session-lists.ts';
+import type { SessionFilter, SessionListDatabase, SessionSearch } from '../session-lists.ts';
 import type { Db } from './open.ts';
-import { addresses, events, sessions, transfers } from './schema.ts';
+import { addresses, events, sessionAssets, sessions, transfers } from './schema.ts';
 import { toSession } from './session-row.ts';
 
 /** Above every character that an order id may hold. */
 const LAST_CHARACTER = '\u{10ffff}';
 /** One address's transaction may pay others of ours; more than these are not shown. */
 const FOUND_MAX = 100;
+
+/** A page of a list by network or currency looks at this many sessions at most. */
+const CREDITED_MAX = 300;
+
+const isNotZero = sql`${sessions.confirmedPar} <> '0'`;
+
+type At = Readonly<{ storeId: string; mode: Mode }>;
+type IdRange = readonly [fromId: string, beforeId: string];
+type Asked = Extract<SessionSearch, { kind: 'amount' }>['asked'][number];
 
 const summaryOf = (row: typeof sessions.$inferSelect): SessionSummary => {
   const { addresses: _addresses, payments: _payments, ...summary } = toSession(row, {}, []);
@@ -24,8 +35,60 @@ export function sessionListQueries(db: Db): SessionListDatabase<SessionSummary> 
   const select = (where: SQL | undefined, limit: number) =>
     orm.select().from(sessions).where(where).orderBy(desc(sessions.id)).limit(limit).all().map(summaryOf);
 
+  const ofStore = ({ storeId, mode }: At) => and(eq(sessions.storeId, storeId), eq(sessions.mode, mode));
+
+  /** Returns the newest sessions credited in an asset of the filter, at most `CREDITED_MAX`, of any status. */
+  function creditedIds({ storeId, paidIn }: SessionFilter, [fromId, beforeId]: IdRange): string[] {
+    const ids = (paidIn ?? []).flatMap(({ network, currency }) =>
+      orm
+        .select({ id: sessionAssets.sessionId })
+        .from(sessionAssets)
+        .where(
+          and(
+            eq(sessionAssets.storeId, storeId),
+            eq(sessionAssets.network, network),
+            eq(sessionAssets.currency, currency),
+            gte(sessionAssets.sessionId, fromId),
+            lt(sessionAssets.sessionId, beforeId),
+          ),
+        )
+        .orderBy(desc(sessionAssets.sessionId))
+        .limit(CREDITED_MAX)
+        .all()
+        .map(({ id }) => id),
+    );
+    return [...new Set(ids)].sort().reverse().slice(0, CREDITED_MAX);
+  }
+
+  /** Returns the sessions of one price: the currencies that have it are found by one seek each. */
+  function askedFor(at: At, { amountMinor, currencies }: Asked, limit: number): SessionSummary[] {
+    const priced = and(ofStore(at), eq(sessions.amountMinor, amountMinor));
+    const found: SessionSummary[] = [];
+    for (let last = ''; ; ) {
+      const next = orm
+        .select({ currency: sessions.currency })
+        .from(sessions)
+        .where(and(priced, gt(sessions.currency, last)))
+        .orderBy(asc(sessions.currency))
+        .limit(1)
+        .get();
+      if (!next) return found;
+      last = next.currency;
+      if (currencies.includes(last)) found.push(...select(and(priced, eq(sessions.currency, last)), limit));
+    }
+  }
+
+  /** Returns the newest sessions that asked for an amount, or whose confirmed money is that amount. */
+  function ofAmount(at: At, { asked, receivedPar }: Extract<SessionSearch, { kind: 'amount' }>, limit: number) {
+    // The literal says to SQLite that the index on what came, which leaves out zero, has all of them.
+    const came = receivedPar !== null && and(ofStore(at), eq(sessions.confirmedPar, receivedPar), isNotZero);
+    const found = [...asked.flatMap((one) => askedFor(at, one, limit)), ...(came ? select(came, limit) : [])];
+    const byId = new Map(found.map((session) => [session.id, session]));
+    return [...byId.values()].sort((one, other) => (one.id < other.id ? 1 : -1)).slice(0, limit);
+  }
+
   /** Returns the ids of the sessions whose addresses a search is about. */
-  function idsOf(search: Exclude<SessionSearch, { kind: 'order' }>): string[] {
+  function idsOf(search: Extract<SessionSearch, { kind: 'address' | 'transaction' }>): string[] {
     const rows =
       search.kind === 'address'
         ? orm
@@ -45,27 +108,34 @@ export function sessionListQueries(db: Db): SessionListDatabase<SessionSummary> 
   }
 
   return {
-    async listSessions({ storeId, mode, status, beforeId, limit }) {
-      return db.read(() =>
-        select(
+    async listSessions({ beforeId, limit, ...filter }) {
+      const { status, paidIn, fromMs, toMs } = filter;
+      const until = [beforeId, toMs === null ? null : firstSessionId(toMs)].filter((id) => id !== null).sort();
+      const range: IdRange = [fromMs === null ? '' : firstSessionId(fromMs), until[0] ?? LAST_CHARACTER];
+      return db.read(() => {
+        const credited = paidIn && creditedIds(filter, range);
+        const found = select(
           and(
-            eq(sessions.storeId, storeId),
-            eq(sessions.mode, mode),
+            ofStore(filter),
             status === null ? undefined : eq(sessions.status, status),
-            beforeId === null ? undefined : lt(sessions.id, beforeId),
+            credited ? inArray(sessions.id, credited) : and(gte(sessions.id, range[0]), lt(sessions.id, range[1])),
           ),
-          limit,
-        ),
-      );
+          limit + 1,
+        );
+        const shown = found.slice(0, limit);
+        const lastRead = credited?.length === CREDITED_MAX ? credited.at(-1) : undefined;
+        return { sessions: shown, goOnId: (found.length > limit ? shown.at(-1)?.id : lastRead) ?? null };
+      });
     },
     async listSessionEvents(sessionId, limit) {
       return db.read(() =>
         orm.select().from(events).where(eq(events.sessionId, sessionId)).orderBy(events.id).limit(limit).all(),
       );
     },
-    async searchSessions(search, { storeId, mode, limit }) {
-      const own = and(eq(sessions.storeId, storeId), eq(sessions.mode, mode));
+    async searchSessions(search, { limit, ...at }) {
+      const own = ofStore(at);
       return db.read(() => {
+        if (search.kind === 'amount') return ofAmount(at, search, limit);
         if (search.kind !== 'order') return select(and(own, inArray(sessions.id, idsOf(search))), limit);
         const { orderId } = search;
         const whole = select(and(own, eq(sessions.orderId, orderId)), 1);

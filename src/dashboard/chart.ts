@@ -1,0 +1,37 @@
+/**
+ * Charts that are made on the server: bars of SVG, and the same numbers in a table. They need no script, follow the
+ * colours of the page, and print.
+ * @module
+ */
+import { type Html, html } from '../lib/html.ts';
+
+export type Bar = Readonly<{ label: string; size: bigint }>;
+
+const WIDTH = 600;
+const HEIGHT = 140;
+const GAP = 4;
+/** Sizes are drawn exactly to this part of the greatest one. */
+const STEPS = 1000n;
+
+const percent = (size: bigint, greatest: bigint): number => Number((size * STEPS) / greatest) / Number(STEPS);
+
+/**
+ * Draws bars from zero.
+ * @param title what the chart shows, for who cannot see it
+ * @param text writes a size
+ * @param numbers the table with the same numbers
+ */
+export function barChart(title: string, bars: readonly Bar[], text: (size: bigint) => string, numbers: Html): Html {
+  let greatest = 0n;
+  for (const { size } of bars) if (size > greatest) greatest = size;
+  const step = WIDTH / Math.max(1, bars.length);
+  const drawn = bars.map(({ label, size }, at) => {
+    if (size === 0n) return null;
+    const height = Math.max(1, percent(size, greatest) * HEIGHT);
+    return html`<rect x="${at * step + GAP / 2}" y="${HEIGHT - height}" width="${step - GAP}" height="${height}" rx="2"><title>${label}: ${text(size)}</title></rect>`;
+  });
+  return html`<div class="chart"><p><span>${text(greatest)}</span></p>
+<svg viewBox="0 0 ${WIDTH} ${HEIGHT + 1}" role="img" aria-label="${title}">${drawn}<line x1="0" x2="${WIDTH}" y1="${HEIGHT}" y2="${HEIGHT}"/></svg>
+<p><span>${bars[0]?.label ?? ''}</span> <span>${bars.at(-1)?.label ?? ''}</span></p></div>
+<details><summary>The numbers</summary>${numbers}</details>`;
+}

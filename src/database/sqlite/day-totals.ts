@@ -1,0 +1,180 @@
+/**
+ * What stores received, by UTC day, and in which networks and currencies each session was credited. Written in the
+ * transaction of the ledger's entries, and compared with them by `ledger verify`.
+ * @module
+ */
+import { and, asc, desc, eq, gte, inArray, sql } from 'drizzle-orm';
+import { toPar } from '../../core/money.ts';
+import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
+import { DAY_MS } from '../../lib/clock.ts';
+import type { DayTotalDatabase } from '../day-totals.ts';
+import type { Db } from './open.ts';
+import { atFirstUse, preparedInsert } from './prepared.ts';
+import { alarms, dayTotals, sessionAssets, sessions } from './schema.ts';
+
+/** A payment of the ledger, credited or taken back. */
+export type BookedCredit = Readonly<{
+  session: Readonly<{ id: string; storeId: string; mode: Mode }>;
+  network: NetworkKey;
+  currency: Currency;
+  units: bigint;
+  decimals: number;
+}>;
+
+/** To be called within a transaction. @param isTaken false when a reorg takes the credits back */
+export type AddToDay = (credits: readonly BookedCredit[], isTaken: boolean, atMs: number) => void;
+
+type Total = typeof dayTotals.$inferSelect;
+
+export const dayOf = (ms: number): number => Math.floor(ms / DAY_MS);
+
+export function createDayTotals(db: Db): AddToDay {
+  const key = and(
+    eq(dayTotals.storeId, sql.placeholder('storeId')),
+    eq(dayTotals.mode, sql.placeholder('mode')),
+    eq(dayTotals.day, sql.placeholder('day')),
+    eq(dayTotals.network, sql.placeholder('network')),
+    eq(dayTotals.currency, sql.placeholder('currency')),
+  );
+  const find = atFirstUse(db.orm.select().from(dayTotals).where(key));
+  const remove = atFirstUse(db.orm.delete(dayTotals).where(key));
+  const insert = preparedInsert(db, dayTotals);
+  const noteAsset = atFirstUse(
+    db.orm
+      .insert(sessionAssets)
+      .values({
+        storeId: sql.placeholder('storeId'),
+        network: sql.placeholder('network'),
+        currency: sql.placeholder('currency'),
+        sessionId: sql.placeholder('sessionId'),
+      })
+      .onConflictDoNothing(),
+  );
+
+  return (credits, isTaken, atMs) => {
+    const changed = new Map<string, Total>();
+    for (const { session, network, currency, units, decimals } of credits) {
+      const { storeId, mode } = session;
+      const at = { storeId, mode, day: dayOf(atMs), network, currency };
+      const name = [storeId, mode, network, currency].join(' ');
+      const par = toPar(units, decimals);
+      const known = changed.get(name) ??
+        find.get(at) ?? { ...at, credits: 0, creditedPar: 0n, reversals: 0, reversedPar: 0n };
+      changed.set(
+        name,
+        isTaken
+          ? { ...known, credits: known.credits + 1, creditedPar: known.creditedPar + par }
+          : { ...known, reversals: known.reversals + 1, reversedPar: known.reversedPar + par },
+      );
+      if (isTaken) noteAsset.run({ storeId, network, currency, sessionId: session.id });
+    }
+    for (const total of changed.values()) {
+      remove.run(total);
+      insert(total);
+    }
+  };
+}
+
+/** Alarms older than the newest of this many are not looked at: a page must not read them all. */
+const ALARMS_READ_MAX = 500;
+
+export function dayTotalQueries(db: Db): DayTotalDatabase {
+  const { orm } = db;
+  return {
+    async listDayTotals({ storeId, mode }, fromDay) {
+      return db.read(() =>
+        orm
+          .select()
+          .from(dayTotals)
+          .where(and(eq(dayTotals.storeId, storeId), eq(dayTotals.mode, mode), gte(dayTotals.day, fromDay)))
+          .orderBy(asc(dayTotals.day))
+          .all(),
+      );
+    },
+    async hasCredits({ storeId, mode }) {
+      const first = orm.select({ day: dayTotals.day }).from(dayTotals);
+      return db.read(
+        () =>
+          first
+            .where(and(eq(dayTotals.storeId, storeId), eq(dayTotals.mode, mode)))
+            .limit(1)
+            .get() !== undefined,
+      );
+    },
+    async listStoreAlarms({ storeId, mode }, limit) {
+      return db.read(() => {
+        const newest = orm.select().from(alarms).orderBy(desc(alarms.id)).limit(ALARMS_READ_MAX).all();
+        const open = newest.filter(({ sessionId, endedAtMs, acknowledgedAtMs }) => {
+          return sessionId !== null && endedAtMs === null && acknowledgedAtMs === null;
+        });
+        const named = [...new Set(open.flatMap(({ sessionId }) => sessionId ?? []))];
+        const own = orm
+          .select({ id: sessions.id })
+          .from(sessions)
+          .where(and(inArray(sessions.id, named), eq(sessions.storeId, storeId), eq(sessions.mode, mode)))
+          .all();
+        const ids = new Set(own.map(({ id }) => id));
+        return open.filter(({ sessionId }) => sessionId !== null && ids.has(sessionId)).slice(0, limit);
+      });
+    },
+  };
+}
+
+type Fact = Readonly<{
+  storeId: string;
+  mode: string;
+  day: number;
+  network: string;
+  currency: string;
+  sessionId: string;
+  kind: 'payment' | 'payment_reversed';
+  units: string;
+  decimals: number;
+}>;
+
+const facts = `
+  SELECT s.store_id AS storeId, s.mode, e.at_ms / ${DAY_MS} AS day, p.network, p.asset AS currency, s.id AS sessionId,
+    e.kind, p.units, t.decimals
+  FROM ledger_entries AS e JOIN ledger_postings AS p ON p.entry_id = e.id AND p.account = 'received'
+  JOIN transfers AS t ON t.id = CAST(e.cause AS INTEGER) JOIN sessions AS s ON s.id = p.subject
+  WHERE e.kind IN ('payment', 'payment_reversed')`;
+
+/** @returns one line for each day's total, and each network of a session, that differs from the ledger */
+export function auditDayTotals({ client, orm }: Db): string[] {
+  const expected = new Map<string, [number, bigint, number, bigint]>();
+  const assets = new Set<string>();
+  for (const row of client.prepare(facts).iterate() as IterableIterator<Fact>) {
+    const { storeId, mode, day, network, currency, sessionId, kind, units, decimals } = row;
+    const place = [storeId, mode, day, network, currency].join(' ');
+    const [credits, credited, reversals, reversed] = expected.get(place) ?? [0, 0n, 0, 0n];
+    const signed = toPar(BigInt(units), decimals);
+    const isCredit = kind === 'payment';
+    // What a session has is below zero in the ledger.
+    expected.set(
+      place,
+      isCredit
+        ? [credits + 1, credited - signed, reversals, reversed]
+        : [credits, credited, reversals + 1, reversed + signed],
+    );
+    if (isCredit) assets.add([storeId, network, currency, sessionId].join(' '));
+  }
+  const text = (sums: readonly (number | bigint)[] = [0, 0, 0, 0]): string =>
+    `${sums[0]} credits of ${sums[1]}, ${sums[2]} reversals of ${sums[3]}`;
+  const kept = new Map<string, string>();
+  for (const total of orm.select().from(dayTotals).all()) {
+    const { storeId, mode, day, network, currency } = total;
+    const sums = [total.credits, total.creditedPar, total.reversals, total.reversedPar];
+    kept.set([storeId, mode, day, network, currency].join(' '), text(sums));
+  }
+  const wrong = [...new Set([...expected.keys(), ...kept.keys()])].flatMap((place) => {
+    const [found, real] = [kept.get(place) ?? text(), text(expected.get(place))];
+    return found === real ? [] : [`day total ${place}: kept as ${found}, the ledger says ${real}`];
+  });
+  const keptAssets = client
+    .prepare("SELECT store_id || ' ' || network || ' ' || currency || ' ' || session_id FROM session_assets")
+    .pluck();
+  for (const place of keptAssets.iterate() as IterableIterator<string>) {
+    if (!assets.delete(place)) wrong.push(`session asset ${place}: the ledger has no such credit`);
+  }
+  return [...wrong, ...[...assets].map((place) => `session asset ${place}: is in the ledger only`)];
+}
