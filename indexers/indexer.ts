@@ -10,6 +10,7 @@ import { Fault } from '../src/core/fault.ts';
 import type { Database } from '../src/database/database.ts';
 import type { Clock } from '../src/lib/clock.ts';
 import type { Log } from '../src/lib/log.ts';
+import { createFirstBlockAlarm } from './first-block.ts';
 import { createAddressTable } from './follower/address-table.ts';
 import { createWatch } from './follower/address-watch.ts';
 import { createFallback, noFallback } from './follower/fallback.ts';
@@ -76,7 +77,8 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
     openNode({ ...secondNodeOptions(network, url), requestTimeoutMs: REQUEST_TIMEOUT_MS });
   const fallback =
     fallbackUrl === undefined ? noFallback : createFallback({ network, open: openFallback(fallbackUrl), clock, log });
-  const follower = createFollower({ ...options, node, matcher, watch, reporter, secondNode, fallback });
+  const onFirst = createFirstBlockAlarm(options);
+  const follower = createFollower({ ...options, node, matcher, watch, reporter, secondNode, fallback, onFirst });
   // At a stop, requests in flight end at once, as a fault of the closed node.
   const closeNode = () => void Promise.all([node.close(), secondNode.close(), fallback.close()]);
   signal.addEventListener('abort', closeNode, { once: true });

@@ -61,6 +61,8 @@ export type FollowerOptions = Readonly<{
   secondNode: SecondNode;
   /** Serves what the node cannot; none if absent. */
   fallback?: Fallback;
+  /** Called before the network's first block is read; again if that fails. */
+  onFirst?: (number: number) => Promise<void>;
   clock: Clock;
   blocksPerIngestMax: number;
   /** A number from 0 to 1, for jitter. */
@@ -128,6 +130,7 @@ export function createFollower(options: FollowerOptions): Follower {
     }
     // The first step starts as far back as a reorg may reach, so that the tail can follow one from the beginning.
     const from = Math.max(0, head.number - network.reorgDepthMax);
+    await options.onFirst?.(from);
     return { kind: 'advance', drop: [], connect: await node.range(from, Math.min(head.number, from + blocksMax - 1)) };
   }
 

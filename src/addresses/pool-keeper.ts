@@ -21,6 +21,10 @@ const FIRST_SLICE = 25;
 const SLICE = 250;
 /** Filling starts when the pool is below this share of its target. */
 const REFILL_BELOW = 0.75;
+/** Where sessions take more than the target in such a time, the pool holds what they took in the last one or two. */
+const USE_MS = 60_000;
+/** How many times the target it holds at most: addresses that are never used stay in the database. */
+const TARGET_TIMES_MAX = 10;
 const POLL_MS = 500;
 /** The thread ends some time after a refill: it costs tens of megabytes and is needed only every few minutes. */
 const THREAD_IDLE_MS_MAX = 10_000;
@@ -72,9 +76,12 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
   }
 
   /** Adds one slice if the pool needs one. @returns whether it did */
-  async function topUp(source: Source, { free, nextIndex }: PoolLevel, isFilling: boolean): Promise<boolean> {
+  async function topUp(
+    source: Source,
+    { free, nextIndex }: PoolLevel,
+    { target, isFilling }: Readonly<{ target: number; isFilling: boolean }>,
+  ): Promise<boolean> {
     const { family, mode, xpub, fingerprint } = source;
-    const target = config.limits.poolTarget;
     if (free >= (isFilling ? target : target * REFILL_BELOW)) return false;
     const count = Math.min(free === 0 ? FIRST_SLICE : SLICE, target - free);
     const indexes = Array.from({ length: count }, (_, n) => nextIndex + n);
@@ -89,6 +96,7 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
     let isFilling = true;
     /** Whether it was full since it was last reported empty. Before the first time, being empty is expected. */
     let wasFull = false;
+    const targetAfter = createTarget(config.limits.poolTarget);
     const fill = async (): Promise<Round> => {
       const wasFilling = isFilling;
       const level = await database.poolLevel({ family, mode }, fingerprint);
@@ -96,7 +104,8 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
         await alarmEmpty(source);
         wasFull = false;
       }
-      isFilling = await topUp(source, level, isFilling);
+      const target = targetAfter(level.taken, clock.nowMs());
+      isFilling = await topUp(source, level, { target, isFilling });
       wasFull ||= !isFilling;
       if (wasFilling && !isFilling) log.info({ family, mode, source: fingerprint }, 'the address pool is full');
       return isFilling ? 'again' : undefined;
@@ -123,6 +132,23 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
       stopping.abort();
       return ended;
     },
+  };
+}
+
+/**
+ * Returns the size that a pool should have now, from how many of its addresses have ever been taken: the configured
+ * target, or as many as were taken since a minute or two ago.
+ */
+export function createTarget(configured: number): (taken: number, nowMs: number) => number {
+  /** What was taken when the minute before began, and this one. */
+  let [before, since] = [
+    { taken: -1, atMs: 0 },
+    { taken: -1, atMs: 0 },
+  ];
+  return (taken, nowMs) => {
+    if (before.taken < 0) before = since = { taken, atMs: nowMs };
+    if (nowMs - since.atMs >= USE_MS) [before, since] = [since, { taken, atMs: nowMs }];
+    return Math.min(TARGET_TIMES_MAX * configured, Math.max(configured, taken - before.taken));
   };
 }
 

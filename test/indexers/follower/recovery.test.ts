@@ -339,10 +339,21 @@ test('a payment from before the network was added is found in the blocks before 
     assert.equal((await order.read()).payments, []);
     const first = (await shop.database.tail(added.key, 100))[0]?.number ?? 0;
     assert.ok(first > number);
+    const told = async () =>
+      (await shop.database.listAlarms(10)).filter(({ code }) => code === 'earlier_blocks_unread');
+    const [alarm] = await told();
+    assert.is(alarm?.network, added.key);
+    assert.match(alarm?.message, `networks reread ${added.key} --from N --to ${first - 1}\``);
     assert.equal((await reread(elsewhere, 0, first - 1)).counts, { missing: 1, unknown: 0, other_block: 0 });
     await until('it is credited', async () => (await order.read()).payments[0]?.state !== 'seen');
     assert.is((await order.read()).payments[0]?.networkKey, added.key);
+    // Neither the network that was there before, nor another start of the new one.
     await indexer.stop();
+    const again = startIndexer(shop.database, added);
+    other.world.mine();
+    await until('it goes on', async () => (await cursor()) === other.world.tip().number);
+    assert.is((await told()).length, 1);
+    await again.stop();
   } finally {
     await polled.close();
     await other.close();

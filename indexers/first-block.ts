@@ -1,0 +1,35 @@
+/**
+ * The blocks before a network's first one. Addresses are those of a family, so a customer may have paid on a network
+ * before it was added here; only an operator can have those blocks read.
+ * @module
+ */
+import type { NetworkConfig } from '../src/config/network.ts';
+import type { Database } from '../src/database/database.ts';
+import type { Clock } from '../src/lib/clock.ts';
+
+type Parts = Readonly<{
+  network: Pick<NetworkConfig, 'key' | 'family' | 'mode'>;
+  database: Pick<Database, 'givenAddresses' | 'raiseAlarm'>;
+  clock: Clock;
+}>;
+
+/**
+ * Returns what is told the number of a network's first block: it raises an alarm, once, if customers have been given
+ * addresses that the network shares.
+ */
+export function createFirstBlockAlarm({ network, database, clock }: Parts): (first: number) => Promise<void> {
+  const { key, family, mode } = network;
+  let isSaid = false;
+  return async (first) => {
+    if (isSaid || first === 0) return;
+    const pools = await database.givenAddresses();
+    isSaid = true;
+    if (!pools.some((pool) => pool.family === family && pool.mode === mode && pool.through > 0)) return;
+    const message =
+      `${key} is read from block ${first} on, and customers have addresses on it from before. What was paid to them in ` +
+      `earlier blocks is unseen: \`quayside networks reread ${key} --from N --to ${first - 1}\` finds it, with the N of ` +
+      'the first block that may hold a payment';
+    const code = 'earlier_blocks_unread';
+    await database.raiseAlarm({ atMs: clock.nowMs(), code, message, network: key, sessionId: null });
+  };
+}
