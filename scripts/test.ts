@@ -1,7 +1,7 @@
 /**
  * The test command: runs the test files, slowest first, and ends with the counts on one line. As many processes as
- * there are cores run at a time; of slow files, which mostly wait for blocks, two more. A slow file has a process of
- * its own; fast ones of one folder share one.
+ * there are cores run at a time; of slow files, which mostly wait for blocks, two more, and beside them one with fast
+ * files. A slow file has a process of its own; fast ones of one folder share one.
  *
  *   npm test                      the fast files: every `*.test.ts` except `*.slow.test.ts`
  *   npm run test:rest             the slow files only
@@ -11,7 +11,7 @@
  *   npm test -- database follow   the files, fast or slow, whose path contains one of the words
  *
  * `--json` prints the counts and times of each file to standard output, and everything else to standard error.
- * `TEST_JOBS` changes how many files run at a time. With `--seconds N`, files that would start later are skipped.
+ * `TEST_JOBS` changes how many processes run at a time. With `--seconds N`, files that would start later are skipped.
  * @module
  */
 import { execFileSync } from 'node:child_process';
@@ -93,6 +93,25 @@ const secondsLeft = (): number => Number(flags.seconds) - (performance.now() - s
 
 const waitsOften = (file: string): boolean => file.endsWith('.slow.test.ts') || isOnNodes(file);
 
+/**
+ * Returns the queue of a file. Waiting files leave some of the processor: meanwhile one process with busy files takes
+ * it, and afterwards those have all cores.
+ */
+function openQueues(files: readonly string[]): (file: string) => PQueue {
+  const given = Number(process.env.TEST_JOBS);
+  if (given) {
+    const only = new PQueue({ concurrency: given });
+    return () => only;
+  }
+  const cores = availableParallelism();
+  const waiting = new PQueue({ concurrency: cores + 2 });
+  const busy = new PQueue({ concurrency: files.some(waitsOften) ? 1 : cores });
+  waiting.once('idle', () => {
+    busy.concurrency = cores;
+  });
+  return (file) => (waitsOften(file) ? waiting : busy);
+}
+
 async function runAll(files: readonly string[]): Promise<readonly Result[]> {
   // Tests start programs from dist/.
   execFileSync(process.execPath, [builder, '--if-stale'], { stdio: ['ignore', 2, 2] });
@@ -109,8 +128,7 @@ async function runAll(files: readonly string[]): Promise<readonly Result[]> {
     );
     log.write(`… running: ${names.join(', ')}\n`);
   }, STILL_RUNNING_MS);
-  const jobs = Math.max(1, Number(process.env.TEST_JOBS) || availableParallelism() + (files.every(waitsOften) ? 2 : 0));
-  const queue = new PQueue({ concurrency: jobs });
+  const queueOf = openQueues(files);
   let ended = 0;
   const place = () => `${String(++ended).padStart(String(files.length).length)}/${files.length}`;
   const run = async (batch: readonly string[]): Promise<readonly Result[]> => {
@@ -127,7 +145,11 @@ async function runAll(files: readonly string[]): Promise<readonly Result[]> {
   };
   const times = { ...readTimes(usualTimes), ...readTimes(TIMES_FILE) };
   const runEach = async (some: readonly string[], priority: number): Promise<readonly Result[]> =>
-    (await Promise.all(batchesOf(some, times).map((batch) => queue.add(() => run(batch), { priority })))).flat();
+    (
+      await Promise.all(
+        batchesOf(some, times).map((batch) => queueOf(batch[0] ?? '').add(() => run(batch), { priority })),
+      )
+    ).flat();
   const runOnNodes = async (some: readonly string[]): Promise<readonly Result[]> => {
     if (some.length === 0) return [];
     const why = await buildGeth((line) => log.write(`${line}\n`), secondsLeft());

@@ -146,7 +146,7 @@ const ethereum: PayoutNetwork = { name: 'ethereum', chainId: 1, settings: {} };
 
 /** An anvil with a block each second, each final below four more. */
 const startPayoutAnvil = (chainId: number): Promise<EvmNode> =>
-  startAnvil({ chainId, slotsInAnEpoch: 2, mining: { everyS: 1 } });
+  startAnvil({ chainId, slotsInAnEpoch: 2, mining: { everyS: 0.4 } });
 
 /**
  * A shop that pays out over a node which makes blocks by itself: an anvil by default. USDT is Tether-like; the issuer
