@@ -343,7 +343,7 @@ test('a payment from before the network was added is found in the blocks before 
       (await shop.database.listAlarms(10)).filter(({ code }) => code === 'earlier_blocks_unread');
     const [alarm] = await told();
     assert.is(alarm?.network, added.key);
-    assert.match(alarm?.message, `networks reread ${added.key} --from N --to ${first - 1}\``);
+    assert.match(alarm?.message ?? '', `networks reread ${added.key} --from N --to ${first - 1}\``);
     assert.equal((await reread(elsewhere, 0, first - 1)).counts, { missing: 1, unknown: 0, other_block: 0 });
     await until('it is credited', async () => (await order.read()).payments[0]?.state !== 'seen');
     assert.is((await order.read()).payments[0]?.networkKey, added.key);
