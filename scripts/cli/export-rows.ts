@@ -10,11 +10,9 @@ import { formatUnits, MINOR_DECIMALS, pow10 } from '../../src/core/money.ts';
 import { parseRate } from '../../src/core/rate.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Booked, BookedSession, BookKind } from '../../src/database/bookkeeping.ts';
+import type { Cells } from '../../src/lib/export-text.ts';
 import { exponentOf } from '../../src/rates/currencies.ts';
 import { coinOf } from './coins.ts';
-
-/** Cells in the order of the kind's columns; null is an empty cell. */
-export type Cells = readonly (string | number | null)[];
 
 const common = ['time', 'entry', 'kind', 'store', 'mode', 'network', 'currency', 'amount'] as const;
 const valued = ['value', 'value_currency', 'rate', 'rate_source', 'rate_time'] as const;

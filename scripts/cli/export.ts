@@ -8,9 +8,9 @@ import { resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { permanent } from '../../src/core/fault.ts';
 import { BOOK_PAGE_ENTRIES, type BookFilter, type BookKind } from '../../src/database/bookkeeping.ts';
+import { exportFormats, rowWriter } from '../../src/lib/export-text.ts';
 import { type Command, choiceOption, type Input, type Installation, notFound, textOption, usage } from './command.ts';
 import { cellsOf, columnsOf } from './export-rows.ts';
-import { exportFormats, rowWriter } from './export-text.ts';
 import { openProgress } from './progress.ts';
 import { readMoment } from './since.ts';
 

@@ -14,6 +14,8 @@ export type Membership = Readonly<{ role: StoreRole; storeId: string }> | Readon
 
 export type StorePermission =
   | 'payments:read'
+  /** All of them as a file. */
+  | 'payments:export'
   | 'refunds:request'
   /** Approving, refusing, and naming another destination. */
   | 'refunds:decide'
@@ -42,6 +44,7 @@ const ownerOrTests = { ...onlyOwner, developer: ['test'] } as const;
 /** Who has a store's permission, in which modes. A developer works on test payments. */
 const granted: Readonly<Record<StorePermission, Readonly<Record<StoreRole, readonly Mode[]>>>> = {
   'payments:read': { owner: both, accountant: both, support: both, developer: ['test'] },
+  'payments:export': { ...ownerOrTests, accountant: both },
   'refunds:request': { ...onlyOwner, support: both },
   'refunds:decide': onlyOwner,
   'held:decide': onlyOwner,

@@ -9,6 +9,7 @@ import { Fault } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { queryOf, readForm } from '../lib/form.ts';
 import { html } from '../lib/html.ts';
+import { writeParts } from '../lib/parts.ts';
 import { createLimiter, subscriberOf } from '../lib/rate-limit.ts';
 import { BodyError } from '../lib/request-body.ts';
 import { staticDocument } from '../lib/static-document.ts';
@@ -17,7 +18,7 @@ import type { DashboardDeps, SignInDeps } from './deps.ts';
 import { documentOf, framed, type MenuStore } from './frame.ts';
 import { serveLinks } from './link.ts';
 import { readNotice, withNotice } from './notice.ts';
-import { isStorePage, type Page, type Reply, type StoreAt } from './page.ts';
+import { type FileReply, isStorePage, type Page, type Reply, type StoreAt } from './page.ts';
 import { dashboardPages } from './pages.ts';
 import { onlyOwnForms, protect } from './policy.ts';
 import { refuse } from './refusal.ts';
@@ -27,6 +28,7 @@ import { createWebSessions, isFormToken, type Visitor } from './web-session.ts';
 const FORM_BYTES_MAX = 16_384;
 const SUBSCRIBERS_MAX = 10_000;
 const PAGES_BURST_S = 3;
+const STALLED_MS_MAX = 60_000;
 const modes: readonly Mode[] = ['live', 'test'];
 const NO_PAGE = 'There is nothing here that you may see. The address may be mistyped, or of another store or mode.';
 
@@ -121,7 +123,7 @@ function askToSignIn({ sessions }: SignInDeps, request: Request, response: Respo
 type Answered = Readonly<{ visitor: Visitor; at: StoreAt | null; reply: Reply }>;
 
 async function send(
-  { database }: SignInDeps,
+  deps: SignInDeps,
   { visitor, at, reply }: Answered,
   request: Request,
   response: Response,
@@ -130,12 +132,14 @@ async function send(
   else if ('to' in reply) {
     const { to, said } = reply;
     response.redirect(303, said === undefined ? to : withNotice(to, said, visitor.formToken));
+  } else if ('file' in reply) {
+    await sendFile(deps, reply, response);
   } else {
     const { person, formToken } = visitor;
     const { name, memberships } = person;
     const stores: MenuStore[] = [];
     for (const { storeId } of memberships) {
-      const store = storeId === null ? null : await database.findStore(storeId);
+      const store = storeId === null ? null : await deps.database.findStore(storeId);
       if (!store) continue;
       const seen = modes.filter((mode) =>
         isAllowed(memberships, { permission: 'payments:read', storeId: store.id, mode }),
@@ -148,6 +152,23 @@ async function send(
       .status(reply.status ?? 200)
       .type('html')
       .send(framed(frame, reply.title, reply.content));
+  }
+}
+
+/** Writes a file no faster than it is read. Who stops reading ends it, and a reader that stalls is disconnected. */
+async function sendFile(
+  { log }: DashboardDeps,
+  { file, type, parts, end }: FileReply,
+  response: Response,
+): Promise<void> {
+  response.set({ 'Content-Type': type, 'Content-Disposition': `attachment; filename="${file}"` });
+  try {
+    await writeParts(response, parts, STALLED_MS_MAX);
+  } catch (error) {
+    // What was sent cannot be taken back: the connection is cut, so that the file is not taken for a whole one.
+    log.error({ err: error, file }, 'a file of the dashboard broke off');
+  } finally {
+    end();
   }
 }
 

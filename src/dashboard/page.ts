@@ -22,10 +22,17 @@ export type Visit<At> = Readonly<{
   nowMs: number;
 }>;
 
-/** A page (of status 200), a redirect with what the next page says, or null where there is nothing by that name. */
+/** A file by that name. `end` is called once, when it is written or whoever reads it is gone. */
+export type FileReply = Readonly<{ file: string; type: string; parts: AsyncIterable<string>; end(): void }>;
+
+/**
+ * A page (of status 200), a redirect with what the next page says, a file that is written part by part, or null where
+ * there is nothing by that name.
+ */
 export type Reply =
   | Readonly<{ title: string; content: Html; status?: number }>
   | Readonly<{ to: string; said?: string }>
+  | FileReply
   | null;
 
 type Described = Readonly<{ method: 'get' | 'post'; path: string }>;

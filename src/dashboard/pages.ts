@@ -11,7 +11,7 @@ import { noticePages } from './pages/notices.ts';
 import { operatorPages } from './pages/operator.ts';
 import { overviewPage } from './pages/overview.ts';
 import { paymentPage } from './pages/payment.ts';
-import { paymentsPage } from './pages/payments.ts';
+import { paymentsPages } from './pages/payments.ts';
 import { refundChanges } from './pages/refund-changes.ts';
 import { refundPages } from './pages/refunds.ts';
 import { storePages } from './pages/store.ts';
@@ -23,7 +23,7 @@ import { webhookPages } from './pages/webhooks.ts';
 export const dashboardPages = (deps: DashboardDeps): readonly Page[] => [
   ...accountPages(deps),
   overviewPage(deps),
-  paymentsPage(deps),
+  ...paymentsPages(deps),
   paymentPage(deps),
   ...refundPages(deps),
   ...refundChanges(deps),

@@ -1,12 +1,15 @@
 /**
  * What somebody pasted into the search box: recognised by its form, then looked up exactly. Anything that is nothing
- * else is an order id or its beginning.
+ * else is an order id or its beginning, and a number also an amount.
  * @module
  */
 import { chains } from '../chains/index.ts';
 import type { NetworkConfig } from '../config/network.ts';
+import { PAR_DECIMALS, parseUnits } from '../core/money.ts';
+import { isStablecoin } from '../core/transfer.ts';
 import type { SessionSearch } from '../database/session-lists.ts';
 import { parseSessionId } from '../lib/session-id.ts';
+import { currencyCodes, exponentOf } from '../rates/currencies.ts';
 
 /** Longer than every order id, address and transaction. */
 export const SEARCHED_CHARS_MAX = 100;
@@ -14,6 +17,24 @@ export const SEARCHED_CHARS_MAX = 100;
 const HASH = /^(?:0x)?([0-9a-f]{64})$/i;
 /** A signature of 64 bytes in base58, which names a transaction. */
 const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{86,88}$/;
+
+const AMOUNT = /^(\d{1,18}(?:\.\d{1,18})?)(?: ?([a-z]{3,4}))?$/i;
+
+/** Returns the amount that a text names, with its possible currencies: "12.34", "12.34 EUR"; or null. */
+export function readAmount(text: string): Extract<SessionSearch, { kind: 'amount' }> | null {
+  const [, amount, named] = AMOUNT.exec(text) ?? [];
+  if (amount === undefined) return null;
+  const code = named?.toUpperCase();
+  const codes = code === undefined ? currencyCodes : currencyCodes.filter((one) => one === code);
+  const byMinor = new Map<bigint, string[]>();
+  for (const currency of codes) {
+    const minor = parseUnits(amount, exponentOf(currency) ?? 0);
+    if (minor !== null) byMinor.set(minor, [...(byMinor.get(minor) ?? []), currency]);
+  }
+  const asked = [...byMinor].map(([amountMinor, currencies]) => ({ amountMinor, currencies }));
+  const isCoin = code === undefined || isStablecoin(code);
+  return { kind: 'amount', asked, receivedPar: isCoin ? parseUnits(amount, PAR_DECIMALS) : null };
+}
 
 /** Returns the searches that fit a text, the surest first; a session's id is one of its own. */
 export function readSearch(
@@ -24,6 +45,7 @@ export function readSearch(
   if (pasted === '') return [];
   const id = parseSessionId(pasted);
   const hash = HASH.exec(pasted)?.[1]?.toLowerCase();
+  const amount = readAmount(pasted);
   const families = [...new Set(networks.map(({ family }) => family))];
   return [
     ...(id === null ? [] : [{ kind: 'session', id } as const]),
@@ -34,5 +56,6 @@ export function readSearch(
       return key === null ? [] : [{ kind: 'address', family, key } as const];
     }),
     { kind: 'order', orderId: pasted },
+    ...(amount === null ? [] : [amount]),
   ];
 }

@@ -56,15 +56,19 @@ const sessionTones = {
   failed: 'danger',
 } as const satisfies Record<string, Tone>;
 
+type Judged = Pick<SessionSummary, 'life' | 'standing'>;
+
+/** Returns what is odd about a session, in words. */
+export const oddities = ({ life, standing }: Judged): readonly string[] => [
+  ...(life.paidLate ? ['paid late'] : []),
+  ...(standing.late && !life.paidLate ? ['late money'] : []),
+  ...(standing.funded === 'over' ? ['too much'] : []),
+  ...(standing.funded === 'part' ? ['too little'] : []),
+];
+
 /** Shows a session's status, and what is odd about it. */
-export function sessionState({ life, standing }: Pick<SessionSummary, 'life' | 'standing'>): Html {
-  const odd = [
-    ...(life.paidLate ? ['paid late'] : []),
-    ...(standing.late && !life.paidLate ? ['late money'] : []),
-    ...(standing.funded === 'over' ? ['too much'] : []),
-    ...(standing.funded === 'part' ? ['too little'] : []),
-  ];
-  return html`${badge(life.status, sessionTones[life.status])}${odd.map((word) => html` ${badge(word, 'attention')}`)}`;
+export function sessionState({ life, standing }: Judged): Html {
+  return html`${badge(life.status, sessionTones[life.status])}${oddities({ life, standing }).map((word) => html` ${badge(word, 'attention')}`)}`;
 }
 
 /** A table whose rows become cards on a phone; each cell is labelled there by its column. */

@@ -18,6 +18,8 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'get /s/:store/test/overview': ['owner', 'developer', 'accountant', 'support'],
   'get /s/:store/live/payments': ['owner', 'accountant', 'support'],
   'get /s/:store/test/payments': ['owner', 'developer', 'accountant', 'support'],
+  'get /s/:store/live/payments.csv': ['owner', 'accountant'],
+  'get /s/:store/test/payments.csv': ['owner', 'developer', 'accountant'],
   'get /s/:store/live/payments/:id': ['owner', 'accountant', 'support'],
   'get /s/:store/test/payments/:id': ['owner', 'developer', 'accountant', 'support'],
   'get /s/:store/live/refunds': ['owner', 'accountant', 'support'],

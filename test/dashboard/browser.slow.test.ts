@@ -85,7 +85,7 @@ test('from the first link to a payment on its page, without scripts', async ({ b
   assert.match((await page.locator('table').textContent()) ?? '', /10\.50 USD.*10\.50.*paid/s);
   const name = (await order.textContent()) ?? '';
   await page.getByLabel('Find').fill(name.slice(0, -1));
-  await page.getByRole('button', { name: 'Show' }).click();
+  await page.getByRole('button', { name: 'Find' }).click();
   assert.is(await page.locator('h1').textContent(), `Order ${name}`, 'the only match is opened');
   const history = (await page.locator('.history').textContent()) ?? '';
   assert.match(history, /Created for order.*Block with 10\.50 USDT.*payment\.completed/s);
@@ -208,6 +208,7 @@ function everyPage(
     ['store-overview', `${store}/overview`, cookies.owner],
     ['store-overview-new', `/s/${storeId}/live/overview`, cookies.owner],
     ['payments', base, cookies.owner],
+    ['payments-filtered', `${base}?status=paid&network=ethereum`, cookies.owner],
     ['payments-empty', `/s/${storeId}/live/payments`, cookies.owner],
     ['payment', `${base}/${saleId}`, cookies.owner],
     ['refund-form', `${base}/${saleId}/refund`, cookies.owner],

@@ -2,8 +2,12 @@
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Database } from '../../../src/database/database.ts';
 import { compilingAtOnce } from '../../../src/database/sqlite/prepared.ts';
+import { ingestedChain } from '../../support/ingested-chain.ts';
+import { merchantStore, newSession } from '../../support/new-session.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
+import { testNetwork } from '../../support/test-network.ts';
 
 /** Tables with few rows, however long the program runs. */
 const small = [
@@ -83,6 +87,85 @@ test('a page of events is read from an index that has its order and its filter',
       : /events_by_mode \(store_id=\? AND mode=\?/;
     assert.match(String(steps[0]), index);
     assert.match(String(steps[0]), /id>\? AND id<\?\)/);
+  }
+});
+
+/** Returns the plans of the queries that `work` makes on a database with one paid session. */
+async function plansOf(work: (database: Database, storeId: string) => Promise<void>): Promise<Map<string, string[]>> {
+  const place = openTempDatabase();
+  const statements = new Set<string>();
+  const prepare = Sqlite.prototype.prepare;
+  try {
+    const { database } = place;
+    const [network, nowMs, store] = [testNetwork({ name: 'one' }), 1_800_000_000_000, merchantStore()];
+    await database.createStore(store);
+    const [to = ''] = ['01'.repeat(20)];
+    await database.addAddresses({ family: network.family, mode: 'test', source: 'x', firstIndex: 0, keys: [to] });
+    const chain = ingestedChain(() => database, { nowMs: () => nowMs }, network);
+    await chain.mine();
+    await chain.report('following');
+    await database.createSession(
+      newSession({ storeId: store.id, name: '1', networks: [network], amountMinor: 1000, nowMs }),
+    );
+    await chain.confirm(await chain.mine([{ to, currency: 'USDT', units: 10_000_000n }]));
+    Sqlite.prototype.prepare = function (this: Sqlite.Database, text: string) {
+      statements.add(text);
+      return prepare.call(this, text);
+    } as typeof prepare;
+    await work(database, store.id);
+    Sqlite.prototype.prepare = prepare;
+    const client = new Sqlite(place.file);
+    const explain = (text: string) => {
+      const holes = Array.from({ length: text.match(/\?/g)?.length ?? 0 }, () => 1);
+      return (client.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...holes) as { detail: string }[]).map(
+        ({ detail }) => detail,
+      );
+    };
+    const found = new Map([...statements].map((text) => [text, explain(text)]));
+    client.close();
+    return found;
+  } finally {
+    Sqlite.prototype.prepare = prepare;
+    place.close();
+  }
+}
+
+test('lists and searches of payments seek in an index that has their order', async () => {
+  const none = { status: null, paidIn: null, fromMs: null, toMs: null, beforeId: null };
+  const paidIn = [{ network: 'test:one', currency: 'USDT' }] as const;
+  let found = 0;
+  const made = await plansOf(async (database, storeId) => {
+    const at = { storeId, mode: 'test' } as const;
+    for (const filter of [
+      {},
+      { status: 'paid' },
+      { paidIn },
+      { paidIn, status: 'paid' },
+      { fromMs: 1, toMs: 2 },
+    ] as const)
+      found += (await database.listSessions({ ...none, ...filter, ...at, limit: 50 })).sessions.length;
+    const asked = [{ amountMinor: 1000n, currencies: ['USD', 'USDT'] }];
+    for (const amount of [
+      { asked, receivedPar: null },
+      { asked: [], receivedPar: 10n ** 19n },
+    ])
+      found += (await database.searchSessions({ kind: 'amount', ...amount }, { ...at, limit: 50 })).length;
+    await database.listDayTotals(at, 1);
+    await database.hasCredits(at);
+  });
+  assert.is(found, 6, 'all but the list of another day find the session');
+  const steps = [...made].flatMap(([text, plan]) => plan.map((step) => `${step} <- ${text}`));
+  assert.equal(
+    steps.filter(
+      (step) => !step.startsWith('SEARCH') || / USING (INDEX|COVERING INDEX|PRIMARY KEY)/.test(step) === false,
+    ),
+    [],
+  );
+  for (const index of ['sessions_listed', 'sessions_by_status', 'sessions_by_amount', 'sessions_by_received']) {
+    assert.ok(
+      steps.some((step) => step.includes(` ${index} `)),
+      index,
+    );
   }
 });
 

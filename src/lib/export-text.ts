@@ -2,7 +2,9 @@
  * Rows as text: CSV (RFC 4180) or a JSON array.
  * @module
  */
-import type { Cells } from './export-rows.ts';
+
+/** Cells in the order of the columns; null is an empty cell. */
+export type Cells = readonly (string | number | null)[];
 
 export const exportFormats = ['csv', 'json'] as const;
 export type ExportFormat = (typeof exportFormats)[number];

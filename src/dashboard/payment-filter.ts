@@ -1,0 +1,95 @@
+/**
+ * Which payments a list shows: the filter in a page's address, as a form, and for the database.
+ * @module
+ */
+import type { NetworkConfig } from '../config/network.ts';
+import type { SessionStatus } from '../core/event.ts';
+import { currencies, nameOf } from '../core/transfer.ts';
+import type { SessionFilter } from '../database/session-lists.ts';
+import { DAY_MS } from '../lib/clock.ts';
+import { type Html, html } from '../lib/html.ts';
+import type { StoreAt } from './page.ts';
+
+const statuses: readonly SessionStatus[] = ['pending', 'paid', 'expired', 'canceled', 'failed'];
+const DATE = /^\d{4}-\d{2}-\d{2}$/;
+
+/** A filter. What an address says that is none of the choices, filters nothing and is left out. */
+export type PaymentFilter = Readonly<{
+  chosen: Readonly<Partial<Record<'status' | 'network' | 'token' | 'from' | 'to', string>>>;
+  sessions: SessionFilter;
+}>;
+
+type Networks = readonly Pick<NetworkConfig, 'key' | 'title' | 'mode' | 'tokens'>[];
+
+/** Returns the start of a day (UTC), or null for what is no date. */
+function readDate(text: string | null): number | null {
+  const ms = text !== null && DATE.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
+  return Number.isNaN(ms) ? null : ms;
+}
+
+/** @param networks all of the installation; those of the mode can be chosen */
+export function readFilter(at: StoreAt, query: URLSearchParams, networks: Networks): PaymentFilter {
+  const own = networks.filter(({ mode }) => mode === at.mode);
+  const status = statuses.find((one) => one === query.get('status')) ?? null;
+  const network = own.find(({ key }) => nameOf(key) === query.get('network')) ?? null;
+  const token = currencies.find((one) => one === query.get('token')) ?? null;
+  const [fromMs, toMs] = [readDate(query.get('from')), readDate(query.get('to'))];
+  const paidIn = (network ? [network] : own).flatMap(({ key, tokens }) =>
+    tokens
+      .filter(({ symbol }) => token === null || symbol === token)
+      .map(({ symbol }) => ({ network: key, currency: symbol })),
+  );
+  const said = {
+    status,
+    network: network && nameOf(network.key),
+    token,
+    from: fromMs === null ? null : query.get('from'),
+    to: toMs === null ? null : query.get('to'),
+  };
+  return {
+    chosen: Object.fromEntries(Object.entries(said).filter(([, value]) => value !== null)),
+    sessions: {
+      ...at,
+      status,
+      paidIn: network || token ? paidIn : null,
+      fromMs,
+      // The last day is shown whole.
+      toMs: toMs === null ? null : toMs + DAY_MS,
+    },
+  };
+}
+
+/** Returns the filter as a page's query, with what else it has; empty where there is none. */
+export function queryOfFilter({ chosen }: PaymentFilter, more: Readonly<Record<string, string>> = {}): string {
+  const query = new URLSearchParams({ ...chosen, ...more }).toString();
+  return query === '' ? '' : `?${query}`;
+}
+
+const choice = (label: string, name: string, values: readonly (readonly [string, string])[], chosen = ''): Html =>
+  html`<label>${label} <select name="${name}"><option value="">any</option>${values.map(([value, text]) =>
+    value === chosen
+      ? html`<option value="${value}" selected>${text}</option>`
+      : html`<option value="${value}">${text}</option>`,
+  )}</select></label>`;
+
+/** Renders the fields of the filter. */
+export function filterFields({ chosen }: PaymentFilter, at: StoreAt, networks: Networks): Html {
+  const own = networks.filter(({ mode }) => mode === at.mode);
+  return html`${choice(
+    'Status',
+    'status',
+    statuses.map((one) => [one, one]),
+    chosen.status,
+  )}${choice(
+    'Paid on',
+    'network',
+    own.map(({ key, title }) => [nameOf(key), title]),
+    chosen.network,
+  )}${choice(
+    'Paid in',
+    'token',
+    currencies.map((one) => [one, one]),
+    chosen.token,
+  )}<label>From (UTC) <input type="date" name="from" value="${chosen.from ?? ''}"></label>
+<label>To (UTC) <input type="date" name="to" value="${chosen.to ?? ''}"></label>`;
+}

@@ -1,0 +1,214 @@
+/** The list of payments: amounts in the search box, filters, and the list as CSV. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { exportPayments } from '../../src/dashboard/payment-export.ts';
+import { readAmount } from '../../src/dashboard/search.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { type Dashboard, withDashboard } from '../support/dashboard.ts';
+
+const DAY_MS = 86_400_000;
+
+type Made = Readonly<{ id: string; orderId: string }>;
+
+/** Creates a session and pays it on a network, if one is named. */
+async function create(
+  { api }: Dashboard,
+  orderId: string,
+  order: Readonly<Record<string, unknown>>,
+  paid?: Readonly<{ on: 'ethereum' | 'bsc'; units: bigint }>,
+): Promise<Made> {
+  // Ids of one millisecond have no order.
+  api.clock.advance(5);
+  const body = { amount: 1050, currency: 'USD', order_id: orderId, ...order };
+  const { json } = await api.client(api.testKey).send('POST', '/api/v1/checkout/sessions/create', body);
+  const id = String((json as { id?: string }).id);
+  const session = await api.database().findSession(id);
+  assert.ok(session, orderId);
+  if (paid) {
+    const chain = api.chain(paid.on, 'test');
+    await chain.confirm(await chain.mine([{ to: session.addresses.evm ?? '', currency: 'USDT', units: paid.units }]));
+  }
+  return { id, orderId };
+}
+
+const ordersOf = (text: string): string[] =>
+  [...text.matchAll(/payments\/cs_\w+">([^<]+)</g)].map(([, order = '']) => order);
+
+/** Reads CSV whose cells have no line breaks. */
+const cellsOf = (line: string): string[] =>
+  [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)].slice(0, 15).map(([, cell = '']) => cell);
+
+test('an amount is what is asked or came, in the currencies that can have it', () => {
+  const dollars = readAmount('12.34');
+  assert.equal(
+    dollars?.asked.map(({ amountMinor, currencies }) => [
+      amountMinor,
+      currencies.includes('USD'),
+      currencies.includes('JPY'),
+    ]),
+    [
+      [1234n, true, false],
+      [12340n, false, false],
+      [123400n, false, false],
+    ],
+  );
+  assert.is(dollars?.receivedPar, 12_340_000_000_000_000_000n);
+  const yen = readAmount('1200 jpy');
+  assert.equal(yen, { kind: 'amount', asked: [{ amountMinor: 1200n, currencies: ['JPY'] }], receivedPar: null });
+  assert.equal(readAmount('7 USDT')?.asked, [{ amountMinor: 700n, currencies: ['USDT'] }]);
+  assert.is(readAmount('7 USDT')?.receivedPar, 7n * 10n ** 18n);
+  for (const text of ['order-12', '1e5', '-3', '12,5', '', '12.34 EURO2', `1${'0'.repeat(18)}`])
+    assert.is(readAmount(text), null, text);
+});
+
+test('payments are found by what was asked and by what came', () =>
+  withDashboard(async (dashboard) => {
+    const owner = await dashboard.person('Ada', { role: 'owner', storeId: dashboard.api.merchantId });
+    const base = `/s/${dashboard.api.merchantId}/test/payments`;
+    const asked = await create(dashboard, 'a-1', { amount: 1999 });
+    await create(dashboard, 'a-2', { amount: 1050 }, { on: 'ethereum', units: 10_500_000n });
+    const short = await create(dashboard, 'a-3', { amount: 5000 }, { on: 'ethereum', units: 19_990_000n });
+    const find = async (text: string) => owner.get(`${base}?q=${encodeURIComponent(text)}`);
+    assert.equal(ordersOf((await find('19.99')).text).sort(), ['a-1', 'a-3'], 'asked, and came');
+    assert.is((await find('19.99 USD')).headers.get('location'), `${base}/${asked.id}`);
+    assert.is((await find('19.99 USDT')).headers.get('location'), `${base}/${short.id}`);
+    assert.match((await find('19.98')).text, 'Nothing in test mode fits');
+    assert.match((await find('0')).text, 'Nothing in test mode fits', 'nothing came is no amount');
+    // A number that begins an order id and is an amount finds both.
+    await create(dashboard, '1050-x', { amount: 300 });
+    await create(dashboard, 'b-1', { amount: 105_000 });
+    assert.equal(ordersOf((await find('1050')).text).sort(), ['1050-x', 'b-1']);
+  }));
+
+test('filters live in the address, hold on every page, and go into the export', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
+    const base = `/s/${api.merchantId}/test/payments`;
+    await create(dashboard, 'one', {}, { on: 'ethereum', units: 10_500_000n });
+    await create(dashboard, 'two', {}, { on: 'ethereum', units: 10_500_000n });
+    await create(dashboard, 'three', {});
+    const shown = async (query: string) => ordersOf((await owner.get(`${base}${query}`)).text);
+    assert.equal(await shown(''), ['three', 'two', 'one']);
+    assert.equal(await shown('?status=paid'), ['two', 'one']);
+    assert.equal(await shown('?network=ethereum'), ['two', 'one']);
+    assert.equal(await shown('?network=ethereum&token=USDT&status=paid'), ['two', 'one']);
+    assert.equal(await shown('?token=USDT&status=pending'), []);
+    const day = new Date(api.clock.nowMs()).toISOString().slice(0, 10);
+    const next = new Date(api.clock.nowMs() + DAY_MS).toISOString().slice(0, 10);
+    assert.equal(await shown(`?from=${day}&to=${day}`), ['three', 'two', 'one'], 'the last day is shown whole');
+    assert.equal(await shown(`?from=${next}`), []);
+    assert.equal(await shown('?status=nothing&network=mars&from=yesterday'), ['three', 'two', 'one']);
+    const { text } = await owner.get(`${base}?status=paid&network=ethereum`);
+    assert.match(text, 'payments.csv?status=paid&amp;network=ethereum');
+    assert.match(text, '<option value="paid" selected>');
+    assert.match((await owner.get(`${base}?status=failed`)).text, 'No payment matches.');
+
+    const csv = await owner.get(`${base}.csv?status=paid&network=ethereum`);
+    const lines = csv.text.trimEnd().split('\r\n');
+    assert.equal(
+      lines.slice(1).map((line) => cellsOf(line)[2]),
+      ['two', 'one'],
+    );
+  }));
+
+test('the export has what the list has, without formulas, and is in the audit log', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
+    const orders = ['=1+1', '+2', '-3+4', '@SUM(A1)', 'plain', 'a,"b"'];
+    for (const [at, orderId] of orders.entries())
+      await create(dashboard, orderId, {}, at < 3 ? { on: 'ethereum', units: 10_500_000n + BigInt(at) } : undefined);
+    const { text, headers, status } = await owner.get(`/s/${api.merchantId}/test/payments.csv`);
+    assert.is(status, 200);
+    assert.is(headers.get('content-type'), 'text/csv; charset=utf-8');
+    assert.match(
+      headers.get('content-disposition') ?? '',
+      /^attachment; filename="payments-mer_\w+-test-[\d-]+-utc\.csv"$/,
+    );
+    const [first = '', ...lines] = text.trimEnd().split('\r\n');
+    assert.is(first.split(',').slice(0, 3).join(), 'created,session,order');
+    const rows = lines.map(cellsOf);
+    assert.equal(
+      rows.map(([, , order]) => order),
+      ['"a,""b"""', 'plain', "'@SUM(A1)", "'-3+4", "'+2", "'=1+1"],
+    );
+    const received = rows.reduce((sum, cells) => sum + Number(cells[11]), 0);
+    assert.ok(Math.abs(received - 31.500003) < 1e-9, String(received));
+    const totals = await api.database().listDayTotals({ storeId: api.merchantId, mode: 'test' }, 0);
+    assert.is(totals[0]?.creditedPar, 31_500_003_000_000_000_000n, 'as the overview says');
+    const [entry] = await api.database().listAudit(1);
+    assert.equal(
+      [entry?.command, entry?.target, entry?.operator],
+      ['export payments', api.merchantId, 'Ada (dashboard)'],
+    );
+  }));
+
+test('an export reads no further than it is read, and at most two run at a time', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
+    for (let at = 0; at < 4; at++) await create(dashboard, `o-${at}`, {});
+    const database = api.database();
+    const real = database.listSessions;
+    const filter = {
+      storeId: api.merchantId,
+      mode: 'test',
+      status: null,
+      paidIn: null,
+      fromMs: null,
+      toMs: null,
+    } as const;
+    let reads = 0;
+    const counting = {
+      listSessions: (list: Parameters<typeof real>[0]) => {
+        reads++;
+        return real.call(database, { ...list, limit: 1 });
+      },
+    };
+    const parts = exportPayments({ database: counting, clock: systemClock }, filter);
+    await parts.next();
+    await parts.next();
+    await new Promise((done) => setTimeout(done, 50));
+    assert.is(reads, 1, 'the second slice waits until the first was taken');
+    await parts.return(undefined);
+    let whole = '';
+    for await (const part of exportPayments({ database: counting, clock: systemClock }, filter)) whole += part;
+    assert.equal(
+      whole
+        .trimEnd()
+        .split('\r\n')
+        .slice(1)
+        .map((line) => cellsOf(line)[2]),
+      ['o-3', 'o-2', 'o-1', 'o-0'],
+      'slices of one row lose and repeat none',
+    );
+
+    let go = () => {};
+    const gate = new Promise<void>((open) => {
+      go = open;
+    });
+    database.listSessions = async (list) => {
+      await gate;
+      return real.call(database, list);
+    };
+    const path = `/s/${api.merchantId}/test/payments.csv`;
+    const running = [owner.get(path), owner.get(path)];
+    let refused = await owner.get('/account');
+    for (let tries = 0; tries < 100 && refused.status !== 503; tries++) {
+      await new Promise((done) => setTimeout(done, 20));
+      const asked = await Promise.race([
+        owner.get(path),
+        new Promise<null>((done) => setTimeout(() => done(null), 300)),
+      ]);
+      if (asked) refused = asked;
+    }
+    assert.is(refused.status, 503);
+    assert.match(refused.text, 'Other exports are running.');
+    go();
+    for (const { status } of await Promise.all(running)) assert.is(status, 200);
+    database.listSessions = real;
+    assert.is((await owner.get(path)).status, 200, 'the places are free again');
+  }));
+
+test.run();
