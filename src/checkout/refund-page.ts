@@ -8,7 +8,7 @@ import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import type { DestinationFault, Refund } from '../database/refunds.ts';
 import { type Html, html } from '../lib/html.ts';
 import { documentOf, RELOAD_S } from './document.ts';
-import { type IconName, icon } from './icon.ts';
+import { type IconName, icon, markOf } from './icon.ts';
 import { addressGroups } from './send.ts';
 import type { Words } from './texts.ts';
 
@@ -70,6 +70,10 @@ function valuesOf({ refund, network, shop }: RefundPageModel) {
   return { amount, currency: refund.currency, network: network.title, shop };
 }
 
+/** Draws the marks of the token and the network. */
+const marks = ({ refund: { currency }, network: { mark, title, tokenMarks } }: RefundPageModel): Html =>
+  html`${markOf(tokenMarks?.[currency], currency)}${markOf(mark, title)}`;
+
 function askSection(model: RefundPageModel, typed: string, fault: DestinationFault | null): Html {
   const { token, words } = model;
   const values = valuesOf(model);
@@ -78,7 +82,7 @@ function askSection(model: RefundPageModel, typed: string, fault: DestinationFau
     fault &&
     html`<p class="field-error" id="address-error">${icon('alert')} ${words.say(`refund_bad_${fault}`, { network })}</p>`;
   return html`<h1 id="headline">${words.say('refund_ask_title')}</h1>
-<p>${words.say('refund_ask_text', { shop, amount, network })}</p>
+<p>${marks(model)} ${words.say('refund_ask_text', { shop, amount, network })}</p>
 <form class="claim" method="post" action="${token}">
 <label for="address">${words.say('refund_label', { currency, network })}</label>
 <input id="address" name="address" value="${typed}" maxlength="${ADDRESS_CHARACTERS_MAX}" required dir="ltr" autocomplete="off" autocapitalize="off" spellcheck="false"${fault ? html` aria-invalid="true" aria-describedby="address-error"` : null}>
@@ -92,7 +96,7 @@ function confirmSection(model: RefundPageModel, address: string): Html {
   const { token, words } = model;
   const { amount, network } = valuesOf(model);
   return html`<h1 id="headline">${words.say('refund_confirm_title')}</h1>
-<p>${words.say('refund_confirm_text', { amount, network })}</p>
+<p>${marks(model)} ${words.say('refund_confirm_text', { amount, network })}</p>
 <p>${addressGroups(address)}</p>
 <p class="muted">${words.say('address_hint')}</p>
 <form method="post" action="${token}"><input type="hidden" name="address" value="${address}"><input type="hidden" name="confirmed" value="yes">
@@ -114,7 +118,7 @@ function stateSection(model: RefundPageModel, mayChange: boolean): Html {
   const key = status === 'failed' && refund.failureReason === 'claim_expired' ? 'expired' : status;
   const tone = status === 'completed' ? 'good' : status === 'failed' ? 'attention' : '';
   return html`<div class="state ${tone}">${icon(icons[status])}<h1 id="headline">${say(`refund_${key}_title`)}</h1></div>
-<p role="status">${say(`refund_${key}_text`, valuesOf(model))}</p>
+<p role="status">${marks(model)} ${say(`refund_${key}_text`, valuesOf(model))}</p>
 <dl class="facts">${destination && html`<div><dt>${say('address')}</dt><dd>${addressGroups(destination.address)}</dd></div>`}
 ${tx === null ? null : html`<div><dt>${say('transaction')}</dt><dd><code class="value" dir="ltr">${tx}</code></dd></div>`}
 ${receiptNumber === null ? null : html`<div><dt>${say('refund_receipt')}</dt><dd><span dir="ltr">${receiptNumber}</span></dd></div>`}</dl>
