@@ -136,15 +136,16 @@ const policyOf = ({ networks }: PageModel, { networkKey }: Payment): CreditPolic
 
 /**
  * Returns the time until a payment that is not credited usually is, in seconds, and whether its block is final then;
- * null if its network is no longer configured or nothing but finality is left, which is not counted in blocks.
+ * null if its network is not being followed, or if nothing but finality is left, which is not counted in blocks.
  */
 export function timeLeftOf(
   model: PageModel,
   { payment, required }: Progress,
 ): Readonly<{ seconds: number; isFinal: boolean }> | null {
-  const config = model.networks.get(payment.networkKey)?.config;
+  const view = model.networks.get(payment.networkKey);
   const blocks = required - payment.confirmations;
-  if (!config || blocks <= 0) return null;
+  if (!view?.isUp || blocks <= 0) return null;
+  const { config } = view;
   const isFinal = waitsForFinality(config.confirmations, openParOf(model, payment));
   return { seconds: (blocks * config.blockTimeMs) / 1000, isFinal };
 }

@@ -5,7 +5,7 @@
 import { currencies } from '../core/transfer.ts';
 import { type Html, html } from '../lib/html.ts';
 import { simulations } from '../payments/simulation.ts';
-import { linkTo, networkTitle, type PageModel, selectedOption } from './model.ts';
+import { linkTo, networkMark, networkTitle, type PageModel, selectedOption, tokenMark } from './model.ts';
 
 export function sandboxPanel(model: PageModel): Html | null {
   const { session, state, words } = model;
@@ -22,7 +22,7 @@ export function sandboxPanel(model: PageModel): Html | null {
   return html`<section class="card sandbox" aria-labelledby="sandbox-title">
 <h2 id="sandbox-title">${say('sandbox')}</h2>
 <p>${say('sandbox_lead')}</p>
-<p class="muted">${say('sandbox_network', { network: `${networkTitle(model, option)}, ${option.currency}` })}</p>
+<p class="muted">${tokenMark(model, option.currency)}${networkMark(model, option)} ${say('sandbox_network', { network: `${networkTitle(model, option)}, ${option.currency}` })}</p>
 <form method="post" action="${session.id}/simulate${linkTo(model, {})}">${offered.map(
     (simulation) =>
       html`<button class="button" id="${simulation}" name="action" value="${simulation}">${say(`sandbox_${simulation}`)}</button>`,

@@ -21,7 +21,9 @@ export function sendPanel(model: PageModel, option: PaymentOption): Html {
   const { currency } = option;
   const amount = amountDue(model, option);
   const address = optionAddress(model.session, option);
-  return html`${isWalletCode(model, option) ? null : html`<p class="warning">${icon('alert')} ${say('mistake')}</p>`}
+  // One warning at a time: a code with the amount has its own, and so have a reversed transfer and a suspended shop.
+  const isWarned = isWalletCode(model, option) || model.state.isUndone || model.isSuspended;
+  return html`${isWarned ? null : html`<p class="warning">${icon('alert')} ${say('mistake')}</p>`}
 <div class="send">
 <dl class="facts">
 <div><dt id="amount-label">${say('amount')}</dt>

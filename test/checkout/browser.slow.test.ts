@@ -42,6 +42,18 @@ const misfits = (page: Page) =>
     return [...(wide > 0 ? ['too wide by ' + wide] : []), ...small];
   })()`) as Promise<string[]>;
 
+/** Counts the words that a payer sees of the payment, without opening anything. */
+const wordsOf = (page: Page) =>
+  page.evaluate(`(() => {
+    const isWord = (text) => /\\p{L}/u.test(text);
+    const read = document.querySelector('.pay').innerText;
+    const marks = [...document.querySelectorAll('.pay .mark')].filter((mark) => mark.checkVisibility()).length;
+    return read.split(/\\s+/).filter(isWord).length - marks;
+  })()`) as Promise<number>;
+
+/** Limits in words; the groups of an address count too. */
+const wordsMax: Readonly<Record<string, number>> = { choose: 42, waiting: 65, wallet_code: 75, underpaid: 80 };
+
 const devices: readonly (readonly [string, BrowserContextOptions])[] = [
   ['desktop-light', { viewport: { width: 1200, height: 900 }, colorScheme: 'light' }],
   ['phone-dark', { ...phone, colorScheme: 'dark' }],
@@ -57,7 +69,10 @@ for (const [name, scene] of Object.entries(scenes)) {
       assert.match((await headline(page).textContent()) ?? '', scene.headline);
       assert.equal(await misfits(page), [], device);
       assert.ok((await page.locator('.button.main:visible').count()) <= 1, 'one filled act at a time');
-      assert.ok((await page.locator('.warning:visible').count()) <= 1, 'one warning at a time');
+      const warnings = await page.locator('.warning:visible, .pay .notice.attention:visible').count();
+      assert.ok(warnings <= 1, 'one warning at a time');
+      const words = await wordsOf(page);
+      assert.ok(words <= (wordsMax[name] ?? 75), `${words} words`);
       if (device !== 'narrow') {
         assert.equal(await barriers(page), [], device);
         await page.screenshot({ path: `${PICTURES}/${name}-${device}.png`, fullPage: true });

@@ -104,6 +104,8 @@ test('progress says how long it takes, and speaks of finality where the policy d
     const large = await openSale(api, { ...plain, amount: 2_000_000 });
     await large.send('20000');
     assert.is(leftOf(await shown(large)), 'Final in about 13 min', '63 blocks');
+    await ethereum.report('fault');
+    assert.is(leftOf(await shown(large)), null, 'nothing is promised while the network is not read');
 
     const quick = await openSale(api);
     await quick.send('10.50', { network: 'bsc', currency: 'USDC' });
