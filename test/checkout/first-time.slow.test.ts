@@ -4,37 +4,28 @@
  * are written to `.tmp/pages/first-time/`.
  */
 import { mkdirSync } from 'node:fs';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { suite } from 'uvu';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import type { ApiServer } from '../support/api-server.ts';
-import { openBrowser, openPage, phone } from '../support/browser.ts';
+import { openPage, phone } from '../support/browser.ts';
 import { addEvmWallet, type WalletMind, walletError } from '../support/browser-wallets.ts';
 import { confirmTip, type Sale } from '../support/payment-scenes.ts';
 import { until } from '../support/until.ts';
-import { openWalletSale, openWalletShop } from '../support/wallet-shop.ts';
+import { openWalletSale } from '../support/wallet-shop.ts';
+import { type WalletWorld, walletSuite } from '../support/wallet-suite.ts';
 
 const PICTURES = '.tmp/pages/first-time';
 mkdirSync(PICTURES, { recursive: true });
 const payer = chains.evm.address.format('c0ffee'.padStart(40, '1'));
 
-type World = { browser: Browser; api: ApiServer };
-const test = suite<World>('the payment page for the first time');
-test.before(async (world) => {
-  world.browser = await openBrowser();
-  world.api = await openWalletShop('Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB');
-});
-test.after(async ({ browser, api }) => {
-  await browser.close();
-  await api.close();
-});
+const test = walletSuite('the payment page for the first time');
 
 const says = (page: Page, words: RegExp) =>
   until(`the page says ${words}`, async () => words.test((await page.textContent('h1')) ?? ''));
 
 /** Opens a sale as the shop sends a payer to it. `step` takes the next screenshot. */
-async function arrive({ browser, api }: World, task: string, options: BrowserContextOptions = {}) {
+async function arrive({ browser, api }: WalletWorld, task: string, options: BrowserContextOptions = {}) {
   const sale: Sale = await openWalletSale(api);
   const { page, complaints } = await openPage(browser, api.baseUrl, options);
   let steps = 0;

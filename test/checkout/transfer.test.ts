@@ -8,9 +8,16 @@ import { chains } from '../../src/chains/index.ts';
 import type { ApiServer } from '../support/api-server.ts';
 import { pass } from '../support/payment-scenes.ts';
 import { exchange } from '../support/signed-client.ts';
-import { BSC_USDT, ETHEREUM_USDT, openWalletSale, openWalletShop, TRON_USDT } from '../support/wallet-shop.ts';
+import {
+  BSC_USDT,
+  ETHEREUM_USDT,
+  openWalletSale,
+  openWalletShop,
+  SOLANA_USDT,
+  TRON_USDT,
+} from '../support/wallet-shop.ts';
 
-const mint = 'Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB';
+const mint = SOLANA_USDT;
 const payer = {
   evm: '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359',
   tron: 'TNPeeaaFB7K9cmo4uQpcU32zGK8G1NYqeL',

@@ -3,16 +3,16 @@
  * reads if the wallet refuses, is on another network, or never answers. Screenshots are written to `.tmp/pages/`.
  */
 import { mkdirSync } from 'node:fs';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { suite } from 'uvu';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import type { ApiServer } from '../support/api-server.ts';
-import { barriers, openBrowser, openPage, phone } from '../support/browser.ts';
+import { barriers, openPage, phone } from '../support/browser.ts';
 import { addEvmWallet, dataIcon, type WalletMind, walletError } from '../support/browser-wallets.ts';
 import { pass, type Sale } from '../support/payment-scenes.ts';
 import { until } from '../support/until.ts';
-import { BSC_USDT, ETHEREUM_USDT, openWalletSale, openWalletShop } from '../support/wallet-shop.ts';
+import { BSC_USDT, ETHEREUM_USDT, openWalletSale, openWalletShop, SOLANA_USDT } from '../support/wallet-shop.ts';
+import { type WalletWorld, walletSuite } from '../support/wallet-suite.ts';
 
 const PICTURES = '.tmp/pages';
 mkdirSync(PICTURES, { recursive: true });
@@ -20,17 +20,7 @@ const payer = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
 const tx = `0x${'7e'.repeat(32)}`;
 const info = { name: 'MetaMask', rdns: 'io.metamask' };
 
-type World = { browser: Browser; api: ApiServer };
-const test = suite<World>('paying with a wallet in the browser');
-
-test.before(async (world) => {
-  world.browser = await openBrowser();
-  world.api = await openWalletShop('Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB');
-});
-test.after(async ({ browser, api }) => {
-  await browser.close();
-  await api.close();
-});
+const test = walletSuite('paying with a wallet in the browser');
 
 /** Creates a wallet on a chain that agrees to everything, except for what `special` answers. */
 function agreeable(chainId: string, special: Readonly<Record<string, WalletMind>> = {}): WalletMind {
@@ -72,7 +62,7 @@ function gate() {
   return { open, mind: (() => answer) as WalletMind };
 }
 
-async function openShop({ browser, api }: World, options: BrowserContextOptions = {}) {
+async function openShop({ browser, api }: WalletWorld, options: BrowserContextOptions = {}) {
   const sale = await openWalletSale(api);
   const { page, complaints } = await openPage(browser, api.baseUrl, options);
   const show = (pay: string, tab = page) => tab.goto(`${api.baseUrl}${sale.path}?pay=${pay}`);
@@ -568,7 +558,7 @@ test('without scripts a phone has the links, and a desktop has no dead buttons',
 });
 
 test('on a simulated network no wallet is offered', async ({ browser }) => {
-  const api = await openWalletShop('Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB', { sandbox: true });
+  const api = await openWalletShop(SOLANA_USDT, { sandbox: true });
   const { page, context, show } = await openShop({ browser, api });
   try {
     const wallet = await addEvmWallet(context, info, agreeable('0x1'));

@@ -3,16 +3,14 @@
  * wallet.
  */
 import { base58 } from '@scure/base';
-import type { Browser } from 'playwright-core';
-import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
-import type { ApiServer } from '../support/api-server.ts';
-import { openBrowser, openPage } from '../support/browser.ts';
+import { openPage } from '../support/browser.ts';
 import { addSolanaWallet, type WalletMind, walletError } from '../support/browser-wallets.ts';
 import { ataOf, openSvmBank, type ShownTransaction, signerOf } from '../support/svm-bank.ts';
 import { until } from '../support/until.ts';
-import { openWalletSale, openWalletShop } from '../support/wallet-shop.ts';
+import { openWalletSale } from '../support/wallet-shop.ts';
+import { type WalletWorld, walletSuite } from '../support/wallet-suite.ts';
 
 const bank = openSvmBank();
 const mint = bank.makeMint('USDT', 6);
@@ -20,18 +18,9 @@ const payer = signerOf('payer');
 bank.fund(payer.address, mint, 1_000_000_000n);
 const MAINNET = ['solana:mainnet', 'solana:devnet'];
 
-type World = { browser: Browser; api: ApiServer };
-const test = suite<World>('paying with a wallet of Solana');
-test.before(async (world) => {
-  world.browser = await openBrowser();
-  world.api = await openWalletShop(mint);
-});
-test.after(async ({ browser, api }) => {
-  await browser.close();
-  await api.close();
-});
+const test = walletSuite('paying with a wallet of Solana', mint);
 
-async function openShop({ browser, api }: World) {
+async function openShop({ browser, api }: WalletWorld) {
   bank.fund(signerOf('time passes').address, mint, 1n);
   await api.chain('solana').mine([], bank.blockhash());
   const sale = await openWalletSale(api);

@@ -2,11 +2,9 @@
  * Paying with a TRON wallet in a real browser. The wallet's tronWeb calls its node from inside the page, so the page's
  * security policy is tested too; the node is simulated at its URL.
  */
-import type { Browser, BrowserContext } from 'playwright-core';
-import { suite } from 'uvu';
+import type { BrowserContext } from 'playwright-core';
 import * as assert from 'uvu/assert';
-import type { ApiServer } from '../support/api-server.ts';
-import { openBrowser, openPage } from '../support/browser.ts';
+import { openPage } from '../support/browser.ts';
 import {
   addTronWallet,
   type BrowserWallet,
@@ -16,7 +14,8 @@ import {
   walletError,
 } from '../support/browser-wallets.ts';
 import { until } from '../support/until.ts';
-import { openWalletSale, openWalletShop, TRON_USDT } from '../support/wallet-shop.ts';
+import { openWalletSale, TRON_USDT } from '../support/wallet-shop.ts';
+import { type WalletWorld, walletSuite } from '../support/wallet-suite.ts';
 
 const account = 'TNPeeaaFB7K9cmo4uQpcU32zGK8G1NYqeL';
 const txID = '5e'.repeat(32);
@@ -27,16 +26,7 @@ const genesis = {
   [TRON_TEST_NODE]: '0000000000000000d698d4192c56cb6be724a558448e2684802de4d6cd8690dc',
 };
 
-type World = { browser: Browser; api: ApiServer };
-const test = suite<World>('paying with a wallet of TRON');
-test.before(async (world) => {
-  world.browser = await openBrowser();
-  world.api = await openWalletShop('Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB');
-});
-test.after(async ({ browser, api }) => {
-  await browser.close();
-  await api.close();
-});
+const test = walletSuite('paying with a wallet of TRON');
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies are asserted where they are used
 type NodeCall = Readonly<{ host: string; path: string; body: any }>;
@@ -88,7 +78,7 @@ const agreeable =
     }
   };
 
-async function openShop({ browser, api }: World) {
+async function openShop({ browser, api }: WalletWorld) {
   const sale = await openWalletSale(api);
   const { page, complaints } = await openPage(browser, api.baseUrl);
   const show = () => page.goto(`${api.baseUrl}${sale.path}?pay=tron-USDT`);

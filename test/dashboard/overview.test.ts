@@ -2,9 +2,8 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
+import { DAY_MS } from '../../src/lib/clock.ts';
 import { withDashboard } from '../support/dashboard.ts';
-
-const DAY_MS = 86_400_000;
 
 const textOf = (html: string): string =>
   html

@@ -3,10 +3,8 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { exportPayments } from '../../src/dashboard/payment-export.ts';
 import { readAmount } from '../../src/dashboard/search.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import { DAY_MS, systemClock } from '../../src/lib/clock.ts';
 import { type Dashboard, withDashboard } from '../support/dashboard.ts';
-
-const DAY_MS = 86_400_000;
 
 type Made = Readonly<{ id: string; orderId: string }>;
 

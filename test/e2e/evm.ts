@@ -144,7 +144,7 @@ export type PayoutNetwork = Readonly<{ name: string; chainId: number; settings: 
 
 const ethereum: PayoutNetwork = { name: 'ethereum', chainId: 1, settings: {} };
 
-/** An anvil with a block each second, each final below four more. */
+/** An anvil with a block every 0.4 seconds, each final below four more. */
 const startPayoutAnvil = (chainId: number): Promise<EvmNode> =>
   startAnvil({ chainId, slotsInAnEpoch: 2, mining: { everyS: 0.4 } });
 

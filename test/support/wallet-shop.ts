@@ -10,6 +10,7 @@ import { preset } from './preset.ts';
 
 export const ETHEREUM_USDT = '0xdAC17F958D2ee523a2206206994597C13D831ec7';
 export const BSC_USDT = '0x55d398326f99059fF775485246999027B3197955';
+export const SOLANA_USDT = 'Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB';
 export const TRON_USDT = 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t';
 
 /**

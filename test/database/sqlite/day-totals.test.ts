@@ -3,13 +3,13 @@ import { readdirSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { DAY_MS } from '../../../src/lib/clock.ts';
 import { ingestedChain } from '../../support/ingested-chain.ts';
 import { merchantStore, newSession } from '../../support/new-session.ts';
 import { withOlderDatabase } from '../../support/older-database.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { testNetwork } from '../../support/test-network.ts';
 
-const DAY_MS = 86_400_000;
 const DAY = 20_000;
 const COIN = 10n ** 18n;
 const network = testNetwork({ name: 'one' });

@@ -36,37 +36,55 @@ const smallIndexes = [
 /** Serves lists for people; a prepared statement that used it without a range would scan the whole backlog. */
 const isBacklog = (detail: string) => /deliveries_by_state(?! \(state=\? AND event_id>\?\))/.test(detail);
 
-/** Opens a database and returns every query that it prepares, with the steps of its plan. */
-function plans(): Map<string, string[]> {
+/** Returns the text of every statement that is prepared until `work` has ended. */
+async function preparedBy(work: () => unknown): Promise<readonly string[]> {
   const statements = new Set<string>();
-  const prepare = Sqlite.prototype.prepare;
+  const { prepare } = Sqlite.prototype;
   Sqlite.prototype.prepare = function (this: Sqlite.Database, text: string) {
     statements.add(text);
     return prepare.call(this, text);
   } as typeof prepare;
-  const place = compilingAtOnce(() => openTempDatabase());
-  Sqlite.prototype.prepare = prepare;
-  const client = new Sqlite(place.file);
   try {
-    const explained = [...statements].filter((text) => /^\s*(select|update|delete|with)\b/i.test(text));
-    assert.ok(explained.length > 150, `${explained.length} statements were seen`);
-    const plan = (text: string): string[] => {
-      const names = [...new Set(text.match(/:\w+/g) ?? [])].map((name) => [name.slice(1), 1]);
-      const holes = Array.from({ length: text.match(/\?/g)?.length ?? 0 }, () => 1);
-      const steps = client.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...holes, Object.fromEntries(names)) as {
-        detail: string;
-      }[];
-      return steps.map(({ detail }) => detail);
-    };
-    return new Map(explained.map((text) => [text, plan(text)]));
+    await work();
+  } finally {
+    Sqlite.prototype.prepare = prepare;
+  }
+  return [...statements];
+}
+
+/** Returns the steps of each statement's plan. */
+function plansOf(file: string, statements: readonly string[]): Map<string, string[]> {
+  const client = new Sqlite(file);
+  const plan = (text: string): string[] => {
+    const names = [...new Set(text.match(/:\w+/g) ?? [])].map((name) => [name.slice(1), 1]);
+    const holes = Array.from({ length: text.match(/\?/g)?.length ?? 0 }, () => 1);
+    const steps = client.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...holes, Object.fromEntries(names));
+    return (steps as { detail: string }[]).map(({ detail }) => detail);
+  };
+  try {
+    return new Map(statements.map((text) => [text, plan(text)]));
   } finally {
     client.close();
+  }
+}
+
+/** Returns the plan of every query that is prepared when a database is opened. */
+async function plansAtOpening(): Promise<Map<string, string[]>> {
+  const places: ReturnType<typeof openTempDatabase>[] = [];
+  const statements = await preparedBy(() => places.push(compilingAtOnce(() => openTempDatabase())));
+  const [place] = places;
+  assert.ok(place);
+  try {
+    const explained = statements.filter((text) => /^\s*(select|update|delete|with)\b/i.test(text));
+    assert.ok(explained.length > 150, `${explained.length} statements were seen`);
+    return plansOf(place.file, explained);
+  } finally {
     place.close();
   }
 }
 
-test('no prepared statement scans', () => {
-  const scans = [...plans()].flatMap(([text, steps]) =>
+test('no prepared statement scans', async () => {
+  const scans = [...(await plansAtOpening())].flatMap(([text, steps]) =>
     steps
       .filter((detail) => detail.startsWith('SCAN') || isBacklog(detail))
       .filter((detail) => ![...small, ...bounded].includes(detail.split(' ')[1] ?? ''))
@@ -76,8 +94,10 @@ test('no prepared statement scans', () => {
   assert.equal(scans, []);
 });
 
-test('a page of events is read from an index that has its order and its filter', () => {
-  const pages = [...plans()].filter(([text]) => /^\s*select .*body.* from events .*order by/is.test(text));
+test('a page of events is read from an index that has its order and its filter', async () => {
+  const pages = [...(await plansAtOpening())].filter(([text]) =>
+    /^\s*select .*body.* from events .*order by/is.test(text),
+  );
   assert.is(pages.length, 4, 'by type or not, from either end');
   for (const [text, steps] of pages) {
     const isByType = text.includes('type = :type');
@@ -91,15 +111,17 @@ test('a page of events is read from an index that has its order and its filter',
 });
 
 /** Returns the plans of the queries that `work` makes on a database with one paid session. */
-async function plansOf(work: (database: Database, storeId: string) => Promise<void>): Promise<Map<string, string[]>> {
+async function plansWithPayment(work: (database: Database, storeId: string) => Promise<void>) {
   const place = openTempDatabase();
-  const statements = new Set<string>();
-  const prepare = Sqlite.prototype.prepare;
   try {
     const { database } = place;
-    const [network, nowMs, store] = [testNetwork({ name: 'one' }), 1_800_000_000_000, merchantStore()];
+    const [network, nowMs, store, to] = [
+      testNetwork({ name: 'one' }),
+      1_800_000_000_000,
+      merchantStore(),
+      '01'.repeat(20),
+    ];
     await database.createStore(store);
-    const [to = ''] = ['01'.repeat(20)];
     await database.addAddresses({ family: network.family, mode: 'test', source: 'x', firstIndex: 0, keys: [to] });
     const chain = ingestedChain(() => database, { nowMs: () => nowMs }, network);
     await chain.mine();
@@ -108,24 +130,8 @@ async function plansOf(work: (database: Database, storeId: string) => Promise<vo
       newSession({ storeId: store.id, name: '1', networks: [network], amountMinor: 1000, nowMs }),
     );
     await chain.confirm(await chain.mine([{ to, currency: 'USDT', units: 10_000_000n }]));
-    Sqlite.prototype.prepare = function (this: Sqlite.Database, text: string) {
-      statements.add(text);
-      return prepare.call(this, text);
-    } as typeof prepare;
-    await work(database, store.id);
-    Sqlite.prototype.prepare = prepare;
-    const client = new Sqlite(place.file);
-    const explain = (text: string) => {
-      const holes = Array.from({ length: text.match(/\?/g)?.length ?? 0 }, () => 1);
-      return (client.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...holes) as { detail: string }[]).map(
-        ({ detail }) => detail,
-      );
-    };
-    const found = new Map([...statements].map((text) => [text, explain(text)]));
-    client.close();
-    return found;
+    return plansOf(place.file, await preparedBy(() => work(database, store.id)));
   } finally {
-    Sqlite.prototype.prepare = prepare;
     place.close();
   }
 }
@@ -134,7 +140,7 @@ test('lists and searches of payments seek in an index that has their order', asy
   const none = { status: null, paidIn: null, fromMs: null, toMs: null, beforeId: null };
   const paidIn = [{ network: 'test:one', currency: 'USDT' }] as const;
   let found = 0;
-  const made = await plansOf(async (database, storeId) => {
+  const made = await plansWithPayment(async (database, storeId) => {
     const at = { storeId, mode: 'test' } as const;
     for (const filter of [
       {},
