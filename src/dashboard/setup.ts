@@ -38,7 +38,7 @@ async function stepsOf(deps: DashboardDeps, { at, visitor, nowMs }: Visit<StoreA
     {
       isDone: sources.some((source) => source !== null),
       what: 'Deposit addresses come from your wallet',
-      next: html`The operator sets <code>addresses</code> in the configuration to the wallet’s xpub`,
+      next: html`The operator sets <code>xpub</code> of a network, or imports a list where it has none: <code>quayside address-pool import</code>`,
     },
     {
       isDone: statuses.some((status) => isFollowed(status, nowMs)),
@@ -58,7 +58,7 @@ async function stepsOf(deps: DashboardDeps, { at, visitor, nowMs }: Visit<StoreA
     {
       isDone: await database.hasCredits({ storeId, mode: 'test' }),
       what: 'A test payment came through',
-      next: html`Pay a session of a test key: <code>quayside pay SESSION</code> does it in the sandbox`,
+      next: html`Pay a session of a test key: <code>quayside pay SESSION --network NAME</code> does it in the sandbox`,
     },
     {
       isDone: (await database.listNoticeTargets()).some(({ provedAtMs }) => provedAtMs !== null),
