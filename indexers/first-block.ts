@@ -14,16 +14,16 @@ type Parts = Readonly<{
 }>;
 
 /**
- * Returns what is told the number of a network's first block: it raises an alarm, once, if customers have been given
- * addresses that the network shares.
+ * Returns a function that raises the alarm, once, if customers have been given addresses that the network shares. It
+ * takes the number of the network's first block.
  */
 export function createFirstBlockAlarm({ network, database, clock }: Parts): (first: number) => Promise<void> {
   const { key, family, mode } = network;
-  let isSaid = false;
+  let isDone = false;
   return async (first) => {
-    if (isSaid || first === 0) return;
+    if (isDone || first === 0) return;
     const pools = await database.givenAddresses();
-    isSaid = true;
+    isDone = true;
     if (!pools.some((pool) => pool.family === family && pool.mode === mode && pool.through > 0)) return;
     const message =
       `${key} is read from block ${first} on, and customers have addresses on it from before. What was paid to them in ` +

@@ -99,7 +99,7 @@ const waitsOften = (file: string): boolean => file.endsWith('.slow.test.ts') || 
  */
 function openQueues(files: readonly string[]): (file: string) => PQueue {
   const given = Number(process.env.TEST_JOBS);
-  if (given) {
+  if (given > 0) {
     const only = new PQueue({ concurrency: given });
     return () => only;
   }

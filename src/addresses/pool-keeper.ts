@@ -140,15 +140,12 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
  * target, or as many as were taken since a minute or two ago.
  */
 export function createTarget(configured: number): (taken: number, nowMs: number) => number {
-  /** What was taken when the minute before began, and this one. */
-  let [before, since] = [
-    { taken: -1, atMs: 0 },
-    { taken: -1, atMs: 0 },
-  ];
+  /** When this minute began, and what had been taken then and when the one before it began. */
+  let minute: Readonly<{ atMs: number; taken: number; takenBefore: number }> | null = null;
   return (taken, nowMs) => {
-    if (before.taken < 0) before = since = { taken, atMs: nowMs };
-    if (nowMs - since.atMs >= USE_MS) [before, since] = [since, { taken, atMs: nowMs }];
-    return Math.min(TARGET_TIMES_MAX * configured, Math.max(configured, taken - before.taken));
+    minute ??= { atMs: nowMs, taken, takenBefore: taken };
+    if (nowMs - minute.atMs >= USE_MS) minute = { atMs: nowMs, taken, takenBefore: minute.taken };
+    return Math.min(TARGET_TIMES_MAX * configured, Math.max(configured, taken - minute.takenBefore));
   };
 }
 

@@ -22,7 +22,7 @@ export function sendPanel(model: PageModel, option: PaymentOption): Html {
   const amount = amountDue(model, option);
   const address = optionAddress(model.session, option);
   // One warning at a time: a code with the amount has its own, and so have a reversed transfer and a suspended shop.
-  const isWarned = isWalletCode(model, option) || model.state.isUndone || model.isSuspended;
+  const isWarned = chosenCode(model, option) !== null || model.state.isUndone || model.isSuspended;
   return html`${isWarned ? null : html`<p class="warning">${icon('alert')} ${say('mistake')}</p>`}
 <div class="send">
 <dl class="facts">
@@ -44,7 +44,7 @@ function help(model: PageModel, option: PaymentOption, amount: string): Html {
   const { say } = model.words;
   const { currency } = option;
   const network = networkTitle(model, option);
-  const code = isWalletCode(model, option) ? walletCode(option) : null;
+  const code = chosenCode(model, option);
   const said = [
     `${say('exchange_title')} ${say('exchange_text', { amount, currency, network: exchangeName(model, option) })}`,
     say('amount_hint'),
@@ -58,9 +58,8 @@ function help(model: PageModel, option: PaymentOption, amount: string): Html {
   return html`<details id="help"><summary>${icon('help')} ${say('help')}</summary><ul class="rules">${said.map((text) => html`<li>${text}</li>`)}</ul></details>`;
 }
 
-/** Whether the QR code to show has the amount too. */
-const isWalletCode = ({ choice }: PageModel, option: PaymentOption): boolean =>
-  choice.walletQr && walletCode(option) !== null;
+/** Returns the QR code with the amount, if that is the one to show. */
+const chosenCode = ({ choice }: PageModel, option: PaymentOption) => (choice.walletQr ? walletCode(option) : null);
 
 /** Returns the content of the QR code. The default is the bare address, because every wallet reads it correctly. */
 function codeToScan(
@@ -68,11 +67,11 @@ function codeToScan(
   option: PaymentOption,
   { amount, address }: Readonly<{ amount: string; address: string }>,
 ): Html {
-  const { session, words, pageUrl } = model;
+  const { session, words, choice, pageUrl } = model;
   const { say } = words;
   const code = walletCode(option);
   const other = (walletQr: boolean) => linkTo(model, { walletQr, pay: optionName(option) });
-  if (!code || !isWalletCode(model, option)) {
+  if (!code || !choice.walletQr) {
     return html`${qrSvg(address, say('qr_address'))}<p class="muted">${say('qr_hint')}</p>
 ${code && html`<p><a id="qr-kind" href="${other(true)}">${say('qr_to_wallet')}</a></p>`}`;
   }

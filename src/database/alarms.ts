@@ -2,7 +2,7 @@
  * The part of the database port about alarms: what an operator must look at.
  * @module
  */
-import type { NetworkKey } from '../core/transfer.ts';
+import type { Mode, NetworkKey } from '../core/transfer.ts';
 import type { OperatorAct } from './audit-log.ts';
 
 export type NewAlarm = Readonly<{
@@ -76,6 +76,8 @@ export interface AlarmDatabase {
   acknowledgeAlarm(id: number, act: OperatorAct): Promise<Acknowledged | null>;
   /** Returns the newest alarms, newest first. */
   listAlarms(limit: number): Promise<readonly Alarm[]>;
+  /** Returns the newest alarms about a store's sessions that nobody acknowledged, among the newest of all. */
+  listStoreAlarms(at: Readonly<{ storeId: string; mode: Mode }>, limit: number): Promise<readonly Alarm[]>;
   /** Returns the lasting alarms that are open, oldest first. */
   listOpenAlarms(): Promise<readonly Alarm[]>;
 }

@@ -16,6 +16,7 @@ import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { AddressPoolDatabase } from './address-pools.ts';
 import type { AlarmDatabase } from './alarms.ts';
 import type { AuditDatabase } from './audit-log.ts';
+import type { DayTotalDatabase } from './day-totals.ts';
 import type { EventDatabase } from './events.ts';
 import type { EvidenceDatabase } from './evidence.ts';
 import type { FreezeDatabase } from './freezes.ts';
@@ -274,6 +275,7 @@ export interface Database
     AlarmDatabase,
     NoticeDatabase,
     AuditDatabase<Database>,
+    DayTotalDatabase,
     EventDatabase,
     FreezeDatabase,
     HeldMoneyDatabase,

@@ -3,7 +3,6 @@
  * @module
  */
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
-import type { Alarm } from './alarms.ts';
 
 /** One day's entries in one network and currency. Amounts are at par (18 decimals). */
 export type DayTotal = Readonly<{
@@ -26,6 +25,4 @@ export interface DayTotalDatabase {
   listDayTotals(at: At, fromDay: number): Promise<readonly DayTotal[]>;
   /** Returns whether any money was ever credited to the store's sessions of this mode. */
   hasCredits(at: At): Promise<boolean>;
-  /** Returns the newest alarms about the store's sessions that nobody acknowledged, among the newest of all. */
-  listStoreAlarms(at: At, limit: number): Promise<readonly Alarm[]>;
 }

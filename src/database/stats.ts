@@ -2,7 +2,6 @@
  * The counts behind the metrics.
  * @module
  */
-import type { DayTotalDatabase } from './day-totals.ts';
 
 export type Stats = Readonly<{
   /** Sessions by status. */
@@ -14,6 +13,6 @@ export type Stats = Readonly<{
   heldOpen: number;
 }>;
 
-export interface StatsDatabase extends DayTotalDatabase {
+export interface StatsDatabase {
   stats(nowMs: number): Promise<Stats>;
 }

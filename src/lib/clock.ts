@@ -24,5 +24,8 @@ export const systemClock: Clock = {
 
 export const DAY_MS = 86_400_000;
 
+/** Returns the UTC day of a time, in days since 1970-01-01. */
+export const dayOf = (ms: number): number => Math.floor(ms / DAY_MS);
+
 /** Converts milliseconds to whole Unix seconds, rounded down. */
 export const toSeconds = (ms: number): number => Math.floor(ms / 1000);

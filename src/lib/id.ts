@@ -9,21 +9,17 @@ const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz';
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 /** Returns 26 characters that sort by creation time, in the layout of a ULID (github.com/ulid/spec), lower case. */
-export function sortableId(nowMs: number): string {
-  const random = BigInt(`0x${randomBytes(10).toString('hex')}`);
-  let value = (BigInt(nowMs) << 80n) | random;
-  let text = '';
-  for (let at = 0; at < 26; at++) {
-    text = CROCKFORD.charAt(Number(value & 31n)) + text;
-    value >>= 5n;
-  }
-  return text;
-}
-
-const TIME_CHARS = 10;
+export const sortableId = (nowMs: number): string =>
+  sortableTime(nowMs) + crockford(BigInt(`0x${randomBytes(10).toString('hex')}`), 16);
 
 /** Returns what ids of this time begin with: it sorts before all of them, and after those of earlier times. */
-export const sortableTime = (atMs: number): string => sortableId(atMs).slice(0, TIME_CHARS);
+export const sortableTime = (atMs: number): string => crockford(BigInt(atMs), 10);
+
+/** Returns a number as so many characters. */
+function crockford(value: bigint, length: number): string {
+  const characters = Array.from({ length }, (_, at) => CROCKFORD.charAt(Number((value >> BigInt(5 * at)) & 31n)));
+  return characters.reverse().join('');
+}
 
 /** Returns `length` characters of base62, each uniformly random. */
 export function randomBase62(length: number): string {

@@ -2,8 +2,10 @@
  * A store at a glance: what needs somebody, what came in, and whether payments would be seen and reported.
  * @module
  */
+import { alarmKey } from '../../database/alarms.ts';
 import type { DayTotal } from '../../database/day-totals.ts';
 import { isSilent, whyUnfollowed } from '../../database/network-health.ts';
+import { DAY_MS, dayOf } from '../../lib/clock.ts';
 import { type Html, html, prose } from '../../lib/html.ts';
 import { barChart } from '../chart.ts';
 import type { DashboardDeps } from '../deps.ts';
@@ -12,7 +14,6 @@ import { waitsForApproval } from '../refund-text.ts';
 import { setupList } from '../setup.ts';
 import { badge, coins, table, time } from '../show.ts';
 
-const DAY_MS = 86_400_000;
 const DAYS_SHOWN = 30;
 /** Held amounts and refunds are counted up to this many: the count costs the same in every shop. */
 const COUNTED_MAX = 50;
@@ -24,7 +25,7 @@ export const overviewPage = (deps: DashboardDeps): StorePage => ({
   needs: 'payments:read',
   async answer(visit) {
     const { at, nowMs } = visit;
-    const today = Math.floor(nowMs / DAY_MS);
+    const today = dayOf(nowMs);
     const totals = await deps.database.listDayTotals(at, today - DAYS_SHOWN + 1);
     return {
       title: at.mode === 'test' ? 'Test overview' : 'Overview',
@@ -148,7 +149,7 @@ async function health({ database, config }: DashboardDeps, { at, nowMs }: Visit<
     .filter(({ mode, perSession }) => mode === at.mode && !perSession)
     .map(({ id, url, disabledAtMs, disabledReason }) => {
       const link = html`<a href="/s/${at.storeId}/${at.mode}/webhooks/${id}">${url}</a>`;
-      const alarm = alarms.get(`endpoint:${id}`);
+      const alarm = alarms.get(alarmKey('endpoint', id));
       if (disabledAtMs !== null) {
         return html`<li>${badge('disabled', 'attention')} ${link} since ${time(disabledAtMs)}${disabledReason === null ? '' : `: ${disabledReason}`}. Its events wait.</li>`;
       }

@@ -2,15 +2,17 @@
  * Alarms: what an operator must look at. Only the newest are kept, and those that are open.
  * @module
  */
-import { and, asc, desc, eq, isNotNull, isNull, lte, or } from 'drizzle-orm';
+import { and, asc, desc, eq, inArray, isNotNull, isNull, lte, or } from 'drizzle-orm';
 import type { AlarmDatabase, LastingAlarm, NewAlarm } from '../alarms.ts';
 import type { RecordAct } from './audit-log.ts';
 import { createNoticeWriter } from './notices/writer.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
-import { alarms } from './schema.ts';
+import { alarms, sessions } from './schema.ts';
 
 const ALARMS_KEPT_MAX = 10_000;
+/** Alarms older than the newest of this many are not looked at: a page must not read them all. */
+const ALARMS_READ_MAX = 500;
 
 /** Raises an alarm within the current transaction. With a key it lasts until it is ended. */
 export type RaiseAlarm = (alarm: NewAlarm & { readonly key?: string }) => void;
@@ -85,6 +87,22 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
     },
     async listAlarms(limit) {
       return db.read(() => orm.select().from(alarms).orderBy(desc(alarms.id)).limit(limit).all());
+    },
+    async listStoreAlarms({ storeId, mode }, limit) {
+      return db.read(() => {
+        const newest = orm.select().from(alarms).orderBy(desc(alarms.id)).limit(ALARMS_READ_MAX).all();
+        const open = newest.filter(({ sessionId, endedAtMs, acknowledgedAtMs }) => {
+          return sessionId !== null && endedAtMs === null && acknowledgedAtMs === null;
+        });
+        const named = [...new Set(open.flatMap(({ sessionId }) => sessionId ?? []))];
+        const own = orm
+          .select({ id: sessions.id })
+          .from(sessions)
+          .where(and(inArray(sessions.id, named), eq(sessions.storeId, storeId), eq(sessions.mode, mode)))
+          .all();
+        const ids = new Set(own.map(({ id }) => id));
+        return open.filter(({ sessionId }) => sessionId !== null && ids.has(sessionId)).slice(0, limit);
+      });
     },
     async listOpenAlarms() {
       return db.read(() => orm.select().from(alarms).where(isOpen).orderBy(asc(alarms.id)).all());

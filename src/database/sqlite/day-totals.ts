@@ -3,14 +3,14 @@
  * transaction of the ledger's entries, and compared with them by `ledger verify`.
  * @module
  */
-import { and, asc, desc, eq, gte, inArray, sql } from 'drizzle-orm';
+import { and, asc, eq, gte, sql } from 'drizzle-orm';
 import { toPar } from '../../core/money.ts';
 import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
-import { DAY_MS } from '../../lib/clock.ts';
+import { DAY_MS, dayOf } from '../../lib/clock.ts';
 import type { DayTotalDatabase } from '../day-totals.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
-import { alarms, dayTotals, sessionAssets, sessions } from './schema.ts';
+import { dayTotals, sessionAssets } from './schema.ts';
 
 /** A payment of the ledger, credited or taken back. */
 export type BookedCredit = Readonly<{
@@ -25,8 +25,6 @@ export type BookedCredit = Readonly<{
 export type AddToDay = (credits: readonly BookedCredit[], isTaken: boolean, atMs: number) => void;
 
 type Total = typeof dayTotals.$inferSelect;
-
-export const dayOf = (ms: number): number => Math.floor(ms / DAY_MS);
 
 export function createDayTotals(db: Db): AddToDay {
   const key = and(
@@ -75,9 +73,6 @@ export function createDayTotals(db: Db): AddToDay {
   };
 }
 
-/** Alarms older than the newest of this many are not looked at: a page must not read them all. */
-const ALARMS_READ_MAX = 500;
-
 export function dayTotalQueries(db: Db): DayTotalDatabase {
   const { orm } = db;
   return {
@@ -100,22 +95,6 @@ export function dayTotalQueries(db: Db): DayTotalDatabase {
             .limit(1)
             .get() !== undefined,
       );
-    },
-    async listStoreAlarms({ storeId, mode }, limit) {
-      return db.read(() => {
-        const newest = orm.select().from(alarms).orderBy(desc(alarms.id)).limit(ALARMS_READ_MAX).all();
-        const open = newest.filter(({ sessionId, endedAtMs, acknowledgedAtMs }) => {
-          return sessionId !== null && endedAtMs === null && acknowledgedAtMs === null;
-        });
-        const named = [...new Set(open.flatMap(({ sessionId }) => sessionId ?? []))];
-        const own = orm
-          .select({ id: sessions.id })
-          .from(sessions)
-          .where(and(inArray(sessions.id, named), eq(sessions.storeId, storeId), eq(sessions.mode, mode)))
-          .all();
-        const ids = new Set(own.map(({ id }) => id));
-        return open.filter(({ sessionId }) => sessionId !== null && ids.has(sessionId)).slice(0, limit);
-      });
     },
   };
 }

@@ -10,6 +10,7 @@ import { createBlockFacts } from './block-facts.ts';
 import { blockCommands, createBlocks } from './blocks.ts';
 import { bookQueries } from './bookkeeping.ts';
 import { claimCommands } from './claims.ts';
+import { dayTotalQueries } from './day-totals.ts';
 import { deliveryCommands } from './deliveries.ts';
 import { createDeliveryLines } from './delivery-lines.ts';
 import { createSessionEndpoints, endpointCommands } from './endpoints.ts';
@@ -219,6 +220,7 @@ const reports = (db: Db) => ({
   ...bookQueries(db),
   ...auditCommands(db),
   ...statsCommands(db),
+  ...dayTotalQueries(db),
   ...senderReportCommands(db),
 });
 

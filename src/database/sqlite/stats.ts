@@ -4,16 +4,13 @@
  */
 import { asc, count, eq } from 'drizzle-orm';
 import type { StatsDatabase } from '../stats.ts';
-import { dayTotalQueries } from './day-totals.ts';
 import type { Db } from './open.ts';
 import { deliveries, heldMoney, sessionCounts } from './schema.ts';
 
-export function statsCommands(db: Db): StatsDatabase {
-  const { orm, read } = db;
+export function statsCommands({ orm, read }: Db): StatsDatabase {
   const isWaiting = eq(deliveries.state, 'waiting');
   const isOpen = eq(heldMoney.state, 'open');
   return {
-    ...dayTotalQueries(db),
     async stats(nowMs) {
       return read(() => {
         const counts = orm.select().from(sessionCounts).all();

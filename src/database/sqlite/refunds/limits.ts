@@ -7,7 +7,7 @@ import { and, eq } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { defaultRefundPolicy, type ReceivedPart, type RefundPolicy } from '../../../core/refund.ts';
 import type { Mode } from '../../../core/transfer.ts';
-import { DAY_MS } from '../../../lib/clock.ts';
+import { dayOf } from '../../../lib/clock.ts';
 import type { RefundDatabase } from '../../refunds.ts';
 import type { Db } from '../open.ts';
 import type { SessionRow } from '../session-row.ts';
@@ -50,8 +50,6 @@ export function createRefundLimits(db: Db, sums: SessionSums): RefundLimits {
     const { storeId: _of, ...policy } = row;
     return policy;
   }
-
-  const dayOf = (ms: number): number => Math.floor(ms / DAY_MS);
 
   function dayMinor(storeId: string, mode: Mode, day: number): bigint {
     const where = and(eq(refundDays.storeId, storeId), eq(refundDays.mode, mode), eq(refundDays.day, day));
