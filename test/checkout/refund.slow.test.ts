@@ -261,6 +261,7 @@ test('both steps on the payment page work in a browser without scripts, also in 
       assert.is(await page.locator('code.address').textContent(), payer);
       await page.screenshot({ path: `${PICTURES}/refund-leave-confirm-${device}.png`, fullPage: true });
       await page.click('a.button');
+      await page.locator('#refund-to').waitFor({ state: 'attached' });
       assert.is(await page.locator('#refund-to').count(), 1, '“No, change it” leads back to the form');
       await page.click('#refund-address summary');
       await page.fill('#refund-to', payer);
