@@ -4,64 +4,68 @@
  * @module
  */
 import type { SpendRules } from '../../src/chains/spend.ts';
-import { permanent } from '../../src/core/fault.ts';
+import { invariant, permanent } from '../../src/core/fault.ts';
 import type { Wallet } from '../../src/core/intent.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Adoption } from '../../src/database/money-out.ts';
-import type { JournalEntry, Signer } from '../../src/signer/signer.ts';
+import type { JournalEntry, Signer, SignerWallets } from '../../src/signer/signer.ts';
 
+/** How many signatures are read from the signer at a time, and saved in one write transaction. */
 const PAGE = 100;
 
-/** Returns how many signatures the signer has made on the network, and how many attempts were added for them. */
-export async function adoptPayouts(
-  parts: Readonly<{
-    network: NetworkKey;
-    rules: SpendRules;
-    signer: Signer;
-    database: Pick<Database, 'adopt'>;
-    nowMs: number;
-  }>,
-): Promise<Readonly<{ signatures: number; added: number }>> {
-  const { network, rules, signer, database, nowMs } = parts;
+type Parts = Readonly<{
+  network: NetworkKey;
+  rules: SpendRules;
+  signer: Pick<Signer, 'fence' | 'journal' | 'wallets' | 'addresses'>;
+  database: Pick<Database, 'adopt'>;
+  nowMs: number;
+  /** Called with the number of signatures that were compared so far. */
+  onProgress?: (signatures: number) => void;
+  /** Instead of 100 signatures in a page. */
+  page?: number;
+}>;
+
+/**
+ * Adopts the network's journal, page by page. What was cut off left payouts stopped; the next call finishes it.
+ * @returns how many signatures the signer has made on the network, and how many attempts were added for them
+ * @throws Fault permanent `signer_refused_address`; faults of the signer and the database
+ */
+export async function adoptPayouts(parts: Parts): Promise<Readonly<{ signatures: number; added: number }>> {
+  const { network, signer, database, nowMs, onProgress, page = PAGE } = parts;
   const servedFence = await signer.fence(network);
-  const entries = await wholeJournal(network, signer);
-  const keys = await walletKeys(
-    network,
-    signer,
-    entries.map(({ intent }) => rules.payer(intent)),
-  );
-  const signatures = entries.map((entry): Adoption => {
-    const payer = rules.payer(entry.intent);
-    return { ...entry, payer: keys(payer), payerRole: payer.role };
-  });
-  const added = await database.adopt(network, { signatures, servedFence, nowMs });
-  return { signatures: signatures.length, added };
-}
-
-async function wholeJournal(network: NetworkKey, signer: Signer): Promise<JournalEntry[]> {
-  const entries: JournalEntry[] = [];
-  for (;;) {
-    const page = await signer.journal(network, entries.at(-1)?.id ?? 0, PAGE);
-    if (page.length === 0) return entries;
-    entries.push(...page);
-  }
-}
-
-async function walletKeys(
-  network: NetworkKey,
-  signer: Signer,
-  wallets: readonly Wallet[],
-): Promise<(wallet: Wallet) => string> {
   const own = await signer.wallets(network);
-  const indices = [...new Set(wallets.flatMap((wallet) => (wallet.role === 'collection' ? wallet.index : [])))];
-  const depositAddresses = new Map<number, string>();
-  for (let at = 0; at < indices.length; at += PAGE) {
-    const page = indices.slice(at, at + PAGE);
-    const found = await signer.addresses(network, page);
-    for (const [n, index] of page.entries()) depositAddresses.set(index, found[n] ?? '');
+  let signatures = 0;
+  let added = 0;
+  let entries = await signer.journal(network, 0, page);
+  for (let isContinued = false; ; isContinued = true) {
+    const last = entries.at(-1);
+    // Only the last page, which may be empty if it is the first, ends the adoption.
+    const next = last ? await signer.journal(network, last.id, page) : [];
+    added += await database.adopt(network, {
+      signatures: await withPayers(parts, own, entries),
+      ...(isContinued && { isContinued }),
+      servedFence: next.length === 0 ? servedFence : null,
+      nowMs,
+    });
+    signatures += entries.length;
+    onProgress?.(signatures);
+    if (next.length === 0) return { signatures, added };
+    entries = next;
   }
-  return (wallet) => {
+}
+
+/** Returns the signatures of a page with the wallets that pay their fees. */
+async function withPayers(
+  { network, rules, signer }: Parts,
+  own: SignerWallets,
+  entries: readonly JournalEntry[],
+): Promise<readonly Adoption[]> {
+  const payers = entries.map(({ intent }) => rules.payer(intent));
+  const indices = [...new Set(payers.flatMap((wallet) => (wallet.role === 'collection' ? wallet.index : [])))];
+  const found = indices.length > 0 ? await signer.addresses(network, indices) : [];
+  const depositAddresses = new Map(indices.map((index, n) => [index, found[n]]));
+  const keyOf = (wallet: Wallet): string => {
     const key = wallet.role === 'collection' ? depositAddresses.get(wallet.index) : own[wallet.role];
     if (key) return key;
     throw permanent(
@@ -69,4 +73,9 @@ async function walletKeys(
       `the signer did not return all of its wallets on ${network}; run the command again`,
     );
   };
+  return entries.map((entry, n): Adoption => {
+    const payer = payers[n];
+    invariant(payer, 'every entry has a payer');
+    return { ...entry, payer: keyOf(payer), payerRole: payer.role };
+  });
 }

@@ -14,6 +14,7 @@ import type { Signer } from '../../src/signer/signer.ts';
 import { adoptPayouts } from './adopt-payouts.ts';
 import { coinText } from './coins.ts';
 import { type Command, type Installation, moment, notFound, table, textOption, usage, wholeOption } from './command.ts';
+import { openProgressLine } from './progress.ts';
 
 const kinds = [...paybackKinds, 'sweep', 'gas'] as const;
 const LISTED_MAX = 1000;
@@ -117,10 +118,13 @@ export async function adopt({ key, family }: NetworkConfig, { database, config, 
   if (!config.signer)
     throw permanent('no_signer', 'the configuration has no `signer`, so nothing was ever paid out here');
   const signer = openConfiguredSigner(config.signer);
+  const progress = openProgressLine(process.stderr);
   try {
     const rules = chains[family].spendRules;
-    return await adoptPayouts({ network: key, rules, signer, database, nowMs: clock.nowMs() });
+    const onProgress = (count: number) => progress.show(`compared ${count} signatures on ${key}`);
+    return await adoptPayouts({ network: key, rules, signer, database, nowMs: clock.nowMs(), onProgress });
   } finally {
+    progress.end();
     await signer.close();
   }
 }

@@ -68,6 +68,16 @@ export type JournalOutcome =
 /** A journaled signature with the wallet that pays its fee. */
 export type Adoption = JournaledSignature & Readonly<{ payer: string; payerRole: Wallet['role'] }>;
 
+/** A part of a network's journal; or the whole one. */
+export type JournalPart = Readonly<{
+  signatures: readonly Adoption[];
+  /** Set of all parts but the first. */
+  isContinued?: true;
+  /** The highest fence that the signer has served, with the last part; null if another one follows. */
+  servedFence: number | null;
+  nowMs: number;
+}>;
+
 /**
  * How an operator ended a payout.
  * - `paid`: by an attempt of `generation`, or, if it is `learned`, by one that is not known here.
@@ -277,14 +287,12 @@ export interface MoneyOutDatabase {
   resumeLane(network: NetworkKey, payer: string, finalNonce: number, nowMs: number): Promise<boolean>;
   haltedLanes(): Promise<readonly HaltedLane[]>;
   /**
-   * Brings this database up to date with the signer's journal: adds the attempts it lacks, deletes those never signed,
-   * and raises the fence above the highest served one. `signatures` is the network's whole journal.
+   * Brings this database up to date with a part of the signer's journal, in the journal's order: adds the attempts it
+   * lacks. The first part deletes what was allotted and never signed. The last one raises the fence above the highest
+   * served one, and only then may the engine sign again. What was cut off is begun again with the first part.
    * @returns how many attempts were added
    */
-  adopt(
-    network: NetworkKey,
-    input: Readonly<{ signatures: readonly Adoption[]; servedFence: number; nowMs: number }>,
-  ): Promise<number>;
+  adopt(network: NetworkKey, input: JournalPart): Promise<number>;
 
   recordBalance(balance: WalletBalance): Promise<void>;
   listBalances(): Promise<readonly WalletBalance[]>;

@@ -309,7 +309,8 @@ async function operate(stage: Stage, { code }: Fault): Promise<void> {
 async function adopt(stage: Stage): Promise<void> {
   const { network, lane, signer, bench, clock, count, note } = stage;
   const rules = chains[familyOf[lane]].spendRules;
-  const { added } = await adoptPayouts({ network, rules, signer, database: bench.main.database, nowMs: clock.nowMs() });
+  const { database } = bench.main;
+  const { added } = await adoptPayouts({ network, rules, signer, database, nowMs: clock.nowMs(), page: 2 });
   note(`  adopted ${added}`);
   count('adopted');
   restart(stage);

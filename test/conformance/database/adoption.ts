@@ -51,6 +51,9 @@ async function allotInVain(database: Database, id: string, nonce: number) {
 const adopt = (database: Database, ...signatures: readonly Adoption[]) =>
   database.adopt(network, { signatures, servedFence: 9, nowMs: T0_MS });
 
+const adoptRest = (database: Database, signatures: readonly Adoption[]) =>
+  database.adopt(network, { signatures, isContinued: true, servedFence: 9, nowMs: T0_MS });
+
 /** A database that was restored from a backup learns what was signed since. */
 export function adoptionConforms(makePlace: MakePlace): void {
   const test = suite('adoption');
@@ -127,6 +130,52 @@ export function adoptionConforms(makePlace: MakePlace): void {
         (await database.listAlarms(10)).map(({ code }) => code),
         ['payout_signed_after_end'],
       );
+    }),
+  );
+
+  test(
+    'a journal in parts: nothing is signed before the last one, and what was cut off is begun again',
+    inWorld(makePlace, async ({ database }) => {
+      await plan(database, 'mine');
+      await allotInVain(database, 'mine', 4);
+      const first = [signature(1, 'r1', 0), signature(2, 'r2', 1), signature(3, 'theirs', 4)];
+      const second = [signature(4, 'r1', 5, 1), signature(5, 'r3', 6)];
+      const part = { servedFence: null, nowMs: T0_MS };
+      assert.is(await database.adopt(network, { ...part, signatures: first }), 3);
+      assert.is(await database.nextFence(network, 9, T0_MS), null, 'the engine must wait');
+      assert.is((await database.findPayout('r1'))?.generation, 0);
+      // The command was killed here. Run again, it starts with the first part.
+      assert.is(await database.adopt(network, { ...part, signatures: first }), 0);
+      assert.is(await database.nextFence(network, 9, T0_MS), null);
+      assert.is(await adoptRest(database, second), 2);
+      const payout = await database.findPayout('r1');
+      assert.equal([payout?.state, payout?.generation, payout?.proof], ['sent', 1, 'failed']);
+      assert.is((await database.findPayout('mine'))?.state, 'waiting');
+      assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'free', nonce: 7 });
+      assert.is((await database.listEngines())[0]?.journalId, 5);
+      assert.is(await database.nextFence(network, 9, T0_MS), 10);
+    }),
+  );
+
+  test(
+    'a later part deletes no attempt that was allotted after the first one',
+    inWorld(makePlace, async ({ database }) => {
+      await database.adopt(network, { signatures: [signature(1, 'r1', 0)], servedFence: null, nowMs: T0_MS });
+      await plan(database, 'mine');
+      await allotInVain(database, 'mine', 1);
+      await adoptRest(database, [signature(2, 'r2', 5)]);
+      assert.is((await database.listPayoutAttempts('mine')).length, 1);
+      assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'free', nonce: 6 });
+    }),
+  );
+
+  test(
+    'an older signature that was missing does not bring a payout back to it',
+    inWorld(makePlace, async ({ database }) => {
+      await adopt(database, signature(2, 'r1', 3, 1));
+      assert.is(await adopt(database, signature(1, 'r1', 0), signature(2, 'r1', 3, 1)), 1);
+      const payout = await database.findPayout('r1');
+      assert.equal([payout?.generation, payout?.proof], [1, 'failed']);
     }),
   );
 

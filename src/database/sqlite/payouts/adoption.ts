@@ -3,7 +3,7 @@
  * restored from a backup up to date from the signer's journal.
  * @module
  */
-import { and, eq, isNull } from 'drizzle-orm';
+import { and, desc, eq, isNotNull, isNull, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { resumed } from '../../../core/payout-exit.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
@@ -11,6 +11,7 @@ import type { Adoption, MoneyOutDatabase } from '../../money-out.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
+import { atFirstUse } from '../prepared.ts';
 import type { NumberFreeze } from './freezes.ts';
 import { type FollowLost, noWait, type Payouts } from './payouts.ts';
 import type { PayoutRow } from './schema.ts';
@@ -31,6 +32,14 @@ export function adoptionCommands(
   { steps, ledger, raiseAlarm, followLost, numberFreeze }: Parts,
 ): AdoptionCommands {
   const { orm } = db;
+  const newestSigned = atFirstUse(
+    orm
+      .select({ generation: payoutAttempts.generation, terms: payoutAttempts.terms })
+      .from(payoutAttempts)
+      .where(and(eq(payoutAttempts.payoutId, sql.placeholder('id')), isNotNull(payoutAttempts.tx)))
+      .orderBy(desc(payoutAttempts.generation), desc(payoutAttempts.attempt))
+      .limit(1),
+  );
 
   /** Deletes attempts that nobody has signed, and that nobody can sign once the fence is raised. */
   function deleteUnsigned(network: NetworkKey): void {
@@ -101,9 +110,11 @@ export function adoptionCommands(
    * Continues a payout from its newest signature. Everything concluded without knowing it is asked again: a later
    * generation that began here, unsigned, must wait until all attempts of this one have ended.
    */
-  function follow({ intent: { id }, generation, terms }: Adoption, nowMs: number): void {
+  function follow(id: string, nowMs: number): void {
     const payout = steps.find(id);
-    invariant(payout, `payout ${id} of a signature exists`);
+    const newest = newestSigned.get({ id });
+    invariant(payout && newest, `payout ${id} of a signature exists`);
+    const { generation, terms } = newest;
     if (payout.state === 'succeeded') return;
     // A refund that has ended here stays ended; what was signed for it is paid out of `unclaimed`.
     const hasEnded = payout.state === 'canceled' || payout.state === 'failed';
@@ -139,6 +150,14 @@ export function adoptionCommands(
     else if (row.nextNonce < nextNonce) orm.update(lanes).set({ nextNonce }).where(isLane).run();
   }
 
+  /** Lets the network's engine sign again. */
+  function endAdoption(network: NetworkKey, journalId: number, servedFence: number, nowMs: number): void {
+    const engine = orm.select().from(payoutEngines).where(eq(payoutEngines.network, network)).get();
+    const fence = Math.max(engine?.fence ?? 0, servedFence);
+    const row = { network, fence, journalId, reasonCode: null, reasonMessage: null, updatedAtMs: nowMs };
+    orm.insert(payoutEngines).values(row).onConflictDoUpdate({ target: payoutEngines.network, set: row }).run();
+  }
+
   return {
     async resumePayout(id, nowMs) {
       return db.write(() => {
@@ -160,18 +179,12 @@ export function adoptionCommands(
         return true;
       });
     },
-    async adopt(network, { signatures, servedFence, nowMs }) {
+    async adopt(network, { signatures, isContinued, servedFence, nowMs }) {
       return db.write(() => {
-        deleteUnsigned(network);
+        if (!isContinued) deleteUnsigned(network);
         const added = signatures.filter((signature) => adoptOne(signature, nowMs));
-        const touched = new Set(added.map(({ intent }) => intent.id));
-        const newest = new Map(signatures.map((signature) => [signature.intent.id, signature]));
-        for (const [id, signature] of newest) if (touched.has(id)) follow(signature, nowMs);
-        const journalId = signatures.at(-1)?.id ?? 0;
-        const engine = orm.select().from(payoutEngines).where(eq(payoutEngines.network, network)).get();
-        const fence = Math.max(engine?.fence ?? 0, servedFence);
-        const row = { network, fence, journalId, reasonCode: null, reasonMessage: null, updatedAtMs: nowMs };
-        orm.insert(payoutEngines).values(row).onConflictDoUpdate({ target: payoutEngines.network, set: row }).run();
+        for (const id of new Set(added.map(({ intent }) => intent.id))) follow(id, nowMs);
+        if (servedFence !== null) endAdoption(network, signatures.at(-1)?.id ?? 0, servedFence, nowMs);
         return added.length;
       });
     },

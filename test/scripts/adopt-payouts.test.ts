@@ -1,0 +1,112 @@
+/**
+ * Adopting a long journal: page by page, and again after the command was killed.
+ * @module
+ */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { adoptPayouts } from '../../scripts/cli/adopt-payouts.ts';
+import { chains } from '../../src/chains/index.ts';
+import type { JournalPart } from '../../src/database/money-out.ts';
+import type { JournalEntry } from '../../src/signer/signer.ts';
+
+const network = 'test:ethereum';
+const { spendRules: rules } = chains.evm;
+const nowMs = 1_800_000_000_000;
+const FENCE = 7;
+
+const entry = (id: number): JournalEntry => ({
+  id,
+  intent: {
+    kind: 'refund',
+    id: `rf_${id}`,
+    network,
+    currency: 'USDT',
+    to: 'b'.repeat(40),
+    units: 5n,
+    mac: 'c'.repeat(64),
+  },
+  generation: 0,
+  attempt: 0,
+  terms: { nonce: String(id - 1) },
+  tx: `tx ${id}`,
+  bytes: new Uint8Array([1]),
+  signedAtMs: nowMs,
+});
+
+/** A signer with so many signatures, and a database that remembers what was adopted; it is killed once, at part `dieAt`. */
+function openScene(count: number, dieAt = Number.POSITIVE_INFINITY) {
+  const parts: JournalPart[] = [];
+  const progress: number[] = [];
+  const known = new Set<number>();
+  let wasKilled = false;
+  const run = () =>
+    adoptPayouts({
+      network,
+      rules,
+      signer: {
+        fence: async () => FENCE,
+        wallets: async () => ({ refund: 'd'.repeat(40), gas: 'e'.repeat(40), treasury: 'f'.repeat(40) }),
+        addresses: async () => [],
+        journal: async (_, after, limit) =>
+          Array.from({ length: Math.max(0, Math.min(limit, count - after)) }, (_, n) => entry(after + n + 1)),
+      },
+      database: {
+        async adopt(_, part) {
+          if (parts.length + 1 === dieAt && !wasKilled) {
+            wasKilled = true;
+            throw new Error('killed');
+          }
+          parts.push(part);
+          const added = part.signatures.filter(({ id }) => !known.has(id));
+          for (const { id } of added) known.add(id);
+          return added.length;
+        },
+      },
+      nowMs,
+      onProgress: (signatures) => progress.push(signatures),
+    });
+  const brief = () =>
+    parts.map(({ signatures, isContinued, servedFence }) => [signatures.length, isContinued ?? false, servedFence]);
+  return { run, brief, progress };
+}
+
+const test = suite('adopt payouts');
+
+test('a long journal is saved a hundred signatures at a time, and the fence is raised with the last', async () => {
+  const { run, brief, progress } = openScene(250);
+  assert.equal(await run(), { signatures: 250, added: 250 });
+  assert.equal(brief(), [
+    [100, false, null],
+    [100, true, null],
+    [50, true, FENCE],
+  ]);
+  assert.equal(progress, [100, 200, 250]);
+});
+
+test('a journal that ends with a full page, and an empty one, have one last part', async () => {
+  const full = openScene(200);
+  await full.run();
+  assert.equal(full.brief(), [
+    [100, false, null],
+    [100, true, FENCE],
+  ]);
+  const empty = openScene(0);
+  assert.equal(await empty.run(), { signatures: 0, added: 0 });
+  assert.equal(empty.brief(), [[0, false, FENCE]]);
+});
+
+test('after it was killed, the command begins again and adds what is missing', async () => {
+  const { run, brief } = openScene(250, 3);
+  await run().then(
+    () => assert.unreachable('the third part fails'),
+    ({ message }: Error) => assert.is(message, 'killed'),
+  );
+  assert.equal(await run(), { signatures: 250, added: 50 });
+  assert.equal(brief().slice(2), [
+    [100, false, null],
+    [100, true, null],
+    [50, true, FENCE],
+  ]);
+});
+
+test.run();
