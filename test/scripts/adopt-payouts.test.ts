@@ -33,7 +33,7 @@ const entry = (id: number): JournalEntry => ({
   signedAtMs: nowMs,
 });
 
-/** A signer with so many signatures, and a database that remembers what was adopted; it is killed once, at part `dieAt`. */
+/** A signer with `count` signatures, and a database that remembers them and fails once, at part `dieAt`. */
 function openScene(count: number, dieAt = Number.POSITIVE_INFINITY) {
   const parts: JournalPart[] = [];
   const progress: number[] = [];
