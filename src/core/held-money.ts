@@ -156,6 +156,9 @@ export function nextRecord(record: HeldRecord | null, valuePar: bigint): HeldRec
   return { ...next, state: record.settledPar > 0n ? 'settled' : 'gone' };
 }
 
+/** Returns the code of the alarm that reports new held money. */
+export const heldAlarmCode = (kind: HeldKind): string => `money_${kind}`;
+
 /** The event that reports new held money; null if another event does, such as `payment.late`. */
 export const heldEvents: Readonly<Record<HeldKind, ExtendedPaymentEventType | null>> = {
   late: null,

@@ -76,7 +76,10 @@ export interface AlarmDatabase {
   acknowledgeAlarm(id: number, act: OperatorAct): Promise<Acknowledged | null>;
   /** Returns the newest alarms, newest first. */
   listAlarms(limit: number): Promise<readonly Alarm[]>;
-  /** Returns the newest alarms about a store's sessions that nobody acknowledged, among the newest of all. */
+  /**
+   * Returns the newest alarms about a store's sessions that nobody acknowledged, among the newest of all. Held money is
+   * left out: it has a list of its own, with its end.
+   */
   listStoreAlarms(at: Readonly<{ storeId: string; mode: Mode }>, limit: number): Promise<readonly Alarm[]>;
   /** Returns the lasting alarms that are open, oldest first. */
   listOpenAlarms(): Promise<readonly Alarm[]>;

@@ -46,6 +46,8 @@ test('a new store sees what is missing; then its money by day, held money, and h
     const today = new Date(api.clock.nowMs()).toISOString().slice(0, 10);
     assert.match(after, `${today} 23.00 2 –`);
     assert.match(after, '1 held amount waits for a decision');
+    assert.ok((await api.database().listAlarms(10)).some(({ code }) => code === 'money_surplus'));
+    assert.not.match(after, 'It counts for nothing');
     assert.match(after, /disabled https:\/\/shop.example\/ since .*: moved. Its events wait./);
     const live = textOf((await owner.get(`/s/${api.merchantId}/live/overview`)).text);
     assert.match(live, 'No payment was credited in these days.');

@@ -3,6 +3,7 @@
  * @module
  */
 import { and, asc, desc, eq, inArray, isNotNull, isNull, lte, or } from 'drizzle-orm';
+import { heldAlarmCode, heldKinds } from '../../core/held-money.ts';
 import type { AlarmDatabase, LastingAlarm, NewAlarm } from '../alarms.ts';
 import type { RecordAct } from './audit-log.ts';
 import { createNoticeWriter } from './notices/writer.ts';
@@ -13,6 +14,8 @@ import { alarms, sessions } from './schema.ts';
 const ALARMS_KEPT_MAX = 10_000;
 /** Alarms older than the newest of this many are not looked at: a page must not read them all. */
 const ALARMS_READ_MAX = 500;
+
+const heldCodes: ReadonlySet<string> = new Set(heldKinds.map(heldAlarmCode));
 
 /** Raises an alarm within the current transaction. With a key it lasts until it is ended. */
 export type RaiseAlarm = (alarm: NewAlarm & { readonly key?: string }) => void;
@@ -91,8 +94,8 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
     async listStoreAlarms({ storeId, mode }, limit) {
       return db.read(() => {
         const newest = orm.select().from(alarms).orderBy(desc(alarms.id)).limit(ALARMS_READ_MAX).all();
-        const open = newest.filter(({ sessionId, endedAtMs, acknowledgedAtMs }) => {
-          return sessionId !== null && endedAtMs === null && acknowledgedAtMs === null;
+        const open = newest.filter(({ code, sessionId, endedAtMs, acknowledgedAtMs }) => {
+          return sessionId !== null && endedAtMs === null && acknowledgedAtMs === null && !heldCodes.has(code);
         });
         const named = [...new Set(open.flatMap(({ sessionId }) => sessionId ?? []))];
         const own = orm

@@ -5,7 +5,15 @@
  */
 import { eq, sql } from 'drizzle-orm';
 import { type PaymentEventType, paymentEventBody } from '../../core/event.ts';
-import { type HeldKind, heldEvents, heldKinds, heldMoney, nextRecord, openPar } from '../../core/held-money.ts';
+import {
+  type HeldKind,
+  heldAlarmCode,
+  heldEvents,
+  heldKinds,
+  heldMoney,
+  nextRecord,
+  openPar,
+} from '../../core/held-money.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parToMinorFloor } from '../../core/money.ts';
 import type { Life, ReceiptSum } from '../../core/session.ts';
 import type { Currency, NetworkKey } from '../../core/transfer.ts';
@@ -78,7 +86,7 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, outbox: Outbox
     if (!hasAlarm) return;
     raiseAlarm({
       atMs,
-      code: `money_${held.kind}`,
+      code: heldAlarmCode(held.kind),
       message:
         `Session ${row.id} (order ${row.orderId}) ${whatHappened[held.kind](amountText(par, held.currency))}. It counts ` +
         `for nothing: look at it with \`quayside held show ${held.id}\` and decide with \`quayside held accept\` or ` +
