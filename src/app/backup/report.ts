@@ -21,9 +21,9 @@ const schema = z.strictObject({
   newest: madeBackup.nullable(),
   /** The newest one that was proved. */
   proved: madeBackup.nullable(),
-  /** Names of scheduled backups that were proved and not deleted yet. */
+  /** Names of scheduled backups that are whole, were proved, and are not deleted yet. */
   scheduled: z.array(z.string()),
-  /** Those that were not proved: they are deleted once a newer one is. The schedule deletes nothing else. */
+  /** Those that are not: they are deleted once a newer one was proved. The schedule deletes nothing else. */
   unproved: z.array(z.string()),
   /** Why the last scheduled backup failed; null after one that did not. */
   failure: z.strictObject({ at_ms: z.int(), message: z.string() }).nullable(),

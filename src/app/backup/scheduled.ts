@@ -42,7 +42,8 @@ export type ScheduledResult = Readonly<{
 }>;
 
 /**
- * Makes one backup as the settings say. A failure is remembered for `status` and the alarm.
+ * Makes one backup as the settings say. A failure is remembered for `status` and the alarm; so is a backup without the
+ * signer's part, which is sent, but replaces no whole one.
  * @throws Fault `backup_not_configured`, `backup_no_room`, `backup_unsound`; see `makeBackup`, `withUnpacked`,
  * `sendBackup`
  */
@@ -56,7 +57,10 @@ export async function runScheduledBackup(parts: ScheduledParts): Promise<Schedul
   }
   try {
     const result = await makeProveSend(parts, backup.scheduled);
-    updateBackupReport(dataDir, () => ({ failure: null }));
+    const { file, signerFault } = result;
+    const message = `${file} lacks the signer’s part (${signerFault}): start the signer, then run \`quayside backup\``;
+    const failure = signerFault === null ? null : { at_ms: parts.act.atMs, message };
+    updateBackupReport(dataDir, () => ({ failure }));
     return result;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
@@ -91,7 +95,7 @@ async function makeProveSend(parts: ScheduledParts, scheduled: ScheduledBackup):
     }
     const proved = { ...made, proved_at_ms: clock.nowMs() };
     rememberBackup(config.dataDir, proved);
-    const deleted = deleteOld(config.dataDir, basename(file), scheduled);
+    const deleted = deleteOld(config.dataDir, basename(file), signer.fault === null, scheduled);
     const files = manifest.files.map(({ name }) => name);
     const after = { bytes, files: files.join(' '), deleted: deleted.join(' ') };
     await database.recordAct(act, { target: file, before: null, after });
@@ -138,15 +142,19 @@ export async function readSignerPart({ dir }: SignerConfig): Promise<string> {
   }
 }
 
-/** Deletes scheduled backups that are not kept, now that this one is proved. @returns their names */
-function deleteOld(dataDir: string, proved: string, { folder, keep }: ScheduledBackup): string[] {
+/**
+ * Deletes scheduled backups that are not kept, now that this one is proved. One that lacks the signer's part replaces
+ * only others that do not count.
+ * @returns their names
+ */
+function deleteOld(dataDir: string, proved: string, isWhole: boolean, { folder, keep }: ScheduledBackup): string[] {
   let deleted: string[] = [];
   updateBackupReport(dataDir, ({ scheduled, unproved }) => {
-    const all = [...scheduled, proved];
-    const kept = keptNames(all, keep);
+    const all = isWhole ? [...scheduled, proved] : scheduled;
+    const kept = isWhole ? keptNames(all, keep) : scheduled;
     deleted = [...all.filter((name) => !kept.includes(name)), ...unproved.filter((name) => name !== proved)];
     for (const name of deleted) rmSync(join(folder, name), { force: true });
-    return { scheduled: kept, unproved: [] };
+    return { scheduled: kept, unproved: isWhole ? [] : [proved] };
   });
   return deleted;
 }

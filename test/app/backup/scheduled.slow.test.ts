@@ -47,13 +47,13 @@ test.after(() => {
 });
 
 /** Makes a backup so many days ago. */
-function night(daysAgo: number, send: BackupTarget | null = null, passphrase = passphraseFile) {
+function night(daysAgo: number, send: BackupTarget | null = null, passphrase = passphraseFile, signer = config.signer) {
   const { scheduled } = config.backup;
   invariant(scheduled, 'it is configured');
   const act = { atMs: systemClock.nowMs() - daysAgo * DAY_MS, operator: 'schedule', command: 'backup', reason: null };
   const backup = { ...config.backup, scheduled: { ...scheduled, send, passphraseFile: passphrase } };
   const log = openLog('test', 'silent');
-  return runScheduledBackup({ config: { ...config, backup }, database, env, act, clock: systemClock, log });
+  return runScheduledBackup({ config: { ...config, backup, signer }, database, env, act, clock: systemClock, log });
 }
 
 async function failed(made: Promise<unknown>): Promise<Fault> {
@@ -95,6 +95,21 @@ test('a night that fails deletes nothing, is remembered, and keeps what was prov
   updateBackupReport(config.dataDir, () => ({ unproved: [unsound] }));
   const next = await night(0);
   assert.ok(next.deleted.includes(unsound), next.deleted.join());
+  assert.is(report().failure, null);
+});
+
+test('a backup without the signer’s part replaces no whole one, and the night counts as failed', async () => {
+  const before = readdirSync(target);
+  const silent = { dir: join(folder, 'nowhere'), unlock: { kind: 'external' } } as const;
+  const earlier = await night(0, null, passphraseFile, silent);
+  assert.type(earlier.signerFault, 'string');
+  assert.equal(earlier.deleted, []);
+  const { file, deleted } = await night(0, null, passphraseFile, silent);
+  assert.equal(deleted, [basename(earlier.file)]);
+  assert.equal(readdirSync(target).sort(), [...before, basename(file)].sort());
+  assert.match(report().failure?.message ?? '', `${file} lacks the signer’s part`);
+  const whole = await night(0);
+  assert.ok(whole.deleted.includes(basename(file)), whole.deleted.join());
   assert.is(report().failure, null);
 });
 
