@@ -4,7 +4,7 @@
  * @module
  */
 import type { SpendRules } from '../../src/chains/spend.ts';
-import { invariant, permanent } from '../../src/core/fault.ts';
+import { permanent } from '../../src/core/fault.ts';
 import type { Wallet } from '../../src/core/intent.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
@@ -27,7 +27,7 @@ type Parts = Readonly<{
 }>;
 
 /**
- * Adopts the network's journal, page by page. What was cut off left payouts stopped; the next call finishes it.
+ * Adopts the network's journal, page by page. Interrupted, it leaves payouts stopped until another call finishes it.
  * @returns how many signatures the signer has made on the network, and how many attempts were added for them
  * @throws Fault permanent `signer_refused_address`; faults of the signer and the database
  */
@@ -61,8 +61,8 @@ async function withPayers(
   own: SignerWallets,
   entries: readonly JournalEntry[],
 ): Promise<readonly Adoption[]> {
-  const payers = entries.map(({ intent }) => rules.payer(intent));
-  const indices = [...new Set(payers.flatMap((wallet) => (wallet.role === 'collection' ? wallet.index : [])))];
+  const wallets = entries.map(({ intent }) => rules.payer(intent));
+  const indices = [...new Set(wallets.flatMap((wallet) => (wallet.role === 'collection' ? wallet.index : [])))];
   const found = indices.length > 0 ? await signer.addresses(network, indices) : [];
   const depositAddresses = new Map(indices.map((index, n) => [index, found[n]]));
   const keyOf = (wallet: Wallet): string => {
@@ -73,9 +73,8 @@ async function withPayers(
       `the signer did not return all of its wallets on ${network}; run the command again`,
     );
   };
-  return entries.map((entry, n): Adoption => {
-    const payer = payers[n];
-    invariant(payer, 'every entry has a payer');
-    return { ...entry, payer: keyOf(payer), payerRole: payer.role };
+  return entries.map((entry): Adoption => {
+    const wallet = rules.payer(entry.intent);
+    return { ...entry, payer: keyOf(wallet), payerRole: wallet.role };
   });
 }

@@ -68,10 +68,10 @@ export type JournalOutcome =
 /** A journaled signature with the wallet that pays its fee. */
 export type Adoption = JournaledSignature & Readonly<{ payer: string; payerRole: Wallet['role'] }>;
 
-/** A part of a network's journal; or the whole one. */
+/** A network's journal, or a part of it. */
 export type JournalPart = Readonly<{
   signatures: readonly Adoption[];
-  /** Set of all parts but the first. */
+  /** True for every part but the first. */
   isContinued?: true;
   /** The highest fence that the signer has served, with the last part; null if another one follows. */
   servedFence: number | null;
@@ -289,7 +289,7 @@ export interface MoneyOutDatabase {
   /**
    * Brings this database up to date with a part of the signer's journal, in the journal's order: adds the attempts it
    * lacks. The first part deletes what was allotted and never signed. The last one raises the fence above the highest
-   * served one, and only then may the engine sign again. What was cut off is begun again with the first part.
+   * served one, and only then may the engine sign again. After an interruption, start again with the first part.
    * @returns how many attempts were added
    */
   adopt(network: NetworkKey, input: JournalPart): Promise<number>;

@@ -23,7 +23,10 @@ const schema = z.strictObject({
   proved: madeBackup.nullable(),
   /** Names of scheduled backups that are whole, were proved, and are not deleted yet. */
   scheduled: z.array(z.string()),
-  /** Those that are not: they are deleted once a newer one was proved. The schedule deletes nothing else. */
+  /**
+   * Those that were not proved or lack the signer's part: deleted once a newer one is proved. The schedule deletes no
+   * others.
+   */
   unproved: z.array(z.string()),
   /** Why the last scheduled backup failed; null after one that did not. */
   failure: z.strictObject({ at_ms: z.int(), message: z.string() }).nullable(),

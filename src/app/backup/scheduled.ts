@@ -55,20 +55,23 @@ export async function runScheduledBackup(parts: ScheduledParts): Promise<Schedul
       'no folder is configured for backups: name one with `quayside backup --to FOLDER`, or set `backup.folder` and `backup.passphrase_path`',
     );
   }
+  const remember = (message: string | null): void => {
+    const failure = message === null ? null : { at_ms: parts.act.atMs, message };
+    updateBackupReport(dataDir, () => ({ failure }));
+  };
   try {
     const result = await makeProveSend(parts, backup.scheduled);
-    const { file, signerFault } = result;
-    const message = `${file} lacks the signer’s part (${signerFault}): start the signer, then run \`quayside backup\``;
-    const failure = signerFault === null ? null : { at_ms: parts.act.atMs, message };
-    updateBackupReport(dataDir, () => ({ failure }));
+    remember(result.signerFault === null ? null : lacksSignerPart(result.file, result.signerFault));
     return result;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    const failure = { at_ms: parts.act.atMs, message: error.message };
-    updateBackupReport(dataDir, () => ({ failure }));
+    remember(error.message);
     throw error;
   }
 }
+
+const lacksSignerPart = (file: string, why: string): string =>
+  `${file} lacks the signer’s part (${why}): start the signer, then run \`quayside backup\``;
 
 async function makeProveSend(parts: ScheduledParts, scheduled: ScheduledBackup): Promise<ScheduledResult> {
   const { config, database, env, act, clock, log } = parts;
@@ -144,7 +147,7 @@ export async function readSignerPart({ dir }: SignerConfig): Promise<string> {
 
 /**
  * Deletes scheduled backups that are not kept, now that this one is proved. One that lacks the signer's part replaces
- * only others that do not count.
+ * only unproved ones and others that lack it.
  * @returns their names
  */
 function deleteOld(dataDir: string, proved: string, isWhole: boolean, { folder, keep }: ScheduledBackup): string[] {

@@ -134,7 +134,7 @@ export function adoptionConforms(makePlace: MakePlace): void {
   );
 
   test(
-    'a journal in parts: nothing is signed before the last one, and what was cut off is begun again',
+    'a journal in parts: nothing is signed before the last one, and an interrupted adoption starts again',
     inWorld(makePlace, async ({ database }) => {
       await plan(database, 'mine');
       await allotInVain(database, 'mine', 4);
