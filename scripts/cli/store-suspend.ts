@@ -14,7 +14,7 @@ export const storeSuspend: Command = {
   summary: 'Stop a store: its keys create no sessions and no refunds. What it has is still watched, credited and sent.',
   options: { because: becauseOption, 'dry-run': dryRunOption },
   notes: [
-    'Refunds that exist go on: `quayside refunds reject <id>` ends one, and `quayside payouts freeze` stops all payouts.',
+    'Its refunds that are not signed yet are held until `quayside store resume`; `quayside refunds reject <id>` ends one.',
     'Payment pages of open sessions say that the shop takes no new orders.',
   ],
   async run(input, { database, clock }) {
@@ -38,7 +38,9 @@ export const storeSuspend: Command = {
           ? `store ${id} ${isDryRun ? 'would be' : 'is'} suspended; \`quayside store resume ${id}\` ends it`
           : `store ${id} has been suspended since ${since}`,
         ...(count > 0
-          ? [`${count} of its refunds are not paid yet and go on: \`quayside refunds list --store ${id}\``]
+          ? [
+              `${count} of its refunds are not paid; those that are not signed yet wait: \`quayside refunds list --store ${id}\``,
+            ]
           : []),
       ],
     };
@@ -48,7 +50,7 @@ export const storeSuspend: Command = {
 export const storeResume: Command = {
   name: 'store resume',
   args: ['store'],
-  summary: 'End the suspension of a store: its keys work as before.',
+  summary: 'End the suspension of a store: its keys work as before, and its refunds go on.',
   options: { because: becauseOption, 'dry-run': dryRunOption },
   async run(input, { database, clock }) {
     const id = input.args[0] ?? '';

@@ -404,6 +404,46 @@ test('an approval that the signer needs takes effect at once, and shortens no ot
   });
 });
 
+/** Asks for the first attempt of the open payout. @returns what became of it, and what the payout waits for */
+async function allotFirst(own: ApiServer, payer: string): Promise<(string | undefined)[]> {
+  const database = own.database();
+  const [open] = await database.openPayouts('test:ethereum', own.clock.nowMs(), 10);
+  assert.ok(open, 'it is due');
+  const { id, intent } = open.payout;
+  const { kind } = await database.allotAttempt({
+    ...{ id, generation: 0, attempt: 0, intent, payer, payerRole: 'refund', nonce: 0, terms: {}, feeUnitsMax: 1n },
+    nowMs: own.clock.nowMs(),
+  });
+  return [kind, (await database.findPayout(id))?.wait?.code];
+}
+
+test('a refund that is not signed is held while its store is suspended, and goes on afterwards', async () => {
+  await withApi({}, async (own) => {
+    const database = own.database();
+    const suspend = (to: 'suspended' | 'resumed', storeId = own.merchantId) => {
+      const act = { atMs: own.clock.nowMs(), operator: 'alice', command: `store ${to}`, reason: 'its key leaked' };
+      return database.suspendStore(storeId, to, act, false);
+    };
+    const session = await paidSession(own);
+    assert.is((await own.send('POST', CREATE, refundTo(session, 'held'))).status, 201);
+    await tick(own);
+    await own.chain('ethereum').confirm(await own.chain('ethereum').mine([]));
+    await own.chain('ethereum').finalize(await own.chain('ethereum').mine([]));
+    own.clock.advance(61_000);
+    const payer = 'ab'.repeat(20);
+    await database.offerNonce('test:ethereum', payer, 0, own.clock.nowMs());
+    await suspend('suspended');
+    for (let look = 0; look < 2; look++) {
+      assert.equal(await allotFirst(own, payer), ['moved', 'refund_store_suspended']);
+      own.clock.advance(300_000);
+    }
+    const alarms = await database.listAlarms(100);
+    assert.is(alarms.filter(({ code }) => code === 'refund_store_suspended').length, 1, 'one alarm');
+    await suspend('resumed');
+    assert.equal(await allotFirst(own, payer), ['allotted', undefined]);
+  });
+});
+
 test('a refund whose payment was removed by a reorg is not signed until the payment is back', async () => {
   await withApi({}, async (own) => {
     const database = own.database();
@@ -414,22 +454,7 @@ test('a refund whose payment was removed by a reorg is not signed until the paym
     own.clock.advance(61_000);
     const payer = 'ab'.repeat(20);
     await database.offerNonce('test:ethereum', payer, 0, own.clock.nowMs());
-    const allotted = async () => {
-      const [open] = await database.openPayouts('test:ethereum', own.clock.nowMs(), 10);
-      assert.ok(open, 'it is due');
-      const name = { id: open.payout.id, generation: 0, attempt: 0 };
-      const wish = {
-        ...name,
-        intent: open.payout.intent,
-        payer,
-        payerRole: 'refund',
-        nonce: 0,
-        terms: {},
-        feeUnitsMax: 1n,
-      } as const;
-      const { kind } = await database.allotAttempt({ ...wish, nowMs: own.clock.nowMs() });
-      return [kind, (await database.findPayout(name.id))?.wait?.code];
-    };
+    const allotted = () => allotFirst(own, payer);
     assert.equal(await allotted(), ['moved', 'refund_uncovered']);
     own.clock.advance(300_000);
     assert.equal(await allotted(), ['moved', 'refund_uncovered']);

@@ -15,6 +15,7 @@ import type { Outbox } from '../outbox.ts';
 import type { RefundHold } from '../payouts/payouts.ts';
 import type { SessionTransitions } from '../session-transitions.ts';
 import type { FindSessionRow } from '../sessions.ts';
+import { createSuspensionReader } from '../stores.ts';
 import type { RefundLimits } from './limits.ts';
 import type { RefundRow, RefundRows } from './row.ts';
 import { receiptNumbers } from './schema.ts';
@@ -43,6 +44,14 @@ const unapproved: RefundHold = {
   passes: false,
 };
 
+const suspended: RefundHold = {
+  code: 'refund_store_suspended',
+  message:
+    'its store is suspended. It goes on within five minutes after `quayside store resume`; otherwise reject it with ' +
+    '`quayside refunds reject`.',
+  passes: false,
+};
+
 /** To be called within a transaction. */
 export type RefundSettlement = Readonly<{
   /** Ends a refund that is processing. */
@@ -66,6 +75,7 @@ type Parts = Readonly<{
 
 export function createRefundSettlement(db: Db, parts: Parts): RefundSettlement {
   const { rows, limits, outbox, ledger, findSession, transitions } = parts;
+  const isSuspended = createSuspensionReader(db);
 
   function postEvent(row: RefundRow, type: RefundEventType, nowMs: number): void {
     // The merchant asked for no return, and knows none by its id.
@@ -146,6 +156,8 @@ export function createRefundSettlement(db: Db, parts: Parts): RefundSettlement {
       const session = row && findSession(row.sessionId);
       if (!session) return null;
       const { currency, needsApproval, approvedAtMs, storeId } = row;
+      // A return of held money was ordered by the operator, not by the store.
+      if (row.heldKind === null && isSuspended(storeId)) return suspended;
       const all = rows.ofSession(row.sessionId);
       if (!isCovered(currency, limits.received(session), all)) return uncovered;
       if (needsApproval && approvedAtMs === null) return unapproved;
