@@ -43,6 +43,7 @@ const parts: readonly (readonly [string, string])[] = [
   ['sweep_parts', 'network = :network'],
   ['lanes', 'network = :network'],
   ['payout_engines', 'network = :network'],
+  ['payout_freezes', 'network = :network'],
   ['wallet_balances', 'network = :network'],
   ['ledger_entries', 'id IN (SELECT entry_id FROM ledger_postings WHERE network = :network)'],
   ['ledger_postings', 'network = :network'],
