@@ -33,6 +33,9 @@ const EXPECTED = [
   'resumed to be signed again',
 ];
 
+/** Histories in which a sweep was adopted and paid while payouts were frozen. */
+const ADOPTED_FROZEN = [1_002_054, 2_002_249];
+
 /** Plays the histories of this many seeds from `first`, or that of the variable SEED alone. */
 export function payoutHistories(first: number, usual: number): void {
   const only = process.env.SEED;
@@ -57,6 +60,18 @@ export function payoutHistories(first: number, usual: number): void {
       }
     } finally {
       bench.close();
+    }
+  });
+
+  test('a sweep that was adopted, and paid while payouts were frozen, is booked', async () => {
+    for (const seed of ADOPTED_FROZEN) {
+      const clock = handClock();
+      const bench = openBench(clock);
+      try {
+        await playHistory(seed, bench, clock, [], new Map());
+      } finally {
+        bench.close();
+      }
     }
   });
 

@@ -59,6 +59,8 @@ export function createPayoutSettlement(
   function succeed(row: PayoutRow, ended: Ended, nowMs: number): void {
     const { tx, feeUnits } = ended;
     charge(row, ended, nowMs);
+    // After a restore, and while payouts are frozen, a sweep may be found paid that was never sent from here.
+    ledger.transit(row.intent, true, nowMs);
     ledger.post(payoutEntry(row.intent, row.sessionId, 'succeeded', 0), nowMs);
     steps.change(row, { state: 'succeeded', ...noWait, tx, feeUnits, settledAtMs: nowMs }, nowMs);
     if (row.sessionId !== null) followRefund(row.id, { kind: 'completed', tx }, nowMs);
