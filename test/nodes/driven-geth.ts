@@ -60,8 +60,8 @@ export type DrivenGeth = EvmNode &
     mineElsewhere(raws: readonly string[]): Promise<void>;
     /** Hands a forgetful geth the blocks that it has lost, as its peers would. */
     replay(): Promise<void>;
-    /** Goes back with `debug_setHead`: no fork, and what was in the blocks is in no pool. */
-    setHead(number: number): Promise<void>;
+    /** Goes back with `debug_setHead`: no fork. Returns what was in the blocks; geth may put it back into its pool. */
+    setHead(number: number): Promise<string[]>;
     /** Ends the process with SIGKILL; after `start` its head may be an earlier one, and its pool is empty. */
     kill(): Promise<void>;
   }>;
@@ -183,7 +183,12 @@ export async function startDrivenGeth(options: DrivenOptions): Promise<DrivenGet
         await setHead((await head()).number).catch(onlyIf('not allowed to rewind to a future block'));
         await adopt(await missingBlocks(rpc, known, best));
       }),
-    setHead: (number) => inTurn(() => setHead(number)),
+    setHead: (number) =>
+      inTurn(async () => {
+        const raws = await rawsAbove({ rpc, head }, number);
+        await setHead(number);
+        return raws;
+      }),
     async stop() {
       await stopMining();
       await geth.stop();
