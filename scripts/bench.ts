@@ -13,6 +13,8 @@
  *   npm run bench -- writes          new sessions and reads beside followers that write back to back, and a held lock
  *   npm run bench -- webhooks        deliveries a second, and the delay beside dead hosts and a million deliveries
  *   npm run bench -- webhooks --short         the same with less of everything, in a few minutes
+ *   npm run bench -- dashboard       the dashboard's pages and an export, with a million sessions
+ *   npm run bench -- dashboard --short        the same with 150,000
  *   npm run bench -- long-run        ten minutes of payments while processes are killed and a node flaps, then an audit
  *   npm run bench -- long-run --seconds 60 --seed 7      a short one, with other choices
  *   npm run bench -- footprint       start-up time and memory of the built sandbox, by process
@@ -27,6 +29,7 @@ import { parseArgs } from 'node:util';
 import { benchTable } from './bench/address-table.ts';
 import { benchAllCatchUps, benchCatchUp, type CatchUpOptions } from './bench/catch-up.ts';
 import { catchUpNetworks } from './bench/catch-up-networks.ts';
+import { benchDashboard } from './bench/dashboard.ts';
 import { benchDust } from './bench/dust.ts';
 import { benchFootprint } from './bench/footprint.ts';
 import { benchLongRun, type LongRunOptions, longRunDefaults } from './bench/long-run.ts';
@@ -51,6 +54,7 @@ const whole: Readonly<Record<string, Benchmark>> = {
   dust: benchDust,
   writes: benchWrites,
   webhooks: benchWebhooks,
+  dashboard: benchDashboard,
   footprint: benchFootprint,
 };
 const single: Readonly<Record<string, Benchmark>> = Object.fromEntries(

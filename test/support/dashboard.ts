@@ -120,7 +120,8 @@ export async function startDashboard(options: ApiServerOptions = {}): Promise<Da
 
 const plainNetwork = network('test', 'ethereum', '8401', [token('1', 'USDT', 6)]);
 
-function openVisitor(url: string): Visitor {
+/** Opens a browser without scripts at a dashboard. */
+export function openVisitor(url: string): Visitor {
   let cookie = '';
   async function send(
     method: string,
