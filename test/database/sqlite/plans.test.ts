@@ -14,6 +14,7 @@ const small = [
   'networks',
   'notice_targets',
   'payout_engines',
+  'payout_freezes',
   'stores',
   'pools',
   'session_counts',

@@ -69,6 +69,19 @@ export type NumberFreeze = Readonly<{
 /** To be called within a transaction. */
 export function createNumberFreeze({ orm }: Db, freeze: Freezer, recordAct: RecordAct): NumberFreeze {
   const act = (command: string, reason: string, atMs: number) => ({ atMs, operator: PROGRAM, command, reason });
+  const halted = atFirstUse(
+    orm
+      .select({ payer: lanes.payer })
+      .from(lanes)
+      .where(and(eq(lanes.network, sql.placeholder('network')), eq(lanes.haltedCode, NONCE_FOREIGN)))
+      .limit(1),
+  );
+  const ended = atFirstUse(
+    orm
+      .delete(payoutFreezes)
+      .where(and(eq(payoutFreezes.network, sql.placeholder('network')), eq(payoutFreezes.code, NONCE_FOREIGN)))
+      .returning(),
+  );
   return {
     begin(network, payer, nowMs) {
       const reason = `a transaction of wallet ${payer} used a number that no payout explains`;
@@ -76,10 +89,8 @@ export function createNumberFreeze({ orm }: Db, freeze: Freezer, recordAct: Reco
       freeze(row, act('payouts freeze', reason, nowMs));
     },
     end(network, nowMs) {
-      const isHalted = and(eq(lanes.network, network), eq(lanes.haltedCode, NONCE_FOREIGN));
-      if (orm.select({ payer: lanes.payer }).from(lanes).where(isHalted).limit(1).get()) return;
-      const isOurs = and(eq(payoutFreezes.network, network), eq(payoutFreezes.code, NONCE_FOREIGN));
-      const row = orm.delete(payoutFreezes).where(isOurs).returning().get();
+      if (halted.get({ network })) return;
+      const row = ended.get({ network });
       if (!row) return;
       const why = act('payouts thaw', 'no wallet is halted any more', nowMs);
       recordAct(why, { target: network, before: audited(toFreeze(row)), after: null });
@@ -92,6 +103,8 @@ export function freezeCommands(
   { freezeOf, freeze, recordAct }: Readonly<{ freezeOf: FreezeOf; freeze: Freezer; recordAct: RecordAct }>,
 ): FreezeDatabase {
   const { orm } = db;
+  // Prepared, because each engine reads it in each round.
+  const all = atFirstUse(orm.select().from(payoutFreezes).orderBy(asc(payoutFreezes.network)));
 
   /** Whoever thaws has looked at what froze it: no refund is settled by that any more. */
   function acknowledge(network: NetworkKey): void {
@@ -119,7 +132,7 @@ export function freezeCommands(
       return db.read(() => freezeOf(network));
     },
     async listFreezes() {
-      return db.read(() => orm.select().from(payoutFreezes).orderBy(asc(payoutFreezes.network)).all().map(toFreeze));
+      return db.read(() => all.all().map(toFreeze));
     },
   };
 }

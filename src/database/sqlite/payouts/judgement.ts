@@ -2,7 +2,7 @@
  * What becomes of the transfers out of our own wallets once they are final.
  * @module
  */
-import { and, asc, desc, eq, inArray, lte, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, lte, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { type Claimant, explainOutgoing, type Meaning, type WatchedRole } from '../../../core/outgoing.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
@@ -49,12 +49,23 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
   const meaningOf = (row: OutgoingRow): Meaning =>
     explain(toRecord(row), attempted.get({ tx: row.tx })?.payoutId ?? null);
 
-  function final(network: NetworkKey): OutgoingRow[] {
-    const floor = networks.find(network)?.floor ?? 0;
-    const { state, blockNumber, network: of } = outgoingTransfers;
-    const isJudged = and(eq(of, network), inArray(state, ['open', 'foreign']), lte(blockNumber, floor));
-    return orm.select().from(outgoingTransfers).where(isJudged).orderBy(asc(blockNumber)).limit(JUDGED_MAX).all();
-  }
+  const { network: ofNetwork, state: judgedState, blockNumber } = outgoingTransfers;
+  const unjudged = atFirstUse(
+    orm
+      .select()
+      .from(outgoingTransfers)
+      .where(
+        and(
+          eq(ofNetwork, sql.placeholder('network')),
+          sql`${judgedState} IN ('open', 'foreign')`,
+          lte(blockNumber, sql.placeholder('floor')),
+        ),
+      )
+      .orderBy(asc(blockNumber))
+      .limit(JUDGED_MAX),
+  );
+  const final = (network: NetworkKey): OutgoingRow[] =>
+    unjudged.all({ network, floor: networks.find(network)?.floor ?? 0 });
 
   function mark(row: OutgoingRow, state: OutgoingRow['state'] | null): void {
     const isRow = eq(outgoingTransfers.id, row.id);

@@ -6,7 +6,7 @@ import { and, asc, count, desc, eq, inArray, isNotNull, isNull, min, sql } from 
 import type { Asset } from '../../../core/ledger.ts';
 import type { MoneyOutDatabase } from '../../money-out.ts';
 import type { Db } from '../open.ts';
-import { atFirstUse } from '../prepared.ts';
+import { atFirstUse, laterValues } from '../prepared.ts';
 import {
   lanes,
   payoutAttempts,
@@ -52,6 +52,22 @@ export function payoutViews({ orm, client, read, write }: Db): PayoutViews {
       .orderBy(asc(payoutAttempts.generation), asc(payoutAttempts.attempt)),
   );
 
+  const saveBalance = atFirstUse(
+    orm
+      .insert(walletBalances)
+      .values({
+        network: sql.placeholder('network'),
+        role: sql.placeholder('role'),
+        key: sql.placeholder('key'),
+        units: sql.placeholder('units'),
+        low: sql.placeholder('low'),
+        readAtMs: sql.placeholder('readAtMs'),
+      })
+      .onConflictDoUpdate({
+        target: [walletBalances.network, walletBalances.role],
+        set: laterValues(walletBalances, ['key', 'units', 'low', 'readAtMs']),
+      }),
+  );
   const created = client.prepare('SELECT min(applied_at_ms) FROM migrations').pluck();
   const overdue = atFirstUse(
     orm
@@ -148,13 +164,7 @@ export function payoutViews({ orm, client, read, write }: Db): PayoutViews {
     async recordBalance({ units, ...balance }) {
       const texts = Object.fromEntries(Object.entries(units).map(([asset, value]) => [asset, value.toString()]));
       const row = { ...balance, units: texts };
-      await write(() =>
-        orm
-          .insert(walletBalances)
-          .values(row)
-          .onConflictDoUpdate({ target: [walletBalances.network, walletBalances.role], set: row })
-          .run(),
-      );
+      await write(() => saveBalance.run(row));
     },
     async listBalances() {
       return read(() => orm.select().from(walletBalances).all()).map(({ units, ...balance }) => ({
