@@ -29,6 +29,7 @@ import { type Config, dashboardUrlAt, reachable, withPort } from './config/confi
 import { openConfig } from './config/given-config.ts';
 import { Fault } from './core/fault.ts';
 import { createDashboard } from './dashboard/app.ts';
+import { createPasskeys } from './dashboard/passkeys.ts';
 import { createPasswords } from './dashboard/passwords.ts';
 import type { Database } from './database/database.ts';
 import { systemClock } from './lib/clock.ts';
@@ -167,22 +168,23 @@ async function listenForPeople(config: Config, database: Database): Promise<List
   const guard = createUrlGuard(config.webhooks.allowCidrs);
   const sender = createSender(guard, config.webhooks, clock);
   const checkDestination = await createDestinationCheck(config);
-  return listen(at, clock, (port) => ({
-    answer: createDashboard({
+  const answerAt = (url: string) =>
+    createDashboard({
       database,
       config,
-      url: dashboardUrlAt(config, port),
+      url,
       clock,
       log,
       passwords,
+      passkeys: createPasskeys(url, clock),
       issue: { key: issueKey, endpoint: issueEndpoint, store: issueUsualStore },
       checkDestination,
       checkWebhookUrl: guard.check,
       sendTestEvent: (endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
       sendTestNotices: (target) => sendTestNotices({ database, send: createSend(guard), clock }, target),
       backupProvedAtMs: () => readBackupReport(config.dataDir).proved?.made_at_ms ?? null,
-    }),
-  }));
+    });
+  return listen(at, clock, (port) => ({ answer: answerAt(dashboardUrlAt(config, port)) }));
 }
 
 /** `/metrics` for Prometheus and `/rates` for the operator's tool, on a port that is never shown to merchants. */

@@ -24,6 +24,7 @@ const pages: ReadonlySet<string> = new Set([
   'second_node_disagrees',
   'evidence_differs',
   'recovery_code_used',
+  'passkey_copied',
 ]);
 const knows: ReadonlySet<string> = new Set([
   'address_pool_low',

@@ -13,7 +13,7 @@ import { writeParts } from '../lib/parts.ts';
 import { createLimiter, subscriberOf } from '../lib/rate-limit.ts';
 import { BodyError } from '../lib/request-body.ts';
 import { staticDocument } from '../lib/static-document.ts';
-import { STYLE_PATH, styleSheet } from './assets.ts';
+import { SCRIPT_PATH, STYLE_PATH, script, styleSheet } from './assets.ts';
 import type { DashboardDeps, SignInDeps } from './deps.ts';
 import { documentOf, framed, type MenuStore } from './frame.ts';
 import { serveLinks } from './link.ts';
@@ -43,9 +43,14 @@ export function createDashboard(deps: DashboardDeps): Express {
   app.set('query parser', false);
   app.set('trust proxy', deps.config.trustedProxies);
   app.use(protect(isHttps));
+  const forever = 'public, max-age=31536000, immutable';
   app.get(
     STYLE_PATH,
-    staticDocument(() => styleSheet, 'css', 'public, max-age=31536000, immutable'),
+    staticDocument(() => styleSheet, 'css', forever),
+  );
+  app.get(
+    SCRIPT_PATH,
+    staticDocument(() => script, 'js', forever),
   );
   limitAddresses(app, deps);
   app.use(onlyOwnForms(deps.url));
@@ -93,7 +98,16 @@ async function answerPage(deps: SignInDeps, page: Page, request: Request, respon
     refuse(response, 403, 'This form is out of date. Go back, reload the page and try again.');
     return;
   }
-  const visit = { visitor, params, path: request.path, query: queryOf(request), form, nowMs: deps.clock.nowMs() };
+  const renew = (token: string) => deps.sessions.give(response, token);
+  const visit = {
+    visitor,
+    params,
+    path: request.path,
+    query: queryOf(request),
+    form,
+    nowMs: deps.clock.nowMs(),
+    renew,
+  };
   const reply = isStorePage(page)
     ? at && (await page.answer({ ...visit, at }))
     : await page.answer({ ...visit, at: null });

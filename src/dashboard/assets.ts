@@ -1,5 +1,5 @@
 /**
- * The dashboard's style sheet. Its URL changes with its content.
+ * The dashboard's style sheet and its script. Their URLs change with their content.
  * @module
  */
 import { createHash } from 'node:crypto';
@@ -11,4 +11,10 @@ const tokens = paymentPage.slice(0, paymentPage.indexOf('* {'));
 
 export const styleSheet = tokens + readFileSync(new URL('./browser/dashboard.css', import.meta.url), 'utf8');
 
-export const STYLE_PATH = `/assets/${createHash('sha256').update(styleSheet).digest('base64url').slice(0, 16)}.css`;
+/** For passkeys: nothing else needs a script. */
+export const script = readFileSync(new URL('./browser/passkeys.js', import.meta.url), 'utf8');
+
+const hash = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16);
+
+export const STYLE_PATH = `/assets/${hash(styleSheet)}.css`;
+export const SCRIPT_PATH = `/assets/${hash(script)}.js`;

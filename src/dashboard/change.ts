@@ -12,7 +12,8 @@ import { actOf, type DashboardDeps } from './deps.ts';
 import { formTokenField } from './frame.ts';
 import { createOnce, onceField } from './once.ts';
 import type { CommonPage, Reply, StoreAt, StorePage, Visit } from './page.ts';
-import { maySudo, proveAgain } from './sudo.ts';
+import { passkeyButton } from './passkey-button.ts';
+import { maySudo, type Proof, proveAgain, purposeOf } from './sudo.ts';
 
 /** The page that confirms. */
 export type Review = Readonly<{
@@ -64,34 +65,53 @@ export const commonChange = (
 export const changeFields = ({ visitor, nowMs }: Pick<Visit<unknown>, 'visitor' | 'nowMs'>): Html =>
   html`${formTokenField(visitor.formToken)}${onceField(nowMs)}`;
 
+/** `token`: the session's new one, where the second factor was proved. */
+type Answered = Readonly<{ reply: Reply; token: string | null }>;
+
 function answering<At>(deps: DashboardDeps, plan: PlanOf<At>): (visit: Visit<At>) => Promise<Reply> {
-  const once = createOnce<Reply>();
-  return (visit) => {
+  const once = createOnce<Answered>();
+  return async (visit) => {
     const { visitor, path, form, nowMs } = visit;
-    if (form.once === undefined) return answer(deps, visit, plan);
+    const work = () => answer(deps, visit, plan);
     const sent = createHash('sha256').update(JSON.stringify(form)).digest('hex');
-    return once(`${visitor.session.hash} ${path} ${sent}`, nowMs, () => answer(deps, visit, plan));
+    const { reply, token } = await (form.once === undefined
+      ? work()
+      : once(`${visitor.formToken} ${path} ${sent}`, nowMs, work));
+    if (token !== null) visit.renew(token);
+    return reply;
   };
 }
 
-async function answer<At>(deps: DashboardDeps, visit: Visit<At>, plan: PlanOf<At>): Promise<Reply> {
+async function answer<At>(deps: DashboardDeps, visit: Visit<At>, plan: PlanOf<At>): Promise<Answered> {
   const { visitor, form, nowMs } = visit;
   const planned = await plan(visit);
-  if (planned === null || !('act' in planned)) return planned;
+  if (planned === null || !('act' in planned)) return { reply: planned, token: null };
   const { review, command, target, reason = null } = planned;
+  let token: string | null = null;
   if (review) {
-    if (form.confirmed !== 'yes') return reviewPage(visit, review, null);
+    const again = async (fault: string | null) => ({ reply: await reviewPage(deps, visit, review, fault), token });
+    if (form.confirmed !== 'yes') return again(null);
     if (review.typed !== undefined && form.typed?.trim() !== review.typed) {
-      return reviewPage(visit, review, `That is not “${review.typed}”. Nothing was changed.`);
+      return again(`That is not “${review.typed}”. Nothing was changed.`);
     }
     if (review.needsSudo && !maySudo(visitor, nowMs)) {
-      const code = (form.code ?? '').trim();
-      if (code === '') return reviewPage(visit, review, NO_CODE);
-      if (!(await proveAgain(deps, visitor, code))) return reviewPage(visit, review, WRONG_CODE);
+      const proof = proofOf(visit);
+      if (!proof) return again(NO_CODE);
+      token = await proveAgain(deps, visitor, proof);
+      if (token === null) return again('passkey' in proof ? WRONG_PASSKEY : WRONG_CODE);
     }
   }
   const act = { ...actOf(visitor.person, command, deps.clock), reason };
-  return deps.database.recordAs({ ...act, target }, (database) => planned.act(database, act));
+  const reply = await deps.database.recordAs({ ...act, target }, (database) => planned.act(database, act));
+  return { reply, token };
+}
+
+/** Returns what the form proves the second factor with; null if it does not. */
+function proofOf<At>(visit: Visit<At>): Proof | null {
+  const { visitor, form, path } = visit;
+  const { proof = '', code = '' } = form;
+  if (proof !== '') return { passkey: proof, purpose: purposeOf(visitor, path, carriedBy(visit)) };
+  return code.trim() === '' ? null : { code: code.trim() };
 }
 
 const NO_CODE = 'Nothing was changed yet: enter a code from your app, to show that it is still you.';
@@ -100,11 +120,28 @@ const WRONG_CODE =
   'The code is wrong, was used before, or the account waits after several wrong attempts. Nothing was changed. ' +
   'Wait for a new code and try again.';
 
-const ownFields = ['form_token', 'confirmed', 'typed', 'code'];
+const WRONG_PASSKEY =
+  'That passkey was refused: the page was open for too long, or it is not one of yours. Nothing was changed. Try again, ' +
+  'or enter a code from your app.';
 
-function reviewPage<At>({ visitor, path, form, nowMs }: Visit<At>, review: Review, fault: string | null): Reply {
+const ownFields = ['form_token', 'confirmed', 'typed', 'code', 'proof'];
+
+/** The fields of the form that is confirmed. */
+const carriedBy = <At>({ form }: Visit<At>): readonly (readonly [string, string])[] =>
+  Object.entries(form).filter(([name]) => !ownFields.includes(name));
+
+async function reviewPage<At>(
+  { database, passkeys }: DashboardDeps,
+  visit: Visit<At>,
+  review: Review,
+  fault: string | null,
+): Promise<Reply> {
+  const { visitor, path, form, nowMs } = visit;
   const { title, consequence, button, back, typed, needsSudo, isDangerous = false } = review;
-  const carried = Object.entries(form).filter(([name]) => !ownFields.includes(name));
+  const carried = carriedBy(visit);
+  const asksAgain = needsSudo && !maySudo(visitor, nowMs);
+  const own = asksAgain && passkeys.isPossible ? await database.listPasskeys(visitor.person.id) : [];
+  const ids = own.map(({ id }) => id);
   const content = html`${fault === null ? null : html`<p class="message fault" role="alert">${fault}</p>`}
 <form method="post" action="${path}" class="card confirm">
 ${formTokenField(visitor.formToken)}${form.once === undefined ? onceField(nowMs) : null}<input type="hidden" name="confirmed" value="yes">
@@ -115,11 +152,13 @@ ${
     ? null
     : html`<label>Type <code>${typed}</code> to go on <input name="typed" autocomplete="off" autocapitalize="none" spellcheck="false" required></label>`
 }
-${needsSudo && !maySudo(visitor, nowMs) ? codeField : null}
+${asksAgain ? codeField(ids.length === 0 ? null : passkeys.request(ids, purposeOf(visitor, path, carried))) : null}
 <p class="actions"><a class="button plain" href="${back}">Cancel</a> <button${isDangerous ? html` class="danger"` : null}>${button}</button></p>
 </form>`;
   return { title, content, status: fault === null ? 200 : 403 };
 }
 
-const codeField = html`<label>Code from your app <input name="code" autocomplete="one-time-code" spellcheck="false" required></label>
-<p class="hint">Asked again because this lets money or power out. It is good for ten minutes. A recovery code works too.</p>`;
+const codeField = (request: string | null): Html =>
+  html`<label>Code from your app <input name="code" autocomplete="one-time-code" spellcheck="false" required></label>
+<p class="hint">Asked again because this lets money or power out. It is good for ten minutes. A recovery code works too.</p>
+${request === null ? null : passkeyButton('proof', 'Use a passkey instead', request)}`;

@@ -15,6 +15,7 @@ import type { DestinationCheck } from '../database/refunds.ts';
 import type { MerchantStore } from '../database/stores.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import type { Passkeys } from './passkeys.ts';
 import type { Passwords } from './passwords.ts';
 import type { WebSessions } from './web-session.ts';
 
@@ -26,6 +27,7 @@ export type DashboardDeps = Readonly<{
   clock: Clock;
   log: Log;
   passwords: Passwords;
+  passkeys: Passkeys;
   issue: Issuer;
   checkDestination: DestinationCheck;
   /** @returns why an endpoint cannot have this URL, or null */

@@ -5,7 +5,7 @@
 import { isAllowed, type Membership, type StorePermission } from '../core/access.ts';
 import type { Mode } from '../core/transfer.ts';
 import { type Html, html } from '../lib/html.ts';
-import { STYLE_PATH } from './assets.ts';
+import { SCRIPT_PATH, STYLE_PATH } from './assets.ts';
 
 /** Renders a whole document. */
 export const documentOf = (title: string, body: Html): string =>
@@ -19,6 +19,7 @@ export const documentOf = (title: string, body: Html): string =>
 <title>${title} · Quayside</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${STYLE_PATH}">
+<script type="module" src="${SCRIPT_PATH}"></script>
 </head>
 <body>
 <a class="skip" href="#main">Skip to the content</a>

@@ -23,9 +23,9 @@ export const onceField = (nowMs: number): Html => html`<input type="hidden" name
  * Returns the id, without its prefix, of what a form makes: the same whenever that form is sent. The session is part of
  * it, so nobody can choose another's.
  */
-export function idOfForm({ session }: Pick<Visitor, 'session'>, once: string | undefined, nowMs: number): string {
+export function idOfForm({ formToken }: Pick<Visitor, 'formToken'>, once: string | undefined, nowMs: number): string {
   const given = once !== undefined && SORTABLE.test(once) ? once : sortableId(nowMs);
-  const digest = createHash('sha256').update(`${session.hash} ${given}`).digest();
+  const digest = createHash('sha256').update(`${formToken} ${given}`).digest();
   const rest = [...digest.subarray(0, given.length - ID_TIME_CHARS)].map((byte) => CROCKFORD.charAt(byte & 31));
   return given.slice(0, ID_TIME_CHARS) + rest.join('');
 }

@@ -20,6 +20,8 @@ export type Visit<At> = Readonly<{
   /** The fields of a form. */
   form: Readonly<Record<string, string>>;
   nowMs: number;
+  /** Gives the browser another token of its session. */
+  renew(token: string): void;
 }>;
 
 /** A file by that name. `end` is called once, when it is written or whoever reads it is gone. */

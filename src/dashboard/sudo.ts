@@ -1,28 +1,65 @@
 /**
- * Proving the second factor again, for what lets money or power out.
+ * Proving the second factor again, for what lets money or power out: by a code, or by a passkey that signs for this
+ * very form. The session gets another token then.
  * @module
  */
+import { createHash } from 'node:crypto';
+import type { UsedFactor } from '../database/people.ts';
 import { actOf, type DashboardDeps } from './deps.ts';
 import { usedFactor } from './second-factor.ts';
-import { SUDO_MS, type Visitor } from './web-session.ts';
+import { hashOf, newToken, SUDO_MS, type Visitor } from './web-session.ts';
+
+/** How long requests that were on their way are still taken with the token of before. */
+const PREVIOUS_MS = 10_000;
+
+type SudoDeps = Pick<DashboardDeps, 'database' | 'clock' | 'passkeys'>;
 
 export const maySudo = ({ session }: Pick<Visitor, 'session'>, nowMs: number): boolean => session.sudoUntilMs > nowMs;
 
+/** What somebody proves with: a one-time or recovery code, or what the script sends for a passkey. */
+export type Proof = Readonly<{ code: string }> | Readonly<{ passkey: string; purpose: string }>;
+
+/** Returns what a passkey signs for: one form with what it says, of one session. */
+export function purposeOf(
+  { formToken }: Visitor,
+  path: string,
+  fields: readonly (readonly [string, string])[],
+): string {
+  const said = fields.filter(([name]) => name !== 'once');
+  return createHash('sha256')
+    .update(JSON.stringify([formToken, path, said]))
+    .digest('base64url');
+}
+
 /**
- * Checks a one-time or recovery code and lets the session do more for a while. Attempts count together with those to
- * sign in, and are counted before they are checked.
+ * Checks a proof and lets the session do more for a while. Attempts with codes count together with those to sign in,
+ * and are counted before they are checked.
+ * @returns the session's new token; null if the proof is refused
  */
-export async function proveAgain(
-  { database, clock }: Pick<DashboardDeps, 'database' | 'clock'>,
-  { person, session }: Visitor,
-  code: string,
-): Promise<boolean> {
+export async function proveAgain(deps: SudoDeps, visitor: Visitor, proof: Proof): Promise<string | null> {
+  const { database, clock } = deps;
+  const { person, session } = visitor;
   const nowMs = clock.nowMs();
-  if ((await database.beginSignIn(person.id, nowMs)) > 0) return false;
-  const secrets = await database.findSignInSecrets(person.name);
-  const factor = secrets && usedFactor(secrets, code, nowMs);
-  if (!factor) return false;
+  const factor = await factorOf(deps, visitor, proof, nowMs);
+  if (!factor) return null;
   const act = actOf(person, 'prove the second factor again', clock);
-  const input = { hash: session.hash, personId: person.id, factor, untilMs: nowMs + SUDO_MS };
-  return database.confirmWebSession(input, act);
+  const token = newToken();
+  const renewed = { newHash: hashOf(token), previousUntilMs: nowMs + PREVIOUS_MS };
+  const input = { hash: session.hash, personId: person.id, factor, untilMs: nowMs + SUDO_MS, ...renewed };
+  return (await database.confirmWebSession(input, act)) ? token : null;
+}
+
+async function factorOf(
+  { database, passkeys }: SudoDeps,
+  { person }: Visitor,
+  proof: Proof,
+  nowMs: number,
+): Promise<UsedFactor | null> {
+  if ('passkey' in proof) {
+    const used = await passkeys.used(proof.passkey, proof.purpose, (id) => database.findPasskey(id));
+    return used?.person.id === person.id ? used.factor : null;
+  }
+  if ((await database.beginSignIn(person.id, nowMs)) > 0) return null;
+  const secrets = await database.findSignInSecrets(person.name);
+  return secrets && usedFactor(secrets, proof.code, nowMs);
 }

@@ -2,7 +2,7 @@
  * Who sends a request: the session cookie and what belongs to it.
  * @module
  */
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Request, Response } from 'express';
 import type { Database } from '../database/database.ts';
 import type { Person, WebSession, WebSessionLimits } from '../database/people.ts';
@@ -26,6 +26,8 @@ export type WebSessions = Readonly<{
   hasCookie(request: Request): boolean;
   /** Returns a new session of a person, and a function that gives its cookie to the browser. */
   prepare(request: Request, personId: string): Readonly<{ session: WebSession; give(response: Response): void }>;
+  /** Gives the browser a session's token. */
+  give(response: Response, token: string): void;
   /** Makes the browser forget its cookie. */
   forget(response: Response): void;
 }>;
@@ -53,12 +55,16 @@ export function createWebSessions(database: Database, clock: Clock, isHttps: boo
     }
     return null;
   };
+  const give = (response: Response, token: string): void => {
+    response.append('Set-Cookie', `${name}=${token}; ${flags}`);
+  };
   return {
+    give,
     async visitorOf(request) {
       const token = tokenOf(request);
       if (token === null) return null;
       const found = await database.findWebSession(hashOf(token), clock.nowMs(), sessionLimits);
-      return found && { ...found, formToken: createHmac('sha256', token).update('form').digest('base64url') };
+      return found && { ...found, formToken: found.session.formToken };
     },
     hasCookie: (request) => tokenOf(request) !== null,
     prepare(request, personId) {
@@ -66,6 +72,7 @@ export function createWebSessions(database: Database, clock: Clock, isHttps: boo
       const nowMs = clock.nowMs();
       const session: WebSession = {
         hash: hashOf(token),
+        formToken: newToken(),
         personId,
         device: (request.get('User-Agent') ?? 'unknown').slice(0, DEVICE_CHARS_MAX),
         address: request.ip ?? 'unknown',
@@ -73,7 +80,7 @@ export function createWebSessions(database: Database, clock: Clock, isHttps: boo
         seenAtMs: nowMs,
         sudoUntilMs: nowMs + SUDO_MS,
       };
-      return { session, give: (response) => response.append('Set-Cookie', `${name}=${token}; ${flags}`) };
+      return { session, give: (response) => give(response, token) };
     },
     forget(response) {
       response.append('Set-Cookie', `${name}=; Max-Age=0; ${flags}`);

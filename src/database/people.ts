@@ -25,7 +25,10 @@ export type SignInSecrets = Readonly<{ person: Person; password: string; totpSec
  * it may do what lets money or power out: the second factor was proved shortly before.
  */
 export type WebSession = Readonly<{
+  /** Of the token that its cookie has now. */
   hash: string;
+  /** Proves that a form was written for this session, and names it while its token changes. */
+  formToken: string;
   personId: string;
   device: string;
   address: string;
@@ -37,8 +40,25 @@ export type WebSession = Readonly<{
 /** How long a session lives without use, and at all. */
 export type WebSessionLimits = Readonly<{ idleMs: number; lifeMs: number }>;
 
-/** A second factor that was found right: a code of this step, or a recovery code with this hash. */
-export type UsedFactor = Readonly<{ totpStep: number }> | Readonly<{ recoveryHash: string }>;
+/** A second factor that was found right: a code of this step, a recovery code with this hash, or a passkey. */
+export type UsedFactor =
+  | Readonly<{ totpStep: number }>
+  | Readonly<{ recoveryHash: string }>
+  | Readonly<{ passkeyId: string; counter: number }>;
+
+/**
+ * A passkey (WebAuthn). `id` and `publicKey` (COSE) are base64url; `counter` is the newest that it signed with, or 0 if
+ * it does not count.
+ */
+export type Passkey = Readonly<{
+  id: string;
+  personId: string;
+  name: string;
+  publicKey: string;
+  counter: number;
+  createdAtMs: number;
+  usedAtMs: number | null;
+}>;
 
 /** What a person sets with a one-time link. */
 export type NewSecrets = Readonly<{
@@ -87,13 +107,36 @@ export interface PeopleDatabase {
   signIn(session: WebSession, factor: UsedFactor, act: OperatorAct): Promise<boolean>;
 
   /**
-   * Uses the factor up and lets the session do more until `untilMs`. It clears the count of attempts.
+   * Uses the factor up, gives the session another token, and lets it do more until `untilMs`. It clears the count of
+   * attempts.
+   * @param input `newHash`: of the new token; with the token of before the session can be found until
+   * `previousUntilMs`, for requests that were on their way, but may not do more
    * @returns false when the factor was used before, or the session has ended
    */
   confirmWebSession(
-    input: Readonly<{ hash: string; personId: string; factor: UsedFactor; untilMs: number }>,
+    input: Readonly<{
+      hash: string;
+      personId: string;
+      factor: UsedFactor;
+      untilMs: number;
+      newHash: string;
+      previousUntilMs: number;
+    }>,
     act: OperatorAct,
   ): Promise<boolean>;
+
+  /**
+   * Adds a passkey, and ends the person's sessions but one.
+   * @param keepFormToken of the session that goes on
+   * @returns false when the person has too many, or the passkey is known already
+   */
+  addPasskey(passkey: Omit<Passkey, 'usedAtMs'>, keepFormToken: string, act: OperatorAct): Promise<boolean>;
+  /** Returns a person's passkeys, the oldest first. */
+  listPasskeys(personId: string): Promise<readonly Passkey[]>;
+  /** Finds a passkey and whose it is; not of an account that has ended. */
+  findPasskey(id: string): Promise<Readonly<{ passkey: Passkey; person: Person }> | null>;
+  /** Removes a passkey, and ends the person's sessions but one. @returns false when the person has no such passkey */
+  removePasskey(personId: string, id: string, keepFormToken: string, act: OperatorAct): Promise<boolean>;
 
   /** Returns who a session belongs to, while it lasts, and notes its use at most once a minute. */
   findWebSession(

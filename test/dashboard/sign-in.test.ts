@@ -70,7 +70,9 @@ test('password, code and name must all be right, and the answer never says which
       await signIn(dashboard, 'Nobody', PASSWORD, code),
       await signIn(dashboard, 'Ada', PASSWORD, ''),
     ];
-    assert.equal(new Set(wrong.map(({ status, text }) => `${status} ${text}`)).size, 1);
+    // Each page has a challenge of its own for passkeys.
+    const said = wrong.map(({ status, text }) => `${status} ${text.replace(/data-passkey="[^"]*"/, '')}`);
+    assert.is(new Set(said).size, 1);
     assert.is(wrong[0]?.status, 403);
     assert.is((await signIn(dashboard, 'ada', PASSWORD, code)).status, 303, 'in any case of the name');
   }));

@@ -7,6 +7,7 @@ import { listen } from '../../src/app/http-server.ts';
 import { issueEndpoint, issueKey, issueUsualStore } from '../../src/app/new-credentials.ts';
 import type { Membership } from '../../src/core/access.ts';
 import { createDashboard } from '../../src/dashboard/app.ts';
+import { createPasskeys } from '../../src/dashboard/passkeys.ts';
 import { createPasswords } from '../../src/dashboard/passwords.ts';
 import { codeOf, secretOfLink, stepAt } from '../../src/dashboard/second-factor.ts';
 import { hashOf, newToken } from '../../src/dashboard/web-session.ts';
@@ -85,7 +86,8 @@ export async function startDashboard(options: ApiServerOptions = {}): Promise<Da
           sendTestNotices({ database, send: createSend(guard), clock }, target),
         backupProvedAtMs: () => null,
       };
-      const parts = { database, config, url, clock, log, passwords, issue, checkDestination, ...webhooks };
+      const passkeys = createPasskeys(url, clock);
+      const parts = { database, config, url, clock, log, passwords, passkeys, issue, checkDestination, ...webhooks };
       return { answer: createDashboard(parts) };
     },
   );

@@ -92,7 +92,7 @@ const rooms: readonly Room[] = [
   {
     name: 'src/dashboard',
     files: /^src\/dashboard\//,
-    may: [port, rates, payments, codecs, config, files, /^express$/],
+    may: [port, rates, payments, codecs, config, files, /^node:net$/, /^(express|@simplewebauthn\/server)$/],
   },
   { name: 'src/webhooks', files: /^src\/webhooks\//, may: [port, /^node:crypto$/, /^(undici|p-queue)$/] },
   {

@@ -1,5 +1,5 @@
 /**
- * What belongs to the person who is signed in: roles, and where else the account is signed in.
+ * What belongs to the person who is signed in: roles, passkeys, and where else the account is signed in.
  * @module
  */
 import { html } from '../../lib/html.ts';
@@ -8,8 +8,10 @@ import { formTokenField } from '../frame.ts';
 import type { CommonPage } from '../page.ts';
 import { ago, facts, table, time } from '../show.ts';
 import { sessionLimits } from '../web-session.ts';
+import { passkeyPages, passkeySection } from './passkeys.ts';
 
-export const accountPages = ({ database, clock }: DashboardDeps): readonly CommonPage[] => [
+export const accountPages = (deps: DashboardDeps): readonly CommonPage[] => [
+  ...passkeyPages(deps),
   {
     method: 'get',
     path: '/',
@@ -26,8 +28,10 @@ export const accountPages = ({ database, clock }: DashboardDeps): readonly Commo
     method: 'get',
     path: '/account',
     needs: 'to be signed in',
-    async answer({ visitor: { person, session, formToken }, nowMs }) {
-      const open = await database.listWebSessions(person.id, nowMs, sessionLimits);
+    async answer(visit) {
+      const { visitor, nowMs } = visit;
+      const { person, session, formToken } = visitor;
+      const open = await deps.database.listWebSessions(person.id, nowMs, sessionLimits);
       const form = (which: string, text: string) => html`<form method="post" action="/account/sessions/end">
 ${formTokenField(formToken)}<input type="hidden" name="which" value="${which}"><button class="plain">${text}</button></form>`;
       const roles = person.memberships.map(({ role, storeId }) => (storeId === null ? role : `${role} of ${storeId}`));
@@ -38,6 +42,7 @@ ${formTokenField(formToken)}<input type="hidden" name="which" value="${which}"><
           ['Roles', roles.join(', ') || 'none'],
         ])}
 <p class="hint">For another password, app or recovery codes: <code>quayside user reset ${person.name}</code>.</p></section>
+${await passkeySection(deps, visit)}
 <section class="card" aria-labelledby="open"><h2 id="open">Where you are signed in</h2>
 ${table(
   'Where you are signed in',
@@ -60,7 +65,7 @@ ${open.length > 1 ? form('others', 'End all others') : null}</section>`,
     needs: 'to be signed in',
     async answer({ visitor: { person, session }, form: { which = '' } }) {
       const chosen = which === 'others' ? { allBut: session.hash } : { only: which };
-      await database.endWebSessions(person.id, chosen, actOf(person, 'end sessions', clock));
+      await deps.database.endWebSessions(person.id, chosen, actOf(person, 'end sessions', deps.clock));
       return { to: '/account' };
     },
   },

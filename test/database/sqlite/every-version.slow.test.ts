@@ -102,6 +102,7 @@ const rows: Readonly<Record<string, string>> = {
       VALUES ('nt_1', 'slack', 'ops', 'sealed', '["page"]', 0, 'UTC', 'sealed', 5);
     INSERT INTO notices (target_id, alarm_id, change, severity, created_at_ms, due_at_ms)
       VALUES ('nt_1', 1, 'opened', 'page', 5, 6);`,
+  '0044': `INSERT INTO passkeys VALUES ('id', 'p1', 'Laptop', 'key', 3, 5, 6);`,
 };
 
 /** What a later migration computes again from other rows, by table. */

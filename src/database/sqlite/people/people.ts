@@ -2,7 +2,7 @@
  * People and their memberships, and the ways to sign in.
  * @module
  */
-import { and, desc, eq, gt, isNull, lt, ne } from 'drizzle-orm';
+import { and, desc, eq, gt, isNull, lt } from 'drizzle-orm';
 import { type Membership, signInDelayS } from '../../../core/access.ts';
 import { invariant } from '../../../core/fault.ts';
 import type { OperatorAct } from '../../audit-log.ts';
@@ -11,18 +11,19 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
 import type { Vault } from '../vault.ts';
-import { memberships, people, recoveryCodes, signInLinks, webSessions } from './schema.ts';
+import { passkeyCommands, usePasskey } from './passkeys.ts';
+import { memberships, passkeys, people, recoveryCodes, signInLinks, webSessions } from './schema.ts';
+import { webSessionCommands } from './web-sessions.ts';
 
 type PersonRow = typeof people.$inferSelect;
 
-/** A session's use is saved at most this often. */
-const SEEN_EVERY_MS = 60_000;
 /** A person's sessions beyond this many end, the oldest first. */
 const WEB_SESSIONS_MAX = 20;
 
 const secretName = (personId: string): string => `one-time codes of ${personId}`;
 
-const kindOf = (factor: UsedFactor): string => ('totpStep' in factor ? 'one-time code' : 'recovery code');
+const kindOf = (factor: UsedFactor): string =>
+  'totpStep' in factor ? 'one-time code' : 'passkeyId' in factor ? 'passkey' : 'recovery code';
 
 const shown = ({ role, storeId }: Membership): string => (storeId === null ? role : `${role} of ${storeId}`);
 
@@ -100,6 +101,8 @@ export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raise
       const { totpStep } = factor;
       const isNewer = and(eq(people.id, id), lt(people.totpStep, totpStep));
       if (orm.update(people).set({ totpStep }).where(isNewer).run().changes !== 1) return false;
+    } else if ('passkeyId' in factor) {
+      if (!usePasskey(db, raiseAlarm, { id, name }, factor, act.atMs)) return false;
     } else {
       const code = and(eq(recoveryCodes.personId, id), eq(recoveryCodes.hash, factor.recoveryHash));
       if (orm.delete(recoveryCodes).where(code).run().changes !== 1) return false;
@@ -120,14 +123,18 @@ export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raise
       .where(eq(people.id, personId))
       .run();
     orm.delete(recoveryCodes).where(eq(recoveryCodes.personId, personId)).run();
+    orm.delete(passkeys).where(eq(passkeys.personId, personId)).run();
     for (const hash of recoveryHashes) orm.insert(recoveryCodes).values({ personId, hash }).run();
   }
 
+  const personOf = (id: string): Person | null => {
+    const row = rowOf(id);
+    return row ? toPerson(row) : null;
+  };
+
   return {
-    ...webSessionCommands(db, recordAct, (id) => {
-      const row = rowOf(id);
-      return row ? toPerson(row) : null;
-    }),
+    ...webSessionCommands(db, recordAct, personOf),
+    ...passkeyCommands(db, recordAct, personOf),
     async addPerson({ id, name, membership, createdAtMs }, act) {
       return db.write(() => {
         if (rowNamed(name)) return false;
@@ -245,60 +252,15 @@ export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raise
         return true;
       });
     },
-    async confirmWebSession({ hash, personId, factor, untilMs }, act) {
+    async confirmWebSession({ hash, personId, factor, untilMs, newHash, previousUntilMs }, act) {
       return db.write(() => {
         const isIt = and(eq(webSessions.hash, hash), eq(webSessions.personId, personId));
         const [row, session] = [rowOf(personId), orm.select().from(webSessions).where(isIt).get()];
         if (!row || !session || !useFactor(row, factor, session.address, act)) return false;
-        orm.update(webSessions).set({ sudoUntilMs: untilMs }).where(isIt).run();
+        const renewed = { hash: newHash, previousHash: hash, previousUntilMs, sudoUntilMs: untilMs };
+        orm.update(webSessions).set(renewed).where(isIt).run();
         recordAct(act, { target: personId, before: null, after: { second_factor: kindOf(factor) } });
         return true;
-      });
-    },
-  };
-}
-
-type WebSessionCommands = Pick<PeopleDatabase, 'findWebSession' | 'listWebSessions' | 'endWebSessions'>;
-
-function webSessionCommands(db: Db, recordAct: RecordAct, personOf: (id: string) => Person | null): WebSessionCommands {
-  const { orm } = db;
-  const isAlive = (
-    { startedAtMs, seenAtMs }: WebSession,
-    nowMs: number,
-    { idleMs, lifeMs }: { idleMs: number; lifeMs: number },
-  ) => startedAtMs + lifeMs > nowMs && seenAtMs + idleMs > nowMs;
-  return {
-    async findWebSession(hash, nowMs, limits) {
-      const found = db.read(() => {
-        const session = orm.select().from(webSessions).where(eq(webSessions.hash, hash)).get();
-        const person = session && isAlive(session, nowMs, limits) ? personOf(session.personId) : null;
-        return session && person ? { session, person } : null;
-      });
-      if (found && found.session.seenAtMs + SEEN_EVERY_MS <= nowMs) {
-        await db.write(() => orm.update(webSessions).set({ seenAtMs: nowMs }).where(eq(webSessions.hash, hash)).run());
-      }
-      return found;
-    },
-    async listWebSessions(personId, nowMs, limits) {
-      return db.read(() =>
-        orm
-          .select()
-          .from(webSessions)
-          .where(eq(webSessions.personId, personId))
-          .orderBy(desc(webSessions.startedAtMs))
-          .all()
-          .filter((session) => isAlive(session, nowMs, limits)),
-      );
-    },
-    async endWebSessions(personId, which, act: OperatorAct) {
-      return db.write(() => {
-        const chosen = 'only' in which ? eq(webSessions.hash, which.only) : ne(webSessions.hash, which.allBut);
-        const { changes } = orm
-          .delete(webSessions)
-          .where(and(eq(webSessions.personId, personId), chosen))
-          .run();
-        if (changes > 0) recordAct(act, { target: personId, before: { sessions: changes }, after: { sessions: 0 } });
-        return changes;
       });
     },
   };

@@ -42,4 +42,17 @@ export const webSessions = sqliteTable('web_sessions', {
   startedAtMs: integer().notNull(),
   seenAtMs: integer().notNull(),
   sudoUntilMs: integer().notNull(),
+  formToken: text().notNull(),
+  previousHash: text(),
+  previousUntilMs: integer().notNull().default(0),
+});
+
+export const passkeys = sqliteTable('passkeys', {
+  id: text().primaryKey(),
+  personId: text().notNull(),
+  name: text().notNull(),
+  publicKey: text().notNull(),
+  counter: integer().notNull(),
+  createdAtMs: integer().notNull(),
+  usedAtMs: integer(),
 });

@@ -1,0 +1,133 @@
+/**
+ * Passkeys (WebAuthn, https://www.w3.org/TR/webauthn-3/): what the browser's script is asked for, and whether its
+ * answer is right. The configured address decides which names and origins are ours, never a request. The authenticator
+ * verifies its user (by a PIN or a finger) each time, so a passkey is two factors in one. It tells nothing about its
+ * maker, and no certificate is asked for.
+ * @module
+ */
+import { isIP } from 'node:net';
+import type { Passkey, Person, UsedFactor } from '../database/people.ts';
+import type { Clock } from '../lib/clock.ts';
+import { createChallenges } from './challenges.ts';
+
+/** COSE: EdDSA, ES256 and RS256, the newest first. */
+const ALGORITHMS = [-8, -7, -257];
+const TIMEOUT_MS = 5 * 60_000;
+/** The specification allows 1023 bytes for a credential's id. */
+const ID_CHARS_MAX = 1_364;
+
+/** A passkey whose signature was right. */
+export type UsedPasskey = Readonly<{ person: Person; factor: Extract<UsedFactor, { passkeyId: string }> }>;
+
+type Found = Readonly<{ passkey: Passkey; person: Person }>;
+
+export type Passkeys = Readonly<{
+  /** Whether browsers can use passkeys at the dashboard's address. */
+  isPossible: boolean;
+  /** Returns what the script needs to make one, as JSON. @param purpose the same when the answer is checked */
+  creation(person: Person, own: readonly Passkey[], purpose: string): string;
+  /** Returns what the script needs to use one, as JSON. @param ids of whose use is asked; null for any */
+  request(ids: readonly string[] | null, purpose: string): string;
+  /** Checks a new passkey, as the script sends it; null if it is refused. */
+  registered(text: string, purpose: string): Promise<Pick<Passkey, 'id' | 'publicKey' | 'counter'> | null>;
+  /** Checks the use of a passkey, as the script sends it; null if it is refused. Each answer is taken once. */
+  used(text: string, purpose: string, find: (id: string) => Promise<Found | null>): Promise<UsedPasskey | null>;
+}>;
+
+/** @param url the dashboard's address in browsers */
+export function createPasskeys(url: string, clock: Pick<Clock, 'nowMs'>): Passkeys {
+  const { hostname, origin, protocol } = new URL(url);
+  const challenges = createChallenges(clock);
+  const expected = { expectedOrigin: origin, expectedRPID: hostname, requireUserVerification: true };
+  return {
+    // Browsers know no passkeys at IP addresses, and none over plain HTTP but on this very machine.
+    isPossible: isIP(hostname.replace(/^\[|\]$/g, '')) === 0 && (protocol === 'https:' || hostname === 'localhost'),
+    creation: (person, own, purpose) =>
+      JSON.stringify({
+        challenge: challenges.make(`create ${purpose}`),
+        rp: { id: hostname, name: `Quayside ${hostname}` },
+        user: { id: handleOf(person), name: person.name, displayName: person.name },
+        pubKeyCredParams: ALGORITHMS.map((alg) => ({ type: 'public-key', alg })),
+        excludeCredentials: own.map(({ id }) => ({ type: 'public-key', id })),
+        authenticatorSelection: { residentKey: 'required', requireResidentKey: true, userVerification: 'required' },
+        attestation: 'none',
+        timeout: TIMEOUT_MS,
+      }),
+    request: (ids, purpose) =>
+      JSON.stringify({
+        challenge: challenges.make(`use ${purpose}`),
+        rpId: hostname,
+        allowCredentials: (ids ?? []).map((id) => ({ type: 'public-key', id })),
+        userVerification: 'required',
+        timeout: TIMEOUT_MS,
+      }),
+    async registered(text, purpose) {
+      const { verifyRegistrationResponse } = await import('@simplewebauthn/server');
+      let challenge = '';
+      const checked = await checkedBy(verifyRegistrationResponse, text, {
+        ...expected,
+        expectedChallenge(one: string) {
+          challenge = one;
+          return challenges.isGood(one, `create ${purpose}`);
+        },
+        supportedAlgorithmIDs: ALGORITHMS,
+      });
+      if (!checked?.verified || !challenges.use(challenge)) return null;
+      const { id, publicKey, counter } = checked.registrationInfo.credential;
+      if (id.length > ID_CHARS_MAX) return null;
+      return { id, publicKey: Buffer.from(publicKey).toString('base64url'), counter };
+    },
+    async used(text, purpose, find) {
+      const sent = readAnswer(text);
+      const found = sent && sent.id.length <= ID_CHARS_MAX ? await find(sent.id) : null;
+      if (!sent || !found) return null;
+      const { passkey, person } = found;
+      if (sent.userHandle !== null && sent.userHandle !== handleOf(person)) return null;
+      const { verifyAuthenticationResponse } = await import('@simplewebauthn/server');
+      let challenge = '';
+      const checked = await checkedBy(verifyAuthenticationResponse, text, {
+        ...expected,
+        expectedChallenge(one: string) {
+          challenge = one;
+          return challenges.isGood(one, `use ${purpose}`);
+        },
+        // How far it has counted is compared in the database's transaction.
+        credential: {
+          id: passkey.id,
+          publicKey: new Uint8Array(Buffer.from(passkey.publicKey, 'base64url')),
+          counter: 0,
+        },
+      });
+      if (!checked?.verified || !challenges.use(challenge)) return null;
+      return { person, factor: { passkeyId: passkey.id, counter: checked.authenticationInfo.newCounter } };
+    },
+  };
+}
+
+/** Names a person to authenticators, without their name. */
+const handleOf = ({ id }: Pick<Person, 'id'>): string => Buffer.from(id).toString('base64url');
+
+function readAnswer(text: string): Readonly<{ id: string; userHandle: string | null }> | null {
+  try {
+    const { id, response } = JSON.parse(text);
+    const handle: unknown = response?.userHandle || null;
+    return typeof id === 'string' && (handle === null || typeof handle === 'string')
+      ? { id, userHandle: handle }
+      : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Calls a check of the library, which throws for what it refuses. */
+async function checkedBy<Options extends { response: object }, T>(
+  check: (options: Options) => Promise<T>,
+  text: string,
+  options: Omit<Options, 'response'>,
+): Promise<T | null> {
+  try {
+    return await check({ ...options, response: JSON.parse(text) } as Options);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * Passkeys of people.
+ * @module
+ */
+import { and, asc, count, eq, lt, ne } from 'drizzle-orm';
+import type { PeopleDatabase, Person, UsedFactor } from '../../people.ts';
+import type { RaiseAlarm } from '../alarms.ts';
+import type { RecordAct } from '../audit-log.ts';
+import type { Db } from '../open.ts';
+import { passkeys, webSessions } from './schema.ts';
+
+const PASSKEYS_MAX = 10;
+
+/**
+ * Notes the use of a passkey that was found right. One that counts its signatures must have counted on: if not, it was
+ * copied, which raises an alarm.
+ * @returns false when it was removed or has not counted on
+ */
+export function usePasskey(
+  { orm }: Db,
+  raiseAlarm: RaiseAlarm,
+  { id: personId, name }: Pick<Person, 'id' | 'name'>,
+  { passkeyId, counter }: Extract<UsedFactor, { passkeyId: string }>,
+  atMs: number,
+): boolean {
+  const isIt = and(eq(passkeys.id, passkeyId), eq(passkeys.personId, personId));
+  const hasCounted = counter === 0 ? eq(passkeys.counter, 0) : lt(passkeys.counter, counter);
+  const { changes } = orm.update(passkeys).set({ counter, usedAtMs: atMs }).where(and(isIt, hasCounted)).run();
+  if (changes === 1) return true;
+  if (orm.select().from(passkeys).where(isIt).get()) {
+    const message =
+      `A passkey of ${name} was used with a signature count that is not newer than the last: it may have been copied. ` +
+      `It was refused. Remove it under My account, or run \`quayside user reset ${name}\`.`;
+    raiseAlarm({ atMs, code: 'passkey_copied', message, network: null, sessionId: null });
+  }
+  return false;
+}
+
+type PasskeyCommands = Pick<PeopleDatabase, 'addPasskey' | 'listPasskeys' | 'findPasskey' | 'removePasskey'>;
+
+export function passkeyCommands(
+  db: Db,
+  recordAct: RecordAct,
+  personOf: (id: string) => Person | null,
+): PasskeyCommands {
+  const { orm } = db;
+  const endOthers = (personId: string, keepFormToken: string): void => {
+    const others = and(eq(webSessions.personId, personId), ne(webSessions.formToken, keepFormToken));
+    orm.delete(webSessions).where(others).run();
+  };
+  return {
+    async addPasskey(passkey, keepFormToken, act) {
+      return db.write(() => {
+        const { id, personId, name } = passkey;
+        const own = orm.select({ of: count() }).from(passkeys).where(eq(passkeys.personId, personId)).get();
+        if ((own?.of ?? 0) >= PASSKEYS_MAX || !personOf(personId)) return false;
+        if (orm.insert(passkeys).values(passkey).onConflictDoNothing().run().changes === 0) return false;
+        endOthers(personId, keepFormToken);
+        recordAct(act, { target: personId, before: null, after: { passkey: id, name } });
+        return true;
+      });
+    },
+    async listPasskeys(personId) {
+      return db.read(() =>
+        orm
+          .select()
+          .from(passkeys)
+          .where(eq(passkeys.personId, personId))
+          .orderBy(asc(passkeys.createdAtMs), asc(passkeys.id))
+          .all(),
+      );
+    },
+    async findPasskey(id) {
+      return db.read(() => {
+        const passkey = orm.select().from(passkeys).where(eq(passkeys.id, id)).get();
+        const person = passkey && personOf(passkey.personId);
+        return passkey && person ? { passkey, person } : null;
+      });
+    },
+    async removePasskey(personId, id, keepFormToken, act) {
+      return db.write(() => {
+        const isIt = and(eq(passkeys.id, id), eq(passkeys.personId, personId));
+        const row = orm.select().from(passkeys).where(isIt).get();
+        if (!row) return false;
+        orm.delete(passkeys).where(isIt).run();
+        endOthers(personId, keepFormToken);
+        recordAct(act, { target: personId, before: { passkey: id, name: row.name }, after: { passkey: null } });
+        return true;
+      });
+    },
+  };
+}
