@@ -12,6 +12,7 @@ export type Mark = 'ok' | 'waiting' | 'broken' | 'note';
 
 export type Step =
   | 'session'
+  | 'archive'
   | 'address'
   | 'transaction'
   | 'network'

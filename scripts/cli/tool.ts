@@ -16,6 +16,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
 import { alarmsAcknowledge, alarmsList } from './alarms.ts';
+import { archive, archiveFind, archiveShow } from './archive.ts';
 import { auditList } from './audit.ts';
 import { backup, backupVerify, restore } from './backup.ts';
 import {
@@ -181,6 +182,9 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   exportSweeps,
   exportFees,
   auditList,
+  archiveShow,
+  archiveFind,
+  archive,
   backupVerify,
   backup,
   restore,

@@ -119,6 +119,8 @@ async function run(config: Config, server: ChildProcess, manager: ServiceManager
   if (nightly !== null) background.push(runNightly(nightly, '../../indexers/nightly.ts'));
   if (config.backup.nightly !== null)
     background.push(runNightly(config.backup.nightly, '../../scripts/nightly-backup.ts'));
+  if (config.retention.nightly !== null)
+    background.push(runNightly(config.retention.nightly, '../../scripts/nightly-archive.ts'));
   await Promise.race([stopped, ...broken]);
 }
 
@@ -129,7 +131,7 @@ function startWebhooks(): void {
   supervised({ name: 'webhooks', module, args: [], onHalted, begin: async () => currentConfig() });
 }
 
-/** Runs a program every night: the one that makes certificates, or backups. */
+/** Runs a program every night: the one that makes certificates or backups, or removes old data. */
 function runNightly(at: string, program: string): Promise<void> {
   const { signal } = stopping;
   const module = new URL(program, import.meta.url);

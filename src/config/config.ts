@@ -94,6 +94,19 @@ export type Config = Readonly<{
     /** An alarm is raised when the newest proved backup is older. */
     provedAgeDaysMax: number;
   }>;
+  /** How long what is no longer needed is kept; null: for ever. */
+  retention: Readonly<{
+    /** The time of day (UTC, `HH:MM`) at which it is looked for; null: only on request. */
+    nightly: string | null;
+    /** Sessions that were never paid, after their end. */
+    archiveDays: number | null;
+    /** What merchants sent about payers, after the end of the session and its refund window. */
+    anonymiseDays: number | null;
+    /** What merchants' servers answered. */
+    attemptsDays: number | null;
+    /** URLs that single sessions named, after they were retired. */
+    endpointsDays: number | null;
+  }>;
   limits: Readonly<{
     bodyBytesMax: number;
     requestsPerSecondPerKey: number;
@@ -230,7 +243,7 @@ function toBackup({ data_dir, backup }: GeneralSettings): Config['backup'] {
 }
 
 function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): Config {
-  const { host, port, rates, webhooks, limits, alarms } = general;
+  const { host, port, rates, webhooks, retention, limits, alarms } = general;
   const baseUrl = general.base_url ?? defaultBaseUrl(general);
   const dashboardPort = general.dashboard_port ?? portBeside(port, DASHBOARD_PORT_OFFSET);
   return deepFreeze({
@@ -270,6 +283,13 @@ function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): C
     },
     evidence: general.evidence,
     backup: toBackup(general),
+    retention: {
+      nightly: retention.nightly,
+      archiveDays: retention.archive_days,
+      anonymiseDays: retention.anonymise_days,
+      attemptsDays: retention.attempts_days,
+      endpointsDays: retention.endpoints_days,
+    },
     limits: {
       bodyBytesMax: limits.body_bytes_max,
       requestsPerSecondPerKey: limits.requests_per_second_per_key,

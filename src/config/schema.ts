@@ -137,6 +137,9 @@ const cidrs = listOf(setting('a CIDR range such as 10.0.0.0/8', cidr));
 /** Whoever could name any address as the client's would have no limit. */
 const proxyRange: Reader<string> = (value) => (/\/0+$/.test(String(value)) ? undefined : cidr(value));
 
+/** A hundred years. */
+const DAYS_MAX = 36_525;
+
 export const generalSettings = group({
   host: listenHost,
   port: whole(0, 65535),
@@ -192,6 +195,13 @@ export const generalSettings = group({
     keep_weekly: whole(0, 520),
     keep_monthly: whole(0, 1200),
     proved_age_days_max: whole(1, 366),
+  }),
+  retention: group({
+    nightly: timeOfDay,
+    archive_days: wholeOrNull(31, DAYS_MAX),
+    anonymise_days: wholeOrNull(7, DAYS_MAX),
+    attempts_days: wholeOrNull(1, DAYS_MAX),
+    endpoints_days: wholeOrNull(1, DAYS_MAX),
   }),
   limits: group({
     body_bytes_max: whole(1024, 16_777_216),

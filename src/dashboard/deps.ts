@@ -21,7 +21,7 @@ import type { WebSessions } from './web-session.ts';
 
 export type DashboardDeps = Readonly<{
   database: Database;
-  config: Pick<Config, 'networks' | 'limits' | 'trustedProxies' | 'baseUrl' | 'checkoutUrl'>;
+  config: Pick<Config, 'networks' | 'limits' | 'trustedProxies' | 'baseUrl' | 'checkoutUrl' | 'retention'>;
   /** The dashboard's address in browsers, without a trailing slash. */
   url: string;
   clock: Clock;

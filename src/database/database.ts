@@ -31,6 +31,7 @@ import type { PageSettingsDatabase } from './page-settings.ts';
 import type { PeopleDatabase } from './people.ts';
 import type { RecoveryDatabase } from './recovery.ts';
 import type { RefundDatabase, Replay } from './refunds.ts';
+import type { ArchiveDatabase } from './retention.ts';
 import type { SenderReportDatabase } from './sender-report.ts';
 import type { SessionListDatabase } from './session-lists.ts';
 import type { StatsDatabase } from './stats.ts';
@@ -273,6 +274,7 @@ export type DeliveryVerdict = Verdict;
 export interface Database
   extends AddressPoolDatabase,
     AlarmDatabase,
+    ArchiveDatabase,
     NoticeDatabase,
     AuditDatabase<Database>,
     DayTotalDatabase,

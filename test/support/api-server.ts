@@ -239,6 +239,15 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   };
 }
 
+/** Everything is kept. */
+export const noRetention: Config['retention'] = {
+  nightly: null,
+  archiveDays: null,
+  anonymiseDays: null,
+  attemptsDays: null,
+  endpointsDays: null,
+};
+
 const configOf = (
   options: ApiServerOptions,
   dataDir: string,
@@ -271,6 +280,7 @@ const configOf = (
   },
   evidence: { nightly: null, except: [] },
   backup: { nightly: null, scheduled: null, provedAgeDaysMax: 2 },
+  retention: noRetention,
   alarms: { patienceMs: 300_000, calmMs: 60_000, diskFreeBytesMin: 0 },
   limits: {
     bodyBytesMax: 262_144,

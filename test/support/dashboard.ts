@@ -22,7 +22,7 @@ import { sendTestNotices } from '../../src/notifications/test-notice.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
 import { createSender } from '../../src/webhooks/sender.ts';
 import { sendTestEvent } from '../../src/webhooks/test-event.ts';
-import { type ApiServer, type ApiServerOptions, network, startApi, token } from './api-server.ts';
+import { type ApiServer, type ApiServerOptions, network, noRetention, startApi, token } from './api-server.ts';
 
 export const PASSWORD = 'correct horse battery staple';
 
@@ -73,7 +73,7 @@ export async function startDashboard(options: ApiServerOptions = {}): Promise<Da
       url = `http://localhost:${port}`;
       const limits = { pagesPerSecondPerAddress: 100_000 } as never;
       const urls = { baseUrl: api.baseUrl, checkoutUrl: options.checkoutUrl ?? api.baseUrl };
-      const config = { networks, limits, trustedProxies: ['127.0.0.0/8'], ...urls };
+      const config = { networks, limits, trustedProxies: ['127.0.0.0/8'], retention: noRetention, ...urls };
       const log = openLog('dashboard', 'silent');
       const [passwords, issue] = [
         createPasswords(CHEAP),

@@ -8,6 +8,7 @@ import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
 import type { Delivery, Payment, Session } from '../../database/database.ts';
 import type { StoredEvent } from '../../database/events.ts';
 import type { Refund } from '../../database/refunds.ts';
+import type { ArchivedSession } from '../../database/retention.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/session-id.ts';
 import { createAddressFormat } from '../../payments/destination.ts';
@@ -30,6 +31,7 @@ export const paymentPage = ({ database, config }: DashboardDeps): StorePage => {
       const id = parseSessionId(params.id ?? '');
       const session = id === null ? null : await database.findSession(id);
       if (!session || session.storeId !== at.storeId || session.mode !== at.mode) return null;
+      const archived = await database.findArchived(session.id);
       const events = await database.listSessionEvents(session.id, SHOWN_MAX);
       const deliveries = await database.listDeliveries({ sessionId: session.id, limit: SHOWN_MAX });
       const refunds = await database.listRefunds({ sessionId: session.id, limit: SHOWN_MAX });
@@ -38,6 +40,7 @@ export const paymentPage = ({ database, config }: DashboardDeps): StorePage => {
       return {
         title: `Order ${session.request.orderId}`,
         content: html`<p class="actions"><a href="${pathOf(at)}">All payments</a>${isRefundable ? html` <a href="${pathOf(at)}/${session.id}/refund">Refund</a>` : null}</p>
+${archived ? archivedNote(archived) : null}
 <section class="card" aria-labelledby="asked"><h2 id="asked">${price(session)} ${sessionState(session)}</h2>${asked(session)}</section>
 <section class="card" aria-labelledby="came"><h2 id="came">What came</h2>${came(session, formatAddress)}</section>
 <section class="card" aria-labelledby="history"><h2 id="history">What happened</h2>${history(session, { events, deliveries, refunds })}</section>
@@ -46,6 +49,10 @@ ${session.request.metadata ? metadata(session.request.metadata) : null}`,
     },
   };
 };
+
+const archivedNote = ({ archivedAtMs, hasPayerData }: ArchivedSession): Html =>
+  html`<p class="card">Archived ${time(archivedAtMs)}, because it ended without a payment. Its addresses are still watched: if
+money comes, it is back in the list.${hasPayerData ? null : ' What the shop sent about the payer was removed.'}</p>`;
 
 function asked(session: Session): Html {
   const { terms, standing, conversion, options, life } = session;

@@ -50,7 +50,13 @@ ${mayExport ? link(`${pathOf(at)}.csv`, {}, isFiltered ? 'These as CSV' : 'All a
   // A list by network or coin with a status looks at a bounded number of payments for each page.
   const rest = html`<p class="card">Nothing here yet; older payments may match.</p>`;
   const empty = goOnId === null ? emptyList(at, isFiltered || beforeId !== null) : html`${rest}${pager}`;
-  const content = shown.length > 0 ? html`${rows(at, shown)}${pager}` : empty;
+  const { archiveDays } = deps.config.retention;
+  const archived =
+    goOnId === null && archiveDays !== null
+      ? html`<p>Sessions that were never paid are archived ${archiveDays} days after their end. They are not in this list or
+its CSV; the search finds them by session, order or address.</p>`
+      : null;
+  const content = shown.length > 0 ? html`${rows(at, shown)}${pager}${archived}` : empty;
   return { title: titleOf(at), content: html`${controls(at, '', filter, networks)}${content}` };
 }
 

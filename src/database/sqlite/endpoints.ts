@@ -85,14 +85,16 @@ const prepareFindNamed = (db: Db) =>
 /** To be called within a transaction. */
 export type SessionEndpoints = Readonly<{
   /** Returns the endpoint for the URL that a session names, and adds it if needed; null when the session names none. */
-  forSession(session: Pick<NewSession, 'storeId' | 'mode' | 'request' | 'nowMs'>): string | null;
+  forSession(
+    session: Pick<NewSession, 'storeId' | 'mode' | 'nowMs'> & Readonly<{ webhookUrl: string | null }>,
+  ): string | null;
 }>;
 
 export function createSessionEndpoints(db: Db): SessionEndpoints {
   const insert = preparedInsert(db, endpoints);
   const find = prepareFindNamed(db);
   return {
-    forSession({ storeId, mode, request: { webhookUrl: url }, nowMs }) {
+    forSession({ storeId, mode, webhookUrl: url, nowMs }) {
       if (url === null) return null;
       const known = find.get({ storeId, mode, url });
       if (known) return known.id;

@@ -123,6 +123,7 @@ export function lookupCommands(
   return {
     async requestLookups({ sessionId, asks, nowMs }) {
       await db.write(() => {
+        if (!findSession(sessionId)) return;
         for (const ask of asks) {
           orm
             .insert(lookups)

@@ -7,7 +7,7 @@ import { and, eq, max, sql } from 'drizzle-orm';
 import { type EventType, isExtended } from '../../core/event.ts';
 import { sortableId } from '../../lib/id.ts';
 import type { DeliveryLines } from './delivery-lines.ts';
-import { isPresent, outboxColumns, prepareOfStore } from './endpoints.ts';
+import { isPresent, outboxColumns, prepareOfStore, type SessionEndpoints } from './endpoints.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
 import { LAST_EVENT_MS } from './retirement.ts';
@@ -16,21 +16,18 @@ import type { SessionRow } from './session-row.ts';
 
 type EndpointRow = Pick<typeof endpoints.$inferSelect, 'id' | 'url' | 'extendedEvents'>;
 
+type EventSession = Pick<SessionRow, 'id' | 'storeId' | 'mode' | 'endpointId' | 'webhookUrl'>;
+
 export type Outbox = Readonly<{
   /**
    * Saves an event and one delivery, due at once, for each endpoint that receives its type,
    * enabled or not.
    * @param body makes the exact text to send, given the event's id
    */
-  post(
-    session: Pick<SessionRow, 'id' | 'storeId' | 'mode' | 'endpointId'>,
-    type: EventType,
-    nowMs: number,
-    body: (eventId: string) => string,
-  ): void;
+  post(session: EventSession, type: EventType, nowMs: number, body: (eventId: string) => string): void;
 }>;
 
-export function createOutbox(db: Db, lines: DeliveryLines): Outbox {
+export function createOutbox(db: Db, lines: DeliveryLines, sessionEndpoints: SessionEndpoints): Outbox {
   const insertEvent = preparedInsert(db, events);
   const insertDelivery = preparedInsert(db, deliveries);
   const lastId = atFirstUse(db.orm.select({ id: max(events.id) }).from(events));
@@ -57,11 +54,20 @@ export function createOutbox(db: Db, lines: DeliveryLines): Outbox {
     return `evt_${now > last ? now : last + 1n}`;
   }
 
+  /** Returns the endpoint of the URL that the session named. One that was removed for its age is added again. */
+  function namedBy({ endpointId, storeId, mode, webhookUrl }: EventSession, nowMs: number): EndpointRow | undefined {
+    const known = endpointId === null ? undefined : ofSession.get({ endpointId });
+    if (known || endpointId === null) return known;
+    const added = sessionEndpoints.forSession({ storeId, mode, webhookUrl, nowMs });
+    return added === null ? undefined : ofSession.get({ endpointId: added });
+  }
+
   /** Returns the store's endpoints, and the one that the session named unless it has the same URL. */
-  function endpointsOf({ storeId, mode, endpointId }: Pick<SessionRow, 'storeId' | 'mode' | 'endpointId'>) {
-    const found: EndpointRow[] = ofStore.all({ storeId, mode });
-    const own = endpointId === null ? undefined : ofSession.get({ endpointId });
-    return own && !found.some(({ url }) => url === own.url) ? [...found, own] : found;
+  function endpointsOf(session: EventSession, nowMs: number): Readonly<{ all: EndpointRow[]; namedId: string | null }> {
+    const found: EndpointRow[] = ofStore.all({ storeId: session.storeId, mode: session.mode });
+    const own = namedBy(session, nowMs);
+    const all = own && !found.some(({ url }) => url === own.url) ? [...found, own] : found;
+    return { all, namedId: own?.id ?? null };
   }
 
   return {
@@ -69,9 +75,10 @@ export function createOutbox(db: Db, lines: DeliveryLines): Outbox {
       const eventId = nextId(nowMs);
       const { id: sessionId, storeId, mode } = session;
       insertEvent({ id: eventId, storeId, sessionId, mode, type, body: body(eventId), createdAtMs: nowMs });
-      for (const { id: endpointId, extendedEvents } of endpointsOf(session)) {
+      const { all, namedId } = endpointsOf(session, nowMs);
+      for (const { id: endpointId, extendedEvents } of all) {
         if (isExtended(type) && !extendedEvents.includes(type)) continue;
-        if (endpointId === session.endpointId) noteEvent.run({ endpointId, nowMs });
+        if (endpointId === namedId) noteEvent.run({ endpointId, nowMs });
         insertDelivery({
           id: `dlv_${sortableId(nowMs)}`,
           eventId,

@@ -8,8 +8,9 @@ import { firstSessionId } from '../../lib/session-id.ts';
 import type { SessionSummary } from '../database.ts';
 import type { SessionFilter, SessionListDatabase, SessionSearch } from '../session-lists.ts';
 import type { Db } from './open.ts';
+import type { SessionArchive } from './retention/archive.ts';
 import { addresses, events, sessionAssets, sessions, transfers } from './schema.ts';
-import { toSession } from './session-row.ts';
+import { type SessionRow, toSession } from './session-row.ts';
 
 /** Above every character that an order id may hold. */
 const LAST_CHARACTER = '\u{10ffff}';
@@ -25,12 +26,12 @@ type At = Readonly<{ storeId: string; mode: Mode }>;
 type IdRange = readonly [fromId: string, beforeId: string];
 type Asked = Extract<SessionSearch, { kind: 'amount' }>['asked'][number];
 
-const summaryOf = (row: typeof sessions.$inferSelect): SessionSummary => {
+const summaryOf = (row: SessionRow): SessionSummary => {
   const { addresses: _addresses, payments: _payments, ...summary } = toSession(row, {}, []);
   return summary;
 };
 
-export function sessionListQueries(db: Db): SessionListDatabase<SessionSummary> {
+export function sessionListQueries(db: Db, archive: SessionArchive): SessionListDatabase<SessionSummary> {
   const { orm } = db;
   const select = (where: SQL | undefined, limit: number) =>
     orm.select().from(sessions).where(where).orderBy(desc(sessions.id)).limit(limit).all().map(summaryOf);
@@ -87,6 +88,9 @@ export function sessionListQueries(db: Db): SessionListDatabase<SessionSummary> 
     return [...byId.values()].sort((one, other) => (one.id < other.id ? 1 : -1)).slice(0, limit);
   }
 
+  const archivedSummary = ({ storeId, mode }: At, row: SessionRow | undefined): SessionSummary[] =>
+    row?.storeId === storeId && row.mode === mode ? [summaryOf(row)] : [];
+
   /** Returns the ids of the sessions whose addresses a search is about. */
   function idsOf(search: Extract<SessionSearch, { kind: 'address' | 'transaction' }>): string[] {
     const rows =
@@ -129,16 +133,24 @@ export function sessionListQueries(db: Db): SessionListDatabase<SessionSummary> 
     },
     async listSessionEvents(sessionId, limit) {
       return db.read(() =>
-        orm.select().from(events).where(eq(events.sessionId, sessionId)).orderBy(events.id).limit(limit).all(),
+        [
+          ...orm.select().from(events).where(eq(events.sessionId, sessionId)).orderBy(events.id).limit(limit).all(),
+          ...archive.eventsOf(sessionId),
+        ].slice(0, limit),
       );
     },
     async searchSessions(search, { limit, ...at }) {
       const own = ofStore(at);
       return db.read(() => {
         if (search.kind === 'amount') return ofAmount(at, search, limit);
-        if (search.kind !== 'order') return select(and(own, inArray(sessions.id, idsOf(search))), limit);
+        if (search.kind !== 'order') {
+          const ids = idsOf(search);
+          const archived = ids.flatMap((id) => archivedSummary(at, archive.find(id)));
+          return [...select(and(own, inArray(sessions.id, ids)), limit), ...archived].slice(0, limit);
+        }
         const { orderId } = search;
-        const whole = select(and(own, eq(sessions.orderId, orderId)), 1);
+        const kept = select(and(own, eq(sessions.orderId, orderId)), 1);
+        const whole = kept.length > 0 ? kept : archivedSummary(at, archive.ofOrder({ ...at, orderId }));
         const longer = orm
           .select()
           .from(sessions)

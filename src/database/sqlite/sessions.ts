@@ -27,6 +27,7 @@ import type { Db } from './open.ts';
 import type { Addresses } from './pool.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
 import type { Replays } from './replays.ts';
+import type { SessionArchive } from './retention/archive.ts';
 import { sessions } from './schema.ts';
 import { lifeOf, type SessionRow, standingOf, stateOf, termsOf, toSession } from './session-row.ts';
 import type { SessionTransitions } from './session-transitions.ts';
@@ -46,6 +47,7 @@ type Parts = Readonly<{
   isSuspended: (storeId: string) => boolean;
   outageWaitS: number;
   beforeTake: BeforeTake;
+  archive: SessionArchive;
 }>;
 
 /** Called with the addresses that a new session takes, before anybody sees them; if it throws, none is taken. */
@@ -54,17 +56,25 @@ export type BeforeTake = (taken: readonly Taken[]) => void;
 /** Ids are stored with their prefix; callers may omit it. */
 const fullId = (id: string): string => (id.startsWith('cs_') ? id : `cs_${id}`);
 
-/** Finds a session's row by its full id. */
+/**
+ * Finds a session's row by its full id, archived or not. A write that asks for an archived one brings it back first:
+ * what it writes may refer to it.
+ */
 export type FindSessionRow = (id: string) => SessionRow | undefined;
 
-export function createSessionFinder({ orm }: Db): FindSessionRow {
+export function createSessionFinder(db: Db, archive: SessionArchive): FindSessionRow {
   const select = atFirstUse(
-    orm
+    db.orm
       .select()
       .from(sessions)
       .where(eq(sessions.id, sql.placeholder('id'))),
   );
-  return (id) => select.get({ id });
+  return (id) => {
+    const row = select.get({ id });
+    if (row) return row;
+    if (!db.isWriting()) return archive.find(id);
+    return archive.bringBack(id) ? select.get({ id }) : undefined;
+  };
 }
 
 export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): SessionCommands {
@@ -79,6 +89,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
     isSuspended,
     outageWaitS,
     beforeTake,
+    archive,
   } = parts;
   const insert = preparedInsert(db, sessions);
   const findByOrder = atFirstUse(
@@ -169,7 +180,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
       [...free.values()].map(({ family, mode, source, derivationIndex: index }) => ({ family, mode, source, index })),
     );
     const terms = termsFor(input, options, settingsOf(input.storeId), beforeNumbers(input));
-    const row = toRow(input, options, terms, endpoints.forSession(input));
+    const row = toRow(input, options, terms, endpoints.forSession({ ...input, webhookUrl: input.request.webhookUrl }));
     insert(row);
     transitions.count(row.status, 1);
     for (const address of free.values()) addresses.take(address, row.id);
@@ -199,7 +210,8 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
         if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
         if (past.kind === 'same_body') return { kind: 'replayed', session: viewOf(past.sessionId) };
         const { storeId, mode, request, replay } = input;
-        const earlier = findByOrder.get({ storeId, mode, orderId: request.orderId });
+        const order = { storeId, mode, orderId: request.orderId };
+        const earlier = findByOrder.get(order) ?? archive.ofOrder(order);
         if (!earlier && isSuspended(storeId)) return { kind: 'store_suspended' };
         if (!earlier) return begin({ ...input, id: fullId(input.id) });
         if (earlier.bodyHash !== replay.bodyHash) return { kind: 'order_id_conflict' };

@@ -54,6 +54,7 @@ import { createRefundSettlement, type RefundSettlement } from './refunds/settlem
 import { createRefusedDeliveries } from './refused-deliveries.ts';
 import { createReplays } from './replays.ts';
 import { rereadCommands } from './reread.ts';
+import { archiveQueries, createSessionArchive, type SessionArchive } from './retention/archive.ts';
 import { retirementCommands } from './retirement.ts';
 import { createRowGuard, type RowGuard } from './row-guard.ts';
 import { createRowMacs, onlyDataKey } from './row-macs.ts';
@@ -123,12 +124,11 @@ function assemble(db: Db, vault: Vault, guard: RowGuard, options: SqliteDatabase
   const facts = { addresses, blocks: createBlocks(db), transfers, networks, outgoing };
   const returned = createReturned(db);
   const sums = createSessionSums(transfers, returned.of);
-  const findSession = createSessionFinder(db);
+  const archive = createSessionArchive(db);
+  const findSession = createSessionFinder(db, archive);
   const settingsOf = createSettingsReader(db);
   const isSuspended = createSuspensionReader(db);
-  const lines = createDeliveryLines(db);
-  const refused = createRefusedDeliveries(db, lines);
-  const outbox = createOutbox(db, lines);
+  const { lines, refused, endpoints, outbox } = createSending(db);
   const replays = createReplays(db);
   const heldRecords = createHeldRecords(db, raiseAlarm, outbox);
   const changed = { networks, sums, outbox, raiseAlarm, heldRecords };
@@ -161,14 +161,15 @@ function assemble(db: Db, vault: Vault, guard: RowGuard, options: SqliteDatabase
       ...facts,
       replays,
       beforeTake,
-      endpoints: createSessionEndpoints(db),
+      endpoints,
       transitions,
       settingsOf,
       isSuspended,
       outageWaitS,
+      archive,
     }),
     ...chainCommands(db, { ...facts, sums, transitions, findSession, raiseAlarm, ledger, recordAct, settingsOf }),
-    ...sessionListQueries(db),
+    ...sessionListQueries(db, archive),
     ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, sums, recordAct, returned }),
     ...refundCommands(db, { ...facts, ...refunds, held: heldRecords, sums, transitions }),
     ...payoutParts(db, { ...changed, ...refunds, transitions, outgoing, formatAddress }),
@@ -176,13 +177,20 @@ function assemble(db: Db, vault: Vault, guard: RowGuard, options: SqliteDatabase
     ...eventQueries(db),
     ...triggerCommands(db, findSession, outbox),
     ...alarmParts(db, vault, { raiseAlarm, recordAct }),
-    ...reports(db),
+    ...reports(db, archive),
     changeCount: changeCounter(db),
     async probe() {
       await db.write(() => {}, { waitMs: PROBE_WAIT_MS });
     },
     close: db.close,
   };
+}
+
+/** Events, and what waits to be sent. */
+function createSending(db: Db) {
+  const lines = createDeliveryLines(db);
+  const endpoints = createSessionEndpoints(db);
+  return { lines, refused: createRefusedDeliveries(db, lines), endpoints, outbox: createOutbox(db, lines, endpoints) };
 }
 
 /** Stores, and what their merchants were given. */
@@ -213,10 +221,11 @@ const alarmParts = (db: Db, vault: Vault, { raiseAlarm, recordAct }: AlarmParts)
 });
 
 /** What operators and programs read about the whole. */
-const reports = (db: Db) => ({
+const reports = (db: Db, archive: SessionArchive) => ({
   ...ledgerAudit(db),
   ...evidenceQueries(db),
-  ...traceQueries(db),
+  ...traceQueries(db, archive),
+  ...archiveQueries(db),
   ...bookQueries(db),
   ...auditCommands(db),
   ...statsCommands(db),

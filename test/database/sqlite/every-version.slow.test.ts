@@ -103,6 +103,9 @@ const rows: Readonly<Record<string, string>> = {
     INSERT INTO notices (target_id, alarm_id, change, severity, created_at_ms, due_at_ms)
       VALUES ('nt_1', 1, 'opened', 'page', 5, 6);`,
   '0044': `INSERT INTO passkeys VALUES ('id', 'p1', 'Laptop', 'key', 3, 5, 6);`,
+  '0045': `
+    INSERT INTO archive_dictionaries VALUES (1, x'7b7d');
+    INSERT INTO archived_sessions VALUES ('cs_0', 'm1', 'test', 'o0', 4000, 5000000, 0, 1, x'0300');`,
 };
 
 /** What a later migration computes again from other rows, by table. */

@@ -17,6 +17,7 @@ import type { Db } from '../open.ts';
 import type { Payouts } from '../payouts/payouts.ts';
 import type { Addresses } from '../pool.ts';
 import type { Replays } from '../replays.ts';
+import { createPayerDataMark } from '../retention/archive.ts';
 import type { RowGuard } from '../row-guard.ts';
 import type { MacedRow } from '../row-macs.ts';
 import type { FindSessionRow } from '../sessions.ts';
@@ -136,6 +137,7 @@ const actOf = (command: string, atMs: number): OperatorAct => ({ atMs, operator:
 export function refundAddressCommands(db: Db, parts: Parts): DestinationCommands {
   const { rows, destinations, replays, findSession, recordAct, isSuspended } = parts;
   const redirect = createRedirect(parts);
+  const lookAgain = createPayerDataMark(db);
 
   /** Whether the payer's link still accepts an address. */
   const isClaimOpen = ({ claimUntilS }: RefundRow, nowMs: number): boolean =>
@@ -162,6 +164,7 @@ export function refundAddressCommands(db: Db, parts: Parts): DestinationCommands
         if (before === key) return 'done';
         const act = actOf('payment page', nowMs);
         destinations.leave(sessionId, network, key, nowMs);
+        lookAgain(sessionId);
         recordAct(act, {
           target: sessionId,
           before: before === null ? null : { [network]: before },
