@@ -105,11 +105,13 @@ export const status: Command = {
 /** Stores that need somebody. */
 async function readStores(database: Installation['database']) {
   const suspended = await database.suspendedStores();
-  const waiting = (await database.listStores()).filter(({ status }) => status === 'pending').map(({ id }) => id);
+  const waiting = (await database.listStores())
+    .filter(({ status, refusal }) => status === 'pending' && !refusal)
+    .map(({ id }) => id);
   return {
     json: { suspended_stores: suspended, waiting_stores: waiting },
     lines: [
-      ...waiting.map((id) => `store ${id} waits for you: \`quayside store approve ${id}\``),
+      ...waiting.map((id) => `store ${id} waits for you: \`quayside store approve ${id}\`, or \`store refuse\``),
       ...suspended.map((id) => `store ${id} is suspended: \`quayside store resume ${id}\` ends it`),
     ],
   };

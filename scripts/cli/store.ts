@@ -57,7 +57,7 @@ export const storeList: Command = {
     const stores = await database.listStores();
     const rows = stores.map((one) => [
       one.id,
-      one.suspension ? 'suspended' : one.status,
+      statusOf(one),
       one.settings.settlementCurrency,
       one.settings.latePolicy,
       moment(one.createdAtMs),
@@ -106,11 +106,18 @@ export const storeUpdate: Command = {
 
 export const unknownStore = (id: string) => notFound(`there is no store ${id}; \`quayside store list\` shows all`);
 
-export const storeJson = ({ suspension, settings, ...store }: MerchantStore) => ({
+const statusOf = ({ suspension, refusal, status }: MerchantStore) =>
+  suspension ? 'suspended' : refusal ? 'refused' : status;
+
+export const storeJson = (store: MerchantStore) => ({
   id: store.id,
   name: store.name,
-  status: suspension ? 'suspended' : store.status,
-  ...(suspension && { suspended_at: moment(suspension.atMs), suspended_because: suspension.because }),
-  ...settingsJson(settings),
+  status: statusOf(store),
+  ...(store.suspension && {
+    suspended_at: moment(store.suspension.atMs),
+    suspended_because: store.suspension.because,
+  }),
+  ...(store.refusal && { refused_at: moment(store.refusal.atMs), refused_because: store.refusal.because }),
+  ...settingsJson(store.settings),
   created_at: moment(store.createdAtMs),
 });

@@ -75,7 +75,7 @@ import { signerFreeze, signerThaw } from './signer-freeze.ts';
 import { signerPolicyAdd } from './signer-policy-add.ts';
 import { status } from './status.ts';
 import { storeCreate, storeList, storeUpdate } from './store.ts';
-import { storeApprove } from './store-approve.ts';
+import { storeApprove, storeRefuse } from './store-approve.ts';
 import { storePage } from './store-page.ts';
 import { storeResume, storeSuspend } from './store-suspend.ts';
 import { supportBundle } from './support-bundle.ts';
@@ -126,6 +126,7 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   storeUpdate,
   storeList,
   storeApprove,
+  storeRefuse,
   storeSuspend,
   storeResume,
   storePage,

@@ -62,6 +62,7 @@ const storePages: readonly (readonly [string, string, StorePermission])[] = [
 
 const operatorPages = [
   ['/operator', 'Overview'],
+  ['/operator/stores', 'Stores'],
   ['/operator/networks', 'Networks'],
   ['/operator/alarms', 'Alarms'],
   ['/operator/notices', 'Notices'],

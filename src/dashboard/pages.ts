@@ -9,6 +9,7 @@ import { developerPages } from './pages/developers.ts';
 import { heldPages } from './pages/held.ts';
 import { noticePages } from './pages/notices.ts';
 import { operatorPages } from './pages/operator.ts';
+import { operatorStorePages } from './pages/operator-stores.ts';
 import { overviewPage } from './pages/overview.ts';
 import { paymentPage } from './pages/payment.ts';
 import { paymentsPages } from './pages/payments.ts';
@@ -34,5 +35,6 @@ export const dashboardPages = (deps: DashboardDeps): readonly Page[] => [
   ...storePages(deps),
   ...teamPages(deps),
   ...operatorPages(deps),
+  ...operatorStorePages(deps),
   ...noticePages(deps),
 ];

@@ -33,7 +33,7 @@ async function stepsOf(deps: DashboardDeps, { at, visitor, nowMs }: Visit<StoreA
     {
       isDone: store?.status === 'approved',
       what: 'The store is approved',
-      next: html`The operator approves it: <code>quayside store approve ${storeId}</code>`,
+      next: html`${store?.refusal ? `It was refused: ${store.refusal.because}. ` : null}The operator approves it, in the dashboard or with <code>quayside store approve ${storeId}</code>`,
     },
     {
       isDone: sources.some((source) => source !== null),

@@ -101,5 +101,8 @@ export const plainText = (text: string): string => text.replaceAll(/\p{Cc}+/gu, 
 export const copied = (label: string, value: string): Html =>
   html`<label>${label} <input value="${value}" readonly spellcheck="false"></label>`;
 
+/** A link to the next page of a list. */
+export const moreLink = (href: string): Html => html`<p class="pager"><a href="${href}" rel="next">More</a></p>`;
+
 export const faultMessage = (fault: string | null): Html | null =>
   fault === null ? null : html`<p class="message fault" role="alert">${fault}</p>`;

@@ -31,10 +31,24 @@ export type MerchantStore = Readonly<{
   webhookSecrets: Readonly<Record<Mode, string>>;
   createdAtMs: number;
   /** Present while its keys may create neither sessions nor refunds. */
-  suspension?: Suspension;
+  suspension?: Decision;
+  /** Present once the operator has refused it; it can still be approved. */
+  refusal?: Decision;
 }>;
 
-export type Suspension = Readonly<{ atMs: number; because: string }>;
+/** When an operator decided against a store, and why. */
+export type Decision = Readonly<{ atMs: number; because: string }>;
+
+/** Whether a store was refused, had been refused before, or is approved and therefore suspended instead. */
+export type RefusedStore = Readonly<{ store: MerchantStore; outcome: 'refused' | 'already' | 'approved' }>;
+
+/** Which stores a page lists, oldest first. `waiting`: those that nobody has approved or refused. */
+export type StoreListing = Readonly<{
+  which: 'waiting' | 'all';
+  /** The last store of the page before; null for the first page. */
+  after: Pick<MerchantStore, 'id' | 'createdAtMs'> | null;
+  limit: number;
+}>;
 
 /** What an operator can change of a store. */
 export type StoreValues = Readonly<{ name: string }> & StoreSettings & RefundPolicy;
@@ -43,7 +57,7 @@ export interface StoreDatabase {
   /** @param act the operator's command that creates it, for the audit log */
   createStore(input: MerchantStore, act?: OperatorAct): Promise<void>;
   /**
-   * Lets the keys of a store that waits be used.
+   * Lets the keys of a store that waits, or was refused, be used.
    * @returns null if there is no such store; `hasChanged` is false for one that was approved
    */
   approveStore(
@@ -51,6 +65,12 @@ export interface StoreDatabase {
     act: OperatorAct,
     isDryRun: boolean,
   ): Promise<Readonly<{ store: MerchantStore; hasChanged: boolean }> | null>;
+  /**
+   * Refuses a store that waits, for the act's reason. Refusing it again keeps the first reason and is not recorded.
+   * @returns null if there is no such store
+   */
+  refuseStore(id: string, act: OperatorAct, isDryRun: boolean): Promise<RefusedStore | null>;
+  pageStores(listing: StoreListing): Promise<readonly MerchantStore[]>;
   findStore(id: string): Promise<MerchantStore | null>;
   listStores(): Promise<readonly MerchantStore[]>;
   /**

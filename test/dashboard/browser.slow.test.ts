@@ -226,6 +226,7 @@ function everyPage(
     ['new-store', '/stores/new', cookies.owner],
     ['account', '/account', cookies.owner],
     ['overview', '/operator', cookies.operator],
+    ['stores', '/operator/stores', cookies.operator],
     ['networks', '/operator/networks', cookies.operator],
     ['alarms', '/operator/alarms', cookies.operator],
     ['notices', '/operator/notices', cookies.operator],
@@ -258,6 +259,7 @@ test('every page is accessible, fits the screen, and needs nothing that its poli
     sessionId: null,
   });
   await addNotices(api);
+  await api.addMerchant('pending');
   const pages = everyPage(api.merchantId, sale.id, made, { owner: owner.cookie(), operator: operator.cookie(), token });
   for (const [device, options] of devices) {
     for (const [name, path, cookie] of pages) {

@@ -2,16 +2,10 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
-import { type Answer, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { confirm, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
 import { confirmTip, openSale, pass } from '../support/payment-scenes.ts';
 
 const to = chains.evm.address.format(`c0ffee${'1'.repeat(34)}`);
-
-const confirm = (visitor: Visitor, path: string, { text }: Answer, more = {}): Promise<Answer> => {
-  const form = text.slice(text.indexOf('class="card confirm"'));
-  const fields = [...form.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)];
-  return visitor.post(path, { ...Object.fromEntries(fields.map(([, name, value]) => [name, value])), ...more });
-};
 
 /** A payment that came late, held, and the store’s owner. */
 const withHeld = (work: (d: Dashboard, ada: Visitor, path: string, sessionId: string) => Promise<void>) =>

@@ -2,17 +2,11 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { NewNoticeTarget } from '../../src/database/notices.ts';
-import { type Answer, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { confirm, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
 
 const PATH = '/operator/notices';
 const operator = (atMs: number) => ({ atMs, operator: 'root', command: 'notify add', reason: null });
-
-const confirm = (visitor: Visitor, path: string, { text }: Answer, more = {}): Promise<Answer> => {
-  const form = text.slice(text.indexOf('class="card confirm"'));
-  const fields = [...form.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)];
-  return visitor.post(path, { ...Object.fromEntries(fields.map(([, name, value]) => [name, value])), ...more });
-};
 
 type Work = (parts: {
   dashboard: Dashboard;

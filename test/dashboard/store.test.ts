@@ -1,15 +1,9 @@
 /** The store's form: a new one waits for approval; policy and look are checked, confirmed and recorded. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Answer, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { type Answer, confirm, withDashboard } from '../support/dashboard.ts';
 
 const operator = { atMs: 0, operator: 'root', command: 'store approve', reason: null };
-
-const confirm = (visitor: Visitor, path: string, { text }: Answer, more = {}): Promise<Answer> => {
-  const form = text.slice(text.indexOf('class="card confirm"'));
-  const fields = [...form.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)];
-  return visitor.post(path, { ...Object.fromEntries(fields.map(([, name, value]) => [name, value])), ...more });
-};
 
 /** What the policy form holds, as a browser would send it unchanged. */
 function shownFields({ text }: Answer): Record<string, string> {

@@ -3,14 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Answer, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { type Answer, confirm, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
 import { openSale, pass } from '../support/payment-scenes.ts';
-
-const confirm = (visitor: Visitor, path: string, { text }: Answer, more = {}): Promise<Answer> => {
-  const form = text.slice(text.indexOf('class="card confirm"'));
-  const fields = [...form.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)];
-  return visitor.post(path, { ...Object.fromEntries(fields.map(([, name, value]) => [name, value])), ...more });
-};
 
 type Received = Readonly<{ headers: Record<string, unknown>; body: string }>;
 type Shop = Dashboard & Readonly<{ ada: Visitor; base: string; url: string; received: Received[] }>;

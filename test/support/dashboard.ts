@@ -160,6 +160,18 @@ export function openVisitor(url: string): Visitor {
   };
 }
 
+/** Sends the form of a page that confirms, with its own hidden fields. */
+export function confirm(
+  visitor: Visitor,
+  path: string,
+  { text }: Pick<Answer, 'text'>,
+  more: Record<string, string> = {},
+): Promise<Answer> {
+  const form = text.slice(text.indexOf('class="card confirm"'));
+  const fields = [...form.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)];
+  return visitor.post(path, { ...Object.fromEntries(fields.map(([, name, value]) => [name, value])), ...more });
+}
+
 export async function withDashboard(
   work: (dashboard: Dashboard) => Promise<void>,
   options: ApiServerOptions = {},

@@ -3,6 +3,7 @@
  * @module
  */
 import type { ApiKey, Scope } from '../../database/keys.ts';
+import type { MerchantStore } from '../../database/stores.ts';
 import { readRange } from '../../lib/address-range.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { changeFields, type Plan, type Planned, storeChange } from '../change.ts';
@@ -33,6 +34,12 @@ const lives: readonly (readonly [string, string])[] = [
   ['90', 'in 90 days'],
   ['365', 'in a year'],
 ];
+
+/** Why a store that is not approved has no keys. */
+const whyNoKeys = (store: MerchantStore | null): string =>
+  store?.refusal
+    ? `The operator has refused the store: ${store.refusal.because}`
+    : 'Keys can be made once the operator has approved the store.';
 
 const pathOf = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/developers`;
 
@@ -69,11 +76,7 @@ async function page({ database, config }: DashboardDeps, visit: Visit<StoreAt>, 
       ['Mode', at.mode],
     ])}</section>
 <section aria-labelledby="keys"><h2 id="keys">API keys</h2>${keyTable(visit, own.slice(0, KEYS_SHOWN), nowMs)}</section>
-${
-  store.status === 'approved'
-    ? keyForm(visit)
-    : html`<p class="card">Keys can be made once the operator has approved the store.</p>`
-}
+${store.status === 'approved' ? keyForm(visit) : html`<p class="card">${whyNoKeys(store)}</p>`}
 <section class="card" aria-labelledby="call"><h2 id="call">A signed call to try</h2><p>Put your key and its secret into the first two lines. It
 creates a payment; <a href="${config.baseUrl}/docs">the reference</a> describes every call.</p>
 ${callText(signedCall(at, config.baseUrl, { apiKey: `sk_${at.mode}_…`, apiSecret: 'ss_…' }))}</section>`,
@@ -144,7 +147,7 @@ async function planKey(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Plan
   const life = lives.find(([days]) => days === (form.expires ?? ''));
   const store = await deps.database.findStore(at.storeId);
   const fault = (() => {
-    if (store?.status !== 'approved') return 'Keys can be made once the operator has approved the store.';
+    if (store?.status !== 'approved') return whyNoKeys(store);
     if (name === '' || name.length > NAME_CHARS_MAX) return `A name has 1 to ${NAME_CHARS_MAX} characters.`;
     if (granted.length === 0) return 'Choose at least one thing that the key may do.';
     if (sources.length !== texts.length)

@@ -42,9 +42,11 @@ async function overview(deps: DashboardDeps, nowMs: number): Promise<Html> {
   const open = await database.listOpenAlarms();
   const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.stats(nowMs);
   const stores = await database.listStores();
+  const toApprove = stores.filter(({ status, refusal }) => status === 'pending' && !refusal).length;
   const waits =
     deliveriesWaiting === 0 ? 'none' : `${deliveriesWaiting}, the oldest for ${Math.floor(oldestWaitingMs / 1000)} s`;
   return html`<section class="card" aria-labelledby="needs"><h2 id="needs">What needs you</h2>
+${toApprove > 0 ? html`<p>${badge(`${toApprove} to approve`, 'attention')} <a href="/operator/stores">Stores that wait for you</a></p>` : null}
 ${open.length > 0 ? alarmTable(open) : html`<p>${badge('no open alarm', 'good')}</p>`}
 </section>
 <section class="card" aria-labelledby="networks"><h2 id="networks">Networks</h2>${networksTable(deps, await reports(deps), nowMs)}</section>

@@ -132,8 +132,9 @@ const fieldInput = ({ key, label, choices, write }: Field, values: StoreValues, 
     : html`<label>${label} <input name="${key}" value="${text}" autocomplete="off" required></label>`;
 };
 
-function stateText({ status, suspension }: MerchantStore): Html {
+function stateText({ status, suspension, refusal }: MerchantStore): Html {
   if (suspension) return html`${badge('suspended', 'danger')} ${suspension.because}`;
+  if (refusal) return html`${badge('refused', 'danger')} ${refusal.because}`;
   return status === 'approved' ? badge('approved', 'good') : badge('waits for the operator’s approval', 'attention');
 }
 
@@ -296,7 +297,7 @@ async function planStore(deps: DashboardDeps, visit: Visit<null>): Promise<Plann
   if (await deps.database.findStore(id)) return { to: path, said: 'This store was created already.' };
   const { memberships } = visitor.person;
   const own = await Promise.all(memberships.map(({ storeId }) => storeId && deps.database.findStore(storeId)));
-  if (own.filter((store) => store && store.status === 'pending').length >= PENDING_MAX) {
+  if (own.filter((store) => store && store.status === 'pending' && !store.refusal).length >= PENDING_MAX) {
     return newStoreForm(visit, `At most ${PENDING_MAX} of your stores can wait for approval.`);
   }
   return {

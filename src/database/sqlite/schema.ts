@@ -42,6 +42,8 @@ export const stores = sqliteTable('stores', {
   createdAtMs: integer().notNull(),
   suspendedAtMs: integer(),
   suspendedBecause: text(),
+  refusedAtMs: integer(),
+  refusedBecause: text(),
 });
 
 export const keys = sqliteTable('keys', {

@@ -2,7 +2,7 @@
  * Merchants' stores.
  * @module
  */
-import { eq, isNotNull, sql } from 'drizzle-orm';
+import { and, asc, eq, isNotNull, isNull, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import { defaultRefundPolicy, type RefundPolicy } from '../../core/refund.ts';
 import type { Mode } from '../../core/transfer.ts';
@@ -63,6 +63,8 @@ export function storeCommands(db: Db, { policyOf, setPolicy, recordAct, secrets 
     createdAtMs,
     suspendedAtMs,
     suspendedBecause,
+    refusedAtMs,
+    refusedBecause,
     ...settings
   }: StoreRow): MerchantStore => ({
     id,
@@ -72,12 +74,20 @@ export function storeCommands(db: Db, { policyOf, setPolicy, recordAct, secrets 
     webhookSecrets: { live: secretOf(id, 'live'), test: secretOf(id, 'test') },
     createdAtMs,
     ...(suspendedAtMs !== null && { suspension: { atMs: suspendedAtMs, because: suspendedBecause ?? '' } }),
+    ...(refusedAtMs !== null && { refusal: { atMs: refusedAtMs, because: refusedBecause ?? '' } }),
   });
   return {
-    async createStore({ settings, webhookSecrets, suspension, ...store }, act) {
-      const { atMs = null, because = null } = suspension ?? {};
+    async createStore({ settings, webhookSecrets, suspension, refusal, ...store }, act) {
+      const [stopped, refused] = [suspension ?? null, refusal ?? null];
       await db.write(() => {
-        insert({ ...store, ...settings, suspendedAtMs: atMs, suspendedBecause: because });
+        insert({
+          ...store,
+          ...settings,
+          suspendedAtMs: stopped?.atMs ?? null,
+          suspendedBecause: stopped?.because ?? null,
+          refusedAtMs: refused?.atMs ?? null,
+          refusedBecause: refused?.because ?? null,
+        });
         const { id: target, name } = store;
         if (act) recordAct(act, { target, before: null, after: { name, ...settings } });
         for (const mode of ['live', 'test'] as const) secrets.add(store.id, mode, webhookSecrets[mode]);
@@ -87,12 +97,32 @@ export function storeCommands(db: Db, { policyOf, setPolicy, recordAct, secrets 
       return writeOrTry(db, isDryRun, () => {
         const row = find.get({ id });
         if (!row) return null;
-        const approved = { status: 'approved' } as const;
+        const approved = { status: 'approved', refusedAtMs: null, refusedBecause: null } as const;
         if (row.status === 'approved') return { store: toStore(row), hasChanged: false };
         db.orm.update(stores).set(approved).where(eq(stores.id, id)).run();
-        recordAct(act, { target: id, before: { status: row.status }, after: approved });
+        recordAct(act, { target: id, before: { status: row.status }, after: { status: 'approved' } });
         return { store: toStore({ ...row, ...approved }), hasChanged: true };
       });
+    },
+    async refuseStore(id, act, isDryRun) {
+      return writeOrTry(db, isDryRun, () => {
+        const row = find.get({ id });
+        if (!row) return null;
+        if (row.status === 'approved') return { store: toStore(row), outcome: 'approved' };
+        if (row.refusedAtMs !== null) return { store: toStore(row), outcome: 'already' };
+        const refused = { refusedAtMs: act.atMs, refusedBecause: act.reason ?? '' };
+        db.orm.update(stores).set(refused).where(eq(stores.id, id)).run();
+        recordAct(act, { target: id, before: { status: row.status }, after: { status: 'refused' } });
+        return { store: toStore({ ...row, ...refused }), outcome: 'refused' };
+      });
+    },
+    async pageStores({ which, after, limit }) {
+      const { createdAtMs, status, refusedAtMs } = stores;
+      const isAfter = after ? sql`(${createdAtMs}, ${stores.id}) > (${after.createdAtMs}, ${after.id})` : undefined;
+      // As text, so that the partial index fits.
+      const isWaiting = which === 'waiting' ? and(sql`${status} = 'pending'`, isNull(refusedAtMs)) : undefined;
+      const select = db.orm.select().from(stores).where(and(isWaiting, isAfter));
+      return db.read(() => select.orderBy(asc(createdAtMs), asc(stores.id)).limit(limit).all().map(toStore));
     },
     async findStore(id) {
       return db.read(() => {

@@ -1,7 +1,46 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { NewApiKey } from '../../../src/database/keys.ts';
-import { act, breaks, inWorld, type MakePlace, merchant, newSession, sessionOf, show, T0_MS } from './place.ts';
+import {
+  act,
+  breaks,
+  inWorld,
+  type MakePlace,
+  merchant,
+  newSession,
+  sessionOf,
+  show,
+  T0_MS,
+  type World,
+} from './place.ts';
+
+/** Refuses a store that waits, once, with its reason, and approves it after that. */
+async function refuseStore({ database }: World): Promise<void> {
+  const second = { ...merchant('m2'), status: 'pending', createdAtMs: T0_MS + 1 } as const;
+  await database.createStore(second);
+  const by = (reason: string) => ({ atMs: T0_MS, operator: 'root', command: 'store refuse', reason });
+  const waiting = async () => (await pageOf('waiting')).map(({ id }) => id);
+  const pageOf = (which: 'waiting' | 'all') => database.pageStores({ which, after: null, limit: 9 });
+  assert.equal(await waiting(), ['m2']);
+  assert.is((await database.refuseStore('m2', by('no shop'), true))?.outcome, 'refused');
+  assert.equal(await database.findStore('m2'), second, 'that was a dry run');
+  const refusal = { atMs: T0_MS, because: 'no shop' };
+  const refused = { store: { ...second, refusal }, outcome: 'refused' };
+  assert.equal(await database.refuseStore('m2', by('no shop'), false), refused);
+  assert.equal(await database.refuseStore('m2', by('another'), false), { ...refused, outcome: 'already' });
+  assert.equal(await waiting(), []);
+  assert.equal(
+    (await database.listAudit(9)).map(({ command, target, reason }) => [command, target, reason]),
+    [['store refuse', 'm2', 'no shop']],
+  );
+  assert.is((await database.approveStore('m2', by('after all'), false))?.hasChanged, true);
+  assert.equal(await database.findStore('m2'), { ...second, status: 'approved' });
+  assert.is((await database.refuseStore('m2', by('late'), false))?.outcome, 'approved');
+  assert.is(await database.refuseStore('nobody', by('x'), false), null);
+  const [first] = await database.pageStores({ which: 'all', after: null, limit: 1 });
+  const rest = await database.pageStores({ which: 'all', after: first ?? null, limit: 9 });
+  assert.equal([first?.id, ...rest.map(({ id }) => id)], ['m1', 'm2']);
+}
 
 /** Stores, API keys and nonces. */
 export function merchantsConform(makePlace: MakePlace): void {
@@ -53,6 +92,8 @@ export function merchantsConform(makePlace: MakePlace): void {
       await breaks(database.createStore(second));
     }),
   );
+
+  test('a store that waits is refused once, and can be approved after that', inWorld(makePlace, refuseStore));
 
   test(
     'page settings of a store are set one by one, and can be reset',
