@@ -52,6 +52,7 @@ import { notifyAdd, notifyList, notifyProve, notifyRemove, notifyTest } from './
 import { signerOperatorKey } from './operator-key.ts';
 import { pay } from './pay.ts';
 import { payoutsFreeze, payoutsThaw } from './payout-freeze.ts';
+import { payoutsLimits } from './payout-limits.ts';
 import { payoutsOutgoing } from './payout-outgoing.ts';
 import { payoutsResume } from './payout-resume.ts';
 import { payoutsSettle } from './payout-settle.ts';
@@ -173,6 +174,7 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   payoutsAdopt,
   payoutsFreeze,
   payoutsThaw,
+  payoutsLimits,
   payoutsOutgoing,
   sweepPlan,
   sweepRun,

@@ -28,6 +28,7 @@ import type { MoneyOutDatabase } from './money-out.ts';
 import type { NoticeDatabase } from './notices.ts';
 import type { OutgoingDatabase } from './outgoing.ts';
 import type { PageSettingsDatabase } from './page-settings.ts';
+import type { PayoutLimitDatabase } from './payout-limits.ts';
 import type { PeopleDatabase } from './people.ts';
 import type { RecoveryDatabase } from './recovery.ts';
 import type { RefundDatabase, Replay } from './refunds.ts';
@@ -280,6 +281,7 @@ export interface Database
     DayTotalDatabase,
     EventDatabase,
     FreezeDatabase,
+    PayoutLimitDatabase,
     HeldMoneyDatabase,
     HeldReturnDatabase,
     IngestDatabase,

@@ -8,6 +8,7 @@ import { type Asset, add, type Balances, differences, imbalances, type Posting }
 import type { LedgerReport, MoneyOutDatabase } from '../money-out.ts';
 import { auditDayTotals } from './day-totals.ts';
 import type { Db } from './open.ts';
+import { auditPayoutSpends } from './payouts/limits.ts';
 import { readIntent } from './payouts/schema.ts';
 import { createReturned } from './refunds/returned.ts';
 import { auditHeldMoney, auditSums } from './sums-audit.ts';
@@ -134,7 +135,12 @@ export function ledgerAudit(db: Db): Pick<MoneyOutDatabase, 'verifyLedger'> {
           unbalanced,
           differences: found,
           overdrawn,
-          sums: [...auditSums(db), ...auditHeldMoney(db, createReturned(db).of), ...auditDayTotals(db)],
+          sums: [
+            ...auditSums(db),
+            ...auditHeldMoney(db, createReturned(db).of),
+            ...auditDayTotals(db),
+            ...auditPayoutSpends(db),
+          ],
         };
       });
     },

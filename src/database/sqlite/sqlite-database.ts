@@ -2,6 +2,9 @@
  * The database port on one SQLite file. Each part of the port is a file of this folder; they are put together here.
  * @module
  */
+import { isPayback } from '../../core/intent.ts';
+import { MINOR_DECIMALS, parseUnits } from '../../core/money.ts';
+import { toSeconds } from '../../lib/clock.ts';
 import type { TargetedAct } from '../audit-log.ts';
 import type { Database } from '../database.ts';
 import { alarmCommands, createAlarmWriter, type RaiseAlarm } from './alarms.ts';
@@ -36,8 +39,10 @@ import { payoutAttemptCommands } from './payouts/attempts.ts';
 import { exitCommands } from './payouts/exits.ts';
 import { createFreezeReader, createFreezer, createNumberFreeze, freezeCommands } from './payouts/freezes.ts';
 import { outgoingCommands } from './payouts/judgement.ts';
+import { createPayoutSpends, payoutLimitCommands, type Spender } from './payouts/limits.ts';
 import { createOutgoing, type Outgoing } from './payouts/outgoing.ts';
 import { createPayouts, type FollowLost, type Payouts, payoutCommands } from './payouts/payouts.ts';
+import type { PayoutRow } from './payouts/schema.ts';
 import { createPayoutSettlement } from './payouts/settlement.ts';
 import { sweepCommands } from './payouts/sweeps.ts';
 import { payoutViews } from './payouts/views.ts';
@@ -257,9 +262,14 @@ function payoutParts(db: Db, own: MoneyOutParts) {
     if (session) own.transitions.followReturn(session, nowMs);
   };
   const numberFreeze = createNumberFreeze(db, freeze, recordAct);
-  const parts = { steps, ledger, raiseAlarm, followLost, numberFreeze };
-  const settlement = createPayoutSettlement(db, { ...parts, followRefund: own.settlement.settle });
   const approvalsOf = (id: string) => [rows.find(id)?.approval ?? []].flat();
+  const spends = createPayoutSpends(db, {
+    raiseAlarm,
+    spenderOf: (payout) => spenderOf(payout, own),
+    isOrdered: (id, nowMs) => approvalsOf(id).some(({ untilS }) => untilS > toSeconds(nowMs)),
+  });
+  const parts = { steps, ledger, raiseAlarm, followLost, numberFreeze, spends };
+  const settlement = createPayoutSettlement(db, { ...parts, followRefund: own.settlement.settle });
   return {
     ...payoutCommands(db, { ...parts, settlement }),
     ...outgoingCommands(db, { ...parts, networks, freeze, settlement, isPromised: rows.isPromised, formatAddress }),
@@ -268,9 +278,22 @@ function payoutParts(db: Db, own: MoneyOutParts) {
     ...adoptionCommands(db, parts),
     ...exitCommands(db, { ...parts, settlement, outgoing, recordAct, followRefund: own.settlement.settle }),
     ...freezeCommands(db, { freezeOf, freeze, recordAct }),
+    ...payoutLimitCommands(db, recordAct),
     ...payoutViews(db),
     ...sweepCommands(db, steps),
   };
+}
+
+/** Returns what a refund or return counts against: its store's limit, and with how much. */
+function spenderOf({ id, intent }: PayoutRow, { rows, findSession }: MoneyOutParts): Spender | null {
+  const refund = rows.find(id);
+  // A return was ordered by the operator, not by the store.
+  if (refund) return { storeId: refund.heldKind === null ? refund.storeId : null, amountMinor: refund.amountMinor };
+  // After a restore only the signer's journal knows the payout.
+  if (!isPayback(intent) || !intent.session) return null;
+  const amountMinor = parseUnits(intent.session.amount, MINOR_DECIMALS) ?? 0n;
+  const session = intent.kind === 'refund' ? findSession(intent.session.id) : undefined;
+  return { storeId: session?.storeId ?? null, amountMinor };
 }
 
 type ChainParts = Parameters<typeof createBlockFacts>[0] &

@@ -106,6 +106,10 @@ const rows: Readonly<Record<string, string>> = {
   '0045': `
     INSERT INTO archive_dictionaries VALUES (1, x'7b7d');
     INSERT INTO archived_sessions VALUES ('cs_0', 'm1', 'test', 'o0', 4000, 5000000, 0, 1, x'0300');`,
+  '0047': `
+    INSERT INTO payout_limits VALUES ('store:m1', '5000', NULL, NULL, 3, NULL);
+    INSERT INTO payout_spends VALUES ('rf_1', 'test:one', 'm1', '450', 1);
+    INSERT INTO payout_spend_steps VALUES ('network:test:one', 0, '450', 1), ('store:m1:test', 0, '450', 1);`,
 };
 
 /** What a later migration computes again from other rows, by table. */

@@ -13,6 +13,7 @@ import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
 import type { NumberFreeze } from './freezes.ts';
+import type { PayoutSpends } from './limits.ts';
 import { type FollowLost, noWait, type Payouts } from './payouts.ts';
 import type { PayoutRow } from './schema.ts';
 import { lanes, payoutAttempts, payoutEngines } from './schema.ts';
@@ -25,11 +26,12 @@ type Parts = Readonly<{
   raiseAlarm: RaiseAlarm;
   followLost: FollowLost;
   numberFreeze: NumberFreeze;
+  spends: PayoutSpends;
 }>;
 
 export function adoptionCommands(
   db: Db,
-  { steps, ledger, raiseAlarm, followLost, numberFreeze }: Parts,
+  { steps, ledger, raiseAlarm, followLost, numberFreeze, spends }: Parts,
 ): AdoptionCommands {
   const { orm } = db;
   const newestSigned = atFirstUse(
@@ -48,10 +50,11 @@ export function adoptionCommands(
       .where(and(eq(payoutAttempts.network, network), isNull(payoutAttempts.tx)))
       .returning()
       .all();
-    for (const { payoutId, attempt, payer, nonce } of rows) {
+    for (const { payoutId, generation, attempt, payer, nonce } of rows) {
       const payout = steps.find(payoutId);
       invariant(payout, `payout ${payoutId} of an attempt exists`);
       if (attempt > 0) continue;
+      if (generation === 0) spends.remove(payoutId);
       if (payout.state === 'sent') steps.change(payout, { state: 'waiting' }, payout.updatedAtMs);
       if (nonce === null) continue;
       orm
@@ -102,6 +105,7 @@ export function adoptionCommands(
         feeUnits: null,
       })
       .run();
+    spends.add(payout, signedAtMs);
     if (nonce !== null) raiseLane(payout.network, payer, nonce + 1);
     return true;
   }

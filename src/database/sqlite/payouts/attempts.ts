@@ -5,7 +5,7 @@
 import { and, asc, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { isPayback, type PaybackIntent } from '../../../core/intent.ts';
-import { ATTEMPTS_MAX, IN_FLIGHT_MAX, nextLookAtMs } from '../../../core/payout.ts';
+import { ATTEMPTS_MAX, IN_FLIGHT_MAX, nextLookAtMs, WAIT_MS_MAX } from '../../../core/payout.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { AttemptName, JournaledSignature, MoneyOutDatabase, OpenPayout } from '../../money-out.ts';
 import type { RaiseAlarm } from '../alarms.ts';
@@ -13,6 +13,7 @@ import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
 import { type FreezeOf, NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
+import type { PayoutSpends } from './limits.ts';
 import type { Outgoing } from './outgoing.ts';
 import { noWait, type Payouts, type RefundHold } from './payouts.ts';
 import {
@@ -59,10 +60,11 @@ type Parts = Readonly<{
   outgoing: Pick<Outgoing, 'mayHavePaid'>;
   /** The approvers' approvals of a refund. */
   approvalsOf(id: string): OpenPayout['approvals'];
+  spends: PayoutSpends;
 }>;
 
 export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
-  const { steps, ledger, raiseAlarm, freezeOf, numberFreeze, outgoing, holdOf, approvalsOf } = parts;
+  const { steps, ledger, raiseAlarm, freezeOf, numberFreeze, outgoing, holdOf, approvalsOf, spends } = parts;
   const { insert, find, remove, setSigned, setSent, findLane, insertLane, moveLane, unsigned, moveJournal } =
     attemptStatements(db);
   const { sent, dueRefunds, dueOthers } = openStatements(db);
@@ -89,8 +91,8 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
     return row;
   }
 
-  const holdFor = (intent: PaybackIntent): RefundHold | null =>
-    outgoing.mayHavePaid(intent) ? maybePaid : holdOf(intent.id);
+  const holdFor = (row: PayoutRow, intent: PaybackIntent, nowMs: number): RefundHold | null =>
+    outgoing.mayHavePaid(intent) ? maybePaid : (holdOf(intent.id) ?? spends.holdOf(row, nowMs));
 
   const withAttempts = (row: PayoutRow) => ({
     payout: toPayout(row),
@@ -145,11 +147,15 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
         if (before.length !== attempt || attempt >= ATTEMPTS_MAX) return { kind: 'moved' };
         const { network } = payout;
         if (freezeOf(network)) return { kind: 'moved' };
-        const hold = attempt === 0 && isPayback(intent) ? holdFor(intent) : null;
+        const hold = attempt === 0 && isPayback(intent) ? holdFor(payout, intent, nowMs) : null;
         if (hold) {
           const { code: waitCode, message: waitMessage } = hold;
           // Finality comes within minutes, and an old refund must not wait much longer than that.
-          const notBeforeMs = hold.passes ? nowMs + FINAL_LOOK_MS : Math.round(nextLookAtMs(payout, nowMs));
+          const soonMs = hold.passes ? nowMs + FINAL_LOOK_MS : Math.round(nextLookAtMs(payout, nowMs));
+          const notBeforeMs =
+            hold.untilMs === undefined
+              ? soonMs
+              : Math.min(Math.max(soonMs, hold.untilMs ?? Number.POSITIVE_INFINITY), nowMs + WAIT_MS_MAX);
           if (hold.passes) steps.change(payout, { waitCode, waitMessage, notBeforeMs }, nowMs);
           else steps.waitFor(payout, hold, { notBeforeMs }, nowMs);
           return { kind: 'moved' };
@@ -182,6 +188,7 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
           feeUnits: null,
         };
         insert(row);
+        spends.add(payout, nowMs);
         steps.change(payout, { state: 'sent', ...noWait }, nowMs);
         return { kind: 'allotted', attempt: toAttempt(row) };
       });
@@ -193,6 +200,7 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
         if (!payout || !row) return false;
         invariant(row.tx === null, `attempt ${name.attempt} of payout ${name.id} was never signed`);
         remove.run(name);
+        if (row.attempt === 0 && row.generation === 0) spends.remove(name.id);
         if (row.attempt === 0 && row.nonce !== null) {
           const { network, payer, nonce } = row;
           const wallet = findLane.get({ network, payer });

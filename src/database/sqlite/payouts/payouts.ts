@@ -78,7 +78,13 @@ const changingNames = [
 type Changing = Pick<PayoutRow, (typeof changingNames)[number]>;
 
 /** What an approval may end. */
-const approvable: readonly string[] = ['signer_refused_approval', 'signer_refused_cap', 'refund_unapproved'];
+const approvable: readonly string[] = [
+  'signer_refused_approval',
+  'signer_refused_cap',
+  'refund_unapproved',
+  'payout_limit_store',
+  'payout_limit_network',
+];
 
 /** Why an engine does nothing after the database was restored from a backup. */
 const NOT_ADOPTED = 'payouts_not_adopted';
@@ -237,7 +243,12 @@ export const alarmOf = ({ id, network, sessionId }: PayoutRow, { code, message }
 });
 
 /** Why no attempt of a refund is allotted. A reason that passes by itself raises no alarm. */
-export type RefundHold = EngineReason & Readonly<{ passes: boolean }>;
+export type RefundHold = EngineReason &
+  Readonly<{
+    passes: boolean;
+    /** From when on it may have passed; null: a person must act. Without it, it passes within seconds or minutes. */
+    untilMs?: number | null;
+  }>;
 
 /** A final transaction that paid a payout, and of which this database has no attempt. */
 export type Learned = Ended & Pick<Attempt, 'payer' | 'payerRole' | 'nonce'>;

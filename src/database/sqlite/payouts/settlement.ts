@@ -12,6 +12,7 @@ import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
 import { NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
+import type { PayoutSpends } from './limits.ts';
 import {
   alarmOf,
   type FollowLost,
@@ -30,6 +31,7 @@ type Parts = Readonly<{
   followRefund: FollowRefund;
   followLost: FollowLost;
   numberFreeze: NumberFreeze;
+  spends: PayoutSpends;
 }>;
 
 /** The answer of an attempt that no node was sent from here. */
@@ -37,7 +39,7 @@ const LEARNED = 'learned from the chain';
 
 export function createPayoutSettlement(
   db: Db,
-  { steps, ledger, raiseAlarm, followRefund, followLost, numberFreeze }: Parts,
+  { steps, ledger, raiseAlarm, followRefund, followLost, numberFreeze, spends }: Parts,
 ): PayoutSettlement {
   const { orm } = db;
   const setFee = atFirstUse(
@@ -111,6 +113,7 @@ export function createPayoutSettlement(
       const sent = { tx, bytes: Buffer.alloc(0), ...times, answer: LEARNED, feeUnits: null };
       const name = { payoutId, generation, attempt, network };
       insertAttempt({ ...name, payer, payerRole, nonce, terms: {}, feeUnitsMax: feeUnits, ...sent });
+      spends.add(row, nowMs);
       if (nonce !== null) passNumbers(network, payer, nowMs);
       succeed(row, { tx, feeUnits }, nowMs);
     },
