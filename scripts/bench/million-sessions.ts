@@ -3,11 +3,14 @@
  * @module
  */
 import Sqlite from 'better-sqlite3';
+import { QUARTER_MS } from '../../src/database/credit-totals.ts';
 import { DAY_MS } from '../../src/lib/clock.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import { newSessionId } from '../../src/lib/session-id.ts';
 
 const YEAR_DAYS = 365;
+/** Quarters of an hour with payments: the page of a busy shop adds up all of a month. */
+const QUARTERS = 3_000;
 const AUDIT_ROWS = 100_000;
 
 /** What differs from one session to the next; everything else is as in the first session of the database. */
@@ -30,7 +33,7 @@ const differing: Readonly<Record<string, string>> = {
 };
 
 /**
- * Adds sessions of the past year to the database of an installation that does not run, with an event each, the day
+ * Adds sessions of the past year to the database of an installation that does not run, with an event each, the
  * totals, and an audit log.
  * @param dataDir the installation has one session at least, of its first store
  */
@@ -41,7 +44,7 @@ export function addSessions(dataDir: string, sessions: number, nowMs: number): v
     client.function('new_id', (atMs) => newSessionId(Number(atMs)));
     const columns = client.prepare(`SELECT name FROM pragma_table_info('sessions')`).pluck().all() as string[];
     const [storeId, mode, firstId] = client.prepare('SELECT store_id, mode, id FROM sessions').raw().get() as string[];
-    const rows = { sessions, firstId, storeId, mode, nowMs, dayMs: DAY_MS, auditRows: AUDIT_ROWS };
+    const rows = { sessions, firstId, storeId, mode, nowMs, quarterMs: QUARTER_MS, auditRows: AUDIT_ROWS };
     const year = { firstMs: nowMs - YEAR_DAYS * DAY_MS, stepMs: Math.floor((YEAR_DAYS * DAY_MS) / sessions) - 1 };
     const count = (max: string) => `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${max})`;
     const fill = [
@@ -51,9 +54,9 @@ export function addSessions(dataDir: string, sessions: number, nowMs: number): v
          SELECT 'evt_' || (created_at_ms * 1000000 + row_number() OVER (ORDER BY id) % 1000000), store_id, id,
            CASE status WHEN 'paid' THEN 'payment.completed' WHEN 'expired' THEN 'payment.expired' ELSE 'payment.canceled' END,
            '{}', created_at_ms, mode FROM sessions WHERE order_id LIKE 'order-%' AND id <> :firstId`,
-      `${count(String(YEAR_DAYS))} INSERT OR IGNORE INTO day_totals (store_id, mode, day, network, currency, credits, credited_par, reversals,
+      `${count(String(QUARTERS))} INSERT OR IGNORE INTO quarter_totals (store_id, mode, quarter, network, currency, credits, credited_par, reversals,
            reversed_par)
-         SELECT :storeId, :mode, :nowMs / :dayMs - i, networks.key, currency, 400, '1234560000000000000000', 0, '0'
+         SELECT :storeId, :mode, :nowMs / :quarterMs - i, networks.key, currency, 400, '1234560000000000000000', 0, '0'
          FROM n, networks, (SELECT 'USDT' AS currency UNION SELECT 'USDC')`,
       `${count(':auditRows')} INSERT INTO audit_log (at_ms, operator, command, target, before, after, reason)
          SELECT :nowMs, 'root', 'refunds approve', 'rf_' || i, NULL, '{"approved":true}', NULL FROM n`,

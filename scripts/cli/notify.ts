@@ -11,8 +11,9 @@ import { type ChannelKind, channelKinds, type NoticeTarget, type QuietHours } fr
 import { type Clock, toSeconds } from '../../src/lib/clock.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import { sortableId } from '../../src/lib/id.ts';
+import { isZone } from '../../src/lib/zone.ts';
 import { type Delivered, deliver } from '../../src/notifications/channels.ts';
-import { isZone, readMinute, showMinute } from '../../src/notifications/local-time.ts';
+import { readMinute, showMinute } from '../../src/notifications/local-time.ts';
 import { createSend } from '../../src/notifications/post.ts';
 import { sendTestNotices } from '../../src/notifications/test-notice.ts';
 import {

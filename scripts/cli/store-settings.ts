@@ -9,6 +9,7 @@ import type { RefundPolicy } from '../../src/core/refund.ts';
 import { parseStoreCredit, storeCreditExample } from '../../src/core/store-credit.ts';
 import { currencies } from '../../src/core/transfer.ts';
 import type { StoreSettings, StoreValues } from '../../src/database/stores.ts';
+import { isZone } from '../../src/lib/zone.ts';
 import { choiceOption, type Input, type Option, textOption, usage, wholeOption } from './command.ts';
 
 type Value = StoreValues[keyof StoreValues];
@@ -135,6 +136,14 @@ export const storeSettings: readonly Setting<keyof StoreValues>[] = [
     read: nameOption,
     text: String,
   },
+  {
+    key: 'zone',
+    option: 'zone',
+    value: 'ZONE',
+    help: 'the time zone of its days and of times on the dashboard, such as Europe/Berlin',
+    read: zoneOption,
+    text: String,
+  },
   ...sessionSettings,
   ...refundSettings.map((setting) => ({ ...setting, option: `refund-${setting.option}` })),
 ];
@@ -168,6 +177,13 @@ export function nameOption(input: Input, option: string): string {
   const name = (textOption(input, option) ?? '').trim();
   if (name !== '' && [...name].length <= NAME_CHARS_MAX && !/\p{Cc}/u.test(name)) return name;
   throw usage(`--${option} is "${name}", expected 1 to ${NAME_CHARS_MAX} characters`);
+}
+
+/** Returns the option's time zone. @throws Fault permanent `usage` */
+function zoneOption(input: Input, option: string): string {
+  const zone = textOption(input, option) ?? '';
+  if (isZone(zone)) return zone;
+  throw usage(`--${option} is "${zone}", expected an IANA time zone such as Europe/Berlin, Asia/Kolkata or UTC`);
 }
 
 /** Returns the option's rules, or '' for `none`. @throws Fault permanent `usage` */

@@ -9,6 +9,7 @@ import type { Endpoint } from '../database/database.ts';
 import type { ApiKey, NewApiKey, Scope } from '../database/keys.ts';
 import type { MerchantStore, StoreSettings } from '../database/stores.ts';
 import { newWebhookSecret, randomBase62, sortableId } from '../lib/id.ts';
+import { UTC } from '../lib/zone.ts';
 
 export const scopes: readonly Scope[] = ['sessions:read', 'sessions:write', 'refunds:read', 'refunds:write'];
 
@@ -26,7 +27,7 @@ export const defaultStoreSettings: StoreSettings = {
 export function issueStore(name: string, settings: StoreSettings, nowMs: number): MerchantStore {
   const id = `mer_${sortableId(nowMs)}`;
   const webhookSecrets = { live: newWebhookSecret(), test: newWebhookSecret() };
-  return { id, name, status: 'approved', settings, webhookSecrets, createdAtMs: nowMs };
+  return { id, name, status: 'approved', settings, zone: UTC, webhookSecrets, createdAtMs: nowMs };
 }
 
 /** Makes a store with the usual policy that converts prices to this coin. */

@@ -13,6 +13,7 @@ import { writeParts } from '../lib/parts.ts';
 import { createLimiter, subscriberOf } from '../lib/rate-limit.ts';
 import { BodyError } from '../lib/request-body.ts';
 import { staticDocument } from '../lib/static-document.ts';
+import { UTC } from '../lib/zone.ts';
 import { SCRIPT_PATH, STYLE_PATH, script, styleSheet } from './assets.ts';
 import type { DashboardDeps, SignInDeps } from './deps.ts';
 import { documentOf, framed, type MenuStore } from './frame.ts';
@@ -98,6 +99,7 @@ async function answerPage(deps: SignInDeps, page: Page, request: Request, respon
     refuse(response, 403, 'This form is out of date. Go back, reload the page and try again.');
     return;
   }
+  const zone = visitor.person.zone ?? (at && (await deps.database.findStore(at.storeId))?.zone) ?? UTC;
   const renew = (token: string) => deps.sessions.give(response, token);
   const visit = {
     visitor,
@@ -106,12 +108,13 @@ async function answerPage(deps: SignInDeps, page: Page, request: Request, respon
     query: queryOf(request),
     form,
     nowMs: deps.clock.nowMs(),
+    zone,
     renew,
   };
   const reply = isStorePage(page)
     ? at && (await page.answer({ ...visit, at }))
     : await page.answer({ ...visit, at: null });
-  await send(deps, { visitor, at, reply }, request, response);
+  await send(deps, { visitor, at, zone, reply }, request, response);
 }
 
 /** Whether the visitor may see the page, in that very store and mode. */
@@ -134,11 +137,11 @@ function askToSignIn({ sessions }: SignInDeps, request: Request, response: Respo
   response.type('html').send(documentOf('One moment', body));
 }
 
-type Answered = Readonly<{ visitor: Visitor; at: StoreAt | null; reply: Reply }>;
+type Answered = Readonly<{ visitor: Visitor; at: StoreAt | null; zone: string; reply: Reply }>;
 
 async function send(
   deps: SignInDeps,
-  { visitor, at, reply }: Answered,
+  { visitor, at, zone, reply }: Answered,
   request: Request,
   response: Response,
 ): Promise<void> {
@@ -161,7 +164,7 @@ async function send(
       stores.push({ id: store.id, name: store.name, modes: seen });
     }
     const notice = readNotice(queryOf(request), formToken);
-    const frame = { name, memberships, stores, path: request.path, at, formToken, notice };
+    const frame = { name, memberships, stores, path: request.path, at, zone, formToken, notice };
     response
       .status(reply.status ?? 200)
       .type('html')

@@ -5,6 +5,7 @@
 import { isAllowed, type Membership, type StorePermission } from '../core/access.ts';
 import type { Mode } from '../core/transfer.ts';
 import { type Html, html } from '../lib/html.ts';
+import { timeIn } from '../lib/zone.ts';
 import { SCRIPT_PATH, STYLE_PATH } from './assets.ts';
 
 /** Renders a whole document. */
@@ -40,6 +41,8 @@ export type FrameOf = Readonly<{
   path: string;
   /** The store and mode that the page is about. */
   at: Readonly<{ storeId: string; mode: Mode }> | null;
+  /** In which times are shown. */
+  zone: string;
   formToken: string;
   /** What a form that was taken says on the page after it. */
   notice: string | null;
@@ -83,7 +86,7 @@ const pagesOf = (at: NonNullable<FrameOf['at']>, memberships: readonly Membershi
 
 /** Renders a page of somebody who is signed in. */
 export function framed(frame: FrameOf, title: string, content: Html): string {
-  const { name, memberships, stores, path, at, formToken, notice } = frame;
+  const { name, memberships, stores, path, at, zone, formToken, notice } = frame;
   const isOperator = memberships.some(({ role }) => role === 'operator');
   const menu = html`<nav aria-label="Pages">
 ${stores.map(
@@ -95,6 +98,7 @@ ${stores.map(
 ${isOperator ? html`<h2>Operator</h2><ul>${operatorPages.map(([href, text]) => link(href, text, path))}</ul>` : null}
 <h2>${name}</h2>
 <ul>${link('/account', 'My account', path)}${link('/stores/new', 'New store', path)}</ul>
+<p class="hint">Times: <a href="/account#zone">${zone}</a></p>
 <form method="post" action="/sign-out">${formTokenField(formToken)}<button class="plain">Sign out</button></form>
 </nav>`;
   const mode =
@@ -102,8 +106,15 @@ ${isOperator ? html`<h2>Operator</h2><ul>${operatorPages.map(([href, text]) => l
       ? html`<aside class="test-mode" aria-label="Mode">Test mode: no real money is shown on this page.</aside>`
       : null;
   const said = notice === null ? null : html`<p class="message good" role="status">${notice}</p>`;
-  return documentOf(
+  const page = documentOf(
     title,
     html`${mode}<div class="frame">${menu}<main id="main" tabindex="-1"><h1>${title}</h1>${said}${content}</main></div>`,
   );
+  return inZone(page, zone);
 }
+
+/** Rewrites every time of a document, which `time` wrote in UTC, as the zone's clocks show it. */
+const inZone = (page: string, zone: string): string =>
+  page.replace(/<time datetime="([^"]+)">[^<]*/g, (_, iso: string) => {
+    return `<time datetime="${iso}">${timeIn(zone, Date.parse(iso))}`;
+  });

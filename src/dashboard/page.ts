@@ -22,6 +22,8 @@ export type Visit<At> = Readonly<{
   nowMs: number;
   /** Gives the browser another token of its session. */
   renew(token: string): void;
+  /** The time zone of the page: the person's own, else the store's. */
+  zone: string;
 }>;
 
 /** A file by that name. `end` is called once, when it is written or whoever reads it is gone. */

@@ -6,12 +6,11 @@ import type { NetworkConfig } from '../config/network.ts';
 import type { SessionStatus } from '../core/event.ts';
 import { currencies, nameOf } from '../core/transfer.ts';
 import type { SessionFilter } from '../database/session-lists.ts';
-import { DAY_MS } from '../lib/clock.ts';
 import { type Html, html } from '../lib/html.ts';
+import { datePlus, startOfDayMs } from '../lib/zone.ts';
 import type { StoreAt } from './page.ts';
 
 const statuses: readonly SessionStatus[] = ['pending', 'paid', 'expired', 'canceled', 'failed'];
-const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
 /** A filter. What an address says that is none of the choices, filters nothing and is left out. */
 export type PaymentFilter = Readonly<{
@@ -21,19 +20,19 @@ export type PaymentFilter = Readonly<{
 
 type Networks = readonly Pick<NetworkConfig, 'key' | 'title' | 'mode' | 'tokens'>[];
 
-/** Returns the start of a day (UTC), or null for what is no date. */
-function readDate(text: string | null): number | null {
-  const ms = text !== null && DATE.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
-  return Number.isNaN(ms) ? null : ms;
-}
-
-/** @param networks all of the installation; those of the mode can be chosen */
-export function readFilter(at: StoreAt, query: URLSearchParams, networks: Networks): PaymentFilter {
+/**
+ * @param networks all of the installation; those of the mode can be chosen
+ * @param zone the zone of the days that are asked for
+ */
+export function readFilter(at: StoreAt, query: URLSearchParams, networks: Networks, zone: string): PaymentFilter {
   const own = networks.filter(({ mode }) => mode === at.mode);
   const status = statuses.find((one) => one === query.get('status')) ?? null;
   const network = own.find(({ key }) => nameOf(key) === query.get('network')) ?? null;
   const token = currencies.find((one) => one === query.get('token')) ?? null;
-  const [fromMs, toMs] = [readDate(query.get('from')), readDate(query.get('to'))];
+  const [from, to] = [query.get('from') ?? '', query.get('to') ?? ''];
+  const fromMs = startOfDayMs(zone, from);
+  // The last day is shown whole.
+  const toMs = startOfDayMs(zone, to) === null ? null : startOfDayMs(zone, datePlus(to, 1));
   const paidIn = (network ? [network] : own).flatMap(({ key, tokens }) =>
     tokens
       .filter(({ symbol }) => token === null || symbol === token)
@@ -43,8 +42,8 @@ export function readFilter(at: StoreAt, query: URLSearchParams, networks: Networ
     status,
     network: network && nameOf(network.key),
     token,
-    from: fromMs === null ? null : query.get('from'),
-    to: toMs === null ? null : query.get('to'),
+    from: fromMs === null ? null : from,
+    to: toMs === null ? null : to,
   };
   return {
     chosen: Object.fromEntries(Object.entries(said).filter(([, value]) => value !== null)),
@@ -53,8 +52,7 @@ export function readFilter(at: StoreAt, query: URLSearchParams, networks: Networ
       status,
       paidIn: network || token ? paidIn : null,
       fromMs,
-      // The last day is shown whole.
-      toMs: toMs === null ? null : toMs + DAY_MS,
+      toMs,
     },
   };
 }
@@ -90,6 +88,6 @@ export function filterFields({ chosen }: PaymentFilter, at: StoreAt, networks: N
     'token',
     currencies.map((one) => [one, one]),
     chosen.token,
-  )}<label>From (UTC) <input type="date" name="from" value="${chosen.from ?? ''}"></label>
-<label>To (UTC) <input type="date" name="to" value="${chosen.to ?? ''}"></label>`;
+  )}<label>From <input type="date" name="from" value="${chosen.from ?? ''}"></label>
+<label>To <input type="date" name="to" value="${chosen.to ?? ''}"></label>`;
 }

@@ -7,7 +7,7 @@ import type { SessionSummary } from '../database/database.ts';
 import { type Html, html } from '../lib/html.ts';
 import { priceText } from '../rates/currencies.ts';
 
-/** Shows a time in UTC, to the second. */
+/** Shows a time, to the second. `frame.ts` rewrites it for the page's zone. */
 export function time(ms: number): Html {
   const iso = new Date(ms).toISOString();
   return html`<time datetime="${iso}">${iso.slice(0, 19).replace('T', ' ')}</time>`;

@@ -16,7 +16,7 @@ import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { AddressPoolDatabase } from './address-pools.ts';
 import type { AlarmDatabase } from './alarms.ts';
 import type { AuditDatabase } from './audit-log.ts';
-import type { DayTotalDatabase } from './day-totals.ts';
+import type { CreditTotalDatabase } from './credit-totals.ts';
 import type { EventDatabase } from './events.ts';
 import type { EvidenceDatabase } from './evidence.ts';
 import type { FreezeDatabase } from './freezes.ts';
@@ -278,7 +278,7 @@ export interface Database
     ArchiveDatabase,
     NoticeDatabase,
     AuditDatabase<Database>,
-    DayTotalDatabase,
+    CreditTotalDatabase,
     EventDatabase,
     FreezeDatabase,
     PayoutLimitDatabase,

@@ -13,6 +13,8 @@ export type Person = Readonly<{
   name: string;
   memberships: readonly Membership[];
   isReady: boolean;
+  /** The time zone in which the person looks at pages; null for each store's own. */
+  zone: string | null;
   createdAtMs: number;
   removedAtMs: number | null;
 }>;
@@ -80,6 +82,8 @@ export interface PeopleDatabase {
   removeMembership(personId: string, storeId: string, act: OperatorAct): Promise<boolean>;
   /** Ends an account and everything that it is signed in with. @returns false when there is none, or it has ended */
   removePerson(personId: string, act: OperatorAct): Promise<boolean>;
+  /** Sets the zone in which somebody looks at pages. */
+  setZone(personId: string, zone: string | null, act: OperatorAct): Promise<void>;
   listPeople(): Promise<readonly Person[]>;
   /** Finds an account by its name, in any case; not one that has ended. */
   findPerson(name: string): Promise<Person | null>;

@@ -27,6 +27,8 @@ export type MerchantStore = Readonly<{
   name: string;
   status: 'pending' | 'approved';
   settings: StoreSettings;
+  /** The IANA time zone of its days and of times on its pages. */
+  zone: string;
   /** What signs for URLs that single sessions name, and for endpoints without a secret of their own. */
   webhookSecrets: Readonly<Record<Mode, string>>;
   createdAtMs: number;
@@ -51,7 +53,7 @@ export type StoreListing = Readonly<{
 }>;
 
 /** What an operator can change of a store. */
-export type StoreValues = Readonly<{ name: string }> & StoreSettings & RefundPolicy;
+export type StoreValues = Readonly<{ name: string; zone: string }> & StoreSettings & RefundPolicy;
 
 export interface StoreDatabase {
   /** @param act the operator's command that creates it, for the audit log */

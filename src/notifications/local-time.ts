@@ -3,19 +3,10 @@
  * @module
  */
 import type { QuietHours } from '../database/notices.ts';
+import { timeIn } from '../lib/zone.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MINUTES = 24 * 60;
-
-/** Returns whether the text is an IANA time zone that this machine knows. */
-export function isZone(zone: string): boolean {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: zone });
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /** Returns minutes after midnight of `08:30`; null if it is no time of day. */
 export function readMinute(text: string): number | null {
@@ -27,15 +18,7 @@ export const showMinute = (minute: number): string =>
   `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`;
 
 /** Returns minutes after midnight in the zone. */
-export function minuteAt(zone: string, nowMs: number): number {
-  const format = new Intl.DateTimeFormat('en-GB', {
-    timeZone: zone,
-    hour: '2-digit',
-    minute: '2-digit',
-    hourCycle: 'h23',
-  });
-  return readMinute(format.format(nowMs)) ?? 0;
-}
+export const minuteAt = (zone: string, nowMs: number): number => readMinute(timeIn(zone, nowMs).slice(11, 16)) ?? 0;
 
 /** Returns the next time at which the zone's clocks show this minute, later than `nowMs`. */
 export function nextMinuteMs(zone: string, minute: number, nowMs: number): number {

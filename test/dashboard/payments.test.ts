@@ -133,7 +133,7 @@ test('the export has what the list has, without formulas, and is in the audit lo
     );
     const received = rows.reduce((sum, cells) => sum + Number(cells[11]), 0);
     assert.ok(Math.abs(received - 31.500003) < 1e-9, String(received));
-    const totals = await api.database().listDayTotals({ storeId: api.merchantId, mode: 'test' }, 0);
+    const totals = await api.database().listCreditTotals({ storeId: api.merchantId, mode: 'test' }, 0);
     assert.is(totals[0]?.creditedPar, 31_500_003_000_000_000_000n, 'as the overview says');
     const [entry] = await api.database().listAudit(1);
     assert.equal(

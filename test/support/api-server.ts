@@ -306,6 +306,7 @@ function merchantsOf(database: () => Database, clock: HandClock, baseUrl: string
       name: 'A shop',
       status,
       settings: { ...plainSettings, ...settings },
+      zone: 'UTC',
       webhookSecrets: { live: newWebhookSecret(), test: newWebhookSecret() },
       createdAtMs: clock.nowMs(),
     });

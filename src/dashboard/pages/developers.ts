@@ -90,7 +90,7 @@ function keyTable(visit: Visit<StoreAt>, keys: readonly ApiKey[], nowMs: number)
 <input type="hidden" name="key" value="${key.id}"><button class="plain" aria-label="Revoke ${key.hint}">Revoke</button></form>`;
   return table(
     'API keys',
-    ['Name', 'Key', 'May', 'From', 'Created (UTC)', 'Last used', 'State'],
+    ['Name', 'Key', 'May', 'From', 'Created', 'Last used', 'State'],
     keys.map((key) => [
       key.name ?? '–',
       html`<code title="${key.id}">${key.hint}</code>`,
@@ -220,7 +220,7 @@ async function planRevoking({ database }: DashboardDeps, { at, form }: Visit<Sto
       title: 'Revoke this key?',
       consequence: html`<p>From now on every request with <code>${key.hint}</code>${key.name === null ? null : html` (${key.name})`} is refused.
 A revoked key cannot be used again.</p>
-<p>${key.lastUsedAtMs === null ? 'It was never used.' : html`It was last used at ${time(key.lastUsedAtMs)} UTC.`}</p>`,
+<p>${key.lastUsedAtMs === null ? 'It was never used.' : html`It was last used at ${time(key.lastUsedAtMs)}.`}</p>`,
       button: 'Revoke the key',
       back: pathOf(at),
       needsSudo: true,

@@ -78,7 +78,7 @@ async function list({ database }: DashboardDeps, { at, query }: Visit<StoreAt>):
 listed here, and counts for nothing until you decide.</p>`
       : table(
           'Held money',
-          ['Since (UTC)', 'Amount', 'Why', 'Order', 'State'],
+          ['Since', 'Amount', 'Why', 'Order', 'State'],
           found.map((held) => [
             time(held.openedAtMs),
             html`<a href="${pathOf(at)}/${held.id}">${amountOf(held)}</a>`,
@@ -108,8 +108,8 @@ async function heldPage(
 <section class="card" aria-labelledby="held"><h2 id="held">${stateOf(held)}</h2>${facts([
       ['Why', meanings[held.kind]],
       ['Order', html`<a href="/s/${at.storeId}/${at.mode}/payments/${held.sessionId}">${held.orderId}</a>`],
-      ['Held since (UTC)', time(held.openedAtMs)],
-      ...(held.settledAtMs === null ? [] : [['Decided (UTC)', time(held.settledAtMs)] as const]),
+      ['Held since', time(held.openedAtMs)],
+      ...(held.settledAtMs === null ? [] : [['Decided', time(held.settledAtMs)] as const]),
     ])}${returns.length > 0 ? html`<p>Returns:</p><ul>${returns}</ul>` : null}</section>
 ${held.state === 'open' && mayDecide ? await decisions(deps, visit, held) : null}`,
   };

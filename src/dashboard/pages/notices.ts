@@ -56,7 +56,7 @@ function targetTable(visit: Visit<null>, targets: readonly NoticeTarget[]): Html
     return html`<p class="card">Nobody is informed: an alarm is seen by whoever looks here.</p>`;
   return table(
     'Who is informed',
-    ['Name', 'By', 'Severities', 'State', 'Last message (UTC)', 'Change'],
+    ['Name', 'By', 'Severities', 'State', 'Last message', 'Change'],
     targets.map((target) => [
       html`${target.name} <code>${target.id}</code>`,
       target.kind,
@@ -90,7 +90,7 @@ const alarmTable = (visit: Visit<null>, alarms: readonly Alarm[]): Html =>
     ? html`<p class="card">There is none.</p>`
     : table(
         'Open alarms that nobody looks at',
-        ['Since (UTC)', 'Alarm', 'What happened, and what to do', 'Change'],
+        ['Since', 'Alarm', 'What happened, and what to do', 'Change'],
         alarms.map(({ id, atMs, code, network, message }) => [
           time(atMs),
           html`A-${id} <code>${code}</code>${network === null ? null : html` <code>${network}</code>`}`,

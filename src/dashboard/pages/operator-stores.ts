@@ -134,7 +134,7 @@ const waitingCard = (visit: Visit<null>, store: MerchantStore, people: readonly 
   html`<article class="card" aria-labelledby="w-${store.id}"><h3 id="w-${store.id}">${store.name}</h3>${facts([
     ['Merchant id', html`<code>${store.id}</code>`],
     ['Owner', ownersOf(store, people)],
-    ['Since (UTC)', time(store.createdAtMs)],
+    ['Since', time(store.createdAtMs)],
   ])}${form(visit, store, 'approve')}${form(visit, store, 'refuse')}</article>`;
 
 function stateOf({ status, suspension, refusal }: MerchantStore): Html {
@@ -146,7 +146,7 @@ function stateOf({ status, suspension, refusal }: MerchantStore): Html {
 const storeTable = (visit: Visit<null>, stores: readonly MerchantStore[], people: readonly Person[]): Html =>
   table(
     'All stores',
-    ['Store', 'Merchant id', 'Owner', 'Created (UTC)', 'State', 'Change'],
+    ['Store', 'Merchant id', 'Owner', 'Created', 'State', 'Change'],
     stores.map((store) => [
       store.name,
       html`<code>${store.id}</code>`,

@@ -93,7 +93,7 @@ const alarmTable = (alarms: readonly Alarm[]): Html =>
     ? html`<p class="card">There has been no alarm.</p>`
     : table(
         'Alarms',
-        ['Raised (UTC)', 'State', 'Alarm', 'What happened, and what to do'],
+        ['Raised', 'State', 'Alarm', 'What happened, and what to do'],
         alarms.map((alarm) => [
           time(alarm.atMs),
           alarmState(alarm),
@@ -112,7 +112,7 @@ async function auditTable({ database }: DashboardDeps): Promise<Html> {
   const entries = await database.listAudit(ENTRIES_SHOWN);
   return html`${table(
     'Audit log',
-    ['Time (UTC)', 'Who', 'What', 'On', 'Before', 'After', 'Why'],
+    ['Time', 'Who', 'What', 'On', 'Before', 'After', 'Why'],
     entries.map(({ atMs, operator, command, target, before, after, reason }) => [
       time(atMs),
       operator,
@@ -138,7 +138,7 @@ async function peopleTable({ database }: DashboardDeps): Promise<Html> {
   const stores = new Map((await database.listStores()).map(({ id, name }) => [id, name]));
   return html`${table(
     'People',
-    ['Name', 'Roles', 'Since (UTC)', 'State'],
+    ['Name', 'Roles', 'Since', 'State'],
     people.map(({ name, memberships, createdAtMs, removedAtMs, isReady }) => [
       name,
       memberships

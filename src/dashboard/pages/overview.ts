@@ -3,10 +3,10 @@
  * @module
  */
 import { alarmKey } from '../../database/alarms.ts';
-import type { DayTotal } from '../../database/day-totals.ts';
+import { type CreditTotal, QUARTER_MS } from '../../database/credit-totals.ts';
 import { isSilent, whyUnfollowed } from '../../database/network-health.ts';
-import { DAY_MS, dayOf } from '../../lib/clock.ts';
 import { type Html, html, prose } from '../../lib/html.ts';
+import { dateIn, datePlus, startOfDayMs } from '../../lib/zone.ts';
 import { barChart } from '../chart.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { StoreAt, StorePage, Visit } from '../page.ts';
@@ -24,14 +24,15 @@ export const overviewPage = (deps: DashboardDeps): StorePage => ({
   path: '/s/:store/:mode/overview',
   needs: 'payments:read',
   async answer(visit) {
-    const { at, nowMs } = visit;
-    const today = dayOf(nowMs);
-    const totals = await deps.database.listDayTotals(at, today - DAYS_SHOWN + 1);
+    const { at, nowMs, zone } = visit;
+    const today = dateIn(zone, nowMs);
+    const dates = Array.from({ length: DAYS_SHOWN }, (_, ago) => datePlus(today, ago - DAYS_SHOWN + 1));
+    const totals = await deps.database.listCreditTotals(at, startOfDayMs(zone, dates[0] ?? today) ?? 0);
     return {
       title: at.mode === 'test' ? 'Test overview' : 'Overview',
       content: html`${await needs(deps, visit)}
 ${await setupList(deps, visit)}
-<section class="card" aria-labelledby="money"><h2 id="money">What came in: the last ${DAYS_SHOWN} days (UTC)</h2>${money(at, totals, today)}</section>
+<section class="card" aria-labelledby="money"><h2 id="money">What came in: the last ${DAYS_SHOWN} days</h2>${money(visit, totals, dates)}</section>
 <section class="card" aria-labelledby="health"><h2 id="health">Health</h2>${await health(deps, visit)}</section>`,
     };
   },
@@ -69,18 +70,18 @@ ${
 }</section>`;
 }
 
-const dayText = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10);
-
 type Day = { credits: number; creditedPar: bigint; reversals: number; reversedPar: bigint };
 
 /** Adds up what all networks and coins had, day by day; days without money are zero. */
-function daysOf(totals: readonly DayTotal[], today: number): ReadonlyMap<number, Day> {
-  const days = new Map<number, Day>();
-  for (let day = today - DAYS_SHOWN + 1; day <= today; day++) {
-    days.set(day, { credits: 0, creditedPar: 0n, reversals: 0, reversedPar: 0n });
-  }
-  for (const { day, credits, creditedPar, reversals, reversedPar } of totals) {
-    const sum = days.get(day);
+function daysOf(totals: readonly CreditTotal[], dates: readonly string[], zone: string): ReadonlyMap<string, Day> {
+  const days = new Map(
+    dates.map((date): [string, Day] => [date, { credits: 0, creditedPar: 0n, reversals: 0, reversedPar: 0n }]),
+  );
+  let [quarterBefore, date] = [-1, ''];
+  for (const { quarter, credits, creditedPar, reversals, reversedPar } of totals) {
+    if (quarter !== quarterBefore) date = dateIn(zone, quarter * QUARTER_MS);
+    quarterBefore = quarter;
+    const sum = days.get(date);
     // A clock that was ahead may have booked a day that is yet to come.
     if (!sum) continue;
     sum.credits += credits;
@@ -92,7 +93,7 @@ function daysOf(totals: readonly DayTotal[], today: number): ReadonlyMap<number,
 }
 
 /** Sums over the shown days by network and coin, the greatest first. */
-function byAsset(totals: readonly DayTotal[]): readonly (readonly [string, bigint])[] {
+function byAsset(totals: readonly CreditTotal[]): readonly (readonly [string, bigint])[] {
   const sums = new Map<string, bigint>();
   for (const { network, currency, creditedPar, reversedPar } of totals) {
     const name = `${currency} on ${network.slice(network.indexOf(':') + 1)}`;
@@ -103,7 +104,7 @@ function byAsset(totals: readonly DayTotal[]): readonly (readonly [string, bigin
 
 const signed = (par: bigint): string => (par < 0n ? `-${coins(-par)}` : coins(par));
 
-function money(at: StoreAt, totals: readonly DayTotal[], today: number): Html {
+function money({ at, zone }: Visit<StoreAt>, totals: readonly CreditTotal[], dates: readonly string[]): Html {
   if (totals.length === 0) {
     const call =
       at.mode === 'test'
@@ -111,7 +112,7 @@ function money(at: StoreAt, totals: readonly DayTotal[], today: number): Html {
         : html`Try one in <a href="/s/${at.storeId}/test/overview">test mode</a> first.`;
     return html`<p>No payment was credited in these days. ${call}</p>`;
   }
-  const days = [...daysOf(totals, today)];
+  const days = [...daysOf(totals, dates, zone)];
   const sum = days.reduce((all, [, { creditedPar, reversedPar }]) => all + creditedPar - reversedPar, 0n);
   const credits = days.reduce((all, [, day]) => all + day.credits, 0);
   const reversed = days.reduce((all, [, { reversals }]) => all + reversals, 0);
@@ -119,16 +120,16 @@ function money(at: StoreAt, totals: readonly DayTotal[], today: number): Html {
     .filter(([, { credits: some, reversals }]) => some + reversals > 0)
     .reverse()
     .map(([day, one]) => [
-      dayText(day),
+      day,
       coins(one.creditedPar),
       String(one.credits),
       one.reversals === 0 ? '–' : `${coins(one.reversedPar)} (${one.reversals})`,
     ]);
-  const numbers = table('Credited by day', ['Day (UTC)', 'Credited', 'Transfers', 'Taken back by reorgs'], rows);
-  const bars = days.map(([day, { creditedPar }]) => ({ label: dayText(day), size: creditedPar }));
+  const numbers = table('Credited by day', ['Day', 'Credited', 'Transfers', 'Taken back by reorgs'], rows);
+  const bars = days.map(([day, { creditedPar }]) => ({ label: day, size: creditedPar }));
   const shares = byAsset(totals).map(([name, par]) => html`<li>${signed(par)} ${name}</li>`);
   return html`<p class="sum">${signed(sum)} <span class="hint">in ${credits} ${credits === 1 ? 'transfer' : 'transfers'}, coins at their face value${reversed === 0 ? '' : '; less what reorgs took back'}</span></p>
-${barChart(`Credited by day, ${dayText(days[0]?.[0] ?? today)} to ${dayText(today)}`, bars, coins, numbers)}
+${barChart(`Credited by day, ${dates[0]} to ${dates.at(-1)}`, bars, coins, numbers)}
 <ul>${shares}</ul>`;
 }
 

@@ -48,7 +48,7 @@ ${
     ? null
     : table(
         'Passkeys',
-        ['Name', 'Added (UTC)', 'Last used (UTC)', 'Remove'],
+        ['Name', 'Added', 'Last used', 'Remove'],
         own.map((one) => [one.name, time(one.createdAtMs), usedAt(one), remove(one.id)]),
       )
 }
@@ -96,8 +96,8 @@ async function planRemoval({ database }: DashboardDeps, { visitor, form }: Visit
     review: {
       title: `Remove the passkey “${passkey.name}”?`,
       consequence: html`${facts([
-        ['Added (UTC)', time(passkey.createdAtMs)],
-        ['Last used (UTC)', usedAt(passkey)],
+        ['Added', time(passkey.createdAtMs)],
+        ['Last used', usedAt(passkey)],
       ])}<p>It signs nobody in any more. Your other sessions end.</p>`,
       button: 'Remove it',
       back: BACK,

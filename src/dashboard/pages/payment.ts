@@ -92,7 +92,7 @@ function came(
       : null;
   return html`${table(
     'Transfers',
-    ['Block time (UTC)', 'Amount', 'Network', 'Transaction', 'From', 'State'],
+    ['Block time', 'Amount', 'Network', 'Transaction', 'From', 'State'],
     payments.map((payment) => [
       time(payment.blockTimeS * 1000),
       `${formatUnits(payment.units, payment.decimals, MINOR_DECIMALS)} ${payment.currency}`,

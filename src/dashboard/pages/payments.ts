@@ -17,7 +17,7 @@ import { coins, price, sessionState, table, time } from '../show.ts';
 const PAGE_ROWS = 50;
 /** In the whole installation; others are asked to wait. */
 const EXPORTS_AT_ONCE_MAX = 2;
-const columns = ['Created (UTC)', 'Order', 'Amount', 'Received', 'Status'];
+const columns = ['Created', 'Order', 'Amount', 'Received', 'Status'];
 
 export const paymentsPages = (deps: DashboardDeps): readonly StorePage[] => [
   {
@@ -32,9 +32,9 @@ export const paymentsPages = (deps: DashboardDeps): readonly StorePage[] => [
   exportPage(deps),
 ];
 
-async function list(deps: DashboardDeps, { at, query, visitor }: Visit<StoreAt>): Promise<Reply> {
+async function list(deps: DashboardDeps, { at, query, visitor, zone }: Visit<StoreAt>): Promise<Reply> {
   const { networks } = deps.config;
-  const filter = readFilter(at, query, networks);
+  const filter = readFilter(at, query, networks, zone);
   const beforeId = parseSessionId(query.get('before') ?? '');
   const page = await deps.database.listSessions({ ...filter.sessions, beforeId, limit: PAGE_ROWS });
   const { sessions: shown, goOnId } = page;
@@ -66,8 +66,8 @@ function exportPage(deps: DashboardDeps): StorePage {
     method: 'get',
     path: '/s/:store/:mode/payments.csv',
     needs: 'payments:export',
-    async answer({ at, query, visitor, nowMs }) {
-      const filter = readFilter(at, query, deps.config.networks);
+    async answer({ at, query, visitor, nowMs, zone }) {
+      const filter = readFilter(at, query, deps.config.networks, zone);
       if (running >= EXPORTS_AT_ONCE_MAX) {
         const content = html`<p class="card">Other exports are running. Try again in a minute.
 <a href="${pathOf(at)}${queryOfFilter(filter)}">Back to the payments</a></p>`;
@@ -104,7 +104,7 @@ const emptyList = (at: StoreAt, isFiltered: boolean): Html =>
 <code>POST /api/v1/checkout/sessions/create</code> and a key of this mode; <code>npm run demo</code> plays one through in the
 sandbox.</p>`;
 
-async function find(deps: DashboardDeps, { at, visitor }: Visit<StoreAt>, text: string): Promise<Reply> {
+async function find(deps: DashboardDeps, { at, visitor, zone }: Visit<StoreAt>, text: string): Promise<Reply> {
   const found = await search(deps, at, text);
   if (found.length === 1 && found[0]) return { to: `${pathOf(at)}/${found[0].id}` };
   const other: StoreAt = { ...at, mode: otherMode(at.mode) };
@@ -120,7 +120,7 @@ async function find(deps: DashboardDeps, { at, visitor }: Visit<StoreAt>, text: 
       : html`<p class="card">Nothing in ${at.mode} mode fits “${text}”. Search for a whole session id, transaction or
 address, an amount such as 12.34 or 12.34 EUR, or the beginning of an order id. <a href="${pathOf(at)}">Show all</a></p>`;
   const { networks } = deps.config;
-  const filter = readFilter(at, new URLSearchParams(), networks);
+  const filter = readFilter(at, new URLSearchParams(), networks, zone);
   return { title: titleOf(at), content: html`${controls(at, text, filter, networks)}${content}${hint}` };
 }
 

@@ -79,7 +79,7 @@ ${older ? html`<a href="${refundsPath(at)}?${kept}before=${older.id}" rel="next"
 const rows = (at: StoreAt, refunds: readonly Refund[]): Html =>
   table(
     'Refunds',
-    ['Created (UTC)', 'Refund', 'Order', 'Amount', 'Network', 'To', 'Status'],
+    ['Created', 'Refund', 'Order', 'Amount', 'Network', 'To', 'Status'],
     refunds.map((refund) => [
       time(refund.createdAtMs),
       html`<a href="${refundsPath(at)}/${refund.id}">${refund.heldKind === null ? refund.refundId : 'return of held money'}</a>`,
@@ -128,7 +128,7 @@ function described({ at }: Visit<StoreAt>, refund: Refund): Html {
     ...(failureReason === null ? [] : [['Why it failed', failureReason] as const]),
     ...(tx === null ? [] : [['Transaction', html`<code>${tx}</code>`] as const]),
     ...(receiptNumber === null ? [] : [['Receipt', receiptNumber] as const]),
-    ...times.flatMap(([name, ms]) => (ms === null ? [] : [[`${name} (UTC)`, time(ms)] as const])),
+    ...times.flatMap(([name, ms]) => (ms === null ? [] : [[`${name}`, time(ms)] as const])),
   ]);
 }
 
@@ -136,7 +136,7 @@ function described({ at }: Visit<StoreAt>, refund: Refund): Html {
 async function waiting({ database, config }: DashboardDeps, { nowMs }: Visit<StoreAt>, refund: Refund): Promise<Html> {
   const { status, destination, claim } = refund;
   if (status === 'pending' && !destination && claim) {
-    return html`<p>It waits for the payer’s address. Send this link to the payer, who names it there, until ${time(claim.untilS * 1000)} UTC.</p>
+    return html`<p>It waits for the payer’s address. Send this link to the payer, who names it there, until ${time(claim.untilS * 1000)}.</p>
 ${copied('Link for the payer', claimUrl(claim.token, config))}`;
   }
   if (waitsForApproval(refund)) return html`<p>It is above the amount that the store refunds without an approval.</p>`;
@@ -144,7 +144,7 @@ ${copied('Link for the payer', claimUrl(claim.token, config))}`;
   const payout = await database.findPayout(refund.id);
   const delay = payout && delayOf(payout);
   const cancelUntilMs = await cancelEndMs(database, refund);
-  return html`${cancelUntilMs > nowMs ? html`<p>It can be canceled until ${time(cancelUntilMs)} UTC, unless it is signed first.</p>` : null}
+  return html`${cancelUntilMs > nowMs ? html`<p>It can be canceled until ${time(cancelUntilMs)}, unless it is signed first.</p>` : null}
 ${delay ? html`<p class="message attention">${prose(delay.message)}</p>` : null}`;
 }
 

@@ -9,6 +9,7 @@ import type { PageSettings } from '../../database/page-settings.ts';
 import type { MerchantStore, StoreValues } from '../../database/stores.ts';
 import { accentColours, readAccent, type Scheme } from '../../lib/accent.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { isZone } from '../../lib/zone.ts';
 import { changeFields, commonChange, type Planned, storeChange } from '../change.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
 import { idOfForm } from '../once.ts';
@@ -71,6 +72,12 @@ const readName = (text: string): string | undefined =>
 
 const fields: readonly Field[] = [
   { key: 'name', label: 'Name, as payers see it', read: readName, write: ({ name }) => name },
+  {
+    key: 'zone',
+    label: 'Time zone of its days, such as Europe/Berlin',
+    read: (text) => (isZone(text) ? text : undefined),
+    write: ({ zone }) => zone,
+  },
   choice(
     'settlementCurrency',
     'Other currencies are converted to',

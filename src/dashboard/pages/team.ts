@@ -97,7 +97,7 @@ async function teamPage(deps: DashboardDeps, visit: Visit<StoreAt>, fault: strin
   return {
     title: 'Team',
     status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}${table('Team', ['Name', 'Role', 'Since (UTC)', 'Last seen', 'Change'], rows)}
+    content: html`${faultMessage(fault)}${table('Team', ['Name', 'Role', 'Since', 'Last seen', 'Change'], rows)}
 <form method="post" action="${pathOf(at)}" class="card" aria-labelledby="invite"><h2 id="invite">Invite somebody</h2>${changeFields(visit)}
 <label>Name <input name="name" maxlength="64" autocomplete="off" value="${visit.form.name ?? ''}" required></label>
 ${roleChoice(visit.form.role ?? 'support')}
@@ -126,7 +126,7 @@ const linkPage = ({ url }: DashboardDeps, at: StoreAt, name: string, token: stri
   title: `The link for ${name}`,
   content: html`<section class="card"><p class="message attention">Hand this over to ${name} alone: whoever opens it first becomes ${name}. It is not shown
 again.</p>${copied('One-time link', `${url}/link/${token}`)}
-${facts([['Works once, until (UTC)', time(expiresAtMs)]])}
+${facts([['Works once, until', time(expiresAtMs)]])}
 <p><a class="button" href="${pathOf(at)}">I have copied it</a></p></section>`,
 });
 

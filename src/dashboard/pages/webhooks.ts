@@ -103,7 +103,7 @@ ${may(visit, 'webhooks:manage') ? addForm(visit) : null}
 const endpointTable = (at: StoreAt, endpoints: readonly Endpoint[]): Html =>
   table(
     'Endpoints',
-    ['URL', 'Events', 'Since (UTC)', 'State'],
+    ['URL', 'Events', 'Since', 'State'],
     endpoints.map((one) => [
       html`<a href="${webhooksPath(at)}/${one.id}">${one.url}</a>`,
       one.extendedEvents.length === 0 ? 'the usual ones' : `the usual ones, ${one.extendedEvents.join(', ')}`,
@@ -131,7 +131,7 @@ const tones: Readonly<Record<Delivery['state'], Tone>> = { delivered: 'good', wa
 const deliveryTable = (at: StoreAt, deliveries: readonly Delivery[]): Html =>
   table(
     'Deliveries',
-    ['Created (UTC)', 'Event', 'Payment', 'Tries', 'Last answer', 'State'],
+    ['Created', 'Event', 'Payment', 'Tries', 'Last answer', 'State'],
     deliveries.map((one) => [
       time(one.createdAtMs),
       html`<a href="${webhooksPath(at)}/deliveries/${one.id}">${one.eventType}</a>`,
@@ -182,12 +182,12 @@ function healthFacts({ id, extendedEvents: more }: Endpoint, health: EndpointHea
   const countOf = (state: string) => recent.filter((one) => one.state === state).length;
   const state =
     disabledAtMs !== null
-      ? html`${badge('disabled', 'attention')} since ${time(disabledAtMs)} UTC: ${disabledReason ?? 'by a person'}. Its events wait.`
+      ? html`${badge('disabled', 'attention')} since ${time(disabledAtMs)}: ${disabledReason ?? 'by a person'}. Its events wait.`
       : failingSinceMs === null
         ? recent.some(({ attempts, state }) => attempts > 0 || state === 'delivered')
           ? badge('answers', 'good')
           : badge('not tried yet', 'wait')
-        : html`${badge('failing', 'danger')} nothing accepted since ${time(failingSinceMs)} UTC`;
+        : html`${badge('failing', 'danger')} nothing accepted since ${time(failingSinceMs)}`;
   return facts([
     ['State', state],
     ['Endpoint id', html`<code>${id}</code>`],
@@ -236,10 +236,10 @@ async function deliveryPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise
 <section class="card" aria-labelledby="state"><h2 id="state">${badge(delivery.state, tones[delivery.state])}</h2>${facts(
       [
         ['Event', html`<code>${event.id}</code>`],
-        ['Created (UTC)', time(event.createdAtMs)],
+        ['Created', time(event.createdAtMs)],
         ['Payment', html`<a href="/s/${at.storeId}/${at.mode}/payments/${event.sessionId}">${event.sessionId}</a>`],
         ['Endpoint', html`<a href="${webhooksPath(at)}/${delivery.endpointId}">${delivery.endpointId}</a>`],
-        ...(delivery.nextAttemptAtMs === null ? [] : [['Next try (UTC)', time(delivery.nextAttemptAtMs)] as const]),
+        ...(delivery.nextAttemptAtMs === null ? [] : [['Next try', time(delivery.nextAttemptAtMs)] as const]),
       ],
     )}${may(visit, 'webhooks:resend') ? resend : null}</section>
 <section aria-labelledby="attempts"><h2 id="attempts">Attempts</h2>${
@@ -252,7 +252,7 @@ async function deliveryPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise
 const attemptTable = (attempts: readonly Attempt[]): Html =>
   table(
     'Attempts',
-    ['Started (UTC)', 'By', 'Took', 'Result', 'Answer'],
+    ['Started', 'By', 'Took', 'Result', 'Answer'],
     attempts.map((one) => [
       time(one.startedAtMs),
       one.trigger === 'manual' ? 'hand' : 'schedule',

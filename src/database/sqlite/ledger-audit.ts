@@ -6,7 +6,7 @@
 import { isPayback } from '../../core/intent.ts';
 import { type Asset, add, type Balances, differences, imbalances, type Posting } from '../../core/ledger.ts';
 import type { LedgerReport, MoneyOutDatabase } from '../money-out.ts';
-import { auditDayTotals } from './day-totals.ts';
+import { auditCreditTotals } from './credit-totals.ts';
 import type { Db } from './open.ts';
 import { auditPayoutSpends } from './payouts/limits.ts';
 import { readIntent } from './payouts/schema.ts';
@@ -138,7 +138,7 @@ export function ledgerAudit(db: Db): Pick<MoneyOutDatabase, 'verifyLedger'> {
           sums: [
             ...auditSums(db),
             ...auditHeldMoney(db, createReturned(db).of),
-            ...auditDayTotals(db),
+            ...auditCreditTotals(db),
             ...auditPayoutSpends(db),
           ],
         };

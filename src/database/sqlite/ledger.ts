@@ -15,7 +15,7 @@ import {
   payoutEntry,
 } from '../../core/ledger.ts';
 import type { Phase } from '../../core/session.ts';
-import { type BookedCredit, createDayTotals } from './day-totals.ts';
+import { type BookedCredit, createCreditTotals } from './credit-totals.ts';
 import type { Db } from './open.ts';
 import { ledgerEntries, ledgerPostings } from './payouts/schema.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
@@ -36,7 +36,7 @@ export type Ledger = Readonly<{
 export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
   const insertEntry = preparedInsert(db, ledgerEntries, ['id']);
   const insertPosting = preparedInsert(db, ledgerPostings);
-  const addToDay = createDayTotals(db);
+  const addToTotals = createCreditTotals(db);
   const lastOccurrence = atFirstUse(
     db.orm
       .select({ occurrence: max(ledgerEntries.occurrence) })
@@ -109,7 +109,7 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
         const kind = isTaken ? 'payment' : 'payment_reversed';
         post(paymentEntry(payment, isTaken, occurrenceOf(String(transfer.transferId), kind)), atMs);
       }
-      addToDay(credits, isTaken, atMs);
+      addToTotals(credits, isTaken, atMs);
     },
   };
 }

@@ -39,6 +39,7 @@ export const stores = sqliteTable('stores', {
   monitoringS: integer().notNull(),
   latePolicy: latePolicy().notNull(),
   credit: text().notNull(),
+  zone: text().notNull(),
   createdAtMs: integer().notNull(),
   suspendedAtMs: integer(),
   suspendedBecause: text(),
@@ -215,10 +216,10 @@ export const heldMoney = sqliteTable('held_money', {
   settledAtMs: integer(),
 });
 
-export const dayTotals = sqliteTable('day_totals', {
+export const quarterTotals = sqliteTable('quarter_totals', {
   storeId: text().notNull(),
   mode: mode().notNull(),
-  day: integer().notNull(),
+  quarter: integer().notNull(),
   network: text().$type<NetworkKey>().notNull(),
   currency: currency().notNull(),
   credits: integer().notNull(),

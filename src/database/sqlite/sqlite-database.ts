@@ -13,7 +13,7 @@ import { createBlockFacts } from './block-facts.ts';
 import { blockCommands, createBlocks } from './blocks.ts';
 import { bookQueries } from './bookkeeping.ts';
 import { claimCommands } from './claims.ts';
-import { dayTotalQueries } from './day-totals.ts';
+import { creditTotalQueries } from './credit-totals.ts';
 import { deliveryCommands } from './deliveries.ts';
 import { createDeliveryLines } from './delivery-lines.ts';
 import { createSessionEndpoints, endpointCommands } from './endpoints.ts';
@@ -234,7 +234,7 @@ const reports = (db: Db, archive: SessionArchive) => ({
   ...bookQueries(db),
   ...auditCommands(db),
   ...statsCommands(db),
-  ...dayTotalQueries(db),
+  ...creditTotalQueries(db),
   ...senderReportCommands(db),
 });
 

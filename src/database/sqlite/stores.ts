@@ -60,6 +60,7 @@ export function storeCommands(db: Db, { policyOf, setPolicy, recordAct, secrets 
     id,
     name,
     status,
+    zone,
     createdAtMs,
     suspendedAtMs,
     suspendedBecause,
@@ -71,6 +72,7 @@ export function storeCommands(db: Db, { policyOf, setPolicy, recordAct, secrets 
     name,
     status,
     settings,
+    zone,
     webhookSecrets: { live: secretOf(id, 'live'), test: secretOf(id, 'test') },
     createdAtMs,
     ...(suspendedAtMs !== null && { suspension: { atMs: suspendedAtMs, because: suspendedBecause ?? '' } }),
@@ -88,8 +90,8 @@ export function storeCommands(db: Db, { policyOf, setPolicy, recordAct, secrets 
           refusedAtMs: refused?.atMs ?? null,
           refusedBecause: refused?.because ?? null,
         });
-        const { id: target, name } = store;
-        if (act) recordAct(act, { target, before: null, after: { name, ...settings } });
+        const { id: target, name, zone } = store;
+        if (act) recordAct(act, { target, before: null, after: { name, zone, ...settings } });
         for (const mode of ['live', 'test'] as const) secrets.add(store.id, mode, webhookSecrets[mode]);
       });
     },
@@ -134,7 +136,7 @@ export function storeCommands(db: Db, { policyOf, setPolicy, recordAct, secrets 
       const decide = () => {
         const row = find.get({ id });
         if (!row) return null;
-        const before: StoreValues = { name: row.name, ...toStore(row).settings, ...policyOf(id) };
+        const before: StoreValues = { name: row.name, zone: row.zone, ...toStore(row).settings, ...policyOf(id) };
         const after: StoreValues = { ...before, ...changes };
         const changed = (Object.keys(after) as (keyof StoreValues)[]).filter((key) => before[key] !== after[key]);
         if (isDryRun || changed.length === 0) return { before, after };

@@ -65,6 +65,7 @@ export const merchant = (id: string, more: Partial<StoreSettings> = {}): Merchan
   name: `Shop ${id}`,
   status: 'approved',
   settings: { ...settings, ...more },
+  zone: 'UTC',
   webhookSecrets: { live: `whsec_live_of_${id}`, test: `whsec_of_${id}` },
   createdAtMs: T0_MS,
 });

@@ -157,7 +157,7 @@ test('lists and searches of payments seek in an index that has their order', asy
       { asked: [], receivedPar: 10n ** 19n },
     ])
       found += (await database.searchSessions({ kind: 'amount', ...amount }, { ...at, limit: 50 })).length;
-    await database.listDayTotals(at, 1);
+    await database.listCreditTotals(at, 1);
     await database.hasCredits(at);
   });
   assert.is(found, 6, 'all but the list of another day find the session');

@@ -42,6 +42,7 @@ export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raise
       name: row.name,
       memberships: own.map(({ role, storeId }) => ({ role, storeId }) as Membership),
       isReady: row.password !== null,
+      zone: row.zone,
       createdAtMs: row.createdAtMs,
       removedAtMs: row.removedAtMs,
     };
@@ -187,6 +188,14 @@ export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raise
         endAccess(personId);
         recordAct(act, { target: personId, before: { name: row.name, removed: false }, after: { removed: true } });
         return true;
+      });
+    },
+    async setZone(personId, zone, act) {
+      await db.write(() => {
+        const before = rowOf(personId);
+        if (!before || before.zone === zone) return;
+        orm.update(people).set({ zone }).where(eq(people.id, personId)).run();
+        recordAct(act, { target: personId, before: { zone: before.zone }, after: { zone } });
       });
     },
     async listPeople() {

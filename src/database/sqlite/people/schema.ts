@@ -8,6 +8,7 @@ import type { Role } from '../../../core/access.ts';
 export const people = sqliteTable('people', {
   id: text().primaryKey(),
   name: text().notNull(),
+  zone: text(),
   password: text(),
   totpSecret: text(),
   totpStep: integer().notNull(),

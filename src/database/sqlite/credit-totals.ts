@@ -1,16 +1,15 @@
 /**
- * What stores received, by UTC day, and in which networks and currencies each session was credited. Written in the
- * transaction of the ledger's entries, and compared with them by `ledger verify`.
+ * What stores received, by quarter of an hour, and in which networks and currencies each session was credited. Written
+ * in the transaction of the ledger's entries, and compared with them by `ledger verify`.
  * @module
  */
 import { and, asc, eq, gte, sql } from 'drizzle-orm';
 import { toPar } from '../../core/money.ts';
 import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
-import { DAY_MS, dayOf } from '../../lib/clock.ts';
-import type { DayTotalDatabase } from '../day-totals.ts';
+import { type CreditTotalDatabase, QUARTER_MS } from '../credit-totals.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
-import { dayTotals, sessionAssets } from './schema.ts';
+import { quarterTotals, sessionAssets } from './schema.ts';
 
 /** A payment of the ledger, credited or taken back. */
 export type BookedCredit = Readonly<{
@@ -22,21 +21,23 @@ export type BookedCredit = Readonly<{
 }>;
 
 /** To be called within a transaction. @param isTaken false when a reorg takes the credits back */
-export type AddToDay = (credits: readonly BookedCredit[], isTaken: boolean, atMs: number) => void;
+export type AddToTotals = (credits: readonly BookedCredit[], isTaken: boolean, atMs: number) => void;
 
-type Total = typeof dayTotals.$inferSelect;
+const quarterOf = (ms: number): number => Math.floor(ms / QUARTER_MS);
 
-export function createDayTotals(db: Db): AddToDay {
+type Total = typeof quarterTotals.$inferSelect;
+
+export function createCreditTotals(db: Db): AddToTotals {
   const key = and(
-    eq(dayTotals.storeId, sql.placeholder('storeId')),
-    eq(dayTotals.mode, sql.placeholder('mode')),
-    eq(dayTotals.day, sql.placeholder('day')),
-    eq(dayTotals.network, sql.placeholder('network')),
-    eq(dayTotals.currency, sql.placeholder('currency')),
+    eq(quarterTotals.storeId, sql.placeholder('storeId')),
+    eq(quarterTotals.mode, sql.placeholder('mode')),
+    eq(quarterTotals.quarter, sql.placeholder('quarter')),
+    eq(quarterTotals.network, sql.placeholder('network')),
+    eq(quarterTotals.currency, sql.placeholder('currency')),
   );
-  const find = atFirstUse(db.orm.select().from(dayTotals).where(key));
-  const remove = atFirstUse(db.orm.delete(dayTotals).where(key));
-  const insert = preparedInsert(db, dayTotals);
+  const find = atFirstUse(db.orm.select().from(quarterTotals).where(key));
+  const remove = atFirstUse(db.orm.delete(quarterTotals).where(key));
+  const insert = preparedInsert(db, quarterTotals);
   const noteAsset = atFirstUse(
     db.orm
       .insert(sessionAssets)
@@ -53,7 +54,7 @@ export function createDayTotals(db: Db): AddToDay {
     const changed = new Map<string, Total>();
     for (const { session, network, currency, units, decimals } of credits) {
       const { storeId, mode } = session;
-      const at = { storeId, mode, day: dayOf(atMs), network, currency };
+      const at = { storeId, mode, quarter: quarterOf(atMs), network, currency };
       const name = [storeId, mode, network, currency].join(' ');
       const par = toPar(units, decimals);
       const known = changed.get(name) ??
@@ -73,25 +74,31 @@ export function createDayTotals(db: Db): AddToDay {
   };
 }
 
-export function dayTotalQueries(db: Db): DayTotalDatabase {
+export function creditTotalQueries(db: Db): CreditTotalDatabase {
   const { orm } = db;
   return {
-    async listDayTotals({ storeId, mode }, fromDay) {
+    async listCreditTotals({ storeId, mode }, fromMs) {
       return db.read(() =>
         orm
           .select()
-          .from(dayTotals)
-          .where(and(eq(dayTotals.storeId, storeId), eq(dayTotals.mode, mode), gte(dayTotals.day, fromDay)))
-          .orderBy(asc(dayTotals.day))
+          .from(quarterTotals)
+          .where(
+            and(
+              eq(quarterTotals.storeId, storeId),
+              eq(quarterTotals.mode, mode),
+              gte(quarterTotals.quarter, quarterOf(fromMs)),
+            ),
+          )
+          .orderBy(asc(quarterTotals.quarter))
           .all(),
       );
     },
     async hasCredits({ storeId, mode }) {
-      const first = orm.select({ day: dayTotals.day }).from(dayTotals);
+      const first = orm.select({ quarter: quarterTotals.quarter }).from(quarterTotals);
       return db.read(
         () =>
           first
-            .where(and(eq(dayTotals.storeId, storeId), eq(dayTotals.mode, mode)))
+            .where(and(eq(quarterTotals.storeId, storeId), eq(quarterTotals.mode, mode)))
             .limit(1)
             .get() !== undefined,
       );
@@ -102,7 +109,7 @@ export function dayTotalQueries(db: Db): DayTotalDatabase {
 type Fact = Readonly<{
   storeId: string;
   mode: string;
-  day: number;
+  quarter: number;
   network: string;
   currency: string;
   sessionId: string;
@@ -112,19 +119,19 @@ type Fact = Readonly<{
 }>;
 
 const facts = `
-  SELECT s.store_id AS storeId, s.mode, e.at_ms / ${DAY_MS} AS day, p.network, p.asset AS currency, s.id AS sessionId,
+  SELECT s.store_id AS storeId, s.mode, e.at_ms / ${QUARTER_MS} AS quarter, p.network, p.asset AS currency, s.id AS sessionId,
     e.kind, p.units, t.decimals
   FROM ledger_entries AS e JOIN ledger_postings AS p ON p.entry_id = e.id AND p.account = 'received'
   JOIN transfers AS t ON t.id = CAST(e.cause AS INTEGER) JOIN sessions AS s ON s.id = p.subject
   WHERE e.kind IN ('payment', 'payment_reversed')`;
 
-/** @returns one line for each day's total, and each network of a session, that differs from the ledger */
-export function auditDayTotals({ client, orm }: Db): string[] {
+/** @returns one line for each total, and each network of a session, that differs from the ledger */
+export function auditCreditTotals({ client, orm }: Db): string[] {
   const expected = new Map<string, [number, bigint, number, bigint]>();
   const assets = new Set<string>();
   for (const row of client.prepare(facts).iterate() as IterableIterator<Fact>) {
-    const { storeId, mode, day, network, currency, sessionId, kind, units, decimals } = row;
-    const place = [storeId, mode, day, network, currency].join(' ');
+    const { storeId, mode, quarter, network, currency, sessionId, kind, units, decimals } = row;
+    const place = [storeId, mode, quarter, network, currency].join(' ');
     const [credits, credited, reversals, reversed] = expected.get(place) ?? [0, 0n, 0, 0n];
     const signed = toPar(BigInt(units), decimals);
     const isCredit = kind === 'payment';
@@ -140,14 +147,14 @@ export function auditDayTotals({ client, orm }: Db): string[] {
   const text = (sums: readonly (number | bigint)[] = [0, 0, 0, 0]): string =>
     `${sums[0]} credits of ${sums[1]}, ${sums[2]} reversals of ${sums[3]}`;
   const kept = new Map<string, string>();
-  for (const total of orm.select().from(dayTotals).all()) {
-    const { storeId, mode, day, network, currency } = total;
+  for (const total of orm.select().from(quarterTotals).all()) {
+    const { storeId, mode, quarter, network, currency } = total;
     const sums = [total.credits, total.creditedPar, total.reversals, total.reversedPar];
-    kept.set([storeId, mode, day, network, currency].join(' '), text(sums));
+    kept.set([storeId, mode, quarter, network, currency].join(' '), text(sums));
   }
   const wrong = [...new Set([...expected.keys(), ...kept.keys()])].flatMap((place) => {
     const [found, real] = [kept.get(place) ?? text(), text(expected.get(place))];
-    return found === real ? [] : [`day total ${place}: kept as ${found}, the ledger says ${real}`];
+    return found === real ? [] : [`credit total ${place}: kept as ${found}, the ledger says ${real}`];
   });
   const keptAssets = client
     .prepare("SELECT store_id || ' ' || network || ' ' || currency || ' ' || session_id FROM session_assets")

@@ -1,34 +1,34 @@
-/** What stores received by day: kept with the ledger, filled from it for an older installation, and audited. */
+/** What stores received by quarter of an hour: kept with the ledger, filled from it after an upgrade, and audited. */
 import { readdirSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { DAY_MS } from '../../../src/lib/clock.ts';
+import { QUARTER_MS } from '../../../src/database/credit-totals.ts';
 import { ingestedChain } from '../../support/ingested-chain.ts';
 import { merchantStore, newSession } from '../../support/new-session.ts';
 import { withOlderDatabase } from '../../support/older-database.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { testNetwork } from '../../support/test-network.ts';
 
-const DAY = 20_000;
+const QUARTER = 1_920_000;
 const COIN = 10n ** 18n;
 const network = testNetwork({ name: 'one' });
 const at = { storeId: 'm1', mode: 'test' } as const;
 
-type Seen = Readonly<{ day: number; credits: number; creditedPar: bigint; reversals: number; reversedPar: bigint }>;
-const short = ({ day, credits, creditedPar, reversals, reversedPar }: Seen) => [
-  day,
+type Seen = Readonly<{ quarter: number; credits: number; creditedPar: bigint; reversals: number; reversedPar: bigint }>;
+const short = ({ quarter, credits, creditedPar, reversals, reversedPar }: Seen) => [
+  quarter,
   credits,
   creditedPar,
   reversals,
   reversedPar,
 ];
 
-test('credits and what a reorg takes back are summed on the day of their entry, in the file and after a restart', async () => {
+test('credits and what a reorg takes back are summed in the quarter of their entry, in the file and after a restart', async () => {
   const place = openTempDatabase();
   try {
     const { database } = place;
-    let nowMs = DAY * DAY_MS + 5;
+    let nowMs = QUARTER * QUARTER_MS + 5;
     const store = merchantStore();
     await database.createStore(store);
     const keys = ['01', '02', '03'].map((byte) => byte.repeat(20));
@@ -42,23 +42,23 @@ test('credits and what a reorg takes back are summed on the day of their entry, 
     await create('1');
     await create('2');
     assert.is(await database.hasCredits(own), false);
-    // The third address has no session: its money belongs to nobody, and to no day.
+    // The third address has no session: its money belongs to nobody, and to no quarter.
     const coins = keys.map((to) => ({ to, currency: 'USDT', units: 10_000_000n }) as const);
     const block = await chain.mine([...coins, { to: keys[0] ?? '', currency: 'USDT', units: 1n }]);
-    assert.equal(await database.listDayTotals(own, 0), [], 'not before it is confirmed');
+    assert.equal(await database.listCreditTotals(own, 0), [], 'not before it is confirmed');
     await chain.confirm(block);
     const first = 20n * COIN + 10n ** 12n;
-    assert.equal((await database.listDayTotals(own, 0)).map(short), [[DAY, 3, first, 0, 0n]]);
-    nowMs += DAY_MS;
+    assert.equal((await database.listCreditTotals(own, 0)).map(short), [[QUARTER, 3, first, 0, 0n]]);
+    nowMs += QUARTER_MS;
     await chain.report('following');
     await chain.orphanTip();
-    assert.equal((await database.listDayTotals(own, 0)).map(short), [
-      [DAY, 3, first, 0, 0n],
-      [DAY + 1, 0, 0n, 3, first],
+    assert.equal((await database.listCreditTotals(own, 0)).map(short), [
+      [QUARTER, 3, first, 0, 0n],
+      [QUARTER + 1, 0, 0n, 3, first],
     ]);
-    assert.equal((await database.listDayTotals(own, DAY + 1)).length, 1, 'from a day on');
-    assert.equal(await database.listDayTotals({ ...own, mode: 'live' }, 0), []);
-    assert.equal(await database.listDayTotals({ ...own, storeId: 'other' }, 0), []);
+    assert.equal((await database.listCreditTotals(own, (QUARTER + 1) * QUARTER_MS)).length, 1, 'from a time on');
+    assert.equal(await database.listCreditTotals({ ...own, mode: 'live' }, 0), []);
+    assert.equal(await database.listCreditTotals({ ...own, storeId: 'other' }, 0), []);
     assert.is(await database.hasCredits({ ...own, mode: 'live' }), false);
     assert.equal((await database.verifyLedger()).sums, []);
     const again = place.connect();
@@ -66,7 +66,7 @@ test('credits and what a reorg takes back are summed on the day of their entry, 
     again.close();
 
     const client = new Sqlite(place.file);
-    client.exec(`UPDATE day_totals SET credited_par = '1' WHERE credits = 3`);
+    client.exec(`UPDATE quarter_totals SET credited_par = '1' WHERE credits = 3`);
     client.exec(
       `UPDATE session_assets SET currency = 'USDC' WHERE session_id = (SELECT min(session_id) FROM session_assets)`,
     );
@@ -74,7 +74,7 @@ test('credits and what a reorg takes back are summed on the day of their entry, 
     const { sums } = await database.verifyLedger();
     assert.match(
       sums.join('\n'),
-      /day total .* test 20000 .*: kept as 3 credits of 1, .*the ledger says 3 credits of 2/,
+      /credit total .* test 1920000 .*: kept as 3 credits of 1, .*the ledger says 3 credits of 2/,
     );
     assert.match(sums.join('\n'), /session asset .*USDC.*: the ledger has no such credit/);
     assert.match(sums.join('\n'), /session asset .*USDT.*: is in the ledger only/);
@@ -92,10 +92,10 @@ const unitsOf = (entry: number): bigint => (BigInt(entry) * 987_654_321_987_654_
 function olderRows(): string {
   const lines = Array.from({ length: ENTRIES }, (_, at0) => {
     const entry = at0 + 1;
-    // Every tenth one takes the one before it back, two days later.
+    // Every tenth one takes the one before it back, two quarters of an hour later.
     const isBack = entry % 10 === 0;
     const transfer = isBack ? entry - 1 : entry;
-    const [units, day] = [unitsOf(transfer), DAY + (transfer % 4) + (isBack ? 2 : 0)];
+    const [units, quarter] = [unitsOf(transfer), QUARTER + (transfer % 4) + (isBack ? 2 : 0)];
     const session = `cs_${transfer % 3}`;
     const currency = transfer % 2 ? 'USDT' : 'USDC';
     const kind = isBack ? 'payment_reversed' : 'payment';
@@ -107,7 +107,7 @@ function olderRows(): string {
           : `INSERT INTO transfers (id, block_id, network, tx, position, currency, from_key, address_id, units, decimals, confirmed)
         VALUES (${entry}, 1, 'test:one', 't${entry}', 0, '${currency}', 'ff', ${(transfer % 3) + 1}, '${units}', 18, 0);`
       }
-      INSERT INTO ledger_entries VALUES (${entry}, '${kind}', '${transfer}', 0, ${day * DAY_MS + entry});
+      INSERT INTO ledger_entries VALUES (${entry}, '${kind}', '${transfer}', 0, ${quarter * QUARTER_MS + entry});
       INSERT INTO ledger_postings VALUES (${entry}, 'collected', '', 'test:one', '${currency}', '${collected}'),
         (${entry}, 'received', '${session}', 'test:one', '${currency}', '${received}');`;
   });
@@ -133,19 +133,19 @@ function olderRows(): string {
     ${lines.join('')}`;
 }
 
-test('an older installation’s days are filled from its ledger, exactly', () =>
+test('an older installation’s totals are filled from its ledger, exactly', () =>
   withOlderDatabase(own.slice(0, 4), olderRows(), async (database) => {
     const expected = new Map<string, bigint>();
     for (let entry = 1; entry <= ENTRIES; entry++) {
       const isBack = entry % 10 === 0;
       const transfer = isBack ? entry - 1 : entry;
-      const place = `${DAY + (transfer % 4) + (isBack ? 2 : 0)} ${transfer % 2 ? 'USDT' : 'USDC'} ${isBack ? 'back' : 'credit'}`;
+      const place = `${QUARTER + (transfer % 4) + (isBack ? 2 : 0)} ${transfer % 2 ? 'USDT' : 'USDC'} ${isBack ? 'back' : 'credit'}`;
       expected.set(place, (expected.get(place) ?? 0n) + unitsOf(transfer));
     }
-    const totals = await database.listDayTotals(at, 0);
-    const kept = totals.flatMap(({ day, currency, creditedPar, reversedPar }) => [
-      ...(creditedPar > 0n ? [[`${day} ${currency} credit`, creditedPar] as const] : []),
-      ...(reversedPar > 0n ? [[`${day} ${currency} back`, reversedPar] as const] : []),
+    const totals = await database.listCreditTotals(at, 0);
+    const kept = totals.flatMap(({ quarter, currency, creditedPar, reversedPar }) => [
+      ...(creditedPar > 0n ? [[`${quarter} ${currency} credit`, creditedPar] as const] : []),
+      ...(reversedPar > 0n ? [[`${quarter} ${currency} back`, reversedPar] as const] : []),
     ]);
     assert.equal(new Map(kept.sort()), new Map([...expected].sort()));
     assert.ok(
@@ -158,7 +158,7 @@ test('an older installation’s days are filled from its ledger, exactly', () =>
     );
     const { sums } = await database.verifyLedger();
     assert.equal(
-      sums.filter((line) => /^(day total|session asset)/.test(line)),
+      sums.filter((line) => /^(credit total|session asset)/.test(line)),
       [],
     );
     const filter = { ...at, status: null, fromMs: null, toMs: null, beforeId: null, limit: 9 };

@@ -1,0 +1,66 @@
+/**
+ * Times in IANA time zones, by the tables that Node.js brings.
+ * @module
+ */
+import { DAY_MS } from './clock.ts';
+
+/** The zone of who has chosen none. */
+export const UTC = 'UTC';
+
+/** Formats that are in use; there are some 600 names of zones. */
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/** @throws RangeError for what is no zone */
+function formatOf(zone: string): Intl.DateTimeFormat {
+  const known = formats.get(zone);
+  if (known) return known;
+  const digits = { year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit' } as const;
+  const made = new Intl.DateTimeFormat('en-GB', { timeZone: zone, ...digits, second: '2-digit', hourCycle: 'h23' });
+  formats.set(zone, made);
+  return made;
+}
+
+/** Returns whether the text is an IANA time zone that this machine knows, such as `Europe/Berlin`. */
+export function isZone(zone: string): boolean {
+  try {
+    formatOf(zone);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Returns what the zone's clocks and calendars show: `2026-11-25 14:03:22`. */
+export function timeIn(zone: string, ms: number): string {
+  const parts = Object.fromEntries(
+    formatOf(zone)
+      .formatToParts(ms)
+      .map(({ type, value }) => [type, value]),
+  );
+  const { year = '', month, day, hour, minute, second } = parts;
+  return `${year.padStart(4, '0')}-${month}-${day} ${hour}:${minute}:${second}`;
+}
+
+/** Returns the zone's date: `2026-11-25`. */
+export const dateIn = (zone: string, ms: number): string => timeIn(zone, ms).slice(0, 10);
+
+/** Returns how far the zone's clocks are ahead of UTC, in ms. */
+const aheadMs = (zone: string, ms: number): number =>
+  Date.parse(`${timeIn(zone, ms).replace(' ', 'T')}Z`) - Math.floor(ms / 1000) * 1000;
+
+/**
+ * Returns when a day begins in the zone, also where clocks are changed at midnight; null for what is no date.
+ * @param date `2026-11-25`
+ */
+export function startOfDayMs(zone: string, date: string): number | null {
+  const midnightMs = /^\d{4}-\d{2}-\d{2}$/.test(date) ? Date.parse(`${date}T00:00:00Z`) : Number.NaN;
+  if (Number.isNaN(midnightMs)) return null;
+  // What clocks show there a day before and after: one of both is right for the midnight between.
+  const starts = [midnightMs - DAY_MS, midnightMs + DAY_MS].map((ms) => midnightMs - aheadMs(zone, ms));
+  const first = starts.find((ms) => dateIn(zone, ms) === date && dateIn(zone, ms - 1) !== date);
+  return first ?? Math.max(...starts);
+}
+
+/** Returns the date so many days later. */
+export const datePlus = (date: string, days: number): string =>
+  new Date(Date.parse(`${date}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10);
