@@ -98,7 +98,7 @@ ${stores.map(
 ${isOperator ? html`<h2>Operator</h2><ul>${operatorPages.map(([href, text]) => link(href, text, path))}</ul>` : null}
 <h2>${name}</h2>
 <ul>${link('/account', 'My account', path)}${link('/stores/new', 'New store', path)}</ul>
-<p class="hint">Times: <a href="/account#zone">${zone}</a></p>
+<p class="hint">Times in ${zone}</p>
 <form method="post" action="/sign-out">${formTokenField(formToken)}<button class="plain">Sign out</button></form>
 </nav>`;
   const mode =

@@ -102,7 +102,7 @@ test('days and times are those of the store’s zone, or of the person’s own',
     const shown = async (path: string) => textOf((await owner.get(base + path)).text);
     assert.match(await shown('/overview'), `${day} 7.00 1 –`);
     assert.match(await shown('/payments'), `${day} 20:00:`);
-    assert.match(await shown('/payments'), 'Times: UTC');
+    assert.match(await shown('/payments'), 'Times in UTC');
 
     const saved = await owner.submit(`${base}/store`, `${base}/store`, {
       ...(await storeForm(owner, base)),
@@ -113,7 +113,7 @@ test('days and times are those of the store’s zone, or of the person’s own',
     await owner.post(`${base}/store`, Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, value])));
     assert.match(await shown('/overview'), `${next} 7.00 1 –`);
     assert.match(await shown('/payments'), `${next} 01:30:`);
-    assert.match(await shown('/payments'), 'Times: Asia/Kolkata');
+    assert.match(await shown('/payments'), 'Times in Asia/Kolkata');
     assert.match(await shown(`/payments?from=${next}&to=${next}`), `${next} 01:30:`);
     assert.match(await shown(`/payments?to=${day}`), 'No payment matches');
 
@@ -122,7 +122,7 @@ test('days and times are those of the store’s zone, or of the person’s own',
     assert.match(textOf(wrong.text), '“Mars/Olympus” is no time zone');
     await owner.submit('/account', '/account/zone', { zone: 'America/New_York' });
     assert.match(await shown('/overview'), `${day} 7.00 1 –`);
-    assert.match(await shown('/payments'), /15:00:.*Times: America\/New_York|Times: America\/New_York.*15:00:/);
+    assert.match(await shown('/payments'), /Times in America\/New_York.*15:00:/);
     const [entry] = await api.database().listAudit(1);
     assert.equal([entry?.command, entry?.after], ['set time zone', { zone: 'America/New_York' }]);
   }));

@@ -44,7 +44,7 @@ ${archived ? archivedNote(archived) : null}
 <section class="card" aria-labelledby="asked"><h2 id="asked">${price(session)} ${sessionState(session)}</h2>${asked(session)}</section>
 <section class="card" aria-labelledby="came"><h2 id="came">What came</h2>${came(session, formatAddress)}</section>
 <section class="card" aria-labelledby="history"><h2 id="history">What happened</h2>${history(session, { events, deliveries, refunds })}</section>
-${session.request.metadata ? metadata(session.request.metadata) : null}`,
+${metadata(session.request.metadata ?? {})}`,
       };
     },
   };
@@ -169,5 +169,7 @@ function refundSteps(refund: Refund): (readonly [number, Html])[] {
   return steps.flatMap(([ms, what]) => (ms === null ? [] : [[ms, what] as const]));
 }
 
-const metadata = (given: Readonly<Record<string, string>>): Html =>
-  html`<section class="card" aria-labelledby="metadata"><h2 id="metadata">Metadata</h2>${facts(Object.entries(given))}</section>`;
+const metadata = (given: Readonly<Record<string, string>>): Html | null =>
+  Object.keys(given).length === 0
+    ? null
+    : html`<section class="card" aria-labelledby="metadata"><h2 id="metadata">Metadata</h2>${facts(Object.entries(given))}</section>`;

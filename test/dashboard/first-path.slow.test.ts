@@ -1,0 +1,195 @@
+/**
+ * The first hour of a new installation, in a real browser without scripts: from the line that the start prints to a
+ * payment, its webhook and its refund on the dashboard. Pictures of each page are written to `.tmp/dashboard/first/`.
+ */
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { readServerFile } from '../../src/app/server-file.ts';
+import { chains } from '../../src/chains/index.ts';
+import { codeOf, secretOfLink, stepAt } from '../../src/dashboard/second-factor.ts';
+import { openBrowser, openPage } from '../support/browser.ts';
+import { PASSWORD } from '../support/dashboard.ts';
+import { type MerchantServer, startMerchantServer } from '../support/merchant-server.ts';
+import { endAll, runQuayside, type SandboxInstallation, sandboxInstallation } from '../support/quayside-process.ts';
+import { until } from '../support/until.ts';
+
+const PICTURES = '.tmp/dashboard/first';
+mkdirSync(PICTURES, { recursive: true });
+const PATIENCE_MS = 15_000;
+const PAYEE = chains.evm.address.format(`c0ffee${'1'.repeat(34)}`);
+
+type World = {
+  dataDir: string;
+  installation: SandboxInstallation;
+  banner: string;
+  dashboardUrl: string;
+  shop: MerchantServer;
+  browser: Browser;
+  page: Page;
+  complaints: readonly string[];
+  linkToken: string;
+  sessionId: string;
+  payUrl: string;
+};
+const test = suite<World>('the first hour of an installation');
+
+test.before(async (world) => {
+  world.dataDir = mkdtempSync(join(tmpdir(), 'quayside-first-'));
+  world.installation = sandboxInstallation(world.dataDir);
+  const supervisor = await world.installation.start();
+  world.banner = supervisor.stdout();
+  world.dashboardUrl = readServerFile(world.dataDir)?.dashboard_url ?? '';
+  world.shop = await startMerchantServer((response) => response.end('thank you'));
+  world.browser = await openBrowser();
+  Object.assign(world, await openPage(world.browser, world.dashboardUrl, { javaScriptEnabled: false }));
+  world.page.setDefaultTimeout(PATIENCE_MS);
+});
+test.after(async ({ browser, shop, dataDir }) => {
+  await browser.close();
+  await shop.close();
+  await endAll();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+const heading = (page: Page) => page.locator('h1').textContent();
+const mainOf = async (page: Page) => (await page.locator('main').textContent()) ?? '';
+const link = (page: Page, name: string | RegExp) => page.getByRole('link', { name, exact: true }).first().click();
+const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).first().click();
+const picture = (page: Page, name: string) => page.screenshot({ path: `${PICTURES}/${name}.png`, fullPage: true });
+
+/** Loads the page again until it says this. */
+const says = (page: Page, words: RegExp) =>
+  until(`the page says ${words}`, async () => {
+    await page.reload();
+    return words.test(await mainOf(page));
+  });
+
+/** Goes to a page of the store's menu, in test mode. */
+async function openMenu(page: Page, name: string): Promise<void> {
+  await link(page, 'Test payments');
+  if (name !== 'Test payments')
+    await page.locator('nav ul ul, nav ul').getByRole('link', { name, exact: true }).first().click();
+}
+
+test('the start names the command that makes the first account, and its link sets everything up', async (world) => {
+  const { banner, installation, page, dashboardUrl } = world;
+  const command = /npx quayside (user create <name>) {2,}\(your way/.exec(banner)?.[1] ?? '';
+  assert.ok(command, banner);
+  const words = command.replace('<name>', 'Ada').split(' ');
+  const { code, out, err } = await runQuayside([...words, '--json'], installation.variables);
+  assert.is(code, 0, err);
+  const { link: address, name } = JSON.parse(out);
+  world.linkToken = address.split('/').at(-1);
+  assert.ok(address.startsWith(dashboardUrl), address);
+  await page.goto(address);
+  await picture(page, 'link');
+  await page.getByLabel('The code that it shows now').fill(codeOf(secretOfLink(world.linkToken), stepAt(Date.now())));
+  await page.getByLabel('Password').fill(PASSWORD);
+  await press(page, 'Set and sign in');
+  assert.match((await heading(page)) ?? '', 'recovery codes');
+  await link(page, 'I have saved them');
+  assert.is(await heading(page), 'Overview');
+  assert.match((await page.locator('nav').textContent()) ?? '', name);
+  await picture(page, 'operator');
+});
+
+test('the operator becomes the owner of the demo shop, and sees what is left to do', async ({ installation, page }) => {
+  const [person] = await installation.tool('user', 'list');
+  await installation.tool('user', 'role', person.name, '--role', 'owner');
+  await page.reload();
+  await openMenu(page, 'Overview');
+  assert.is(await heading(page), 'Test overview');
+  assert.match(await mainOf(page), /Before your first live payment: \d of 8 left/);
+  assert.match(await mainOf(page), /to do A test payment came through/);
+  await picture(page, 'set-up');
+});
+
+test('a key is made, and the signed call beside it creates a payment in a shell', async (world) => {
+  const { page } = world;
+  await openMenu(page, 'Developers');
+  await page.getByLabel('Name').fill('Shop server');
+  await press(page, 'Create the key');
+  await press(page, 'Create the key');
+  await picture(page, 'key');
+  const script = (await page.locator('pre code').first().textContent()) ?? '';
+  const answer = await new Promise<string>((done) =>
+    execFile('sh', ['-c', script], (_error, out, err) => done(out + err)),
+  );
+  const session = JSON.parse(answer);
+  assert.is(session.payment_status, 'pending', answer);
+  [world.sessionId, world.payUrl] = [session.id, session.url];
+  await link(page, 'I have saved them');
+});
+
+test('an endpoint of the shop is added, and a test event arrives there', async ({ page, shop }) => {
+  await openMenu(page, 'Webhooks');
+  await page.getByText('Add an endpoint').click();
+  await page.getByLabel('URL').fill(`${shop.origin}/hook`);
+  await press(page, 'Go on');
+  await page.locator('main button').last().click();
+  await openMenu(page, 'Webhooks');
+  await link(page, `${shop.origin}/hook`);
+  await press(page, 'Send a test event');
+  await until('the event arrives', () => shop.on('/hook').length > 0);
+  await picture(page, 'endpoint');
+});
+
+test('the payment is paid on its page’s address, and its whole way is shown', async (world) => {
+  const { installation, page, browser, shop, sessionId, payUrl } = world;
+  const payer = await openPage(browser, new URL(payUrl).origin, { javaScriptEnabled: false });
+  await payer.page.goto(payUrl);
+  await payer.page
+    .getByRole('link', { name: /Ethereum/ })
+    .first()
+    .click();
+  await picture(payer.page, 'payer');
+  await installation.tool('pay', sessionId, '--network', 'ethereum');
+  await until('it is paid', async () => (await installation.showSession(sessionId)).payment_status === 'paid');
+  await payer.page.reload();
+  assert.match((await payer.page.textContent('h1')) ?? '', 'Paid');
+  assert.equal(payer.complaints, []);
+  await payer.page.context().close();
+  await openMenu(page, 'Test payments');
+  await says(page, /first-call.*10\.50 USD.*10\.50.*paid/s);
+  await picture(page, 'payments');
+  await link(page, 'first-call');
+  await says(page, /Created for order.*Block with 10\.50 USDT.*payment\.completed/s);
+  await picture(page, 'payment');
+  const told = () =>
+    shop.on('/hook').some(({ body }) => body.includes('payment.completed') && body.includes(sessionId));
+  await until('the shop is told', told);
+});
+
+test('a refund is made to an address, and is on the chain', async ({ page, installation, sessionId }) => {
+  await link(page, 'Refund');
+  await page.getByLabel('Amount').fill('4.50');
+  await page.getByLabel('Address').fill(PAYEE);
+  await press(page, 'Go on');
+  await picture(page, 'refund-review');
+  await press(page, 'Refund 4.50 USDT');
+  assert.is(await heading(page), 'Refund of 4.50 USDT');
+  await says(page, /completed/);
+  await picture(page, 'refund');
+  const [refund] = await installation.tool('refunds', 'list', '--session', sessionId);
+  assert.is(refund.status, 'completed');
+});
+
+test('the overview has it all, and nobody is signed in after signing out', async ({ page, complaints }) => {
+  await openMenu(page, 'Overview');
+  await says(page, /done A test payment came through/);
+  assert.match(await mainOf(page), '10.50 USDT on ethereum');
+  await picture(page, 'overview');
+  await press(page, 'Sign out');
+  assert.is(await heading(page), 'Sign in');
+  await page.goBack();
+  await page.reload();
+  assert.is(await heading(page), 'Sign in');
+  assert.equal(complaints, []);
+});
+
+test.run();
