@@ -189,7 +189,7 @@ export interface MoneyOutDatabase {
    * Returns the number that the wallet's next attempt must use.
    * @param seen the node's first free number at finality. If it is above our count, somebody else spends from the
    * wallet: the lane is halted and an alarm raised. If the node no longer has the final state, its number at the head:
-   * nothing is concluded from that, and no number is offered while it is above our count
+   * nothing is concluded from that, and no number is offered while it is above our count; 0 for an unknown wallet
    */
   offerNonce(
     network: NetworkKey,

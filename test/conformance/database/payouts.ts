@@ -323,7 +323,10 @@ export function attemptsConform(makePlace: MakePlace): void {
       assert.equal(await database.haltedLanes(), [], 'what is at the head may vanish');
       assert.equal(await codes(database), []);
       assert.equal(await database.offerNonce(network, payer, 1, T0_MS), { kind: 'free', nonce: 1 });
-      assert.equal(await database.offerNonce(network, 'ef'.repeat(20), { head: 5 }, T0_MS), { kind: 'free', nonce: 5 });
+      const [unknown, unused] = ['ef'.repeat(20), 'fe'.repeat(20)];
+      assert.equal(await database.offerNonce(network, unknown, { head: 5 }, T0_MS), { kind: 'unsettled', ours: 0 });
+      assert.equal(await database.offerNonce(network, unknown, 5, T0_MS), { kind: 'free', nonce: 5 });
+      assert.equal(await database.offerNonce(network, unused, { head: 0 }, T0_MS), { kind: 'free', nonce: 0 });
     }),
   );
 

@@ -116,7 +116,9 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
     async offerNonce(network, payer, seen, nowMs) {
       return db.write(() => {
         const isFinal = typeof seen === 'number';
-        const row = lane(network, payer, isFinal ? seen : seen.head);
+        // What is at the head may vanish, and numbers that follow it could then never be used.
+        if (!isFinal && seen.head > 0 && !findLane.get({ network, payer })) return { kind: 'unsettled', ours: 0 };
+        const row = lane(network, payer, isFinal ? seen : 0);
         if (row.haltedCode !== null) return { kind: 'halted' };
         if (!isFinal && seen.head > row.nextNonce) return { kind: 'unsettled', ours: row.nextNonce };
         const finalNonce = isFinal ? seen : seen.head;
