@@ -3,6 +3,7 @@
  * @module
  */
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
+import { isCommon } from './frequent-passwords.ts';
 
 /** OWASP's Password Storage Cheat Sheet: 32 MiB and three passes are as strong as its first choice for scrypt. */
 const usualCost: Cost = { ln: 15, r: 8, p: 3 };
@@ -65,6 +66,7 @@ export function whyWeak(password: string, name: string): string | null {
     (left, known) => (known.length > 2 ? left.replaceAll(known, '') : left),
     text,
   );
+  if (isCommon(text)) return 'Too many people have this password, or one that is nearly the same. Take another.';
   const isPlain = new Set(text).size < DISTINCT_MIN || [...rest].length < CHARS_MIN / 2 || isSequence(text);
   return isPlain ? 'This password is easy to guess. Four words that nobody would guess are good.' : null;
 }
