@@ -13,6 +13,7 @@ import { startPool, WHILE_EMPTY } from './addresses/pool-keeper.ts';
 import { networkOfEachPool, readPool } from './addresses/pool-level.ts';
 import { createApp } from './api/app.ts';
 import { refuseUnread } from './api/refuse-unread.ts';
+import { createRequestLog, type RequestLog, runRequestLog } from './api/request-log.ts';
 import { addressMarksFile, openAddressMarks } from './app/address-marks.ts';
 import { readBackupReport } from './app/backup/report.ts';
 import { type Listening, listen } from './app/http-server.ts';
@@ -76,12 +77,14 @@ async function serve(config: Config, database: Database, writeTimes: WriteTimes,
   const simulating = keepSandboxAddresses({ database, config, clock, log }, signal);
   // Before the API listens: until a changed xpub has addresses, those of the previous one would be given out.
   await Promise.race([firstAddresses(config, database, signal), pool.ended]);
-  const api = await listenForMerchants(config, database, rates, metrics);
+  const requests = createRequestLog(database, clock);
+  const api = await listenForMerchants(config, database, rates, { metrics, requests });
   const operators = await listenForOperators(config, metrics, rates);
   const dashboard = await listenForPeople(withPort(config, api.port), database);
   const { baseUrl } = withPort(config, api.port);
   const dashboardUrl = dashboardUrlAt(config, dashboard.port);
   const settling = settleDue(database, signal);
+  const keepingRequests = runRequestLog(requests, { clock, log, signal });
   const refreshing = rates.start();
   const watching = runWatches({ database, config, rates, clock, log }, signal);
   const send = createSend(createUrlGuard(config.webhooks.allowCidrs));
@@ -110,6 +113,7 @@ async function serve(config: Config, database: Database, writeTimes: WriteTimes,
   await api.close(REQUESTS_PATIENCE_MS);
   await Promise.all([
     settling,
+    keepingRequests,
     watching,
     notifying,
     simulating,
@@ -126,7 +130,7 @@ async function listenForMerchants(
   config: Config,
   database: Database,
   rates: Rates,
-  metrics: Metrics,
+  { metrics, requests }: Readonly<{ metrics: Metrics; requests: RequestLog }>,
 ): Promise<Listening> {
   const checkDestination = await createDestinationCheck(config);
   const guard = createUrlGuard(config.webhooks.allowCidrs);
@@ -154,7 +158,10 @@ async function listenForMerchants(
         ...simulation,
       }),
       ...simulation,
-      onAnswered: metrics.observe,
+      onAnswered(answered) {
+        metrics.observe(answered);
+        requests.add(answered);
+      },
     });
     return { answer, refuse: refuseUnread({ config: boundConfig, clock, log }) };
   });

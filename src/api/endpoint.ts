@@ -33,8 +33,23 @@ export type ApiDeps = Readonly<{
   simulate?: Simulate;
   /** The payment pages, behind the same middleware. Paths that they do not handle belong to the API. */
   pages?: RequestHandler;
-  /** Called after every request; `route` is the path template, or null if none matched. */
-  onAnswered?(answered: Readonly<{ route: string | null; method: string; status: number; ms: number }>): void;
+  /** Called after every request. */
+  onAnswered?(answered: Answered): void;
+}>;
+
+/**
+ * A request that was answered. `route` is the path template, or null if none matched; `path` has no query; `keyId` is
+ * of the key that it named, if that is known; `code` is the error's.
+ */
+export type Answered = Readonly<{
+  route: string | null;
+  path: string;
+  method: string;
+  status: number;
+  ms: number;
+  requestId: string;
+  keyId: string | null;
+  code: string | null;
 }>;
 
 /** Who signed the request. */

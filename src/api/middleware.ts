@@ -14,11 +14,17 @@ import type { ApiDeps } from './endpoint.ts';
 import { errorBody, refuse, toRefusal } from './errors.ts';
 
 /** What the log says about a request. `route` is the path template, never the path with its ids. */
-type Trace = { readonly requestId: string; keyId: string | null; keyRefused?: Unusable; route: string | null };
+type Trace = {
+  readonly requestId: string;
+  keyId: string | null;
+  keyRefused?: Unusable;
+  route: string | null;
+  code?: string;
+};
 
 const traceOf = (response: Response): Trace => response.locals.trace as Trace;
 
-/** Records the API key or route of a request for the log. */
+/** Records the API key, route or error code of a request for the log. */
 export function note(response: Response, known: Partial<Omit<Trace, 'requestId'>>): void {
   Object.assign(traceOf(response), known);
 }
@@ -37,7 +43,8 @@ export function openTrace({ clock, log, onAnswered }: Pick<ApiDeps, 'clock' | 'l
       const answered = { method: request.method, status: response.statusCode, ms: clock.nowMs() - startedAtMs };
       // Pages record no route; express knows their template.
       const route = trace.route ?? request.route?.path ?? null;
-      onAnswered?.({ route, ...answered });
+      const { requestId, keyId, code = null } = trace;
+      onAnswered?.({ requestId, keyId, code, route, path: request.path, ...answered });
       log.info(
         {
           ...trace,
@@ -153,6 +160,7 @@ export function answerErrors({
   return (thrown, request, response, next) => {
     const { refusal, unexpected } = toRefusal(thrown);
     const { requestId, route } = traceOf(response);
+    note(response, { code: refusal.code });
     if (unexpected) log.error({ requestId, err: thrown }, 'request failed');
     if (refusal.code === 'internal_error') {
       raiseAlarm(thrown, `${request.method} ${route ?? request.route?.path ?? 'on an unknown path'}`, requestId);

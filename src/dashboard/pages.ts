@@ -15,6 +15,7 @@ import { paymentPage } from './pages/payment.ts';
 import { paymentsPages } from './pages/payments.ts';
 import { refundChanges } from './pages/refund-changes.ts';
 import { refundPages } from './pages/refunds.ts';
+import { requestsPage } from './pages/requests.ts';
 import { storePages } from './pages/store.ts';
 import { teamPages } from './pages/team.ts';
 import { webhookChanges } from './pages/webhook-changes.ts';
@@ -32,6 +33,7 @@ export const dashboardPages = (deps: DashboardDeps): readonly Page[] => [
   ...webhookPages(deps),
   ...webhookChanges(deps),
   ...developerPages(deps),
+  requestsPage(deps),
   ...storePages(deps),
   ...teamPages(deps),
   ...operatorPages(deps),

@@ -32,6 +32,7 @@ import type { PayoutLimitDatabase } from './payout-limits.ts';
 import type { PeopleDatabase } from './people.ts';
 import type { RecoveryDatabase } from './recovery.ts';
 import type { RefundDatabase, Replay } from './refunds.ts';
+import type { RequestLogDatabase } from './request-log.ts';
 import type { ArchiveDatabase } from './retention.ts';
 import type { SenderReportDatabase } from './sender-report.ts';
 import type { SessionListDatabase } from './session-lists.ts';
@@ -292,6 +293,7 @@ export interface Database
     PeopleDatabase,
     RecoveryDatabase,
     RefundDatabase,
+    RequestLogDatabase,
     SenderReportDatabase,
     SessionListDatabase<SessionSummary>,
     StatsDatabase,

@@ -304,7 +304,7 @@ test('the log has one line for each request and no secrets', async () => {
   assert.equal(shown, [
     { ...line, keyId: api.testKey.id, route: CREATE, method: 'POST', status: 200 },
     { ...line, keyId: api.testKey.id, route: `${SESSIONS}/{session_id}`, method: 'GET', status: 200 },
-    { ...line, keyId: null, route: null, method: 'GET', status: 404 },
+    { ...line, keyId: null, route: null, code: 'route_not_found', method: 'GET', status: 404 },
   ]);
   assert.is(lines[0]?.requestId, created.headers['request-id']);
   for (const secret of ['not for the log', 'not-for-the-log', api.testKey.apiKey, api.testKey.apiSecret, id]) {

@@ -73,6 +73,8 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /s/:store/test/webhooks/:endpoint/remove': ['owner', 'developer'],
   'get /s/:store/live/developers': ['owner'],
   'get /s/:store/test/developers': ['owner', 'developer'],
+  'get /s/:store/live/developers/requests': ['owner'],
+  'get /s/:store/test/developers/requests': ['owner', 'developer'],
   'post /s/:store/live/developers/keys': ['owner'],
   'post /s/:store/test/developers/keys': ['owner', 'developer'],
   'post /s/:store/live/developers/keys/revoke': ['owner'],

@@ -221,6 +221,7 @@ function everyPage(
     ['endpoint', `${store}/webhooks/${made.endpoint}`, cookies.owner],
     ['delivery', `${store}/webhooks/deliveries/${made.delivery}`, cookies.owner],
     ['developers', `${store}/developers`, cookies.owner],
+    ['requests', `${store}/developers/requests`, cookies.owner],
     ['store', `${store}/store`, cookies.owner],
     ['team', `${store}/team`, cookies.owner],
     ['new-store', '/stores/new', cookies.owner],
@@ -260,6 +261,8 @@ test('every page is accessible, fits the screen, and needs nothing that its poli
   });
   await addNotices(api);
   await api.addMerchant('pending');
+  await api.send('GET', '/api/v1/checkout/sessions/cs_none');
+  await api.requests.save();
   const pages = everyPage(api.merchantId, sale.id, made, { owner: owner.cookie(), operator: operator.cookie(), token });
   for (const [device, options] of devices) {
     for (const [name, path, cookie] of pages) {

@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import type { Express } from 'express';
 import { createApp } from '../../src/api/app.ts';
 import { refuseUnread } from '../../src/api/refuse-unread.ts';
+import { createRequestLog, type RequestLog } from '../../src/api/request-log.ts';
 import { listen } from '../../src/app/http-server.ts';
 import { chains } from '../../src/chains/index.ts';
 import { createCheckout } from '../../src/checkout/router.ts';
@@ -113,6 +114,7 @@ export type ApiServer = Readonly<{
   follow(): Promise<void>;
   /** Everything that was logged, as text. */
   logged(): string;
+  requests: RequestLog;
   /** Makes `/readyz` report that the process is stopping. */
   drain(): void;
   /** Stops the server; requests that are being answered have this long. */
@@ -181,7 +183,8 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   const stopping = new AbortController();
   const checkDestination = await createDestinationCheck(config);
   const pageClock: Clock = { nowMs: clock.nowMs, sleep: systemClock.sleep };
-  const shared = { database: current, config, log, checkDestination };
+  const requests = createRequestLog(current, clock);
+  const shared = { database: current, config, log, checkDestination, onAnswered: requests.add };
   app = createApp({
     ...shared,
     rates,
@@ -197,14 +200,14 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   if (options.ready ?? true) for (const chain of chainOf.values()) await chain.mine();
 
   const merchantId = await addMerchant();
-  const testKey = await addKey(merchantId, 'test');
-  const liveKey = await addKey(merchantId, 'live');
+  const [testKey, liveKey] = [await addKey(merchantId, 'test'), await addKey(merchantId, 'live')];
   const client = (key: Credentials) => signedClient(key, clock.nowS, options.requestSignature === 'required');
   return {
     baseUrl,
     file,
     clock,
     database: () => database,
+    requests,
     reopenDatabase() {
       database.close();
       database = open();

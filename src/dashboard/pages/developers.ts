@@ -77,6 +77,7 @@ async function page({ database, config }: DashboardDeps, visit: Visit<StoreAt>, 
     ])}</section>
 <section aria-labelledby="keys"><h2 id="keys">API keys</h2>${keyTable(visit, own.slice(0, KEYS_SHOWN), nowMs)}</section>
 ${store.status === 'approved' ? keyForm(visit) : html`<p class="card">${whyNoKeys(store)}</p>`}
+<p><a href="${pathOf(at)}/requests">The newest API requests</a></p>
 <section class="card" aria-labelledby="call"><h2 id="call">A signed call to try</h2><p>Put your key and its secret into the first two lines. It
 creates a payment; <a href="${config.baseUrl}/docs">the reference</a> describes every call.</p>
 ${callText(signedCall(at, config.baseUrl, { apiKey: `sk_${at.mode}_…`, apiSecret: 'ss_…' }))}</section>`,

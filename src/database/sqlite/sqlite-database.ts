@@ -58,6 +58,7 @@ import { createRefundRows, type FormatAddress, type RefundRows } from './refunds
 import { createRefundSettlement, type RefundSettlement } from './refunds/settlement.ts';
 import { createRefusedDeliveries } from './refused-deliveries.ts';
 import { createReplays } from './replays.ts';
+import { requestLogCommands } from './request-log.ts';
 import { rereadCommands } from './reread.ts';
 import { archiveQueries, createSessionArchive, type SessionArchive } from './retention/archive.ts';
 import { retirementCommands } from './retirement.ts';
@@ -235,6 +236,7 @@ const reports = (db: Db, archive: SessionArchive) => ({
   ...auditCommands(db),
   ...statsCommands(db),
   ...creditTotalQueries(db),
+  ...requestLogCommands(db),
   ...senderReportCommands(db),
 });
 

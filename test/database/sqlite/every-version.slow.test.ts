@@ -110,6 +110,8 @@ const rows: Readonly<Record<string, string>> = {
     INSERT INTO payout_limits VALUES ('store:m1', '5000', NULL, NULL, 3, NULL);
     INSERT INTO payout_spends VALUES ('rf_1', 'test:one', 'm1', '450', 1);
     INSERT INTO payout_spend_steps VALUES ('network:test:one', 0, '450', 1), ('store:m1:test', 0, '450', 1);`,
+  '0049': `
+    INSERT INTO api_requests VALUES (1, 'm1', 'test', 'k1', 'req_1', 5, 'GET', '/api/v1/x', 404, 'route_not_found', 3);`,
 };
 
 /** What a later migration computes again from other rows, by table. */

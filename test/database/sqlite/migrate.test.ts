@@ -14,6 +14,7 @@ import * as noticesSchema from '../../../src/database/sqlite/notices/schema.ts';
 import * as moneyOutSchema from '../../../src/database/sqlite/payouts/schema.ts';
 import * as peopleSchema from '../../../src/database/sqlite/people/schema.ts';
 import * as refundSchema from '../../../src/database/sqlite/refunds/schema.ts';
+import * as requestLog from '../../../src/database/sqlite/request-log.ts';
 import * as retentionSchema from '../../../src/database/sqlite/retention/schema.ts';
 import * as schema from '../../../src/database/sqlite/schema.ts';
 import { openSqliteDatabase } from '../../../src/database/sqlite/sqlite-database.ts';
@@ -218,6 +219,7 @@ test(
       ...schema,
       ...refundSchema,
       ...retentionSchema,
+      ...requestLog,
       ...moneyOutSchema,
       ...peopleSchema,
       ...noticesSchema,
