@@ -94,9 +94,9 @@ const key = await answer('key', 'create', '--mode', 'test');
 await database.enableEndpoint(endpoint, false, 'it answered 410', systemClock.nowMs());
 const elsewhere = chains.evm.address.format('c0ffee'.padStart(40, '1'));
 const why = ['--because', 'a reason'];
-/** A store as the dashboard creates it. */
-const waiting = 'mer_waiting';
-await database.createStore({ ...merchantStore(), id: waiting, status: 'pending' });
+/** Stores as the dashboard creates them. */
+const [waiting, unwanted] = ['mer_waiting', 'mer_unwanted'];
+for (const id of [waiting, unwanted]) await database.createStore({ ...merchantStore(), id, status: 'pending' });
 
 /** `states`: which of what was there before and what is there after is recorded. */
 type Change = Readonly<{ words: readonly string[]; target?: string; states: 'both' | 'before' | 'after' | 'none' }>;
@@ -106,6 +106,7 @@ const changes: Readonly<Record<string, Change>> = {
   'store create': { words: ['Second', ...why], states: 'after' },
   'store update': { words: [store, '--late', 'accept', ...why], target: store, states: 'both' },
   'store approve': { words: [waiting, ...why], target: waiting, states: 'both' },
+  'store refuse': { words: [unwanted, ...why], target: unwanted, states: 'both' },
   'store suspend': { words: [store, ...why], target: store, states: 'both' },
   'store resume': { words: [store, ...why], target: store, states: 'both' },
   'store page': { words: ['--store', store, '--name', 'Renamed', ...why], target: store, states: 'both' },
@@ -125,6 +126,7 @@ const changes: Readonly<Record<string, Change>> = {
   'refunds approve': { words: [approved, ...why], target: approved, states: 'both' },
   'refunds reject': { words: [rejected, ...why], target: rejected, states: 'both' },
   'held accept': { words: [held?.id ?? '', ...why], states: 'both' },
+  'payouts limits': { words: [KEY, '--hour', '500.00', ...why], target: `network:${KEY}`, states: 'both' },
   'payouts freeze': { words: [KEY, ...why], states: 'after' },
   'payouts thaw': { words: [KEY, ...why], states: 'before' },
   'networks rewind': { words: [KEY, '--to', '0', ...why], target: KEY, states: 'both' },
@@ -138,6 +140,7 @@ const testedElsewhere: Readonly<Record<string, string>> = {
   'payouts resume': 'test/scripts/payout-exits.slow.test.ts',
   'payouts settle': 'test/scripts/payout-exits.slow.test.ts',
   backup: 'test/scripts/backup.test.ts',
+  archive: 'test/scripts/archive.slow.test.ts',
   'alarms acknowledge': 'test/scripts/quayside.test.ts',
   'notify add': 'test/scripts/notify.test.ts',
   'notify prove': 'test/scripts/notify.test.ts',
@@ -169,6 +172,7 @@ const readers = [
   ...['webhooks show', 'webhooks secret', 'events list', 'events show', 'refunds list', 'refunds show'],
   ...['refunds request', 'payouts list', 'payouts show', 'payouts outgoing', 'sweep plan', 'sweep status'],
   ...['notify test', 'notify list', 'user list', 'export payments', 'export refunds', 'export sweeps', 'export fees'],
+  ...['archive show', 'archive find'],
   ...['ledger verify', 'audit list', 'signer drill', 'evidence verify', 'evidence key', 'evidence', 'shadow'],
 ];
 

@@ -214,6 +214,7 @@ test('every setting of a store is changed, shown before and after, and recorded'
   const [{ id }] = await answer('store', 'list');
   const changes = {
     name: ['name', 'Corner shop 2', 'Corner shop 2'],
+    zone: ['zone', 'Asia/Kolkata', 'Asia/Kolkata'],
     settlement: ['settlement_currency', 'USDT', 'USDT'],
     tolerance: ['tolerance_minor', '7', 7],
     grace: ['top_up_grace_s', '600', 600],

@@ -179,7 +179,7 @@ export function merchantsConform(makePlace: MakePlace): void {
       await database.createStore(second, act('store create'));
       const [entry, ...others] = await database.listAudit(9);
       assert.equal([entry?.command, entry?.target, entry?.before, others], ['store create', 'm2', null, []]);
-      assert.equal(entry?.after, { name: second.name, ...second.settings });
+      assert.equal(entry?.after, { name: second.name, zone: 'UTC', ...second.settings });
     }),
   );
 

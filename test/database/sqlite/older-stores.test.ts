@@ -16,7 +16,7 @@ test('older stores keep their settings and are not suspended', () =>
     const { webhookSecrets: _made, ...kept } = store;
     const times = { toleranceMinor: 7, topUpGraceS: 100, monitoringS: 1000 };
     const settings = { settlementCurrency: 'USDC', ...times, latePolicy: 'accept', credit: '' };
-    assert.equal(kept, { id: 'm1', name: 'Shop', status: 'approved', settings, createdAtMs: 5 });
+    assert.equal(kept, { id: 'm1', name: 'Shop', status: 'approved', settings, zone: 'UTC', createdAtMs: 5 });
     assert.equal(await database.suspendedStores(), []);
   }));
 
