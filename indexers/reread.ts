@@ -1,6 +1,7 @@
 /**
  * Reads blocks again that a follower has passed: compares them with what the database holds, and adds the transfers
- * that were missed. They are credited as any other: by the network's follower, once its policy is met.
+ * that were missed, to our addresses and out of our own wallets. They are credited as any other, by the network's
+ * follower, once its policy is met; and judged as any other, by its payout engine.
  *
  * @module
  */
@@ -8,12 +9,13 @@ import type { Chain, Node } from '../src/chains/chain.ts';
 import type { NetworkConfig } from '../src/config/network.ts';
 import type { BlockRef } from '../src/core/block.ts';
 import { permanent, transient } from '../src/core/fault.ts';
+import type { NetworkKey } from '../src/core/transfer.ts';
 import type { OperatorAct } from '../src/database/audit-log.ts';
 import type { Database } from '../src/database/database.ts';
 import type { BlockGap, RereadDifference } from '../src/database/recovery.ts';
 import type { Clock } from '../src/lib/clock.ts';
 import { createAddressTable } from './follower/address-table.ts';
-import { createWatch } from './follower/address-watch.ts';
+import { createWatch, type Watch } from './follower/address-watch.ts';
 import { rangeFrom } from './follower/after-gap.ts';
 import { createIdentityProof } from './follower/identity.ts';
 import { createMatcher } from './follower/matcher.ts';
@@ -27,7 +29,10 @@ const REPORTED_MAX = 1_000;
 
 export type RereadOptions = Readonly<{
   network: NetworkConfig;
-  database: Pick<Database, 'rereadAnchor' | 'saveReread' | 'closeGaps' | 'watchList' | 'changeCount'>;
+  database: Pick<
+    Database,
+    'rereadAnchor' | 'saveReread' | 'closeGaps' | 'watchList' | 'changeCount' | 'listOwnWallets'
+  >;
   chain: Chain;
   /** Numbers, inclusive; not above the network's tip. */
   from: number;
@@ -54,17 +59,19 @@ export type RereadReport = Readonly<{
 export async function rereadBlocks(options: RereadOptions): Promise<RereadReport> {
   const { network, database, chain, from, to, clock } = options;
   const table = createAddressTable(chain.address.keyBytes);
-  const watch = createWatch(database, network, table);
-  const matcher = await createMatcher({ chain, tokens: network.tokens, table });
+  const own = new Set<string>();
+  const watch = createWatch(database, network, table, { network: network.key, own });
+  const matcher = await createMatcher({ chain, tokens: network.tokens, table, own });
   const { openNode } = await chain.node();
   const node = openNode(followerNodeOptions(network));
   const patience = { clock, patienceMs: PATIENCE_MS };
-  const counts = { missing: 0, unknown: 0, other_block: 0 };
+  const counts = { missing: 0, outgoing: 0, unknown: 0, other_block: 0 };
   const differences: RereadDifference[] = [];
   const doubtful = new Set<number>();
   try {
     await patiently(patience, undefined, () => createIdentityProof(network, node, clock).renew(0, null));
     await watch.load(true);
+    const searchedFor = watch.ownWalletId();
     await patiently(patience, undefined, () => checkBeginning(options, node));
     let at = from;
     for await (const part of readChainRange({ node, matcher, ...patience }, from, to)) {
@@ -72,12 +79,13 @@ export async function rereadBlocks(options: RereadOptions): Promise<RereadReport
       const found = await patiently(patience, undefined, save);
       for (const { kind, number } of found) {
         counts[kind]++;
-        if (kind !== 'missing') doubtful.add(number);
+        if (kind === 'unknown' || kind === 'other_block') doubtful.add(number);
       }
       differences.push(...found.slice(0, REPORTED_MAX - differences.length));
       at = part.throughNumber + 1;
       options.onProgress(at - from);
     }
+    await refuseNewWallet(watch, searchedFor, network.key);
     const closed = options.isCheck
       ? []
       : await database.closeGaps(network.key, { from, to, doubtful: [...doubtful] }, options.act);
@@ -85,6 +93,16 @@ export async function rereadBlocks(options: RereadOptions): Promise<RereadReport
   } finally {
     await Promise.all([node.close(), matcher.close()]);
   }
+}
+
+/**
+ * Checks that no wallet became ours while blocks were read: they were not searched for what left it.
+ * @throws Fault transient `storage_moved`
+ */
+async function refuseNewWallet(watch: Watch, searchedFor: number, key: NetworkKey): Promise<void> {
+  await watch.load(true);
+  if (watch.ownWalletId() === searchedFor) return;
+  throw transient('storage_moved', `another wallet of ${key} became known while blocks were read; read them once more`);
 }
 
 /**

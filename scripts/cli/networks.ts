@@ -158,7 +158,8 @@ export const networksSkip: Command = {
   },
   notes: [
     'First try another node: set the network’s url. What is skipped is recorded as a gap, shown by `networks show` and',
-    'reported by an alarm, until `networks reread` has read it, from any node that has it.',
+    'reported by an alarm, until `networks reread` has read it, from any node that has it. Where the wallets have no',
+    'sequence numbers (TRON, Solana), money out is frozen meanwhile: refunds may have been paid in those blocks.',
   ],
   needsSandbox: true,
   async run(input, { config, database, clock }) {
@@ -171,10 +172,17 @@ export const networksSkip: Command = {
     const outcome = await database.skipBlocks({ network: network.key, from, to, isDryRun, act });
     if (outcome.kind !== 'done') throw permanent('refused', whyNotSkipped(network.key, from, to, outcome));
     return {
-      json: { network: network.key, from, to, dry_run: isDryRun },
+      json: { network: network.key, from, to, dry_run: isDryRun, freezes_money_out: outcome.gap.holdsPayouts },
       lines: [
         `${isDryRun ? 'would skip' : 'skipped'} ${to - from + 1} block(s) of ${network.key}; when a node has them: ` +
           `\`quayside networks reread ${network.key} --from ${from} --to ${to}\``,
+        ...(outcome.gap.holdsPayouts
+          ? [
+              `money out ${isDryRun ? 'would be' : 'is'} frozen on ${network.key} until then, because refunds that are not ` +
+                'known here may have been paid in these blocks; if no node ever has them, compare the wallets in an explorer, ' +
+                `then \`quayside payouts thaw ${network.key} --because …\``,
+            ]
+          : []),
       ],
     };
   },
@@ -196,7 +204,7 @@ function whyNotSkipped(key: string, from: number, to: number, outcome: NotSkippe
 export const networksReread: Command = {
   name: 'networks reread',
   args: ['network'],
-  summary: 'Read blocks again and add the transfers that were missed.',
+  summary: 'Read blocks again and add the transfers that were missed, to our addresses and out of our wallets.',
   options: {
     from: { value: 'BLOCK', help: 'the first block' },
     to: { value: 'BLOCK', help: 'the last block' },
@@ -269,7 +277,7 @@ async function reread(
       ]);
     const open = counts.unknown + counts.other_block;
     return {
-      isBad: open > 0 || (isCheck && counts.missing > 0),
+      isBad: open > 0 || (isCheck && counts.missing + counts.outgoing > 0),
       json: {
         network: network.key,
         from,
@@ -283,8 +291,19 @@ async function reread(
         `read blocks ${from} to ${to} of ${network.key}: ${counts.missing} transfers were missing` +
           `${isCheck ? '' : ' and are added'}, the node does not show ${counts.unknown} that are held, ` +
           `${counts.other_block} blocks are others`,
+        ...(counts.outgoing > 0
+          ? [
+              `${counts.outgoing} transfers out of our own wallets were not known and no payout explains them` +
+                (isCheck
+                  ? ''
+                  : '; they settle the refunds that they paid, and any other freezes money out within seconds if the network pays out'),
+            ]
+          : []),
         ...(rows.length === 0 ? [] : table([['DIFFERENCE', 'BLOCK', 'TRANSACTION', 'UNITS', 'ADDRESS'], ...rows])),
-        ...closed.map((gap) => `the gap ${gap.from} to ${gap.to} is closed`),
+        ...closed.map(
+          ({ from: lowest, to: highest, holdsPayouts }) =>
+            `the gap ${lowest} to ${highest} is closed${holdsPayouts ? '; it freezes money out no more' : ''}`,
+        ),
         ...(open > 0
           ? [
               'compare the node with another one (--url); nothing that is held was changed, and gaps with such blocks stay open',

@@ -24,7 +24,8 @@ export interface FreezeDatabase {
    */
   freezePayouts(freeze: Freeze, act: OperatorAct | null): Promise<boolean>;
   /**
-   * Ends one freeze: that of the network, or that of every network (null). Any other one continues.
+   * Ends one freeze: that of the network, or that of every network (null). Any other one continues: a network may have
+   * one of its own and, after that is ended, another one for its skipped blocks.
    * @returns what was ended; null when there was no such freeze
    */
   thawPayouts(network: NetworkKey | null, act: OperatorAct): Promise<Freeze | null>;

@@ -7,13 +7,17 @@ import type { BlockRef } from '../core/block.ts';
 import type { ChainTransfer, Currency, NetworkKey } from '../core/transfer.ts';
 import type { OperatorAct } from './audit-log.ts';
 
-/** Blocks that a follower passes over without reading them; open until they were read. */
+/**
+ * Blocks that a follower passes over without reading them; open until they were read. `holdsPayouts`: money out is
+ * frozen on the network while it is open, because an earlier run may have paid something there that is not known here.
+ */
 export type BlockGap = Readonly<{
   from: number;
   to: number;
   because: string;
   atMs: number;
   closedAtMs: number | null;
+  holdsPayouts: boolean;
 }>;
 
 /**
@@ -84,11 +88,13 @@ export type Reread = Readonly<{
 /**
  * A difference between what the database holds and what was read again.
  * - `missing`: a transfer that the database did not hold. It is added, unless it is only checked.
+ * - `outgoing`: a transfer out of the refund or gas wallet that was not known and that no attempt explains. It is added
+ *   in the same way, and judged as any other.
  * - `unknown`: a transfer that the database holds and the node does not show.
  * - `other_block`: at this height the database holds another block; neither is changed.
  */
 export type RereadDifference = Readonly<{
-  kind: 'missing' | 'unknown' | 'other_block';
+  kind: 'missing' | 'outgoing' | 'unknown' | 'other_block';
   number: number;
   block: string;
   /** Null for `other_block`. */
@@ -110,7 +116,10 @@ export interface RecoveryDatabase {
    * payments in them are reversed until their blocks come back.
    */
   rewindNetwork(input: Rewind): Promise<RewindOutcome>;
-  /** Makes the follower go on beyond blocks that no node serves, and raises the alarm `block_skipped`. */
+  /**
+   * Makes the follower go on beyond blocks that no node serves, and raises the alarm `block_skipped`. Where one of our
+   * wallets has no sequence numbers that would tell what it sent in them, money out is frozen on the network.
+   */
   skipBlocks(
     input: Readonly<{ network: NetworkKey; from: number; to: number; isDryRun: boolean; act: OperatorAct }>,
   ): Promise<SkipOutcome>;

@@ -53,9 +53,11 @@ export function watchPayouts(
   }
 
   async function frozen(): Promise<Finding[]> {
-    return (await database.listFreezes()).map(({ network, reason, frozenBy }) => {
+    return (await database.listFreezes()).map(({ network, code, reason, frozenBy }, at, all) => {
       const message = `money out is frozen on ${network ?? 'every network'} by ${frozenBy}: ${reason}`;
-      return { rule: 'payouts_frozen', subject: network ?? '', network, message };
+      const isFirst = all.findIndex((one) => one.network === network) === at;
+      const subject = isFirst ? (network ?? '') : `${network}/${code}`;
+      return { rule: 'payouts_frozen', subject, network, message };
     });
   }
 

@@ -32,6 +32,7 @@ const shown = {
   because: blockGaps.because,
   atMs: blockGaps.atMs,
   closedAtMs: blockGaps.closedAtMs,
+  holdsPayouts: blockGaps.holdsPayouts,
 };
 
 export function createGaps({ orm, client }: Db): Gaps {

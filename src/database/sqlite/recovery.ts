@@ -7,6 +7,7 @@ import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { OperatorAct } from '../audit-log.ts';
 import {
+  type BlockGap,
   REWOUND_TRANSFERS_MAX,
   type RecoveryDatabase,
   type Rewind,
@@ -21,6 +22,7 @@ import { writeOrTry } from './dry-run.ts';
 import type { Gaps } from './gaps.ts';
 import { type NetworkRow, type Networks, numbersText } from './networks.ts';
 import type { Db } from './open.ts';
+import type { Outgoing } from './payouts/outgoing.ts';
 import { blocks as blockTable } from './schema.ts';
 
 type RecoveryCommands = Omit<RecoveryDatabase, 'rereadAnchor' | 'saveReread'>;
@@ -29,12 +31,13 @@ type Parts = Readonly<{
   networks: Networks;
   gaps: Gaps;
   facts: BlockFacts;
+  outgoing: Pick<Outgoing, 'hasUncountedWallet'>;
   raiseAlarm: RaiseAlarm;
   recordAct: RecordAct;
 }>;
 
 export function recoveryCommands(db: Db, parts: Parts): RecoveryCommands {
-  const { networks, gaps, raiseAlarm, recordAct } = parts;
+  const { networks, gaps, outgoing, raiseAlarm, recordAct } = parts;
   return {
     async recoveryCount(network) {
       return db.read(() => networks.find(network)?.recoveries ?? 0);
@@ -51,11 +54,16 @@ export function recoveryCommands(db: Db, parts: Parts): RecoveryCommands {
         if (!row) return { kind: 'never_read' };
         if (row.tipNumber !== null && from <= row.tipNumber) return { kind: 'read_already', tip: row.tipNumber };
         if (row.headNumber === null || to > row.headNumber) return { kind: 'not_made_yet', head: row.headNumber };
-        const gap = { from, to, because: act.reason ?? '', atMs: act.atMs, closedAtMs: null };
+        const holdsPayouts = outgoing.hasUncountedWallet(network);
+        const gap = { from, to, because: act.reason ?? '', atMs: act.atMs, closedAtMs: null, holdsPayouts };
         gaps.add(network, gap);
         networks.recover(network, {});
-        raiseAlarm({ ...skipped(network, from, to, act), network, sessionId: null });
-        recordAct(act, { target: network, before: null, after: { from, to } });
+        raiseAlarm({ ...skipped(network, gap, act), network, sessionId: null });
+        recordAct(act, {
+          target: network,
+          before: null,
+          after: { from, to, money_out: holdsPayouts ? 'frozen' : 'unchanged' },
+        });
         return { kind: 'done', gap };
       });
     },
@@ -72,11 +80,11 @@ export function recoveryCommands(db: Db, parts: Parts): RecoveryCommands {
   };
 }
 
-function skipped(network: NetworkKey, from: number, to: number, { atMs, operator, reason }: OperatorAct) {
+function skipped(network: NetworkKey, { from, to, holdsPayouts }: BlockGap, { atMs, operator, reason }: OperatorAct) {
   const blocks = numbersText(from, to);
   const message =
-    `${operator} skipped ${blocks} of ${network}: ${reason}. Payments in them are not seen. When a node has them: ` +
-    `\`quayside networks reread ${network} --from ${from} --to ${to}\``;
+    `${operator} skipped ${blocks} of ${network}: ${reason}. Payments in them are not seen${holdsPayouts ? ', and money out is frozen there' : ''}. ` +
+    `When a node has them: \`quayside networks reread ${network} --from ${from} --to ${to}\``;
   return { atMs, code: 'block_skipped', message };
 }
 
@@ -158,7 +166,14 @@ function moveTo({ blocks, networks, gaps }: Parts, row: NetworkRow, to: number, 
   const next = (tip?.number ?? -1) + 1;
   // Blocks that were pruned, or came before the first, are not read again: the follower goes on after them.
   if (next <= to && (!tip || to <= row.prunedThrough)) {
-    gaps.add(row.key, { from: next, to, because: 'below a rewind', atMs: act.atMs, closedAtMs: act.atMs });
+    gaps.add(row.key, {
+      from: next,
+      to,
+      because: 'below a rewind',
+      atMs: act.atMs,
+      closedAtMs: act.atMs,
+      holdsPayouts: false,
+    });
   }
   networks.recover(row.key, {
     state: 'behind',

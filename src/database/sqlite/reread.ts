@@ -4,7 +4,7 @@
  */
 import { and, asc, eq, gte, lte, sql } from 'drizzle-orm';
 import type { BlockRef } from '../../core/block.ts';
-import type { NetworkKey } from '../../core/transfer.ts';
+import type { ChainTransfer, NetworkKey } from '../../core/transfer.ts';
 import type { RecoveryDatabase, Reread, RereadDifference, RereadOutcome } from '../recovery.ts';
 import type { RecordAct } from './audit-log.ts';
 import type { BlockFacts, FactsContext, Ours } from './block-facts.ts';
@@ -12,6 +12,7 @@ import type { BlockRow, Blocks } from './blocks.ts';
 import { writeOrTry } from './dry-run.ts';
 import type { Networks } from './networks.ts';
 import type { Db } from './open.ts';
+import type { Outgoing } from './payouts/outgoing.ts';
 import { atFirstUse } from './prepared.ts';
 import { addresses as addressTable, blocks as blockTable, transfers as transferTable } from './schema.ts';
 import type { TransferRow, Transfers } from './transfers.ts';
@@ -23,11 +24,12 @@ type Parts = Readonly<{
   transfers: Transfers;
   networks: Networks;
   facts: BlockFacts;
+  outgoing: Outgoing;
   recordAct: RecordAct;
 }>;
 
 export function rereadCommands(db: Db, parts: Parts): RereadCommands {
-  const { blocks, networks, facts, recordAct } = parts;
+  const { blocks, networks, facts, outgoing, recordAct } = parts;
   const queries = createQueries(db);
   const compare = createComparison(parts, queries);
 
@@ -37,17 +39,22 @@ export function rereadCommands(db: Db, parts: Parts): RereadCommands {
     if (!anchor?.canonical || anchor.number < to) return { kind: 'moved' };
     const context = { ...input, nowMs: act.atMs };
     const results = input.blocks.map((matched) => ({ matched, ...compare(context, matched) }));
-    const ids = results.flatMap(({ matched, isAdded, unsaved, known }) => {
+    const ids = results.flatMap(({ matched, isAdded, unsaved, leaving, known }) => {
       if (!isAdded) return [];
       const id = keep(input, matched.block, known);
       for (const found of unsaved) facts.add(context, id, matched.block, found);
+      outgoing.add(network, matched.block, leaving, act.atMs);
       return id;
     });
     facts.settle(network, ids, networks.find(network)?.floor ?? 0, act.atMs);
     // A follower holds the newest blocks in memory: it must learn about one that was put between them.
     if (results.some(({ isAdded, held }) => isAdded && !held)) networks.recover(network, {});
-    const added = results.reduce((sum, { isAdded, missing }) => sum + (isAdded ? missing.length : 0), 0);
-    if (added > 0) recordAct(act, { target: network, before: null, after: { from, to, transfers: added } });
+    const added = results.filter(({ isAdded }) => isAdded);
+    const after = {
+      transfers: added.reduce((sum, { missing }) => sum + missing.length, 0),
+      outgoing: added.reduce((sum, { leaving }) => sum + leaving.length, 0),
+    };
+    if (added.length > 0) recordAct(act, { target: network, before: null, after: { from, to, ...after } });
     return { kind: 'done', differences: [...results.flatMap((one) => one.differences), ...replaced(input)] };
   }
 
@@ -86,20 +93,23 @@ type Compared = Readonly<{
   isAdded: boolean;
   /** What of it is not saved; a block that a rewind or a reorg took out has kept its transfers. */
   unsaved: Ours[];
+  /** What left our own wallets, and is not known. */
+  leaving: ChainTransfer[];
   /** The canonical block at this height, if it is this one. */
   held: BlockRow | undefined;
   /** This block, canonical or not. */
   known: BlockRow | undefined;
 }>;
 
-function createComparison({ blocks, transfers, facts }: Parts, queries: ReturnType<typeof createQueries>) {
+function createComparison({ blocks, transfers, facts, outgoing }: Parts, queries: ReturnType<typeof createQueries>) {
   return (context: FactsContext, { block, transfers: content }: Matched): Compared => {
     const { hash, number } = block;
     const { network } = context;
     const held = queries.canonicalAt(network, number);
     if (held && held.hash !== hash) {
       const other: RereadDifference = { kind: 'other_block', number, block: hash, transfer: null };
-      return { differences: [other], missing: [], isAdded: false, unsaved: [], held: undefined, known: undefined };
+      const none = { missing: [], isAdded: false, unsaved: [], leaving: [] };
+      return { differences: [other], ...none, held: undefined, known: undefined };
     }
     const known = held ?? blocks.find(network, hash);
     const before = known ? transfers.ofBlock(known.id) : [];
@@ -109,16 +119,19 @@ function createComparison({ blocks, transfers, facts }: Parts, queries: ReturnTy
     const isRead = new Set(ours.map(({ transfer }) => keyOf(transfer.tx, transfer.index)));
     const unsaved = ours.filter(({ transfer }) => !wasRead.has(keyOf(transfer.tx, transfer.index)));
     const missing = held ? unsaved : ours;
+    const leaving = outgoing.unsaved(network, block, content);
     const unknown = before.filter(({ tx, position }) => !isRead.has(keyOf(tx, position)));
     return {
       differences: [
         ...missing.map(({ transfer }): RereadDifference => ({ kind: 'missing', number, block: hash, transfer })),
+        ...leaving.map((transfer): RereadDifference => ({ kind: 'outgoing', number, block: hash, transfer })),
         ...unknown.map((row): RereadDifference => ({ kind: 'unknown', number, block: hash, transfer: shown(row) })),
       ],
       missing,
       // A block that is not ours now must not bring back what the node does not show in it.
-      isAdded: missing.length > 0 && (held !== undefined || unknown.length === 0),
+      isAdded: missing.length + leaving.length > 0 && (held !== undefined || unknown.length === 0),
       unsaved,
+      leaving,
       held,
       known,
     };

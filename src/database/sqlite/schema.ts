@@ -99,6 +99,7 @@ export const blockGaps = sqliteTable('block_gaps', {
   because: text().notNull(),
   atMs: integer().notNull(),
   closedAtMs: integer(),
+  holdsPayouts: flag().notNull(),
 });
 
 export const blocks = sqliteTable('blocks', {

@@ -1,7 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Database } from '../../../src/database/database.ts';
 import type { Freeze } from '../../../src/database/freezes.ts';
-import { inWorld, type MakePlace, T0_MS } from './place.ts';
+import { type Feed, inWorld, type MakePlace, T0_MS } from './place.ts';
 
 const network = 'test:one';
 const act = { atMs: T0_MS, operator: 'anna', command: 'payouts freeze', reason: 'found' };
@@ -62,6 +63,71 @@ export function freezesConform(makePlace: MakePlace): void {
       await other.freezePayouts(freeze('test:two'), act);
       assert.is((await allot()).kind, 'allotted');
       other.close();
+    }),
+  );
+
+  const skip = (database: Database, from: number, to = from) =>
+    database.skipBlocks({ network, from, to, isDryRun: false, act: { ...act, command: 'networks skip' } });
+  /** Makes the node show blocks that are not read. */
+  async function showHead(one: Feed, number: number) {
+    one.chain.push({ ...one.child(), number });
+    await one.readThrough(T0_MS / 1000);
+    one.chain.pop();
+  }
+  const own = (role: 'refund' | 'gas' | 'treasury', key: string) => ({ role, key });
+
+  test(
+    'skipped blocks freeze money out where they may hide a payment, until they are read or a person has looked',
+    inWorld(makePlace, async ({ database, one }) => {
+      await showHead(one, 300);
+      await database.recordOwnWallets(network, [own('refund', 'a'), own('gas', 'b'), own('treasury', 'd')]);
+      await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS }]);
+      const allot = () => database.allotAttempt({ ...attempt, intent, terms: {}, feeUnitsMax: 1n, nowMs: T0_MS });
+      await skip(database, 110, 119);
+      await skip(database, 150);
+      const frozen = await database.findFreeze(network);
+      assert.equal([frozen?.network, frozen?.code, frozen?.sinceMs], [network, 'blocks_unsearched', T0_MS]);
+      assert.match(
+        frozen?.reason ?? '',
+        /^blocks 110 to 119 .*`quayside networks reread test:one --from 110 --to 119`/,
+      );
+      assert.equal(await database.listFreezes(), [frozen]);
+      assert.equal(await allot(), { kind: 'moved' });
+      assert.equal(await database.freezePayouts(freeze(network), act), true, 'besides, an operator freezes it');
+      assert.equal(
+        (await database.listFreezes()).map(({ code }) => code),
+        ['payouts_frozen', 'blocks_unsearched'],
+      );
+      assert.is((await database.thawPayouts(network, act))?.code, 'payouts_frozen');
+      assert.equal(await allot(), { kind: 'moved' }, 'the gap is another reason');
+      const closed = await database.closeGaps(network, { from: 110, to: 119, doubtful: [] }, act);
+      assert.equal(
+        closed.map(({ holdsPayouts }) => holdsPayouts),
+        [true],
+      );
+      assert.match((await database.findFreeze(network))?.reason ?? '', /^block 150 /);
+      assert.match((await database.thawPayouts(network, act))?.reason ?? '', /^block 150 /);
+      assert.equal([await database.findFreeze(network), await database.thawPayouts(network, act)], [null, null]);
+      const [entry] = await database.listAudit(1);
+      assert.equal([entry?.before?.code, entry?.after], ['blocks_unsearched', null]);
+      assert.is((await allot()).kind, 'allotted');
+    }),
+  );
+
+  test(
+    'skipped blocks freeze nothing where no wallet is known, or where numbers tell what the wallets have sent',
+    inWorld(makePlace, async ({ database, one }) => {
+      await showHead(one, 300);
+      await skip(database, 110);
+      assert.is(await database.findFreeze(network), null);
+      await database.recordOwnWallets(network, [own('refund', 'a'), own('gas', 'b'), own('treasury', 'd')]);
+      await database.offerNonce(network, 'a', 3, T0_MS);
+      await skip(database, 120);
+      assert.is((await database.findFreeze(network))?.code, 'blocks_unsearched', 'the gas wallet has no numbers yet');
+      await database.thawPayouts(network, act);
+      await database.offerNonce(network, 'b', 3, T0_MS);
+      await skip(database, 130);
+      assert.is(await database.findFreeze(network), null);
     }),
   );
 

@@ -295,5 +295,57 @@ export function outgoingConforms(makePlace: MakePlace): void {
     }),
   );
 
+  test(
+    'what left the wallets in blocks that are read later is added once, with its block, and judged',
+    inWorld(makePlace, async ({ database, one }) => {
+      await watch(database);
+      await mineFinal(one);
+      const held = one.chain.at(-1);
+      const skipped = one.child();
+      const head = { ...one.child(), hash: 'head', parent: skipped.hash, number: skipped.number + 1 };
+      one.chain.push(head);
+      await one.readThrough(T0_MS / 1000);
+      one.chain.pop();
+      const { number } = skipped;
+      await database.skipBlocks({ network, from: number, to: number, isDryRun: false, act: act('networks skip') });
+      assert.is(await one.step({ connect: [{ block: head, transfers: [] }], floor: head.number }), 'done');
+      one.chain.push(head);
+      await plan(database, refund('r1'), refund('known', 300n));
+      await database.thawPayouts(network, act('payouts thaw'));
+      await allot(database, refund('known', 300n));
+      const signed = { id: 1, intent: refund('known', 300n), generation: 0, attempt: 0, terms: {}, tx: 't0' };
+      await database.recordSigned(network, [{ ...signed, bytes: new Uint8Array([1]), signedAtMs: T0_MS }]);
+      const ours = leaves('t0', { units: 300n });
+      const others = [leaves('t2', { from: treasury }), leaves('t3', { from: 'ee'.repeat(20) })];
+      const blocks = [
+        { block: held as typeof skipped, transfers: [leaves('t1', { units: 200n })] },
+        { block: skipped, transfers: [ours, ...others, leaves('t4')] },
+      ];
+      const kinds = async (isCheck: boolean) => {
+        const outcome = await database.saveReread({
+          ...{ network, family: 'evm', decimals: { USDT: 6 }, dustFloorPar: 1n, watchedThroughId: 1_000_000 },
+          ...{ from: number - 1, to: number, blocks, anchor: head.hash, isCheck, act: act('networks reread') },
+        });
+        assert.ok(outcome.kind === 'done');
+        return outcome.differences.map(({ kind, transfer }) => [kind, transfer?.tx]);
+      };
+      const found = [
+        ['outgoing', 't1'],
+        ['outgoing', 't4'],
+      ];
+      assert.equal(await kinds(true), found);
+      assert.equal(await statesOf(database), [], 'a check adds nothing');
+      assert.equal(await kinds(false), found);
+      assert.equal(await kinds(false), []);
+      assert.is((await database.rereadAnchor(network, number))?.hash, skipped.hash, 'its block is held now');
+      const { claims } = await database.judgeOutgoing(network, T0_MS);
+      assert.equal(
+        claims.map(({ transfer, payout }) => [transfer.tx, payout.id]),
+        [['t4', 'r1']],
+      );
+      assert.is((await database.findFreeze(network))?.code, 'wallet_outflow_foreign', 't1 paid nothing');
+    }),
+  );
+
   test.run();
 }

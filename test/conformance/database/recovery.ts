@@ -330,13 +330,20 @@ export function recoveryConforms(makePlace: MakePlace): void {
       const connect = [{ block: next, transfers: [] }];
       await breaks(one.step({ connect }));
       const outcome = await skip(tip + 1, tip + 2);
-      const gap = { from: tip + 1, to: tip + 2, because: 'a test', atMs: skipAct.atMs, closedAtMs: null };
+      const gap = {
+        from: tip + 1,
+        to: tip + 2,
+        because: 'a test',
+        atMs: skipAct.atMs,
+        closedAtMs: null,
+        holdsPayouts: false,
+      };
       assert.equal(outcome, { kind: 'done', gap });
       assert.equal(await database.listGaps(network), [gap]);
       const [alarm] = await database.listAlarms(1);
       assert.equal([alarm?.code, alarm?.network], ['block_skipped', network]);
       assert.match(alarm?.message ?? '', /networks reread test:one --from 101 --to 102/);
-      assert.equal((await database.listAudit(1))[0]?.after, { from: tip + 1, to: tip + 2 });
+      assert.equal((await database.listAudit(1))[0]?.after, { from: tip + 1, to: tip + 2, money_out: 'unchanged' });
       assert.is(await one.step({ connect }), 'done');
       one.chain.push(next);
       await breaks(one.step({ connect: [{ block: { ...one.child(), parent: 'nobody' }, transfers: [] }] }));
@@ -391,7 +398,10 @@ export function recoveryConforms(makePlace: MakePlace): void {
       assert.equal(await database.saveReread(rereadOf(one, read)), { kind: 'done', differences: [] });
       assert.is((await show(database, 'o1')).payments.length, 1);
       const [entry, ...others] = await database.listAudit(10);
-      assert.equal([entry?.command, entry?.after], ['networks reread', { from: 101, to: 101, transfers: 1 }]);
+      assert.equal(
+        [entry?.command, entry?.after],
+        ['networks reread', { from: 101, to: 101, transfers: 1, outgoing: 0 }],
+      );
       assert.equal(others, []);
       assert.equal(
         (await database.unconfirmed(network, -1, 10)).map(({ hash }) => hash),

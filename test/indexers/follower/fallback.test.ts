@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import type { NetworkConfig } from '../../../src/config/network.ts';
 import { type Answer, type LyingProxy, type Question, startLyingProxy } from '../../support/lying-proxy.ts';
 import { openPolledIndexer, type PolledIndexer, tipOf } from '../../support/polled-indexer.ts';
-import { type SimulatedNode, startSimulatedNode } from '../../support/simulated-node.ts';
+import { accountKeyOf, type SimulatedNode, startSimulatedNode } from '../../support/simulated-node.ts';
 import { simulatedChains } from '../../support/test-network.ts';
 import { startTronProxy, type TronProxy } from '../../support/tron-proxy.ts';
 
@@ -65,11 +65,20 @@ const gone = ['eth_getLogs', 'eth_getBlockReceipts', 'eth_getTransactionReceipt'
 
 /** An order is paid in the next block, and three more come; then everything is final. */
 async function payAndPoll({ shop, own, poll, mine }: Scene<unknown>) {
+  const { network, database } = shop;
+  // The payer's wallet is watched as one of ours, too.
+  await database.recordOwnWallets(network.key, [{ role: 'refund', key: accountKeyOf(own.family, 'payer') }]);
   const order = await shop.order('held');
   own.pay(order.address, DUE);
   mine(4);
   own.world.finalize();
   await poll(8, 5_000);
+  const found = (await order.read()).payments.length;
+  assert.is(
+    (await database.listOutgoing(network.key, 10)).length,
+    found,
+    'what is read is searched in both directions',
+  );
   return order;
 }
 

@@ -17,6 +17,7 @@ import type { IndexedShop } from '../../support/indexed-shop.ts';
 import { openPolledIndexer, type PolledIndexer, tipOf } from '../../support/polled-indexer.ts';
 import { startIndexer, statusOf } from '../../support/running-indexer.ts';
 import { startSandboxNode } from '../../support/sandbox-node.ts';
+import { accountKeyOf } from '../../support/simulated-node.ts';
 import { testNetwork } from '../../support/test-network.ts';
 import { until } from '../../support/until.ts';
 
@@ -130,6 +131,9 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
       const polled = await openPolledIndexer(family, { through, network: { confirmations: [{ blocks: 2 }] } });
       const { own, shop, poll } = polled;
       try {
+        const { key } = shop.network;
+        await shop.database.recordOwnWallets(key, [{ role: 'refund', key: accountKeyOf(family, 'payer') }]);
+        const leaving = async () => (await shop.database.listOutgoing(key, 10)).map(({ to }) => to);
         const inside = await shop.order('inside');
         const after = await shop.order('after');
         mine(polled, 2);
@@ -153,16 +157,26 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
         await shop.holds(tipOf(own));
         assert.is((await after.read()).life.status, 'paid');
         assert.equal((await inside.read()).payments, []);
+        assert.equal(await leaving(), [after.address]);
+        assert.is((await shop.database.findFreeze(key))?.code, 'blocks_unsearched');
         assert.is((await shop.database.listAlarms(10)).filter(({ code }) => code === 'block_skipped').length, 1);
 
         lose(null);
-        assert.equal((await reread(shop, first, to, true)).counts, { missing: 1, unknown: 0, other_block: 0 });
+        assert.equal((await reread(shop, first, to, true)).counts, {
+          missing: 1,
+          outgoing: 1,
+          unknown: 0,
+          other_block: 0,
+        });
         assert.equal((await inside.read()).payments, [], 'a check adds nothing');
+        assert.equal(await leaving(), [after.address], 'a check adds nothing');
         const { counts, closed } = await reread(shop, first, to);
-        assert.equal([counts.missing, closed.length], [1, 1]);
+        assert.equal([counts.missing, counts.outgoing, closed.length], [1, 1, 1]);
+        assert.equal(await leaving(), [inside.address, after.address]);
+        assert.is(await shop.database.findFreeze(key), null);
         await poll(4);
         assert.is((await inside.read()).life.status, 'paid', 'credited by the running indexer');
-        assert.equal((await reread(shop, first, to)).counts, { missing: 0, unknown: 0, other_block: 0 });
+        assert.equal((await reread(shop, first, to)).counts, { missing: 0, outgoing: 0, unknown: 0, other_block: 0 });
         own.world.reorg({ depth: 2, keep: 'none', blocks: 3 });
         await poll(4, SECONDS_MS);
         await shop.holds(tipOf(own));
@@ -239,7 +253,7 @@ test('a gap stays open while the node shows something else in it than is held', 
     const place = raw.prepare('UPDATE transfers SET position = position + ?');
     place.run(7);
     const doubtful = await reread(shop, number, number);
-    assert.equal(doubtful.counts, { missing: 1, unknown: 1, other_block: 0 });
+    assert.equal(doubtful.counts, { missing: 1, outgoing: 0, unknown: 1, other_block: 0 });
     assert.equal([doubtful.closed.length, await isOpen()], [0, true]);
     place.run(-7);
     const sure = await reread(shop, number, number);
@@ -344,7 +358,12 @@ test('a payment from before the network was added is found in the blocks before 
     const [alarm] = await told();
     assert.is(alarm?.network, added.key);
     assert.match(alarm?.message ?? '', `networks reread ${added.key} --from N --to ${first - 1}\``);
-    assert.equal((await reread(elsewhere, 0, first - 1)).counts, { missing: 1, unknown: 0, other_block: 0 });
+    assert.equal((await reread(elsewhere, 0, first - 1)).counts, {
+      missing: 1,
+      outgoing: 0,
+      unknown: 0,
+      other_block: 0,
+    });
     await until('it is credited', async () => (await order.read()).payments[0]?.state !== 'seen');
     assert.is((await order.read()).payments[0]?.networkKey, added.key);
     // Neither the network that was there before, nor another start of the new one.

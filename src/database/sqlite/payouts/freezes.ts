@@ -2,18 +2,22 @@
  * Freezes of money out, of one network or of all.
  * @module
  */
-import { and, asc, eq, or, sql } from 'drizzle-orm';
+import { and, asc, eq, isNull, or, sql } from 'drizzle-orm';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { Freeze, FreezeDatabase } from '../../freezes.ts';
 import type { RecordAct } from '../audit-log.ts';
+import { numbersText } from '../networks.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
+import { blockGaps } from '../schema.ts';
 import { lanes, outgoingTransfers, payoutFreezes } from './schema.ts';
 
 /** Who acts in the audit log when the program freezes money out. */
 export const PROGRAM = 'quayside';
 /** Why a wallet is halted whose numbers somebody else has used. */
 export const NONCE_FOREIGN = 'payout_nonce_foreign';
+/** Why a network is frozen whose skipped blocks may hold payments that are not known here. */
+const BLOCKS_UNSEARCHED = 'blocks_unsearched';
 /** Stands for every network in the table. */
 const EVERYWHERE = '' as const;
 
@@ -29,7 +33,8 @@ const toFreeze = ({ network, ...row }: FreezeRow): Freeze => ({
 const audited = ({ code, reason, frozenBy, sinceMs }: Freeze) => ({ code, reason, frozenBy, sinceMs });
 const nameOf = (network: NetworkKey | null): string => network ?? 'every network';
 
-export function createFreezeReader({ orm }: Db): FreezeOf {
+export function createFreezeReader(db: Db): FreezeOf {
+  const { orm } = db;
   const select = atFirstUse(
     orm
       .select()
@@ -38,9 +43,43 @@ export function createFreezeReader({ orm }: Db): FreezeOf {
       .orderBy(asc(payoutFreezes.network))
       .limit(1),
   );
+  const ofGap = createGapFreezes(db);
   return (network) => {
     const row = select.get({ network });
-    return row ? toFreeze(row) : null;
+    return row ? toFreeze(row) : ofGap.find(network);
+  };
+}
+
+/** Freezes that follow from gaps: they end when the blocks are read, or when an operator thaws the network. */
+function createGapFreezes({ orm }: Db) {
+  const isHolding = and(isNull(blockGaps.closedAtMs), eq(blockGaps.holdsPayouts, sql`1`));
+  const isOfNetwork = eq(blockGaps.network, sql.placeholder('network'));
+  const oldest = atFirstUse(
+    orm.select().from(blockGaps).where(and(isHolding, isOfNetwork)).orderBy(asc(blockGaps.id)).limit(1),
+  );
+  const held = atFirstUse(
+    orm.selectDistinct({ network: blockGaps.network }).from(blockGaps).where(isHolding).orderBy(asc(blockGaps.network)),
+  );
+  const find = (network: NetworkKey): Freeze | null => {
+    const gap = oldest.get({ network });
+    if (!gap) return null;
+    const { fromNumber: from, toNumber: to, atMs: sinceMs } = gap;
+    const reason =
+      `${numbersText(from, to)} were skipped, so what was paid out in them may be missed. When a node has them, ` +
+      `\`quayside networks reread ${network} --from ${from} --to ${to}\` searches them and ends this. If none ever will, ` +
+      `compare the wallets' transactions in an explorer with \`quayside payouts list\` first`;
+    return { network, code: BLOCKS_UNSEARCHED, reason, frozenBy: PROGRAM, sinceMs };
+  };
+  return {
+    find,
+    list: (): Freeze[] => held.all({}).flatMap((row) => find(row.network) ?? []),
+    /** Ends the one that `find` returns: whoever thaws has looked at its blocks in another way. */
+    end(network: NetworkKey): Freeze | null {
+      const ended = find(network);
+      const gap = oldest.get({ network });
+      if (gap) orm.update(blockGaps).set({ holdsPayouts: false }).where(eq(blockGaps.id, gap.id)).run();
+      return ended;
+    },
   };
 }
 
@@ -105,6 +144,7 @@ export function freezeCommands(
   const { orm } = db;
   // Prepared, because each engine reads it in each round.
   const all = atFirstUse(orm.select().from(payoutFreezes).orderBy(asc(payoutFreezes.network)));
+  const gapFreezes = createGapFreezes(db);
 
   /** Whoever thaws has looked at what froze it: no refund is settled by that any more. */
   function acknowledge(network: NetworkKey): void {
@@ -119,11 +159,10 @@ export function freezeCommands(
     async thawPayouts(network, act) {
       return db.write(() => {
         const isScope = eq(payoutFreezes.network, network ?? EVERYWHERE);
-        const row = orm.select().from(payoutFreezes).where(isScope).get();
-        if (!row) return null;
-        orm.delete(payoutFreezes).where(isScope).run();
-        if (network) acknowledge(network);
-        const ended = toFreeze(row);
+        const row = orm.delete(payoutFreezes).where(isScope).returning().get();
+        if (row && network) acknowledge(network);
+        const ended = row ? toFreeze(row) : network && gapFreezes.end(network);
+        if (!ended) return null;
         recordAct(act, { target: nameOf(network), before: audited(ended), after: null });
         return ended;
       });
@@ -132,7 +171,7 @@ export function freezeCommands(
       return db.read(() => freezeOf(network));
     },
     async listFreezes() {
-      return db.read(() => all.all().map(toFreeze));
+      return db.read(() => [...all.all().map(toFreeze), ...gapFreezes.list()]);
     },
   };
 }
