@@ -101,7 +101,10 @@ async function signIn(deps: SignInDeps, request: Request, form: Form): Promise<S
   const used = passkey === '' ? null : await passkeys.used(passkey, PURPOSE, (id) => database.findPasskey(id));
   if (passkey !== '' && !used) return 'wrong';
   let proved: Proved | 'wrong' | 'busy' | null = used;
-  if (!used || password !== '') proved = await checkPassword(deps, name.trim(), password, used ?? { code });
+  if (!used || password !== '') {
+    const device = sessions.deviceOf(request);
+    proved = await checkPassword(deps, { name: name.trim(), password, device }, used ?? { code });
+  }
   if (proved === null || proved === 'wrong' || proved === 'busy') return proved ?? 'wrong';
   const { session, give } = sessions.prepare(request, proved.person.id);
   return (await database.signIn(session, proved.factor, actOf(proved.person, 'sign in', clock))) ? { give } : 'wrong';
@@ -111,13 +114,12 @@ type Proved = Readonly<{ person: Person; factor: UsedFactor }>;
 
 async function checkPassword(
   { database, passwords, clock }: SignInDeps,
-  name: string,
-  password: string,
+  { name, password, device }: Readonly<{ name: string; password: string; device: string | null }>,
   second: UsedPasskey | Readonly<{ code: string }>,
 ): Promise<Proved | 'wrong' | 'busy'> {
   const secrets = await database.findSignInSecrets(name);
   const nowMs = clock.nowMs();
-  const waits = secrets !== null && (await database.beginSignIn(secrets.person.id, nowMs)) > 0;
+  const waits = secrets !== null && (await database.beginSignIn(secrets.person.id, device, nowMs)) > 0;
   const isRight = await passwords.isRight(password, secrets && !waits ? secrets.password : null);
   if (isRight === null) return 'busy';
   if (!secrets || !isRight) return 'wrong';

@@ -37,6 +37,8 @@ export type WebSession = Readonly<{
   startedAtMs: number;
   seenAtMs: number;
   sudoUntilMs: number;
+  /** SHA-256 (hex) of the token by which its browser is known; null for sessions from before there were any. */
+  deviceHash: string | null;
 }>;
 
 /** How long a session lives without use, and at all. */
@@ -102,10 +104,10 @@ export interface PeopleDatabase {
 
   /**
    * Counts an attempt before it is checked, so that attempts at once cannot outrun the delay. `signIn` clears the
-   * count.
-   * @returns how many seconds the account waits, and takes no attempt, or 0
+   * count. A browser that the person has signed in with has a count of its own, so that nobody else makes it wait.
+   * @returns how many seconds the account or browser waits, and takes no attempt, or 0
    */
-  beginSignIn(personId: string, nowMs: number): Promise<number>;
+  beginSignIn(personId: string, deviceHash: string | null, nowMs: number): Promise<number>;
   findSignInSecrets(name: string): Promise<SignInSecrets | null>;
   /** Uses the factor up and starts a session. @returns false when the factor was used before */
   signIn(session: WebSession, factor: UsedFactor, act: OperatorAct): Promise<boolean>;

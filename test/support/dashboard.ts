@@ -37,6 +37,7 @@ export type Visitor = Readonly<{
   post(path: string, fields: Record<string, string>, headers?: Record<string, string>): Promise<Answer>;
   /** Posts the form of a page that has this action, with the page's own hidden fields. */
   submit(page: string, action: string, fields?: Record<string, string>): Promise<Answer>;
+  /** The cookie of its session. */
   cookie(): string;
 }>;
 
@@ -124,7 +125,7 @@ const plainNetwork = network('test', 'ethereum', '8401', [token('1', 'USDT', 6)]
 
 /** Opens a browser without scripts at a dashboard. */
 export function openVisitor(url: string): Visitor {
-  let cookie = '';
+  const cookies = new Map<string, string>();
   async function send(
     method: string,
     path: string,
@@ -135,9 +136,16 @@ export function openVisitor(url: string): Visitor {
       method,
       body,
       redirect: 'manual',
-      headers: { ...(cookie && { cookie }), 'user-agent': 'A browser', ...headers },
+      headers: {
+        ...(cookies.size > 0 && { cookie: [...cookies.values()].join('; ') }),
+        'user-agent': 'A browser',
+        ...headers,
+      },
     });
-    for (const line of response.headers.getSetCookie()) cookie = line.split(';', 1)[0] ?? '';
+    for (const line of response.headers.getSetCookie()) {
+      const [pair = ''] = line.split(';', 1);
+      cookies.set(pair.split('=', 1)[0] ?? '', pair);
+    }
     return { status: response.status, text: await response.text(), headers: response.headers };
   }
   const form = { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' };
@@ -156,7 +164,7 @@ export function openVisitor(url: string): Visitor {
       const given = Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, value]));
       return post(action, { ...given, ...fields });
     },
-    cookie: () => cookie,
+    cookie: () => cookies.get('quayside') ?? '',
   };
 }
 

@@ -112,6 +112,7 @@ const rows: Readonly<Record<string, string>> = {
     INSERT INTO payout_spend_steps VALUES ('network:test:one', 0, '450', 1), ('store:m1:test', 0, '450', 1);`,
   '0049': `
     INSERT INTO api_requests VALUES (1, 'm1', 'test', 'k1', 'req_1', 5, 'GET', '/api/v1/x', 404, 'route_not_found', 3);`,
+  '0051': `INSERT INTO known_devices VALUES ('p1', 'h', 5, 0, 0);`,
 };
 
 /** What a later migration computes again from other rows, by table. */

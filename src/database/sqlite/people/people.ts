@@ -3,7 +3,7 @@
  * @module
  */
 import { and, desc, eq, gt, isNull, lt } from 'drizzle-orm';
-import { type Membership, signInDelayS } from '../../../core/access.ts';
+import type { Membership } from '../../../core/access.ts';
 import { invariant } from '../../../core/fault.ts';
 import type { OperatorAct } from '../../audit-log.ts';
 import type { NewSecrets, PeopleDatabase, Person, UsedFactor, WebSession } from '../../people.ts';
@@ -11,6 +11,7 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
 import type { Vault } from '../vault.ts';
+import { createKnownDevices } from './known-devices.ts';
 import { passkeyCommands, usePasskey } from './passkeys.ts';
 import { memberships, passkeys, people, recoveryCodes, signInLinks, webSessions } from './schema.ts';
 import { webSessionCommands } from './web-sessions.ts';
@@ -29,6 +30,7 @@ const shown = ({ role, storeId }: Membership): string => (storeId === null ? rol
 
 export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raiseAlarm: RaiseAlarm): PeopleDatabase {
   const { orm } = db;
+  const devices = createKnownDevices(db, raiseAlarm);
 
   function toPerson(row: PersonRow): Person {
     const own = orm
@@ -73,6 +75,7 @@ export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raise
   function endAccess(personId: string): void {
     orm.delete(signInLinks).where(eq(signInLinks.personId, personId)).run();
     orm.delete(webSessions).where(eq(webSessions.personId, personId)).run();
+    devices.forgetAll(personId);
   }
 
   function addMembership(personId: string, { role, storeId }: Membership): void {
@@ -84,20 +87,26 @@ export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raise
     orm.insert(memberships).values({ personId, storeId, role }).run();
   }
 
-  function startSession(session: WebSession): void {
+  function startSession(person: Pick<PersonRow, 'id' | 'name'>, session: WebSession): void {
     const own = eq(webSessions.personId, session.personId);
     const older = orm.select().from(webSessions).where(own).orderBy(desc(webSessions.startedAtMs)).all();
     for (const { hash } of older.slice(WEB_SESSIONS_MAX - 1)) {
       orm.delete(webSessions).where(eq(webSessions.hash, hash)).run();
     }
     orm.insert(webSessions).values(session).run();
+    devices.note(person, session);
   }
 
   /**
    * Uses a factor up, and ends the delay after wrong attempts. A recovery code raises an alarm.
    * @returns false when the factor was used before
    */
-  function useFactor({ id, name }: PersonRow, factor: UsedFactor, address: string, act: OperatorAct): boolean {
+  function useFactor(
+    { id, name }: PersonRow,
+    factor: UsedFactor,
+    { address, deviceHash }: Pick<WebSession, 'address' | 'deviceHash'>,
+    act: OperatorAct,
+  ): boolean {
     if ('totpStep' in factor) {
       const { totpStep } = factor;
       const isNewer = and(eq(people.id, id), lt(people.totpStep, totpStep));
@@ -112,7 +121,7 @@ export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raise
         `${name}: \`quayside user reset ${name}\` ends it.`;
       raiseAlarm({ atMs: act.atMs, code: 'recovery_code_used', message, network: null, sessionId: null });
     }
-    orm.update(people).set({ failures: 0, lockedUntilMs: 0 }).where(eq(people.id, id)).run();
+    devices.clear(id, deviceHash);
     return true;
   }
 
@@ -224,24 +233,17 @@ export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raise
     async claimSignInLink({ hash, secrets, session }, act) {
       return db.write(() => {
         const link = openLink(hash, session.startedAtMs);
-        if (link?.personId !== session.personId) return false;
+        const row = rowOf(session.personId);
+        if (!row || link?.personId !== session.personId) return false;
         endAccess(session.personId);
         setSecrets(session.personId, secrets);
-        startSession(session);
+        startSession(row, session);
         recordAct(act, { target: session.personId, before: null, after: { password: 'set', second_factor: 'set' } });
         return true;
       });
     },
-    async beginSignIn(personId, nowMs) {
-      return db.write(() => {
-        const row = rowOf(personId);
-        if (!row) return 0;
-        if (row.lockedUntilMs > nowMs) return Math.ceil((row.lockedUntilMs - nowMs) / 1000);
-        const failures = row.failures + 1;
-        const lockedUntilMs = nowMs + signInDelayS(failures) * 1000;
-        orm.update(people).set({ failures, lockedUntilMs }).where(eq(people.id, personId)).run();
-        return 0;
-      });
+    async beginSignIn(personId, deviceHash, nowMs) {
+      return db.write(() => devices.count(personId, deviceHash, nowMs));
     },
     async findSignInSecrets(name) {
       return db.read(() => {
@@ -254,8 +256,8 @@ export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raise
     async signIn(session, factor, act) {
       return db.write(() => {
         const row = rowOf(session.personId);
-        if (!row || !useFactor(row, factor, session.address, act)) return false;
-        startSession(session);
+        if (!row || !useFactor(row, factor, session, act)) return false;
+        startSession(row, session);
         const after = { second_factor: kindOf(factor), address: session.address };
         recordAct(act, { target: session.personId, before: null, after });
         return true;
@@ -265,7 +267,7 @@ export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raise
       return db.write(() => {
         const isIt = and(eq(webSessions.hash, hash), eq(webSessions.personId, personId));
         const [row, session] = [rowOf(personId), orm.select().from(webSessions).where(isIt).get()];
-        if (!row || !session || !useFactor(row, factor, session.address, act)) return false;
+        if (!row || !session || !useFactor(row, factor, session, act)) return false;
         const renewed = { hash: newHash, previousHash: hash, previousUntilMs, sudoUntilMs: untilMs };
         orm.update(webSessions).set(renewed).where(isIt).run();
         recordAct(act, { target: personId, before: null, after: { second_factor: kindOf(factor) } });

@@ -44,8 +44,17 @@ export const webSessions = sqliteTable('web_sessions', {
   seenAtMs: integer().notNull(),
   sudoUntilMs: integer().notNull(),
   formToken: text().notNull(),
+  deviceHash: text(),
   previousHash: text(),
   previousUntilMs: integer().notNull().default(0),
+});
+
+export const knownDevices = sqliteTable('known_devices', {
+  personId: text().notNull(),
+  hash: text().notNull(),
+  usedAtMs: integer().notNull(),
+  failures: integer().notNull(),
+  lockedUntilMs: integer().notNull(),
 });
 
 export const passkeys = sqliteTable('passkeys', {
