@@ -16,9 +16,11 @@ import { createWatch } from './follower/address-watch.ts';
 import { createFallback, noFallback } from './follower/fallback.ts';
 import { createFollower, type FollowerEnd } from './follower/follower.ts';
 import { createMatcher } from './follower/matcher.ts';
+import { followerNodeOptions, REQUEST_TIMEOUT_MS } from './follower/node-options.ts';
 import { createReporter } from './follower/reporter.ts';
 import { createSecondNode } from './follower/second-node.ts';
 import { answerLookups } from './lookups.ts';
+import { runOperations } from './operations/runner.ts';
 import { createPayer } from './payouts/engine.ts';
 import { learnWallets } from './payouts/learn-wallets.ts';
 import { payoutNodeOptions } from './payouts/node-options.ts';
@@ -28,15 +30,8 @@ import type { FreezableSigner } from './payouts/signer-freeze.ts';
 import { createSweepWatch } from './payouts/sweep-watch.ts';
 import { createSweeper } from './payouts/sweeper.ts';
 
-const REQUEST_TIMEOUT_MS = 15_000;
 /** While the second node is asked, nothing else is read. */
 const SECOND_TIMEOUT_MS = 5_000;
-/** A full Ethereum block's receipts take about 1 MB as JSON; the limit is for nodes whose answer never ends. */
-const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
-const REQUESTS_MAX = 16;
-/** No working node is silent this long: it would have announced several blocks. */
-const IDLE_MS_MIN = 15_000;
-const IDLE_BLOCKS = 5;
 
 export type IndexerOptions = Readonly<{
   network: NetworkConfig;
@@ -61,7 +56,7 @@ export type IndexerOptions = Readonly<{
  * @throws anything but operating faults; those are reported, waited out, or halt the network
  */
 export async function indexNetwork(options: IndexerOptions, signal: AbortSignal): Promise<FollowerEnd> {
-  const { network, database, chain, clock, log, pid } = options;
+  const { network, database, chain, clock, log, pid, random } = options;
   const table = createAddressTable(chain.address.keyBytes);
   const own = new Set<string>();
   const watch = createWatch(database, network, table, { network: network.key, own });
@@ -85,6 +80,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   // What runs next to the follower ends with it, however it ends.
   const beside = new AbortController();
   const asking = { network: network.key, database, node, state: reporter.state, clock, log };
+  const runner = `${pid} ${random().toString(36)}`;
   await learnWallets(options, before !== null, signal);
   try {
     const following = follower.run(signal).finally(() => {
@@ -96,6 +92,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
       reporter.run(),
       answerLookups(asking, beside.signal),
       pay(options, node, beside.signal),
+      runOperations({ ...options, signer: options.signer ?? null, runner }, beside.signal),
     ]);
     return end;
   } finally {
@@ -146,24 +143,4 @@ async function openForPayouts({ network, database, chain, clock, log }: IndexerO
 /** Returns how a follower reaches the second node: at one address, and never for final blocks. */
 function secondNodeOptions({ rpcUrl: _firsts, ...network }: NetworkConfig, url: string): NodeOptions {
   return { ...followerNodeOptions({ ...network, url, finalityUrl: null }), requestTimeoutMs: SECOND_TIMEOUT_MS };
-}
-
-/** Returns how a follower reaches its node. */
-export function followerNodeOptions({
-  url,
-  finalityUrl,
-  rpcUrl,
-  tokens,
-  blockTimeMs,
-}: Pick<NetworkConfig, 'url' | 'finalityUrl' | 'rpcUrl' | 'tokens' | 'blockTimeMs'>): NodeOptions {
-  return {
-    url,
-    ...(finalityUrl !== undefined && { finalityUrl }),
-    ...(rpcUrl !== undefined && { rpcUrl }),
-    tokens,
-    requestTimeoutMs: REQUEST_TIMEOUT_MS,
-    responseBytesMax: RESPONSE_BYTES_MAX,
-    idleMsMax: Math.max(IDLE_MS_MIN, IDLE_BLOCKS * blockTimeMs),
-    concurrencyMax: REQUESTS_MAX,
-  };
 }

@@ -19,8 +19,8 @@ import { createWatch, type Watch } from './follower/address-watch.ts';
 import { rangeFrom } from './follower/after-gap.ts';
 import { createIdentityProof } from './follower/identity.ts';
 import { createMatcher } from './follower/matcher.ts';
+import { followerNodeOptions } from './follower/node-options.ts';
 import { patiently, type RangePart, readChainRange } from './follower/range-reader.ts';
-import { followerNodeOptions } from './indexer.ts';
 
 /** How long a part that fails is tried again. */
 const PATIENCE_MS = 30_000;

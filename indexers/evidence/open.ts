@@ -13,7 +13,7 @@ import { readShipped } from '../../src/lib/installation.ts';
 import { createAddressTable } from '../follower/address-table.ts';
 import { createWatch } from '../follower/address-watch.ts';
 import { createMatcher } from '../follower/matcher.ts';
-import { followerNodeOptions } from '../indexer.ts';
+import { followerNodeOptions } from '../follower/node-options.ts';
 import type { EvidenceParts } from './maker.ts';
 
 /** Concurrent requests: the follower's come first. */

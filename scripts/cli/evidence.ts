@@ -7,13 +7,13 @@ import { resolve } from 'node:path';
 import { reportCertificates } from '../../indexers/evidence/alarms.ts';
 import { makeCertificate, nextRange } from '../../indexers/evidence/maker.ts';
 import { openEvidence } from '../../indexers/evidence/open.ts';
+import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { listFileOf } from '../../src/evidence/archive.ts';
 import { BLOCKS_MAX, type Certificate } from '../../src/evidence/certificate.ts';
 import { openSigningKey } from '../../src/evidence/signing-key.ts';
 import { spanText, verifyEvidence } from '../../src/evidence/verify.ts';
-import { coinText } from './coins.ts';
 import {
   type Answer,
   type Command,

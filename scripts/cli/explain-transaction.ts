@@ -108,7 +108,7 @@ async function askNodes(scene: Scene, candidates: readonly Candidate[], places: 
 }
 
 async function lookUp(network: NetworkConfig, tx: string): Promise<TransactionReport | Fault> {
-  const { followerNodeOptions } = await import('../../indexers/indexer.ts');
+  const { followerNodeOptions } = await import('../../indexers/follower/node-options.ts');
   const { openNode } = await chains[network.family].node();
   const node = openNode(followerNodeOptions(network));
   try {

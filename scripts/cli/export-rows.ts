@@ -2,6 +2,8 @@
  * Rows of exported books: what each kind's columns are, and the value of money in the currency of its order.
  * @module
  */
+
+import { coinOf } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { permanent } from '../../src/core/fault.ts';
@@ -12,7 +14,6 @@ import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Booked, BookedSession, BookKind } from '../../src/database/bookkeeping.ts';
 import type { Cells } from '../../src/lib/export-text.ts';
 import { exponentOf } from '../../src/rates/currencies.ts';
-import { coinOf } from './coins.ts';
 
 const common = ['time', 'entry', 'kind', 'store', 'mode', 'network', 'currency', 'amount'] as const;
 const valued = ['value', 'value_currency', 'rate', 'rate_source', 'rate_time'] as const;

@@ -2,8 +2,9 @@
  * Verifies the ledger against the facts.
  * @module
  */
+
+import { coinText } from '../../src/chains/coin-text.ts';
 import { type LedgerReport, ledgerProblems } from '../../src/database/money-out.ts';
-import { coinText } from './coins.ts';
 import { type Command, table } from './command.ts';
 
 const SHOWN_MAX = 50;

@@ -2,8 +2,9 @@
  * Shows what left our own wallets without a payout of ours.
  * @module
  */
+
+import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
-import { coinText } from './coins.ts';
 import { type Command, moment, notFound, table, wholeOption } from './command.ts';
 
 const LISTED_MAX = 1000;

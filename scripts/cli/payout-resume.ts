@@ -3,15 +3,12 @@
  * transactions paid is looked up first, so that nothing is paid a second time.
  * @module
  */
-import { isPayment } from '../../indexers/payouts/exit-evidence.ts';
-import { chains } from '../../src/chains/index.ts';
-import type { Spent } from '../../src/chains/spend.ts';
+import { settleNever } from '../../indexers/payouts/exits.ts';
+import { explainNumbers, type UsedNumber, usedText } from '../../indexers/payouts/halted-lanes.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { Fault, permanent, transient } from '../../src/core/fault.ts';
+import { permanent } from '../../src/core/fault.ts';
 import type { Payout } from '../../src/core/payout.ts';
-import type { HaltedLane } from '../../src/database/money-out.ts';
 import { openTerminal } from '../../src/signer/terminal.ts';
-import { coinText } from './coins.ts';
 import {
   type Answer,
   becauseOption,
@@ -21,13 +18,8 @@ import {
   operatorAct,
   usage,
 } from './command.ts';
-import { type ExitParts, type PayoutAccess, settleNever, settlePaid, withPayoutAccess } from './payout-exit.ts';
+import { withPayoutAccess } from './payout-access.ts';
 import { adopt, networkOf, unknownPayout } from './payouts.ts';
-
-/** Numbers that are read in one run of the command. */
-const NUMBERS_MAX = 200;
-/** Open payouts that they are compared with, of each state. */
-const COMPARED_MAX = 1_000;
 
 export const payoutsResume: Command = {
   name: 'payouts resume',
@@ -84,17 +76,6 @@ async function signAgain(
   });
 }
 
-/** What used one number of a halted wallet. */
-type Used = Readonly<{
-  payer: string;
-  nonce: number;
-  spent: Spent | null;
-  /** The payout that it paid, and that is settled by it. */
-  settles: string | null;
-  /** Why that was not possible. */
-  refusal: string | null;
-}>;
-
 /** Resumes halted wallets from the sequence number that is free at finality, as the node reports it. */
 async function resumeWallets(network: NetworkConfig, input: Input, installation: Installation): Promise<Answer> {
   const { key } = network;
@@ -105,17 +86,11 @@ async function resumeWallets(network: NetworkConfig, input: Input, installation:
   if (!isDryRun) await adopt(network, installation);
   const act = operatorAct(payoutsResume, input, clock);
   return withPayoutAccess(network, installation, async (access) => {
-    const parts: Parts = { ...access, database, act, isDryRun };
-    const finals = new Map<string, number>();
-    const all: Used[] = [];
-    for (const lane of halted) {
-      const final = await finalNumber(access, lane);
-      finals.set(lane.payer, final);
-      for (const nonce of await strangeNumbers(parts, lane, final)) all.push(await settleNumber(parts, lane, nonce));
-    }
+    const parts = { ...access, database, act, isDryRun };
+    const { finals, used: all } = await explainNumbers(parts, halted);
     const rest = all.filter(({ settles }) => settles === null);
     const settled = all.filter(({ settles }) => settles !== null);
-    const text = (used: Used) => usedText(used, network, installation);
+    const text = (used: UsedNumber) => usedText(used, network);
     const lines = settled.map(
       ({ settles, spent }) => `${settles} ${isDryRun ? 'would be' : 'is'} settled: paid by ${spent?.tx}`,
     );
@@ -142,69 +117,6 @@ async function resumeWallets(network: NetworkConfig, input: Input, installation:
   });
 }
 
-type Parts = ExitParts & Pick<PayoutAccess, 'node'> & Pick<Installation, 'database'>;
-
-/** @throws Fault transient `node_history_pruned` */
-async function finalNumber({ node }: PayoutAccess, { network, payer }: HaltedLane): Promise<number> {
-  const sequence = await node.sequence(payer);
-  if (sequence?.final !== null) return sequence?.final ?? 0;
-  const why = `the node of ${network} no longer has the final state, which counts the transactions of wallet ${payer}`;
-  throw transient('node_history_pruned', `${why}: wait until finality no longer lags, or use an archive node`);
-}
-
-/** Returns the final numbers of a wallet that no attempt here is known to have used, lowest first. */
-async function strangeNumbers({ database }: Parts, lane: HaltedLane, final: number): Promise<number[]> {
-  const { network, payer, nextNonce } = lane;
-  const numbers = new Set<number>();
-  for (const { id, wait } of await database.listPayouts({ network, state: 'stuck', limit: COMPARED_MAX })) {
-    if (wait?.code !== 'payout_nonce_foreign') continue;
-    for (const one of await database.listPayoutAttempts(id)) {
-      if (one.payer === payer && one.nonce !== null && one.nonce < final && one.feeUnits === null)
-        numbers.add(one.nonce);
-    }
-  }
-  for (let nonce = nextNonce; nonce < final; nonce++) numbers.add(nonce);
-  if (numbers.size > NUMBERS_MAX) {
-    throw permanent(
-      'too_many_numbers',
-      `${numbers.size} transactions of wallet ${payer} on ${network} are unknown here, more than ${NUMBERS_MAX}: ` +
-        `somebody else uses its key, or this database is very old. Restore a newer backup, then run \`quayside payouts adopt ${network}\``,
-    );
-  }
-  return [...numbers].sort((a, b) => a - b);
-}
-
-/** Reads what used a number, and settles the payout that it paid. */
-async function settleNumber(parts: Parts, { network, payer }: HaltedLane, nonce: number): Promise<Used> {
-  const spent = await parts.node.usedBy(payer, nonce);
-  const used = { payer, nonce, spent, settles: null, refusal: null };
-  if (!spent || (await parts.database.findAttemptOwner(spent.tx)) !== null) return used;
-  const payout = await findPaid(parts, network, payer, spent);
-  if (!payout) return used;
-  try {
-    await settlePaid(parts, payout, spent.tx, false);
-    return { ...used, settles: payout.id };
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    return { ...used, refusal: error.message };
-  }
-}
-
-/** Returns the oldest open payout that a transaction has paid. */
-async function findPaid({ database, wallets }: Parts, network: string, payer: string, spent: Spent) {
-  const open: Payout[] = [];
-  for (const state of ['waiting', 'sent', 'stuck'] as const) {
-    open.push(...(await database.listPayouts({ network: network as Payout['network'], state, limit: COMPARED_MAX })));
-  }
-  open.sort((a, b) => a.createdAtMs - b.createdAtMs);
-  for (const payout of open) {
-    if (payout.intent.kind === 'gas') continue;
-    const draft = await wallets.draft(payout.intent, payout.olderLock);
-    if (draft.payer === payer && isPayment(spent, draft)) return payout;
-  }
-  return null;
-}
-
 /** Asks whether the wallets may go on after transactions that no payout explains. @throws Fault permanent */
 async function expectConsent(input: Input, lines: readonly string[], unexplained: number): Promise<void> {
   if (unexplained === 0 || input.options.yes === true) return;
@@ -221,21 +133,4 @@ async function expectConsent(input: Input, lines: readonly string[], unexplained
   } finally {
     terminal.close();
   }
-}
-
-function usedText(
-  { payer, nonce, spent, refusal }: Used,
-  { key, family }: NetworkConfig,
-  { config }: Pick<Installation, 'config'>,
-): string {
-  const { address } = chains[family];
-  const number = `number ${nonce} of wallet ${address.format(payer)}`;
-  if (!spent) return `${number}: used by a transaction that the node no longer finds; look for it in an explorer`;
-  const tokens = spent.tokens.map(
-    ({ currency, to, units }) => `${coinText(config.networks, key, currency, units)} to ${address.format(to)}`,
-  );
-  const { native } = spent;
-  if (native) tokens.push(`${coinText(config.networks, key, 'native', native.units)} to ${address.format(native.to)}`);
-  const moved = tokens.length === 0 ? 'no money' : tokens.join(', ');
-  return `${number}: ${spent.tx} moved ${moved}${refusal === null ? ', and no payout explains it' : `: ${refusal}`}`;
 }

@@ -2,9 +2,10 @@
  * Settles a payout by hand: as paid by a transaction, or as never paid. Both are verified on the chain.
  * @module
  */
+import { settleNever, settlePaid } from '../../indexers/payouts/exits.ts';
 import { chains } from '../../src/chains/index.ts';
 import { becauseOption, type Command, operatorAct, textOption, usage } from './command.ts';
-import { settleNever, settlePaid, withPayoutAccess } from './payout-exit.ts';
+import { withPayoutAccess } from './payout-access.ts';
 import { adoptIfBehind, networkOf, unknownPayout } from './payouts.ts';
 
 export const payoutsSettle: Command = {

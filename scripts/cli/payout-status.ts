@@ -2,8 +2,9 @@
  * The part of `status` about payouts: what waits and why, what the wallets hold, and what is halted or frozen.
  * @module
  */
+
+import { coinText } from '../../src/chains/coin-text.ts';
 import type { Asset } from '../../src/core/ledger.ts';
-import { coinText } from './coins.ts';
 import { type Installation, moment, table } from './command.ts';
 import { freezeText, signerState } from './payout-freeze.ts';
 import { limitJson, limitLines } from './payout-limits.ts';

@@ -2,6 +2,9 @@
  * Shows payouts, and adopts signatures after a restore.
  * @module
  */
+
+import { adoptPayouts, isBehindSigner, NOT_ADOPTED } from '../../indexers/payouts/adoption.ts';
+import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Config } from '../../src/config/config.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
@@ -11,15 +14,11 @@ import { type Asset, unitsOf } from '../../src/core/ledger.ts';
 import { type Attempt, delayOf, type Payout, payoutStates } from '../../src/core/payout.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
 import type { Signer } from '../../src/signer/signer.ts';
-import { adoptPayouts } from './adopt-payouts.ts';
-import { coinText } from './coins.ts';
 import { type Command, type Installation, moment, notFound, table, textOption, usage, wholeOption } from './command.ts';
 import { openProgressLine } from './progress.ts';
 
 const kinds = [...paybackKinds, 'sweep', 'gas'] as const;
 const LISTED_MAX = 1000;
-/** Why an engine does nothing after the database was restored from a backup. */
-const NOT_ADOPTED = 'payouts_not_adopted';
 
 export const payoutsList: Command = {
   name: 'payouts list',
@@ -140,9 +139,7 @@ export async function adoptIfBehind(
   isDryRun: boolean,
 ): Promise<void> {
   const { key } = network;
-  const engine = (await installation.database.listEngines()).find((one) => one.network === key);
-  const [unknown] = await signer.journal(key, engine?.journalId ?? 0, 1);
-  if (!unknown && (await signer.fence(key)) <= (engine?.fence ?? 0) && engine?.reason?.code !== NOT_ADOPTED) return;
+  if (!(await isBehindSigner(key, installation.database, signer))) return;
   if (isDryRun) {
     throw permanent(
       NOT_ADOPTED,

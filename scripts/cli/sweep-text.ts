@@ -1,81 +1,22 @@
 /**
- * Sweep plans as JSON and as text.
+ * Sweep plans as lines for people.
  * @module
  */
-import type { PricedSweep, SweepPlan, SweepWays } from '../../indexers/payouts/sweeper.ts';
-import { chains } from '../../src/chains/index.ts';
+import {
+  addressOf,
+  leftTexts,
+  type NetworkPlan,
+  nativeText,
+  planJson,
+  share,
+  sums,
+  whyOf,
+} from '../../indexers/payouts/plan-text.ts';
+import type { SweepPlan, SweepWays } from '../../indexers/payouts/sweeper.ts';
+import { coinText } from '../../src/chains/coin-text.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { type LeftReason, ownersOf, unitsOfGroup } from '../../src/core/sweep.ts';
-import type { Currency } from '../../src/core/transfer.ts';
-import { coinText } from './coins.ts';
+import { unitsOfGroup } from '../../src/core/sweep.ts';
 import { table } from './command.ts';
-
-/** A network's plan, or why there is none. */
-export type NetworkPlan = Readonly<
-  { network: NetworkConfig } & ({ plan: SweepPlan } | { problem: Readonly<{ code: string; message: string }> })
->;
-
-const leftTexts: Readonly<Record<LeftReason, string>> = {
-  too_small: 'too little, and not old enough',
-  too_dear: 'the cost would be too large a share',
-  in_flight: 'a sweep is in progress',
-  not_ours: 'NOT AN ADDRESS OF THE SIGNER',
-  refused: 'would fail now',
-  later: 'next round',
-};
-
-const share = (ppm: bigint | null): string | null => (ppm === null ? null : `${(Number(ppm) / 10_000).toFixed(2)} %`);
-const whyOf = ({ group: { due } }: PricedSweep): string => [...new Set(due.map(({ why }) => why))].sort().join(', ');
-
-const addressOf = ({ family }: NetworkConfig, key: string): string => chains[family].address.format(key);
-
-/** Returns the totals by currency as one text. */
-function sums(network: NetworkConfig, parts: readonly Readonly<{ currency: Currency; units: bigint }>[]): string {
-  const totals = new Map<Currency, bigint>();
-  for (const { currency, units } of parts) totals.set(currency, (totals.get(currency) ?? 0n) + units);
-  return [...totals].map(([currency, units]) => coinText([network], network.key, currency, units)).join(' and ');
-}
-
-/** Returns a plan for programs, with amounts and addresses as text. */
-export function planJson(planned: NetworkPlan) {
-  const { network } = planned;
-  if ('problem' in planned) return { network: network.key, problem: planned.problem };
-  const { plan } = planned;
-  const amount = (currency: Currency, units: bigint) => coinText([network], network.key, currency, units);
-  return {
-    network: network.key,
-    treasury: addressOf(network, plan.treasury),
-    sweeps: plan.sweeps.map((one) => ({
-      id: one.sweep.id,
-      amount: amount(one.group.currency, unitsOfGroup(one.group)),
-      addresses: ownersOf(one.group).map(({ key }) => addressOf(network, key)),
-      why: whyOf(one),
-      likely_cost: nativeText(network, one.costUnits),
-      cost_share: share(one.sharePpm),
-      gas: one.needs.before.map(({ form, units }) => ({ form, amount: nativeText(network, units) })),
-      ...(one.ways && { ways: waysJson(network, one.ways) }),
-    })),
-    left: plan.left.map(({ owner, why, detail = null }) => ({
-      address: addressOf(network, owner.key),
-      amount: amount(owner.currency, owner.units),
-      why,
-      detail,
-    })),
-    total: sums(
-      network,
-      plan.sweeps.map(({ group }) => ({ currency: group.currency, units: unitsOfGroup(group) })),
-    ),
-    total_likely_cost: nativeText(network, costOf(plan)),
-  };
-}
-
-const waysJson = (network: NetworkConfig, { burnedUnits, lentUnits, lendingUnits }: SweepWays) => ({
-  burning: burnedUnits === null ? null : { cost: nativeText(network, burnedUnits) },
-  lending: {
-    stake: nativeText(network, lentUnits),
-    cost: lendingUnits === null ? null : nativeText(network, lendingUnits),
-  },
-});
 
 /** Says what burning coins and lending a stake would cost for all sweeps together, where a network has both ways. */
 function waysLines(network: NetworkConfig, { sweeps }: SweepPlan): string[] {
@@ -93,9 +34,6 @@ function waysLines(network: NetworkConfig, { sweeps }: SweepPlan): string[] {
     `  if they are lent a stake for some minutes: ${sum(({ lentUnits }) => lentUnits)}, of which enough for ${lent} of ${ways.length} is free now${cost}`,
   ];
 }
-
-const costOf = ({ sweeps }: SweepPlan): bigint => sweeps.reduce((sum, { costUnits }) => sum + costUnits, 0n);
-const nativeText = (network: NetworkConfig, units: bigint): string => coinText([network], network.key, 'native', units);
 
 /** Returns a plan as lines for people. */
 export function planLines(planned: NetworkPlan): string[] {

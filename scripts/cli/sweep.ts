@@ -3,8 +3,10 @@
  * @module
  */
 import { payoutNodeOptions } from '../../indexers/payouts/node-options.ts';
+import { type NetworkPlan, planJson } from '../../indexers/payouts/plan-text.ts';
 import { createSweeper, type Sweeper } from '../../indexers/payouts/sweeper.ts';
 import { levelsOf, readOwners } from '../../indexers/payouts/unswept.ts';
+import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { PayoutNode } from '../../src/chains/spend.ts';
 import type { Config } from '../../src/config/config.ts';
@@ -17,7 +19,6 @@ import type { SweepPolicy } from '../../src/core/sweep.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
-import { coinText } from './coins.ts';
 import {
   type Answer,
   type Command,
@@ -33,7 +34,7 @@ import {
 } from './command.ts';
 import { openProgress } from './progress.ts';
 import { withTerminal } from './signer.ts';
-import { type NetworkPlan, planJson, planLines } from './sweep-text.ts';
+import { planLines } from './sweep-text.ts';
 
 const POLL_MS = 500;
 const WAIT_S_MAX = 86_400;

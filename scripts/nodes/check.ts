@@ -5,7 +5,7 @@
  */
 import { createFreshness } from '../../indexers/follower/freshness.ts';
 import { createIdentityProof } from '../../indexers/follower/identity.ts';
-import { followerNodeOptions } from '../../indexers/indexer.ts';
+import { followerNodeOptions } from '../../indexers/follower/node-options.ts';
 import type { Exchange, Node, Wire } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import { BATCH_CALLS_MAX } from '../../src/chains/transport/rpc-client.ts';

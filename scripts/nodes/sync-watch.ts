@@ -2,7 +2,7 @@
  * Looks at the nodes of all networks again and again, side by side.
  * @module
  */
-import { followerNodeOptions } from '../../indexers/indexer.ts';
+import { followerNodeOptions } from '../../indexers/follower/node-options.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault } from '../../src/core/fault.ts';

@@ -4,7 +4,7 @@
  * @module
  */
 import { createIdentityProof } from '../../indexers/follower/identity.ts';
-import { followerNodeOptions } from '../../indexers/indexer.ts';
+import { followerNodeOptions } from '../../indexers/follower/node-options.ts';
 import type { Node, NodeOptions } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';

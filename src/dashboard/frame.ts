@@ -67,6 +67,8 @@ const operatorPages = [
   ['/operator', 'Overview'],
   ['/operator/stores', 'Stores'],
   ['/operator/networks', 'Networks'],
+  ['/operator/payouts', 'Payouts'],
+  ['/operator/operations', 'Operations'],
   ['/operator/alarms', 'Alarms'],
   ['/operator/notices', 'Notices'],
   ['/operator/audit', 'Audit log'],

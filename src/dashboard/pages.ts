@@ -8,7 +8,10 @@ import { accountPages } from './pages/account.ts';
 import { developerPages } from './pages/developers.ts';
 import { heldPages } from './pages/held.ts';
 import { noticePages } from './pages/notices.ts';
+import { operationPages } from './pages/operations.ts';
 import { operatorPages } from './pages/operator.ts';
+import { operatorNetworkPages } from './pages/operator-network.ts';
+import { operatorPayoutPages } from './pages/operator-payouts.ts';
 import { operatorStorePages } from './pages/operator-stores.ts';
 import { overviewPage } from './pages/overview.ts';
 import { paymentPage } from './pages/payment.ts';
@@ -38,5 +41,8 @@ export const dashboardPages = (deps: DashboardDeps): readonly Page[] => [
   ...teamPages(deps),
   ...operatorPages(deps),
   ...operatorStorePages(deps),
+  ...operationPages(deps),
+  ...operatorNetworkPages(deps),
+  ...operatorPayoutPages(deps),
   ...noticePages(deps),
 ];

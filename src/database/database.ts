@@ -26,6 +26,7 @@ import type { KeyDatabase } from './keys.ts';
 import type { LookupDatabase } from './lookups.ts';
 import type { MoneyOutDatabase } from './money-out.ts';
 import type { NoticeDatabase } from './notices.ts';
+import type { OperationDatabase } from './operations.ts';
 import type { OutgoingDatabase } from './outgoing.ts';
 import type { PageSettingsDatabase } from './page-settings.ts';
 import type { PayoutLimitDatabase } from './payout-limits.ts';
@@ -288,6 +289,7 @@ export interface Database
     IngestDatabase,
     KeyDatabase,
     LookupDatabase,
+    OperationDatabase,
     OutgoingDatabase,
     PageSettingsDatabase,
     PeopleDatabase,

@@ -114,6 +114,8 @@ export type PayoutFilter = Readonly<{
   network?: NetworkKey;
   state?: PayoutState;
   kind?: Intent['kind'];
+  /** Only those that are older than this one. */
+  before?: Pick<Payout, 'id' | 'createdAtMs'>;
   limit: number;
 }>;
 

@@ -3,6 +3,7 @@
  * @module
  */
 import { adoptionConforms } from './database/adoption.ts';
+import { askedOperationsConform } from './database/asked-operations.ts';
 import { booksConform } from './database/books.ts';
 import { creationConforms } from './database/creation.ts';
 import { dustConforms } from './database/dust.ts';
@@ -57,5 +58,6 @@ export function storeConforms(makePlace: MakePlace): void {
   outgoingConforms(makePlace);
   sweepsConform(makePlace);
   operationsConform(makePlace);
+  askedOperationsConform(makePlace);
   historiesConform(makePlace);
 }

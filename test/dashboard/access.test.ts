@@ -106,6 +106,17 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /operator/stores/:merchant/suspend': ['operator'],
   'post /operator/stores/:merchant/resume': ['operator'],
   'get /operator/networks': ['operator'],
+  'get /operator/networks/:network': ['operator'],
+  'post /operator/networks/:network/ask': ['operator'],
+  'post /operator/networks/:network/rewind': ['operator'],
+  'post /operator/networks/:network/skip': ['operator'],
+  'post /operator/networks/:network/freeze': ['operator'],
+  'post /operator/networks/:network/thaw': ['operator'],
+  'get /operator/payouts': ['operator'],
+  'get /operator/payouts/:payout': ['operator'],
+  'post /operator/payouts/:payout/resume': ['operator'],
+  'get /operator/operations': ['operator'],
+  'get /operator/operations/:operation': ['operator'],
   'get /operator/alarms': ['operator'],
   'get /operator/notices': ['operator'],
   'post /operator/notices/:target/prove': ['operator'],
@@ -150,10 +161,23 @@ async function createObjects({ api }: Dashboard): Promise<Record<string, Objects
   return made;
 }
 
+/** Plans a payout, and asks for an operation. @returns their ids */
+async function createOperations({ api }: Dashboard) {
+  const nowMs = api.clock.nowMs();
+  const network = 'test:ethereum';
+  const intent = { kind: 'gas', id: 'ga_1', network, form: 'transfer', index: 0, units: 1n } as const;
+  const planned = { intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs };
+  await api.database().planPayouts([planned]);
+  const act = { atMs: nowMs, operator: 'Mary', command: 'ask', reason: null };
+  await api.database().askOperation({ id: 'op_1', network, wish: { kind: 'sweep_plan' } }, act);
+  return { payout: intent.id, operation: 'op_1' };
+}
+
 test('every page opens to the roles that the table names, and in no other store', () =>
   withDashboard(async (dashboard) => {
     const { api } = dashboard;
     const objects = await createObjects(dashboard);
+    const rest = await createOperations(dashboard);
     const other = await api.addMerchant();
     const known = dashboardPages({ config: { networks: [] } } as never).flatMap(({ method, path }) =>
       path.includes(':mode')
@@ -168,6 +192,9 @@ test('every page opens to the roles that the table names, and in no other store'
       const own = objects[mode];
       const target = path
         .replace(':store', storeId)
+        .replace(':network', 'test:ethereum')
+        .replace(':payout', rest.payout)
+        .replace(':operation', rest.operation)
         .replace(':id', own?.id ?? '')
         .replace(':refund', own?.refund ?? '')
         .replace(':held', own?.held ?? '')

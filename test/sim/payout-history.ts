@@ -7,11 +7,11 @@
  * @module
  */
 import * as assert from 'uvu/assert';
+import { adoptPayouts } from '../../indexers/payouts/adoption.ts';
 import type { Payer } from '../../indexers/payouts/engine.ts';
+import { settleNever } from '../../indexers/payouts/exits.ts';
 import type { FreezableSigner } from '../../indexers/payouts/signer-freeze.ts';
 import { createPayoutWallets } from '../../indexers/payouts/wallets.ts';
-import { adoptPayouts } from '../../scripts/cli/adopt-payouts.ts';
-import { settleNever } from '../../scripts/cli/payout-exit.ts';
 import { chains } from '../../src/chains/index.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { type Intent, intentMac } from '../../src/core/intent.ts';

@@ -177,7 +177,8 @@ export function confirm(
 ): Promise<Answer> {
   const form = text.slice(text.indexOf('class="card confirm"'));
   const fields = [...form.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)];
-  return visitor.post(path, { ...Object.fromEntries(fields.map(([, name, value]) => [name, value])), ...more });
+  const plain = (value = '') => value.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+  return visitor.post(path, { ...Object.fromEntries(fields.map(([, name, value]) => [name, plain(value)])), ...more });
 }
 
 export async function withDashboard(

@@ -76,7 +76,7 @@ function networksTable({ config }: DashboardDeps, known: ReadonlyMap<string, Net
       const isSilent = !status || why?.code === 'indexer_silent';
       const [at, head] = [status?.cursor?.number ?? null, status?.headNumber ?? null];
       return [
-        html`<code>${key}</code>`,
+        html`<a href="/operator/networks/${key}">${key}</a>`,
         badge(isSilent ? 'silent' : status.state, isSilent ? 'danger' : networkTones[status.state]),
         at === null ? '–' : String(at),
         head === null ? '–' : String(head),

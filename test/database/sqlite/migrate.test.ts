@@ -11,6 +11,7 @@ import * as assert from 'uvu/assert';
 import { refuseOldSqlite } from '../../../src/database/sqlite/connection.ts';
 import { currentVersion, migrate } from '../../../src/database/sqlite/migrate.ts';
 import * as noticesSchema from '../../../src/database/sqlite/notices/schema.ts';
+import * as operationsSchema from '../../../src/database/sqlite/operations/schema.ts';
 import * as moneyOutSchema from '../../../src/database/sqlite/payouts/schema.ts';
 import * as peopleSchema from '../../../src/database/sqlite/people/schema.ts';
 import * as refundSchema from '../../../src/database/sqlite/refunds/schema.ts';
@@ -223,6 +224,7 @@ test(
       ...moneyOutSchema,
       ...peopleSchema,
       ...noticesSchema,
+      ...operationsSchema,
     })) {
       if (!is(table, SQLiteTable)) continue;
       const { name, columns } = getTableConfig(table);

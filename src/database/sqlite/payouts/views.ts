@@ -131,13 +131,20 @@ export function payoutViews({ orm, client, read, write }: Db): PayoutViews {
       const row = read(() => orm.select().from(payouts).where(eq(payouts.id, id)).get());
       return row ? toPayout(row) : null;
     },
-    async listPayouts({ network, state, kind, limit }) {
+    async listPayouts({ network, state, kind, before, limit }) {
       const wanted = and(
         network === undefined ? undefined : eq(payouts.network, network),
         state === undefined ? undefined : eq(payouts.state, state),
         kind === undefined ? undefined : eq(payouts.kind, kind),
+        before && sql`(${payouts.createdAtMs}, ${payouts.id}) < (${before.createdAtMs}, ${before.id})`,
       );
-      const newest = orm.select().from(payouts).where(wanted).orderBy(desc(payouts.createdAtMs)).limit(limit);
+      const byAge = [desc(payouts.createdAtMs), desc(payouts.id)];
+      const newest = orm
+        .select()
+        .from(payouts)
+        .where(wanted)
+        .orderBy(...byAge)
+        .limit(limit);
       return read(() => newest.all()).map(toPayout);
     },
     async listPayoutAttempts(payoutId) {

@@ -1,22 +1,16 @@
 /**
- * Ends payouts on what the nodes show: what `payouts settle` and `payouts resume` share.
+ * Ends payouts on what the nodes show, when an operator asks for it.
  * @module
  */
-import { type EvidenceParts, gatherEvidence, readNamed } from '../../indexers/payouts/exit-evidence.ts';
-import { payoutNodeOptions } from '../../indexers/payouts/node-options.ts';
-import { createPayoutWallets, type PayoutWallets } from '../../indexers/payouts/wallets.ts';
-import { chains } from '../../src/chains/index.ts';
-import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
-import type { NetworkConfig } from '../../src/config/network.ts';
+import type { SpendRules } from '../../src/chains/spend.ts';
 import { permanent } from '../../src/core/fault.ts';
 import type { Payout } from '../../src/core/payout.ts';
 import { type Exit, judgeNever, judgePaid } from '../../src/core/payout-exit.ts';
 import type { OperatorAct } from '../../src/database/audit-log.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { PayoutConclusion } from '../../src/database/money-out.ts';
-import { openConfiguredSigner } from '../../src/signer/client.ts';
-import type { Signer } from '../../src/signer/signer.ts';
-import type { Installation } from './command.ts';
+import { type EvidenceParts, gatherEvidence, readNamed } from './exit-evidence.ts';
+import type { PayoutWallets } from './wallets.ts';
 
 export type ExitParts = Readonly<{
   node: EvidenceParts['node'];
@@ -88,35 +82,4 @@ async function conclude(
     `payout ${id} has changed meanwhile, or a transfer on ${network} that no payout explains may have paid it: look at ` +
       `it with \`quayside payouts show ${id}\`, and run the command again`,
   );
-}
-
-/** What a command needs that asks the nodes of a network and the signer. */
-export type PayoutAccess = Readonly<{
-  node: PayoutNode;
-  signer: Signer;
-  wallets: PayoutWallets;
-  rules: SpendRules;
-}>;
-
-/**
- * Opens the nodes and the signer for `work`.
- * @throws Fault permanent `no_signer`, `no_payouts`
- */
-export async function withPayoutAccess<T>(
-  network: NetworkConfig,
-  { config }: Pick<Installation, 'config'>,
-  work: (access: PayoutAccess) => Promise<T>,
-): Promise<T> {
-  const { key, family, tokens } = network;
-  const { payouts, spendRules: rules } = chains[family];
-  if (!config.signer)
-    throw permanent('no_signer', 'the configuration has no `signer`, so nothing was ever paid out here');
-  if (!payouts) throw permanent('no_payouts', `nothing is paid out on ${key}`);
-  const signer = openConfiguredSigner(config.signer);
-  const node = (await payouts()).openPayoutNode(payoutNodeOptions(network));
-  try {
-    return await work({ node, signer, rules, wallets: createPayoutWallets({ network: key, tokens, rules, signer }) });
-  } finally {
-    await Promise.all([node.close(), signer.close()]);
-  }
 }

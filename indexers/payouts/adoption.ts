@@ -1,6 +1,6 @@
 /**
- * Brings a database that was restored from a backup up to date with the signer's journal. The operator runs it after
- * making sure that no other installation uses the signer.
+ * Brings a database that was restored from a backup up to date with the signer's journal. The operator asks for it
+ * after making sure that no other installation uses the signer.
  * @module
  */
 import type { SpendRules } from '../../src/chains/spend.ts';
@@ -13,6 +13,8 @@ import type { JournalEntry, Signer, SignerWallets } from '../../src/signer/signe
 
 /** How many signatures are read from the signer at a time, and saved in one write transaction. */
 const PAGE = 100;
+/** Why an engine does nothing after the database was restored from a backup. */
+export const NOT_ADOPTED = 'payouts_not_adopted';
 
 type Parts = Readonly<{
   network: NetworkKey;
@@ -53,6 +55,18 @@ export async function adoptPayouts(parts: Parts): Promise<Readonly<{ signatures:
     if (next.length === 0) return { signatures, added };
     entries = next;
   }
+}
+
+/** Returns whether the signer has signed on the network what this database does not know. */
+export async function isBehindSigner(
+  network: NetworkKey,
+  database: Pick<Database, 'listEngines'>,
+  signer: Pick<Signer, 'fence' | 'journal'>,
+): Promise<boolean> {
+  const engine = (await database.listEngines()).find((one) => one.network === network);
+  const [unknown] = await signer.journal(network, engine?.journalId ?? 0, 1);
+  if (unknown || engine?.reason?.code === NOT_ADOPTED) return true;
+  return (await signer.fence(network)) > (engine?.fence ?? 0);
 }
 
 /** Returns the signatures of a page with the wallets that pay their fees. */

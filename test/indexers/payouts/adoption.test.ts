@@ -4,10 +4,10 @@
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { adoptPayouts } from '../../scripts/cli/adopt-payouts.ts';
-import { chains } from '../../src/chains/index.ts';
-import type { JournalPart } from '../../src/database/money-out.ts';
-import type { JournalEntry } from '../../src/signer/signer.ts';
+import { adoptPayouts } from '../../../indexers/payouts/adoption.ts';
+import { chains } from '../../../src/chains/index.ts';
+import type { JournalPart } from '../../../src/database/money-out.ts';
+import type { JournalEntry } from '../../../src/signer/signer.ts';
 
 const network = 'test:ethereum';
 const { spendRules: rules } = chains.evm;

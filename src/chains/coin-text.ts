@@ -2,14 +2,22 @@
  * Amounts of coins and tokens, as people write them.
  * @module
  */
-import { chains } from '../../src/chains/index.ts';
-import type { NetworkConfig } from '../../src/config/network.ts';
-import type { Asset } from '../../src/core/ledger.ts';
-import { formatUnits } from '../../src/core/money.ts';
+import type { Asset } from '../core/ledger.ts';
+import { formatUnits } from '../core/money.ts';
+import type { Family } from './chain.ts';
+import { chains } from './index.ts';
+
+/** What is known of a network's coins. */
+export type CoinNetwork = Readonly<{
+  key: string;
+  family: Family;
+  nativeSymbol?: string;
+  tokens: readonly Readonly<{ symbol: string; decimals: number }>[];
+}>;
 
 /** Returns the symbol and decimals of a network's asset; 0 decimals (base units) if it is not configured. */
 export function coinOf(
-  networks: readonly NetworkConfig[],
+  networks: readonly CoinNetwork[],
   key: string,
   asset: Asset,
 ): Readonly<{ symbol: string; decimals: number }> {
@@ -22,7 +30,7 @@ export function coinOf(
 }
 
 /** Returns an amount such as `10.50 USDT` or `-0.002 ETH`. */
-export function coinText(networks: readonly NetworkConfig[], key: string, asset: Asset, units: bigint): string {
+export function coinText(networks: readonly CoinNetwork[], key: string, asset: Asset, units: bigint): string {
   const { symbol, decimals } = coinOf(networks, key, asset);
   const text = formatUnits(units < 0n ? -units : units, decimals, Math.min(decimals, 2));
   return `${units < 0n ? '-' : ''}${text} ${symbol}`;

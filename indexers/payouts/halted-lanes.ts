@@ -1,0 +1,128 @@
+/**
+ * What used the numbers of halted wallets: the transactions that are unknown here are read, and the payouts that they
+ * paid are settled, so that nothing is paid a second time.
+ * @module
+ */
+import { type CoinNetwork, coinText } from '../../src/chains/coin-text.ts';
+import { chains } from '../../src/chains/index.ts';
+import type { PayoutNode, Spent } from '../../src/chains/spend.ts';
+import { Fault, permanent, transient } from '../../src/core/fault.ts';
+import type { Payout } from '../../src/core/payout.ts';
+import type { Database } from '../../src/database/database.ts';
+import type { HaltedLane } from '../../src/database/money-out.ts';
+import { isPayment } from './exit-evidence.ts';
+import { type ExitParts, settlePaid } from './exits.ts';
+
+/** Numbers that are read at once. */
+const NUMBERS_MAX = 200;
+/** Open payouts that they are compared with, of each state. */
+const COMPARED_MAX = 1_000;
+
+/** What used one number of a halted wallet. */
+export type UsedNumber = Readonly<{
+  payer: string;
+  nonce: number;
+  spent: Spent | null;
+  /** The payout that it paid, and that is settled by it. */
+  settles: string | null;
+  /** Why that was not possible. */
+  refusal: string | null;
+}>;
+
+export type LaneParts = Omit<ExitParts, 'node' | 'database'> &
+  Readonly<{
+    node: ExitParts['node'] & Pick<PayoutNode, 'sequence'>;
+    database: ExitParts['database'] & Pick<Database, 'listPayouts'>;
+  }>;
+
+/**
+ * Reads what used the numbers of halted wallets, and settles what was paid by it.
+ * @returns the number of each wallet that is free at finality, and what used those before it that are unknown here
+ * @throws Fault permanent `too_many_numbers`; transient if a node cannot be asked now
+ */
+export async function explainNumbers(parts: LaneParts, halted: readonly HaltedLane[]) {
+  const finals = new Map<string, number>();
+  const used: UsedNumber[] = [];
+  for (const lane of halted) {
+    const final = await finalNumber(parts, lane);
+    finals.set(lane.payer, final);
+    for (const nonce of await strangeNumbers(parts, lane, final)) used.push(await settleNumber(parts, lane, nonce));
+  }
+  return { finals, used };
+}
+
+/** @throws Fault transient `node_history_pruned` */
+async function finalNumber({ node }: LaneParts, { network, payer }: HaltedLane): Promise<number> {
+  const sequence = await node.sequence(payer);
+  if (sequence?.final !== null) return sequence?.final ?? 0;
+  const why = `the node of ${network} no longer has the final state, which counts the transactions of wallet ${payer}`;
+  throw transient('node_history_pruned', `${why}: wait until finality no longer lags, or use an archive node`);
+}
+
+/** Returns the final numbers of a wallet that no attempt here is known to have used, lowest first. */
+async function strangeNumbers({ database }: LaneParts, lane: HaltedLane, final: number): Promise<number[]> {
+  const { network, payer, nextNonce } = lane;
+  const numbers = new Set<number>();
+  for (const { id, wait } of await database.listPayouts({ network, state: 'stuck', limit: COMPARED_MAX })) {
+    if (wait?.code !== 'payout_nonce_foreign') continue;
+    for (const one of await database.listPayoutAttempts(id)) {
+      if (one.payer === payer && one.nonce !== null && one.nonce < final && one.feeUnits === null)
+        numbers.add(one.nonce);
+    }
+  }
+  for (let nonce = nextNonce; nonce < final; nonce++) numbers.add(nonce);
+  if (numbers.size > NUMBERS_MAX) {
+    throw permanent(
+      'too_many_numbers',
+      `${numbers.size} transactions of wallet ${payer} on ${network} are unknown here, more than ${NUMBERS_MAX}: ` +
+        `somebody else uses its key, or this database is very old. Restore a newer backup, then run \`quayside payouts adopt ${network}\``,
+    );
+  }
+  return [...numbers].sort((a, b) => a - b);
+}
+
+/** Reads what used a number, and settles the payout that it paid. */
+async function settleNumber(parts: LaneParts, { network, payer }: HaltedLane, nonce: number): Promise<UsedNumber> {
+  const spent = await parts.node.usedBy(payer, nonce);
+  const used = { payer, nonce, spent, settles: null, refusal: null };
+  if (!spent || (await parts.database.findAttemptOwner(spent.tx)) !== null) return used;
+  const payout = await findPaid(parts, network, payer, spent);
+  if (!payout) return used;
+  try {
+    await settlePaid(parts, payout, spent.tx, false);
+    return { ...used, settles: payout.id };
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return { ...used, refusal: error.message };
+  }
+}
+
+/** Returns the oldest open payout that a transaction has paid. */
+async function findPaid({ database, wallets }: LaneParts, network: string, payer: string, spent: Spent) {
+  const open: Payout[] = [];
+  for (const state of ['waiting', 'sent', 'stuck'] as const) {
+    open.push(...(await database.listPayouts({ network: network as Payout['network'], state, limit: COMPARED_MAX })));
+  }
+  open.sort((a, b) => a.createdAtMs - b.createdAtMs);
+  for (const payout of open) {
+    if (payout.intent.kind === 'gas') continue;
+    const draft = await wallets.draft(payout.intent, payout.olderLock);
+    if (draft.payer === payer && isPayment(spent, draft)) return payout;
+  }
+  return null;
+}
+
+/** Says what used a number that no payout explains. */
+export function usedText({ payer, nonce, spent, refusal }: UsedNumber, network: CoinNetwork): string {
+  const { key, family } = network;
+  const { address } = chains[family];
+  const number = `number ${nonce} of wallet ${address.format(payer)}`;
+  if (!spent) return `${number}: used by a transaction that the node no longer finds; look for it in an explorer`;
+  const tokens = spent.tokens.map(
+    ({ currency, to, units }) => `${coinText([network], key, currency, units)} to ${address.format(to)}`,
+  );
+  const { native } = spent;
+  if (native) tokens.push(`${coinText([network], key, 'native', native.units)} to ${address.format(native.to)}`);
+  const moved = tokens.length === 0 ? 'no money' : tokens.join(', ');
+  return `${number}: ${spent.tx} moved ${moved}${refusal === null ? ', and no payout explains it' : `: ${refusal}`}`;
+}

@@ -1,0 +1,148 @@
+/**
+ * The operator's pages in a real browser, over a whole installation with its signer and a chain: plan and run a sweep,
+ * freeze and thaw, rewind the network; with and without scripts. Pictures are written to `.tmp/dashboard/`.
+ */
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { codeOf, secretOfLink, stepAt } from '../../src/dashboard/second-factor.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { barriers, openBrowser, openPage, phone } from '../support/browser.ts';
+import { PASSWORD } from '../support/dashboard.ts';
+import type { Json } from '../support/instance.ts';
+import { until } from '../support/until.ts';
+import { openEvmPayouts } from './evm.ts';
+
+const PICTURES = '.tmp/dashboard';
+mkdirSync(PICTURES, { recursive: true });
+
+const { shop, usdt } = await openEvmPayouts();
+const { chain, quayside, network } = shop;
+const browser = await openBrowser();
+const dashboardUrl = (): string =>
+  JSON.parse(readFileSync(join(quayside.dataDir, 'server.json'), 'utf8')).dashboard_url;
+const text = async (page: Page): Promise<string> => (await page.locator('main').textContent()) ?? '';
+let people = 0;
+
+/** Signs a new operator in by the link that the tool prints. Of the next ten minutes nothing asks for a code again. */
+async function signIn(options: Parameters<typeof openPage>[2]) {
+  const made: Json = await quayside.cli('user', 'create', `Mary ${++people}`, '--role', 'operator');
+  const token = String(made.link).split('/link/')[1] ?? '';
+  const opened = await openPage(browser, dashboardUrl(), options);
+  await opened.page.goto(`${dashboardUrl()}/link/${token}`);
+  const code = codeOf(secretOfLink(token), stepAt(systemClock.nowMs()));
+  await opened.page.getByLabel('The code that it shows now').fill(code);
+  await opened.page.getByLabel('Password').fill(PASSWORD);
+  await opened.page.getByRole('button', { name: 'Set and sign in' }).click();
+  await opened.page.getByRole('link', { name: 'I have saved them' }).click();
+  return opened;
+}
+
+/** Waits on an operation's page, which looks again by itself, until it has ended. */
+async function ended(page: Page): Promise<string> {
+  await until('the operation has ended', async () => {
+    try {
+      return /done|failed|expired/.test((await page.locator('h2#state').textContent({ timeout: 1000 })) ?? '');
+    } catch {
+      return false;
+    }
+  });
+  assert.match((await page.locator('h2#state').textContent()) ?? '', 'done', await text(page));
+  return text(page);
+}
+
+async function look(page: Page, name: string, hasScripts: boolean): Promise<void> {
+  if (hasScripts) assert.equal(await barriers(page), [], name);
+  await page.screenshot({ path: `${PICTURES}/${name}-${hasScripts ? 'light' : 'dark'}.png`, fullPage: true });
+}
+
+test.after(async () => {
+  await browser.close();
+  await shop.close();
+});
+
+for (const hasScripts of [true, false]) {
+  const how = hasScripts ? 'with scripts' : 'without scripts, on a phone';
+  const device = hasScripts ? {} : { ...phone, javaScriptEnabled: false, colorScheme: 'dark' as const };
+
+  test(`a sweep is planned, run as it was shown, and ends at the treasury, ${how}`, async () => {
+    const before = await usdt.balanceOf(`0x${chain.treasury}`);
+    await chain.fund(shop.gasWallet, 1);
+    await shop.paidSession(hasScripts ? 2_500 : 4_000);
+    await chain.finalize?.();
+    const amount = hasScripts ? '25.00 USDT' : '40.00 USDT';
+    await until('it is final', async () => JSON.stringify(await quayside.cli('sweep', 'plan')).includes(amount));
+    const { page, complaints } = await signIn(device);
+    await page.goto(`${dashboardUrl()}/operator/networks/${network}`);
+    await look(page, 'network-page', hasScripts);
+    await page.getByRole('button', { name: 'Plan sweeps' }).click();
+    const plan = await ended(page);
+    assert.match(plan, amount);
+    await look(page, 'sweep-plan', hasScripts);
+    await page.getByRole('button', { name: 'Sweep now…' }).click();
+    assert.match(await text(page), 'Exactly the sweeps that were shown');
+    await look(page, 'sweep-review', hasScripts);
+    await page.getByRole('button', { name: 'Sweep now' }).click();
+    assert.match(await ended(page), '1 sweeps are being made');
+    await look(page, 'sweep-run', hasScripts);
+    const cents = hasScripts ? 25_000_000n : 40_000_000n;
+    await until('the treasury has it', async () => (await usdt.balanceOf(`0x${chain.treasury}`)) === before + cents);
+    await page.goto(`${dashboardUrl()}/operator/payouts`);
+    assert.match(await text(page), amount);
+    await look(page, 'payouts', hasScripts);
+    await page.locator('table a').first().click();
+    assert.match(await text(page), 'Attempts');
+    await look(page, 'payout', hasScripts);
+    assert.equal(complaints, []);
+    await page.context().close();
+  });
+
+  test(`money out is frozen and thawed, and the network rewound, ${how}`, async () => {
+    const { page, complaints } = await signIn(device);
+    const path = `${dashboardUrl()}/operator/networks/${network}`;
+    await page.goto(path);
+    const money = page.locator('section', { has: page.locator('#money') });
+    await money.getByLabel('Reason').fill('a look at the wallets');
+    await page.getByRole('button', { name: /^Freeze/ }).click();
+    await page.getByRole('button', { name: 'Freeze it' }).click();
+    assert.match(await text(page), /Money out is frozen[\s\S]*a look at the wallets/);
+    const { freezes }: Json = await quayside.cli('status');
+    assert.ok(JSON.stringify(freezes ?? (await quayside.cli('status'))).includes('a look at the wallets'));
+    await page
+      .locator('section', { has: page.locator('#money') })
+      .getByLabel('Reason')
+      .fill('all is well');
+    await page.getByRole('button', { name: /^End the freeze of/ }).click();
+    await page.getByRole('button', { name: 'End the freeze' }).click();
+    assert.match(await text(page), 'The freeze is ended');
+
+    await chain.finalize?.();
+    const at: Json = await quayside.cli('networks', 'show', network);
+    await page.getByText('Ways out when reading stops').click();
+    const rewind = page.getByRole('form', { name: 'Rewind' });
+    await rewind.getByLabel('Newest block to keep').fill(String(at.cursor - 3));
+    await rewind.getByLabel('Reason').fill('a node that lied');
+    await look(page, 'network-recovery', hasScripts);
+    await rewind.getByRole('button', { name: 'Go on' }).click();
+    assert.match(await text(page), /blocks are taken out/);
+    await look(page, 'rewind-review', hasScripts);
+    await page.getByRole('button', { name: 'Rewind' }).click();
+    assert.match(await text(page), 'they are read again');
+    await until('it is read again', async () => (await quayside.cli('networks', 'show', network)).cursor >= at.cursor);
+
+    await page.getByText('Ways out when reading stops').click();
+    const reread = page.getByRole('form', { name: 'Read blocks again' });
+    await reread.getByLabel('First block').fill(String(at.cursor - 3));
+    await reread.getByLabel('Last block').fill(String(at.cursor - 1));
+    await reread.getByRole('button', { name: 'Compare' }).click();
+    assert.match(await ended(page), '0 transfers were missing');
+    const audit: Json = await quayside.cli('audit', 'list');
+    assert.ok(JSON.stringify(audit).includes('a node that lied'));
+    assert.equal(complaints, []);
+    await page.context().close();
+  });
+}
+
+test.run();
