@@ -32,6 +32,7 @@ import { readTarget, secretFiles } from './notify-address.ts';
 
 const NAME_CHARACTERS_MAX = 64;
 const TARGETS_MAX = 50;
+const AFTER_MINUTES_MAX = 1_440;
 
 const isDead = (kind: ChannelKind): boolean => kind === 'dead-man';
 
@@ -51,6 +52,7 @@ export const notifyAdd: Command = {
     store: { value: 'ID', help: 'only alarms about this store’s payments' },
     details: { help: 'send the alarm’s own text too, which may name amounts, orders and addresses' },
     quiet: { value: 'FROM-TO', help: 'hours like 22:00-07:00 in which only pages are sent' },
+    after: { value: 'MINUTES', help: 'only alarms that nobody has acknowledged so long after they opened (0)' },
     digest: { value: 'TIME', help: 'send what is open each day at a time like 08:00, or that all is quiet' },
     zone: { value: 'ZONE', help: 'time zone of these hours, such as Europe/Berlin (this machine’s)' },
     because: becauseOption,
@@ -70,7 +72,8 @@ export const notifyAdd: Command = {
       throw notFound(`there is no store ${storeId}; \`quayside store list\` shows all`);
     }
     const nowMs = clock.nowMs();
-    const settings = { name: nameOf(input, kind), severities: severitiesOf(input), storeId, ...hoursOf(input) };
+    const rest = { afterMinutes: afterOf(input), ...hoursOf(input) };
+    const settings = { name: nameOf(input, kind), severities: severitiesOf(input), storeId, ...rest };
     const showsDetails = input.options.details === true;
     if (input.options['dry-run']) {
       return { json: { dry_run: true, kind, ...settings }, lines: [`${settings.name} (${kind}) would be sent a code`] };
@@ -223,6 +226,12 @@ function nameOf(input: Input, kind: ChannelKind): string {
   return name;
 }
 
+function afterOf(input: Input): number {
+  const text = textOption(input, 'after') ?? '0';
+  if (/^\d{1,4}$/.test(text) && Number(text) <= AFTER_MINUTES_MAX) return Number(text);
+  throw usage(`--after is "${text}", expected minutes from 0 to ${AFTER_MINUTES_MAX}`);
+}
+
 function severitiesOf(input: Input): readonly Severity[] {
   const named = (textOption(input, 'severities') ?? 'page,act').split(',');
   const known = severities.filter((one) => named.includes(one));
@@ -254,8 +263,9 @@ function stateOf({ provedAtMs, failingSinceMs, lastError, waiting }: NoticeTarge
   return waiting === 0 ? 'proved' : `proved, ${waiting} to be told`;
 }
 
-function hoursText({ quiet, digestMinute, zone }: NoticeTarget): string {
+function hoursText({ quiet, digestMinute, afterMinutes, zone }: NoticeTarget): string {
   const parts = [
+    ...(afterMinutes === 0 ? [] : [`unacknowledged for ${afterMinutes} min`]),
     ...(quiet ? [`quiet ${showMinute(quiet.from)}-${showMinute(quiet.to)}`] : []),
     ...(digestMinute === null ? [] : [`digest ${showMinute(digestMinute)}`]),
   ];
@@ -271,6 +281,7 @@ const shown = (target: NoticeTarget) => ({
   details: target.showsDetails,
   quiet: target.quiet && `${showMinute(target.quiet.from)}-${showMinute(target.quiet.to)}`,
   digest: target.digestMinute === null ? null : showMinute(target.digestMinute),
+  after_minutes: target.afterMinutes,
   zone: target.zone,
   proved: target.provedAtMs !== null,
   failing_since: target.failingSinceMs === null ? null : moment(target.failingSinceMs),

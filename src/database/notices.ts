@@ -25,6 +25,8 @@ export type NewNoticeTarget = Readonly<{
   /** Whether the alarm's own text is sent, which may name amounts. */
   showsDetails: boolean;
   quiet: QuietHours | null;
+  /** Only alarms that nobody has acknowledged so long after they opened; 0 for all. */
+  afterMinutes: number;
   /** When a digest of the day is sent, in minutes after midnight in `zone`; null for none. */
   digestMinute: number | null;
   /** An IANA time zone. */

@@ -185,7 +185,7 @@ async function fillStore(api: ApiServer, sale: Sale) {
 async function addNotices(api: ApiServer): Promise<void> {
   const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'notify add', reason: null };
   for (const id of ['nt_1', 'nt_2']) {
-    const hours = { quiet: null, digestMinute: null, zone: 'UTC', createdAtMs: act.atMs } as const;
+    const hours = { quiet: null, afterMinutes: 0, digestMinute: null, zone: 'UTC', createdAtMs: act.atMs } as const;
     const wanted = { severities: ['page'], storeId: null, showsDetails: false, ...hours } as const;
     const target = { id, kind: 'slack', name: `team ${id}`, address: '{}', code: '918273', ...wanted } as const;
     await api.database().addNoticeTarget(target, act);

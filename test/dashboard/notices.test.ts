@@ -22,7 +22,7 @@ const withTarget = (work: Work) =>
     const server = await startMerchantServer((response) => response.end('queued'));
     const target: NewNoticeTarget = {
       ...{ id: 'nt_1', kind: 'slack', name: 'on call', severities: ['page'], storeId: null, showsDetails: false },
-      ...{ quiet: null, digestMinute: null, zone: 'UTC', code: '918273', createdAtMs: nowMs },
+      ...{ quiet: null, afterMinutes: 0, digestMinute: null, zone: 'UTC', code: '918273', createdAtMs: nowMs },
       address: JSON.stringify({ url: `${server.origin}/services/hidden` }),
     };
     await api.database().addNoticeTarget(target, operator(nowMs));

@@ -34,6 +34,7 @@ const plainTarget: NewNoticeTarget = {
   storeId: null,
   showsDetails: false,
   quiet: null,
+  afterMinutes: 0,
   digestMinute: null,
   zone: 'UTC',
   code: '123456',
@@ -171,6 +172,28 @@ test(
       assert.is(texts().filter((text) => text?.includes('wallet low')).length, 1);
     },
   ),
+);
+
+test(
+  'an alarm that nobody acknowledges goes to the next target, and one that is acknowledged or over does not',
+  onBench({ targets: [{}, { afterMinutes: 60 }] }, async ({ open, end, after, texts, database, clock }) => {
+    await open('frozen:live:bsc', 'payouts_frozen');
+    await open('frozen:live:tron', 'payouts_frozen');
+    await open('wallet:a', 'wallet_low');
+    await after(MINUTE_MS);
+    const seen = (await database.listOpenAlarms()).find(({ key }) => key === 'frozen:live:tron');
+    await database.acknowledgeAlarm(seen?.id ?? 0, act(clock.nowMs()));
+    await end('wallet:a');
+    await after(58 * MINUTE_MS);
+    assert.equal(texts('nt_1'), [], 'not yet');
+    await after(MINUTE_MS);
+    assert.equal(texts('nt_1'), ['x: payouts frozen on live:bsc (A-1)']);
+    await after(15 * MINUTE_MS);
+    assert.equal(texts('nt_1').slice(1), ['x: payouts frozen on live:bsc (A-1, told again)'], 'and repeats there');
+    await end('frozen:live:bsc');
+    await after(2 * MINUTE_MS);
+    assert.equal(texts('nt_1').slice(2), ['x: Over: payouts frozen on live:bsc (A-1)']);
+  }),
 );
 
 test(

@@ -60,13 +60,16 @@ function targetTable(visit: Visit<null>, targets: readonly NoticeTarget[]): Html
     targets.map((target) => [
       html`${target.name} <code>${target.id}</code>`,
       target.kind,
-      target.kind === 'dead-man' ? 'called while all is well' : target.severities.join(', '),
+      target.kind === 'dead-man' ? 'called while all is well' : alarmsFor(target),
       targetState(target),
       target.lastSentAtMs === null ? 'none yet' : time(target.lastSentAtMs),
       html`<div>${targetForms(visit, target)}</div>`,
     ]),
   );
 }
+
+const alarmsFor = ({ severities, afterMinutes }: NoticeTarget): string =>
+  `${severities.join(', ')}${afterMinutes === 0 ? '' : `, unacknowledged for ${afterMinutes} min`}`;
 
 function targetState({ provedAtMs, failingSinceMs, lastError, waiting }: NoticeTarget): Html {
   if (provedAtMs === null) return badge('waits for its code', 'attention');

@@ -26,6 +26,7 @@ export const noticeTargets = sqliteTable('notice_targets', {
   lastError: text(),
   lastSentAtMs: integer(),
   digestAtMs: integer(),
+  afterMinutes: integer().notNull(),
 });
 
 export const notices = sqliteTable('notices', {

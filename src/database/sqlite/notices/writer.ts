@@ -2,7 +2,7 @@
  * Writes what is to be sent about an alarm, in the transaction that opens, acknowledges or ends it.
  * @module
  */
-import { and, eq, isNotNull, lte, sql } from 'drizzle-orm';
+import { and, eq, getTableColumns, isNotNull, lte, sql } from 'drizzle-orm';
 import { noticeDelayMs, repeatAfterMs, severityOf } from '../../../core/notice.ts';
 import { alarmKey, type NewAlarm } from '../../alarms.ts';
 import type { Db } from '../open.ts';
@@ -11,6 +11,8 @@ import { alarms, sessions } from '../schema.ts';
 import { notices, noticeTargets } from './schema.ts';
 
 type Opened = Pick<NewAlarm, 'atMs' | 'code' | 'sessionId'> & Readonly<{ id: number; key: string | null }>;
+
+const MINUTE_MS = 60_000;
 
 /** To be called within the transaction of the alarm's change. */
 export type NoticeWriter = Readonly<{
@@ -49,8 +51,9 @@ export function createNoticeWriter(db: Pick<Db, 'orm'>): NoticeWriter {
   );
   const told = atFirstUse(
     orm
-      .select()
+      .select({ ...getTableColumns(notices), afterMinutes: noticeTargets.afterMinutes })
       .from(notices)
+      .innerJoin(noticeTargets, eq(noticeTargets.id, notices.targetId))
       .where(and(eq(notices.alarmId, sql.placeholder('alarmId')), eq(notices.change, sql`'opened'`))),
   );
 
@@ -78,14 +81,18 @@ export function createNoticeWriter(db: Pick<Db, 'orm'>): NoticeWriter {
           orm.delete(notices).where(eq(notices.id, end.id)).run();
           const againMs = repeatAfterMs(severity, 1);
           insert({ ...fresh, targetId, times: 1, dueAtMs: againMs === null ? null : atMs + againMs, sentAtMs: atMs });
-        } else insert({ ...fresh, targetId, dueAtMs: atMs + noticeDelayMs('opened', severity) });
+        } else {
+          const delayMs = Math.max(noticeDelayMs('opened', severity), target.afterMinutes * MINUTE_MS);
+          insert({ ...fresh, targetId, dueAtMs: atMs + delayMs });
+        }
       }
     },
     acknowledged(alarmId, nowMs) {
-      for (const { id, targetId, severity, sentAtMs } of told.all({ alarmId })) {
-        // Who has not heard of it yet hears of it once, at the time that was set.
-        if (sentAtMs === null) continue;
+      for (const { id, targetId, severity, sentAtMs, afterMinutes } of told.all({ alarmId })) {
+        // Who has not heard of it yet hears of it once, at the time that was set, if they were not for later.
+        if (sentAtMs === null && afterMinutes === 0) continue;
         orm.update(notices).set({ dueAtMs: null }).where(eq(notices.id, id)).run();
+        if (sentAtMs === null) continue;
         const fresh = { targetId, alarmId, severity, times: 0, tries: 0, createdAtMs: nowMs, sentAtMs: null } as const;
         insert({ ...fresh, change: 'acknowledged', dueAtMs: nowMs + noticeDelayMs('acknowledged', severity) });
       }
