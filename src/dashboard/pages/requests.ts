@@ -72,7 +72,7 @@ ${shown.length === 0 ? html`<p class="card">${empty}</p>` : html`${rows(shown)}$
 const rows = (shown: readonly (ApiRequest & Readonly<{ keyHint: string }>)[]): Html =>
   table(
     'API requests',
-    ['Time (UTC)', 'Request', 'Status', 'Took', 'Key', 'Request-Id'],
+    ['Time', 'Request', 'Status', 'Took', 'Key', 'Request-Id'],
     shown.map((one) => [
       time(one.atMs),
       html`<code>${one.method} ${plainText(one.path)}</code>`,
