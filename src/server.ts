@@ -17,6 +17,7 @@ import { createRequestLog, type RequestLog, runRequestLog } from './api/request-
 import { addressMarksFile, openAddressMarks } from './app/address-marks.ts';
 import { readBackupReport } from './app/backup/report.ts';
 import { type Listening, listen } from './app/http-server.ts';
+import { latestCertificates } from './app/latest-certificates.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { issueEndpoint, issueKey, issueUsualStore } from './app/new-credentials.ts';
 import { openDatabase } from './app/open-database.ts';
@@ -80,7 +81,7 @@ async function serve(config: Config, database: Database, writeTimes: WriteTimes,
   const requests = createRequestLog(database, clock);
   const api = await listenForMerchants(config, database, rates, { metrics, requests });
   const operators = await listenForOperators(config, metrics, rates);
-  const dashboard = await listenForPeople(withPort(config, api.port), database);
+  const dashboard = await listenForPeople(withPort(config, api.port), database, rates);
   const { baseUrl } = withPort(config, api.port);
   const dashboardUrl = dashboardUrlAt(config, dashboard.port);
   const settling = settleDue(database, signal);
@@ -168,7 +169,7 @@ async function listenForMerchants(
 }
 
 /** The dashboard, at an address of its own. */
-async function listenForPeople(config: Config, database: Database): Promise<Listening> {
+async function listenForPeople(config: Config, database: Database, rates: Rates): Promise<Listening> {
   const { dashboardHost: host, dashboardPort: wanted, trustedProxies: proxies } = config;
   const at = { host, port: wanted, setting: 'QUAYSIDE_DASHBOARD_PORT', proxies };
   const passwords = createPasswords();
@@ -189,6 +190,9 @@ async function listenForPeople(config: Config, database: Database): Promise<List
       checkWebhookUrl: guard.check,
       sendTestEvent: (endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
       sendTestNotices: (target) => sendTestNotices({ database, send: createSend(guard), clock }, target),
+      readPools: () => Promise.all(networkOfEachPool(config.networks).map((network) => readPool(database, network))),
+      readRates: rates.status,
+      readCertificates: () => latestCertificates(config),
       backupProvedAtMs: () => readBackupReport(config.dataDir).proved?.made_at_ms ?? null,
     });
   return listen(at, clock, (port) => ({ answer: answerAt(dashboardUrlAt(config, port)) }));

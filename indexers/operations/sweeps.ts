@@ -19,6 +19,8 @@ async function planNow({ network, chain, database, node, signer, clock, signal, 
   return { sweeper, plan: await sweeper.plan(owners, network.sweep) };
 }
 
+const sweepsText = (count: number): string => (count === 1 ? '1 sweep' : `${count} sweeps`);
+
 /** Plans, and returns the plan in words with what a run is bound to. */
 export async function planSweeps(parts: PayoutParts): Promise<OperationResult> {
   const { network } = parts;
@@ -30,7 +32,7 @@ export async function planSweeps(parts: PayoutParts): Promise<OperationResult> {
     lines: [
       sweeps.length === 0
         ? 'Nothing is worth sweeping now.'
-        : `${total} in ${sweeps.length} sweeps to the treasury ${treasury}, for about ${cost}.`,
+        : `${total} in ${sweepsText(sweeps.length)} to the treasury ${treasury}, for about ${cost}.`,
       ...reasons.map((why) => {
         const some = left.filter((one) => one.why === why);
         const [first] = some;
@@ -78,7 +80,7 @@ export async function runSweeps(parts: PayoutParts, planId: string): Promise<Ope
   const gone = shown.ids.length - planned.length;
   return {
     lines: [
-      `${planned.length} sweeps are being made; the list of payouts shows how far they are.`,
+      `${sweepsText(planned.length)} ${planned.length === 1 ? 'is' : 'are'} being made; the list of payouts shows how far they are.`,
       ...(gone > 0 ? [`${gone} of those that were shown are not: their addresses changed meanwhile. Plan again.`] : []),
     ],
   };

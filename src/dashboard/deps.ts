@@ -5,7 +5,8 @@
 import type { Config } from '../config/config.ts';
 import type { ExtendedEventType } from '../core/event.ts';
 import type { Severity } from '../core/notice.ts';
-import type { Currency, Mode } from '../core/transfer.ts';
+import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
+import type { PoolLevel } from '../database/address-pools.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
 import type { Database, Endpoint } from '../database/database.ts';
 import type { ApiKey, NewApiKey, Scope } from '../database/keys.ts';
@@ -15,6 +16,7 @@ import type { DestinationCheck } from '../database/refunds.ts';
 import type { MerchantStore } from '../database/stores.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import type { SourceStatus } from '../rates/rates.ts';
 import type { Passkeys } from './passkeys.ts';
 import type { Passwords } from './passwords.ts';
 import type { WebSessions } from './web-session.ts';
@@ -38,6 +40,23 @@ export type DashboardDeps = Readonly<{
   sendTestNotices(target: NoticeTarget): Promise<readonly NoticeAnswer[] | null>;
   /** Returns when the newest backup that was proved was made; null if there is none. */
   backupProvedAtMs(): number | null;
+  /** Returns how full each pool of deposit addresses is. */
+  readPools(): Promise<readonly PoolShown[]>;
+  readRates(): readonly SourceStatus[];
+  /** Returns how far each network is certified, and the numbers of certificates with differences. */
+  readCertificates(): readonly CertificateShown[];
+}>;
+
+/** A pool of deposit addresses. `source`: an xpub's fingerprint, or the signer of imported lists. */
+export type PoolShown = PoolLevel & Readonly<{ imported: boolean; source: string | null; isLow: boolean }>;
+
+/** The newest certificate of a network; nulls if there is none. */
+export type CertificateShown = Readonly<{
+  network: NetworkKey;
+  through: number | null;
+  madeAtMs: number | null;
+  open: readonly number[];
+  fault: string | null;
 }>;
 
 /** What a service answered to a test message of a severity. `status` is null if it gave no answer. */

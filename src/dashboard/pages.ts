@@ -12,7 +12,9 @@ import { operationPages } from './pages/operations.ts';
 import { operatorPages } from './pages/operator.ts';
 import { operatorNetworkPages } from './pages/operator-network.ts';
 import { operatorPayoutPages } from './pages/operator-payouts.ts';
+import { operatorSourcePages } from './pages/operator-sources.ts';
 import { operatorStorePages } from './pages/operator-stores.ts';
+import { operatorWalletPages } from './pages/operator-wallets.ts';
 import { overviewPage } from './pages/overview.ts';
 import { paymentPage } from './pages/payment.ts';
 import { paymentsPages } from './pages/payments.ts';
@@ -44,5 +46,7 @@ export const dashboardPages = (deps: DashboardDeps): readonly Page[] => [
   ...operationPages(deps),
   ...operatorNetworkPages(deps),
   ...operatorPayoutPages(deps),
+  ...operatorWalletPages(deps),
+  ...operatorSourcePages(deps),
   ...noticePages(deps),
 ];

@@ -33,7 +33,16 @@ export type OutgoingJudgement = Readonly<{
   undecided: number;
 }>;
 
+/** What the wallets of a network should hold of an asset, at least, and since when they hold less. */
+export type BookedWallet = Readonly<{
+  network: NetworkKey;
+  asset: Asset;
+  units: bigint;
+  shortSinceMs: number | null;
+}>;
+
 export interface WalletBooksDatabase {
+  listWalletBooks(): Promise<readonly BookedWallet[]>;
   /**
    * Compares what the refund and gas wallets of a network hold together, in base units, with what the ledger expects
    * since the last comparison, and raises an alarm (`wallet_balance_short`) if some of it has been missing for minutes.

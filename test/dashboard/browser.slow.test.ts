@@ -193,6 +193,43 @@ async function addNotices(api: ApiServer): Promise<void> {
   await api.database().proveNoticeTarget('nt_2', '918273', act);
 }
 
+/** Adds what the operator's pages of money show: a stuck payout, wallets, and a plan that was made. */
+async function addMoneyOut(api: ApiServer): Promise<void> {
+  const database = api.database();
+  const nowMs = api.clock.nowMs();
+  const network = 'test:ethereum';
+  const intent = { kind: 'gas', id: 'ga_1', network, form: 'transfer', index: 0, units: 10n ** 16n } as const;
+  await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
+  const why = { code: 'payout_outcome_unclear', message: 'the nodes disagree; look with `quayside payouts show ga_1`' };
+  await database.stickPayout({ id: 'ga_1', generation: 0, why, haltsPayer: null, nowMs });
+  const wallet = { network, key: 'ab'.repeat(20), readAtMs: nowMs } as const;
+  await database.recordBalance({
+    ...wallet,
+    role: 'gas',
+    units: { native: 123_456_789_012_345_678n, USDT: 0n },
+    low: ['native'],
+  });
+  await database.compareBooks({ network, heldUnits: { native: 123_456_789_012_345_678n }, nowMs });
+  const level = { network, currency: 'USDT', owners: 3, units: 7_500_000n, openUnits: 0n, readAtMs: nowMs } as const;
+  await database.recordUnswept(network, [level]);
+  const act = { atMs: nowMs, operator: 'Mary (dashboard)', command: 'ask', reason: null };
+  await database.askOperation({ id: 'op_1', network, wish: { kind: 'sweep_plan' } }, act);
+  await database.claimOperation(network, 'r', nowMs);
+  const address = `0x${'71'.repeat(20)}`;
+  const columns = ['Amount', 'Addresses', 'Why', 'Likely cost', 'Share of the amount'];
+  const rows = Array.from({ length: 60 }, () => [
+    '25.00 USDT',
+    address,
+    'value',
+    '0.000073987000888818 ETH',
+    'unknown',
+  ]);
+  const ids = rows.map((_, at) => `sw_${String(at).padStart(26, '0')}`);
+  const lines = [`1500.00 USDT in 60 sweeps to the treasury ${address}, for about 0.0044 ETH.`];
+  const result = { lines, table: { columns, rows }, plan: { treasury: address, costUnits: '1', ids } };
+  await database.endOperation({ id: 'op_1', runner: 'r', nowMs }, 'done', result);
+}
+
 /** Names every page, with its path and the cookie of who sees it. */
 function everyPage(
   storeId: string,
@@ -229,6 +266,13 @@ function everyPage(
     ['overview', '/operator', cookies.operator],
     ['stores', '/operator/stores', cookies.operator],
     ['networks', '/operator/networks', cookies.operator],
+    ['network', '/operator/networks/test:ethereum', cookies.operator],
+    ['wallets', '/operator/wallets', cookies.operator],
+    ['payouts', '/operator/payouts', cookies.operator],
+    ['operator-payout', '/operator/payouts/ga_1', cookies.operator],
+    ['operations', '/operator/operations', cookies.operator],
+    ['operation', '/operator/operations/op_1', cookies.operator],
+    ['sources', '/operator/sources', cookies.operator],
     ['alarms', '/operator/alarms', cookies.operator],
     ['notices', '/operator/notices', cookies.operator],
     ['audit', '/operator/audit', cookies.operator],
@@ -261,6 +305,7 @@ test('every page is accessible, fits the screen, and needs nothing that its poli
   });
   await addNotices(api);
   await api.addMerchant('pending');
+  await addMoneyOut(api);
   await api.send('GET', '/api/v1/checkout/sessions/cs_none');
   await api.requests.save();
   const pages = everyPage(api.merchantId, sale.id, made, { owner: owner.cookie(), operator: operator.cookie(), token });

@@ -175,6 +175,8 @@ test('a stuck payout is shown first, resumed, and can be settled', () =>
     assert.match((await mary.get(path)).text, 'nobody knows');
     const checked = await mary.submit(path, ASK, { how: 'never' });
     assert.is(checked.status, 303);
+    // Ids sort by time.
+    api.clock.advance(1);
     await finish(dashboard, { lines: ['ga_1 would be ended: it was never paid.'] });
     const check = await mary.get(pathOf(checked));
     assert.match(check.text, 'would be ended');

@@ -55,6 +55,8 @@ async function ended(page: Page): Promise<string> {
 
 async function look(page: Page, name: string, hasScripts: boolean): Promise<void> {
   if (hasScripts) assert.equal(await barriers(page), [], name);
+  const wider = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+  assert.ok(Number(await page.evaluate(wider)) <= 0, `${name} fits the screen`);
   await page.screenshot({ path: `${PICTURES}/${name}-${hasScripts ? 'light' : 'dark'}.png`, fullPage: true });
 }
 
@@ -85,7 +87,7 @@ for (const hasScripts of [true, false]) {
     assert.match(await text(page), 'Exactly the sweeps that were shown');
     await look(page, 'sweep-review', hasScripts);
     await page.getByRole('button', { name: 'Sweep now' }).click();
-    assert.match(await ended(page), '1 sweeps are being made');
+    assert.match(await ended(page), '1 sweep is being made');
     await look(page, 'sweep-run', hasScripts);
     const cents = hasScripts ? 25_000_000n : 40_000_000n;
     await until('the treasury has it', async () => (await usdt.balanceOf(`0x${chain.treasury}`)) === before + cents);

@@ -3,7 +3,10 @@
  *
  * @module
  */
+import { dirname } from 'node:path';
+import { networkOfEachPool, readPool } from '../../src/addresses/pool-level.ts';
 import { listen } from '../../src/app/http-server.ts';
+import { latestCertificates } from '../../src/app/latest-certificates.ts';
 import { issueEndpoint, issueKey, issueUsualStore } from '../../src/app/new-credentials.ts';
 import type { Membership } from '../../src/core/access.ts';
 import { createDashboard } from '../../src/dashboard/app.ts';
@@ -86,6 +89,9 @@ export async function startDashboard(options: ApiServerOptions = {}): Promise<Da
         sendTestNotices: (target: NoticeTarget) =>
           sendTestNotices({ database, send: createSend(guard), clock }, target),
         backupProvedAtMs: () => null,
+        readPools: () => Promise.all(networkOfEachPool(networks).map((one) => readPool(database, one))),
+        readRates: () => [],
+        readCertificates: () => latestCertificates({ networks, dataDir: dirname(api.file) }),
       };
       const passkeys = createPasskeys(url, clock);
       const parts = { database, config, url, clock, log, passwords, passkeys, issue, checkDestination, ...webhooks };

@@ -85,7 +85,7 @@ function onePage(visit: Visit<null>, operation: Operation): Reply {
       ['Asked', time(askedAtMs)],
       ...(startedAtMs === null ? [] : [['Began', time(startedAtMs)] as const]),
       ...(endedAtMs === null ? [] : [['Ended', time(endedAtMs)] as const]),
-    ])}<div role="status">${stateText(operation)}</div>
+    ])}<div role="status" class="answer">${stateText(operation)}</div>
 ${
   isOpen
     ? html`<p><a href="${path}">Look again</a> ${isFollowed ? html`The page looks by itself every ${String(REFRESH_S)} seconds; “Look again” ends that.` : html`<a href="${path}?follow=yes">Look every ${String(REFRESH_S)} seconds</a>`}</p>`

@@ -82,7 +82,11 @@ async function reading(
   return html`<section class="card" aria-labelledby="reading"><h2 id="reading">Reading</h2>${facts([
     ['State', why ? badge(why.code.replaceAll('_', ' '), 'danger') : badge(status?.state ?? 'not started', 'good')],
     ['Node', html`<code>${new URL(url).host}</code>`],
-    ['Head of the node', number(status?.headNumber)],
+    // The head is reported once a second, and the cursor with every block.
+    [
+      'Head of the node',
+      number(status?.headNumber == null ? null : Math.max(status.headNumber, status.cursor?.number ?? 0)),
+    ],
     ['Read up to', number(status?.cursor?.number)],
     ['Final up to', number(status?.floor)],
     ['Heard', status ? ago(status.nodeHeardAtMs, nowMs) : 'never'],
@@ -104,7 +108,9 @@ async function moneyOut(database: Database, visit: Visit<null>, network: Network
     ...freezes.map(
       (one) => ['Freeze', `${one.network ?? 'every network'}, by ${one.frozenBy}: ${one.reason}`] as const,
     ),
-    ...(engine?.reason ? [['Engine', prose(engine.reason.message)] as const] : []),
+    ...(engine?.reason && freezes.length === 0 && engine.reason.code !== 'payouts_frozen'
+      ? [['Engine', prose(engine.reason.message)] as const]
+      : []),
     ...lanes.map(
       ({ payer, message }) =>
         ['Halted wallet', html`<code>${chains[family].address.format(payer)}</code> ${message}`] as const,

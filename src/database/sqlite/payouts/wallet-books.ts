@@ -2,7 +2,7 @@
  * The comparison of the wallets' balances with the ledger.
  * @module
  */
-import { and, eq } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns } from 'drizzle-orm';
 import { isPayback } from '../../../core/intent.ts';
 import type { Asset } from '../../../core/ledger.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
@@ -65,6 +65,11 @@ export function walletBookCommands(db: Db, raiseAlarm: RaiseAlarm, freeze: Freez
   }
 
   return {
+    async listWalletBooks() {
+      const { ledgerId: _, ...columns } = getTableColumns(walletBooks);
+      const select = orm.select(columns).from(walletBooks).orderBy(asc(walletBooks.network), asc(walletBooks.asset));
+      return db.read(() => select.all());
+    },
     async compareBooks({ network, heldUnits, nowMs }) {
       await db.write(() => {
         const ledgerId = Number(newestEntry.get());

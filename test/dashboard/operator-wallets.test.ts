@@ -1,0 +1,70 @@
+/** The operator's pages of wallets and of pools, rates and proofs: balances beside the books, and freezes. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { confirm, withDashboard } from '../support/dashboard.ts';
+
+const PATH = '/operator/wallets';
+const network = 'test:ethereum' as const;
+
+test('balances are shown beside the books, and what is missing is named', () =>
+  withDashboard(async ({ api, person }) => {
+    const mary = await person('Mary', { role: 'operator', storeId: null });
+    assert.match((await mary.get(PATH)).text, 'No wallet was read yet');
+    const database = api.database();
+    const nowMs = api.clock.nowMs();
+    const wallet = { network, key: 'ab'.repeat(20), low: [], readAtMs: nowMs } as const;
+    await database.recordBalance({ ...wallet, role: 'refund', units: { USDT: 5_000_000n } });
+    await database.recordBalance({ ...wallet, role: 'gas', units: { native: 10n ** 18n }, low: ['native'] });
+    await database.compareBooks({ network, heldUnits: { USDT: 8_000_000n }, nowMs });
+    await database.recordUnswept(network, [
+      { network, currency: 'USDT', owners: 3, units: 7_500_000n, openUnits: 0n, readAtMs: nowMs },
+    ]);
+    const agreed = await mary.get(PATH);
+    for (const shown of [/0xab/i, /5\.00 USDT/, /1\.00 native/, /low/]) assert.match(agreed.text, shown);
+    assert.match(agreed.text, /5\.00 USDT<\/td><td[^>]*>8\.00 USDT[\s\S]*agrees/);
+    assert.match(agreed.text, /7\.50 USDT/);
+    await database.compareBooks({ network, heldUnits: { USDT: 5_000_000n }, nowMs: nowMs + 1 });
+    assert.match((await mary.get(PATH)).text, 'less than expected');
+  }));
+
+test('every network is frozen with a reason, and thawed with the second factor', () =>
+  withDashboard(async ({ api, person, code }) => {
+    const mary = await person('Mary', { role: 'operator', storeId: null });
+    assert.is((await mary.submit(PATH, `${PATH}/freeze`, { because: ' ' })).status, 400);
+    const review = await mary.submit(PATH, `${PATH}/freeze`, { because: 'a stolen key' });
+    assert.is((await confirm(mary, `${PATH}/freeze`, review)).status, 303);
+    const [freeze] = await api.database().listFreezes();
+    assert.equal([freeze?.network, freeze?.reason, freeze?.frozenBy], [null, 'a stolen key', 'Mary (dashboard)']);
+    assert.match((await mary.get(PATH)).text, 'a stolen key');
+    api.clock.advance(11 * 60_000);
+    const ending = await mary.submit(PATH, `${PATH}/thaw`, { because: 'found it' });
+    assert.is((await confirm(mary, `${PATH}/thaw`, ending)).status, 403);
+    assert.is((await api.database().listFreezes()).length, 1);
+    assert.is((await confirm(mary, `${PATH}/thaw`, ending, { code: code(mary.token) })).status, 303);
+    assert.equal(await api.database().listFreezes(), []);
+    const [thaw] = (await api.database().listAudit(9)).filter(({ command }) => command === 'payouts thaw');
+    assert.equal([thaw?.operator, thaw?.reason], ['Mary (dashboard)', 'found it']);
+  }));
+
+test('freezing the signer is asked of an indexer', () =>
+  withDashboard(async ({ api, person }) => {
+    const mary = await person('Mary', { role: 'operator', storeId: null });
+    const ask = `/operator/networks/${network}/ask`;
+    const review = await mary.submit(PATH, ask, { because: 'somebody was at the machine' });
+    assert.match(review.text, /Freeze the signer\?[\s\S]*somebody was at the machine/);
+    assert.is((await confirm(mary, ask, review)).status, 303);
+    const [asked] = await api.database().listOperations({ limit: 1 }, api.clock.nowMs());
+    assert.equal([asked?.wish, asked?.because], [{ kind: 'freeze_signer' }, 'somebody was at the machine']);
+  }));
+
+test('pools and proofs are shown as they are', () =>
+  withDashboard(async ({ person }) => {
+    const mary = await person('Mary', { role: 'operator', storeId: null });
+    const { text } = await mary.get('/operator/sources');
+    assert.match(text, /evm, test mode/);
+    assert.match(text, /Backup proved[\s\S]*never/);
+    assert.match(text, 'none yet');
+    assert.match(text, 'No source is configured');
+  }));
+
+test.run();
