@@ -29,7 +29,7 @@ async function poolTable(deps: DashboardDeps): Promise<Html> {
     ['Pool', 'From', 'Free', 'Given out', 'State'],
     pools.map(({ family, mode, imported, source, free, taken, isLow }) => [
       `${family}, ${mode} mode`,
-      html`<code>${source ?? 'nothing yet'}</code> ${imported ? 'imported list' : 'derived'}`,
+      html`<span><code>${source ?? 'nothing yet'}</code> ${imported ? 'imported list' : 'derived'}</span>`,
       String(free),
       String(taken),
       free === 0 ? badge('empty', 'danger') : isLow ? badge('low', 'attention') : badge('enough', 'good'),
