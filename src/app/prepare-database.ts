@@ -2,14 +2,15 @@
  * Creates or migrates the installation's database, before anything opens it.
  * @module
  */
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
-import { hasLiveNetworks } from '../database/sqlite/live-data.ts';
+import { hasLiveData } from '../database/sqlite/live-data.ts';
 import { migrate } from '../database/sqlite/migrate.ts';
 import type { Log } from '../lib/log.ts';
 import { databaseFile, readSecretKey } from '../lib/secret-key.ts';
+import { signerFiles } from '../signer/files.ts';
 
 /**
  * Creates the data directory, the secret key and the database if missing, and brings the database to the current
@@ -19,10 +20,18 @@ import { databaseFile, readSecretKey } from '../lib/secret-key.ts';
 export function prepareDatabase(config: Config, env: NodeJS.ProcessEnv, log?: Log): void {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const file = databaseFile(config.dataDir);
-  if (config.sandbox && hasLiveNetworks(file)) throw liveFolder(config.dataDir);
+  if (config.sandbox && (hasLiveData(file) || (config.signer && isLiveSigner(config.signer.dir)))) {
+    throw liveFolder(config.dataDir);
+  }
   // The key comes first: a database without its key is refused, and a missing database gets a new key.
   readSecretKey(config.dataDir, env);
   migrate({ file, backupDir: join(config.dataDir, 'backups'), ...(log && { log }) });
+}
+
+/** Returns whether a signer has signed for live networks, or is allowed to. */
+function isLiveSigner(dir: string): boolean {
+  const { journal, policy } = signerFiles(dir);
+  return hasLiveData(journal) || (existsSync(policy) && readFileSync(policy, 'utf8').includes('"live:'));
 }
 
 /** Play money in a merchant's own database could be taken for real, and its sessions would not be followed. */

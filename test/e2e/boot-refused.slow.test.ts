@@ -10,6 +10,7 @@ import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { migrate } from '../../src/database/sqlite/migrate.ts';
+import { createJournal } from '../../src/signer/journal.ts';
 import { endAll, runProgram, sandboxInstallation, spawnSupervisor } from '../support/quayside-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-boot-refused-'));
@@ -18,6 +19,14 @@ test.after(async () => {
   await endAll();
   rmSync(folder, { recursive: true, force: true });
 });
+
+/** Inserts a row with these values, and 0 in the other columns that need one. */
+function insertRow(client: Sqlite.Database, table: string, values: Readonly<Record<string, string | number>>): void {
+  const columns = client.pragma(`table_info(${table})`) as readonly Readonly<{ name: string; notnull: number }>[];
+  const names = columns.filter(({ name, notnull }) => name in values || notnull).map(({ name }) => name);
+  const row = names.map((name) => values[name] ?? 0);
+  client.prepare(`INSERT INTO ${table} (${names}) VALUES (${names.map(() => '?')})`).run(...row);
+}
 
 test('the demo says what to do if nothing runs', async () => {
   const { code, stderr } = await runProgram(['scripts/demo.ts'], { QUAYSIDE_DATA_DIR: join(folder, 'nobody') });
@@ -45,17 +54,43 @@ test('an unusable data folder is reported, and ends the start', async () => {
   }
 });
 
+test('the sandbox does not start beside live addresses, live keys in use, or a signer of live networks', async () => {
+  const dataDir = join(folder, 'live-parts');
+  const [file, signer] = [join(dataDir, 'quayside.db'), join(dataDir, 'signer')];
+  mkdirSync(signer, { recursive: true });
+  migrate({ file, backupDir: join(dataDir, 'backups') });
+  createJournal(join(signer, 'signer.db'), 'a fingerprint');
+  const begin = async () => {
+    const supervisor = spawnSupervisor({ QUAYSIDE_DATA_DIR: dataDir, QUAYSIDE_PORT: '0' });
+    return [await supervisor.ended, /has the data of live networks/.test(supervisor.stderr())];
+  };
+  const journal = join(signer, 'signer.db');
+  const parts = [
+    [file, 'pools', { mode: 'live' }],
+    [file, 'keys', { mode: 'live', last_used_at_ms: 2 }],
+    [journal, 'intents', { network: 'live:tron', intent: '{}' }],
+  ] as const;
+  for (const [path, table, values] of parts) {
+    const client = new Sqlite(path);
+    client.pragma('foreign_keys = OFF');
+    insertRow(client, table, values);
+    assert.equal(await begin(), [2, true], table);
+    if (path === file) client.exec(`DELETE FROM ${table}`);
+    client.close();
+  }
+  rmSync(join(signer, 'signer.db'));
+  writeFileSync(join(signer, 'policy.json'), JSON.stringify({ networks: { 'live:tron': {} } }));
+  assert.equal(await begin(), [2, true], 'policy');
+  assert.not.ok(existsSync(join(dataDir, 'secret.key')));
+});
+
 test('the sandbox does not start in a folder with the data of live networks, and changes nothing there', async () => {
   const dataDir = join(folder, 'live');
   mkdirSync(dataDir);
   const file = join(dataDir, 'quayside.db');
   migrate({ file, backupDir: join(dataDir, 'backups') });
   const client = new Sqlite(file);
-  const columns = client.pragma('table_info(networks)') as readonly Readonly<{ name: string; notnull: number }>[];
-  const given = columns.filter(({ name, notnull }) => name === 'key' || notnull);
-  const names = given.map(({ name }) => name);
-  const values = names.map((name) => (name === 'key' ? 'live:tron' : name === 'state' ? 'following' : 0));
-  client.prepare(`INSERT INTO networks (${names}) VALUES (${names.map(() => '?')})`).run(...values);
+  insertRow(client, 'networks', { key: 'live:tron', state: 'following' });
   client.close();
   const supervisor = spawnSupervisor({ QUAYSIDE_DATA_DIR: dataDir, QUAYSIDE_PORT: '0' });
   assert.is(await supervisor.ended, 2);
