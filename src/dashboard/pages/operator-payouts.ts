@@ -110,7 +110,7 @@ async function onePage(deps: DashboardDeps, visit: Visit<null>, payout: Payout):
         ? html`<p class="card">Nothing was signed yet.</p>`
         : table(
             'Attempts',
-            ['Attempt', 'Number', 'Transaction', 'Signed', 'Sent (UTC)', 'Node’s answer'],
+            ['Attempt', 'Number', 'Transaction', 'Signed', 'Sent', 'Node’s answer'],
             attempts.map((one) => [
               `${one.generation}.${one.attempt}`,
               one.nonce === null ? '–' : String(one.nonce),
