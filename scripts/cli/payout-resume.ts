@@ -8,6 +8,7 @@ import { explainNumbers, type UsedNumber, usedText } from '../../indexers/payout
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { permanent } from '../../src/core/fault.ts';
 import type { Payout } from '../../src/core/payout.ts';
+import type { Database } from '../../src/database/database.ts';
 import { openTerminal } from '../../src/signer/terminal.ts';
 import {
   type Answer,
@@ -81,7 +82,7 @@ async function resumeWallets(network: NetworkConfig, input: Input, installation:
   const { key } = network;
   const { database, clock } = installation;
   const halted = (await database.haltedLanes()).filter((lane) => lane.network === key);
-  if (halted.length === 0) throw permanent('not_halted', `no wallet on ${key} is halted`);
+  if (halted.length === 0) throw permanent('not_halted', await whyNotHalted(database, key));
   const isDryRun = input.options['dry-run'] === true;
   if (!isDryRun) await adopt(network, installation);
   const act = operatorAct(payoutsResume, input, clock);
@@ -115,6 +116,16 @@ async function resumeWallets(network: NetworkConfig, input: Input, installation:
       lines: [...lines, ...rest.map(text), ...payers.map((payer) => `${verb} wallet ${payer} on ${key}`)],
     };
   });
+}
+
+/** Where transactions have no numbers, no wallet is ever halted: what stops payouts there is a freeze. */
+async function whyNotHalted(database: Pick<Database, 'findFreeze'>, key: NetworkConfig['key']): Promise<string> {
+  const freeze = await database.findFreeze(key);
+  if (!freeze) return `no wallet on ${key} is halted; \`quayside status\` shows what payouts wait for`;
+  return (
+    `no wallet on ${key} is halted, but money out is frozen: ${freeze.reason}. ` +
+    `\`quayside payouts thaw${freeze.network ? ` ${key}` : ''} --because …\` ends that`
+  );
 }
 
 /** Asks whether the wallets may go on after transactions that no payout explains. @throws Fault permanent */

@@ -8,6 +8,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openDatabase } from '../../src/database/sqlite/open.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
+import type { FaultSettings } from '../../src/sandbox/faults.ts';
 import type { Json } from '../support/instance.ts';
 import type { PayoutShop } from '../support/payout-shop.ts';
 import { until } from '../support/until.ts';
@@ -17,11 +18,13 @@ export type RestoreTraits = Readonly<{
   coins: number;
   /** Whether its wallets have sequence numbers, so that a database may lack them. */
   hasLanes: boolean;
-  /** Where transactions expire by time. */
+  /** Of a simulated node: what keeps blocks from being read that are older than a few seconds, at least. */
+  unreadable?: FaultSettings;
+  /** Where transactions expire. */
   expiry?: Readonly<{
-    /** Sends signed bytes to the node. */
-    send(bytes: Uint8Array): Promise<unknown>;
-    /** Lets the chain's time pass until everything that is signed now has expired. */
+    /** Sends signed bytes to the node, where nothing on the chain excludes a second payment. */
+    send?(bytes: Uint8Array): Promise<unknown>;
+    /** Lets the chain go on until everything that is signed now has expired. */
     pass(): void;
   }>;
 }>;
@@ -29,7 +32,7 @@ export type RestoreTraits = Readonly<{
 type Sent = Readonly<{ tx: string; bytes: Uint8Array }>;
 
 /** Registers the suite; `closeBooks` runs it. */
-export function restoreConforms(bench: PayoutShop, { coins, hasLanes, expiry }: RestoreTraits): void {
+export function restoreConforms(bench: PayoutShop, { coins, hasLanes, unreadable, expiry }: RestoreTraits): void {
   const { chain, quayside, refundWallet, paidSession, refund, show, completed, untilWaiting, paidTo } = bench;
   const units = (cents: number) => bench.unitsOf(cents, 'USDT');
   let funded = 0;
@@ -50,6 +53,13 @@ export function restoreConforms(bench: PayoutShop, { coins, hasLanes, expiry }: 
 
   /** Pays a refund, then puts the machine back to when the refund was processing and unsigned. */
   async function payThenPutBack(cents: number, change: () => void = () => {}, half?: 'data' | 'signer') {
+    const put = await payThenStop(cents, change, half);
+    await quayside.start();
+    return put;
+  }
+
+  /** The same, and leaves the installation stopped. */
+  async function payThenStop(cents: number, change: () => void, half?: 'data' | 'signer') {
     const session = await paidSession(cents);
     const { id, payee } = await refund(session, amount(cents));
     await untilWaiting('token_short');
@@ -65,7 +75,6 @@ export function restoreConforms(bench: PayoutShop, { coins, hasLanes, expiry }: 
     change();
     // Enough for a second payment.
     await chain.pay(refundWallet, 'USDT', units(cents));
-    await quayside.start();
     return { session, id, payee, tx };
   }
 
@@ -77,8 +86,10 @@ export function restoreConforms(bench: PayoutShop, { coins, hasLanes, expiry }: 
     assert.ok((await quayside.cli('ledger', 'verify')).balanced);
   }
 
+  let before = { tx: '' };
   test('a refund that was paid is not paid again, and the books say that it is paid', async () => {
     const put = await payThenPutBack(1_200);
+    before = put;
     await isPaidOnce(put, 1_200);
     // The wallet goes on: what was left for a second payment pays another refund.
     await paysAnother(1_200);
@@ -109,8 +120,14 @@ export function restoreConforms(bench: PayoutShop, { coins, hasLanes, expiry }: 
     const put = await payThenPutBack(500, () => {}, 'data');
     await untilStopped('payouts_not_adopted');
     const [listed] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === put.id);
-    const settle = ['payouts', 'settle', listed.id, '--paid', put.tx, '--because', 'the database was restored'];
-    await quayside.cli(...settle);
+    const settle = (tx: string) =>
+      quayside.cli('payouts', 'settle', listed.id, '--paid', tx, '--because', 'the database was restored');
+    const refusal = (tx: string) => settle(tx).then(() => 'settled', String);
+    assert.match(await refusal(before.tx), 'payout_of_another');
+    const strange = await chain.pay(put.payee, 'USDT', units(500));
+    if (typeof strange === 'string') assert.match(await refusal(strange), /payout_not_shown|payout_outcome_unclear/);
+    assert.is((await show(put.id)).status, 'processing');
+    await settle(put.tx);
     await isPaidOnce(put, 500);
     await paysAnother(500);
   });
@@ -125,6 +142,46 @@ export function restoreConforms(bench: PayoutShop, { coins, hasLanes, expiry }: 
   });
 
   const { faults } = chain;
+  if (faults && unreadable) {
+    test('blocks that were skipped after the machine was put back are searched when they are read; until then nothing is paid', async () => {
+      const put = await payThenStop(800, () => faults.set(unreadable));
+      const starting = quayside.start();
+      const place = (): Promise<Json> => quayside.cli('networks', 'show', bench.network);
+      await until('the node is found to be unreadable', async () => {
+        const { reason, head, cursor } = await place();
+        return /^node_/.test(reason?.code ?? '') && head > cursor;
+      });
+      const { cursor, head } = await place();
+      const range = { from: String(cursor + 1), to: String(head) };
+      const skip = ['networks', 'skip', bench.network, range.from, '--through', range.to, '--because', 'unreadable'];
+      assert.is((await quayside.cli(...skip)).freezes_money_out, true);
+      faults.heal();
+      await starting;
+      await until('only the freeze holds payouts', async () => {
+        if (expiry && (await waitsFor('payouts_rollback_possible'))) expiry.pass();
+        return waitsFor('payouts_frozen');
+      });
+      assert.equal([(await show(put.id)).status, await paidTo(put.payee)], ['processing', [units(800)]]);
+      const resume = await quayside.cli('payouts', 'resume', bench.network).then(() => 'resumed', String);
+      assert.match(resume, /no wallet on .* is halted, but money out is frozen: blocks .* were skipped.*payouts thaw/);
+      const reread = [
+        'networks',
+        'reread',
+        bench.network,
+        '--from',
+        range.from,
+        '--to',
+        range.to,
+        '--because',
+        'mended',
+      ];
+      const { outgoing, closed_gaps: closed } = await quayside.cli(...reread);
+      assert.equal([outgoing, closed], [1, 1]);
+      await isPaidOnce(put, 800);
+      await paysAnother(800);
+    });
+  }
+
   if (expiry && faults) {
     test('what was sent and never arrives is ended by settle --never once it has expired, and not before', async () => {
       const session = await paidSession(400);
@@ -138,6 +195,8 @@ export function restoreConforms(bench: PayoutShop, { coins, hasLanes, expiry }: 
       const settle = ['payouts', 'settle', payout, '--never', '--because', 'nothing arrives'] as const;
       const early = await quayside.cli(...settle).catch((error: unknown) => String(error));
       assert.match(String(early), 'can still be included');
+      const again = await quayside.cli(...settle, '--again').catch((error: unknown) => String(error));
+      assert.match(String(again), 'can still be included');
       expiry.pass();
       await until('it has expired, and its last block is final and read', () =>
         quayside.cli(...settle).then(
@@ -152,11 +211,14 @@ export function restoreConforms(bench: PayoutShop, { coins, hasLanes, expiry }: 
       assert.is((await show(id)).status, 'failed');
       await quayside.cli('payouts', 'thaw', bench.network, '--because', 'the node is mended');
       // The merchant requests the amount again.
-      const again = await refund(session, '4.00');
-      await completed(again.id);
-      assert.equal([await paidTo(payee), await paidTo(again.payee)], [[], [units(400)]]);
+      const next = await refund(session, '4.00');
+      await completed(next.id);
+      assert.equal([await paidTo(payee), await paidTo(next.payee)], [[], [units(400)]]);
     });
+  }
 
+  const { send } = expiry ?? {};
+  if (expiry && send && faults) {
     test('what was sent, and is in no block when the machine is put back, is waited for: it is paid once', async () => {
       const session = await paidSession(700);
       const { id, payee } = await refund(session, '7.00');
@@ -175,7 +237,7 @@ export function restoreConforms(bench: PayoutShop, { coins, hasLanes, expiry }: 
       await untilStopped('payouts_rollback_possible');
       await untilWaiting('payouts_rollback_possible');
       assert.equal(await paidTo(payee), []);
-      await expiry.send(sent.bytes);
+      await send(sent.bytes);
       assert.is((await completed(id)).transaction_hash, sent.tx);
       assert.equal(await paidTo(payee), [units(700)]);
       // What was left would have paid it twice; it pays the next one, once everything has expired.
