@@ -82,6 +82,7 @@ import { storeResume, storeSuspend } from './store-suspend.ts';
 import { supportBundle } from './support-bundle.ts';
 import { sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
 import { trigger } from './trigger.ts';
+import { upgrade } from './upgrade.ts';
 import { userCreate, userList, userRemove, userReset, userRole } from './user.ts';
 import { webhooksRecover, webhooksShow } from './webhook-recovery.ts';
 import { webhooksRotate, webhooksSecret } from './webhook-secrets.ts';
@@ -191,6 +192,7 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   backupVerify,
   backup,
   restore,
+  upgrade,
   evidenceVerify,
   evidenceKey,
   evidence,

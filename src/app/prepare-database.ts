@@ -11,6 +11,7 @@ import { migrate } from '../database/sqlite/migrate.ts';
 import type { Log } from '../lib/log.ts';
 import { databaseFile, readSecretKey } from '../lib/secret-key.ts';
 import { signerFiles } from '../signer/files.ts';
+import { rememberCopy, rememberProgram } from './upgrade/record.ts';
 
 /**
  * Creates the data directory, the secret key and the database if missing, and brings the database to the current
@@ -25,7 +26,9 @@ export function prepareDatabase(config: Config, env: NodeJS.ProcessEnv, log?: Lo
   }
   // The key comes first: a database without its key is refused, and a missing database gets a new key.
   readSecretKey(config.dataDir, env);
-  migrate({ file, backupDir: join(config.dataDir, 'backups'), ...(log && { log }) });
+  const onBackup = (copy: string, schema: number) => rememberCopy(config.dataDir, { copy, schema });
+  migrate({ file, backupDir: join(config.dataDir, 'backups'), onBackup, ...(log && { log }) });
+  rememberProgram(config.dataDir);
 }
 
 /** Returns whether a signer has signed for live networks, or is allowed to. */

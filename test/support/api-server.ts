@@ -283,6 +283,7 @@ const configOf = (
   },
   evidence: { nightly: null, except: [] },
   backup: { nightly: null, scheduled: null, provedAgeDaysMax: 2 },
+  upgrade: { testPayment: false },
   retention: noRetention,
   alarms: { patienceMs: 300_000, calmMs: 60_000, diskFreeBytesMin: 0 },
   limits: {

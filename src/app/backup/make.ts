@@ -51,7 +51,7 @@ export async function makeBackup(folder: string, parts: BackupParts) {
   const file = join(folder, `quayside-${new Date(nowMs).toISOString().replaceAll(/[-:.]/g, '')}.backup`);
   const partial = `${file}.${process.pid}.partial`;
   prepareTarget(folder, file);
-  const scratch = openScratch(config.dataDir, 'making');
+  const scratch = openScratch(config.dataDir, 'making-backup');
   try {
     const copy = join(scratch.folder, 'quayside.db');
     copyDatabase(databaseFile(config.dataDir), copy);

@@ -38,7 +38,7 @@ export async function withUnpacked<T>(
   work: (unpacked: Unpacked) => Promise<T>,
 ): Promise<T> {
   refuseMissing(file);
-  const scratch = openScratch(parent, 'unpacked');
+  const scratch = openScratch(parent, 'unpacked-backup');
   const { folder } = scratch;
   try {
     const manifest = await unpackAll(file, folder, passphrase);

@@ -36,6 +36,8 @@ export type MigrateOptions = Readonly<{
   /** Folder for the copy that is made before each migration of a file that holds data. */
   backupDir: string;
   log?: Log;
+  /** Called with each copy, and the schema that it has, before the migration. */
+  onBackup?: (copy: string, schema: number) => void;
   /** Folder of the numbered SQL files; the program's own by default. */
   directory?: string;
 }>;
@@ -46,7 +48,7 @@ export type MigrateOptions = Readonly<{
  * @throws Fault permanent `database_foreign`, `database_newer`, `migration_altered`, `migration_failed`; transient
  * `storage_unavailable`
  */
-export function migrate({ file, backupDir, log, directory = ownDirectory }: MigrateOptions): string[] {
+export function migrate({ file, backupDir, log, onBackup, directory = ownDirectory }: MigrateOptions): string[] {
   const migrations = readMigrations(directory);
   return guarded(file, () => {
     // Created here so that its mode is ours: SQLite gives its side files the mode of the main file.
@@ -63,6 +65,7 @@ export function migrate({ file, backupDir, log, directory = ownDirectory }: Migr
         if (holdsData) {
           const backup = backUp(client, file, backupDir, next);
           log?.info({ backup, migration: next.name }, 'database backed up before a migration');
+          onBackup?.(backup, version);
         }
         if (!apply(client, file, version, next)) continue;
         log?.info({ migration: next.name }, 'database migrated');
@@ -76,6 +79,18 @@ export function migrate({ file, backupDir, log, directory = ownDirectory }: Migr
 
 /** Returns the version that this program's migrations lead to. */
 export const currentVersion = (): number => readMigrations(ownDirectory).length;
+
+/** Returns the schema version of a file. @throws Fault `storage_unavailable`, `storage_damaged` */
+export function readSchemaVersion(file: string): number {
+  return guarded(file, () => {
+    const client = connect(file, BUSY_TIMEOUT_MS, true);
+    try {
+      return versionOf(client);
+    } finally {
+      client.close();
+    }
+  });
+}
 
 /** Returns the schema version of an open file. */
 export const versionOf = (client: Sqlite.Database): number => Number(client.pragma('user_version', { simple: true }));

@@ -50,7 +50,7 @@ test('one that an earlier version left, and files that were being packed a day a
   ];
   for (const name of [old, fresh, 'quayside-20260101T000000000Z.backup']) writeFileSync(join(parent, name), '');
   utimesSync(join(parent, old), 0, 0);
-  const { folder: own, remove } = openScratch(parent, 'unpacked');
+  const { folder: own, remove } = openScratch(parent, 'unpacked-backup');
   assert.equal(readdirSync(parent).sort(), [
     'making-backup-of-my-own',
     'quayside-20260101T000000000Z.backup',
