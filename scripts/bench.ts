@@ -9,6 +9,7 @@
  *   npm run bench -- solana --blocks 500     at most 500 blocks, for a quick look
  *   npm run bench -- solana --profile .tmp   write V8's CPU profiles of the indexer into that folder
  *   npm run bench -- pages           one server with 500 open payment pages, in a whole sandbox
+ *   npm run bench -- edge            signed calls alone, and while one address asks for pages on 30 connections
  *   npm run bench -- dust            one more block for an address that has received up to a million transfers
  *   npm run bench -- writes          new sessions and reads beside followers that write back to back, and a held lock
  *   npm run bench -- webhooks        deliveries a second, and the delay beside dead hosts and a million deliveries
@@ -31,6 +32,7 @@ import { benchAllCatchUps, benchCatchUp, type CatchUpOptions } from './bench/cat
 import { catchUpNetworks } from './bench/catch-up-networks.ts';
 import { benchDashboard } from './bench/dashboard.ts';
 import { benchDust } from './bench/dust.ts';
+import { benchEdge } from './bench/edge.ts';
 import { benchFootprint } from './bench/footprint.ts';
 import { benchLongRun, type LongRunOptions, longRunDefaults } from './bench/long-run.ts';
 import { machine } from './bench/machine.ts';
@@ -51,6 +53,7 @@ const whole: Readonly<Record<string, Benchmark>> = {
   table: benchTable,
   'catch-up': benchAllCatchUps,
   pages: benchPages,
+  edge: benchEdge,
   dust: benchDust,
   writes: benchWrites,
   webhooks: benchWebhooks,
