@@ -29,7 +29,12 @@ export const operatorPages = (deps: DashboardDeps): readonly CommonPage[] => {
       async () => html`${alarmTable(await deps.database.listAlarms(ALARMS_SHOWN))}
 <p class="hint">The newest ${ALARMS_SHOWN} are shown; <code>quayside alarms list --limit N</code> shows more.</p>`,
     ),
-    page('/operator/audit', 'Audit log', () => auditTable(deps)),
+    {
+      method: 'get',
+      path: '/operator/audit',
+      needs: 'installation:read',
+      answer: async ({ query }) => ({ title: 'Audit log', content: await auditPage(deps, query.get('before')) }),
+    },
     page('/operator/people', 'People', () => peopleTable(deps)),
   ];
 };
@@ -108,8 +113,16 @@ function alarmState({ key, endedAtMs, acknowledgedAtMs }: Alarm): Html {
   return endedAtMs === null ? badge('open', 'danger') : badge('over', 'good');
 }
 
-async function auditTable({ database }: DashboardDeps): Promise<Html> {
-  const entries = await database.listAudit(ENTRIES_SHOWN);
+/** @param before the id of the entry that the page before ended with */
+async function auditPage({ database }: DashboardDeps, before: string | null): Promise<Html> {
+  const beforeId = before !== null && /^\d{1,15}$/.test(before) ? Number(before) : null;
+  const found = await database.listAudit(ENTRIES_SHOWN + 1, beforeId === null ? {} : { beforeId });
+  const entries = found.slice(0, ENTRIES_SHOWN);
+  const newest = beforeId === null ? null : html`<a href="/operator/audit">Newest</a>`;
+  const older =
+    found.length > ENTRIES_SHOWN
+      ? html`<a href="/operator/audit?before=${entries.at(-1)?.id ?? 0}" rel="next">Older</a>`
+      : null;
   return html`${table(
     'Audit log',
     ['Time', 'Who', 'What', 'On', 'Before', 'After', 'Why'],
@@ -123,7 +136,7 @@ async function auditTable({ database }: DashboardDeps): Promise<Html> {
       reason ?? '',
     ]),
   )}
-<p class="hint">The newest ${ENTRIES_SHOWN} are shown; <code>quayside audit list --last N</code> shows more. Nothing deletes an entry.</p>`;
+<p class="pager">${newest} ${older}</p><p class="hint">Nothing deletes an entry.</p>`;
 }
 
 const stateText = (state: Readonly<Record<string, unknown>> | null): string =>
