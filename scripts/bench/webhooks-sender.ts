@@ -12,12 +12,18 @@ import { openLog } from '../../src/lib/log.ts';
 import { createResolver } from '../../src/lib/resolver.ts';
 import { Pool } from '../../src/lib/undici.ts';
 import { startDispatcher } from '../../src/webhooks/dispatcher.ts';
+import { secretKeysOf } from '../../test/support/secret-keys.ts';
 import { secretKey } from '../../test/support/temp-database.ts';
 
 const PER_ENDPOINT_MAX = 16;
 
 async function dispatch(file: string, names: string): Promise<void> {
-  const database = openDeliveryDatabase({ file, secretKey, busyTimeoutMs: 5_000, bytesMax: null });
+  const database = openDeliveryDatabase({
+    file,
+    secretKeys: secretKeysOf(secretKey),
+    busyTimeoutMs: 5_000,
+    bytesMax: null,
+  });
   const guard = createUrlGuard(['127.0.0.0/8'], createResolver({ servers: [names] }));
   await database.endLeases();
   const config = {

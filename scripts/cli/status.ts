@@ -41,7 +41,7 @@ export const status: Command = {
     const payouts = await payoutStatus(installation);
     const evidence = evidenceStatus(installation);
     const backups = backupStatus(installation);
-    const stores = await readStores(database);
+    const unfinished = await readUnfinished(database);
     const notices = noticeStatus(await database.listNoticeTargets());
     const alarms = await database.listAlarms(ALARMS_SHOWN);
     const open = await database.listOpenAlarms();
@@ -57,7 +57,7 @@ export const status: Command = {
         deliveries: { waiting: deliveriesWaiting, oldest_waiting_s: Math.floor(oldestWaitingMs / 1000) },
         webhook_sender: sender.json,
         held_money: heldOpen,
-        ...stores.json,
+        ...unfinished.json,
         payouts: payouts.json,
         evidence: evidence.json,
         notices: notices.json,
@@ -89,7 +89,7 @@ export const status: Command = {
         `webhooks waiting: ${deliveriesWaiting}${deliveriesWaiting ? `, the oldest for ${Math.floor(oldestWaitingMs / 1000)} s` : ''}`,
         sender.line,
         ...(heldOpen ? [`held money: ${heldOpen} waiting for your decision: \`quayside held list\``] : []),
-        ...stores.lines,
+        ...unfinished.lines,
         ...payouts.lines,
         ...evidence.lines,
         notices.line,
@@ -102,17 +102,23 @@ export const status: Command = {
   },
 };
 
-/** Stores that need somebody. */
-async function readStores(database: Installation['database']) {
+/** Stores, and a rotation of the secret key, that need somebody. */
+async function readUnfinished(database: Installation['database']) {
+  const secretKey = await database.secretKeyState();
   const suspended = await database.suspendedStores();
   const waiting = (await database.listStores())
     .filter(({ status, refusal }) => status === 'pending' && !refusal)
     .map(({ id }) => id);
   return {
-    json: { suspended_stores: suspended, waiting_stores: waiting },
+    json: {
+      suspended_stores: suspended,
+      waiting_stores: waiting,
+      secret_key: { version: secretKey.current, rotated: secretKey.isFinished },
+    },
     lines: [
       ...waiting.map((id) => `store ${id} waits for you: \`quayside store approve ${id}\`, or \`store refuse\``),
       ...suspended.map((id) => `store ${id} is suspended: \`quayside store resume ${id}\` ends it`),
+      ...(secretKey.isFinished ? [] : ['a rotation of the secret key is unfinished: `quayside secret-key rotate`']),
     ],
   };
 }

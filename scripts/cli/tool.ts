@@ -66,6 +66,7 @@ import {
   refundsRequest,
   refundsShow,
 } from './refunds.ts';
+import { secretKeyRetire, secretKeyRotate, secretKeyStatus } from './secret-key.ts';
 import { sessionShow } from './session.ts';
 import { shadow } from './shadow.ts';
 import { signerChangePassphrase, signerImport, signerInit, signerShow } from './signer.ts';
@@ -185,6 +186,9 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   exportRefunds,
   exportSweeps,
   exportFees,
+  secretKeyStatus,
+  secretKeyRotate,
+  secretKeyRetire,
   auditList,
   archiveShow,
   archiveFind,

@@ -6,7 +6,7 @@ import type { Config } from '../config/config.ts';
 import type { OpenOptions } from '../database/sqlite/open.ts';
 import type { WriteMeasure } from '../database/sqlite/write-queue.ts';
 import type { Log } from '../lib/log.ts';
-import { databaseFile, readSecretKey } from '../lib/secret-key.ts';
+import { databaseFile, readSecretKeys, type SecretKeys } from '../lib/secret-key.ts';
 
 /** How long a write waits for other processes' writes, which take milliseconds except on slow disks. */
 const BUSY_TIMEOUT_MS = 5000;
@@ -20,14 +20,14 @@ export type WriteHooks = Readonly<{
   log?: Log;
 }>;
 
-/** @throws Fault: see `readSecretKey` */
+/** @throws Fault: see `readSecretKeys` */
 export const databaseOptions = (
   { dataDir, limits }: Pick<Config, 'dataDir' | 'limits'>,
   env: NodeJS.ProcessEnv,
   { onWrite, log }: WriteHooks,
-): OpenOptions & Readonly<{ secretKey: Uint8Array }> => ({
+): OpenOptions & Readonly<{ secretKeys: SecretKeys }> => ({
   file: databaseFile(dataDir),
-  secretKey: readSecretKey(dataDir, env),
+  secretKeys: readSecretKeys(dataDir, env),
   busyTimeoutMs: BUSY_TIMEOUT_MS,
   bytesMax: limits.storageBytesMax,
   onWrite(measure) {

@@ -9,14 +9,14 @@ import { permanent } from '../core/fault.ts';
 import { hasLiveData } from '../database/sqlite/live-data.ts';
 import { migrate } from '../database/sqlite/migrate.ts';
 import type { Log } from '../lib/log.ts';
-import { databaseFile, readSecretKey } from '../lib/secret-key.ts';
+import { databaseFile, readSecretKeys } from '../lib/secret-key.ts';
 import { signerFiles } from '../signer/files.ts';
 import { rememberCopy, rememberProgram } from './upgrade/record.ts';
 
 /**
  * Creates the data directory, the secret key and the database if missing, and brings the database to the current
  * schema. Only for a process that knows that no older program uses it.
- * @throws Fault permanent `live_data_folder`; see `migrate` and `readSecretKey`
+ * @throws Fault permanent `live_data_folder`; see `migrate` and `readSecretKeys`
  */
 export function prepareDatabase(config: Config, env: NodeJS.ProcessEnv, log?: Log): void {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
@@ -25,7 +25,7 @@ export function prepareDatabase(config: Config, env: NodeJS.ProcessEnv, log?: Lo
     throw liveFolder(config.dataDir);
   }
   // The key comes first: a database without its key is refused, and a missing database gets a new key.
-  readSecretKey(config.dataDir, env);
+  readSecretKeys(config.dataDir, env);
   const onBackup = (copy: string, schema: number) => rememberCopy(config.dataDir, { copy, schema });
   migrate({ file, backupDir: join(config.dataDir, 'backups'), onBackup, ...(log && { log }) });
   rememberProgram(config.dataDir);

@@ -16,7 +16,7 @@ import type { Currency, NetworkKey } from './transfer.ts';
  */
 export type Wallet = Readonly<{ role: 'refund' | 'gas' }> | Readonly<{ role: 'collection'; index: number }>;
 
-/** Pays `units` base units of a token from the refund wallet. `intentMac` made `mac` when the destination was set. */
+/** Pays `units` base units of a token from the refund wallet. `createIntentMacs` made `mac`. */
 export type RefundIntent = Readonly<{
   kind: 'refund';
   id: string;
@@ -98,3 +98,28 @@ export function intentMac(macKey: Uint8Array, refund: MacedRefund): string {
         : plain;
   return bytesToHex(hmac(sha256, macKey, utf8ToBytes(parts.join('\n'))));
 }
+
+/**
+ * Returns the MAC of a refund under a version of the secret key, or null if that version is not known. Version 1 is not
+ * named in its MACs; others are `v<version>.` and the hex digits.
+ */
+export type IntentMacs = (refund: MacedRefund, version: number) => string | null;
+
+/** @param find returns the installation's secret key of a version, or null */
+export const createIntentMacs =
+  (find: (version: number) => Uint8Array | null): IntentMacs =>
+  (refund, version) => {
+    const secretKey = find(version);
+    if (!secretKey) return null;
+    const mac = intentMac(intentMacKey(secretKey), refund);
+    return version === 1 ? mac : `v${version}.${mac}`;
+  };
+
+/** Returns the version of the secret key that made an intent's MAC. */
+export const intentMacVersion = (mac: string): number => Number(/^v([1-9]\d{0,5})\./.exec(mac)?.[1] ?? 1);
+
+/**
+ * Returns an intent as two of them are compared: without its MAC, which proves where the intent comes from and changes
+ * with the secret key, but says nothing about what is paid.
+ */
+export const withoutMac = (intent: Intent): Intent => (isPayback(intent) ? { ...intent, mac: '' } : intent);

@@ -35,6 +35,7 @@ import type { RecoveryDatabase } from './recovery.ts';
 import type { RefundDatabase, Replay } from './refunds.ts';
 import type { RequestLogDatabase } from './request-log.ts';
 import type { ArchiveDatabase } from './retention.ts';
+import type { SecretKeyDatabase } from './secret-keys.ts';
 import type { SenderReportDatabase } from './sender-report.ts';
 import type { SessionListDatabase } from './session-lists.ts';
 import type { StatsDatabase } from './stats.ts';
@@ -296,6 +297,7 @@ export interface Database
     RecoveryDatabase,
     RefundDatabase,
     RequestLogDatabase,
+    SecretKeyDatabase,
     SenderReportDatabase,
     SessionListDatabase<SessionSummary>,
     StatsDatabase,
@@ -308,7 +310,7 @@ export interface Database
   createSession(input: NewSession): Promise<CreateSessionOutcome>;
   /** @param id with or without its `cs_` prefix */
   findSession(id: string): Promise<Session | null>;
-  /** Returns the token of a session's payer, which stays the same. */
+  /** Returns the token of a session's payer, by the current secret key. Those by earlier versions stay valid. */
   payerToken(sessionId: string): string;
   /** Compares in constant time. */
   isPayerToken(sessionId: string, text: string): boolean;

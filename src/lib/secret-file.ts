@@ -17,10 +17,21 @@ import { dirname } from 'node:path';
 
 const OWNER_ONLY = 0o600;
 
-/** Replaces the file atomically, with mode 0600: a reader sees the old text or the new one, never a part. */
+/**
+ * Replaces the file atomically, with mode 0600: a reader sees the old text or the new one, never a part. It outlives a
+ * loss of power once this returns.
+ */
 export function writeSecretFile(file: string, text: string): void {
   const draft = writeDraft(file, text);
   renameSync(draft, file);
+  syncFolder(dirname(file));
+}
+
+/** Makes sure that the names of new files outlive a loss of power. */
+export function syncFolder(folder: string): void {
+  const handle = openSync(folder, 'r');
+  fsyncSync(handle);
+  closeSync(handle);
 }
 
 /**

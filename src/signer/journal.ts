@@ -101,6 +101,11 @@ export interface Journal {
 /** Returns the text by which intents are compared and stored, with keys in the order of the schema. */
 export const canonicalIntent = (intent: Intent): string => JSON.stringify(z.encode(intentWire, intent));
 
+/** Returns whether two texts are of the same intent, whichever version of the secret key made their MACs. */
+export const isSameContent = (one: string, other: string): boolean => withoutMac(one) === withoutMac(other);
+
+const withoutMac = (content: string): string => JSON.stringify({ ...JSON.parse(content), mac: undefined });
+
 /**
  * Creates an empty journal for a seed.
  * @throws Fault permanent `journal_exists`

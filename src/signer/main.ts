@@ -17,12 +17,11 @@ import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
 import type { Spending, WalletKeys } from '../chains/spend.ts';
 import { Fault, permanent } from '../core/fault.ts';
-import { intentMacKey } from '../core/intent.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { systemClock } from '../lib/clock.ts';
 import { giveSignsOfLife } from '../lib/heartbeat.ts';
 import { openLog } from '../lib/log.ts';
-import { readSecretKeyFile } from '../lib/secret-key.ts';
+import { openSecretKeys } from '../lib/secret-key.ts';
 import { checkSignerDir, signerFiles, takeSignerLock } from './files.ts';
 import { openJournal } from './journal.ts';
 import { type Keystore, readKeystore } from './keystore.ts';
@@ -105,11 +104,11 @@ async function run({ dir, secretKeyFile, unlock }: Arguments): Promise<void> {
       checkOwner(keystore, journal.fingerprint, files.journal);
       const walletKeys = await loadWalletKeys(policy);
       const { spendings, prepareToSign } = lazySpendings(policy);
-      const macKey = intentMacKey(readSecretKeyFile(secretKeyFile));
+      const secretKeys = openSecretKeys(secretKeyFile);
       const seed = await unlockSeed(keystore, unlock);
       if (!seed) return;
       const policyText = readFileSync(files.policy, 'utf8');
-      const parts = { macKey, policy, policyText, journal, walletKeys, spendings, clock: systemClock, log };
+      const parts = { secretKeys, policy, policyText, journal, walletKeys, spendings, clock: systemClock, log };
       const service = openSigningService({ seed, ...parts });
       try {
         const server = await serveSigningService({ socket: files.socket, service, prepareToSign, log });

@@ -52,7 +52,13 @@ const terms = z
   .readonly();
 
 const intentBase = { id: intentId, network: networkKey };
-const payback = { ...intentBase, currency, to: addressKey, units, mac: hex('64') };
+const payback = {
+  ...intentBase,
+  currency,
+  to: addressKey,
+  units,
+  mac: z.string().regex(/^(v[1-9]\d{0,5}\.)?[0-9a-f]{64}$/),
+};
 const session = z.strictObject({ id: intentId, amount: z.string().regex(/^(0|[1-9]\d{0,29})\.\d{2}$/) }).readonly();
 
 /** The form of an intent on the socket and in the signer's journal. */
@@ -140,6 +146,10 @@ export const calls = {
   freeze: { params: z.strictObject({ reason: line, frozenBy: line }), result: freezeState },
   thaw: { params: z.strictObject({ approval }), result: freezeState },
   backup: { params: z.strictObject({}), result: z.string() },
+  secretKeys: {
+    params: z.strictObject({}),
+    result: z.array(z.strictObject({ version: z.int().positive(), id: hex('12') })).readonly(),
+  },
 } as const;
 
 export type CallName = keyof typeof calls;

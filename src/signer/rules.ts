@@ -5,7 +5,7 @@
 import type { SpendRules, Terms } from '../chains/spend.ts';
 import { type Fault, permanent } from '../core/fault.ts';
 import { ATTEMPTS_MAX } from '../core/payout.ts';
-import type { SignedIntent } from './journal.ts';
+import { isSameContent, type SignedIntent } from './journal.ts';
 import type { SignRequest } from './signer.ts';
 
 /** An engine's fence rises by one per start. A much higher one is not an engine's, and would lock out the real one. */
@@ -23,6 +23,7 @@ type Rule =
   | 'duplicate'
   | 'nonce'
   | 'mac'
+  | 'key'
   | 'approval'
   | 'cap'
   | 'terms'
@@ -72,7 +73,7 @@ export function nonceOf(lane: SpendRules['lane'], terms: Terms): number | null {
  */
 export function checkOrder({ request, content, known, rules, nonce, nowMs }: Order): void {
   const { generation, attempt, proof } = request;
-  if (known && known.content !== content) {
+  if (known && !isSameContent(known.content, content)) {
     throw refused(
       'intent',
       `${request.intent.id} was already signed with different contents; refusing to sign it again with these`,

@@ -175,6 +175,9 @@ function serve(service: SigningService, method: CallName, params: unknown): unkn
     case 'backup':
       read(method, params);
       return service.backup();
+    case 'secretKeys':
+      read(method, params);
+      return service.secretKeys();
   }
 }
 

@@ -6,6 +6,7 @@
 import type { SignedSpend, Terms } from '../chains/spend.ts';
 import type { Intent } from '../core/intent.ts';
 import type { NetworkKey } from '../core/transfer.ts';
+import type { KeyName } from '../lib/secret-key.ts';
 
 /** An approver's ed25519 signature (hex) of an `ApprovalText`: a refund above the caps, or the end of a freeze. */
 export type Approval = Readonly<{ approver: string; untilS: number; signature: string }>;
@@ -46,9 +47,9 @@ export type JournalEntry = SignedSpend &
  * The signer, as its callers see it. Faults: transient `signer_unreachable` and `signer_storage_unavailable` (the
  * journal cannot be written; nothing was signed); permanent `signer_refused_*`. Of these, `_approval` needs an
  * operator's approval, `_cap` needs time or an approval, `_frozen` means that an approver has to end a freeze, `_fence`
- * that another engine or a later state of the database was served before, and `_mac` that the intent was altered. The
- * others mean that the request breaks a rule: `_request`, `_policy`, `_intent`, `_generation`, `_attempt`, `_nonce`,
- * `_terms`, `_check`.
+ * that another engine or a later state of the database was served before, `_mac` that the intent was altered, and
+ * `_key` that its MAC needs a version of the secret key that the signer does not have. The others mean that the request
+ * breaks a rule: `_request`, `_policy`, `_intent`, `_generation`, `_attempt`, `_nonce`, `_terms`, `_check`.
  */
 export interface Signer {
   wallets(network: NetworkKey): Promise<SignerWallets>;
@@ -89,4 +90,6 @@ export interface SignerControl {
   thaw(approval: Approval): Promise<FreezeState>;
   /** Returns the text of an encrypted file with the journal and the policy in force; see `backup.ts`. */
   backup(): Promise<string>;
+  /** Returns the versions of the installation's secret key by which the signer checks refunds. */
+  secretKeys(): Promise<readonly KeyName[]>;
 }

@@ -8,14 +8,23 @@ import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
 import type { SignedSpend, Spending, SpendKey, SpendOrder, WalletKeys } from '../chains/spend.ts';
 import { Fault, invariant } from '../core/fault.ts';
-import { type Intent, intentMac, isPayback, type Wallet } from '../core/intent.ts';
+import {
+  createIntentMacs,
+  type Intent,
+  type IntentMacs,
+  intentMacVersion,
+  isPayback,
+  type PaybackIntent,
+  type Wallet,
+} from '../core/intent.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import { type KeyName, keyNames, type SecretKeys } from '../lib/secret-key.ts';
 import { sealBackup } from './backup.ts';
 import { type CapUses, capWindows, checkCount, type Grant, grantFee, grantGas, grantRefund } from './caps.ts';
 import { type Freezing, openFreezing } from './freeze.ts';
-import { type CapUse, canonicalIntent, type Journal } from './journal.ts';
+import { type CapUse, canonicalIntent, isSameContent, type Journal } from './journal.ts';
 import type { NetworkPolicy, Policy } from './policy.ts';
 import { checkFence, checkOrder, nonceOf, refused } from './rules.ts';
 import { checkReading } from './self-check.ts';
@@ -24,8 +33,8 @@ import type { JournalEntry, SignerWallets, SignRequest } from './signer.ts';
 export type SigningServiceOptions = Readonly<{
   /** 64 bytes; wiped by `close`. */
   seed: Uint8Array;
-  /** The key of refunds' MACs (`intentMacKey`). */
-  macKey: Uint8Array;
+  /** The installation's secret key, by which refunds' MACs are checked. */
+  secretKeys: SecretKeys;
   policy: Policy;
   /** The file that the policy was read from, for backups. */
   policyText: string;
@@ -48,6 +57,8 @@ export interface SigningService extends Omit<Freezing, 'refuseIfFrozen'> {
   fence(network: NetworkKey): number;
   /** Returns an encrypted backup. @throws Fault permanent `backup_too_large` */
   backup(): string;
+  /** Returns the versions of the secret key that are known now. */
+  secretKeys(): KeyName[];
   /** Wipes the seed. */
   close(): void;
 }
@@ -60,7 +71,7 @@ const NO_GRANT: Grant = { capUse: null, approvals: [] };
 /** Returns the service; opens nothing itself. */
 export function openSigningService({
   seed,
-  macKey,
+  secretKeys,
   policy,
   policyText,
   journal,
@@ -69,6 +80,7 @@ export function openSigningService({
   clock,
   log,
 }: SigningServiceOptions): SigningService {
+  const macOf = createIntentMacs(secretKeys.find);
   const { refuseIfFrozen, ...freezing } = openFreezing({ policy, journal, clock, log });
 
   /** @throws Fault `signer_refused_policy` */
@@ -129,7 +141,7 @@ export function openSigningService({
       throw refused('policy', `the policy has no ${intent.currency} on ${intent.network}`);
     }
     if (isPayback(intent)) {
-      checkMac(intent.mac, intentMac(macKey, intent));
+      checkMac(intent, macOf);
       return;
     }
     const { sweepOwnersMax } = chains[family].spendRules;
@@ -206,7 +218,10 @@ export function openSigningService({
     const stored = journal.find(id, generation, attempt);
     if (stored) {
       // The fence rises only by a request for what was checked and signed.
-      if (fence > highest && known?.content === content) journal.raiseFence(network, fence, nowMs);
+      const isChecked = known?.content === content || (isPayback(intent) && isMacRight(intent, macOf));
+      if (fence > highest && known && isSameContent(known.content, content) && isChecked) {
+        journal.raiseFence(network, fence, nowMs);
+      }
       return stored;
     }
 
@@ -268,6 +283,7 @@ export function openSigningService({
       return journal.fence(network);
     },
     backup: () => sealBackup(seed, { policy: policyText, journal: journal.copy(), madeAtMs: clock.nowMs() }),
+    secretKeys: () => keyNames(secretKeys),
     close: () => void seed.fill(0),
   };
 }
@@ -275,9 +291,23 @@ export function openSigningService({
 const isSame = (one: Wallet, other: Wallet): boolean =>
   one.role === other.role && (one.role !== 'collection' || (other.role === 'collection' && one.index === other.index));
 
-/** @throws Fault `signer_refused_mac` */
-function checkMac(given: string, expected: string): void {
-  if (timingSafeEqual(Buffer.from(given, 'hex'), Buffer.from(expected, 'hex'))) return;
+function isMacRight(intent: PaybackIntent, macOf: IntentMacs): boolean {
+  const given = Buffer.from(intent.mac);
+  const expected = Buffer.from(macOf(intent, intentMacVersion(intent.mac)) ?? '');
+  return given.length === expected.length && timingSafeEqual(given, expected);
+}
+
+/** @throws Fault `signer_refused_mac`, `signer_refused_key` */
+function checkMac(intent: PaybackIntent, macOf: IntentMacs): void {
+  const version = intentMacVersion(intent.mac);
+  if (macOf(intent, version) === null) {
+    throw refused(
+      'key',
+      `the refund’s MAC needs version ${version} of the secret key, which the signer does not have: give it the ` +
+        'installation’s key file, and restart it if it runs on its own. `quayside secret-key status` shows both',
+    );
+  }
+  if (isMacRight(intent, macOf)) return;
   throw refused(
     'mac',
     'the refund was altered after its destination was set, or created with another secret key; it will not be paid',

@@ -8,10 +8,11 @@ import type { DeriveTask } from '../../src/addresses/derive-worker.ts';
 import { evmXpubKeys } from '../../src/chains/evm/xpub-keys.ts';
 import { Fault, invariant } from '../../src/core/fault.ts';
 import { macedAddress } from '../../src/database/sqlite/pool.ts';
-import { createRowMacs, onlyDataKey } from '../../src/database/sqlite/row-macs.ts';
+import { createRowMacs } from '../../src/database/sqlite/row-macs.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { ingestedChain } from '../support/ingested-chain.ts';
 import { merchantStore, newSession } from '../support/new-session.ts';
+import { dataKeysOf } from '../support/secret-keys.ts';
 import { openTempDatabase, secretKey } from '../support/temp-database.ts';
 import { testNetwork } from '../support/test-network.ts';
 
@@ -69,7 +70,7 @@ async function openShop(orders: number) {
         session_id: string | null;
       };
       const forged = { ...row, ...change };
-      const mac = createRowMacs(onlyDataKey(secretKey)).seal(
+      const mac = createRowMacs(dataKeysOf(secretKey)).seal(
         macedAddress({
           family: 'evm',
           mode: 'test',

@@ -7,7 +7,7 @@ import { loadConfig, withPort } from '../../src/config/config.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { contrast } from '../../src/lib/accent.ts';
 import { installationFolder } from '../../src/lib/installation.ts';
-import { readSecretKey } from '../../src/lib/secret-key.ts';
+import { readSecretKeys } from '../../src/lib/secret-key.ts';
 import { sourceNames } from '../../src/rates/source.ts';
 import { openConfigs } from '../support/operator-config.ts';
 import { plainSweepPolicy } from '../support/plain-policies.ts';
@@ -542,23 +542,23 @@ test('the configuration accepts exactly the existing rate sources', () => {
 
 test('the secret key is created once, for its owner only, and never beside an existing database', () => {
   const dataDir = join(folder, 'keys');
-  const first = readSecretKey(dataDir, {});
-  assert.is(first.length, 32);
+  const first = readSecretKeys(dataDir, {}).find(1);
+  assert.is(first?.length, 32);
   assert.is(statSync(join(dataDir, 'secret.key')).mode & 0o777, 0o600);
-  assert.equal(readSecretKey(dataDir, {}), first);
+  assert.equal(readSecretKeys(dataDir, {}).find(1), first);
   writeFileSync(join(folder, 'mounted'), `${'ab'.repeat(32)}\n`, { mode: 0o440 });
-  assert.is(readSecretKey(dataDir, { QUAYSIDE_SECRET_KEY_FILE: join(folder, 'mounted') })[0], 0xab);
+  assert.is(readSecretKeys(dataDir, { QUAYSIDE_SECRET_KEY_FILE: join(folder, 'mounted') }).find(1)?.[0], 0xab);
   for (const mode of [0o444, 0o460, 0o601]) {
     chmodSync(join(folder, 'mounted'), mode);
-    const read = () => readSecretKey(dataDir, { QUAYSIDE_SECRET_KEY_FILE: join(folder, 'mounted') });
+    const read = () => readSecretKeys(dataDir, { QUAYSIDE_SECRET_KEY_FILE: join(folder, 'mounted') });
     assert.throws(read, /mounted is open to other users of this machine; run: chmod o=,g-w /, mode.toString(8));
   }
 
   writeFileSync(join(dataDir, 'secret.key'), 'short');
-  assert.throws(() => readSecretKey(dataDir, {}), /64 hex digits/);
+  assert.throws(() => readSecretKeys(dataDir, {}), /64 hex digits/);
   rmSync(join(dataDir, 'secret.key'));
   writeFileSync(join(dataDir, 'quayside.db'), '');
-  assert.throws(() => readSecretKey(dataDir, {}), /secret\.key cannot be read; restore it/);
+  assert.throws(() => readSecretKeys(dataDir, {}), /secret\.key cannot be read; restore it/);
 });
 
 test.run();

@@ -9,7 +9,7 @@ import * as assert from 'uvu/assert';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import { writeIntent } from '../../src/database/sqlite/payouts/schema.ts';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
-import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
+import { databaseFile, readSecretKeys } from '../../src/lib/secret-key.ts';
 import { approverOf, signApproval } from '../../src/signer/approval.ts';
 import { readRequestFile, textOf } from '../../src/signer/approval-file.ts';
 import { createDatabaseFile } from '../support/database-file.ts';
@@ -61,7 +61,7 @@ const older = { approver: 'ab'.repeat(32), untilS: 1, signature: 'cd'.repeat(64)
 
 mkdirSync(dataDir);
 writeFileSync(file, JSON.stringify({ data_dir: 'data', networks: { one: network } }));
-const secretKey = readSecretKey(dataDir, {});
+const secretKeys = readSecretKeys(dataDir, {});
 createDatabaseFile(databaseFile(dataDir));
 const raw = new Sqlite(databaseFile(dataDir));
 raw.exec(`
@@ -80,7 +80,7 @@ raw.exec(`
   INSERT INTO payouts (id, kind, network, intent, session_id, state, generation, not_before_ms, created_at_ms, updated_at_ms)
     VALUES ('rf_1', 'refund', 'test:one', '${writeIntent(intent)}', 'cs_1', 'waiting', 0, 0, 1, 2)`);
 const database = openSqliteDatabase({
-  ...{ file: databaseFile(dataDir), secretKey, busyTimeoutMs: 5000, bytesMax: null, outageWaitS: 600 },
+  ...{ file: databaseFile(dataDir), secretKeys, busyTimeoutMs: 5000, bytesMax: null, outageWaitS: 600 },
 });
 test.after(() => {
   raw.close();

@@ -304,13 +304,13 @@ test('the drill distinguishes right words from wrong ones, by the addresses that
 /** Fills the pool of an xpub like the server, or with a stranger's address. */
 async function addAddresses(source: string, count: number, firstIndex: number, stranger?: string): Promise<void> {
   const { openSqliteDatabase } = await import('../../src/database/sqlite/sqlite-database.ts');
-  const { readSecretKey } = await import('../../src/lib/secret-key.ts');
+  const { readSecretKeys } = await import('../../src/lib/secret-key.ts');
   const dataDir = join(dir, 'data');
   const file = join(dataDir, 'quayside.db');
   migrate({ file, backupDir: join(dataDir, 'backups') });
   const database = openSqliteDatabase({
     file,
-    secretKey: readSecretKey(dataDir, {}),
+    secretKeys: readSecretKeys(dataDir, {}),
     busyTimeoutMs: 5000,
     bytesMax: null,
     outageWaitS: 600,

@@ -14,9 +14,11 @@ import type { Log } from '../../src/lib/log.ts';
 import { createJournal, type Journal, openJournal } from '../../src/signer/journal.ts';
 import type { NetworkPolicy } from '../../src/signer/policy.ts';
 import { openSigningService, type SigningService } from '../../src/signer/signing-service.ts';
+import { secretKeysOf } from '../support/secret-keys.ts';
 import { decodeSpend, encodeSpend, type Lane, signedIntents, TREASURY } from './payout-chain.ts';
 
-export const macKey = intentMacKey(new Uint8Array(32).fill(7));
+const secretKey = new Uint8Array(32).fill(7);
+export const macKey = intentMacKey(secretKey);
 /** Families represent the two kinds of lanes here. */
 export const familyOf: Readonly<Record<Lane, Family>> = { sequence: 'evm', expiry: 'tron' };
 
@@ -94,7 +96,16 @@ export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>): SimSig
         countCaps: { hour: 1_000_000, day: 1_000_000 },
       };
       const policy = { networks: [network], approvers: [] };
-      const parts = { macKey, policy, policyText: '', journal, walletKeys: spendings, spendings, clock, log: quiet };
+      const parts = {
+        secretKeys: secretKeysOf(secretKey),
+        policy,
+        policyText: '',
+        journal,
+        walletKeys: spendings,
+        spendings,
+        clock,
+        log: quiet,
+      };
       return openSigningService({ seed, ...parts });
     },
     close: () => journal.close(),

@@ -27,6 +27,8 @@ import type { MerchantStore, StoreSettings } from '../../src/database/stores.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { newWebhookSecret, randomBase62, sortableId } from '../../src/lib/id.ts';
 import { openLog } from '../../src/lib/log.ts';
+import { writeSecretFile } from '../../src/lib/secret-file.ts';
+import { keyTableText, openSecretKeys } from '../../src/lib/secret-key.ts';
 import { createAddressFormat, createDestinationCheck } from '../../src/payments/destination.ts';
 import { createRates } from '../../src/rates/rates.ts';
 import type { RateSource } from '../../src/rates/source.ts';
@@ -140,16 +142,24 @@ export type ApiServerOptions = Readonly<{
   checkWebhookUrl?: (url: string, mode: Mode) => Promise<string | null>;
 }>;
 
+/** Makes the key's file of a new installation. */
+function makeKeyFile(folder: string) {
+  const secretKey = new Uint8Array(randomBytes(32));
+  const keyFile = join(folder, 'secret.key');
+  writeSecretFile(keyFile, keyTableText(new Map([[1, secretKey]])));
+  return { secretKey, keyFile };
+}
+
 export async function startApi(options: ApiServerOptions = {}): Promise<ApiServer> {
   const networks = options.networks ?? usualNetworks;
   const folder = mkdtempSync(join(tmpdir(), 'quayside-api-'));
   const file = join(folder, 'quayside.db');
-  const secretKey = new Uint8Array(randomBytes(32));
+  const { secretKey, keyFile } = makeKeyFile(folder);
   createDatabaseFile(file);
   const open = () =>
     openSqliteDatabase({
       file,
-      secretKey,
+      secretKeys: openSecretKeys(keyFile),
       busyTimeoutMs: options.busyTimeoutMs ?? 2000,
       bytesMax: null,
       outageWaitS: 600,

@@ -10,11 +10,12 @@ import Sqlite from 'better-sqlite3';
 import type { Database } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/sqlite/migrate.ts';
 import { createVault } from '../../src/database/sqlite/vault.ts';
+import { dataKeysOf } from './secret-keys.ts';
 import { connectTo, secretKey } from './temp-database.ts';
 
 /** What versions before rows had MACs stored when they first opened a file. */
 const PROBE = 'the secret key of this database';
-const olderProbe = createVault(secretKey).seal(PROBE, PROBE);
+const olderProbe = createVault(dataKeysOf(secretKey)).seal(PROBE, PROBE);
 
 const own = resolve(import.meta.dirname, '../../src/database/sqlite/migrations');
 

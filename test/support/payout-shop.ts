@@ -14,7 +14,7 @@ import type { Intent, Wallet } from '../../src/core/intent.ts';
 import type { Currency, Token } from '../../src/core/transfer.ts';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
+import { databaseFile, readSecretKeys } from '../../src/lib/secret-key.ts';
 import type { Faults } from '../../src/sandbox/faults.ts';
 import { openBackup } from '../../src/signer/backup.ts';
 import { seedOf } from '../../src/signer/keystore.ts';
@@ -172,9 +172,15 @@ export async function openPayoutShop(chain: PayoutChain) {
     },
     /** Plans payouts in the instance's own database, as a sweep does. */
     async plan(payouts: readonly Readonly<{ intent: Intent; servesId?: string }>[]): Promise<void> {
-      const secretKey = readSecretKey(quayside.dataDir, {});
+      const secretKeys = readSecretKeys(quayside.dataDir, {});
       const file = databaseFile(quayside.dataDir);
-      const database = openSqliteDatabase({ file, secretKey, busyTimeoutMs: 10_000, bytesMax: null, outageWaitS: 600 });
+      const database = openSqliteDatabase({
+        file,
+        secretKeys,
+        busyTimeoutMs: 10_000,
+        bytesMax: null,
+        outageWaitS: 600,
+      });
       const nowMs = systemClock.nowMs();
       const dues = { sessionId: null, notBeforeMs: nowMs, nowMs };
       const planned = payouts.map(({ intent, servesId }) => ({ intent, servesId: servesId ?? null, ...dues }));

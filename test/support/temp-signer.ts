@@ -21,6 +21,7 @@ import { loadPolicy, type PolicySettings } from '../../src/signer/policy.ts';
 import { makeSigner } from '../../src/signer/setup.ts';
 import type { SignRequest } from '../../src/signer/signer.ts';
 import { openSigningService, type SigningService } from '../../src/signer/signing-service.ts';
+import { secretKeysOf } from './secret-keys.ts';
 
 /** The first test vector of BIP-39: 24 words of an entropy of zeros. */
 export const mnemonic = `${'abandon '.repeat(23)}art`;
@@ -130,7 +131,7 @@ export function openSigningServiceIn(
   const journal = openJournal(files.journal);
   const service = openSigningService({
     seed: new Uint8Array(seed),
-    macKey: intentMacKey(secretKey),
+    secretKeys: secretKeysOf(secretKey),
     policyText: readFileSync(files.policy, 'utf8'),
     policy: loadPolicy(files.policy),
     journal: wrap(journal),

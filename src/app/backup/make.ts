@@ -2,24 +2,14 @@
  * Makes a backup: one encrypted file with what a new machine needs, while everything runs.
  * @module
  */
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { permanent } from '../../core/fault.ts';
 import { copyDatabase, describeSnapshot } from '../../database/sqlite/snapshot.ts';
 import { signingKeyFile } from '../../evidence/signing-key.ts';
 import { readShipped } from '../../lib/installation.ts';
+import { syncFolder } from '../../lib/secret-file.ts';
 import { databaseFile, secretKeyFile } from '../../lib/secret-key.ts';
 import { type Entry, type Name, packArchive } from './archive.ts';
 import type { Manifest } from './manifest.ts';
@@ -108,13 +98,6 @@ async function smallFiles({ config, env, settingsFile, signerPart }: BackupParts
   ];
   const files = paths.flatMap(([name, path]) => (path === null ? [] : [{ name, content: readFileSync(path) }]));
   return signerPart ? [...files, { name: 'signer.backup', content: Buffer.from(await signerPart()) }] : files;
-}
-
-/** Makes sure that the names of new files outlive a loss of power. */
-export function syncFolder(folder: string): void {
-  const handle = openSync(folder, 'r');
-  fsyncSync(handle);
-  closeSync(handle);
 }
 
 /**

@@ -2,9 +2,11 @@
  * The part of the port that sending webhooks needs, on a connection of its own. It loads far less than the whole port.
  * @module
  */
+import type { SecretKeys } from '../../lib/secret-key.ts';
 import type { Database } from '../database.ts';
 import { createAlarmWriter } from './alarms.ts';
 import { claimCommands } from './claims.ts';
+import { createDataKeys } from './data-keys.ts';
 import { deliveryCommands } from './deliveries.ts';
 import { createDeliveryLines } from './delivery-lines.ts';
 import { refuseOtherSchema } from './migrate.ts';
@@ -24,11 +26,11 @@ export type DeliveryDatabase = Pick<
  * Opens a file that `migrate` has brought to the current schema.
  * @throws Fault: see `openSqliteDatabase`
  */
-export function openDeliveryDatabase(options: OpenOptions & Readonly<{ secretKey: Uint8Array }>): DeliveryDatabase {
-  const vault = createVault(options.secretKey);
+export function openDeliveryDatabase(options: OpenOptions & Readonly<{ secretKeys: SecretKeys }>): DeliveryDatabase {
   const db = openDatabase(options);
   try {
     refuseOtherSchema(db);
+    const vault = createVault(createDataKeys(db, options.secretKeys));
     checkKey(db, vault);
     const lines = createDeliveryLines(db);
     const refused = createRefusedDeliveries(db, lines);

@@ -16,21 +16,38 @@ import { isBusy } from './storage-fault.ts';
  */
 export function takeInstanceLock(dataDir: string): () => void {
   const pidFile = join(dataDir, 'quayside.pid');
-  let lock: Sqlite.Database | null = null;
+  let release: (() => void) | null = null;
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    lock = new Sqlite(join(dataDir, 'quayside.lock'), { timeout: 0 });
-    lock.exec('BEGIN EXCLUSIVE');
-    writeFileSync(pidFile, String(process.pid), { mode: 0o600 });
+    release = lockFile(join(dataDir, 'quayside.lock'));
+    if (release) writeFileSync(pidFile, String(process.pid), { mode: 0o600 });
   } catch (error) {
-    lock?.close();
-    throw isBusy(error) ? alreadyRunning(dataDir, readPid(pidFile)) : unusable(dataDir, error);
+    release?.();
+    throw unusable(dataDir, error);
   }
-  const held = lock;
+  if (!release) throw alreadyRunning(dataDir, readPid(pidFile));
+  const held = release;
   return () => {
     rmSync(pidFile, { force: true });
-    held.close();
+    held();
   };
+}
+
+/**
+ * Locks a file until it is released or this process ends; creates it if needed.
+ * @returns a function that releases it; null if another process has the lock
+ * @throws SqliteError if the file cannot be used
+ */
+export function lockFile(file: string): (() => void) | null {
+  const lock = new Sqlite(file, { timeout: 0 });
+  try {
+    lock.exec('BEGIN EXCLUSIVE');
+  } catch (error) {
+    lock.close();
+    if (isBusy(error)) return null;
+    throw error;
+  }
+  return () => void lock.close();
 }
 
 const alreadyRunning = (dataDir: string, pid: string) =>

@@ -15,7 +15,8 @@ import type { Vault } from './vault.ts';
 /** Expired nonces that one new nonce removes: more than one, so that their number falls. */
 const NONCES_CLEARED_MAX = 8;
 
-const secretName = (keyId: string): string => `key ${keyId}`;
+/** The name under which a key's secret is sealed. */
+export const apiSecretName = (keyId: string): string => `key ${keyId}`;
 
 const { keyHash: _hash, secret: _secret, mac: _mac, ...keyColumns } = getTableColumns(keys);
 
@@ -48,7 +49,7 @@ export function keyCommands(db: Db, vault: Vault, guard: RowGuard, recordAct: Re
   );
   return {
     async createKey({ keyHash, secret, name = null, sources = [], expiresAtMs = null, ...key }, act) {
-      const sealed = vault.seal(secret, secretName(key.id));
+      const sealed = vault.seal(secret, apiSecretName(key.id));
       const unused = { lastUsedAtMs: null, lastUsedFrom: null };
       await db.write(() => {
         const row = { ...key, name, sources, expiresAtMs, ...unused, keyHash, secret: sealed };
@@ -91,7 +92,7 @@ export function keyCommands(db: Db, vault: Vault, guard: RowGuard, recordAct: Re
       const { keyHash: _hash, mac, secret, ...key } = row;
       const remedy = `revoke it by \`quayside key revoke ${key.id}\` and create another`;
       if (!guard.accepts(macedKey(row), mac, `API key ${key.id} of store ${key.storeId}`, remedy)) return null;
-      return { ...key, secret: vault.open(secret, secretName(key.id)) };
+      return { ...key, secret: vault.open(secret, apiSecretName(key.id)) };
     },
     useNonce: createNonces(db),
   };

@@ -163,7 +163,7 @@ const poolFinder =
       .where(and(eq(pools.family, family), eq(pools.mode, mode), eq(pools.source, source)))
       .get();
 
-const NOT_DERIVED = 'not derived from the xpub';
+export const NOT_DERIVED = 'not derived from the xpub';
 
 type OpenQueries = Pick<PoolCommands, 'openAddresses' | 'refuseAddress'>;
 

@@ -5,8 +5,9 @@
  */
 import { systemClock } from '../../lib/clock.ts';
 import { createAlarmWriter } from './alarms.ts';
+import type { DataKeys } from './data-keys.ts';
 import type { Db } from './open.ts';
-import { createRowMacs, type DataKeys, type MacedRow, type RowMacs } from './row-macs.ts';
+import { createRowMacs, type MacedRow, type RowMacs } from './row-macs.ts';
 
 /** Altered rows that a process remembers, so that each raises one alarm. */
 const REPORTED_MAX = 1_000;

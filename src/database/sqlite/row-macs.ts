@@ -9,13 +9,7 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { permanent } from '../../core/fault.ts';
-
-/** The installation's data keys by version. New MACs are made with the newest. */
-export type DataKeys = Readonly<{
-  newestVersion: number;
-  /** Returns the key of a version; null if it is not known (any more). */
-  find(version: number): Uint8Array | null;
-}>;
+import { type DataKeys, versionOf } from './data-keys.ts';
 
 type Field = string | number | null;
 
@@ -28,25 +22,19 @@ export type RowMacs = Readonly<{
   isIntact(row: MacedRow, mac: string | null): boolean;
 }>;
 
-const MAC = /^v([1-9]\d{0,8})\.([A-Za-z0-9_-]{43})$/;
+const MAC = /^v[1-9]\d{0,5}\.([A-Za-z0-9_-]{43})$/;
 
-/** Returns the data keys of an installation that has only ever had one. */
-export const onlyDataKey = (key: Uint8Array): DataKeys => ({
-  newestVersion: 1,
-  find: (version) => (version === 1 ? key : null),
-});
-
-export function createRowMacs({ newestVersion, find }: DataKeys): RowMacs {
-  const macKeys = new Map<number, Buffer>();
+export function createRowMacs(keys: DataKeys): RowMacs {
+  const macKeys = new WeakMap<Uint8Array, Buffer>();
 
   /** Returns the key of a version's MACs; null if the version is not known. */
   function macKeyOf(version: number): Buffer | null {
-    const known = macKeys.get(version);
-    if (known) return known;
-    const dataKey = find(version);
+    const dataKey = keys.find(version);
     if (!dataKey) return null;
+    const known = macKeys.get(dataKey);
+    if (known) return known;
     const made = createHmac('sha256', dataKey).update('quayside row mac v1').digest();
-    macKeys.set(version, made);
+    macKeys.set(dataKey, made);
     return made;
   }
 
@@ -57,14 +45,14 @@ export function createRowMacs({ newestVersion, find }: DataKeys): RowMacs {
 
   return {
     seal(row) {
-      const mac = macOf(row, newestVersion);
-      if (!mac)
-        throw permanent('secret_key_wrong', `The secret key of version ${newestVersion} is missing; restore it.`);
-      return `v${newestVersion}.${mac.toString('base64url')}`;
+      const version = keys.current();
+      const mac = macOf(row, version);
+      if (!mac) throw permanent('secret_key_wrong', `Version ${version} of the secret key is missing; restore it.`);
+      return `v${version}.${mac.toString('base64url')}`;
     },
     isIntact(row, mac) {
-      const [, version = '', text = ''] = MAC.exec(mac ?? '') ?? [];
-      const expected = macOf(row, Number(version));
+      const [, text = ''] = MAC.exec(mac ?? '') ?? [];
+      const expected = text === '' ? null : macOf(row, versionOf(mac) ?? 0);
       const given = Buffer.from(text, 'base64url');
       return expected !== null && given.length === expected.length && timingSafeEqual(given, expected);
     },

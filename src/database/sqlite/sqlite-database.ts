@@ -2,9 +2,11 @@
  * The database port on one SQLite file. Each part of the port is a file of this folder; they are put together here.
  * @module
  */
-import { isPayback } from '../../core/intent.ts';
+
+import { createIntentMacs, type IntentMacs, isPayback } from '../../core/intent.ts';
 import { MINOR_DECIMALS, parseUnits } from '../../core/money.ts';
 import { toSeconds } from '../../lib/clock.ts';
+import type { SecretKeys } from '../../lib/secret-key.ts';
 import type { TargetedAct } from '../audit-log.ts';
 import type { Database } from '../database.ts';
 import { alarmCommands, createAlarmWriter, type RaiseAlarm } from './alarms.ts';
@@ -14,6 +16,7 @@ import { blockCommands, createBlocks } from './blocks.ts';
 import { bookQueries } from './bookkeeping.ts';
 import { claimCommands } from './claims.ts';
 import { creditTotalQueries } from './credit-totals.ts';
+import { createDataKeys, type DataKeys } from './data-keys.ts';
 import { deliveryCommands } from './deliveries.ts';
 import { createDeliveryLines } from './delivery-lines.ts';
 import { createSessionEndpoints, endpointCommands } from './endpoints.ts';
@@ -52,6 +55,7 @@ import { peopleCommands } from './people/people.ts';
 import { createAddresses, poolCommands } from './pool.ts';
 import { recoveryCommands } from './recovery.ts';
 import { redeliveryCommands } from './redelivery.ts';
+import { type ClaimTokens, createClaimTokens } from './refunds/claim-tokens.ts';
 import { createRefundLimits } from './refunds/limits.ts';
 import { refundCommands } from './refunds/refunds.ts';
 import { createReturned } from './refunds/returned.ts';
@@ -64,8 +68,9 @@ import { rereadCommands } from './reread.ts';
 import { archiveQueries, createSessionArchive, type SessionArchive } from './retention/archive.ts';
 import { retirementCommands } from './retirement.ts';
 import { createRowGuard, type RowGuard } from './row-guard.ts';
-import { createRowMacs, onlyDataKey } from './row-macs.ts';
+import { createRowMacs } from './row-macs.ts';
 import { sealRows } from './row-sealing.ts';
+import { secretKeyCommands } from './secret-keys/rotation.ts';
 import { senderReportCommands } from './sender-report.ts';
 import { sessionListQueries } from './session-lists.ts';
 import { createSessionSums, type SessionSums } from './session-sums.ts';
@@ -82,8 +87,8 @@ import { createWebhookSecrets, fillWebhookSecrets, webhookSecretCommands } from 
 
 export type SqliteDatabaseOptions = OpenOptions &
   Readonly<{
-    /** 32 bytes; encrypts the secrets in the file. */
-    secretKey: Uint8Array;
+    /** Encrypts the secrets in the file, and makes the MACs of its rows. */
+    secretKeys: SecretKeys;
     /** At most this long after its deadline a session stays open because a network is unread. */
     outageWaitS: number;
     beforeTake?: BeforeTake;
@@ -102,16 +107,17 @@ const PROBE_WAIT_MS = 2_000;
  * `storage_unavailable`
  */
 export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
-  const vault = createVault(options.secretKey);
   const db = openDatabase(options);
   try {
     refuseOtherSchema(db);
-    const dataKeys = onlyDataKey(options.secretKey);
-    if (!checkKey(db, vault)) sealRows(db, vault, createRowMacs(dataKeys));
+    const keys = createDataKeys(db, options.secretKeys);
+    const vault = createVault(keys);
+    if (!checkKey(db, vault)) sealRows(db, vault, createRowMacs(keys));
     fillWebhookSecrets(db, vault);
-    const guard = createRowGuard(db, dataKeys);
+    const guard = createRowGuard(db, keys);
     const own = options.act ? recordWrites(db, options.act) : db;
-    const commandsOver = (connection: Db): Database => ({ ...assemble(connection, vault, guard, options), recordAs });
+    const sealing = { keys, vault, guard, macOf: createIntentMacs(keys.find), claimTokens: createClaimTokens(keys) };
+    const commandsOver = (connection: Db): Database => ({ ...assemble(connection, sealing, options), recordAs });
     const recordAs = createRecordAs(db, commandsOver);
     return commandsOver(own);
   } catch (error) {
@@ -120,8 +126,18 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
   }
 }
 
-function assemble(db: Db, vault: Vault, guard: RowGuard, options: SqliteDatabaseOptions): Omit<Database, 'recordAs'> {
-  const { secretKey, outageWaitS, beforeTake = () => {}, formatAddress = (_network, key) => key } = options;
+/** What uses the secret key. */
+type Sealing = Readonly<{
+  keys: DataKeys;
+  vault: Vault;
+  guard: RowGuard;
+  macOf: IntentMacs;
+  claimTokens: ClaimTokens;
+}>;
+
+function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omit<Database, 'recordAs'> {
+  const { keys, vault, guard } = sealing;
+  const { outageWaitS, beforeTake = () => {}, formatAddress = (_network, key) => key } = options;
   const raiseAlarm = createAlarmWriter(db);
   const recordAct = createAuditLog(db);
   const networks = createNetworks(db);
@@ -142,28 +158,18 @@ function assemble(db: Db, vault: Vault, guard: RowGuard, options: SqliteDatabase
   const transitions = createSessionTransitions(db, changed, outageWaitS);
   const ledger = createLedger(db, findSession);
   const payouts = createPayouts(db, { raiseAlarm, outgoing });
-  const rows = createRefundRows(db, { secretKey, guard, findSession, formatAddress });
+  const rows = createRefundRows(db, { ...sealing, findSession, formatAddress });
   const limits = createRefundLimits(db, sums);
   const secrets = createWebhookSecrets(db, vault);
   const settlement = createRefundSettlement(db, { rows, limits, outbox, ledger, findSession, transitions });
-  const refunds = {
-    rows,
-    limits,
-    settlement,
-    payouts,
-    ledger,
-    secretKey,
-    guard,
-    replays,
-    findSession,
-    recordAct,
-    isSuspended,
-  };
+  const own = { rows, limits, settlement, payouts, ledger, replays, findSession, recordAct, isSuspended };
+  const refunds = { ...sealing, ...own };
   return {
     ...merchantCommands(db, vault, guard, { ...limits, recordAct, secrets }),
     ...peopleCommands(db, vault, recordAct, raiseAlarm),
     ...poolCommands(db, guard, raiseAlarm),
-    ...payerTokens(secretKey),
+    ...payerTokens(keys),
+    ...secretKeyCommands(db, { ...sealing, recordAct }),
     ...sessionCommands(db, findSession, {
       ...facts,
       replays,

@@ -28,7 +28,7 @@ export type WebhookSecrets = Readonly<{
 }>;
 
 /** The name under which the secret is sealed. Those of live mode are named as stores' were before there were others. */
-const secretName = (owner: string, mode: Mode): string =>
+export const webhookSecretName = (owner: string, mode: Mode): string =>
   mode === 'live' ? `store ${owner}, webhook secret` : `${owner}, ${mode} webhook secret`;
 
 export function createWebhookSecrets(db: Db, vault: Vault): WebhookSecrets {
@@ -48,12 +48,18 @@ export function createWebhookSecrets(db: Db, vault: Vault): WebhookSecrets {
 
   return {
     add(owner, mode, secret) {
-      insert({ owner, mode, secret: vault.seal(secret, secretName(owner, mode)), nextSecret: null, rotatedAtMs: null });
+      insert({
+        owner,
+        mode,
+        secret: vault.seal(secret, webhookSecretName(owner, mode)),
+        nextSecret: null,
+        rotatedAtMs: null,
+      });
     },
     signing: ({ endpointId, storeId, mode }) => find.get({ owner: endpointId, mode }) ?? ofStore(storeId, mode),
     ofStore,
     open({ owner, mode, secret, nextSecret }) {
-      const name = secretName(owner, mode);
+      const name = webhookSecretName(owner, mode);
       return { secret: vault.open(secret, name), nextSecret: nextSecret && vault.open(nextSecret, name) };
     },
   };
@@ -65,7 +71,7 @@ export function fillWebhookSecrets(db: Db, vault: Vault): void {
   const listEmpty = () => db.orm.select().from(webhookSecrets).where(isEmpty).all();
   const fill = db.client.transaction(() => {
     for (const { owner, mode } of listEmpty()) {
-      const secret = vault.seal(newWebhookSecret(), secretName(owner, mode));
+      const secret = vault.seal(newWebhookSecret(), webhookSecretName(owner, mode));
       db.orm
         .update(webhookSecrets)
         .set({ secret })
@@ -101,7 +107,11 @@ export function webhookSecretCommands(db: Db, vault: Vault, { secrets, recordAct
   function take(row: SecretRow, step: RotationStep, nowMs: number): SecretRow {
     const none = { nextSecret: null, rotatedAtMs: null };
     if (step.kind === 'start') {
-      return { ...row, nextSecret: vault.seal(step.secret, secretName(row.owner, row.mode)), rotatedAtMs: nowMs };
+      return {
+        ...row,
+        nextSecret: vault.seal(step.secret, webhookSecretName(row.owner, row.mode)),
+        rotatedAtMs: nowMs,
+      };
     }
     return step.kind === 'finish' ? { ...row, ...none, secret: row.nextSecret ?? row.secret } : { ...row, ...none };
   }

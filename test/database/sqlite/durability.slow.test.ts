@@ -22,6 +22,7 @@ import {
   show,
 } from '../../conformance/database/place.ts';
 import { loaderOptions, ownProgram } from '../../support/own-program.ts';
+import { secretKeysOf } from '../../support/secret-keys.ts';
 import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
 import { audit, undelivered } from './audit.ts';
 
@@ -138,7 +139,13 @@ test(
   'a full disk refuses new sessions and blocks, keeps what was answered, and accepts them again when there is room',
   onFile(async (place) => {
     const bytesMax = 1_200_000;
-    const small = openSqliteDatabase({ file: place.file, secretKey, busyTimeoutMs: 1000, bytesMax, outageWaitS: 600 });
+    const small = openSqliteDatabase({
+      file: place.file,
+      secretKeys: secretKeysOf(secretKey),
+      busyTimeoutMs: 1000,
+      bytesMax,
+      outageWaitS: 600,
+    });
     const feed = new Feed(small, 'one');
     feed.chain = [...(await small.tail('test:one', 10))];
     feed.blocksMade = 10;

@@ -20,6 +20,7 @@ import * as retentionSchema from '../../../src/database/sqlite/retention/schema.
 import * as schema from '../../../src/database/sqlite/schema.ts';
 import { openSqliteDatabase } from '../../../src/database/sqlite/sqlite-database.ts';
 import { built } from '../../support/built.ts';
+import { secretKeysOf } from '../../support/secret-keys.ts';
 
 type Folder = Readonly<{ file: string; backupDir: string; directory: string; write(name: string, text: string): void }>;
 
@@ -58,7 +59,13 @@ const refuses = (work: () => unknown, code: string, words: RegExp) =>
   );
 
 const open = (file: string) =>
-  openSqliteDatabase({ file, secretKey: new Uint8Array(32), busyTimeoutMs: 1000, bytesMax: null, outageWaitS: 600 });
+  openSqliteDatabase({
+    file,
+    secretKeys: secretKeysOf(new Uint8Array(32)),
+    busyTimeoutMs: 1000,
+    bytesMax: null,
+    outageWaitS: 600,
+  });
 
 test(
   'a new file is readable by its owner only, gets the current schema, and is left alone the next time',

@@ -4,8 +4,9 @@ import * as assert from 'uvu/assert';
 import type { Database } from '../../../src/database/database.ts';
 import { createVault } from '../../../src/database/sqlite/vault.ts';
 import { withOlderDatabase } from '../../support/older-database.ts';
+import { dataKeysOf } from '../../support/secret-keys.ts';
 
-const secret = createVault(new Uint8Array(32).fill(7)).seal('whsec_old', 'store m1, webhook secret');
+const secret = createVault(dataKeysOf(new Uint8Array(32).fill(7))).seal('whsec_old', 'store m1, webhook secret');
 const NOW_MS = 1_800_000_000_000;
 
 const session = (id: string): string => `

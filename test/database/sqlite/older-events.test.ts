@@ -4,8 +4,9 @@ import * as assert from 'uvu/assert';
 import type { Database } from '../../../src/database/database.ts';
 import { createVault } from '../../../src/database/sqlite/vault.ts';
 import { withOlderDatabase } from '../../support/older-database.ts';
+import { dataKeysOf } from '../../support/secret-keys.ts';
 
-const secret = createVault(new Uint8Array(32).fill(7)).seal('whsec_old', 'store m1, webhook secret');
+const secret = createVault(dataKeysOf(new Uint8Array(32).fill(7))).seal('whsec_old', 'store m1, webhook secret');
 
 const session = (id: string, mode: string): string => `
   INSERT INTO sessions (id, store_id, mode, order_id, body_hash, amount_minor, currency, due_par, tolerance_par, accepts,

@@ -3,9 +3,10 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createVault } from '../../../src/database/sqlite/vault.ts';
 import { withOlderDatabase } from '../../support/older-database.ts';
+import { dataKeysOf } from '../../support/secret-keys.ts';
 import { secretKey } from '../../support/temp-database.ts';
 
-const sealed = createVault(secretKey).seal('ss_older', 'key k1');
+const sealed = createVault(dataKeysOf(secretKey)).seal('ss_older', 'key k1');
 const before = `
   INSERT INTO stores (id, name, status, settlement_currency, tolerance_minor, top_up_grace_s, monitoring_s, late_policy,
       credit, created_at_ms)

@@ -3,9 +3,10 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createVault } from '../../../src/database/sqlite/vault.ts';
 import { withOlderDatabase } from '../../support/older-database.ts';
+import { dataKeysOf } from '../../support/secret-keys.ts';
 import { secretKey } from '../../support/temp-database.ts';
 
-const sealed = createVault(secretKey).seal('whsec_b2xk', 'store m1, webhook secret');
+const sealed = createVault(dataKeysOf(secretKey)).seal('whsec_b2xk', 'store m1, webhook secret');
 const endpoint = (id: string, mode: string, perSession: number, removed = 0): string =>
   `('${id}', 'm1', '${mode}', 'https://shop.example/${id}', '[]', ${perSession}, NULL, NULL, 0, ${removed})`;
 

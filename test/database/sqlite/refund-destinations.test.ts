@@ -1,4 +1,5 @@
 /** An installation of before destinations could be replaced keeps every refund, policy and address. */
+import { createHash, createHmac } from 'node:crypto';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -21,12 +22,17 @@ const macOf = (id: string, destination: string): string => {
   return `'${intentMac(macKey, paid)}'`;
 };
 
+const claimHashOf = (id: string): string => {
+  const token = createHmac('sha256', secretKey).update(`quayside refund claim v1 ${id}`).digest('hex').slice(0, 32);
+  return createHash('sha256').update(token).digest('hex');
+};
+
 const refund = (id: string, destination: string, from: string, status: string, end: string): string => `
   INSERT INTO refunds (id, store_id, mode, refund_id, session_id, body_hash, amount_minor, currency, metadata, network,
       units, destination, destination_from, mac, claim_hash, claim_until_s, status, needs_approval, failure_reason, tx,
       receipt_number, created_at_ms)
     VALUES ('${id}', 'm1', 'test', 'own-${id}', 'cs_1', 'h', '450', 'USDT', '{"a":1.0}', 'test:one', '4500000',
-      ${destination}, ${from}, ${macOf(id, destination)}, 'hash-${id}', 900, '${status}', 0, ${end}, 5);`;
+      ${destination}, ${from}, ${macOf(id, destination)}, '${claimHashOf(id)}', 900, '${status}', 0, ${end}, 5);`;
 
 const before = `
   INSERT INTO stores (id, name, status, settlement_currency, tolerance_minor, top_up_grace_s, monitoring_s, late_policy,

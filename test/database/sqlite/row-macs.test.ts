@@ -3,13 +3,14 @@ import Sqlite from 'better-sqlite3';
 import * as fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createRowMacs, type MacedRow, onlyDataKey } from '../../../src/database/sqlite/row-macs.ts';
+import { createRowMacs, type MacedRow } from '../../../src/database/sqlite/row-macs.ts';
 import { createVault } from '../../../src/database/sqlite/vault.ts';
 import { withOlderDatabase } from '../../support/older-database.ts';
 import { runs } from '../../support/runs.ts';
+import { dataKeysOf } from '../../support/secret-keys.ts';
 import { connectTo, secretKey } from '../../support/temp-database.ts';
 
-const macs = createRowMacs(onlyDataKey(secretKey));
+const macs = createRowMacs(dataKeysOf(secretKey));
 const field = fc.oneof(fc.string({ maxLength: 6 }), fc.integer(), fc.constant(null));
 const rows: fc.Arbitrary<MacedRow> = fc.record({
   table: fc.constantFrom('keys', 'key', 'addresses'),
@@ -37,7 +38,7 @@ test('a MAC fits its own row and no other, however fields are split, typed or le
 test('a MAC names its key: with that key it stays valid under a newer one, and without it none is', () => {
   const row: MacedRow = { table: 'keys', key: ['k1'], fields: ['m1'] };
   const newer = new Uint8Array(32).fill(8);
-  const both = createRowMacs({ newestVersion: 2, find: (version) => [null, secretKey, newer][version] ?? null });
+  const both = createRowMacs(dataKeysOf(secretKey, newer));
   const [first, second] = [macs.seal(row), both.seal(row)];
   assert.match(second, /^v2\./);
   assert.ok(both.isIntact(row, first) && both.isIntact(row, second));
@@ -47,7 +48,7 @@ test('a MAC names its key: with that key it stays valid under a newer one, and w
     assert.not(both.isIntact(row, bad), String(bad));
 });
 
-const sealed = createVault(secretKey).seal('ss_older', 'key k1');
+const sealed = createVault(dataKeysOf(secretKey)).seal('ss_older', 'key k1');
 const before = `
   INSERT INTO stores (id, name, status, settlement_currency, tolerance_minor, top_up_grace_s, monitoring_s, late_policy,
       credit, created_at_ms)

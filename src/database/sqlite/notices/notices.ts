@@ -20,8 +20,9 @@ const EVENT_TIMES_MAX = 3;
 type TargetRow = typeof noticeTargets.$inferSelect;
 type NoticeRow = typeof notices.$inferSelect;
 
-const addressName = (id: string): string => `where notices of ${id} go`;
-const codeName = (id: string): string => `code of notices to ${id}`;
+/** The names under which a target's address and code are sealed. */
+export const noticeAddressName = (id: string): string => `where notices of ${id} go`;
+export const noticeCodeName = (id: string): string => `code of notices to ${id}`;
 
 const isSame = (a: string, b: string): boolean => {
   const digest = (text: string) => createHash('sha256').update(text).digest();
@@ -85,8 +86,8 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct): Noti
     async addNoticeTarget({ address, code, ...target }, act) {
       await db.write(() => {
         const sealed = {
-          address: vault.seal(address, addressName(target.id)),
-          code: vault.seal(code, codeName(target.id)),
+          address: vault.seal(address, noticeAddressName(target.id)),
+          code: vault.seal(code, noticeCodeName(target.id)),
         };
         const nothing = { wrongCodes: 0, provedAtMs: null, failingSinceMs: null, lastError: null, lastSentAtMs: null };
         orm
@@ -118,14 +119,14 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct): Noti
     },
     async noticeAddress(id) {
       const row = db.read(() => rowOf(id));
-      return row ? vault.open(row.address, addressName(id)) : null;
+      return row ? vault.open(row.address, noticeAddressName(id)) : null;
     },
     async proveNoticeTarget(id, code, act) {
       return db.write(() => {
         const row = rowOf(id);
         if (!row) return null;
         if (row.wrongCodes >= WRONG_CODES_MAX) return 'too_many';
-        const isRight = isSame(code, vault.open(row.code, codeName(id)));
+        const isRight = isSame(code, vault.open(row.code, noticeCodeName(id)));
         const values = isRight ? { provedAtMs: act.atMs } : { wrongCodes: row.wrongCodes + 1 };
         orm.update(noticeTargets).set(values).where(eq(noticeTargets.id, id)).run();
         if (!isRight) return 'wrong';

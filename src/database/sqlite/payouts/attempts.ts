@@ -18,6 +18,7 @@ import type { Outgoing } from './outgoing.ts';
 import { noWait, type Payouts, type RefundHold } from './payouts.ts';
 import {
   type AttemptRow,
+  isSameIntent,
   lanes,
   type PayoutRow,
   payoutAttempts,
@@ -25,7 +26,6 @@ import {
   payouts,
   toAttempt,
   toPayout,
-  writeIntent,
 } from './schema.ts';
 
 type AttemptCommands = Pick<
@@ -77,7 +77,7 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
     return (
       row !== undefined &&
       payout !== undefined &&
-      writeIntent(payout.intent) === writeIntent(signature.intent) &&
+      isSameIntent(payout.intent, signature.intent) &&
       isSameTerms(row.terms, signature.terms) &&
       (row.tx === null || row.tx === signature.tx)
     );
@@ -144,7 +144,7 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
         const isOpen = payout?.state === 'waiting' || payout?.state === 'sent';
         if (!isOpen || payout.generation !== generation || payout.notBeforeMs > nowMs) return { kind: 'moved' };
         // A refund may have been given another destination since the engine looked.
-        if (writeIntent(payout.intent) !== writeIntent(intent)) return { kind: 'moved' };
+        if (!isSameIntent(payout.intent, intent)) return { kind: 'moved' };
         const before = steps.attempts(payout);
         if (before.length !== attempt || attempt >= ATTEMPTS_MAX) return { kind: 'moved' };
         const { network } = payout;

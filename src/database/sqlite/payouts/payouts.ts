@@ -17,7 +17,7 @@ import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
 import { NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
 import type { Outgoing } from './outgoing.ts';
 import type { AttemptRow, PayoutRow } from './schema.ts';
-import { lanes, payoutAttempts, payoutEngines, payouts, sweepParts, writeIntent } from './schema.ts';
+import { isSameIntent, lanes, payoutAttempts, payoutEngines, payouts, sweepParts } from './schema.ts';
 
 type PayoutCommands = Pick<
   MoneyOutDatabase,
@@ -174,7 +174,7 @@ export function createPayouts(
     plan({ intent, sessionId, servesId, notBeforeMs, nowMs }, poolId) {
       const known = find.get({ id: intent.id });
       if (known) {
-        if (writeIntent(known.intent) !== writeIntent(intent)) return { kind: 'other', payout: known };
+        if (!isSameIntent(known.intent, intent)) return { kind: 'other', payout: known };
         const isTied = sessionId === null || known.sessionId !== null;
         return { kind: 'known', payout: isTied ? known : change(known, { sessionId }, nowMs) };
       }

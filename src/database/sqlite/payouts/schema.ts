@@ -3,7 +3,7 @@
  * @module
  */
 import { blob, customType, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import type { Intent, Wallet } from '../../../core/intent.ts';
+import { type Intent, type Wallet, withoutMac } from '../../../core/intent.ts';
 import type { Account, Asset, EntryKind } from '../../../core/ledger.ts';
 import type { WatchedRole } from '../../../core/outgoing.ts';
 import type { Attempt, Payout, PayoutState, Proof } from '../../../core/payout.ts';
@@ -18,6 +18,10 @@ const network = () => text().$type<NetworkKey>().notNull();
 
 /** Writes equal intents as the same text, whatever the order of their fields. */
 export const writeIntent = (intent: Intent): string => JSON.stringify(intent, plain);
+
+/** Returns whether two intents pay the same, whichever version of the secret key made their MACs. */
+export const isSameIntent = (one: Intent, other: Intent): boolean =>
+  writeIntent(withoutMac(one)) === writeIntent(withoutMac(other));
 
 export const readIntent = (text: string): Intent =>
   JSON.parse(text, (key, value: unknown) => (key === 'units' ? BigInt(String(value)) : value)) as Intent;

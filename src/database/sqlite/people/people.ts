@@ -21,7 +21,8 @@ type PersonRow = typeof people.$inferSelect;
 /** A person's sessions beyond this many end, the oldest first. */
 const WEB_SESSIONS_MAX = 20;
 
-const secretName = (personId: string): string => `one-time codes of ${personId}`;
+/** The name under which the secret of a person's one-time codes is sealed. */
+export const totpSecretName = (personId: string): string => `one-time codes of ${personId}`;
 
 const kindOf = (factor: UsedFactor): string =>
   'totpStep' in factor ? 'one-time code' : 'passkeyId' in factor ? 'passkey' : 'recovery code';
@@ -126,7 +127,7 @@ export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raise
   }
 
   function setSecrets(personId: string, { password, totpSecret, totpStep, recoveryHashes }: NewSecrets): void {
-    const sealed = vault.seal(totpSecret, secretName(personId));
+    const sealed = vault.seal(totpSecret, totpSecretName(personId));
     orm
       .update(people)
       .set({ password, totpSecret: sealed, totpStep, failures: 0, lockedUntilMs: 0 })
@@ -249,7 +250,7 @@ export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raise
       return db.read(() => {
         const row = rowNamed(name);
         if (!row || row.password === null || row.totpSecret === null) return null;
-        const totpSecret = vault.open(row.totpSecret, secretName(row.id));
+        const totpSecret = vault.open(row.totpSecret, totpSecretName(row.id));
         return { person: toPerson(row), password: row.password, totpSecret, totpStep: row.totpStep };
       });
     },

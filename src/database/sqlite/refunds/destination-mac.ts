@@ -2,7 +2,7 @@
  * The MAC of a refund's destination, which the signer verifies: what it covers, and whether a row still has its own.
  * @module
  */
-import { intentMac } from '../../../core/intent.ts';
+import { type IntentMacs, intentMacVersion, type MacedRefund } from '../../../core/intent.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../../core/money.ts';
 import type { refunds } from './schema.ts';
 
@@ -16,12 +16,16 @@ export const boundTo = ({ id, network, currency, units, sessionId, amountMinor, 
   return { id, network, currency, to, units, session, held: heldKind ?? undefined };
 };
 
-/** Returns whether the destination is the one that was set; versions before did not cover the session. */
-export function isDestinationIntact(macKey: Uint8Array, row: Row): boolean {
+/**
+ * Returns what a destination's MAC covers: versions before did not cover the session. Null if the destination is not
+ * the one that was set.
+ */
+export function macedDestination(macOf: IntentMacs, row: Row): MacedRefund | null {
   const { destination, mac, heldKind } = row;
-  if (destination === null || mac === null) return destination === null && mac === null;
+  if (destination === null || mac === null) return null;
   const bound = boundTo(row, destination);
-  if (intentMac(macKey, bound) === mac) return true;
+  const version = intentMacVersion(mac);
+  if (macOf(bound, version) === mac) return bound;
   const { session: _, ...older } = bound;
-  return heldKind === null && intentMac(macKey, older) === mac;
+  return heldKind === null && macOf(older, version) === mac ? older : null;
 }

@@ -4,14 +4,21 @@
  * @module
  */
 import { eq } from 'drizzle-orm';
-import { invariant } from '../../../core/fault.ts';
-import { type Intent, intentMac, intentMacKey, type PaybackIntent } from '../../../core/intent.ts';
+import { invariant, permanent } from '../../../core/fault.ts';
+import {
+  type Intent,
+  type IntentMacs,
+  intentMacVersion,
+  type MacedRefund,
+  type PaybackIntent,
+} from '../../../core/intent.ts';
 import { type DestinationFrom, mayReplace } from '../../../core/refund.ts';
 import type { Mode, NetworkKey } from '../../../core/transfer.ts';
 import { toSeconds } from '../../../lib/clock.ts';
 import type { OperatorAct } from '../../audit-log.ts';
 import type { DestinationCheck, DestinationFault, RedirectRefundOutcome, RefundDatabase } from '../../refunds.ts';
 import type { RecordAct } from '../audit-log.ts';
+import type { DataKeys } from '../data-keys.ts';
 import { writeOrTry } from '../dry-run.ts';
 import type { Db } from '../open.ts';
 import type { Payouts } from '../payouts/payouts.ts';
@@ -39,6 +46,8 @@ export const macedRefundAddress = ({
 
 type Destination = Readonly<{ destination: string; destinationFrom: DestinationFrom; mac: string }>;
 
+type DestinationParts = Readonly<{ addresses: Addresses; guard: RowGuard; macOf: IntentMacs; keys: DataKeys }>;
+
 /** To be called within a transaction. */
 export type RefundDestinations = Readonly<{
   /** Returns the key of an address that somebody typed, or what is wrong with it. */
@@ -58,12 +67,18 @@ export type RefundDestinations = Readonly<{
   intentOf(row: RefundRow, known: Intent | null): PaybackIntent;
 }>;
 
-/** @param secretKey the installation's, which the signer has too */
 export function createRefundDestinations(
   db: Db,
-  { addresses, guard, secretKey }: Readonly<{ addresses: Addresses; guard: RowGuard; secretKey: Uint8Array }>,
+  { addresses, guard, macOf, keys }: DestinationParts,
 ): RefundDestinations {
-  const macKey = intentMacKey(secretKey);
+  function sealed(refund: MacedRefund, version: number): string {
+    const mac = macOf(refund, version);
+    if (mac !== null) return mac;
+    throw permanent(
+      'secret_key_wrong',
+      `Refund ${refund.id} needs version ${version} of the secret key, which is missing. Restore the secret key.`,
+    );
+  }
 
   function allLeft(sessionId: string): Readonly<Record<NetworkKey, string>> {
     const rows = db.orm.select().from(refundAddresses).where(eq(refundAddresses.sessionId, sessionId)).all();
@@ -95,7 +110,7 @@ export function createRefundDestinations(
     columns: (refund, key, from) => ({
       destination: key,
       destinationFrom: from,
-      mac: intentMac(macKey, boundTo(refund, key)),
+      mac: sealed(boundTo(refund, key), keys.current()),
     }),
     intentOf(row, known) {
       const { destination, mac } = row;
@@ -103,10 +118,11 @@ export function createRefundDestinations(
       const { held, ...bound } = boundTo(row, destination);
       if (held !== undefined) return { kind: 'return', ...bound, held, mac };
       const { session: _unbound, ...older } = bound;
-      const isBound = intentMac(macKey, bound) === mac;
+      const version = intentMacVersion(mac);
+      const isBound = macOf(bound, version) === mac;
       // An older version signed it, or set its destination: neither covered the session.
       if (isBound && known?.kind === 'refund' && !known.session)
-        return { kind: 'refund', ...older, mac: intentMac(macKey, older) };
+        return { kind: 'refund', ...older, mac: sealed(older, version) };
       return { kind: 'refund', ...(isBound ? bound : older), mac };
     },
   };

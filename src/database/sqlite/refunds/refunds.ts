@@ -3,6 +3,7 @@
  * planned in the transaction of the refund's own step.
  * @module
  */
+import type { IntentMacs } from '../../../core/intent.ts';
 import { refundEntry } from '../../../core/ledger.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../../core/money.ts';
 import { judgeRefund, nextRefundStep } from '../../../core/refund.ts';
@@ -10,6 +11,7 @@ import { toSeconds } from '../../../lib/clock.ts';
 import type { HeldReturnDatabase } from '../../held-money.ts';
 import type { CreateRefundOutcome, DestinationCheck, NewRefund, RefundDatabase } from '../../refunds.ts';
 import type { RecordAct } from '../audit-log.ts';
+import type { DataKeys } from '../data-keys.ts';
 import { writeOrTry } from '../dry-run.ts';
 import type { HeldRecords } from '../held-records.ts';
 import type { Ledger } from '../ledger.ts';
@@ -34,7 +36,8 @@ type Parts = Readonly<{
   settlement: RefundSettlement;
   payouts: Payouts;
   ledger: Ledger;
-  secretKey: Uint8Array;
+  macOf: IntentMacs;
+  keys: DataKeys;
   guard: RowGuard;
   addresses: Addresses;
   replays: Replays;
@@ -66,10 +69,9 @@ const createdState = ({ amountMinor, currency, sessionId, network, destination, 
 });
 
 export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldReturnDatabase {
-  const { rows, limits, settlement, payouts, ledger, secretKey, guard, addresses, replays, findSession, transfers } =
-    parts;
+  const { rows, limits, settlement, payouts, ledger, replays, findSession, transfers } = parts;
   const { settle, giveBack, fail, postEvent } = settlement;
-  const destinations = createRefundDestinations(db, { addresses, guard, secretKey });
+  const destinations = createRefundDestinations(db, parts);
 
   function create(input: NewRefund, check: DestinationCheck): CreateRefundOutcome {
     const { storeId, mode, sessionId, nowMs } = input;

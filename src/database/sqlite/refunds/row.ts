@@ -2,10 +2,10 @@
  * Rows of refunds: finding them, and their view for the port.
  * @module
  */
-import { createHash, createHmac } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { and, asc, desc, eq, isNotNull, isNull, lt, ne, or, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
-import { intentMacKey, type PaybackIntent } from '../../../core/intent.ts';
+import type { IntentMacs, PaybackIntent } from '../../../core/intent.ts';
 import type { EarlierRefund } from '../../../core/refund.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { NewRefund, Refund, RefundDatabase } from '../../refunds.ts';
@@ -13,7 +13,8 @@ import type { Db } from '../open.ts';
 import { atFirstUse, preparedInsert } from '../prepared.ts';
 import type { RowGuard } from '../row-guard.ts';
 import type { FindSessionRow } from '../sessions.ts';
-import { isDestinationIntact } from './destination-mac.ts';
+import type { ClaimTokens } from './claim-tokens.ts';
+import { macedDestination } from './destination-mac.ts';
 import { createLostRefunds } from './lost.ts';
 import { refunds } from './schema.ts';
 
@@ -42,7 +43,7 @@ export type RefundRows = Readonly<{
   isPromised(paid: Pick<PaybackIntent, 'network' | 'currency' | 'to' | 'units'>): boolean;
   view(row: RefundRow): Refund;
   destinationOf(row: RefundRow): Refund['destination'];
-  /** Returns the stored hash of a refund's claim token. */
+  /** Returns the hash to store of a new claim token. */
   claimHashOf(id: string): string;
 }>;
 
@@ -58,14 +59,14 @@ export function refundIdOf({ storeId, mode, refundId }: RefundOwner): string {
 export type FormatAddress = (network: NetworkKey, key: string) => string;
 
 type Parts = Readonly<{
-  secretKey: Uint8Array;
+  macOf: IntentMacs;
+  claimTokens: ClaimTokens;
   guard: Pick<RowGuard, 'refuse'>;
   findSession: FindSessionRow;
   formatAddress: FormatAddress;
 }>;
 
-export function createRefundRows(db: Db, { secretKey, guard, findSession, formatAddress }: Parts): RefundRows {
-  const macKey = intentMacKey(secretKey);
+export function createRefundRows(db: Db, { macOf, claimTokens, guard, findSession, formatAddress }: Parts): RefundRows {
   const insert = preparedInsert(db, refunds);
   const lostOfSession = createLostRefunds(db);
   const hasId = eq(refunds.id, sql.placeholder('id'));
@@ -110,16 +111,11 @@ export function createRefundRows(db: Db, { secretKey, guard, findSession, format
       .limit(sql.placeholder('limit')),
   );
 
-  /** Returns the token in a claim link: 128 bits that only the holder of the secret key can make. */
-  const claimToken = (id: string): string =>
-    createHmac('sha256', secretKey).update(`quayside refund claim v1 ${id}`).digest('hex').slice(0, 32);
-  const claimHash = (token: string): string => createHash('sha256').update(token).digest('hex');
-
   /** Returns null for one that was altered: the signer would not pay it. */
   function destinationOf(row: RefundRow): Refund['destination'] {
     const { id, network, destination: key, destinationFrom: from, mac } = row;
     if (key === null || from === null || mac === null) return null;
-    if (isDestinationIntact(macKey, row)) return { key, address: formatAddress(network, key), from, mac };
+    if (macedDestination(macOf, row)) return { key, address: formatAddress(network, key), from, mac };
     guard.refuse(
       'refunds',
       `refund ${id}`,
@@ -133,11 +129,12 @@ export function createRefundRows(db: Db, { secretKey, guard, findSession, format
     const session = findSession(row.sessionId);
     invariant(session, `refund ${row.id} belongs to a session`);
     const { bodyHash: _body, approval: _approval, ...shown } = rest;
+    const claim = hash === null ? null : claimTokens.find(row.id, hash);
     return {
       ...shown,
       orderId: session.orderId,
       destination: destinationOf(row),
-      claim: hash !== null && claimUntilS !== null ? { token: claimToken(row.id), untilS: claimUntilS } : null,
+      claim: claim !== null && claimUntilS !== null ? { token: claim.token, untilS: claimUntilS } : null,
     };
   }
 
@@ -160,7 +157,7 @@ export function createRefundRows(db: Db, { secretKey, guard, findSession, format
       db.orm
         .select()
         .from(refunds)
-        .where(eq(refunds.claimHash, claimHash(token)))
+        .where(eq(refunds.claimHash, claimTokens.hashOf(token)))
         .get(),
     ofSession: (sessionId, exceptId = '') => [...ofSession.all({ sessionId }), ...lostOfSession(sessionId, exceptId)],
     due: (nowS, limit) => [...ready.all({ limit }), ...unclaimed.all({ limit, nowS })].slice(0, limit),
@@ -182,6 +179,6 @@ export function createRefundRows(db: Db, { secretKey, guard, findSession, format
     },
     view,
     destinationOf,
-    claimHashOf: (id) => claimHash(claimToken(id)),
+    claimHashOf: claimTokens.newHash,
   };
 }

@@ -1,0 +1,172 @@
+/**
+ * An installation with a value of every kind that the secret key protects, and rotations of it on another connection,
+ * as the operator's tool makes them beside a running server.
+ *
+ * @module
+ */
+import { dirname, join } from 'node:path';
+import * as assert from 'uvu/assert';
+import type { RotationParts } from '../../src/app/secret-key-rotation.ts';
+import { chains } from '../../src/chains/index.ts';
+import type { Database } from '../../src/database/database.ts';
+import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
+import { openSecretKeys } from '../../src/lib/secret-key.ts';
+import type { ApiServer } from './api-server.ts';
+import { confirmTip, openSale, type Sale } from './payment-scenes.ts';
+
+export const operator = (command: string, atMs: number) => ({ atMs, operator: 'alice', command, reason: null });
+
+/** Address keys, as a database without a format for them shows them. */
+export const [left, named, claimed] = ['bb', 'aa', 'cc'].map((start) => start.padEnd(40, '7')) as [
+  string,
+  string,
+  string,
+];
+const shown = chains.evm.address.format;
+
+export const keyFileOf = ({ file }: Pick<ApiServer, 'file'>): string => join(dirname(file), 'secret.key');
+
+/** Opens the file as another process does. */
+export const connectBeside = ({ file }: Pick<ApiServer, 'file'>): Database =>
+  openSqliteDatabase({
+    file,
+    secretKeys: openSecretKeys(keyFileOf({ file })),
+    busyTimeoutMs: 5_000,
+    bytesMax: null,
+    outageWaitS: 600,
+  });
+
+/** The parts of a rotation of an installation whose server and signer do not run. */
+export const rotationParts = (
+  api: Pick<ApiServer, 'file'>,
+  database: Database,
+  more: Partial<RotationParts> = {},
+): RotationParts => ({
+  dataDir: dirname(api.file),
+  env: {},
+  database,
+  askSigner: null,
+  isSignerOwn: true,
+  to: null,
+  act: operator('secret-key rotate', 1_900_000_000_000),
+  onProgress: () => {},
+  ...more,
+});
+
+export type Contents = Readonly<{
+  sale: Sale;
+  /** A claim link of a refund without a destination. */
+  claimUrl: string;
+  endpointId: string;
+  secrets: Readonly<{ secret: string; nextSecret: string | null }>;
+  /** Refunds: of the API's key, processing, and one that an approver has approved. */
+  refunds: Readonly<{ asked: string; named: string; approved: string }>;
+}>;
+
+/** Fills an installation, whose API serves pages, with values of every kind. */
+export async function fill(api: ApiServer): Promise<Contents> {
+  const database = api.database();
+  const act = operator('fill', api.clock.nowMs());
+  await addPersonAndTarget(database, act);
+  const endpoint = await database.addEndpoint({
+    ...{ id: 'we_1', storeId: api.merchantId, mode: 'test', url: 'https://shop.example/hook', extendedEvents: [] },
+    ...{ perSession: false, disabledAtMs: null, disabledReason: null, createdAtMs: act.atMs },
+    secret: 'whsec_c2VjcmV0LW9uZQ==',
+  });
+  assert.ok(endpoint);
+  const step = { kind: 'start', secret: 'whsec_c2VjcmV0LXR3bw==' } as const;
+  const rotated = await database.rotateWebhookSecret({ id: 'we_1', mode: 'test', step, act, isDryRun: false });
+  assert.is(rotated.kind, 'done');
+  const sale = await openSale(api);
+  await sale.send('10.50');
+  await confirmTip(api);
+  const tip = (await database.tail('test:ethereum', 1)).at(-1);
+  assert.ok(tip);
+  await api.chain('ethereum').finalize(tip);
+  const refund = (refund_id: string, metadata?: object) =>
+    api.send('POST', '/api/v1/refunds/create', {
+      ...{ order_id: sale.id, refund_id, amount: '1.00', currency: 'USDT' },
+      ...(metadata && { metadata }),
+    });
+  const asked = await refund('r-asked');
+  assert.is(asked.status, 201, asked.text);
+  for (const id of ['r-named', 'r-approved', 'r-pending']) {
+    const answer = await refund(id, { refund_address: shown(named) });
+    assert.is(answer.status, 201, answer.text);
+    if (id !== 'r-pending') await database.advanceRefunds(api.clock.nowMs(), 100);
+  }
+  const other = await openSale(api);
+  await other.send('10.50');
+  assert.is((await leave(api, other, left)).status, 303);
+  const ids = new Map((await database.listRefunds({ limit: 10 })).map(({ refundId, id }) => [refundId, id]));
+  const idOf = (refundId: string) => ids.get(refundId) ?? '';
+  const approval = { approver: 'ab'.repeat(32), untilS: 2_000_000_000, signature: 'cd'.repeat(64) };
+  assert.is(await database.approveRefund(idOf('r-approved'), approval, act.atMs), true);
+  const secrets = await database.findWebhookSecret('we_1', 'test');
+  assert.ok(secrets);
+  return {
+    sale,
+    claimUrl: (asked.json as { metadata: { claim_url: string } }).metadata.claim_url,
+    endpointId: 'we_1',
+    secrets: { secret: secrets.secret, nextSecret: secrets.nextSecret },
+    refunds: { asked: idOf('r-asked'), named: idOf('r-named'), approved: idOf('r-approved') },
+  };
+}
+
+async function addPersonAndTarget(database: Database, act: ReturnType<typeof operator>): Promise<void> {
+  const { atMs } = act;
+  const membership = { role: 'operator', storeId: null } as const;
+  await database.addPerson({ id: 'usr_1', name: 'Ada', membership, createdAtMs: atMs }, act);
+  const link = { hash: 'link', personId: 'usr_1', expiresAtMs: atMs + 60_000 };
+  await database.addSignInLink(link, act);
+  const session = {
+    ...{ hash: 's', personId: 'usr_1', device: 'd', address: '127.0.0.1' },
+    ...{ startedAtMs: atMs, seenAtMs: atMs, sudoUntilMs: 0, formToken: 'f', deviceHash: null },
+  };
+  const secrets = { password: 'p', totpSecret: 'TOTPSECRET', totpStep: 0, recoveryHashes: [] };
+  assert.ok(await database.claimSignInLink({ hash: 'link', secrets, session }, act));
+  await database.addNoticeTarget(
+    {
+      ...{
+        id: 'nt_1',
+        kind: 'slack',
+        name: 'on call',
+        severities: ['page'],
+        afterMinutes: 0,
+        storeId: null,
+        showsDetails: false,
+      },
+      ...{ quiet: null, digestMinute: null, zone: 'UTC', code: '918273', createdAtMs: atMs },
+      address: JSON.stringify({ url: 'https://hooks.example/hidden' }),
+    },
+    act,
+  );
+}
+
+/** Leaves a refund address on the payment page. */
+export const leave = (api: Pick<ApiServer, 'baseUrl'>, sale: Pick<Sale, 'payerPath'>, to: string) =>
+  fetch(`${api.baseUrl}${sale.payerPath.replace('?', '/refund-address?')}`, {
+    method: 'POST',
+    body: new URLSearchParams({ address: shown(to), confirmed: 'yes' }),
+    redirect: 'manual',
+  });
+
+/** Checks that everything that the key protects still works, over HTTP where it is used so. */
+export async function checkAll(api: ApiServer, contents: Contents): Promise<void> {
+  const database = api.database();
+  const { sale, endpointId, secrets, refunds } = contents;
+  assert.is((await api.send('GET', `/api/v1/checkout/sessions/${sale.id}`)).status, 200, 'API key and address');
+  assert.is((await api.client(api.liveKey).send('GET', '/api/v1/checkout/sessions/cs_0')).status, 404, 'live key');
+  const { secret, nextSecret } = (await database.findWebhookSecret(endpointId, 'test')) ?? {};
+  assert.equal({ secret, nextSecret }, secrets, 'webhook secrets');
+  assert.is((await database.findSignInSecrets('Ada'))?.totpSecret, 'TOTPSECRET');
+  assert.is(await database.noticeAddress('nt_1'), '{"url":"https://hooks.example/hidden"}');
+  const { addresses } = (await database.findSession(sale.id)) ?? {};
+  assert.ok(addresses?.evm, 'the session has its address');
+  assert.is((await database.findRefundBy({ id: refunds.named }))?.destination?.key, named);
+  assert.is((await database.findRefundBy({ id: refunds.approved }))?.destination?.key, named);
+  assert.equal(
+    (await database.listAlarms(50)).filter(({ code }) => code === 'row_altered').map(({ message }) => message),
+    [],
+  );
+}
