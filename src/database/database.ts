@@ -273,6 +273,8 @@ export type Attempt = Readonly<{
 /** What follows from an attempt. */
 export type DeliveryVerdict = Verdict;
 
+export type RecordedAttempt = Readonly<{ attempt: Attempt; verdict: DeliveryVerdict }>;
+
 // ── The port ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface Database
@@ -350,12 +352,19 @@ export interface Database
       limit: number;
       /** Attempts in progress to one endpoint, or to one host's endpoints of single sessions. */
       perEndpointMax: number;
+      /** By id of a standing endpoint that answers: how many more may be leased ahead of those in progress. */
+      ahead?: ReadonlyMap<string, number>;
       /** Of them, those to what has not answered the last five, or to a one-off's host that never did; or all. */
       unprovenMax?: number;
     }>,
   ): Promise<readonly ClaimedDelivery[]>;
-  /** Saves an attempt and its verdict. A failed manual attempt leaves the automatic schedule as it was. */
-  recordAttempt(attempt: Attempt, verdict: DeliveryVerdict): Promise<void>;
+  /** Ends the leases of deliveries that were not tried: they are due again. */
+  returnDeliveries(leased: readonly Pick<ClaimedDelivery, 'id' | 'endpointId' | 'sessionId'>[]): Promise<void>;
+  /**
+   * Saves attempts and their verdicts, in the order in which they ended, in one transaction. A failed manual attempt
+   * leaves the automatic schedule as it was.
+   */
+  recordAttempts(recorded: readonly RecordedAttempt[]): Promise<void>;
   listDeliveries(filter: DeliveryFilter): Promise<readonly Delivery[]>;
   listAttempts(deliveryId: string): Promise<readonly Attempt[]>;
   /** Makes a delivery due at once, in any state. @returns false when there is none with this id */

@@ -14,6 +14,8 @@ import { buildConnector } from './undici.ts';
 
 const URL_CHARACTERS_MAX = 2048;
 const LOOKUP_AT_SAVE_MS_MAX = 5_000;
+/** Addresses of which is remembered whether they may be called. */
+const REMEMBERED_MAX = 1_000;
 /** Lower ports, except 80 and 443, belong to well-known services that do not speak HTTP. */
 const UNPRIVILEGED_PORT_MIN = 1024;
 
@@ -42,11 +44,9 @@ export type UrlGuard = Readonly<{
  */
 export function createUrlGuard(allowCidrs: readonly string[], lookup: Lookup = createResolver()): UrlGuard {
   const allowed = allowCidrs.map(parseRange);
-  const admitsPlain: Admits = (address) => {
-    const ip = ipaddr.process(address);
-    return allowed.some((range) => contains(range, ip));
-  };
-  const admitsTls: Admits = (address) => isPublic(ipaddr.process(address)) || admitsPlain(address);
+  const admitsPlain = remembering<boolean>((ip) => allowed.some((range) => contains(range, ip)));
+  const admitsTls = remembering<boolean>((ip) => isPublic(ip) || allowed.some((range) => contains(range, ip)));
+  const spelled = remembering<string>((ip) => ip.toString());
   const admitsFor = (protocol: string) => (protocol === 'https:' ? admitsTls : admitsPlain);
   const resolve = sharedLookup(lookup);
 
@@ -93,8 +93,7 @@ export function createUrlGuard(allowCidrs: readonly string[], lookup: Lookup = c
       const host = bareHost(hostname);
       try {
         const addresses = isIP(host) ? [host] : await resolve(host);
-        const isSame = (one: string) => ipaddr.process(one).toString() === ipaddr.process(address).toString();
-        return addresses.every(admitsFor(protocol)) && addresses.some(isSame);
+        return addresses.every(admitsFor(protocol)) && addresses.some((one) => spelled(one) === spelled(address));
       } catch (error) {
         if (!(error instanceof Fault)) throw error;
         return false;
@@ -139,6 +138,19 @@ function guardedLookup(resolve: (host: string) => Promise<string[]>, admits: Adm
       },
       (error) => callback(error, ''),
     );
+  };
+}
+
+/** Remembers what was found out about an address: it is asked for the same few with each POST. */
+function remembering<T>(judge: (ip: IpAddress) => T): (address: string) => T {
+  const known = new Map<string, T>();
+  return (address) => {
+    const before = known.get(address);
+    if (before !== undefined) return before;
+    if (known.size >= REMEMBERED_MAX) known.clear();
+    const found = judge(ipaddr.process(address));
+    known.set(address, found);
+    return found;
   };
 }
 

@@ -2,19 +2,21 @@
  * Sends the deliveries that are due and records the results: claim → send → record.
  *
  * A delivery is leased while it is being sent. If this process dies, the lease runs out and the delivery is due again,
- * so an event arrives at least once. Each endpoint has its own queue; what cannot start now stays in the database.
+ * so an event arrives at least once. What cannot start now stays in the database, but for what is claimed ahead for
+ * endpoints that answer quickly.
  * @module
  */
 import { randomUUID } from 'node:crypto';
-import PQueue from 'p-queue';
 import { verdict, webhookHeaders } from '../core/delivery.ts';
 import { Fault } from '../core/fault.ts';
-import type { Attempt, ClaimedDelivery, Database, DeliveryVerdict } from '../database/database.ts';
+import type { Attempt, ClaimedDelivery, Database, RecordedAttempt } from '../database/database.ts';
 import type { SenderReport } from '../database/sender-report.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import { every, type Round } from '../lib/every.ts';
 import { createUrlGuard, type UrlGuard } from '../lib/guard.ts';
 import type { Log } from '../lib/log.ts';
+import { createLanes } from './lanes.ts';
+import { createRecorder } from './recorder.ts';
 import { createSender } from './sender.ts';
 import { createTally } from './tally.ts';
 
@@ -25,15 +27,19 @@ const IN_FLIGHT_MAX = 512;
  * answered nothing yet. The others wait for none of these, however many dead hosts there are.
  */
 const UNPROVEN_MAX = IN_FLIGHT_MAX / 2;
+/** Deliveries that are claimed ahead and wait in this process, at most. */
+const AHEAD_MAX = 512;
+/** How long one of them may wait before it is given back: its lease has an end. */
+const AHEAD_MS_MAX = 5_000;
 /** Deliveries in one claim, at most. Kept small, so that the share of an endpoint follows the free capacity. */
-const CLAIM_MAX = 32;
+const CLAIM_MAX = 128;
+/** An endpoint that gives no answer counts as at least so slow. */
+const UNANSWERED_MS = 10_000;
 const WAKE_POLL_MS = 100;
 /** How often the database is queried without a wake-up, because deliveries also become due by time. */
 const CLAIM_EVERY_MS = 1_000;
 /** How long recording an attempt may be retried before its lease runs out. */
 const RECORD_MS_MAX = 15_000;
-const RECORD_RETRY_MS_MIN = 50;
-const RECORD_RETRY_MS_MAX = 2_000;
 /** How long deliveries under way may take to finish after `stop`. */
 const STOP_GRACE_MS = 3_000;
 
@@ -56,7 +62,7 @@ export type WebhookSettings = Readonly<{
 }>;
 
 export type DispatcherOptions = Readonly<{
-  database: Pick<Database, 'claimDeliveries' | 'recordAttempt' | 'changeCount'>;
+  database: Pick<Database, 'claimDeliveries' | 'returnDeliveries' | 'recordAttempts' | 'changeCount'>;
   config: WebhookSettings;
   clock: Clock;
   log: Log;
@@ -77,36 +83,36 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   } = options;
   const sender = createSender(guard, config, clock);
   const tally = createTally();
-  const queues = new Map<string, PQueue>();
+  const leaseMs = config.timeoutMs + AHEAD_MS_MAX + RECORD_MS_MAX;
   const stopping = new AbortController();
   const abandoning = new AbortController();
+  const recorder = createRecorder({ database, clock, log, signal: abandoning.signal });
+  const lanes = createLanes(config.perEndpointMax, start);
+  /** Those that are being sent or recorded. */
+  const underWay = new Set<Promise<void>>();
   let wakeUp = new AbortController();
-  let inFlight = 0;
   let changes = 0;
 
   async function claimAndSend(): Promise<Round> {
     wakeUp = new AbortController();
     changes = database.changeCount();
     const claimed = await claim();
-    for (const delivery of claimed) enqueue(delivery);
+    for (const delivery of claimed) lanes.add(delivery.endpointId, delivery);
+    lanes.sweep();
     return claimed.length > 0 ? 'again' : undefined;
   }
 
-  /** Leases as many deliveries as can start now. */
+  /** Leases what can start now, and ahead of it what endpoints that answer quickly take next. */
   async function claim(): Promise<readonly ClaimedDelivery[]> {
-    const free = IN_FLIGHT_MAX - inFlight;
-    if (free === 0) return [];
+    const free = IN_FLIGHT_MAX - underWay.size;
+    if (free <= 0) return [];
     // The less capacity is free, the less of it one endpoint gets, so that many dead endpoints cannot take it all.
     const perEndpointMax = Math.ceil((config.perEndpointMax * free) / IN_FLIGHT_MAX);
-    const leaseMs = config.timeoutMs + RECORD_MS_MAX;
+    const aheadShare = Math.max(0, 1 - lanes.waiting() / AHEAD_MAX);
+    const ahead = new Map([...lanes.ahead()].map(([id, more]) => [id, Math.floor(more * aheadShare)]));
     const limit = Math.min(free, CLAIM_MAX);
-    return database.claimDeliveries({
-      nowMs: clock.nowMs(),
-      leaseMs,
-      limit,
-      perEndpointMax,
-      unprovenMax: UNPROVEN_MAX,
-    });
+    const limits = { limit, perEndpointMax, ahead, unprovenMax: UNPROVEN_MAX };
+    return database.claimDeliveries({ nowMs: clock.nowMs(), leaseMs, ...limits });
   }
 
   /** Returns soon after a wake-up or another connection's commit, and in any case after `ms`. */
@@ -118,32 +124,55 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     } while (restedMs < ms && !wakeUp.signal.aborted && database.changeCount() === changes);
   }
 
-  function enqueue(delivery: ClaimedDelivery): void {
-    inFlight++;
-    void queueOf(delivery.endpointId).add(async () => {
-      await deliver(delivery);
-      inFlight--;
-      // There is free capacity, and the session's next event can be sent.
+  /** Sends a delivery whose turn has come, and has its result recorded. @returns how long the endpoint took */
+  async function start(delivery: ClaimedDelivery): Promise<number | null> {
+    if (clock.nowMs() > delivery.leaseUntilMs - leaseMs + AHEAD_MS_MAX) {
+      giveBack([delivery, ...lanes.takeBack(delivery.endpointId)]);
+      return null;
+    }
+    const sending = deliver(delivery);
+    track(sending.then((sent) => sent && recorded(sent, delivery.leaseUntilMs)));
+    const sent = await sending;
+    if (!sent) return null;
+    const { status, durationMs } = sent.attempt;
+    if (status !== null) return durationMs;
+    // Whether and when the others are tried is for the circuit breakers to say.
+    giveBack(lanes.takeBack(delivery.endpointId));
+    return Math.max(durationMs, UNANSWERED_MS);
+  }
+
+  function recorded(sent: RecordedAttempt, leaseUntilMs: number): Promise<void> {
+    const isRecorded = recorder.add(sent, leaseUntilMs);
+    if (recorder.waiting() === underWay.size && lanes.waiting() === 0) recorder.flush();
+    return isRecorded;
+  }
+
+  function giveBack(unsent: readonly ClaimedDelivery[]): void {
+    if (unsent.length === 0) return;
+    track(
+      database.returnDeliveries(unsent).catch((error) => {
+        // Their leases run out.
+        if (!isTransient(error)) throw error;
+      }),
+    );
+  }
+
+  /** Counts work as under way, and claims again once it is done: there is free capacity, or a session's next event. */
+  function track(work: Promise<unknown>): void {
+    const done = work.then(() => {
+      underWay.delete(done);
       wakeUp.abort();
     });
+    underWay.add(done);
   }
 
-  function queueOf(endpointId: string): PQueue {
-    const known = queues.get(endpointId);
-    if (known) return known;
-    const queue = new PQueue({ concurrency: config.perEndpointMax });
-    queue.on('idle', () => queues.delete(endpointId));
-    queues.set(endpointId, queue);
-    return queue;
-  }
-
-  async function deliver(delivery: ClaimedDelivery): Promise<void> {
+  async function deliver(delivery: ClaimedDelivery): Promise<RecordedAttempt | null> {
     const { id, url, mode, secret, nextSecret, eventId, eventType, body, attempt, trigger } = delivery;
     const startedAtMs = clock.nowMs();
     const signed = { secret, nextSecret, mode, eventId, eventType, body };
     const headers = () => webhookHeaders({ ...signed, timestampS: toSeconds(clock.nowMs()), nonce: randomUUID() });
     const sent = await sender.send({ url, mode, headers, body });
-    if (sent === null) return;
+    if (sent === null) return null;
     const { outcome, excerpt, detail } = sent;
     const nowMs = clock.nowMs();
     const went: Attempt = {
@@ -162,25 +191,11 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     const line = { deliveryId: id, endpointId: delivery.endpointId, eventId, attempt, trigger, status: went.status };
     if (kind === 'delivered') log.info(line, 'webhook delivered');
     else log.warn({ ...line, error: went.error, detail, verdict: kind }, 'webhook not delivered');
-    await record(went, decided, delivery.leaseUntilMs);
+    return { attempt: went, verdict: decided };
   }
 
-  /** Records the attempt, and retries while the database is unavailable. After its lease the delivery is sent again. */
-  async function record(attempt: Attempt, decided: DeliveryVerdict, leaseUntilMs: number): Promise<void> {
-    for (let waitMs = RECORD_RETRY_MS_MIN; ; waitMs = Math.min(2 * waitMs, RECORD_RETRY_MS_MAX)) {
-      try {
-        return await database.recordAttempt(attempt, decided);
-      } catch (error) {
-        if (!isTransient(error)) throw error;
-        const line = { deliveryId: attempt.deliveryId, code: error.code, error: error.message };
-        if (clock.nowMs() + waitMs >= leaseUntilMs || abandoning.signal.aborted) {
-          log.error(line, 'could not record a webhook attempt; the delivery will be sent again');
-          return;
-        }
-        log.warn(line, 'could not record a webhook attempt; retrying');
-        await clock.sleep(waitMs, abandoning.signal);
-      }
-    }
+  async function whenIdle(): Promise<void> {
+    while (underWay.size > 0) await Promise.all(underWay);
   }
 
   const running = every(CLAIM_EVERY_MS, claimAndSend, {
@@ -192,12 +207,13 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   });
   return {
     wake: () => wakeUp.abort(),
-    state: () => ({ underWay: inFlight, ...tally.read() }),
+    state: () => ({ underWay: underWay.size + lanes.waiting(), ...tally.read() }),
     async stop() {
       stopping.abort();
       wakeUp.abort();
       await running;
-      const idle = Promise.all([...queues.values()].map((queue) => queue.onIdle()));
+      giveBack(lanes.takeBack());
+      const idle = whenIdle();
       const isDone = new AbortController();
       await Promise.race([idle, clock.sleep(STOP_GRACE_MS, isDone.signal)]);
       isDone.abort();

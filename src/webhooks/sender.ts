@@ -6,7 +6,7 @@
 import type { Outcome, SendError } from '../core/delivery.ts';
 import { Fault, transient } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
-import type { Clock } from '../lib/clock.ts';
+import { after, type Clock } from '../lib/clock.ts';
 import { parseTarget, type UrlGuard } from '../lib/guard.ts';
 import { errors } from '../lib/undici.ts';
 import { type Connection, createConnections } from './connections.ts';
@@ -34,63 +34,58 @@ export type Sender = Readonly<{
   abort(): void;
 }>;
 
+/** One POST. `end` makes it fail with the reason that is given. */
+type UnderWay = { end: (reason: Fault) => void; reason: Fault | null };
+
 /** Creates a sender that keeps connections by host for a few seconds. It keeps no cookies and follows no redirects. */
 export function createSender(guard: UrlGuard, limits: SendLimits, clock: Clock): Sender {
   const connections = createConnections(guard, limits.timeoutMs);
-  const underWay = new Set<AbortController>();
+  const underWay = new Set<UnderWay>();
   let isStopped = false;
 
   async function send(post: Post): Promise<Sent | null> {
     const target = parseTarget(post.url, post.mode);
     if (typeof target === 'string') return unanswered('blocked_address', target);
     if (isStopped) return null;
-    const ending = new AbortController();
-    const deadline = AbortSignal.timeout(limits.timeoutMs);
-    const onTimeout = () => ending.abort(transient('timeout', `no answer within ${limits.timeoutMs} ms`));
-    deadline.addEventListener('abort', onTimeout);
-    underWay.add(ending);
+    const one: UnderWay = { end: () => {}, reason: null };
+    underWay.add(one);
+    const forgetDeadline = after(limits.timeoutMs, () =>
+      end(one, transient('timeout', `no answer within ${limits.timeoutMs} ms`)),
+    );
     try {
-      const kept = await endedBy(ending.signal, connections.reuse(target));
-      const sent = kept && (await exchange(kept, target, post, ending.signal));
-      return sent ?? (await exchange(connections.open(target), target, post, ending.signal));
+      const kept = await endable(one, connections.reuse(target));
+      const sent = kept && (await exchange(kept, target, post, one));
+      return sent ?? (await exchange(connections.open(target), target, post, one));
     } catch (error) {
       if (error instanceof Fault && error.code === 'stopped') return null;
       return unanswered(errorClass(error), error instanceof Error ? error.message : String(error));
     } finally {
-      deadline.removeEventListener('abort', onTimeout);
-      underWay.delete(ending);
+      forgetDeadline();
+      underWay.delete(one);
       if (isStopped) connections.close();
     }
   }
 
   /** @returns null if the host had closed the connection that was kept, or closes it without a response */
-  async function exchange(
-    connection: Connection,
-    { pathname, search }: URL,
-    { headers, body }: Post,
-    signal: AbortSignal,
-  ): Promise<Sent | null> {
+  async function exchange(connection: Connection, target: URL, post: Post, one: UnderWay): Promise<Sent | null> {
     const { client } = connection;
-    const onEnd = () => void client.destroy(signal.reason);
-    signal.addEventListener('abort', onEnd);
     let isWhole = false;
     try {
-      signal.throwIfAborted();
-      const answer = await client.request({ method: 'POST', path: pathname + search, headers: headers(), body });
-      const retryAfter = answer.headers['retry-after'];
+      if (one.reason) throw one.reason;
+      one.end = (reason) => void client.destroy(reason);
+      const answer = await exchangeOn(client, target, post, limits.responseBytesMax);
+      const { status, retryAfter } = answer;
       const outcome: Outcome = {
         kind: 'answered',
-        status: answer.statusCode,
+        status,
         retryAfterMs: typeof retryAfter === 'string' ? retryAfterMs(retryAfter, clock.nowMs()) : null,
       };
-      const read = await readExcerpt(answer.body, limits.responseBytesMax);
-      isWhole = read.isWhole && !signal.aborted;
-      return { outcome, excerpt: read.excerpt, detail: null };
+      isWhole = answer.isWhole && !one.reason;
+      return { outcome, excerpt: answer.excerpt, detail: null };
     } catch (error) {
-      if (connection.isReused && !signal.aborted && errorClass(error) === 'connect') return null;
+      if (connection.isReused && !one.reason && errorClass(error) === 'connect') return null;
       throw error;
     } finally {
-      signal.removeEventListener('abort', onEnd);
       if (isWhole) connections.keep(connection);
       else void client.destroy();
     }
@@ -100,18 +95,65 @@ export function createSender(guard: UrlGuard, limits: SendLimits, clock: Clock):
     send,
     abort() {
       isStopped = true;
-      for (const ending of underWay) ending.abort(transient('stopped', 'the program is stopping'));
+      for (const one of underWay) end(one, transient('stopped', 'the program is stopping'));
       connections.close();
     },
   };
 }
 
-/** Returns what `work` does, unless the signal ends first: then its reason is thrown. */
-function endedBy<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  const ended = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+function end(one: UnderWay, reason: Fault): void {
+  one.reason ??= reason;
+  one.end(one.reason);
+}
+
+/** Returns what `work` does, unless the POST is ended first: then its reason is thrown. */
+function endable<T>(one: UnderWay, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    one.end = reject;
+    work.then(resolve, reject);
   });
-  return Promise.race([work, ended]);
+}
+
+type Answer = Readonly<{
+  status: number;
+  retryAfter: string | string[] | undefined;
+  excerpt: string | null;
+  /** Whether the response was read to its end. */
+  isWhole: boolean;
+}>;
+
+/**
+ * Sends the request and reads the start of the response. Once there is a status it has decided: a body that is too
+ * long, too slow or broken changes nothing, and is read up to the limit.
+ */
+function exchangeOn(client: Connection['client'], target: URL, post: Post, bytesMax: number): Promise<Answer> {
+  const { pathname, search } = target;
+  const kept: Buffer[] = [];
+  let bytes = 0;
+  let head: Pick<Answer, 'status' | 'retryAfter'> | null = null;
+  return new Promise((resolve, reject) => {
+    function finish(isWhole: boolean, error?: Error): void {
+      if (head) resolve({ ...head, excerpt: bytes === 0 ? null : Buffer.concat(kept).toString(), isWhole });
+      else reject(error);
+    }
+    client.dispatch(
+      { method: 'POST', path: pathname + search, headers: post.headers(), body: post.body },
+      {
+        onRequestStart() {},
+        onResponseStart(_, status, headers) {
+          // Interim responses (1xx) come before the one that counts.
+          if (status >= 200) head = { status, retryAfter: headers['retry-after'] };
+        },
+        onResponseData(_, chunk) {
+          if (bytes < EXCERPT_BYTES_MAX) kept.push(chunk.subarray(0, EXCERPT_BYTES_MAX - bytes));
+          bytes += chunk.length;
+          if (bytes >= bytesMax) finish(false);
+        },
+        onResponseEnd: () => finish(true),
+        onResponseError: (_, error) => finish(false, error),
+      },
+    );
+  });
 }
 
 const unanswered = (error: SendError, detail: string): Sent => ({
@@ -119,32 +161,6 @@ const unanswered = (error: SendError, detail: string): Sent => ({
   excerpt: null,
   detail,
 });
-
-/**
- * Reads the start of a response. The status has already decided, so a body that is too long, too slow or broken changes
- * nothing: it is read up to the limit, then the connection is closed.
- */
-async function readExcerpt(
-  body: AsyncIterable<Buffer>,
-  bytesMax: number,
-): Promise<Readonly<{ excerpt: string | null; isWhole: boolean }>> {
-  const kept: Buffer[] = [];
-  let bytes = 0;
-  let isWhole = true;
-  try {
-    for await (const chunk of body) {
-      if (bytes < EXCERPT_BYTES_MAX) kept.push(chunk.subarray(0, EXCERPT_BYTES_MAX - bytes));
-      bytes += chunk.length;
-      if (bytes < bytesMax) continue;
-      isWhole = false;
-      break;
-    }
-  } catch {
-    // What was read so far is kept.
-    isWhole = false;
-  }
-  return { excerpt: bytes === 0 ? null : Buffer.concat(kept).toString(), isWhole };
-}
 
 /**
  * Reads a Retry-After header (RFC 9110, 10.2.3): seconds, or a date in one of the forms with GMT.

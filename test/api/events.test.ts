@@ -5,6 +5,7 @@ import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import type { ClaimedDelivery } from '../../src/database/database.ts';
 import { type ApiServer, startApi, type TestKey, withApi } from '../support/api-server.ts';
 import { expectError } from '../support/expect-error.ts';
+import { recordAttempt } from '../support/record-attempt.ts';
 
 const PATH = '/api/v1/events';
 const DAY_MS = 86_400_000;
@@ -54,7 +55,7 @@ test('an event reads byte for byte as webhooks send it, in the list and alone', 
       sent.push(...claimed);
       for (const { id: deliveryId, attempt, trigger } of claimed) {
         const went = { startedAtMs: nowMs, durationMs: 1, status: 200, error: null, responseExcerpt: null };
-        await api.database().recordAttempt({ deliveryId, attempt, trigger, ...went }, { kind: 'delivered' });
+        await recordAttempt(api.database(), { deliveryId, attempt, trigger, ...went }, { kind: 'delivered' });
       }
     }
     assert.equal(sent.map(({ eventType }) => eventType).sort(), [

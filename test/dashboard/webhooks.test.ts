@@ -5,6 +5,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Answer, confirm, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
 import { openSale, pass } from '../support/payment-scenes.ts';
+import { recordAttempt } from '../support/record-attempt.ts';
 
 type Received = Readonly<{ headers: Record<string, unknown>; body: string }>;
 type Shop = Dashboard & Readonly<{ ada: Visitor; base: string; url: string; received: Received[] }>;
@@ -143,9 +144,11 @@ test('a delivery shows its attempts and body escaped, and is sent again; failed 
       durationMs: 5,
     } as const;
     await api.database().claimDeliveries({ nowMs, leaseMs: 1000, limit: 5, perEndpointMax: 5 });
-    await api
-      .database()
-      .recordAttempt({ ...answer, status: 404, error: null, responseExcerpt: '<i>gone</i>\u0000' }, { kind: 'failed' });
+    await recordAttempt(
+      api.database(),
+      { ...answer, status: 404, error: null, responseExcerpt: '<i>gone</i>\u0000' },
+      { kind: 'failed' },
+    );
     const page = `${base}/deliveries/${delivery?.id}`;
     const { text, status } = await ada.get(page);
     assert.is(status, 200, text);

@@ -18,6 +18,7 @@ import { createDestinationCheck } from '../../src/payments/destination.ts';
 import { ingestedChain, txOf } from '../support/ingested-chain.ts';
 import { newSession } from '../support/new-session.ts';
 import { runQuayside } from '../support/quayside-process.ts';
+import { recordAttempt } from '../support/record-attempt.ts';
 import { sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
 import { shiftedClock } from '../support/shifted-clock.ts';
 
@@ -92,7 +93,7 @@ async function answerAll(verdict: DeliveryVerdict, went: Partial<Attempt>): Prom
   const due = { nowMs: clock.nowMs(), leaseMs: 60_000, limit: 100, perEndpointMax: 100 };
   for (const { id: deliveryId, attempt, trigger } of await database.claimDeliveries(due)) {
     const plain = { startedAtMs: clock.nowMs(), durationMs: 7, status: null, error: null, responseExcerpt: null };
-    await database.recordAttempt({ deliveryId, attempt, trigger, ...plain, ...went }, verdict);
+    await recordAttempt(database, { deliveryId, attempt, trigger, ...plain, ...went }, verdict);
   }
 }
 

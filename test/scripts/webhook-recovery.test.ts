@@ -9,6 +9,7 @@ import { webhooksResend } from '../../scripts/cli/webhooks.ts';
 import type { Config } from '../../src/config/config.ts';
 import type { Attempt, ClaimedDelivery, DeliveryVerdict } from '../../src/database/database.ts';
 import { RECOVERY_PACE_MS } from '../../src/database/redelivery.ts';
+import { recordAttempt } from '../support/record-attempt.ts';
 import { inShop, type WebhookShop } from '../support/webhook-shop.ts';
 
 const HOUR_MS = 3_600_000;
@@ -40,7 +41,7 @@ async function answer(shop: WebhookShop, verdict: DeliveryVerdict, went: Partial
         error: null,
         responseExcerpt: null,
       };
-      await shop.database.recordAttempt({ deliveryId, attempt, trigger, ...plain, ...went }, verdict);
+      await recordAttempt(shop.database, { deliveryId, attempt, trigger, ...plain, ...went }, verdict);
     }
   }
 }
@@ -100,7 +101,7 @@ test(
       const went = { startedAtMs: shop.clock.nowMs(), durationMs: 1, status: 500, error: null, responseExcerpt: null };
       const verdict =
         attempt === 11 ? { kind: 'failed' as const } : { kind: 'retry' as const, atMs: shop.clock.nowMs() };
-      await shop.database.recordAttempt({ deliveryId: one?.id ?? '', attempt, trigger: 'auto', ...went }, verdict);
+      await recordAttempt(shop.database, { deliveryId: one?.id ?? '', attempt, trigger: 'auto', ...went }, verdict);
     }
     await run(shop, webhooksRecover, [], { since: '1h' });
     const [again] = await claim(shop);

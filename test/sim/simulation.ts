@@ -18,6 +18,7 @@ import type { ClaimedDelivery, Database } from '../../src/database/database.ts';
 import { createRandom, type Random } from '../../src/sandbox/random.ts';
 import { type LockstepClock, lockstepClock } from '../support/lockstep-clock.ts';
 import { merchantStore } from '../support/new-session.ts';
+import { recordAttempt } from '../support/record-attempt.ts';
 import { statusOf } from '../support/running-indexer.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
 import { actions, addAddresses, pick, restart, type Stage, settleDue, startNodes, stir } from './actions.ts';
@@ -284,7 +285,7 @@ async function takeEvents(database: Database, nowMs: number): Promise<ClaimedDel
     for (const delivery of claimed) {
       const { id: deliveryId, attempt, trigger } = delivery;
       const done = { startedAtMs: nowMs, durationMs: 1, status: 200, error: null, responseExcerpt: null };
-      await database.recordAttempt({ deliveryId, attempt, trigger, ...done }, { kind: 'delivered' });
+      await recordAttempt(database, { deliveryId, attempt, trigger, ...done }, { kind: 'delivered' });
     }
     taken.push(...claimed);
   }

@@ -14,6 +14,6 @@ import { webhookConfig } from './webhook-shop.ts';
 
 const database: Database = {
   ...connectTo(process.argv[2] ?? ''),
-  recordAttempt: async () => void process.kill(process.pid, 'SIGKILL'),
+  recordAttempts: async () => void process.kill(process.pid, 'SIGKILL'),
 };
 startDispatcher({ database, config: webhookConfig, clock: systemClock, log: openLog('dying', 'silent') });

@@ -80,8 +80,8 @@ test(
     let refusals = 0;
     const watched = {
       ...database,
-      recordAttempt: (...args: Parameters<typeof database.recordAttempt>) =>
-        database.recordAttempt(...args).catch((error) => {
+      recordAttempts: (...args: Parameters<typeof database.recordAttempts>) =>
+        database.recordAttempts(...args).catch((error) => {
           refusals++;
           throw error;
         }),

@@ -5,15 +5,16 @@
 import { eq, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import type { ClaimedDelivery, Database } from '../database.ts';
+import type { SecretPair } from '../webhook-secrets.ts';
 import type { DeliveryLines } from './delivery-lines.ts';
-import { IS_HOST_SILENT, IS_OFF, QUEUE } from './delivery-queues.ts';
+import { IS_HOST_SILENT, IS_OFF, type Queue as LineQueue, QUEUE } from './delivery-queues.ts';
 import type { Db } from './open.ts';
 import { atFirstUse } from './prepared.ts';
 import type { RefusedDeliveries } from './refused-deliveries.ts';
 import { deliveries, endpoints, events } from './schema.ts';
 import type { WebhookSecrets } from './webhook-secrets.ts';
 
-type ClaimCommands = Pick<Database, 'claimDeliveries' | 'endLeases'>;
+type ClaimCommands = Pick<Database, 'claimDeliveries' | 'returnDeliveries' | 'endLeases'>;
 
 /** Requested resends that are looked at in one claim. */
 const RESENDS_SEEN_MAX = 1_000;
@@ -33,13 +34,15 @@ type Candidate = Readonly<{
   endpointId: string;
   sessionId: string;
   trigger: 'auto' | 'manual';
+  from: Queue;
 }>;
 type Line = Readonly<{ endpointId: string; sessionId: string; isOff: number }>;
-type Queue = Readonly<{ queue: string; host: string; isHostSilent?: number }>;
+type Queue = LineQueue & Readonly<{ isHostSilent?: number }>;
 type Leased = Readonly<{ queue: string; host: string; n: number; rank: Rank }>;
 type Chosen = Readonly<{ candidates: Candidate[]; stale: Line[] }>;
 type Limits = Omit<Parameters<ClaimCommands['claimDeliveries']>[0], 'leaseMs'>;
 
+type Signing = ReturnType<WebhookSecrets['signing']>;
 type Parts = Readonly<{ secrets: WebhookSecrets; lines: DeliveryLines; refused: RefusedDeliveries }>;
 
 export function claimCommands(db: Db, { secrets, lines, refused }: Parts): ClaimCommands {
@@ -92,58 +95,67 @@ export function claimCommands(db: Db, { secrets, lines, refused }: Parts): Claim
       .where(eq(deliveries.id, sql.placeholder('id'))),
   );
 
-  /** Counts what is under way, and gives out what is left. */
-  function openPlaces({ nowMs, perEndpointMax }: Limits) {
+  /** Counts what is leased, and gives out what is left. */
+  function openPlaces({ nowMs, perEndpointMax, ahead }: Limits) {
     const used = new Map<string, number>();
     const key = (kind: 'queue' | 'host' | 'silent', name: string) => `${kind} ${name}`;
-    const use = (name: string, n: number) => used.set(name, (used.get(name) ?? 0) + n);
+    const usedBy = (name: string) => used.get(name) ?? 0;
+    const use = (name: string, n: number) => used.set(name, usedBy(name) + n);
+    const aheadOf = (queue: string) => ahead?.get(queue) ?? 0;
     let unproven = 0;
     for (const { queue, host, n, rank } of leased.all({ nowMs }) as Leased[]) {
       if (rank !== ranks.proven) unproven += n;
       use(key('queue', queue), n);
-      use(key('host', host), n);
+      // What is leased ahead is not under way.
+      use(key('host', host), aheadOf(queue) > 0 ? Math.min(n, perEndpointMax) : n);
       if (rank === ranks.silent) use(key('silent', host), n);
     }
-    /** Returns how many more may start in a queue of which `max` may be under way; of a silent host, one in all. */
+    /** Returns how many more may be leased in a queue of which `max` may be under way; of a silent host, one in all. */
     function free({ queue, host, isHostSilent }: Queue, max: number): number {
       if (isHostSilent && used.has(key('silent', host))) return 0;
-      const ofHost = perEndpointMax * ENDPOINTS_PER_HOST - (used.get(key('host', host)) ?? 0);
-      return Math.max(0, Math.min(ofHost, max - (used.get(key('queue', queue)) ?? 0)));
+      const ofHost = perEndpointMax * ENDPOINTS_PER_HOST - usedBy(key('host', host));
+      const ofQueue = max - usedBy(key('queue', queue));
+      const more = max < perEndpointMax ? 0 : aheadOf(queue);
+      return Math.max(0, ofHost < ofQueue ? ofHost : ofQueue + more);
     }
     return {
       free,
       unproven,
       take(from: Queue, max: number): boolean {
         if (free(from, max) === 0) return false;
+        if (usedBy(key('queue', from.queue)) < max) use(key('host', from.host), 1);
         use(key('queue', from.queue), 1);
-        use(key('host', from.host), 1);
         if (from.isHostSilent) use(key('silent', from.host), 1);
         return true;
       },
     };
   }
 
-  /** Returns what can be sent now: in turn from each queue that has something due, one per line. */
-  function choose(limits: Limits): Chosen {
+  /**
+   * Returns what can be sent now: in turn from each queue that has something due, one per line.
+   * @param isOneEnough ends with the first that is found
+   */
+  function choose(limits: Limits, isOneEnough = false): Chosen {
     const { nowMs, limit, perEndpointMax } = limits;
     const candidates: Candidate[] = [];
     const stale: Line[] = [];
     const busy = new Set<string>();
     const places = openPlaces(limits);
-    const add = (one: Candidate, from: Queue, max: number): boolean => {
+    const isEnough = () => candidates.length >= limit || (isOneEnough && candidates.length + stale.length > 0);
+    const add = (one: Candidate, max: number): void => {
       const line = `${one.endpointId}/${one.sessionId}`;
-      if (candidates.length >= limit || busy.has(line) || !places.take(from, max)) return false;
+      if (isEnough() || busy.has(line) || !places.take(one.from, max)) return;
       busy.add(line);
       candidates.push(one);
-      return true;
     };
-    for (const { queue, host, ...one } of manualDue.all({ nowMs }) as (Candidate & Queue)[]) {
-      add(one, { queue, host }, perEndpointMax);
+    for (const { queue, host, ...one } of manualDue.all({ nowMs }) as (Omit<Candidate, 'from'> & Queue)[]) {
+      add({ ...one, from: { queue, host } }, perEndpointMax);
     }
 
     // What has not answered lately, or ever, shares these, however many passes take from them.
     let unprovenFree = Math.max(0, (limits.unprovenMax ?? limit) - places.unproven);
     function addQueues(rank: Rank, share: number): void {
+      if (isEnough()) return;
       const before = candidates.length;
       const most = Math.min(rank === ranks.proven ? limit : unprovenFree, Math.floor(limit * share));
       // One that does not answer is tried with one at a time.
@@ -156,13 +168,14 @@ export function claimCommands(db: Db, { secrets, lines, refused }: Parts): Claim
           return { from, lines };
         });
       const end = Math.min(limit, candidates.length + most);
-      for (let round = 0; candidates.length < end && due.some(({ lines: { length } }) => length > round); round++) {
+      const mayGoOn = (round: number) => candidates.length < end && due.some(({ lines: { length } }) => length > round);
+      for (let round = 0; mayGoOn(round) && !isEnough(); round++) {
         for (const { from, lines: ofQueue } of due) {
           const line = ofQueue[round];
-          if (!line || candidates.length >= end) continue;
+          if (!line || candidates.length >= end || isEnough()) continue;
           const head = line.isOff ? null : lines.due(line.endpointId, line.sessionId, nowMs);
           if (!head) stale.push(line);
-          else add({ ...line, id: head.id, eventId: head.eventId, trigger: 'auto' }, from, max);
+          else add({ ...line, id: head.id, eventId: head.eventId, trigger: 'auto', from }, max);
         }
       }
       if (rank !== ranks.proven) unprovenFree -= candidates.length - before;
@@ -173,39 +186,53 @@ export function claimCommands(db: Db, { secrets, lines, refused }: Parts): Claim
   }
 
   const mustWrite = (limits: Limits): boolean => {
-    const { candidates, stale } = choose(limits);
+    const { candidates, stale } = choose(limits, true);
     const isAnyDue = candidates.length > 0 || stale.length > 0;
     return isAnyDue || isResuming.get() !== undefined || refused.isProbeDue(limits.nowMs);
   };
+
+  /** Leases what was chosen, and returns what is needed to send it. */
+  function leaseAll(candidates: readonly Candidate[], leaseUntilMs: number) {
+    const signings = new Map<string, Signing>();
+    return candidates.map((candidate) => {
+      if (candidate.trigger === 'auto') lines.leaseDue(candidate, leaseUntilMs, candidate.from);
+      else lines.lease(candidate, leaseUntilMs);
+      const row = load.get({ id: candidate.id });
+      invariant(row, `delivery ${candidate.id} has its event and endpoint`);
+      const signing = signings.get(row.endpointId) ?? secrets.signing(row);
+      signings.set(row.endpointId, signing);
+      return { ...row, trigger: candidate.trigger, signing };
+    });
+  }
 
   return {
     async claimDeliveries({ leaseMs, ...limits }) {
       const leaseUntilMs = limits.nowMs + leaseMs;
       // The write lock is taken only when there is something to do.
       while (db.read(() => mustWrite(limits))) {
-        const rows = await db.write(() => {
+        const leasing = () => {
           lines.resumeSome();
           refused.probeSome(limits.nowMs);
           const { candidates, stale } = choose(limits);
           for (const { endpointId, sessionId } of stale) lines.refresh(endpointId, sessionId);
-          return candidates.map(({ id, endpointId, sessionId, trigger }) => {
-            lines.lease(endpointId, sessionId, id, leaseUntilMs);
-            const row = load.get({ id });
-            invariant(row, `delivery ${id} has its event and endpoint`);
-            return { ...row, trigger, signing: secrets.signing(row) };
-          });
-        });
+          return leaseAll(candidates, leaseUntilMs);
+        };
+        const rows = await db.write(() => lines.together(leasing));
         if (rows.length === 0) continue;
-        return rows.map(
-          ({ attempts, storeId: _, signing, ...row }): ClaimedDelivery => ({
-            ...row,
-            ...secrets.open(signing),
-            attempt: attempts + 1,
-            leaseUntilMs,
-          }),
-        );
+        const opened = new Map<Signing, SecretPair>();
+        return rows.map(({ attempts, storeId: _, signing, ...row }): ClaimedDelivery => {
+          const pair = opened.get(signing) ?? secrets.open(signing);
+          opened.set(signing, pair);
+          return { ...row, ...pair, attempt: attempts + 1, leaseUntilMs };
+        });
       }
       return [];
+    },
+    async returnDeliveries(leased) {
+      const end = () => {
+        for (const one of leased) lines.release(one);
+      };
+      await db.write(() => lines.together(end));
     },
     async endLeases() {
       while (await db.write(() => lines.endLeases()));

@@ -5,9 +5,9 @@
 import type { SecretKeys } from '../../lib/secret-key.ts';
 import type { Database } from '../database.ts';
 import { createAlarmWriter } from './alarms.ts';
+import { attemptCommands } from './attempts.ts';
 import { claimCommands } from './claims.ts';
 import { createDataKeys } from './data-keys.ts';
-import { deliveryCommands } from './deliveries.ts';
 import { createDeliveryLines } from './delivery-lines.ts';
 import { refuseOtherSchema } from './migrate.ts';
 import { changeCounter, type OpenOptions, openDatabase } from './open.ts';
@@ -19,7 +19,14 @@ import { createWebhookSecrets } from './webhook-secrets.ts';
 
 export type DeliveryDatabase = Pick<
   Database,
-  'claimDeliveries' | 'endLeases' | 'retireEndpoints' | 'recordAttempt' | 'reportSender' | 'changeCount' | 'close'
+  | 'claimDeliveries'
+  | 'returnDeliveries'
+  | 'endLeases'
+  | 'retireEndpoints'
+  | 'recordAttempts'
+  | 'reportSender'
+  | 'changeCount'
+  | 'close'
 >;
 
 /**
@@ -36,7 +43,7 @@ export function openDeliveryDatabase(options: OpenOptions & Readonly<{ secretKey
     const refused = createRefusedDeliveries(db, lines);
     return {
       ...claimCommands(db, { secrets: createWebhookSecrets(db, vault), lines, refused }),
-      ...deliveryCommands(db, { lines, refused, raiseAlarm: createAlarmWriter(db) }),
+      ...attemptCommands(db, { lines, refused, raiseAlarm: createAlarmWriter(db) }),
       ...retirementCommands(db),
       ...senderReportCommands(db),
       changeCount: changeCounter(db),

@@ -5,13 +5,15 @@
  * while something waits. The queue that it is in is in `delivery-queues.ts`.
  * @module
  */
-import { createDeliveryQueues, IS_OFF, QUEUE } from './delivery-queues.ts';
+import { createDeliveryQueues, type DeliveryQueues, IS_OFF, QUEUE, type Queue } from './delivery-queues.ts';
 import type { Db } from './open.ts';
 
 /** Lines that are resumed or parked in one transaction. */
 const SLICE_LINES = 500;
 
 type Head = Readonly<{ id: string; eventId: string; atMs: number }>;
+/** A delivery and its line. */
+type Leased = Readonly<{ id: string; endpointId: string; sessionId: string }>;
 type LineRow = Readonly<{
   queue: string;
   host: string;
@@ -28,13 +30,18 @@ export type DeliveryLines = Readonly<{
   refresh(endpointId: string, sessionId: string): void;
   /** Returns the delivery of a line that can be sent now: the oldest event among those that are due. */
   due(endpointId: string, sessionId: string, nowMs: number): Head | null;
-  lease(endpointId: string, sessionId: string, deliveryId: string, leaseUntilMs: number): void;
+  /** Leases a delivery that `due` has returned in this transaction; the line is in the queue `from`. */
+  leaseDue(leased: Leased, leaseUntilMs: number, from: Queue): void;
+  /** Leases a delivery, whatever the schedule says. */
+  lease(leased: Leased, leaseUntilMs: number): void;
   /** Ends the lease if it is this delivery's. */
-  release(endpointId: string, sessionId: string, deliveryId: string): void;
+  release(leased: Leased): void;
   /** Ends the leases of some lines. @returns whether there may be more */
   endLeases(): boolean;
   /** Counts attempts without an answer; after five in a row the queue or host pauses before each further one. */
-  answered(endpointId: string, isSilent: boolean, nowMs: number): void;
+  answered: DeliveryQueues['answered'];
+  /** Runs `work`, and brings each queue that it concerns up to date once, at its end. */
+  together: DeliveryQueues['together'];
   /** Parks the first lines of an endpoint that is disabled; claims park the others as they meet them. */
   park(endpointId: string): void;
   /** Makes some lines of enabled endpoints ready again. @returns whether there may be more */
@@ -65,15 +72,12 @@ export function createDeliveryLines(db: Pick<Db, 'client'>): DeliveryLines {
      FROM delivery_lines AS l JOIN endpoints AS e ON e.id = l.endpoint_id
      WHERE l.endpoint_id = :endpointId AND l.session_id = :sessionId`,
   );
-  const setReady = client.prepare(
-    'UPDATE delivery_lines SET ready_at_ms = :readyAtMs WHERE endpoint_id = :endpointId AND session_id = :sessionId',
+  const update = client.prepare(
+    `UPDATE delivery_lines SET ready_at_ms = :readyAtMs, lease_until_ms = :leaseUntilMs, leased_id = :leasedId
+     WHERE endpoint_id = :endpointId AND session_id = :sessionId`,
   );
   const remove = client.prepare(
     'DELETE FROM delivery_lines WHERE endpoint_id = :endpointId AND session_id = :sessionId',
-  );
-  const setLease = client.prepare(
-    `UPDATE delivery_lines SET lease_until_ms = :leaseUntilMs, leased_id = :deliveryId
-     WHERE endpoint_id = :endpointId AND session_id = :sessionId`,
   );
   const leasedLines = client.prepare(
     `SELECT endpoint_id AS endpointId, session_id AS sessionId FROM delivery_lines INDEXED BY delivery_lines_leased
@@ -99,22 +103,31 @@ export function createDeliveryLines(db: Pick<Db, 'client'>): DeliveryLines {
     return [untried.get(line), retried.get(line)].filter((head) => head !== undefined) as Head[];
   };
 
-  function refresh(endpointId: string, sessionId: string): void {
+  /** Brings a line up to date; what `lease` names of its lease is changed. */
+  function refresh(
+    endpointId: string,
+    sessionId: string,
+    lease: (row: LineRow) => Partial<Pick<LineRow, 'leaseUntilMs' | 'leasedId'>> = () => ({}),
+  ): void {
     const line = { endpointId, sessionId };
     const row = findLine.get(line) as LineRow | undefined;
     if (!row) return;
+    const { leaseUntilMs, leasedId } = { ...row, ...lease(row) };
     const heads = headsOf(endpointId, sessionId);
-    if (heads.length === 0 && row.leasedId === null) remove.run(line);
+    if (heads.length === 0 && leasedId === null) remove.run(line);
     else {
       const firstMs = Math.min(...heads.map(({ atMs }) => atMs));
       const isReady = heads.length > 0 && row.isOff === 0;
-      setReady.run({ ...line, readyAtMs: isReady ? Math.max(firstMs, row.leaseUntilMs ?? 0) : null });
+      const readyAtMs = isReady ? Math.max(firstMs, leaseUntilMs ?? 0) : null;
+      update.run({ ...line, readyAtMs, leaseUntilMs, leasedId });
     }
     queues.refresh(row);
   }
 
+  const none = { leaseUntilMs: null, leasedId: null };
+
   return {
-    refresh,
+    refresh: (endpointId, sessionId) => refresh(endpointId, sessionId),
     add(endpointId, sessionId, atMs) {
       insert.run({ endpointId, sessionId, atMs });
       refresh(endpointId, sessionId);
@@ -123,25 +136,25 @@ export function createDeliveryLines(db: Pick<Db, 'client'>): DeliveryLines {
       const heads = headsOf(endpointId, sessionId).filter(({ atMs }) => atMs <= nowMs);
       return heads.sort((a, b) => (a.eventId < b.eventId ? -1 : 1))[0] ?? null;
     },
-    lease(endpointId, sessionId, deliveryId, leaseUntilMs) {
+    leaseDue({ id, endpointId, sessionId }, leaseUntilMs, from) {
+      // It stays the first of its line, and is due again after the lease.
+      update.run({ endpointId, sessionId, readyAtMs: leaseUntilMs, leaseUntilMs, leasedId: id });
+      queues.refresh(from);
+    },
+    lease({ id, endpointId, sessionId }, leaseUntilMs) {
       // A resend may be for a line in which nothing waits.
       insert.run({ endpointId, sessionId, atMs: null });
-      setLease.run({ endpointId, sessionId, deliveryId, leaseUntilMs });
-      refresh(endpointId, sessionId);
+      refresh(endpointId, sessionId, () => ({ leaseUntilMs, leasedId: id }));
     },
-    release(endpointId, sessionId, deliveryId) {
-      const row = findLine.get({ endpointId, sessionId }) as LineRow | undefined;
-      if (row?.leasedId === deliveryId) setLease.run({ endpointId, sessionId, deliveryId: null, leaseUntilMs: null });
-      refresh(endpointId, sessionId);
+    release({ id, endpointId, sessionId }) {
+      refresh(endpointId, sessionId, ({ leasedId }) => (leasedId === id ? none : {}));
     },
     endLeases() {
       const some = leasedLines.all() as Readonly<{ endpointId: string; sessionId: string }>[];
-      for (const { endpointId, sessionId } of some) {
-        setLease.run({ endpointId, sessionId, deliveryId: null, leaseUntilMs: null });
-        refresh(endpointId, sessionId);
-      }
+      for (const { endpointId, sessionId } of some) refresh(endpointId, sessionId, () => none);
       return some.length === SLICE_LINES;
     },
+    together: queues.together,
     answered: queues.answered,
     park(endpointId) {
       for (const { session_id } of readyOf.all({ endpointId }) as { session_id: string }[])

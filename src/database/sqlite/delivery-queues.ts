@@ -20,12 +20,14 @@ export const IS_OFF = '(e.disabled_at_ms IS NOT NULL OR e.retired_at_ms IS NOT N
 /** The queues of a host that is silent share one attempt, in SQL. */
 export const IS_HOST_SILENT = `host_silences >= ${SILENT_COUNT} AND trusted = 0`;
 
-type Queue = Readonly<{ queue: string; host: string }>;
+export type Queue = Readonly<{ queue: string; host: string }>;
 
 /** To be called within a transaction. */
 export type DeliveryQueues = Readonly<{
   /** Brings a queue up to date with its lines: when the first is ready, or that it has none. */
   refresh(queue: Queue): void;
+  /** Runs `work`, and brings each queue that it concerns up to date once, at its end. */
+  together<T>(work: () => T): T;
   /** Remembers whether an attempt at an endpoint was answered. */
   answered(endpointId: string, isSilent: boolean, nowMs: number): void;
 }>;
@@ -80,13 +82,31 @@ export function createDeliveryQueues({ client }: Pick<Db, 'client'>): DeliveryQu
     'UPDATE delivery_queues SET host_silences = 0, host_paused_until_ms = 0 WHERE host = :host AND host_silences > 0',
   );
 
+  let postponed: Map<string, Queue> | null = null;
+
+  function refresh({ queue, host }: Queue): void {
+    const readyAtMs = (firstReady.get({ queue }) as number | undefined) ?? null;
+    if (readyAtMs === null && anyLine.get({ queue }) === undefined) remove.run({ queue });
+    else if (update.run({ queue, readyAtMs }).changes === 0 && find.get({ queue }) === undefined) {
+      insert.run({ queue, host, readyAtMs });
+      update.run({ queue, readyAtMs });
+    }
+  }
+
   return {
-    refresh({ queue, host }) {
-      const readyAtMs = (firstReady.get({ queue }) as number | undefined) ?? null;
-      if (readyAtMs === null && anyLine.get({ queue }) === undefined) remove.run({ queue });
-      else if (update.run({ queue, readyAtMs }).changes === 0 && find.get({ queue }) === undefined) {
-        insert.run({ queue, host, readyAtMs });
-        update.run({ queue, readyAtMs });
+    refresh(queue) {
+      if (postponed) postponed.set(queue.queue, queue);
+      else refresh(queue);
+    },
+    together(work) {
+      const concerned = new Map<string, Queue>();
+      postponed = concerned;
+      try {
+        const result = work();
+        for (const queue of concerned.values()) refresh(queue);
+        return result;
+      } finally {
+        postponed = null;
       }
     },
     answered(endpointId, isSilent, nowMs) {

@@ -15,8 +15,6 @@ import type { DeliveryLines } from './delivery-lines.ts';
 import { IS_OFF } from './delivery-queues.ts';
 import type { Db } from './open.ts';
 
-/** Deliveries that one success brings back, so that an endpoint that works again is not flooded. */
-const REPLAYED_PER_SUCCESS = 1;
 /** Endpoints that are probed in one transaction. */
 const SLICE_ENDPOINTS = 50;
 
@@ -25,8 +23,11 @@ type Probed = Readonly<{ id: string; probes: number; isOfSessions: number; isOff
 
 /** To be called within a transaction, except `isProbeDue`. */
 export type RefusedDeliveries = Readonly<{
-  /** Brings back the oldest deliveries that were refused before something newer was accepted. */
-  replay(endpointId: string, newest: string, nowMs: number): void;
+  /**
+   * Brings back the oldest deliveries that were refused before something newer was accepted.
+   * @param count at most so many: one for each success, so that an endpoint that works again is not flooded
+   */
+  replay(endpointId: string, newest: string, nowMs: number, count: number): void;
   isProbeDue(nowMs: number): boolean;
   /** Makes the newest refused delivery of some endpoints due: its success brings back the others. */
   probeSome(nowMs: number): void;
@@ -38,7 +39,7 @@ export function createRefusedDeliveries({ client }: Pick<Db, 'client'>, lines: D
       `SELECT id, session_id AS sessionId, attempts FROM deliveries INDEXED BY deliveries_refused
        WHERE endpoint_id = :endpointId AND event_id BETWEEN :oldest AND :newest
          AND state = 'failed' AND last_status IN (${refusalStatuses.join(', ')}) AND attempts < ${REPLAY_ATTEMPTS_MAX}
-       ORDER BY event_id ${order} LIMIT ${REPLAYED_PER_SUCCESS}`,
+       ORDER BY event_id ${order} LIMIT :count`,
     );
   const [first, last] = [refused('ASC'), refused('DESC')];
   const again = client.prepare(
@@ -59,8 +60,8 @@ export function createRefusedDeliveries({ client }: Pick<Db, 'client'>, lines: D
   }
 
   return {
-    replay(endpointId, newest, nowMs) {
-      for (const row of first.all({ endpointId, oldest: oldest(nowMs), newest }) as Refused[]) {
+    replay(endpointId, newest, nowMs, count) {
+      for (const row of first.all({ endpointId, oldest: oldest(nowMs), newest, count }) as Refused[]) {
         send(endpointId, row, replayAtMs(row.attempts, nowMs), nowMs);
       }
     },
@@ -69,7 +70,7 @@ export function createRefusedDeliveries({ client }: Pick<Db, 'client'>, lines: D
       for (const { id, probes, isOfSessions, isOff } of dueProbes.all({ nowMs }) as Probed[]) {
         const isOver = isOfSessions === 1 && probes >= PROBES_OF_SESSIONS_MAX;
         // Ids may be ahead of the clock.
-        const range = { endpointId: id, oldest: oldest(nowMs), newest: eventAt(2 * nowMs) };
+        const range = { endpointId: id, oldest: oldest(nowMs), newest: eventAt(2 * nowMs), count: 1 };
         const row = isOver ? undefined : (last.get(range) as Refused | undefined);
         if (!row) setProbe.run({ id, atMs: null, probes });
         else if (isOff === 1) setProbe.run({ id, atMs: probeAtMs(probes, nowMs), probes });

@@ -10,6 +10,7 @@ import type { SecretKeys } from '../../lib/secret-key.ts';
 import type { TargetedAct } from '../audit-log.ts';
 import type { Database } from '../database.ts';
 import { alarmCommands, createAlarmWriter, type RaiseAlarm } from './alarms.ts';
+import { attemptCommands } from './attempts.ts';
 import { auditCommands, createAuditLog, createRecordAs, type RecordAct, recordWrites } from './audit-log.ts';
 import { createBlockFacts } from './block-facts.ts';
 import { blockCommands, createBlocks } from './blocks.ts';
@@ -214,7 +215,7 @@ const merchantCommands = (db: Db, vault: Vault, guard: RowGuard, parts: Paramete
   ...keyCommands(db, vault, guard, parts.recordAct),
 });
 
-type WebhookParts = Parameters<typeof claimCommands>[1] & Parameters<typeof deliveryCommands>[1];
+type WebhookParts = Parameters<typeof claimCommands>[1] & Parameters<typeof attemptCommands>[1];
 
 /** Endpoints, and what is sent to them. */
 const webhookCommands = (db: Db, parts: WebhookParts) => ({
@@ -222,7 +223,8 @@ const webhookCommands = (db: Db, parts: WebhookParts) => ({
   ...claimCommands(db, parts),
   ...retirementCommands(db),
   ...redeliveryCommands(db, parts.lines),
-  ...deliveryCommands(db, parts),
+  ...attemptCommands(db, parts),
+  ...deliveryCommands(db),
 });
 
 type AlarmParts = Readonly<{ raiseAlarm: RaiseAlarm; recordAct: RecordAct }>;

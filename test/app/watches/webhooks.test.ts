@@ -3,6 +3,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { watchWebhooks } from '../../../src/app/watches/webhooks.ts';
 import type { DeliveryVerdict } from '../../../src/database/database.ts';
+import { recordAttempt } from '../../support/record-attempt.ts';
 import { CALM_MS, watched } from '../../support/watched.ts';
 import { inShop, type WebhookShop } from '../../support/webhook-shop.ts';
 
@@ -14,7 +15,7 @@ async function answer({ database, clock }: WebhookShop, status: number, verdict:
   assert.is(claimed.length, 1);
   for (const { id: deliveryId, attempt, trigger } of claimed) {
     const went = { startedAtMs: clock.nowMs(), durationMs: 1, status, error: null, responseExcerpt: null };
-    await database.recordAttempt({ deliveryId, attempt, trigger, ...went }, verdict);
+    await recordAttempt(database, { deliveryId, attempt, trigger, ...went }, verdict);
   }
 }
 const bench = (shop: WebhookShop) =>
@@ -125,7 +126,7 @@ test(
           error: null,
           responseExcerpt: null,
         };
-        await shop.database.recordAttempt({ deliveryId, attempt, trigger, ...went }, { kind: 'delivered' });
+        await recordAttempt(shop.database, { deliveryId, attempt, trigger, ...went }, { kind: 'delivered' });
       }
     }
     await look();

@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ClaimedDelivery, Database } from '../../../src/database/database.ts';
+import { recordAttempt } from '../../support/record-attempt.ts';
 import {
   addressOf,
   allExtended,
@@ -25,7 +26,8 @@ async function answer(database: Database, claimed: ClaimedDelivery | undefined, 
   const went = { deliveryId, attempt, trigger, startedAtMs: nowMs, durationMs: 0, responseExcerpt: null };
   const error = status === null ? 'timeout' : null;
   const isFinal = status !== null && status >= 400 && status < 500;
-  await database.recordAttempt(
+  await recordAttempt(
+    database,
     { ...went, status, error },
     status !== null && status < 300
       ? { kind: 'delivered' }

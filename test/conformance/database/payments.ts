@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { recordAttempt } from '../../support/record-attempt.ts';
 import {
   addressOf,
   allExtended,
@@ -209,7 +210,8 @@ export function paymentsConform(makePlace: MakePlace): void {
       assert.not.ok(sent[0]?.body.includes('amount'));
       assert.equal(await eventTypes(database, 'cs_o1'), ['payment.expired', 'payment.late']);
       const late = (await database.listDeliveries({ sessionId: 'cs_o1', limit: 1 }))[0];
-      await database.recordAttempt(
+      await recordAttempt(
+        database,
         {
           deliveryId: sent[0]?.id ?? '',
           attempt: 1,

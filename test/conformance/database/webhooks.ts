@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Attempt, ClaimedDelivery, Database, DeliveryVerdict } from '../../../src/database/database.ts';
+import { recordAttempt } from '../../support/record-attempt.ts';
 import {
   addressOf,
   allExtended,
@@ -147,7 +148,7 @@ export function webhooksConform(makePlace: MakePlace): void {
         ],
       );
       assert.equal(await claimAll(database, T0_MS), [], 'leased deliveries block the rest of their session');
-      await database.recordAttempt(attempt(first[0] as ClaimedDelivery), { kind: 'retry', atMs: T0_MS + 120_000 });
+      await recordAttempt(database, attempt(first[0] as ClaimedDelivery), { kind: 'retry', atMs: T0_MS + 120_000 });
       const second = only(await claimAll(database, T0_MS));
       assert.is(second.eventType, 'payment.completed', 'after its first attempt a delivery no longer blocks others');
       const later = await claimAll(database, T0_MS + 120_000);
@@ -174,7 +175,7 @@ export function webhooksConform(makePlace: MakePlace): void {
       assert.equal(await claimAll(other, T0_MS + 59_999), []);
       const second = only(await claimAll(other, T0_MS + 60_000));
       assert.equal([second.id, second.attempt], [first.id, 1]);
-      await database.recordAttempt(attempt(second), { kind: 'retry', atMs: T0_MS + 200_000 });
+      await recordAttempt(database, attempt(second), { kind: 'retry', atMs: T0_MS + 200_000 });
       assert.equal(await claimAll(database, T0_MS + 199_999), []);
       assert.is(only(await claimAll(database, T0_MS + 200_000)).attempt, 2);
       other.close();
@@ -229,7 +230,7 @@ export function webhooksConform(makePlace: MakePlace): void {
       await cancelNew(database, 'o1');
       const claimed = only(await claimAll(database, T0_MS));
       const record = (number: number, verdict: DeliveryVerdict, more: Partial<Attempt> = {}) =>
-        database.recordAttempt(attempt(claimed, { attempt: number, ...more }), verdict);
+        recordAttempt(database, attempt(claimed, { attempt: number, ...more }), verdict);
       await record(1, { kind: 'retry', atMs: T0_MS + 120_000 }, { status: null, error: 'timeout' });
       const waiting = await stateOf(database, claimed.id);
       assert.equal(
@@ -301,21 +302,21 @@ export function resendsConform(makePlace: MakePlace): void {
       await database.addEndpoint(endpoint('e1'));
       await cancelNew(database, 'o1');
       const auto = only(await claimAll(database, T0_MS));
-      await database.recordAttempt(attempt(auto), { kind: 'retry', atMs: T0_MS + 120_000 });
+      await recordAttempt(database, attempt(auto), { kind: 'retry', atMs: T0_MS + 120_000 });
       assert.is(await database.resendDelivery(auto.id, T0_MS + 10), true);
       const manual = only(await claimAll(database, T0_MS + 10));
       assert.equal([manual.id, manual.trigger, manual.body], [auto.id, 'manual', auto.body]);
-      await database.recordAttempt(attempt(manual, { startedAtMs: T0_MS + 11 }), { kind: 'failed' });
+      await recordAttempt(database, attempt(manual, { startedAtMs: T0_MS + 11 }), { kind: 'failed' });
       const waiting = await stateOf(database, auto.id);
       assert.equal([waiting.state, waiting.attempts, waiting.nextAttemptAtMs], ['waiting', 1, T0_MS + 120_000]);
       assert.equal(await claimAll(database, T0_MS + 119_999), []);
       const next = only(await claimAll(database, T0_MS + 120_000));
       assert.equal([next.trigger, next.attempt], ['auto', 2]);
-      await database.recordAttempt(attempt(next, { status: 200 }), { kind: 'delivered' });
+      await recordAttempt(database, attempt(next, { status: 200 }), { kind: 'delivered' });
       assert.is(await database.resendDelivery(auto.id, T0_MS + 130_000), true);
       const extra = only(await claimAll(database, T0_MS + 130_000));
       assert.is(extra.trigger, 'manual');
-      await database.recordAttempt(attempt(extra, { startedAtMs: T0_MS + 130_001 }), {
+      await recordAttempt(database, attempt(extra, { startedAtMs: T0_MS + 130_001 }), {
         kind: 'retry',
         atMs: T0_MS + 140_000,
       });
@@ -338,7 +339,7 @@ export function resendsConform(makePlace: MakePlace): void {
       assert.equal(await claimAll(database, T0_MS), [], 'it is leased');
       // Requested again during the attempt: one more is due afterwards.
       await database.resendDelivery(row.id, T0_MS + 5);
-      await database.recordAttempt(attempt(manual, { startedAtMs: T0_MS + 1, status: 200 }), { kind: 'delivered' });
+      await recordAttempt(database, attempt(manual, { startedAtMs: T0_MS + 1, status: 200 }), { kind: 'delivered' });
       assert.is((await stateOf(database, row.id)).attempts, 0, 'only automatic attempts are counted');
       assert.is(only(await claimAll(database, T0_MS + 5)).trigger, 'manual');
     }),

@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert';
 import type { Database } from '../../../src/database/database.ts';
 import { createVault } from '../../../src/database/sqlite/vault.ts';
 import { withOlderDatabase } from '../../support/older-database.ts';
+import { recordAttempt } from '../../support/record-attempt.ts';
 import { dataKeysOf } from '../../support/secret-keys.ts';
 
 const secret = createVault(dataKeysOf(new Uint8Array(32).fill(7))).seal('whsec_old', 'store m1, webhook secret');
@@ -57,7 +58,7 @@ test(
         const claimed = await claim(database, 9);
         for (const { id: deliveryId, attempt, trigger } of claimed) {
           const went = { startedAtMs: NOW_MS, durationMs: 1, status: 200, error: null, responseExcerpt: null };
-          await database.recordAttempt({ deliveryId, attempt, trigger, ...went }, { kind: 'delivered' });
+          await recordAttempt(database, { deliveryId, attempt, trigger, ...went }, { kind: 'delivered' });
         }
         return claimed.map(({ body, attempt }) => `${body}#${attempt}`);
       };

@@ -1,0 +1,174 @@
+/**
+ * Recording attempts: what follows from them for deliveries, lines, queues and endpoints.
+ *
+ * Attempts that ended together are recorded together, so what many of them change (a queue, an endpoint) is written
+ * once.
+ * @module
+ */
+import { eq, sql } from 'drizzle-orm';
+import { goneAfter, isGone, probeAtMs, refusalStatuses } from '../../core/endpoint.ts';
+import { invariant } from '../../core/fault.ts';
+import type { Attempt, Database, DeliveryVerdict, RecordedAttempt } from '../database.ts';
+import type { RaiseAlarm } from './alarms.ts';
+import type { DeliveryLines } from './delivery-lines.ts';
+import type { Db } from './open.ts';
+import { atFirstUse, laterValues, preparedInsert } from './prepared.ts';
+import type { RefusedDeliveries } from './refused-deliveries.ts';
+import { attempts, deliveries, endpoints } from './schema.ts';
+
+type AttemptCommands = Pick<Database, 'recordAttempts'>;
+type DeliveryRow = typeof deliveries.$inferSelect;
+type EndpointRow = typeof endpoints.$inferSelect;
+type Parts = Readonly<{ lines: DeliveryLines; refused: RefusedDeliveries; raiseAlarm: RaiseAlarm }>;
+
+const changingNames = [
+  'state',
+  'attempts',
+  'nextAttemptAtMs',
+  'manualAtMs',
+  'lastStatus',
+  'lastError',
+] as const satisfies readonly (keyof DeliveryRow)[];
+
+const followedNames = [
+  'goneCount',
+  'goneSinceMs',
+  'failingSinceMs',
+  'answeredEventId',
+  'probes',
+  'probeAtMs',
+  'disabledAtMs',
+  'disabledReason',
+] as const satisfies readonly (keyof EndpointRow)[];
+
+/** Returns a delivery's state after an attempt. Delivered stays delivered; a manual failure keeps the schedule. */
+function afterAttempt(
+  row: DeliveryRow,
+  attempt: Attempt,
+  verdict: DeliveryVerdict,
+): Pick<DeliveryRow, (typeof changingNames)[number]> {
+  const isAuto = attempt.trigger === 'auto';
+  const kept = {
+    attempts: isAuto ? Math.max(row.attempts, attempt.attempt) : row.attempts,
+    // A resend that was requested during this attempt is still to be done.
+    manualAtMs: isAuto || (row.manualAtMs ?? 0) > attempt.startedAtMs ? row.manualAtMs : null,
+    lastStatus: attempt.status,
+    lastError: attempt.error,
+  };
+  if (verdict.kind === 'delivered') return { ...kept, state: 'delivered', nextAttemptAtMs: null };
+  if (!isAuto || row.state !== 'waiting') {
+    return { ...kept, state: row.state, nextAttemptAtMs: row.nextAttemptAtMs };
+  }
+  return verdict.kind === 'retry'
+    ? { ...kept, state: 'waiting', nextAttemptAtMs: verdict.atMs }
+    : { ...kept, state: 'failed', nextAttemptAtMs: null };
+}
+
+/** What the attempts of one transaction say about an endpoint. `answers`: how many were answered with 2xx. */
+type Followed = Readonly<{ before: EndpointRow; now: EndpointRow; answers: number; atMs: number }>;
+
+const endedAtMs = (attempt: Attempt): number => attempt.startedAtMs + attempt.durationMs;
+
+/** Returns what one attempt more says about its endpoint; `row` is its delivery before. */
+function follow(followed: Followed, row: DeliveryRow, attempt: Attempt, verdict: DeliveryVerdict): Followed {
+  const { now } = followed;
+  const atMs = endedAtMs(attempt);
+  const gone = goneAfter({ count: now.goneCount, sinceMs: now.goneSinceMs }, attempt.status, row.lastStatus, atMs);
+  const hasAnswered = verdict.kind === 'delivered';
+  const isNewest = hasAnswered && row.eventId > (now.answeredEventId ?? '');
+  const isRefused = verdict.kind === 'failed' && refusalStatuses.includes(attempt.status ?? 0);
+  const disables = isGone(gone, atMs) && now.disabledAtMs === null && !now.removed;
+  return {
+    ...followed,
+    now: {
+      ...now,
+      goneCount: gone.count,
+      goneSinceMs: gone.sinceMs,
+      failingSinceMs: hasAnswered ? null : (now.failingSinceMs ?? attempt.startedAtMs),
+      answeredEventId: isNewest ? row.eventId : now.answeredEventId,
+      probes: hasAnswered ? 0 : now.probes,
+      probeAtMs: isRefused ? (now.probeAtMs ?? probeAtMs(now.probes, atMs)) : now.probeAtMs,
+      ...(disables && { disabledAtMs: atMs, disabledReason: 'the endpoint keeps answering 410 Gone' }),
+    },
+    answers: followed.answers + (hasAnswered ? 1 : 0),
+    atMs,
+  };
+}
+
+export function attemptCommands(db: Db, { lines, refused, raiseAlarm }: Parts): AttemptCommands {
+  const insertAttempt = preparedInsert(db, attempts, ['id']);
+  const find = atFirstUse(
+    db.orm
+      .select()
+      .from(deliveries)
+      .where(eq(deliveries.id, sql.placeholder('id'))),
+  );
+  const update = atFirstUse(
+    db.orm
+      .update(deliveries)
+      .set(laterValues(deliveries, changingNames))
+      .where(eq(deliveries.id, sql.placeholder('id'))),
+  );
+  const findEndpoint = atFirstUse(
+    db.orm
+      .select()
+      .from(endpoints)
+      .where(eq(endpoints.id, sql.placeholder('id'))),
+  );
+  const saveEndpoint = atFirstUse(
+    db.orm
+      .update(endpoints)
+      .set(laterValues(endpoints, followedNames))
+      .where(eq(endpoints.id, sql.placeholder('id'))),
+  );
+  /** Saves what attempts say about an endpoint, disables it if it is gone, and brings back what it had refused. */
+  function remember({ before, now, answers, atMs }: Followed): void {
+    const { id, url } = before;
+    if (followedNames.some((name) => before[name] !== now[name])) saveEndpoint.run(now);
+    if (now.disabledAtMs !== before.disabledAtMs) {
+      lines.park(id);
+      raiseAlarm({
+        atMs,
+        code: 'webhook_disabled',
+        message:
+          `the endpoint ${id} (${url}) has answered 410 Gone for an hour and is disabled; ` +
+          `its events wait: once it works again, run \`quayside webhooks enable ${id}\``,
+        network: null,
+        sessionId: null,
+      });
+    }
+    if (answers > 0 && now.answeredEventId !== null) refused.replay(id, now.answeredEventId, atMs, answers);
+  }
+
+  function recordAll(recorded: readonly RecordedAttempt[]): void {
+    const followed = new Map<string, Followed>();
+    /** Endpoints that have answered since any was silent: another answer changes nothing. */
+    const answered = new Set<string>();
+    for (const { attempt, verdict } of recorded) {
+      const row = find.get({ id: attempt.deliveryId });
+      invariant(row, `delivery ${attempt.deliveryId} exists`);
+      const { id, endpointId, sessionId } = row;
+      const isSilent = attempt.status === null;
+      insertAttempt(attempt);
+      update.run({ id, ...afterAttempt(row, attempt, verdict) });
+      if (isSilent) answered.clear();
+      if (!answered.has(endpointId)) lines.answered(endpointId, isSilent, endedAtMs(attempt));
+      if (!isSilent) answered.add(endpointId);
+      lines.release({ id, endpointId, sessionId });
+      followed.set(endpointId, follow(followed.get(endpointId) ?? firstSeen(endpointId), row, attempt, verdict));
+    }
+    for (const one of followed.values()) remember(one);
+  }
+
+  function firstSeen(endpointId: string): Followed {
+    const before = findEndpoint.get({ id: endpointId });
+    invariant(before, `endpoint ${endpointId} of a delivery exists`);
+    return { before, now: before, answers: 0, atMs: 0 };
+  }
+
+  return {
+    async recordAttempts(recorded) {
+      await db.write(() => lines.together(() => recordAll(recorded)));
+    },
+  };
+}
