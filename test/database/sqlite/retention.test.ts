@@ -24,6 +24,7 @@ import {
   T0_S,
   type World,
 } from '../../conformance/database/place.ts';
+import { recordAttempt } from '../../support/record-attempt.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { audit } from './audit.ts';
 
@@ -113,7 +114,7 @@ async function pass(database: Database, ...feeds: readonly Feed[]): Promise<void
 async function deliver(database: Database, nowMs = T0_MS + 7_200_000): Promise<void> {
   for (const { id: deliveryId, attempt, trigger } of await claimAll(database, nowMs)) {
     const went = { deliveryId, attempt, trigger, startedAtMs: nowMs, durationMs: 3, status: 200, error: null };
-    await database.recordAttempt({ ...went, responseExcerpt: 'thanks, Ann' }, { kind: 'delivered' });
+    await recordAttempt(database, { ...went, responseExcerpt: 'thanks, Ann' }, { kind: 'delivered' });
   }
 }
 
@@ -358,7 +359,7 @@ test(
       for (const { id: deliveryId, attempt, trigger, sessionId } of await claimAll(database, T0_MS + 10_000_000)) {
         if (sessionId === other.id) continue;
         const went = { deliveryId, attempt, trigger, startedAtMs: T0_MS, durationMs: 3, status: 200, error: null };
-        await database.recordAttempt({ ...went, responseExcerpt: null }, { kind: 'delivered' });
+        await recordAttempt(database, { ...went, responseExcerpt: null }, { kind: 'delivered' });
       }
       assert.is(await database.retireEndpoints(LATER_MS, 30 * DAY_MS), 2);
       assert.is(await retain('endpoints', LATER_MS + 1, { nowMs: LATER_MS }), 1);
