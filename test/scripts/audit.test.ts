@@ -130,6 +130,8 @@ const changes: Readonly<Record<string, Change>> = {
   'payouts freeze': { words: [KEY, ...why], states: 'after' },
   'payouts thaw': { words: [KEY, ...why], states: 'before' },
   'networks rewind': { words: [KEY, '--to', '0', ...why], target: KEY, states: 'both' },
+  'secret-key rotate': { words: why, states: 'both' },
+  'secret-key retire': { words: ['1', '--end-links', ...why], states: 'before' },
 };
 
 /** Tested with the signer, nodes or halted networks that they need; each of these files reads the audit log. */
@@ -172,7 +174,7 @@ const readers = [
   ...['webhooks show', 'webhooks secret', 'events list', 'events show', 'refunds list', 'refunds show'],
   ...['refunds request', 'payouts list', 'payouts show', 'payouts outgoing', 'sweep plan', 'sweep status'],
   ...['notify test', 'notify list', 'user list', 'export payments', 'export refunds', 'export sweeps', 'export fees'],
-  ...['archive show', 'archive find'],
+  ...['archive show', 'archive find', 'secret-key status'],
   ...['ledger verify', 'audit list', 'signer drill', 'evidence verify', 'evidence key', 'evidence', 'shadow'],
 ];
 
