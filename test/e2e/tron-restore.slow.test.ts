@@ -5,10 +5,5 @@ import { openTronPayouts } from './tron.ts';
 const { shop, node, pass } = await openTronPayouts({ kind: 'depth', blocks: 2 }, 8);
 const send = (bytes: Uint8Array) =>
   node.ask('/wallet/broadcasthex', { transaction: Buffer.from(bytes).toString('hex') });
-restoreConforms(shop, {
-  coins: 500,
-  hasLanes: false,
-  unreadable: { rates: { empty_content: 1 }, lagBlocks: 5 },
-  expiry: { send, pass },
-});
+restoreConforms(shop, { coins: 500, hasLanes: false, expiry: { send, pass } });
 closeBooks(shop);
