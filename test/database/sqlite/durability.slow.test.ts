@@ -138,7 +138,7 @@ test(
 test(
   'a full disk refuses new sessions and blocks, keeps what was answered, and accepts them again when there is room',
   onFile(async (place) => {
-    const bytesMax = 1_200_000;
+    const bytesMax = 1_600_000;
     const small = openSqliteDatabase({
       file: place.file,
       secretKeys: secretKeysOf(secretKey),
