@@ -32,7 +32,7 @@ const AHEAD_MAX = 512;
 /** How long one of them may wait before it is given back: its lease has an end. */
 const AHEAD_MS_MAX = 5_000;
 /** Deliveries in one claim, at most. Kept small, so that the share of an endpoint follows the free capacity. */
-const CLAIM_MAX = 128;
+const CLAIM_MAX = 256;
 /** An endpoint that gives no answer counts as at least so slow. */
 const UNANSWERED_MS = 10_000;
 const WAKE_POLL_MS = 100;

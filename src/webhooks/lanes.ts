@@ -9,7 +9,7 @@
 /** What an endpoint is expected to take within this time is claimed ahead … */
 const AHEAD_MS = 250;
 /** … up to so many. */
-const AHEAD_MAX = 112;
+const AHEAD_MAX = 240;
 /** An endpoint that becomes slower is believed at once; one that becomes quicker by this share with each attempt. */
 const QUICKER_SHARE = 0.2;
 

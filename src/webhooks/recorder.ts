@@ -9,9 +9,9 @@ import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 
 /** A result waits for others at most so long … */
-const GATHER_MS_MAX = 50;
+const GATHER_MS_MAX = 100;
 /** … and until so many have come. */
-const BATCH_MAX = 64;
+const BATCH_MAX = 128;
 const RETRY_MS_MIN = 50;
 const RETRY_MS_MAX = 2_000;
 

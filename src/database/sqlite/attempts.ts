@@ -12,23 +12,19 @@ import type { Attempt, Database, DeliveryVerdict, RecordedAttempt } from '../dat
 import type { RaiseAlarm } from './alarms.ts';
 import type { DeliveryLines } from './delivery-lines.ts';
 import type { Db } from './open.ts';
-import { atFirstUse, laterValues, preparedInsert } from './prepared.ts';
+import { atFirstUse, laterValues } from './prepared.ts';
 import type { RefusedDeliveries } from './refused-deliveries.ts';
-import { attempts, deliveries, endpoints } from './schema.ts';
+import { type deliveries, endpoints } from './schema.ts';
 
 type AttemptCommands = Pick<Database, 'recordAttempts'>;
-type DeliveryRow = typeof deliveries.$inferSelect;
+/** What an attempt may change about its delivery. */
+type Changing = Pick<
+  typeof deliveries.$inferSelect,
+  'state' | 'attempts' | 'nextAttemptAtMs' | 'manualAtMs' | 'lastStatus' | 'lastError'
+>;
+type DeliveryRow = Changing & Readonly<{ id: string; eventId: string; endpointId: string; sessionId: string }>;
 type EndpointRow = typeof endpoints.$inferSelect;
 type Parts = Readonly<{ lines: DeliveryLines; refused: RefusedDeliveries; raiseAlarm: RaiseAlarm }>;
-
-const changingNames = [
-  'state',
-  'attempts',
-  'nextAttemptAtMs',
-  'manualAtMs',
-  'lastStatus',
-  'lastError',
-] as const satisfies readonly (keyof DeliveryRow)[];
 
 const followedNames = [
   'goneCount',
@@ -42,11 +38,7 @@ const followedNames = [
 ] as const satisfies readonly (keyof EndpointRow)[];
 
 /** Returns a delivery's state after an attempt. Delivered stays delivered; a manual failure keeps the schedule. */
-function afterAttempt(
-  row: DeliveryRow,
-  attempt: Attempt,
-  verdict: DeliveryVerdict,
-): Pick<DeliveryRow, (typeof changingNames)[number]> {
+function afterAttempt(row: DeliveryRow, attempt: Attempt, verdict: DeliveryVerdict): Changing {
   const isAuto = attempt.trigger === 'auto';
   const kept = {
     attempts: isAuto ? Math.max(row.attempts, attempt.attempt) : row.attempts,
@@ -96,18 +88,21 @@ function follow(followed: Followed, row: DeliveryRow, attempt: Attempt, verdict:
 }
 
 export function attemptCommands(db: Db, { lines, refused, raiseAlarm }: Parts): AttemptCommands {
-  const insertAttempt = preparedInsert(db, attempts, ['id']);
-  const find = atFirstUse(
-    db.orm
-      .select()
-      .from(deliveries)
-      .where(eq(deliveries.id, sql.placeholder('id'))),
+  const { client } = db;
+  const insertAttempt = client.prepare(
+    `INSERT INTO attempts (delivery_id, attempt, trigger, started_at_ms, duration_ms, status, error, response_excerpt)
+     VALUES (:deliveryId, :attempt, :trigger, :startedAtMs, :durationMs, :status, :error, :responseExcerpt)`,
   );
-  const update = atFirstUse(
-    db.orm
-      .update(deliveries)
-      .set(laterValues(deliveries, changingNames))
-      .where(eq(deliveries.id, sql.placeholder('id'))),
+  const find = client.prepare(
+    `SELECT id, event_id AS eventId, endpoint_id AS endpointId, session_id AS sessionId, state, attempts,
+       next_attempt_at_ms AS nextAttemptAtMs, manual_at_ms AS manualAtMs, last_status AS lastStatus,
+       last_error AS lastError
+     FROM deliveries WHERE id = :id`,
+  );
+  const update = client.prepare(
+    `UPDATE deliveries SET state = :state, attempts = :attempts, next_attempt_at_ms = :nextAttemptAtMs,
+       manual_at_ms = :manualAtMs, last_status = :lastStatus, last_error = :lastError
+     WHERE id = :id`,
   );
   const findEndpoint = atFirstUse(
     db.orm
@@ -125,10 +120,10 @@ export function attemptCommands(db: Db, { lines, refused, raiseAlarm }: Parts): 
   function remember({ before, now, answers, atMs }: Followed): void {
     const { id, url } = before;
     if (followedNames.some((name) => before[name] !== now[name])) saveEndpoint.run(now);
-    if (now.disabledAtMs !== before.disabledAtMs) {
+    if (now.disabledAtMs !== null && before.disabledAtMs === null) {
       lines.park(id);
       raiseAlarm({
-        atMs,
+        atMs: now.disabledAtMs,
         code: 'webhook_disabled',
         message:
           `the endpoint ${id} (${url}) has answered 410 Gone for an hour and is disabled; ` +
@@ -145,11 +140,11 @@ export function attemptCommands(db: Db, { lines, refused, raiseAlarm }: Parts): 
     /** Endpoints that have answered since any was silent: another answer changes nothing. */
     const answered = new Set<string>();
     for (const { attempt, verdict } of recorded) {
-      const row = find.get({ id: attempt.deliveryId });
+      const row = find.get({ id: attempt.deliveryId }) as DeliveryRow | undefined;
       invariant(row, `delivery ${attempt.deliveryId} exists`);
       const { id, endpointId, sessionId } = row;
       const isSilent = attempt.status === null;
-      insertAttempt(attempt);
+      insertAttempt.run(attempt);
       update.run({ id, ...afterAttempt(row, attempt, verdict) });
       if (isSilent) answered.clear();
       if (!answered.has(endpointId)) lines.answered(endpointId, isSilent, endedAtMs(attempt));

@@ -2,16 +2,13 @@
  * Leasing due deliveries to a dispatcher.
  * @module
  */
-import { eq, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import type { ClaimedDelivery, Database } from '../database.ts';
 import type { SecretPair } from '../webhook-secrets.ts';
 import type { DeliveryLines } from './delivery-lines.ts';
 import { IS_HOST_SILENT, IS_OFF, type Queue as LineQueue, QUEUE } from './delivery-queues.ts';
 import type { Db } from './open.ts';
-import { atFirstUse } from './prepared.ts';
 import type { RefusedDeliveries } from './refused-deliveries.ts';
-import { deliveries, endpoints, events } from './schema.ts';
 import type { WebhookSecrets } from './webhook-secrets.ts';
 
 type ClaimCommands = Pick<Database, 'claimDeliveries' | 'returnDeliveries' | 'endLeases'>;
@@ -42,11 +39,13 @@ type Leased = Readonly<{ queue: string; host: string; n: number; rank: Rank }>;
 type Chosen = Readonly<{ candidates: Candidate[]; stale: Line[] }>;
 type Limits = Omit<Parameters<ClaimCommands['claimDeliveries']>[0], 'leaseMs'>;
 
+type Loaded = Omit<ClaimedDelivery, keyof SecretPair | 'attempt' | 'trigger' | 'leaseUntilMs'> &
+  Readonly<{ attempts: number; storeId: string }>;
 type Signing = ReturnType<WebhookSecrets['signing']>;
 type Parts = Readonly<{ secrets: WebhookSecrets; lines: DeliveryLines; refused: RefusedDeliveries }>;
 
 export function claimCommands(db: Db, { secrets, lines, refused }: Parts): ClaimCommands {
-  const { client, orm } = db;
+  const { client } = db;
   // A resend also goes to a disabled endpoint.
   const manualDue = client.prepare(
     `SELECT d.id, d.event_id AS eventId, d.endpoint_id AS endpointId, d.session_id AS sessionId, 'manual' AS trigger,
@@ -74,25 +73,11 @@ export function claimCommands(db: Db, { secrets, lines, refused }: Parts): Claim
   const isResuming = client.prepare(
     'SELECT 1 FROM endpoints INDEXED BY endpoints_resuming WHERE resumed_through IS NOT NULL LIMIT 1',
   );
-  const load = atFirstUse(
-    orm
-      .select({
-        id: deliveries.id,
-        endpointId: deliveries.endpointId,
-        url: endpoints.url,
-        mode: endpoints.mode,
-        eventId: events.id,
-        eventType: events.type,
-        sessionId: events.sessionId,
-        eventAtMs: events.createdAtMs,
-        body: events.body,
-        attempts: deliveries.attempts,
-        storeId: endpoints.storeId,
-      })
-      .from(deliveries)
-      .innerJoin(events, eq(events.id, deliveries.eventId))
-      .innerJoin(endpoints, eq(endpoints.id, deliveries.endpointId))
-      .where(eq(deliveries.id, sql.placeholder('id'))),
+  const load = client.prepare(
+    `SELECT d.id, d.endpoint_id AS endpointId, e.url, e.mode, v.id AS eventId, v.type AS eventType,
+       v.session_id AS sessionId, v.created_at_ms AS eventAtMs, v.body, d.attempts, e.store_id AS storeId
+     FROM deliveries AS d JOIN events AS v ON v.id = d.event_id JOIN endpoints AS e ON e.id = d.endpoint_id
+     WHERE d.id = :id`,
   );
 
   /** Counts what is leased, and gives out what is left. */
@@ -197,7 +182,7 @@ export function claimCommands(db: Db, { secrets, lines, refused }: Parts): Claim
     return candidates.map((candidate) => {
       if (candidate.trigger === 'auto') lines.leaseDue(candidate, leaseUntilMs, candidate.from);
       else lines.lease(candidate, leaseUntilMs);
-      const row = load.get({ id: candidate.id });
+      const row = load.get({ id: candidate.id }) as Loaded | undefined;
       invariant(row, `delivery ${candidate.id} has its event and endpoint`);
       const signing = signings.get(row.endpointId) ?? secrets.signing(row);
       signings.set(row.endpointId, signing);

@@ -278,6 +278,33 @@ export function endpointsConform(makePlace: MakePlace): void {
   );
 
   test(
+    'what is leased ahead for an endpoint takes no place of its host, and what is given back is due at once',
+    inWorld(makePlace, async ({ database }) => {
+      for (const id of ['quick', 'plain']) await database.addEndpoint(endpoint(id));
+      for (let n = 0; n < 9; n++) await cancelNew(database, `o${n}`, T0_MS + n);
+      const ahead = new Map([['quick', 3]]);
+      const claim = () =>
+        database.claimDeliveries({ nowMs: T0_MS + 100, leaseMs: 60_000, limit: 50, perEndpointMax: 2, ahead });
+      const countsOf = (claimed: readonly ClaimedDelivery[]) =>
+        ['quick', 'plain'].map((id) => claimed.filter(({ endpointId }) => endpointId === id).length);
+      const claimed = await claim();
+      assert.equal(countsOf(claimed), [5, 2]);
+      assert.equal(await claim(), []);
+      const back = claimed.filter(({ endpointId }) => endpointId === 'quick').slice(3);
+      await database.returnDeliveries(back);
+      const again = await claim();
+      assert.equal(
+        again.map(({ id, attempt, trigger }) => [id, attempt, trigger]),
+        back.map(({ id }) => [id, 1, 'auto']),
+      );
+      // Of a delivery that is not leased any more, nothing is ended.
+      await answer(database, claimed[0], 200, T0_MS + 100);
+      await database.returnDeliveries(claimed.slice(0, 1));
+      assert.is((await database.listDeliveries({ state: 'delivered', limit: 9 })).length, 1);
+    }),
+  );
+
+  test(
     'endpoints of single sessions share the places of their host',
     inWorld(makePlace, async ({ database }) => {
       for (let n = 0; n < 10; n++) await cancelNew(database, `d${n}`, T0_MS + n, `https://dead.example/orders/${n}`);
