@@ -3,7 +3,7 @@
  * a version goes only when nothing needs it.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -82,10 +82,13 @@ const sealedColumns = [
   'meta.value',
   'notice_targets.address',
   'notice_targets.code',
+  'outgoing_transfers.mac',
+  'own_wallets.mac',
   'payouts.intent',
   'people.totp_secret',
   'refund_addresses.mac',
   'refunds.mac',
+  'stores.mac',
   'transfers.mac',
   'webhook_secrets.next_secret',
   'webhook_secrets.secret',
@@ -126,24 +129,28 @@ const sealers: Readonly<Record<string, number>> = {
   'keys.ts': 3,
   'notices/notices.ts': 2,
   'people/people.ts': 1,
+  'payouts/freezes.ts': 1,
+  'payouts/judgement.ts': 2,
+  'payouts/outgoing.ts': 1,
   'pool.ts': 2,
   'refunds/destinations.ts': 1,
   'row-sealing.ts': 0,
   'secret-keys/sealed-tables.ts': 3,
+  'stores.ts': 2,
   'transfers.ts': 1,
   'vault.ts': 2,
   'webhook-secrets.ts': 3,
 };
 
 test('no other place in the sources seals anything: a new one needs its table in `secret-keys/sealed-tables.ts`', () => {
-  const folder = join(import.meta.dirname, '../../src/database/sqlite');
+  const folder = resolve('src/database/sqlite');
   const source = (name: string) => readFileSync(join(folder, name), 'utf8');
   const names = (readdirSync(folder, { recursive: true }) as string[]).filter((name) => /(?<!\.d)\.ts$/.test(name));
   const found = names.flatMap((name) => {
     const calls = source(name).match(/\b(?:vault|guard|macs|createVault\([^\n]*\))\.seal\(/g)?.length ?? 0;
     return calls > 0 || name in sealers ? [[name, calls] as const] : [];
   });
-  if (names.length > 0) assert.equal(Object.fromEntries(found.sort()), sealers);
+  assert.equal(Object.fromEntries(found.sort()), sealers);
 });
 
 test('links from before stay valid, and new ones are of the new version', () =>

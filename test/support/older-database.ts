@@ -15,7 +15,6 @@ import { connectTo, secretKey } from './temp-database.ts';
 
 /** What versions before rows had MACs stored when they first opened a file. */
 const PROBE = 'the secret key of this database';
-const olderProbe = createVault(dataKeysOf(secretKey)).seal(PROBE, PROBE);
 
 const own = resolve(import.meta.dirname, '../../src/database/sqlite/migrations');
 
@@ -23,11 +22,13 @@ const own = resolve(import.meta.dirname, '../../src/database/sqlite/migrations')
  * Runs `work` on the migrated database, and removes it. `reopen` makes another connection to its file.
  * @param before the number of the first migration that the earlier version did not have, such as `0004`
  * @param rows SQL that fills the earlier version's tables
+ * @param probe the text by which the earlier version noted which rows have MACs
  */
 export async function withOlderDatabase(
   before: string,
   rows: string,
   work: (database: Database, reopen: () => Database, file: string) => Promise<void>,
+  probe = PROBE,
 ): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-backfill-'));
   const at = (name: string) => join(folder, name);
@@ -38,7 +39,9 @@ export async function withOlderDatabase(
     migrate({ file, backupDir, directory });
     const raw = new Sqlite(file);
     raw.exec(rows);
-    raw.prepare(`INSERT INTO meta VALUES ('sealed_probe', ?)`).run(olderProbe);
+    raw
+      .prepare(`INSERT INTO meta VALUES ('sealed_probe', ?)`)
+      .run(createVault(dataKeysOf(secretKey)).seal(probe, PROBE));
     raw.close();
     migrate({ file, backupDir });
     const database = connectTo(file);

@@ -68,6 +68,7 @@ export async function fill(api: ApiServer): Promise<Contents> {
   const database = api.database();
   const act = operator('fill', api.clock.nowMs());
   await addPersonAndTarget(database, act);
+  await addOutgoing(database, act.atMs);
   const endpoint = await database.addEndpoint({
     ...{ id: 'we_1', storeId: api.merchantId, mode: 'test', url: 'https://shop.example/hook', extendedEvents: [] },
     ...{ perSession: false, disabledAtMs: null, disabledReason: null, createdAtMs: act.atMs },
@@ -111,6 +112,30 @@ export async function fill(api: ApiServer): Promise<Contents> {
     secrets: { secret: secrets.secret, nextSecret: secrets.nextSecret },
     refunds: { asked: idOf('r-asked'), named: idOf('r-named'), approved: idOf('r-approved') },
   };
+}
+
+/** A network without sales, whose wallet has paid something. */
+const paying = 'test:paying';
+
+async function addOutgoing(database: Database, nowMs: number): Promise<void> {
+  await database.recordOwnWallets(paying, [{ role: 'refund', key: named }]);
+  const ownWalletId = (await database.listOwnWallets(paying))[0]?.id ?? 0;
+  const moved = {
+    tx: 't1',
+    index: 0,
+    currency: 'USDT',
+    from: named,
+    to: claimed,
+    units: 5n,
+    isOutgoing: true,
+  } as const;
+  const block = { hash: 'b1', parent: 'b0', number: 1, timeS: 1 };
+  const outcome = await database.ingest({
+    ...{ network: paying, family: 'evm', expectTip: null, watchedThroughId: Number.MAX_SAFE_INTEGER, ownWalletId },
+    ...{ decimals: { USDT: 6 }, dustFloorPar: 0n, drop: [], connect: [{ block, transfers: [moved] }], confirm: [] },
+    ...{ floor: null, readThroughS: 1, nowMs },
+  });
+  assert.is(outcome, 'done');
 }
 
 async function addPersonAndTarget(database: Database, act: ReturnType<typeof operator>): Promise<void> {
@@ -161,6 +186,11 @@ export async function checkAll(api: ApiServer, contents: Contents): Promise<void
   assert.equal({ secret, nextSecret }, secrets, 'webhook secrets');
   assert.is((await database.findSignInSecrets('Ada'))?.totpSecret, 'TOTPSECRET');
   assert.is(await database.noticeAddress('nt_1'), '{"url":"https://hooks.example/hidden"}');
+  assert.equal(
+    (await database.listOwnWallets(paying)).map(({ key }) => key),
+    [named],
+  );
+  assert.is((await database.listOutgoing(paying, 1))[0]?.units, 5n);
   const { addresses } = (await database.findSession(sale.id)) ?? {};
   assert.ok(addresses?.evm, 'the session has its address');
   assert.is((await database.findRefundBy({ id: refunds.named }))?.destination?.key, named);

@@ -5,69 +5,63 @@
  *
  * @module
  */
-import { and, asc, eq, gt, isNull, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableName, gt, isNull, sql } from 'drizzle-orm';
+import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { macedKey } from './keys.ts';
 import type { Db } from './open.ts';
+import { macedOutgoing, macedWallet } from './payouts/outgoing.ts';
+import { outgoingTransfers, ownWallets } from './payouts/schema.ts';
 import { macedAddress } from './pool.ts';
 import { macedRefundAddress } from './refunds/destinations.ts';
 import { refundAddresses } from './refunds/schema.ts';
-import type { RowMacs } from './row-macs.ts';
-import { addresses, keys, transfers } from './schema.ts';
+import type { MacedRow, RowMacs } from './row-macs.ts';
+import { addresses, keys, stores, transfers } from './schema.ts';
 import { guarded } from './storage-fault.ts';
+import { macedSuspension } from './stores.ts';
 import { macedTransfer } from './transfers.ts';
-import { noteRowsSealed, type Vault } from './vault.ts';
+import { noteRowsSealed, type SealedStage, type Vault } from './vault.ts';
 
 /** Rows that get their MACs in one transaction. */
 const SLICE_ROWS = 5_000;
 
-/** Seals the next rows of a table. @returns the place after which to go on, or null after the last */
-type SealSlice<Place> = (after: Place) => Place | null;
+/**
+ * Gives MACs to the next rows of a table, within a transaction. Null is the place before the first row.
+ * @returns the place after which to go on, or null after the last row
+ */
+type SealSlice = (after: Place | null) => Place | null;
+type Place = number | string | readonly [sessionId: string, network: string];
 
-/** To be called before anything is served: it may wait for another process that does the same. */
-export function sealRows(db: Db, vault: Vault, { seal }: RowMacs): void {
-  const { orm, client, file } = db;
+type MacedTable = Readonly<{
+  /** The stage before the one in which older rows of the table get their MACs. */
+  since: SealedStage;
+  slice: SealSlice;
+}>;
 
-  function sealAll<Place>(first: Place, slice: SealSlice<Place>): void {
-    for (let after: Place | null = first; after !== null; ) {
-      const place: Place = after;
-      after = guarded(file, () => client.transaction(() => slice(place)).immediate());
-    }
+/** Returns every table with MACs. */
+function macedTables({ orm, client }: Db, { seal }: RowMacs): readonly MacedTable[] {
+  function byId<T extends SQLiteTable & { id: SQLiteColumn; mac: SQLiteColumn }>(
+    table: T,
+    maced: (row: T['$inferSelect']) => MacedRow,
+  ): SealSlice {
+    type Row = T['$inferSelect'] & { id: number | string };
+    const update = client.prepare(`UPDATE ${getTableName(table)} SET mac = ? WHERE id = ?`);
+    return (after) => {
+      const isDue = and(after === null ? undefined : gt(table.id, after), isNull(table.mac));
+      const list = orm.select().from(table as SQLiteTable);
+      const rows = list.where(isDue).orderBy(asc(table.id)).limit(SLICE_ROWS).all() as Row[];
+      for (const row of rows) update.run(seal(maced(row)), row.id);
+      return rows.at(-1)?.id ?? null;
+    };
   }
 
-  sealAll('', (after) => {
-    const unsealed = and(gt(keys.id, after), isNull(keys.mac));
-    const rows = orm.select().from(keys).where(unsealed).orderBy(asc(keys.id)).limit(SLICE_ROWS).all();
-    for (const row of rows) {
-      const mac = seal(macedKey(row));
-      orm.update(keys).set({ mac }).where(eq(keys.id, row.id)).run();
-    }
-    return rows.at(-1)?.id ?? null;
-  });
-
-  sealAll(0, (after) => {
-    const unsealed = and(gt(addresses.id, after), isNull(addresses.mac));
-    const rows = orm.select().from(addresses).where(unsealed).orderBy(asc(addresses.id)).limit(SLICE_ROWS).all();
-    const update = client.prepare('UPDATE addresses SET mac = ? WHERE id = ?');
-    for (const row of rows) update.run(seal(macedAddress(row)), row.id);
-    return rows.at(-1)?.id ?? null;
-  });
-
-  sealAll(0, (after) => {
-    const unsealed = and(gt(transfers.id, after), isNull(transfers.mac));
-    const rows = orm.select().from(transfers).where(unsealed).orderBy(asc(transfers.id)).limit(SLICE_ROWS).all();
-    const update = client.prepare('UPDATE transfers SET mac = ? WHERE id = ?');
-    for (const row of rows) update.run(seal(macedTransfer(row)), row.id);
-    return rows.at(-1)?.id ?? null;
-  });
-
   const { sessionId, network } = refundAddresses;
-  sealAll({ session: '', network: '' }, (after) => {
-    const isLater = sql`(${sessionId}, ${network}) > (${after.session}, ${after.network})`;
-    const unsealed = orm
+  const ofRefundAddresses: SealSlice = (after) => {
+    const isLater = Array.isArray(after) ? sql`(${sessionId}, ${network}) > (${after[0]}, ${after[1]})` : undefined;
+    const due = orm
       .select()
       .from(refundAddresses)
       .where(and(isLater, isNull(refundAddresses.mac)));
-    const rows = unsealed.orderBy(asc(sessionId), asc(network)).limit(SLICE_ROWS).all();
+    const rows = due.orderBy(asc(sessionId), asc(network)).limit(SLICE_ROWS).all();
     for (const row of rows) {
       const isRow = and(eq(sessionId, row.sessionId), eq(network, row.network));
       orm
@@ -77,8 +71,33 @@ export function sealRows(db: Db, vault: Vault, { seal }: RowMacs): void {
         .run();
     }
     const last = rows.at(-1);
-    return last ? { session: last.sessionId, network: last.network } : null;
-  });
+    return last ? [last.sessionId, last.network] : null;
+  };
 
+  return [
+    { since: 'none', slice: byId(keys, macedKey) },
+    { since: 'none', slice: byId(addresses, macedAddress) },
+    { since: 'none', slice: byId(transfers, macedTransfer) },
+    { since: 'none', slice: ofRefundAddresses },
+    { since: 'transfers', slice: byId(ownWallets, macedWallet) },
+    { since: 'transfers', slice: byId(outgoingTransfers, macedOutgoing) },
+    { since: 'transfers', slice: byId(stores, macedSuspension) },
+  ];
+}
+
+/**
+ * Seals the rows of an older version, to be called before anything is served: it may wait for another process that does
+ * the same.
+ * @param stage what was sealed before: a row of those tables that has no MAC was altered, and gets none
+ */
+export function sealRows(db: Db, vault: Vault, macs: RowMacs, stage: SealedStage): void {
+  const { client, file } = db;
+  for (const { since, slice } of macedTables(db, macs)) {
+    if (since === 'none' && stage !== 'none') continue;
+    for (let after: Place | null = null, isFirst = true; isFirst || after !== null; isFirst = false) {
+      const place: Place | null = after;
+      after = guarded(file, () => client.transaction(() => slice(place)).immediate());
+    }
+  }
   guarded(file, () => client.transaction(() => noteRowsSealed(db, vault)).immediate());
 }

@@ -45,6 +45,8 @@ export const stores = sqliteTable('stores', {
   suspendedBecause: text(),
   refusedAtMs: integer(),
   refusedBecause: text(),
+  /** Of the suspension. */
+  mac: text(),
 });
 
 export const keys = sqliteTable('keys', {

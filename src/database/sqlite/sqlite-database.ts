@@ -113,7 +113,8 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
     refuseOtherSchema(db);
     const keys = createDataKeys(db, options.secretKeys);
     const vault = createVault(keys);
-    if (!checkKey(db, vault)) sealRows(db, vault, createRowMacs(keys));
+    const stage = checkKey(db, vault);
+    if (stage !== 'all') sealRows(db, vault, createRowMacs(keys), stage);
     fillWebhookSecrets(db, vault);
     const guard = createRowGuard(db, keys);
     const own = options.act ? recordWrites(db, options.act) : db;
@@ -144,14 +145,14 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   const networks = createNetworks(db);
   const addresses = createAddresses(db, guard);
   const transfers = createTransfers(db, guard);
-  const outgoing = createOutgoing(db);
+  const outgoing = createOutgoing(db, guard);
   const facts = { addresses, blocks: createBlocks(db), transfers, networks, outgoing };
   const returned = createReturned(db);
   const sums = createSessionSums(transfers, returned.of);
   const archive = createSessionArchive(db);
   const findSession = createSessionFinder(db, archive);
   const settingsOf = createSettingsReader(db);
-  const isSuspended = createSuspensionReader(db);
+  const isSuspended = createSuspensionReader(db, guard);
   const { lines, refused, endpoints, outbox } = createSending(db);
   const replays = createReplays(db);
   const heldRecords = createHeldRecords(db, raiseAlarm, outbox);
@@ -162,11 +163,19 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   const rows = createRefundRows(db, { ...sealing, findSession, formatAddress });
   const limits = createRefundLimits(db, sums);
   const secrets = createWebhookSecrets(db, vault);
-  const settlement = createRefundSettlement(db, { rows, limits, outbox, ledger, findSession, transitions });
+  const settlement = createRefundSettlement(db, {
+    rows,
+    limits,
+    outbox,
+    ledger,
+    findSession,
+    transitions,
+    isSuspended,
+  });
   const own = { rows, limits, settlement, payouts, ledger, replays, findSession, recordAct, isSuspended };
   const refunds = { ...sealing, ...own };
   return {
-    ...merchantCommands(db, vault, guard, { ...limits, recordAct, secrets }),
+    ...merchantCommands(db, vault, guard, { ...limits, guard, recordAct, secrets }),
     ...peopleCommands(db, vault, recordAct, raiseAlarm),
     ...poolCommands(db, guard, raiseAlarm),
     ...payerTokens(keys),
@@ -250,6 +259,7 @@ const reports = (db: Db, archive: SessionArchive) => ({
 });
 
 type MoneyOutParts = Readonly<{
+  guard: RowGuard;
   networks: Networks;
   raiseAlarm: RaiseAlarm;
   recordAct: RecordAct;
@@ -283,12 +293,20 @@ function payoutParts(db: Db, own: MoneyOutParts) {
   const settlement = createPayoutSettlement(db, { ...parts, followRefund: own.settlement.settle });
   return {
     ...payoutCommands(db, { ...parts, settlement }),
-    ...outgoingCommands(db, { ...parts, networks, freeze, settlement, isPromised: rows.isPromised, formatAddress }),
+    ...outgoingCommands(db, {
+      ...parts,
+      guard: own.guard,
+      networks,
+      freeze,
+      settlement,
+      isPromised: rows.isPromised,
+      formatAddress,
+    }),
     ...walletBookCommands(db, raiseAlarm, freeze),
     ...payoutAttemptCommands(db, { ...parts, freezeOf, outgoing, holdOf: own.settlement.holdOf, approvalsOf }),
     ...adoptionCommands(db, parts),
     ...exitCommands(db, { ...parts, settlement, outgoing, recordAct, followRefund: own.settlement.settle }),
-    ...freezeCommands(db, { freezeOf, freeze, recordAct }),
+    ...freezeCommands(db, { guard: own.guard, freezeOf, freeze, recordAct }),
     ...payoutLimitCommands(db, recordAct),
     ...payoutViews(db),
     ...sweepCommands(db, steps),

@@ -2,7 +2,7 @@
  * Merchants' stores.
  * @module
  */
-import { and, asc, eq, isNotNull, isNull, sql } from 'drizzle-orm';
+import { and, asc, eq, isNull, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import { defaultRefundPolicy, type RefundPolicy } from '../../core/refund.ts';
 import type { Mode } from '../../core/transfer.ts';
@@ -11,11 +11,14 @@ import type { RecordAct } from './audit-log.ts';
 import { writeOrTry } from './dry-run.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
+import type { RowGuard } from './row-guard.ts';
+import type { MacedRow } from './row-macs.ts';
 import { stores } from './schema.ts';
 import type { WebhookSecrets } from './webhook-secrets.ts';
 
 type StoreRow = typeof stores.$inferSelect;
 type Parts = Readonly<{
+  guard: RowGuard;
   policyOf: (storeId: string) => RefundPolicy;
   setPolicy: (storeId: string, changes: Partial<RefundPolicy>) => RefundPolicy;
   recordAct: RecordAct;
@@ -41,13 +44,47 @@ export function createSettingsReader({ orm }: Db): (storeId: string) => StoreSet
   };
 }
 
+type SuspensionRow = Pick<StoreRow, 'id' | 'suspendedAtMs' | 'suspendedBecause' | 'mac'>;
+
+/** What the MAC of a store covers: its suspension. */
+export const macedSuspension = ({ id, suspendedAtMs, suspendedBecause }: Omit<SuspensionRow, 'mac'>): MacedRow => ({
+  table: 'stores',
+  key: [id],
+  fields: [suspendedAtMs, suspendedBecause],
+});
+
+/** Stands for a suspension that was altered: nobody knows whether the operator ended it, so the store is suspended. */
+const ALTERED = 'its row in the database was altered';
+
+/** Returns a function that checks a store's suspension; it raises an alarm for one that was altered. */
+const createSuspensionCheck =
+  (guard: RowGuard) =>
+  (row: SuspensionRow): boolean =>
+    guard.accepts(
+      macedSuspension(row),
+      row.mac,
+      `the suspension of store ${row.id}, which counts as suspended`,
+      `run \`quayside store suspend ${row.id} --because …\`, or \`quayside store resume\` if it was not suspended`,
+    );
+
 /** Returns whether a store's keys may create nothing. */
-export function createSuspensionReader({ client }: Db): (storeId: string) => boolean {
-  const find = client.prepare('SELECT 1 FROM stores WHERE id = :storeId AND suspended_at_ms IS NOT NULL');
-  return (storeId) => find.get({ storeId }) !== undefined;
+export function createSuspensionReader({ orm }: Db, guard: RowGuard): (storeId: string) => boolean {
+  const { id, suspendedAtMs, suspendedBecause, mac } = stores;
+  const find = atFirstUse(
+    orm
+      .select({ id, suspendedAtMs, suspendedBecause, mac })
+      .from(stores)
+      .where(eq(id, sql.placeholder('storeId'))),
+  );
+  const isIntact = createSuspensionCheck(guard);
+  return (storeId) => {
+    const row = find.get({ storeId });
+    return row !== undefined && (!isIntact(row) || row.suspendedAtMs !== null);
+  };
 }
 
-export function storeCommands(db: Db, { policyOf, setPolicy, recordAct, secrets }: Parts): StoreDatabase {
+export function storeCommands(db: Db, { guard, policyOf, setPolicy, recordAct, secrets }: Parts): StoreDatabase {
+  const isIntact = createSuspensionCheck(guard);
   const insert = preparedInsert(db, stores);
   const find = atFirstUse(
     db.orm
@@ -56,40 +93,44 @@ export function storeCommands(db: Db, { policyOf, setPolicy, recordAct, secrets 
       .where(eq(stores.id, sql.placeholder('id'))),
   );
   const secretOf = (id: string, mode: Mode) => secrets.open(secrets.ofStore(id, mode)).secret;
+  const suspensionOf = (row: SuspensionRow) => {
+    const { suspendedAtMs, suspendedBecause } = row;
+    if (!isIntact(row)) return { suspension: { atMs: suspendedAtMs ?? 0, because: ALTERED } };
+    return suspendedAtMs === null ? {} : { suspension: { atMs: suspendedAtMs, because: suspendedBecause ?? '' } };
+  };
   const toStore = ({
-    id,
-    name,
-    status,
-    zone,
-    createdAtMs,
+    mac,
     suspendedAtMs,
     suspendedBecause,
     refusedAtMs,
     refusedBecause,
-    ...settings
-  }: StoreRow): MerchantStore => ({
-    id,
-    name,
-    status,
-    settings,
-    zone,
-    webhookSecrets: { live: secretOf(id, 'live'), test: secretOf(id, 'test') },
-    createdAtMs,
-    ...(suspendedAtMs !== null && { suspension: { atMs: suspendedAtMs, because: suspendedBecause ?? '' } }),
-    ...(refusedAtMs !== null && { refusal: { atMs: refusedAtMs, because: refusedBecause ?? '' } }),
-  });
+    ...row
+  }: StoreRow): MerchantStore => {
+    const { id, name, status, zone, createdAtMs, ...settings } = row;
+    return {
+      id,
+      name,
+      status,
+      settings,
+      zone,
+      webhookSecrets: { live: secretOf(id, 'live'), test: secretOf(id, 'test') },
+      createdAtMs,
+      ...suspensionOf({ id, suspendedAtMs, suspendedBecause, mac }),
+      ...(refusedAtMs !== null && { refusal: { atMs: refusedAtMs, because: refusedBecause ?? '' } }),
+    };
+  };
   return {
     async createStore({ settings, webhookSecrets, suspension, refusal, ...store }, act) {
       const [stopped, refused] = [suspension ?? null, refusal ?? null];
       await db.write(() => {
-        insert({
+        const row = {
           ...store,
-          ...settings,
           suspendedAtMs: stopped?.atMs ?? null,
           suspendedBecause: stopped?.because ?? null,
           refusedAtMs: refused?.atMs ?? null,
           refusedBecause: refused?.because ?? null,
-        });
+        };
+        insert({ ...row, ...settings, mac: guard.seal(macedSuspension(row)) });
         const { id: target, name, zone } = store;
         if (act) recordAct(act, { target, before: null, after: { name, zone, ...settings } });
         for (const mode of ['live', 'test'] as const) secrets.add(store.id, mode, webhookSecrets[mode]);
@@ -154,19 +195,28 @@ export function storeCommands(db: Db, { policyOf, setPolicy, recordAct, secrets 
         const row = find.get({ id });
         if (!row) return null;
         const isWanted = to === 'suspended';
-        if ((row.suspendedAtMs !== null) === isWanted) return { store: toStore(row), hasChanged: false };
+        if (isIntact(row) && (row.suspendedAtMs !== null) === isWanted) {
+          return { store: toStore(row), hasChanged: false };
+        }
         const own = isWanted
           ? { suspendedAtMs: act.atMs, suspendedBecause: act.reason ?? '' }
           : { suspendedAtMs: null, suspendedBecause: null };
-        db.orm.update(stores).set(own).where(eq(stores.id, id)).run();
+        const mac = guard.seal(macedSuspension({ id, ...own }));
+        db.orm
+          .update(stores)
+          .set({ ...own, mac })
+          .where(eq(stores.id, id))
+          .run();
         const { suspendedAtMs, suspendedBecause } = row;
         recordAct(act, { target: id, before: { suspendedAtMs, suspendedBecause }, after: own });
-        return { store: toStore({ ...row, ...own }), hasChanged: true };
+        return { store: toStore({ ...row, ...own, mac }), hasChanged: true };
       });
     },
     async suspendedStores() {
-      const select = db.orm.select({ id: stores.id }).from(stores).where(isNotNull(stores.suspendedAtMs));
-      return db.read(() => select.all().map(({ id }) => id));
+      const { id, suspendedAtMs, suspendedBecause, mac } = stores;
+      const all = db.orm.select({ id, suspendedAtMs, suspendedBecause, mac }).from(stores);
+      const isSuspended = (row: SuspensionRow) => !isIntact(row) || row.suspendedAtMs !== null;
+      return db.read(() => all.all().filter(isSuspended)).map((row) => row.id);
     },
     async listStores() {
       return db.read(() => db.orm.select().from(stores).orderBy(stores.createdAtMs, stores.id).all().map(toStore));

@@ -69,26 +69,35 @@ function wrongKey(name: string, why: string, keys: DataKeys, cause?: unknown): F
 }
 
 const PROBE = 'the secret key of this database';
-/** Is in the probe once all rows have their MACs (`row-macs.ts`): then no row gets one later. */
-const ROWS_SEALED = `${PROBE}, whose rows have MACs, transfers too`;
+/**
+ * Which older rows have their MACs (`row-sealing.ts`); rows of those tables never get one later. `transfers`: those
+ * that had MACs first, transfers too. `all`: our own wallets and suspensions as well.
+ */
+export type SealedStage = 'none' | 'transfers' | 'all';
+/** What is in the probe at each stage. */
+const sealedTexts: Readonly<Record<Exclude<SealedStage, 'none'>, string>> = {
+  transfers: `${PROBE}, whose rows have MACs, transfers too`,
+  all: `${PROBE}, whose rows have MACs, transfers, wallets and suspensions too`,
+};
 
 /**
  * Compares the key with the one that the file was first opened with; the first call stores a sealed text for this.
- * @returns whether the rows have their MACs; false for a file of an older version
+ * @returns which rows have their MACs; fewer than all for a file of an older version
  * @throws Fault permanent `secret_key_wrong`
  */
-export function checkKey(db: Db, vault: Vault): boolean {
+export function checkKey(db: Db, vault: Vault): SealedStage {
   const find = () => db.orm.select().from(meta).where(eq(meta.name, 'sealed_probe')).get();
   const findOrAdd = db.client.transaction(() => {
     const first = find();
     if (first) return first;
-    const probe = { name: 'sealed_probe', value: vault.seal(ROWS_SEALED, PROBE) };
+    const probe = { name: 'sealed_probe', value: vault.seal(sealedTexts.all, PROBE) };
     db.orm.insert(meta).values(probe).run();
     return probe;
   });
   // Nothing is served yet, so it may wait for another process.
   const kept = find() ?? guarded(db.file, () => findOrAdd.immediate());
-  return vault.open(kept.value, PROBE) === ROWS_SEALED;
+  const text = vault.open(kept.value, PROBE);
+  return text === sealedTexts.all ? 'all' : text === sealedTexts.transfers ? 'transfers' : 'none';
 }
 
 /** Makes a version of the secret key the current one, within a transaction: the probe is sealed with it. */
@@ -99,6 +108,6 @@ export const sealProbe = (db: Db, keys: DataKeys, version: number): void =>
 export const noteRowsSealed = (db: Db, vault: Vault): void =>
   void db.orm
     .update(meta)
-    .set({ value: vault.seal(ROWS_SEALED, PROBE) })
+    .set({ value: vault.seal(sealedTexts.all, PROBE) })
     .where(eq(meta.name, 'sealed_probe'))
     .run();

@@ -2,14 +2,16 @@
  * Freezes of money out, of one network or of all.
  * @module
  */
-import { and, asc, eq, isNull, or, sql } from 'drizzle-orm';
+import { and, asc, eq, inArray, isNull, or, sql } from 'drizzle-orm';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { Freeze, FreezeDatabase } from '../../freezes.ts';
 import type { RecordAct } from '../audit-log.ts';
 import { numbersText } from '../networks.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
+import type { RowGuard } from '../row-guard.ts';
 import { blockGaps } from '../schema.ts';
+import { createOutgoingCheck, macedOutgoing } from './outgoing.ts';
 import { lanes, outgoingTransfers, payoutFreezes } from './schema.ts';
 
 /** Who acts in the audit log when the program freezes money out. */
@@ -139,17 +141,35 @@ export function createNumberFreeze({ orm }: Db, freeze: Freezer, recordAct: Reco
 
 export function freezeCommands(
   db: Db,
-  { freezeOf, freeze, recordAct }: Readonly<{ freezeOf: FreezeOf; freeze: Freezer; recordAct: RecordAct }>,
+  {
+    guard,
+    freezeOf,
+    freeze,
+    recordAct,
+  }: Readonly<{ guard: RowGuard; freezeOf: FreezeOf; freeze: Freezer; recordAct: RecordAct }>,
 ): FreezeDatabase {
   const { orm } = db;
+  const check = createOutgoingCheck(guard);
   // Prepared, because each engine reads it in each round.
   const all = atFirstUse(orm.select().from(payoutFreezes).orderBy(asc(payoutFreezes.network)));
   const gapFreezes = createGapFreezes(db);
 
-  /** Whoever thaws has looked at what froze it: no refund is settled by that any more. */
+  /**
+   * Whoever thaws has looked at what froze it: no refund is settled by that any more, and rows that were altered say
+   * nothing.
+   */
   function acknowledge(network: NetworkKey): void {
-    const isForeign = and(eq(outgoingTransfers.network, network), eq(outgoingTransfers.state, 'foreign'));
-    orm.update(outgoingTransfers).set({ state: 'known' }).where(isForeign).run();
+    const { id, network: of, state } = outgoingTransfers;
+    const isJudged = and(eq(of, network), inArray(state, ['open', 'foreign']));
+    for (const row of orm.select().from(outgoingTransfers).where(isJudged).all()) {
+      const isRow = eq(id, row.id);
+      if (!check.isOutgoing(row)) orm.delete(outgoingTransfers).where(isRow).run();
+      else if (row.state === 'foreign') {
+        const known = { ...row, state: 'known' } as const;
+        const set = { state: known.state, mac: guard.seal(macedOutgoing(known)) };
+        orm.update(outgoingTransfers).set(set).where(isRow).run();
+      }
+    }
   }
 
   return {

@@ -6,12 +6,20 @@ import { and, asc, desc, eq, lte, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { type Claimant, explainOutgoing, type Meaning, type WatchedRole } from '../../../core/outgoing.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
-import type { OutgoingClaim, OutgoingDatabase, OutgoingRecord, WalletBooksDatabase } from '../../outgoing.ts';
+import type {
+  OutgoingClaim,
+  OutgoingDatabase,
+  OutgoingRecord,
+  OwnWallet,
+  WalletBooksDatabase,
+} from '../../outgoing.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { Networks } from '../networks.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
+import type { RowGuard } from '../row-guard.ts';
 import { type Freezer, PROGRAM } from './freezes.ts';
+import { createOutgoingCheck, macedOutgoing, macedWallet } from './outgoing.ts';
 import type { PayoutSettlement, Payouts } from './payouts.ts';
 import { outgoingTransfers, ownWallets, type PayoutRow, payoutAttempts, payouts, toPayout } from './schema.ts';
 
@@ -26,6 +34,7 @@ type OutgoingRow = typeof outgoingTransfers.$inferSelect;
 type FormatAddress = (network: NetworkKey, key: string) => string;
 
 type Parts = Readonly<{
+  guard: RowGuard;
   steps: Payouts;
   networks: Networks;
   freeze: Freezer;
@@ -38,7 +47,8 @@ type Parts = Readonly<{
 
 export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, keyof WalletBooksDatabase> {
   const { orm } = db;
-  const { steps, networks, settlement } = parts;
+  const { guard, steps, networks, settlement } = parts;
+  const check = createOutgoingCheck(guard);
   const explain = createExplanation(db, parts);
   const attempted = atFirstUse(
     orm
@@ -70,7 +80,10 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
   function mark(row: OutgoingRow, state: OutgoingRow['state'] | null): void {
     const isRow = eq(outgoingTransfers.id, row.id);
     if (state === null) orm.delete(outgoingTransfers).where(isRow).run();
-    else if (state !== row.state) orm.update(outgoingTransfers).set({ state }).where(isRow).run();
+    else if (state !== row.state) {
+      const mac = guard.seal(macedOutgoing({ ...row, state }));
+      orm.update(outgoingTransfers).set({ state, mac }).where(isRow).run();
+    }
   }
 
   function forgetRecorded(network: NetworkKey): void {
@@ -96,15 +109,43 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
     parts.raiseAlarm({ atMs: nowMs, code, message, network, sessionId: null });
   }
 
+  /** What an altered row said is not known: whatever left the wallet may be unexplained. */
+  function freezeForAltered({ network }: OutgoingRow, nowMs: number): void {
+    const reason = 'the row of a transfer out of our own wallets was altered in the database';
+    const act = { atMs: nowMs, operator: PROGRAM, command: 'payouts freeze', reason };
+    parts.freeze({ network, code: 'row_altered', reason, frozenBy: PROGRAM, sinceMs: nowMs }, act);
+  }
+
+  const walletsOf = (network: NetworkKey) =>
+    orm.select().from(ownWallets).where(eq(ownWallets.network, network)).orderBy(asc(ownWallets.id)).all();
+
   return {
     async recordOwnWallets(network, wallets) {
-      const rows = wallets.map(({ role, key }) => ({ network, role, key }));
-      await db.write(() => orm.insert(ownWallets).values(rows).onConflictDoNothing().run());
+      const isSame = (one: Omit<OwnWallet, 'id'>) => (row: Omit<OwnWallet, 'id'>) =>
+        row.role === one.role && row.key === one.key;
+      const compare = () => {
+        const rows = walletsOf(network);
+        const known = rows.filter(check.isWallet);
+        const altered = rows.filter((row) => !known.includes(row));
+        return { altered, lacking: wallets.filter((one) => !known.some(isSame(one))) };
+      };
+      const { altered: found, lacking: due } = db.read(compare);
+      if (found.length + due.length === 0) return;
+      await db.write(() => {
+        const { altered, lacking } = compare();
+        for (const { id } of altered) orm.delete(ownWallets).where(eq(ownWallets.id, id)).run();
+        for (const { role, key } of lacking) {
+          const row = { network, role, key };
+          orm
+            .insert(ownWallets)
+            .values({ ...row, mac: guard.seal(macedWallet(row)) })
+            .run();
+        }
+      });
     },
     async listOwnWallets(network) {
-      const { id, role, key } = ownWallets;
-      const own = orm.select({ id, role, key }).from(ownWallets).where(eq(ownWallets.network, network));
-      return db.read(() => own.orderBy(asc(id)).all());
+      const intact = db.read(() => walletsOf(network)).filter(check.isWallet);
+      return intact.map(({ id, role, key }) => ({ id, role, key }));
     },
     async judgeOutgoing(network, nowMs) {
       if (db.read(() => final(network)).length === 0) return { claims: [], undecided: 0 };
@@ -112,6 +153,10 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
         const claims: OutgoingClaim[] = [];
         let undecided = 0;
         for (const row of final(network)) {
+          if (!check.isOutgoing(row)) {
+            freezeForAltered(row, nowMs);
+            continue;
+          }
           const meaning = meaningOf(row);
           if (meaning.kind === 'ours') mark(row, null);
           else if (meaning.kind === 'recorded') mark(row, 'recorded');
@@ -128,7 +173,7 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
     async settleByTransfer({ transferId, payoutId, paid, nowMs }) {
       return db.write(() => {
         const row = orm.select().from(outgoingTransfers).where(eq(outgoingTransfers.id, transferId)).get();
-        if (!row || (row.state !== 'open' && row.state !== 'foreign')) return false;
+        if (!row || (row.state !== 'open' && row.state !== 'foreign') || !check.isOutgoing(row)) return false;
         const meaning = meaningOf(row);
         if (meaning.kind !== 'pays' || meaning.payoutId !== payoutId) return false;
         const { tx, fromKey: payer } = row;
@@ -141,7 +186,7 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
     async listOutgoing(network, limit) {
       const { id, network: of } = outgoingTransfers;
       const all = orm.select().from(outgoingTransfers).where(eq(of, network)).orderBy(desc(id)).limit(limit);
-      return db.read(() => all.all().map(toRecord));
+      return db.read(() => all.all().filter(check.isOutgoing).map(toRecord));
     },
   };
 }
@@ -201,7 +246,7 @@ function foreignText(row: OutgoingRow, formatAddress: FormatAddress): string {
   );
 }
 
-const toRecord = ({ blockHash, position, fromKey, toKey, ...row }: OutgoingRow): OutgoingRecord => ({
+const toRecord = ({ blockHash, position, fromKey, toKey, mac: _mac, ...row }: OutgoingRow): OutgoingRecord => ({
   ...row,
   block: blockHash,
   index: position,

@@ -2,14 +2,52 @@
  * Transfers out of our own wallets, as followers save them; `judgement.ts` judges them at finality.
  * @module
  */
-import { and, eq, max, sql } from 'drizzle-orm';
+import { and, desc, eq, sql } from 'drizzle-orm';
 import type { BlockRef } from '../../../core/block.ts';
 import { invariant } from '../../../core/fault.ts';
 import type { PaybackIntent } from '../../../core/intent.ts';
 import type { ChainTransfer, NetworkKey } from '../../../core/transfer.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, preparedInsert } from '../prepared.ts';
+import type { RowGuard } from '../row-guard.ts';
+import type { MacedRow } from '../row-macs.ts';
 import { lanes, outgoingTransfers, ownWallets, payoutAttempts } from './schema.ts';
+
+type WalletRow = typeof ownWallets.$inferSelect;
+type OutgoingRow = typeof outgoingTransfers.$inferSelect;
+
+/** What the MAC of one of our wallets covers: all of it. */
+export const macedWallet = ({ network, role, key }: Pick<WalletRow, 'network' | 'role' | 'key'>): MacedRow => ({
+  table: 'own_wallets',
+  key: [network, role, key],
+  fields: [],
+});
+
+/** What the MAC of an outgoing transfer covers: what it moved, where and when, and what became of it. */
+export const macedOutgoing = (row: Omit<OutgoingRow, 'id' | 'seenAtMs' | 'mac'>): MacedRow => {
+  const { network, blockHash, blockNumber, tx, position, role, fromKey, toKey, currency, units, state } = row;
+  const fields = [blockNumber, role, toKey, currency, units.toString(), state];
+  return { table: 'outgoing_transfers', key: [network, blockHash, tx, position, fromKey], fields };
+};
+
+/** Checks the rows of our wallets and of what left them; raises an alarm for each that was altered. */
+export const createOutgoingCheck = (guard: RowGuard) => ({
+  isWallet: (row: WalletRow): boolean =>
+    guard.accepts(
+      macedWallet(row),
+      row.mac,
+      `the ${row.role} wallet ${row.key} of ${row.network}`,
+      'restart Quayside, which takes its wallets from the signer',
+    ),
+  isOutgoing: (row: OutgoingRow): boolean =>
+    guard.accepts(
+      macedOutgoing(row),
+      row.mac,
+      `transfer ${row.tx} #${row.position} out of our wallet on ${row.network}`,
+      `compare \`quayside payouts list\` with the wallet's transactions in an explorer, and run ` +
+        `\`quayside payouts thaw ${row.network}\`, which deletes the row`,
+    ),
+});
 
 /** To be called within a transaction. */
 export type Outgoing = Readonly<{
@@ -30,13 +68,14 @@ export type Outgoing = Readonly<{
   mayHavePaid(intent: PaybackIntent): boolean;
 }>;
 
-export function createOutgoing(db: Db): Outgoing {
+export function createOutgoing(db: Db, guard: RowGuard): Outgoing {
   const { orm } = db;
-  const { newest, roleOf, uncounted, attempted, known, unexplained } = createQueries(db);
+  const check = createOutgoingCheck(guard);
+  const { newestFirst, withKey, uncounted, attempted, known, unexplained } = createQueries(db);
   const insert = preparedInsert(db, outgoingTransfers, ['id']);
   const leaving = (network: NetworkKey, content: readonly ChainTransfer[]) =>
     content.flatMap((transfer) => {
-      const role = transfer.isOutgoing && roleOf.get({ network, key: transfer.from })?.role;
+      const role = transfer.isOutgoing && withKey.all({ network, key: transfer.from }).find(check.isWallet)?.role;
       return role ? { role, transfer } : [];
     });
   const placeOf = (network: NetworkKey, block: BlockRef, { tx, index: position, from: fromKey }: ChainTransfer) => ({
@@ -48,7 +87,7 @@ export function createOutgoing(db: Db): Outgoing {
   });
 
   return {
-    highestWalletId: (network) => newest.get({ network })?.id ?? 0,
+    highestWalletId: (network) => newestFirst.all({ network }).find(check.isWallet)?.id ?? 0,
     unsaved: (network, block, content) =>
       leaving(network, content)
         .filter(({ role, transfer }) => role !== 'treasury' && !attempted.get({ tx: transfer.tx }))
@@ -62,8 +101,8 @@ export function createOutgoing(db: Db): Outgoing {
         const place = placeOf(network, block, transfer);
         if (known.get(place)) continue;
         const state = 'open' as const;
-        const moved = { toKey, currency, units, role, blockNumber: block.number };
-        insert({ ...place, ...moved, state, seenAtMs: nowMs });
+        const row = { ...place, toKey, currency, units, role, blockNumber: block.number, state };
+        insert({ ...row, seenAtMs: nowMs, mac: guard.seal(macedOutgoing(row)) });
       }
     },
     drop(network, hash) {
@@ -73,24 +112,27 @@ export function createOutgoing(db: Db): Outgoing {
         .where(and(eq(of, network), eq(blockHash, hash), eq(state, 'open')))
         .run();
     },
+    // What was altered may have paid it, too.
     mayHavePaid: ({ network, to, currency, units }) =>
-      unexplained.all({ network, to }).some((row) => row.currency === currency && row.units === units),
+      unexplained
+        .all({ network, to })
+        .some((row) => !check.isOutgoing(row) || (row.currency === currency && row.units === units)),
   };
 }
 
 function createQueries({ orm }: Db) {
-  const newest = atFirstUse(
+  const newestFirst = atFirstUse(
     orm
-      .select({ id: max(ownWallets.id) })
+      .select()
       .from(ownWallets)
-      .where(eq(ownWallets.network, sql.placeholder('network'))),
+      .where(eq(ownWallets.network, sql.placeholder('network')))
+      .orderBy(desc(ownWallets.id)),
   );
-  const roleOf = atFirstUse(
+  const withKey = atFirstUse(
     orm
-      .select({ role: ownWallets.role })
+      .select()
       .from(ownWallets)
-      .where(and(eq(ownWallets.network, sql.placeholder('network')), eq(ownWallets.key, sql.placeholder('key'))))
-      .limit(1),
+      .where(and(eq(ownWallets.network, sql.placeholder('network')), eq(ownWallets.key, sql.placeholder('key')))),
   );
   const uncounted = atFirstUse(
     orm
@@ -128,7 +170,7 @@ function createQueries({ orm }: Db) {
   );
   const unexplained = atFirstUse(
     orm
-      .select({ units: outgoingTransfers.units, currency: outgoingTransfers.currency })
+      .select()
       .from(outgoingTransfers)
       .where(
         and(
@@ -139,5 +181,5 @@ function createQueries({ orm }: Db) {
         ),
       ),
   );
-  return { newest, roleOf, uncounted, attempted, known, unexplained };
+  return { newestFirst, withKey, uncounted, attempted, known, unexplained };
 }

@@ -135,6 +135,7 @@ export const ownWallets = sqliteTable('own_wallets', {
   network: network(),
   role: text().$type<WatchedRole>().notNull(),
   key: text().notNull(),
+  mac: text(),
 });
 
 export const outgoingTransfers = sqliteTable('outgoing_transfers', {
@@ -151,6 +152,7 @@ export const outgoingTransfers = sqliteTable('outgoing_transfers', {
   units: units().notNull(),
   state: text().$type<OutgoingState>().notNull(),
   seenAtMs: integer().notNull(),
+  mac: text(),
 });
 
 export const walletBooks = sqliteTable('wallet_books', {

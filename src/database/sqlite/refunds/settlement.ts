@@ -15,7 +15,6 @@ import type { Outbox } from '../outbox.ts';
 import type { RefundHold } from '../payouts/payouts.ts';
 import type { SessionTransitions } from '../session-transitions.ts';
 import type { FindSessionRow } from '../sessions.ts';
-import { createSuspensionReader } from '../stores.ts';
 import type { RefundLimits } from './limits.ts';
 import type { RefundRow, RefundRows } from './row.ts';
 import { receiptNumbers } from './schema.ts';
@@ -71,11 +70,11 @@ type Parts = Readonly<{
   ledger: Ledger;
   findSession: FindSessionRow;
   transitions: Pick<SessionTransitions, 'followReturn' | 'advance'>;
+  isSuspended: (storeId: string) => boolean;
 }>;
 
 export function createRefundSettlement(db: Db, parts: Parts): RefundSettlement {
-  const { rows, limits, outbox, ledger, findSession, transitions } = parts;
-  const isSuspended = createSuspensionReader(db);
+  const { rows, limits, outbox, ledger, findSession, transitions, isSuspended } = parts;
 
   function postEvent(row: RefundRow, type: RefundEventType, nowMs: number): void {
     // The merchant asked for no return, and knows none by its id.

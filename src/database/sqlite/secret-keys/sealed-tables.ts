@@ -3,8 +3,8 @@
  * is first checked by its own version: what was altered before never gets a valid MAC.
  * @module
  */
-import { and, asc, eq, gt, inArray, type SQL, sql } from 'drizzle-orm';
-import type { SQLiteColumn } from 'drizzle-orm/sqlite-core';
+import { and, asc, eq, getTableName, inArray, type SQL, sql } from 'drizzle-orm';
+import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { Fault } from '../../../core/fault.ts';
 import { type IntentMacs, intentMacVersion, isPayback, paybackKinds } from '../../../core/intent.ts';
 import { type DataKeys, versionOf } from '../data-keys.ts';
@@ -12,7 +12,8 @@ import { apiSecretName, macedKey } from '../keys.ts';
 import { noticeAddressName, noticeCodeName } from '../notices/notices.ts';
 import { noticeTargets } from '../notices/schema.ts';
 import type { Db } from '../open.ts';
-import { payouts } from '../payouts/schema.ts';
+import { macedOutgoing, macedWallet } from '../payouts/outgoing.ts';
+import { outgoingTransfers, ownWallets, payouts } from '../payouts/schema.ts';
 import { totpSecretName } from '../people/people.ts';
 import { people } from '../people/schema.ts';
 import { macedAddress, NOT_DERIVED } from '../pool.ts';
@@ -20,7 +21,8 @@ import { macedDestination } from '../refunds/destination-mac.ts';
 import { macedRefundAddress } from '../refunds/destinations.ts';
 import { refundAddresses, refunds } from '../refunds/schema.ts';
 import type { MacedRow, RowMacs } from '../row-macs.ts';
-import { addresses, keys, transfers, webhookSecrets } from '../schema.ts';
+import { addresses, keys, stores, transfers, webhookSecrets } from '../schema.ts';
+import { macedSuspension } from '../stores.ts';
 import { macedTransfer } from '../transfers.ts';
 import type { Vault } from '../vault.ts';
 import { webhookSecretName } from '../webhook-secrets.ts';
@@ -202,39 +204,40 @@ function macedTables({ orm, client }: Db, { keys: dataKeys, macs }: SealedTableP
     return 'resealed';
   }
 
+  /** Returns a table whose rows are found by `id`. */
+  function byId<T extends SQLiteTable & { id: SQLiteColumn; mac: SQLiteColumn }>(
+    what: string,
+    table: T,
+    macedOf: (row: T['$inferSelect']) => MacedRow,
+    where?: string,
+  ): SealedTable {
+    type Row = T['$inferSelect'] & { id: number | string; mac: string | null };
+    const name = getTableName(table);
+    const update = client.prepare(`UPDATE ${name} SET mac = ? WHERE id = ?`);
+    return {
+      what,
+      table: name,
+      columns: [plain('mac')],
+      ...(where !== undefined && { where }),
+      reseal(after, limit) {
+        const due = and(isAfter([table.id], after), where === undefined ? undefined : sql.raw(where));
+        const list = orm.select().from(table as SQLiteTable);
+        return each(
+          list.where(due).orderBy(asc(table.id)).limit(limit).all() as Row[],
+          ({ id }) => [id],
+          (row) => again(macedOf(row), row.mac, (mac) => update.run(mac, row.id)),
+        );
+      },
+    };
+  }
+
   const { sessionId, network } = refundAddresses;
   return [
-    {
-      what: 'deposit addresses',
-      table: 'addresses',
-      columns: [plain('mac')],
-      where: `mac IS NOT '${NOT_DERIVED}'`,
-      reseal(after, limit) {
-        const update = client.prepare('UPDATE addresses SET mac = ? WHERE id = ?');
-        const where = and(gt(addresses.id, Number(after?.[0] ?? 0)), sql`${addresses.mac} IS NOT ${NOT_DERIVED}`);
-        const list = orm.select().from(addresses).where(where).orderBy(asc(addresses.id)).limit(limit);
-        return each(
-          list.all(),
-          ({ id }) => [id],
-          (row) => again(macedAddress(row), row.mac, (mac) => update.run(mac, row.id)),
-        );
-      },
-    },
-    {
-      what: 'transfers',
-      table: 'transfers',
-      columns: [plain('mac')],
-      reseal(after, limit) {
-        const update = client.prepare('UPDATE transfers SET mac = ? WHERE id = ?');
-        const isLater = gt(transfers.id, Number(after?.[0] ?? 0));
-        const list = orm.select().from(transfers).where(isLater).orderBy(asc(transfers.id)).limit(limit);
-        return each(
-          list.all(),
-          ({ id }) => [id],
-          (row) => again(macedTransfer(row), row.mac, (mac) => update.run(mac, row.id)),
-        );
-      },
-    },
+    byId('deposit addresses', addresses, macedAddress, `mac IS NOT '${NOT_DERIVED}'`),
+    byId('transfers', transfers, macedTransfer),
+    byId('our own wallets', ownWallets, macedWallet),
+    byId('outgoing transfers', outgoingTransfers, macedOutgoing),
+    byId('suspensions of stores', stores, macedSuspension),
     {
       what: 'refund addresses',
       table: 'refund_addresses',
