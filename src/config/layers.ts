@@ -17,6 +17,9 @@ export type Layers = Readonly<{
   presets: readonly string[];
   /** What a preset says; empty for a name that is none. */
   preset(name: string): Tree;
+  /** The operator's file, and what it says by itself. */
+  file: string;
+  own: Tree;
   problems: readonly string[];
 }>;
 
@@ -46,14 +49,16 @@ export function readLayers(env: NodeJS.ProcessEnv, cwd: string): Layers {
   const preset = (name: string): Tree =>
     presets.includes(name) ? read(join(shipped, 'networks', `${name}.json`)) : {};
   const operatorFile = env.QUAYSIDE_CONFIG ? resolve(cwd, env.QUAYSIDE_CONFIG) : join(shipped, 'sandbox.json');
-  const tree = merge(read(join(shipped, 'default.json')), read(operatorFile));
+  const own = read(operatorFile);
+  // Variables are set in the merged tree, which shares no part with `own`.
+  const tree = merge(read(join(shipped, 'default.json')), structuredClone(own));
   if (isFields(tree.networks)) {
     const networks: Tree = tree.networks;
-    for (const [name, own] of Object.entries(networks)) networks[name] = merge(preset(name), own);
+    for (const [name, given] of Object.entries(networks)) networks[name] = merge(preset(name), given);
   }
 
   const { origins, problems: unset } = applyVariables(tree, env, cwd, { names: presets, read: preset });
-  return { tree, origins, presets, preset, problems: [...problems, ...unset] };
+  return { tree, origins, presets, preset, file: operatorFile, own, problems: [...problems, ...unset] };
 }
 
 /** Merges `above` into `below`. Objects merge, except those with a `kind`, which are one value. Lists replace lists. */

@@ -116,7 +116,8 @@ const send = z.union(
     z.null(),
     group({
       kind: oneOf(['command'] as const),
-      run: z.array(setting('a word', matching(/./))).min(1, 'empty, expected a program and its arguments'),
+      // Programs are given passwords in their arguments.
+      run: z.array(setting('a word', matching(/./), false)).min(1, 'empty, expected a program and its arguments'),
     }),
     group({
       kind: oneOf(['s3'] as const),
@@ -238,34 +239,25 @@ function hoursOfDay(value: unknown): DailyHours | undefined {
   return from === to ? undefined : { fromHour: Number(from), toHour: Number(to) };
 }
 
-/** Defaults of sweeping; null: not set. */
-const sweepDefaults = {
-  auto: false,
-  min: '20.00',
-  age_days_max: 30,
-  cost_share_max: '0.02',
-  native_price: null,
-  hours: null,
-};
-const sweep = z.preprocess(
-  (value) =>
-    value === undefined || value === null || (typeof value === 'object' && !Array.isArray(value))
-      ? { ...sweepDefaults, ...value }
-      : value,
-  group({
-    auto: truth,
-    min: stablecoinAmount,
-    age_days_max: whole(1, 3650),
-    cost_share_max: share('0.02'),
-    /** At par. */
-    native_price: setting(
-      'stablecoins per coin as text, such as "3000.00", or null',
-      orNull(decimalUpTo(PAR_DECIMALS, 10n ** 30n)),
-    ),
-    /** In UTC. */
-    hours: setting('hours of the day in UTC such as "22-06", or null', orNull(hoursOfDay)),
-  }),
-);
+/** What is left out has its default. */
+const sweep = z
+  .preprocess(
+    (value) => value ?? {},
+    group({
+      auto: truth.prefault(false),
+      min: stablecoinAmount.prefault('20.00'),
+      age_days_max: whole(1, 3650).prefault(30),
+      cost_share_max: share('0.02').prefault('0.02'),
+      /** At par. */
+      native_price: setting(
+        'stablecoins per coin as text, such as "3000.00", or null',
+        orNull(decimalUpTo(PAR_DECIMALS, 10n ** 30n)),
+      ).prefault(null),
+      /** In UTC. */
+      hours: setting('hours of the day in UTC such as "22-06", or null', orNull(hoursOfDay)).prefault(null),
+    }),
+  )
+  .prefault({});
 
 const label = setting('a name of 1 to 64 characters', matching(/^[^\p{C}]{1,64}$/u));
 const feeHints = ['low', 'medium', 'high'] as const;

@@ -8,19 +8,29 @@ import { MINOR_DECIMALS, minorToPar, parseUnits } from '../core/money.ts';
 /** Returns the value, or undefined when it is invalid. */
 export type Reader<T> = (value: unknown) => T | undefined;
 
+/** What a setting may be, and whether it may hold a secret. */
+export type AboutSetting = Readonly<{ expected: string; isSecret: boolean }>;
+
+const about = new WeakMap<z.core.$ZodType, AboutSetting>();
+
+/** Returns what was said of a setting when it was defined; null for another schema. */
+export const aboutSetting = (schema: z.core.$ZodType): AboutSetting | null => about.get(schema) ?? null;
+
 /**
  * Defines one setting.
  * @param expected completes "expected …"
  * @param shown false if the value may hold a secret and must not appear in a message
  */
 export function setting<T>(expected: string, read: Reader<T>, shown = true) {
-  return z.any().transform((value: unknown, context): T => {
+  const schema = z.any().transform((value: unknown, context): T => {
     const result = read(value);
     if (result !== undefined) return result;
     const found = value === undefined ? 'missing' : shown ? JSON.stringify(value) : 'not usable';
     context.issues.push({ code: 'custom', input: value, message: `${found}, expected ${expected}` });
     return z.NEVER;
   });
+  about.set(schema, { expected, isSecret: !shown });
+  return schema;
 }
 
 export const orNull =

@@ -3,6 +3,7 @@
  * @module
  */
 import type { Config } from '../config/config.ts';
+import type { ShownSettings } from '../config/shown-settings.ts';
 import type { ExtendedEventType } from '../core/event.ts';
 import type { Severity } from '../core/notice.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
@@ -23,7 +24,10 @@ import type { WebSessions } from './web-session.ts';
 
 export type DashboardDeps = Readonly<{
   database: Database;
-  config: Pick<Config, 'networks' | 'limits' | 'trustedProxies' | 'baseUrl' | 'checkoutUrl' | 'retention'>;
+  config: Pick<
+    Config,
+    'networks' | 'limits' | 'trustedProxies' | 'baseUrl' | 'checkoutUrl' | 'retention' | 'metricsPort' | 'dashboardPort'
+  >;
   /** The dashboard's address in browsers, without a trailing slash. */
   url: string;
   clock: Clock;
@@ -38,6 +42,8 @@ export type DashboardDeps = Readonly<{
   sendTestEvent(endpoint: Endpoint): Promise<TestAnswer | null>;
   /** Sends test messages to somebody who is informed about alarms. @returns null if the target was removed */
   sendTestNotices(target: NoticeTarget): Promise<readonly NoticeAnswer[] | null>;
+  /** Returns every setting as it was read at the start. */
+  readSettings(): ShownSettings;
   /** Returns when the newest backup that was proved was made; null if there is none. */
   backupProvedAtMs(): number | null;
   /** Returns how full each pool of deposit addresses is. */

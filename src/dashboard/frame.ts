@@ -74,6 +74,7 @@ const operatorPages = [
   ['/operator/alarms', 'Alarms'],
   ['/operator/notices', 'Notices'],
   ['/operator/audit', 'Audit log'],
+  ['/operator/settings', 'Settings'],
   ['/operator/people', 'People'],
 ] as const;
 

@@ -12,6 +12,7 @@ import { operationPages } from './pages/operations.ts';
 import { operatorPages } from './pages/operator.ts';
 import { operatorNetworkPages } from './pages/operator-network.ts';
 import { operatorPayoutPages } from './pages/operator-payouts.ts';
+import { operatorSettingsPage } from './pages/operator-settings.ts';
 import { operatorSourcePages } from './pages/operator-sources.ts';
 import { operatorStorePages } from './pages/operator-stores.ts';
 import { operatorWalletPages } from './pages/operator-wallets.ts';
@@ -48,5 +49,6 @@ export const dashboardPages = (deps: DashboardDeps): readonly Page[] => [
   ...operatorPayoutPages(deps),
   ...operatorWalletPages(deps),
   ...operatorSourcePages(deps),
+  operatorSettingsPage(deps),
   ...noticePages(deps),
 ];

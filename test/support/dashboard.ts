@@ -8,6 +8,7 @@ import { networkOfEachPool, readPool } from '../../src/addresses/pool-level.ts';
 import { listen } from '../../src/app/http-server.ts';
 import { latestCertificates } from '../../src/app/latest-certificates.ts';
 import { issueEndpoint, issueKey, issueUsualStore } from '../../src/app/new-credentials.ts';
+import { readShownSettings } from '../../src/config/shown-settings.ts';
 import type { Membership } from '../../src/core/access.ts';
 import { createDashboard } from '../../src/dashboard/app.ts';
 import { createPasskeys } from '../../src/dashboard/passkeys.ts';
@@ -59,7 +60,10 @@ export type Dashboard = Readonly<{
 
 const act = (atMs: number) => ({ atMs, operator: 'root', command: 'user create', reason: null });
 
-export async function startDashboard(options: ApiServerOptions = {}): Promise<Dashboard> {
+/** `env`: the variables that the settings page shows. */
+export type DashboardOptions = ApiServerOptions & Readonly<{ env?: NodeJS.ProcessEnv }>;
+
+export async function startDashboard(options: DashboardOptions = {}): Promise<Dashboard> {
   const api = await startApi({ addresses: 20, ...options });
   const { clock } = api;
   let url = '';
@@ -77,7 +81,8 @@ export async function startDashboard(options: ApiServerOptions = {}): Promise<Da
       url = `http://localhost:${port}`;
       const limits = { pagesPerSecondPerAddress: 100_000 } as never;
       const urls = { baseUrl: api.baseUrl, checkoutUrl: options.checkoutUrl ?? api.baseUrl };
-      const config = { networks, limits, trustedProxies: ['127.0.0.0/8'], retention: noRetention, ...urls };
+      const ports = { metricsPort: 9420, dashboardPort: port };
+      const config = { networks, limits, trustedProxies: ['127.0.0.0/8'], retention: noRetention, ...urls, ...ports };
       const log = openLog('dashboard', 'silent');
       const [passwords, issue] = [
         createPasswords(CHEAP),
@@ -88,6 +93,7 @@ export async function startDashboard(options: ApiServerOptions = {}): Promise<Da
         sendTestEvent: (endpoint: Endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
         sendTestNotices: (target: NoticeTarget) =>
           sendTestNotices({ database, send: createSend(guard), clock }, target),
+        readSettings: () => readShownSettings({ env: options.env ?? {}, cwd: dirname(api.file) }),
         backupProvedAtMs: () => null,
         readPools: () => Promise.all(networkOfEachPool(networks).map((one) => readPool(database, one))),
         readRates: () => [],
@@ -189,7 +195,7 @@ export function confirm(
 
 export async function withDashboard(
   work: (dashboard: Dashboard) => Promise<void>,
-  options: ApiServerOptions = {},
+  options: DashboardOptions = {},
 ): Promise<void> {
   const dashboard = await startDashboard(options);
   try {
