@@ -16,6 +16,8 @@
  *   npm run bench -- webhooks --short         the same with less of everything, in a few minutes
  *   npm run bench -- dashboard       the dashboard's pages and an export, with a million sessions
  *   npm run bench -- dashboard --short        the same with 150,000
+ *   npm run bench -- retention       a year of a million sessions on the disk, archived, backed up, checked for an upgrade
+ *   npm run bench -- retention --short        the same with 20,000
  *   npm run bench -- long-run        ten minutes of payments while processes are killed and a node flaps, then an audit
  *   npm run bench -- long-run --seconds 60 --seed 7      a short one, with other choices
  *   npm run bench -- footprint       start-up time and memory of the built sandbox, by process
@@ -39,6 +41,7 @@ import { machine } from './bench/machine.ts';
 import { benchMatching } from './bench/matching.ts';
 import { benchPages } from './bench/pages.ts';
 import type { Row } from './bench/report.ts';
+import { benchRetention } from './bench/retention.ts';
 import { benchWebhooks } from './bench/webhooks.ts';
 import { benchWrites } from './bench/writes.ts';
 
@@ -58,6 +61,7 @@ const whole: Readonly<Record<string, Benchmark>> = {
   writes: benchWrites,
   webhooks: benchWebhooks,
   dashboard: benchDashboard,
+  retention: benchRetention,
   footprint: benchFootprint,
 };
 const single: Readonly<Record<string, Benchmark>> = Object.fromEntries(

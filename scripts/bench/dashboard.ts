@@ -12,6 +12,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { openVisitor, PASSWORD, type Visitor } from '../../test/support/dashboard.ts';
 import { endAll, type SandboxInstallation, sandboxInstallation } from '../../test/support/quayside-process.ts';
 import { addSessions } from './million-sessions.ts';
+import { asAnother, payersPages } from './payers-pages.ts';
 import { judgeP99, progress, quantile, type Row, round, show } from './report.ts';
 
 const SESSIONS = 1_000_000;
@@ -21,8 +22,6 @@ const PAGE_MS_MAX = 50;
 const PAGE_BYTES_MAX = 60_000;
 const EXPORTED_ROWS_MIN = 100_000;
 const RUNS = 5;
-const PAYERS_PAGES = 300;
-const PAYER_EVERY_MS = 20;
 const NEW_LINE = 10;
 
 /** Pages that no menu leads to, below a store and mode. */
@@ -71,10 +70,6 @@ async function measure(dataDir: string, installation: SandboxInstallation, sessi
   show('A payer’s page beside an export, five times in turn', [exported]);
   return [...pages, exported];
 }
-
-let looks = 0;
-/** Each request comes from another address: what is measured is not the limit. */
-const asAnother = () => ({ 'x-forwarded-for': `10.1.${Math.floor(looks / 250) % 250}.${1 + (looks++ % 250)}` });
 
 /** Signs an operator in who is also the store's owner, and sees every page. */
 async function signIn({ tool }: SandboxInstallation, dashboardUrl: string): Promise<Visitor> {
@@ -177,16 +172,4 @@ async function readRows(startExport: () => Promise<Response>, mayGoOn: () => boo
     }
   }
   return rows;
-}
-
-/** Requests a payer's page at a steady rate. @returns ms of each, from when it was due */
-async function payersPages(url: string): Promise<number[]> {
-  const startedAtMs = performance.now();
-  const times = Array.from({ length: PAYERS_PAGES }, async (_, at) => {
-    const dueAtMs = startedAtMs + at * PAYER_EVERY_MS;
-    await systemClock.sleep(Math.max(0, dueAtMs - performance.now()));
-    await (await fetch(url, { headers: asAnother() })).arrayBuffer();
-    return performance.now() - dueAtMs;
-  });
-  return Promise.all(times);
 }

@@ -140,6 +140,7 @@ export interface SandboxInstallation {
   tool(...words: string[]): Promise<any>;
   status(): Promise<Status>;
   createSession(): Promise<SessionAnswer>;
+  cancelSession(id: string): Promise<SessionAnswer>;
   showSession(id: string): Promise<SessionAnswer>;
   paid(id: string): Promise<SessionAnswer>;
 }
@@ -197,6 +198,7 @@ export function sandboxInstallation(dataDir: string, more: Variables = {}): Sand
     },
     createSession: () =>
       call('POST', 'create', { amount: 1050, currency: 'USD', order_id: `order-${orders++}-${process.pid}` }),
+    cancelSession: (id) => call('POST', `${id}/cancel`),
     paid: (id) =>
       find(`session ${id} is paid`, async () => {
         const session = await showSession(id);

@@ -68,7 +68,9 @@ export type SessionTransfer = Readonly<{
 }>;
 
 /** What the MAC of a transfer covers: who sent what to which of our addresses. */
-export const macedTransfer = (row: Fact): MacedRow => {
+export const macedTransfer = (
+  row: Omit<Fact, 'confirmed' | 'firstConfirmedAtMs' | 'dust' | 'phase' | 'counted'>,
+): MacedRow => {
   const { blockId, tx, position, network, currency, fromKey, addressId, units, decimals } = row;
   const fields = [network, currency, fromKey, addressId, units.toString(), decimals];
   return { table: 'transfers', key: [blockId, tx, position], fields };
