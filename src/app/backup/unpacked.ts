@@ -44,7 +44,7 @@ export async function withUnpacked<T>(
     const manifest = await unpackAll(file, folder, passphrase);
     const path = join(folder, 'quayside.db');
     const problems = problemsOf(path, manifest);
-    migrate({ file: path, backupDir: join(folder, 'before-migrations') });
+    migrate({ file: path, backupDir: null });
     const secretKeys = openSecretKeys(join(folder, 'secret.key'));
     const options = { file: path, busyTimeoutMs: BUSY_TIMEOUT_MS, bytesMax: null, outageWaitS: 0 };
     const database = openSqliteDatabase({ ...options, secretKeys });

@@ -2,7 +2,7 @@
  * Which program last ran on an installation's data, and its last upgrade: a file beside the database.
  * @module
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { readBuild } from '../../lib/build-stamp.ts';
@@ -57,13 +57,14 @@ export const updateUpgradeRecord = (dataDir: string, change: Partial<UpgradeReco
   writeSecretFile(recordFile(dataDir), `${JSON.stringify({ ...readUpgradeRecord(dataDir), ...change }, null, 2)}\n`);
 
 /**
- * Remembers a copy that was made before a migration. Of an upgrade that was interrupted, the first copy counts: it is
- * what the earlier program left.
+ * Remembers a copy that was made before a migration. Of an upgrade that was interrupted between two migrations, the
+ * first copy counts: it is what the earlier program left. Before the first migration, that program may have run again.
  */
 export function rememberCopy(dataDir: string, { copy, schema }: Pick<Upgrade, 'copy' | 'schema'>): void {
   const { program: from, upgrade: known } = readUpgradeRecord(dataDir);
   const to = thisProgram();
-  if (known?.to.build === to.build && from?.build !== to.build) return;
+  const isSame = known?.to.build === to.build && from?.build !== to.build;
+  if (isSame && schema > known.schema && existsSync(known.copy)) return;
   updateUpgradeRecord(dataDir, { upgrade: { at_ms: systemClock.nowMs(), from, to, copy, schema } });
 }
 

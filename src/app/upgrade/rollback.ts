@@ -8,6 +8,7 @@ import type { Config } from '../../config/config.ts';
 import { permanent } from '../../core/fault.ts';
 import type { OperatorAct } from '../../database/audit-log.ts';
 import { takeInstanceLock } from '../../database/sqlite/instance-lock.ts';
+import { readSchemaVersion } from '../../database/sqlite/migrate.ts';
 import { compareWithCopy, type NewSince, putBack } from '../../database/sqlite/put-back.ts';
 import { databaseFile } from '../../lib/secret-key.ts';
 import { addressMarksFile, openAddressMarks } from '../address-marks.ts';
@@ -34,8 +35,10 @@ export function rollBack({ dataDir }: Pick<Config, 'dataDir'>, act: OperatorAct,
   const release = takeInstanceLock(dataDir);
   try {
     const { upgrade } = readUpgradeRecord(dataDir);
-    if (!upgrade || !existsSync(upgrade.copy)) throw nothingToRollBack(dataDir, upgrade);
     const file = databaseFile(dataDir);
+    // An upgrade that failed before its first migration has changed nothing.
+    if (!upgrade || readSchemaVersion(file) === upgrade.schema) throw nothingToRollBack(dataDir, null);
+    if (!existsSync(upgrade.copy)) throw nothingToRollBack(dataDir, upgrade);
     const { since, given } = compareWithCopy(file, upgrade.copy);
     if (!mayLose && weighty(since) > 0) throw wouldLose(since);
     const marks = openAddressMarks(addressMarksFile(dataDir));

@@ -46,7 +46,7 @@ export async function tryMigrations(
     const before = describeSnapshot(file, nowMs);
     const bytes = statSync(file).size;
     const sinceMs = performance.now();
-    const applied = migrate({ file, backupDir: join(scratch.folder, 'before') });
+    const applied = migrate({ file, backupDir: null });
     const ms = performance.now() - sinceMs;
     const after = describeSnapshot(file, nowMs);
     const lost = Object.entries(before.counts).flatMap(([table, rows]) => {

@@ -1,5 +1,5 @@
 /**
- * Brings a file to the current schema: numbered SQL files, each applied once, in one transaction, after a backup.
+ * Brings a file to the current schema: numbered SQL files, each applied once, in one transaction, after a copy of the file.
  * `PRAGMA user_version` is the number of the last one; the table `migrations` lists what was applied.
  * @module
  */
@@ -33,10 +33,13 @@ const ownDirectory = fileURLToPath(new URL('./migrations/', import.meta.url));
 
 export type MigrateOptions = Readonly<{
   file: string;
-  /** Folder for the copy that is made before each migration of a file that holds data. */
-  backupDir: string;
+  /**
+   * Folder for the copy that is made before the first missing migration of a file that holds data. Null makes none: the
+   * file is a copy itself.
+   */
+  backupDir: string | null;
   log?: Log;
-  /** Called with each copy, and the schema that it has, before the migration. */
+  /** Called with the copy, and the schema that it has, before the first migration. */
   onBackup?: (copy: string, schema: number) => void;
   /** Folder of the numbered SQL files; the program's own by default. */
   directory?: string;
@@ -56,25 +59,41 @@ export function migrate({ file, backupDir, log, onBackup, directory = ownDirecto
     const client = connect(file, BUSY_TIMEOUT_MS, true);
     try {
       client.pragma('foreign_keys = OFF');
-      const applied: string[] = [];
-      const holdsData = checkApplied(client, file, migrations) > 0;
-      for (;;) {
-        const version = checkApplied(client, file, migrations);
-        const next = migrations[version];
-        if (!next) return applied;
-        if (holdsData) {
-          const backup = backUp(client, file, backupDir, next);
-          log?.info({ backup, migration: next.name }, 'database backed up before a migration');
-          onBackup?.(backup, version);
-        }
-        if (!apply(client, file, version, next)) continue;
-        log?.info({ migration: next.name }, 'database migrated');
-        applied.push(next.name);
+      const version = checkApplied(client, file, migrations);
+      const next = migrations[version];
+      if (version === 0 || !next || backupDir === null) return applyMissing(client, file, migrations, log);
+      const backup = backUp(client, file, backupDir, next);
+      log?.info({ backup, migration: next.name }, 'database backed up before a migration');
+      try {
+        onBackup?.(backup, version);
+        return applyMissing(client, file, migrations, log);
+      } catch (error) {
+        // Nothing was changed, so the copy would only fill the disk at each further try.
+        if (versionOf(client) === version) rmSync(backup, { force: true });
+        throw error;
       }
     } finally {
       client.close();
     }
   });
+}
+
+/** Applies what is missing, in order. @returns the names of what this process applied */
+function applyMissing(
+  client: Sqlite.Database,
+  file: string,
+  migrations: readonly Migration[],
+  log: Log | undefined,
+): string[] {
+  const applied: string[] = [];
+  for (;;) {
+    const version = checkApplied(client, file, migrations);
+    const next = migrations[version];
+    if (!next) return applied;
+    if (!apply(client, file, version, next)) continue;
+    log?.info({ migration: next.name }, 'database migrated');
+    applied.push(next.name);
+  }
 }
 
 /** Returns the version that this program's migrations lead to. */
@@ -158,9 +177,9 @@ function checkApplied(client: Sqlite.Database, file: string, migrations: readonl
 /** Copies the file into `backupDir`, synced before it gets its name and never over an older copy. @returns the path */
 function backUp(client: Sqlite.Database, file: string, backupDir: string, next: Migration): string {
   mkdirSync(backupDir, { recursive: true, mode: 0o700 });
+  removeAbandoned(backupDir);
   const stem = join(backupDir, `${basename(file, '.db')}-before-${basename(next.name, '.sql')}`);
   const partial = `${stem}.${process.pid}.partial`;
-  rmSync(partial, { force: true });
   // SQLite writes the copy into an empty file, which is created here so that only its owner can read it.
   const descriptor = openSync(partial, 'wx', 0o600);
   try {
@@ -170,6 +189,22 @@ function backUp(client: Sqlite.Database, file: string, backupDir: string, next: 
   } finally {
     closeSync(descriptor);
     rmSync(partial, { force: true });
+  }
+}
+
+/** Removes what processes left that were killed while they copied: nobody would, and each is as large as the database. */
+function removeAbandoned(backupDir: string): void {
+  for (const name of readdirSync(backupDir)) {
+    const [, pid] = /-before-\w+\.(\d+)\.partial(?:-journal)?$/.exec(name) ?? [];
+    if (pid && (Number(pid) === process.pid || !isRunning(Number(pid)))) rmSync(join(backupDir, name), { force: true });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
 

@@ -79,33 +79,60 @@ test(
 );
 
 test(
-  'a file that holds data is copied before each migration, and never over an older copy',
+  'a file that holds data is copied once, before the first missing migration, and never over an older copy',
   inFolder(({ file, backupDir, directory, write }) => {
     write('0001_first.sql', 'CREATE TABLE things (name TEXT NOT NULL) STRICT;');
     migrate({ file, backupDir, directory });
     raw(file, (client) => client.exec("INSERT INTO things VALUES ('kept')"));
     write('0002_second.sql', 'ALTER TABLE things ADD COLUMN size INTEGER;');
     write('0003_third.sql', 'UPDATE things SET size = 3;');
-    const older = join(backupDir, 'quayside-before-0003_third.db');
+    const older = join(backupDir, 'quayside-before-0002_second.db');
     mkdirSync(backupDir);
     writeFileSync(older, 'an older copy');
-    assert.equal(migrate({ file, backupDir, directory }), ['0002_second.sql', '0003_third.sql']);
-    assert.equal(readdirSync(backupDir).sort(), [
-      'quayside-before-0002_second.db',
-      'quayside-before-0003_third-2.db',
-      'quayside-before-0003_third.db',
-    ]);
+    const noted: [string, number][] = [];
+    const onBackup = (path: string, version: number) => noted.push([path, version]);
+    assert.equal(migrate({ file, backupDir, directory, onBackup }), ['0002_second.sql', '0003_third.sql']);
+    const copy = join(backupDir, 'quayside-before-0002_second-2.db');
+    assert.equal(noted, [[copy, 1]]);
+    assert.equal(
+      readdirSync(backupDir)
+        .sort()
+        .map((name) => join(backupDir, name)),
+      [copy, older],
+    );
     assert.is(statSync(older).size, 'an older copy'.length);
-    const copy = join(backupDir, 'quayside-before-0002_second.db');
     assert.is(statSync(copy).mode & 0o777, 0o600);
     raw(copy, (client) => {
       assert.equal(client.prepare('SELECT * FROM things').all(), [{ name: 'kept' }]);
       assert.is(client.pragma('user_version', { simple: true }), 1);
     });
     raw(file, (client) => assert.equal(client.prepare('SELECT * FROM things').all(), [{ name: 'kept', size: 3 }]));
-    // A copy is a whole database: in place of the file, it is migrated in the same way.
+    // A copy is a whole database: in place of the file, it is migrated in the same way, here without one more copy.
     copyFileSync(copy, file);
-    assert.is(migrate({ file, backupDir, directory }).length, 2);
+    assert.is(migrate({ file, backupDir: null, directory }).length, 2);
+    assert.is(readdirSync(backupDir).length, 2);
+  }),
+);
+
+test(
+  'of a failed upgrade, the copy stays only if a migration before the failed one was applied',
+  inFolder(({ file, backupDir, directory, write }) => {
+    write('0001_first.sql', 'CREATE TABLE things (name TEXT NOT NULL) STRICT;');
+    migrate({ file, backupDir, directory });
+    write('0002_second.sql', 'CREATE NONSENSE;');
+    for (let tries = 0; tries < 3; tries++) {
+      refuses(() => migrate({ file, backupDir, directory }), 'migration_failed', /0002_second/);
+      assert.equal(readdirSync(backupDir), []);
+    }
+    write('0002_second.sql', 'ALTER TABLE things ADD COLUMN size INTEGER;');
+    write('0003_third.sql', 'CREATE NONSENSE;');
+    for (let tries = 0; tries < 3; tries++) {
+      refuses(() => migrate({ file, backupDir, directory }), 'migration_failed', /0003_third/);
+      assert.equal(readdirSync(backupDir), ['quayside-before-0002_second.db']);
+    }
+    raw(join(backupDir, 'quayside-before-0002_second.db'), (client) =>
+      assert.is(client.pragma('user_version', { simple: true }), 1),
+    );
   }),
 );
 

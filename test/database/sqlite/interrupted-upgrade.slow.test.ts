@@ -1,0 +1,222 @@
+/**
+ * An upgrade that is killed at any moment, or meets a full disk: the database opens again with all its rows, and the
+ * next try ends like one that nobody interrupted.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { currentVersion, migrate } from '../../../src/database/sqlite/migrate.ts';
+import { createRandom } from '../../../src/sandbox/random.ts';
+import { loaderOptions, ownProgram } from '../../support/own-program.ts';
+
+const own = resolve(import.meta.dirname, '../../../src/database/sqlite/migrations');
+const migrating = ownProgram(new URL('../../support/migrating-program.ts', import.meta.url));
+const MIB = 2 ** 20;
+/** One migration before those that build `addresses` and other tables anew. */
+const OLD = 43;
+const SESSIONS = 4_000;
+const KILLS = 10;
+
+const folder = mkdtempSync(join(tmpdir(), 'quayside-interrupted-'));
+test.after(() => rmSync(folder, { recursive: true, force: true }));
+const older = join(folder, 'older.db');
+const upgraded = join(folder, 'upgraded.db');
+makeOlder();
+copyFileSync(older, upgraded);
+migrate({ file: upgraded, backupDir: null });
+const expected = contentOf(upgraded);
+const before = contentOf(older);
+
+/** Makes a database as the older schema has it, with sessions that were paid. */
+function makeOlder(): void {
+  const directory = join(folder, 'old');
+  mkdirSync(directory);
+  for (const name of readdirSync(own))
+    if (Number(name.slice(0, 4)) <= OLD) copyFileSync(join(own, name), join(directory, name));
+  migrate({ file: older, backupDir: null, directory });
+  const client = new Sqlite(older);
+  client.exec(`
+    CREATE TEMP TABLE n AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${SESSIONS}) SELECT i FROM n;
+    INSERT INTO networks (key, state, tip_hash, tip_number, tip_time_s, floor, read_through_s, updated_at_ms)
+      VALUES ('test:one', 'following', 'h', 1, 5000, 0, 5000, 5000000);
+    INSERT INTO stores (id, name, status, settlement_currency, tolerance_minor, top_up_grace_s, monitoring_s, late_policy, created_at_ms)
+      VALUES ('m1', 'Shop', 'approved', 'USDT', 0, 100, 1000, 'hold', 0);
+    INSERT INTO pools (id, family, mode, source, current, next_index, taken) VALUES (1, 'evm', 'test', 'xpub', 1, ${SESSIONS}, ${SESSIONS});
+    INSERT INTO sessions (id, store_id, mode, order_id, body_hash, amount_minor, currency, due_par, tolerance_par,
+        accepts, expires_at_s, top_up_grace_s, monitoring_s, late_policy, options, networks, created_at_ms, status,
+        ended_at_s, paid_at_s, paid_late, funded, firm, touched, late, seen_par, confirmed_par, late_par, deadline_s)
+      SELECT 'cs_' || i, 'm1', 'test', 'o' || i, hex(randomblob(32)), '1000', 'USD', '10000000000000000000', '0', '["USDT"]',
+        6800, 100, 1000, 'hold', '[]', '["test:one"]', 4900000, 'paid', 5000, 5000, 0, 'full', 'confirmed', 1, 0, '0',
+        '10000000000000000000', '0', NULL FROM n;
+    INSERT INTO addresses (id, pool_id, family, mode, key, derivation_index, state, session_id, mac)
+      SELECT i, 1, 'evm', 'test', hex(randomblob(20)), i, 'taken', 'cs_' || i, 'v1.' || hex(randomblob(16)) FROM n;
+    INSERT INTO replays SELECT 'm1', 'test', '/create', 'idem' || i, 'b', 'cs_' || i, 4900000 FROM n;
+    INSERT INTO events (id, store_id, session_id, type, body, created_at_ms, mode)
+      SELECT 'evt_' || i, 'm1', 'cs_' || i, 'payment.completed', hex(randomblob(200)), 5000000, 'test' FROM n;
+    INSERT INTO ledger_entries SELECT i, 'payment', CAST(i AS TEXT), 0, 5000000 FROM n;
+    DROP TABLE n;
+    PRAGMA wal_checkpoint(TRUNCATE);`);
+  client.close();
+}
+
+/** Returns the rows of each table, without when a migration was applied; and that the file is sound. */
+function contentOf(file: string): Record<string, unknown[]> {
+  const client = new Sqlite(file);
+  try {
+    assert.equal(client.pragma('integrity_check'), [{ integrity_check: 'ok' }]);
+    assert.equal(client.pragma('foreign_key_check'), []);
+    const tables = client
+      .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+      .pluck()
+      .all() as string[];
+    const rowsOf = (table: string) =>
+      table === 'migrations'
+        ? client.prepare('SELECT version, name, checksum FROM migrations').all()
+        : client.prepare(`SELECT * FROM "${table}"`).all();
+    return Object.fromEntries(tables.map((table) => [table, rowsOf(table)]));
+  } finally {
+    client.close();
+  }
+}
+
+const versionOf = (file: string): number => {
+  const client = new Sqlite(file);
+  const version = Number(client.pragma('user_version', { simple: true }));
+  client.close();
+  return version;
+};
+
+/** Runs the upgrade in a process of its own, which is killed some ms after it has printed so many lines. */
+function runUntil(file: string, backupDir: string, lines: number, laterMs: number): Promise<string[]> {
+  const child = spawn(process.execPath, [...loaderOptions, migrating, file, backupDir], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let said = '';
+  const printed = () => said.split('\n').slice(0, -1);
+  const look = () => {
+    if (printed().length >= lines) setTimeout(() => child.kill('SIGKILL'), laterMs);
+  };
+  child.stdout.on('data', (chunk: Buffer) => {
+    said += chunk;
+    look();
+  });
+  if (lines === 0) child.once('spawn', look);
+  return new Promise((done) => child.once('close', () => done(printed())));
+}
+
+test('a process that is killed in the middle of an upgrade leaves the database whole, and the next one ends it', async () => {
+  const seed = process.env.SEED ?? String(Date.now() % 1_000_000);
+  const random = createRandom('interrupted upgrade', seed);
+  const replay = `SEED=${seed} npx tsx test/database/sqlite/interrupted-upgrade.slow.test.ts`;
+  const migrations = currentVersion() - OLD;
+  let interrupted = 0;
+  for (let round = 0; round < KILLS; round++) {
+    const file = join(folder, `killed-${round}.db`);
+    const backupDir = join(folder, `killed-${round}`);
+    copyFileSync(older, file);
+    // A line for the copy, and one for each migration. The last rounds end while the copy is made.
+    const lines = round < KILLS - 3 ? 1 + random.int(migrations) : 0;
+    const laterMs = lines === 0 ? 200 + random.int(400) : random.int(30);
+    const said = await runUntil(file, backupDir, lines, laterMs);
+    const version = versionOf(file);
+    const what = `${replay}: round ${round}, killed after ${said.join(', ')} at schema ${version}`;
+    if (version === OLD) assert.equal(contentOf(file), before, what);
+    else contentOf(file);
+    if (!said.includes('done')) interrupted++;
+    const rest = await runUntil(file, backupDir, Number.POSITIVE_INFINITY, 0);
+    assert.is(rest.at(-1), 'done', what);
+    assert.equal(contentOf(file), expected, what);
+    const copies = existing(backupDir);
+    assert.equal(
+      copies.filter((name) => name.includes('.partial')),
+      [],
+      what,
+    );
+    // What the earlier program left is there, if anything was changed at all.
+    assert.ok(
+      copies.some((name) => versionOf(join(backupDir, name)) === OLD),
+      what,
+    );
+  }
+  assert.ok(interrupted >= KILLS / 2, `only ${interrupted} of ${KILLS} upgrades were interrupted`);
+});
+
+const existing = (dir: string): string[] => {
+  try {
+    return readdirSync(dir);
+  } catch {
+    return [];
+  }
+};
+
+/** Runs a command in a mount namespace of its own, in which this user may mount. */
+const inNamespace = (script: string, ...args: string[]) =>
+  spawnSync('unshare', ['--user', '--mount', '--map-root-user', 'sh', '-c', script, 'sh', ...args], {
+    encoding: 'utf8',
+  });
+
+/** Fills a small disk with the database and its upgrade; prints the version that is left, and tries again with room. */
+const onSmallDisk = `
+  set -e
+  mount -t tmpfs -o size=$1 none "$2"; cp "$3" "$2/quayside.db"
+  shift 3; at=$1; shift
+  "$@" "$at/quayside.db" "$at/backups" | tr '\\n' ' ' || true
+  echo; ls -A "$at/backups" | tr '\\n' ' '; echo
+  cp "$at/quayside.db" "$at"/../left.db; for side in wal shm; do [ ! -e "$at/quayside.db-$side" ] || cp "$at/quayside.db-$side" "$at/../left.db-$side"; done
+  mount -o remount,size=1g "$at"
+  "$@" "$at/quayside.db" "$at/backups" | tail -1
+  cp "$at/quayside.db" "$at"/../ended.db
+`;
+
+const canMount = inNamespace('mount -t tmpfs none /mnt').status === 0;
+
+(canMount ? test : test.skip)(
+  'an upgrade on a disk that becomes full changes nothing or whole migrations, and goes on with room',
+  () => {
+    const size = statSync(older).size;
+    const at = join(folder, 'small');
+    mkdirSync(at);
+    const outcomes = new Map<string, number>();
+    // From a disk that is full at once to one on which everything fits.
+    for (let room = 0.02 * size; ; room += 0.35 * size) {
+      for (const name of ['left', 'ended'])
+        for (const side of ['', '-wal', '-shm']) rmSync(join(folder, `${name}.db${side}`), { force: true });
+      const ran = inNamespace(
+        onSmallDisk,
+        String(Math.ceil(size + room)),
+        at,
+        older,
+        at,
+        process.execPath,
+        ...loaderOptions,
+        migrating,
+      );
+      assert.is(ran.status, 0, ran.stderr);
+      const [first = '', copies = '', last = ''] = ran.stdout.split('\n').map((line) => line.trim());
+      const left = versionOf(join(folder, 'left.db'));
+      const what = `${(room / MIB).toFixed(1)} MiB of room: ${ran.stdout} ${ran.stderr}`;
+      assert.is(last, 'done', what);
+      assert.equal(contentOf(join(folder, 'ended.db')), expected, what);
+      if (first.endsWith('done')) {
+        assert.is(left, currentVersion(), what);
+        break;
+      }
+      assert.match(first, /storage_unavailable$/, what);
+      if (left === OLD) {
+        assert.equal(contentOf(join(folder, 'left.db')), before, what);
+        assert.is(copies, '', `a copy that nobody needs takes no room: ${what}`);
+      } else {
+        assert.ok(copies !== '', what);
+      }
+      const kind = !first.includes('copied') ? 'copy' : left === OLD ? 'first migration' : 'later migration';
+      outcomes.set(kind, (outcomes.get(kind) ?? 0) + 1);
+    }
+    assert.ok(outcomes.has('copy') && outcomes.has('later migration'), JSON.stringify([...outcomes]));
+  },
+);
+
+test.run();
