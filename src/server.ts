@@ -15,7 +15,7 @@ import { createApp } from './api/app.ts';
 import { refuseUnread } from './api/refuse-unread.ts';
 import { createRequestLog, type RequestLog, runRequestLog } from './api/request-log.ts';
 import { addressMarksFile, openAddressMarks } from './app/address-marks.ts';
-import { readBackupReport } from './app/backup/report.ts';
+import { backupsOf, readBackupReport } from './app/backup/report.ts';
 import { type Listening, listen } from './app/http-server.ts';
 import { latestCertificates } from './app/latest-certificates.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
@@ -206,7 +206,7 @@ async function listenForPeople(
       readRates: rates.status,
       readCertificates: () => latestCertificates(config),
       readSettings: () => shown,
-      backupProvedAtMs: () => readBackupReport(config.dataDir).proved?.made_at_ms ?? null,
+      readBackups: () => backupsOf(readBackupReport(config.dataDir)),
     });
   return listen(at, clock, (port) => ({ answer: answerAt(dashboardUrlAt(config, port)) }));
 }

@@ -44,8 +44,11 @@ export type DashboardDeps = Readonly<{
   sendTestNotices(target: NoticeTarget): Promise<readonly NoticeAnswer[] | null>;
   /** Returns every setting as it was read at the start. */
   readSettings(): ShownSettings;
-  /** Returns when the newest backup that was proved was made; null if there is none. */
-  backupProvedAtMs(): number | null;
+  /** Returns the newest backup that was proved, and why the last scheduled one failed; null where there is none. */
+  readBackups(): Readonly<{
+    proved: Readonly<{ madeAtMs: number; provedAtMs: number }> | null;
+    failure: string | null;
+  }>;
   /** Returns how full each pool of deposit addresses is. */
   readPools(): Promise<readonly PoolShown[]>;
   readRates(): readonly SourceStatus[];

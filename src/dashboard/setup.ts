@@ -66,7 +66,7 @@ async function stepsOf(deps: DashboardDeps, { at, visitor, nowMs }: Visit<StoreA
       next: html`The operator adds a target and types the code that arrives: <code>quayside notify add</code>`,
     },
     {
-      isDone: deps.backupProvedAtMs() !== null,
+      isDone: deps.readBackups().proved !== null,
       what: 'A backup was made and proved',
       next: html`The operator makes one: <code>quayside backup</code>`,
     },

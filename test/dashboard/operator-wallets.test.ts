@@ -1,6 +1,8 @@
 /** The operator's pages of wallets and of pools, rates and proofs: balances beside the books, and freezes. */
+import { dirname } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { rememberBackup, updateBackupReport } from '../../src/app/backup/report.ts';
 import { confirm, withDashboard } from '../support/dashboard.ts';
 
 const PATH = '/operator/wallets';
@@ -58,11 +60,22 @@ test('freezing the signer is asked of an indexer', () =>
   }));
 
 test('pools and proofs are shown as they are', () =>
-  withDashboard(async ({ person }) => {
+  withDashboard(async ({ api, person }) => {
     const mary = await person('Mary', { role: 'operator', storeId: null });
     const { text } = await mary.get('/operator/sources');
     assert.match(text, /evm, test mode/);
-    assert.match(text, /Backup proved[\s\S]*never/);
+    const shown = async (path: string) =>
+      /Backup last proved<\/dt>\s*<dd>([\s\S]*?)<\/dd>/.exec((await mary.get(path)).text)?.[1];
+    assert.match((await shown('/operator/sources')) ?? '', /never[\s\S]*quayside backup --prove/);
+    const [made, proved] = [api.clock.nowMs() - 3 * 3_600_000, api.clock.nowMs() - 2 * 3_600_000];
+    const dataDir = dirname(api.file);
+    rememberBackup(dataDir, { file: 'a.backup', made_at_ms: made, proved_at_ms: proved, sent_at_ms: null });
+    updateBackupReport(dataDir, () => ({ failure: { at_ms: proved, message: 'the target is full' } }));
+    for (const path of ['/operator/sources', '/operator']) {
+      const now = (await shown(path)) ?? '';
+      assert.match(now, new RegExp(new Date(proved).toISOString().slice(0, 16).replace('T', '[T ]')));
+      assert.match(now, /2 h[\s\S]*the last one failed[\s\S]*the target is full/);
+    }
     assert.match(text, 'none yet');
     assert.match(text, 'No source is configured');
   }));

@@ -5,6 +5,7 @@
  */
 import { dirname } from 'node:path';
 import { networkOfEachPool, readPool } from '../../src/addresses/pool-level.ts';
+import { backupsOf, readBackupReport } from '../../src/app/backup/report.ts';
 import { listen } from '../../src/app/http-server.ts';
 import { latestCertificates } from '../../src/app/latest-certificates.ts';
 import { issueEndpoint, issueKey, issueUsualStore } from '../../src/app/new-credentials.ts';
@@ -94,7 +95,7 @@ export async function startDashboard(options: DashboardOptions = {}): Promise<Da
         sendTestNotices: (target: NoticeTarget) =>
           sendTestNotices({ database, send: createSend(guard), clock }, target),
         readSettings: () => readShownSettings({ env: options.env ?? {}, cwd: dirname(api.file) }),
-        backupProvedAtMs: () => null,
+        readBackups: () => backupsOf(readBackupReport(dirname(api.file))),
         readPools: () => Promise.all(networkOfEachPool(networks).map((one) => readPool(database, one))),
         readRates: () => [],
         readCertificates: () => latestCertificates({ networks, dataDir: dirname(api.file) }),

@@ -46,6 +46,12 @@ export function readBackupReport(dataDir: string): BackupReport {
   }
 }
 
+/** Returns what the dashboard shows of a report. */
+export const backupsOf = ({ proved, failure }: BackupReport) => ({
+  proved: proved?.proved_at_ms ? { madeAtMs: proved.made_at_ms, provedAtMs: proved.proved_at_ms } : null,
+  failure: failure?.message ?? null,
+});
+
 export function updateBackupReport(dataDir: string, change: (report: BackupReport) => Partial<BackupReport>): void {
   const report = readBackupReport(dataDir);
   writeSecretFile(reportFile(dataDir), `${JSON.stringify({ ...report, ...change(report) })}\n`);

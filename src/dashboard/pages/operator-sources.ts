@@ -3,7 +3,7 @@
  * last, and the certificates that nothing was missed.
  * @module
  */
-import { type Html, html } from '../../lib/html.ts';
+import { type Html, html, prose } from '../../lib/html.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { ago, badge, facts, table, time } from '../show.ts';
@@ -55,17 +55,18 @@ function rateTable({ readRates }: DashboardDeps, { nowMs }: Visit<null>): Html {
   );
 }
 
+/** Returns when a backup was last proved, with what to do if that was never or failed. */
+export function lastProved({ readBackups }: DashboardDeps, nowMs: number): Html {
+  const { proved, failure } = readBackups();
+  const when = proved
+    ? html`${time(proved.provedAtMs)}, ${ago(proved.provedAtMs, nowMs)} (made ${time(proved.madeAtMs)})`
+    : html`${badge('never', 'attention')} <code>quayside backup --prove</code>`;
+  return failure === null ? when : html`${when}. ${badge('the last one failed', 'danger')} ${prose(failure)}`;
+}
+
 function proofs(deps: DashboardDeps, { nowMs }: Visit<null>): Html {
-  const backupAtMs = deps.backupProvedAtMs();
   const certificates = deps.readCertificates();
-  return html`<div class="card">${facts([
-    [
-      'Backup proved',
-      backupAtMs === null
-        ? html`${badge('never', 'attention')} <code>quayside backup --prove</code>`
-        : html`${time(backupAtMs)}, ${ago(backupAtMs, nowMs)}`,
-    ],
-  ])}</div>${table(
+  return html`<div class="card">${facts([['Backup last proved', lastProved(deps, nowMs)]])}</div>${table(
     'Certificates that nothing was missed',
     ['Network', 'State', 'Through block', 'Made'],
     certificates.map(({ network, through, madeAtMs, open, fault }) => [

@@ -9,6 +9,7 @@ import { type Html, html, prose } from '../../lib/html.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Reply } from '../page.ts';
 import { ago, badge, facts, type Tone, table, time } from '../show.ts';
+import { lastProved } from './operator-sources.ts';
 
 const ALARMS_SHOWN = 100;
 const ENTRIES_SHOWN = 100;
@@ -60,6 +61,7 @@ ${open.length > 0 ? alarmTable(open) : html`<p>${badge('no open alarm', 'good')}
     ...Object.entries(sessions).map(([status, count]) => [`Sessions ${status}`, String(count)] as const),
     ['Webhooks waiting', waits],
     ['Held amounts to decide', String(heldOpen)],
+    ['Backup last proved', lastProved(deps, nowMs)],
   ])}</section>`;
 }
 
