@@ -6,10 +6,12 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { runRetention } from '../../../src/app/retention.ts';
 import type { Fault } from '../../../src/core/fault.ts';
+import { openRetentionDatabase } from '../../../src/database/sqlite/retention/retention-database.ts';
 import { type Kept, openArchive } from '../../../src/evidence/archive.ts';
 import { verifyEvidence } from '../../../src/evidence/verify.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
+import { DAY_MS, systemClock } from '../../../src/lib/clock.ts';
 import { type EvidenceBench, openEvidenceBench } from '../../support/evidence-bench.ts';
 import { until } from '../../support/until.ts';
 
@@ -46,6 +48,18 @@ async function trade(bench: EvidenceBench) {
   return { swept, kept, tx };
 }
 
+/** Archives everything that may be archived two years from now. */
+async function archiveAll({ shop }: EvidenceBench) {
+  const database = openRetentionDatabase({ file: shop.temp.file, busyTimeoutMs: 5000, bytesMax: null });
+  try {
+    const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + 730 * DAY_MS };
+    const days = { anonymiseDays: 1, archiveDays: 1, attemptsDays: 1, endpointsDays: 1 };
+    return await runRetention({ config: { retention: { nightly: '00:00', ...days } }, database, clock });
+  } finally {
+    database.close();
+  }
+}
+
 /** Removes a transfer as if it had never been read. */
 function forget({ raw }: EvidenceBench, tx: string): void {
   raw.pragma('foreign_keys = OFF');
@@ -78,6 +92,35 @@ for (const family of families) {
         ['000001.json', '000001.list.gz'],
         'nothing else is left',
       );
+    }),
+  );
+
+  test(
+    `${family}: archiving changes nothing: certificates verify, and the same range and the next one are complete`,
+    onBench(family, async (bench) => {
+      const quiet = await bench.order();
+      await trade(bench);
+      const before = await bench.make();
+      const { id } = await quiet.read();
+      const { storeId } = await quiet.read();
+      const replay = { idempotencyKey: null, path: 'cancel', bodyHash: '' };
+      await bench.shop.database.cancelSession({ id, storeId, mode: 'test', replay, nowMs: systemClock.nowMs() });
+      assert.is((await archiveAll(bench)).archived, 1);
+      assert.ok((await bench.shop.database.findArchived(id)) !== null);
+      assert.equal((await verifyEvidence({ file: before.file })).problems, []);
+      const { range, transfers, payouts, balances } = before.certificate;
+      const again = await bench.make({ from: range.from, to: range.to });
+      assert.equal(codesOf(again), [], messageOf(again));
+      assert.equal([again.certificate.transfers, again.certificate.payouts], [transfers, payouts]);
+      assert.equal(again.certificate.balances.state, balances.state);
+      // Money that comes after all brings the session back, and is in the next certificate.
+      bench.pay(quiet, bench.units(10));
+      await bench.settle();
+      const next = await bench.make();
+      assert.equal(codesOf(next), [], messageOf(next));
+      assert.is(next.certificate.transfers.units.USDT, bench.units(10).toString());
+      assert.is(await bench.shop.database.findArchived(id), null);
+      for (const { file } of [before, again, next]) assert.equal((await verifyEvidence({ file })).problems, []);
     }),
   );
 
