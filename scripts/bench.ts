@@ -16,7 +16,7 @@
  *   npm run bench -- webhooks --short         the same with less of everything, in a few minutes
  *   npm run bench -- dashboard       the dashboard's pages and an export, with a million sessions
  *   npm run bench -- dashboard --short        the same with 150,000
- *   npm run bench -- retention       a year of a million sessions on the disk, archived, backed up, checked for an upgrade
+ *   npm run bench -- retention       a year of a million sessions: size, archiving, backups, check before an upgrade
  *   npm run bench -- retention --short        the same with 20,000
  *   npm run bench -- long-run        ten minutes of payments while processes are killed and a node flaps, then an audit
  *   npm run bench -- long-run --seconds 60 --seed 7      a short one, with other choices

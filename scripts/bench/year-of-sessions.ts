@@ -130,7 +130,7 @@ const tables: readonly Readonly<{ name: string; from: string; differing: Readonl
   { name: 'session_assets', from: 'session_assets AS x ON x.session_id = t.id', differing: { session_id: 'made.id' } },
 ];
 
-/** What is kept beside the rows: how often sessions ended in which way, how far pools were given out, and sums by time. */
+/** What is kept beside the rows: how sessions ended, how far pools were given out, and sums by time. */
 const totals: readonly string[] = [
   'UPDATE session_counts SET sessions = (SELECT count(*) FROM sessions WHERE status = session_counts.status)',
   `UPDATE pools SET taken = (SELECT count(*) FROM addresses WHERE pool_id = pools.id AND state = 'taken'),

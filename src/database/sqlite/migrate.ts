@@ -1,5 +1,5 @@
 /**
- * Brings a file to the current schema: numbered SQL files, each applied once, in one transaction, after a copy of the file.
+ * Brings a file to the current schema: numbered SQL files, each applied once, in one transaction, after a copy.
  * `PRAGMA user_version` is the number of the last one; the table `migrations` lists what was applied.
  * @module
  */
@@ -192,7 +192,7 @@ function backUp(client: Sqlite.Database, file: string, backupDir: string, next: 
   }
 }
 
-/** Removes what processes left that were killed while they copied: nobody would, and each is as large as the database. */
+/** Removes what processes left that were killed while they copied: each is as large as the database. */
 function removeAbandoned(backupDir: string): void {
   for (const name of readdirSync(backupDir)) {
     const [, pid] = /-before-\w+\.(\d+)\.partial(?:-journal)?$/.exec(name) ?? [];

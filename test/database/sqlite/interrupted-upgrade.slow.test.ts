@@ -16,7 +16,7 @@ import { loaderOptions, ownProgram } from '../../support/own-program.ts';
 const own = resolve(import.meta.dirname, '../../../src/database/sqlite/migrations');
 const migrating = ownProgram(new URL('../../support/migrating-program.ts', import.meta.url));
 const MIB = 2 ** 20;
-/** One migration before those that build `addresses` and other tables anew. */
+/** One migration before those that build `addresses` and other tables again. */
 const OLD = 43;
 const SESSIONS = 4_000;
 const KILLS = 10;
