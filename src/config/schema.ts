@@ -255,6 +255,11 @@ const sweep = z
       ).prefault(null),
       /** In UTC. */
       hours: setting('hours of the day in UTC such as "22-06", or null', orNull(hoursOfDay)).prefault(null),
+    }).refine(({ auto, native_price: price }) => !auto || price !== null, {
+      path: ['native_price'],
+      error:
+        'null, expected stablecoins per coin as text, such as "3000.00", where auto is true: without it, nothing says ' +
+        'whether a sweep costs more than it moves',
     }),
   )
   .prefault({});

@@ -254,6 +254,10 @@ test('an invalid setting of sweeping is named', () => {
     'networks.ethereum.sweep.hours: "6-22", expected hours of the day in UTC such as "22-06", or null',
     'networks.ethereum.sweep.max: there is no such setting',
   ]);
+  assert.equal(problems({ networks: { ethereum: { ...node, sweep: { auto: true } } } }), [
+    'networks.ethereum.sweep.native_price: null, expected stablecoins per coin as text, such as "3000.00", where auto is ' +
+      'true: without it, nothing says whether a sweep costs more than it moves',
+  ]);
   assert.equal(problems({ networks: { ethereum: { ...node, sweep: true } } }), [
     'networks.ethereum.sweep: expected an object with settings',
   ]);
