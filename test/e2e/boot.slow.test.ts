@@ -103,6 +103,28 @@ for (const network of ['tron', 'ethereum', 'bsc', 'solana']) {
   });
 }
 
+test('the secret key is rotated between a payment and its refunds, one of which waits for its signature meanwhile', async () => {
+  const { id } = await sandbox.createSession();
+  await sandbox.tool('pay', id, '--network', 'ethereum');
+  await sandbox.paid(id);
+  await sandbox.refund(id, 'asked-before', '1.00');
+  await find('it can no longer become another one', async () => {
+    const { status } = await sandbox.showRefund('asked-before');
+    return status === 'processing';
+  });
+  const { version, refused } = await sandbox.tool('secret-key', 'rotate');
+  assert.equal([version, refused], [2, 0]);
+  await sandbox.refund(id, 'asked-after', '2.00');
+  const { versions } = await sandbox.tool('secret-key', 'status');
+  assert.equal(
+    versions.map((one: Record<string, unknown>) => [one.version, one.current, one.signer_has_it]),
+    [
+      [1, false, true],
+      [2, true, true],
+    ],
+  );
+});
+
 test("the demo refunds a part on each family's network, signed by the sandbox's signer", async () => {
   const refundOn = async (network: string): Promise<void> => {
     const demo = ['scripts/demo.ts', '--network', network, '--refund', '--json'];
@@ -115,6 +137,22 @@ test("the demo refunds a part on each family's network, signed by the sandbox's 
     assert.ok((refund.transaction_hash ?? '').length >= 64, network);
   };
   await Promise.all(['ethereum', 'solana', 'tron'].map(refundOn));
+});
+
+test('what was refunded around the rotation has arrived', async () => {
+  for (const [id, units] of [
+    ['asked-before', 1],
+    ['asked-after', 2],
+  ] as const) {
+    const { transaction_hash: tx } = await find(`${id} is completed`, async () => {
+      const refund = await sandbox.showRefund(id);
+      return refund.status === 'completed' && refund;
+    });
+    assert.match(tx ?? '', /^0x[0-9a-f]{64}$/);
+    const listed = await sandbox.tool('refunds', 'list');
+    const found = listed.filter((one: { refund_id: string }) => one.refund_id === id);
+    assert.equal([found.length, found[0].amount], [1, `${units}.00`]);
+  }
 });
 
 test('the books balance after payments and refunds', async () => {
@@ -138,11 +176,11 @@ test('status shows networks, pools and rates, also when called from another fold
   assert.equal(
     pools.map(({ family, taken }) => [family, taken]),
     [
-      ['tron', 7],
-      ['evm', 7],
-      ['solana', 7],
+      ['tron', 8],
+      ['evm', 8],
+      ['solana', 8],
     ],
-    'each demo took one address of each family',
+    'each payment took one address of each family',
   );
   assert.equal(
     rates?.map(({ source, fresh }) => [source, fresh]),

@@ -1,8 +1,7 @@
 import { closeBooks } from '../conformance/refund.ts';
-import { newMachineConforms, restoreConforms } from '../conformance/restore.ts';
+import { restoreConforms } from '../conformance/restore.ts';
 import { openEvmPayouts } from './evm.ts';
 
 const { shop } = await openEvmPayouts();
 restoreConforms(shop, { coins: 1, hasLanes: true });
-newMachineConforms(shop);
 closeBooks(shop);

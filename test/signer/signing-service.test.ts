@@ -5,10 +5,11 @@ import { Transaction } from 'ethers';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
-import type { GasIntent, SweepIntent } from '../../src/core/intent.ts';
+import { createIntentMacs, type GasIntent, type SweepIntent } from '../../src/core/intent.ts';
 import type { SignRequest } from '../../src/signer/signer.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { refusalOf } from '../support/refusal.ts';
+import { secretKeysOf } from '../support/secret-keys.ts';
 import {
   firstOf,
   makeSignerFolder,
@@ -17,6 +18,7 @@ import {
   policySettings,
   refundOf,
   returnOf,
+  secretKey,
   seed,
   terms,
   treasury,
@@ -268,6 +270,40 @@ test('a refund’s session and amount are signed with it: neither can be changed
     journal.entries('test:one', 0, 10).map(({ intent }) => intent),
     [bound, older],
   );
+});
+
+test('a signer with two versions of the secret key accepts the MACs of both, each with its own key, and of no other', () => {
+  const folder = makeSignerFolder(policySettings, false);
+  folders.push(folder);
+  const newer = new Uint8Array(32).fill(6);
+  const opened = openSigningServiceIn(folder.dir, clock, undefined, undefined, secretKeysOf(secretKey, newer));
+  closing.push(opened);
+  const { service, journal } = opened;
+  assert.equal(
+    service.secretKeys().map(({ version }) => version),
+    [1, 2],
+  );
+  const macOf = createIntentMacs(secretKeysOf(secretKey, newer, new Uint8Array(32).fill(7)).find);
+  const refundBy = (id: string, version: number) =>
+    refundOf(id, usdt(5), { mac: macOf(refundOf(id, usdt(5)), version) ?? '' });
+  const older = service.sign(firstOf(refundBy('rf_1', 1), 1));
+  service.sign(firstOf(refundBy('rf_2', 2), 2));
+  const { mac } = refundBy('rf_3', 1);
+  for (const [refund, code] of [
+    [refundBy('rf_3', 3), 'key'],
+    [{ ...refundBy('rf_3', 1), mac: `v2.${mac}` }, 'mac'],
+    [{ ...refundBy('rf_3', 1), mac: refundBy('rf_3', 2).mac.slice('v2.'.length) }, 'mac'],
+  ] as const) {
+    assert.is(
+      refusalOf(() => service.sign(firstOf(refund, 3))),
+      `signer_refused_${code}`,
+    );
+  }
+  // A refund that was under way when the key was rotated has a new MAC, and is the same refund.
+  assert.equal(service.sign(firstOf(refundBy('rf_1', 2), 9, { fence: 2 })), older);
+  assert.is(service.fence('test:one'), 2);
+  service.sign(firstOf(refundBy('rf_1', 2), 3, { fence: 2, generation: 1, proof: 'failed' }));
+  assert.is(journal.entries('test:one', 0, 10).length, 3);
 });
 
 test('a replacement keeps the number of what it replaces; a new generation has a new one', () => {

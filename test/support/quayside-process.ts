@@ -122,6 +122,9 @@ export type SessionAnswer = Readonly<{
   payments: readonly Readonly<{ amount: string; network: string }>[];
 }>;
 
+export type RefundAnswer = Readonly<{ status: string; transaction_hash?: string }>;
+
+const REFUND_ADDRESS = `0x${'71'.repeat(20)}`;
 /** Blocks come faster than the sandbox shows them to people, so that nobody waits for depth and finality. */
 const BLOCK_MS = 100;
 const fastBlocks = Object.fromEntries(
@@ -143,6 +146,9 @@ export interface SandboxInstallation {
   cancelSession(id: string): Promise<SessionAnswer>;
   showSession(id: string): Promise<SessionAnswer>;
   paid(id: string): Promise<SessionAnswer>;
+  /** Asks for a refund on EVM networks. */
+  refund(id: string, refundId: string, amount: string): Promise<RefundAnswer>;
+  showRefund(refundId: string): Promise<RefundAnswer>;
 }
 
 /** @param more further `QUAYSIDE_*` variables */
@@ -158,17 +164,17 @@ export function sandboxInstallation(dataDir: string, more: Variables = {}): Sand
   }
 
   /** One call as the demo store. */
-  async function call(method: string, path: string, body?: object): Promise<SessionAnswer> {
+  async function call<T = SessionAnswer>(method: string, path: string, body?: object): Promise<T> {
     const credentials = readCredentials(dataDir);
     if (!credentials) throw new Error(`there are no credentials in ${dataDir}`);
     const { base_url: baseUrl, api_key: apiKey, api_secret: apiSecret } = credentials;
     const client = signedClient({ baseUrl, apiKey, apiSecret }, () => Math.floor(Date.now() / 1000));
-    const { status, text, json } = await client.send(method, `/api/v1/checkout/sessions/${path}`, body);
-    if (status !== 200) throw new Error(`${method} ${path}: ${status} ${text}`);
-    return json as SessionAnswer;
+    const { status, text, json } = await client.send(method, `/api/v1/${path}`, body);
+    if (status !== 200 && status !== 201) throw new Error(`${method} ${path}: ${status} ${text}`);
+    return json as T;
   }
 
-  const showSession = (id: string) => call('GET', id);
+  const showSession = (id: string) => call('GET', `checkout/sessions/${id}`);
   const status = (): Promise<Status> => tool('status');
 
   return {
@@ -196,9 +202,16 @@ export function sandboxInstallation(dataDir: string, more: Variables = {}): Sand
       });
       return supervisor;
     },
-    createSession: () =>
-      call('POST', 'create', { amount: 1050, currency: 'USD', order_id: `order-${orders++}-${process.pid}` }),
-    cancelSession: (id) => call('POST', `${id}/cancel`),
+    createSession() {
+      const order = { amount: 1050, currency: 'USD', order_id: `order-${orders++}-${process.pid}` };
+      return call('POST', 'checkout/sessions/create', order);
+    },
+    cancelSession: (id) => call('POST', `checkout/sessions/${id}/cancel`),
+    refund(id, refundId, amount) {
+      const wish = { order_id: id, refund_id: refundId, amount, currency: 'USDT' };
+      return call('POST', 'refunds/create', { ...wish, metadata: { refund_address: REFUND_ADDRESS } });
+    },
+    showRefund: (refundId) => call('GET', `refunds/${refundId}`),
     paid: (id) =>
       find(`session ${id} is paid`, async () => {
         const session = await showSession(id);

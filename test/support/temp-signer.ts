@@ -13,6 +13,7 @@ import type { Spending } from '../../src/chains/spend.ts';
 import { type Intent, intentMac, intentMacKey, type RefundIntent, type ReturnIntent } from '../../src/core/intent.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
+import type { SecretKeys } from '../../src/lib/secret-key.ts';
 import { type ApprovalText, type PaidThrough, paybackText } from '../../src/signer/approval.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { canonicalIntent, createJournal, type Journal, openJournal } from '../../src/signer/journal.ts';
@@ -126,12 +127,13 @@ export function openSigningServiceIn(
   clock: Pick<Clock, 'nowMs'>,
   wrap = (journal: Journal) => journal,
   spendings: ReadonlyMap<Family, Spending> = new Map([['evm', evmSpending]]),
+  secretKeys: SecretKeys = secretKeysOf(secretKey),
 ): OpenSigningService {
   const files = signerFiles(dir);
   const journal = openJournal(files.journal);
   const service = openSigningService({
     seed: new Uint8Array(seed),
-    secretKeys: secretKeysOf(secretKey),
+    secretKeys,
     policyText: readFileSync(files.policy, 'utf8'),
     policy: loadPolicy(files.policy),
     journal: wrap(journal),

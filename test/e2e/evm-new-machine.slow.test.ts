@@ -1,0 +1,107 @@
+/**
+ * A backup that is restored on a new machine, the signer's folder included: made before a rotation of the secret key,
+ * and after it.
+ */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { closeBooks } from '../conformance/refund.ts';
+import type { Json } from '../support/instance.ts';
+import { until } from '../support/until.ts';
+import { openEvmPayouts } from './evm.ts';
+
+const { shop: bench } = await openEvmPayouts();
+const { chain, quayside, refundWallet, paidSession, refund, completed, untilWaiting, paidTo } = bench;
+const units = (cents: number) => bench.unitsOf(cents, 'USDT');
+test.after(() => bench.close());
+
+const status = () => quayside.cli('status');
+const keyVersions = async (): Promise<number[]> =>
+  (await quayside.cli('secret-key', 'status')).versions.map(({ version }: Json) => version);
+
+/** The signer is unlocked after everything else has started. Until its journal is adopted, refunds are refused. */
+const adopt = () =>
+  until('the signer is adopted', () =>
+    quayside.cli('payouts', 'adopt', bench.network).then(
+      () => true,
+      (error: Error) => {
+        assert.match(error.message, 'signer_unreachable');
+        return false;
+      },
+    ),
+  );
+
+/** Ends the freezes of a restore, as an operator does who has compared the wallets with the chain. */
+async function thaw(): Promise<void> {
+  const { frozen } = (await status()).payouts;
+  assert.match(frozen.map(({ reason }: Json) => reason).join(), 'restored from the backup');
+  for (const { network } of frozen) {
+    await quayside.cli('payouts', 'thaw', ...(network ? [network] : []), '--because', 'compared with the chain');
+  }
+}
+
+/** Pays a refund of a session that is paid, and finds that it arrives once. */
+async function paysOn(session: Json, amount: string, cents: number): Promise<void> {
+  await chain.pay(refundWallet, 'USDT', units(cents));
+  const { id, payee } = await refund(session, amount);
+  await completed(id);
+  assert.equal(await paidTo(payee), [units(cents)]);
+}
+
+test('on a new machine, from a backup and the seed: no address twice, late money is seen, no refund is paid twice', async () => {
+  const session = await paidSession(700);
+  const restoreIt = await bench.backUp();
+  // After the backup: another secret key, a refund that is paid, and an address that a customer has.
+  assert.is((await quayside.cli('secret-key', 'rotate')).version, 2);
+  await chain.pay(refundWallet, 'USDT', units(700));
+  const { id, payee } = await refund(session, '7.00');
+  const { transaction_hash: tx } = await completed(id);
+  const lost = await bench.shop.newSession(500);
+  await quayside.stop();
+  const { retired } = await restoreIt();
+  assert.ok(retired.some(({ from, through }: { from: number; through: number }) => through >= from + 20));
+  await chain.pay(refundWallet, 'USDT', units(700));
+  await chain.pay(bench.keyOf(lost), 'USDT', units(500));
+  await quayside.start();
+  assert.equal(await keyVersions(), [1]);
+  const codes = async () => (await status()).alarms.map(({ code }: { code: string }) => code);
+  await until('late money is seen', async () => (await codes()).includes('payment_without_session'));
+  const next = await bench.shop.newSession(500);
+  assert.is.not(bench.keyOf(next), bench.keyOf(lost));
+  await chain.pay(bench.keyOf(next), 'USDT', units(500));
+  await bench.shop.waitForStatus(next, 'paid');
+  await adopt();
+  // The merchant, who finds no such refund, requests it again; money out is frozen by the restore.
+  await until('the refund is taken again', async () => {
+    const { status: answered, body } = await bench.ask(session, id, '7.00', payee);
+    // A server that waits for its engine says so with 503, and is asked again.
+    assert.ok([201, 503].includes(answered), JSON.stringify(body));
+    return answered === 201;
+  });
+  await thaw();
+  assert.is((await completed(id)).transaction_hash, tx);
+  assert.equal(await paidTo(payee), [units(700)]);
+  await paysOn(next, '5.00', 500);
+  assert.ok((await quayside.cli('ledger', 'verify')).balanced);
+});
+
+test('a backup that is made after a rotation of the secret key has its versions, and pays on', async () => {
+  const session = await paidSession(900);
+  // What is left from before pays nothing of it.
+  const { id, payee } = await refund(session, '8.00');
+  await untilWaiting('token_short');
+  assert.is((await quayside.cli('secret-key', 'rotate')).version, 2);
+  const restoreIt = await bench.backUp();
+  await quayside.stop();
+  await restoreIt();
+  await quayside.start();
+  assert.equal(await keyVersions(), [1, 2]);
+  await adopt();
+  await thaw();
+  // Requested before the rotation, signed after it and after the restore.
+  await chain.pay(refundWallet, 'USDT', units(800));
+  await completed(id);
+  assert.equal(await paidTo(payee), [units(800)]);
+  await paysOn(session, '1.00', 100);
+});
+
+closeBooks(bench);
