@@ -71,14 +71,14 @@ async function returned(world: World, more: Partial<ReturnHeldMoney> = {}): Prom
 
 const laterMs = ({ one }: World): number => one.nowMs + 61_000;
 
-/** Starts what is ready, and pays the payout with this id. */
-async function payOut(world: World, id: string): Promise<void> {
+/** Starts what is ready, and sends the first attempt of the payout with this id. */
+async function bringOut(world: World, id: string, kind: 'refund' | 'return'): Promise<void> {
   const { database, one } = world;
   await database.advanceRefunds(one.nowMs, 10);
   const [open] = await database.openPayouts(network, laterMs(world), 10);
   assert.ok(open, 'a payout is due');
   const { intent } = open.payout;
-  assert.equal([intent.id, intent.kind], [id, 'return']);
+  assert.equal([intent.id, intent.kind], [id, kind]);
   const name = { id, generation: 0, attempt: 0 };
   await database.offerNonce(network, payer, 0, one.nowMs);
   const own = {
@@ -95,6 +95,12 @@ async function payOut(world: World, id: string): Promise<void> {
   await database.nextFence(network, 0, one.nowMs);
   await database.recordSigned(network, [{ ...signed, tx: 'tx 1', bytes: new Uint8Array([1]) }]);
   await database.recordSent({ ...name, answer: 'ok', refusal: null, nowMs: one.nowMs });
+}
+
+/** The same, and settles it as paid. */
+async function payOut(world: World, id: string): Promise<void> {
+  const { database, one } = world;
+  await bringOut(world, id, 'return');
   const outcome = { kind: 'succeeded', ended: { tx: 'tx 1', feeUnits: 3n } } as const;
   assert.ok(await database.settlePayout({ id, generation: 0, outcome, nowMs: one.nowMs }));
 }
@@ -196,6 +202,34 @@ export function heldReturnsConform(makePlace: MakePlace): void {
       await payOut(world, next);
       assert.equal(await brief(database), ['late gone 0 failed completed']);
       await booksAgree(database);
+    }),
+  );
+
+  test(
+    'a refund whose attempts have all expired can be rejected in any generation, which frees its amount, and not before',
+    inWorld(makePlace, async (world) => {
+      const { database, one } = world;
+      await pay(one, await start(database, 'o1'), 1000n);
+      const created = await database.createRefund(refundOf(world, 'r1', 1000n), check);
+      assert.ok(created.kind === 'created');
+      const { id } = created.refund;
+      const reject = () => database.rejectRefund(id, 'rejected_by_operator', laterMs(world));
+      await bringOut(world, id, 'refund');
+      for (const generation of [0, 1, 2]) {
+        const payout = await database.findPayout(id);
+        assert.equal([payout?.generation, payout?.state], [generation, generation === 0 ? 'sent' : 'waiting']);
+        if (generation === 0) assert.is(await reject(), false, 'it is on its way');
+        const next = { id, generation, proof: 'dead', ended: null, isStuck: false, why: null } as const;
+        await database.newGeneration({ ...next, notBeforeMs: one.nowMs, nowMs: one.nowMs });
+      }
+      const { replay } = refundOf(world, 'r1', 0n);
+      const cancel = { storeId: 'm1', mode: 'test', refundId: 'r1', replay, nowMs: laterMs(world) } as const;
+      assert.is((await database.cancelRefund(cancel)).kind, 'not_cancelable', 'the merchant’s window has ended');
+      assert.is(await reject(), true);
+      assert.is((await database.findPayout(id))?.state, 'canceled');
+      assert.equal(await database.openPayouts(network, laterMs(world), 10), []);
+      await booksAgree(database);
+      assert.is((await database.createRefund(refundOf(world, 'r2', 1000n), check)).kind, 'created');
     }),
   );
 
