@@ -52,6 +52,12 @@ export type RereadReport = Readonly<{
   closed: readonly BlockGap[];
 }>;
 
+/** Returns a network whose blocks are read from another node. */
+export function atUrl(network: NetworkConfig, url: string): NetworkConfig {
+  const { rpcUrl: _, finalityUrl: __, ...rest } = network;
+  return { ...rest, url };
+}
+
 /**
  * Reads the blocks, part by part. What was saved before a failure stays.
  * @throws Fault permanent if the node is another one than configured; transient if it fails for good

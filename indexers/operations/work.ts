@@ -3,8 +3,9 @@
  * @module
  */
 import { createHash } from 'node:crypto';
+import type { NetworkConfig } from '../../src/config/network.ts';
 import { permanent } from '../../src/core/fault.ts';
-import type { OperationResult, Wish } from '../../src/core/operation.ts';
+import type { OperationResult, OtherNode, Wish } from '../../src/core/operation.ts';
 import type { OperatorAct } from '../../src/database/audit-log.ts';
 import type { Operation } from '../../src/database/operations.ts';
 import { adoptPayouts, isBehindSigner } from '../payouts/adoption.ts';
@@ -13,7 +14,7 @@ import { explainNumbers, usedText } from '../payouts/halted-lanes.ts';
 import { payoutNodeOptions } from '../payouts/node-options.ts';
 import type { FreezableSigner } from '../payouts/signer-freeze.ts';
 import { createPayoutWallets } from '../payouts/wallets.ts';
-import { rereadBlocks } from '../reread.ts';
+import { atUrl, rereadBlocks } from '../reread.ts';
 import type { PayoutParts, WorkParts } from './parts.ts';
 import { planSweeps, runSweeps } from './sweeps.ts';
 
@@ -34,7 +35,7 @@ export async function doOperation(parts: WorkParts, { wish, ...asked }: Operatio
     case 'freeze_signer':
       return freezeSigner(parts, act);
     case 'sweep_plan':
-      return withPayouts(parts, planSweeps);
+      return withPayouts(parts, (own) => planSweeps(own, wish.min));
     case 'sweep_run':
       return withPayouts(parts, (own) => runSweeps(own, wish.planId));
     case 'adopt':
@@ -74,9 +75,17 @@ async function withPayouts(
   }
 }
 
+/** @throws Fault permanent `refused` if the settings name no such node */
+function atNode(network: NetworkConfig, node: OtherNode | undefined): NetworkConfig {
+  if (node === undefined) return network;
+  const url = node === 'witness' ? network.witnessUrl : network.fallbackUrl;
+  if (url === undefined) throw permanent('refused', `the settings of ${network.key} have no ${node}_url`);
+  return atUrl(network, url);
+}
+
 async function reread(
   { network, chain, database, clock, report }: WorkParts,
-  { from, to, isCheck }: Of<'reread'>,
+  { from, to, isCheck, node }: Of<'reread'>,
   act: OperatorAct,
 ): Promise<OperationResult> {
   const status = (await database.listNetworks()).find((one) => one.network === network.key);
@@ -84,7 +93,7 @@ async function reread(
   if (to > tip) throw permanent('refused', `${network.key} has been read up to block ${tip} only`);
   const onProgress = (done: number) => report(`${done} of ${to - from + 1} blocks`);
   const { differences, counts, closed } = await rereadBlocks({
-    ...{ network, database, chain, from, to, isCheck, act, clock, onProgress },
+    ...{ network: atNode(network, node), database, chain, from, to, isCheck, act, clock, onProgress },
   });
   const rows = differences
     .slice(0, DIFFERENCES_SHOWN)
@@ -157,7 +166,7 @@ function exitParts(parts: PayoutParts, act: OperatorAct, isDryRun: boolean) {
 
 async function settle(
   parts: PayoutParts,
-  { payoutId, paidBy, isRenewed, isCheck }: Of<'settle'>,
+  { payoutId, paidBy, isRenewed, isCheck, vouches }: Of<'settle'>,
   act: OperatorAct,
 ): Promise<OperationResult> {
   await adoptIfBehind(parts, isCheck);
@@ -168,7 +177,7 @@ async function settle(
   if (paidBy !== null) {
     const tx = parts.chain.transactionId(paidBy);
     if (tx === null) throw permanent('refused', `“${paidBy}” is no transaction id of ${parts.network.key}`);
-    await settlePaid(own, payout, tx, false);
+    await settlePaid(own, payout, tx, vouches === true);
     return { lines: [`${payoutId} ${verb} settled: paid by ${tx}.`] };
   }
   await settleNever(own, payout, isRenewed);

@@ -1,12 +1,14 @@
 /**
- * Lists alarms, and says that somebody looks at one.
+ * Lists alarms, and says that somebody looks at one, or has dealt with it.
  * @module
  */
+import { permanent } from '../../src/core/fault.ts';
 import type { Alarm, AlarmDatabase } from '../../src/database/alarms.ts';
 import {
   becauseOption,
   type Command,
   dryRunOption,
+  type Input,
   moment,
   notFound,
   operatorAct,
@@ -44,9 +46,7 @@ export const alarmsAcknowledge: Command = {
   summary: 'Say that you are looking at an alarm: it stays open, and its notices are not repeated.',
   options: { because: becauseOption, 'dry-run': dryRunOption },
   async run(input, { database, clock }) {
-    const [, digits] = /^(?:A-)?([1-9]\d{0,14})$/.exec(input.args[0] ?? '') ?? [];
-    if (digits === undefined) throw usage(`"${input.args[0]}" is no alarm, expected a number such as A-1042`);
-    const id = Number(digits);
+    const id = alarmId(input);
     const isDryRun = input.options['dry-run'] === true;
     const act = operatorAct(alarmsAcknowledge, input, clock);
     const done = isDryRun ? await foreseen(database, id) : await database.acknowledgeAlarm(id, act);
@@ -61,27 +61,74 @@ export const alarmsAcknowledge: Command = {
   },
 };
 
-/** Returns what acknowledging an alarm would come to. */
-async function foreseen(database: Pick<AlarmDatabase, 'listAlarms' | 'listOpenAlarms'>, id: number) {
+export const alarmsResolve: Command = {
+  name: 'alarms resolve',
+  args: ['id'],
+  summary: 'Say that an event is dealt with, such as a reversal. Other alarms end by themselves.',
+  options: { because: becauseOption, 'dry-run': dryRunOption },
+  async run(input, { database, clock }) {
+    const id = alarmId(input);
+    const isDryRun = input.options['dry-run'] === true;
+    const act = operatorAct(alarmsResolve, input, clock);
+    const done = isDryRun ? await foreseenEnd(database, id) : await database.resolveAlarm(id, act);
+    if (!done) throw notFound(`there is no alarm A-${id}; \`quayside alarms list\` shows all`);
+    const { outcome, alarm } = done;
+    if (outcome === 'lasts') {
+      throw permanent('refused', `A-${id} (${alarm.code}) ends by itself, when what it reports is over`);
+    }
+    const line = {
+      resolved: `A-${id} (${alarm.code}) ${isDryRun ? 'would be' : 'is'} resolved`,
+      already: `A-${id} (${alarm.code}) is resolved since ${moment(alarm.resolvedAtMs)}`,
+    }[outcome];
+    return { json: { ...alarmShown(alarm), outcome, dry_run: isDryRun }, lines: [line] };
+  },
+};
+
+/** @throws Fault permanent `usage` */
+function alarmId({ args: [text = ''] }: Input): number {
+  const [, digits] = /^(?:A-)?([1-9]\d{0,14})$/.exec(text) ?? [];
+  if (digits === undefined) throw usage(`"${text}" is no alarm, expected a number such as A-1042`);
+  return Number(digits);
+}
+
+type Alarms = Pick<AlarmDatabase, 'listAlarms' | 'listOpenAlarms'>;
+
+async function findAlarm(database: Alarms, id: number): Promise<Alarm | undefined> {
   const known = [...(await database.listOpenAlarms()), ...(await database.listAlarms(LISTED_MAX))];
-  const alarm = known.find((one) => one.id === id);
+  return known.find((one) => one.id === id);
+}
+
+/** Returns what resolving an alarm would come to. */
+async function foreseenEnd(database: Alarms, id: number) {
+  const alarm = await findAlarm(database, id);
+  if (!alarm) return null;
+  const outcome = alarm.key !== null ? 'lasts' : alarm.resolvedAtMs === null ? 'resolved' : 'already';
+  return { alarm, outcome } as const;
+}
+
+/** Returns what acknowledging an alarm would come to. */
+async function foreseen(database: Alarms, id: number) {
+  const alarm = await findAlarm(database, id);
   if (!alarm) return null;
   const isOver = alarm.endedAtMs !== null;
   return { alarm, outcome: isOver ? 'over' : alarm.acknowledgedAtMs === null ? 'acknowledged' : 'already' } as const;
 }
 
-/** Returns an alarm for programs. `state`: `open`, `ended`, or `event` for one that reports something that is over. */
+/** Returns an alarm for programs. `state`: `open` or `ended`; `event` or `resolved` for one that reports an event. */
 export const alarmShown = (alarm: Alarm) => {
-  const { id, atMs, code, message, network, sessionId, key, endedAtMs, acknowledgedAtMs, acknowledgedBy } = alarm;
+  const { id, atMs, code, message, network, sessionId, key, acknowledgedAtMs, acknowledgedBy } = alarm;
   const acknowledged = {
     acknowledged_at: acknowledgedAtMs === null ? null : moment(acknowledgedAtMs),
     acknowledged_by: acknowledgedBy,
   };
   const shown = { id, at: moment(atMs), code, message, network, session: sessionId, key };
-  return { ...shown, ...endOf(key, endedAtMs), ...acknowledged };
+  return { ...shown, ...endOf(alarm), ...acknowledged };
 };
 
-function endOf(key: string | null, endedAtMs: number | null) {
+type End = Readonly<{ state: 'open' | 'ended' | 'event' | 'resolved'; ended_at: string | null }>;
+
+function endOf({ key, endedAtMs, resolvedAtMs }: Alarm): End {
+  if (key === null && resolvedAtMs !== null) return { state: 'resolved', ended_at: moment(resolvedAtMs) };
   if (key === null) return { state: 'event', ended_at: null };
   return endedAtMs === null ? { state: 'open', ended_at: null } : { state: 'ended', ended_at: moment(endedAtMs) };
 }
@@ -91,7 +138,7 @@ const isOpen = ({ key, endedAtMs }: Alarm): boolean => key !== null && endedAtMs
 /** Returns an alarm for people, on two lines. */
 export const alarmLines = (alarm: Alarm): string[] => {
   const { id, at, state, ended_at, code, acknowledged_by } = alarmShown(alarm);
-  const until = state === 'open' ? 'open' : state === 'ended' ? `until ${ended_at}` : '';
-  const by = acknowledged_by !== null && state !== 'ended' ? `acknowledged by ${acknowledged_by}` : '';
+  const until = { open: 'open', ended: `until ${ended_at}`, resolved: `resolved ${ended_at}`, event: '' }[state];
+  const by = acknowledged_by !== null && ended_at === null ? `acknowledged by ${acknowledged_by}` : '';
   return [...table([[at, `A-${id}`, code, [until, by].filter(Boolean).join(', ')]]), `  ${alarm.message}`];
 };

@@ -227,18 +227,16 @@ export const networksReread: Command = {
     const tip = report?.cursor?.number;
     if (tip === undefined) throw permanent('refused', whyNeverRead(network.key));
     if (to > tip) throw permanent('refused', `${network.key} has been read up to ${tip} only; name a lower --to`);
-    return reread(input, installation, atUrl(network, textOption(input, 'url')), from, to);
+    const url = textOption(input, 'url');
+    const { atUrl } = await import('../../indexers/reread.ts');
+    return reread(input, installation, url === undefined ? network : atUrl(network, checkUrl(url)), from, to);
   },
 };
 
-/** Returns a network with another node. @throws Fault permanent `usage` */
-function atUrl(network: NetworkConfig, url: string | undefined): NetworkConfig {
-  if (url === undefined) return network;
-  if (!URL.canParse(url) || !/^(ws|http)s?:$/.test(new URL(url).protocol)) {
-    throw usage('--url is not a ws://, wss://, http:// or https:// URL');
-  }
-  const { rpcUrl: _, finalityUrl: __, ...rest } = network;
-  return { ...rest, url };
+/** @throws Fault permanent `usage` unless it is a URL of a node */
+function checkUrl(url: string): string {
+  if (URL.canParse(url) && /^(ws|http)s?:$/.test(new URL(url).protocol)) return url;
+  throw usage('--url is not a ws://, wss://, http:// or https:// URL');
 }
 
 async function reread(

@@ -7,16 +7,32 @@ import type { NetworkKey } from './transfer.ts';
 
 /** What is asked for. `isCheck`: only looks, and says what would be done. */
 export type Wish =
-  | Readonly<{ kind: 'sweep_plan' }>
+  /** `min`: what an address must hold, in stablecoins such as `5.00`, instead of the network's setting. */
+  | Readonly<{ kind: 'sweep_plan'; min?: string }>
   /** Sweeps what was shown as the result of a `sweep_plan`, and nothing else. */
   | Readonly<{ kind: 'sweep_run'; planId: string }>
-  | Readonly<{ kind: 'reread'; from: number; to: number; isCheck: boolean }>
+  /** `node`: which other node of the settings is read; absent: the usual one. */
+  | Readonly<{ kind: 'reread'; from: number; to: number; isCheck: boolean; node?: OtherNode }>
   | Readonly<{ kind: 'adopt' }>
-  /** `paidBy`: the transaction that paid it; null: nothing has. `isRenewed`: it is signed and paid once more. */
-  | Readonly<{ kind: 'settle'; payoutId: string; paidBy: string | null; isRenewed: boolean; isCheck: boolean }>
+  /**
+   * `paidBy`: the transaction that paid it; null: nothing has. `isRenewed`: it is signed and paid once more.
+   * `vouches`: the operator says that this attempt paid it, although its record on the chain does not show that.
+   */
+  | Readonly<{
+      kind: 'settle';
+      payoutId: string;
+      paidBy: string | null;
+      isRenewed: boolean;
+      isCheck: boolean;
+      vouches?: true;
+    }>
   /** `accepted`: the digest of the unexplained transactions that an earlier check has shown. */
   | Readonly<{ kind: 'resume_wallets'; isCheck: boolean; accepted: string | null }>
   | Readonly<{ kind: 'freeze_signer' }>;
+
+/** Nodes that the settings name beside the usual one: `witness_url` and `fallback_url`. */
+export const otherNodes = ['witness', 'fallback'] as const;
+export type OtherNode = (typeof otherNodes)[number];
 
 export type OperationKind = Wish['kind'];
 

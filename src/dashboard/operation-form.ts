@@ -2,7 +2,8 @@
  * What operators ask the networks' indexers to do: the forms that ask, read into a wish, and what follows from it.
  * @module
  */
-import { type AskOutcome, OPEN_MAX, PLAN_MS_MAX, type Wish } from '../core/operation.ts';
+import { MINOR_DECIMALS, parseUnits } from '../core/money.ts';
+import { type AskOutcome, OPEN_MAX, otherNodes, PLAN_MS_MAX, type Wish } from '../core/operation.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { type Html, html } from '../lib/html.ts';
 import { changeFields } from './change.ts';
@@ -25,10 +26,15 @@ export const readBlock = (text: string | undefined): number | null =>
 export function readWish(form: Readonly<Record<string, string>>): Wish | string {
   const isCheck = form.check === 'yes';
   switch (form.kind) {
-    case 'sweep_plan':
     case 'adopt':
     case 'freeze_signer':
       return { kind: form.kind };
+    case 'sweep_plan': {
+      const min = (form.min ?? '').trim();
+      if (min === '') return { kind: 'sweep_plan' };
+      const minor = parseUnits(min, MINOR_DECIMALS);
+      return minor !== null ? { kind: 'sweep_plan', min } : `“${min}” is no amount of stablecoins. Write it like 5.00.`;
+    }
     case 'sweep_run':
       return { kind: 'sweep_run', planId: (form.plan ?? '').slice(0, ID_CHARS_MAX) };
     case 'resume_wallets':
@@ -36,18 +42,22 @@ export function readWish(form: Readonly<Record<string, string>>): Wish | string 
     case 'reread': {
       const [from, to] = [readBlock(form.from), readBlock(form.to)];
       if (from === null || to === null || to < from) return 'Name the first and the last block, by their numbers.';
-      return { kind: 'reread', from, to, isCheck };
+      const node = otherNodes.find((one) => one === form.node);
+      return { kind: 'reread', from, to, isCheck, ...(node && { node }) };
     }
     case 'settle': {
       const paidBy = (form.paid ?? '').trim().slice(0, ID_CHARS_MAX);
       if (form.how === 'paid' && paidBy === '') return 'Name the transaction that paid it.';
       const isRenewed = form.how === 'again';
+      const vouches = form.vouch === 'yes';
+      if (vouches && form.how !== 'paid') return 'Only for a transaction that paid it you can vouch.';
       return {
         kind: 'settle',
         payoutId: form.payout ?? '',
         paidBy: form.how === 'paid' ? paidBy : null,
         isRenewed,
         isCheck,
+        ...(vouches && { vouches }),
       };
     }
     default:
@@ -61,12 +71,15 @@ function fieldsOf(wish: Wish): Readonly<Record<string, string>> {
     case 'sweep_run':
       return { kind: wish.kind, plan: wish.planId };
     case 'reread':
-      return { kind: wish.kind, from: String(wish.from), to: String(wish.to) };
+      return { kind: wish.kind, from: String(wish.from), to: String(wish.to), ...(wish.node && { node: wish.node }) };
+    case 'sweep_plan':
+      return { kind: wish.kind, ...(wish.min !== undefined && { min: wish.min }) };
     case 'resume_wallets':
       return { kind: wish.kind, ...(wish.accepted !== null && { accepted: wish.accepted }) };
     case 'settle': {
       const how = wish.paidBy !== null ? 'paid' : wish.isRenewed ? 'again' : 'never';
-      return { kind: wish.kind, payout: wish.payoutId, how, ...(wish.paidBy !== null && { paid: wish.paidBy }) };
+      const paid = wish.paidBy !== null && { paid: wish.paidBy };
+      return { kind: wish.kind, payout: wish.payoutId, how, ...paid, ...(wish.vouches && { vouch: 'yes' }) };
     }
     default:
       return { kind: wish.kind };
@@ -167,14 +180,16 @@ export function askedOf(wish: Wish): Asked {
   }
 }
 
-function settleAsked({ paidBy, isRenewed }: Extract<Wish, { kind: 'settle' }>): Asked {
+function settleAsked({ paidBy, isRenewed, vouches }: Extract<Wish, { kind: 'settle' }>): Asked {
   const how = { needsSudo: true, needsReason: true, isDangerous: true } as const;
   if (paidBy !== null) {
     return {
       ...how,
       what: 'Settle a payout as paid',
-      consequence:
-        'Every node is asked again whether this transaction is final and paid exactly this. Then it has ended.',
+      consequence: vouches
+        ? 'You vouch for it: it must be final and an attempt of this payout, but its record on the chain does not show ' +
+          'what it paid. If it paid nothing, the payer never gets this money. Then it has ended.'
+        : 'Every node is asked again whether this transaction is final and paid exactly this. Then it has ended.',
       button: 'Settle it as paid',
     };
   }

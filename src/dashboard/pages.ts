@@ -5,6 +5,7 @@
 import type { DashboardDeps } from './deps.ts';
 import type { Page } from './page.ts';
 import { accountPages } from './pages/account.ts';
+import { alarmPages } from './pages/alarms.ts';
 import { developerPages } from './pages/developers.ts';
 import { heldPages } from './pages/held.ts';
 import { noticePages } from './pages/notices.ts';
@@ -50,5 +51,6 @@ export const dashboardPages = (deps: DashboardDeps): readonly Page[] => [
   ...operatorWalletPages(deps),
   ...operatorSourcePages(deps),
   operatorSettingsPage(deps),
+  ...alarmPages(deps),
   ...noticePages(deps),
 ];

@@ -25,10 +25,15 @@ export type Alarm = NewAlarm &
     /** When somebody said that they are looking at it, and who; null if nobody has. */
     acknowledgedAtMs: number | null;
     acknowledgedBy: string | null;
+    /** When somebody said that the event is dealt with; null for all others. */
+    resolvedAtMs: number | null;
   }>;
 
 /** What came of acknowledging an alarm. `over`: it has ended by itself. */
 export type Acknowledged = Readonly<{ outcome: 'acknowledged' | 'already' | 'over'; alarm: Alarm }>;
+
+/** What came of resolving an alarm. `lasts`: it ends by itself, when what it reports is over. */
+export type Resolved = Readonly<{ outcome: 'resolved' | 'already' | 'lasts'; alarm: Alarm }>;
 
 /** What is watched, each with an alarm for every subject: a network, a pool, a coin. */
 export const alarmScopes = [
@@ -74,6 +79,11 @@ export interface AlarmDatabase {
    * @returns null if there is no such alarm
    */
   acknowledgeAlarm(id: number, act: OperatorAct): Promise<Acknowledged | null>;
+  /**
+   * Records that an event which an alarm reports is dealt with: its notices end, and it is no longer shown as open.
+   * @returns null if there is no such alarm
+   */
+  resolveAlarm(id: number, act: OperatorAct): Promise<Resolved | null>;
   /** Returns the newest alarms, newest first. */
   listAlarms(limit: number): Promise<readonly Alarm[]>;
   /**

@@ -120,6 +120,7 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'get /operator/payouts': ['operator'],
   'get /operator/payouts/:payout': ['operator'],
   'post /operator/payouts/:payout/resume': ['operator'],
+  'post /operator/payouts/:payout/reject': ['operator'],
   'get /operator/operations': ['operator'],
   'get /operator/operations/:operation': ['operator'],
   'get /operator/alarms': ['operator'],
@@ -128,6 +129,7 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /operator/notices/:target/test': ['operator'],
   'post /operator/notices/:target/remove': ['operator'],
   'post /operator/alarms/acknowledge': ['operator'],
+  'post /operator/alarms/resolve': ['operator'],
   'get /operator/audit': ['operator'],
   'get /operator/people': ['operator'],
 };

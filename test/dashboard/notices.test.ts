@@ -81,4 +81,36 @@ test('an alarm is acknowledged once, with the person’s name', () =>
     assert.match((await mary.get('/operator/alarms')).text, 'acknowledged');
   }));
 
+test('an event is resolved by a person; what lasts ends by itself', () =>
+  withTarget(async ({ dashboard, mary }) => {
+    const database = dashboard.api.database();
+    const ALARMS = '/operator/alarms';
+    await database.raiseAlarm({
+      ...{ atMs: dashboard.api.clock.nowMs(), code: 'payment_reversed', message: 'cs_1 was reversed' },
+      ...{ network: null, sessionId: null },
+    });
+    const shown = (await mary.get(ALARMS)).text;
+    assert.match(shown, 'Resolve A-2');
+    assert.not.match(shown, 'Resolve A-1');
+    assert.is((await mary.submit(ALARMS, `${ALARMS}/resolve`)).status, 303);
+    const [event, lasting] = await database.listAlarms(2);
+    assert.equal([event?.resolvedAtMs, event?.acknowledgedBy], [dashboard.api.clock.nowMs(), 'Mary (dashboard)']);
+    assert.is(lasting?.endedAtMs, null);
+    assert.match((await mary.get(ALARMS)).text, 'resolved');
+    const acts = (await database.listAudit(5)).filter(({ target }) => target === 'A-2');
+    assert.equal(
+      acts.map(({ operator, command, after }) => [operator, command, after?.resolved]),
+      [['Mary (dashboard)', 'resolve alarm', true]],
+    );
+    // A form that was made for another alarm does not end one that lasts.
+    const fields = Object.fromEntries(
+      [...shown.matchAll(/<input type="hidden" name="(form_token|once)" value="([^"]*)"/g)].map((one) => [
+        one[1],
+        one[2],
+      ]),
+    );
+    await mary.post(`${ALARMS}/resolve`, { ...fields, alarm: '1' });
+    assert.is((await database.listOpenAlarms()).length, 1);
+  }));
+
 test.run();

@@ -103,6 +103,8 @@ test('what is asked for is read strictly, and cannot pile up', () =>
       { kind: 'reread', from: '-1', to: '4', check: 'yes' },
       { kind: 'settle', payout: 'p', how: 'paid', paid: ' ', check: 'yes' },
       { kind: 'settle', payout: 'p', how: 'never' },
+      { kind: 'settle', payout: 'p', how: 'never', vouch: 'yes', check: 'yes' },
+      { kind: 'sweep_plan', min: '5,00' },
       { kind: 'adopt' },
       { kind: 'freeze_signer', because: ' ' },
     ] as Record<string, string>[]) {
@@ -160,6 +162,41 @@ test('a rewind is tried first, and done with its reason', () =>
     const skip = `${PAGE}/skip`;
     const early = await mary.submit(PAGE, skip, { from: '1', to: '1', because: 'x' });
     assert.match(early.text, 'was read already');
+  }));
+
+test('flags of the commands are fields of the forms, shown before they count', () =>
+  withOperator(async ({ dashboard, mary }) => {
+    const database = dashboard.api.database();
+    const wishes = async () =>
+      (await database.listOperations({ limit: 9 }, dashboard.api.clock.nowMs())).map((one) => one.wish);
+    await ask(mary, { kind: 'sweep_plan', min: '5.00' });
+    assert.equal(await wishes(), [{ kind: 'sweep_plan', min: '5.00' }]);
+    dashboard.api.clock.advance(1);
+    await finish(dashboard, shownPlan);
+    const settle = { kind: 'settle', payout: 'ga_1', how: 'paid', paid: '0xab', vouch: 'yes', check: 'yes' };
+    const checked = pathOf(await ask(mary, settle));
+    dashboard.api.clock.advance(1);
+    await finish(dashboard, { lines: ['ga_1 would be settled.'] });
+    const review = await mary.submit(checked, ASK, { because: 'the explorer shows it' });
+    assert.match(review.text, 'You vouch for it');
+    assert.is((await confirm(mary, ASK, review)).status, 303);
+    const [done] = await wishes();
+    assert.equal(done, {
+      ...{ kind: 'settle', payoutId: 'ga_1', paidBy: '0xab', isRenewed: false, isCheck: false, vouches: true },
+    });
+    // No node can be typed in: whoever could name one could show payments that nobody made.
+    dashboard.api.clock.advance(1);
+    await ask(mary, {
+      kind: 'reread',
+      from: '1',
+      to: '2',
+      check: 'yes',
+      node: 'https://evil.example',
+      url: 'https://evil.example',
+    });
+    assert.equal((await wishes())[0], { kind: 'reread', from: 1, to: 2, isCheck: true });
+    await ask(mary, { kind: 'reread', from: '1', to: '3', check: 'yes', node: 'witness' });
+    assert.ok((await wishes()).some((wish) => wish.kind === 'reread' && wish.node === 'witness'));
   }));
 
 test('a stuck payout is shown first, resumed, and can be settled', () =>

@@ -170,6 +170,30 @@ test('a refused refund fails with its reason in the audit log, and its amount is
     await makeRefund(shop, { amount: '10.50', address: address('5') });
   }));
 
+test('the operator rejects a refund on its payout’s page until something is signed', () =>
+  withShop(async (shop) => {
+    const { api, person } = shop;
+    await makeRefund(shop, { address: address('6') });
+    await api.database().advanceRefunds(api.clock.nowMs(), 10);
+    const [refund] = await refundsOf(shop);
+    const mary = await person('Mary', { role: 'operator', storeId: null });
+    const path = `/operator/payouts/${refund?.id}`;
+    await follow(mary, await mary.submit(path, `${path}/reject`, { because: ' ' }));
+    const review = await mary.submit(path, `${path}/reject`, { because: 'a stolen card' });
+    assert.match(review.text, /Reject the refund of 4\.50 USDT\?[\s\S]*a stolen card/);
+    assert.match((await follow(mary, await confirm(mary, `${path}/reject`, review))).text, 'It is rejected');
+    const [now] = await refundsOf(shop);
+    assert.equal([now?.status, now?.failureReason], ['failed', 'rejected_by_operator']);
+    const [entry] = await api.database().listAudit(1);
+    assert.equal(
+      [entry?.operator, entry?.command, entry?.reason],
+      ['Mary (dashboard)', 'refunds reject', 'a stolen card'],
+    );
+    const late = { ...hidden(await (await mary.get('/account')).text), confirmed: 'yes', because: 'x' };
+    assert.match((await follow(mary, await mary.post(`${path}/reject`, late))).text, 'It was not rejected');
+    assert.not.match((await mary.get(path)).text, `${path}/reject`);
+  }));
+
 test('a refund can be canceled while it is processing, once and for good', () =>
   withShop(async (shop) => {
     const { api, ada } = shop;

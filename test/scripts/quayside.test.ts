@@ -359,6 +359,18 @@ test('an alarm is acknowledged once, by its number; what is over or unknown is s
   assert.is((await run('alarms', 'acknowledge', 'disk')).code, 2);
 });
 
+test('an event is resolved once, and an alarm that lasts is refused', async () => {
+  const all: { id: number; state: string }[] = await answer('alarms', 'list');
+  const named = (state: string) => `A-${all.find((one) => one.state === state)?.id}`;
+  const event = named('event');
+  assert.is((await answer('alarms', 'resolve', event, '--dry-run')).outcome, 'resolved');
+  assert.is((await answer('alarms', 'resolve', event, '--because', 'the order was called back')).state, 'resolved');
+  assert.is((await answer('alarms', 'resolve', event)).outcome, 'already');
+  const [entry] = await answer('audit', 'list');
+  assert.equal([entry.command, entry.target], ['alarms resolve', event]);
+  assert.match((await run('alarms', 'resolve', named('open'))).err, 'ends by itself');
+});
+
 const missing = '0'.repeat(26);
 const refused: readonly (readonly [number, RegExp, ...string[]])[] = [
   [2, /^$/],

@@ -1,25 +1,20 @@
 /**
- * Who is informed about alarms, and the alarms that nobody looks at yet. Targets are added with the `quayside` command,
- * which reads their secrets from a file.
+ * Who is informed about alarms, and the open ones that nobody looks at yet. Targets are added with the `quayside`
+ * command, which reads their secrets from a file.
  * @module
  */
-import type { Alarm } from '../../database/alarms.ts';
 import type { NoticeTarget } from '../../database/notices.ts';
-import { type Html, html, prose } from '../../lib/html.ts';
+import { type Html, html } from '../../lib/html.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps, NoticeAnswer } from '../deps.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { badge, facts, faultMessage, table, time } from '../show.ts';
+import { alarmTable } from './alarms.ts';
 
 const PATH = '/operator/notices';
 
 export const noticePages = (deps: DashboardDeps): readonly CommonPage[] => [
   { method: 'get', path: PATH, needs: 'installation:read', answer: (visit) => page(deps, visit, null) },
-  commonChange(deps, {
-    path: '/operator/alarms/acknowledge',
-    needs: 'installation:manage',
-    plan: async (visit) => planAcknowledging(visit),
-  }),
   ...(
     [
       ['prove', planProof],
@@ -87,41 +82,6 @@ const targetForms = (visit: Visit<null>, { id, name, provedAtMs }: NoticeTarget)
 
 const removal = (visit: Visit<null>, id: string, name: string): Html =>
   html`<form method="post" action="${PATH}/${id}/remove">${changeFields(visit)}<button class="plain" aria-label="Remove ${name}">Remove</button></form>`;
-
-const alarmTable = (visit: Visit<null>, alarms: readonly Alarm[]): Html =>
-  alarms.length === 0
-    ? html`<p class="card">There is none.</p>`
-    : table(
-        'Open alarms that nobody looks at',
-        ['Since', 'Alarm', 'What happened, and what to do', 'Change'],
-        alarms.map(({ id, atMs, code, network, message }) => [
-          time(atMs),
-          html`A-${id} <code>${code}</code>${network === null ? null : html` <code>${network}</code>`}`,
-          html`<span>${prose(message)}</span>`,
-          html`<form method="post" action="/operator/alarms/acknowledge">${changeFields(visit)}
-<input type="hidden" name="alarm" value="${id}"><button class="plain" aria-label="Acknowledge A-${id}">Acknowledge</button></form>`,
-        ]),
-      );
-
-function planAcknowledging({ form }: Visit<null>): Planned {
-  const id = /^[1-9]\d{0,14}$/.test(form.alarm ?? '') ? Number(form.alarm) : null;
-  if (id === null) return null;
-  return {
-    command: 'acknowledge alarm',
-    target: `A-${id}`,
-    review: null,
-    async act(database, act) {
-      const done = await database.acknowledgeAlarm(id, act);
-      if (!done) return null;
-      const said = {
-        acknowledged: `A-${id} is acknowledged: it is not told again, its end is.`,
-        already: `A-${id} was acknowledged already, by ${done.alarm.acknowledgedBy}.`,
-        over: `A-${id} is over.`,
-      }[done.outcome];
-      return { to: PATH, said };
-    },
-  };
-}
 
 async function planProof(deps: DashboardDeps, visit: Visit<null>, target: NoticeTarget): Promise<Planned> {
   return {

@@ -100,11 +100,17 @@ ${state === 'done' ? nextForm(visit, operation) : null}
 function wishFacts(wish: Wish): readonly (readonly [string, Html | string])[] {
   switch (wish.kind) {
     case 'reread':
-      return [['Blocks', `${wish.from} to ${wish.to}`]];
+      return [
+        ['Blocks', `${wish.from} to ${wish.to}`],
+        ...(wish.node ? [['Node', html`<code>${wish.node}_url</code>`] as const] : []),
+      ];
+    case 'sweep_plan':
+      return wish.min === undefined ? [] : [['From', wish.min]];
     case 'settle':
       return [
         ['Payout', html`<a href="/operator/payouts/${wish.payoutId}">${wish.payoutId}</a>`],
         ...(wish.paidBy === null ? [] : [['Paid by', html`<code>${wish.paidBy}</code>`] as const]),
+        ...(wish.vouches ? [['Vouched for', badge('by the operator', 'attention')] as const] : []),
       ];
     case 'sweep_run':
       return [['Plan', html`<a href="${OPERATIONS_PATH}/${wish.planId}">as it was shown</a>`]];

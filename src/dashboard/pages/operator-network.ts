@@ -6,6 +6,7 @@
 import { coinText } from '../../chains/coin-text.ts';
 import { chains } from '../../chains/index.ts';
 import type { NetworkConfig } from '../../config/network.ts';
+import { otherNodes } from '../../core/operation.ts';
 import type { Database, NetworkStatus } from '../../database/database.ts';
 import { whyUnfollowed } from '../../database/network-health.ts';
 import { REWOUND_TRANSFERS_MAX } from '../../database/recovery.ts';
@@ -123,7 +124,8 @@ async function moneyOut(database: Database, visit: Visit<null>, network: Network
         ] as const,
     ),
   ])}
-${ask('Plan sweeps', { kind: 'sweep_plan' })}
+<form method="post" action="${askPath(key)}">${changeFields(visit)}<input type="hidden" name="kind" value="sweep_plan">
+<label>Amounts from <input name="min" inputmode="decimal" autocomplete="off" maxlength="16" placeholder="as in the settings"></label><button class="plain">Plan sweeps</button></form>
 ${lanes.length > 0 ? ask('Check what stopped the wallets', { kind: 'resume_wallets', isCheck: true, accepted: null }) : null}
 ${engine?.reason?.code === 'payouts_not_adopted' ? ask('Adopt what the signer has signed…', { kind: 'adopt' }) : null}
 ${own ? null : html`<form method="post" action="${pathOf(network)}/freeze">${changeFields(visit)}${becauseField}<button class="plain">Freeze ${key}…</button></form>`}
@@ -134,6 +136,16 @@ ${own ? html`<form method="post" action="${pathOf(network)}/thaw">${changeFields
 const block = (label: string, name: string): Html =>
   html`<label>${label} <input name="${name}" inputmode="numeric" autocomplete="off" maxlength="15" required></label>`;
 
+/** Only nodes that the settings name: whoever could name any here could show payments that nobody made. */
+function nodeField({ witnessUrl, fallbackUrl }: NetworkConfig): Html | null {
+  const known = { witness: witnessUrl, fallback: fallbackUrl };
+  const others = otherNodes.filter((one) => known[one] !== undefined);
+  if (others.length === 0) return null;
+  return html`<label>Node <select name="node"><option value="">the usual one</option>${others.map(
+    (one) => html`<option value="${one}">${one}_url of the settings</option>`,
+  )}</select></label>`;
+}
+
 function recovery(visit: Visit<null>, network: NetworkConfig, status: NetworkStatus | null): Html {
   const path = pathOf(network);
   const next = (status?.cursor?.number ?? -1) + 1;
@@ -141,7 +153,7 @@ function recovery(visit: Visit<null>, network: NetworkConfig, status: NetworkSta
 <form method="post" action="${askPath(network.key)}" aria-labelledby="reread"><h3 id="reread">Read blocks again</h3>${changeFields(visit)}
 <p class="hint">For a payment that was missed, or blocks that were skipped. It is only compared first.</p>
 <input type="hidden" name="kind" value="reread"><input type="hidden" name="check" value="yes">
-${block('First block', 'from')}${block('Last block', 'to')}<button class="plain">Compare</button></form>
+${block('First block', 'from')}${block('Last block', 'to')}${nodeField(network)}<button class="plain">Compare</button></form>
 <form method="post" action="${path}/rewind" aria-labelledby="rewind"><h3 id="rewind">Rewind</h3>${changeFields(visit)}
 <p class="hint">For a chain that replaced blocks which counted as final. They are taken out, and read again.</p>
 ${block('Newest block to keep', 'to')}${becauseField}<button class="plain">Go on</button></form>

@@ -4,18 +4,21 @@
  * @module
  */
 import { coinText } from '../../chains/coin-text.ts';
+import { isPayback } from '../../core/intent.ts';
 import { unitsOf } from '../../core/ledger.ts';
 import { delayOf, type Payout } from '../../core/payout.ts';
 import { type Html, html, prose } from '../../lib/html.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { askPath } from '../operation-form.ts';
+import { askPath, BECAUSE_CHARS_MAX, becauseField } from '../operation-form.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { badge, facts, moreLink, short, type Tone, table, time } from '../show.ts';
 
 const PATH = '/operator/payouts';
 const ROWS_MAX = 50;
 const STUCK_MAX = 20;
+/** The failure reason that the shop sees of a refund that the operator rejects. */
+const REJECTED = 'rejected_by_operator';
 
 export const operatorPayoutPages = (deps: DashboardDeps): readonly CommonPage[] => [
   { method: 'get', path: PATH, needs: 'installation:read', answer: (visit) => list(deps, visit) },
@@ -34,6 +37,14 @@ export const operatorPayoutPages = (deps: DashboardDeps): readonly CommonPage[] 
     async plan(visit) {
       const payout = await deps.database.findPayout(visit.params.payout ?? '');
       return payout && planResuming(deps, visit, payout);
+    },
+  }),
+  commonChange(deps, {
+    path: `${PATH}/:payout/reject`,
+    needs: 'installation:manage',
+    async plan(visit) {
+      const payout = await deps.database.findPayout(visit.params.payout ?? '');
+      return payout && isPayback(payout.intent) ? planRejecting(deps, visit, payout) : null;
     },
   }),
 ];
@@ -122,6 +133,7 @@ async function onePage(deps: DashboardDeps, visit: Visit<null>, payout: Payout):
           )
     }</section>
 ${state === 'stuck' ? resumeForm(visit, payout) : null}
+${state === 'waiting' && isPayback(payout.intent) && attempts.length === 0 ? rejectForm(visit, payout) : null}
 ${state === 'canceled' || (settledAtMs !== null && state === 'succeeded') ? null : settleForms(visit, payout)}`,
   };
 }
@@ -130,11 +142,16 @@ const resumeForm = (visit: Visit<null>, { id }: Payout): Html =>
   html`<form method="post" action="${PATH}/${id}/resume" class="card" aria-labelledby="resume"><h2 id="resume">Look at it again</h2>${changeFields(visit)}
 <p>What made it stick is over: the engine goes on with the attempts that it has.</p><button class="plain">Resume…</button></form>`;
 
+const rejectForm = (visit: Visit<null>, { id }: Payout): Html =>
+  html`<form method="post" action="${PATH}/${id}/reject" class="card" aria-labelledby="reject"><h2 id="reject">Reject it</h2>${changeFields(visit)}
+<p>Nothing was signed yet: it can fail, and its amount can be refunded again.</p>${becauseField}<button class="plain">Reject…</button></form>`;
+
 const settleForms = (visit: Visit<null>, { id, network }: Payout): Html =>
   html`<form method="post" action="${askPath(network)}" class="card" aria-labelledby="settle"><h2 id="settle">End it as the chain shows</h2>${changeFields(visit)}
 <input type="hidden" name="kind" value="settle"><input type="hidden" name="payout" value="${id}"><input type="hidden" name="check" value="yes">
 <label>What happened <select name="how"><option value="paid">this transaction paid it</option><option value="never">nothing paid it: it fails</option><option value="again">nothing paid it: pay it once more</option></select></label>
 <label>Transaction, if one paid it <input name="paid" maxlength="200" autocomplete="off" spellcheck="false"></label>
+<label class="check"><input type="checkbox" name="vouch" value="yes"> I vouch for it: an attempt of this payout paid it, although its record on the chain does not show that</label>
 <p class="hint">Every node is asked; only what all of them show counts. It is checked first, and nothing is changed by that.</p>
 <button class="plain">Check</button></form>`;
 
@@ -158,6 +175,38 @@ async function planResuming(deps: DashboardDeps, visit: Visit<null>, payout: Pay
     async act(database) {
       const done = await database.resumePayout(payout.id, visit.nowMs);
       return { to: path, said: done ? 'It is looked at again.' : 'It is not stuck any more.' };
+    },
+  };
+}
+
+async function planRejecting(deps: DashboardDeps, visit: Visit<null>, payout: Payout): Promise<Planned> {
+  const path = `${PATH}/${payout.id}`;
+  const because = (visit.form.because ?? '').trim();
+  if (because === '' || because.length > BECAUSE_CHARS_MAX) {
+    return { to: path, said: `Nothing was rejected. Say why, in at most ${BECAUSE_CHARS_MAX} characters.` };
+  }
+  return {
+    command: 'refunds reject',
+    target: payout.id,
+    reason: because,
+    review: {
+      title: `Reject the ${kinds[payout.intent.kind]} of ${amountOf(deps, payout)}?`,
+      consequence: html`${facts([
+        ['Id', html`<code>${payout.id}</code>`],
+        ['Network', html`<code>${payout.network}</code>`],
+        ['Reason', because],
+      ])}<p>It fails, unless it is signed by then, and the shop is told so: <code>${REJECTED}</code>. Its amount can be refunded again.</p>`,
+      button: 'Reject it',
+      back: path,
+      needsSudo: false,
+      isDangerous: true,
+    },
+    async act(database) {
+      const isDone = await database.rejectRefund(payout.id, REJECTED, visit.nowMs);
+      return {
+        to: path,
+        said: isDone ? 'It is rejected.' : 'It was not rejected: it has ended, or is signed already.',
+      };
     },
   };
 }

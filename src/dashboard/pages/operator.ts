@@ -1,35 +1,28 @@
 /**
- * The operator's pages: what needs somebody, networks, alarms, the audit log, and who may use the dashboard.
+ * The operator's pages: what needs somebody, networks, the audit log, and who may use the dashboard.
  * @module
  */
-import type { Alarm } from '../../database/alarms.ts';
 import type { NetworkStatus } from '../../database/database.ts';
 import { whyUnfollowed } from '../../database/network-health.ts';
 import { type Html, html, prose } from '../../lib/html.ts';
 import type { DashboardDeps } from '../deps.ts';
-import type { CommonPage, Reply } from '../page.ts';
+import type { CommonPage, Reply, Visit } from '../page.ts';
 import { ago, badge, facts, type Tone, table, time } from '../show.ts';
+import { alarmTable } from './alarms.ts';
 import { lastProved } from './operator-sources.ts';
 
-const ALARMS_SHOWN = 100;
 const ENTRIES_SHOWN = 100;
 
 export const operatorPages = (deps: DashboardDeps): readonly CommonPage[] => {
-  const page = (path: string, title: string, content: (nowMs: number) => Promise<Html>): CommonPage => ({
+  const page = (path: string, title: string, content: (visit: Visit<null>) => Promise<Html>): CommonPage => ({
     method: 'get',
     path,
     needs: 'installation:read',
-    answer: async ({ nowMs }): Promise<Reply> => ({ title, content: await content(nowMs) }),
+    answer: async (visit): Promise<Reply> => ({ title, content: await content(visit) }),
   });
   return [
-    page('/operator', 'Overview', (nowMs) => overview(deps, nowMs)),
-    page('/operator/networks', 'Networks', async (nowMs) => networksTable(deps, await reports(deps), nowMs)),
-    page(
-      '/operator/alarms',
-      'Alarms',
-      async () => html`${alarmTable(await deps.database.listAlarms(ALARMS_SHOWN))}
-<p class="hint">The newest ${ALARMS_SHOWN} are shown; <code>quayside alarms list --limit N</code> shows more.</p>`,
-    ),
+    page('/operator', 'Overview', (visit) => overview(deps, visit)),
+    page('/operator/networks', 'Networks', async ({ nowMs }) => networksTable(deps, await reports(deps), nowMs)),
     {
       method: 'get',
       path: '/operator/audit',
@@ -43,8 +36,9 @@ export const operatorPages = (deps: DashboardDeps): readonly CommonPage[] => {
 const reports = async ({ database }: DashboardDeps): Promise<ReadonlyMap<string, NetworkStatus>> =>
   new Map((await database.listNetworks()).map((status) => [status.network, status]));
 
-async function overview(deps: DashboardDeps, nowMs: number): Promise<Html> {
+async function overview(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { database } = deps;
+  const { nowMs } = visit;
   const open = await database.listOpenAlarms();
   const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.stats(nowMs);
   const stores = await database.listStores();
@@ -53,7 +47,7 @@ async function overview(deps: DashboardDeps, nowMs: number): Promise<Html> {
     deliveriesWaiting === 0 ? 'none' : `${deliveriesWaiting}, the oldest for ${Math.floor(oldestWaitingMs / 1000)} s`;
   return html`<section class="card" aria-labelledby="needs"><h2 id="needs">What needs you</h2>
 ${toApprove > 0 ? html`<p>${badge(`${toApprove} to approve`, 'attention')} <a href="/operator/stores">Stores that wait for you</a></p>` : null}
-${open.length > 0 ? alarmTable(open) : html`<p>${badge('no open alarm', 'good')}</p>`}
+${open.length > 0 ? alarmTable(visit, open) : html`<p>${badge('no open alarm', 'good')}</p>`}
 </section>
 <section class="card" aria-labelledby="networks"><h2 id="networks">Networks</h2>${networksTable(deps, await reports(deps), nowMs)}</section>
 <section class="card" aria-labelledby="numbers"><h2 id="numbers">Numbers</h2>${facts([
@@ -93,26 +87,6 @@ function networksTable({ config }: DashboardDeps, known: ReadonlyMap<string, Net
       ];
     }),
   );
-}
-
-const alarmTable = (alarms: readonly Alarm[]): Html =>
-  alarms.length === 0
-    ? html`<p class="card">There has been no alarm.</p>`
-    : table(
-        'Alarms',
-        ['Raised', 'State', 'Alarm', 'What happened, and what to do'],
-        alarms.map((alarm) => [
-          time(alarm.atMs),
-          alarmState(alarm),
-          html`<code>${alarm.code}</code>${alarm.network === null ? null : html` <code>${alarm.network}</code>`}`,
-          prose(alarm.message),
-        ]),
-      );
-
-function alarmState({ key, endedAtMs, acknowledgedAtMs }: Alarm): Html {
-  if (acknowledgedAtMs !== null && endedAtMs === null) return badge('acknowledged', 'attention');
-  if (key === null) return badge('event', 'attention');
-  return endedAtMs === null ? badge('open', 'danger') : badge('over', 'good');
 }
 
 /** @param before the id of the entry that the page before ended with */

@@ -25,7 +25,7 @@ export function createAlarmWriter(db: Db): RaiseAlarm {
   const notices = createNoticeWriter(db);
   return (alarm) => {
     const key = alarm.key ?? null;
-    const fresh = { key, endedAtMs: null, acknowledgedAtMs: null, acknowledgedBy: null };
+    const fresh = { key, endedAtMs: null, acknowledgedAtMs: null, acknowledgedBy: null, resolvedAtMs: null };
     const id = Number(insert({ ...alarm, ...fresh }).lastInsertRowid);
     notices.opened({ ...alarm, id, key });
     const isOver = or(isNull(alarms.key), isNotNull(alarms.endedAtMs));
@@ -86,6 +86,20 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
         notices.acknowledged(id, act.atMs);
         recordAct(act, { target: `A-${id}`, before: { acknowledged: false }, after: { acknowledged: true } });
         return { outcome: 'acknowledged', alarm: { ...alarm, ...since } } as const;
+      });
+    },
+    async resolveAlarm(id, act) {
+      return db.write(() => {
+        const alarm = orm.select().from(alarms).where(eq(alarms.id, id)).get();
+        if (!alarm) return null;
+        if (alarm.key !== null) return { outcome: 'lasts', alarm } as const;
+        if (alarm.resolvedAtMs !== null) return { outcome: 'already', alarm } as const;
+        const seen = alarm.acknowledgedAtMs === null && { acknowledgedAtMs: act.atMs, acknowledgedBy: act.operator };
+        const end = { resolvedAtMs: act.atMs, ...seen };
+        orm.update(alarms).set(end).where(eq(alarms.id, id)).run();
+        notices.ended(id, act.atMs);
+        recordAct(act, { target: `A-${id}`, before: { resolved: false }, after: { resolved: true } });
+        return { outcome: 'resolved', alarm: { ...alarm, ...end } } as const;
       });
     },
     async listAlarms(limit) {

@@ -357,6 +357,7 @@ export const alarms = sqliteTable('alarms', {
   endedAtMs: integer(),
   acknowledgedAtMs: integer(),
   acknowledgedBy: text(),
+  resolvedAtMs: integer(),
 });
 
 export const auditLog = sqliteTable('audit_log', {

@@ -69,6 +69,7 @@ export function operationsConform(makePlace: MakePlace): void {
         endedAtMs: null,
         acknowledgedAtMs: null,
         acknowledgedBy: null,
+        resolvedAtMs: null,
       });
     }),
   );
