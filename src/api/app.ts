@@ -4,8 +4,10 @@
  */
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import { writeExactly } from '../core/exact-json.ts';
+import { createHold } from '../lib/held-refusal.ts';
 import { createLimiter, type Limiter } from '../lib/rate-limit.ts';
 import { staticDocument } from '../lib/static-document.ts';
+import { createTurns } from '../lib/turns.ts';
 import { openCall } from './call.ts';
 import { referencePages } from './docs.ts';
 import type { Answer, ApiDeps, Endpoint } from './endpoint.ts';
@@ -64,7 +66,7 @@ export function createApp(deps: ApiDeps): Express {
   app.use(openTrace(deps), securityHeaders(config.baseUrl), echoVersion, refuseMalformed);
   serveHealth(app, deps);
   app.use(limitAddresses(limiter(config.limits.requestsPerSecondPerAddress)));
-  if (deps.pages) app.use(limitPages(config.limits, limiter), deps.pages);
+  if (deps.pages) app.use(limitPages(config.limits, limiter, clock), deps.pages);
   // Written at the first request: a start would wait for it a tenth of a second.
   servePages(
     app,
@@ -76,16 +78,28 @@ export function createApp(deps: ApiDeps): Express {
   return app;
 }
 
-/** A page takes about as long as four signed calls. Its files, which have an extension, take none. */
+/**
+ * A page takes about as long as four signed calls, so each waits for a turn of its own: signed calls come in between.
+ * Its files, which have an extension, take none.
+ */
 function limitPages(
   { pagesPerSecondPerAddress: pages, formsPerSecondPerAddress: forms }: ApiDeps['config']['limits'],
   limiter: (perSecond: number, burst: number) => Limiter,
+  clock: ApiDeps['clock'],
 ): RequestHandler {
-  const limitPage = limitAddresses(limiter(pages, pages * PAGES_BURST_S));
-  const limitForm = limitAddresses(limiter(forms, forms * PAGES_BURST_S));
-  return (request, response, next) => {
-    if (!/^\/(pay|refund)\/[^.]*$/.test(request.path)) next();
-    else (request.method === 'POST' ? limitForm : limitPage)(request, response, next);
+  const takeTurn = createTurns();
+  const sleep: typeof clock.sleep = async (ms, signal) => {
+    await clock.sleep(ms, signal);
+    // What was refused together ends together.
+    await takeTurn();
+  };
+  const hold = createHold({ sleep });
+  const limitPage = limitAddresses(limiter(pages, pages * PAGES_BURST_S), hold);
+  const limitForm = limitAddresses(limiter(forms, forms * PAGES_BURST_S), hold);
+  return async (request, response, next) => {
+    if (!/^\/(pay|refund)\/[^.]*$/.test(request.path)) return next();
+    await takeTurn();
+    await (request.method === 'POST' ? limitForm : limitPage)(request, response, next);
   };
 }
 

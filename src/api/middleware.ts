@@ -6,6 +6,7 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
 import helmet from 'helmet';
 import { toSeconds } from '../lib/clock.ts';
+import type { Hold } from '../lib/held-refusal.ts';
 import { sortableId } from '../lib/id.ts';
 import { type Limiter, subscriberOf } from '../lib/rate-limit.ts';
 import { discardBody, isUnread, readBody } from '../lib/request-body.ts';
@@ -99,12 +100,13 @@ export const refuseMalformed: RequestHandler = (request, _response, next) => {
   next();
 };
 
-/** Limits the request rate of each IP address, before authentication. */
-export function limitAddresses(limiter: Limiter): RequestHandler {
-  return (request, _response, next) => {
+/** Limits the request rate of each IP address, before authentication. With a hold, what it refuses waits first. */
+export function limitAddresses(limiter: Limiter, hold?: Hold): RequestHandler {
+  return async (request, response, next) => {
     const waitS = limiter.take(subscriberOf(request.ip ?? ''));
-    if (waitS > 0) throw refuse('rate_limited', { headers: { 'Retry-After': String(waitS) } });
-    next();
+    if (waitS === 0) return next();
+    if (hold && !(await hold(response))) return;
+    throw refuse('rate_limited', { headers: { 'Retry-After': String(waitS) } });
   };
 }
 

@@ -8,6 +8,7 @@ import { isAllowed } from '../core/access.ts';
 import { Fault } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { queryOf, readForm } from '../lib/form.ts';
+import { createHold } from '../lib/held-refusal.ts';
 import { html } from '../lib/html.ts';
 import { writeParts } from '../lib/parts.ts';
 import { createLimiter, subscriberOf } from '../lib/rate-limit.ts';
@@ -71,13 +72,13 @@ export function createDashboard(deps: DashboardDeps): Express {
 function limitAddresses(app: Express, { config, clock }: DashboardDeps): void {
   const perSecond = config.limits.pagesPerSecondPerAddress;
   const limiter = createLimiter({ perSecond, burst: perSecond * PAGES_BURST_S, namesMax: SUBSCRIBERS_MAX, clock });
-  app.use((request, response, next) => {
+  const hold = createHold(clock);
+  app.use(async (request, response, next) => {
     const waitS = limiter.take(subscriberOf(request.ip ?? ''));
-    if (waitS === 0) next();
-    else {
-      response.set('Retry-After', String(waitS));
-      refuse(response, 429, `Try again in ${waitS} s.`);
-    }
+    if (waitS === 0) return next();
+    if (!(await hold(response))) return;
+    response.set('Retry-After', String(waitS));
+    refuse(response, 429, `Try again in ${waitS} s.`);
   });
 }
 

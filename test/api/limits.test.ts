@@ -1,3 +1,4 @@
+import { connect, type Socket } from 'node:net';
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -6,6 +7,7 @@ import { withApi } from '../support/api-server.ts';
 import { expectError } from '../support/expect-error.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { exchange } from '../support/signed-client.ts';
+import { until } from '../support/until.ts';
 
 const CREATE = '/api/v1/checkout/sessions/create';
 const body = (id: string) => ({ amount: 100, currency: 'USD', order_id: id });
@@ -86,6 +88,50 @@ test('pages and their forms have limits of their own, which neither files nor si
     assert.is((await api.send('POST', CREATE, body('a'))).status, 200);
     api.clock.advance(1000);
     assert.equal(await times(3, () => page()), [404, 404, 429]);
+  }));
+
+test('a refused page is held before it is answered, and what is held ends with its connection', async () => {
+  const held: { ms: number; signal: AbortSignal | undefined; release(): void }[] = [];
+  const sleep = (ms: number, signal?: AbortSignal) =>
+    new Promise<void>((resolve) => {
+      signal?.addEventListener('abort', () => resolve());
+      held.push({ ms, signal, release: resolve });
+    });
+  await withApi({ limits: { pagesPerSecondPerAddress: 1 }, pages: true, sleep }, async (api) => {
+    const page = () => exchange('GET', `${api.baseUrl}/pay/cs_none`);
+    for (let at = 0; at < 3; at++) assert.is((await page()).status, 404);
+    const refused = page();
+    await until('the refused page is held', () => held.length === 1);
+    assert.is(held[0]?.ms, 1000);
+    assert.is((await api.send('POST', CREATE, body('a'))).status, 200, 'others are answered meanwhile');
+    held[0]?.release();
+    expectError(await refused, { status: 429, code: 'rate_limited' });
+
+    const leaving = connect(Number(new URL(api.baseUrl).port), '127.0.0.1');
+    leaving.write('GET /pay/cs_none HTTP/1.1\r\nHost: x\r\n\r\n');
+    await until('the second one is held', () => held.length === 2);
+    leaving.destroy();
+    await until('it is held no longer', () => held[1]?.signal?.aborted === true);
+    assert.is((await api.send('POST', CREATE, body('b'))).status, 200);
+  });
+});
+
+test('many pages that are asked for at once let other requests pass between them', () =>
+  withApi({ pages: true }, async (api) => {
+    const sockets = Array.from({ length: 21 }, () => connect(Number(new URL(api.baseUrl).port), '127.0.0.1'));
+    const ask = (socket: Socket, path: string) => socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    const answered = () =>
+      api
+        .logged()
+        .split('\n')
+        .flatMap((line) => /"route":"([^"]*)".*"msg":"request"/.exec(line)?.[1] ?? []);
+    for (const socket of sockets) ask(socket, '/livez');
+    await until('all are connected', () => answered().length === 21);
+    for (const [at, socket] of sockets.entries()) ask(socket, at < 20 ? '/pay/cs_none' : '/readyz');
+    await until('all are answered', () => answered().length === 42);
+    for (const socket of sockets) socket.destroy();
+    const place = answered().indexOf('/readyz') - 21;
+    assert.ok(place < 20, `the other request was answered after ${place} pages`);
   }));
 
 test('only a trusted proxy names the client’s address', () =>

@@ -137,6 +137,8 @@ export type ApiServerOptions = Readonly<{
   /** Serves the payment page too, at `checkoutUrl`; its live updates poll once a second of real time. */
   pages?: boolean;
   trustedProxies?: readonly string[];
+  /** How the server waits before it refuses a page; it does not, unless said otherwise. */
+  sleep?: Clock['sleep'];
   requestSignature?: Config['requestSignature'];
   /** Replaces the guard of webhook URLs, whose rules are tested elsewhere. */
   checkWebhookUrl?: (url: string, mode: Mode) => Promise<string | null>;
@@ -198,7 +200,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   app = createApp({
     ...shared,
     rates,
-    clock,
+    clock: { ...clock, sleep: options.sleep ?? (async () => {}) },
     checkWebhookUrl: options.checkWebhookUrl ?? (async () => null),
     isDraining: () => isDraining,
     ...(options.pages && { pages: createCheckout({ ...shared, clock: pageClock, signal: stopping.signal }) }),
