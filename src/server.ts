@@ -34,6 +34,7 @@ import { Fault } from './core/fault.ts';
 import { createDashboard } from './dashboard/app.ts';
 import { createPasskeys } from './dashboard/passkeys.ts';
 import { createPasswords } from './dashboard/passwords.ts';
+import { languages } from './dashboard/texts.ts';
 import type { Database } from './database/database.ts';
 import { systemClock } from './lib/clock.ts';
 import { every, type Round } from './lib/every.ts';
@@ -195,6 +196,7 @@ async function listenForPeople(
       url,
       clock,
       log,
+      languages,
       passwords,
       passkeys: createPasskeys(url, clock),
       issue: { key: issueKey, endpoint: issueEndpoint, store: issueUsualStore },

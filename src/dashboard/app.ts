@@ -25,6 +25,7 @@ import { dashboardPages } from './pages.ts';
 import { onlyOwnForms, protect } from './policy.ts';
 import { refuse } from './refusal.ts';
 import { serveSignIn } from './sign-in.ts';
+import { setLanguage, type Words, wordsFor } from './texts.ts';
 import { createWebSessions, isFormToken, type Visitor } from './web-session.ts';
 
 const FORM_BYTES_MAX = 16_384;
@@ -32,7 +33,6 @@ const SUBSCRIBERS_MAX = 10_000;
 const PAGES_BURST_S = 3;
 const STALLED_MS_MAX = 60_000;
 const modes: readonly Mode[] = ['live', 'test'];
-const NO_PAGE = 'There is nothing here that you may see. The address may be mistyped, or of another store or mode.';
 
 /** Creates the application. It opens no port and starts no timer. */
 export function createDashboard(deps: DashboardDeps): Express {
@@ -55,7 +55,7 @@ export function createDashboard(deps: DashboardDeps): Express {
     staticDocument(() => script, 'js', forever),
   );
   limitAddresses(app, deps);
-  app.use(onlyOwnForms(deps.url));
+  app.use(onlyOwnForms(deps.url, deps.languages));
 
   const sessions = createWebSessions(deps.database, deps.clock, isHttps);
   const signedIn: SignInDeps = { ...deps, sessions };
@@ -64,12 +64,19 @@ export function createDashboard(deps: DashboardDeps): Express {
   for (const page of dashboardPages(deps)) {
     app[page.method](page.path, (request, response) => answerPage(signedIn, page, request, response));
   }
-  app.use((_request, response) => refuse(response, 404, NO_PAGE));
+  app.use(async (request, response) => {
+    setLanguage(response, (await sessions.visitorOf(request))?.person.language ?? null);
+    refuseUnseen(wordsFor(deps.languages, response), response);
+  });
   app.use(answerErrors(deps));
   return app;
 }
 
-function limitAddresses(app: Express, { config, clock }: DashboardDeps): void {
+/** What somebody may not see is answered like what does not exist. */
+const refuseUnseen = (words: Words, response: Response): void =>
+  refuse(words, response, 404, words.say('refusal.no_page'));
+
+function limitAddresses(app: Express, { config, clock, languages }: DashboardDeps): void {
   const perSecond = config.limits.pagesPerSecondPerAddress;
   const limiter = createLimiter({ perSecond, burst: perSecond * PAGES_BURST_S, namesMax: SUBSCRIBERS_MAX, clock });
   const hold = createHold(clock);
@@ -78,7 +85,8 @@ function limitAddresses(app: Express, { config, clock }: DashboardDeps): void {
     if (waitS === 0) return next();
     if (!(await hold(response))) return;
     response.set('Retry-After', String(waitS));
-    refuse(response, 429, `Try again in ${waitS} s.`);
+    const words = wordsFor(languages, response);
+    refuse(words, response, 429, words.html('refusal.too_many', { seconds: waitS }));
   });
 }
 
@@ -88,16 +96,18 @@ async function answerPage(deps: SignInDeps, page: Page, request: Request, respon
     askToSignIn(deps, request, response);
     return;
   }
+  setLanguage(response, visitor.person.language);
+  const words = wordsFor(deps.languages, response);
   const { store, mode, ...params } = request.params as Record<string, string>;
   const at: StoreAt | null =
     isStorePage(page) && (mode === 'live' || mode === 'test') ? { storeId: store ?? '', mode } : null;
   if (!isOpenTo(visitor, page, at)) {
-    refuse(response, 404, NO_PAGE);
+    refuseUnseen(words, response);
     return;
   }
   const form = page.method === 'post' ? await readForm(request, FORM_BYTES_MAX) : {};
   if (page.method === 'post' && !isFormToken(visitor, form.form_token)) {
-    refuse(response, 403, 'This form is out of date. Go back, reload the page and try again.');
+    refuse(words, response, 403, words.say('general.form_old'));
     return;
   }
   const zone = visitor.person.zone ?? (at && (await deps.database.findStore(at.storeId))?.zone) ?? UTC;
@@ -110,12 +120,13 @@ async function answerPage(deps: SignInDeps, page: Page, request: Request, respon
     form,
     nowMs: deps.clock.nowMs(),
     zone,
+    words,
     renew,
   };
   const reply = isStorePage(page)
     ? at && (await page.answer({ ...visit, at }))
     : await page.answer({ ...visit, at: null });
-  await send(deps, { visitor, at, zone, reply }, request, response);
+  await send(deps, { visitor, at, zone, words, reply }, request, response);
 }
 
 /** Whether the visitor may see the page, in that very store and mode. */
@@ -128,25 +139,26 @@ function isOpenTo({ person }: Visitor, page: Page, at: StoreAt | null): boolean 
  * A link from a mail or a chat comes without the cookie, which is `SameSite=Strict`: a page that loads itself once more
  * sends it.
  */
-function askToSignIn({ sessions }: SignInDeps, request: Request, response: Response): void {
+function askToSignIn({ sessions, languages }: SignInDeps, request: Request, response: Response): void {
   const isLinked = request.method === 'GET' && request.get('Sec-Fetch-Site') === 'cross-site';
   if (!isLinked || sessions.hasCookie(request)) {
     response.redirect(303, '/sign-in');
     return;
   }
-  const body = html`<meta http-equiv="refresh" content="0"><main id="main" class="narrow"><p><a href="">Go on</a></p></main>`;
-  response.type('html').send(documentOf('One moment', body));
+  const words = wordsFor(languages, response);
+  const body = html`<meta http-equiv="refresh" content="0"><main id="main" class="narrow"><p><a href="">${words.say('frame.go_on')}</a></p></main>`;
+  response.type('html').send(documentOf(words, words.say('frame.loading'), body));
 }
 
-type Answered = Readonly<{ visitor: Visitor; at: StoreAt | null; zone: string; reply: Reply }>;
+type Answered = Readonly<{ visitor: Visitor; at: StoreAt | null; zone: string; words: Words; reply: Reply }>;
 
 async function send(
   deps: SignInDeps,
-  { visitor, at, zone, reply }: Answered,
+  { visitor, at, zone, words, reply }: Answered,
   request: Request,
   response: Response,
 ): Promise<void> {
-  if (reply === null) refuse(response, 404, NO_PAGE);
+  if (reply === null) refuseUnseen(words, response);
   else if ('to' in reply) {
     const { to, said } = reply;
     response.redirect(303, said === undefined ? to : withNotice(to, said, visitor.formToken));
@@ -165,7 +177,7 @@ async function send(
       stores.push({ id: store.id, name: store.name, modes: seen });
     }
     const notice = readNotice(queryOf(request), formToken);
-    const frame = { name, memberships, stores, path: request.path, at, zone, formToken, notice };
+    const frame = { words, name, memberships, stores, path: request.path, at, zone, formToken, notice };
     response
       .status(reply.status ?? 200)
       .type('html')
@@ -190,16 +202,17 @@ async function sendFile(
   }
 }
 
-function answerErrors({ log }: DashboardDeps): ErrorRequestHandler {
+function answerErrors({ log, languages }: DashboardDeps): ErrorRequestHandler {
   return (thrown: unknown, request, response, next) => {
     if (response.headersSent) return next(thrown);
+    const words = wordsFor(languages, response);
     if (thrown instanceof BodyError || (thrown instanceof URIError && !(thrown instanceof Fault))) {
-      refuse(response, 400, 'Go back and try again.');
+      refuse(words, response, 400, words.say('refusal.unread'));
     } else if (thrown instanceof Fault && thrown.kind === 'transient') {
-      refuse(response, 503, `${thrown.message}. Try again in a few seconds.`);
+      refuse(words, response, 503, words.html('refusal.unavailable', { reason: thrown.message }));
     } else {
       log.error({ err: thrown, path: request.route?.path }, 'a page of the dashboard failed');
-      refuse(response, 500, 'It is in the log of the server. `quayside status` shows how the installation does.');
+      refuse(words, response, 500, words.html('refusal.broken'));
       // As in the API: a broken invariant ends the process once the client has its answer.
       if (thrown instanceof Error && thrown.name === 'InvariantBroken') {
         response.once('close', () => {

@@ -13,7 +13,9 @@ import { formTokenField } from './frame.ts';
 import { createOnce, onceField } from './once.ts';
 import type { CommonPage, Reply, StoreAt, StorePage, Visit } from './page.ts';
 import { passkeyButton } from './passkey-button.ts';
+import { faultMessage } from './show.ts';
 import { maySudo, type Proof, proveAgain, purposeOf } from './sudo.ts';
+import type { Words } from './texts.ts';
 
 /** The page that confirms. */
 export type Review = Readonly<{
@@ -83,7 +85,7 @@ function answering<At>(deps: DashboardDeps, plan: PlanOf<At>): (visit: Visit<At>
 }
 
 async function answer<At>(deps: DashboardDeps, visit: Visit<At>, plan: PlanOf<At>): Promise<Answered> {
-  const { visitor, form, nowMs } = visit;
+  const { visitor, form, nowMs, words } = visit;
   const planned = await plan(visit);
   if (planned === null || !('act' in planned)) return { reply: planned, token: null };
   const { review, command, target, reason = null } = planned;
@@ -92,13 +94,13 @@ async function answer<At>(deps: DashboardDeps, visit: Visit<At>, plan: PlanOf<At
     const again = async (fault: string | null) => ({ reply: await reviewPage(deps, visit, review, fault), token });
     if (form.confirmed !== 'yes') return again(null);
     if (review.typed !== undefined && form.typed?.trim() !== review.typed) {
-      return again(`That is not “${review.typed}”. Nothing was changed.`);
+      return again(words.say('change.not_typed', { text: review.typed }));
     }
     if (review.needsSudo && !maySudo(visitor, nowMs)) {
       const proof = proofOf(visit);
-      if (!proof) return again(NO_CODE);
+      if (!proof) return again(words.say('change.no_code'));
       token = await proveAgain(deps, visitor, proof);
-      if (token === null) return again('passkey' in proof ? WRONG_PASSKEY : WRONG_CODE);
+      if (token === null) return again(words.say('passkey' in proof ? 'change.wrong_passkey' : 'change.wrong_code'));
     }
   }
   const act = { ...actOf(visitor.person, command, deps.clock), reason };
@@ -114,16 +116,6 @@ function proofOf<At>(visit: Visit<At>): Proof | null {
   return code.trim() === '' ? null : { code: code.trim() };
 }
 
-const NO_CODE = 'Nothing was changed yet: enter a code from your app, to show that it is still you.';
-
-const WRONG_CODE =
-  'The code is wrong, was used before, or the account waits after several wrong attempts. Nothing was changed. ' +
-  'Wait for a new code and try again.';
-
-const WRONG_PASSKEY =
-  'That passkey was refused: the page was open for too long, or it is not one of yours. Nothing was changed. Try again, ' +
-  'or enter a code from your app.';
-
 const ownFields = ['form_token', 'confirmed', 'typed', 'code', 'proof'];
 
 /** The fields of the form that is confirmed. */
@@ -136,13 +128,13 @@ async function reviewPage<At>(
   review: Review,
   fault: string | null,
 ): Promise<Reply> {
-  const { visitor, path, form, nowMs } = visit;
+  const { visitor, path, form, nowMs, words } = visit;
   const { title, consequence, button, back, typed, needsSudo, isDangerous = false } = review;
   const carried = carriedBy(visit);
   const asksAgain = needsSudo && !maySudo(visitor, nowMs);
   const own = asksAgain && passkeys.isPossible ? await database.listPasskeys(visitor.person.id) : [];
   const ids = own.map(({ id }) => id);
-  const content = html`${fault === null ? null : html`<p class="message fault" role="alert">${fault}</p>`}
+  const content = html`${faultMessage(fault)}
 <form method="post" action="${path}" class="card confirm">
 ${formTokenField(visitor.formToken)}${form.once === undefined ? onceField(nowMs) : null}<input type="hidden" name="confirmed" value="yes">
 ${carried.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
@@ -150,15 +142,15 @@ ${consequence}
 ${
   typed === undefined
     ? null
-    : html`<label>Type <code>${typed}</code> to go on <input name="typed" autocomplete="off" autocapitalize="none" spellcheck="false" required></label>`
+    : html`<label>${words.html('change.type', { text: html`<code>${typed}</code>` })} <input name="typed" autocomplete="off" autocapitalize="none" spellcheck="false" required></label>`
 }
-${asksAgain ? codeField(ids.length === 0 ? null : passkeys.request(ids, purposeOf(visitor, path, carried))) : null}
-<p class="actions"><a class="button plain" href="${back}">Cancel</a> <button${isDangerous ? html` class="danger"` : null}>${button}</button></p>
+${asksAgain ? codeField(words, ids.length === 0 ? null : passkeys.request(ids, purposeOf(visitor, path, carried))) : null}
+<p class="actions"><a class="button plain" href="${back}">${words.say('change.cancel')}</a> <button${isDangerous ? html` class="danger"` : null}>${button}</button></p>
 </form>`;
   return { title, content, status: fault === null ? 200 : 403 };
 }
 
-const codeField = (request: string | null): Html =>
-  html`<label>Code from your app <input name="code" autocomplete="one-time-code" spellcheck="false" required></label>
-<p class="hint">Asked again because this lets money or power out. It is good for ten minutes. A recovery code works too.</p>
-${request === null ? null : passkeyButton('proof', 'Use a passkey instead', request)}`;
+const codeField = (words: Words, asked: string | null): Html =>
+  html`<label>${words.say('general.code')} <input name="code" autocomplete="one-time-code" spellcheck="false" dir="ltr" required></label>
+<p class="hint">${words.say('change.code_hint')}</p>
+${asked === null ? null : passkeyButton(words, { field: 'proof', text: words.say('change.passkey'), asked })}`;

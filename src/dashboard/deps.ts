@@ -20,6 +20,7 @@ import type { Log } from '../lib/log.ts';
 import type { SourceStatus } from '../rates/rates.ts';
 import type { Passkeys } from './passkeys.ts';
 import type { Passwords } from './passwords.ts';
+import type { Languages } from './texts.ts';
 import type { WebSessions } from './web-session.ts';
 
 export type DashboardDeps = Readonly<{
@@ -32,6 +33,7 @@ export type DashboardDeps = Readonly<{
   url: string;
   clock: Clock;
   log: Log;
+  languages: Languages;
   passwords: Passwords;
   passkeys: Passkeys;
   issue: Issuer;

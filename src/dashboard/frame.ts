@@ -7,11 +7,12 @@ import type { Mode } from '../core/transfer.ts';
 import { type Html, html } from '../lib/html.ts';
 import { timeIn } from '../lib/zone.ts';
 import { SCRIPT_PATH, STYLE_PATH } from './assets.ts';
+import type { Languages, TextKey, Words } from './texts.ts';
 
-/** Renders a whole document. */
-export const documentOf = (title: string, body: Html): string =>
+/** Renders a whole document in one language. */
+export const documentOf = (words: Words, title: string, body: Html): string =>
   `<!doctype html>\n${
-    html`<html lang="en">
+    html`<html lang="${words.code}" dir="${words.direction}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -23,7 +24,7 @@ export const documentOf = (title: string, body: Html): string =>
 <script type="module" src="${SCRIPT_PATH}"></script>
 </head>
 <body>
-<a class="skip" href="#main">Skip to the content</a>
+<a class="skip" href="#main">${words.say('frame.skip')}</a>
 ${body}
 </body>
 </html>
@@ -34,6 +35,7 @@ ${body}
 export type MenuStore = Readonly<{ id: string; name: string; modes: readonly Mode[] }>;
 
 export type FrameOf = Readonly<{
+  words: Words;
   name: string;
   memberships: readonly Membership[];
   stores: readonly MenuStore[];
@@ -53,29 +55,29 @@ export const formTokenField = (formToken: string): Html =>
   html`<input type="hidden" name="form_token" value="${formToken}">`;
 
 /** The pages of a store and mode, beside its payments. */
-const storePages: readonly (readonly [string, string, StorePermission])[] = [
-  ['overview', 'Overview', 'payments:read'],
-  ['refunds', 'Refunds', 'payments:read'],
-  ['held', 'Held money', 'payments:read'],
-  ['webhooks', 'Webhooks', 'webhooks:read'],
-  ['developers', 'Developers', 'keys:manage'],
-  ['store', 'Store', 'store:manage'],
-  ['team', 'Team', 'store:manage'],
-];
+const storePages = [
+  ['overview', 'payments:read'],
+  ['refunds', 'payments:read'],
+  ['held', 'payments:read'],
+  ['webhooks', 'webhooks:read'],
+  ['developers', 'keys:manage'],
+  ['store', 'store:manage'],
+  ['team', 'store:manage'],
+] as const satisfies readonly (readonly [string, StorePermission])[];
 
+/** The pages about the installation, beside its overview. */
 const operatorPages = [
-  ['/operator', 'Overview'],
-  ['/operator/stores', 'Stores'],
-  ['/operator/networks', 'Networks'],
-  ['/operator/wallets', 'Wallets'],
-  ['/operator/payouts', 'Payouts'],
-  ['/operator/operations', 'Operations'],
-  ['/operator/sources', 'Pools, rates, proofs'],
-  ['/operator/alarms', 'Alarms'],
-  ['/operator/notices', 'Notices'],
-  ['/operator/audit', 'Audit log'],
-  ['/operator/settings', 'Settings'],
-  ['/operator/people', 'People'],
+  'stores',
+  'networks',
+  'wallets',
+  'payouts',
+  'operations',
+  'sources',
+  'alarms',
+  'notices',
+  'audit',
+  'settings',
+  'people',
 ] as const;
 
 const link = (href: string, text: string, path: string): Html =>
@@ -84,34 +86,36 @@ const link = (href: string, text: string, path: string): Html =>
     : html`<li><a href="${href}">${text}</a></li>`;
 
 /** The menu of the store and mode that the page is about. */
-const pagesOf = (at: NonNullable<FrameOf['at']>, memberships: readonly Membership[], path: string): readonly Html[] =>
+const pagesOf = ({ words, memberships, path }: FrameOf, at: NonNullable<FrameOf['at']>): readonly Html[] =>
   storePages
-    .filter(([, , permission]) => isAllowed(memberships, { permission, ...at }))
-    .map(([page, text]) => link(`/s/${at.storeId}/${at.mode}/${page}`, text, path));
+    .filter(([, permission]) => isAllowed(memberships, { permission, ...at }))
+    .map(([page]) => link(`/s/${at.storeId}/${at.mode}/${page}`, words.say(`frame.${page}`), path));
 
 /** Renders a page of somebody who is signed in. */
 export function framed(frame: FrameOf, title: string, content: Html): string {
-  const { name, memberships, stores, path, at, zone, formToken, notice } = frame;
+  const { words, name, memberships, stores, path, at, zone, formToken, notice } = frame;
+  const to = (href: string, key: TextKey): Html => link(href, words.say(key), path);
   const isOperator = memberships.some(({ role }) => role === 'operator');
-  const menu = html`<nav aria-label="Pages">
+  const menu = html`<nav aria-label="${words.say('frame.menu')}">
 ${stores.map(
-  (store) => html`<h2>${store.name}</h2>
+  (store) => html`<h2><bdi>${store.name}</bdi></h2>
 <ul>${store.modes.map((mode) =>
-    link(`/s/${store.id}/${mode}/payments`, mode === 'test' ? 'Test payments' : 'Payments', path),
-  )}${at?.storeId === store.id ? pagesOf(at, memberships, path) : null}</ul>`,
+    to(`/s/${store.id}/${mode}/payments`, mode === 'test' ? 'frame.test_payments' : 'frame.payments'),
+  )}${at?.storeId === store.id ? pagesOf(frame, at) : null}</ul>`,
 )}
-${isOperator ? html`<h2>Operator</h2><ul>${operatorPages.map(([href, text]) => link(href, text, path))}</ul>` : null}
-<h2>${name}</h2>
-<ul>${link('/account', 'My account', path)}${link('/stores/new', 'New store', path)}</ul>
-<p class="hint">Times in ${zone}</p>
-<form method="post" action="/sign-out">${formTokenField(formToken)}<button class="plain">Sign out</button></form>
+${isOperator ? html`<h2>${words.say('frame.operator')}</h2><ul>${to('/operator', 'frame.operator_overview')}${operatorPages.map((page) => to(`/operator/${page}`, `frame.operator_${page}`))}</ul>` : null}
+<h2><bdi>${name}</bdi></h2>
+<ul>${to('/account', 'frame.account')}${to('/stores/new', 'frame.new_store')}</ul>
+<p class="hint">${words.html('frame.zone', { zone })}</p>
+<form method="post" action="/sign-out">${formTokenField(formToken)}<button class="plain">${words.say('frame.sign_out')}</button></form>
 </nav>`;
   const mode =
     at?.mode === 'test'
-      ? html`<aside class="test-mode" aria-label="Mode">Test mode: no real money is shown on this page.</aside>`
+      ? html`<aside class="test-mode" aria-label="${words.say('frame.mode')}">${words.say('frame.test_mode')}</aside>`
       : null;
   const said = notice === null ? null : html`<p class="message good" role="status">${notice}</p>`;
   const page = documentOf(
+    words,
     title,
     html`${mode}<div class="frame">${menu}<main id="main" tabindex="-1"><h1>${title}</h1>${said}${content}</main></div>`,
   );
@@ -123,3 +127,12 @@ const inZone = (page: string, zone: string): string =>
   page.replace(/<time datetime="([^"]+)">[^<]*/g, (_, iso: string) => {
     return `<time datetime="${iso}">${timeIn(zone, Date.parse(iso))}`;
   });
+
+/** Links to the same page in the other languages, for who is not signed in. */
+export const languageSwitch = (languages: Languages, own: Words): Html =>
+  html`<nav class="languages" aria-label="${own.say('frame.languages')}">${languages.all.map((words) => {
+    const name = words.say('frame.language');
+    return words.code === own.code
+      ? html`<span lang="${words.code}" aria-current="true">${name}</span>`
+      : html`<a href="?lang=${words.code}" lang="${words.code}" hreflang="${words.code}">${name}</a>`;
+  })}</nav>`;

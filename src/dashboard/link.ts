@@ -8,41 +8,47 @@ import { readForm } from '../lib/form.ts';
 import { type Html, html } from '../lib/html.ts';
 import { qrSvg } from '../lib/qr.ts';
 import { actOf, type SignInDeps } from './deps.ts';
-import { documentOf } from './frame.ts';
+import { documentOf, languageSwitch } from './frame.ts';
 import { whyWeak } from './passwords.ts';
 import { refuse } from './refusal.ts';
 import { newRecoveryCodes, recoveryHash, secretOfLink, secretText, setUpUri, stepOf } from './second-factor.ts';
+import { faultMessage } from './show.ts';
+import { keepLanguage } from './sign-in.ts';
+import { chosenLanguage, type Words, wordsFor } from './texts.ts';
 import { hashOf } from './web-session.ts';
 
 const FORM_BYTES_MAX = 4096;
-const GONE =
-  'This link was used, is too old, or never existed. Whoever runs this installation makes another with ' +
-  '`quayside user reset NAME`.';
 
 /** Serves `/link/:token`. */
 export function serveLinks(app: Express, deps: SignInDeps): void {
-  const { database, clock } = deps;
+  const { database, clock, languages } = deps;
+  const refuseGone = (response: Response): void => {
+    const words = wordsFor(languages, response);
+    refuse(words, response, 404, words.html('link.gone'));
+  };
   const find = (request: Request): Promise<Person | null> =>
     database.findSignInLink(hashOf(String(request.params.token)), clock.nowMs());
 
   app.get('/link/:token', async (request, response) => {
     const person = await find(request);
     if (person) sendForm(deps, request, response, { person, status: 200, fault: null });
-    else refuse(response, 404, GONE);
+    else refuseGone(response);
   });
 
   app.post('/link/:token', async (request, response) => {
     const form = await readForm(request, FORM_BYTES_MAX);
     const person = await find(request);
     if (!person) {
-      refuse(response, 404, GONE);
+      refuseGone(response);
       return;
     }
-    const outcome = await claim(deps, request, person, form);
+    const words = wordsFor(languages, response);
+    const outcome = await claim(deps, words, request, { person, form });
     if ('codes' in outcome) {
       outcome.give(response);
-      response.type('html').send(documentOf('Recovery codes', codesPage(outcome.codes)));
-    } else if (outcome.status === 404) refuse(response, 404, GONE);
+      await keepLanguage(deps, response, person);
+      response.type('html').send(documentOf(words, words.say('link.codes_title'), codesPage(words, outcome.codes)));
+    } else if (outcome.status === 404) refuseGone(response);
     else sendForm(deps, request, response, { person, ...outcome });
   });
 }
@@ -52,57 +58,65 @@ type Claimed = Readonly<{ codes: readonly string[]; give(response: Response): vo
 
 async function claim(
   { database, sessions, passwords, clock }: SignInDeps,
+  words: Words,
   request: Request,
-  person: Person,
-  { password = '', code = '' }: Readonly<Record<string, string>>,
+  { person, form }: Readonly<{ person: Person; form: Readonly<Record<string, string>> }>,
 ): Promise<Claimed | Refused> {
-  const weak = whyWeak(password, person.name);
+  const { password = '', code = '' } = form;
+  const weak = whyWeak(words, password, person.name);
   if (weak !== null) return { status: 400, fault: weak };
   const token = String(request.params.token);
   const totpSecret = secretOfLink(token);
   const totpStep = stepOf(totpSecret, code.replace(/\s/g, ''), clock.nowMs(), 0);
   if (totpStep === null) {
-    return {
-      status: 400,
-      fault: 'That is not the code that the app shows now. Check the clock of your phone, and try the next code.',
-    };
+    return { status: 400, fault: words.say('link.code_wrong') };
   }
   const stored = await passwords.hash(password);
-  if (stored === null) return { status: 503, fault: 'Others are signing in right now. Try again in a few seconds.' };
+  if (stored === null) return { status: 503, fault: words.say('sign-in.busy') };
   const codes = newRecoveryCodes();
   const { session, give } = sessions.prepare(request, person.id);
   const secrets = { password: stored, totpSecret, totpStep, recoveryHashes: codes.map(recoveryHash) };
   const act = actOf(person, 'use a one-time link', clock);
   const isClaimed = await database.claimSignInLink({ hash: hashOf(token), secrets, session }, act);
-  return isClaimed ? { codes, give } : { status: 404, fault: GONE };
+  return isClaimed ? { codes, give } : { status: 404, fault: words.say('link.gone') };
 }
 
 type Shown = Readonly<{ person: Person; status: number; fault: string | null }>;
 
-function sendForm({ url }: SignInDeps, request: Request, response: Response, { person, status, fault }: Shown): void {
+function sendForm(
+  { url, languages }: SignInDeps,
+  request: Request,
+  response: Response,
+  { person, status, fault }: Shown,
+): void {
   const secret = secretOfLink(String(request.params.token));
   const uri = setUpUri(secret, person.name, new URL(url).host);
+  const words = wordsFor(languages, response);
+  const language = chosenLanguage(languages, response);
   const page = html`<main id="main" class="narrow">
-<h1>Welcome, ${person.name}</h1>
-${fault === null ? null : html`<p class="message fault" role="alert">${fault}</p>`}
-<form method="post" action="${request.path}" class="card">
+<h1>${words.say('link.welcome', { name: person.name })}</h1>
+${faultMessage(fault)}
+<form method="post" action="${request.path}${language === null ? '' : `?lang=${language}`}" class="card">
 <input type="hidden" name="username" autocomplete="username" value="${person.name}">
-<h2>1. Scan this with an authenticator app</h2>
-${qrSvg(uri, 'QR code for your authenticator app')}
-<p>Or type <code>${secretText(secret)}</code> into it, by time, six digits.</p>
-<label>The code that it shows now <input name="code" autocomplete="one-time-code" inputmode="numeric" pattern="[0-9 ]*" required></label>
-<h2>2. Choose a password</h2>
-<label>Password <input name="password" type="password" autocomplete="new-password" minlength="12" required></label>
-<p class="hint">At least 12 characters. Four words that nobody would guess are good.</p>
-<button>Set and sign in</button>
+<h2>${words.say('link.scan')}</h2>
+${qrSvg(uri, words.say('link.qr'))}
+<p>${words.html('link.type', { secret: html`<code>${secretText(secret)}</code>` })}</p>
+<label>${words.say('link.code')} <input name="code" dir="ltr" autocomplete="one-time-code" inputmode="numeric" pattern="[0-9 ]*" required></label>
+<h2>${words.say('link.choose')}</h2>
+<label>${words.say('link.password')} <input name="password" type="password" autocomplete="new-password" minlength="12" required></label>
+<p class="hint">${words.say('link.hint')}</p>
+<button>${words.say('link.button')}</button>
 </form>
-</main>`;
-  response.status(status).type('html').send(documentOf('Welcome', page));
+</main>${languageSwitch(languages, words)}`;
+  response
+    .status(status)
+    .type('html')
+    .send(documentOf(words, words.say('link.title'), page));
 }
 
-const codesPage = (codes: readonly string[]): Html => html`<main id="main" class="narrow">
-<h1>Your recovery codes</h1>
-<p>Each opens your account once, instead of a code from your app. Print or save them now: they are not shown again.</p>
+const codesPage = (words: Words, codes: readonly string[]): Html => html`<main id="main" class="narrow">
+<h1>${words.say('link.codes')}</h1>
+<p>${words.say('link.codes_text')}</p>
 <ol class="codes card">${codes.map((code) => html`<li><code>${code}</code></li>`)}</ol>
-<p><a class="button" href="/">I have saved them</a></p>
+<p><a class="button" href="/">${words.say('general.saved_codes')}</a></p>
 </main>`;

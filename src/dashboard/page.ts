@@ -6,6 +6,7 @@
 import type { InstallationPermission, StorePermission } from '../core/access.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { Html } from '../lib/html.ts';
+import type { Words } from './texts.ts';
 import type { Visitor } from './web-session.ts';
 
 /** A request that may see the page. `at` is the store and mode of its path, if it has them. */
@@ -24,6 +25,8 @@ export type Visit<At> = Readonly<{
   renew(token: string): void;
   /** The time zone of the page: the person's own, else the store's. */
   zone: string;
+  /** The language of the page. */
+  words: Words;
 }>;
 
 /** A file by that name. `end` is called once, when it is written or whoever reads it is gone. */

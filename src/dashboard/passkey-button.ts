@@ -4,13 +4,11 @@
  * @module
  */
 import { type Html, html } from '../lib/html.ts';
+import type { Words } from './texts.ts';
 
-const FAILED = 'No passkey was used. Try again, or go on without one.';
+/** `field`: of the form, which gets the answer. `asked`: what the browser is asked for, as `passkeys.ts` writes it. */
+type Button = Readonly<{ field: string; text: string; asked: string }>;
 
-/**
- * @param field the name of the form's field that gets the answer
- * @param asked what the browser is asked for, as `passkeys.ts` writes it
- */
-export const passkeyButton = (field: string, text: string, asked: string): Html =>
-  html`<div data-passkey="${asked}" data-failed="${FAILED}" hidden><input type="hidden" name="${field}" value="">
+export const passkeyButton = (words: Words, { field, text, asked }: Button): Html =>
+  html`<div data-passkey="${asked}" data-failed="${words.say('passkeys.failed')}" hidden><input type="hidden" name="${field}" value="">
 <button type="button" class="plain">${text}</button><p class="hint" role="status"></p></div>`;

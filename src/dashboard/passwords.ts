@@ -4,6 +4,7 @@
  */
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import { isCommon } from './frequent-passwords.ts';
+import type { Words } from './texts.ts';
 
 /** OWASP's Password Storage Cheat Sheet: 32 MiB and three passes are as strong as its first choice for scrypt. */
 const usualCost: Cost = { ln: 15, r: 8, p: 3 };
@@ -57,18 +58,17 @@ export function createPasswords(cost: Cost = usualCost): Passwords {
 }
 
 /** Returns why a password is refused, as a sentence; null for a good one. Length counts, not a mix of characters. */
-export function whyWeak(password: string, name: string): string | null {
+export function whyWeak(words: Words, password: string, name: string): string | null {
   const text = password.normalize('NFKC').toLowerCase();
-  if ([...text].length < CHARS_MIN)
-    return `Use at least ${CHARS_MIN} characters. Four words that nobody would guess are good.`;
-  if ([...text].length > CHARS_MAX) return `Use at most ${CHARS_MAX} characters.`;
+  if ([...text].length < CHARS_MIN) return words.say('passwords.short', { count: CHARS_MIN });
+  if ([...text].length > CHARS_MAX) return words.say('passwords.long', { count: CHARS_MAX });
   const rest = [name.toLowerCase(), ...SEQUENCES].reduce(
     (left, known) => (known.length > 2 ? left.replaceAll(known, '') : left),
     text,
   );
-  if (isCommon(text)) return 'Too many people have this password, or one that is nearly the same. Take another.';
+  if (isCommon(text)) return words.say('passwords.common');
   const isPlain = new Set(text).size < DISTINCT_MIN || [...rest].length < CHARS_MIN / 2 || isSequence(text);
-  return isPlain ? 'This password is easy to guess. Four words that nobody would guess are good.' : null;
+  return isPlain ? words.say('passwords.easy') : null;
 }
 
 /** Returns whether a text is little more than a run of neighbours on a keyboard, in the alphabet or of digits. */

@@ -27,7 +27,7 @@ function cellsOf(session: SessionSummary): Cells {
   const exponent = exponentOf(request.currency) ?? 0;
   return [
     ...[isoTime(session.createdAtS), session.id, request.orderId, session.mode, life.status],
-    ...[oddities(session).join(', ') || null, request.description ?? null],
+    ...[oddities(session).join(', ').replaceAll('_', ' ') || null, request.description ?? null],
     ...[formatUnits(request.amountMinor, exponent, exponent), request.currency, conversion?.rate ?? null],
     ...[coins(terms.duePar), coins(standing.confirmedPar), coins(standing.latePar)],
     ...[isoTime(terms.expiresAtS), life.paidAtS === null ? null : isoTime(life.paidAtS)],

@@ -4,6 +4,7 @@
  */
 import type { RequestHandler } from 'express';
 import { refuse } from './refusal.ts';
+import { type Languages, wordsFor } from './texts.ts';
 
 /** The page loads only its own files, posts only to itself, and cannot be framed. */
 const CONTENT_POLICY = [
@@ -41,15 +42,20 @@ export const protect =
  * @param url the dashboard's address, without a trailing slash
  */
 export const onlyOwnForms =
-  (url: string): RequestHandler =>
+  (url: string, languages: Languages): RequestHandler =>
   (request, response, next) => {
     const site = request.get('Sec-Fetch-Site');
     const isReading = request.method === 'GET' || request.method === 'HEAD';
     if (isReading && /^(iframe|frame|object|embed)$/.test(request.get('Sec-Fetch-Dest') ?? '')) {
-      refuse(response, 403, 'This page cannot be shown inside another one.');
+      const words = wordsFor(languages, response);
+      refuse(words, response, 403, words.say('refusal.framed'));
       return;
     }
     const isOwn = site === undefined ? request.get('Origin') === url : site === 'same-origin';
-    if (isReading || isOwn) next();
-    else refuse(response, 403, `Forms are taken only from ${url}. Open the dashboard at that address and try again.`);
+    if (isReading || isOwn) {
+      next();
+      return;
+    }
+    const words = wordsFor(languages, response);
+    refuse(words, response, 403, words.html('refusal.foreign_form', { url }));
   };

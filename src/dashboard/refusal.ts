@@ -3,22 +3,18 @@
  * @module
  */
 import type { Response } from 'express';
-import { html } from '../lib/html.ts';
+import { type Html, html } from '../lib/html.ts';
 import { documentOf } from './frame.ts';
+import type { Words } from './texts.ts';
 
-const titles: Readonly<Record<number, string>> = {
-  400: 'The form could not be read',
-  403: 'Refused',
-  404: 'There is no such page',
-  405: 'Not possible here',
-  429: 'Too many requests',
-  500: 'Something is broken',
-  503: 'Not possible right now',
-};
+type Refused = 400 | 403 | 404 | 429 | 500 | 503;
 
 /** Answers with a page of one sentence, which says what to do next. */
-export function refuse(response: Response, status: number, message: string): void {
-  const title = titles[status] ?? 'Refused';
-  const body = html`<main id="main" class="narrow"><h1>${title}</h1><p>${message}</p><p><a href="/">Back to the dashboard</a></p></main>`;
-  response.status(status).type('html').send(documentOf(title, body));
+export function refuse(words: Words, response: Response, status: Refused, message: string | Html): void {
+  const title = words.say(`refusal.title_${status}`);
+  const body = html`<main id="main" class="narrow"><h1>${title}</h1><p>${message}</p><p><a href="/">${words.say('refusal.back')}</a></p></main>`;
+  response
+    .status(status)
+    .type('html')
+    .send(documentOf(words, title, body));
 }

@@ -6,6 +6,7 @@ import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../core/money.ts';
 import type { SessionSummary } from '../database/database.ts';
 import { type Html, html } from '../lib/html.ts';
 import { priceText } from '../rates/currencies.ts';
+import type { Words } from './texts.ts';
 
 /** Shows a time, to the second. `frame.ts` rewrites it for the page's zone. */
 export function time(ms: number): Html {
@@ -14,12 +15,22 @@ export function time(ms: number): Html {
 }
 
 /** Shows how long ago something was, in its largest unit. */
-export function ago(ms: number, nowMs: number): string {
+export function ago({ code }: Words, ms: number, nowMs: number): Html {
   const s = Math.max(0, Math.floor((nowMs - ms) / 1000));
-  if (s < 120) return `${s} s ago`;
-  if (s < 7200) return `${Math.floor(s / 60)} min ago`;
-  return s < 172_800 ? `${Math.floor(s / 3600)} h ago` : `${Math.floor(s / 86_400)} days ago`;
+  const format = new Intl.RelativeTimeFormat(`${code}-u-nu-latn`, { style: 'short' });
+  const [count, unit] =
+    s < 120
+      ? ([s, 'second'] as const)
+      : s < 7200
+        ? ([s / 60, 'minute'] as const)
+        : s < 172_800
+          ? ([s / 3600, 'hour'] as const)
+          : ([s / 86_400, 'day'] as const);
+  return data(format.format(-Math.floor(count), unit));
 }
+
+/** Shows text that belongs to no language: a name, an id, an amount. Its direction is its own. */
+export const data = (text: string | number): Html => html`<bdi>${text}</bdi>`;
 
 /** What a session asks for, in its own currency. */
 export const price = ({ request }: Pick<SessionSummary, 'request'>): string =>
@@ -58,17 +69,18 @@ const sessionTones = {
 
 type Judged = Pick<SessionSummary, 'life' | 'standing'>;
 
-/** Returns what is odd about a session, in words. */
-export const oddities = ({ life, standing }: Judged): readonly string[] => [
-  ...(life.paidLate ? ['paid late'] : []),
-  ...(standing.late && !life.paidLate ? ['late money'] : []),
-  ...(standing.funded === 'over' ? ['too much'] : []),
-  ...(standing.funded === 'part' ? ['too little'] : []),
+/** Returns what is odd about a session. */
+export const oddities = ({ life, standing }: Judged) => [
+  ...(life.paidLate ? (['paid_late'] as const) : []),
+  ...(standing.late && !life.paidLate ? (['late_money'] as const) : []),
+  ...(standing.funded === 'over' ? (['too_much'] as const) : []),
+  ...(standing.funded === 'part' ? (['too_little'] as const) : []),
 ];
 
 /** Shows a session's status, and what is odd about it. */
-export function sessionState({ life, standing }: Judged): Html {
-  return html`${badge(life.status, sessionTones[life.status])}${oddities({ life, standing }).map((word) => html` ${badge(word, 'attention')}`)}`;
+export function sessionState(words: Words, { life, standing }: Judged): Html {
+  const status = words.say(`general.status_${life.status}`);
+  return html`${badge(status, sessionTones[life.status])}${oddities({ life, standing }).map((odd) => html` ${badge(words.say(`general.odd_${odd}`), 'attention')}`)}`;
 }
 
 /** A table whose rows become cards on a phone; each cell is labelled there by its column. */
@@ -102,7 +114,8 @@ export const copied = (label: string, value: string): Html =>
   html`<label>${label} <input value="${value}" readonly spellcheck="false"></label>`;
 
 /** A link to the next page of a list. */
-export const moreLink = (href: string): Html => html`<p class="pager"><a href="${href}" rel="next">More</a></p>`;
+export const moreLink = (words: Words, href: string): Html =>
+  html`<p class="pager"><a href="${href}" rel="next">${words.say('general.more')}</a></p>`;
 
-export const faultMessage = (fault: string | null): Html | null =>
+export const faultMessage = (fault: Html | string | null): Html | null =>
   fault === null ? null : html`<p class="message fault" role="alert">${fault}</p>`;

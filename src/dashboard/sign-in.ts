@@ -9,11 +9,13 @@ import { readForm } from '../lib/form.ts';
 import { type Html, html } from '../lib/html.ts';
 import { createLimiter, subscriberOf } from '../lib/rate-limit.ts';
 import { actOf, type SignInDeps } from './deps.ts';
-import { documentOf } from './frame.ts';
+import { documentOf, languageSwitch } from './frame.ts';
 import { passkeyButton } from './passkey-button.ts';
 import type { UsedPasskey } from './passkeys.ts';
 import { refuse } from './refusal.ts';
 import { usedFactor } from './second-factor.ts';
+import { faultMessage } from './show.ts';
+import { chosenLanguage, setLanguage, type Words, wordsFor } from './texts.ts';
 import { isFormToken } from './web-session.ts';
 
 const FORM_BYTES_MAX = 4096;
@@ -22,20 +24,12 @@ const ATTEMPTS_PER_SECOND = 1 / 3;
 const ATTEMPTS_BURST = 20;
 const SUBSCRIBERS_MAX = 10_000;
 
-const WRONG =
-  'Name, password or code is wrong, the code was used before, or the account waits after several wrong attempts. ' +
-  'Wait a minute for a new code and try again.';
-
-const WRONG_PASSKEY =
-  'That passkey was refused: the page was open for too long, or the passkey was removed or belongs to another account. ' +
-  'Try again, or sign in with your password and a code.';
-
 /** What a passkey signs for. */
 const PURPOSE = 'sign in';
 
 /** Serves `/sign-in` and `/sign-out`. */
 export function serveSignIn(app: Express, deps: SignInDeps): void {
-  const { sessions, database, clock, passkeys } = deps;
+  const { sessions, database, clock, passkeys, languages } = deps;
   const limiter = createLimiter({
     perSecond: ATTEMPTS_PER_SECOND,
     burst: ATTEMPTS_BURST,
@@ -43,12 +37,15 @@ export function serveSignIn(app: Express, deps: SignInDeps): void {
     clock,
   });
 
-  const sendForm = (response: Response, status: number, fault: string | null) => {
+  const sendForm = (response: Response, status: number, fault: Html | string | null) => {
+    const words = wordsFor(languages, response);
     const asked = passkeys.isPossible ? passkeys.request(null, PURPOSE) : null;
+    const form = signInForm(words, { fault, asked, language: chosenLanguage(languages, response) });
+    const page = html`${form}${languageSwitch(languages, words)}`;
     response
       .status(status)
       .type('html')
-      .send(documentOf('Sign in', signInForm(fault, asked)));
+      .send(documentOf(words, words.say('sign-in.title'), page));
   };
 
   app.get('/sign-in', async (request, response) => {
@@ -57,18 +54,20 @@ export function serveSignIn(app: Express, deps: SignInDeps): void {
   });
 
   app.post('/sign-in', async (request, response) => {
+    const words = wordsFor(languages, response);
     const waitS = limiter.take(subscriberOf(request.ip ?? ''));
     if (waitS > 0) {
       response.set('Retry-After', String(waitS));
-      sendForm(response, 429, `Too many attempts from your address. Try again in ${waitS} s.`);
+      sendForm(response, 429, words.html('sign-in.too_many', { seconds: waitS }));
       return;
     }
     const form = await readForm(request, FORM_BYTES_MAX);
     const outcome = await signIn(deps, request, form);
-    if (outcome === 'wrong') sendForm(response, 403, form.passkey ? WRONG_PASSKEY : WRONG);
-    else if (outcome === 'busy')
-      sendForm(response, 503, 'Others are signing in right now. Try again in a few seconds.');
+    if (outcome === 'wrong')
+      sendForm(response, 403, words.say(form.passkey ? 'sign-in.wrong_passkey' : 'sign-in.wrong'));
+    else if (outcome === 'busy') sendForm(response, 503, words.say('sign-in.busy'));
     else {
+      await keepLanguage(deps, response, outcome.person);
       outcome.give(response);
       response.redirect(303, '/');
     }
@@ -79,7 +78,9 @@ export function serveSignIn(app: Express, deps: SignInDeps): void {
     const form = await readForm(request, FORM_BYTES_MAX);
     if (visitor) {
       if (!isFormToken(visitor, form.form_token)) {
-        refuse(response, 403, 'This form is out of date. Go back, reload the page and try again.');
+        setLanguage(response, visitor.person.language);
+        const words = wordsFor(languages, response);
+        refuse(words, response, 403, words.say('general.form_old'));
         return;
       }
       const { person, session } = visitor;
@@ -90,7 +91,7 @@ export function serveSignIn(app: Express, deps: SignInDeps): void {
   });
 }
 
-type SignedIn = Readonly<{ give(response: Response): void }>;
+type SignedIn = Readonly<{ person: Person; give(response: Response): void }>;
 
 type Form = Readonly<Record<string, string>>;
 
@@ -107,7 +108,8 @@ async function signIn(deps: SignInDeps, request: Request, form: Form): Promise<S
   }
   if (proved === null || proved === 'wrong' || proved === 'busy') return proved ?? 'wrong';
   const { session, give } = sessions.prepare(request, proved.person.id);
-  return (await database.signIn(session, proved.factor, actOf(proved.person, 'sign in', clock))) ? { give } : 'wrong';
+  const { person, factor } = proved;
+  return (await database.signIn(session, factor, actOf(person, 'sign in', clock))) ? { person, give } : 'wrong';
 }
 
 type Proved = Readonly<{ person: Person; factor: UsedFactor }>;
@@ -128,17 +130,29 @@ async function checkPassword(
   return factor ? { person: secrets.person, factor } : 'wrong';
 }
 
-/** @param asked what a passkey is asked for; null where browsers cannot use any */
-const signInForm = (fault: string | null, asked: string | null): Html => html`<main id="main" class="narrow">
-<h1>Sign in</h1>
-${fault === null ? null : html`<p class="message fault" role="alert">${fault}</p>`}
-<form method="post" action="/sign-in" class="card">
-<label>Name <input name="name" autocomplete="username" autocapitalize="none" spellcheck="false" required></label>
-<label>Password <input name="password" type="password" autocomplete="current-password" required></label>
-<label>Code from your app <input name="code" autocomplete="one-time-code" inputmode="text" spellcheck="false" required></label>
-<p class="hint">Without your phone, enter one of your recovery codes instead.</p>
-<button>Sign in</button>
-${asked === null ? null : passkeyButton('passkey', 'Sign in with a passkey', asked)}
+/** Keeps the language that somebody chose before they signed in. */
+export async function keepLanguage(
+  { database, languages, clock }: SignInDeps,
+  response: Response,
+  person: Person,
+): Promise<void> {
+  const chosen = chosenLanguage(languages, response);
+  if (chosen !== null) await database.setLanguage(person.id, chosen, actOf(person, 'set language', clock));
+}
+
+type Shown = Readonly<{ fault: Html | string | null; asked: string | null; language: string | null }>;
+
+/** @param shown `asked`: what a passkey is asked for; null where browsers cannot use any */
+const signInForm = (words: Words, { fault, asked, language }: Shown): Html => html`<main id="main" class="narrow">
+<h1>${words.say('sign-in.title')}</h1>
+${faultMessage(fault)}
+<form method="post" action="/sign-in${language === null ? '' : `?lang=${language}`}" class="card">
+<label>${words.say('sign-in.name')} <input name="name" autocomplete="username" autocapitalize="none" spellcheck="false" required></label>
+<label>${words.say('sign-in.password')} <input name="password" type="password" autocomplete="current-password" required></label>
+<label>${words.say('general.code')} <input name="code" autocomplete="one-time-code" inputmode="text" spellcheck="false" dir="ltr" required></label>
+<p class="hint">${words.say('sign-in.recovery')}</p>
+<button>${words.say('sign-in.button')}</button>
+${asked === null ? null : passkeyButton(words, { field: 'passkey', text: words.say('sign-in.passkey'), asked })}
 </form>
-<p class="hint">Forgotten? Whoever runs this installation makes you a new link with <code>quayside user reset NAME</code>.</p>
+<p class="hint">${words.html('sign-in.forgotten')}</p>
 </main>`;

@@ -15,6 +15,8 @@ export type Person = Readonly<{
   isReady: boolean;
   /** The time zone in which the person looks at pages; null for each store's own. */
   zone: string | null;
+  /** The language of the pages, as its code; null for the browser's. */
+  language: string | null;
   createdAtMs: number;
   removedAtMs: number | null;
 }>;
@@ -86,6 +88,8 @@ export interface PeopleDatabase {
   removePerson(personId: string, act: OperatorAct): Promise<boolean>;
   /** Sets the zone in which somebody looks at pages. */
   setZone(personId: string, zone: string | null, act: OperatorAct): Promise<void>;
+  /** Sets the language of the pages that somebody looks at. */
+  setLanguage(personId: string, language: string | null, act: OperatorAct): Promise<void>;
   listPeople(): Promise<readonly Person[]>;
   /** Finds an account by its name, in any case; not one that has ended. */
   findPerson(name: string): Promise<Person | null>;

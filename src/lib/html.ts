@@ -31,3 +31,8 @@ export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): 
 
 /** Escapes plain text and turns `backticks` into code elements. */
 export const prose = (text: string): Html => ({ html: escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>') });
+
+/** Returns a text as `prose` does, with its `{name}` placeholders filled in. */
+export const filledProse = (text: string, givenFor: (name: string) => Part): Html => ({
+  html: prose(text).html.replace(/\{(\w+)\}/g, (_, name: string) => render(givenFor(name))),
+});

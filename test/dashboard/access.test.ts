@@ -15,6 +15,7 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'get /account': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'post /account/passkeys': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'post /account/passkeys/remove': ['operator', 'owner', 'developer', 'accountant', 'support'],
+  'post /account/language': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'post /account/zone': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'post /account/sessions/end': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'get /s/:store/live/overview': ['owner', 'accountant', 'support'],

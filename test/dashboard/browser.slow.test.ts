@@ -6,12 +6,10 @@ import { mkdirSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { issueEndpoint } from '../../src/app/new-credentials.ts';
-import { chains } from '../../src/chains/index.ts';
-import type { ApiServer } from '../support/api-server.ts';
 import { barriers, openBrowser, openPage, phone } from '../support/browser.ts';
 import { type Dashboard, PASSWORD, startDashboard } from '../support/dashboard.ts';
-import { confirmTip, openSale, pass, type Sale } from '../support/payment-scenes.ts';
+import { everyPage, PAYEE } from '../support/dashboard-pages.ts';
+import { confirmTip, openSale, pass } from '../support/payment-scenes.ts';
 
 const PICTURES = '.tmp/dashboard';
 mkdirSync(PICTURES, { recursive: true });
@@ -42,7 +40,6 @@ async function join(dashboard: Dashboard, page: Page, token: string): Promise<vo
   assert.match((await page.locator('h1').textContent()) ?? '', 'recovery codes');
 }
 
-const PAYEE = chains.evm.address.format(`c0ffee${'1'.repeat(34)}`);
 let owners = 0;
 
 /** Signs a new owner in. */
@@ -157,160 +154,13 @@ for (const javaScriptEnabled of [false, true]) {
   });
 }
 
-/** Makes one of everything that a store's pages show, for a paid sale. @returns the ids */
-async function fillStore(api: ApiServer, sale: Sale) {
-  await sale.send('3.25');
-  await confirmTip(api);
-  const [held] = await api.database().listHeldMoney({ sessionId: sale.id, limit: 1 });
-  await api.database().setRefundPolicy(api.merchantId, { refundAutoMinor: 100 });
-  const refund = async (refund_id: string, amount: string, metadata: object) => {
-    const asked = { order_id: sale.id, refund_id, amount, currency: 'USDT', metadata };
-    assert.is((await api.send('POST', '/api/v1/refunds/create', asked)).status, 201);
-    return (await api.database().listRefunds({ sessionId: sale.id, limit: 1 }))[0]?.id;
-  };
-  const approved = await refund('r-1', '4.50', { refund_address: PAYEE });
-  api.clock.advance(1);
-  const asked = await refund('r-2', '0.50', {});
-  const endpoint = issueEndpoint(api.merchantId, 'test', 'https://shop.example/hook', [], api.clock.nowMs());
-  await api.database().addEndpoint(endpoint);
-  const late = await openSale(api);
-  await late.send('10.50');
-  await confirmTip(api);
-  const [delivery] = await api.database().listDeliveries({ sessionId: late.id, limit: 1 });
-  await api.database().setPageSettings(api.merchantId, { accent: '#ffcc00' });
-  return { held: held?.id, approved, asked, endpoint: endpoint.id, delivery: delivery?.id };
-}
-
-/** Adds two targets of notices, one of them proved. */
-async function addNotices(api: ApiServer): Promise<void> {
-  const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'notify add', reason: null };
-  for (const id of ['nt_1', 'nt_2']) {
-    const hours = { quiet: null, afterMinutes: 0, digestMinute: null, zone: 'UTC', createdAtMs: act.atMs } as const;
-    const wanted = { severities: ['page'], storeId: null, showsDetails: false, ...hours } as const;
-    const target = { id, kind: 'slack', name: `team ${id}`, address: '{}', code: '918273', ...wanted } as const;
-    await api.database().addNoticeTarget(target, act);
-  }
-  await api.database().proveNoticeTarget('nt_2', '918273', act);
-}
-
-/** Adds what the operator's pages of money show: a stuck payout, wallets, and a plan that was made. */
-async function addMoneyOut(api: ApiServer): Promise<void> {
-  const database = api.database();
-  const nowMs = api.clock.nowMs();
-  const network = 'test:ethereum';
-  const intent = { kind: 'gas', id: 'ga_1', network, form: 'transfer', index: 0, units: 10n ** 16n } as const;
-  await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
-  const why = { code: 'payout_outcome_unclear', message: 'the nodes disagree; look with `quayside payouts show ga_1`' };
-  await database.stickPayout({ id: 'ga_1', generation: 0, why, haltsPayer: null, nowMs });
-  const wallet = { network, key: 'ab'.repeat(20), readAtMs: nowMs } as const;
-  await database.recordBalance({
-    ...wallet,
-    role: 'gas',
-    units: { native: 123_456_789_012_345_678n, USDT: 0n },
-    low: ['native'],
-  });
-  await database.compareBooks({ network, heldUnits: { native: 123_456_789_012_345_678n }, nowMs });
-  const level = { network, currency: 'USDT', owners: 3, units: 7_500_000n, openUnits: 0n, readAtMs: nowMs } as const;
-  await database.recordUnswept(network, [level]);
-  const act = { atMs: nowMs, operator: 'Mary (dashboard)', command: 'ask', reason: null };
-  await database.askOperation({ id: 'op_1', network, wish: { kind: 'sweep_plan' } }, act);
-  await database.claimOperation(network, 'r', nowMs);
-  const address = `0x${'71'.repeat(20)}`;
-  const columns = ['Amount', 'Addresses', 'Why', 'Likely cost', 'Share of the amount'];
-  const rows = Array.from({ length: 60 }, () => [
-    '25.00 USDT',
-    address,
-    'value',
-    '0.000073987000888818 ETH',
-    'unknown',
-  ]);
-  const ids = rows.map((_, at) => `sw_${String(at).padStart(26, '0')}`);
-  const lines = [`1500.00 USDT in 60 sweeps to the treasury ${address}, for about 0.0044 ETH.`];
-  const result = { lines, table: { columns, rows }, plan: { treasury: address, costUnits: '1', ids } };
-  await database.endOperation({ id: 'op_1', runner: 'r', nowMs }, 'done', result);
-}
-
-/** Names every page, with its path and the cookie of who sees it. */
-function everyPage(
-  storeId: string,
-  saleId: string,
-  made: Awaited<ReturnType<typeof fillStore>>,
-  cookies: Readonly<{ owner: string; operator: string; token: string }>,
-): readonly (readonly [string, string, string])[] {
-  const store = `/s/${storeId}/test`;
-  const base = `${store}/payments`;
-  return [
-    ['sign-in', '/sign-in', ''],
-    ['link', `/link/${cookies.token}`, ''],
-    ['store-overview', `${store}/overview`, cookies.owner],
-    ['store-overview-new', `/s/${storeId}/live/overview`, cookies.owner],
-    ['payments', base, cookies.owner],
-    ['payments-filtered', `${base}?status=paid&network=ethereum`, cookies.owner],
-    ['payments-empty', `/s/${storeId}/live/payments`, cookies.owner],
-    ['payment', `${base}/${saleId}`, cookies.owner],
-    ['refund-form', `${base}/${saleId}/refund`, cookies.owner],
-    ['refunds', `${store}/refunds`, cookies.owner],
-    ['refund-approval', `${store}/refunds/${made.approved}`, cookies.owner],
-    ['refund-asked', `${store}/refunds/${made.asked}`, cookies.owner],
-    ['held', `${store}/held`, cookies.owner],
-    ['held-one', `${store}/held/${made.held}`, cookies.owner],
-    ['webhooks', `${store}/webhooks`, cookies.owner],
-    ['endpoint', `${store}/webhooks/${made.endpoint}`, cookies.owner],
-    ['delivery', `${store}/webhooks/deliveries/${made.delivery}`, cookies.owner],
-    ['developers', `${store}/developers`, cookies.owner],
-    ['requests', `${store}/developers/requests`, cookies.owner],
-    ['store', `${store}/store`, cookies.owner],
-    ['team', `${store}/team`, cookies.owner],
-    ['new-store', '/stores/new', cookies.owner],
-    ['account', '/account', cookies.owner],
-    ['overview', '/operator', cookies.operator],
-    ['stores', '/operator/stores', cookies.operator],
-    ['networks', '/operator/networks', cookies.operator],
-    ['network', '/operator/networks/test:ethereum', cookies.operator],
-    ['wallets', '/operator/wallets', cookies.operator],
-    ['payouts', '/operator/payouts', cookies.operator],
-    ['operator-payout', '/operator/payouts/ga_1', cookies.operator],
-    ['operations', '/operator/operations', cookies.operator],
-    ['operation', '/operator/operations/op_1', cookies.operator],
-    ['sources', '/operator/sources', cookies.operator],
-    ['alarms', '/operator/alarms', cookies.operator],
-    ['notices', '/operator/notices', cookies.operator],
-    ['audit', '/operator/audit', cookies.operator],
-    ['people', '/operator/people', cookies.operator],
-    ['missing', '/operator/nothing', cookies.operator],
-  ];
-}
-
 test('every page is accessible, fits the screen, and needs nothing that its policy blocks', async ({
   browser,
   dashboard,
 }) => {
-  const { api } = dashboard;
-  const owner = await dashboard.person('Grace', { role: 'owner', storeId: api.merchantId });
-  const operator = await dashboard.person('Mary', { role: 'operator', storeId: null });
-  const { token } = await dashboard.invite('Joan', { role: 'operator', storeId: null });
-  const sale = await openSale(api, { metadata: { customer: 'c-17', note: 'gift' } });
-  await sale.send('10.50');
-  await confirmTip(api);
-  await openSale(api);
-  const made = await fillStore(api, sale);
-  await dashboard.invite('Dorothy', { role: 'support', storeId: api.merchantId });
-  await api.database().keepAlarm({
-    key: 'network:test:bsc',
-    atMs: api.clock.nowMs(),
-    code: 'network_behind',
-    message: 'test:bsc is 40 blocks behind its node; look at it with `quayside networks show test:bsc`.',
-    network: 'test:bsc',
-    sessionId: null,
-  });
-  await addNotices(api);
-  await api.addMerchant('pending');
-  await addMoneyOut(api);
-  await api.send('GET', '/api/v1/checkout/sessions/cs_none');
-  await api.requests.save();
-  const pages = everyPage(api.merchantId, sale.id, made, { owner: owner.cookie(), operator: operator.cookie(), token });
+  const pages = await everyPage(dashboard);
   for (const [device, options] of devices) {
-    for (const [name, path, cookie] of pages) {
+    for (const { name, path, cookie } of pages) {
       const { page, complaints } = await openPage(browser, dashboard.url, options);
       const [key = '', value = ''] = cookie.split('=');
       if (cookie !== '') await page.context().addCookies([{ name: key, value, url: dashboard.url }]);

@@ -2,7 +2,10 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { whyWeak } from '../../src/dashboard/passwords.ts';
+import { languages } from '../../src/dashboard/texts.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
+
+const english = languages.choose('en', undefined);
 
 for (const [password, why] of [
   ['1q2w3e4r5t6y', 'is common'],
@@ -16,13 +19,13 @@ for (const [password, why] of [
   ['purplemonkey99', 'two of them with digits'],
 ] as const) {
   test(`refused: ${password}: ${why}`, () => {
-    assert.match(whyWeak(password, 'Ada') ?? '', 'Too many people have this password');
+    assert.match(whyWeak(english, password, 'Ada') ?? '', 'Too many people have this password');
   });
 }
 
 for (const password of ['correct horse battery staple', 'zugvogel am kanal', '7k!wPz0q_3Lm', 'dragon kettle velvet']) {
   test(`taken: ${password}`, () => {
-    assert.is(whyWeak(password, 'Ada'), null);
+    assert.is(whyWeak(english, password, 'Ada'), null);
   });
 }
 
@@ -31,7 +34,7 @@ test('what was chosen at random is not taken for a common one', () => {
   const letters = 'abcdefghijkmnpqrstuvwxyz23456789';
   for (let one = 0; one < 3_000; one++) {
     const password = Array.from({ length: 14 }, () => letters[random.int(letters.length)]).join('');
-    assert.is(whyWeak(password, 'Ada'), null, password);
+    assert.is(whyWeak(english, password, 'Ada'), null, password);
   }
 });
 

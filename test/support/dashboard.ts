@@ -15,6 +15,7 @@ import { createDashboard } from '../../src/dashboard/app.ts';
 import { createPasskeys } from '../../src/dashboard/passkeys.ts';
 import { createPasswords } from '../../src/dashboard/passwords.ts';
 import { codeOf, secretOfLink, stepAt } from '../../src/dashboard/second-factor.ts';
+import { languages as everyLanguage, type Languages } from '../../src/dashboard/texts.ts';
 import { hashOf, newToken } from '../../src/dashboard/web-session.ts';
 import type { Endpoint } from '../../src/database/database.ts';
 import type { NoticeTarget } from '../../src/database/notices.ts';
@@ -62,9 +63,12 @@ export type Dashboard = Readonly<{
 const act = (atMs: number) => ({ atMs, operator: 'root', command: 'user create', reason: null });
 
 /** `env`: the variables that the settings page shows. */
-export type DashboardOptions = ApiServerOptions & Readonly<{ env?: NodeJS.ProcessEnv }>;
+export type DashboardOptions = ApiServerOptions & Readonly<{ env?: NodeJS.ProcessEnv; languages?: Languages }>;
 
-export async function startDashboard(options: DashboardOptions = {}): Promise<Dashboard> {
+export async function startDashboard({
+  languages = everyLanguage,
+  ...options
+}: DashboardOptions = {}): Promise<Dashboard> {
   const api = await startApi({ addresses: 20, ...options });
   const { clock } = api;
   let url = '';
@@ -101,7 +105,19 @@ export async function startDashboard(options: DashboardOptions = {}): Promise<Da
         readCertificates: () => latestCertificates({ networks, dataDir: dirname(api.file) }),
       };
       const passkeys = createPasskeys(url, clock);
-      const parts = { database, config, url, clock, log, passwords, passkeys, issue, checkDestination, ...webhooks };
+      const parts = {
+        database,
+        config,
+        url,
+        clock,
+        log,
+        languages,
+        passwords,
+        passkeys,
+        issue,
+        checkDestination,
+        ...webhooks,
+      };
       return { answer: createDashboard(parts) };
     },
   );

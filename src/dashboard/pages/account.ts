@@ -2,13 +2,15 @@
  * What belongs to the person who is signed in: roles, and where else the account is signed in.
  * @module
  */
-import { html } from '../../lib/html.ts';
+import type { Person } from '../../database/people.ts';
+import { type Html, html } from '../../lib/html.ts';
 import { isZone } from '../../lib/zone.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
 import { formTokenField } from '../frame.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
-import { ago, facts, faultMessage, table, time } from '../show.ts';
+import { ago, data, facts, faultMessage, table, time } from '../show.ts';
+import type { Words } from '../texts.ts';
 import { sessionLimits } from '../web-session.ts';
 import { passkeyPages, passkeySection } from './passkeys.ts';
 
@@ -32,6 +34,11 @@ export const accountPages = (deps: DashboardDeps): readonly CommonPage[] => [
     needs: 'to be signed in',
     answer: (visit) => accountPage(deps, visit, null),
   },
+  commonChange(deps, {
+    path: '/account/language',
+    needs: 'to be signed in',
+    plan: (visit) => planLanguage(deps, visit),
+  }),
   commonChange(deps, { path: '/account/zone', needs: 'to be signed in', plan: (visit) => planZone(deps, visit) }),
   {
     method: 'post',
@@ -47,54 +54,93 @@ export const accountPages = (deps: DashboardDeps): readonly CommonPage[] => [
 ];
 
 async function accountPage(deps: DashboardDeps, visit: Visit<null>, fault: string | null): Promise<Reply> {
-  const { visitor, nowMs, form: typed } = visit;
+  const { visitor, nowMs, words } = visit;
   const { person, session, formToken } = visitor;
   const open = await deps.database.listWebSessions(person.id, nowMs, sessionLimits);
   const form = (which: string, text: string) => html`<form method="post" action="/account/sessions/end">
 ${formTokenField(formToken)}<input type="hidden" name="which" value="${which}"><button class="plain">${text}</button></form>`;
-  const roles = person.memberships.map(({ role, storeId }) => (storeId === null ? role : `${role} of ${storeId}`));
+  const title = words.say('account.open');
+  const columns = ['since', 'seen', 'address', 'browser', 'end'] as const;
   return {
-    title: 'My account',
+    title: words.say('frame.account'),
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}<section class="card">${facts([
-      ['Name', person.name],
-      ['Roles', roles.join(', ') || 'none'],
+      [words.say('account.name'), data(person.name)],
+      [words.say('account.roles'), roles(words, person)],
     ])}
-<p class="hint">For another password, app or recovery codes: <code>quayside user reset ${person.name}</code>.</p></section>
+<p class="hint">${words.html('account.reset', { command: html`<code>quayside user reset ${person.name}</code>` })}</p></section>
 ${await passkeySection(deps, visit)}
-<form method="post" action="/account/zone" class="card" aria-labelledby="zone"><h2 id="zone">Time zone</h2>${changeFields(visit)}
-<label>Times and days are shown in <input name="zone" value="${typed.zone ?? person.zone ?? ''}" placeholder="each store’s own" maxlength="64" autocomplete="off" spellcheck="false"></label>
-<p class="hint">Such as Europe/Berlin. Empty for each store’s own, which its owner sets.</p>
-<button class="plain">Save</button></form>
-<section class="card" aria-labelledby="open"><h2 id="open">Where you are signed in</h2>
+${languageForm(deps, visit)}
+${zoneForm(visit)}
+<section class="card" aria-labelledby="open"><h2 id="open">${title}</h2>
 ${table(
-  'Where you are signed in',
-  ['Since', 'Last seen', 'Address', 'Browser', 'End'],
+  title,
+  columns.map((column) => words.say(`account.${column}`)),
   open.map((one) => [
     time(one.startedAtMs),
-    ago(one.seenAtMs, nowMs),
-    one.address,
-    one.device,
-    one.hash === session.hash ? 'this one' : form(one.hash, 'End it'),
+    ago(words, one.seenAtMs, nowMs),
+    data(one.address),
+    data(one.device),
+    one.hash === session.hash ? words.say('account.this_one') : form(one.hash, words.say('account.end_it')),
   ]),
 )}
-${open.length > 1 ? form('others', 'End all others') : null}</section>`,
+${open.length > 1 ? form('others', words.say('account.end_others')) : null}</section>`,
+  };
+}
+
+/** Says which roles somebody has, and where. */
+function roles(words: Words, { memberships }: Pick<Person, 'memberships'>): Html | string {
+  if (memberships.length === 0) return words.say('general.none');
+  return html`${memberships.map(({ role, storeId }, at) => {
+    const name = words.say(`general.role_${role}`);
+    return html`${at === 0 ? '' : ', '}${storeId === null ? name : words.html('general.role_of', { role: name, store: storeId })}`;
+  })}`;
+}
+
+function languageForm({ languages }: DashboardDeps, visit: Visit<null>): Html {
+  const { visitor, words } = visit;
+  const option = (code: string | null, name: string): Html =>
+    html`<option value="${code ?? ''}"${code === null ? null : html` lang="${code}"`}${code === visitor.person.language ? html` selected` : null}>${name}</option>`;
+  return html`<form method="post" action="/account/language" class="card" aria-labelledby="language"><h2 id="language">${words.say('frame.languages')}</h2>${changeFields(visit)}
+<label>${words.say('frame.languages')} <select name="language">${option(null, words.say('account.language_any'))}${languages.all.map((one) => option(one.code, one.say('frame.language')))}</select></label>
+<button class="plain">${words.say('general.save')}</button></form>`;
+}
+
+function zoneForm(visit: Visit<null>): Html {
+  const { visitor, form: typed, words } = visit;
+  return html`<form method="post" action="/account/zone" class="card" aria-labelledby="zone"><h2 id="zone">${words.say('account.zone')}</h2>${changeFields(visit)}
+<label>${words.say('account.zone_label')} <input name="zone" value="${typed.zone ?? visitor.person.zone ?? ''}" placeholder="${words.say('account.zone_any')}" maxlength="64" autocomplete="off" spellcheck="false"></label>
+<p class="hint">${words.html('account.zone_hint')}</p>
+<button class="plain">${words.say('general.save')}</button></form>`;
+}
+
+async function planLanguage(deps: DashboardDeps, visit: Visit<null>): Promise<Planned> {
+  const { visitor, form, words } = visit;
+  const chosen = form.language ?? '';
+  const own = deps.languages.all.find(({ code }) => code === chosen);
+  if (!own && chosen !== '') return accountPage(deps, visit, words.say('account.language_unknown'));
+  return {
+    command: 'set language',
+    target: visitor.person.id,
+    review: null,
+    async act(database, act) {
+      await database.setLanguage(visitor.person.id, own?.code ?? null, act);
+      return { to: '/account', said: (own ?? words).say('account.language_saved') };
+    },
   };
 }
 
 async function planZone(deps: DashboardDeps, visit: Visit<null>): Promise<Planned> {
-  const { visitor, form } = visit;
+  const { visitor, form, words } = visit;
   const zone = (form.zone ?? '').trim();
-  if (zone !== '' && !isZone(zone)) {
-    return accountPage(deps, visit, `“${zone}” is no time zone. Write it like Europe/Berlin or Asia/Kolkata.`);
-  }
+  if (zone !== '' && !isZone(zone)) return accountPage(deps, visit, words.say('account.zone_unknown', { zone }));
   return {
     command: 'set time zone',
     target: visitor.person.id,
     review: null,
     async act(database, act) {
       await database.setZone(visitor.person.id, zone === '' ? null : zone, act);
-      return { to: '/account', said: 'The time zone is saved.' };
+      return { to: '/account', said: words.say('account.zone_saved') };
     },
   };
 }

@@ -98,7 +98,9 @@ function keyTable(visit: Visit<StoreAt>, keys: readonly ApiKey[], nowMs: number)
       key.scopes.join(', '),
       key.sources.length === 0 ? html`<span class="word">anywhere</span>` : key.sources.join(', '),
       time(key.createdAtMs),
-      key.lastUsedAtMs === null ? 'never' : `${ago(key.lastUsedAtMs, nowMs)} from ${key.lastUsedFrom ?? 'unknown'}`,
+      key.lastUsedAtMs === null
+        ? 'never'
+        : html`${ago(visit.words, key.lastUsedAtMs, nowMs)} from ${key.lastUsedFrom ?? 'unknown'}`,
       html`<div>${keyState(key, nowMs)}${isWorking(key, nowMs) ? revoke(key) : null}</div>`,
     ]),
   );

@@ -42,13 +42,13 @@ const tones: Readonly<Record<OperationState, Tone>> = {
   expired: 'attention',
 };
 
-async function list({ database }: DashboardDeps, { query, nowMs }: Visit<null>): Promise<Reply> {
+async function list({ database }: DashboardDeps, { query, nowMs, words }: Visit<null>): Promise<Reply> {
   const before = query.get('before');
   const found = await database.listOperations({ ...(before && { before }), limit: ROWS_MAX + 1 }, nowMs);
   const shown = found.slice(0, ROWS_MAX);
   return {
     title: 'Operations',
-    content: html`${operationTable(shown)}${found.length > ROWS_MAX ? moreLink(`${OPERATIONS_PATH}?before=${shown.at(-1)?.id}`) : null}
+    content: html`${operationTable(shown)}${found.length > ROWS_MAX ? moreLink(words, `${OPERATIONS_PATH}?before=${shown.at(-1)?.id}`) : null}
 <p class="hint">They are asked for on the pages of networks, wallets and payouts. Those of one network are done one after the other.</p>`,
   };
 }

@@ -73,7 +73,7 @@ ${recovery(visit, network, status)}
 
 async function reading(
   database: Database,
-  { nowMs }: Visit<null>,
+  { nowMs, words }: Visit<null>,
   { key, url }: NetworkConfig,
   status: NetworkStatus | null,
 ): Promise<Html> {
@@ -90,7 +90,7 @@ async function reading(
     ],
     ['Read up to', number(status?.cursor?.number)],
     ['Final up to', number(status?.floor)],
-    ['Heard', status ? ago(status.nodeHeardAtMs, nowMs) : 'never'],
+    ['Heard', status ? ago(words, status.nodeHeardAtMs, nowMs) : 'never'],
     ...gaps.map(({ from, to, because }) => ['Skipped', `${from} to ${to}: ${because}`] as const),
   ])}${why ? html`<p class="message attention">${prose(why.message)}</p>` : null}</section>`;
 }
@@ -120,7 +120,7 @@ async function moneyOut(database: Database, visit: Visit<null>, network: Network
       ({ role, units, low, readAtMs }) =>
         [
           `${role === 'gas' ? 'Gas' : 'Refund'} wallet`,
-          html`${Object.entries(units).map(([asset, amount]) => html`${coinText([network], key, asset as 'native', amount)}${low.includes(asset as 'native') ? html` ${badge('low', 'attention')}` : null}, `)}read ${ago(readAtMs, visit.nowMs)}`,
+          html`${Object.entries(units).map(([asset, amount]) => html`${coinText([network], key, asset as 'native', amount)}${low.includes(asset as 'native') ? html` ${badge('low', 'attention')}` : null}, `)}read ${ago(visit.words, readAtMs, visit.nowMs)}`,
         ] as const,
     ),
   ])}

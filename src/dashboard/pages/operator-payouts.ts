@@ -68,7 +68,7 @@ const tones: Readonly<Record<Payout['state'], Tone>> = {
 const amountOf = ({ config }: DashboardDeps, { network, intent }: Payout): string =>
   coinText(config.networks, network, intent.kind === 'gas' ? 'native' : intent.currency, unitsOf(intent));
 
-async function list(deps: DashboardDeps, { query }: Visit<null>): Promise<Reply> {
+async function list(deps: DashboardDeps, { query, words }: Visit<null>): Promise<Reply> {
   const { database } = deps;
   const last = await database.findPayout(query.get('before') ?? '');
   const found = await database.listPayouts({ ...(last && { before: last }), limit: ROWS_MAX + 1 });
@@ -82,7 +82,7 @@ async function list(deps: DashboardDeps, { query }: Visit<null>): Promise<Reply>
         : null
     }<section aria-labelledby="newest"><h2 id="newest">${last ? 'Older' : 'Newest'}</h2>${
       shown.length === 0 ? html`<p class="card">Nothing was paid out yet.</p>` : payoutTable(deps, 'Payouts', shown)
-    }${found.length > ROWS_MAX ? moreLink(`${PATH}?before=${shown.at(-1)?.id}`) : null}</section>`,
+    }${found.length > ROWS_MAX ? moreLink(words, `${PATH}?before=${shown.at(-1)?.id}`) : null}</section>`,
   };
 }
 

@@ -38,7 +38,7 @@ async function poolTable(deps: DashboardDeps): Promise<Html> {
 comes in is set in files only, and is not changed here.</p>`;
 }
 
-function rateTable({ readRates }: DashboardDeps, { nowMs }: Visit<null>): Html {
+function rateTable({ readRates }: DashboardDeps, { nowMs, words }: Visit<null>): Html {
   const sources = readRates();
   if (sources.length === 0)
     return html`<p class="card">No source is configured: only USD, USDT and USDC can be asked for.</p>`;
@@ -49,24 +49,24 @@ function rateTable({ readRates }: DashboardDeps, { nowMs }: Visit<null>): Html {
       source,
       fresh ? badge('fresh', 'good') : badge('stale', 'attention'),
       String(pairs),
-      answeredAtMs === null ? 'never' : ago(answeredAtMs, nowMs),
+      answeredAtMs === null ? 'never' : ago(words, answeredAtMs, nowMs),
       fault ?? '',
     ]),
   );
 }
 
 /** Returns when a backup was last proved, with what to do if that was never or failed. */
-export function lastProved({ readBackups }: DashboardDeps, nowMs: number): Html {
+export function lastProved({ readBackups }: DashboardDeps, { nowMs, words }: Visit<null>): Html {
   const { proved, failure } = readBackups();
   const when = proved
-    ? html`${time(proved.provedAtMs)}, ${ago(proved.provedAtMs, nowMs)} (made ${time(proved.madeAtMs)})`
+    ? html`${time(proved.provedAtMs)}, ${ago(words, proved.provedAtMs, nowMs)} (made ${time(proved.madeAtMs)})`
     : html`${badge('never', 'attention')} <code>quayside backup --prove</code>`;
   return failure === null ? when : html`${when}. ${badge('the last one failed', 'danger')} ${prose(failure)}`;
 }
 
-function proofs(deps: DashboardDeps, { nowMs }: Visit<null>): Html {
+function proofs(deps: DashboardDeps, visit: Visit<null>): Html {
   const certificates = deps.readCertificates();
-  return html`<div class="card">${facts([['Backup last proved', lastProved(deps, nowMs)]])}</div>${table(
+  return html`<div class="card">${facts([['Backup last proved', lastProved(deps, visit)]])}</div>${table(
     'Certificates that nothing was missed',
     ['Network', 'State', 'Through block', 'Made'],
     certificates.map(({ network, through, madeAtMs, open, fault }) => [

@@ -111,7 +111,7 @@ async function page({ database }: DashboardDeps, visit: Visit<null>, fault: stri
           }${waiting.length === ROWS_MAX ? html`<p class="hint">The oldest ${ROWS_MAX} are shown.</p>` : null}</section>`
     }
 <section aria-labelledby="all"><h2 id="all">All stores</h2>${storeTable(visit, shown, people)}${
-      all.length > ROWS_MAX ? moreLink(`${PATH}?after=${shown.at(-1)?.id}`) : null
+      all.length > ROWS_MAX ? moreLink(visit.words, `${PATH}?after=${shown.at(-1)?.id}`) : null
     }</section>`,
   };
 }

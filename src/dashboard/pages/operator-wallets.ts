@@ -47,7 +47,7 @@ ${await freezeCard(deps, visit)}`,
 const amount = ({ config }: DashboardDeps, network: NetworkKey, asset: Asset, units: bigint): string =>
   coinText(config.networks, network, asset, units);
 
-const balanceTable = (deps: DashboardDeps, { nowMs }: Visit<null>, balances: readonly WalletBalance[]): Html =>
+const balanceTable = (deps: DashboardDeps, { nowMs, words }: Visit<null>, balances: readonly WalletBalance[]): Html =>
   table(
     'Wallets',
     ['Network', 'Wallet', 'Address', 'Holds', 'State', 'Read'],
@@ -61,7 +61,7 @@ const balanceTable = (deps: DashboardDeps, { nowMs }: Visit<null>, balances: rea
           .map(([asset, value]) => amount(deps, network, asset, value))
           .join(', '),
         low.length > 0 ? badge('low', 'attention') : badge('enough', 'good'),
-        ago(readAtMs, nowMs),
+        ago(words, readAtMs, nowMs),
       ];
     }),
   );
@@ -86,7 +86,7 @@ const bookTable = (deps: DashboardDeps, balances: readonly WalletBalance[], book
     }),
   );
 
-async function unsweptTable(deps: DashboardDeps, { nowMs }: Visit<null>): Promise<Html> {
+async function unsweptTable(deps: DashboardDeps, { nowMs, words }: Visit<null>): Promise<Html> {
   const levels = await deps.database.listUnswept();
   if (levels.length === 0)
     return html`<p class="card">Nothing that is final lies on deposit addresses, as far as it was read.</p>`;
@@ -98,7 +98,7 @@ async function unsweptTable(deps: DashboardDeps, { nowMs }: Visit<null>): Promis
       String(owners),
       amount(deps, network, currency, units),
       amount(deps, network, currency, openUnits),
-      ago(readAtMs, nowMs),
+      ago(words, readAtMs, nowMs),
     ]),
   )}<p class="hint">The page of a network plans its sweeps. Where they go is in the signer’s policy, and is not changed here.</p>`;
 }

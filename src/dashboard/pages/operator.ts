@@ -22,7 +22,7 @@ export const operatorPages = (deps: DashboardDeps): readonly CommonPage[] => {
   });
   return [
     page('/operator', 'Overview', (visit) => overview(deps, visit)),
-    page('/operator/networks', 'Networks', async ({ nowMs }) => networksTable(deps, await reports(deps), nowMs)),
+    page('/operator/networks', 'Networks', async (visit) => networksTable(deps, await reports(deps), visit)),
     {
       method: 'get',
       path: '/operator/audit',
@@ -38,9 +38,8 @@ const reports = async ({ database }: DashboardDeps): Promise<ReadonlyMap<string,
 
 async function overview(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { database } = deps;
-  const { nowMs } = visit;
   const open = await database.listOpenAlarms();
-  const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.stats(nowMs);
+  const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.stats(visit.nowMs);
   const stores = await database.listStores();
   const toApprove = stores.filter(({ status, refusal }) => status === 'pending' && !refusal).length;
   const waits =
@@ -49,13 +48,13 @@ async function overview(deps: DashboardDeps, visit: Visit<null>): Promise<Html> 
 ${toApprove > 0 ? html`<p>${badge(`${toApprove} to approve`, 'attention')} <a href="/operator/stores">Stores that wait for you</a></p>` : null}
 ${open.length > 0 ? alarmTable(visit, open) : html`<p>${badge('no open alarm', 'good')}</p>`}
 </section>
-<section class="card" aria-labelledby="networks"><h2 id="networks">Networks</h2>${networksTable(deps, await reports(deps), nowMs)}</section>
+<section class="card" aria-labelledby="networks"><h2 id="networks">Networks</h2>${networksTable(deps, await reports(deps), visit)}</section>
 <section class="card" aria-labelledby="numbers"><h2 id="numbers">Numbers</h2>${facts([
     ['Stores', String(stores.length)],
     ...Object.entries(sessions).map(([status, count]) => [`Sessions ${status}`, String(count)] as const),
     ['Webhooks waiting', waits],
     ['Held amounts to decide', String(heldOpen)],
-    ['Backup last proved', lastProved(deps, nowMs)],
+    ['Backup last proved', lastProved(deps, visit)],
   ])}</section>`;
 }
 
@@ -67,7 +66,11 @@ const networkTones: Readonly<Record<NetworkStatus['state'], Tone>> = {
   halted: 'danger',
 };
 
-function networksTable({ config }: DashboardDeps, known: ReadonlyMap<string, NetworkStatus>, nowMs: number): Html {
+function networksTable(
+  { config }: DashboardDeps,
+  known: ReadonlyMap<string, NetworkStatus>,
+  { nowMs, words }: Visit<null>,
+): Html {
   return table(
     'Networks',
     ['Network', 'State', 'Read to', 'Node’s head', 'Behind', 'Heard', 'Reason'],
@@ -82,7 +85,7 @@ function networksTable({ config }: DashboardDeps, known: ReadonlyMap<string, Net
         at === null ? '–' : String(at),
         head === null ? '–' : String(head),
         at === null || head === null ? '–' : `${Math.max(0, head - at)} blocks`,
-        status ? ago(status.nodeHeardAtMs, nowMs) : 'never',
+        status ? ago(words, status.nodeHeardAtMs, nowMs) : 'never',
         why ? html`${prose(why.message)}. <code>quayside networks show ${key}</code>` : '',
       ];
     }),

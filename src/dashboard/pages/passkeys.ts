@@ -9,13 +9,12 @@ import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Visit } from '../page.ts';
 import { passkeyButton } from '../passkey-button.ts';
-import { facts, table, time } from '../show.ts';
+import { data, facts, table, time } from '../show.ts';
+import type { Words } from '../texts.ts';
 import type { Visitor } from '../web-session.ts';
 
 const NAME_CHARS_MAX = 40;
 const BACK = '/account';
-const IMPOSSIBLE = html`<p class="hint">Browsers allow passkeys only over https, or at <code>http://localhost</code>: see
-<code>dashboard_url</code>.</p>`;
 
 export const passkeyPages = (deps: DashboardDeps): readonly CommonPage[] => [
   commonChange(deps, { path: '/account/passkeys', needs: 'to be signed in', plan: (visit) => planNew(deps, visit) }),
@@ -29,45 +28,47 @@ export const passkeyPages = (deps: DashboardDeps): readonly CommonPage[] => [
 /** What a new passkey signs for. */
 const purposeFor = ({ formToken }: Visitor): string => `register ${formToken}`;
 
-const usedAt = ({ usedAtMs }: Passkey): Html | string => (usedAtMs === null ? 'not yet' : time(usedAtMs));
+const usedAt = (words: Words, { usedAtMs }: Passkey): Html | string =>
+  usedAtMs === null ? words.say('passkeys.not_yet') : time(usedAtMs);
 
 /** Renders the person's passkeys, and the form for another one. */
 export async function passkeySection({ database, passkeys }: DashboardDeps, visit: Visit<null>): Promise<Html> {
-  const { visitor } = visit;
+  const { visitor, words } = visit;
   const own = await database.listPasskeys(visitor.person.id);
   const remove = (id: string): Html => html`<form method="post" action="/account/passkeys/remove">${changeFields(visit)}
-<input type="hidden" name="id" value="${id}"><button class="plain">Remove</button></form>`;
+<input type="hidden" name="id" value="${id}"><button class="plain">${words.say('passkeys.remove')}</button></form>`;
+  const asked = passkeys.creation(visitor.person, own, purposeFor(visitor));
+  const columns = ['name', 'added_at', 'used_at', 'remove'] as const;
   const add = html`<form method="post" action="/account/passkeys">${changeFields(visit)}
-<label>Name of the new one <input name="name" maxlength="${NAME_CHARS_MAX}" placeholder="Laptop" autocomplete="off"></label>
-${passkeyButton('passkey', 'Add a passkey', passkeys.creation(visitor.person, own, purposeFor(visitor)))}</form>`;
-  return html`<section class="card" aria-labelledby="passkeys"><h2 id="passkeys">Passkeys</h2>
-<p class="hint">A passkey signs you in by your finger, face or PIN, without a password, and takes the place of codes. It works at this address
-only. Adding one needs scripts; password and codes go on working without.</p>
+<label>${words.say('passkeys.new_name')} <input name="name" maxlength="${NAME_CHARS_MAX}" placeholder="${words.say('passkeys.example')}" autocomplete="off"></label>
+${passkeyButton(words, { field: 'passkey', text: words.say('passkeys.add'), asked })}</form>`;
+  return html`<section class="card" aria-labelledby="passkeys"><h2 id="passkeys">${words.say('passkeys.title')}</h2>
+<p class="hint">${words.say('passkeys.what')}</p>
 ${
   own.length === 0
     ? null
     : table(
-        'Passkeys',
-        ['Name', 'Added', 'Last used', 'Remove'],
-        own.map((one) => [one.name, time(one.createdAtMs), usedAt(one), remove(one.id)]),
+        words.say('passkeys.title'),
+        columns.map((column) => words.say(`passkeys.${column}`)),
+        own.map((one) => [data(one.name), time(one.createdAtMs), usedAt(words, one), remove(one.id)]),
       )
 }
-${passkeys.isPossible ? add : IMPOSSIBLE}
+${passkeys.isPossible ? add : html`<p class="hint">${words.html('passkeys.impossible')}</p>`}
 </section>`;
 }
 
-async function planNew({ passkeys }: DashboardDeps, { visitor, form, nowMs }: Visit<null>): Promise<Planned> {
+async function planNew({ passkeys }: DashboardDeps, { visitor, form, nowMs, words }: Visit<null>): Promise<Planned> {
   const { person, formToken } = visitor;
-  const name = (form.name ?? '').trim().slice(0, NAME_CHARS_MAX) || 'Passkey';
+  const name = (form.name ?? '').trim().slice(0, NAME_CHARS_MAX) || words.say('passkeys.unnamed');
   const sent = form.passkey ?? '';
-  if (sent === '') return { to: BACK, said: 'No passkey was made: that needs a browser with scripts.' };
+  if (sent === '') return { to: BACK, said: words.say('passkeys.no_script') };
   return {
     command: 'add passkey',
     target: person.id,
     review: {
-      title: `Add the passkey “${name}”?`,
-      consequence: html`<p>Whoever holds it and knows its PIN, or has its finger or face, signs in as ${person.name}. Your other sessions end.</p>`,
-      button: 'Add the passkey',
+      title: words.say('passkeys.add_title', { name }),
+      consequence: html`<p>${words.html('passkeys.add_text', { name: person.name })}</p>`,
+      button: words.say('passkeys.add_button'),
       back: BACK,
       needsSudo: true,
     },
@@ -75,38 +76,35 @@ async function planNew({ passkeys }: DashboardDeps, { visitor, form, nowMs }: Vi
       const made = await passkeys.registered(sent, purposeFor(visitor));
       const passkey = made && { ...made, personId: person.id, name, createdAtMs: nowMs };
       if (!passkey || !(await database.addPasskey(passkey, formToken, act))) {
-        return {
-          to: BACK,
-          said: 'It was not added: the page was open for too long, or there are ten already. Try again.',
-        };
+        return { to: BACK, said: words.say('passkeys.not_added') };
       }
-      return { to: BACK, said: `The passkey “${name}” is added.` };
+      return { to: BACK, said: words.say('passkeys.added', { name }) };
     },
   };
 }
 
-async function planRemoval({ database }: DashboardDeps, { visitor, form }: Visit<null>): Promise<Planned> {
+async function planRemoval({ database }: DashboardDeps, { visitor, form, words }: Visit<null>): Promise<Planned> {
   const { person, formToken } = visitor;
   const own = await database.listPasskeys(person.id);
   const passkey = own.find(({ id }) => id === form.id);
-  if (!passkey) return { to: BACK, said: 'That passkey is gone already.' };
+  if (!passkey) return { to: BACK, said: words.say('passkeys.gone') };
   return {
     command: 'remove passkey',
     target: person.id,
     review: {
-      title: `Remove the passkey “${passkey.name}”?`,
+      title: words.say('passkeys.remove_title', { name: passkey.name }),
       consequence: html`${facts([
-        ['Added', time(passkey.createdAtMs)],
-        ['Last used', usedAt(passkey)],
-      ])}<p>It signs nobody in any more. Your other sessions end.</p>`,
-      button: 'Remove it',
+        [words.say('passkeys.added_at'), time(passkey.createdAtMs)],
+        [words.say('passkeys.used_at'), usedAt(words, passkey)],
+      ])}<p>${words.say('passkeys.remove_text')}</p>`,
+      button: words.say('passkeys.remove_button'),
       back: BACK,
       needsSudo: true,
       isDangerous: true,
     },
     async act(database, act) {
       await database.removePasskey(person.id, passkey.id, formToken, act);
-      return { to: BACK, said: `The passkey “${passkey.name}” is removed.` };
+      return { to: BACK, said: words.say('passkeys.removed', { name: passkey.name }) };
     },
   };
 }

@@ -27,7 +27,7 @@ export const paymentPage = ({ database, config }: DashboardDeps): StorePage => {
     method: 'get',
     path: '/s/:store/:mode/payments/:id',
     needs: 'payments:read',
-    async answer({ at, params, visitor }) {
+    async answer({ at, params, visitor, words }) {
       const id = parseSessionId(params.id ?? '');
       const session = id === null ? null : await database.findSession(id);
       if (!session || session.storeId !== at.storeId || session.mode !== at.mode) return null;
@@ -41,7 +41,7 @@ export const paymentPage = ({ database, config }: DashboardDeps): StorePage => {
         title: `Order ${session.request.orderId}`,
         content: html`<p class="actions"><a href="${pathOf(at)}">All payments</a>${isRefundable ? html` <a href="${pathOf(at)}/${session.id}/refund">Refund</a>` : null}</p>
 ${archived ? archivedNote(archived) : null}
-<section class="card" aria-labelledby="asked"><h2 id="asked">${price(session)} ${sessionState(session)}</h2>${asked(session)}</section>
+<section class="card" aria-labelledby="asked"><h2 id="asked">${price(session)} ${sessionState(words, session)}</h2>${asked(session)}</section>
 <section class="card" aria-labelledby="came"><h2 id="came">What came</h2>${came(session, formatAddress)}</section>
 <section class="card" aria-labelledby="history"><h2 id="history">What happened</h2>${history(session, { events, deliveries, refunds })}</section>
 ${metadata(session.request.metadata ?? {})}`,

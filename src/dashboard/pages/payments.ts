@@ -32,7 +32,8 @@ export const paymentsPages = (deps: DashboardDeps): readonly StorePage[] => [
   exportPage(deps),
 ];
 
-async function list(deps: DashboardDeps, { at, query, visitor, zone }: Visit<StoreAt>): Promise<Reply> {
+async function list(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
+  const { at, query, visitor, zone } = visit;
   const { networks } = deps.config;
   const filter = readFilter(at, query, networks, zone);
   const beforeId = parseSessionId(query.get('before') ?? '');
@@ -56,7 +57,7 @@ ${mayExport ? link(`${pathOf(at)}.csv`, {}, isFiltered ? 'These as CSV' : 'All a
       ? html`<p>Sessions that were never paid are archived ${archiveDays} days after their end. They are not in this list or
 its CSV; the search finds them by session, order or address.</p>`
       : null;
-  const content = shown.length > 0 ? html`${rows(at, shown)}${pager}${archived}` : empty;
+  const content = shown.length > 0 ? html`${rows(visit, shown)}${pager}${archived}` : empty;
   return { title: titleOf(at), content: html`${controls(at, '', filter, networks)}${content}` };
 }
 
@@ -104,7 +105,8 @@ const emptyList = (at: StoreAt, isFiltered: boolean): Html =>
 <code>POST /api/v1/checkout/sessions/create</code> and a key of this mode; <code>npm run demo</code> plays one through in the
 sandbox.</p>`;
 
-async function find(deps: DashboardDeps, { at, visitor, zone }: Visit<StoreAt>, text: string): Promise<Reply> {
+async function find(deps: DashboardDeps, visit: Visit<StoreAt>, text: string): Promise<Reply> {
+  const { at, visitor, zone } = visit;
   const found = await search(deps, at, text);
   if (found.length === 1 && found[0]) return { to: `${pathOf(at)}/${found[0].id}` };
   const other: StoreAt = { ...at, mode: otherMode(at.mode) };
@@ -116,7 +118,7 @@ async function find(deps: DashboardDeps, { at, visitor, zone }: Visit<StoreAt>, 
       : null;
   const content =
     found.length > 0
-      ? rows(at, found)
+      ? rows(visit, found)
       : html`<p class="card">Nothing in ${at.mode} mode fits “${text}”. Search for a whole session id, transaction or
 address, an amount such as 12.34 or 12.34 EUR, or the beginning of an order id. <a href="${pathOf(at)}">Show all</a></p>`;
   const { networks } = deps.config;
@@ -163,7 +165,7 @@ const controls = (
 <form method="get" action="${pathOf(at)}" class="controls">${filterFields(filter, at, networks)}
 <button class="plain">Show</button></form></details>`;
 
-const rows = (at: StoreAt, sessions: readonly SessionSummary[]): Html =>
+const rows = ({ at, words }: Visit<StoreAt>, sessions: readonly SessionSummary[]): Html =>
   table(
     titleOf(at),
     columns,
@@ -172,6 +174,6 @@ const rows = (at: StoreAt, sessions: readonly SessionSummary[]): Html =>
       html`<a href="${pathOf(at)}/${session.id}">${session.request.orderId}</a>`,
       price(session),
       coins(session.standing.confirmedPar),
-      sessionState(session),
+      sessionState(words, session),
     ]),
   );

@@ -84,7 +84,8 @@ async function teamPage(deps: DashboardDeps, visit: Visit<StoreAt>, fault: strin
   const rows: (readonly (Html | string)[])[] = [];
   for (const person of members) {
     const open = await deps.database.listWebSessions(person.id, nowMs, sessionLimits);
-    const seen = open.length === 0 ? 'not signed in' : ago(Math.max(...open.map(({ seenAtMs }) => seenAtMs)), nowMs);
+    const seen =
+      open.length === 0 ? 'not signed in' : ago(visit.words, Math.max(...open.map(({ seenAtMs }) => seenAtMs)), nowMs);
     const isOwn = person.id === visitor.person.id;
     rows.push([
       isOwn ? html`${person.name} (you)` : person.name,

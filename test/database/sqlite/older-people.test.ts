@@ -64,6 +64,7 @@ test('who was signed in still is, and has to prove the second factor again', () 
   withOlderDatabase('0038', signedIn, async (database) => {
     const found = await database.findWebSession('h', 10, { idleMs: 100, lifeMs: 100 });
     assert.is(found?.person.name, 'Ada');
+    assert.is(found?.person.language, null);
     assert.is(found?.session.sudoUntilMs, 0);
     assert.match(found?.session.formToken ?? '', /^[0-9a-f]{64}$/);
   }));

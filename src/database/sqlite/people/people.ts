@@ -46,6 +46,7 @@ export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raise
       memberships: own.map(({ role, storeId }) => ({ role, storeId }) as Membership),
       isReady: row.password !== null,
       zone: row.zone,
+      language: row.language,
       createdAtMs: row.createdAtMs,
       removedAtMs: row.removedAtMs,
     };
@@ -206,6 +207,14 @@ export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raise
         if (!before || before.zone === zone) return;
         orm.update(people).set({ zone }).where(eq(people.id, personId)).run();
         recordAct(act, { target: personId, before: { zone: before.zone }, after: { zone } });
+      });
+    },
+    async setLanguage(personId, language, act) {
+      await db.write(() => {
+        const before = rowOf(personId);
+        if (!before || before.language === language) return;
+        orm.update(people).set({ language }).where(eq(people.id, personId)).run();
+        recordAct(act, { target: personId, before: { language: before.language }, after: { language } });
       });
     },
     async listPeople() {

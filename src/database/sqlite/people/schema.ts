@@ -9,6 +9,7 @@ export const people = sqliteTable('people', {
   id: text().primaryKey(),
   name: text().notNull(),
   zone: text(),
+  language: text(),
   password: text(),
   totpSecret: text(),
   totpStep: integer().notNull(),

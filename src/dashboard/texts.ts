@@ -1,0 +1,56 @@
+/**
+ * The texts of the dashboard: `texts/<language>/<page>.json`. A key is the name of its file and its own:
+ * `sign-in.title`.
+ * @module
+ */
+import type { Response } from 'express';
+import { queryOf } from '../lib/form.ts';
+import { type Languages as LanguagesOf, readLanguages, type Words as WordsOf } from '../lib/words.ts';
+import type account from './texts/en/account.json';
+import type change from './texts/en/change.json';
+import type frame from './texts/en/frame.json';
+import type general from './texts/en/general.json';
+import type link from './texts/en/link.json';
+import type passkeys from './texts/en/passkeys.json';
+import type passwords from './texts/en/passwords.json';
+import type refusal from './texts/en/refusal.json';
+import type signIn from './texts/en/sign-in.json';
+
+type English = Readonly<{
+  account: typeof account;
+  change: typeof change;
+  frame: typeof frame;
+  general: typeof general;
+  link: typeof link;
+  passkeys: typeof passkeys;
+  passwords: typeof passwords;
+  refusal: typeof refusal;
+  'sign-in': typeof signIn;
+}>;
+
+export type TextKey = { [Page in keyof English]: `${Page}.${keyof English[Page] & string}` }[keyof English];
+
+/** One language. */
+export type Words = WordsOf<TextKey>;
+
+export type Languages = LanguagesOf<TextKey>;
+
+export const languages: Languages = readLanguages(new URL('./texts/', import.meta.url));
+
+/** Remembers for the answer to this request which language its person has chosen. */
+export const setLanguage = (response: Response, code: string | null): void => {
+  response.locals.language = code;
+};
+
+/** Returns the language of an answer: the person's own, else the one that the address names, else the browser's. */
+export function wordsFor(all: Languages, response: Response): Words {
+  const { req: request, locals } = response;
+  const own = typeof locals.language === 'string' ? locals.language : null;
+  return all.choose(own ?? queryOf(request).get('lang'), request.get('Accept-Language'));
+}
+
+/** Returns the language that the address names; null if it names none, or one that there is not. */
+export function chosenLanguage(all: Languages, { req: request }: Response): string | null {
+  const code = queryOf(request).get('lang');
+  return all.all.some((words) => words.code === code) ? code : null;
+}

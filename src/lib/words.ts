@@ -1,0 +1,118 @@
+/**
+ * Texts in several languages: JSON files that are named after the languages, chosen by a person or their browser.
+ * @module
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { invariant } from '../core/fault.ts';
+import { filledProse, type Html, html } from './html.ts';
+
+/** A text; or its forms by grammatical number (CLDR), of which the value `count` chooses one. */
+export type Text = string | Readonly<Partial<Record<Intl.LDMLPluralRule, string>>>;
+
+/** One language. */
+export type Words<Key extends string> = Readonly<{
+  code: string;
+  direction: 'ltr' | 'rtl';
+  /** Returns a text with its `{name}` placeholders filled in. Who shows it escapes it. */
+  say(key: Key, values?: Readonly<Record<string, string | number>>): string;
+  /**
+   * Returns a text as HTML: `backticks` are code, values that are not HTML are escaped and isolated from the direction
+   * of the text around them.
+   */
+  html(key: Key, values?: Readonly<Record<string, Html | string | number>>): Html;
+}>;
+
+export type Languages<Key extends string> = Readonly<{
+  /** All languages, for a switch. */
+  all: readonly Words<Key>[];
+  /**
+   * Returns the language that was asked for, else the browser's first available one, else English.
+   * @param asked a language code, chosen by the person
+   * @param accepted the `Accept-Language` header (RFC 9110, 12.5.4)
+   */
+  choose(asked: string | null, accepted: string | undefined): Words<Key>;
+}>;
+
+const FALLBACK = 'en';
+const rightToLeft: readonly string[] = ['ar', 'fa', 'he', 'ur'];
+
+/**
+ * Reads every language of a folder: `<code>.json`, or `<code>/<part>.json`, whose keys begin with `<part>.` then.
+ * @throws when a file is no JSON, or there is no English
+ */
+export function readLanguages<Key extends string>(folder: URL): Languages<Key> {
+  const codes = [...new Set(readdirSync(folder).map((name) => basename(name, '.json')))].sort();
+  return languagesOf(codes.map((code) => createWords<Key>(code, readTexts(folder, code))));
+}
+
+export function languagesOf<Key extends string>(all: readonly Words<Key>[]): Languages<Key> {
+  const known = new Map(all.map((words) => [words.code, words]));
+  return {
+    all,
+    choose(asked, accepted) {
+      const codes = [asked ?? '', ...preferences(accepted ?? '')].map((code) => code.toLowerCase().split('-')[0] ?? '');
+      const words = known.get(codes.find((code) => known.has(code)) ?? FALLBACK);
+      invariant(words, `the fallback language ${FALLBACK} exists`);
+      return words;
+    },
+  };
+}
+
+function readTexts(folder: URL, code: string): Readonly<Record<string, Text>> {
+  const read = (file: URL) => JSON.parse(readFileSync(file, 'utf8')) as Record<string, Text>;
+  if (readdirSync(folder).includes(`${code}.json`)) return read(new URL(`${code}.json`, folder));
+  const own = new URL(`${code}/`, folder);
+  return Object.fromEntries(
+    readdirSync(own).flatMap((file) => {
+      const part = basename(file, '.json');
+      return Object.entries(read(new URL(file, own))).map(([key, text]) => [`${part}.${key}`, text]);
+    }),
+  );
+}
+
+/** Creates one language from its texts. */
+export function createWords<Key extends string>(code: string, texts: Readonly<Record<string, Text>>): Words<Key> {
+  const direction = rightToLeft.includes(code) ? 'rtl' : 'ltr';
+  const plural = new Intl.PluralRules(code);
+  const textOf = (key: Key, values: Readonly<Record<string, unknown>>): string => {
+    const text = texts[key];
+    const form = typeof text === 'object' ? (text[plural.select(Number(values.count))] ?? text.other) : text;
+    invariant(form !== undefined, `${code} has the text ${key}`);
+    return form;
+  };
+  const givenFor = <T>(key: Key, values: Readonly<Record<string, T>>, name: string): T => {
+    invariant(Object.hasOwn(values, name), `text ${key} of ${code} is given {${name}}`);
+    return values[name] as T;
+  };
+  // First-strong isolate and its end (Unicode UAX #9): a number or a name keeps its own direction.
+  const isolated = (value: string | number) => (direction === 'rtl' ? `\u2068${value}\u2069` : String(value));
+  return {
+    code,
+    direction,
+    say: (key, values = {}) =>
+      textOf(key, values).replace(/\{(\w+)\}/g, (_, name: string) => isolated(givenFor(key, values, name))),
+    html: (key, values = {}) =>
+      filledProse(textOf(key, values), (name) => {
+        const value = givenFor(key, values, name);
+        return typeof value === 'object' ? value : html`<bdi>${value}</bdi>`;
+      }),
+  };
+}
+
+const PREFERENCES_MAX = 20;
+
+/** Returns the language tags of the header, in order of preference. */
+function preferences(header: string): string[] {
+  return header
+    .slice(0, 500)
+    .split(',', PREFERENCES_MAX)
+    .map((part) => {
+      const [tag = '', ...parameters] = part.split(';').map((text) => text.trim());
+      const quality = parameters.find((text) => text.startsWith('q='))?.slice(2);
+      return { tag, weight: quality === undefined ? 1 : Number(quality) || 0 };
+    })
+    .filter(({ weight }) => weight > 0)
+    .sort((a, b) => b.weight - a.weight)
+    .map(({ tag }) => tag);
+}

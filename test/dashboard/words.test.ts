@@ -1,0 +1,200 @@
+/**
+ * The dashboard's texts: each exists in every language and is used, and a page that is written in them has no other
+ * text.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type Languages, languages, type TextKey, type Words } from '../../src/dashboard/texts.ts';
+import { html } from '../../src/lib/html.ts';
+import type { Text } from '../../src/lib/words.ts';
+import { PASSWORD, withDashboard } from '../support/dashboard.ts';
+import { everyPage } from '../support/dashboard-pages.ts';
+import { readSources } from '../support/source-tree.ts';
+
+const folder = new URL('../../src/dashboard/texts/', import.meta.url);
+const files = readdirSync(new URL('en/', folder)).sort();
+const read = (code: string, file: string) =>
+  JSON.parse(readFileSync(new URL(`${code}/${file}`, folder), 'utf8')) as Record<string, Text>;
+
+const formsOf = (text: Text | undefined): Readonly<Record<string, string>> =>
+  typeof text === 'object' ? text : { only: text ?? '' };
+const places = (text: string) => [...new Set(text.match(/\{\w+\}/g))].sort();
+const marks = (text: string) => (text.match(/`/g) ?? []).length;
+
+for (const code of readdirSync(folder)) {
+  test(`${code} has every text, with the same placeholders, and the forms of its own numbers`, () => {
+    assert.equal(readdirSync(new URL(`${code}/`, folder)).sort(), files);
+    const plurals = new Intl.PluralRules(code).resolvedOptions().pluralCategories;
+    for (const file of files) {
+      const [english, own] = [read('en', file), read(code, file)];
+      assert.equal(Object.keys(own), Object.keys(english), file);
+      for (const [key, text] of Object.entries(own)) {
+        const expected = places(Object.values(formsOf(english[key])).join());
+        if (typeof text === 'object') {
+          assert.is(typeof english[key], 'object', `${file} ${key}`);
+          assert.equal(Object.keys(text).sort(), [...plurals].sort(), `${file} ${key}`);
+          assert.equal(places(Object.values(text).join()), expected, `${file} ${key}`);
+        } else assert.equal(places(text), expected, `${file} ${key}`);
+        for (const form of Object.values(formsOf(text))) {
+          assert.ok(form.trim() === form && form !== '', `${file} ${key}`);
+          assert.is(
+            marks(form),
+            marks(formsOf(english[key]).other ?? formsOf(english[key]).only ?? ''),
+            `${file} ${key}`,
+          );
+        }
+      }
+    }
+  });
+}
+
+test('every text is used', () => {
+  const code = [...readSources()]
+    .filter(([path]) => path.startsWith('src/dashboard/'))
+    .map(([, text]) => text)
+    .join('\n');
+  const named = new Set([...code.matchAll(/'([\w-]+\.\w+)'/g)].map(([, key]) => key));
+  // Keys that end in what a value says, such as a state.
+  const starts = [...code.matchAll(/`([\w-]+\.\w*)\$\{/g)].map(([, start = '']) => start);
+  const unused = files.flatMap((file) =>
+    Object.keys(read('en', file))
+      .map((key) => `${file.replace('.json', '')}.${key}`)
+      .filter((key) => !named.has(key) && !starts.some((start) => key.startsWith(start))),
+  );
+  assert.equal(unused, []);
+});
+
+/** English in brackets: what has none is not one of the texts. */
+const bracketed = (words: Words): Words => ({
+  ...words,
+  say: (key: TextKey, values) => `⟦${words.say(key, values)}⟧`,
+  html: (key: TextKey, values) => html`⟦${words.html(key, values)}⟧`,
+});
+const english = bracketed(languages.choose('en', undefined));
+const marked: Languages = { all: [english], choose: () => english };
+
+/** Elements whose content belongs to no language: data, code and times. */
+const DATA = /<(code|pre|bdi|time|svg)\b[^>]*>(?:(?!<\1\b)[\s\S])*?<\/\1>/g;
+const ATTRIBUTE = /\b(?:title|aria-label|placeholder|alt|data-label|data-failed)="([^"]*)"/g;
+
+/** Returns what a page says that is neither one of the texts nor data. */
+function unmarked(page: string): readonly string[] {
+  let [body = ''] = page.match(/<body>[\s\S]*/) ?? [];
+  const [title = ''] = page.match(/<title>.*?(?= · Quayside)/) ?? [];
+  const attributes = [...body.replace(/<code title="[^"]*"/g, '<code').matchAll(ATTRIBUTE)].map(
+    ([, text = '']) => text,
+  );
+  for (let before = ''; before !== body; ) {
+    before = body;
+    body = body.replace(DATA, ' ');
+  }
+  let text = [title, body, ...attributes].join('|').replace(/<[^>]*>/g, '|');
+  for (let before = ''; before !== text; ) {
+    before = text;
+    text = text.replace(/⟦[^⟦⟧]*⟧/g, '');
+  }
+  return text
+    .replace(/&#?\w+;/g, ' ')
+    .split('|')
+    .map((one) => one.trim())
+    .filter((one) => /\p{L}/u.test(one));
+}
+
+test('text that is not one of the texts is found', () => {
+  const page = (body: string) => `<title>⟦A⟧ · Quayside</title><body>${body}`;
+  assert.equal(unmarked(page('<p>⟦Take <a href="x">⟦this⟧</a>⟧ <code>key</code> 12.50</p>')), []);
+  assert.equal(unmarked(page('<p>Hello <bdi>Ada</bdi></p><i title="Sad">⟦a⟧</i>')), ['Hello', 'Sad']);
+  assert.equal(unmarked('<title>B · Quayside</title><body>'), ['B']);
+});
+
+/** Pages that are not written in the texts yet. The list only shrinks. */
+const unwritten = new Set([
+  'store-overview',
+  'store-overview-new',
+  'payments',
+  'payments-filtered',
+  'payments-empty',
+  'payment',
+  'refund-form',
+  'refunds',
+  'refund-approval',
+  'refund-asked',
+  'held',
+  'held-one',
+  'webhooks',
+  'endpoint',
+  'delivery',
+  'developers',
+  'requests',
+  'store',
+  'team',
+  'new-store',
+  'overview',
+  'stores',
+  'networks',
+  'network',
+  'wallets',
+  'payouts',
+  'operator-payout',
+  'operations',
+  'operation',
+  'sources',
+  'alarms',
+  'notices',
+  'audit',
+  'settings',
+  'people',
+]);
+
+test('pages have no text but the texts', () =>
+  withDashboard(
+    async (dashboard) => {
+      for (const { name, path, cookie } of await everyPage(dashboard)) {
+        const { text } = await dashboard.visitor().get(path, { cookie });
+        const found = unmarked(text);
+        if (unwritten.has(name)) assert.ok(found.length > 0, `${name} is written in the texts: take it off the list`);
+        else assert.equal(found, [], name);
+      }
+    },
+    { pages: true, languages: marked },
+  ));
+
+test('the language that was chosen before signing in is kept, and the account page changes it', () =>
+  withDashboard(async (dashboard) => {
+    const { token } = await dashboard.invite('Ada', { role: 'operator', storeId: null });
+    const visitor = dashboard.visitor();
+    const german = { 'accept-language': 'de, tr;q=0.9' };
+    const first = await visitor.get(`/link/${token}`, german);
+    assert.match(first.text, '<html lang="tr" dir="ltr">');
+    assert.match(first.text, '<a href="?lang=ar" lang="ar" hreflang="ar">العربية</a>');
+    const chosen = await visitor.get(`/link/${token}?lang=ar`, german);
+    assert.match(chosen.text, '<html lang="ar" dir="rtl">');
+    assert.match(chosen.text, `action="/link/${token}?lang=ar"`);
+    const secrets = { password: PASSWORD, code: dashboard.code(token) };
+    assert.match((await visitor.post(`/link/${token}?lang=ar`, secrets)).text, '<html lang="ar" dir="rtl">');
+    const account = await visitor.get('/account', german);
+    assert.match(account.text, '<html lang="ar" dir="rtl">');
+    assert.match(account.text, '<option value="ar" lang="ar" selected>');
+    for (const path of ['/nothing', '/operator/networks/nothing']) {
+      assert.match((await visitor.get(path, german)).text, '<html lang="ar" dir="rtl">', path);
+    }
+
+    const to = async (language: string) => visitor.submit('/account', '/account/language', { language });
+    assert.is((await to('xx')).status, 400);
+    assert.match((await to('ru')).headers.get('location') ?? '', encodeURIComponent('Язык'));
+    assert.match((await visitor.get('/account', german)).text, '<html lang="ru" dir="ltr">');
+    await to('');
+    assert.match((await visitor.get('/account', german)).text, '<html lang="tr" dir="ltr">');
+    const entries = await dashboard.api.database().listAudit(50);
+    assert.is(entries.filter(({ command }) => command === 'set language').length, 3);
+
+    dashboard.api.clock.advance(60_000);
+    const again = dashboard.visitor();
+    assert.match((await again.get('/sign-in?lang=es')).text, 'action="/sign-in?lang=es"');
+    const code = dashboard.code(token);
+    assert.is((await again.post('/sign-in?lang=es', { name: 'Ada', password: PASSWORD, code })).status, 303);
+    assert.match((await again.get('/account', german)).text, '<html lang="es" dir="ltr">');
+  }));
+
+test.run();

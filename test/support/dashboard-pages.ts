@@ -1,0 +1,162 @@
+/**
+ * Every page of the dashboard, each with something to show: a paid sale with refunds and held money, alarms, payouts.
+ *
+ * @module
+ */
+
+import { issueEndpoint } from '../../src/app/new-credentials.ts';
+import { chains } from '../../src/chains/index.ts';
+import { invariant } from '../../src/core/fault.ts';
+import type { ApiServer } from './api-server.ts';
+import type { Dashboard } from './dashboard.ts';
+import { confirmTip, openSale, type Sale } from './payment-scenes.ts';
+
+/** An address that money is sent to. */
+export const PAYEE = chains.evm.address.format(`c0ffee${'1'.repeat(34)}`);
+
+/** A page, with the cookie of who sees it; nobody's is empty. The page `missing` does not exist. */
+export type DashboardPage = Readonly<{ name: string; path: string; cookie: string }>;
+
+/** Makes one of everything that a store's pages show, for a paid sale. @returns the ids */
+async function fillStore(api: ApiServer, sale: Sale) {
+  await sale.send('3.25');
+  await confirmTip(api);
+  const [held] = await api.database().listHeldMoney({ sessionId: sale.id, limit: 1 });
+  await api.database().setRefundPolicy(api.merchantId, { refundAutoMinor: 100 });
+  const refund = async (refund_id: string, amount: string, metadata: object) => {
+    const asked = { order_id: sale.id, refund_id, amount, currency: 'USDT', metadata };
+    const { status } = await api.send('POST', '/api/v1/refunds/create', asked);
+    invariant(status === 201, `the refund is made: ${status}`);
+    return (await api.database().listRefunds({ sessionId: sale.id, limit: 1 }))[0]?.id;
+  };
+  const approved = await refund('r-1', '4.50', { refund_address: PAYEE });
+  api.clock.advance(1);
+  const asked = await refund('r-2', '0.50', {});
+  const endpoint = issueEndpoint(api.merchantId, 'test', 'https://shop.example/hook', [], api.clock.nowMs());
+  await api.database().addEndpoint(endpoint);
+  const late = await openSale(api);
+  await late.send('10.50');
+  await confirmTip(api);
+  const [delivery] = await api.database().listDeliveries({ sessionId: late.id, limit: 1 });
+  await api.database().setPageSettings(api.merchantId, { accent: '#ffcc00' });
+  return { held: held?.id, approved, asked, endpoint: endpoint.id, delivery: delivery?.id };
+}
+
+/** Adds two targets of notices, one of them proved. */
+async function addNotices(api: ApiServer): Promise<void> {
+  const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'notify add', reason: null };
+  for (const id of ['nt_1', 'nt_2']) {
+    const hours = { quiet: null, afterMinutes: 0, digestMinute: null, zone: 'UTC', createdAtMs: act.atMs } as const;
+    const wanted = { severities: ['page'], storeId: null, showsDetails: false, ...hours } as const;
+    const target = { id, kind: 'slack', name: `team ${id}`, address: '{}', code: '918273', ...wanted } as const;
+    await api.database().addNoticeTarget(target, act);
+  }
+  await api.database().proveNoticeTarget('nt_2', '918273', act);
+}
+
+/** Adds what the operator's pages of money show: a stuck payout, wallets, and a plan that was made. */
+async function addMoneyOut(api: ApiServer): Promise<void> {
+  const database = api.database();
+  const nowMs = api.clock.nowMs();
+  const network = 'test:ethereum';
+  const intent = { kind: 'gas', id: 'ga_1', network, form: 'transfer', index: 0, units: 10n ** 16n } as const;
+  await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
+  const why = { code: 'payout_outcome_unclear', message: 'the nodes disagree; look with `quayside payouts show ga_1`' };
+  await database.stickPayout({ id: 'ga_1', generation: 0, why, haltsPayer: null, nowMs });
+  const wallet = { network, key: 'ab'.repeat(20), readAtMs: nowMs } as const;
+  await database.recordBalance({
+    ...wallet,
+    role: 'gas',
+    units: { native: 123_456_789_012_345_678n, USDT: 0n },
+    low: ['native'],
+  });
+  await database.compareBooks({ network, heldUnits: { native: 123_456_789_012_345_678n }, nowMs });
+  const level = { network, currency: 'USDT', owners: 3, units: 7_500_000n, openUnits: 0n, readAtMs: nowMs } as const;
+  await database.recordUnswept(network, [level]);
+  const act = { atMs: nowMs, operator: 'Mary (dashboard)', command: 'ask', reason: null };
+  await database.askOperation({ id: 'op_1', network, wish: { kind: 'sweep_plan' } }, act);
+  await database.claimOperation(network, 'r', nowMs);
+  const address = `0x${'71'.repeat(20)}`;
+  const columns = ['Amount', 'Addresses', 'Why', 'Likely cost', 'Share of the amount'];
+  const rows = Array.from({ length: 60 }, () => [
+    '25.00 USDT',
+    address,
+    'value',
+    '0.000073987000888818 ETH',
+    'unknown',
+  ]);
+  const ids = rows.map((_, at) => `sw_${String(at).padStart(26, '0')}`);
+  const lines = [`1500.00 USDT in 60 sweeps to the treasury ${address}, for about 0.0044 ETH.`];
+  const result = { lines, table: { columns, rows }, plan: { treasury: address, costUnits: '1', ids } };
+  await database.endOperation({ id: 'op_1', runner: 'r', nowMs }, 'done', result);
+}
+
+/** Fills a dashboard that was just started, and names its pages. */
+export async function everyPage(dashboard: Dashboard): Promise<readonly DashboardPage[]> {
+  const { api } = dashboard;
+  const owner = await dashboard.person('Grace', { role: 'owner', storeId: api.merchantId });
+  const operator = await dashboard.person('Mary', { role: 'operator', storeId: null });
+  const { token } = await dashboard.invite('Joan', { role: 'operator', storeId: null });
+  const sale = await openSale(api, { metadata: { customer: 'c-17', note: 'gift' } });
+  await sale.send('10.50');
+  await confirmTip(api);
+  await openSale(api);
+  const made = await fillStore(api, sale);
+  await dashboard.invite('Dorothy', { role: 'support', storeId: api.merchantId });
+  await api.database().keepAlarm({
+    key: 'network:test:bsc',
+    atMs: api.clock.nowMs(),
+    code: 'network_behind',
+    message: 'test:bsc is 40 blocks behind its node; look at it with `quayside networks show test:bsc`.',
+    network: 'test:bsc',
+    sessionId: null,
+  });
+  await addNotices(api);
+  await api.addMerchant('pending');
+  await addMoneyOut(api);
+  await api.send('GET', '/api/v1/checkout/sessions/cs_none');
+  await api.requests.save();
+  const store = `/s/${api.merchantId}/test`;
+  const base = `${store}/payments`;
+  return [
+    { name: 'sign-in', path: '/sign-in', cookie: '' },
+    { name: 'link', path: `/link/${token}`, cookie: '' },
+    { name: 'store-overview', path: `${store}/overview`, cookie: owner.cookie() },
+    { name: 'store-overview-new', path: `/s/${api.merchantId}/live/overview`, cookie: owner.cookie() },
+    { name: 'payments', path: base, cookie: owner.cookie() },
+    { name: 'payments-filtered', path: `${base}?status=paid&network=ethereum`, cookie: owner.cookie() },
+    { name: 'payments-empty', path: `/s/${api.merchantId}/live/payments`, cookie: owner.cookie() },
+    { name: 'payment', path: `${base}/${sale.id}`, cookie: owner.cookie() },
+    { name: 'refund-form', path: `${base}/${sale.id}/refund`, cookie: owner.cookie() },
+    { name: 'refunds', path: `${store}/refunds`, cookie: owner.cookie() },
+    { name: 'refund-approval', path: `${store}/refunds/${made.approved}`, cookie: owner.cookie() },
+    { name: 'refund-asked', path: `${store}/refunds/${made.asked}`, cookie: owner.cookie() },
+    { name: 'held', path: `${store}/held`, cookie: owner.cookie() },
+    { name: 'held-one', path: `${store}/held/${made.held}`, cookie: owner.cookie() },
+    { name: 'webhooks', path: `${store}/webhooks`, cookie: owner.cookie() },
+    { name: 'endpoint', path: `${store}/webhooks/${made.endpoint}`, cookie: owner.cookie() },
+    { name: 'delivery', path: `${store}/webhooks/deliveries/${made.delivery}`, cookie: owner.cookie() },
+    { name: 'developers', path: `${store}/developers`, cookie: owner.cookie() },
+    { name: 'requests', path: `${store}/developers/requests`, cookie: owner.cookie() },
+    { name: 'store', path: `${store}/store`, cookie: owner.cookie() },
+    { name: 'team', path: `${store}/team`, cookie: owner.cookie() },
+    { name: 'new-store', path: '/stores/new', cookie: owner.cookie() },
+    { name: 'account', path: '/account', cookie: owner.cookie() },
+    { name: 'overview', path: '/operator', cookie: operator.cookie() },
+    { name: 'stores', path: '/operator/stores', cookie: operator.cookie() },
+    { name: 'networks', path: '/operator/networks', cookie: operator.cookie() },
+    { name: 'network', path: '/operator/networks/test:ethereum', cookie: operator.cookie() },
+    { name: 'wallets', path: '/operator/wallets', cookie: operator.cookie() },
+    { name: 'payouts', path: '/operator/payouts', cookie: operator.cookie() },
+    { name: 'operator-payout', path: '/operator/payouts/ga_1', cookie: operator.cookie() },
+    { name: 'operations', path: '/operator/operations', cookie: operator.cookie() },
+    { name: 'operation', path: '/operator/operations/op_1', cookie: operator.cookie() },
+    { name: 'sources', path: '/operator/sources', cookie: operator.cookie() },
+    { name: 'alarms', path: '/operator/alarms', cookie: operator.cookie() },
+    { name: 'notices', path: '/operator/notices', cookie: operator.cookie() },
+    { name: 'audit', path: '/operator/audit', cookie: operator.cookie() },
+    { name: 'settings', path: '/operator/settings', cookie: operator.cookie() },
+    { name: 'people', path: '/operator/people', cookie: operator.cookie() },
+    { name: 'missing', path: '/operator/nothing', cookie: operator.cookie() },
+  ];
+}
