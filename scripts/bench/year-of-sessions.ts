@@ -132,6 +132,9 @@ const tables: readonly Readonly<{ name: string; from: string; differing: Readonl
 
 /** What is kept beside the rows: how sessions ended, how far pools were given out, and sums by time. */
 const totals: readonly string[] = [
+  // Ids rise with time, and the attempts of the two that were copied are the newest.
+  `UPDATE attempts SET id = id + (SELECT max(id) FROM attempts) WHERE delivery_id IN (
+     SELECT id FROM deliveries WHERE session_id IN (:paid, :unpaid))`,
   'UPDATE session_counts SET sessions = (SELECT count(*) FROM sessions WHERE status = session_counts.status)',
   `UPDATE pools SET taken = (SELECT count(*) FROM addresses WHERE pool_id = pools.id AND state = 'taken'),
      next_index = (SELECT max(derivation_index) + 1 FROM addresses WHERE pool_id = pools.id)`,
@@ -184,7 +187,7 @@ export function addYear(
          FROM made CROSS JOIN main.sessions AS t ON t.id = made.template CROSS JOIN ${from.replaceAll(' JOIN ', ' CROSS JOIN ')}`,
       );
     }
-    for (const text of totals) client.exec(text);
+    for (const text of totals) client.prepare(text).run(text.includes(':paid') ? template : {});
     onTable(tables.length, tables.length);
     client.exec('ANALYZE');
     client.pragma('wal_checkpoint(TRUNCATE)');

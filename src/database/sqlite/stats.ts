@@ -3,11 +3,14 @@
  * @module
  */
 import { asc, count, eq } from 'drizzle-orm';
+import type { RetentionRun } from '../retention.ts';
 import type { StatsDatabase } from '../stats.ts';
 import type { Db } from './open.ts';
+import { ARCHIVED_COUNT, LAST_RUN } from './retention/archive.ts';
 import { deliveries, heldMoney, sessionCounts } from './schema.ts';
 
-export function statsCommands({ orm, read }: Db): StatsDatabase {
+export function statsCommands({ client, orm, read }: Db): StatsDatabase {
+  const meta = client.prepare('SELECT value FROM meta WHERE name = ?').pluck();
   const isWaiting = eq(deliveries.state, 'waiting');
   const isOpen = eq(heldMoney.state, 'open');
   return {
@@ -21,7 +24,10 @@ export function statsCommands({ orm, read }: Db): StatsDatabase {
           .orderBy(asc(deliveries.eventId))
           .limit(1)
           .get();
+        const lastRun = meta.get(LAST_RUN) as string | undefined;
         return {
+          archivedSessions: Number(meta.get(ARCHIVED_COUNT) ?? 0),
+          retentionAtMs: lastRun === undefined ? null : (JSON.parse(lastRun) as RetentionRun).atMs,
           sessions: Object.fromEntries(counts.map(({ status, sessions }) => [status, sessions])),
           deliveriesWaiting: orm.select({ n: count() }).from(deliveries).where(isWaiting).get()?.n ?? 0,
           heldOpen: orm.select({ n: count() }).from(heldMoney).where(isOpen).get()?.n ?? 0,

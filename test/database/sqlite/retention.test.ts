@@ -142,11 +142,13 @@ test(
     assert.equal(await found({ kind: 'address', family: 'evm', key: addressOf(session) }), [session.id]);
     assert.is((await database.findArchived(session.id))?.archivedAtMs, LATER_MS);
     assert.is((await database.archiveSummary()).sessions, 1);
+    assert.is((await database.stats(LATER_MS)).archivedSessions, 1);
     await database.requestLookups({
       ...{ sessionId: session.id, asks: [{ network: 'test:one', family: 'evm', tx: '0x1' }], nowMs: LATER_MS },
     });
     assert.is(content(), before);
     assert.is(await database.findArchived(session.id), null);
+    assert.is((await database.stats(LATER_MS)).archivedSessions, 0);
   }),
 );
 

@@ -45,6 +45,8 @@ const DICTIONARIES_MAX = 200;
 
 /** The name in `meta` of the last session that was looked at for payer data. */
 export const ANONYMISED_THROUGH = 'anonymised_through';
+/** The name in `meta` of how many sessions are archived. */
+export const ARCHIVED_COUNT = 'archived_sessions';
 /** The name in `meta` of what was done last. */
 export const LAST_RUN = 'retention_run';
 
@@ -73,6 +75,9 @@ export function createSessionArchive(db: Db): SessionArchive {
   const dictionaries = createDictionaries(db);
   const toRow = createRowReader(db);
   const remove = client.prepare('DELETE FROM archived_sessions WHERE id = :id');
+  const countArchived = client.prepare(
+    `UPDATE meta SET value = CAST(CAST(value AS INTEGER) + :by AS TEXT) WHERE name = '${ARCHIVED_COUNT}'`,
+  );
   const count = client.prepare('UPDATE session_counts SET sessions = sessions + 1 WHERE status = :status');
   const lookAgain = createPayerDataMark(db);
   const endpointOfUrl = client
@@ -128,6 +133,7 @@ export function createSessionArchive(db: Db): SessionArchive {
         insertStored('deliveries', isOwn && endpointId !== null ? { ...delivery, endpoint_id: endpointId } : delivery);
       }
       remove.run({ id });
+      countArchived.run({ by: -1 });
       count.run({ status: session.status });
       if (hasPayerData(content)) lookAgain(id);
       return true;
@@ -145,6 +151,7 @@ export function createSessionArchive(db: Db): SessionArchive {
         hasPayerData: hasPayerData(content),
         ...packed,
       });
+      countArchived.run({ by: 1 });
     },
     anonymise(id) {
       const row = findRow.get({ id });
