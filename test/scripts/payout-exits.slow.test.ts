@@ -115,12 +115,21 @@ async function plan(id: string, units = UNITS): Promise<RefundIntent> {
   return intent;
 }
 
-/** Sends a transaction with the wallet's own key from elsewhere, and makes it final. */
-async function spendElsewhere(nonce: number, wish: Readonly<{ to: string; data?: string }>): Promise<string> {
+type Wish = Readonly<{ to: string; data?: string }>;
+
+/** Sends a transaction with the wallet's own key from elsewhere, in a block that is not final. */
+async function sendElsewhere(nonce: number, wish: Wish): Promise<string> {
   const fees = { maxFeePerGas: 10n ** 11n, maxPriorityFeePerGas: 10n ** 9n };
   const order = { type: 2, chainId: CHAIN_ID, nonce, value: 0n, gasLimit: 100_000n, ...fees, ...wish };
   const tx = await anvil.sendRaw(await owner.signTransaction(order));
-  await anvil.mine(FINAL_BLOCKS);
+  await anvil.mine(1);
+  return tx;
+}
+
+/** The same, and makes it final. */
+async function spendElsewhere(nonce: number, wish: Wish): Promise<string> {
+  const tx = await sendElsewhere(nonce, wish);
+  await anvil.mine(FINAL_BLOCKS - 1);
   return tx;
 }
 const nothing = { to: `0x${'cc'.repeat(20)}` };
@@ -198,7 +207,11 @@ test('a payout is settled by a transaction only if that is final, ours, exact, a
   assert.match(wrong, 'does not show that 12500000 units went to');
   const absent = `0x${'12'.repeat(32)}`;
   assert.match(await refusal(1, 'payouts', 'settle', 'rf_two', '--paid', absent, ...because), 'not a final');
-  const paid = await spendElsewhere(3, payment());
+  const paid = await sendElsewhere(3, payment());
+  const early = await refusal(1, 'payouts', 'settle', 'rf_two', '--paid', paid, ...because);
+  assert.match(early, /is not a final, successful transaction .* or wait until it is final/);
+  assert.is(await stateOf('rf_two'), 'waiting');
+  await anvil.mine(FINAL_BLOCKS - 1);
   assert.is((await run('payouts', 'settle', 'rf_two', '--paid', paid)).code, 2, 'without a reason');
   assert.is((await run('payouts', 'settle', 'rf_two', '--paid', paid, '--never', ...because)).code, 2);
   assert.is((await run('payouts', 'settle', 'rf_two', '--paid', 'nonsense', ...because)).code, 2);

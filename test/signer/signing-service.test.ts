@@ -386,6 +386,7 @@ test('only the highest fence is served, also after a restart', () => {
     );
   }
   service.sign(firstOf(refundOf('rf_1', usdt(6)), 1, { fence: 5 }));
+  service.sign(firstOf(refundOf('rf_1', usdt(5), { mac: '0'.repeat(64) }), 1, { fence: 5 }));
   assert.is(service.fence('test:one'), 4, 'nothing that was refused, or asked with other words, raises it');
   service.sign(firstOf(refundOf('rf_1', usdt(5)), 1, { fence: 5 }));
   assert.is(

@@ -5,6 +5,7 @@ import { connect } from 'node:net';
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { chains } from '../../src/chains/index.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { openSigner } from '../../src/signer/client.ts';
 import { signerFiles } from '../../src/signer/files.ts';
@@ -14,10 +15,29 @@ import { serveSigningService } from '../../src/signer/server.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { needles, secretsIn } from '../support/secrets.ts';
 import { endSigners, makeSignerPlace, startSigner } from '../support/signer-process.ts';
-import { firstOf, makeSignerFolder, openSigningServiceIn, refundOf, usdt } from '../support/temp-signer.ts';
+import {
+  firstOf,
+  makeSignerFolder,
+  openSigningServiceIn,
+  policySettings,
+  refundOf,
+  usdt,
+} from '../support/temp-signer.ts';
 import { until } from '../support/until.ts';
 
-const place = makeSignerPlace();
+const tron = {
+  family: 'tron',
+  chain_id: '1',
+  tokens: [{ symbol: 'USDT', address: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t', decimals: 6 }],
+  treasury: chains.tron.address.format('71'.repeat(20)),
+  fee_max: '50',
+  caps: { USDT: { transaction: '100', hour: '1000', day: '1000' } },
+  gas_caps: { transaction: '10', day: '50' },
+} as const;
+const place = makeSignerPlace({
+  ...policySettings,
+  networks: { ...policySettings.networks, 'test:tron': { ...tron, tokens: [...tron.tokens] } },
+});
 const signer = startSigner(place.args);
 const client = openSigner({ socket: place.socket, timeoutMs: 30_000 });
 const sought = needles();
@@ -215,6 +235,35 @@ test('a hundred requests at once get one signature', async () => {
   assert.is(rivals.filter(({ status }) => status === 'fulfilled').length, 1);
   assert.is((await client.journal('test:one', 0, 100)).length, 3);
   for (const other of others) await other.close();
+});
+
+test('of two refunds that make the same transaction one is signed, no refund is signed with other words, and the signer goes on', async () => {
+  // On a chain without sequence numbers, the same transfer with the same terms has the same bytes.
+  const nowMs = Date.now();
+  const ask = (id: string, units = usdt(1), laterMs = 0) => {
+    const refund = refundOf(id, units, { network: 'test:tron', to: 'ab'.repeat(20) });
+    const terms = {
+      ref_block_number: '70000123',
+      ref_block_hash: '0123456789abcdef',
+      timestamp_ms: String(nowMs + laterMs),
+      expiration_ms: String(nowMs + 60_000),
+      fee_limit: '30000000',
+    };
+    return client.sign({ ...firstOf(refund, 0), terms }).then(
+      () => 'signed',
+      ({ code }: { code: string }) => code,
+    );
+  };
+  const twins = await Promise.all(['rf_twin_1', 'rf_twin_2'].map((id) => ask(id)));
+  assert.equal(twins.sort(), ['signed', 'signer_refused_duplicate']);
+  assert.equal([await ask('rf_twin_1', usdt(1), 1), await ask('rf_twin_2', usdt(1), 1)], ['signed', 'signed']);
+  const later = firstOf(refundOf('rf_twin_1', usdt(2), { network: 'test:tron', to: 'ab'.repeat(20) }), 0);
+  const other = await client.sign({ ...later, generation: 1, proof: 'dead' }).then(
+    () => 'signed',
+    ({ code }: { code: string }) => code,
+  );
+  assert.is(other, 'signer_refused_intent');
+  assert.is((await client.journal('test:tron', 0, 100)).length, 2);
 });
 
 test('an idle connection is closed', async () => {
