@@ -557,6 +557,12 @@ test('the secret key is created once, for its owner only, and never beside an ex
     const read = () => readSecretKeys(dataDir, { QUAYSIDE_SECRET_KEY_FILE: join(folder, 'mounted') });
     assert.throws(read, /mounted is open to other users of this machine; run: chmod o=,g-w /, mode.toString(8));
   }
+  for (const mode of [0o640, 0o604]) {
+    chmodSync(join(dataDir, 'secret.key'), mode);
+    const open = /secret\.key is open to other users of this machine; run: chmod 600 /;
+    assert.throws(() => readSecretKeys(dataDir, {}), open, mode.toString(8));
+  }
+  chmodSync(join(dataDir, 'secret.key'), 0o600);
 
   writeFileSync(join(dataDir, 'secret.key'), 'short');
   assert.throws(() => readSecretKeys(dataDir, {}), /64 hex digits/);

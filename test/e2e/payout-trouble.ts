@@ -88,21 +88,53 @@ export function payoutTroubleConforms(
     assert.equal(await paidTo(payee, 'USDC'), [2_500_000n]);
   });
 
-  test('a wallet whose key was used elsewhere is halted, and status says so', async () => {
-    const session = await paidSession(1_000);
+  /** Sends a transaction of the refund wallet from elsewhere, at a price that outbids any other with its number. */
+  async function spendElsewhere(nonce: number): Promise<string> {
     const { secret } = evmSpending.derive(seed, { role: 'refund' });
     const thief = new Wallet(`0x${Buffer.from(secret).toString('hex')}`);
-    const nonce = Number(await node.rpc<string>('eth_getTransactionCount', [wallet, 'latest']));
     const theft = { type: 2, chainId: node.chainId, nonce, to: thief.address, value: 0n, gasLimit: 21_000n };
-    await node.sendRaw(
-      await thief.signTransaction({ ...theft, maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 9n }),
-    );
-    await node.mine(6);
-    const { id, payee } = await refund(session, '1.00');
-    await until('the wallet is halted', async () => {
+    const fees = { maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 11n };
+    return node.sendRaw(await thief.signTransaction({ ...theft, ...fees }));
+  }
+
+  const untilHalted = () =>
+    until('the wallet is halted', async () => {
       const { payouts } = await quayside.cli('status');
       return payouts.halted_wallets.length === 1 && payouts.frozen[0]?.code === 'payout_nonce_foreign';
     });
+
+  test('a refund whose number was used elsewhere is signed again by settle --never --again, once that is final, and paid once', async () => {
+    const session = await paidSession(1_000);
+    await node.mineEvery(0);
+    const { id, payee } = await refund(session, '3.00');
+    await untilPooled();
+    const [{ number }] = (await attemptsOf(id)) as [Json];
+    await spendElsewhere(number);
+    await node.mine(1);
+    const [{ id: payout }] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
+    const words = ['payouts', 'settle', payout, '--never', '--again', '--because', 'its number was used'];
+    const early = await quayside.cli(...words).then(() => 'settled', String);
+    assert.match(early, 'can still be included: wait until it is final');
+    await node.mineEvery(1);
+    await untilHalted();
+    assert.is((await quayside.cli(...words)).settled, 'again');
+    assert.is((await quayside.cli('payouts', 'resume', shop.network)).resumed.length, 1);
+    await completed(id);
+    assert.equal(
+      (await attemptsOf(id)).map(({ generation }) => generation),
+      [0, 1],
+    );
+    assert.equal(await paidTo(payee), [3_000_000n]);
+    const { payouts } = await quayside.cli('status');
+    assert.equal([payouts.frozen, payouts.halted_wallets], [[], []]);
+  });
+
+  test('a wallet whose key was used elsewhere is halted, and status says so', async () => {
+    const session = await paidSession(1_000);
+    await spendElsewhere(Number(await node.rpc<string>('eth_getTransactionCount', [wallet, 'latest'])));
+    await node.mine(6);
+    const { id, payee } = await refund(session, '1.00');
+    await untilHalted();
     assert.is((await show(id)).status, 'processing');
     assert.equal(await paidTo(payee), []);
   });

@@ -32,4 +32,38 @@ test('who funds the address of a lock, the one that older versions used or the o
   assert.ok(locks.every((lock) => node.world.accounts().native(lock) >= 1_000_000_000n));
 });
 
+test('while the network drops what it takes, nothing is paid twice and nothing is stuck: a refund can be rejected, or goes on', async () => {
+  const { quayside, paidSession, refund, show, completed, paidTo } = shop;
+  const session = await paidSession(900);
+  node.faults.set({ rates: { send_dropped: 1 } });
+  const [rejected, kept] = [await refund(session, '4.00'), await refund(session, '5.00')];
+  const listed: Json[] = await quayside.cli('refunds', 'list');
+  const payoutOf = async ({ id }: { id: string }): Promise<Json> =>
+    quayside.cli('payouts', 'show', listed.find((one) => one.refund_id === id).id);
+  for (const one of [rejected, kept]) {
+    await until('it is sent', async () => Boolean((await payoutOf(one)).attempts[0]?.sent_at));
+  }
+  const reject = (words: Json) => quayside.cli('refunds', 'reject', words.id).then(() => 'rejected', String);
+  assert.match(await reject(await payoutOf(rejected)), 'its payout is in progress');
+  // A signature is valid for 150 blocks, so all that was sent expires.
+  for (let left = 170; left > 0; left--) node.world.mine();
+  for (const one of [rejected, kept]) {
+    await until('it has expired', async () => (await payoutOf(one)).generation === 1);
+  }
+  // The signer signs it again after half a minute by its own clock; until then it can be rejected.
+  assert.is(await reject(await payoutOf(rejected)), 'rejected');
+  assert.is((await show(rejected.id)).status, 'failed');
+  node.faults.heal();
+  const again = await refund(session, '4.00');
+  await completed(again.id);
+  await completed(kept.id);
+  const { generation, attempts } = await payoutOf(kept);
+  assert.equal([generation, attempts.length], [1, 2]);
+  assert.equal(await Promise.all([rejected, kept, again].map(({ payee }) => paidTo(payee))), [
+    [],
+    [shop.unitsOf(500, 'USDT')],
+    [shop.unitsOf(400, 'USDT')],
+  ]);
+});
+
 closeBooks(shop);
