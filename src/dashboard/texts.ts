@@ -8,24 +8,34 @@ import { queryOf } from '../lib/form.ts';
 import { type Languages as LanguagesOf, readLanguages, type Words as WordsOf } from '../lib/words.ts';
 import type account from './texts/en/account.json';
 import type change from './texts/en/change.json';
+import type developers from './texts/en/developers.json';
 import type frame from './texts/en/frame.json';
 import type general from './texts/en/general.json';
 import type link from './texts/en/link.json';
 import type passkeys from './texts/en/passkeys.json';
 import type passwords from './texts/en/passwords.json';
 import type refusal from './texts/en/refusal.json';
+import type requests from './texts/en/requests.json';
 import type signIn from './texts/en/sign-in.json';
+import type team from './texts/en/team.json';
+import type webhookChanges from './texts/en/webhook-changes.json';
+import type webhooks from './texts/en/webhooks.json';
 
 type English = Readonly<{
   account: typeof account;
   change: typeof change;
+  developers: typeof developers;
   frame: typeof frame;
   general: typeof general;
   link: typeof link;
   passkeys: typeof passkeys;
   passwords: typeof passwords;
   refusal: typeof refusal;
+  requests: typeof requests;
   'sign-in': typeof signIn;
+  team: typeof team;
+  'webhook-changes': typeof webhookChanges;
+  webhooks: typeof webhooks;
 }>;
 
 export type TextKey = { [Page in keyof English]: `${Page}.${keyof English[Page] & string}` }[keyof English];

@@ -46,7 +46,7 @@ test('a key is confirmed, shown once, signs calls, and is recorded with its make
     const { api } = dashboard;
     const ada = await owner(dashboard);
     const { review, form, post } = await reviewed(dashboard, ada, 'test', { expires: '30' });
-    assert.match(review.text, /It may not<\/dt><dd>refunds:read, refunds:write/);
+    assert.match(review.text, /It may not<\/dt><dd><bdi>refunds:read, refunds:write/);
     assert.not.match(review.text, 'name="code"', 'the second factor was proved at sign-in');
     assert.equal(await listed(dashboard), [], 'nothing is made before it is confirmed');
 

@@ -49,7 +49,7 @@ test('requests are shown with status, error code and id, and filtered', () =>
     assert.is(await only(`id=${made.headers['request-id']}`), 1);
     assert.is(await only('id=%27;--'), 0);
     assert.is(await only('before=x&outcome=x'), 3);
-    assert.match((await ada.get(pathOf(dashboard, 'live'))).text, 'No call with a key of live mode');
+    assert.match((await ada.get(pathOf(dashboard, 'live'))).text, 'No call with a key of this mode');
     assert.match((await ada.get(`/s/${api.merchantId}/test/developers`)).text, pathOf(dashboard));
   }));
 

@@ -6,7 +6,8 @@ import { type ApiRequest, REQUESTS_AGE_MS_MAX, REQUESTS_KEPT_MAX } from '../../d
 import { type Html, html } from '../../lib/html.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
-import { badge, plainText, table, time } from '../show.ts';
+import { badge, data, plainText, table, time } from '../show.ts';
+import type { Words } from '../texts.ts';
 
 const PAGE_ROWS = 50;
 const DAY_MS = 86_400_000;
@@ -14,9 +15,9 @@ const REQUEST_ID = /^req_\w{1,64}$/;
 
 /** What the list can be limited to: a name in the address, in words, and HTTP statuses. */
 const outcomes = [
-  ['done', 'done', { from: 200, to: 399 }],
-  ['refused', 'refused (4xx)', { from: 400, to: 499 }],
-  ['failed', 'failed (5xx)', { from: 500, to: 599 }],
+  ['done', 'requests.done', { from: 200, to: 399 }],
+  ['refused', 'requests.refused', { from: 400, to: 499 }],
+  ['failed', 'requests.failed', { from: 500, to: 599 }],
 ] as const;
 
 const pathOf = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/developers/requests`;
@@ -28,7 +29,7 @@ export const requestsPage = (deps: DashboardDeps): StorePage => ({
   answer: (visit) => list(deps, visit),
 });
 
-async function list({ database }: DashboardDeps, { at, query, nowMs }: Visit<StoreAt>): Promise<Reply> {
+async function list({ database }: DashboardDeps, { at, query, nowMs, words }: Visit<StoreAt>): Promise<Reply> {
   const chosen = outcomes.find(([name]) => name === query.get('outcome'));
   const asked = (query.get('id') ?? '').trim();
   const beforeId = Number(query.get('before') ?? '');
@@ -47,37 +48,42 @@ async function list({ database }: DashboardDeps, { at, query, nowMs }: Visit<Sto
     const parts = new URLSearchParams({ ...(chosen && { outcome: chosen[0] }), ...(before !== '' && { before }) });
     return html`<a href="${pathOf(at)}?${parts.toString()}">${text}</a>`;
   };
-  const pager = html`<p class="pager">${filter.beforeId === null ? null : link('', 'Newest')} ${
-    older === undefined ? null : link(String(older), 'Older')
+  const pager = html`<p class="pager">${filter.beforeId === null ? null : link('', words.say('requests.newest'))} ${
+    older === undefined ? null : link(String(older), words.say('requests.older'))
   }</p>`;
   const isFiltered = chosen !== undefined || asked !== '' || filter.beforeId !== null;
-  const empty = isFiltered
-    ? 'No request of the last days fits.'
-    : `No call with a key of ${at.mode} mode in the last ${REQUESTS_AGE_MS_MAX / DAY_MS} days.`;
+  const days = words.say('requests.days', { count: REQUESTS_AGE_MS_MAX / DAY_MS });
+  const empty = isFiltered ? words.say('requests.none_fits') : words.say('requests.none', { days });
   return {
-    title: 'API requests',
-    content: html`<p class="hint">The newest ${REQUESTS_KEPT_MAX} of ${at.mode} mode, for ${REQUESTS_AGE_MS_MAX / DAY_MS} days, a few seconds after they were
-answered. Bodies, headers and queries are not kept. Calls without a known key are not here: they got <code>invalid_api_key</code> or
-<code>missing_header</code>.</p>
+    title: words.say('requests.title'),
+    content: html`<p class="hint">${words.html('requests.hint', { kept: REQUESTS_KEPT_MAX, days })}</p>
 <form method="get" action="${pathOf(at)}" class="card filters">
-<label>Outcome <select name="outcome"><option value="">all</option>${outcomes.map(
-      ([name, text]) => html`<option value="${name}"${name === chosen?.[0] ? html` selected` : null}>${text}</option>`,
+<label>${words.say('requests.outcome')} <select name="outcome"><option value="">${words.say('requests.all')}</option>${outcomes.map(
+      ([name, text]) =>
+        html`<option value="${name}"${name === chosen?.[0] ? html` selected` : null}>${words.say(text)}</option>`,
     )}</select></label>
-<label>Request-Id <input name="id" value="${asked}" maxlength="70" spellcheck="false" placeholder="req_…"></label>
-<button>Show</button></form>
-${shown.length === 0 ? html`<p class="card">${empty}</p>` : html`${rows(shown)}${pager}`}`,
+<label>${words.say('requests.id')} <input name="id" value="${asked}" maxlength="70" spellcheck="false" dir="ltr" placeholder="req_…"></label>
+<button>${words.say('requests.show')}</button></form>
+${shown.length === 0 ? html`<p class="card">${empty}</p>` : html`${rows(words, shown)}${pager}`}`,
   };
 }
 
-const rows = (shown: readonly (ApiRequest & Readonly<{ keyHint: string }>)[]): Html =>
+const rows = (words: Words, shown: readonly (ApiRequest & Readonly<{ keyHint: string }>)[]): Html =>
   table(
-    'API requests',
-    ['Time', 'Request', 'Status', 'Took', 'Key', 'Request-Id'],
+    words.say('requests.title'),
+    [
+      words.say('requests.time'),
+      words.say('requests.request'),
+      words.say('requests.status'),
+      words.say('general.took'),
+      words.say('general.key'),
+      words.say('requests.id'),
+    ],
     shown.map((one) => [
       time(one.atMs),
       html`<code>${one.method} ${plainText(one.path)}</code>`,
       outcome(one),
-      html`<span class="word">${one.ms} ms</span>`,
+      html`<span class="word">${data(`${one.ms} ms`)}</span>`,
       html`<code>${one.keyHint}</code>`,
       html`<code>${one.requestId}</code>`,
     ]),

@@ -11,19 +11,17 @@ import { changeFields, type Planned, storeChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { idOfForm } from '../once.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
-import { ago, badge, copied, facts, faultMessage, table, time } from '../show.ts';
+import { ago, badge, copied, data, facts, faultMessage, table, time } from '../show.ts';
+import type { Words } from '../texts.ts';
 import { hashOf, newToken, sessionLimits } from '../web-session.ts';
 
 const LINK_LIFE_MS = 24 * 3_600_000;
 const NAME = /^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,63}$/u;
 const MEMBERS_MAX = 100;
 
-const roleTexts: Readonly<Record<StoreRole, string>> = {
-  owner: 'everything about the store',
-  developer: 'keys, webhooks and payments of test mode',
-  accountant: 'reads payments and refunds',
-  support: 'reads payments, asks for refunds, sends webhooks again',
-};
+/** Names a role and what it may. */
+const roleText = (words: Words, role: StoreRole): string =>
+  words.say('team.role_is', { role: words.say(`general.role_${role}`), may: words.say(`team.role_${role}`) });
 
 const pathOf = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/team`;
 
@@ -79,169 +77,185 @@ async function isLastOwner(database: Database, at: StoreAt, person: Person): Pro
 }
 
 async function teamPage(deps: DashboardDeps, visit: Visit<StoreAt>, fault: string | null): Promise<Reply> {
-  const { at, visitor, nowMs } = visit;
+  const { at, visitor, nowMs, words } = visit;
   const members = await membersOf(deps.database, at);
   const rows: (readonly (Html | string)[])[] = [];
   for (const person of members) {
     const open = await deps.database.listWebSessions(person.id, nowMs, sessionLimits);
     const seen =
-      open.length === 0 ? 'not signed in' : ago(visit.words, Math.max(...open.map(({ seenAtMs }) => seenAtMs)), nowMs);
+      open.length === 0
+        ? words.say('team.signed_out')
+        : ago(words, Math.max(...open.map(({ seenAtMs }) => seenAtMs)), nowMs);
     const isOwn = person.id === visitor.person.id;
+    const role = roleIn(person, at);
     rows.push([
-      isOwn ? html`${person.name} (you)` : person.name,
-      html`<span>${roleIn(person, at) ?? ''} ${person.isReady ? null : badge('link not used yet', 'wait')}</span>`,
+      isOwn ? words.html('team.you', { name: person.name }) : data(person.name),
+      html`<span>${role && words.say(`general.role_${role}`)} ${person.isReady ? null : badge(words.say('team.unused'), 'wait')}</span>`,
       time(person.createdAtMs),
       seen,
-      isOwn ? html`<a href="/account">My account</a>` : memberForms(visit, person, open.length),
+      isOwn ? html`<a href="/account">${words.say('frame.account')}</a>` : memberForms(visit, person, open.length),
     ]);
   }
   return {
-    title: 'Team',
+    title: words.say('frame.team'),
     status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}${table('Team', ['Name', 'Role', 'Since', 'Last seen', 'Change'], rows)}
-<form method="post" action="${pathOf(at)}" class="card" aria-labelledby="invite"><h2 id="invite">Invite somebody</h2>${changeFields(visit)}
-<label>Name <input name="name" maxlength="64" autocomplete="off" value="${visit.form.name ?? ''}" required></label>
-${roleChoice(visit.form.role ?? 'support')}
-<p class="hint">You get a link to hand over. It works once, for a day, and sets their password and second factor.</p>
-<button>Go on</button></form>`,
+    content: html`${faultMessage(fault)}${table(
+      words.say('frame.team'),
+      [
+        words.say('general.name'),
+        words.say('team.role'),
+        words.say('general.created'),
+        words.say('team.seen'),
+        words.say('team.change'),
+      ],
+      rows,
+    )}
+<form method="post" action="${pathOf(at)}" class="card" aria-labelledby="invite"><h2 id="invite">${words.say('team.invite')}</h2>${changeFields(visit)}
+<label>${words.say('general.name')} <input name="name" maxlength="64" autocomplete="off" value="${visit.form.name ?? ''}" required></label>
+${roleChoice(words, visit.form.role ?? 'support')}
+<p class="hint">${words.say('team.invite_hint')}</p>
+<button>${words.say('frame.go_on')}</button></form>`,
   };
 }
 
-const roleChoice = (chosen: string): Html =>
-  html`<label>Role <select name="role">${storeRoles.map(
+const roleChoice = (words: Words, chosen: string): Html =>
+  html`<label>${words.say('team.role')} <select name="role">${storeRoles.map(
     (role) =>
-      html`<option value="${role}"${role === chosen ? html` selected` : null}>${role}: ${roleTexts[role]}</option>`,
+      html`<option value="${role}"${role === chosen ? html` selected` : null}>${roleText(words, role)}</option>`,
   )}</select></label>`;
 
 function memberForms(visit: Visit<StoreAt>, person: Person, sessions: number): Html {
+  const { words } = visit;
   const form = (act: string, text: string, more: Html | null = null): Html =>
     html`<form method="post" action="${pathOf(visit.at)}/${person.id}/${act}">${changeFields(visit)}${more}<button class="plain">${text}</button></form>`;
-  return html`<details><summary>Change ${person.name}</summary>
-${form('role', 'Change the role', roleChoice(roleIn(person, visit.at) ?? 'support'))}
-${sessions > 0 ? form('sign-out', sessions === 1 ? 'End their session' : `End their ${sessions} sessions`) : null}
-${person.isReady ? null : form('link', 'Make a new link')}
-${form('remove', 'Remove from the team')}</details>`;
+  return html`<details><summary>${words.html('team.change_one', { name: person.name })}</summary>
+${form('role', words.say('team.change_role'), roleChoice(words, roleIn(person, visit.at) ?? 'support'))}
+${sessions > 0 ? form('sign-out', words.say('team.end_sessions', { count: sessions })) : null}
+${person.isReady ? null : form('link', words.say('team.new_link'))}
+${form('remove', words.say('team.remove'))}</details>`;
 }
 
-const linkPage = ({ url }: DashboardDeps, at: StoreAt, name: string, token: string, expiresAtMs: number): Reply => ({
-  title: `The link for ${name}`,
-  content: html`<section class="card"><p class="message attention">Hand this over to ${name} alone: whoever opens it first becomes ${name}. It is not shown
-again.</p>${copied('One-time link', `${url}/link/${token}`)}
-${facts([['Works once, until', time(expiresAtMs)]])}
-<p><a class="button" href="${pathOf(at)}">I have copied it</a></p></section>`,
+type NewLink = Readonly<{ name: string; token: string; expiresAtMs: number }>;
+
+const linkPage = (
+  { url }: DashboardDeps,
+  { at, words }: Visit<StoreAt>,
+  { name, token, expiresAtMs }: NewLink,
+): Reply => ({
+  title: words.say('team.link_title', { name }),
+  content: html`<section class="card"><p class="message attention">${words.html('team.hand_over', { name })}</p>${copied(words.say('team.link'), `${url}/link/${token}`)}
+${facts([[words.say('team.works_until'), time(expiresAtMs)]])}
+<p><a class="button" href="${pathOf(at)}">${words.say('team.copied')}</a></p></section>`,
 });
 
 async function planInvitation(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Planned> {
-  const { at, form, visitor, nowMs } = visit;
+  const { at, form, visitor, nowMs, words } = visit;
   const name = (form.name ?? '').trim();
   const role = storeRoles.find((one) => one === form.role);
   const again = (fault: string) => teamPage(deps, visit, fault);
-  if (!NAME.test(name)) return again('A name has letters, digits, spaces and . _ @ -, at most 64.');
-  if (!role) return again('Choose a role.');
+  if (!NAME.test(name)) return again(words.say('team.bad_name'));
+  if (!role) return again(words.say('team.choose_role'));
   const id = `usr_${idOfForm(visitor, form.once, nowMs)}`;
   const members = await membersOf(deps.database, at);
   if (members.some((person) => person.id === id)) {
-    return { to: pathOf(at), said: 'This invitation was made already. Its link was shown then.' };
+    return { to: pathOf(at), said: words.say('team.invited_already') };
   }
-  if (members.length >= MEMBERS_MAX) return again(`A store has at most ${MEMBERS_MAX} members.`);
+  if (members.length >= MEMBERS_MAX) return again(words.say('team.too_many', { count: MEMBERS_MAX }));
   const token = newToken();
   const expiresAtMs = nowMs + LINK_LIFE_MS;
   return {
     command: 'invite to team',
     target: id,
     review: {
-      title: `Invite ${name}?`,
+      title: words.say('team.invite_title', { name }),
       consequence: facts([
-        ['Name', name],
-        ['Role', `${role}: ${roleTexts[role]}`],
+        [words.say('general.name'), data(name)],
+        [words.say('team.role'), roleText(words, role)],
       ]),
-      button: 'Make the link',
+      button: words.say('team.make_link'),
       back: pathOf(at),
       needsSudo: true,
     },
     async act(database, act) {
       const membership = { role, storeId: at.storeId };
       if (!(await database.addPerson({ id, name, membership, createdAtMs: nowMs }, act))) {
-        return again(
-          'That name is taken. Choose another; whoever runs this installation can give an existing account a role.',
-        );
+        return again(words.say('team.taken'));
       }
       await database.addSignInLink({ hash: hashOf(token), personId: id, expiresAtMs }, act);
-      return linkPage(deps, at, name, token, expiresAtMs);
+      return linkPage(deps, visit, { name, token, expiresAtMs });
     },
   };
 }
 
-const OWN = 'Nobody changes their own role. Another owner can.';
-const LAST = 'The store would have no owner who can sign in. Make somebody else an owner first.';
-
 const planRole: PlanOf = async (deps, visit, person) => {
-  const { at, form, visitor } = visit;
+  const { at, form, visitor, words } = visit;
+  const { name } = person;
   const role = storeRoles.find((one) => one === form.role);
+  const before = roleIn(person, at);
   const again = (fault: string) => teamPage(deps, visit, fault);
-  if (person.id === visitor.person.id) return again(OWN);
-  if (!role) return again('Choose a role.');
+  if (person.id === visitor.person.id) return again(words.say('team.own'));
+  if (!role) return again(words.say('team.choose_role'));
   return {
     command: 'change role',
     target: person.id,
     review: {
-      title: `Make ${person.name} ${role}?`,
+      title: words.say('team.role_title', { name, role: words.say(`general.role_${role}`) }),
       consequence: facts([
-        ['Now', roleIn(person, at) ?? 'none'],
-        ['From now on', `${role}: ${roleTexts[role]}`],
+        [words.say('team.now'), before === null ? words.say('general.none') : roleText(words, before)],
+        [words.say('team.from_now'), roleText(words, role)],
       ]),
-      button: 'Change the role',
+      button: words.say('team.change_role'),
       back: pathOf(at),
       needsSudo: true,
     },
     async act(database, act) {
-      if (role !== 'owner' && (await isLastOwner(database, at, person))) return again(LAST);
+      if (role !== 'owner' && (await isLastOwner(database, at, person))) return again(words.say('team.last'));
       await database.setMembership(person.id, { role, storeId: at.storeId }, act);
-      return { to: pathOf(at), said: `${person.name} is ${role} now.` };
+      return { to: pathOf(at), said: words.say('team.role_set', { name, role: words.say(`general.role_${role}`) }) };
     },
   };
 };
 
 const planRemoval: PlanOf = async (deps, visit, person) => {
-  const { at, visitor } = visit;
-  if (person.id === visitor.person.id) return teamPage(deps, visit, OWN);
+  const { at, visitor, words } = visit;
+  const { name } = person;
+  if (person.id === visitor.person.id) return teamPage(deps, visit, words.say('team.own'));
   return {
     command: 'remove from team',
     target: person.id,
     review: {
-      title: `Remove ${person.name}?`,
-      consequence: html`<p>${person.name} sees and changes nothing of this store any more. API keys and webhook secrets that they have seen
-stay valid: make new ones.</p>`,
-      button: 'Remove from the team',
+      title: words.say('team.remove_title', { name }),
+      consequence: html`<p>${words.html('team.remove_text', { name })}</p>`,
+      button: words.say('team.remove'),
       back: pathOf(at),
       needsSudo: true,
-      typed: person.name,
+      typed: name,
       isDangerous: true,
     },
     async act(database, act) {
-      if (await isLastOwner(database, at, person)) return teamPage(deps, visit, LAST);
+      if (await isLastOwner(database, at, person)) return teamPage(deps, visit, words.say('team.last'));
       await database.removeMembership(person.id, at.storeId, act);
-      return { to: pathOf(at), said: `${person.name} is removed.` };
+      return { to: pathOf(at), said: words.say('team.removed', { name }) };
     },
   };
 };
 
-const planSignOut: PlanOf = async (_deps, { at }, person) => ({
+const planSignOut: PlanOf = async (_deps, { at, words }, person) => ({
   command: 'end sessions of member',
   target: person.id,
   review: null,
   async act(database, act) {
     const count = await database.endWebSessions(person.id, { allBut: '' }, act);
-    return { to: pathOf(at), said: `${person.name} is signed out (${count}).` };
+    return { to: pathOf(at), said: words.say('team.ended', { name: person.name, count }) };
   },
 });
 
 /** For somebody whose first link was not used: an account that is set up is opened again by the operator only. */
 const planLink: PlanOf = async (deps, visit, person) => {
-  const { at, nowMs } = visit;
+  const { at, nowMs, words } = visit;
   const isOnlyHere = person.memberships.every(({ storeId }) => storeId === at.storeId);
   if (person.isReady || !isOnlyHere) {
-    return teamPage(deps, visit, 'A new link for this account is made by whoever runs this installation.');
+    return teamPage(deps, visit, words.say('team.by_operator'));
   }
   const token = newToken();
   const expiresAtMs = nowMs + LINK_LIFE_MS;
@@ -249,18 +263,18 @@ const planLink: PlanOf = async (deps, visit, person) => {
     command: 'make a new link',
     target: person.id,
     review: {
-      title: `A new link for ${person.name}?`,
-      consequence: html`<p>The earlier link ends.</p>`,
-      button: 'Make the link',
+      title: words.say('team.new_link_title', { name: person.name }),
+      consequence: html`<p>${words.say('team.earlier_ends')}</p>`,
+      button: words.say('team.make_link'),
       back: pathOf(at),
       needsSudo: true,
     },
     async act(database, act) {
       // They may have used the earlier link meanwhile.
       const now = (await membersOf(database, at)).find(({ id }) => id === person.id);
-      if (!now || now.isReady) return teamPage(deps, visit, 'The earlier link was used.');
+      if (!now || now.isReady) return teamPage(deps, visit, words.say('team.earlier_used'));
       await database.addSignInLink({ hash: hashOf(token), personId: person.id, expiresAtMs }, act);
-      return linkPage(deps, at, person.name, token, expiresAtMs);
+      return linkPage(deps, visit, { name: person.name, token, expiresAtMs });
     },
   };
 };

@@ -7,14 +7,23 @@ import { eventIdAt, extendedEvents } from '../../core/event.ts';
 import type { Database, Endpoint } from '../../database/database.ts';
 import { RECOVERY_PACE_MS, type RecoveryCursor } from '../../database/redelivery.ts';
 import type { RotationOutcome, RotationStep } from '../../database/webhook-secrets.ts';
-import { html } from '../../lib/html.ts';
+import { type Html, html } from '../../lib/html.ts';
 import { newWebhookSecret } from '../../lib/id.ts';
-import { type Planned, type Review, storeChange } from '../change.ts';
+import { type Planned, storeChange } from '../change.ts';
 import { actOf, type DashboardDeps, type TestAnswer } from '../deps.ts';
 import { idOfForm } from '../once.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
-import { badge, facts, plainText } from '../show.ts';
-import { endpointPage, findDelivery, findEndpoint, recoverySpans, webhooksPage, webhooksPath } from './webhooks.ts';
+import { badge, data, facts, plainText } from '../show.ts';
+import type { Words } from '../texts.ts';
+import {
+  endpointPage,
+  eventsText,
+  findDelivery,
+  findEndpoint,
+  recoverySpans,
+  webhooksPage,
+  webhooksPath,
+} from './webhooks.ts';
 
 const ENDPOINTS_MAX = 20;
 const HOUR_S = 3600;
@@ -57,47 +66,47 @@ const pathOf = (at: StoreAt, { id }: Pick<Endpoint, 'id'>): string => `${webhook
 
 const chosenEvents = ({ form }: Visit<StoreAt>) => extendedEvents.filter((name) => form[name] === 'on');
 
-const shownOnce = (at: StoreAt, id: string, secret: string): Reply => ({
-  title: 'The endpoint’s secret',
-  content: html`<section class="card"><p class="message attention">Save it now: it is not shown again.</p>
-${facts([['Secret', html`<code>${secret}</code>`]])}
-<p class="hint">Your shop checks <code>X-Service-Signature</code> or <code>webhook-signature</code> with it.</p>
-<p><a class="button" href="${pathOf(at, { id })}">I have saved it</a></p></section>`,
+const shownOnce = ({ at, words }: Visit<StoreAt>, id: string, secret: string): Reply => ({
+  title: words.say('webhook-changes.secret_title'),
+  content: html`<section class="card"><p class="message attention">${words.say('webhook-changes.save_now')}</p>
+${facts([[words.say('general.secret'), html`<code>${secret}</code>`]])}
+<p class="hint">${words.html('webhook-changes.checks')}</p>
+<p><a class="button" href="${pathOf(at, { id })}">${words.say('webhook-changes.saved')}</a></p></section>`,
 });
 
 async function planEndpoint(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Planned> {
-  const { at, form, visitor, nowMs } = visit;
+  const { at, form, visitor, nowMs, words } = visit;
   const url = (form.url ?? '').trim();
   const id = `we_${idOfForm(visitor, form.once, nowMs)}`;
   const all = await deps.database.listEndpoints(at.storeId);
-  const isMade: Reply = { to: pathOf(at, { id }), said: 'This endpoint was added already. Its secret was shown then.' };
+  const isMade: Reply = { to: pathOf(at, { id }), said: words.say('webhook-changes.made_already') };
   if (all.some((one) => one.id === id)) return isMade;
-  const again = (fault: string) => webhooksPage(deps, visit, fault);
+  const again = (fault: Html | string) => webhooksPage(deps, visit, fault);
   if (all.filter(({ perSession }) => !perSession).length >= ENDPOINTS_MAX) {
-    return again(`A store has at most ${ENDPOINTS_MAX} endpoints. Remove one first.`);
+    return again(words.say('webhook-changes.too_many', { count: ENDPOINTS_MAX }));
   }
   const refusal = await deps.checkWebhookUrl(url, at.mode);
-  if (refusal !== null) return again(refusal);
+  if (refusal !== null) return again(data(refusal));
   const events = chosenEvents(visit);
   return {
     command: 'add webhook endpoint',
     target: id,
     review: {
-      title: 'Send events there?',
+      title: words.say('webhook-changes.add_title'),
       consequence: facts([
-        ['URL', url],
-        ['Mode', at.mode],
-        ['Events', ['the usual ones', ...events].join(', ')],
+        [words.say('general.url'), data(url)],
+        [words.say('frame.mode'), words.say(`general.mode_${at.mode}`)],
+        [words.say('general.events'), eventsText(words, events)],
       ]),
-      button: 'Add the endpoint',
+      button: words.say('webhook-changes.add_button'),
       back: webhooksPath(at),
       needsSudo: true,
     },
     async act(database) {
       const endpoint = { ...deps.issue.endpoint(at.storeId, at.mode, url, events, nowMs), id };
       const added = await database.addEndpoint(endpoint);
-      if (added.kind === 'added') return shownOnce(at, id, endpoint.secret);
-      return again('That URL already receives events of the other mode. Use a URL of its own for each mode.');
+      if (added.kind === 'added') return shownOnce(visit, id, endpoint.secret);
+      return again(words.say('webhook-changes.other_mode'));
     },
   };
 }
@@ -115,32 +124,37 @@ async function planResend(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<P
       const isDue = await database.resendDelivery(delivery.id, visit.nowMs);
       return {
         to: path,
-        said: isDue ? 'It is sent again now. Reload to see the answer.' : 'Its endpoint was removed.',
+        said: visit.words.say(isDue ? 'webhook-changes.resent' : 'webhook-changes.endpoint_removed'),
       };
     },
   };
 }
 
 /** Sends outside of the database's turn: the endpoint may take long to answer. */
-const planTest: PlanOf = async (deps, { at, visitor }, endpoint) => {
+const planTest: PlanOf = async (deps, visit, endpoint) => {
   const sent = await deps.sendTestEvent(endpoint);
   if (!sent) return null;
   const after = { answer: sent.status ?? sent.error ?? 'none' };
-  const act = actOf(visitor.person, 'send test webhook', deps.clock);
+  const act = actOf(visit.visitor.person, 'send test webhook', deps.clock);
   await deps.database.recordAct(act, { target: endpoint.id, before: null, after });
-  return testPage(at, endpoint, sent);
+  return testPage(visit, endpoint, sent);
 };
 
-const testPage = (at: StoreAt, endpoint: Endpoint, sent: TestAnswer): Reply => ({
-  title: 'Test event',
-  content: html`<section class="card" aria-labelledby="result"><h2 id="result">${sent.isDelivered ? badge('delivered', 'good') : badge('not delivered', 'danger')}</h2>
+const noneOr = (words: Words, value: string | number | null): Html | string =>
+  value === null ? words.say('general.none') : data(value);
+
+const testPage = ({ at, words }: Visit<StoreAt>, endpoint: Endpoint, sent: TestAnswer): Reply => ({
+  title: words.say('webhook-changes.test_title'),
+  content: html`<section class="card" aria-labelledby="result"><h2 id="result">${sent.isDelivered ? badge(words.say('webhooks.state_delivered'), 'good') : badge(words.say('webhook-changes.not_delivered'), 'danger')}</h2>
 ${facts([
-  ['URL', endpoint.url],
-  ['Answer', String(sent.status ?? sent.error ?? 'none')],
-  ['Took', `${sent.durationMs} ms`],
-  ...(sent.detail === null ? [] : [['Why', plainText(sent.detail)] as const]),
-  ...(sent.answer === null ? [] : [['It said', html`<code>${plainText(sent.answer)}</code>`] as const]),
-])}<p><a href="${pathOf(at, endpoint)}">Back to the endpoint</a></p></section>`,
+  [words.say('general.url'), data(endpoint.url)],
+  [words.say('webhooks.answer'), noneOr(words, sent.status ?? sent.error)],
+  [words.say('general.took'), data(`${sent.durationMs} ms`)],
+  ...(sent.detail === null ? [] : [[words.say('webhook-changes.why'), data(plainText(sent.detail))] as const]),
+  ...(sent.answer === null
+    ? []
+    : [[words.say('webhook-changes.it_said'), html`<code>${plainText(sent.answer)}</code>`] as const]),
+])}<p><a href="${pathOf(at, endpoint)}">${words.say('webhook-changes.back')}</a></p></section>`,
 });
 
 /** Goes through all deliveries of an endpoint since a time. @returns how many were found */
@@ -160,69 +174,72 @@ async function recover(
 }
 
 const planRecovery: PlanOf = async (deps, visit, endpoint) => {
-  const { at, form, nowMs } = visit;
-  const span = recoverySpans.find(([hours]) => hours === form.hours);
-  if (!span) return endpointPage(deps, visit, endpoint, 'Choose how far back.');
-  const [hours, text] = span;
+  const { at, form, nowMs, words } = visit;
+  const hours = recoverySpans.find((one) => one === form.hours);
+  if (!hours) return endpointPage(deps, visit, endpoint, words.say('webhook-changes.choose_span'));
   const input = { endpointId: endpoint.id, sinceS: Math.floor(nowMs / 1000) - Number(hours) * HOUR_S, nowMs };
   const count = await recover(deps.database, { ...input, isDryRun: true });
-  if (count === 0) return endpointPage(deps, visit, endpoint, 'Nothing failed in that time.');
+  if (count === 0) return endpointPage(deps, visit, endpoint, words.say('webhook-changes.nothing_failed'));
   return {
     command: 'recover webhooks',
     target: endpoint.id,
     review: {
-      title: `Send ${count} deliveries again?`,
-      consequence: html`<p>Of ${text}: everything that failed for good, or waits after a failure, oldest first, over
-${Math.ceil((count * RECOVERY_PACE_MS) / 1000)} s. What was delivered is not sent again.</p>`,
-      button: 'Send them again',
+      title: words.say('webhook-changes.recover_title', { count }),
+      consequence: html`<p>${words.say('webhook-changes.recover_text', {
+        span: words.say(`webhooks.span_${hours}`),
+        seconds: Math.ceil((count * RECOVERY_PACE_MS) / 1000),
+      })}</p>`,
+      button: words.say('webhook-changes.recover_button'),
       back: pathOf(at, endpoint),
       needsSudo: false,
     },
     async act(database) {
       const found = await recover(database, { ...input, isDryRun: false });
-      return { to: pathOf(at, endpoint), said: `${found} deliveries are sent again.` };
+      return { to: pathOf(at, endpoint), said: words.say('webhook-changes.recovered', { count: found }) };
     },
   };
 };
 
-const steps: Readonly<Record<RotationStep['kind'], Pick<Review, 'title' | 'button'> & Readonly<{ says: string }>>> = {
-  start: {
-    title: 'Make a new secret?',
-    button: 'Make a new secret',
-    says: 'Both secrets are valid until you finish: webhook-signature then holds a signature with each, X-Service-Signature is made with the old one.',
-  },
+const stepTexts = {
+  start: { title: 'webhook-changes.start_title', button: 'webhooks.start', says: 'webhook-changes.start_says' },
   finish: {
-    title: 'End the old secret?',
-    button: 'End the old secret',
-    says: 'From now on everything is signed with the new secret alone. A receiver that knows only the old one refuses every event.',
+    title: 'webhook-changes.finish_title',
+    button: 'webhook-changes.finish_button',
+    says: 'webhook-changes.finish_says',
   },
   cancel: {
-    title: 'Keep the old secret?',
-    button: 'Keep the old secret',
-    says: 'The new secret ends. A receiver that knows only the new one refuses every event.',
+    title: 'webhook-changes.cancel_title',
+    button: 'webhook-changes.cancel_button',
+    says: 'webhook-changes.cancel_says',
   },
-};
+} as const satisfies Readonly<Record<RotationStep['kind'], unknown>>;
 
 const planSecret: PlanOf = async (deps, visit, endpoint) => {
-  const { at, form } = visit;
+  const { at, form, words } = visit;
   const kind = (['start', 'finish', 'cancel'] as const).find((one) => one === form.step);
-  if (!kind) return endpointPage(deps, visit, endpoint, 'Choose what to do with the secret.');
-  const { says, ...review } = steps[kind];
+  if (!kind) return endpointPage(deps, visit, endpoint, words.say('webhook-changes.choose_step'));
+  const { title, button, says } = stepTexts[kind];
   const rotation: RotationStep = kind === 'start' ? { kind, secret: newWebhookSecret() } : { kind };
   return {
     command: `${kind} secret rotation`,
     target: endpoint.id,
-    review: { ...review, consequence: html`<p>${says}</p>`, back: pathOf(at, endpoint), needsSudo: true },
+    review: {
+      title: words.say(title),
+      consequence: html`<p>${words.html(says)}</p>`,
+      button: words.say(button),
+      back: pathOf(at, endpoint),
+      needsSudo: true,
+    },
     async act(database, act) {
       const input = { id: endpoint.id, mode: endpoint.mode, step: rotation, act, isDryRun: false };
       const done: RotationOutcome = await database.rotateWebhookSecret(input);
       if (done.kind !== 'done') {
         const isUnderWay = done.kind === 'under_way';
-        const said = isUnderWay ? 'A new secret was made already.' : 'No rotation is under way.';
+        const said = words.say(isUnderWay ? 'webhook-changes.rotation_begun' : 'webhook-changes.no_rotation');
         return { to: pathOf(at, endpoint), said };
       }
-      if (rotation.kind === 'start') return shownOnce(at, endpoint.id, rotation.secret);
-      return { to: pathOf(at, endpoint), said: 'One secret is valid now.' };
+      if (rotation.kind === 'start') return shownOnce(visit, endpoint.id, rotation.secret);
+      return { to: pathOf(at, endpoint), said: words.say('webhook-changes.rotated') };
     },
   };
 };
@@ -233,38 +250,41 @@ const planEvents: PlanOf = async (_deps, visit, endpoint) => ({
   review: null,
   async act(database) {
     await database.setEndpointEvents(endpoint.id, chosenEvents(visit));
-    return { to: pathOf(visit.at, endpoint), said: 'The events are saved.' };
+    return { to: pathOf(visit.at, endpoint), said: visit.words.say('webhook-changes.events_saved') };
   },
 });
 
-const planEnabling: PlanOf = async (_deps, { at, form, visitor, nowMs }, endpoint) => {
+const planEnabling: PlanOf = async (_deps, { at, form, visitor, nowMs, words }, endpoint) => {
   const isOn = form.step === 'on';
   return {
     command: isOn ? 'enable webhook endpoint' : 'disable webhook endpoint',
     target: endpoint.id,
     review: {
-      title: isOn ? 'Enable the endpoint?' : 'Disable the endpoint?',
-      consequence: isOn
-        ? html`<p>What waits for <code>${endpoint.url}</code> is sent now.</p>`
-        : html`<p>Nothing is sent to <code>${endpoint.url}</code> until it is enabled; its events wait.</p>`,
-      button: isOn ? 'Enable' : 'Disable',
+      title: words.say(isOn ? 'webhook-changes.enable_title' : 'webhook-changes.disable_title'),
+      consequence: html`<p>${words.html(isOn ? 'webhook-changes.enable_text' : 'webhook-changes.disable_text', {
+        url: html`<code>${endpoint.url}</code>`,
+      })}</p>`,
+      button: words.say(isOn ? 'webhooks.enable' : 'webhooks.disable'),
       back: pathOf(at, endpoint),
       needsSudo: false,
     },
     async act(database) {
       await database.enableEndpoint(endpoint.id, isOn, isOn ? null : `disabled by ${visitor.person.name}`, nowMs);
-      return { to: pathOf(at, endpoint), said: isOn ? 'It is enabled.' : 'It is disabled.' };
+      return {
+        to: pathOf(at, endpoint),
+        said: words.say(isOn ? 'webhook-changes.is_enabled' : 'webhook-changes.is_disabled'),
+      };
     },
   };
 };
 
-const planRemoval: PlanOf = async (_deps, { at }, endpoint) => ({
+const planRemoval: PlanOf = async (_deps, { at, words }, endpoint) => ({
   command: 'remove webhook endpoint',
   target: endpoint.id,
   review: {
-    title: 'Remove the endpoint?',
-    consequence: html`<p>Nothing is sent to <code>${endpoint.url}</code> any more, also not what waits for it. Its secret ends.</p>`,
-    button: 'Remove',
+    title: words.say('webhook-changes.remove_title'),
+    consequence: html`<p>${words.html('webhook-changes.remove_text', { url: html`<code>${endpoint.url}</code>` })}</p>`,
+    button: words.say('general.remove'),
     back: pathOf(at, endpoint),
     needsSudo: true,
     typed: new URL(endpoint.url).host,
@@ -272,6 +292,6 @@ const planRemoval: PlanOf = async (_deps, { at }, endpoint) => ({
   },
   async act(database) {
     await database.removeEndpoint(endpoint.id);
-    return { to: webhooksPath(at), said: 'The endpoint is removed.' };
+    return { to: webhooksPath(at), said: words.say('webhook-changes.removed') };
   },
 });

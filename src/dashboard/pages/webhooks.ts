@@ -10,7 +10,8 @@ import { type Html, html } from '../../lib/html.ts';
 import { changeFields } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
-import { badge, facts, faultMessage, plainText, type Tone, table, time } from '../show.ts';
+import { badge, data, facts, faultMessage, moreLink, plainText, type Tone, table, time } from '../show.ts';
+import type { Words } from '../texts.ts';
 
 const DELIVERIES_SHOWN = 50;
 const ENDPOINTS_SHOWN = 100;
@@ -19,13 +20,7 @@ const RECENT_SHOWN = 20;
 export const webhooksPath = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/webhooks`;
 
 /** How far back failed deliveries are sent again, in hours. */
-export const recoverySpans: readonly (readonly [string, string])[] = [
-  ['1', 'the last hour'],
-  ['6', 'the last 6 hours'],
-  ['24', 'the last day'],
-  ['72', 'the last 3 days'],
-  ['168', 'the last week'],
-];
+export const recoverySpans = ['1', '6', '24', '72', '168'] as const;
 
 export const webhookPages = (deps: DashboardDeps): readonly StorePage[] => [
   {
@@ -71,9 +66,9 @@ export async function findDelivery({ database }: DashboardDeps, { at, params }: 
 export async function webhooksPage(
   { database }: DashboardDeps,
   visit: Visit<StoreAt>,
-  fault: string | null,
+  fault: Html | string | null,
 ): Promise<Reply> {
-  const { at, query } = visit;
+  const { at, query, words } = visit;
   const all = await database.listEndpoints(at.storeId);
   const own = all.filter(({ mode, perSession }) => mode === at.mode && !perSession).slice(0, ENDPOINTS_SHOWN);
   const [id, eventId] = [query.get('after') ?? '', query.get('event') ?? ''];
@@ -81,64 +76,76 @@ export async function webhooksPage(
   const found = await database.listDeliveries({ ...at, ...after, limit: DELIVERIES_SHOWN + 1 });
   const shown = found.slice(0, DELIVERIES_SHOWN);
   const last = found.length > DELIVERIES_SHOWN ? shown.at(-1) : undefined;
-  const older = last
-    ? html`<p class="pager"><a href="${webhooksPath(at)}?event=${last.eventId}&after=${last.id}" rel="next">Older</a></p>`
-    : null;
+  const older = last ? moreLink(words, `${webhooksPath(at)}?event=${last.eventId}&after=${last.id}`) : null;
   return {
-    title: 'Webhooks',
+    title: words.say('frame.webhooks'),
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}
-<section aria-labelledby="endpoints"><h2 id="endpoints">Endpoints</h2>${
-      own.length === 0
-        ? html`<p class="card">There is no ${at.mode} endpoint: your shop is told nothing, and has to ask.</p>`
-        : endpointTable(at, own)
+<section aria-labelledby="endpoints"><h2 id="endpoints">${words.say('webhooks.endpoints')}</h2>${
+      own.length === 0 ? html`<p class="card">${words.say('webhooks.no_endpoint')}</p>` : endpointTable(visit, own)
     }</section>
 ${may(visit, 'webhooks:manage') ? addForm(visit) : null}
-<section aria-labelledby="deliveries"><h2 id="deliveries">Deliveries</h2>${
-      shown.length === 0 ? html`<p class="card">Nothing was sent yet.</p>` : deliveryTable(at, shown)
+<section aria-labelledby="deliveries"><h2 id="deliveries">${words.say('webhooks.deliveries')}</h2>${
+      shown.length === 0 ? html`<p class="card">${words.say('webhooks.nothing_sent')}</p>` : deliveryTable(visit, shown)
     }${older}</section>`,
   };
 }
 
-const endpointTable = (at: StoreAt, endpoints: readonly Endpoint[]): Html =>
+/** Says which events an endpoint gets: the usual ones, and which more. */
+export const eventsText = (words: Words, more: readonly string[]): Html | string =>
+  more.length === 0 ? words.say('webhooks.usual') : words.html('webhooks.usual_and', { more: more.join(', ') });
+
+const endpointTable = ({ at, words }: Visit<StoreAt>, endpoints: readonly Endpoint[]): Html =>
   table(
-    'Endpoints',
-    ['URL', 'Events', 'Since', 'State'],
+    words.say('webhooks.endpoints'),
+    [words.say('general.url'), words.say('general.events'), words.say('general.created'), words.say('general.state')],
     endpoints.map((one) => [
-      html`<a href="${webhooksPath(at)}/${one.id}">${one.url}</a>`,
-      one.extendedEvents.length === 0 ? 'the usual ones' : `the usual ones, ${one.extendedEvents.join(', ')}`,
+      html`<a href="${webhooksPath(at)}/${one.id}">${data(one.url)}</a>`,
+      eventsText(words, one.extendedEvents),
       time(one.createdAtMs),
-      one.disabledAtMs === null ? badge('enabled', 'good') : badge('disabled', 'attention'),
+      one.disabledAtMs === null
+        ? badge(words.say('webhooks.enabled'), 'good')
+        : badge(words.say('webhooks.disabled'), 'attention'),
     ]),
   );
 
-const eventBoxes = (chosen: readonly string[]): Html =>
-  html`<fieldset><legend>Events beside the usual ones</legend>${extendedEvents.map(
+const eventBoxes = (words: Words, chosen: readonly string[]): Html =>
+  html`<fieldset><legend>${words.say('webhooks.more_events')}</legend>${extendedEvents.map(
     (name) =>
       html`<label class="check"><input type="checkbox" name="${name}"${chosen.includes(name) ? html` checked` : null}> <code>${name}</code></label>`,
   )}</fieldset>`;
 
 const addForm = (
   visit: Visit<StoreAt>,
-): Html => html`<details class="card"${visit.form.url === undefined ? null : html` open`}><summary>Add an endpoint</summary>
+): Html => html`<details class="card"${visit.form.url === undefined ? null : html` open`}><summary>${visit.words.say('webhooks.add')}</summary>
 <form method="post" action="${webhooksPath(visit.at)}">${changeFields(visit)}
-<label>URL <input name="url" type="url" maxlength="2048" placeholder="https://shop.example/quayside" value="${visit.form.url ?? ''}" required></label>
-${eventBoxes(Object.keys(visit.form))}
-<button>Go on</button></form></details>`;
+<label>${visit.words.say('general.url')} <input name="url" type="url" dir="ltr" maxlength="2048" placeholder="https://shop.example/quayside" value="${visit.form.url ?? ''}" required></label>
+${eventBoxes(visit.words, Object.keys(visit.form))}
+<button>${visit.words.say('frame.go_on')}</button></form></details>`;
 
 const tones: Readonly<Record<Delivery['state'], Tone>> = { delivered: 'good', waiting: 'wait', failed: 'danger' };
 
-const deliveryTable = (at: StoreAt, deliveries: readonly Delivery[]): Html =>
+const stateBadge = (words: Words, { state }: Pick<Delivery, 'state'>): Html =>
+  badge(words.say(`webhooks.state_${state}`), tones[state]);
+
+const deliveryTable = ({ at, words }: Visit<StoreAt>, deliveries: readonly Delivery[]): Html =>
   table(
-    'Deliveries',
-    ['Created', 'Event', 'Payment', 'Tries', 'Last answer', 'State'],
+    words.say('webhooks.deliveries'),
+    [
+      words.say('general.created'),
+      words.say('webhooks.event'),
+      words.say('webhooks.payment'),
+      words.say('webhooks.tries'),
+      words.say('webhooks.last_answer'),
+      words.say('general.state'),
+    ],
     deliveries.map((one) => [
       time(one.createdAtMs),
-      html`<a href="${webhooksPath(at)}/deliveries/${one.id}">${one.eventType}</a>`,
+      html`<a href="${webhooksPath(at)}/deliveries/${one.id}">${data(one.eventType)}</a>`,
       html`<a href="/s/${at.storeId}/${at.mode}/payments/${one.sessionId}"><code>${one.sessionId.slice(0, 13)}…</code></a>`,
       String(one.attempts),
-      String(one.lastStatus ?? one.lastError ?? '–'),
-      badge(one.state, tones[one.state]),
+      data(one.lastStatus ?? one.lastError ?? '–'),
+      stateBadge(words, one),
     ]),
   );
 
@@ -147,53 +154,66 @@ export async function endpointPage(
   { database }: DashboardDeps,
   visit: Visit<StoreAt>,
   endpoint: Endpoint,
-  fault: string | null,
+  fault: Html | string | null,
 ): Promise<Reply> {
-  const { at } = visit;
+  const { at, words } = visit;
   const health = await database.endpointHealth(endpoint.id);
   if (!health) return null;
   const secret = await database.findWebhookSecret(endpoint.id, endpoint.mode);
   const recent = table(
-    'Recent deliveries',
-    ['Delivery', 'Tries', 'State'],
+    words.say('webhooks.recent'),
+    [words.say('webhooks.delivery'), words.say('webhooks.tries'), words.say('general.state')],
     health.recent
       .slice(0, RECENT_SHOWN)
       .map((one) => [
-        html`<a href="${webhooksPath(at)}/deliveries/${one.id}">${one.eventType}</a>`,
+        html`<a href="${webhooksPath(at)}/deliveries/${one.id}">${data(one.eventType)}</a>`,
         String(one.attempts),
-        badge(one.state, tones[one.state]),
+        stateBadge(words, one),
       ]),
   );
   return {
-    title: 'Endpoint',
+    title: words.say('webhooks.endpoint'),
     status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}<p><a href="${webhooksPath(at)}">All webhooks</a></p>
-<section class="card" aria-labelledby="url"><h2 id="url">${endpoint.url}</h2>${healthFacts(endpoint, health)}
-${may(visit, 'webhooks:resend') ? button(visit, endpoint, 'test', 'Send a test event') : null}</section>
-<section aria-labelledby="recent"><h2 id="recent">Recent deliveries</h2>${
-      health.recent.length === 0 ? html`<p class="card">Nothing was sent to it yet.</p>` : recent
+    content: html`${faultMessage(fault)}<p><a href="${webhooksPath(at)}">${words.say('webhooks.all')}</a></p>
+<section class="card" aria-labelledby="url"><h2 id="url">${data(endpoint.url)}</h2>${healthFacts(words, endpoint, health)}
+${may(visit, 'webhooks:resend') ? button(visit, endpoint, 'test', words.say('webhooks.test')) : null}</section>
+<section aria-labelledby="recent"><h2 id="recent">${words.say('webhooks.recent')}</h2>${
+      health.recent.length === 0 ? html`<p class="card">${words.say('webhooks.nothing_sent_to_it')}</p>` : recent
     }</section>
 ${may(visit, 'webhooks:manage') ? manageForms(visit, endpoint, (secret?.nextSecret ?? null) !== null) : null}`,
   };
 }
 
-function healthFacts({ id, extendedEvents: more }: Endpoint, health: EndpointHealth): Html {
+function healthFacts(words: Words, { id, extendedEvents: more }: Endpoint, health: EndpointHealth): Html {
   const { recent, waiting, failingSinceMs, disabledAtMs, disabledReason } = health;
   const countOf = (state: string) => recent.filter((one) => one.state === state).length;
   const state =
     disabledAtMs !== null
-      ? html`${badge('disabled', 'attention')} since ${time(disabledAtMs)}: ${disabledReason ?? 'by a person'}. Its events wait.`
+      ? words.html('webhooks.disabled_since', {
+          state: badge(words.say('webhooks.disabled'), 'attention'),
+          time: time(disabledAtMs),
+          reason: disabledReason === null ? html`${words.say('webhooks.by_person')}` : data(disabledReason),
+        })
       : failingSinceMs === null
         ? recent.some(({ attempts, state }) => attempts > 0 || state === 'delivered')
-          ? badge('answers', 'good')
-          : badge('not tried yet', 'wait')
-        : html`${badge('failing', 'danger')} nothing accepted since ${time(failingSinceMs)}`;
+          ? badge(words.say('webhooks.answers'), 'good')
+          : badge(words.say('webhooks.untried'), 'wait')
+        : words.html('webhooks.failing_since', {
+            state: badge(words.say('webhooks.failing'), 'danger'),
+            time: time(failingSinceMs),
+          });
   return facts([
-    ['State', state],
-    ['Endpoint id', html`<code>${id}</code>`],
-    ['Events', more.length === 0 ? 'the usual ones' : `the usual ones, ${more.join(', ')}`],
-    [`Of the last ${RECENT_EVENTS} events`, `${countOf('delivered')} delivered, ${countOf('failed')} failed for good`],
-    ['Waiting', waiting < WAITING_COUNTED_MAX ? String(waiting) : `${WAITING_COUNTED_MAX} or more`],
+    [words.say('general.state'), state],
+    [words.say('webhooks.endpoint_id'), html`<code>${id}</code>`],
+    [words.say('general.events'), eventsText(words, more)],
+    [
+      words.say('webhooks.last_events', { count: RECENT_EVENTS }),
+      words.say('webhooks.counts', { delivered: countOf('delivered'), failed: countOf('failed') }),
+    ],
+    [
+      words.say('webhooks.waiting'),
+      waiting < WAITING_COUNTED_MAX ? String(waiting) : words.say('webhooks.or_more', { count: WAITING_COUNTED_MAX }),
+    ],
   ]);
 }
 
@@ -203,61 +223,75 @@ const button = (visit: Visit<StoreAt>, { id }: Endpoint, act: string, text: stri
 const step = (kind: string): Html => html`<input type="hidden" name="step" value="${kind}">`;
 
 function manageForms(visit: Visit<StoreAt>, endpoint: Endpoint, isRotating: boolean): Html {
-  const { at } = visit;
+  const { at, words } = visit;
   const isOff = endpoint.disabledAtMs !== null;
   const rotating = isRotating
-    ? html`<p>Two secrets are valid. Once your shop checks the new one, finish.</p><div class="actions">
-${button(visit, endpoint, 'secret', 'Finish: only the new secret', step('finish'))}
-${button(visit, endpoint, 'secret', 'Cancel: keep the old secret', step('cancel'))}</div>`
-    : html`<p>A new secret is shown once; both are valid until you finish.</p>${button(visit, endpoint, 'secret', 'Make a new secret', step('start'))}`;
-  return html`<section class="card" aria-labelledby="recover"><h2 id="recover">Send again what failed</h2>
+    ? html`<p>${words.say('webhooks.rotating')}</p><div class="actions">
+${button(visit, endpoint, 'secret', words.say('webhooks.finish'), step('finish'))}
+${button(visit, endpoint, 'secret', words.say('webhooks.cancel'), step('cancel'))}</div>`
+    : html`<p>${words.say('webhooks.start_hint')}</p>${button(visit, endpoint, 'secret', words.say('webhooks.start'), step('start'))}`;
+  return html`<section class="card" aria-labelledby="recover"><h2 id="recover">${words.say('webhooks.recover')}</h2>
 <form method="post" action="${webhooksPath(at)}/${endpoint.id}/recover">${changeFields(visit)}
-<label>Of <select name="hours">${recoverySpans.map(([hours, text]) => html`<option value="${hours}">${text}</option>`)}</select></label>
-<button class="plain">Go on</button></form></section>
-<section class="card" aria-labelledby="secret"><h2 id="secret">Secret</h2>${rotating}</section>
-<section class="card" aria-labelledby="change"><h2 id="change">Change it</h2>
-<form method="post" action="${webhooksPath(at)}/${endpoint.id}/events">${changeFields(visit)}${eventBoxes(endpoint.extendedEvents)}
-<button class="plain">Save the events</button></form>
-<div class="actions">${button(visit, endpoint, 'enable', isOff ? 'Enable' : 'Disable', step(isOff ? 'on' : 'off'))}
-${button(visit, endpoint, 'remove', 'Remove')}</div>
-<p class="hint">For another URL, add it and then remove this one.</p></section>`;
+<label>${words.say('webhooks.span')} <select name="hours">${recoverySpans.map((hours) => html`<option value="${hours}">${words.say(`webhooks.span_${hours}`)}</option>`)}</select></label>
+<button class="plain">${words.say('frame.go_on')}</button></form></section>
+<section class="card" aria-labelledby="secret"><h2 id="secret">${words.say('general.secret')}</h2>${rotating}</section>
+<section class="card" aria-labelledby="change"><h2 id="change">${words.say('webhooks.change')}</h2>
+<form method="post" action="${webhooksPath(at)}/${endpoint.id}/events">${changeFields(visit)}${eventBoxes(words, endpoint.extendedEvents)}
+<button class="plain">${words.say('webhooks.save_events')}</button></form>
+<div class="actions">${button(visit, endpoint, 'enable', words.say(isOff ? 'webhooks.enable' : 'webhooks.disable'), step(isOff ? 'on' : 'off'))}
+${button(visit, endpoint, 'remove', words.say('general.remove'))}</div>
+<p class="hint">${words.say('webhooks.other_url')}</p></section>`;
 }
 
 async function deliveryPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
   const found = await findDelivery(deps, visit);
   if (!found) return null;
-  const { at } = visit;
+  const { at, words } = visit;
   const { delivery, event } = found;
   const attempts = await deps.database.listAttempts(delivery.id);
-  const resend = html`<form method="post" action="${webhooksPath(at)}/deliveries/${delivery.id}/resend">${changeFields(visit)}<button>Send it again</button></form>`;
+  const resend = html`<form method="post" action="${webhooksPath(at)}/deliveries/${delivery.id}/resend">${changeFields(visit)}<button>${words.say('webhooks.resend')}</button></form>`;
   return {
-    title: event.type,
-    content: html`<p><a href="${webhooksPath(at)}">All webhooks</a></p>
-<section class="card" aria-labelledby="state"><h2 id="state">${badge(delivery.state, tones[delivery.state])}</h2>${facts(
+    title: words.say('webhooks.event_title', { event: event.type }),
+    content: html`<p><a href="${webhooksPath(at)}">${words.say('webhooks.all')}</a></p>
+<section class="card" aria-labelledby="state"><h2 id="state">${stateBadge(words, delivery)}</h2>${facts([
+      [words.say('webhooks.event'), html`<code>${event.id}</code>`],
+      [words.say('general.created'), time(event.createdAtMs)],
       [
-        ['Event', html`<code>${event.id}</code>`],
-        ['Created', time(event.createdAtMs)],
-        ['Payment', html`<a href="/s/${at.storeId}/${at.mode}/payments/${event.sessionId}">${event.sessionId}</a>`],
-        ['Endpoint', html`<a href="${webhooksPath(at)}/${delivery.endpointId}">${delivery.endpointId}</a>`],
-        ...(delivery.nextAttemptAtMs === null ? [] : [['Next try', time(delivery.nextAttemptAtMs)] as const]),
+        words.say('webhooks.payment'),
+        html`<a href="/s/${at.storeId}/${at.mode}/payments/${event.sessionId}">${data(event.sessionId)}</a>`,
       ],
-    )}${may(visit, 'webhooks:resend') ? resend : null}</section>
-<section aria-labelledby="attempts"><h2 id="attempts">Attempts</h2>${
-      attempts.length === 0 ? html`<p class="card">It was not tried yet.</p>` : attemptTable(attempts)
+      [
+        words.say('webhooks.endpoint'),
+        html`<a href="${webhooksPath(at)}/${delivery.endpointId}">${data(delivery.endpointId)}</a>`,
+      ],
+      ...(delivery.nextAttemptAtMs === null
+        ? []
+        : [[words.say('webhooks.next_try'), time(delivery.nextAttemptAtMs)] as const]),
+    ])}${may(visit, 'webhooks:resend') ? resend : null}</section>
+<section aria-labelledby="attempts"><h2 id="attempts">${words.say('webhooks.attempts')}</h2>${
+      attempts.length === 0
+        ? html`<p class="card">${words.say('webhooks.not_tried')}</p>`
+        : attemptTable(words, attempts)
     }</section>
-<section class="card" aria-labelledby="body"><h2 id="body">What is sent</h2><pre tabindex="0"><code>${indented(event.body)}</code></pre></section>`,
+<section class="card" aria-labelledby="body"><h2 id="body">${words.say('webhooks.body')}</h2><pre tabindex="0"><code>${indented(event.body)}</code></pre></section>`,
   };
 }
 
-const attemptTable = (attempts: readonly Attempt[]): Html =>
+const attemptTable = (words: Words, attempts: readonly Attempt[]): Html =>
   table(
-    'Attempts',
-    ['Started', 'By', 'Took', 'Result', 'Answer'],
+    words.say('webhooks.attempts'),
+    [
+      words.say('webhooks.started'),
+      words.say('webhooks.by'),
+      words.say('general.took'),
+      words.say('webhooks.result'),
+      words.say('webhooks.answer'),
+    ],
     attempts.map((one) => [
       time(one.startedAtMs),
-      one.trigger === 'manual' ? 'hand' : 'schedule',
-      `${one.durationMs} ms`,
-      String(one.status ?? one.error ?? '–'),
+      words.say(one.trigger === 'manual' ? 'webhooks.by_manual' : 'webhooks.by_schedule'),
+      data(`${one.durationMs} ms`),
+      data(one.status ?? one.error ?? '–'),
       one.responseExcerpt === null ? '–' : html`<code>${plainText(one.responseExcerpt)}</code>`,
     ]),
   );
