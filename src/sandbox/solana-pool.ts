@@ -125,7 +125,7 @@ function effectOf(
       entries.push(entry);
     } else return null;
   }
-  return entries.length > 0 && payer !== '' ? { entries, native } : null;
+  return entries.length + native.length > 0 && payer !== '' ? { entries, native } : null;
 }
 
 function transferOf(
