@@ -9,6 +9,7 @@ import type { WorldBlock } from './block-tree.ts';
 import type { FaultKind, InjectedFault } from './faults.ts';
 import { invalidParams, RpcError } from './json-rpc.ts';
 import { behindCluster, readBase58 } from './solana-errors.ts';
+import { coinChanges, signaturesFor } from './solana-history.ts';
 import {
   inContext,
   listOf,
@@ -61,6 +62,7 @@ export const contentFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<
       'clock_behind',
     ],
   ],
+  ['getSignaturesForAddress', ['restarted', 'lag', 'blocks_lost']],
   ['getSignatureStatuses', ['restarted', 'lag', 'unknown_block']],
   ['getTransaction', ['restarted', 'lag', 'unknown_block', 'clock_behind']],
   ['sendTransaction', ['unhealthy', 'send_dropped', 'send_denied', 'send_failed']],
@@ -276,8 +278,11 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
       const found = findSigned(signature, view);
       if (!found || found.block.number > newest(view, settings).number) return null;
       refuseNewVersions({ transactions: [found.transaction] }, settings);
-      return renderWholeTransaction(found.transaction, found.block, mintOf);
+      const coins = coinChanges(world, found.block, found.transaction);
+      return renderWholeTransaction(found.transaction, found.block, mintOf, coins);
     },
+
+    getSignaturesForAddress: (question) => signaturesFor(question, firstKept(question.view, question.fault)),
 
     getSignatureStatuses({ params, view }) {
       const [signatures] = listOf(params);

@@ -108,7 +108,14 @@ function spentBy({ sender, signed, native = [], succeeded }: WorldTransaction): 
 const accountKeyOf = (owner: string, mint: string): string =>
   Buffer.from(tokenAccountOf(Buffer.from(owner, 'hex'), Buffer.from(mint, 'hex'))).toString('hex');
 
-function renderTransaction(transaction: WorldTransaction, mintOf: (token: string) => Mint) {
+/** Lamports of an account before and after a transaction, besides its sender and token accounts. `key` is hex. */
+export type CoinChange = Readonly<{ key: string; before: bigint; after: bigint }>;
+
+function renderTransaction(
+  transaction: WorldTransaction,
+  mintOf: (token: string) => Mint,
+  coins: readonly CoinChange[] = [],
+) {
   const { sender, target, succeeded } = transaction;
   const lamportsSpent = spentBy(transaction);
   const lamportsFee = transaction.signed?.feeUnits ?? BigInt(FEE_LAMPORTS);
@@ -118,12 +125,17 @@ function renderTransaction(transaction: WorldTransaction, mintOf: (token: string
   );
   const programs = [...new Set(changes.map(({ mint }) => mint.program))];
   const mints = [...new Set(changes.map(({ mint }) => solanaAddress.format(mint.key)))];
-  const called = mints.includes(solanaAddress.format(target)) ? [] : [solanaAddress.format(target)];
+  const moved = coins.flatMap((coin) => {
+    const address = solanaAddress.format(coin.key);
+    return tokenAccounts.includes(address) ? [] : [{ ...coin, address }];
+  });
+  const known = [...mints, ...moved.map(({ address }) => address)];
+  const called = known.includes(solanaAddress.format(target)) ? [] : [solanaAddress.format(target)];
   const readOnly = [...mints, ...called, SYSTEM_PROGRAM, ...programs];
   // The fee payer comes first; token accounts follow.
   const accountKeys = [
     accountKey(solanaAddress.format(sender), true, true),
-    ...tokenAccounts.map((pubkey) => accountKey(pubkey, false, true)),
+    ...[...tokenAccounts, ...moved.map(({ address }) => address)].map((pubkey) => accountKey(pubkey, false, true)),
     ...readOnly.map((pubkey) => accountKey(pubkey, false, false)),
   ];
   const err = succeeded ? null : { InstructionError: [0, { Custom: 1 }] };
@@ -132,9 +144,19 @@ function renderTransaction(transaction: WorldTransaction, mintOf: (token: string
     meta: {
       err,
       fee: Number(lamportsFee),
-      postBalances: [WALLET_LAMPORTS - Number(lamportsSpent), ...changes.map(() => ACCOUNT_LAMPORTS), ...rest],
+      postBalances: [
+        WALLET_LAMPORTS - Number(lamportsSpent),
+        ...changes.map(() => ACCOUNT_LAMPORTS),
+        ...moved.map(({ after }) => after),
+        ...rest,
+      ],
       postTokenBalances: changes.map((change, at) => tokenBalance(at + 1, change, change.after)),
-      preBalances: [WALLET_LAMPORTS, ...changes.map(({ before }) => (before === null ? 0 : ACCOUNT_LAMPORTS)), ...rest],
+      preBalances: [
+        WALLET_LAMPORTS,
+        ...changes.map(({ before }) => (before === null ? 0 : ACCOUNT_LAMPORTS)),
+        ...moved.map(({ before }) => before),
+        ...rest,
+      ],
       preTokenBalances: changes.flatMap((change, at) =>
         change.before === null ? [] : [tokenBalance(at + 1, change, change.before)],
       ),
@@ -194,8 +216,9 @@ export function renderWholeTransaction(
   transaction: WorldTransaction,
   block: Pick<WorldBlock, 'number' | 'timeS' | 'parent'>,
   mintOf: (token: string) => Mint,
+  coins: readonly CoinChange[],
 ) {
-  const { meta, transaction: whole, version } = withMessage(renderTransaction(transaction, mintOf), block, []);
+  const { meta, transaction: whole, version } = withMessage(renderTransaction(transaction, mintOf, coins), block, []);
   return { blockTime: block.timeS, meta, slot: block.number, transaction: whole, version };
 }
 

@@ -3,8 +3,9 @@
  * has no keys.
  *
  * Methods used: getGenesisHash, getMultipleAccounts, getLatestBlockhash, getMinimumBalanceForRentExemption,
- * getRecentPrioritizationFees, sendTransaction, getBlockHeight, getSignatureStatuses, getTransaction. Source:
- * https://solana.com/docs/rpc. The node needs --full-rpc-api and --enable-rpc-transaction-history.
+ * getRecentPrioritizationFees, sendTransaction, getBlockHeight, getSignatureStatuses, getTransaction, and
+ * getSignaturesForAddress where an older lock exists. Source: https://solana.com/docs/rpc. The node needs
+ * --full-rpc-api and --enable-rpc-transaction-history.
  *
  * @module
  */
@@ -45,7 +46,7 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       return { native: wallet?.lamports ?? 0n, tokens: byCurrency };
     },
     sequence: async () => null,
-    quote: (draft) => askQuote(main, draft),
+    quote: (draft) => askQuote(main, draft, nodes),
     async broadcast(bytes) {
       // The engine rebroadcasts; if the node did so too, it would only obscure the outcome.
       const settings = { encoding: 'base64', skipPreflight: false, preflightCommitment: 'confirmed', maxRetries: 0 };

@@ -18,7 +18,7 @@ import { LOCK_BYTES } from '../lock.ts';
 import { isSpendable } from '../offline-keys.ts';
 import { tokenAddress } from '../token-account.ts';
 import type { SolanaRpc } from './payout-rpc.ts';
-import { isLocked, locksOf } from './refund-lock.ts';
+import { findSet, locksOf } from './refund-lock.ts';
 
 const SYSTEM_PROGRAM = '11111111111111111111111111111111';
 const TOKEN_ACCOUNT_BYTES = 165;
@@ -43,9 +43,10 @@ const sol = (lamports: bigint): string => `${formatUnits(lamports, LAMPORT_DECIM
 
 /**
  * Quotes a draft.
+ * @param nodes every configured node, which must agree that an older lock is dust
  * @throws Fault transient
  */
-export async function askQuote(node: SolanaRpc, draft: SpendDraft): Promise<Quote> {
+export async function askQuote(node: SolanaRpc, draft: SpendDraft, nodes: readonly SolanaRpc[]): Promise<Quote> {
   const { intent, payer, owners, to, token } = draft;
   if (intent.kind === 'gas' || !token)
     return refuse('would_fail', 'gas is not needed on this network: the gas wallet pays for sweeps');
@@ -72,7 +73,7 @@ export async function askQuote(node: SolanaRpc, draft: SpendDraft): Promise<Quot
   const [wallet = null, payee = null, target = null, ...rest] = accounts;
   const held = rest.slice(0, sources.length);
 
-  const lock = locks.find((one, at) => isLocked(one, rest[sources.length + at] ?? null));
+  const lock = await findSet(nodes, locks, rest.slice(sources.length), payer);
   if (lock) {
     return refuse(
       'would_fail',

@@ -10,6 +10,7 @@ import type { SentAttempt, SpendDraft } from '../../spend.ts';
 import type { ChainAccount } from '../account.ts';
 import { solanaAddress } from '../address.ts';
 import { lockAddress, olderLockSeed } from '../lock.ts';
+import { isDust } from './older-lock.ts';
 import type { SolanaRpc } from './payout-rpc.ts';
 
 /** `address` is base58. */
@@ -25,11 +26,25 @@ export function locksOf({ intent, payer, lock }: SpendDraft, attempts: readonly 
 }
 
 /**
- * Returns whether a lock's account shows that the refund was paid. Only the refund wallet can allocate data there;
- * anybody can send lamports. An older lock has no data, so it counts as soon as it exists.
+ * Returns the lock whose account shows that the refund was paid. Only the refund wallet can allocate data there;
+ * anybody can send lamports. An older lock has no data: it counts unless each node proves that it is dust.
+ * @param accounts those of the locks
  */
-export const isLocked = ({ isOlder }: Lock, account: ChainAccount | null): boolean =>
-  account !== null && (isOlder || account.data.length > 0);
+export async function findSet(
+  nodes: readonly SolanaRpc[],
+  locks: readonly Lock[],
+  accounts: readonly (ChainAccount | null)[],
+  payer: string,
+): Promise<Lock | null> {
+  for (const [at, lock] of locks.entries()) {
+    const account = accounts[at] ?? null;
+    if (account === null || (!lock.isOlder && account.data.length === 0)) continue;
+    if (!lock.isOlder) return lock;
+    const proved = await Promise.all(nodes.map((node) => isDust(node, lock.address, solanaAddress.format(payer))));
+    if (!proved.every(Boolean)) return lock;
+  }
+  return null;
+}
 
 /** Returns the lock of a refund that is set in final state: whoever set it was paid. */
 export async function findLock(
@@ -43,7 +58,7 @@ export async function findLock(
     locks.map(({ address }) => address),
     'finalized',
   );
-  const lock = locks.find((one, at) => isLocked(one, accounts[at] ?? null));
+  const lock = await findSet([node], locks, accounts, draft.payer);
   return lock ? `lock ${lock.address}` : null;
 }
 
@@ -60,6 +75,6 @@ export async function refuseLocked(
   if (lock === null) return;
   throw transient(
     'payout_outcome_unclear',
-    `${node.host} knows no transaction of refund ${draft.intent.id}, but its ${lock} exists on the chain: it was paid. Look at the lock's history in an explorer, or use a node that keeps it`,
+    `${node.host} knows no transaction of refund ${draft.intent.id}, but its ${lock} exists on the chain: it was paid, unless the lock's first transaction in an explorer is a stranger's. Use a node that keeps the lock's whole history, as rpc_url and as witness_url`,
   );
 }
