@@ -4,6 +4,7 @@
  * @module
  */
 import { type Html, html } from '../lib/html.ts';
+import type { Words } from './texts.ts';
 
 export type Bar = Readonly<{ label: string; size: bigint }>;
 
@@ -15,13 +16,18 @@ const STEPS = 1000n;
 
 const percent = (size: bigint, greatest: bigint): number => Number((size * STEPS) / greatest) / Number(STEPS);
 
-/**
- * Draws bars from zero.
- * @param title what the chart shows, for who cannot see it
- * @param text writes a size
- * @param numbers the table with the same numbers
- */
-export function barChart(title: string, bars: readonly Bar[], text: (size: bigint) => string, numbers: Html): Html {
+type Chart = Readonly<{
+  /** What the chart shows, for who cannot see it. */
+  title: string;
+  bars: readonly Bar[];
+  /** Writes a size. */
+  text(size: bigint): string;
+  /** The table with the same numbers. */
+  numbers: Html;
+}>;
+
+/** Draws bars from zero. */
+export function barChart(words: Words, { title, bars, text, numbers }: Chart): Html {
   let greatest = 0n;
   for (const { size } of bars) if (size > greatest) greatest = size;
   const step = WIDTH / Math.max(1, bars.length);
@@ -33,5 +39,5 @@ export function barChart(title: string, bars: readonly Bar[], text: (size: bigin
   return html`<div class="chart"><p><span>${text(greatest)}</span></p>
 <svg viewBox="0 0 ${WIDTH} ${HEIGHT + 1}" role="img" aria-label="${title}">${drawn}<line x1="0" x2="${WIDTH}" y1="${HEIGHT}" y2="${HEIGHT}"/></svg>
 <p><span>${bars[0]?.label ?? ''}</span> <span>${bars.at(-1)?.label ?? ''}</span></p></div>
-<details><summary>The numbers</summary>${numbers}</details>`;
+<details><summary>${words.say('overview.numbers')}</summary>${numbers}</details>`;
 }

@@ -9,6 +9,7 @@ import type { SessionFilter } from '../database/session-lists.ts';
 import { type Html, html } from '../lib/html.ts';
 import { datePlus, startOfDayMs } from '../lib/zone.ts';
 import type { StoreAt } from './page.ts';
+import type { Words } from './texts.ts';
 
 const statuses: readonly SessionStatus[] = ['pending', 'paid', 'expired', 'canceled', 'failed'];
 
@@ -63,31 +64,39 @@ export function queryOfFilter({ chosen }: PaymentFilter, more: Readonly<Record<s
   return query === '' ? '' : `?${query}`;
 }
 
-const choice = (label: string, name: string, values: readonly (readonly [string, string])[], chosen = ''): Html =>
-  html`<label>${label} <select name="${name}"><option value="">any</option>${values.map(([value, text]) =>
-    value === chosen
-      ? html`<option value="${value}" selected>${text}</option>`
-      : html`<option value="${value}">${text}</option>`,
+type Choice = Readonly<{
+  label: string;
+  name: string;
+  values: readonly (readonly [value: string, text: string, isData?: boolean])[];
+}>;
+
+const choice = (words: Words, { label, name, values }: Choice, chosen = ''): Html =>
+  html`<label>${label} <select name="${name}"><option value="">${words.say('general.any')}</option>${values.map(
+    ([value, text, isData = false]) =>
+      html`<option value="${value}"${value === chosen ? html` selected` : null}${isData ? html` translate="no"` : null}>${text}</option>`,
   )}</select></label>`;
 
 /** Renders the fields of the filter. */
-export function filterFields({ chosen }: PaymentFilter, at: StoreAt, networks: Networks): Html {
+export function filterFields(words: Words, { chosen }: PaymentFilter, at: StoreAt, networks: Networks): Html {
   const own = networks.filter(({ mode }) => mode === at.mode);
-  return html`${choice(
-    'Status',
-    'status',
-    statuses.map((one) => [one, one]),
-    chosen.status,
-  )}${choice(
-    'Paid on',
-    'network',
-    own.map(({ key, title }) => [nameOf(key), title]),
-    chosen.network,
-  )}${choice(
-    'Paid in',
-    'token',
-    currencies.map((one) => [one, one]),
-    chosen.token,
-  )}<label>From <input type="date" name="from" value="${chosen.from ?? ''}"></label>
-<label>To <input type="date" name="to" value="${chosen.to ?? ''}"></label>`;
+  const choices = [
+    {
+      label: words.say('payments.status'),
+      name: 'status',
+      values: statuses.map((one) => [one, words.say(`general.status_${one}`)] as const),
+    },
+    {
+      label: words.say('payments.paid_on'),
+      name: 'network',
+      values: own.map(({ key, title }) => [nameOf(key), title, true] as const),
+    },
+    {
+      label: words.say('payments.paid_in'),
+      name: 'token',
+      values: currencies.map((one) => [one, one, true] as const),
+    },
+  ] as const;
+  return html`${choices.map((one) => choice(words, one, chosen[one.name]))}
+<label>${words.say('payments.from')} <input type="date" name="from" value="${chosen.from ?? ''}"></label>
+<label>${words.say('payments.to')} <input type="date" name="to" value="${chosen.to ?? ''}"></label>`;
 }

@@ -8,14 +8,15 @@ import { type Html, html } from '../lib/html.ts';
 import type { DashboardDeps } from './deps.ts';
 import type { StoreAt, Visit } from './page.ts';
 import { badge } from './show.ts';
+import type { TextKey } from './texts.ts';
 
 /** Endpoints that are looked at for a webhook that arrived. */
 const ENDPOINTS_READ_MAX = 3;
 
-type Step = Readonly<{ isDone: boolean; what: string; next: Html }>;
+type Step = Readonly<{ isDone: boolean; what: TextKey; next: Html }>;
 
 /** Returns the steps; those of the installation are the operator's, and say so. */
-async function stepsOf(deps: DashboardDeps, { at, visitor, nowMs }: Visit<StoreAt>): Promise<readonly Step[]> {
+async function stepsOf(deps: DashboardDeps, { at, visitor, nowMs, words }: Visit<StoreAt>): Promise<readonly Step[]> {
   const { database, config } = deps;
   const { storeId, mode } = at;
   const store = await database.findStore(storeId);
@@ -25,50 +26,57 @@ async function stepsOf(deps: DashboardDeps, { at, visitor, nowMs }: Visit<StoreA
   );
   const statuses = (await database.listNetworks()).filter(({ network }) => network.startsWith(`${mode}:`));
   const keys = (await database.listKeys(storeId)).filter((key) => key.mode === mode && key.revokedAtMs === null);
-  const page = (name: string, text: string, permission: StorePermission): Html =>
-    isAllowed(visitor.person.memberships, { permission, ...at })
-      ? html`<a href="/s/${storeId}/${mode}/${name}">${text}</a>`
-      : html`${text}: the store’s owner does that`;
+  const page = (name: string, key: TextKey, permission: StorePermission): Html => {
+    const step = words.say(key);
+    return isAllowed(visitor.person.memberships, { permission, ...at })
+      ? html`<a href="/s/${storeId}/${mode}/${name}">${step}</a>`
+      : words.html('setup.owner_does', { step: html`${step}` });
+  };
+  const command = html`<code>quayside store approve ${storeId}</code>`;
+  const reason = store?.refusal?.because;
   return [
     {
       isDone: store?.status === 'approved',
-      what: 'The store is approved',
-      next: html`${store?.refusal ? `It was refused: ${store.refusal.because}. ` : null}The operator approves it, in the dashboard or with <code>quayside store approve ${storeId}</code>`,
+      what: 'setup.approved',
+      next:
+        reason === undefined
+          ? words.html('setup.approved_next', { command })
+          : words.html('setup.refused_next', { command, reason }),
     },
     {
       isDone: sources.some((source) => source !== null),
-      what: 'Deposit addresses come from your wallet',
-      next: html`The operator sets <code>xpub</code> of a network, or imports a list where it has none: <code>quayside address-pool import</code>`,
+      what: 'setup.addresses',
+      next: words.html('setup.addresses_next'),
     },
     {
       isDone: statuses.some((status) => isFollowed(status, nowMs)),
-      what: `A ${mode} network is connected`,
-      next: html`The operator adds one under <code>networks</code>: <code>quayside networks list</code> shows how each does`,
+      what: `setup.network_${mode}`,
+      next: words.html('setup.network_next'),
     },
     {
       isDone: keys.length > 0,
-      what: `Your shop has a ${mode} key`,
-      next: page('developers', 'Make a key', 'keys:manage'),
+      what: `setup.key_${mode}`,
+      next: page('developers', 'setup.key_next', 'keys:manage'),
     },
     {
       isDone: await isWebhookProved(deps, at),
-      what: 'A webhook arrived at your shop',
-      next: page('webhooks', 'Add an endpoint and send it a test event', 'webhooks:read'),
+      what: 'setup.webhook',
+      next: page('webhooks', 'setup.webhook_next', 'webhooks:read'),
     },
     {
       isDone: await database.hasCredits({ storeId, mode: 'test' }),
-      what: 'A test payment came through',
-      next: html`Pay a session of a test key: <code>quayside pay SESSION --network NAME</code> does it in the sandbox`,
+      what: 'setup.payment',
+      next: words.html('setup.payment_next'),
     },
     {
       isDone: (await database.listNoticeTargets()).some(({ provedAtMs }) => provedAtMs !== null),
-      what: 'Somebody is told when something breaks',
-      next: html`The operator adds a target and types the code that arrives: <code>quayside notify add</code>`,
+      what: 'setup.notices',
+      next: words.html('setup.notices_next'),
     },
     {
       isDone: deps.readBackups().proved !== null,
-      what: 'A backup was made and proved',
-      next: html`The operator makes one: <code>quayside backup</code>`,
+      what: 'setup.backup',
+      next: words.html('setup.backup_next'),
     },
   ];
 }
@@ -89,10 +97,11 @@ export async function setupList(deps: DashboardDeps, visit: Visit<StoreAt>): Pro
   const steps = await stepsOf(deps, visit);
   const left = steps.filter(({ isDone }) => !isDone).length;
   if (left === 0) return null;
-  return html`<section class="card" aria-labelledby="setup"><h2 id="setup">Before your first live payment: ${left} of ${steps.length} left</h2>
+  const { words } = visit;
+  return html`<section class="card" aria-labelledby="setup"><h2 id="setup">${words.say('setup.title', { left, all: steps.length })}</h2>
 <ul class="steps">${steps.map(({ isDone, what, next }) =>
     isDone
-      ? html`<li>${badge('done', 'good')} ${what}</li>`
-      : html`<li>${badge('to do', 'attention')} ${what}<p class="hint">${next}</p></li>`,
+      ? html`<li>${badge(words.say('setup.done'), 'good')} ${words.say(what)}</li>`
+      : html`<li>${badge(words.say('setup.to_do'), 'attention')} ${words.say(what)}<p class="hint">${next}</p></li>`,
   )}</ul></section>`;
 }

@@ -4,7 +4,7 @@
  */
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../core/money.ts';
 import type { SessionSummary } from '../database/database.ts';
-import { type Html, html } from '../lib/html.ts';
+import { type Html, html, prose } from '../lib/html.ts';
 import { priceText } from '../rates/currencies.ts';
 import type { Words } from './texts.ts';
 
@@ -31,6 +31,9 @@ export function ago({ code }: Words, ms: number, nowMs: number): Html {
 
 /** Shows text that belongs to no language: a name, an id, an amount. Its direction is its own. */
 export const data = (text: string | number): Html => html`<bdi>${text}</bdi>`;
+
+/** Shows a sentence of a deeper layer, whose `backticks` are code: it may name commands, and stays English. */
+export const english = (text: string): Html => html`<bdi lang="en">${prose(text)}</bdi>`;
 
 /** What a session asks for, in its own currency. */
 export const price = ({ request }: Pick<SessionSummary, 'request'>): string =>
@@ -99,7 +102,7 @@ export function table(
 }
 
 /** Names and values, one a line. */
-export const facts = (pairs: readonly (readonly [string, Html | string])[]): Html =>
+export const facts = (pairs: readonly (readonly [Html | string, Html | string])[]): Html =>
   html`<dl class="facts">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 
 /** Shows an address whole, in groups of four, for a decision about it. */

@@ -57,7 +57,7 @@ test('a new store sees what is missing; then its money by day, held money, and h
     assert.match(after, '1 held amount waits for a decision');
     assert.ok((await api.database().listAlarms(10)).some(({ code }) => code === 'money_surplus'));
     assert.not.match(after, 'It counts for nothing');
-    assert.match(after, /disabled https:\/\/shop.example\/ since .*: moved. Its events wait./);
+    assert.match(after, /disabled https:\/\/shop.example\/ since .*: moved \. Its events wait./);
     const live = textOf((await owner.get(`/s/${api.merchantId}/live/overview`)).text);
     assert.match(live, 'No payment was credited in these days.');
   }));

@@ -30,7 +30,7 @@ async function create(
 }
 
 const ordersOf = (text: string): string[] =>
-  [...text.matchAll(/payments\/cs_\w+">([^<]+)</g)].map(([, order = '']) => order);
+  [...text.matchAll(/payments\/cs_\w+"><bdi>([^<]+)</g)].map(([, order = '']) => order);
 
 /** Reads CSV whose cells have no line breaks. */
 const cellsOf = (line: string): string[] =>

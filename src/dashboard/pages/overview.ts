@@ -2,17 +2,19 @@
  * A store at a glance: what needs somebody, what came in, and whether payments would be seen and reported.
  * @module
  */
+import { nameOf } from '../../core/transfer.ts';
 import { alarmKey } from '../../database/alarms.ts';
 import { type CreditTotal, QUARTER_MS } from '../../database/credit-totals.ts';
 import { isSilent, whyUnfollowed } from '../../database/network-health.ts';
-import { type Html, html, prose } from '../../lib/html.ts';
+import { type Html, html } from '../../lib/html.ts';
 import { dateIn, datePlus, startOfDayMs } from '../../lib/zone.ts';
 import { barChart } from '../chart.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { StoreAt, StorePage, Visit } from '../page.ts';
 import { waitsForApproval } from '../refund-text.ts';
 import { setupList } from '../setup.ts';
-import { badge, coins, table, time } from '../show.ts';
+import { badge, coins, data, english, table, time } from '../show.ts';
+import type { Words } from '../texts.ts';
 
 const DAYS_SHOWN = 30;
 /** Held amounts and refunds are counted up to this many: the count costs the same in every shop. */
@@ -24,24 +26,26 @@ export const overviewPage = (deps: DashboardDeps): StorePage => ({
   path: '/s/:store/:mode/overview',
   needs: 'payments:read',
   async answer(visit) {
-    const { at, nowMs, zone } = visit;
+    const { at, nowMs, zone, words } = visit;
     const today = dateIn(zone, nowMs);
     const dates = Array.from({ length: DAYS_SHOWN }, (_, ago) => datePlus(today, ago - DAYS_SHOWN + 1));
     const totals = await deps.database.listCreditTotals(at, startOfDayMs(zone, dates[0] ?? today) ?? 0);
     return {
-      title: at.mode === 'test' ? 'Test overview' : 'Overview',
+      title: words.say(at.mode === 'test' ? 'overview.test_title' : 'frame.overview'),
       content: html`${await needs(deps, visit)}
 ${await setupList(deps, visit)}
-<section class="card" aria-labelledby="money"><h2 id="money">What came in: the last ${DAYS_SHOWN} days</h2>${money(visit, totals, dates)}</section>
-<section class="card" aria-labelledby="health"><h2 id="health">Health</h2>${await health(deps, visit)}</section>`,
+<section class="card" aria-labelledby="money"><h2 id="money">${words.say('overview.money', { days: DAYS_SHOWN })}</h2>${money(visit, totals, dates)}</section>
+<section class="card" aria-labelledby="health"><h2 id="health">${words.say('overview.health')}</h2>${await health(deps, visit)}</section>`,
     };
   },
 });
 
-const counted = (count: number, one: string, more: string): string =>
-  `${count > COUNTED_MAX ? `more than ${COUNTED_MAX}` : count} ${count === 1 ? one : more}`;
+const counted = (words: Words, what: 'held' | 'refund', count: number): string =>
+  count > COUNTED_MAX
+    ? words.say(`overview.${what}_many`, { count: COUNTED_MAX })
+    : words.say(`overview.${what}_waits`, { count });
 
-async function needs({ database }: DashboardDeps, { at }: Visit<StoreAt>): Promise<Html> {
+async function needs({ database }: DashboardDeps, { at, words }: Visit<StoreAt>): Promise<Html> {
   const base = `/s/${at.storeId}/${at.mode}`;
   const limit = COUNTED_MAX + 1;
   const held = (await database.listHeldMoney({ ...at, state: 'open', limit })).length;
@@ -49,24 +53,18 @@ async function needs({ database }: DashboardDeps, { at }: Visit<StoreAt>): Promi
   const waiting = pending.filter(waitsForApproval).length;
   const alarms = await database.listStoreAlarms(at, ALARMS_SHOWN);
   const lines = [
-    ...(held > 0
-      ? [html`<a href="${base}/held">${counted(held, 'held amount waits', 'held amounts wait')}</a> for a decision`]
-      : []),
-    ...(waiting > 0
-      ? [
-          html`<a href="${base}/refunds?status=pending">${counted(waiting, 'refund waits', 'refunds wait')}</a> for approval`,
-        ]
-      : []),
+    ...(held > 0 ? [html`<a href="${base}/held">${counted(words, 'held', held)}</a>`] : []),
+    ...(waiting > 0 ? [html`<a href="${base}/refunds?status=pending">${counted(words, 'refund', waiting)}</a>`] : []),
     ...alarms.map(
       ({ atMs, message, sessionId }) =>
-        html`${time(atMs)} ${prose(message)} <a href="${base}/payments/${sessionId}">The payment</a>`,
+        html`${time(atMs)} ${english(message)} <a href="${base}/payments/${sessionId}">${words.say('overview.alarm_payment')}</a>`,
     ),
   ];
-  return html`<section class="card" aria-labelledby="needs"><h2 id="needs">What needs you</h2>
+  return html`<section class="card" aria-labelledby="needs"><h2 id="needs">${words.say('overview.needs_you')}</h2>
 ${
   lines.length === 0
-    ? html`<p>${badge('nothing', 'good')}</p>`
-    : html`<ul class="steps">${lines.map((line) => html`<li>${badge('waits', 'attention')} ${line}</li>`)}</ul>`
+    ? html`<p>${badge(words.say('overview.nothing'), 'good')}</p>`
+    : html`<ul class="steps">${lines.map((line) => html`<li>${badge(words.say('overview.waits'), 'attention')} ${line}</li>`)}</ul>`
 }</section>`;
 }
 
@@ -93,10 +91,10 @@ function daysOf(totals: readonly CreditTotal[], dates: readonly string[], zone: 
 }
 
 /** Sums over the shown days by network and coin, the greatest first. */
-function byAsset(totals: readonly CreditTotal[]): readonly (readonly [string, bigint])[] {
+function byAsset(words: Words, totals: readonly CreditTotal[]): readonly (readonly [string, bigint])[] {
   const sums = new Map<string, bigint>();
   for (const { network, currency, creditedPar, reversedPar } of totals) {
-    const name = `${currency} on ${network.slice(network.indexOf(':') + 1)}`;
+    const name = words.say('general.on_network', { currency, network: nameOf(network) });
     sums.set(name, (sums.get(name) ?? 0n) + creditedPar - reversedPar);
   }
   return [...sums].sort(([, one], [, other]) => (one < other ? 1 : -1));
@@ -104,13 +102,10 @@ function byAsset(totals: readonly CreditTotal[]): readonly (readonly [string, bi
 
 const signed = (par: bigint): string => (par < 0n ? `-${coins(-par)}` : coins(par));
 
-function money({ at, zone }: Visit<StoreAt>, totals: readonly CreditTotal[], dates: readonly string[]): Html {
+function money({ at, zone, words }: Visit<StoreAt>, totals: readonly CreditTotal[], dates: readonly string[]): Html {
   if (totals.length === 0) {
-    const call =
-      at.mode === 'test'
-        ? html`<code>npm run demo</code> plays a payment through in the sandbox.`
-        : html`Try one in <a href="/s/${at.storeId}/test/overview">test mode</a> first.`;
-    return html`<p>No payment was credited in these days. ${call}</p>`;
+    const test_mode = html`<a href="/s/${at.storeId}/test/overview">${words.say('overview.test_mode')}</a>`;
+    return html`<p>${at.mode === 'test' ? words.html('overview.no_money_test') : words.html('overview.no_money_live', { test_mode })}</p>`;
   }
   const days = [...daysOf(totals, dates, zone)];
   const sum = days.reduce((all, [, { creditedPar, reversedPar }]) => all + creditedPar - reversedPar, 0n);
@@ -120,45 +115,55 @@ function money({ at, zone }: Visit<StoreAt>, totals: readonly CreditTotal[], dat
     .filter(([, { credits: some, reversals }]) => some + reversals > 0)
     .reverse()
     .map(([day, one]) => [
-      day,
-      coins(one.creditedPar),
+      data(day),
+      data(coins(one.creditedPar)),
       String(one.credits),
-      one.reversals === 0 ? '–' : `${coins(one.reversedPar)} (${one.reversals})`,
+      one.reversals === 0 ? '–' : data(`${coins(one.reversedPar)} (${one.reversals})`),
     ]);
-  const numbers = table('Credited by day', ['Day', 'Credited', 'Transfers', 'Taken back by reorgs'], rows);
+  const columns = (['day', 'credited', 'transfers', 'reversed'] as const).map((one) => words.say(`overview.${one}`));
+  const numbers = table(words.say('overview.by_day'), columns, rows);
   const bars = days.map(([day, { creditedPar }]) => ({ label: day, size: creditedPar }));
-  const shares = byAsset(totals).map(([name, par]) => html`<li>${signed(par)} ${name}</li>`);
-  return html`<p class="sum">${signed(sum)} <span class="hint">in ${credits} ${credits === 1 ? 'transfer' : 'transfers'}, coins at their face value${reversed === 0 ? '' : '; less what reorgs took back'}</span></p>
-${barChart(`Credited by day, ${dates[0]} to ${dates.at(-1)}`, bars, coins, numbers)}
+  const shares = byAsset(words, totals).map(([name, par]) => html`<li>${data(signed(par))} ${name}</li>`);
+  const counts = { sum: html`<bdi class="sum">${signed(sum)}</bdi>`, count: credits };
+  const title = words.say('overview.chart', { from: dates[0] ?? '', to: dates.at(-1) ?? '' });
+  return html`<p class="hint">${words.html(reversed === 0 ? 'overview.sum' : 'overview.sum_reversed', counts)}</p>
+${barChart(words, { title, bars, text: coins, numbers })}
 <ul>${shares}</ul>`;
 }
 
-async function health({ database, config }: DashboardDeps, { at, nowMs }: Visit<StoreAt>): Promise<Html> {
+async function health({ database, config }: DashboardDeps, { at, nowMs, words }: Visit<StoreAt>): Promise<Html> {
   const known = new Map((await database.listNetworks()).map((status) => [status.network as string, status]));
   const networks = config.networks
     .filter(({ mode }) => mode === at.mode)
     .map(({ key, title }) => {
       const status = known.get(key) ?? null;
       const why = whyUnfollowed(status, nowMs);
-      if (why === null) return html`<li>${badge('followed', 'good')} ${title}: payments are seen.</li>`;
+      if (why === null)
+        return html`<li>${badge(words.say('overview.followed'), 'good')} ${words.html('overview.network_seen', { network: title })}</li>`;
       const isDown = status === null || status.state === 'halted' || isSilent(status, nowMs);
-      return html`<li>${badge(isDown ? 'not followed' : status.state, isDown ? 'danger' : 'attention')} ${title}: ${prose(why.message)}. What is paid now is seen once it is followed again.</li>`;
+      return html`<li>${badge(words.say(isDown ? 'overview.not_followed' : `general.network_${status.state}`), isDown ? 'danger' : 'attention')} ${words.html('overview.network_unseen', { network: title, reason: english(why.message) })}</li>`;
     });
   const all = await database.listEndpoints(at.storeId);
   const alarms = new Map((await database.listOpenAlarms()).map((alarm) => [alarm.key, alarm]));
   const endpoints = all
     .filter(({ mode, perSession }) => mode === at.mode && !perSession)
     .map(({ id, url, disabledAtMs, disabledReason }) => {
-      const link = html`<a href="/s/${at.storeId}/${at.mode}/webhooks/${id}">${url}</a>`;
+      const endpoint = html`<a href="/s/${at.storeId}/${at.mode}/webhooks/${id}">${data(url)}</a>`;
       const alarm = alarms.get(alarmKey('endpoint', id));
       if (disabledAtMs !== null) {
-        return html`<li>${badge('disabled', 'attention')} ${link} since ${time(disabledAtMs)}${disabledReason === null ? '' : `: ${disabledReason}`}. Its events wait.</li>`;
+        const since = { endpoint, time: time(disabledAtMs) };
+        const said =
+          disabledReason === null
+            ? words.html('overview.disabled_since', since)
+            : words.html('overview.disabled_because', { ...since, reason: disabledReason });
+        return html`<li>${badge(words.say('overview.disabled'), 'attention')} ${said}</li>`;
       }
-      if (alarm) return html`<li>${badge('failing', 'danger')} ${link}: ${prose(alarm.message)}</li>`;
-      return html`<li>${badge('enabled', 'good')} ${link}</li>`;
+      if (alarm)
+        return html`<li>${badge(words.say('overview.failing'), 'danger')} ${words.html('overview.failing_why', { endpoint, reason: english(alarm.message) })}</li>`;
+      return html`<li>${badge(words.say('overview.enabled'), 'good')} ${endpoint}</li>`;
     });
-  return html`<h3>Networks</h3>
-${networks.length === 0 ? html`<p>There is no ${at.mode} network: nothing can be paid in this mode.</p>` : html`<ul class="steps">${networks}</ul>`}
-<h3>Webhooks</h3>
-${endpoints.length === 0 ? html`<p>There is no endpoint: your shop is told nothing, and has to ask.</p>` : html`<ul class="steps">${endpoints}</ul>`}`;
+  return html`<h3>${words.say('overview.networks')}</h3>
+${networks.length === 0 ? html`<p>${words.say(`overview.no_network_${at.mode}`)}</p>` : html`<ul class="steps">${networks}</ul>`}
+<h3>${words.say('frame.webhooks')}</h3>
+${endpoints.length === 0 ? html`<p>${words.say('overview.no_endpoint')}</p>` : html`<ul class="steps">${endpoints}</ul>`}`;
 }

@@ -15,7 +15,8 @@ import { createAddressFormat } from '../../payments/destination.ts';
 import { optionAddress, optionName } from '../../payments/option.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { StorePage } from '../page.ts';
-import { badge, coins, facts, price, sessionState, short, type Tone, table, time } from '../show.ts';
+import { badge, coins, data, facts, price, sessionState, short, type Tone, table, time } from '../show.ts';
+import type { Words } from '../texts.ts';
 import { pathOf } from './payments.ts';
 
 /** A page shows at most this many of a payment's events, deliveries and refunds. */
@@ -38,41 +39,53 @@ export const paymentPage = ({ database, config }: DashboardDeps): StorePage => {
       const mayRefund = isAllowed(visitor.person.memberships, { permission: 'refunds:request', ...at });
       const isRefundable = mayRefund && session.life.status === 'paid';
       return {
-        title: `Order ${session.request.orderId}`,
-        content: html`<p class="actions"><a href="${pathOf(at)}">All payments</a>${isRefundable ? html` <a href="${pathOf(at)}/${session.id}/refund">Refund</a>` : null}</p>
-${archived ? archivedNote(archived) : null}
-<section class="card" aria-labelledby="asked"><h2 id="asked">${price(session)} ${sessionState(words, session)}</h2>${asked(session)}</section>
-<section class="card" aria-labelledby="came"><h2 id="came">What came</h2>${came(session, formatAddress)}</section>
-<section class="card" aria-labelledby="history"><h2 id="history">What happened</h2>${history(session, { events, deliveries, refunds })}</section>
-${metadata(session.request.metadata ?? {})}`,
+        title: words.say('payment.title', { order: session.request.orderId }),
+        content: html`<p class="actions"><a href="${pathOf(at)}">${words.say('payment.all')}</a>${isRefundable ? html` <a href="${pathOf(at)}/${session.id}/refund">${words.say('payment.refund')}</a>` : null}</p>
+${archived ? archivedNote(words, archived) : null}
+<section class="card" aria-labelledby="asked"><h2 id="asked">${data(price(session))} ${sessionState(words, session)}</h2>${asked(words, session)}</section>
+<section class="card" aria-labelledby="came"><h2 id="came">${words.say('payment.came')}</h2>${came(words, session, formatAddress)}</section>
+<section class="card" aria-labelledby="history"><h2 id="history">${words.say('payment.history')}</h2>${history(words, session, { events, deliveries, refunds })}</section>
+${metadata(words, session.request.metadata ?? {})}`,
       };
     },
   };
 };
 
-const archivedNote = ({ archivedAtMs, hasPayerData }: ArchivedSession): Html =>
-  html`<p class="card">Archived ${time(archivedAtMs)}, because it ended without a payment. Its addresses are still watched: if
-money comes, it is back in the list.${hasPayerData ? null : ' What the shop sent about the payer was removed.'}</p>`;
+const archivedNote = (words: Words, { archivedAtMs, hasPayerData }: ArchivedSession): Html =>
+  html`<p class="card">${words.html('payment.archived', { time: time(archivedAtMs) })}${hasPayerData ? null : html` ${words.say('payment.archived_payer')}`}</p>`;
 
-function asked(session: Session): Html {
+function asked(words: Words, session: Session): Html {
   const { terms, standing, conversion, options, life } = session;
-  const rate: (readonly [string, string])[] = conversion ? [['Rate', `${conversion.rate} ${conversion.currency}`]] : [];
+  const rate = conversion
+    ? [[words.say('payment.rate'), data(`${conversion.rate} ${conversion.currency}`)] as const]
+    : [];
   const ways = options.map(
     (option) =>
-      html`<li>${formatUnits(option.units, option.decimals, MINOR_DECIMALS)} ${option.currency} on ${optionName(option)}: <code>${optionAddress(session, option)}</code></li>`,
+      html`<li>${words.html('payment.way', {
+        amount: unitsText(option),
+        network: optionName(option),
+        address: html`<code>${optionAddress(session, option)}</code>`,
+      })}</li>`,
   );
   return html`${facts([
-    ['Session', html`<code>${session.id}</code>`],
-    ['Due', `${coins(terms.duePar)} in ${terms.accepts.join(' or ')}`],
+    [words.say('payment.session'), html`<code>${session.id}</code>`],
+    [
+      words.say('payment.due'),
+      words.html('payment.due_in', { amount: coins(terms.duePar), coins: terms.accepts.join(' / ') }),
+    ],
     ...rate,
-    ['Seen, not confirmed yet', coins(standing.seenPar)],
-    ['Confirmed', coins(standing.confirmedPar)],
-    ...(standing.late ? [['Late', coins(standing.latePar)] as const] : []),
-    ['Expires', time(terms.expiresAtS * 1000)],
-    ...(life.endedAtS === null ? [] : [['Ended', time(life.endedAtS * 1000)] as const]),
+    [words.say('payment.seen'), data(coins(standing.seenPar))],
+    [words.say('payment.confirmed'), data(coins(standing.confirmedPar))],
+    ...(standing.late ? [[words.say('payment.late'), data(coins(standing.latePar))] as const] : []),
+    [words.say('payment.expires'), time(terms.expiresAtS * 1000)],
+    ...(life.endedAtS === null ? [] : [[words.say('payment.ended'), time(life.endedAtS * 1000)] as const]),
   ])}
-<details><summary>Ways to pay (${options.length})</summary><ul>${ways}</ul></details>`;
+<details><summary>${words.say('payment.ways', { count: options.length })}</summary><ul>${ways}</ul></details>`;
 }
+
+/** An amount in the units of its token, with its name. */
+const unitsText = ({ units, decimals, currency }: Pick<Payment, 'units' | 'decimals' | 'currency'>): string =>
+  `${formatUnits(units, decimals, MINOR_DECIMALS)} ${currency}`;
 
 const receiptTones: Readonly<Record<Payment['state'], Tone>> = {
   seen: 'wait',
@@ -82,24 +95,26 @@ const receiptTones: Readonly<Record<Payment['state'], Tone>> = {
 };
 
 function came(
+  words: Words,
   { payments, paymentCount }: Session,
   formatAddress: (network: Payment['networkKey'], key: string) => string,
 ): Html {
-  if (payments.length === 0) return html`<p>Nothing yet.</p>`;
+  if (payments.length === 0) return html`<p>${words.say('payment.nothing')}</p>`;
+  const columns = ['block_time', 'amount', 'network', 'transaction', 'from', 'state'] as const;
   const more =
     paymentCount > payments.length
-      ? html`<p>The newest ${payments.length} of ${paymentCount} transfers are shown.</p>`
+      ? html`<p>${words.html('payment.newest', { shown: payments.length, all: paymentCount })}</p>`
       : null;
   return html`${table(
-    'Transfers',
-    ['Block time', 'Amount', 'Network', 'Transaction', 'From', 'State'],
+    words.say('payment.transfers'),
+    columns.map((column) => words.say(`payment.${column}`)),
     payments.map((payment) => [
       time(payment.blockTimeS * 1000),
-      `${formatUnits(payment.units, payment.decimals, MINOR_DECIMALS)} ${payment.currency}`,
-      payment.network,
+      data(unitsText(payment)),
+      data(payment.network),
       short(payment.tx),
       short(formatAddress(payment.networkKey, payment.from)),
-      html`${badge(payment.state, receiptTones[payment.state])} ${payment.confirmations} ${payment.confirmations === 1 ? 'confirmation' : 'confirmations'}`,
+      html`${badge(words.say(`payment.state_${payment.state}`), receiptTones[payment.state])} ${words.html('payment.confirmations', { count: payment.confirmations })}`,
     ]),
   )}${more}`;
 }
@@ -117,59 +132,68 @@ const deliveryTones: Readonly<Record<Delivery['state'], Tone>> = {
 };
 
 /** Every step that has a time, oldest first. */
-function history(session: Session, { events, deliveries, refunds }: Happened): Html {
+function history(words: Words, session: Session, { events, deliveries, refunds }: Happened): Html {
   const { request, createdAtS, life, payments } = session;
   const steps: (readonly [number, Html])[] = [
-    [createdAtS * 1000, html`Created for order ${request.orderId}`],
+    [createdAtS * 1000, words.html('payment.created', { order: request.orderId })],
     ...payments.map(
       (payment) =>
         [
           payment.blockTimeS * 1000,
-          html`Block with ${formatUnits(payment.units, payment.decimals, MINOR_DECIMALS)} ${payment.currency} on ${payment.network}: ${short(payment.tx)}`,
+          words.html('payment.block', {
+            amount: unitsText(payment),
+            network: payment.network,
+            tx: short(payment.tx),
+          }),
         ] as const,
     ),
-    ...(life.paidAtS === null ? [] : [[life.paidAtS * 1000, html`Paid${life.paidLate ? ', late' : ''}`] as const]),
-    ...(life.canceledAtS === null ? [] : [[life.canceledAtS * 1000, html`Canceled`] as const]),
-    ...events.map((event) => [event.createdAtMs, eventStep(event, deliveries)] as const),
-    ...refunds.flatMap(refundSteps),
+    ...(life.paidAtS === null
+      ? []
+      : [[life.paidAtS * 1000, words.html(life.paidLate ? 'payment.paid_late' : 'payment.paid')] as const]),
+    ...(life.canceledAtS === null ? [] : [[life.canceledAtS * 1000, words.html('payment.canceled')] as const]),
+    ...events.map((event) => [event.createdAtMs, eventStep(words, event, deliveries)] as const),
+    ...refunds.flatMap((refund) => refundSteps(words, refund)),
   ];
   const ordered = steps.toSorted(([one], [other]) => one - other);
   return html`<ol class="history">${ordered.map(([ms, what]) => html`<li>${time(ms)} <div>${what}</div></li>`)}</ol>`;
 }
 
-function eventStep(event: StoredEvent, deliveries: readonly Delivery[]): Html {
+function eventStep(words: Words, event: StoredEvent, deliveries: readonly Delivery[]): Html {
   const own = deliveries.filter(({ eventId }) => eventId === event.id);
-  const sent =
-    own.length === 0
-      ? html` to no endpoint`
-      : own.map(({ id, state, lastStatus, lastError, attempts }) => {
-          const answer = lastStatus ?? lastError ?? 'not tried yet';
-          return html` ${badge(state, deliveryTones[state])} <span title="${id}">${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}, last answer: ${answer}</span>`;
-        });
-  return html`Event <code>${event.type}</code>${sent}`;
+  const type = html`<code>${event.type}</code>`;
+  if (own.length === 0) return words.html('payment.event_unsent', { type });
+  const sent = own.map(({ id, state, lastStatus, lastError, attempts }) => {
+    const answer = lastStatus ?? lastError ?? html`${words.say('payment.untried')}`;
+    return html` ${badge(words.say(`general.delivery_${state}`), deliveryTones[state])} <span title="${id}">${words.html('payment.attempts', { count: attempts, answer })}</span>`;
+  });
+  return html`${words.html('payment.event', { type })}${sent}`;
 }
 
-function refundSteps(refund: Refund): (readonly [number, Html])[] {
+function refundSteps(words: Words, refund: Refund): (readonly [number, Html])[] {
   const amount = `${formatUnits(refund.amountMinor, MINOR_DECIMALS, MINOR_DECIMALS)} ${refund.currency}`;
-  const { destination, tx } = refund;
-  const to = destination ? html` to <code>${destination.address}</code>` : html`, without an address yet`;
+  const { destination, tx, status, failureReason } = refund;
+  const named = { refund: refund.refundId };
+  const link = html`<a href="/s/${refund.storeId}/${refund.mode}/refunds/${refund.id}">${words.html('payment.refund_name', named)}</a>`;
+  const made = destination
+    ? words.html('payment.refund_made', { refund: link, amount, address: html`<code>${destination.address}</code>` })
+    : words.html('payment.refund_unsent', { refund: link, amount });
+  const ended = words.html(status === 'completed' ? 'payment.refund_completed' : 'payment.refund_failed', named);
   const steps: (readonly [number | null, Html])[] = [
-    [
-      refund.createdAtMs,
-      html`<a href="/s/${refund.storeId}/${refund.mode}/refunds/${refund.id}">Refund ${refund.refundId}</a> of ${amount}${to}`,
-    ],
-    [refund.approvedAtMs, html`Refund ${refund.refundId} approved`],
-    [refund.processingAtMs, html`Refund ${refund.refundId} processing`],
-    [refund.canceledAtMs, html`Refund ${refund.refundId} canceled`],
+    [refund.createdAtMs, made],
+    [refund.approvedAtMs, words.html('payment.refund_approved', named)],
+    [refund.processingAtMs, words.html('payment.refund_processing', named)],
+    [refund.canceledAtMs, words.html('payment.refund_canceled', named)],
     [
       refund.processedAtMs,
-      html`Refund ${refund.refundId} ${refund.status}${tx === null ? null : html`: ${short(tx)}`}${refund.failureReason === null ? null : ` (${refund.failureReason})`}`,
+      html`${ended}${tx === null ? null : html` ${short(tx)}`}${failureReason === null ? null : html` ${data(failureReason)}`}`,
     ],
   ];
   return steps.flatMap(([ms, what]) => (ms === null ? [] : [[ms, what] as const]));
 }
 
-const metadata = (given: Readonly<Record<string, string>>): Html | null =>
+const metadata = (words: Words, given: Readonly<Record<string, string>>): Html | null =>
   Object.keys(given).length === 0
     ? null
-    : html`<section class="card" aria-labelledby="metadata"><h2 id="metadata">Metadata</h2>${facts(Object.entries(given))}</section>`;
+    : html`<section class="card" aria-labelledby="metadata"><h2 id="metadata">${words.say('payment.metadata')}</h2>${facts(
+        Object.entries(given).map(([name, value]) => [data(name), data(value)]),
+      )}</section>`;

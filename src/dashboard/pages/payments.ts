@@ -12,12 +12,13 @@ import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { exportPayments } from '../payment-export.ts';
 import { filterFields, type PaymentFilter, queryOfFilter, readFilter } from '../payment-filter.ts';
 import { readSearch, SEARCHED_CHARS_MAX } from '../search.ts';
-import { coins, price, sessionState, table, time } from '../show.ts';
+import { coins, data, price, sessionState, table, time } from '../show.ts';
+import type { Words } from '../texts.ts';
 
 const PAGE_ROWS = 50;
 /** In the whole installation; others are asked to wait. */
 const EXPORTS_AT_ONCE_MAX = 2;
-const columns = ['Created', 'Order', 'Amount', 'Received', 'Status'];
+const columns = ['created', 'order', 'amount', 'received', 'status'] as const;
 
 export const paymentsPages = (deps: DashboardDeps): readonly StorePage[] => [
   {
@@ -33,7 +34,7 @@ export const paymentsPages = (deps: DashboardDeps): readonly StorePage[] => [
 ];
 
 async function list(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
-  const { at, query, visitor, zone } = visit;
+  const { at, query, visitor, zone, words } = visit;
   const { networks } = deps.config;
   const filter = readFilter(at, query, networks, zone);
   const beforeId = parseSessionId(query.get('before') ?? '');
@@ -44,21 +45,20 @@ async function list(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> 
   const link = (path: string, more: Readonly<Record<string, string>>, text: string) =>
     html`<a href="${path}${queryOfFilter(filter, more)}">${text}</a>`;
   const pager = html`<p class="pager">
-${beforeId === null ? null : link(pathOf(at), {}, 'Newest')}
-${goOnId === null ? null : link(pathOf(at), { before: goOnId }, 'Older')}
-${mayExport ? link(`${pathOf(at)}.csv`, {}, isFiltered ? 'These as CSV' : 'All as CSV') : null}
+${beforeId === null ? null : link(pathOf(at), {}, words.say('general.newest'))}
+${goOnId === null ? null : link(pathOf(at), { before: goOnId }, words.say('general.older'))}
+${mayExport ? link(`${pathOf(at)}.csv`, {}, words.say(isFiltered ? 'payments.csv_these' : 'payments.csv_all')) : null}
 </p>`;
   // A list by network or coin with a status looks at a bounded number of payments for each page.
-  const rest = html`<p class="card">Nothing here yet; older payments may match.</p>`;
-  const empty = goOnId === null ? emptyList(at, isFiltered || beforeId !== null) : html`${rest}${pager}`;
+  const rest = html`<p class="card">${words.say('payments.rest')}</p>`;
+  const empty = goOnId === null ? emptyList(words, at, isFiltered || beforeId !== null) : html`${rest}${pager}`;
   const { archiveDays } = deps.config.retention;
   const archived =
     goOnId === null && archiveDays !== null
-      ? html`<p>Sessions that were never paid are archived ${archiveDays} days after their end. They are not in this list or
-its CSV; the search finds them by session, order or address.</p>`
+      ? html`<p>${words.html('payments.archived', { days: archiveDays })}</p>`
       : null;
   const content = shown.length > 0 ? html`${rows(visit, shown)}${pager}${archived}` : empty;
-  return { title: titleOf(at), content: html`${controls(at, '', filter, networks)}${content}` };
+  return { title: titleOf(words, at), content: html`${controls(visit, '', filter, networks)}${content}` };
 }
 
 function exportPage(deps: DashboardDeps): StorePage {
@@ -67,12 +67,12 @@ function exportPage(deps: DashboardDeps): StorePage {
     method: 'get',
     path: '/s/:store/:mode/payments.csv',
     needs: 'payments:export',
-    async answer({ at, query, visitor, nowMs, zone }) {
+    async answer({ at, query, visitor, nowMs, zone, words }) {
       const filter = readFilter(at, query, deps.config.networks, zone);
       if (running >= EXPORTS_AT_ONCE_MAX) {
-        const content = html`<p class="card">Other exports are running. Try again in a minute.
-<a href="${pathOf(at)}${queryOfFilter(filter)}">Back to the payments</a></p>`;
-        return { title: 'Too many exports', content, status: 503 };
+        const back = html`<a href="${pathOf(at)}${queryOfFilter(filter)}">${words.say('payments.back')}</a>`;
+        const content = html`<p class="card">${words.html('payments.exports_text', { back })}</p>`;
+        return { title: words.say('payments.exports_title'), content, status: 503 };
       }
       running++;
       const end = () => {
@@ -98,15 +98,15 @@ function exportPage(deps: DashboardDeps): StorePage {
 }
 
 /** An empty result is never shown as an empty store. */
-const emptyList = (at: StoreAt, isFiltered: boolean): Html =>
-  isFiltered
-    ? html`<p class="card">No payment matches. <a href="${pathOf(at)}">Show all</a></p>`
-    : html`<p class="card">There are no ${at.mode} payments yet. Your shop creates one with
-<code>POST /api/v1/checkout/sessions/create</code> and a key of this mode; <code>npm run demo</code> plays one through in the
-sandbox.</p>`;
+const emptyList = (words: Words, at: StoreAt, isFiltered: boolean): Html =>
+  html`<p class="card">${
+    isFiltered ? words.html('payments.no_match', { all: allLink(words, at) }) : words.html(`payments.empty_${at.mode}`)
+  }</p>`;
+
+const allLink = (words: Words, at: StoreAt): Html => html`<a href="${pathOf(at)}">${words.say('general.all')}</a>`;
 
 async function find(deps: DashboardDeps, visit: Visit<StoreAt>, text: string): Promise<Reply> {
-  const { at, visitor, zone } = visit;
+  const { at, visitor, zone, words } = visit;
   const found = await search(deps, at, text);
   if (found.length === 1 && found[0]) return { to: `${pathOf(at)}/${found[0].id}` };
   const other: StoreAt = { ...at, mode: otherMode(at.mode) };
@@ -114,16 +114,15 @@ async function find(deps: DashboardDeps, visit: Visit<StoreAt>, text: string): P
   const elsewhere = mayLook ? (await search(deps, other, text)).length : 0;
   const hint =
     elsewhere > 0
-      ? html`<p><a href="${pathOf(other)}?q=${encodeURIComponent(text)}">${elsewhere} in ${other.mode} mode</a></p>`
+      ? html`<p><a href="${pathOf(other)}?q=${encodeURIComponent(text)}">${words.say(`payments.found_${other.mode}`, { count: elsewhere })}</a></p>`
       : null;
   const content =
     found.length > 0
       ? rows(visit, found)
-      : html`<p class="card">Nothing in ${at.mode} mode fits “${text}”. Search for a whole session id, transaction or
-address, an amount such as 12.34 or 12.34 EUR, or the beginning of an order id. <a href="${pathOf(at)}">Show all</a></p>`;
+      : html`<p class="card">${words.html(`payments.none_${at.mode}`, { text, all: allLink(words, at) })}</p>`;
   const { networks } = deps.config;
   const filter = readFilter(at, new URLSearchParams(), networks, zone);
-  return { title: titleOf(at), content: html`${controls(at, text, filter, networks)}${content}${hint}` };
+  return { title: titleOf(words, at), content: html`${controls(visit, text, filter, networks)}${content}${hint}` };
 }
 
 async function search(
@@ -148,32 +147,33 @@ async function search(
 
 const otherMode = (mode: Mode): Mode => (mode === 'live' ? 'test' : 'live');
 
-const titleOf = ({ mode }: StoreAt): string => (mode === 'test' ? 'Test payments' : 'Payments');
+const titleOf = (words: Words, { mode }: StoreAt): string =>
+  words.say(mode === 'test' ? 'frame.test_payments' : 'frame.payments');
 
 export const pathOf = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/payments`;
 
 const controls = (
-  at: StoreAt,
+  { at, words }: Visit<StoreAt>,
   text: string,
   filter: PaymentFilter,
   networks: DashboardDeps['config']['networks'],
 ): Html => html`<form method="get" action="${pathOf(at)}" class="controls" role="search">
-<label>Find <input name="q" type="search" value="${text}" maxlength="${SEARCHED_CHARS_MAX}" placeholder="Order, session, transaction, address or amount"></label>
-<button class="plain">Find</button>
+<label>${words.say('payments.find')} <input name="q" type="search" value="${text}" maxlength="${SEARCHED_CHARS_MAX}" placeholder="${words.say('payments.find_what')}"></label>
+<button class="plain">${words.say('payments.find')}</button>
 </form>
-<details class="filter"${Object.keys(filter.chosen).length > 0 ? html` open` : null}><summary>Filter</summary>
-<form method="get" action="${pathOf(at)}" class="controls">${filterFields(filter, at, networks)}
-<button class="plain">Show</button></form></details>`;
+<details class="filter"${Object.keys(filter.chosen).length > 0 ? html` open` : null}><summary>${words.say('payments.filter')}</summary>
+<form method="get" action="${pathOf(at)}" class="controls">${filterFields(words, filter, at, networks)}
+<button class="plain">${words.say('general.show')}</button></form></details>`;
 
 const rows = ({ at, words }: Visit<StoreAt>, sessions: readonly SessionSummary[]): Html =>
   table(
-    titleOf(at),
-    columns,
+    titleOf(words, at),
+    columns.map((column) => words.say(`payments.${column}`)),
     sessions.map((session) => [
       time(session.createdAtS * 1000),
-      html`<a href="${pathOf(at)}/${session.id}">${session.request.orderId}</a>`,
-      price(session),
-      coins(session.standing.confirmedPar),
+      html`<a href="${pathOf(at)}/${session.id}">${data(session.request.orderId)}</a>`,
+      data(price(session)),
+      data(coins(session.standing.confirmedPar)),
       sessionState(words, session),
     ]),
   );
