@@ -1,26 +1,6 @@
 /**
- * Measures, on this machine, what the design relies on and what the README promises:
- *
- *   npm run bench                    everything; takes some minutes
- *   npm run bench -- matching        decoding in line and in worker threads, by the size of a block's answer
- *   npm run bench -- table           the table of watched addresses, with a million of them
- *   npm run bench -- catch-up        an indexer of each network catching up with a simulated node (another process)
- *   npm run bench -- tron            the same for one network: tron, ethereum, bsc or solana
- *   npm run bench -- solana --blocks 500     at most 500 blocks, for a quick look
- *   npm run bench -- solana --profile .tmp   write V8's CPU profiles of the indexer into that folder
- *   npm run bench -- pages           one server with 500 open payment pages, in a whole sandbox
- *   npm run bench -- edge            signed calls alone, and while one address asks for pages on 30 connections
- *   npm run bench -- dust            one more block for an address that has received up to a million transfers
- *   npm run bench -- writes          new sessions and reads beside followers that write back to back, and a held lock
- *   npm run bench -- webhooks        deliveries a second, and the delay beside dead hosts and a million deliveries
- *   npm run bench -- webhooks --short         the same with less of everything, in a few minutes
- *   npm run bench -- dashboard       the dashboard's pages and an export, with a million sessions
- *   npm run bench -- dashboard --short        the same with 150,000
- *   npm run bench -- retention       a year of a million sessions: size, archiving, backups, check before an upgrade
- *   npm run bench -- retention --short        the same with 20,000
- *   npm run bench -- long-run        ten minutes of payments while processes are killed and a node flaps, then an audit
- *   npm run bench -- long-run --seconds 60 --seed 7      a short one, with other choices
- *   npm run bench -- footprint       start-up time and memory of the built sandbox, by process
+ * Measures, on this machine, what the design relies on and what the README promises. `npm run bench -- --help` lists the
+ * benchmarks and their options.
  *
  * Prints tables and writes everything to `.tmp/bench.json`. Compare only figures of the same run: machines differ, and
  * other work on the machine shows in its load and in the column "others".
@@ -48,62 +28,111 @@ import { benchWrites } from './bench/writes.ts';
 const RESULT_FILE = '.tmp/bench.json';
 
 type Options = CatchUpOptions & LongRunOptions & Readonly<{ isShort: boolean }>;
-type Benchmark = (options: Options) => Row[] | Promise<Row[]>;
+type Benchmark = Readonly<{
+  about: string;
+  /** Whether it runs only if it is named. */
+  isExtra?: boolean;
+  run(options: Options): Row[] | Promise<Row[]>;
+}>;
 
-/** What runs if no benchmark is named. */
-const whole: Readonly<Record<string, Benchmark>> = {
-  matching: benchMatching,
-  table: benchTable,
-  'catch-up': benchAllCatchUps,
-  pages: benchPages,
-  edge: benchEdge,
-  dust: benchDust,
-  writes: benchWrites,
-  webhooks: benchWebhooks,
-  dashboard: benchDashboard,
-  retention: benchRetention,
-  footprint: benchFootprint,
+const networks = catchUpNetworks.map(({ name }): [string, Benchmark] => [
+  name,
+  { about: `catch-up for ${name} alone`, isExtra: true, run: (options) => benchCatchUp(name, options) },
+]);
+const benchmarks: Readonly<Record<string, Benchmark>> = {
+  matching: { about: 'decoding in line and in worker threads, by the size of a block', run: benchMatching },
+  table: { about: 'the table of watched addresses, with a million of them', run: benchTable },
+  'catch-up': { about: 'an indexer of each network catches up with a simulated node', run: benchAllCatchUps },
+  ...Object.fromEntries(networks),
+  pages: { about: 'one server with 500 open payment pages, in a whole sandbox', run: benchPages },
+  edge: { about: 'signed calls alone, and beside a flood of pages from one address', run: benchEdge },
+  dust: { about: 'one more block for an address with up to a million transfers', run: benchDust },
+  writes: { about: 'sessions and reads beside followers that never pause', run: benchWrites },
+  webhooks: { about: 'deliveries a second, and the delay beside dead hosts', run: benchWebhooks },
+  dashboard: { about: "the dashboard's pages and an export, with a million sessions", run: benchDashboard },
+  retention: { about: 'a year of a million sessions: size, archiving, backups, upgrades', run: benchRetention },
+  footprint: { about: 'start-up time and memory of the built sandbox, by process', run: benchFootprint },
+  'long-run': {
+    about: 'payments while processes are killed and a node flaps, then an audit',
+    isExtra: true,
+    run: benchLongRun,
+  },
 };
-const single: Readonly<Record<string, Benchmark>> = Object.fromEntries(
-  catchUpNetworks.map(({ name }) => [name, (options: Options) => benchCatchUp(name, options)]),
-);
-const benchmarks: Readonly<Record<string, Benchmark>> = { ...whole, ...single, 'long-run': benchLongRun };
+
+const HELP = `Usage: npm run bench -- [BENCHMARK]... [OPTION]...
+
+Measures on this machine and prints tables, which it also writes to ${RESULT_FILE}. Without a name, every benchmark
+without a * runs, one after the other.
+
+Benchmarks:
+${Object.entries(benchmarks)
+  .map(([name, { about, isExtra }]) => `  ${`${name}${isExtra ? ' *' : ''}`.padEnd(12)}  ${about}`)
+  .join('\n')}
+
+Options:
+  --short         webhooks, dashboard, retention: the same with less of everything, in a few minutes
+  --blocks N      catch-up and single networks: at most N blocks
+  --profile DIR   catch-up and single networks: write V8's CPU profiles of the indexer into DIR
+  --seconds N     long-run: for so long (${longRunDefaults.seconds})
+  --seed TEXT     long-run: other choices (${longRunDefaults.seed})
+  --help          show this
+`;
+
+/** Says what is wrong with the command line. */
+function refuse(problem: string): void {
+  process.stderr.write(`${problem}; \`npm run bench -- --help\` lists benchmarks and options\n`);
+  process.exitCode = 2;
+}
 
 async function run(words: readonly string[], options: Options): Promise<void> {
-  const names = words.length > 0 ? words : Object.keys(whole);
-  const unknown = names.filter((name) => !benchmarks[name]);
-  if (unknown.length > 0) {
-    process.stderr.write(
-      `unknown benchmark ${unknown.join(', ')}; choose from ${Object.keys(benchmarks).join(', ')}\n`,
-    );
-    process.exitCode = 2;
-    return;
-  }
+  const names = words.length > 0 ? words : Object.keys(benchmarks).filter((name) => !benchmarks[name]?.isExtra);
   const before = machine();
   process.stdout.write(
     `${before.cores} cores, ${before.model}, Node ${before.node}; load ${before.loadavg.join(' ')}\n`,
   );
   const results: Record<string, readonly Row[]> = {};
-  for (const name of names) results[name] = (await benchmarks[name]?.(options)) ?? [];
+  for (const name of names) results[name] = (await benchmarks[name]?.run(options)) ?? [];
   mkdirSync('.tmp', { recursive: true });
   writeFileSync(RESULT_FILE, `${JSON.stringify({ machine: before, results }, null, 2)}\n`);
   process.stdout.write(`\nwritten to ${RESULT_FILE}\n`);
 }
 
-const { values, positionals } = parseArgs({
-  options: {
-    blocks: { type: 'string' },
-    profile: { type: 'string' },
-    short: { type: 'boolean' },
-    seconds: { type: 'string' },
-    seed: { type: 'string' },
-  },
-  allowPositionals: true,
-});
-await run(positionals, {
-  blocksMax: Number(values.blocks ?? Number.POSITIVE_INFINITY),
-  profileDir: values.profile === undefined ? null : resolve(values.profile),
-  isShort: values.short === true,
-  seconds: Number(values.seconds ?? longRunDefaults.seconds),
-  seed: values.seed ?? longRunDefaults.seed,
-});
+const optionTypes = {
+  blocks: { type: 'string' },
+  profile: { type: 'string' },
+  short: { type: 'boolean' },
+  seconds: { type: 'string' },
+  seed: { type: 'string' },
+  help: { type: 'boolean' },
+} as const;
+
+/** @returns null after saying what is wrong */
+function readCommandLine() {
+  try {
+    const { values, positionals } = parseArgs({ options: optionTypes, allowPositionals: true });
+    const unknown = positionals.filter((name) => !benchmarks[name]);
+    if (unknown.length > 0) throw new TypeError(`unknown benchmark ${unknown.join(', ')}`);
+    for (const name of ['blocks', 'seconds'] as const) {
+      const value = values[name];
+      if (value !== undefined && !(Number(value) > 0)) throw new TypeError(`--${name} ${value} is not above 0`);
+    }
+    return { values, positionals };
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    refuse(error.message);
+    return null;
+  }
+}
+
+const given = readCommandLine();
+if (given?.values.help) process.stdout.write(HELP);
+else if (given) {
+  const { blocks, profile, short, seconds, seed } = given.values;
+  await run(given.positionals, {
+    blocksMax: Number(blocks ?? Number.POSITIVE_INFINITY),
+    profileDir: profile === undefined ? null : resolve(profile),
+    isShort: short === true,
+    seconds: Number(seconds ?? longRunDefaults.seconds),
+    seed: seed ?? longRunDefaults.seed,
+  });
+}

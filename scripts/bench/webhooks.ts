@@ -15,6 +15,7 @@ import { ingestedChain } from '../../test/support/ingested-chain.ts';
 import { merchantStore, newSession } from '../../test/support/new-session.ts';
 import { connectTo, openTempDatabase } from '../../test/support/temp-database.ts';
 import { testNetwork } from '../../test/support/test-network.ts';
+import { joinScripts } from './joined.ts';
 import { progress, quantile, type Row, round, show } from './report.ts';
 import type { Arrival, Ports } from './webhooks-receiver.ts';
 
@@ -33,18 +34,24 @@ const SETTLE_MS = 1_000;
 
 const network = testNetwork({ name: 'one' });
 
-type Receiver = Readonly<{ ports: Ports; authorityFile: string; taken(): Promise<Arrival[]>; close(): void }>;
-
-const execArgv = ['--import', import.meta.resolve('tsx')];
+type Receiver = Readonly<{
+  ports: Ports;
+  authorityFile: string;
+  senderFile: string;
+  taken(): Promise<Arrival[]>;
+  close(): void;
+}>;
 
 async function startReceiver(): Promise<Receiver> {
+  const joined = await joinScripts(['webhooks-receiver', 'webhooks-sender']);
   const dir = mkdtempSync(join(tmpdir(), 'quayside-bench-tls-'));
   const { server, authorityFile } = makeCertificates(dir, 'IP:127.0.0.1');
-  const child = fork(new URL('./webhooks-receiver.ts', import.meta.url), [server.key, server.cert], { execArgv });
+  const child = fork(joined.path('webhooks-receiver'), [server.key, server.cert], { execArgv: [] });
   const [ports] = (await once(child, 'message')) as [Ports];
   return {
     ports,
     authorityFile,
+    senderFile: joined.path('webhooks-sender'),
     async taken() {
       child.send('take');
       const [arrived] = (await once(child, 'message')) as [Arrival[]];
@@ -53,13 +60,14 @@ async function startReceiver(): Promise<Receiver> {
     close() {
       child.disconnect();
       rmSync(dir, { recursive: true });
+      joined.remove();
     },
   };
 }
 
 async function startSender(receiver: Receiver, args: readonly string[]): Promise<ChildProcess> {
   const env = { ...process.env, NODE_EXTRA_CA_CERTS: receiver.authorityFile };
-  const child = fork(new URL('./webhooks-sender.ts', import.meta.url), args, { execArgv, env });
+  const child = fork(receiver.senderFile, args, { execArgv: [], env });
   await once(child, 'message');
   return child;
 }

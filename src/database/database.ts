@@ -356,6 +356,8 @@ export interface Database
       ahead?: ReadonlyMap<string, number>;
       /** Of them, those to what has not answered the last five, or to a one-off's host that never did; or all. */
       unprovenMax?: number;
+      /** Leases in the transaction of the attempts that are being recorded in this turn, which free places. */
+      isWithRecording?: boolean;
     }>,
   ): Promise<readonly ClaimedDelivery[]>;
   /** Ends the leases of deliveries that were not tried: they are due again. */

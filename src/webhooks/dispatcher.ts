@@ -86,12 +86,14 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   const leaseMs = config.timeoutMs + AHEAD_MS_MAX + RECORD_MS_MAX;
   const stopping = new AbortController();
   const abandoning = new AbortController();
-  const recorder = createRecorder({ database, clock, log, signal: abandoning.signal });
+  const recorder = createRecorder({ database, clock, log, signal: abandoning.signal, onFlush });
   const lanes = createLanes(config.perEndpointMax, start);
   /** Those that are being sent or recorded. */
   const underWay = new Set<Promise<void>>();
   let wakeUp = new AbortController();
   let changes = 0;
+  /** Whether results are recorded in this turn of the event loop, so that a claim can be committed with them. */
+  let isRecording = false;
 
   async function claimAndSend(): Promise<Round> {
     wakeUp = new AbortController();
@@ -111,8 +113,19 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     const aheadShare = Math.max(0, 1 - lanes.waiting() / AHEAD_MAX);
     const ahead = new Map([...lanes.ahead()].map(([id, more]) => [id, Math.floor(more * aheadShare)]));
     const limit = Math.min(free, CLAIM_MAX);
-    const limits = { limit, perEndpointMax, ahead, unprovenMax: UNPROVEN_MAX };
+    const limits = { limit, perEndpointMax, ahead, unprovenMax: UNPROVEN_MAX, isWithRecording: isRecording };
+    isRecording = false;
     return database.claimDeliveries({ nowMs: clock.nowMs(), leaseMs, ...limits });
+  }
+
+  function onFlush(): void {
+    isRecording = !stopping.signal.aborted;
+    wake();
+  }
+
+  function wake(): void {
+    // Each call of `abort` makes an error with its stack.
+    if (!wakeUp.signal.aborted) wakeUp.abort();
   }
 
   /** Returns soon after a wake-up or another connection's commit, and in any case after `ms`. */
@@ -161,7 +174,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   function track(work: Promise<unknown>): void {
     const done = work.then(() => {
       underWay.delete(done);
-      wakeUp.abort();
+      wake();
     });
     underWay.add(done);
   }
@@ -206,11 +219,11 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     wait: rest,
   });
   return {
-    wake: () => wakeUp.abort(),
+    wake,
     state: () => ({ underWay: underWay.size + lanes.waiting(), ...tally.read() }),
     async stop() {
       stopping.abort();
-      wakeUp.abort();
+      wake();
       await running;
       giveBack(lanes.takeBack());
       const idle = whenIdle();

@@ -1,6 +1,6 @@
 /**
  * Records the results of attempts, those that come together in one transaction: most of the cost of a delivery would
- * otherwise be the disk's.
+ * otherwise be the disk's. The next deliveries can be claimed in the same one.
  * @module
  */
 import { Fault } from '../core/fault.ts';
@@ -40,9 +40,11 @@ export type RecorderOptions = Readonly<{
   log: Log;
   /** Nothing is retried once it aborts. */
   signal: AbortSignal;
+  /** Called when results are being recorded: a claim in the same turn of the event loop is committed with them. */
+  onFlush(): void;
 }>;
 
-export function createRecorder({ database, clock, log, signal }: RecorderOptions): Recorder {
+export function createRecorder({ database, clock, log, signal, onFlush }: RecorderOptions): Recorder {
   let gathered: Waiting[] = [];
   let gathering = new AbortController();
 
@@ -50,7 +52,9 @@ export function createRecorder({ database, clock, log, signal }: RecorderOptions
     const batch = gathered;
     gathered = [];
     gathering.abort();
-    if (batch.length > 0) void save(batch);
+    if (batch.length === 0) return;
+    void save(batch);
+    onFlush();
   }
 
   async function flushLater(): Promise<void> {

@@ -1,7 +1,9 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Database } from '../../src/database/database.ts';
+import { type DeliveryDatabase, openDeliveryDatabase } from '../../src/database/sqlite/delivery-database.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
+import { secretKeysOf } from '../support/secret-keys.ts';
+import { secretKey } from '../support/temp-database.ts';
 import { until } from '../support/until.ts';
 import { inShop, webhookConfig } from '../support/webhook-shop.ts';
 
@@ -9,9 +11,9 @@ const { perEndpointMax } = webhookConfig;
 const ORDERS = 120;
 
 /** Counts what the dispatcher leases, gives back and records at a time. */
-function watch(database: Database) {
+function watch(database: DeliveryDatabase) {
   const counts = { claimed: [] as number[], returned: 0, recorded: [] as number[] };
-  const watched: Database = {
+  const watched: DeliveryDatabase = {
     ...database,
     async claimDeliveries(limits) {
       const claimed = await database.claimDeliveries(limits);
@@ -44,14 +46,25 @@ test(
     });
     await shop.addEndpoint(`${server.origin}/hook`);
     for (let n = 0; n < ORDERS; n++) await shop.cancelOne();
-    const { counts, watched } = watch(shop.database);
-    shop.dispatch({ database: watched });
+    let transactions = 0;
+    const onWrite = ({ rows }: { rows: number }) => {
+      if (rows > 0) transactions++;
+    };
+    const options = { file: shop.file, secretKeys: secretKeysOf(secretKey), busyTimeoutMs: 5_000, bytesMax: null };
+    const database = openDeliveryDatabase({ ...options, onWrite });
+    const { counts, watched } = watch(database);
+    const dispatcher = shop.dispatch({ database: watched });
     const isDelivered = async () => (await shop.deliveries()).every(({ state }) => state === 'delivered');
     await until('everything is delivered', isDelivered);
     assert.is(server.received.length, ORDERS);
     assert.ok(most <= perEndpointMax, `${most} at once`);
     assert.ok(Math.max(...counts.claimed) > perEndpointMax, `claimed ${counts.claimed}`);
     assert.ok(Math.max(...counts.recorded) > perEndpointMax, `recorded ${counts.recorded}`);
+    await dispatcher.stop();
+    database.close();
+    // Most claims are committed with results.
+    const commands = counts.claimed.length + counts.recorded.length;
+    assert.ok(transactions < commands, `${transactions} transactions, ${counts.claimed} and ${counts.recorded}`);
     await server.close();
   }),
 );

@@ -5,7 +5,7 @@
  * once.
  * @module
  */
-import { eq, sql } from 'drizzle-orm';
+import { eq, getTableColumns, sql } from 'drizzle-orm';
 import { goneAfter, isGone, probeAtMs, refusalStatuses } from '../../core/endpoint.ts';
 import { invariant } from '../../core/fault.ts';
 import type { Attempt, Database, DeliveryVerdict, RecordedAttempt } from '../database.ts';
@@ -23,7 +23,6 @@ type Changing = Pick<
   'state' | 'attempts' | 'nextAttemptAtMs' | 'manualAtMs' | 'lastStatus' | 'lastError'
 >;
 type DeliveryRow = Changing & Readonly<{ id: string; eventId: string; endpointId: string; sessionId: string }>;
-type EndpointRow = typeof endpoints.$inferSelect;
 type Parts = Readonly<{ lines: DeliveryLines; refused: RefusedDeliveries; raiseAlarm: RaiseAlarm }>;
 
 const followedNames = [
@@ -35,7 +34,8 @@ const followedNames = [
   'probeAtMs',
   'disabledAtMs',
   'disabledReason',
-] as const satisfies readonly (keyof EndpointRow)[];
+] as const;
+type EndpointRow = Pick<typeof endpoints.$inferSelect, 'id' | 'url' | 'removed' | (typeof followedNames)[number]>;
 
 /** Returns a delivery's state after an attempt. Delivered stays delivered; a manual failure keeps the schedule. */
 function afterAttempt(row: DeliveryRow, attempt: Attempt, verdict: DeliveryVerdict): Changing {
@@ -104,9 +104,14 @@ export function attemptCommands(db: Db, { lines, refused, raiseAlarm }: Parts): 
        manual_at_ms = :manualAtMs, last_status = :lastStatus, last_error = :lastError
      WHERE id = :id`,
   );
+  const { id, url, removed, ...others } = getTableColumns(endpoints);
+  const followed = Object.fromEntries(followedNames.map((name) => [name, others[name]])) as Pick<
+    typeof others,
+    (typeof followedNames)[number]
+  >;
   const findEndpoint = atFirstUse(
     db.orm
-      .select()
+      .select({ id, url, removed, ...followed })
       .from(endpoints)
       .where(eq(endpoints.id, sql.placeholder('id'))),
   );
@@ -163,7 +168,7 @@ export function attemptCommands(db: Db, { lines, refused, raiseAlarm }: Parts): 
 
   return {
     async recordAttempts(recorded) {
-      await db.write(() => lines.together(() => recordAll(recorded)));
+      await db.write(() => lines.together(() => recordAll(recorded)), { isGrouped: true });
     },
   };
 }

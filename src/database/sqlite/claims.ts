@@ -37,7 +37,7 @@ type Line = Readonly<{ endpointId: string; sessionId: string; isOff: number }>;
 type Queue = LineQueue & Readonly<{ isHostSilent?: number }>;
 type Leased = Readonly<{ queue: string; host: string; n: number; rank: Rank }>;
 type Chosen = Readonly<{ candidates: Candidate[]; stale: Line[] }>;
-type Limits = Omit<Parameters<ClaimCommands['claimDeliveries']>[0], 'leaseMs'>;
+type Limits = Omit<Parameters<ClaimCommands['claimDeliveries']>[0], 'leaseMs' | 'isWithRecording'>;
 
 type Loaded = Omit<ClaimedDelivery, keyof SecretPair | 'attempt' | 'trigger' | 'leaseUntilMs'> &
   Readonly<{ attempts: number; storeId: string }>;
@@ -191,10 +191,12 @@ export function claimCommands(db: Db, { secrets, lines, refused }: Parts): Claim
   }
 
   return {
-    async claimDeliveries({ leaseMs, ...limits }) {
+    async claimDeliveries({ leaseMs, isWithRecording = false, ...limits }) {
       const leaseUntilMs = limits.nowMs + leaseMs;
+      let isFirst = isWithRecording;
       // The write lock is taken only when there is something to do.
-      while (db.read(() => mustWrite(limits))) {
+      while (isFirst || db.read(() => mustWrite(limits))) {
+        isFirst = false;
         const leasing = () => {
           lines.resumeSome();
           refused.probeSome(limits.nowMs);
@@ -202,7 +204,7 @@ export function claimCommands(db: Db, { secrets, lines, refused }: Parts): Claim
           for (const { endpointId, sessionId } of stale) lines.refresh(endpointId, sessionId);
           return leaseAll(candidates, leaseUntilMs);
         };
-        const rows = await db.write(() => lines.together(leasing));
+        const rows = await db.write(() => lines.together(leasing), { isGrouped: true });
         if (rows.length === 0) continue;
         const opened = new Map<Signing, SecretPair>();
         return rows.map(({ attempts, storeId: _, signing, ...row }): ClaimedDelivery => {
@@ -217,7 +219,7 @@ export function claimCommands(db: Db, { secrets, lines, refused }: Parts): Claim
       const end = () => {
         for (const one of leased) lines.release(one);
       };
-      await db.write(() => lines.together(end));
+      await db.write(() => lines.together(end), { isGrouped: true });
     },
     async endLeases() {
       while (await db.write(() => lines.endLeases()));

@@ -1,11 +1,16 @@
-/** Attempts that are recorded in one transaction leave the same rows as one after the other. */
+/**
+ * Attempts that are recorded in one transaction leave the same rows as one after the other, and the next deliveries are
+ * leased in it.
+ */
 import { copyFileSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RecordedAttempt } from '../../../src/database/database.ts';
+import { openDeliveryDatabase } from '../../../src/database/sqlite/delivery-database.ts';
 import { createRandom } from '../../../src/sandbox/random.ts';
-import { connectTo } from '../../support/temp-database.ts';
+import { secretKeysOf } from '../../support/secret-keys.ts';
+import { connectTo, secretKey } from '../../support/temp-database.ts';
 import { inShop } from '../../support/webhook-shop.ts';
 
 const tables = ['deliveries', 'delivery_lines', 'delivery_queues', 'endpoints', 'attempts', 'alarms'];
@@ -50,5 +55,32 @@ for (const seed of [1, 2, 3, 4, 5]) {
     }),
   );
 }
+
+test(
+  'what results free is leased in their own transaction',
+  inShop(async (shop) => {
+    await shop.addEndpoint('https://shop.example/a');
+    for (let n = 0; n < 6; n++) await shop.cancelOne();
+    const rows: number[] = [];
+    const onWrite = (measure: { rows: number }) => void rows.push(measure.rows);
+    const options = { file: shop.file, secretKeys: secretKeysOf(secretKey), busyTimeoutMs: 5_000, bytesMax: null };
+    const database = openDeliveryDatabase({ ...options, onWrite });
+    const limits = { nowMs: shop.clock.nowMs(), leaseMs: 60_000, limit: 100, perEndpointMax: 3 };
+    const first = await database.claimDeliveries(limits);
+    const recorded = first.map(({ id, attempt, trigger }): RecordedAttempt => {
+      const went = { deliveryId: id, attempt, trigger, startedAtMs: limits.nowMs, durationMs: 5, status: 200 };
+      return { attempt: { ...went, error: null, responseExcerpt: null }, verdict: { kind: 'delivered' } };
+    });
+    rows.length = 0;
+    const [, next] = await Promise.all([
+      database.recordAttempts(recorded),
+      database.claimDeliveries({ ...limits, isWithRecording: true }),
+    ]);
+    database.close();
+    const ids = [...first, ...next].map(({ id }) => id);
+    assert.is(new Set(ids).size, 6, `${first.length} leased first, then ${next.length}`);
+    assert.is(rows.length, 1, `transactions of ${rows} rows`);
+  }),
+);
 
 test.run();
