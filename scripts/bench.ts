@@ -1,6 +1,6 @@
 /**
- * Measures, on this machine, what the design relies on and what the README promises. `npm run bench -- --help` lists the
- * benchmarks and their options.
+ * Measures, on this machine, what the design relies on and what the README promises. `npm run bench -- --help` lists
+ * the benchmarks and their options.
  *
  * Prints tables and writes everything to `.tmp/bench.json`. Compare only figures of the same run: machines differ, and
  * other work on the machine shows in its load and in the column "others".

@@ -4,11 +4,11 @@
  * @module
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'esbuild';
 
-export type Joined = Readonly<{ path(name: string): string; remove(): void }>;
+export type Joined = Readonly<{ path(program: URL): string; remove(): void }>;
 
 /** Lets a module find its files as before, whichever file it ends up in. */
 const places: Plugin = {
@@ -21,13 +21,12 @@ const places: Plugin = {
   },
 };
 
-/** Joins programs of this folder into files that `fork` can run; their packages stay in `node_modules`. */
-export async function joinScripts(names: readonly string[]): Promise<Joined> {
-  const here = fileURLToPath(new URL('.', import.meta.url));
+/** Joins programs of one folder into files that `fork` can run; their packages stay in `node_modules`. */
+export async function joinScripts(programs: readonly URL[]): Promise<Joined> {
   mkdirSync('.tmp', { recursive: true });
   const folder = mkdtempSync(resolve('.tmp/joined-'));
   await build({
-    entryPoints: names.map((name) => join(here, `${name}.ts`)),
+    entryPoints: programs.map((program) => fileURLToPath(program)),
     outdir: folder,
     outExtension: { '.js': '.mjs' },
     bundle: true,
@@ -38,5 +37,8 @@ export async function joinScripts(names: readonly string[]): Promise<Joined> {
     logLevel: 'warning',
     plugins: [places],
   });
-  return { path: (name) => join(folder, `${name}.mjs`), remove: () => rmSync(folder, { recursive: true }) };
+  return {
+    path: ({ pathname }) => join(folder, `${basename(pathname, '.ts')}.mjs`),
+    remove: () => rmSync(folder, { recursive: true }),
+  };
 }

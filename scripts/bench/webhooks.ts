@@ -24,6 +24,8 @@ type Size = Readonly<{ stored: number; oneOff: readonly number[]; burst: number;
 const whole: Size = { stored: 1_000_000, oneOff: [5_000, 15_000], burst: 3_000, runs: 5, runMs: 15_000 };
 const short: Size = { stored: 100_000, oneOff: [5_000], burst: 1_500, runs: 3, runMs: 6_000 };
 
+const RECEIVER = new URL('./webhooks-receiver.ts', import.meta.url);
+const SENDER = new URL('./webhooks-sender.ts', import.meta.url);
 const DEAD_NAMES = 12;
 const EVENTS_PER_S = 20;
 /** As in `webhooks-sender.ts`. */
@@ -43,15 +45,15 @@ type Receiver = Readonly<{
 }>;
 
 async function startReceiver(): Promise<Receiver> {
-  const joined = await joinScripts(['webhooks-receiver', 'webhooks-sender']);
+  const joined = await joinScripts([RECEIVER, SENDER]);
   const dir = mkdtempSync(join(tmpdir(), 'quayside-bench-tls-'));
   const { server, authorityFile } = makeCertificates(dir, 'IP:127.0.0.1');
-  const child = fork(joined.path('webhooks-receiver'), [server.key, server.cert], { execArgv: [] });
+  const child = fork(joined.path(RECEIVER), [server.key, server.cert], { execArgv: [] });
   const [ports] = (await once(child, 'message')) as [Ports];
   return {
     ports,
     authorityFile,
-    senderFile: joined.path('webhooks-sender'),
+    senderFile: joined.path(SENDER),
     async taken() {
       child.send('take');
       const [arrived] = (await once(child, 'message')) as [Arrival[]];

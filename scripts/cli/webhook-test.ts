@@ -7,6 +7,7 @@ import { createUrlGuard } from '../../src/lib/guard.ts';
 import { createSender } from '../../src/webhooks/sender.ts';
 import { sendTestEvent, TEST_EVENT_TYPE } from '../../src/webhooks/test-event.ts';
 import { type Command, notFound } from './command.ts';
+import { wrongWith } from './webhook-recovery.ts';
 
 export const webhooksTest: Command = {
   name: 'webhooks test',
@@ -26,6 +27,7 @@ export const webhooksTest: Command = {
     if (!endpoint || !sent) throw notFound(`there is no endpoint ${id}; \`quayside webhooks list\` shows all`);
     const { url, mode } = endpoint;
     const { eventId, status, error, durationMs, answer, isDelivered } = sent;
+    const wrong = wrongWith({ status, error, responseExcerpt: answer });
     return {
       json: {
         endpoint: id,
@@ -37,12 +39,15 @@ export const webhooksTest: Command = {
         error,
         duration_ms: durationMs,
         answer,
+        wrong,
       },
       lines: [
         `${url} (${mode} mode) ${status === null ? `gave no answer: ${error}` : `answered ${status}`} after ${durationMs} ms`,
         ...(sent.detail ? [sent.detail] : []),
         ...(answer === null ? [] : [`answer: ${answer}`]),
-        isDelivered ? 'delivered' : 'not delivered: an event is delivered when the answer is 2xx',
+        ...(isDelivered
+          ? ['delivered']
+          : ['not delivered: an event is delivered when the answer is 2xx', `what is wrong: ${wrong}`]),
       ],
       isBad: !isDelivered,
     };

@@ -19,11 +19,15 @@ export type RecentDelivery = Readonly<{
 /** One batch of a recovery. `next` is null after the last one. */
 export type RecoveryBatch = Readonly<{ found: number; next: RecoveryCursor | null }>;
 
+/** `after`: how far it has come. `position`: how many were found before, for the pace. */
+export type RecoveryStep = Readonly<{ after: RecoveryCursor; position: number; nowMs: number; isDryRun: boolean }>;
+
 export type EndpointHealth = Readonly<{
   id: string;
   storeId: string;
   mode: Mode;
   url: string;
+  createdAtMs: number;
   disabledAtMs: number | null;
   disabledReason: string | null;
   /** Since when it has accepted nothing although it was tried; null if its last answer was 2xx. */
@@ -63,17 +67,15 @@ export interface RedeliveryDatabase {
   /**
    * Looks at the next deliveries after a cursor, by event, and sends those that failed or wait after a failure again,
    * with a new schedule. The first attempts are `RECOVERY_PACE_MS` apart.
-   * @param input `endpointId` null: of every endpoint. `position`: how many were found before, for the pace
+   * @param step `endpointId` null: of every endpoint
    */
-  recoverSome(
-    input: Readonly<{
-      endpointId: string | null;
-      after: RecoveryCursor;
-      position: number;
-      nowMs: number;
-      isDryRun: boolean;
-    }>,
-  ): Promise<RecoveryBatch>;
+  recoverSome(step: RecoveryStep & Readonly<{ endpointId: string | null }>): Promise<RecoveryBatch>;
+  /**
+   * Looks at the next events of the endpoint's store and mode after a cursor, and sends it those of its types that it
+   * never had, such as those from before it was added. The first attempts are `RECOVERY_PACE_MS` apart.
+   * @returns null if there is no such endpoint, or if only sessions that named its URL send it their events
+   */
+  sendMissingSome(step: RecoveryStep & Readonly<{ endpointId: string }>): Promise<RecoveryBatch | null>;
   /** @returns null when there is no such endpoint */
   endpointHealth(id: string): Promise<EndpointHealth | null>;
   /**

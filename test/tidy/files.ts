@@ -54,8 +54,8 @@ export function dependencyFindings({ dependencies, devDependencies }: Manifest, 
   ];
 }
 
-/** What may use development packages: tests, and what builds. */
-const IN_DEVELOPMENT = /^(test\/|scripts\/join-programs\.mjs$)/;
+/** What may use development packages: tests, benchmarks, and what builds. */
+const IN_DEVELOPMENT = /^(test\/|scripts\/bench\/|scripts\/join-programs\.mjs$)/;
 
 export function manifestFindings({ dependencies, devDependencies, scripts }: Manifest, sources: Sources): string[] {
   const inexact = Object.entries({ ...dependencies, ...devDependencies })

@@ -27,9 +27,38 @@ export type Outbox = Readonly<{
   post(session: EventSession, type: EventType, nowMs: number, body: (eventId: string) => string): void;
 }>;
 
+/** Returns a function that saves a delivery, first tried at `atMs`. To be called within a transaction. */
+export function prepareDelivery(db: Pick<Db, 'orm'>, lines: DeliveryLines) {
+  const insert = preparedInsert(db, deliveries);
+  return (
+    { eventId, endpointId, sessionId }: Readonly<{ eventId: string; endpointId: string; sessionId: string }>,
+    atMs: number,
+    nowMs: number,
+  ): void => {
+    insert({
+      id: `dlv_${sortableId(nowMs)}`,
+      eventId,
+      endpointId,
+      state: 'waiting',
+      attempts: 0,
+      nextAttemptAtMs: atMs,
+      manualAtMs: null,
+      lastStatus: null,
+      lastError: null,
+      createdAtMs: nowMs,
+      sessionId,
+    });
+    lines.add(endpointId, sessionId, atMs);
+  };
+}
+
+/** Returns whether an endpoint receives events of a type. */
+export const receives = ({ extendedEvents }: Pick<EndpointRow, 'extendedEvents'>, type: EventType): boolean =>
+  !isExtended(type) || extendedEvents.includes(type);
+
 export function createOutbox(db: Db, lines: DeliveryLines, sessionEndpoints: SessionEndpoints): Outbox {
   const insertEvent = preparedInsert(db, events);
-  const insertDelivery = preparedInsert(db, deliveries);
+  const addDelivery = prepareDelivery(db, lines);
   const lastId = atFirstUse(db.orm.select({ id: max(events.id) }).from(events));
   const ofStore = prepareOfStore(db);
   const ofSession = atFirstUse(
@@ -76,23 +105,11 @@ export function createOutbox(db: Db, lines: DeliveryLines, sessionEndpoints: Ses
       const { id: sessionId, storeId, mode } = session;
       insertEvent({ id: eventId, storeId, sessionId, mode, type, body: body(eventId), createdAtMs: nowMs });
       const { all, namedId } = endpointsOf(session, nowMs);
-      for (const { id: endpointId, extendedEvents } of all) {
-        if (isExtended(type) && !extendedEvents.includes(type)) continue;
+      for (const endpoint of all) {
+        if (!receives(endpoint, type)) continue;
+        const endpointId = endpoint.id;
         if (endpointId === namedId) noteEvent.run({ endpointId, nowMs });
-        insertDelivery({
-          id: `dlv_${sortableId(nowMs)}`,
-          eventId,
-          endpointId,
-          state: 'waiting',
-          attempts: 0,
-          nextAttemptAtMs: nowMs,
-          manualAtMs: null,
-          lastStatus: null,
-          lastError: null,
-          createdAtMs: nowMs,
-          sessionId,
-        });
-        lines.add(endpointId, sessionId, nowMs);
+        addDelivery({ eventId, endpointId, sessionId }, nowMs, nowMs);
       }
     },
   };

@@ -3,11 +3,13 @@
  * @module
  */
 import { and, eq, sql } from 'drizzle-orm';
+import type { EventType } from '../../core/event.ts';
 import {
   type EndpointHealth,
   FAILED_COUNTED_MAX,
   RECENT_EVENTS,
   RECOVERY_PACE_MS,
+  type RecoveryBatch,
   type RecoveryCursor,
   type RedeliveryDatabase,
   UNANSWERED_MAX,
@@ -15,8 +17,9 @@ import {
   type WebhookTrouble,
 } from '../redelivery.ts';
 import type { DeliveryLines } from './delivery-lines.ts';
-import { isPresent } from './endpoints.ts';
+import { isPresent, outboxColumns } from './endpoints.ts';
 import type { Db } from './open.ts';
+import { prepareDelivery, receives } from './outbox.ts';
 import { atFirstUse } from './prepared.ts';
 import { endpoints } from './schema.ts';
 import { WRITE_ROWS_MAX } from './write-queue.ts';
@@ -72,19 +75,58 @@ export function redeliveryCommands(db: Db, lines: DeliveryLines): Omit<Redeliver
         return { found: chosen.length, next: next(looked) };
       });
     },
+    sendMissingSome: prepareMissing(db, lines),
     ...endpointQueries(db),
+  };
+}
+
+/** Prepares sending an endpoint what it never had. */
+function prepareMissing(db: Db, lines: DeliveryLines): RedeliveryDatabase['sendMissingSome'] {
+  const addDelivery = prepareDelivery(db, lines);
+  const { storeId, mode } = endpoints;
+  const standing = atFirstUse(
+    db.orm
+      .select({ ...outboxColumns, storeId, mode })
+      .from(endpoints)
+      .where(and(eq(endpoints.id, sql.placeholder('id')), eq(endpoints.perSession, sql`0`), isPresent)),
+  );
+  const eventsAfter = db.client.prepare(
+    `SELECT v.id AS eventId, v.type, v.session_id AS sessionId,
+       EXISTS (SELECT 1 FROM deliveries AS d WHERE d.event_id = v.id AND d.endpoint_id = :endpointId) AS isKnown
+     FROM events AS v INDEXED BY events_by_mode
+     WHERE v.store_id = :storeId AND v.mode = :mode AND v.id > :after ORDER BY v.id LIMIT ${SLICE_DELIVERIES}`,
+  );
+  type Event = Readonly<{ eventId: string; type: EventType; sessionId: string; isKnown: number }>;
+
+  return async ({ endpointId, after, position, nowMs, isDryRun }) => {
+    function send(): RecoveryBatch | null {
+      const endpoint = standing.get({ id: endpointId });
+      if (!endpoint) return null;
+      const range = { endpointId, storeId: endpoint.storeId, mode: endpoint.mode, after: after.eventId };
+      const looked = eventsAfter.all(range) as Event[];
+      const missing = looked.filter(({ type, isKnown }) => isKnown === 0 && receives(endpoint, type));
+      if (!isDryRun) {
+        for (const [at, { eventId, sessionId }] of missing.entries()) {
+          addDelivery({ eventId, endpointId, sessionId }, nowMs + (position + at) * RECOVERY_PACE_MS, nowMs);
+        }
+      }
+      const last = looked.length < SLICE_DELIVERIES ? undefined : looked.at(-1);
+      return { found: missing.length, next: last ? { eventId: last.eventId, endpointId } : null };
+    }
+    return isDryRun ? db.read(send) : db.write(send);
   };
 }
 
 /** Prepares what shows how one endpoint does. */
 function prepareHealth({ client, orm }: Db) {
-  const { storeId, mode, url, disabledAtMs, disabledReason, failingSinceMs, retiredAtMs } = endpoints;
+  const { storeId, mode, url, createdAtMs, disabledAtMs, disabledReason, failingSinceMs, retiredAtMs } = endpoints;
+  const known = { storeId, mode, url, createdAtMs, disabledAtMs, disabledReason, failingSinceMs, retiredAtMs };
   const waitingIn = (index: string, attempts: string) =>
     `SELECT 1 FROM deliveries INDEXED BY ${index} WHERE endpoint_id = :id AND state = 'waiting' AND ${attempts}`;
   return {
     endpoint: atFirstUse(
       orm
-        .select({ id: endpoints.id, storeId, mode, url, disabledAtMs, disabledReason, failingSinceMs, retiredAtMs })
+        .select({ id: endpoints.id, ...known })
         .from(endpoints)
         .where(and(eq(endpoints.id, sql.placeholder('id')), isPresent)),
     ),

@@ -29,8 +29,9 @@ export function triggerCommands(db: Db, findSession: FindSessionRow, outbox: Out
         if (row?.storeId !== storeId || row.mode !== 'test') {
           throw permanent(
             'not_found',
-            `there is no test session ${sessionId ?? ''} of this store that the event can be about: create one with a test key, ` +
-              'and name it with --session (`quayside session show <id>` shows one)',
+            sessionId === null
+              ? 'the store has no test session yet that the event can be about: create one with a test key first'
+              : `this store has no test session ${sessionId}; without --session the event is about the newest`,
           );
         }
         const { id, orderId, rate: exchangeRate, targetMinor, targetCurrency, amountMinor, accepts, networks } = row;

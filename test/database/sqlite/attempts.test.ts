@@ -60,26 +60,31 @@ test(
   'what results free is leased in their own transaction',
   inShop(async (shop) => {
     await shop.addEndpoint('https://shop.example/a');
-    for (let n = 0; n < 6; n++) await shop.cancelOne();
+    for (let n = 0; n < 20; n++) await shop.cancelOne();
     const rows: number[] = [];
     const onWrite = (measure: { rows: number }) => void rows.push(measure.rows);
     const options = { file: shop.file, secretKeys: secretKeysOf(secretKey), busyTimeoutMs: 5_000, bytesMax: null };
     const database = openDeliveryDatabase({ ...options, onWrite });
-    const limits = { nowMs: shop.clock.nowMs(), leaseMs: 60_000, limit: 100, perEndpointMax: 3 };
-    const first = await database.claimDeliveries(limits);
-    const recorded = first.map(({ id, attempt, trigger }): RecordedAttempt => {
-      const went = { deliveryId: id, attempt, trigger, startedAtMs: limits.nowMs, durationMs: 5, status: 200 };
-      return { attempt: { ...went, error: null, responseExcerpt: null }, verdict: { kind: 'delivered' } };
-    });
-    rows.length = 0;
-    const [, next] = await Promise.all([
-      database.recordAttempts(recorded),
-      database.claimDeliveries({ ...limits, isWithRecording: true }),
-    ]);
+    const limits = { nowMs: shop.clock.nowMs(), leaseMs: 60_000, limit: 100, perEndpointMax: 2 };
+    let claimed = await database.claimDeliveries(limits);
+    const ids: string[] = [];
+    const transactions: number[] = [];
+    while (claimed.length > 0) {
+      ids.push(...claimed.map(({ id }) => id));
+      const recorded = claimed.map(({ id, attempt, trigger }): RecordedAttempt => {
+        const went = { deliveryId: id, attempt, trigger, startedAtMs: limits.nowMs, durationMs: 5, status: 200 };
+        return { attempt: { ...went, error: null, responseExcerpt: null }, verdict: { kind: 'delivered' } };
+      });
+      rows.length = 0;
+      const recording = database.recordAttempts(recorded);
+      claimed = await database.claimDeliveries({ ...limits, isWithRecording: true });
+      await recording;
+      transactions.push(rows.length);
+    }
     database.close();
-    const ids = [...first, ...next].map(({ id }) => id);
-    assert.is(new Set(ids).size, 6, `${first.length} leased first, then ${next.length}`);
-    assert.is(rows.length, 1, `transactions of ${rows} rows`);
+    assert.is(new Set(ids).size, 20);
+    // On a busy machine, a transaction may end before the claim's turn.
+    assert.is(Math.min(...transactions), 1, `transactions for results and a claim: ${transactions}`);
   }),
 );
 
