@@ -29,7 +29,7 @@ import { judgeP99, progress, quantile, type Row, round, show } from './report.ts
 import { addYear } from './year-of-sessions.ts';
 
 const SESSIONS = 1_000_000;
-const SESSIONS_SHORT = 20_000;
+const SESSIONS_SHORT = 150_000;
 const ANONYMISE_DAYS = 90;
 const RUNS = 5;
 const GB = 1e9;
