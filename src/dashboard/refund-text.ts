@@ -3,13 +3,13 @@
  * @module
  */
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
-import type { RefundReason, RefundRefusal, RefundStatus } from '../core/refund.ts';
+import type { RefundStatus } from '../core/refund.ts';
 import { nameOf } from '../core/transfer.ts';
-import type { CreateRefundOutcome, Refund } from '../database/refunds.ts';
+import type { CreateRefundOutcome, DestinationFault, Refund } from '../database/refunds.ts';
 import { type Html, html } from '../lib/html.ts';
-import { destinationFaults } from '../payments/destination.ts';
 import type { StoreAt } from './page.ts';
 import { badge, type Tone } from './show.ts';
+import type { Words } from './texts.ts';
 
 export const refundsPath = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/refunds`;
 
@@ -19,22 +19,6 @@ export const amountText = ({ amountMinor, currency }: Pick<Refund, 'amountMinor'
   `${minorText(amountMinor)} ${currency}`;
 
 export const networkText = ({ network }: Pick<Refund, 'network'>): string => nameOf(network);
-
-export const reasonTexts: Readonly<Record<RefundReason, string>> = {
-  requested_by_customer: 'the customer asked for it',
-  duplicate: 'paid twice',
-  fraudulent: 'fraud',
-  expired_uncaptured: 'the order had expired',
-};
-
-/** Who named the address. */
-export const sourceTexts: Readonly<Record<NonNullable<Refund['destination']>['from'], string>> = {
-  merchant: 'named by you',
-  payer: 'left by the payer on the payment page',
-  claim_link: 'named by the payer with the claim link',
-  sender: 'where the payment came from, which may be an exchange',
-  operator: 'named by the operator',
-};
 
 export const waitsForApproval = ({ status, needsApproval, approvedAtMs }: Refund): boolean =>
   status === 'pending' && needsApproval && approvedAtMs === null;
@@ -48,38 +32,35 @@ const tones: Readonly<Record<RefundStatus, Tone>> = {
 };
 
 /** Shows the status, and what it waits for. */
-export function refundState(refund: Refund): Html {
+export function refundState(words: Words, refund: Refund): Html {
   const waits = [
-    ...(refund.status === 'pending' && !refund.destination ? ['needs an address'] : []),
-    ...(waitsForApproval(refund) ? ['needs approval'] : []),
+    ...(refund.status === 'pending' && !refund.destination ? (['address'] as const) : []),
+    ...(waitsForApproval(refund) ? (['approval'] as const) : []),
   ];
-  return html`<span>${badge(refund.status, tones[refund.status])}${waits.map((word) => html` ${badge(word, 'attention')}`)}</span>`;
+  return html`<span>${refundBadge(words, refund)}${waits.map((what) => html` ${badge(words.say(`refunds.needs_${what}`), 'attention')}`)}</span>`;
 }
 
-const refusals: Readonly<Record<RefundRefusal, string>> = {
-  INVALID_SESSION_STATUS:
-    'Only a paid payment can be refunded. Money of a payment that is not paid is under Held money.',
-  INVALID_CURRENCY: 'The payment received nothing in that coin.',
-  REFUND_AMOUNT_EXCEEDED: 'That is more than the payment received, less its earlier refunds.',
-  REFUND_TIME_EXPIRED: 'The payment is too long ago: the store’s refund window has closed.',
-  DAILY_REFUND_LIMIT_EXCEEDED: 'That is above what the store may refund today. Try again tomorrow, or refund less.',
-};
+export const refundBadge = (words: Words, { status }: Pick<Refund, 'status'>): Html =>
+  badge(words.say(`refunds.status_${status}`), tones[status]);
+
+/** Says what is wrong with an address. */
+export const addressFault = (words: Words, why: DestinationFault): string => words.say(`refunds.bad_${why}`);
 
 /** Says why a refund was not made. */
-export function refusalText(outcome: Exclude<CreateRefundOutcome, Readonly<{ refund: Refund }>>): string {
+export function refusalText(words: Words, outcome: Exclude<CreateRefundOutcome, Readonly<{ refund: Refund }>>): string {
   switch (outcome.kind) {
     case 'refused':
-      return refusals[outcome.why];
+      return words.say(`refunds.refused_${outcome.why}`);
     case 'bad_destination':
-      return `The address ${destinationFaults[outcome.why]}.`;
+      return addressFault(words, outcome.why);
     case 'store_suspended':
-      return 'The store is suspended and makes no refunds. Ask whoever runs this installation.';
+      return words.say('refunds.suspended');
     case 'not_adopted':
-      return 'The database was restored from a backup, and refunds are refused until it is up to date. Try again later.';
+      return words.say('refunds.not_adopted');
     case 'duplicate_refund_id':
     case 'idempotency_key_conflict':
-      return 'This form was sent before with other values. Look at the payment’s refunds, then start again.';
+      return words.say('refunds.form_reused');
     default:
-      return 'There is no such payment in this store and mode.';
+      return words.say('refunds.no_payment');
   }
 }

@@ -26,7 +26,7 @@ test('accepting says what it does, then does it once and records it', () =>
     assert.match(list.text, 'came after the deadline');
     assert.match((await ada.get(`/s/${api.merchantId}/live/held`)).text, 'Nothing is waiting for you');
     const review = await ada.submit(path, `${path}/accept`);
-    assert.match(review.text, 'The payment is paid with 10.50 of 10.50');
+    assert.match(review.text, 'The payment is paid with <bdi>10.50</bdi> of <bdi>10.50</bdi>');
     assert.is((await api.database().findSession(sessionId))?.life.status, 'expired', 'nothing is done yet');
     const clicks = await Promise.all([1, 2].map(() => confirm(ada, `${path}/accept`, review)));
     assert.equal(

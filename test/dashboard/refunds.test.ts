@@ -220,7 +220,7 @@ test('the list is paged and filtered, and never shows another mode', () =>
       // Several in the same millisecond: the page after must neither repeat nor skip one.
       if (at % 10 === 0) api.clock.advance(1);
     }
-    const idsOf = ({ text }: Answer) => [...text.matchAll(/>(r-\d+)<\/a>/g)].map(([, id]) => id);
+    const idsOf = ({ text }: Answer) => [...text.matchAll(/>(r-\d+)<\/bdi><\/a>/g)].map(([, id]) => id);
     const first = await ada.get(`${base}/refunds`);
     const older = /href="([^"]*before=[^"]*)"/.exec(first.text)?.[1] ?? '';
     const second = await ada.get(older.replaceAll('&amp;', '&'));

@@ -10,21 +10,22 @@ import type { Session } from '../../database/database.ts';
 import type { NewRefund, Refund } from '../../database/refunds.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/session-id.ts';
-import { destinationFaults } from '../../payments/destination.ts';
 import { changeFields, type Planned, storeChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { idOfForm } from '../once.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import {
+  addressFault,
   amountText,
   minorText,
   networkText,
-  reasonTexts,
+  refundBadge,
   refundsPath,
   refusalText,
   waitsForApproval,
 } from '../refund-text.ts';
-import { coins, facts, faultMessage, grouped, price } from '../show.ts';
+import { coins, data, facts, faultMessage, grouped, price } from '../show.ts';
+import type { Words } from '../texts.ts';
 import { findRefund, refundPage } from './refunds.ts';
 
 const ADDRESS_CHARS_MAX = 128;
@@ -81,53 +82,65 @@ async function formPage(
   session: Session,
   fault: string | null,
 ): Promise<Reply> {
-  const { at, form } = visit;
+  const { at, form, words } = visit;
   const earlier = await database.listRefunds({ sessionId: session.id, limit: REFUNDS_SHOWN });
   const { refundDailyMinor, refundWindowS, refundAutoMinor } = await database.refundPolicy(at.storeId);
   const received = currencies.filter((one) => session.payments.some(({ currency }) => currency === one));
   const options = (received.length > 0 ? received : currencies).map(
-    (one) => html`<option${one === form.currency ? html` selected` : null}>${one}</option>`,
+    (one) => html`<option translate="no"${one === form.currency ? html` selected` : null}>${one}</option>`,
   );
   return {
-    title: `Refund order ${session.request.orderId}`,
+    title: words.say('refund-changes.title', { order: session.request.orderId }),
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}
-<section class="card" aria-labelledby="so-far"><h2 id="so-far">So far</h2>${facts([
-      ['Price', price(session)],
-      ['Received', `${coins(session.standing.confirmedPar)} ${received.join(', ')}`],
-      ['Earlier refunds', earlier.map((one) => `${amountText(one)} (${one.status})`).join(', ') || 'none'],
+<section class="card" aria-labelledby="so-far"><h2 id="so-far">${words.say('refund-changes.so_far')}</h2>${facts([
+      [words.say('refund-changes.price'), data(price(session))],
+      [words.say('refund-changes.received'), data(`${coins(session.standing.confirmedPar)} ${received.join(', ')}`)],
+      [words.say('refund-changes.earlier'), earlierText(words, earlier)],
       [
-        'The store may refund',
-        `${minorText(BigInt(refundDailyMinor))} a day, ${Math.floor(refundWindowS / DAY_S)} days after a payment`,
+        words.say('refund-changes.may_refund'),
+        words.html('refund-changes.limits', {
+          amount: minorText(BigInt(refundDailyMinor)),
+          days: Math.floor(refundWindowS / DAY_S),
+        }),
       ],
-      ['Approval is needed', `above ${minorText(BigInt(refundAutoMinor))}`],
+      [
+        words.say('refund-changes.approval'),
+        words.html('refund-changes.above', { amount: minorText(BigInt(refundAutoMinor)) }),
+      ],
     ])}</section>
-<form method="post" action="${visit.path}" class="card" aria-labelledby="new"><h2 id="new">New refund</h2>
+<form method="post" action="${visit.path}" class="card" aria-labelledby="new"><h2 id="new">${words.say('refund-changes.new')}</h2>
 ${changeFields(visit)}
-<label>Amount <input name="amount" inputmode="decimal" autocomplete="off" placeholder="4.50" value="${form.amount ?? ''}" required></label>
-<label>Coin <select name="currency">${options}</select></label>
-<label>Address <input name="address" maxlength="${ADDRESS_CHARS_MAX}" autocomplete="off" spellcheck="false" value="${form.address ?? ''}"></label>
-<p class="hint">Empty: the address that the payer left; if there is none, you get a link that asks the payer. Ask for an
-address at which the payer can receive: the one that a payment came from may belong to an exchange.</p>
-<label>Reason <select name="reason"><option value="">not said</option>${refundReasons.map(
-      (one) => html`<option value="${one}"${one === form.reason ? html` selected` : null}>${reasonTexts[one]}</option>`,
+<label>${words.say('refund-changes.amount')} <input name="amount" dir="ltr" inputmode="decimal" autocomplete="off" placeholder="4.50" value="${form.amount ?? ''}" required></label>
+<label>${words.say('refund-changes.coin')} <select name="currency">${options}</select></label>
+<label>${words.say('refund-changes.address')} <input name="address" dir="ltr" maxlength="${ADDRESS_CHARS_MAX}" autocomplete="off" spellcheck="false" value="${form.address ?? ''}"></label>
+<p class="hint">${words.say('refund-changes.address_hint')}</p>
+<label>${words.say('refunds.reason')} <select name="reason"><option value="">${words.say('refund-changes.not_said')}</option>${refundReasons.map(
+      (one) =>
+        html`<option value="${one}"${one === form.reason ? html` selected` : null}>${words.say(`refunds.reason_${one}`)}</option>`,
     )}</select></label>
-<label>Note <input name="description" maxlength="${NOTE_CHARS_MAX}" value="${form.description ?? ''}"></label>
-<p class="actions"><a class="button plain" href="${paymentPath(at, session)}">Cancel</a> <button>Go on</button></p>
+<label>${words.say('refunds.note')} <input name="description" maxlength="${NOTE_CHARS_MAX}" value="${form.description ?? ''}"></label>
+<p class="actions"><a class="button plain" href="${paymentPath(at, session)}">${words.say('change.cancel')}</a> <button>${words.say('refund-changes.go_on')}</button></p>
 </form>`,
   };
 }
 
+/** Lists what was refunded before. */
+function earlierText(words: Words, refunds: readonly Refund[]): Html | string {
+  if (refunds.length === 0) return words.say('general.none');
+  return html`${refunds.map((one) => html`${data(amountText(one))} ${refundBadge(words, one)} `)}`;
+}
+
 /** Reads the form as the API reads a body. @returns what is wrong with it */
 function readForm(visit: Visit<StoreAt>, session: Session): NewRefund | string {
-  const { at, form, visitor, nowMs } = visit;
+  const { at, form, visitor, nowMs, words } = visit;
   const amountMinor = readRefundAmount((form.amount ?? '').trim());
-  if (typeof amountMinor === 'string') return `The amount ${amountMinor}.`;
+  if (typeof amountMinor === 'string') return words.say('refund-changes.bad_amount');
   const currency: Currency | undefined = currencies.find((one) => one === form.currency);
-  if (!currency) return 'Choose a coin.';
+  if (!currency) return words.say('refund-changes.choose_coin');
   const [address, description] = [(form.address ?? '').trim(), (form.description ?? '').trim()];
-  if (address.length > ADDRESS_CHARS_MAX) return `An address has at most ${ADDRESS_CHARS_MAX} characters.`;
-  if (description.length > NOTE_CHARS_MAX) return `A note has at most ${NOTE_CHARS_MAX} characters.`;
+  if (address.length > ADDRESS_CHARS_MAX) return words.say('refund-changes.address_long', { max: ADDRESS_CHARS_MAX });
+  if (description.length > NOTE_CHARS_MAX) return words.say('refund-changes.note_long', { max: NOTE_CHARS_MAX });
   const reason = refundReasons.find((one) => one === form.reason) ?? null;
   const id = idOfForm(visitor, form.once, nowMs);
   const meaning = JSON.stringify([session.id, String(amountMinor), currency, address, description, reason]);
@@ -151,45 +164,47 @@ function readForm(visit: Visit<StoreAt>, session: Session): NewRefund | string {
 async function planRefund(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Planned> {
   const session = await findSession(deps, visit);
   if (!session) return null;
+  const { words } = visit;
   const asked = readForm(visit, session);
   if (typeof asked === 'string') return formPage(deps, visit, session, asked);
   const tried = await deps.database.createRefund({ ...asked, isDryRun: true }, deps.checkDestination);
-  if (!('refund' in tried)) return formPage(deps, visit, session, refusalText(tried));
+  if (!('refund' in tried)) return formPage(deps, visit, session, refusalText(words, tried));
   const { refund } = tried;
   const isMade = (id: string): Reply => ({
     to: `${refundsPath(visit.at)}/${id}`,
-    said: 'This refund was made already.',
+    said: words.say('refund-changes.made_already'),
   });
   if (tried.kind === 'replayed') return isMade(refund.id);
   return {
     command: 'create refund',
     target: refund.id,
     review: {
-      title: `Refund ${amountText(refund)}?`,
-      consequence: html`${whatIsPaid(refund)}
-${
-  refund.needsApproval
-    ? html`<p>It is above the amount that needs no approval: somebody else has to approve it before it is paid.</p>`
-    : html`<p>It is paid shortly after, and cannot be taken back once it is signed.</p>`
-}`,
-      button: `Refund ${amountText(refund)}`,
+      title: words.say('refund-changes.review', { amount: amountText(refund) }),
+      consequence: html`${whatIsPaid(words, refund)}
+<p>${words.say(refund.needsApproval ? 'refund-changes.needs_other' : 'refund-changes.paid_soon')}</p>`,
+      button: words.say('refund-changes.button', { amount: amountText(refund) }),
       back: `${paymentPath(visit.at, session)}/refund`,
       needsSudo: true,
     },
     async act(database) {
       const done = await database.createRefund(asked, deps.checkDestination);
-      if (!('refund' in done)) return formPage(deps, visit, session, refusalText(done));
-      return done.kind === 'replayed' ? isMade(done.refund.id) : onward(visit.at, done.refund, 'The refund is made.');
+      if (!('refund' in done)) return formPage(deps, visit, session, refusalText(words, done));
+      return done.kind === 'replayed'
+        ? isMade(done.refund.id)
+        : onward(visit.at, done.refund, words.say('refund-changes.made'));
     },
   };
 }
 
 /** Says amount, network and whole destination. */
-const whatIsPaid = (refund: Refund): Html =>
+const whatIsPaid = (words: Words, refund: Refund): Html =>
   facts([
-    ['Amount', amountText(refund)],
-    ['Network', networkText(refund)],
-    ['To', refund.destination ? grouped(refund.destination.address) : 'the address that the payer will name by link'],
+    [words.say('refund-changes.amount'), data(amountText(refund))],
+    [words.say('refunds.network'), data(networkText(refund))],
+    [
+      words.say('refunds.to'),
+      refund.destination ? grouped(refund.destination.address) : words.say('refund-changes.by_link'),
+    ],
   ]);
 
 type PlanOf = (deps: DashboardDeps, visit: Visit<StoreAt>, refund: Refund) => Promise<Planned>;
@@ -197,59 +212,61 @@ type PlanOf = (deps: DashboardDeps, visit: Visit<StoreAt>, refund: Refund) => Pr
 const onward = (at: StoreAt, refund: Refund, said: string): Reply => ({ to: `${refundsPath(at)}/${refund.id}`, said });
 
 const planApproval: PlanOf = async (deps, visit, refund) => {
-  const { at, form, visitor, nowMs } = visit;
+  const { at, form, visitor, nowMs, words } = visit;
   const again = (fault: string) => refundPage(deps, visit, refund, fault);
   const seen = form.seen === '' ? null : (form.seen ?? null);
-  if (!waitsForApproval(refund)) return again('It does not wait for an approval.');
-  if (refund.requestedBy === visitor.person.id)
-    return again('You asked for this refund: somebody else has to approve it.');
-  if ((refund.destination?.key ?? null) !== seen) return again('Its address was changed after you looked. Look again.');
+  if (!waitsForApproval(refund)) return again(words.say('refund-changes.not_waiting'));
+  if (refund.requestedBy === visitor.person.id) return again(words.say('refund-changes.own'));
+  if ((refund.destination?.key ?? null) !== seen) return again(words.say('refund-changes.address_changed'));
   return {
     command: 'approve refund',
     target: refund.id,
     review: {
-      title: `Approve ${amountText(refund)}?`,
-      consequence: html`${whatIsPaid(refund)}<p>It is paid shortly after, and cannot be taken back once it is signed.</p>`,
-      button: `Approve ${amountText(refund)}`,
+      title: words.say('refund-changes.approve_review', { amount: amountText(refund) }),
+      consequence: html`${whatIsPaid(words, refund)}<p>${words.say('refund-changes.paid_soon')}</p>`,
+      button: words.say('refund-changes.approve_button', { amount: amountText(refund) }),
       back: `${refundsPath(at)}/${refund.id}`,
       needsSudo: true,
     },
     async act(database) {
       const isDone = await database.approveRefund(refund.id, null, nowMs, seen);
-      return isDone ? onward(at, refund, 'The refund is approved.') : again('It has changed meanwhile. Look again.');
+      return isDone
+        ? onward(at, refund, words.say('refund-changes.approved'))
+        : again(words.say('refund-changes.changed'));
     },
   };
 };
 
 const planRefusal: PlanOf = async (deps, visit, refund) => {
-  const { at, form, nowMs } = visit;
+  const { at, form, nowMs, words } = visit;
   const again = (fault: string) => refundPage(deps, visit, refund, fault);
   const because = (form.because ?? '').trim();
-  if (!waitsForApproval(refund)) return again('It does not wait for an approval.');
+  if (!waitsForApproval(refund)) return again(words.say('refund-changes.not_waiting'));
   if (because === '' || because.length > BECAUSE_CHARS_MAX)
-    return again(`Say why, in at most ${BECAUSE_CHARS_MAX} characters.`);
+    return again(words.say('refund-changes.say_why', { max: BECAUSE_CHARS_MAX }));
   return {
     command: 'refuse refund',
     target: refund.id,
     reason: because,
     review: {
-      title: `Refuse ${amountText(refund)}?`,
-      consequence: html`${whatIsPaid(refund)}<p>The refund fails, and your shop is told so: <code>rejected_by_merchant</code>. Its amount can be
-refunded again. Reason: ${because}</p>`,
-      button: 'Refuse the refund',
+      title: words.say('refund-changes.refuse_review', { amount: amountText(refund) }),
+      consequence: html`${whatIsPaid(words, refund)}<p>${words.html('refund-changes.refuse_text', { reason: because })}</p>`,
+      button: words.say('refund-changes.refuse_button'),
       back: `${refundsPath(at)}/${refund.id}`,
       needsSudo: false,
       isDangerous: true,
     },
     async act(database) {
       const isDone = await database.rejectRefund(refund.id, 'rejected_by_merchant', nowMs);
-      return isDone ? onward(at, refund, 'The refund is refused.') : again('It has changed meanwhile. Look again.');
+      return isDone
+        ? onward(at, refund, words.say('refund-changes.refused'))
+        : again(words.say('refund-changes.changed'));
     },
   };
 };
 
 const planCancel: PlanOf = async (deps, visit, refund) => {
-  const { at, form, visitor, nowMs } = visit;
+  const { at, form, visitor, nowMs, words } = visit;
   const { refundId } = refund;
   const replay = {
     idempotencyKey: idOfForm(visitor, form.once, nowMs),
@@ -263,21 +280,21 @@ const planCancel: PlanOf = async (deps, visit, refund) => {
     review: null,
     async act(database) {
       const { kind } = await database.cancelRefund({ ...at, refundId, replay, nowMs });
-      if (kind === 'done' || kind === 'replayed') return onward(at, refund, 'The refund is canceled.');
+      if (kind === 'done' || kind === 'replayed') return onward(at, refund, words.say('refund-changes.canceled'));
       const now = (await findRefund(deps, visit)) ?? refund;
-      return refundPage(deps, visit, now, 'It can no longer be canceled: its payment is in progress, or it has ended.');
+      return refundPage(deps, visit, now, words.say('refund-changes.cancel_late'));
     },
   };
 };
 
 const planDestination: PlanOf = async (deps, visit, refund) => {
-  const { at, form, visitor, nowMs } = visit;
+  const { at, form, visitor, nowMs, words } = visit;
   const again = (fault: string) => refundPage(deps, visit, refund, fault);
   const { refundId, network } = refund;
   const address = (form.address ?? '').trim();
   const checked = address.length > ADDRESS_CHARS_MAX ? null : deps.checkDestination(network, address);
-  if (checked?.kind !== 'ok') return again(`The address ${destinationFaults[checked?.why ?? 'malformed']}.`);
-  if (refund.heldKind !== null) return again('The address of a return of held money is changed by the operator.');
+  if (checked?.kind !== 'ok') return again(addressFault(words, checked?.why ?? 'malformed'));
+  if (refund.heldKind !== null) return again(words.say('refund-changes.held_address'));
   const owner = { ...at, refundId };
   const replay = {
     idempotencyKey: idOfForm(visitor, form.once, nowMs),
@@ -288,13 +305,16 @@ const planDestination: PlanOf = async (deps, visit, refund) => {
     command: 'change refund destination',
     target: refund.id,
     review: {
-      title: `Send ${amountText(refund)} to this address?`,
+      title: words.say('refund-changes.redirect_review', { amount: amountText(refund) }),
       consequence: facts([
-        ['Network', networkText(refund)],
-        ['Now', refund.destination ? grouped(refund.destination.address) : 'no address'],
-        ['From now on', grouped(address)],
+        [words.say('refunds.network'), data(networkText(refund))],
+        [
+          words.say('refund-changes.address_now'),
+          refund.destination ? grouped(refund.destination.address) : words.say('refund-changes.address_none'),
+        ],
+        [words.say('refund-changes.address_new'), grouped(address)],
       ]),
-      button: 'Change the address',
+      button: words.say('refunds.change_address'),
       back: `${refundsPath(at)}/${refund.id}`,
       needsSudo: true,
       typed: minorText(refund.amountMinor),
@@ -304,12 +324,11 @@ const planDestination: PlanOf = async (deps, visit, refund) => {
         { by: 'merchant', owner, address, act, replay },
         deps.checkDestination,
       );
-      if (done.kind === 'done' || done.kind === 'replayed') return onward(at, refund, 'The address is changed.');
-      if (done.kind === 'bad_destination') return again(`The address ${destinationFaults[done.why]}.`);
+      if (done.kind === 'done' || done.kind === 'replayed')
+        return onward(at, refund, words.say('refund-changes.redirected'));
+      if (done.kind === 'bad_destination') return again(addressFault(words, done.why));
       return again(
-        done.kind === 'store_suspended'
-          ? 'The store is suspended. Ask whoever runs this installation.'
-          : 'The address can no longer be changed: the payment is in progress, or the refund has ended.',
+        words.say(done.kind === 'store_suspended' ? 'refund-changes.store_suspended' : 'refund-changes.redirect_late'),
       );
     },
   };
