@@ -5,7 +5,7 @@
  */
 import type { Node } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { unitsOf } from '../../src/core/ledger.ts';
+import { assetOf, unitsOf } from '../../src/core/ledger.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { NumberRange, SettledPayout } from '../../src/database/evidence.ts';
 import type { ListLine } from '../../src/evidence/block-list.ts';
@@ -52,7 +52,7 @@ async function check(parts: PayoutParts, range: PayoutRange, payout: SettledPayo
   }
   const { number } = report;
   if (number < range.from || number > range.to) return { line: null, differences: [] };
-  const currency = intent.kind === 'gas' ? 'native' : intent.currency;
+  const currency = assetOf(intent);
   return {
     line: { kind: 'payout', id, what: intent.kind, currency, units: unitsOf(intent), tx, number },
     differences: isBooked

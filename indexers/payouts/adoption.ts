@@ -80,7 +80,7 @@ async function withPayers(
   const found = indices.length > 0 ? await signer.addresses(network, indices) : [];
   const depositAddresses = new Map(indices.map((index, n) => [index, found[n]]));
   const keyOf = (wallet: Wallet): string => {
-    const key = wallet.role === 'collection' ? depositAddresses.get(wallet.index) : own[wallet.role];
+    const key = wallet.role === 'collection' ? depositAddresses.get(wallet.index ?? 0) : own[wallet.role];
     if (key) return key;
     throw permanent(
       'signer_refused_address',
@@ -89,6 +89,6 @@ async function withPayers(
   };
   return entries.map((entry): Adoption => {
     const wallet = rules.payer(entry.intent);
-    return { ...entry, payer: keyOf(wallet), payerRole: wallet.role };
+    return { ...entry, payer: entry.payer ?? keyOf(wallet), payerRole: wallet.role };
   });
 }

@@ -73,24 +73,26 @@ export function createBalanceWatch(
       const nowMs = clock.nowMs();
       if (nowMs < readAtMs + READ_MS) return;
       readAtMs = nowMs;
-      const all: Partial<Record<Asset, bigint>> = {};
-      for (const role of roles) {
-        const key = wallets[role];
+      const sums: Partial<Record<Asset, bigint>> = {};
+      const former = (wallets.others ?? []).filter((one) => one.isFormer);
+      const all = [...roles.map((role) => ({ role, key: wallets[role], isFormer: false })), ...former];
+      for (const { role, key, isFormer } of all) {
         const held = await node.balance(key);
-        const low = lowAssets(role, held);
+        const low = isFormer ? [] : lowAssets(role, held);
         for (const [asset, units] of Object.entries(held.tokens))
-          all[asset as Asset] = (all[asset as Asset] ?? 0n) + units;
-        if (comparesNative) all.native = (all.native ?? 0n) + held.native;
+          sums[asset as Asset] = (sums[asset as Asset] ?? 0n) + units;
+        if (comparesNative) sums.native = (sums.native ?? 0n) + held.native;
         await database.recordBalance({
           network,
           role,
           key,
+          isFormer,
           units: { native: held.native, ...held.tokens },
           low,
           readAtMs: nowMs,
         });
       }
-      await database.compareBooks({ network, heldUnits: all, nowMs });
+      await database.compareBooks({ network, heldUnits: sums, nowMs });
     },
   };
 }

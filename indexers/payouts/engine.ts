@@ -157,6 +157,7 @@ export function createPayer(options: PayerOptions): Payer {
       clock,
       onQuote: balances.recordQuote,
       onAllot: fees.note,
+      onRotated: () => walletWatch.expire(),
       holdOnNew: () => rollbackWait?.current() ?? null,
     });
     return advance;
@@ -217,7 +218,7 @@ export function createPayer(options: PayerOptions): Payer {
     await rollbackWait?.beat();
     const floor = await refuseUnfollowed();
     const advancePayout = await begin();
-    await walletWatch.renew();
+    if (await walletWatch.renew()) balances.expire();
     await signerFreezer.renew();
     const held = await rollbackWait?.renew(floor);
     const nowMs = clock.nowMs();

@@ -17,7 +17,6 @@ const COMPARED_MAX = 1_000;
 export type EvidenceParts = Readonly<{
   node: Pick<PayoutNode, 'outcome' | 'usedBy' | 'findMark' | 'paidBy'>;
   database: Pick<Database, 'listOutgoing' | 'findAttemptOwner'>;
-  draft: SpendDraft;
 }>;
 
 /**
@@ -25,7 +24,7 @@ export type EvidenceParts = Readonly<{
  * @throws Fault transient if a node does not answer, or two disagree
  */
 export async function gatherEvidence(
-  parts: EvidenceParts,
+  parts: EvidenceParts & Readonly<{ draft(payer: string | undefined): Promise<SpendDraft> }>,
   { intent }: Pick<Payout, 'intent'>,
   attempts: readonly Attempt[],
 ): Promise<Evidence> {
@@ -33,14 +32,26 @@ export async function gatherEvidence(
   const generations: ShownGeneration[] = [];
   for (const generation of new Set(all.map((one) => one.generation))) {
     const signed = all.filter((one) => one.generation === generation);
-    const outcome = await shownOutcome(parts, signed);
+    const outcome = await shownOutcome({ ...parts, draft: await parts.draft(signed[0]?.payer) }, signed);
     generations.push({ generation, txs: signed.map(({ tx }) => tx), outcome });
   }
-  const suspect = (await parts.node.findMark(parts.draft)) ?? (await unexplained(parts, intent));
+  const suspect = (await findMark(parts, all)) ?? (await unexplained(parts, intent));
   return { isSigning: attempts.some((one) => !isSigned(one)), generations, suspect };
 }
 
-async function shownOutcome({ node, draft }: EvidenceParts, signed: readonly SignedAttempt[]): Promise<ShownOutcome> {
+/** Returns a mark on the chain of any wallet that has an attempt, or of the one that pays now. */
+async function findMark({ node, draft }: Parameters<typeof gatherEvidence>[0], signed: readonly SignedAttempt[]) {
+  for (const payer of new Set([undefined, ...signed.map((one) => one.payer)])) {
+    const mark = await node.findMark(await draft(payer));
+    if (mark !== null) return mark;
+  }
+  return null;
+}
+
+async function shownOutcome(
+  { node, draft }: EvidenceParts & Readonly<{ draft: SpendDraft }>,
+  signed: readonly SignedAttempt[],
+): Promise<ShownOutcome> {
   const sent = signed.map(({ tx, terms, payer }) => ({ tx, terms, payer }));
   const outcome = await unlessUnclear<Outcome>(() => node.outcome(draft, sent));
   if (outcome.kind !== 'foreign') return outcome;
@@ -80,7 +91,7 @@ async function unexplained({ database }: EvidenceParts, intent: Payout['intent']
  * @throws Fault transient if a node does not answer, or two disagree
  */
 export async function readNamed(
-  { node, database, draft }: EvidenceParts,
+  { node, database, draft }: EvidenceParts & Readonly<{ draft: SpendDraft }>,
   { id }: Pick<Payout, 'id'>,
   tx: string,
 ): Promise<NamedPayment & Readonly<{ nonce: number | null }>> {

@@ -2,9 +2,9 @@
  * Ends payouts on what the nodes show, when an operator asks for it.
  * @module
  */
-import type { SpendRules } from '../../src/chains/spend.ts';
-import { permanent } from '../../src/core/fault.ts';
-import type { Payout } from '../../src/core/payout.ts';
+import type { SpendDraft, SpendRules } from '../../src/chains/spend.ts';
+import { invariant, permanent } from '../../src/core/fault.ts';
+import type { Attempt, Payout } from '../../src/core/payout.ts';
 import { type Exit, judgeNever, judgePaid } from '../../src/core/payout-exit.ts';
 import type { OperatorAct } from '../../src/database/audit-log.ts';
 import type { Database } from '../../src/database/database.ts';
@@ -14,7 +14,7 @@ import type { PayoutWallets } from './wallets.ts';
 
 export type ExitParts = Readonly<{
   node: EvidenceParts['node'];
-  wallets: Pick<PayoutWallets, 'draft'>;
+  wallets: Pick<PayoutWallets, 'draft' | 'ofRole'>;
   rules: Pick<SpendRules, 'payer'>;
   database: EvidenceParts['database'] & Pick<Database, 'listPayoutAttempts' | 'concludePayout'>;
   act: OperatorAct;
@@ -32,9 +32,9 @@ type Never = Extract<Exit, { kind: 'never' }>;
 export async function settlePaid(parts: ExitParts, payout: Payout, tx: string, vouches: boolean): Promise<Paid> {
   const { node, database, wallets, rules } = parts;
   const attempts = await database.listPayoutAttempts(payout.id);
-  const draft = await wallets.draft(payout.intent, payout.olderLock);
-  const evidenceParts = { node, database, draft };
-  const named = await readNamed(evidenceParts, payout, tx);
+  const named = await readNamedByPayers(parts, payout, attempts, tx);
+  const { draft } = named;
+  const evidenceParts = { node, database, draft: draftBy(wallets, payout) };
   const isJudged = payout.state !== 'succeeded';
   const evidence = isJudged ? await gatherEvidence(evidenceParts, payout, attempts) : noEvidence;
   const exit = expectExit('paid', judgePaid(payout, evidence, named, vouches));
@@ -52,11 +52,40 @@ export async function settleNever(parts: ExitParts, payout: Payout, isRenewed: b
   const { node, database, wallets } = parts;
   const attempts = await database.listPayoutAttempts(payout.id);
   const isOpen = payout.settledAtMs === null;
-  const draft = await wallets.draft(payout.intent, payout.olderLock);
-  const evidence = isOpen ? await gatherEvidence({ node, database, draft }, payout, attempts) : noEvidence;
+  const evidenceParts = { node, database, draft: draftBy(wallets, payout) };
+  const evidence = isOpen ? await gatherEvidence(evidenceParts, payout, attempts) : noEvidence;
   const exit = expectExit('never', judgeNever(payout, evidence));
   await conclude(parts, payout, attempts.length, { ...exit, isRenewed });
   return exit;
+}
+
+/** Returns a function that drafts a payout as a wallet pays it. */
+const draftBy =
+  (wallets: Pick<PayoutWallets, 'draft'>, { intent, olderLock }: Payout) =>
+  (payer: string | undefined): Promise<SpendDraft> =>
+    wallets.draft(intent, { olderLock, payer });
+
+/** Reads what a transaction shows, as paid by a wallet that may have: those of the attempts and of the role. */
+async function readNamedByPayers(
+  { node, database, wallets, rules }: ExitParts,
+  payout: Payout,
+  attempts: readonly Attempt[],
+  tx: string,
+) {
+  const wallet = rules.payer(payout.intent);
+  const isHot = wallet.role !== 'collection' && wallet.index === undefined;
+  const known = attempts.map(({ payer }) => payer).reverse();
+  const payers = new Set([...known, ...(isHot ? await wallets.ofRole(wallet.role) : [undefined])]);
+  const all = [];
+  for (const payer of payers) {
+    const draft = await draftBy(wallets, payout)(payer);
+    const named = await readNamed({ node, database, draft }, payout, tx);
+    if (named.shown.kind === 'paid') return { ...named, draft };
+    all.push({ ...named, draft });
+  }
+  const found = all.find(({ shown }) => shown.kind !== 'absent') ?? all[0];
+  invariant(found, 'a payout has a wallet that pays it');
+  return found;
 }
 
 const noEvidence = { isSigning: false, generations: [], suspect: null } as const;

@@ -98,7 +98,7 @@ async function settleNumber(parts: LaneParts, { network, payer }: HaltedLane, no
 }
 
 /** Returns the oldest open payout that a transaction has paid. */
-async function findPaid({ database, wallets }: LaneParts, network: string, payer: string, spent: Spent) {
+async function findPaid({ database, wallets, rules }: LaneParts, network: string, payer: string, spent: Spent) {
   const open: Payout[] = [];
   for (const state of ['waiting', 'sent', 'stuck'] as const) {
     open.push(...(await database.listPayouts({ network: network as Payout['network'], state, limit: COMPARED_MAX })));
@@ -106,7 +106,11 @@ async function findPaid({ database, wallets }: LaneParts, network: string, payer
   open.sort((a, b) => a.createdAtMs - b.createdAtMs);
   for (const payout of open) {
     if (payout.intent.kind === 'gas') continue;
-    const draft = await wallets.draft(payout.intent, payout.olderLock);
+    const { intent, olderLock } = payout;
+    const wallet = rules.payer(intent);
+    // It may have been paid before a rotation, by another wallet than the one that pays now.
+    const isItsWallet = wallet.role !== 'collection' && (await wallets.ofRole(wallet.role)).includes(payer);
+    const draft = await wallets.draft(intent, { olderLock, payer: isItsWallet ? payer : undefined });
     if (draft.payer === payer && isPayment(spent, draft)) return payout;
   }
   return null;

@@ -6,6 +6,7 @@
 import type PQueue from 'p-queue';
 import type { PayoutNode, Quote, SentAttempt, SpendDraft, SpendRules } from '../../src/chains/spend.ts';
 import { Fault, invariant, permanent } from '../../src/core/fault.ts';
+import { isPayback } from '../../src/core/intent.ts';
 import {
   type Attempt,
   decide,
@@ -52,6 +53,8 @@ export type AdvanceParts = Readonly<{
   onQuote(draft: SpendDraft, quote: Quote): void;
   /** Called with the attempts of a generation before the newest is signed. */
   onAllot(payout: Payout, attempts: readonly Attempt[]): Promise<void>;
+  /** Called when the signer says that another wallet pays now. */
+  onRotated(): void;
   /** Returns why nothing new is signed now; null if it may be. */
   holdOnNew(): EngineReason | null;
 }>;
@@ -77,7 +80,8 @@ type Work = {
 
 export function createAdvancePayout(parts: AdvanceParts): AdvancePayout {
   return async ({ payout, approvals, attempts }, memory) => {
-    const draft = await parts.wallets.draft(payout.intent, payout.olderLock);
+    const payer = await payerOf(parts, payout, attempts);
+    const draft = await parts.wallets.draft(payout.intent, { olderLock: payout.olderLock, payer });
     const work: Work = { parts, payout, approvals, draft, attempts, memory, outcome: null };
     for (let steps = 0; steps < STEPS_MAX; steps++) {
       const next = (await isFrozen(work)) ? decideFrozen : decide;
@@ -87,6 +91,20 @@ export function createAdvancePayout(parts: AdvanceParts): AdvancePayout {
     }
     return lookAgain(work);
   };
+}
+
+/**
+ * Returns the wallet that has to pay, as the signer decides it: a generation keeps its wallet, and a refund with a lock
+ * the wallet of its first one; undefined where it is the wallet that pays now.
+ */
+async function payerOf(
+  { database, rules }: AdvanceParts,
+  { id, intent, generation }: Payout,
+  attempts: readonly Attempt[],
+): Promise<string | undefined> {
+  const [first] = attempts;
+  if (first || !rules.hasLocks || generation === 0 || !isPayback(intent)) return first?.payer;
+  return (await database.listPayoutAttempts(id))[0]?.payer;
 }
 
 const isFrozen = async ({ parts, payout }: Work) => (await parts.database.findFreeze(payout.network)) !== null;
@@ -227,7 +245,7 @@ async function sign(work: Work, { attempt, terms }: Attempt): Promise<Progress |
   const { id, generation, intent, proof } = payout;
   try {
     const request = { fence: parts.lease.fence, intent, generation, attempt, proof, terms, approvals };
-    await parts.signer.sign(request);
+    await parts.signer.sign({ ...request, ...(await parts.wallets.named(work.draft.payer)) });
   } catch (error) {
     // Without an answer it may have been signed: the same request is repeated.
     if (!(error instanceof Fault) || error.kind === 'transient') throw error;
@@ -258,6 +276,12 @@ async function refused(work: Work, attempt: number, { code, message }: Fault): P
   if (isSignedHere(work, attempt)) return null;
   const wait = { code, message };
   const nowMs = clock.nowMs();
+  if (code === 'signer_refused_wallet') {
+    // Nothing is wrong with the payout: it is drafted again once the wallets are known that pay now.
+    await database.withdrawAttempt({ ...name, attempt, wait, nextLookAtMs: nowMs + LANE_WAIT_MS, nowMs });
+    work.parts.onRotated();
+    return restUntil(work, nowMs + LANE_WAIT_MS);
+  }
   await database.withdrawAttempt({ ...name, attempt, wait, nextLookAtMs: later(work), nowMs });
   if (judged === 'stick') await database.stickPayout({ ...name, why: wait, haltsPayer: null, nowMs });
   return restUntil(work, attempt === 0 ? later(work) : nowMs + pace.resendMs);

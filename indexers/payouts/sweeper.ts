@@ -262,6 +262,8 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
   return {
     async plan(all, policy) {
       await refuseBehind();
+      // The gas wallet may have been rotated.
+      await wallets.refresh();
       const { treasury } = await wallets.own();
       await database.checkTreasury(place.pool, treasury);
       const { due, left } = judgeOwners(all, policy, (currency) => decimalsOf(currency) ?? 0, clock.nowMs());

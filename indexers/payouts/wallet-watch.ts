@@ -12,6 +12,7 @@ import type { Node } from '../../src/chains/chain.ts';
 import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { invariant, transient } from '../../src/core/fault.ts';
+import { hotRoles } from '../../src/core/intent.ts';
 import { watchedWallets } from '../../src/core/outgoing.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { OutgoingClaim } from '../../src/database/outgoing.ts';
@@ -37,9 +38,12 @@ export type WalletWatchParts = Readonly<{
 export interface WalletWatch {
   /**
    * Judges what has left the wallets since it was last called.
+   * @returns whether other wallets pay than before: the signer's policy was changed
    * @throws Fault transient `payouts_reading` until the chain of the start has been read; others of node and database
    */
-  renew(): Promise<void>;
+  renew(): Promise<boolean>;
+  /** Makes the next `renew` ask the signer at once which wallets pay. */
+  expire(): void;
 }
 
 /** What the node showed when this run started. */
@@ -56,12 +60,12 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
   let isRead = false;
   let countedAtMs = Number.NEGATIVE_INFINITY;
   let countedFloor = -1;
+  let askedAtMs = clock.nowMs();
 
   async function readCounts(): Promise<Start['counts']> {
     const counts = new Map<string, number | Readonly<{ head: number }>>();
     if (rules.lane === 'expiry') return counts;
-    const { refund, gas } = await wallets.own();
-    for (const key of [refund, gas]) {
+    for (const key of (await Promise.all(hotRoles.map(wallets.ofRole))).flat()) {
       const sequence = await node.sequence(key);
       invariant(sequence, `the node of ${network.key} counts transactions`);
       counts.set(key, sequence.final ?? { head: sequence.head });
@@ -90,7 +94,10 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
 
   async function settle({ transfer, payout }: OutgoingClaim): Promise<void> {
     const { tx } = transfer;
-    const paid = await node.paidBy(await wallets.draft(payout.intent, payout.olderLock), tx);
+    const paid = await node.paidBy(
+      await wallets.draft(payout.intent, { olderLock: payout.olderLock, payer: transfer.from }),
+      tx,
+    );
     if (!paid) return;
     const settling = { transferId: transfer.id, payoutId: payout.id, paid, nowMs: clock.nowMs() };
     if (!(await database.settleByTransfer(settling))) return;
@@ -102,8 +109,21 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
     for (const claim of claims) await settle(claim);
   }
 
+  /** Begins again when other wallets pay: nothing leaves them before they are watched. */
+  async function followRotation(): Promise<boolean> {
+    if (clock.nowMs() < askedAtMs + COUNT_MS_MIN) return false;
+    const isRotated = await wallets.refresh();
+    askedAtMs = clock.nowMs();
+    if (isRotated) [start, isRead] = [null, false];
+    return isRotated;
+  }
+
   return {
+    expire() {
+      askedAtMs = Number.NEGATIVE_INFINITY;
+    },
     async renew() {
+      const isRotated = await followRotation();
       start ??= await begin();
       const floor = await readFloor();
       if (!isRead && floor < start.number) {
@@ -116,9 +136,11 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
       await judge();
       if (!isRead) await compareCounts(start.counts);
       isRead = true;
-      if (floor === countedFloor || clock.nowMs() < countedAtMs + COUNT_MS_MIN) return;
-      await compareCounts(await readCounts());
-      [countedFloor, countedAtMs] = [floor, clock.nowMs()];
+      if (floor !== countedFloor && clock.nowMs() >= countedAtMs + COUNT_MS_MIN) {
+        await compareCounts(await readCounts());
+        [countedFloor, countedAtMs] = [floor, clock.nowMs()];
+      }
+      return isRotated;
     },
   };
 }

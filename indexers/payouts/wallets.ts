@@ -1,24 +1,35 @@
 /**
- * The address keys of the wallets that an intent involves, requested from the signer once.
+ * The address keys of the wallets that an intent involves, requested from the signer and remembered.
  *
  * @module
  */
 import type { SpendDraft, SpendRules } from '../../src/chains/spend.ts';
 import { permanent } from '../../src/core/fault.ts';
-import type { Intent, Wallet } from '../../src/core/intent.ts';
+import { type HotRole, type Intent, isLockable, type Wallet } from '../../src/core/intent.ts';
 import type { NetworkKey, Token } from '../../src/core/transfer.ts';
 import type { Signer, SignerWallets } from '../../src/signer/signer.ts';
 
 /** Deposit addresses, and locks of refunds, that are remembered; each is needed for a few minutes. */
 const REMEMBERED_MAX = 10_000;
 
+/** What is known of the payout of an intent. */
+export type Drafting = Readonly<{
+  /** Whether older versions may have paid it. */
+  olderLock?: boolean | undefined;
+  /** Address key of the refund or gas wallet that pays it; absent, the one that pays now. */
+  payer?: string | undefined;
+}>;
+
 export interface PayoutWallets {
   own(): Promise<SignerWallets>;
-  /**
-   * Returns the intent with the address keys that it involves.
-   * @param olderLock whether older versions may have paid it
-   */
-  draft(intent: Intent, olderLock?: boolean): Promise<SpendDraft>;
+  /** Returns the wallets that have paid what wallets of the role pay, the one that pays now first. */
+  ofRole(role: HotRole): Promise<readonly string[]>;
+  /** Returns the intent with the address keys that it involves. */
+  draft(intent: Intent, known?: Drafting): Promise<SpendDraft>;
+  /** Returns what a request to sign says of its payer; nothing for the first wallet of a role. */
+  named(payer: string): Promise<Readonly<{ payer?: string }>>;
+  /** Asks the signer again. @returns whether other wallets pay now than before */
+  refresh(): Promise<boolean>;
 }
 
 export function createPayoutWallets(
@@ -34,8 +45,17 @@ export function createPayoutWallets(
     return wallets;
   }
 
+  /** Returns the refund or gas wallet with an index; without one, the wallet that pays now. */
+  async function hotKeyOf({ role, index }: Extract<Wallet, { role: HotRole }>): Promise<string> {
+    const known = await own();
+    if (index === undefined || index === indexOf(known, known[role])) return known[role];
+    const other = known.others?.find((one) => one.role === role && one.index === index);
+    if (other) return other.key;
+    throw permanent('signer_refused_wallet', `the signer names no ${role} wallet ${index} on ${network}; restart it`);
+  }
+
   async function keyOf(wallet: Wallet): Promise<string> {
-    if (wallet.role !== 'collection') return (await own())[wallet.role];
+    if (wallet.role !== 'collection') return hotKeyOf(wallet);
     const known = collection.get(wallet.index);
     if (known !== undefined) return known;
     const [key] = await signer.addresses(network, [wallet.index]);
@@ -44,11 +64,14 @@ export function createPayoutWallets(
     return key;
   }
 
-  async function lockOf(refundId: string): Promise<string> {
-    const known = locks.get(refundId);
+  /** @param payer of the refund or gas wallet that sets it */
+  async function lockOf(id: string, payer: string): Promise<string> {
+    const name = `${payer} ${id}`;
+    const known = locks.get(name);
     if (known !== undefined) return known;
-    const key = await signer.refundLock(network, refundId);
-    remember(locks, refundId, key);
+    const index = indexOf(await own(), payer) ?? 0;
+    const key = await (index === 0 ? signer.refundLock(network, id) : signer.refundLock(network, id, index));
+    remember(locks, name, key);
     return key;
   }
 
@@ -65,28 +88,61 @@ export function createPayoutWallets(
     );
   }
 
+  /** Returns where the money goes, and from where. */
+  async function endsOf(intent: Intent, payer: string): Promise<Pick<SpendDraft, 'owners' | 'to'>> {
+    switch (intent.kind) {
+      case 'refund':
+      case 'return':
+        return { owners: [payer], to: intent.to };
+      case 'sweep': {
+        const owners = await Promise.all(intent.from.map(({ index }) => keyOf({ role: 'collection', index })));
+        return { owners, to: (await own()).treasury };
+      }
+      case 'gas':
+        return { owners: [payer], to: await keyOf({ role: 'collection', index: intent.index }) };
+      case 'move':
+        return { owners: [payer], to: await keyOf({ role: intent.role, index: intent.toIndex }) };
+    }
+  }
+
   return {
     own,
-    async draft(intent, olderLock = false) {
-      const payer = await keyOf(rules.payer(intent));
-      switch (intent.kind) {
-        case 'refund':
-        case 'return': {
-          const owners = [(await own()).refund];
-          const lock = rules.hasLocks && { key: await lockOf(intent.id), hasOlder: olderLock };
-          return { intent, payer, owners, to: intent.to, token: tokenOf(intent.currency), lock };
-        }
-        case 'sweep': {
-          const owners = await Promise.all(intent.from.map(({ index }) => keyOf({ role: 'collection', index })));
-          return { intent, payer, owners, to: (await own()).treasury, token: tokenOf(intent.currency) };
-        }
-        case 'gas': {
-          const to = await keyOf({ role: 'collection', index: intent.index });
-          return { intent, payer, owners: [(await own()).gas], to, token: null };
-        }
-      }
+    async ofRole(role) {
+      const { others = [], ...known } = await own();
+      const former = others.filter((one) => one.role === role && one.isFormer).map(({ key }) => key);
+      return [known[role], ...former.reverse()];
+    },
+    async draft(intent, { olderLock = false, payer: known } = {}) {
+      const payer = known ?? (await keyOf(rules.payer(intent)));
+      const currency = intent.kind === 'gas' ? null : intent.currency;
+      const hasLock = rules.hasLocks === true && isLockable(intent);
+      return {
+        ...{ intent, payer, token: currency === null ? null : tokenOf(currency) },
+        ...(await endsOf(intent, payer)),
+        ...(hasLock && { lock: { key: await lockOf(intent.id, payer), hasOlder: olderLock } }),
+      };
+    },
+    async named(payer) {
+      const index = indexOf(await own(), payer);
+      return index === null || index === 0 ? {} : { payer };
+    },
+    async refresh() {
+      const before = wallets;
+      wallets = await signer.wallets(network);
+      return before !== null && (before.refund !== wallets.refund || before.gas !== wallets.gas);
     },
   };
+}
+
+/**
+ * Returns the index of a refund or gas wallet; null for a deposit address. The one that pays now has the index between
+ * the former and the next ones.
+ */
+function indexOf({ refund, gas, others = [] }: SignerWallets, key: string): number | null {
+  const other = others.find((one) => one.key === key);
+  if (other) return other.index;
+  const role = key === refund ? 'refund' : key === gas ? 'gas' : null;
+  return role === null ? null : others.filter((one) => one.role === role && one.isFormer).length;
 }
 
 function remember<K>(known: Map<K, string>, name: K, key: string): void {

@@ -138,6 +138,17 @@ async function payoutFindings({ database }: Installation): Promise<Finding[]> {
         : [],
     ),
     ...(stuck > 0 ? [failure('payouts', `${stuck} are stuck`, '`quayside payouts list --state stuck` shows why')] : []),
+    ...balances.flatMap(({ network, role, isFormer, units }) =>
+      isFormer && Object.entries(units).some(([asset, held]) => asset !== 'native' && (held ?? 0n) > 0n)
+        ? [
+            warning(
+              'payouts',
+              `${network}: a former ${role} wallet still holds tokens`,
+              `\`quayside wallet empty ${role} ${network}\` moves them to the one that pays now`,
+            ),
+          ]
+        : [],
+    ),
     ...balances.flatMap(({ network, role, low }) =>
       low.length > 0
         ? [

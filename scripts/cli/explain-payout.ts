@@ -2,7 +2,6 @@
  * Money out: a refund with its destination, approval, attempts and outcome; and payouts of other kinds.
  * @module
  */
-import { isPayback } from '../../src/core/intent.ts';
 import { delayOf, type Payout } from '../../src/core/payout.ts';
 import type { Refund } from '../../src/database/refunds.ts';
 import { TRACED_MAX } from '../../src/database/traces.ts';
@@ -119,10 +118,18 @@ const adviceFor = (code: string, { id }: Payout): string =>
     ? 'send what is missing to the wallet; `quayside status` shows what it holds, `quayside signer show` its address'
     : `\`quayside payouts show ${id}\` shows everything about it`;
 
+const whats: Readonly<Record<Payout['intent']['kind'], string>> = {
+  refund: 'pays back',
+  return: 'pays back',
+  sweep: 'sweeps',
+  gas: 'gives gas,',
+  move: 'moves to the wallet that pays now',
+};
+
 /** Returns a payout that is not followed from a session, with what it is for. */
 export async function payoutLink(scene: Scene, payout: Payout): Promise<Link> {
   const { id, intent, network, state } = payout;
-  const what = isPayback(intent) ? 'pays back' : intent.kind === 'sweep' ? 'sweeps' : 'gives gas,';
+  const what = whats[intent.kind];
   const text = `${intent.kind} ${id} ${what} ${amountOf(payout, scene.config)} on ${network}, ${state}`;
   return link('payout', 'ok', text, null, await payoutLinks(scene, payout));
 }

@@ -31,9 +31,10 @@ export async function payoutStatus({ database, config, clock }: Installation) {
     oldest_s: Math.max(0, Math.floor((nowMs - oldestAtMs) / 1000)),
   }));
   const halted = lanes.map(({ payer, ...lane }) => ({ ...lane, wallet: payer }));
-  const wallets = balances.map(({ network, role, key, units, low }) => ({
+  const wallets = balances.map(({ network, role, key, isFormer, units, low }) => ({
     network,
     wallet: role,
+    former: isFormer === true,
     key,
     holds: Object.entries(units).map(([asset, value]) => coinText(config.networks, network, asset as Asset, value)),
     low,
@@ -71,9 +72,9 @@ export async function payoutStatus({ database, config, clock }: Installation) {
       ),
       ...halted.map(({ network, wallet, message }) => `  ${network}: wallet ${wallet} is halted: ${message}`),
       ...table(
-        wallets.map(({ network, wallet, holds, low }) => [
+        wallets.map(({ network, wallet, former, holds, low }) => [
           `  ${network}`,
-          `${wallet} wallet`,
+          `${former ? 'former ' : ''}${wallet} wallet`,
           holds.join(', '),
           low.length > 0 ? `LOW: ${low.join(', ')}` : '',
         ]),

@@ -10,14 +10,14 @@ import type { Config } from '../../src/config/config.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { paybackKinds } from '../../src/core/intent.ts';
-import { type Asset, unitsOf } from '../../src/core/ledger.ts';
+import { assetOf, unitsOf } from '../../src/core/ledger.ts';
 import { type Attempt, delayOf, type Payout, payoutStates } from '../../src/core/payout.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
 import type { Signer } from '../../src/signer/signer.ts';
 import { type Command, type Installation, moment, notFound, table, textOption, usage, wholeOption } from './command.ts';
 import { openProgressLine } from './progress.ts';
 
-const kinds = [...paybackKinds, 'sweep', 'gas'] as const;
+const kinds = [...paybackKinds, 'sweep', 'gas', 'move'] as const;
 const LISTED_MAX = 1000;
 
 export const payoutsList: Command = {
@@ -157,10 +157,8 @@ export function networkOf({ networks }: Config, key: string): NetworkConfig {
 
 export const unknownPayout = (id: string) => notFound(`there is no payout ${id}; \`quayside payouts list\` shows all`);
 
-const assetOf = ({ intent }: Payout): Asset => (intent.kind === 'gas' ? 'native' : intent.currency);
-
 export const amountOf = (payout: Payout, { networks }: Config): string =>
-  coinText(networks, payout.network, assetOf(payout), unitsOf(payout.intent));
+  coinText(networks, payout.network, assetOf(payout.intent), unitsOf(payout.intent));
 
 const shown = (payout: Payout, config: Config) => ({
   id: payout.id,

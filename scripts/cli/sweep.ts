@@ -12,7 +12,7 @@ import type { PayoutNode } from '../../src/chains/spend.ts';
 import type { Config } from '../../src/config/config.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault, permanent } from '../../src/core/fault.ts';
-import { unitsOf } from '../../src/core/ledger.ts';
+import { assetOf, unitsOf } from '../../src/core/ledger.ts';
 import { MINOR_DECIMALS, minorToPar, parseUnits } from '../../src/core/money.ts';
 import { delayOf, type Payout } from '../../src/core/payout.ts';
 import type { SweepPolicy } from '../../src/core/sweep.ts';
@@ -265,7 +265,7 @@ const shown = (
 ) => ({
   id,
   state,
-  amount: coinText(networks, network, intent.kind === 'gas' ? 'native' : intent.currency, unitsOf(intent)),
+  amount: coinText(networks, network, assetOf(intent), unitsOf(intent)),
   addresses: intent.kind === 'sweep' ? intent.from.length : 0,
   waits_for: delayOf({ wait, fault }),
   transaction_hash: tx,

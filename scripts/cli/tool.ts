@@ -85,6 +85,7 @@ import { sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
 import { trigger } from './trigger.ts';
 import { upgrade } from './upgrade.ts';
 import { userCreate, userList, userRemove, userReset, userRole } from './user.ts';
+import { signerPolicyRotate, walletEmpty, walletList, walletRotate } from './wallet.ts';
 import { webhooksRecover, webhooksShow } from './webhook-recovery.ts';
 import { webhooksRotate, webhooksSecret } from './webhook-secrets.ts';
 import { webhooksTest } from './webhook-test.ts';
@@ -178,6 +179,9 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   payoutsFreeze,
   payoutsThaw,
   payoutsLimits,
+  walletList,
+  walletRotate,
+  walletEmpty,
   payoutsOutgoing,
   sweepPlan,
   sweepRun,
@@ -211,6 +215,7 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   signerBackup,
   signerRestore,
   signerPolicyAdd,
+  signerPolicyRotate,
   signerOperatorKey,
   signerApprove,
   signerFreeze,

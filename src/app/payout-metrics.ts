@@ -71,7 +71,10 @@ export function createPayoutMetrics(gauge: MakeGauge, { networks }: Pick<Config,
       }
       for (const { network } of await database.haltedLanes()) halted.inc({ network });
       for (const { network } of await database.listFreezes()) frozen.set({ network: network ?? '' }, 1);
-      for (const { network, role: wallet, units, low: assets } of await database.listBalances()) {
+      for (const { network, role, isFormer, units, low: assets } of await database.listBalances()) {
+        // Several former ones would be one series.
+        if (isFormer) continue;
+        const wallet = role;
         for (const [asset, value] of Object.entries(units)) {
           const decimals = decimalsOf(network, asset as Asset);
           if (decimals === null) continue;

@@ -12,7 +12,7 @@
  *
  * @module
  */
-import { type Intent, isPayback, type Wallet } from '../core/intent.ts';
+import { type HotRole, type Intent, isPayback, type Wallet } from '../core/intent.ts';
 import type { Currency, Token } from '../core/transfer.ts';
 
 /** The family's rules that need neither a key nor a node; small enough for any process to load. */
@@ -33,7 +33,10 @@ export type SpendRules = Readonly<{
    * @param expiryMs `PayoutNodeOptions.expiryMs`
    */
   longestLifeMs?(expiryMs: number | undefined): number;
-  /** The wallet that pays the fee of an intent and whose sequence numbers it uses. */
+  /**
+   * The wallet that pays the fee of an intent and whose sequence numbers it uses. A refund or gas wallet without an
+   * index is the one that pays now.
+   */
   payer(intent: Intent): Wallet;
   /** How many deposit addresses one sweep may empty. */
   sweepOwnersMax: number;
@@ -271,8 +274,20 @@ export const ownFees = (intent: Intent): Wallet => {
       return { role: 'gas' };
     case 'sweep':
       return { role: 'collection', index: intent.from[0]?.index ?? 0 };
+    case 'move':
+      return formerWallet(intent);
   }
 };
 
 /** Returns the fee payer where the gas wallet also pays for sweeps. */
-export const sponsoredFees = (intent: Intent): Wallet => ({ role: isPayback(intent) ? 'refund' : 'gas' });
+export const sponsoredFees = (intent: Intent): Wallet =>
+  intent.kind === 'move' ? formerWallet(intent) : { role: isPayback(intent) ? 'refund' : 'gas' };
+
+const formerWallet = ({ role, fromIndex }: Extract<Intent, { kind: 'move' }>): Wallet => ({ role, index: fromIndex });
+
+/** Indices of refund and gas wallets are below it. */
+export const HOT_INDEX_LIMIT = 1_000;
+
+/** Returns the place of a refund or gas wallet below the path of both: refund wallets have the even numbers. */
+export const hotChild = ({ role, index = 0 }: Extract<Wallet, { role: HotRole }>): number =>
+  2 * index + (role === 'refund' ? 0 : 1);

@@ -11,7 +11,7 @@ import { bytesToHex } from '@noble/hashes/utils.js';
 import { HARDENED_OFFSET, HDKey } from '@scure/bip32';
 import { invariant } from '../core/fault.ts';
 import type { Wallet } from '../core/intent.ts';
-import type { SpendKey } from './spend.ts';
+import { hotChild, type SpendKey } from './spend.ts';
 import { checkXpubText, xpubInvalid } from './xpub-text.ts';
 
 /** An installation has a handful of xpubs; beyond this, the oldest is dropped from the cache. */
@@ -22,7 +22,6 @@ const ACCOUNT_BYTES = 20;
  * deposit address.
  */
 const HOT_ACCOUNT = 1000;
-const hotIndex = { refund: 0, gas: 1 } as const;
 
 const parsedXpubs = new Map<string, HDKey>();
 
@@ -68,13 +67,13 @@ const externalPath = (coin: number, account: number): string => `m/44'/${coin}'/
 
 /**
  * Returns the derivation path of one of our wallets: `m/44'/coin'/0'/0/i` for deposit addresses,
- * `m/44'/coin'/1000'/0/{0 refund, 1 gas}`.
+ * `m/44'/coin'/1000'/0/{0 refund, 1 gas}` for the first hot wallets, `{2, 3}` after a rotation, and so on.
  * @param coin the family's number in SLIP-44
  */
 export const walletPath = (coin: number, wallet: Wallet): string =>
   wallet.role === 'collection'
     ? `${externalPath(coin, 0)}/${wallet.index}`
-    : `${externalPath(coin, HOT_ACCOUNT)}/${hotIndex[wallet.role]}`;
+    : `${externalPath(coin, HOT_ACCOUNT)}/${hotChild(wallet)}`;
 
 /** Passes the node at a path to `use` and wipes it afterwards, with the master key. */
 function withNode<T>(seed: Uint8Array, path: string, use: (node: HDKey) => T): T {

@@ -1,5 +1,5 @@
 /**
- * What may leave our wallets: four kinds of intent, and nothing else is ever signed. An intent never changes once
+ * What may leave our wallets: five kinds of intent, and nothing else is ever signed. An intent never changes once
  * written. How it is carried out (fees, sequence numbers, expiry) is in the terms of each attempt.
  * @module
  */
@@ -9,12 +9,17 @@ import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { HeldKind } from './held-money.ts';
 import type { Currency, NetworkKey } from './transfer.ts';
 
+/** The roles of the wallets that pay. */
+export const hotRoles = ['refund', 'gas'] as const;
+export type HotRole = (typeof hotRoles)[number];
+
 /**
  * A wallet of the signer's seed. `refund` pays refunds, `gas` pays only fees for sweeps, `collection` is the deposit
  * address with this derivation index. The refund and gas wallets are separate, so that a stuck sweep never delays a
- * refund.
+ * refund. They are rotated: `index` counts how often before, and is 0 where it is absent, except that what an intent
+ * names without an index is the wallet that pays now.
  */
-export type Wallet = Readonly<{ role: 'refund' | 'gas' }> | Readonly<{ role: 'collection'; index: number }>;
+export type Wallet = Readonly<{ role: HotRole; index?: number }> | Readonly<{ role: 'collection'; index: number }>;
 
 /** Pays `units` base units of a token from the refund wallet. `createIntentMacs` made `mac`. */
 export type RefundIntent = Readonly<{
@@ -71,7 +76,25 @@ export type GasIntent = Readonly<{
   units: bigint;
 }>;
 
-export type Intent = PaybackIntent | SweepIntent | GasIntent;
+/** Returns whether an intent pays one payee from a wallet, which a lock marks as done where the family has locks. */
+export const isLockable = (intent: Intent): intent is PaybackIntent | MoveIntent =>
+  isPayback(intent) || intent.kind === 'move';
+
+/** Moves coins from a former refund or gas wallet to a later one of the same role, after a rotation. */
+export type MoveIntent = Readonly<{
+  kind: 'move';
+  id: string;
+  network: NetworkKey;
+  role: HotRole;
+  /** Indices of the two wallets. */
+  fromIndex: number;
+  toIndex: number;
+  /** Null moves native coin. */
+  currency: Currency | null;
+  units: bigint;
+}>;
+
+export type Intent = PaybackIntent | SweepIntent | GasIntent | MoveIntent;
 
 /** The part of a refund that its MAC protects; with `held`, of a return. */
 export type MacedRefund = Pick<RefundIntent, 'id' | 'network' | 'currency' | 'to' | 'units' | 'session'> &

@@ -161,6 +161,9 @@ export function payoutEntry(
       if (milestone === 'sent') return of('sweep_sent', 'collected', 'in_transit', intent.currency);
       if (milestone === 'returned') return of('sweep_returned', 'in_transit', 'collected', intent.currency);
       return of('sweep_done', 'in_transit', 'treasury', intent.currency);
+    case 'move':
+      // It stays in our wallets.
+      return null;
     case 'gas':
       // Lending resources moves no coin.
       if (milestone !== 'succeeded' || intent.form !== 'transfer') return null;
@@ -180,6 +183,9 @@ export function feeEntry(
   const from: Account = payerRole === 'collection' ? 'collected' : 'hot';
   return entry('fee', payoutId, generation, { from, to: 'fees', subject: '', network, asset: 'native', units });
 }
+
+/** Returns what an intent moves. */
+export const assetOf = (intent: Intent): Asset => (intent.kind === 'gas' ? 'native' : (intent.currency ?? 'native'));
 
 /** Returns the base units that an intent moves. */
 export const unitsOf = (intent: Intent): bigint =>

@@ -6,7 +6,7 @@
  * with 0), so decoders leave them out.
  * @module
  */
-import { isPayback } from './intent.ts';
+import { type HotRole, isPayback } from './intent.ts';
 import { endedCodes, type Payout } from './payout.ts';
 import type { ChainTransfer, NetworkKey } from './transfer.ts';
 
@@ -14,9 +14,26 @@ import type { ChainTransfer, NetworkKey } from './transfer.ts';
 const watchedRoles = ['refund', 'gas', 'treasury'] as const;
 export type WatchedRole = (typeof watchedRoles)[number];
 
-/** Returns the wallets whose outgoing transfers are read, each with its role. */
-export const watchedWallets = (own: Readonly<Record<WatchedRole, string>>) =>
-  watchedRoles.map((role) => ({ role, key: own[role] }));
+/** Another refund or gas wallet of the seed: one that paid before a rotation, or will pay after one. */
+export type OtherWallet = Readonly<{ role: HotRole; index: number; key: string; isFormer: boolean }>;
+
+export type WatchedWallet = Readonly<{ role: WatchedRole; key: string; standing: WalletStanding }>;
+/** Whether a wallet pays now, has paid before a rotation, or would pay after the next ones. */
+export const walletStandings = ['current', 'former', 'next'] as const;
+export type WalletStanding = (typeof walletStandings)[number];
+
+/**
+ * Returns the wallets whose outgoing transfers are read. Those that later rotations would use are among them: a
+ * machine that was put back to a state from before a rotation then finds what they have paid.
+ */
+export const watchedWallets = (
+  own: Readonly<Record<WatchedRole, string>> & Readonly<{ others?: readonly OtherWallet[] | undefined }>,
+): WatchedWallet[] => [
+  ...watchedRoles.map((role) => ({ role, key: own[role], standing: 'current' }) as const),
+  ...(own.others ?? []).map(
+    ({ role, key, isFormer }) => ({ role, key, standing: isFormer ? 'former' : 'next' }) as const,
+  ),
+];
 
 /** A transfer above zero out of one of our wallets, in a final block. `from` is the wallet's address key. */
 export type OutgoingTransfer = ChainTransfer &

@@ -3,7 +3,7 @@
  * one whole transaction, synced to disk when it returns. `core/payout.ts` decides what to do next.
  * @module
  */
-import type { Intent, Wallet } from '../core/intent.ts';
+import type { HotRole, Intent, MoveIntent, Wallet } from '../core/intent.ts';
 import type { Asset, Difference } from '../core/ledger.ts';
 import type { Attempt, Ended, Payout, PayoutState, Proof } from '../core/payout.ts';
 import type { Exit } from '../core/payout-exit.ts';
@@ -100,11 +100,15 @@ export type PayoutEngine = Readonly<{
   updatedAtMs: number;
 }>;
 
-/** What a wallet of the signer holds, in base units; `low` lists the assets that it needs more of. */
+/**
+ * What a wallet of the signer holds, in base units; `low` lists the assets that it needs more of. `isFormer`: it paid
+ * before a rotation.
+ */
 export type WalletBalance = Readonly<{
   network: NetworkKey;
-  role: 'refund' | 'gas';
+  role: HotRole;
   key: string;
+  isFormer?: boolean | undefined;
   units: Readonly<Partial<Record<Asset, bigint>>>;
   low: readonly Asset[];
   readAtMs: number;
@@ -296,8 +300,16 @@ export interface MoneyOutDatabase {
    */
   adopt(network: NetworkKey, input: JournalPart): Promise<number>;
 
+  /** Saves what a wallet holds. One that pays and did not before raises an alarm, and is in the audit log. */
   recordBalance(balance: WalletBalance): Promise<void>;
   listBalances(): Promise<readonly WalletBalance[]>;
+  /** Writes an operator's rotation to the audit log, with the indices of the wallet before and after. */
+  recordRotation(
+    rotation: Readonly<{ network: NetworkKey; role: HotRole; before: number; after: number }>,
+    act: OperatorAct,
+  ): Promise<void>;
+  /** Plans moves from former wallets, with an entry of the audit log for each. */
+  planMoves(intents: readonly MoveIntent[], act: OperatorAct): Promise<void>;
   payoutStats(): Promise<PayoutStats>;
   /** Returns open refunds, by network, that were due before this time and for which no engine gave a reason. */
   overdueRefunds(dueBeforeMs: number): Promise<readonly OverdueRefunds[]>;

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Asset } from '../core/ledger.ts';
-import type { OutgoingTransfer, WatchedRole } from '../core/outgoing.ts';
+import type { OutgoingTransfer, WalletStanding, WatchedRole } from '../core/outgoing.ts';
 import type { Payout } from '../core/payout.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 
@@ -54,8 +54,11 @@ export interface WalletBooksDatabase {
 }
 
 export interface OutgoingDatabase extends WalletBooksDatabase {
-  /** Saves the wallets of a network. Known ones stay watched. */
-  recordOwnWallets(network: NetworkKey, wallets: readonly Omit<OwnWallet, 'id'>[]): Promise<void>;
+  /** Saves the wallets of a network; without a standing, they pay now. Known ones stay watched. */
+  recordOwnWallets(
+    network: NetworkKey,
+    wallets: readonly (Omit<OwnWallet, 'id'> & Readonly<{ standing?: WalletStanding }>)[],
+  ): Promise<void>;
   listOwnWallets(network: NetworkKey): Promise<readonly OwnWallet[]>;
   /**
    * Judges the network's final outgoing transfers: forgets what attempts explain, and for what nothing explains freezes

@@ -100,7 +100,7 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
   return {
     wallets: (network) => call('wallets', { network }),
     addresses: (network, indices) => call('addresses', { network, indices }),
-    refundLock: (network, id) => call('refundLock', { network, id }),
+    refundLock: (network, id, index) => call('refundLock', { network, id, ...(index !== undefined && { index }) }),
     sign: (order) => call('sign', order),
     journal: (network, after, limit) => call('journal', { network, after, limit }),
     fence: (network) => call('fence', { network }),

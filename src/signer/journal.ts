@@ -72,6 +72,8 @@ export interface Journal {
     payer: string,
     nonce: number,
   ): Readonly<{ intentId: string; generation: number }> | null;
+  /** Returns the wallets that paid for the signed generations of an intent, in order. */
+  payersOf(intentId: string): string[];
   /** Returns whether a transaction was signed. */
   hasSigned(network: NetworkKey, tx: string): boolean;
   /** Returns the signatures of the approvals that an intent was signed with. */
@@ -240,6 +242,7 @@ function journalOn(client: Sqlite.Database): Journal {
   const nonceUse = client.prepare(
     'SELECT intent_id AS intentId, generation FROM generations WHERE network = ? AND payer = ? AND nonce = ?',
   );
+  const payers = client.prepare('SELECT payer FROM generations WHERE intent_id = ? ORDER BY generation').pluck();
   const tx = client.prepare('SELECT 1 FROM signatures WHERE network = ? AND tx = ?').pluck();
   const usedApprovals = client.prepare('SELECT signature FROM approvals WHERE intent_id = ?').pluck();
   const used = client.prepare('SELECT units FROM cap_uses WHERE network = ? AND cap = ? AND used_at_ms >= ?').pluck();
@@ -262,8 +265,9 @@ function journalOn(client: Sqlite.Database): Journal {
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const entries = client.prepare(
-    `SELECT s.id, tx, bytes, intent, generation, attempt, terms, s.signed_at_ms AS signedAtMs
-     FROM signatures s JOIN intents i ON i.id = s.intent_id WHERE s.network = ? AND s.id > ? ORDER BY s.id LIMIT ?`,
+    `SELECT s.id, tx, bytes, intent, generation, attempt, terms, s.signed_at_ms AS signedAtMs, g.payer
+     FROM signatures s JOIN intents i ON i.id = s.intent_id JOIN generations g USING (intent_id, generation)
+     WHERE s.network = ? AND s.id > ? ORDER BY s.id LIMIT ?`,
   );
 
   const record = client.transaction((entry: NewSignature) => {
@@ -306,6 +310,7 @@ function journalOn(client: Sqlite.Database): Journal {
     },
     nonceUse: (network, payer, nonce) =>
       (nonceUse.get(network, payer, nonce) as { intentId: string; generation: number } | undefined) ?? null,
+    payersOf: (intentId) => payers.all(intentId) as string[],
     hasSigned: (network, id) => tx.get(network, id) !== undefined,
     usedApprovals: (intentId) => usedApprovals.all(intentId) as string[],
     countSince: (network, sinceMs) => count.get(network, sinceMs) as number,

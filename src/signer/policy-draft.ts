@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
 import { permanent } from '../core/fault.ts';
+import type { HotRole } from '../core/intent.ts';
 import type { Currency, NetworkKey, Token } from '../core/transfer.ts';
 import { writeSecretFile } from '../lib/secret-file.ts';
 import { loadPolicy, type NetworkPolicy, type PolicySettings, readPolicy } from './policy.ts';
@@ -74,4 +75,23 @@ export function addToPolicy(file: string, key: NetworkKey, draft: NetworkDraft):
   const text = `${JSON.stringify({ ...policy, networks: { ...policy.networks, [key]: draft } }, null, 2)}\n`;
   readPolicy(file, text);
   writeSecretFile(file, text);
+}
+
+/**
+ * Makes the next wallet of a role pay on a network. The signer reads that at its next start.
+ * @returns the indices before and after
+ * @throws Fault permanent `policy_invalid`, `policy_open`; `not_found` if the policy lacks the network
+ */
+export function rotateInPolicy(
+  file: string,
+  key: NetworkKey,
+  role: HotRole,
+): Readonly<{ before: number; after: number }> {
+  const known = loadPolicy(file).networks.find((one) => one.key === key);
+  if (!known) throw permanent('not_found', `${file} has no network ${key}; nothing was changed`);
+  const before = known.walletIndices[role];
+  const after = before + 1;
+  const settings = (JSON.parse(readFileSync(file, 'utf8')) as PolicySettings).networks[key] as NetworkDraft;
+  addToPolicy(file, key, { ...settings, wallets: { ...known.walletIndices, [role]: after } });
+  return { before, after };
 }

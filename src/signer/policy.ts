@@ -11,10 +11,11 @@ import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
 import type { SpendNetwork } from '../chains/spend.ts';
 import { permanent } from '../core/fault.ts';
+import type { HotRole } from '../core/intent.ts';
 import { parseUnits } from '../core/money.ts';
 import { type Currency, currencies, type NetworkKey, type Token } from '../core/transfer.ts';
 import { deepFreeze } from '../lib/deep-freeze.ts';
-import { networkKey } from './protocol.ts';
+import { hotIndex, networkKey } from './protocol.ts';
 
 /** Caps in base units: per transaction, per 60 minutes, per UTC day. */
 export type Caps = Readonly<{ transactionUnits: bigint; hourUnits: bigint; dayUnits: bigint }>;
@@ -42,6 +43,8 @@ export type NetworkPolicy = Readonly<{
   gasCaps: GasCaps;
   feeCaps: FeeCaps;
   countCaps: CountCaps;
+  /** Which wallets pay: how often each was rotated. */
+  walletIndices: Readonly<Record<HotRole, number>>;
 }>;
 
 export type Policy = Readonly<{
@@ -84,6 +87,7 @@ const networkSchema = z.strictObject({
   gas_caps: z.strictObject({ transaction: decimal, day: decimal }),
   fee_caps: z.strictObject({ hour: decimal, day: decimal }).optional(),
   count_caps: z.strictObject({ hour: z.int().nonnegative(), day: z.int().nonnegative() }).optional(),
+  wallets: z.strictObject({ refund: hotIndex, gas: hotIndex }).optional(),
 });
 type NetworkSettings = z.infer<typeof networkSchema>;
 type ThresholdSettings = readonly Readonly<{ above: string; approvers: number }>[];
@@ -238,6 +242,7 @@ function readNetwork(key: NetworkKey, settings: NetworkSettings, complain: Compl
       dayUnits: fee_caps ? amount('fee_caps.day', fee_caps.day, nativeDecimals) : FEES_MAX.day * feeUnitsMax,
     },
     countCaps: settings.count_caps ?? COUNT_CAPS,
+    walletIndices: settings.wallets ?? { refund: 0, gas: 0 },
   };
 }
 

@@ -6,7 +6,9 @@
  * @module
  */
 import * as z from 'zod';
+import { HOT_INDEX_LIMIT } from '../chains/spend.ts';
 import { heldKinds } from '../core/held-money.ts';
+import { hotRoles } from '../core/intent.ts';
 import { currencies } from '../core/transfer.ts';
 
 /** The longest request is a sweep, the longest answer a page of the journal. */
@@ -44,6 +46,11 @@ const bytes = z.codec(z.string().regex(/^([0-9a-f]{2}){1,8192}$/), z.instanceof(
   encode: (value) => Buffer.from(value).toString('hex'),
 });
 const index = z.int().min(0).max(INDEX_MAX);
+/** How often a refund or gas wallet was rotated before. */
+export const hotIndex = z
+  .int()
+  .min(0)
+  .max(HOT_INDEX_LIMIT - 1);
 const currency = z.enum(currencies);
 
 const terms = z
@@ -82,6 +89,15 @@ export const intentWire = z.discriminatedUnion('kind', [
     index,
     units,
   }),
+  z.strictObject({
+    kind: z.literal('move'),
+    ...intentBase,
+    role: z.enum(hotRoles),
+    fromIndex: hotIndex,
+    toIndex: hotIndex,
+    currency: currency.nullable(),
+    units,
+  }),
 ]);
 
 /** Shown on terminals and signed as one line each. */
@@ -108,6 +124,7 @@ const signRequest = z.strictObject({
   proof: z.enum(['failed', 'dead']).nullable(),
   terms,
   approvals: z.array(approval).max(APPROVALS_MAX).readonly(),
+  payer: addressKey.optional(),
 });
 
 const signed = { tx: z.string().min(1).max(128), bytes };
@@ -120,20 +137,29 @@ const journalEntry = z.strictObject({
   attempt: count,
   terms,
   signedAtMs: count,
+  payer: addressKey.optional(),
 });
 
 /** Every call of the signer. None signs given bytes, and none reveals a key. */
 export const calls = {
   wallets: {
     params: z.strictObject({ network: networkKey }),
-    result: z.strictObject({ refund: addressKey, gas: addressKey, treasury: addressKey }),
+    result: z.strictObject({
+      refund: addressKey,
+      gas: addressKey,
+      treasury: addressKey,
+      others: z
+        .array(z.strictObject({ role: z.enum(hotRoles), index: hotIndex, key: addressKey, isFormer: z.boolean() }))
+        .readonly()
+        .optional(),
+    }),
   },
   addresses: {
     params: z.strictObject({ network: networkKey, indices: z.array(index).max(ADDRESSES_MAX).readonly() }),
     result: z.array(addressKey).readonly(),
   },
   refundLock: {
-    params: z.strictObject({ network: networkKey, id: intentId }),
+    params: z.strictObject({ network: networkKey, id: intentId, index: hotIndex.optional() }),
     result: addressKey,
   },
   sign: { params: signRequest, result: z.strictObject(signed) },

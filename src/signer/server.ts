@@ -152,8 +152,8 @@ function serve(service: SigningService, method: CallName, params: unknown): unkn
       return service.addresses(network, indices);
     }
     case 'refundLock': {
-      const { network, id } = read(method, params);
-      return service.refundLock(network, id);
+      const { network, id, index } = read(method, params);
+      return service.refundLock(network, id, index);
     }
     case 'sign':
       return service.sign(read(method, params));

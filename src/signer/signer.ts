@@ -5,6 +5,7 @@
  */
 import type { SignedSpend, Terms } from '../chains/spend.ts';
 import type { Intent } from '../core/intent.ts';
+import type { OtherWallet } from '../core/outgoing.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { KeyName } from '../lib/secret-key.ts';
 
@@ -27,10 +28,23 @@ export type SignRequest = Readonly<{
   terms: Terms;
   /** Approvals of a refund, where the policy wants any. Those that are not valid are not counted. */
   approvals: readonly Approval[];
+  /**
+   * Address key of the wallet that the engine expects to pay the fee; absent, the first of its role. The signer decides
+   * which one pays, by its policy and its journal, and refuses a request that expects another.
+   */
+  payer?: string | undefined;
 }>;
 
-/** Address keys of the wallets that pay on a network, and of its treasury. */
-export type SignerWallets = Readonly<{ refund: string; gas: string; treasury: string }>;
+/**
+ * Address keys of the wallets that pay on a network, and of its treasury. `others` are the former ones, oldest first,
+ * and those that the next rotations make current; a signer of an older version names none.
+ */
+export type SignerWallets = Readonly<{
+  refund: string;
+  gas: string;
+  treasury: string;
+  others?: readonly OtherWallet[] | undefined;
+}>;
 
 /** One signature in the signer's journal. */
 export type JournalEntry = SignedSpend &
@@ -41,22 +55,28 @@ export type JournalEntry = SignedSpend &
     attempt: number;
     terms: Terms;
     signedAtMs: number;
+    /** Address key of the wallet that pays the fee. A signer of an older version does not name it. */
+    payer?: string | undefined;
   }>;
 
 /**
  * The signer, as its callers see it. Faults: transient `signer_unreachable` and `signer_storage_unavailable` (the
  * journal cannot be written; nothing was signed); permanent `signer_refused_*`. Of these, `_approval` needs an
  * operator's approval, `_cap` needs time or an approval, `_frozen` means that an approver has to end a freeze, `_fence`
- * that another engine or a later state of the database was served before, `_mac` that the intent was altered, and
- * `_key` that its MAC needs a version of the secret key that the signer does not have. The others mean that the request
- * breaks a rule: `_request`, `_policy`, `_intent`, `_generation`, `_attempt`, `_nonce`, `_terms`, `_check`.
+ * that another engine or a later state of the database was served before, `_mac` that the intent was altered, `_key`
+ * that its MAC needs a version of the secret key that the signer does not have, and `_wallet` that another wallet pays
+ * since a rotation. The others mean that the request breaks a rule: `_request`, `_policy`, `_intent`, `_generation`,
+ * `_attempt`, `_nonce`, `_terms`, `_check`.
  */
 export interface Signer {
   wallets(network: NetworkKey): Promise<SignerWallets>;
   /** Returns deposit addresses (keys), to compare with the database. */
   addresses(network: NetworkKey, indices: readonly number[]): Promise<readonly string[]>;
-  /** Returns the address key of the account that marks a refund or return as paid, where the family has one. */
-  refundLock(network: NetworkKey, id: string): Promise<string>;
+  /**
+   * Returns the address key of the account that marks a refund, return or move as paid, where the family has one.
+   * @param index of the refund wallet that pays it
+   */
+  refundLock(network: NetworkKey, id: string, index?: number): Promise<string>;
   sign(request: SignRequest): Promise<SignedSpend>;
   /** Returns entries of the journal with ids above `after`, oldest first. */
   journal(network: NetworkKey, after: number, limit: number): Promise<readonly JournalEntry[]>;

@@ -6,10 +6,19 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
-import type { SignedSpend, Spending, SpendKey, SpendOrder, WalletKeys } from '../chains/spend.ts';
+import {
+  HOT_INDEX_LIMIT,
+  type SignedSpend,
+  type Spending,
+  type SpendKey,
+  type SpendOrder,
+  type WalletKeys,
+} from '../chains/spend.ts';
 import { Fault, invariant } from '../core/fault.ts';
 import {
   createIntentMacs,
+  type HotRole,
+  hotRoles,
   type Intent,
   type IntentMacs,
   intentMacVersion,
@@ -17,6 +26,7 @@ import {
   type PaybackIntent,
   type Wallet,
 } from '../core/intent.ts';
+import type { OtherWallet } from '../core/outgoing.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -26,7 +36,7 @@ import { type CapUses, capWindows, checkCount, type Grant, grantFee, grantGas, g
 import { type Freezing, openFreezing } from './freeze.ts';
 import { type CapUse, canonicalIntent, isSameContent, type Journal } from './journal.ts';
 import type { NetworkPolicy, Policy } from './policy.ts';
-import { checkFence, checkOrder, nonceOf, refused } from './rules.ts';
+import { checkFence, checkMove, checkOrder, choosePayer, nonceOf, refused } from './rules.ts';
 import { checkReading } from './self-check.ts';
 import type { JournalEntry, SignerWallets, SignRequest } from './signer.ts';
 
@@ -51,7 +61,7 @@ export type SigningServiceOptions = Readonly<{
 export interface SigningService extends Omit<Freezing, 'refuseIfFrozen'> {
   wallets(network: NetworkKey): SignerWallets;
   addresses(network: NetworkKey, indices: readonly number[]): string[];
-  refundLock(network: NetworkKey, id: string): string;
+  refundLock(network: NetworkKey, id: string, index?: number): string;
   sign(request: SignRequest): SignedSpend;
   journal(network: NetworkKey, after: number, limit: number): JournalEntry[];
   fence(network: NetworkKey): number;
@@ -65,6 +75,11 @@ export interface SigningService extends Omit<Freezing, 'refuseIfFrozen'> {
 
 /** A network that the policy allows, with its family's wallets. */
 type Place = Readonly<{ policy: NetworkPolicy; wallets: WalletKeys }>;
+
+type Payer = Readonly<{ wallet: Wallet; key: string }>;
+
+/** How many later wallets are named for every role, so that what they pay is found by a machine that was put back. */
+const WALLETS_AHEAD = 2;
 
 const NO_GRANT: Grant = { capUse: null, approvals: [] };
 
@@ -94,11 +109,46 @@ export function openSigningService({
     );
   }
 
+  /** Address keys of refund and gas wallets: every engine asks for them all the time. */
+  const hotKeys = new Map<string, string>();
   const keyOf = (wallets: WalletKeys, wallet: Wallet): string => {
+    const path = wallets.path(wallet);
+    const known = hotKeys.get(path);
+    if (known !== undefined) return known;
     const { key, secret } = wallets.derive(seed, wallet);
     secret.fill(0);
+    if (wallet.role !== 'collection') hotKeys.set(path, key);
     return key;
   };
+
+  /** Returns the wallets of a role from the first on, as many as have paid or pay now. */
+  const paying = ({ policy: { walletIndices }, wallets }: Place, role: HotRole): string[] =>
+    Array.from({ length: walletIndices[role] + 1 }, (_, index) => keyOf(wallets, { role, index }));
+
+  /**
+   * Returns the wallet that pays the fee of a request, of which the request itself decides nothing: a replacement has
+   * the wallet of what it replaces, a refund with a lock that of its first generation, and all else the wallet that the
+   * policy names.
+   * @throws Fault `signer_refused_wallet`
+   */
+  function payerOf(place: Place, { intent, generation, attempt, payer: expected }: SignRequest): Payer {
+    const rules = chains[place.policy.family].spendRules;
+    const wallet = rules.payer(intent);
+    const isFixed = wallet.role === 'collection' || wallet.index !== undefined;
+    const payer = isFixed
+      ? { wallet, key: keyOf(place.wallets, wallet) }
+      : choosePayer(wallet.role, paying(place, wallet.role), {
+          signed: journal.payersOf(intent.id),
+          generation: attempt > 0 ? generation : null,
+          isLocked: rules.hasLocks === true && isPayback(intent),
+        });
+    if (wallet.role === 'collection' || payer.key === (expected ?? keyOf(place.wallets, { role: wallet.role })))
+      return payer;
+    throw refused(
+      'wallet',
+      `another ${wallet.role} wallet pays for ${intent.id} on ${intent.network} than the request expects: it was rotated. The engine asks again by itself`,
+    );
+  }
 
   function spendingOf({ policy: { family } }: Place): Spending {
     const spending = spendings.get(family);
@@ -110,17 +160,20 @@ export function openSigningService({
    * Signs and checks an order, and wipes the keys. The same order gives the same bytes.
    * @returns with the most that the transaction can cost
    */
-  function signChecked(place: Place, order: SpendOrder, payer: string): SignedSpend & { feeUnitsMax: bigint } {
+  function signChecked(place: Place, order: SpendOrder, payer: Payer): SignedSpend & { feeUnitsMax: bigint } {
     const { intent, network } = order;
     const spending = spendingOf(place);
     const keys: SpendKey[] = [];
     try {
-      for (const wallet of spending.signers(intent)) keys.push(spending.derive(seed, wallet));
+      const placed = (wallet: Wallet): Wallet =>
+        wallet.role === payer.wallet.role && wallet.index === undefined ? payer.wallet : wallet;
+      for (const wallet of spending.signers(intent)) keys.push(spending.derive(seed, placed(wallet)));
       const signed = guarded(() => spending.sign(order, keys));
       const reading = guarded(() => spending.read(signed.bytes, network));
       const signers = keys.map(({ key }) => key);
-      const of = (wallet: Wallet) => keys.find((one) => isSame(one.wallet, wallet))?.key ?? keyOf(spending, wallet);
-      checkReading(reading, { signed, intent, network, keys: { payer, signers, of } });
+      const of = (wallet: Wallet) =>
+        keys.find((one) => isSame(one.wallet, placed(wallet)))?.key ?? keyOf(spending, placed(wallet));
+      checkReading(reading, { signed, intent, network, keys: { payer: payer.key, signers, of } });
       return { ...signed, feeUnitsMax: reading.feeUnitsMax };
     } finally {
       for (const { secret } of keys) secret.fill(0);
@@ -135,8 +188,10 @@ export function openSigningService({
     throw refused('nonce', `${text}: the database is behind the signer. Run \`quayside payouts adopt\``);
   }
 
-  function checkIntent({ policy: { family, spend } }: Place, intent: Intent): void {
+  function checkIntent({ policy: { family, spend, walletIndices } }: Place, intent: Intent): void {
     if (intent.kind === 'gas') return;
+    if (intent.kind === 'move') checkMove(intent, walletIndices[intent.role]);
+    if (intent.currency === null) return;
     if (!spend.tokens.some(({ symbol }) => symbol === intent.currency)) {
       throw refused('policy', `the policy has no ${intent.currency} on ${intent.network}`);
     }
@@ -144,6 +199,7 @@ export function openSigningService({
       checkMac(intent, macOf);
       return;
     }
+    if (intent.kind === 'move') return;
     const { sweepOwnersMax } = chains[family].spendRules;
     const indices = new Set(intent.from.map(({ index }) => index));
     if (indices.size < intent.from.length || indices.size > sweepOwnersMax) {
@@ -229,8 +285,8 @@ export function openSigningService({
     const rules = chains[place.policy.family].spendRules;
     const nonce = nonceOf(rules.lane, terms);
     checkOrder({ request, content, known, rules, nonce, nowMs });
-    const payer = keyOf(place.wallets, rules.payer(intent));
-    checkNonce(nonce, payer, request);
+    const payer = payerOf(place, request);
+    checkNonce(nonce, payer.key, request);
     checkCounts(place, nowMs);
     const { capUse, approvals } = attempt === 0 ? grant(place, request, nowMs) : NO_GRANT;
     const { feeUnitsMax, ...signed } = signChecked(place, { network: place.policy.spend, intent, terms }, payer);
@@ -241,7 +297,19 @@ export function openSigningService({
         `the same transaction, ${signed.tx}, was signed for another request; ask with other terms`,
       );
     const capUses = capUse ? [capUse, feeUse] : [feeUse];
-    const entry = { intent, generation, attempt, proof, terms, payer, nonce, fence, capUses, approvals, signed };
+    const entry = {
+      intent,
+      generation,
+      attempt,
+      proof,
+      terms,
+      payer: payer.key,
+      nonce,
+      fence,
+      capUses,
+      approvals,
+      signed,
+    };
     journal.record({ ...entry, atMs: nowMs });
     const approvers = approvals.map(({ approver }) => approver);
     log.info({ intent: id, network, generation, attempt, tx: signed.tx, approvers }, 'signed');
@@ -254,20 +322,23 @@ export function openSigningService({
     wallets(network) {
       const place = placeOf(network);
       const { treasury } = place.policy.spend;
-      return {
-        refund: keyOf(place.wallets, { role: 'refund' }),
-        gas: keyOf(place.wallets, { role: 'gas' }),
-        treasury,
-      };
+      const current = (role: HotRole) => ({ role, index: place.policy.walletIndices[role] });
+      const others = hotRoles.flatMap((role) =>
+        Array.from({ length: current(role).index + 1 + WALLETS_AHEAD }, (_, index): OtherWallet => {
+          return { role, index, key: keyOf(place.wallets, { role, index }), isFormer: index < current(role).index };
+        }).filter(({ index }) => index !== current(role).index && index < HOT_INDEX_LIMIT),
+      );
+      const [refund, gas] = hotRoles.map((role) => keyOf(place.wallets, current(role))) as [string, string];
+      return { refund, gas, treasury, others };
     },
     addresses(network, indices) {
       const place = placeOf(network);
       return indices.map((index) => keyOf(place.wallets, { role: 'collection', index }));
     },
-    refundLock(network, id) {
+    refundLock(network, id, index = 0) {
       const { wallets } = placeOf(network);
       if (!wallets.refundLock) throw refused('request', `refunds have no lock on ${network}`);
-      const payer = wallets.derive(seed, { role: 'refund' });
+      const payer = wallets.derive(seed, { role: 'refund', index });
       try {
         return wallets.refundLock(payer, id);
       } finally {
@@ -289,7 +360,7 @@ export function openSigningService({
 }
 
 const isSame = (one: Wallet, other: Wallet): boolean =>
-  one.role === other.role && (one.role !== 'collection' || (other.role === 'collection' && one.index === other.index));
+  one.role === other.role && (one.index ?? 0) === (other.index ?? 0);
 
 function isMacRight(intent: PaybackIntent, macOf: IntentMacs): boolean {
   const given = Buffer.from(intent.mac);

@@ -41,6 +41,10 @@ async function benchOf(family: Family) {
     const shared = { intent, payer: payerKey, token };
     if (isPayback(intent)) return { ...shared, owners: [payerKey], to: intent.to };
     if (intent.kind === 'gas') return { ...shared, owners: [payerKey], to: keyAt(intent.index) };
+    if (intent.kind === 'move') {
+      const to = spending.derive(seed, { role: intent.role, index: intent.toIndex }).key;
+      return { ...shared, owners: [payerKey], to };
+    }
     return { ...shared, owners: intent.from.map(({ index }) => keyAt(index)), to: network.treasury };
   };
   const sign = (intent: Intent, terms: Terms, chainId = '1') => {

@@ -57,6 +57,10 @@ export function createSeedWallets(network: SpendNetwork, spending: Spending = ev
     const ends = (intent: Intent): readonly [owner: string, to: string] => {
       if (isPayback(intent)) return [keyOf({ role: 'refund' }), intent.to];
       if (intent.kind === 'gas') return [keyOf({ role: 'gas' }), keyOf({ role: 'collection', index: intent.index })];
+      if (intent.kind === 'move') {
+        const { role, fromIndex, toIndex } = intent;
+        return [keyOf({ role, index: fromIndex }), keyOf({ role, index: toIndex })];
+      }
       return [keyOf({ role: 'collection', index: intent.from[0]?.index ?? 0 }), network.treasury];
     };
     return {

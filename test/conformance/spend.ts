@@ -180,7 +180,7 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
     const token = network.tokens.find(({ symbol }) => symbol === intent.currency)?.address ?? '';
     const expected = isPayback(intent)
       ? [{ token, from: keyOf({ role: 'refund' }), to: intent.to, units: intent.units }]
-      : intent.from.map((owner) => ({
+      : (intent.kind === 'sweep' ? intent.from : []).map((owner) => ({
           token,
           from: keyOf({ role: 'collection', index: owner.index }),
           to: network.treasury,

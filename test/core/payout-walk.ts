@@ -59,6 +59,7 @@ const intents: Readonly<Record<Intent['kind'], Intent>> = {
   return: { ...payback, kind: 'return', session: { id: 's', amount: '5.00' }, held: 'late' },
   sweep: { kind: 'sweep', id: 'p', network, currency: 'USDT', from: [{ index: 0, units: 5n }] },
   gas: { kind: 'gas', id: 'p', network, form: 'transfer', index: 0, units: 5n },
+  move: { kind: 'move', id: 'p', network, role: 'refund', fromIndex: 0, toIndex: 1, currency: 'USDT', units: 5n },
 };
 
 function payoutOf({ kind, state, generation, code }: Spot): Payout {

@@ -89,11 +89,8 @@ test('a sweep goes to the treasury of the policy, and gas to an address of the s
     [`0x${gasKey}`, `0x${keyOf(3)}`, 10n ** 15n],
   );
   assert.equal(service.addresses('test:one', [3, 0]), [keyOf(3), keyOf(0)]);
-  assert.equal(service.wallets('test:two'), {
-    refund: refundKey,
-    gas: gasKey,
-    treasury: treasury.slice(2).toLowerCase(),
-  });
+  const { refund, gas: gasWallet, treasury: sweptTo } = service.wallets('test:two');
+  assert.equal([refund, gasWallet, sweptTo], [refundKey, gasKey, treasury.slice(2).toLowerCase()]);
 });
 
 test('the same attempt always gets the first bytes, whatever the rest of the request says', () => {

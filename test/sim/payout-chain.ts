@@ -9,7 +9,7 @@
 import { createHash } from 'node:crypto';
 import type { Outcome, PayoutNode, SentAttempt, Spent, Terms } from '../../src/chains/spend.ts';
 import { transient } from '../../src/core/fault.ts';
-import type { Intent } from '../../src/core/intent.ts';
+import { type Intent, isPayback } from '../../src/core/intent.ts';
 import { unitsOf } from '../../src/core/ledger.ts';
 import type { Random } from '../../src/sandbox/random.ts';
 
@@ -244,6 +244,6 @@ function spentBy({ tx, intentId, paid }: Mined): Spent {
   const intent = paid ? signedIntents.get(intentId) : undefined;
   if (intent?.kind === 'gas') return { tx, tokens: [], native: { to: '', units: intent.units } };
   if (!intent) return { tx, tokens: [], native: null };
-  const to = intent.kind === 'sweep' ? TREASURY : intent.to;
-  return { tx, tokens: [{ currency: intent.currency, to, units: unitsOf(intent) }], native: null };
+  const to = isPayback(intent) ? intent.to : TREASURY;
+  return { tx, tokens: [{ currency: intent.currency ?? 'USDT', to, units: unitsOf(intent) }], native: null };
 }

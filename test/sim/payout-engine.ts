@@ -65,7 +65,7 @@ export const overSocket = (service: SigningService, random: Random, lossy: () =>
   return {
     wallets: (network) => through(() => service.wallets(network)),
     addresses: (network, indices) => through(() => service.addresses(network, indices)),
-    refundLock: (network, id) => through(() => service.refundLock(network, id)),
+    refundLock: (network, id, index) => through(() => service.refundLock(network, id, index)),
     sign: (request) => through(() => service.sign(request)),
     journal: (network, after, limit) => through(() => service.journal(network, after, limit)),
     freezeState: () => through(() => service.freezeState()),

@@ -7,7 +7,7 @@ import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Spending, SpendNetwork } from '../../src/chains/spend.ts';
 import { intentMacKey, isPayback, type Wallet } from '../../src/core/intent.ts';
-import { unitsOf } from '../../src/core/ledger.ts';
+import { assetOf, unitsOf } from '../../src/core/ledger.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
@@ -28,20 +28,26 @@ const seed = new Uint8Array(64).fill(9);
 const plenty = 10n ** 30n;
 
 export const keyOf = (wallet: Wallet): string =>
-  createHash('sha256').update(JSON.stringify(wallet)).digest('hex').slice(0, 40);
+  createHash('sha256')
+    .update(wallet.index === 0 && wallet.role !== 'collection' ? pathOf({ role: wallet.role }) : pathOf(wallet))
+    .digest('hex')
+    .slice(0, 40);
+/** The first refund and gas wallets have no index. */
+const pathOf = (wallet: Wallet): string => JSON.stringify(wallet);
 
 function spending(lane: Lane): Spending {
   const { payer } = chains[familyOf[lane]].spendRules;
   return {
     derive: (_seed, wallet) => ({ wallet, key: keyOf(wallet), secret: new Uint8Array(32) }),
-    path: () => '',
+    path: pathOf,
     xpub: () => null,
     signers(intent) {
       const wallet = payer(intent);
+      if (intent.kind === 'move') return [wallet, { role: intent.role, index: intent.toIndex }];
       return intent.kind === 'gas' ? [wallet, { role: 'collection', index: intent.index }] : [wallet];
     },
-    sign({ intent, terms }) {
-      const bytes = encodeSpend({ intent: { id: intent.id, kind: intent.kind }, payer: keyOf(payer(intent)), terms });
+    sign({ intent, terms }, [wallet]) {
+      const bytes = encodeSpend({ intent: { id: intent.id, kind: intent.kind }, payer: wallet?.key ?? '', terms });
       signedIntents.set(intent.id, intent);
       return { tx: decodeSpend(bytes).tx, bytes };
     },
@@ -49,13 +55,15 @@ function spending(lane: Lane): Spending {
       const spend = decodeSpend(bytes);
       const intent = signedIntents.get(spend.intent.id);
       if (!intent) throw new Error(`nothing was signed for ${spend.intent.id}`);
-      const from = keyOf(intent.kind === 'gas' ? { role: 'gas' } : payer(intent));
+      const from = payer(intent).role === 'collection' ? keyOf(payer(intent)) : spend.payer;
       const to = isPayback(intent)
         ? intent.to
         : intent.kind === 'sweep'
           ? network.treasury
-          : keyOf({ role: 'collection', index: intent.index });
-      const moved = { token: intent.kind === 'gas' ? null : token.address, from, to, units: unitsOf(intent) };
+          : intent.kind === 'move'
+            ? keyOf({ role: intent.role, index: intent.toIndex })
+            : keyOf({ role: 'collection', index: intent.index });
+      const moved = { token: assetOf(intent) === 'native' ? null : token.address, from, to, units: unitsOf(intent) };
       return {
         tx: spend.tx,
         chainId: null,
@@ -70,7 +78,8 @@ function spending(lane: Lane): Spending {
 const quiet = { info() {}, warn() {}, error() {} } as unknown as Log;
 
 export type SimSigner = Readonly<{
-  service(network: NetworkKey, lane: Lane): SigningService;
+  /** @param walletIndices how often the wallets were rotated */
+  service(network: NetworkKey, lane: Lane, walletIndices?: NetworkPolicy['walletIndices']): SigningService;
   journal: Journal;
   close(): void;
 }>;
@@ -84,7 +93,7 @@ export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>): SimSig
   ]);
   return {
     journal,
-    service(key, lane) {
+    service(key, lane, walletIndices) {
       const network: NetworkPolicy = {
         key,
         family: familyOf[lane],
@@ -94,6 +103,7 @@ export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>): SimSig
         gasCaps: { transactionUnits: plenty, dayUnits: plenty },
         feeCaps: { hourUnits: plenty, dayUnits: plenty },
         countCaps: { hour: 1_000_000, day: 1_000_000 },
+        walletIndices: walletIndices ?? { refund: 0, gas: 0 },
       };
       const policy = { networks: [network], approvers: [] };
       const parts = {

@@ -115,6 +115,7 @@ export async function openPayoutShop(chain: PayoutChain) {
     network,
     refundWallet,
     gasWallet: walletKey({ role: 'gas' }),
+    walletKey,
     keyOf,
     parse: codec.parse,
     format: codec.format,

@@ -16,7 +16,7 @@ import { ed25519 } from '@noble/curves/ed25519.js';
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { base58 } from '@scure/base';
 import { invariant } from '../../core/fault.ts';
-import { type Intent, isPayback, type Wallet } from '../../core/intent.ts';
+import { type Intent, isLockable, isPayback, type Wallet } from '../../core/intent.ts';
 import {
   type Spending,
   type SpendKey,
@@ -200,10 +200,11 @@ function planOf(intent: Intent, network: SpendNetwork, terms: Terms, keys: reado
   const [payer, ...owners] = keys;
   invariant(payer, 'there is a key for each signer');
   if (intent.kind === 'gas') throw badIntent('gas is not needed here: the gas wallet pays for sweeps');
+  if (intent.currency === null) throw badIntent('only tokens are moved here, not native coin');
   const token = tokenOf(network, intent.currency);
   const mint = bytesToHex(base58.decode(token.address));
-  const isRefund = isPayback(intent);
-  const to = isRefund ? intent.to : network.treasury;
+  const isRefund = isLockable(intent);
+  const to = isPayback(intent) ? intent.to : intent.kind === 'move' ? (owners[0]?.key ?? '') : network.treasury;
   const isMint = network.tokens.some(({ address }) => bytesToHex(base58.decode(address)) === to);
   if (!KEY.test(to) || !isSpendable(to) || isMint || to === payer.key)
     throw badIntent(`"${to}" is not an address that can be paid`);
@@ -320,6 +321,7 @@ const bytesToBase58 = (key: string): string => base58.encode(hexToBytes(key));
 
 function signers(intent: Intent): readonly Wallet[] {
   const payer = sponsoredFees(intent);
+  if (intent.kind === 'move') return [payer, { role: intent.role, index: intent.toIndex }];
   return intent.kind === 'sweep'
     ? [payer, ...intent.from.map(({ index }) => ({ role: 'collection', index }) as const)]
     : [payer];

@@ -5,17 +5,17 @@
  */
 import { bytesToHex } from '@noble/hashes/utils.js';
 import type { Wallet } from '../../core/intent.ts';
-import type { WalletKeys } from '../spend.ts';
+import { hotChild, type WalletKeys } from '../spend.ts';
 import { lockAddress, lockSeed } from './lock.ts';
 import { hardenedChild, masterNode, publicKeyOf } from './slip10.ts';
 
 const PURPOSE = 44;
 const COIN = 501;
-/** Account indexes of the hot wallets, far above any deposit address. */
-const hotAccount = { refund: 2_000_000_000, gas: 2_000_000_001 } as const;
+/** Account index of the first hot wallet, far above any deposit address; the others follow. */
+const HOT_ACCOUNT = 2_000_000_000;
 
 const accountIndex = (wallet: Wallet): number =>
-  wallet.role === 'collection' ? wallet.index : hotAccount[wallet.role];
+  wallet.role === 'collection' ? wallet.index : HOT_ACCOUNT + hotChild(wallet);
 
 export const solanaWalletKeys: WalletKeys = {
   derive(seed, wallet) {

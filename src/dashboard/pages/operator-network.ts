@@ -117,9 +117,9 @@ async function moneyOut(database: Database, visit: Visit<null>, network: Network
         ['Halted wallet', html`<code>${chains[family].address.format(payer)}</code> ${message}`] as const,
     ),
     ...balances.map(
-      ({ role, units, low, readAtMs }) =>
+      ({ role, isFormer, units, low, readAtMs }) =>
         [
-          `${role === 'gas' ? 'Gas' : 'Refund'} wallet`,
+          isFormer ? `Former ${role} wallet` : `${role === 'gas' ? 'Gas' : 'Refund'} wallet`,
           html`${Object.entries(units).map(([asset, amount]) => html`${coinText([network], key, asset as 'native', amount)}${low.includes(asset as 'native') ? html` ${badge('low', 'attention')}` : null}, `)}read ${ago(visit.words, readAtMs, visit.nowMs)}`,
         ] as const,
     ),

@@ -5,7 +5,7 @@
  */
 import { coinText } from '../../chains/coin-text.ts';
 import { isPayback } from '../../core/intent.ts';
-import { unitsOf } from '../../core/ledger.ts';
+import { assetOf, unitsOf } from '../../core/ledger.ts';
 import { delayOf, type Payout } from '../../core/payout.ts';
 import { type Html, html, prose } from '../../lib/html.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
@@ -54,6 +54,7 @@ const kinds: Readonly<Record<Payout['intent']['kind'], string>> = {
   return: 'return of held money',
   sweep: 'sweep',
   gas: 'native coin for a sweep',
+  move: 'move to the wallet that pays now',
 };
 
 const tones: Readonly<Record<Payout['state'], Tone>> = {
@@ -66,7 +67,7 @@ const tones: Readonly<Record<Payout['state'], Tone>> = {
 };
 
 const amountOf = ({ config }: DashboardDeps, { network, intent }: Payout): string =>
-  coinText(config.networks, network, intent.kind === 'gas' ? 'native' : intent.currency, unitsOf(intent));
+  coinText(config.networks, network, assetOf(intent), unitsOf(intent));
 
 async function list(deps: DashboardDeps, { query, words }: Visit<null>): Promise<Reply> {
   const { database } = deps;

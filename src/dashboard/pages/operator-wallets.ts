@@ -51,7 +51,7 @@ const balanceTable = (deps: DashboardDeps, { nowMs, words }: Visit<null>, balanc
   table(
     'Wallets',
     ['Network', 'Wallet', 'Address', 'Holds', 'State', 'Read'],
-    balances.map(({ network, role, key, units, low, readAtMs }) => {
+    balances.map(({ network, role, key, isFormer, units, low, readAtMs }) => {
       const family = deps.config.networks.find((one) => one.key === network)?.family;
       return [
         html`<a href="/operator/networks/${network}">${network}</a>`,
@@ -60,7 +60,7 @@ const balanceTable = (deps: DashboardDeps, { nowMs, words }: Visit<null>, balanc
         (Object.entries(units) as [Asset, bigint][])
           .map(([asset, value]) => amount(deps, network, asset, value))
           .join(', '),
-        low.length > 0 ? badge('low', 'attention') : badge('enough', 'good'),
+        isFormer ? badge('former', 'wait') : low.length > 0 ? badge('low', 'attention') : badge('enough', 'good'),
         ago(words, readAtMs, nowMs),
       ];
     }),

@@ -134,8 +134,9 @@ export function evidenceQueries(db: Db): Omit<EvidenceDatabase, keyof (BookDatab
   };
 }
 
-/** Lending resources moves no coin, so the ledger has nothing of it. */
-const isBookable = (intent: Intent): boolean => intent.kind !== 'gas' || intent.form === 'transfer';
+/** The ledger has nothing of what stays in our wallets: loans of resources, and moves between them. */
+const isBookable = (intent: Intent): boolean =>
+  intent.kind !== 'move' && (intent.kind !== 'gas' || intent.form === 'transfer');
 
 function toRecorded({ id: _id, units, payments, reversals, booked, ...row }: TransferRow): RecordedTransfer {
   return { ...row, units: BigInt(units), bookedUnits: payments > reversals ? BigInt(booked ?? 0) : 0n };

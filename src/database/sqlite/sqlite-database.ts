@@ -43,6 +43,7 @@ import { adoptionCommands } from './payouts/adoption.ts';
 import { payoutAttemptCommands } from './payouts/attempts.ts';
 import { exitCommands } from './payouts/exits.ts';
 import { createFreezeReader, createFreezer, createNumberFreeze, freezeCommands } from './payouts/freezes.ts';
+import { hotWalletCommands } from './payouts/hot-wallets.ts';
 import { outgoingCommands } from './payouts/judgement.ts';
 import { createPayoutSpends, payoutLimitCommands, type Spender } from './payouts/limits.ts';
 import { createOutgoing, type Outgoing } from './payouts/outgoing.ts';
@@ -309,6 +310,7 @@ function payoutParts(db: Db, own: MoneyOutParts) {
     ...freezeCommands(db, { guard: own.guard, freezeOf, freeze, recordAct }),
     ...payoutLimitCommands(db, recordAct),
     ...payoutViews(db),
+    ...hotWalletCommands(db, { steps, raiseAlarm, recordAct, formatAddress }),
     ...sweepCommands(db, steps),
   };
 }

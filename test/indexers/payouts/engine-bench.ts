@@ -45,6 +45,8 @@ export type Bench = Readonly<{
    * @returns what it reports
    */
   pass(): Promise<Fault | null>;
+  /** Restarts the signer with a policy that names this refund wallet. */
+  rotate(index: number): void;
   alarms(): Promise<string[]>;
 }>;
 type Change = Readonly<{
@@ -66,7 +68,20 @@ export const onBench =
     const signing = openSimSigner(join(folder, 'signer.db'), clock);
     const { database } = temp;
     const chain = createChain('sequence', createRandom('payer'), () => {});
-    const signer = overSocket(signing.service(network, 'sequence'), createRandom('socket'), () => 0);
+    const socketOf = (refund: number) =>
+      overSocket(signing.service(network, 'sequence', { refund, gas: 0 }), createRandom('socket'), () => 0);
+    let socket = socketOf(0);
+    const signer: FreezableSigner = {
+      wallets: (...given) => socket.wallets(...given),
+      addresses: (...given) => socket.addresses(...given),
+      refundLock: (...given) => socket.refundLock(...given),
+      sign: (request) => socket.sign(request),
+      journal: (...given) => socket.journal(...given),
+      fence: (key) => socket.fence(key),
+      freezeState: () => socket.freezeState(),
+      freeze: (...given) => socket.freeze(...given),
+      close: () => socket.close(),
+    };
     const payer = createPayer({
       network: { key: network, tokens, blockTimeMs: 5000, reorgDepthMax: 3, sweep: plainSweepPolicy },
       rules,
@@ -121,6 +136,9 @@ export const onBench =
             if (error instanceof Fault) return error;
             throw error;
           });
+        },
+        rotate(index) {
+          socket = socketOf(index);
         },
         alarms: async () => (await database.listAlarms(100)).map(({ code }) => code),
       });

@@ -7,7 +7,7 @@
  */
 import { invariant } from '../../../core/fault.ts';
 import { isFields } from '../../../core/fields.ts';
-import { isPayback } from '../../../core/intent.ts';
+import { isLockable } from '../../../core/intent.ts';
 import { formatUnits } from '../../../core/money.ts';
 import type { Token } from '../../../core/transfer.ts';
 import { nonsense } from '../../json-rpc.ts';
@@ -48,9 +48,8 @@ const sol = (lamports: bigint): string => `${formatUnits(lamports, LAMPORT_DECIM
  */
 export async function askQuote(node: SolanaRpc, draft: SpendDraft, nodes: readonly SolanaRpc[]): Promise<Quote> {
   const { intent, payer, owners, to, token } = draft;
-  if (intent.kind === 'gas' || !token)
-    return refuse('would_fail', 'gas is not needed on this network: the gas wallet pays for sweeps');
-  const isRefund = isPayback(intent);
+  if (intent.kind === 'gas' || !token) return refuse('would_fail', 'only tokens are paid out on this network');
+  const isRefund = isLockable(intent);
   if (!isSpendable(to))
     return refuse('destination_invalid', `${solanaAddress.format(to)} is not an address that a wallet can have`);
   await node.expectChain();

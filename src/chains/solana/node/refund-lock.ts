@@ -5,7 +5,7 @@
  * @module
  */
 import { invariant, transient } from '../../../core/fault.ts';
-import { isPayback } from '../../../core/intent.ts';
+import { isLockable } from '../../../core/intent.ts';
 import type { SentAttempt, SpendDraft } from '../../spend.ts';
 import type { ChainAccount } from '../account.ts';
 import { solanaAddress } from '../address.ts';
@@ -52,7 +52,7 @@ export async function findLock(
   draft: SpendDraft,
   attempts: readonly SentAttempt[] = [],
 ): Promise<string | null> {
-  if (!isPayback(draft.intent)) return null;
+  if (!isLockable(draft.intent)) return null;
   const locks = locksOf(draft, attempts);
   const accounts = await node.accounts(
     locks.map(({ address }) => address),

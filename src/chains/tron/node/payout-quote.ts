@@ -93,8 +93,8 @@ export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<
     );
   }
   await expectChain(node, question.chainId);
-  if (intent.kind === 'gas') return quoteGas(node, question, intent);
-  invariant(token, 'refunds and sweeps move a token');
+  if (intent.kind === 'gas') return quoteNative(node, question, intent);
+  if (!token) return quoteNative(node, question, { form: 'transfer', units: unitsOf(intent) });
   const contract = tronAddress.parse(token.address);
   invariant(contract, `the token address ${token.address} is a valid TRON address`);
   const units = unitsOf(intent);
@@ -149,7 +149,11 @@ function missingNative({ native }: State, needed: bigint): bigint {
   return needed > native ? needed - native : 0n;
 }
 
-async function quoteGas(node: TronRpc, question: QuoteQuestion, { form, units }: GasIntent): Promise<Quote> {
+async function quoteNative(
+  node: TronRpc,
+  question: QuoteQuestion,
+  { form, units }: Pick<GasIntent, 'form' | 'units'>,
+): Promise<Quote> {
   const { payer, to } = question.draft;
   const [state, receiver] = await Promise.all([askState(node, payer), readKind(node, to)]);
   const { prices, allowances } = state;

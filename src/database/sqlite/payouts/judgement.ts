@@ -127,20 +127,26 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
         const rows = walletsOf(network);
         const known = rows.filter(check.isWallet);
         const altered = rows.filter((row) => !known.includes(row));
-        return { altered, lacking: wallets.filter((one) => !known.some(isSame(one))) };
+        const lacking = wallets.filter((one) => !known.some(isSame(one)));
+        const moved = wallets.flatMap(({ standing = 'current', ...one }) => {
+          const row = known.find(isSame(one));
+          return row && row.standing !== standing ? [{ id: row.id, standing }] : [];
+        });
+        return { altered, lacking, moved };
       };
-      const { altered: found, lacking: due } = db.read(compare);
-      if (found.length + due.length === 0) return;
+      if (Object.values(db.read(compare)).every((rows) => rows.length === 0)) return;
       await db.write(() => {
-        const { altered, lacking } = compare();
+        const { altered, lacking, moved } = compare();
         for (const { id } of altered) orm.delete(ownWallets).where(eq(ownWallets.id, id)).run();
-        for (const { role, key } of lacking) {
+        for (const { role, key, standing } of lacking) {
           const row = { network, role, key };
           orm
             .insert(ownWallets)
-            .values({ ...row, mac: guard.seal(macedWallet(row)) })
+            .values({ ...row, standing, mac: guard.seal(macedWallet(row)) })
             .run();
         }
+        for (const { id, standing } of moved)
+          orm.update(ownWallets).set({ standing }).where(eq(ownWallets.id, id)).run();
       });
     },
     async listOwnWallets(network) {

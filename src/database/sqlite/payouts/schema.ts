@@ -3,9 +3,9 @@
  * @module
  */
 import { blob, customType, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { type Intent, type Wallet, withoutMac } from '../../../core/intent.ts';
+import { type HotRole, type Intent, type Wallet, withoutMac } from '../../../core/intent.ts';
 import type { Account, Asset, EntryKind } from '../../../core/ledger.ts';
-import type { WatchedRole } from '../../../core/outgoing.ts';
+import type { WalletStanding, WatchedRole } from '../../../core/outgoing.ts';
 import type { Attempt, Payout, PayoutState, Proof } from '../../../core/payout.ts';
 import type { Currency, NetworkKey } from '../../../core/transfer.ts';
 import type { EngineReason } from '../../money-out.ts';
@@ -136,6 +136,7 @@ export const ownWallets = sqliteTable('own_wallets', {
   role: text().$type<WatchedRole>().notNull(),
   key: text().notNull(),
   mac: text(),
+  standing: text().$type<WalletStanding>().notNull().default('current'),
 });
 
 export const outgoingTransfers = sqliteTable('outgoing_transfers', {
@@ -165,8 +166,9 @@ export const walletBooks = sqliteTable('wallet_books', {
 
 export const walletBalances = sqliteTable('wallet_balances', {
   network: network(),
-  role: text().$type<'refund' | 'gas'>().notNull(),
+  role: text().$type<HotRole>().notNull(),
   key: text().notNull(),
+  isFormer: integer({ mode: 'boolean' }).notNull(),
   units: json<Readonly<Partial<Record<Asset, string>>>>().notNull(),
   low: json<readonly Asset[]>().notNull(),
   readAtMs: integer().notNull(),

@@ -1,22 +1,12 @@
 /**
- * Views of payouts, engines and wallets, and the engine's fence.
+ * Views of payouts, engines and halted wallets, and the engine's fence.
  * @module
  */
 import { and, asc, count, desc, eq, inArray, isNotNull, isNull, min, sql } from 'drizzle-orm';
-import type { Asset } from '../../../core/ledger.ts';
 import type { MoneyOutDatabase } from '../../money-out.ts';
 import type { Db } from '../open.ts';
-import { atFirstUse, laterValues } from '../prepared.ts';
-import {
-  lanes,
-  payoutAttempts,
-  payoutEngines,
-  payouts,
-  toAttempt,
-  toPayout,
-  toReason,
-  walletBalances,
-} from './schema.ts';
+import { atFirstUse } from '../prepared.ts';
+import { lanes, payoutAttempts, payoutEngines, payouts, toAttempt, toPayout, toReason } from './schema.ts';
 
 type PayoutViews = Pick<
   MoneyOutDatabase,
@@ -28,8 +18,6 @@ type PayoutViews = Pick<
   | 'listPayouts'
   | 'listPayoutAttempts'
   | 'haltedLanes'
-  | 'recordBalance'
-  | 'listBalances'
   | 'payoutStats'
   | 'payoutFaults'
   | 'overdueRefunds'
@@ -52,22 +40,6 @@ export function payoutViews({ orm, client, read, write }: Db): PayoutViews {
       .orderBy(asc(payoutAttempts.generation), asc(payoutAttempts.attempt)),
   );
 
-  const saveBalance = atFirstUse(
-    orm
-      .insert(walletBalances)
-      .values({
-        network: sql.placeholder('network'),
-        role: sql.placeholder('role'),
-        key: sql.placeholder('key'),
-        units: sql.placeholder('units'),
-        low: sql.placeholder('low'),
-        readAtMs: sql.placeholder('readAtMs'),
-      })
-      .onConflictDoUpdate({
-        target: [walletBalances.network, walletBalances.role],
-        set: laterValues(walletBalances, ['key', 'units', 'low', 'readAtMs']),
-      }),
-  );
   const created = client.prepare('SELECT min(applied_at_ms) FROM migrations').pluck();
   const overdue = atFirstUse(
     orm
@@ -166,19 +138,6 @@ export function payoutViews({ orm, client, read, write }: Db): PayoutViews {
         ...lane,
         code: code ?? '',
         message: message ?? '',
-      }));
-    },
-    async recordBalance({ units, ...balance }) {
-      const texts = Object.fromEntries(Object.entries(units).map(([asset, value]) => [asset, value.toString()]));
-      const row = { ...balance, units: texts };
-      await write(() => saveBalance.run(row));
-    },
-    async listBalances() {
-      return read(() => orm.select().from(walletBalances).all()).map(({ units, ...balance }) => ({
-        ...balance,
-        units: Object.fromEntries(Object.entries(units).map(([asset, text]) => [asset, BigInt(text ?? 0)])) as Partial<
-          Record<Asset, bigint>
-        >,
       }));
     },
     async overdueRefunds(dueBeforeMs) {

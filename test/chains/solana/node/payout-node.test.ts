@@ -82,7 +82,7 @@ const lockOf = ({ id }: Pick<Intent, 'id'>): string => lockAddress(refundWallet,
 const olderLockOf = ({ id }: Pick<Intent, 'id'>): string => lockAddress(refundWallet, olderLockSeed(id));
 
 const draftOf = (intent: Intent, hasOlder = false): SpendDraft => {
-  if (intent.kind === 'gas') throw new Error('no gas is needed here');
+  if (intent.kind === 'gas' || intent.kind === 'move') throw new Error('only refunds and sweeps are tested here');
   const isRefund = isPayback(intent);
   return {
     intent,

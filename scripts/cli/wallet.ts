@@ -1,0 +1,322 @@
+/**
+ * The refund and gas wallets: which of the seed's wallets pays, making the next one pay, and moving what a former one
+ * still holds. The signer's policy names the wallet that pays; no other process can choose one.
+ * @module
+ */
+import { coinText } from '../../src/chains/coin-text.ts';
+import { chains } from '../../src/chains/index.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
+import { Fault, permanent } from '../../src/core/fault.ts';
+import { type HotRole, hotRoles, type MoveIntent } from '../../src/core/intent.ts';
+import type { Asset } from '../../src/core/ledger.ts';
+import type { OtherWallet } from '../../src/core/outgoing.ts';
+import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { Database } from '../../src/database/database.ts';
+import { sortableId } from '../../src/lib/id.ts';
+import { signerFiles } from '../../src/signer/files.ts';
+import { loadPolicy, type Policy } from '../../src/signer/policy.ts';
+import { rotateInPolicy } from '../../src/signer/policy-draft.ts';
+import type { SignerWallets } from '../../src/signer/signer.ts';
+import {
+  becauseOption,
+  type Command,
+  dryRunOption,
+  type Input,
+  type Installation,
+  moment,
+  notFound,
+  type OfflineCommand,
+  operatorAct,
+  table,
+  usage,
+} from './command.ts';
+import { type PayoutAccess, withPayoutAccess } from './payout-access.ts';
+import { networkOf } from './payouts.ts';
+import { dirOption, filesOf } from './signer.ts';
+
+/** Open payouts of a network, of each state, that are looked through. */
+const LOOKED_MAX = 1_000;
+/** Why a network's engine may not know what was signed. */
+const unsure: readonly string[] = ['payouts_not_adopted', 'payouts_rollback_possible'];
+
+export const walletList: Command = {
+  name: 'wallet list',
+  args: [],
+  summary: 'Show the refund and gas wallets that pay, former ones, and what each holds.',
+  options: {},
+  async run(_input, { database, config }) {
+    const wallets = (await database.listBalances()).map(({ network, role, key, isFormer, units, readAtMs }) => {
+      const family = config.networks.find((one) => one.key === network)?.family;
+      return {
+        network,
+        role,
+        address: family ? chains[family].address.format(key) : key,
+        former: isFormer === true,
+        holds: Object.entries(units).map(([asset, held]) => coinText(config.networks, network, asset as Asset, held)),
+        read_at: moment(readAtMs),
+      };
+    });
+    const lines = table([
+      ['network', 'wallet', 'address', 'holds', 'read'],
+      ...wallets.map(({ network, role, address, former, holds, read_at }) => [
+        network,
+        former ? `former ${role}` : role,
+        address,
+        holds.join(', '),
+        read_at,
+      ]),
+    ]);
+    return {
+      json: wallets,
+      lines: wallets.length > 0 ? lines : ['no wallet was read yet: payouts need a signer (docs/money-out.md)'],
+    };
+  },
+};
+
+export const walletRotate: Command = {
+  name: 'wallet rotate',
+  args: ['role'],
+  optionalArgs: ['network'],
+  summary: 'Make the next wallet of the seed pay refunds or gas, on one network or on all that are paid out on.',
+  options: { because: becauseOption, 'dry-run': dryRunOption },
+  notes: [
+    '<role> is refund or gas. It takes effect when the signer is restarted, which reads its policy then.',
+    'The former wallet stays watched, and ends what it has begun. `quayside wallet empty` moves what it holds.',
+    'Do not rotate right after a whole machine was put back to a snapshot: wait until payouts go on.',
+  ],
+  async run(input, installation) {
+    const role = roleOf(input);
+    const { config, database, clock } = installation;
+    const act = operatorAct(walletRotate, input, clock);
+    if (!config.signer) throw permanent('no_signer', 'the configuration has no `signer`, so no wallet pays anything');
+    const isDryRun = input.options['dry-run'] === true;
+    const { policy: file } = signerFiles(config.signer.dir);
+    const done = [];
+    for (const network of networksOf(input, installation, file, role)) {
+      await refuseUnsure(database, network.key, role);
+      const wallets = await withPayoutAccess(network, installation, ({ signer }) => signer.wallets(network.key));
+      done.push(await rotateOne(file, network, role, wallets, isDryRun));
+    }
+    for (const { network, before, after, isChanged } of done) {
+      if (isChanged && !isDryRun) await database.recordRotation({ network, role, before, after }, act);
+    }
+    const verb = isDryRun ? 'would be' : 'is';
+    return {
+      json: done.map(({ isChanged, ...one }) => ({ ...one, changed: isChanged && !isDryRun })),
+      lines: [
+        ...done.map(({ network, from, to, after, isChanged }) =>
+          isChanged
+            ? `${network}: the ${role} wallet ${verb} ${to} (number ${after}) instead of ${from}`
+            : `${network}: ${to} (number ${after}) was named before, and the signer was not restarted since`,
+        ),
+        'Send the new wallet what it needs, and restart the signer (`npm start` restarts its own): then it pays.',
+        `Afterwards, \`quayside wallet empty ${role} <network>\` moves what the former wallet holds.`,
+      ],
+    };
+  },
+};
+
+export const walletEmpty: Command = {
+  name: 'wallet empty',
+  args: ['role', 'network'],
+  summary: 'Move what former refund or gas wallets hold to the one that pays now.',
+  options: { because: becauseOption, 'dry-run': dryRunOption },
+  notes: ['Nothing is moved from a wallet whose own transactions are under way: run the command again later.'],
+  async run(input, installation) {
+    const role = roleOf(input);
+    const network = networkOf(installation.config, input.args[1] ?? '');
+    const { database, clock, config } = installation;
+    const act = operatorAct(walletEmpty, input, clock);
+    return withPayoutAccess(network, installation, async (access) => {
+      const { others = [] } = await access.wallets.own();
+      const former = others.filter((one) => one.role === role && one.isFormer);
+      if (former.length === 0) throw notFound(`${network.key} has no former ${role} wallet`);
+      const busy = await busyWallets(access, database, network.key);
+      const intents: MoveIntent[] = [];
+      const notes: string[] = [];
+      for (const wallet of former) {
+        const id = busy.get(wallet.key);
+        if (id !== undefined) notes.push(`wallet ${wallet.index} is still used by payout ${id}: run this again later`);
+        else intents.push(...(await movesFrom(access, network, wallet, former.length, act.atMs, notes)));
+      }
+      const stays = access.rules.hasLocks
+        ? [`${network.nativeSymbol} stays where it is: only tokens are moved here`]
+        : [];
+      const isDryRun = input.options['dry-run'] === true;
+      if (!isDryRun && intents.length > 0) await database.planMoves(intents, act);
+      const textOf = ({ currency, units }: MoveIntent) =>
+        coinText(config.networks, network.key, currency ?? 'native', units);
+      return {
+        json: {
+          network: network.key,
+          role,
+          dry_run: isDryRun,
+          planned: intents.map((one) => ({ id: one.id, wallet: one.fromIndex, amount: textOf(one) })),
+          notes,
+        },
+        lines: [
+          ...intents.map(
+            (one) =>
+              `${isDryRun ? 'would move' : 'moves'} ${textOf(one)} from ${role} wallet ${one.fromIndex} (${one.id})`,
+          ),
+          ...(intents.length === 0 && notes.length === 0 ? ['the former wallets hold nothing that can be moved'] : []),
+          ...notes,
+          ...stays,
+          ...(intents.length > 0 && !isDryRun ? ['`quayside payouts list --kind move` shows how they go on'] : []),
+        ],
+        isBad: notes.length > 0,
+      };
+    });
+  },
+};
+
+export const signerPolicyRotate: OfflineCommand = {
+  name: 'signer policy rotate',
+  args: ['role', 'network'],
+  summary: 'Make the next refund or gas wallet pay on a network, in the signer’s policy; for a signer of its own user.',
+  options: { dir: dirOption },
+  notes: ['`quayside wallet rotate` does the same where it may change the policy.'],
+  async runOffline(input) {
+    const role = roleOf(input);
+    const { policy: file } = filesOf(input);
+    const network = input.args[1] as NetworkKey;
+    const { before, after } = rotateInPolicy(file, network, role);
+    return {
+      json: { policy: file, network, role, before, after },
+      lines: [`${file}: number ${after} of the ${role} wallets pays on ${network} once the signer is restarted`],
+    };
+  },
+};
+
+/** @throws Fault permanent `usage` */
+function roleOf({ args }: Input): HotRole {
+  const role = hotRoles.find((one) => one === args[0]);
+  if (role) return role;
+  throw usage(`<role> is "${args[0]}", expected ${hotRoles.join(' or ')}`);
+}
+
+/** Returns the network that is named, or all configured ones that the signer's policy has. */
+function networksOf({ args }: Input, { config }: Installation, file: string, role: HotRole): NetworkConfig[] {
+  if (args[1] !== undefined) return [networkOf(config, args[1])];
+  const allowed = readPolicyOf(file, role, '<network>').networks.map(({ key }) => key);
+  return config.networks.filter(({ key }) => allowed.includes(key));
+}
+
+/**
+ * Refuses a rotation while something may have been signed that this database does not know, and of a gas wallet that
+ * has lent its stake.
+ * @throws Fault permanent `payouts_uncertain`, `stake_lent`
+ */
+async function refuseUnsure(database: Database, network: NetworkKey, role: HotRole): Promise<void> {
+  const reason = (await database.listEngines()).find((one) => one.network === network)?.reason;
+  if (reason && unsure.includes(reason.code)) {
+    throw permanent(
+      'payouts_uncertain',
+      `payouts on ${network} are stopped (${reason.message}): end that first, because a new wallet would pay again what was signed and is not known here`,
+    );
+  }
+  if (role !== 'gas') return;
+  for (const { id, intent } of await openPayouts(database, network)) {
+    if (intent.kind !== 'gas' || intent.form === 'transfer') continue;
+    throw permanent(
+      'stake_lent',
+      `the gas wallet of ${network} has lent its stake, and payout ${id} of that is open: wait until \`quayside payouts show ${id}\` says that it has ended`,
+    );
+  }
+}
+
+async function openPayouts(database: Database, network: NetworkKey) {
+  const states = ['waiting', 'sent', 'stuck'] as const;
+  return (await Promise.all(states.map((state) => database.listPayouts({ network, state, limit: LOOKED_MAX })))).flat();
+}
+
+async function rotateOne(
+  file: string,
+  { key: network, family }: NetworkConfig,
+  role: HotRole,
+  wallets: SignerWallets,
+  isDryRun: boolean,
+) {
+  const others = (wallets.others ?? []).filter((one) => one.role === role);
+  const running = others.filter(({ isFormer }) => isFormer).length;
+  const after = running + 1;
+  const next = others.find(({ index }) => index === after);
+  if (!next) throw permanent('signer_older', 'the signer is of an older version: restart it, then run this again');
+  const isChanged = indexIn(file, network, role) === running;
+  if (isChanged && !isDryRun) rotateInPolicy(file, network, role);
+  const { format } = chains[family].address;
+  return { network, role, before: running, after, from: format(wallets[role]), to: format(next.key), isChanged };
+}
+
+function indexIn(file: string, network: NetworkKey, role: HotRole): number {
+  const known = readPolicyOf(file, role, network).networks.find(({ key }) => key === network);
+  if (known) return known.walletIndices[role];
+  throw notFound(`the signer's policy has no network ${network}: \`quayside signer policy add ${network}\``);
+}
+
+/** @throws Fault permanent `policy_elsewhere` if only the signer's own user may change the policy */
+function readPolicyOf(file: string, role: HotRole, network: string): Policy {
+  try {
+    return loadPolicy(file);
+  } catch (error) {
+    const isElsewhere = error instanceof Fault ? error.code === 'policy_open' : isDenied(error);
+    if (!isElsewhere) throw error;
+    throw permanent(
+      'policy_elsewhere',
+      `${file} may be changed by the signer's user only; as that user, run \`quayside signer policy rotate ${role} ${network}\`, then restart the signer`,
+    );
+  }
+}
+
+const isDenied = (error: unknown): boolean => ['EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '');
+
+/** Returns which wallets have attempts that have not ended, or moves that are open, each with such a payout. */
+async function busyWallets({ wallets }: PayoutAccess, database: Database, network: NetworkKey) {
+  const busy = new Map<string, string>();
+  for (const { id, intent, state, generation } of await openPayouts(database, network)) {
+    if (intent.kind === 'move') busy.set((await wallets.draft(intent)).payer, id);
+    if (state === 'waiting') continue;
+    const attempts = await database.listPayoutAttempts(id);
+    for (const one of attempts) if (one.generation === generation) busy.set(one.payer, id);
+  }
+  return busy;
+}
+
+/**
+ * Returns the moves that empty a former wallet. Native coin goes last, less what the other moves and itself may cost.
+ * @param notes gets what cannot be moved, and why
+ */
+async function movesFrom(
+  { node, wallets, rules }: PayoutAccess,
+  network: NetworkConfig,
+  { role, index: fromIndex, key }: OtherWallet,
+  toIndex: number,
+  nowMs: number,
+  notes: string[],
+): Promise<MoveIntent[]> {
+  const held = await node.balance(key);
+  const moves: MoveIntent[] = [];
+  let reserveUnits = 0n;
+  const add = async (currency: MoveIntent['currency'], units: bigint): Promise<bigint | null> => {
+    const id = `mv_${sortableId(nowMs)}`;
+    const intent: MoveIntent = { kind: 'move', id, network: network.key, role, fromIndex, toIndex, currency, units };
+    const quote = await node.quote(await wallets.draft(intent), null, []);
+    if (quote.kind === 'refused') {
+      notes.push(`${currency ?? 'native coin'} of wallet ${fromIndex} is not moved: ${quote.message}`);
+      return null;
+    }
+    moves.push(intent);
+    return quote.feeUnitsMax;
+  };
+  for (const { symbol } of network.tokens) {
+    const units = held.tokens[symbol] ?? 0n;
+    if (units > 0n) reserveUnits += (await add(symbol, units)) ?? 0n;
+  }
+  if (rules.hasLocks) return moves;
+  const fee = held.native > 0n ? await add(null, 1n) : null;
+  const probe = fee === null ? undefined : moves.pop();
+  // The price may rise until it is signed.
+  const units = held.native - reserveUnits - 2n * (fee ?? 0n);
+  if (probe && units > 0n) moves.push({ ...probe, units });
+  return moves;
+}

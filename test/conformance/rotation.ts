@@ -1,0 +1,135 @@
+/**
+ * Rotation of the refund wallet on any family: refunds asked before, meanwhile and afterwards are each paid once, what
+ * the former wallet holds is moved, and a machine that is put back to before the rotation pays nothing twice.
+ * @module
+ */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Json } from '../support/instance.ts';
+import type { PayoutShop } from '../support/payout-shop.ts';
+import { find } from '../support/quayside-process.ts';
+import { until } from '../support/until.ts';
+
+export type RotationTraits = Readonly<{
+  /** Coins that a refund wallet needs. */
+  coins: number;
+  /** Whether native coin is moved too. */
+  movesNative: boolean;
+  /** Lets the chain go on until everything that is signed now has expired, if the engine waits for that. */
+  pass?(): void;
+}>;
+
+const because = ['--because', 'a laptop was stolen'] as const;
+
+/** Registers the suite; `closeBooks` runs it. */
+export function rotationConforms(bench: PayoutShop, { coins, movesNative, pass }: RotationTraits): void {
+  const { chain, quayside, network, walletKey, paidSession, refund, completed, untilWaiting } = bench;
+  const units = (cents: number) => bench.unitsOf(cents, 'USDT');
+  const [first, second, third] = [0, 1, 2].map((index) => walletKey({ role: 'refund', index })) as [
+    string,
+    string,
+    string,
+  ];
+  test.after(() => bench.close());
+
+  /** What each of the wallets has paid to a payee. */
+  const paidBy = (payee: string) =>
+    Promise.all([first, second, third].map((wallet) => chain.paid(wallet, payee, 'USDT')));
+  const restart = async () => {
+    await quayside.stop();
+    await quayside.start();
+  };
+  const wallets = async (): Promise<Json[]> =>
+    (await quayside.cli('wallet', 'list')).filter((one: Json) => one.role === 'refund');
+  const untilPays = (wallet: string) =>
+    until('the engine has learned which wallet pays', async () =>
+      (await wallets()).some((one) => !one.former && one.address === bench.format(wallet)),
+    );
+  const rotate = () => quayside.cli('wallet', 'rotate', 'refund', network, ...because);
+
+  test('refunds before, meanwhile and after a rotation are each paid once, by the wallet that has to', async () => {
+    await chain.fund(first, coins);
+    await chain.pay(first, 'USDT', units(2_000));
+    const before = await refund(await paidSession(500), '5.00');
+    await completed(before.id);
+    assert.equal(await paidBy(before.payee), [[units(500)], [], []]);
+
+    const during = await refund(await paidSession(600), '6.00');
+    const [done] = await rotate();
+    assert.equal([done.before, done.after, done.to, done.changed], [0, 1, bench.format(second), true]);
+    const [again] = await rotate();
+    assert.equal([again.after, again.changed], [1, false], 'the command is repeated without another step');
+    await chain.fund(second, coins);
+    await chain.pay(second, 'USDT', units(600));
+    await restart();
+    await untilPays(second);
+    await completed(during.id);
+    const paid = (await paidBy(during.payee)).flat();
+    assert.equal(paid, [units(600)], 'whichever of the two wallets has signed it first');
+
+    const after = await refund(await paidSession(700), '7.00');
+    const shortOrDone = async () => {
+      const { waiting } = (await quayside.cli('status')).payouts;
+      return waiting.some((one: Json) => one.reason === 'token_short');
+    };
+    if (paid.length === 1 && (await chain.held(second, 'USDT')) < units(700)) {
+      await until('the new wallet is short', shortOrDone);
+      assert.equal((await paidBy(after.payee)).flat(), [], 'the former wallet pays nothing new');
+    }
+    const emptied = await quayside.cli('wallet', 'empty', 'refund', network, ...because);
+    assert.ok(emptied.planned.length >= 1, JSON.stringify(emptied));
+    await until('the moves have ended', async () =>
+      (await quayside.cli('payouts', 'list', '--kind', 'move')).every((one: Json) => one.state === 'succeeded'),
+    );
+    assert.is(await chain.held(first, 'USDT'), 0n);
+    assert.is(emptied.planned.length, movesNative ? 2 : 1, JSON.stringify(emptied));
+    await completed(after.id);
+    assert.equal(await paidBy(after.payee), [[], [units(700)], []]);
+  });
+
+  test('the former wallet is shown and watched, the rotation is in the audit log, and the books balance', async () => {
+    const shown = (await wallets()).map(({ address, former }) => [address, former]);
+    assert.equal(shown, [
+      [bench.format(second), false],
+      [bench.format(first), true],
+    ]);
+    const { payouts } = await quayside.cli('status');
+    assert.equal([payouts.frozen, payouts.halted_wallets], [[], []]);
+    const entries = (await quayside.cli('audit', 'list')).filter(({ command }: Json) => command === 'wallet rotate');
+    assert.is(entries.length, 2, 'of the operator, and of the engine that followed');
+    assert.ok((await quayside.cli('ledger', 'verify')).balanced);
+  });
+
+  test('a machine that is put back to before a rotation pays no refund again that the next wallet has paid', async () => {
+    const held = await chain.held(second, 'USDT');
+    const cents = Number(held / units(1)) + 500;
+    const { id, payee } = await refund(await paidSession(cents), (cents / 100).toFixed(2));
+    await untilWaiting('token_short');
+    await quayside.stop();
+    const putBack = bench.snapshot();
+    await quayside.start();
+    await until('the signer answers', async () => {
+      const { versions } = await quayside.cli('secret-key', 'status');
+      return versions.every((one: Json) => one.signer_has_it === true);
+    });
+    await rotate();
+    await restart();
+    await untilPays(third);
+    await chain.fund(third, coins);
+    await chain.pay(third, 'USDT', units(cents));
+    const { transaction_hash: tx } = await completed(id);
+    assert.equal(await paidBy(payee), [[], [], [units(cents)]]);
+    await quayside.stop();
+    putBack();
+    await chain.pay(second, 'USDT', units(cents));
+    await quayside.start();
+    const done = await find('it is settled', async () => {
+      const { engines } = (await quayside.cli('status')).payouts;
+      if (engines.some(({ reason }: Json) => reason?.code === 'payouts_rollback_possible')) pass?.();
+      const shown = await bench.show(id);
+      return shown.status === 'completed' && shown;
+    });
+    assert.is(done.transaction_hash, tx);
+    assert.equal(await paidBy(payee), [[], [], [units(cents)]]);
+  });
+}

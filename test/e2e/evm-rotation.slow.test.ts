@@ -1,0 +1,7 @@
+import { closeBooks } from '../conformance/refund.ts';
+import { rotationConforms } from '../conformance/rotation.ts';
+import { openEvmPayouts } from './evm.ts';
+
+const { shop } = await openEvmPayouts();
+rotationConforms(shop, { coins: 1, movesNative: true });
+closeBooks(shop);

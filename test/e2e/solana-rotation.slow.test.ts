@@ -1,0 +1,7 @@
+import { closeBooks } from '../conformance/refund.ts';
+import { rotationConforms } from '../conformance/rotation.ts';
+import { openSolanaPayouts } from './solana.ts';
+
+const { shop } = await openSolanaPayouts();
+rotationConforms(shop, { coins: 1, movesNative: false });
+closeBooks(shop);

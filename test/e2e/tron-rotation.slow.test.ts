@@ -1,0 +1,7 @@
+import { closeBooks } from '../conformance/refund.ts';
+import { rotationConforms } from '../conformance/rotation.ts';
+import { openTronPayouts } from './tron.ts';
+
+const { shop, pass } = await openTronPayouts({ kind: 'depth', blocks: 2 }, 8);
+rotationConforms(shop, { coins: 500, movesNative: true, pass });
+closeBooks(shop);

@@ -1,0 +1,96 @@
+/** What the engine does when the signer's policy names another refund wallet, at each step of a payout. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { transient } from '../../../src/core/fault.ts';
+import { keyOf } from '../../sim/payout-signer.ts';
+import { type Bench, network, onBench, untilSettled } from './engine-bench.ts';
+
+const [first, second] = [0, 1].map((index) => keyOf({ role: 'refund', index })) as [string, string];
+
+/** Which wallets have paid, by the blocks of the chain. */
+const paidBy = ({ chain }: Bench) =>
+  chain.blocks().flatMap((block) => block.flatMap(({ payer, paid }) => (paid ? [payer] : [])));
+const payersOf = async ({ database }: Bench, id: string) =>
+  (await database.listPayoutAttempts(id)).map(({ generation, attempt, payer }) => [generation, attempt, payer]);
+const current = async ({ database }: Bench) =>
+  (await database.listBalances()).filter(({ role, isFormer }) => role === 'refund' && !isFormer).map(({ key }) => key);
+
+test(
+  'payouts before and after a rotation are each paid once, by the wallet that paid then',
+  onBench(async (bench) => {
+    await bench.plan('r1');
+    await untilSettled(bench, 'r1');
+    bench.rotate(1);
+    await bench.plan('r2');
+    await untilSettled(bench, 'r2');
+    assert.equal(paidBy(bench), [first, second]);
+    assert.equal([await payersOf(bench, 'r1'), await payersOf(bench, 'r2')], [[[0, 0, first]], [[0, 0, second]]]);
+    for (let n = 0; n < 8; n++) await bench.pass();
+    assert.equal(await current(bench), [second]);
+    assert.equal((await bench.alarms()).includes('wallet_rotated'), true);
+    const [entry] = await bench.database.listAudit(10);
+    assert.equal(
+      [entry?.command, entry?.before, entry?.after],
+      ['wallet rotate', { wallet: first }, { wallet: second }],
+    );
+    const watched = (await bench.database.listOwnWallets(network)).map(({ key }) => key);
+    assert.ok([first, second, keyOf({ role: 'refund', index: 3 })].every((key) => watched.includes(key)));
+  }),
+);
+
+let isLost = false;
+let signs = 0;
+test(
+  'the answer to a signature is lost, and the wallet is rotated: the signed bytes are used, and nothing else',
+  onBench(
+    async (bench) => {
+      await bench.plan('r1');
+      isLost = true;
+      for (let n = 0; n < 3; n++) await bench.pass();
+      assert.ok(signs > 0);
+      bench.rotate(1);
+      isLost = false;
+      await untilSettled(bench, 'r1');
+      assert.equal([paidBy(bench), await payersOf(bench, 'r1')], [[first], [[0, 0, first]]]);
+    },
+    {
+      signer: (signer) => ({
+        ...signer,
+        async sign(request) {
+          const signed = await signer.sign(request);
+          signs += 1;
+          if (isLost) throw transient('signer_unreachable', 'the answer was lost');
+          return signed;
+        },
+      }),
+    },
+  ),
+);
+
+let isDown = true;
+test(
+  'an attempt is allotted but not signed, and the wallet is rotated: it is withdrawn, and the next wallet pays',
+  onBench(
+    async (bench) => {
+      await bench.plan('r1');
+      await bench.pass();
+      assert.equal(await payersOf(bench, 'r1'), [[0, 0, first]]);
+      bench.rotate(1);
+      isDown = false;
+      await untilSettled(bench, 'r1');
+      assert.equal([paidBy(bench), await payersOf(bench, 'r1')], [[second], [[0, 0, second]]]);
+      assert.equal(await bench.database.haltedLanes(), []);
+    },
+    {
+      signer: (signer) => ({
+        ...signer,
+        async sign(request) {
+          if (isDown) throw transient('signer_unreachable', 'it is restarted');
+          return signer.sign(request);
+        },
+      }),
+    },
+  ),
+);
+
+test.run();
