@@ -2,6 +2,7 @@
  * Shows how an endpoint does, and sends again what did not arrive.
  * @module
  */
+import { refusalStatuses } from '../../src/core/endpoint.ts';
 import { eventIdAt } from '../../src/core/event.ts';
 import type { Attempt } from '../../src/database/database.ts';
 import {
@@ -42,6 +43,9 @@ export const webhooksShow: Command = {
     const isUnreachable = ['timeout', 'connect'].includes(answers[0]?.error ?? '');
     const hairpin = isUnreachable ? await hairpinVerdict(url, [config.baseUrl, config.checkoutUrl]) : null;
     const wrong = hairpin ?? answers[0]?.wrong ?? null;
+    const again = refusalStatuses.includes(answers[0]?.status ?? 0)
+      ? 'what it refuses is sent again once it accepts something newer, and one of it is tried from time to time'
+      : `once it works, \`quayside webhooks recover ${id} --since 1d\` sends at once what failed or waits`;
     return {
       json: {
         id,
@@ -76,7 +80,7 @@ export const webhooksShow: Command = {
           ? []
           : [`retired since ${moment(retiredAtMs)}: no session has named it for long; the next event ends that`]),
         `of the last ${RECENT_EVENTS} events: ${delivered} delivered, ${failed} failed for good${rate === null ? '' : ` (${Math.round(rate * 100)} % delivered)`}; waiting: ${waitingText}`,
-        ...(wrong === null ? [] : [`what is wrong: ${wrong}`]),
+        ...(wrong === null ? [] : [`what is wrong: ${wrong}`, again]),
         '',
         ...table([
           ['DELIVERY', 'EVENT', 'AT', 'TOOK', 'RESULT'],

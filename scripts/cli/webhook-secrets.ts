@@ -85,7 +85,8 @@ function describe({ owner, mode, secret, nextSecret, rotatedAtMs }: WebhookSecre
     `webhook secret ${secret}`,
     `next secret    ${nextSecret}`,
     `They are the secrets of ${whose}; the rotation started at ${moment(rotatedAtMs)}.`,
-    `Give the next one to the receiver, then run: ${command} --finish`,
+    'Let the receiver accept both: until the end, X-Service-Signature is made with the first, and webhook-signature with each.',
+    `Once it does, run: ${command} --finish`,
   ];
 }
 

@@ -152,6 +152,7 @@ test('a webhook secret is shown and rotated, by its endpoint or store', async ()
   const started = await answer('webhooks', 'rotate', id, '--because', 'it leaked');
   assert.is(started.webhook_secret, first);
   assert.match(started.next_webhook_secret, /^whsec_/);
+  assert.match((await run('webhooks', 'secret', id)).out, /accept both: .*first, and webhook-signature with each/);
   const again = await run('webhooks', 'rotate', id);
   assert.equal([again.code, again.err.includes(`quayside webhooks rotate ${id} --finish`)], [1, true]);
   await answer('webhooks', 'rotate', id, '--finish');

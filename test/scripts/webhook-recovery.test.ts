@@ -253,6 +253,9 @@ test(
       const { json, text, isBad } = await run(shop, webhooksShow, [endpoint]);
       assert.match(json.wrong, expected);
       assert.match(text, expected);
+      const isRefused = 'status' in went && [403, 405].includes(went.status);
+      const next = isRefused ? 'is sent again once it accepts something newer' : `webhooks recover ${endpoint} --since`;
+      assert.ok(text.includes(next), text);
       assert.ok(isBad);
       for (const control of ['\u001b', '\u202e']) assert.not.ok(text.includes(control));
     }

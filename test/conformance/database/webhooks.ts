@@ -205,6 +205,22 @@ export function webhooksConform(makePlace: MakePlace): void {
   );
 
   test(
+    'more events of one session than a claim looks at do not hide another session of the endpoint',
+    inWorld(makePlace, async ({ database }) => {
+      await database.addEndpoint(endpoint('e1'));
+      await cancelNew(database, 'many', T0_MS);
+      const about = { storeId: 'm1', sessionId: 'cs_many', type: 'payment.cancelled', overrides: {} } as const;
+      for (let n = 0; n < 1_100; n++) await database.triggerEvent({ ...about, nowMs: T0_MS });
+      await cancelNew(database, 'other', T0_MS + 1);
+      const claimed = await claim(database, T0_MS + 2, 10, 4);
+      assert.equal(
+        claimed.map(({ sessionId }) => sessionId),
+        ['cs_many', 'cs_other'],
+      );
+    }),
+  );
+
+  test(
     'a long backlog of one endpoint does not hide another',
     inWorld(makePlace, async ({ database }) => {
       await database.addAddresses({
