@@ -44,6 +44,7 @@ import { openLog } from './lib/log.ts';
 import { keyNames, readSecretKeys } from './lib/secret-key.ts';
 import { awaitStart } from './lib/start-signal.ts';
 import { runNotices } from './notifications/courier.ts';
+import { runMails } from './notifications/mails.ts';
 import { createSend } from './notifications/post.ts';
 import { sendTestNotices } from './notifications/test-notice.ts';
 import { createDestinationCheck } from './payments/destination.ts';
@@ -99,6 +100,8 @@ async function serve(
   const send = createSend(createUrlGuard(config.webhooks.allowCidrs));
   const notifying = runNotices({ database, send, clock, log, sender: new URL(baseUrl).host, signal });
 
+  const sender = new URL(baseUrl).host;
+  const mailing = runMails({ database, mail: config.mail, clock, log, sender, signal });
   const funding = fundSandboxWallets(config, clock, log, signal);
   const at = { dataDir: config.dataDir, baseUrl, nowMs: clock.nowMs() };
   const hasNewCredentials = config.sandbox && (await ensureCredentials(database, at)).isNew;
@@ -126,6 +129,7 @@ async function serve(
     keepingRequests,
     watching,
     notifying,
+    mailing,
     simulating,
     funding,
     pool.stop(),

@@ -7,14 +7,12 @@ import { resolve } from 'node:path';
 import * as z from 'zod';
 import type { ChannelKind } from '../../src/database/notices.ts';
 import { newWebhookSecret } from '../../src/lib/id.ts';
+import { type MailServer, readMailServer } from '../../src/lib/mail-server.ts';
 import { addressShapes } from '../../src/notifications/channels.ts';
 import { type Input, notFound, textOption, usage } from './command.ts';
 
 const TELEGRAM = 'https://api.telegram.org';
 const NTFY = 'https://ntfy.sh';
-/** Ports of mail servers by the scheme of `--smtp`. */
-const mailPorts = { 'smtps:': 465, 'smtp:': 587 } as const;
-const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 
 /** What each kind reads from its secret file. */
 export const secretFiles: Readonly<Record<ChannelKind, string>> = {
@@ -55,17 +53,14 @@ function needed(input: Input, name: string): string {
   return text;
 }
 
-function mailServer(input: Input, password: string) {
+function mailServer(input: Input, password: string): MailServer {
   const text = needed(input, 'smtp');
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if (!url || (url.protocol !== 'smtps:' && url.protocol !== 'smtp:') || url.hostname === '' || url.username !== '') {
+  const server = readMailServer(text);
+  if (!server || server.user !== null) {
     throw usage(`--smtp is "${text}", expected smtps://HOST[:465] (TLS), or smtp://HOST[:587] (STARTTLS)`);
   }
   const user = textOption(input, 'user') ?? null;
-  const isLocal = LOOPBACK.test(url.hostname);
-  const security = url.protocol === 'smtps:' ? 'tls' : isLocal ? 'none' : 'starttls';
-  const port = Number(url.port) || mailPorts[url.protocol];
-  return { host: url.hostname, port, security, user, password: user === null ? null : password };
+  return { ...server, user, password: user === null ? null : password };
 }
 
 /** Returns the lines of the secret file. A secret on the command line would be seen by everybody on the machine. */

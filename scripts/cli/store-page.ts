@@ -5,10 +5,11 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { permanent } from '../../src/core/fault.ts';
+import { LOGO_BYTES_MAX, readLogo } from '../../src/dashboard/logo.ts';
 import type { PageSettings, PageSettingsChange } from '../../src/database/page-settings.ts';
 import { readAccent } from '../../src/lib/accent.ts';
+import { isMailAddress } from '../../src/lib/mail-server.ts';
 import { becauseOption, type Command, type Input, storeOf, storeOption, table, textOption, usage } from './command.ts';
-import { LOGO_BYTES_MAX, readLogo } from './logo.ts';
 import { nameOption } from './store-settings.ts';
 
 const ORIGINS_MAX = 20;
@@ -31,6 +32,10 @@ export const storePage: Command = {
       value: 'LIST|none',
       help: 'comma-separated sites that may show the page in a frame, such as https://shop.example',
     },
+    'receipts-to': {
+      value: 'ADDRESS|none',
+      help: 'payers can have their receipt by mail, whose answers go to this address (needs `mail` in the settings)',
+    },
     because: becauseOption,
   },
   async run(input, { database }) {
@@ -48,19 +53,25 @@ export const storePage: Command = {
 const text = (value: unknown): string =>
   Array.isArray(value) ? value.join(', ') || '-' : value === null ? '-' : String(value);
 
-const shown = ({ accent, logo, embedOrigins }: PageSettings) => ({
+const shown = ({ accent, logo, embedOrigins, receiptsReplyTo }: PageSettings) => ({
   accent,
   logo: logo && `${logo.type} ${logo.hash.slice(0, 12)}`,
   origins: embedOrigins,
+  receipts_to: receiptsReplyTo,
 });
 
 function readChange(input: Input): PageSettingsChange {
   const accent = textOption(input, 'accent');
   const logo = textOption(input, 'logo');
   const origins = textOption(input, 'origins');
+  const receipts = textOption(input, 'receipts-to');
+  if (receipts !== undefined && receipts !== NONE && !isMailAddress(receipts)) {
+    throw usage(`--receipts-to is "${receipts}", expected a mail address, or none`);
+  }
   return {
     ...(accent !== undefined && { accent: accent === NONE ? null : accentOf(accent) }),
     ...(logo !== undefined && { logo: logo === NONE ? null : readLogo(readFile(resolve(input.cwd, logo))) }),
+    ...(receipts !== undefined && { receiptsReplyTo: receipts === NONE ? null : receipts }),
     ...(origins !== undefined && { embedOrigins: origins === NONE ? [] : originsOf(origins) }),
   };
 }

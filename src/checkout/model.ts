@@ -29,6 +29,8 @@ export type Choice = Readonly<{
   waitS: number | null;
   /** What is wrong with the refund address that was just sent. Links do not carry it on. */
   refundFault: string | null;
+  /** What is wrong with the mail address that was just sent. Links do not carry it on. */
+  mailFault: string | null;
   /** The origin whose page frames this one. */
   parent: string | null;
   language: string | null;
@@ -45,6 +47,9 @@ export type NetworkView = Readonly<{
   isUp: boolean;
 }>;
 
+/** What a payer may do about the receipt by mail. `none`: the shop sends none, or nothing was paid. */
+export type ReceiptMail = 'none' | 'ask' | 'sent';
+
 export type PageModel = Readonly<{
   session: Session;
   shop: string;
@@ -56,6 +61,7 @@ export type PageModel = Readonly<{
   lookups: readonly Lookup[];
   /** Keys of the refund addresses that the payer gave, by network. */
   refundAddresses: Readonly<Partial<Record<NetworkKey, string>>>;
+  receiptMail: ReceiptMail;
   /** True while the page can still change without the payer. */
   isLive: boolean;
   networks: ReadonlyMap<NetworkKey, NetworkView>;

@@ -31,6 +31,7 @@ import {
   tokenMark,
 } from './model.ts';
 import { orderSummary } from './order.ts';
+import { receiptMailPanel } from './receipt-mail.ts';
 import { refundAddressPanel } from './refund-address.ts';
 import { sandboxPanel } from './sandbox-panel.ts';
 import { sendPanel, timeLeft } from './send.ts';
@@ -184,7 +185,8 @@ ${backLink(model, session.request.successUrl, true)}
 <dl class="sums"><div><dt>${say('received')}</dt><dd>${sumText(standingPayments(model))}</dd></div>
 <div><dt>${say('paid_at')}</dt><dd>${life.paidAtS === null ? null : time(life.paidAtS)}</dd></div></dl>
 ${transferList(model)}
-<button type="button" class="button" id="print" hidden>${say('print')}</button>`,
+<button type="button" class="button" id="print" hidden>${say('print')}</button>
+${receiptMailPanel(model)}`,
   };
 }
 

@@ -24,6 +24,7 @@ import { serveLookups } from './lookup-route.ts';
 import { type Choice, networkViews, type PageModel, selectedOption } from './model.ts';
 import { messagePage, paymentPage } from './page.ts';
 import { allow, protect } from './policy.ts';
+import { receiptMailOf, serveReceiptMail } from './receipt-mail.ts';
 import { serveRefundAddress } from './refund-address.ts';
 import { serveRefunds } from './refund-routes.ts';
 import { asked, findSession, formReader, type Refuse } from './request.ts';
@@ -49,10 +50,12 @@ export type CheckoutDeps = Readonly<{
     | 'leaveRefundAddress'
     | 'isPayerToken'
     | 'refundAddresses'
+    | 'queueReceipt'
+    | 'hasReceipt'
   >;
   /** Checks whether a refund can be paid to an address that somebody typed. */
   checkDestination: DestinationCheck;
-  config: Pick<Config, 'networks' | 'checkoutUrl'>;
+  config: Pick<Config, 'networks' | 'checkoutUrl' | 'mail'>;
   clock: Clock;
   log: Log;
   /** Present only if there are simulated networks. */
@@ -78,6 +81,7 @@ export function createCheckout(deps: CheckoutDeps): Router {
   serveBrand(router, database);
   serveLookups(router, deps, refuseIn(assets));
   serveRefundAddress(router, deps, (request) => assetsFrom(request, assets).style, refuseIn(assets));
+  serveReceiptMail(router, deps, (request) => assetsFrom(request, assets).style, refuseIn(assets));
   const beside = { style: `../pay/${assets.style}`, script: `../pay/${assets.script}` };
   serveRefunds(router, deps, beside.style, refuseIn(beside));
   for (const { path, handler } of handlers) router.get(`/pay/${path}`, handler);
@@ -91,7 +95,16 @@ export function createCheckout(deps: CheckoutDeps): Router {
     const model = await modelOf(deps, session, choice, words, HANDHELD.test(request.get('User-Agent') ?? ''));
     // Language and choice change the content too.
     const { version, isHandheld, shop, settings } = model;
-    const shownFor = [version, words.code, model.choice, isHandheld, shop, settings, model.refundAddresses];
+    const shownFor = [
+      version,
+      words.code,
+      model.choice,
+      isHandheld,
+      shop,
+      settings,
+      model.refundAddresses,
+      model.receiptMail,
+    ];
     const etag = `W/"${hash(JSON.stringify(shownFor))}"`;
     // The page's timer follows this clock, also when the answer is 304.
     const date = new Date(deps.clock.nowMs()).toUTCString();
@@ -203,6 +216,7 @@ async function modelOf(
     state,
     lookups,
     refundAddresses,
+    receiptMail: await receiptMailOf(deps, session, settings.receiptsReplyTo),
     isLive: !state.hasEnded || lookups.some((one) => isAwaited(one, nowMs)),
     networks: networkViews(networks, reports, session.terms.duePar, nowMs),
     // A wrong token is dropped, so that no link carries it on.

@@ -5,6 +5,7 @@
 import { resolve } from 'node:path';
 import { isFields } from '../core/fields.ts';
 import { deepFreeze } from '../lib/deep-freeze.ts';
+import type { MailSettings } from '../lib/mail-server.ts';
 import type { SourceName } from '../rates/source.ts';
 import { check, configInvalid, type Problem } from './check.ts';
 import { readLayers, readSandbox } from './layers.ts';
@@ -123,6 +124,8 @@ export type Config = Readonly<{
     blocksPerIngestMax: number;
     storageBytesMax: number | null;
   }>;
+  /** Null: no mail is sent, but to those who are informed about alarms. */
+  mail: MailSettings | null;
   alarms: Readonly<{
     /** How long most troubles last before an alarm is raised. */
     patienceMs: number;
@@ -306,6 +309,7 @@ function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): C
       blocksPerIngestMax: limits.blocks_per_ingest_max,
       storageBytesMax: limits.storage_bytes_max,
     },
+    mail: general.mail && { server: general.mail.url, from: general.mail.from },
     alarms: {
       patienceMs: alarms.patience_s * 1000,
       calmMs: alarms.calm_s * 1000,

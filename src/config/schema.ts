@@ -11,6 +11,7 @@ import type { DailyHours } from '../core/sweep.ts';
 import { type Currency, currencies, type Mode } from '../core/transfer.ts';
 import { sourceNames } from '../rates/source.ts';
 import { confirmations, depthMax } from './credit-settings.ts';
+import { mail } from './mail-settings.ts';
 import {
   group,
   listOf,
@@ -216,6 +217,7 @@ export const generalSettings = group({
     blocks_per_ingest_max: whole(1, 1024),
     storage_bytes_max: wholeOrNull(1_048_576, 2 ** 50),
   }),
+  mail,
   alarms: group({
     patience_s: whole(1, 86_400),
     calm_s: whole(0, 86_400),

@@ -30,6 +30,8 @@ import { createWebSessions, isFormToken, type Visitor } from './web-session.ts';
 
 const FORM_BYTES_MAX = 16_384;
 const SUBSCRIBERS_MAX = 10_000;
+/** A picture that is opened directly may neither load nor run anything. */
+const IMAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 const PAGES_BURST_S = 3;
 const STALLED_MS_MAX = 60_000;
 const modes: readonly Mode[] = ['live', 'test'];
@@ -105,7 +107,7 @@ async function answerPage(deps: SignInDeps, page: Page, request: Request, respon
     refuseUnseen(words, response);
     return;
   }
-  const form = page.method === 'post' ? await readForm(request, FORM_BYTES_MAX) : {};
+  const form = page.method === 'post' ? await readForm(request, page.formBytesMax ?? FORM_BYTES_MAX) : {};
   if (page.method === 'post' && !isFormToken(visitor, form.form_token)) {
     refuse(words, response, 403, words.say('general.form_old'));
     return;
@@ -162,6 +164,10 @@ async function send(
   else if ('to' in reply) {
     const { to, said } = reply;
     response.redirect(303, said === undefined ? to : withNotice(to, said, visitor.formToken));
+  } else if ('image' in reply) {
+    response
+      .set({ 'Content-Type': reply.type, 'Content-Security-Policy': IMAGE_POLICY })
+      .send(Buffer.from(reply.image));
   } else if ('file' in reply) {
     await sendFile(deps, reply, response);
   } else {

@@ -54,7 +54,7 @@ type PlanOf<At> = (visit: Visit<At>) => Promise<Planned>;
 /** A form of one store and mode. */
 export const storeChange = (
   deps: DashboardDeps,
-  { plan, ...page }: Pick<StorePage, 'path' | 'needs'> & Readonly<{ plan: PlanOf<StoreAt> }>,
+  { plan, ...page }: Pick<StorePage, 'path' | 'needs' | 'formBytesMax'> & Readonly<{ plan: PlanOf<StoreAt> }>,
 ): StorePage => ({ ...page, method: 'post', answer: answering(deps, plan) });
 
 /** A form about the installation, or of the person who is signed in. */

@@ -27,7 +27,15 @@ export type DashboardDeps = Readonly<{
   database: Database;
   config: Pick<
     Config,
-    'networks' | 'limits' | 'trustedProxies' | 'baseUrl' | 'checkoutUrl' | 'retention' | 'metricsPort' | 'dashboardPort'
+    | 'networks'
+    | 'limits'
+    | 'trustedProxies'
+    | 'baseUrl'
+    | 'checkoutUrl'
+    | 'retention'
+    | 'metricsPort'
+    | 'dashboardPort'
+    | 'mail'
   >;
   /** The dashboard's address in browsers, without a trailing slash. */
   url: string;

@@ -7,6 +7,7 @@ import type { Response } from 'express';
 import { queryOf } from '../lib/form.ts';
 import { type Languages as LanguagesOf, readLanguages, type Words as WordsOf } from '../lib/words.ts';
 import type account from './texts/en/account.json';
+import type accountMail from './texts/en/account-mail.json';
 import type change from './texts/en/change.json';
 import type developers from './texts/en/developers.json';
 import type frame from './texts/en/frame.json';
@@ -24,12 +25,14 @@ import type refusal from './texts/en/refusal.json';
 import type requests from './texts/en/requests.json';
 import type setup from './texts/en/setup.json';
 import type signIn from './texts/en/sign-in.json';
+import type storeLogo from './texts/en/store-logo.json';
 import type team from './texts/en/team.json';
 import type webhookChanges from './texts/en/webhook-changes.json';
 import type webhooks from './texts/en/webhooks.json';
 
 type English = Readonly<{
   account: typeof account;
+  'account-mail': typeof accountMail;
   change: typeof change;
   developers: typeof developers;
   frame: typeof frame;
@@ -47,6 +50,7 @@ type English = Readonly<{
   requests: typeof requests;
   setup: typeof setup;
   'sign-in': typeof signIn;
+  'store-logo': typeof storeLogo;
   team: typeof team;
   'webhook-changes': typeof webhookChanges;
   webhooks: typeof webhooks;

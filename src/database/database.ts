@@ -24,6 +24,7 @@ import type { HeldMoneyDatabase, HeldReturnDatabase } from './held-money.ts';
 import type { IngestDatabase } from './ingest.ts';
 import type { KeyDatabase } from './keys.ts';
 import type { LookupDatabase } from './lookups.ts';
+import type { MailDatabase } from './mails.ts';
 import type { MoneyOutDatabase } from './money-out.ts';
 import type { NoticeDatabase } from './notices.ts';
 import type { OperationDatabase } from './operations.ts';
@@ -281,6 +282,7 @@ export interface Database
   extends AddressPoolDatabase,
     AlarmDatabase,
     ArchiveDatabase,
+    MailDatabase,
     NoticeDatabase,
     AuditDatabase<Database>,
     CreditTotalDatabase,

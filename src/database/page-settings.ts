@@ -13,6 +13,8 @@ export type PageSettings = Readonly<{
   /** Origins whose pages may embed the payment page in a frame. */
   embedOrigins: readonly string[];
   logo: Omit<Logo, 'bytes'> | null;
+  /** Where answers to receipts by mail go; null: payers cannot have one. */
+  receiptsReplyTo: string | null;
 }>;
 
 /** Omitted settings stay as they are. */

@@ -3,16 +3,19 @@
  * @module
  */
 import type { IncomingMessage } from 'node:http';
+import { boundaryOf, readParts } from './multipart.ts';
 import { BodyError, readBody, readContentType } from './request-body.ts';
 
 /**
- * Reads a form's fields; a body of another type has none. Browsers do not compress it.
+ * Reads a form's fields, of a file its bytes in base64; a body of another type has none. Browsers do not compress it.
  * @throws BodyError
  */
 export async function readForm(request: IncomingMessage, bytesMax: number): Promise<Readonly<Record<string, string>>> {
   const { mediaType, isUtf8 } = readContentType(request.headers['content-type']);
   if (!isUtf8) throw new BodyError('encoded');
   const bytes = await readBody(request, bytesMax);
+  const boundary = boundaryOf(request.headers['content-type']);
+  if (boundary !== null) return readParts(bytes, boundary);
   const isForm = mediaType === 'application/x-www-form-urlencoded';
   return isForm ? Object.fromEntries(new URLSearchParams(bytes.toString())) : {};
 }

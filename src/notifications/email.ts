@@ -3,20 +3,21 @@
  * @module
  */
 import { isIP } from 'node:net';
+import type { MailServer } from '../lib/mail-server.ts';
 import type { Answer } from './post.ts';
 
 const TIMEOUT_MS = 20_000;
 
-/** `tls`: from the first byte; `starttls`: after it; `none`: only to this machine. */
-export type MailServer = Readonly<{
-  host: string;
-  port: number;
-  security: 'tls' | 'starttls' | 'none';
-  user: string | null;
-  password: string | null;
+/** `fromName` is shown beside the sender's address; answers go to `replyTo`, or to the sender if it is null. */
+export type Mail = Readonly<{
+  from: string;
+  fromName?: string;
+  to: string;
+  replyTo?: string | null;
+  subject: string;
+  text: string;
+  messageId: string;
 }>;
-
-export type Mail = Readonly<{ from: string; to: string; subject: string; text: string; messageId: string }>;
 
 /**
  * Sends one plain text. Nothing in it is read from a file or fetched, and addresses are passed as objects, so that no
@@ -40,10 +41,11 @@ export async function sendMail({ host, port, security, user, password }: MailSer
     disableUrlAccess: true,
   });
   try {
-    const { from, to, subject, text, messageId } = mail;
+    const { from, fromName = 'Quayside', to, replyTo, subject, text, messageId } = mail;
     const sent = await transport.sendMail({
-      from: { name: 'Quayside', address: from },
+      from: { name: fromName, address: from },
       to: { name: '', address: to },
+      ...(replyTo && { replyTo: { name: '', address: replyTo } }),
       subject,
       text,
       messageId,

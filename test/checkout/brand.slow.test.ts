@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import type { Browser } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readLogo } from '../../scripts/cli/logo.ts';
+import { readLogo } from '../../src/dashboard/logo.ts';
 import { type ApiServer, startApi } from '../support/api-server.ts';
 import { barriers, openBrowser, openPage, phone } from '../support/browser.ts';
 import { confirmTip, openSale } from '../support/payment-scenes.ts';

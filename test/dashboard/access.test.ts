@@ -16,6 +16,9 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /account/passkeys': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'post /account/passkeys/remove': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'post /account/language': ['operator', 'owner', 'developer', 'accountant', 'support'],
+  'post /account/mail': ['operator', 'owner', 'developer', 'accountant', 'support'],
+  'post /account/mail/prove': ['operator', 'owner', 'developer', 'accountant', 'support'],
+  'post /account/mail/remove': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'post /account/zone': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'post /account/sessions/end': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'get /s/:store/live/overview': ['owner', 'accountant', 'support'],
@@ -98,6 +101,12 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /s/:store/test/store': ['owner'],
   'post /s/:store/live/store/look': ['owner'],
   'post /s/:store/test/store/look': ['owner'],
+  'get /s/:store/live/store/logo/:hash': ['owner'],
+  'get /s/:store/test/store/logo/:hash': ['owner'],
+  'post /s/:store/live/store/logo': ['owner'],
+  'post /s/:store/test/store/logo': ['owner'],
+  'post /s/:store/live/store/logo/remove': ['owner'],
+  'post /s/:store/test/store/logo/remove': ['owner'],
   'get /stores/new': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'post /stores/new': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'get /operator': ['operator'],
@@ -140,10 +149,14 @@ const membershipIn = (role: Role, storeId: string): Membership =>
 
 type Objects = Readonly<Record<'id' | 'refund' | 'held' | 'endpoint' | 'delivery', string>>;
 
+const LOGO_HASH = 'ab'.repeat(32);
+
 const none: Objects = { id: '', refund: '', held: '', endpoint: '', delivery: '' };
 
 /** Creates a paid session with a refund and held money in test mode, and one in live mode. @returns the ids by mode */
 async function createObjects({ api }: Dashboard): Promise<Record<string, Objects>> {
+  const logo = { type: 'svg', hash: LOGO_HASH, bytes: Buffer.from('<svg/>') } as const;
+  await api.database().setPageSettings(api.merchantId, { logo });
   const made: Record<string, Objects> = {};
   for (const [mode, key] of [
     ['test', api.testKey],
@@ -207,7 +220,8 @@ test('every page opens to the roles that the table names, and in no other store'
         .replace(':refund', own?.refund ?? '')
         .replace(':held', own?.held ?? '')
         .replace(':endpoint', own?.endpoint ?? '')
-        .replace(':delivery', own?.delivery ?? '');
+        .replace(':delivery', own?.delivery ?? '')
+        .replace(':hash', LOGO_HASH);
       return method === 'get'
         ? visitor.get(target)
         : visitor.submit('/account', target, { which: 'nothing' }).catch(() => visitor.post(target, {}));

@@ -1,9 +1,7 @@
 /** What each service receives: local stand-ins that speak the services' own HTTP, and a real mail server. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SMTPServer } from 'smtp-server';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { signStandard } from '../../src/core/delivery.ts';
@@ -13,6 +11,7 @@ import { deliver, type Message } from '../../src/notifications/channels.ts';
 import { sendMail } from '../../src/notifications/email.ts';
 import { createSend } from '../../src/notifications/post.ts';
 import { makeCertificates } from '../support/certificates.ts';
+import { startMailServer } from '../support/mail-server.ts';
 import { type Answer, startMerchantServer } from '../support/merchant-server.ts';
 
 const send = createSend(createUrlGuard(['127.0.0.0/8']));
@@ -142,37 +141,6 @@ test('redirects, dead ports, private hosts and endless answers are failures, in 
   assert.match(blocked.text, /not on the public Internet/);
   for (const { text } of [dead, blocked]) assert.not.match(text, /secret/);
 });
-
-type Received = { from: string; to: string[]; text: string; user: string };
-
-/** A real mail server on loopback. `auth`: the password that it takes. */
-async function startMailServer(
-  options: Readonly<{ auth?: string; tls?: { key: string; cert: string }; secure?: boolean }>,
-) {
-  const received: Received[] = [];
-  const server = new SMTPServer({
-    ...(options.tls ? { ...options.tls, secure: options.secure ?? false } : { disabledCommands: ['STARTTLS'] }),
-    authOptional: options.auth === undefined,
-    onAuth({ username, password }, _session, done) {
-      if (password !== options.auth) return done(new Error('Invalid username or password'));
-      done(null, { user: username ?? '' });
-    },
-    onData(stream, { envelope, user }, done) {
-      const chunks: Buffer[] = [];
-      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-      stream.on('end', () => {
-        const from = envelope.mailFrom ? envelope.mailFrom.address : '';
-        const to = envelope.rcptTo.map(({ address }) => address);
-        received.push({ from, to, text: Buffer.concat(chunks).toString(), user: String(user ?? '') });
-        done(null, 'queued as 12');
-      });
-    },
-  });
-  server.on('error', () => {});
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.server.address() as AddressInfo;
-  return { port, received, close: () => new Promise<void>((resolve) => server.close(() => resolve())) };
-}
 
 const mail = { from: 'shop@shop.example', to: 'ann@shop.example', subject: 'Hi', text: 'One\nTwo', messageId: '<a@b>' };
 

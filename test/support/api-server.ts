@@ -140,6 +140,7 @@ export type ApiServerOptions = Readonly<{
   /** How the server waits before it refuses a page; it does not, unless said otherwise. */
   sleep?: Clock['sleep'];
   requestSignature?: Config['requestSignature'];
+  mail?: Config['mail'];
   /** Replaces the guard of webhook URLs, whose rules are tested elsewhere. */
   checkWebhookUrl?: (url: string, mode: Mode) => Promise<string | null>;
 }>;
@@ -297,6 +298,7 @@ const configOf = (
   backup: { nightly: null, scheduled: null, provedAgeDaysMax: 2 },
   upgrade: { testPayment: false },
   retention: noRetention,
+  mail: options.mail ?? null,
   alarms: { patienceMs: 300_000, calmMs: 60_000, diskFreeBytesMin: 0 },
   limits: {
     bodyBytesMax: 262_144,

@@ -87,7 +87,15 @@ export async function startDashboard({
       const limits = { pagesPerSecondPerAddress: 100_000 } as never;
       const urls = { baseUrl: api.baseUrl, checkoutUrl: options.checkoutUrl ?? api.baseUrl };
       const ports = { metricsPort: 9420, dashboardPort: port };
-      const config = { networks, limits, trustedProxies: ['127.0.0.0/8'], retention: noRetention, ...urls, ...ports };
+      const config = {
+        networks,
+        limits,
+        trustedProxies: ['127.0.0.0/8'],
+        retention: noRetention,
+        mail: options.mail ?? null,
+        ...urls,
+        ...ports,
+      };
       const log = openLog('dashboard', 'silent');
       const [passwords, issue] = [
         createPasswords(CHEAP),

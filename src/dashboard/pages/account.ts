@@ -12,10 +12,12 @@ import type { CommonPage, Reply, Visit } from '../page.ts';
 import { ago, data, facts, faultMessage, table, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { sessionLimits } from '../web-session.ts';
+import { accountMailPages, mailSection } from './account-mail.ts';
 import { passkeyPages, passkeySection } from './passkeys.ts';
 
 export const accountPages = (deps: DashboardDeps): readonly CommonPage[] => [
   ...passkeyPages(deps),
+  ...accountMailPages(deps, (visit, fault) => accountPage(deps, visit, fault)),
   {
     method: 'get',
     path: '/',
@@ -70,6 +72,7 @@ ${formTokenField(formToken)}<input type="hidden" name="which" value="${which}"><
     ])}
 <p class="hint">${words.html('account.reset', { command: html`<code>quayside user reset ${person.name}</code>` })}</p></section>
 ${await passkeySection(deps, visit)}
+${await mailSection(deps, visit)}
 ${languageForm(deps, visit)}
 ${zoneForm(visit)}
 <section class="card" aria-labelledby="open"><h2 id="open">${title}</h2>

@@ -9,12 +9,14 @@ import type { PageSettings } from '../../database/page-settings.ts';
 import type { MerchantStore, StoreValues } from '../../database/stores.ts';
 import { accentColours, readAccent, type Scheme } from '../../lib/accent.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { isMailAddress, MAIL_ADDRESS_CHARS_MAX } from '../../lib/mail-server.ts';
 import { isZone } from '../../lib/zone.ts';
 import { changeFields, commonChange, type Planned, storeChange } from '../change.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
 import { idOfForm } from '../once.ts';
 import type { CommonPage, Page, Reply, StoreAt, Visit } from '../page.ts';
 import { badge, facts, faultMessage, table } from '../show.ts';
+import { logoSection, storeLogoPages } from './store-logo.ts';
 
 const NAME_CHARS_MAX = 80;
 const ORIGINS_MAX = 20;
@@ -117,6 +119,7 @@ export const storePages = (deps: DashboardDeps): readonly Page[] => [
     needs: 'store:manage',
     plan: (visit) => planLook(deps, visit),
   }),
+  ...storeLogoPages(deps, (visit, fault) => storePage(deps, visit, fault)),
   newStorePage,
   commonChange(deps, { path: '/stores/new', needs: 'to be signed in', plan: (visit) => planStore(deps, visit) }),
 ];
@@ -166,11 +169,12 @@ ${fields.map((field) => fieldInput(field, values, form[field.key]))}
 <p class="hint">Payments that are open keep what they were created with. What credits need, and refunds before a payment is
 final, are set by whoever runs this installation: <code>quayside store update</code>.</p>
 <button>Go on</button></form>
-${lookForm(visit, look)}`,
+${lookForm(deps, visit, look)}
+${logoSection(visit, look)}`,
   };
 }
 
-function lookForm(visit: Visit<StoreAt>, look: PageSettings): Html {
+function lookForm({ config }: DashboardDeps, visit: Visit<StoreAt>, look: PageSettings): Html {
   const { at, form } = visit;
   const accent = form.accent ?? look.accent ?? '';
   const origins = form.origins ?? look.embedOrigins.join('\n');
@@ -179,7 +183,9 @@ function lookForm(visit: Visit<StoreAt>, look: PageSettings): Html {
 <p class="hint">Of buttons and bars; empty for the usual one. It is shifted until it is readable:</p>
 ${previews(readAccent(accent))}
 <label>Sites that may show the page in a frame <textarea name="origins" rows="3" spellcheck="false" placeholder="https://shop.example">${origins}</textarea></label>
-<p class="hint">One a line, with scheme, host and port only. A logo is set with <code>quayside store page --logo FILE</code>${look.logo ? '; there is one' : null}.</p>
+<p class="hint">One a line, with scheme, host and port only.</p>
+<label>Receipts by mail: answers go to <input name="receipts" type="email" value="${form.receipts ?? look.receiptsReplyTo ?? ''}" maxlength="${MAIL_ADDRESS_CHARS_MAX}" autocomplete="off"></label>
+<p class="hint">With an address, whoever has paid can have the receipt sent once; empty for no receipts by mail.${config.mail ? null : ' None is sent until whoever runs this installation sets its mail server.'}</p>
 <button>Go on</button></form>`;
 }
 
@@ -250,9 +256,14 @@ async function planLook(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Pla
   const typed = (form.accent ?? '').trim();
   const accent = typed === '' ? null : readAccent(typed);
   const embedOrigins = readOrigins(form.origins ?? '');
+  const replyTo = (form.receipts ?? '').trim();
+  const receiptsReplyTo = replyTo === '' ? null : replyTo;
   if (typed !== '' && accent === null) return storePage(deps, visit, 'A colour is written like #0b6e5f.');
   if (!embedOrigins) {
     return storePage(deps, visit, `Name at most ${ORIGINS_MAX} sites, such as https://shop.example, without a path.`);
+  }
+  if (receiptsReplyTo !== null && !isMailAddress(receiptsReplyTo)) {
+    return storePage(deps, visit, `“${receiptsReplyTo}” is no mail address.`);
   }
   return {
     command: 'change payment page',
@@ -262,13 +273,14 @@ async function planLook(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Pla
       consequence: html`${previews(accent)}${facts([
         ['Colour', accent ?? 'the usual one'],
         ['May frame the page', embedOrigins.join(', ') || 'nobody'],
+        ['Receipts by mail', receiptsReplyTo === null ? 'none' : `answers go to ${receiptsReplyTo}`],
       ])}`,
       button: 'Save',
       back: pathOf(at),
       needsSudo: false,
     },
     async act(database) {
-      await database.setPageSettings(at.storeId, { accent, embedOrigins });
+      await database.setPageSettings(at.storeId, { accent, embedOrigins, receiptsReplyTo });
       return { to: pathOf(at), said: 'The look is saved.' };
     },
   };

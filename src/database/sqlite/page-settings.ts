@@ -9,18 +9,25 @@ import type { Db } from './open.ts';
 import { atFirstUse } from './prepared.ts';
 import { pageSettings, stores } from './schema.ts';
 
-const unset: PageSettings = { accent: null, embedOrigins: [], logo: null };
+const unset: PageSettings = { accent: null, embedOrigins: [], logo: null, receiptsReplyTo: null };
 
 export function pageSettingsCommands({ orm, read, write, describe }: Db): PageSettingsDatabase {
-  const { accent, embedOrigins, logoType, logoHash } = pageSettings;
+  const { accent, embedOrigins, logoType, logoHash, receiptsReplyTo } = pageSettings;
   const find = atFirstUse(
     orm
-      .select({ accent, embedOrigins, logoType, logoHash })
+      .select({ accent, embedOrigins, logoType, logoHash, receiptsReplyTo })
       .from(pageSettings)
       .where(eq(pageSettings.storeId, sql.placeholder('storeId'))),
   );
   const audited = (row: ReturnType<typeof find.get>): AuditedState =>
-    row ? { accent: row.accent, embedOrigins: row.embedOrigins.join(','), logoHash: row.logoHash } : null;
+    row
+      ? {
+          accent: row.accent,
+          embedOrigins: row.embedOrigins.join(','),
+          logoHash: row.logoHash,
+          receiptsReplyTo: row.receiptsReplyTo,
+        }
+      : null;
   return {
     async renameStore(id, name) {
       return write(() => {

@@ -389,6 +389,7 @@ export const pageSettings = sqliteTable('page_settings', {
   logo: blob({ mode: 'buffer' }),
   logoType: text().$type<Logo['type']>(),
   logoHash: text(),
+  receiptsReplyTo: text(),
 });
 
 export const webhookSender = sqliteTable('webhook_sender', {

@@ -53,6 +53,8 @@ import { createPayoutSettlement } from './payouts/settlement.ts';
 import { sweepCommands } from './payouts/sweeps.ts';
 import { payoutViews } from './payouts/views.ts';
 import { walletBookCommands } from './payouts/wallet-books.ts';
+import { createMailWriter } from './people/mail-writer.ts';
+import { mailCommands } from './people/mails.ts';
 import { peopleCommands } from './people/people.ts';
 import { createAddresses, poolCommands } from './pool.ts';
 import { recoveryCommands } from './recovery.ts';
@@ -177,7 +179,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   const refunds = { ...sealing, ...own };
   return {
     ...merchantCommands(db, vault, guard, { ...limits, guard, recordAct, secrets }),
-    ...peopleCommands(db, vault, recordAct, raiseAlarm),
+    ...peopleParts(db, vault, { recordAct, raiseAlarm }),
     ...poolCommands(db, guard, raiseAlarm),
     ...payerTokens(keys),
     ...secretKeyCommands(db, { ...sealing, recordAct }),
@@ -207,6 +209,15 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
       await db.write(() => {}, { waitMs: PROBE_WAIT_MS });
     },
     close: db.close,
+  };
+}
+
+/** People, and mail to them and to payers. */
+function peopleParts(db: Db, vault: Vault, own: Readonly<{ recordAct: RecordAct; raiseAlarm: RaiseAlarm }>) {
+  const mails = createMailWriter(db, vault);
+  return {
+    ...peopleCommands(db, { ...own, vault, mails }),
+    ...mailCommands(db, { ...own, vault, writer: mails }),
   };
 }
 

@@ -7,6 +7,7 @@ import { signInDelayS } from '../../../core/access.ts';
 import type { Person, WebSession } from '../../people.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { Db } from '../open.ts';
+import type { MailWriter } from './mail-writer.ts';
 import { knownDevices, people } from './schema.ts';
 
 /** A person's devices beyond this many are forgotten, those that were not used for longest first. */
@@ -25,7 +26,10 @@ export type KnownDevices = Readonly<{
 }>;
 
 /** To be used within transactions. */
-export function createKnownDevices({ orm }: Db, raiseAlarm: RaiseAlarm): KnownDevices {
+export function createKnownDevices(
+  { orm }: Db,
+  { raiseAlarm, mails }: Readonly<{ raiseAlarm: RaiseAlarm; mails: MailWriter }>,
+): KnownDevices {
   const isDevice = (personId: string, hash: string) =>
     and(eq(knownDevices.personId, personId), eq(knownDevices.hash, hash));
   const find = (personId: string, hash: string | null) =>
@@ -70,6 +74,7 @@ export function createKnownDevices({ orm }: Db, raiseAlarm: RaiseAlarm): KnownDe
         `${name} signed in to the dashboard with a browser that was not used before, from ${address}. If that was not ` +
         `${name}: \`quayside user reset ${name}\` ends it.`;
       raiseAlarm({ atMs: usedAtMs, code: 'sign_in_new_device', message, network: null, sessionId: null });
+      mails.tell(personId, { kind: 'new_device', address }, usedAtMs);
     },
     forgetAll(personId) {
       orm.delete(knownDevices).where(eq(knownDevices.personId, personId)).run();

@@ -12,6 +12,7 @@ import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
 import type { Vault } from '../vault.ts';
 import { createKnownDevices } from './known-devices.ts';
+import type { MailWriter } from './mail-writer.ts';
 import { passkeyCommands, usePasskey } from './passkeys.ts';
 import { memberships, passkeys, people, recoveryCodes, signInLinks, webSessions } from './schema.ts';
 import { webSessionCommands } from './web-sessions.ts';
@@ -29,9 +30,12 @@ const kindOf = (factor: UsedFactor): string =>
 
 const shown = ({ role, storeId }: Membership): string => (storeId === null ? role : `${role} of ${storeId}`);
 
-export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raiseAlarm: RaiseAlarm): PeopleDatabase {
+type PeopleParts = Readonly<{ vault: Vault; recordAct: RecordAct; raiseAlarm: RaiseAlarm; mails: MailWriter }>;
+
+export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
+  const { vault, recordAct, mails } = parts;
   const { orm } = db;
-  const devices = createKnownDevices(db, raiseAlarm);
+  const devices = createKnownDevices(db, parts);
 
   function toPerson(row: PersonRow): Person {
     const own = orm
@@ -114,14 +118,15 @@ export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raise
       const isNewer = and(eq(people.id, id), lt(people.totpStep, totpStep));
       if (orm.update(people).set({ totpStep }).where(isNewer).run().changes !== 1) return false;
     } else if ('passkeyId' in factor) {
-      if (!usePasskey(db, raiseAlarm, { id, name }, factor, act.atMs)) return false;
+      if (!usePasskey(db, parts, { id, name }, factor, act.atMs)) return false;
     } else {
       const code = and(eq(recoveryCodes.personId, id), eq(recoveryCodes.hash, factor.recoveryHash));
       if (orm.delete(recoveryCodes).where(code).run().changes !== 1) return false;
       const message =
         `${name} signed in to the dashboard with a recovery code, from ${address}. If that was not ` +
         `${name}: \`quayside user reset ${name}\` ends it.`;
-      raiseAlarm({ atMs: act.atMs, code: 'recovery_code_used', message, network: null, sessionId: null });
+      parts.raiseAlarm({ atMs: act.atMs, code: 'recovery_code_used', message, network: null, sessionId: null });
+      mails.tell(id, { kind: 'recovery_code_used', address }, act.atMs);
     }
     devices.clear(id, deviceHash);
     return true;
@@ -146,7 +151,7 @@ export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raise
 
   return {
     ...webSessionCommands(db, recordAct, personOf),
-    ...passkeyCommands(db, recordAct, personOf),
+    ...passkeyCommands(db, parts, personOf),
     async addPerson({ id, name, membership, createdAtMs }, act) {
       return db.write(() => {
         if (rowNamed(name)) return false;
@@ -195,7 +200,12 @@ export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raise
       return db.write(() => {
         const row = rowOf(personId);
         if (!row) return false;
-        orm.update(people).set({ removedAtMs: act.atMs }).where(eq(people.id, personId)).run();
+        const forgotten = { mail: null, nextMail: null, mailCode: null };
+        orm
+          .update(people)
+          .set({ removedAtMs: act.atMs, ...forgotten })
+          .where(eq(people.id, personId))
+          .run();
         endAccess(personId);
         recordAct(act, { target: personId, before: { name: row.name, removed: false }, after: { removed: true } });
         return true;
@@ -229,6 +239,7 @@ export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raise
     async addSignInLink(link, act) {
       await db.write(() => {
         endAccess(link.personId);
+        mails.tell(link.personId, { kind: 'link_made' }, act.atMs);
         orm.insert(signInLinks).values(link).run();
         recordAct(act, { target: link.personId, before: null, after: { link_expires_at_ms: link.expiresAtMs } });
       });
@@ -247,6 +258,7 @@ export function peopleCommands(db: Db, vault: Vault, recordAct: RecordAct, raise
         if (!row || link?.personId !== session.personId) return false;
         endAccess(session.personId);
         setSecrets(session.personId, secrets);
+        mails.tell(session.personId, { kind: 'secrets_set' }, act.atMs);
         startSession(row, session);
         recordAct(act, { target: session.personId, before: null, after: { password: 'set', second_factor: 'set' } });
         return true;

@@ -17,6 +17,10 @@ export const people = sqliteTable('people', {
   lockedUntilMs: integer().notNull(),
   createdAtMs: integer().notNull(),
   removedAtMs: integer(),
+  mail: text(),
+  nextMail: text(),
+  mailCode: text(),
+  wrongMailCodes: integer().notNull().default(0),
 });
 
 export const memberships = sqliteTable('memberships', {
@@ -66,4 +70,18 @@ export const passkeys = sqliteTable('passkeys', {
   counter: integer().notNull(),
   createdAtMs: integer().notNull(),
   usedAtMs: integer(),
+});
+
+export const mails = sqliteTable('mails', {
+  id: text().primaryKey(),
+  kind: text().$type<'receipt' | 'code' | 'account'>().notNull(),
+  sessionId: text(),
+  storeId: text(),
+  personId: text(),
+  message: text(),
+  createdAtMs: integer().notNull(),
+  dueAtMs: integer(),
+  tries: integer().notNull(),
+  sentAtMs: integer(),
+  error: text(),
 });

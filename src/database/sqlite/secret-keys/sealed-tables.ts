@@ -3,7 +3,7 @@
  * is first checked by its own version: what was altered before never gets a valid MAC.
  * @module
  */
-import { and, asc, eq, getTableName, inArray, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableName, inArray, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { Fault } from '../../../core/fault.ts';
 import { type IntentMacs, intentMacVersion, isPayback, paybackKinds } from '../../../core/intent.ts';
@@ -14,8 +14,9 @@ import { noticeTargets } from '../notices/schema.ts';
 import type { Db } from '../open.ts';
 import { macedOutgoing, macedWallet } from '../payouts/outgoing.ts';
 import { outgoingTransfers, ownWallets, payouts } from '../payouts/schema.ts';
+import { mailCodeName, mailName, personMailName } from '../people/mail-writer.ts';
 import { totpSecretName } from '../people/people.ts';
-import { people } from '../people/schema.ts';
+import { mails, people } from '../people/schema.ts';
 import { macedAddress, NOT_DERIVED } from '../pool.ts';
 import { macedDestination } from '../refunds/destination-mac.ts';
 import { macedRefundAddress } from '../refunds/destinations.ts';
@@ -145,7 +146,7 @@ function secretTables({ orm }: Db, { keys: dataKeys, vault, macs }: SealedTableP
     {
       what: 'second factors',
       table: 'people',
-      columns: [plain('totp_secret')],
+      columns: ['totp_secret', 'mail', 'next_mail', 'mail_code'].map(plain),
       reseal: (after, limit) =>
         each(
           orm
@@ -156,14 +157,44 @@ function secretTables({ orm }: Db, { keys: dataKeys, vault, macs }: SealedTableP
             .limit(limit)
             .all(),
           ({ id }) => [id],
-          ({ id, totpSecret: sealed }) => {
-            if (isCurrent(sealed)) return 'current';
-            const [totpSecret] = again([sealed, totpSecretName(id)]) ?? [];
-            if (!totpSecret) return 'refused';
-            orm.update(people).set({ totpSecret }).where(eq(people.id, id)).run();
+          ({ id, ...row }) => {
+            const { totpSecret, mail, nextMail, mailCode } = row;
+            if ([totpSecret, mail, nextMail, mailCode].every(isCurrent)) return 'current';
+            const [mailOf, codeOf] = [personMailName(id), mailCodeName(id)];
+            const texts = again(
+              [totpSecret, totpSecretName(id)],
+              [mail, mailOf],
+              [nextMail, mailOf],
+              [mailCode, codeOf],
+            );
+            if (!texts) return 'refused';
+            const [totp = null, own = null, next = null, code = null] = texts;
+            const resealed = { totpSecret: totp, mail: own, nextMail: next, mailCode: code };
+            orm.update(people).set(resealed).where(eq(people.id, id)).run();
             return 'resealed';
           },
         ),
+    },
+    {
+      what: 'mails',
+      table: 'mails',
+      columns: [plain('message')],
+      where: 'message IS NOT NULL',
+      reseal(after, limit) {
+        const where = and(isAfter([mails.id], after), isNotNull(mails.message));
+        const list = orm.select().from(mails).where(where).orderBy(asc(mails.id)).limit(limit);
+        return each(
+          list.all(),
+          ({ id }) => [id],
+          ({ id, message: sealed }) => {
+            if (isCurrent(sealed)) return 'current';
+            const [message] = again([sealed, mailName(id)]) ?? [];
+            if (!message) return 'refused';
+            orm.update(mails).set({ message }).where(eq(mails.id, id)).run();
+            return 'resealed';
+          },
+        );
+      },
     },
     {
       what: 'targets of notices',

@@ -1,7 +1,7 @@
 /** Which images are accepted as a store's logo. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { LOGO_BYTES_MAX, readLogo } from '../../scripts/cli/logo.ts';
+import { LOGO_BYTES_MAX, readLogo } from '../../src/dashboard/logo.ts';
 
 const png = (width: number, height: number): Buffer => {
   const head = Buffer.from('89504e470d0a1a0a0000000d494844520000000000000000080600000000000000', 'hex');

@@ -6,8 +6,8 @@
  * @module
  */
 import { createHash } from 'node:crypto';
-import { permanent } from '../../src/core/fault.ts';
-import type { Logo } from '../../src/database/page-settings.ts';
+import { permanent } from '../core/fault.ts';
+import type { Logo } from '../database/page-settings.ts';
 
 export const LOGO_BYTES_MAX = 32 * 1024;
 const PIXELS_MAX = 2048;

@@ -1,0 +1,83 @@
+/**
+ * A store's logo on the payment page: uploaded, shown as it will be, and removed.
+ * @module
+ */
+import { Fault } from '../../core/fault.ts';
+import type { Logo, PageSettings } from '../../database/page-settings.ts';
+import { type Html, html } from '../../lib/html.ts';
+import { changeFields, type Planned, storeChange } from '../change.ts';
+import type { DashboardDeps } from '../deps.ts';
+import { LOGO_BYTES_MAX, readLogo } from '../logo.ts';
+import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
+
+/** A file with the fields beside it; what is larger than a logo may be is still read, to say so. */
+const FORM_BYTES_MAX = 2 * LOGO_BYTES_MAX;
+const types: Readonly<Record<Logo['type'], string>> = { png: 'image/png', svg: 'image/svg+xml' };
+const schemes = ['light', 'dark'] as const;
+
+const storePath = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/store`;
+
+/** Shows the store's page again, with what is wrong. */
+type Back = (visit: Visit<StoreAt>, fault: string) => Promise<Reply>;
+
+export const storeLogoPages = (deps: DashboardDeps, back: Back): readonly StorePage[] => [
+  {
+    method: 'get',
+    path: '/s/:store/:mode/store/logo/:hash',
+    needs: 'store:manage',
+    async answer({ at, params }) {
+      const logo = await deps.database.findLogo(at.storeId, params.hash ?? '');
+      return logo && { image: logo.bytes, type: types[logo.type] };
+    },
+  },
+  storeChange(deps, {
+    path: '/s/:store/:mode/store/logo',
+    needs: 'store:manage',
+    formBytesMax: FORM_BYTES_MAX,
+    plan: async (visit) => planLogo(visit, back),
+  }),
+  storeChange(deps, {
+    path: '/s/:store/:mode/store/logo/remove',
+    needs: 'store:manage',
+    plan: async (visit) => planChange(visit, null),
+  }),
+];
+
+/** Shows the logo as payers see it, by day and by night, and the forms to set and remove it. */
+export function logoSection(visit: Visit<StoreAt>, { logo }: PageSettings): Html {
+  const { at, words } = visit;
+  const path = `${storePath(at)}/logo`;
+  return html`<section class="card" aria-labelledby="logo"><h2 id="logo">${words.say('store-logo.title')}</h2>
+${
+  logo === null
+    ? html`<p>${words.say('store-logo.none')}</p>`
+    : html`<p>${schemes.map((scheme) => html`<img class="logo ${scheme}" src="${path}/${logo.hash}" alt="${words.say(`store-logo.${scheme}`)}" height="40"> `)}</p>
+<form method="post" action="${path}/remove">${changeFields(visit)}<button class="plain">${words.say('store-logo.remove')}</button></form>`
+}
+<form method="post" action="${path}" enctype="multipart/form-data">${changeFields(visit)}
+<label>${words.say('store-logo.file')} <input type="file" name="logo" accept="image/png,image/svg+xml" required></label>
+<p class="hint">${words.say('store-logo.hint', { kib: LOGO_BYTES_MAX / 1024 })}</p>
+<button class="plain">${words.say('store-logo.save')}</button></form></section>`;
+}
+
+function planLogo(visit: Visit<StoreAt>, back: Back): Promise<Reply> | Planned {
+  const { form, words } = visit;
+  const bytes = Buffer.from(form.logo ?? '', 'base64');
+  if (bytes.length === 0) return back(visit, words.say('store-logo.no_file'));
+  try {
+    return planChange(visit, readLogo(bytes));
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return back(visit, words.say('store-logo.refused', { why: error.message }));
+  }
+}
+
+const planChange = ({ at, words }: Visit<StoreAt>, logo: Logo | null): Planned => ({
+  command: logo === null ? 'remove logo' : 'set logo',
+  target: at.storeId,
+  review: null,
+  async act(database) {
+    await database.setPageSettings(at.storeId, { logo });
+    return { to: storePath(at), said: words.say(logo === null ? 'store-logo.removed' : 'store-logo.saved') };
+  },
+});

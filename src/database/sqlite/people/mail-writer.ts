@@ -1,0 +1,58 @@
+/**
+ * Writes mails in the transaction of what they tell.
+ * @module
+ */
+import { eq } from 'drizzle-orm';
+import { type AccountEvent, accountMail } from '../../../core/person-mail.ts';
+import { sortableId } from '../../../lib/id.ts';
+import type { NewMail } from '../../mails.ts';
+import type { Db } from '../open.ts';
+import type { Vault } from '../vault.ts';
+import { mails, people } from './schema.ts';
+
+/** The names under which mails and addresses are sealed. */
+export const mailName = (id: string): string => `mail ${id}`;
+export const personMailName = (personId: string): string => `mail address of ${personId}`;
+export const mailCodeName = (personId: string): string => `code of the mail address of ${personId}`;
+
+/** Whom a mail is about. */
+export type MailAbout =
+  | Readonly<{ kind: 'receipt'; sessionId: string; storeId: string }>
+  | Readonly<{ kind: 'code' | 'account'; personId: string }>;
+
+/** To be called within a transaction. */
+export type MailWriter = Readonly<{
+  queue(mail: NewMail, about: MailAbout, nowMs: number): void;
+  /** Tells a person, if they have an address that was proved. */
+  tell(personId: string, event: AccountEvent, nowMs: number): void;
+}>;
+
+export function createMailWriter({ orm }: Pick<Db, 'orm'>, vault: Vault): MailWriter {
+  const nobody = { sessionId: null, storeId: null, personId: null };
+  const queue: MailWriter['queue'] = (mail, about, createdAtMs) => {
+    const id = `ml_${sortableId(createdAtMs)}`;
+    const message = vault.seal(JSON.stringify(mail), mailName(id));
+    const fresh = { createdAtMs, dueAtMs: createdAtMs, tries: 0, sentAtMs: null, error: null };
+    orm
+      .insert(mails)
+      .values({ id, ...nobody, ...about, message, ...fresh })
+      .run();
+  };
+  return {
+    queue,
+    tell(personId, event, nowMs) {
+      const row = orm
+        .select({ name: people.name, mail: people.mail })
+        .from(people)
+        .where(eq(people.id, personId))
+        .get();
+      if (!row?.mail) return;
+      const to = vault.open(row.mail, personMailName(personId));
+      queue(
+        { to, fromName: null, replyTo: null, ...accountMail(row.name, event, nowMs) },
+        { kind: 'account', personId },
+        nowMs,
+      );
+    },
+  };
+}
