@@ -8,10 +8,14 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import { type LeftReason, ownersOf, unitsOfGroup } from '../../src/core/sweep.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 import type { PricedSweep, SweepPlan, SweepWays } from './sweeper.ts';
+import type { RefundCosts } from './waiting-refunds.ts';
 
 /** A network's plan, or why there is none. */
 export type NetworkPlan = Readonly<
-  { network: NetworkConfig } & ({ plan: SweepPlan } | { problem: Readonly<{ code: string; message: string }> })
+  { network: NetworkConfig } & (
+    | { plan: SweepPlan; refunds: RefundCosts }
+    | { problem: Readonly<{ code: string; message: string }> }
+  )
 >;
 
 export const leftTexts: Readonly<Record<LeftReason, string>> = {
@@ -44,7 +48,7 @@ export function sums(
 export function planJson(planned: NetworkPlan) {
   const { network } = planned;
   if ('problem' in planned) return { network: network.key, problem: planned.problem };
-  const { plan } = planned;
+  const { plan, refunds } = planned;
   const amount = (currency: Currency, units: bigint) => coinText([network], network.key, currency, units);
   return {
     network: network.key,
@@ -70,7 +74,39 @@ export function planJson(planned: NetworkPlan) {
       plan.sweeps.map(({ group }) => ({ currency: group.currency, units: unitsOfGroup(group) })),
     ),
     total_likely_cost: nativeText(network, costOf(plan)),
+    refunds: refundsJson(network, refunds),
   };
+}
+
+const refundsJson = (network: NetworkConfig, { count, isMore, costUnits, ways, refused }: RefundCosts) => ({
+  waiting: count,
+  more: isMore,
+  likely_cost: nativeText(network, costUnits),
+  ...(ways && {
+    ways: {
+      burning: { cost: nativeText(network, ways.burnedUnits) },
+      stake: nativeText(network, ways.stakeUnits),
+    },
+  }),
+  refused,
+});
+
+/** Says what the waiting refunds would cost, and each way of paying for them, as sentences; none if none waits. */
+export function refundSentences(network: NetworkConfig, costs: RefundCosts): string[] {
+  const { count, isMore, costUnits, ways, refused } = costs;
+  if (count === 0) return [];
+  const number = isMore ? `more than ${count}` : String(count);
+  const stake = ways && nativeText(network, ways.stakeUnits);
+  return [
+    `${number} refund(s) wait, for about ${nativeText(network, costUnits)} of the refund wallet`,
+    ...(ways
+      ? [
+          `if the refund wallet burns coins for all of them: ${nativeText(network, ways.burnedUnits)}`,
+          `if it has a stake for energy, its own or lent to it: ${stake} serves them within a day, and none is spent`,
+        ]
+      : []),
+    ...refused.map((one) => `${one.count} of them would not be sent now: ${one.message}`),
+  ];
 }
 
 const waysJson = (network: NetworkConfig, { burnedUnits, lentUnits, lendingUnits }: SweepWays) => ({

@@ -8,6 +8,7 @@ import {
   type NetworkPlan,
   nativeText,
   planJson,
+  refundSentences,
   share,
   sums,
   whyOf,
@@ -60,6 +61,7 @@ export function planLines(planned: NetworkPlan): string[] {
       ? ['  the share is unknown: the configuration has no price of the native coin (sweep.native_price)']
       : []),
     ...leftLines(network, plan),
+    ...refundSentences(network, planned.refunds).map((line) => `  ${line}`),
   ];
 }
 

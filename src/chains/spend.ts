@@ -152,14 +152,22 @@ export type SpendDraft = Readonly<{
 export type RefundLock = Readonly<{ key: string; hasOlder: boolean }>;
 
 /**
- * `terms` to sign on and the cost in base units of the native coin: `feeUnits` likely, `feeUnitsMax` at most.
+ * `terms` to sign on and the cost in base units of the native coin: `feeUnits` likely, `feeUnitsMax` at most. `ways`,
+ * of a refund where a stake can take the place of burned coins: `burnedUnits` is its cost if nothing is free, and
+ * `stakeUnits` the stake whose energy of a day would serve it, null if nobody has staked.
  * `refused`: it would fail now; `code` is `destination_frozen`, `destination_invalid`, `token_short`, `native_short` or
  * `would_fail`. If the wallet is short, `missingUnits` says how much more it needs, in base units of the token or the
  * native coin. `loan`: it would succeed with the energy of a stake of `units` lent to it (a gas intent's `delegate`)
  * and `missingUnits` (may be 0) of native coin sent to it.
  */
 export type Quote =
-  | Readonly<{ kind: 'quoted'; terms: Terms; feeUnits: bigint; feeUnitsMax: bigint }>
+  | Readonly<{
+      kind: 'quoted';
+      terms: Terms;
+      feeUnits: bigint;
+      feeUnitsMax: bigint;
+      ways?: Readonly<{ burnedUnits: bigint; stakeUnits: bigint | null }>;
+    }>
   | Readonly<{
       kind: 'refused';
       code: RefusedCode;

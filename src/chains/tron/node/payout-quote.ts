@@ -130,7 +130,14 @@ export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<
     return { ...nativeShort(draft.payer, missing), ...(loan && { loan }) };
   }
   const feeUnitsMax = feeLimit + bytes * prices.perByte;
-  return { kind: 'quoted', terms: termsOf(question, state, feeLimit), feeUnits: burned + bytesSun, feeUnitsMax };
+  const burnedUnits = tried.energy * prices.perEnergy + bytes * prices.perByte;
+  return {
+    kind: 'quoted',
+    terms: termsOf(question, state, feeLimit),
+    feeUnits: burned + bytesSun,
+    feeUnitsMax,
+    ...(isPayback(intent) && { ways: { burnedUnits, stakeUnits: await askStake(node, contract, tried.energy) } }),
+  };
 }
 
 /**
