@@ -115,12 +115,15 @@ test('the secret key is rotated between a payment and its refunds, one of which 
   const { version, refused } = await sandbox.tool('secret-key', 'rotate');
   assert.equal([version, refused], [2, 0]);
   await sandbox.refund(id, 'asked-after', '2.00');
-  const { versions } = await sandbox.tool('secret-key', 'status');
+  const versions = await find('the signer has both versions', async () => {
+    const { versions: known } = await sandbox.tool('secret-key', 'status');
+    return known.every((one: { signer_has_it: boolean | null }) => one.signer_has_it) && known;
+  });
   assert.equal(
-    versions.map((one: Record<string, unknown>) => [one.version, one.current, one.signer_has_it]),
+    versions.map((one: Record<string, unknown>) => [one.version, one.current]),
     [
-      [1, false, true],
-      [2, true, true],
+      [1, false],
+      [2, true],
     ],
   );
 });

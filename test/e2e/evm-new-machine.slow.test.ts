@@ -18,6 +18,13 @@ const status = () => quayside.cli('status');
 const keyVersions = async (): Promise<number[]> =>
   (await quayside.cli('secret-key', 'status')).versions.map(({ version }: Json) => version);
 
+/** A backup takes the signer's part along, and the signer is unlocked after everything else has started. */
+const untilUnlocked = () =>
+  until('the signer is unlocked', async () => {
+    const { versions } = await quayside.cli('secret-key', 'status');
+    return versions.every((one: Json) => one.signer_has_it === true);
+  });
+
 /** The signer is unlocked after everything else has started. Until its journal is adopted, refunds are refused. */
 const adopt = () =>
   until('the signer is adopted', () =>
@@ -49,6 +56,7 @@ async function paysOn(session: Json, amount: string, cents: number): Promise<voi
 
 test('on a new machine, from a backup and the seed: no address twice, late money is seen, no refund is paid twice', async () => {
   const session = await paidSession(700);
+  await untilUnlocked();
   const restoreIt = await bench.backUp();
   // After the backup: another secret key, a refund that is paid, and an address that a customer has.
   assert.is((await quayside.cli('secret-key', 'rotate')).version, 2);
