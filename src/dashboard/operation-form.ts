@@ -8,6 +8,7 @@ import type { NetworkKey } from '../core/transfer.ts';
 import { type Html, html } from '../lib/html.ts';
 import { changeFields } from './change.ts';
 import type { Visit } from './page.ts';
+import type { TextKey, Words } from './texts.ts';
 
 export const OPERATIONS_PATH = '/operator/operations';
 export const askPath = (network: NetworkKey): string => `/operator/networks/${network}/ask`;
@@ -16,14 +17,15 @@ const ID_CHARS_MAX = 200;
 export const BECAUSE_CHARS_MAX = 200;
 
 /** Why an operator does something. */
-export const becauseField = html`<label>Reason, for the audit log <input name="because" maxlength="${String(BECAUSE_CHARS_MAX)}" required></label>`;
+export const becauseField = (words: Words): Html =>
+  html`<label>${words.say('operation-form.because')} <input name="because" maxlength="${String(BECAUSE_CHARS_MAX)}" required></label>`;
 
 /** A block's number, or null. */
 export const readBlock = (text: string | undefined): number | null =>
   /^\d{1,15}$/.test((text ?? '').trim()) ? Number((text ?? '').trim()) : null;
 
 /** Reads what a form asks for. @returns why it cannot, as text */
-export function readWish(form: Readonly<Record<string, string>>): Wish | string {
+export function readWish(words: Words, form: Readonly<Record<string, string>>): Wish | string {
   const isCheck = form.check === 'yes';
   switch (form.kind) {
     case 'adopt':
@@ -33,7 +35,7 @@ export function readWish(form: Readonly<Record<string, string>>): Wish | string 
       const min = (form.min ?? '').trim();
       if (min === '') return { kind: 'sweep_plan' };
       const minor = parseUnits(min, MINOR_DECIMALS);
-      return minor !== null ? { kind: 'sweep_plan', min } : `“${min}” is no amount of stablecoins. Write it like 5.00.`;
+      return minor !== null ? { kind: 'sweep_plan', min } : words.say('operation-form.bad_amount', { text: min });
     }
     case 'sweep_run':
       return { kind: 'sweep_run', planId: (form.plan ?? '').slice(0, ID_CHARS_MAX) };
@@ -41,16 +43,16 @@ export function readWish(form: Readonly<Record<string, string>>): Wish | string 
       return { kind: 'resume_wallets', isCheck, accepted: form.accepted ?? null };
     case 'reread': {
       const [from, to] = [readBlock(form.from), readBlock(form.to)];
-      if (from === null || to === null || to < from) return 'Name the first and the last block, by their numbers.';
+      if (from === null || to === null || to < from) return words.say('operation-form.name_blocks');
       const node = otherNodes.find((one) => one === form.node);
       return { kind: 'reread', from, to, isCheck, ...(node && { node }) };
     }
     case 'settle': {
       const paidBy = (form.paid ?? '').trim().slice(0, ID_CHARS_MAX);
-      if (form.how === 'paid' && paidBy === '') return 'Name the transaction that paid it.';
+      if (form.how === 'paid' && paidBy === '') return words.say('operation-form.name_transaction');
       const isRenewed = form.how === 'again';
       const vouches = form.vouch === 'yes';
-      if (vouches && form.how !== 'paid') return 'Only for a transaction that paid it you can vouch.';
+      if (vouches && form.how !== 'paid') return words.say('operation-form.vouch_paid_only');
       return {
         kind: 'settle',
         payoutId: form.payout ?? '',
@@ -61,7 +63,7 @@ export function readWish(form: Readonly<Record<string, string>>): Wish | string 
       };
     }
     default:
-      return 'There is no such operation.';
+      return words.say('operation-form.no_such');
   }
 }
 
@@ -96,123 +98,82 @@ export function askForm(
   const fields = Object.entries({ ...fieldsOf(wish), ...('isCheck' in wish && wish.isCheck && { check: 'yes' }) });
   return html`<form method="post" action="${askPath(network)}">${changeFields(visit)}${fields.map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
-  )}${askedOf(wish).needsReason ? becauseField : null}<button${isPlain ? html` class="plain"` : null}>${button}</button></form>`;
+  )}${askedOf(visit.words, wish).needsReason ? becauseField(visit.words) : null}<button${isPlain ? html` class="plain"` : null}>${button}</button></form>`;
 }
 
 /** What a wish is, and what follows from it. Without `consequence`, nothing does: it is asked for at once. */
 export type Asked = Readonly<{
   what: string;
-  consequence?: string;
+  consequence?: Html;
   button: string;
   needsSudo: boolean;
   needsReason: boolean;
   isDangerous?: boolean;
 }>;
 
-const looks = (what: string): Asked => ({ what, button: 'Check', needsSudo: false, needsReason: false });
+const looks = (words: Words, key: TextKey): Asked => ({
+  what: words.say(key),
+  button: words.say('operation-form.check'),
+  needsSudo: false,
+  needsReason: false,
+});
 
-export function askedOf(wish: Wish): Asked {
+const moves = { needsSudo: true, needsReason: true, isDangerous: true } as const;
+
+export function askedOf(words: Words, wish: Wish): Asked {
   if ('isCheck' in wish && wish.isCheck) {
     return {
-      reread: looks('Compare blocks with the node'),
-      settle: looks('Check how a payout can be settled'),
-      resume_wallets: looks('Check what stopped the wallets'),
+      reread: looks(words, 'operation-form.compare'),
+      settle: looks(words, 'operation-form.settle_check'),
+      resume_wallets: looks(words, 'operation-form.resume_check'),
     }[wish.kind];
   }
   switch (wish.kind) {
     case 'sweep_plan':
-      return looks('Plan sweeps');
+      return looks(words, 'operation-form.plan_sweeps');
     case 'sweep_run':
-      return {
-        what: 'Sweep to the treasury',
-        consequence:
-          'Exactly the sweeps that were shown are signed and sent. What changed meanwhile is left; if it costs over a ' +
-          'quarter more, nothing is swept. What is sent cannot be taken back.',
-        button: 'Sweep now',
-        needsSudo: true,
-        needsReason: false,
-        isDangerous: true,
-      };
+      return { ...textsOf(words, 'sweep'), ...moves, needsReason: false };
     case 'reread':
-      return {
-        what: 'Read blocks again',
-        consequence:
-          'Transfers that were missed are added, and credited as any other. Nothing that is held is changed.',
-        button: 'Read them',
-        needsSudo: false,
-        needsReason: true,
-      };
+      return { ...textsOf(words, 'reread'), needsSudo: false, needsReason: true };
     case 'adopt':
-      return {
-        what: 'Adopt what the signer has signed',
-        consequence:
-          'For a database that was restored from a backup. First stop every other installation that uses the signer: ' +
-          'two that pay at once get into each other’s way.',
-        button: 'Adopt it',
-        needsSudo: true,
-        needsReason: true,
-        isDangerous: true,
-      };
+      return { ...textsOf(words, 'adopt'), ...moves };
     case 'settle':
-      return settleAsked(wish);
+      return settleAsked(words, wish);
     case 'resume_wallets':
-      return {
-        what: 'Let halted wallets go on',
-        consequence:
-          'They go on with the number after the last one that is final. Transactions that were shown, and that no ' +
-          'payout explains, stay unexplained: somebody else may have the key.',
-        button: 'Go on',
-        needsSudo: true,
-        needsReason: true,
-        isDangerous: true,
-      };
+      return { ...textsOf(words, 'resume'), ...moves };
     case 'freeze_signer':
       return {
-        what: 'Freeze the signer',
-        consequence:
-          'It signs nothing on any network until an approver ends that with a signature: quayside signer thaw. ' +
-          'Without an approver in its policy nothing ends it.',
-        button: 'Freeze it',
+        what: words.say('operation-form.freeze_signer'),
+        consequence: words.html('operation-form.freeze_signer_text'),
+        button: words.say('operation-form.freeze_button'),
+        ...moves,
         needsSudo: false,
-        needsReason: true,
-        isDangerous: true,
       };
   }
 }
 
-function settleAsked({ paidBy, isRenewed, vouches }: Extract<Wish, { kind: 'settle' }>): Asked {
-  const how = { needsSudo: true, needsReason: true, isDangerous: true } as const;
-  if (paidBy !== null) {
-    return {
-      ...how,
-      what: 'Settle a payout as paid',
-      consequence: vouches
-        ? 'You vouch for it: it must be final and an attempt of this payout, but its record on the chain does not show ' +
-          'what it paid. If it paid nothing, the payer never gets this money. Then it has ended.'
-        : 'Every node is asked again whether this transaction is final and paid exactly this. Then it has ended.',
-      button: 'Settle it as paid',
-    };
-  }
-  return isRenewed
-    ? {
-        ...how,
-        what: 'Pay a payout once more',
-        consequence:
-          'Every node is asked whether anything has paid it, or still can. Only if not, it is signed and sent again.',
-        button: 'Pay it once more',
-      }
-    : {
-        ...how,
-        what: 'Settle a payout as never paid',
-        consequence:
-          'Every node is asked whether anything has paid it, or still can. Only if not, it fails, and its amount can be refunded again.',
-        button: 'Settle it as never paid',
-      };
+type Act = 'sweep' | 'reread' | 'adopt' | 'resume' | 'settle_paid' | 'settle_again' | 'settle_never';
+
+const textsOf = (words: Words, act: Act): Pick<Asked, 'what' | 'button'> & Readonly<{ consequence: Html }> => ({
+  what: words.say(`operation-form.${act}`),
+  consequence: words.html(`operation-form.${act}_text`),
+  button: words.say(`operation-form.${act}_button`),
+});
+
+function settleAsked(words: Words, { paidBy, isRenewed, vouches }: Extract<Wish, { kind: 'settle' }>): Asked {
+  const act = paidBy !== null ? 'settle_paid' : isRenewed ? 'settle_again' : 'settle_never';
+  const vouched = paidBy !== null && vouches && { consequence: words.html('operation-form.vouch_text') };
+  return { ...textsOf(words, act), ...moves, ...vouched };
 }
 
-export const askRefusals: Readonly<Record<Exclude<AskOutcome, 'requested' | 'already'>, string>> = {
-  too_many: `${OPEN_MAX} operations of this network are open already. Wait until one has ended.`,
-  no_plan: 'There is no such plan of this network. Plan again.',
-  plan_old: `The plan is older than ${PLAN_MS_MAX / 60_000} minutes. Plan again.`,
-  plan_used: 'This plan was run already. Plan again.',
-};
+/** Says why nothing was asked for. */
+export function askRefusal(words: Words, why: Exclude<AskOutcome, 'requested' | 'already'>): string {
+  switch (why) {
+    case 'too_many':
+      return words.say('operation-form.too_many', { count: OPEN_MAX });
+    case 'plan_old':
+      return words.say('operation-form.plan_old', { count: PLAN_MS_MAX / 60_000 });
+    default:
+      return words.say(`operation-form.${why}`);
+  }
+}

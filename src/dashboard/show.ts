@@ -59,7 +59,7 @@ const marks: Readonly<Record<Tone, string>> = {
 };
 
 /** Shows a state as a mark, a word and a colour: never by colour alone. */
-export const badge = (word: string, tone: Tone): Html =>
+export const badge = (word: Html | string, tone: Tone): Html =>
   html`<span class="badge ${tone}"><svg viewBox="0 0 10 10" aria-hidden="true"><path d="${marks[tone]}"/></svg> ${word}</span>`;
 
 const sessionTones = {

@@ -23,7 +23,7 @@ test('balances are shown beside the books, and what is missing is named', () =>
     ]);
     const agreed = await mary.get(PATH);
     for (const shown of [/0xab/i, /5\.00 USDT/, /1\.00 native/, /low/]) assert.match(agreed.text, shown);
-    assert.match(agreed.text, /5\.00 USDT<\/td><td[^>]*>8\.00 USDT[\s\S]*agrees/);
+    assert.match(agreed.text, /5\.00 USDT<\/bdi><\/td><td[^>]*><bdi>8\.00 USDT[\s\S]*agrees/);
     assert.match(agreed.text, /7\.50 USDT/);
     await database.compareBooks({ network, heldUnits: { USDT: 5_000_000n }, nowMs: nowMs + 1 });
     assert.match((await mary.get(PATH)).text, 'less than expected');
@@ -63,7 +63,7 @@ test('pools and proofs are shown as they are', () =>
   withDashboard(async ({ api, person }) => {
     const mary = await person('Mary', { role: 'operator', storeId: null });
     const { text } = await mary.get('/operator/sources');
-    assert.match(text, /evm, test mode/);
+    assert.match(text, /<bdi>evm<\/bdi>, test/);
     const shown = async (path: string) =>
       /Backup last proved<\/dt>\s*<dd>([\s\S]*?)<\/dd>/.exec((await mary.get(path)).text)?.[1];
     assert.match((await shown('/operator/sources')) ?? '', /never[\s\S]*quayside backup --prove/);

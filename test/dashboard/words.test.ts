@@ -82,6 +82,8 @@ const ATTRIBUTE = /\b(?:title|aria-label|placeholder|alt|data-label|data-failed)
 function unmarked(page: string): readonly string[] {
   let [body = ''] = page.match(/<body>[\s\S]*/) ?? [];
   const [title = ''] = page.match(/<title>.*?(?= · Quayside)/) ?? [];
+  // Tables that an operation wrote.
+  body = body.replace(/<div lang="en" dir="ltr">[\s\S]*?<\/div>/g, '');
   // What an input for data shows while it is empty is an example, such as an address.
   body = body.replace(/(<(?:input|textarea)\b(?=[^>]* dir="ltr")[^>]*) placeholder="[^"]*"/g, '$1');
   const attributes = [...body.replace(/<(code|span) title="[^"]*"/g, '<$1').matchAll(ATTRIBUTE)].map(
@@ -111,25 +113,7 @@ test('text that is not one of the texts is found', () => {
 });
 
 /** Pages that are not written in the texts yet. The list only shrinks. */
-const unwritten = new Set([
-  'store',
-  'new-store',
-  'overview',
-  'stores',
-  'networks',
-  'network',
-  'wallets',
-  'payouts',
-  'operator-payout',
-  'operations',
-  'operation',
-  'sources',
-  'alarms',
-  'notices',
-  'audit',
-  'settings',
-  'people',
-]);
+const unwritten = new Set(['store', 'new-store', 'overview', 'alarms', 'notices']);
 
 test('pages have no text but the texts', () =>
   withDashboard(

@@ -68,7 +68,7 @@ ${formTokenField(formToken)}<input type="hidden" name="which" value="${which}"><
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}<section class="card">${facts([
       [words.say('account.name'), data(person.name)],
-      [words.say('account.roles'), roles(words, person)],
+      [words.say('account.roles'), rolesText(words, person.memberships, (id) => id)],
     ])}
 <p class="hint">${words.html('account.reset', { command: html`<code>quayside user reset ${person.name}</code>` })}</p></section>
 ${await passkeySection(deps, visit)}
@@ -91,12 +91,19 @@ ${open.length > 1 ? form('others', words.say('account.end_others')) : null}</sec
   };
 }
 
-/** Says which roles somebody has, and where. */
-function roles(words: Words, { memberships }: Pick<Person, 'memberships'>): Html | string {
+/**
+ * Says which roles somebody has, and where.
+ * @param nameOf what a store is called
+ */
+export function rolesText(
+  words: Words,
+  memberships: Person['memberships'],
+  nameOf: (storeId: string) => string,
+): Html | string {
   if (memberships.length === 0) return words.say('general.none');
   return html`${memberships.map(({ role, storeId }, at) => {
     const name = words.say(`general.role_${role}`);
-    return html`${at === 0 ? '' : ', '}${storeId === null ? name : words.html('general.role_of', { role: name, store: storeId })}`;
+    return html`${at === 0 ? '' : ', '}${storeId === null ? name : words.html('general.role_of', { role: name, store: nameOf(storeId) })}`;
   })}`;
 }
 

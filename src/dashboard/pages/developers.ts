@@ -95,7 +95,7 @@ function keyTable(visit: Visit<StoreAt>, keys: readonly ApiKey[], nowMs: number)
   const { at, words } = visit;
   if (keys.length === 0) return html`<p class="card">${words.say('developers.no_key')}</p>`;
   const revoke = (key: ApiKey) => html`<form method="post" action="${pathOf(at)}/keys/revoke">${changeFields(visit)}
-<input type="hidden" name="key" value="${key.id}"><button class="plain" aria-label="${words.say('developers.revoke_one', { key: key.hint })}">${words.say('developers.revoke')}</button></form>`;
+<input type="hidden" name="key" value="${key.id}"><button class="plain" aria-label="${words.say('general.act_on', { act: words.say('developers.revoke'), name: key.hint })}">${words.say('developers.revoke')}</button></form>`;
   return table(
     words.say('developers.keys'),
     [

@@ -8,7 +8,8 @@ import { type Html, html } from '../../lib/html.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps, NoticeAnswer } from '../deps.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
-import { badge, facts, faultMessage, table, time } from '../show.ts';
+import { badge, data, english, facts, faultMessage, table, time } from '../show.ts';
+import type { Words } from '../texts.ts';
 import { alarmTable } from './alarms.ts';
 
 const PATH = '/operator/notices';
@@ -34,73 +35,86 @@ export const noticePages = (deps: DashboardDeps): readonly CommonPage[] => [
 ];
 
 async function page({ database }: DashboardDeps, visit: Visit<null>, fault: string | null): Promise<Reply> {
+  const { words } = visit;
   const targets = await database.listNoticeTargets();
   const unseen = (await database.listOpenAlarms()).filter(({ acknowledgedAtMs }) => acknowledgedAtMs === null);
   return {
-    title: 'Notices',
+    title: words.say('frame.operator_notices'),
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}
-<section aria-labelledby="targets"><h2 id="targets">Who is informed about alarms</h2>${targetTable(visit, targets)}
-<p class="hint"><code>quayside notify add --help</code> says how somebody is added: tokens and addresses are read from a file.</p></section>
-<section aria-labelledby="unseen"><h2 id="unseen">Open alarms that nobody looks at</h2>${alarmTable(visit, unseen)}</section>`,
+<section aria-labelledby="targets"><h2 id="targets">${words.say('notices.targets')}</h2>${targetTable(visit, targets)}
+<p class="hint">${words.html('notices.add_hint')}</p></section>
+<section aria-labelledby="unseen"><h2 id="unseen">${words.say('notices.unseen')}</h2>${alarmTable(visit, unseen)}</section>`,
   };
 }
 
 function targetTable(visit: Visit<null>, targets: readonly NoticeTarget[]): Html {
-  if (targets.length === 0)
-    return html`<p class="card">Nobody is informed: an alarm is seen by whoever looks here.</p>`;
+  const { words } = visit;
+  if (targets.length === 0) return html`<p class="card">${words.say('notices.nobody')}</p>`;
   return table(
-    'Who is informed',
-    ['Name', 'By', 'Severities', 'State', 'Last message', 'Change'],
+    words.say('notices.targets'),
+    [
+      words.say('general.name'),
+      words.say('notices.by'),
+      words.say('notices.severities'),
+      words.say('general.state'),
+      words.say('notices.last_message'),
+      words.say('general.change'),
+    ],
     targets.map((target) => [
-      html`${target.name} <code>${target.id}</code>`,
-      target.kind,
-      target.kind === 'dead-man' ? 'called while all is well' : alarmsFor(target),
-      targetState(target),
-      target.lastSentAtMs === null ? 'none yet' : time(target.lastSentAtMs),
+      html`${data(target.name)} <code>${target.id}</code>`,
+      data(target.kind),
+      target.kind === 'dead-man' ? words.say('notices.dead_man') : alarmsFor(words, target),
+      targetState(words, target),
+      target.lastSentAtMs === null ? words.say('notices.none_yet') : time(target.lastSentAtMs),
       html`<div>${targetForms(visit, target)}</div>`,
     ]),
   );
 }
 
-const alarmsFor = ({ severities, afterMinutes }: NoticeTarget): string =>
-  `${severities.join(', ')}${afterMinutes === 0 ? '' : `, unacknowledged for ${afterMinutes} min`}`;
+const alarmsFor = (words: Words, { severities, afterMinutes }: NoticeTarget): Html =>
+  afterMinutes === 0
+    ? data(severities.join(', '))
+    : words.html('notices.late', { severities: severities.join(', '), minutes: afterMinutes });
 
-function targetState({ provedAtMs, failingSinceMs, lastError, waiting }: NoticeTarget): Html {
-  if (provedAtMs === null) return badge('waits for its code', 'attention');
+function targetState(words: Words, { provedAtMs, failingSinceMs, lastError, waiting }: NoticeTarget): Html {
+  if (provedAtMs === null) return badge(words.say('notices.waits_code'), 'attention');
   if (failingSinceMs !== null) {
-    return html`${badge('fails', 'danger')} <span class="hint">since ${time(failingSinceMs)}: ${lastError}</span>`;
+    const since = words.html('notices.since', { time: time(failingSinceMs), error: english(lastError ?? '') });
+    return html`${badge(words.say('notices.fails'), 'danger')} <span class="hint">${since}</span>`;
   }
-  return html`${badge('proved', 'good')}${waiting > 0 ? html` <span class="hint">${waiting} to be sent</span>` : null}`;
+  const waits =
+    waiting > 0 ? html` <span class="hint">${words.say('notices.to_send', { count: waiting })}</span>` : null;
+  return html`${badge(words.say('notices.proved'), 'good')}${waits}`;
 }
 
 const targetForms = (visit: Visit<null>, { id, name, provedAtMs }: NoticeTarget): Html =>
   provedAtMs === null
-    ? html`<form method="post" action="${PATH}/${id}/prove">${changeFields(visit)}<label>Code that arrived at ${name}
-<input name="proof" inputmode="numeric" autocomplete="off" maxlength="12" required></label><button>Prove</button></form>${removal(visit, id, name)}`
-    : html`<form method="post" action="${PATH}/${id}/test">${changeFields(visit)}<button class="plain" aria-label="Test ${name}">Test</button></form>${removal(visit, id, name)}`;
+    ? html`<form method="post" action="${PATH}/${id}/prove">${changeFields(visit)}<label>${visit.words.html('notices.code', { name })}
+<input name="proof" inputmode="numeric" autocomplete="off" maxlength="12" dir="ltr" required></label><button>${visit.words.say('notices.prove')}</button></form>${actForm(visit, id, name, 'remove')}`
+    : html`${actForm(visit, id, name, 'test')}${actForm(visit, id, name, 'remove')}`;
 
-const removal = (visit: Visit<null>, id: string, name: string): Html =>
-  html`<form method="post" action="${PATH}/${id}/remove">${changeFields(visit)}<button class="plain" aria-label="Remove ${name}">Remove</button></form>`;
+function actForm(visit: Visit<null>, id: string, name: string, act: 'test' | 'remove'): Html {
+  const text = visit.words.say(act === 'test' ? 'notices.test' : 'general.remove');
+  return html`<form method="post" action="${PATH}/${id}/${act}">${changeFields(visit)}<button class="plain" aria-label="${visit.words.say('general.act_on', { act: text, name })}">${text}</button></form>`;
+}
 
 async function planProof(deps: DashboardDeps, visit: Visit<null>, target: NoticeTarget): Promise<Planned> {
+  const { words } = visit;
+  const { name } = target;
   return {
     command: 'prove notice target',
     target: target.id,
     review: null,
     async act(database, act) {
       const proved = await database.proveNoticeTarget(target.id, (visit.form.proof ?? '').trim(), act);
-      if (proved === 'proved') return { to: PATH, said: `${target.name} is informed about alarms from now on.` };
-      const fault = {
-        wrong: `That is not the code that was sent to ${target.name}. Look again.`,
-        too_many: `Too many wrong codes: remove ${target.name}, and add it again.`,
-      };
-      return proved === null ? null : page(deps, visit, fault[proved]);
+      if (proved === 'proved') return { to: PATH, said: words.say('notices.now_informed', { name }) };
+      return proved === null ? null : page(deps, visit, words.say(`notices.${proved}`, { name }));
     },
   };
 }
 
-async function planTest(deps: DashboardDeps, _visit: Visit<null>, target: NoticeTarget): Promise<Planned> {
+async function planTest(deps: DashboardDeps, { words }: Visit<null>, target: NoticeTarget): Promise<Planned> {
   return {
     command: 'test notice target',
     target: target.id,
@@ -109,26 +123,42 @@ async function planTest(deps: DashboardDeps, _visit: Visit<null>, target: Notice
       // A target that is not proved gets nothing but its code.
       if (target.provedAtMs === null) return null;
       const answers = await deps.sendTestNotices(target);
-      return answers === null ? null : { title: `Test of ${target.name}`, content: answerTable(answers) };
+      return answers === null
+        ? null
+        : {
+            title: words.say('notices.test_of', { name: target.name }),
+            content: answerTable(words, answers),
+          };
     },
   };
 }
 
-const answerTable = (answers: readonly NoticeAnswer[]): Html =>
+const answerTable = (words: Words, answers: readonly NoticeAnswer[]): Html =>
   html`${table(
-    'Answers of the service',
-    ['Severity', 'Result', 'Status', 'Answer', 'Time'],
+    words.say('notices.answers'),
+    [
+      words.say('notices.severity'),
+      words.say('webhooks.result'),
+      words.say('requests.status'),
+      words.say('webhooks.answer'),
+      words.say('general.took'),
+    ],
     answers.map(({ severity, ok, status, text, ms }) => [
-      severity,
-      ok ? badge('taken', 'good') : badge('refused', 'danger'),
-      status === null ? 'no answer' : String(status),
-      text,
-      `${ms} ms`,
+      data(severity),
+      ok ? badge(words.say('notices.taken'), 'good') : badge(words.say('notices.refused'), 'danger'),
+      status === null ? words.say('notices.no_answer') : String(status),
+      data(text),
+      data(`${ms} ms`),
     ]),
   )}
-<p class="hint">Look at the place where they should arrive, then go <a href="${PATH}">back to the notices</a>.</p>`;
+<p class="hint">${words.html('notices.look_there', { back: html`<a href="${PATH}">${words.say('notices.back')}</a>` })}</p>`;
 
-async function planRemoval({ database }: DashboardDeps, _visit: Visit<null>, target: NoticeTarget): Promise<Planned> {
+async function planRemoval(
+  { database }: DashboardDeps,
+  { words }: Visit<null>,
+  target: NoticeTarget,
+): Promise<Planned> {
+  const { name } = target;
   const others = (await database.listNoticeTargets()).filter(
     ({ id, kind, provedAtMs }) => id !== target.id && kind !== 'dead-man' && provedAtMs !== null,
   );
@@ -136,24 +166,22 @@ async function planRemoval({ database }: DashboardDeps, _visit: Visit<null>, tar
     command: 'remove notice target',
     target: target.id,
     review: {
-      title: `Remove ${target.name}?`,
+      title: words.say('notices.remove_title', { name }),
       consequence: html`${facts([
-        ['By', target.kind],
-        ['Severities', target.severities.join(', ')],
-        ['Still to be sent', String(target.waiting)],
+        [words.say('notices.by'), data(target.kind)],
+        [words.say('notices.severities'), data(target.severities.join(', '))],
+        [words.say('notices.still'), String(target.waiting)],
       ])}<p class="message attention">${
-        others.length === 0
-          ? 'Nobody else is informed: after this an alarm is seen by whoever looks here.'
-          : `${others.length} others are informed.`
-      } Its secrets are forgotten.</p>`,
-      button: 'Remove it',
+        others.length === 0 ? words.say('notices.last_one') : words.say('notices.others', { count: others.length })
+      }</p>`,
+      button: words.say('notices.remove_button'),
       back: PATH,
       // Whoever steals a session must not be able to silence what would report the theft.
       needsSudo: true,
     },
     async act(database, act) {
       const isRemoved = await database.removeNoticeTarget(target.id, act);
-      return isRemoved ? { to: PATH, said: `${target.name} was removed.` } : null;
+      return isRemoved ? { to: PATH, said: words.say('notices.removed', { name }) } : null;
     },
   };
 }

@@ -9,9 +9,10 @@ import { type Html, html } from '../../lib/html.ts';
 import { commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { idOfForm } from '../once.ts';
-import { askedOf, askForm, askRefusals, BECAUSE_CHARS_MAX, OPERATIONS_PATH, readWish } from '../operation-form.ts';
+import { askedOf, askForm, askRefusal, BECAUSE_CHARS_MAX, OPERATIONS_PATH, readWish } from '../operation-form.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
-import { badge, facts, moreLink, type Tone, table, time } from '../show.ts';
+import { badge, data, english, facts, moreLink, type Tone, table, time } from '../show.ts';
+import type { Words } from '../texts.ts';
 
 const ROWS_MAX = 50;
 const REFRESH_S = 3;
@@ -47,86 +48,110 @@ async function list({ database }: DashboardDeps, { query, nowMs, words }: Visit<
   const found = await database.listOperations({ ...(before && { before }), limit: ROWS_MAX + 1 }, nowMs);
   const shown = found.slice(0, ROWS_MAX);
   return {
-    title: 'Operations',
-    content: html`${operationTable(shown)}${found.length > ROWS_MAX ? moreLink(words, `${OPERATIONS_PATH}?before=${shown.at(-1)?.id}`) : null}
-<p class="hint">They are asked for on the pages of networks, wallets and payouts. Those of one network are done one after the other.</p>`,
+    title: words.say('frame.operator_operations'),
+    content: html`${operationTable(words, shown)}${found.length > ROWS_MAX ? moreLink(words, `${OPERATIONS_PATH}?before=${shown.at(-1)?.id}`) : null}
+<p class="hint">${words.say('operations.hint')}</p>`,
   };
 }
 
+const stateBadge = (words: Words, state: OperationState): Html =>
+  badge(words.say(`operations.state_${state}`), tones[state]);
+
 /** A list of operations, newest first. */
-export const operationTable = (operations: readonly Operation[]): Html =>
+export const operationTable = (words: Words, operations: readonly Operation[]): Html =>
   operations.length === 0
-    ? html`<p class="card">Nothing was asked for yet.</p>`
+    ? html`<p class="card">${words.say('operations.none')}</p>`
     : table(
-        'Operations',
-        ['Asked', 'What', 'Network', 'By', 'State'],
+        words.say('frame.operator_operations'),
+        [
+          words.say('operations.asked'),
+          words.say('operations.what'),
+          words.say('general.network'),
+          words.say('operations.by'),
+          words.say('general.state'),
+        ],
         operations.map(({ id, askedAtMs, wish, network, askedBy, state, progress }) => [
           time(askedAtMs),
-          html`<a href="${OPERATIONS_PATH}/${id}">${askedOf(wish).what}</a>`,
+          html`<a href="${OPERATIONS_PATH}/${id}">${askedOf(words, wish).what}</a>`,
           html`<code>${network}</code>`,
-          askedBy,
-          html`<span>${badge(state, tones[state])}${state === 'running' && progress !== null ? html` <span class="hint">${progress}</span>` : null}</span>`,
+          data(askedBy),
+          html`<span>${stateBadge(words, state)}${state === 'running' && progress !== null ? html` <span class="hint">${data(progress)}</span>` : null}</span>`,
         ]),
       );
 
 function onePage(visit: Visit<null>, operation: Operation): Reply {
+  const { words } = visit;
   const { id, network, wish, askedBy, because, askedAtMs, startedAtMs, endedAtMs, state, result } = operation;
   const isOpen = state === 'requested' || state === 'running';
   const isFollowed = isOpen && visit.query.get('follow') === 'yes';
   const path = `${OPERATIONS_PATH}/${id}`;
+  const followed = isFollowed
+    ? words.html('operations.follows', { seconds: REFRESH_S, stop: html`${words.say('operations.stop')}` })
+    : html`<a href="${path}?follow=yes">${words.say('operations.follow', { seconds: REFRESH_S })}</a>`;
   return {
-    title: askedOf(wish).what,
+    title: askedOf(words, wish).what,
     content: html`${isFollowed ? html`<meta http-equiv="refresh" content="${String(REFRESH_S)}">` : null}
-<section class="card" aria-labelledby="state"><h2 id="state">${badge(state, tones[state])}</h2>${facts([
-      ['Network', html`<a href="/operator/networks/${network}">${network}</a>`],
-      ['Asked for by', askedBy],
-      ...(because === null ? [] : [['Reason', because] as const]),
-      ...wishFacts(wish),
-      ['Asked', time(askedAtMs)],
-      ...(startedAtMs === null ? [] : [['Began', time(startedAtMs)] as const]),
-      ...(endedAtMs === null ? [] : [['Ended', time(endedAtMs)] as const]),
-    ])}<div role="status" class="answer">${stateText(operation)}</div>
-${
-  isOpen
-    ? html`<p><a href="${path}">Look again</a> ${isFollowed ? html`The page looks by itself every ${String(REFRESH_S)} seconds; “Look again” ends that.` : html`<a href="${path}?follow=yes">Look every ${String(REFRESH_S)} seconds</a>`}</p>`
-    : null
-}</section>
-${result?.table ? table('Result', result.table.columns, result.table.rows) : null}
+<section class="card" aria-labelledby="state"><h2 id="state">${stateBadge(words, state)}</h2>${facts([
+      [words.say('general.network'), html`<a href="/operator/networks/${network}">${data(network)}</a>`],
+      [words.say('operations.by'), data(askedBy)],
+      ...(because === null ? [] : [[words.say('general.reason'), data(because)] as const]),
+      ...wishFacts(words, wish),
+      [words.say('operations.asked'), time(askedAtMs)],
+      ...(startedAtMs === null ? [] : [[words.say('operations.began'), time(startedAtMs)] as const]),
+      ...(endedAtMs === null ? [] : [[words.say('operations.ended'), time(endedAtMs)] as const]),
+    ])}<div role="status" class="answer">${stateText(words, operation)}</div>
+${isOpen ? html`<p><a href="${path}">${words.say('operations.look')}</a> ${followed}</p>` : null}</section>
+${result?.table ? html`<div lang="en" dir="ltr">${table(words.say('operations.result'), result.table.columns, result.table.rows)}</div>` : null}
 ${state === 'done' ? nextForm(visit, operation) : null}
-<p><a href="${OPERATIONS_PATH}">All operations</a></p>`,
+<p><a href="${OPERATIONS_PATH}">${words.say('operations.all')}</a></p>`,
   };
 }
 
-function wishFacts(wish: Wish): readonly (readonly [string, Html | string])[] {
+function wishFacts(words: Words, wish: Wish): readonly (readonly [string, Html | string])[] {
   switch (wish.kind) {
     case 'reread':
       return [
-        ['Blocks', `${wish.from} to ${wish.to}`],
-        ...(wish.node ? [['Node', html`<code>${wish.node}_url</code>`] as const] : []),
+        [words.say('operations.blocks'), words.html('operations.range', { from: wish.from, to: wish.to })],
+        ...(wish.node ? [[words.say('operations.node'), html`<code>${wish.node}_url</code>`] as const] : []),
       ];
     case 'sweep_plan':
-      return wish.min === undefined ? [] : [['From', wish.min]];
+      return wish.min === undefined ? [] : [[words.say('operations.from'), data(wish.min)]];
     case 'settle':
       return [
-        ['Payout', html`<a href="/operator/payouts/${wish.payoutId}">${wish.payoutId}</a>`],
-        ...(wish.paidBy === null ? [] : [['Paid by', html`<code>${wish.paidBy}</code>`] as const]),
-        ...(wish.vouches ? [['Vouched for', badge('by the operator', 'attention')] as const] : []),
+        [words.say('operations.payout'), html`<a href="/operator/payouts/${wish.payoutId}">${data(wish.payoutId)}</a>`],
+        ...(wish.paidBy === null
+          ? []
+          : [[words.say('operations.paid_by'), html`<code>${wish.paidBy}</code>`] as const]),
+        ...(wish.vouches
+          ? [[words.say('operations.vouched'), badge(words.say('operations.vouched_by'), 'attention')] as const]
+          : []),
       ];
     case 'sweep_run':
-      return [['Plan', html`<a href="${OPERATIONS_PATH}/${wish.planId}">as it was shown</a>`]];
+      return [
+        [
+          words.say('operations.plan'),
+          html`<a href="${OPERATIONS_PATH}/${wish.planId}">${words.say('operations.as_shown')}</a>`,
+        ],
+      ];
     default:
       return [];
   }
 }
 
-function stateText({ state, network, progress, result }: Operation): Html | readonly Html[] {
-  if (state === 'requested') return html`<p>The indexer of ${nameOf(network)} has not begun yet.</p>`;
-  if (state === 'running') return html`<p>${progress ?? 'It has begun.'}</p>`;
-  if (state === 'expired') {
-    return html`<p>No indexer of ${nameOf(network)} came within ${String(WAIT_MS_MAX / 60_000)} minutes, so it was not done and will not
-be. <code>quayside networks show ${network}</code> says how it does.</p>`;
+/** What the indexer writes stays English. */
+function stateText(words: Words, { state, network, progress, result }: Operation): Html | readonly Html[] {
+  if (state === 'requested') return html`<p>${words.html('operations.is_requested', { network: nameOf(network) })}</p>`;
+  if (state === 'running') {
+    return html`<p>${progress === null ? words.say('operations.is_running') : english(progress)}</p>`;
   }
-  return (result?.lines ?? []).map((line) => html`<p>${line}</p>`);
+  if (state === 'expired') {
+    return html`<p>${words.html('operations.is_expired', {
+      network: nameOf(network),
+      minutes: WAIT_MS_MAX / 60_000,
+      command: html`<code>quayside networks show ${network}</code>`,
+    })}</p>`;
+  }
+  return (result?.lines ?? []).map((line) => html`<p>${english(line)}</p>`);
 }
 
 /** What was only looked at can be done. */
@@ -139,19 +164,19 @@ function nextForm(visit: Visit<null>, { id, network, wish, result }: Operation):
       : 'isCheck' in wish && wish.isCheck
         ? { ...wish, isCheck: false, ...(wish.kind === 'resume_wallets' && { accepted: result?.digest ?? null }) }
         : null;
-  return next && askForm(visit, network, next, { button: `${askedOf(next).button}…` });
+  return next && askForm(visit, network, next, { button: `${askedOf(visit.words, next).button}…` });
 }
 
 async function planAsking(deps: DashboardDeps, visit: Visit<null>): Promise<Planned> {
-  const { params, form, visitor, nowMs } = visit;
+  const { params, form, visitor, nowMs, words } = visit;
   const network = deps.config.networks.find(({ key }) => key === params.network)?.key;
   if (network === undefined) return null;
-  const wish = readWish(form);
-  if (typeof wish === 'string') return refused(network, wish);
-  const { what, consequence, button, needsSudo, needsReason, isDangerous = false } = askedOf(wish);
+  const wish = readWish(words, form);
+  if (typeof wish === 'string') return refused(words, network, wish);
+  const { what, consequence, button, needsSudo, needsReason, isDangerous = false } = askedOf(words, wish);
   const reason = (form.because ?? '').trim();
   if (needsReason && (reason === '' || reason.length > BECAUSE_CHARS_MAX)) {
-    return refused(network, `Say why, in at most ${BECAUSE_CHARS_MAX} characters.`);
+    return refused(words, network, words.say('operation-form.say_why', { count: BECAUSE_CHARS_MAX }));
   }
   return {
     command: `ask: ${wish.kind.replaceAll('_', ' ')}`,
@@ -161,11 +186,11 @@ async function planAsking(deps: DashboardDeps, visit: Visit<null>): Promise<Plan
       consequence === undefined
         ? null
         : {
-            title: `${what}?`,
+            title: words.say('operations.title', { what }),
             consequence: html`${facts([
-              ['Network', html`<code>${network}</code>`],
-              ...wishFacts(wish),
-              ...(needsReason ? [['Reason', reason] as const] : []),
+              [words.say('general.network'), html`<code>${network}</code>`],
+              ...wishFacts(words, wish),
+              ...(needsReason ? [[words.say('general.reason'), data(reason)] as const] : []),
             ])}<p>${consequence}</p>`,
             button,
             back: backOf(wish, network),
@@ -175,7 +200,7 @@ async function planAsking(deps: DashboardDeps, visit: Visit<null>): Promise<Plan
     async act(database, act) {
       const id = `op_${idOfForm(visitor, form.once, nowMs)}`;
       const outcome = await database.askOperation({ id, network, wish }, act);
-      if (outcome !== 'requested' && outcome !== 'already') return refused(network, askRefusals[outcome]);
+      if (outcome !== 'requested' && outcome !== 'already') return refused(words, network, askRefusal(words, outcome));
       return { to: `${OPERATIONS_PATH}/${id}?follow=yes` };
     },
   };
@@ -188,8 +213,8 @@ const backOf = (wish: Wish, network: NetworkKey): string =>
       ? `${OPERATIONS_PATH}/${wish.planId}`
       : `/operator/networks/${network}`;
 
-const refused = (network: NetworkKey, why: string): Reply => ({
-  title: 'Not asked for',
+const refused = (words: Words, network: NetworkKey, why: string): Reply => ({
+  title: words.say('operations.refused'),
   status: 400,
-  content: html`<p class="message fault" role="alert">${why}</p><p><a href="/operator/networks/${network}">Back to ${network}</a></p>`,
+  content: html`<p class="message fault" role="alert">${why}</p><p><a href="/operator/networks/${network}">${words.html('operations.back', { network })}</a></p>`,
 });

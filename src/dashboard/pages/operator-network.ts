@@ -6,18 +6,24 @@
 import { coinText } from '../../chains/coin-text.ts';
 import { chains } from '../../chains/index.ts';
 import type { NetworkConfig } from '../../config/network.ts';
+import type { Asset } from '../../core/ledger.ts';
 import { otherNodes } from '../../core/operation.ts';
 import type { Database, NetworkStatus } from '../../database/database.ts';
+import type { Freeze } from '../../database/freezes.ts';
+import type { WalletBalance } from '../../database/money-out.ts';
 import { whyUnfollowed } from '../../database/network-health.ts';
 import { REWOUND_TRANSFERS_MAX } from '../../database/recovery.ts';
-import { type Html, html, prose } from '../../lib/html.ts';
+import { type Html, html } from '../../lib/html.ts';
 import { changeFields, commonChange, type Plan, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { actOf } from '../deps.ts';
 import { askForm, askPath, BECAUSE_CHARS_MAX, becauseField, readBlock } from '../operation-form.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
-import { ago, badge, facts, faultMessage, time } from '../show.ts';
+import { ago, badge, data, english, facts, faultMessage } from '../show.ts';
+import type { Words } from '../texts.ts';
 import { operationTable } from './operations.ts';
+import { networkState } from './operator.ts';
+import { freezeFacts } from './operator-wallets.ts';
 
 const OPERATIONS_SHOWN = 5;
 const SESSIONS_SHOWN = 20;
@@ -58,16 +64,17 @@ async function page(
   network: NetworkConfig,
   fault: string | null,
 ): Promise<Reply> {
+  const { words } = visit;
   const status = (await database.listNetworks()).find((one) => one.network === network.key) ?? null;
   const operations = await database.listOperations({ network: network.key, limit: OPERATIONS_SHOWN }, visit.nowMs);
   return {
-    title: `Network ${network.key}`,
+    title: words.say('operator-network.title', { network: network.key }),
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}${await reading(database, visit, network, status)}
 ${await moneyOut(database, visit, network)}
-<section aria-labelledby="operations"><h2 id="operations">Newest operations</h2>${operationTable(operations)}</section>
+<section aria-labelledby="operations"><h2 id="operations">${words.say('operator-network.operations')}</h2>${operationTable(words, operations)}</section>
 ${recovery(visit, network, status)}
-<p><a href="/operator/networks">All networks</a></p>`,
+<p><a href="/operator/networks">${words.say('operator-network.all')}</a></p>`,
   };
 }
 
@@ -80,86 +87,136 @@ async function reading(
   const why = whyUnfollowed(status, nowMs);
   const gaps = status ? (await database.listGaps(key)).filter(({ closedAtMs }) => closedAtMs === null) : [];
   const number = (value: number | null | undefined) => (value == null ? '–' : String(value));
-  return html`<section class="card" aria-labelledby="reading"><h2 id="reading">Reading</h2>${facts([
-    ['State', why ? badge(why.code.replaceAll('_', ' '), 'danger') : badge(status?.state ?? 'not started', 'good')],
-    ['Node', html`<code>${new URL(url).host}</code>`],
-    // The head is reported once a second, and the cursor with every block.
+  return html`<section class="card" aria-labelledby="reading"><h2 id="reading">${words.say('operator-network.reading')}</h2>${facts(
     [
-      'Head of the node',
-      number(status?.headNumber == null ? null : Math.max(status.headNumber, status.cursor?.number ?? 0)),
+      [
+        words.say('general.state'),
+        why || !status ? badge(html`<code>${why?.code ?? ''}</code>`, 'danger') : networkState(words, status),
+      ],
+      [words.say('operator-network.node'), html`<code>${new URL(url).host}</code>`],
+      // The head is reported once a second, and the cursor with every block.
+      [
+        words.say('operator-network.head'),
+        number(status?.headNumber == null ? null : Math.max(status.headNumber, status.cursor?.number ?? 0)),
+      ],
+      [words.say('operator-network.read_to'), number(status?.cursor?.number)],
+      [words.say('operator-network.final_to'), number(status?.floor)],
+      [words.say('operator.heard'), status ? ago(words, status.nodeHeardAtMs, nowMs) : words.say('general.never')],
+      ...gaps.map(
+        ({ from, to, because }) =>
+          [
+            words.say('operator-network.skipped'),
+            words.html('operator-network.skipped_range', { from, to, reason: because }),
+          ] as const,
+      ),
     ],
-    ['Read up to', number(status?.cursor?.number)],
-    ['Final up to', number(status?.floor)],
-    ['Heard', status ? ago(words, status.nodeHeardAtMs, nowMs) : 'never'],
-    ...gaps.map(({ from, to, because }) => ['Skipped', `${from} to ${to}: ${because}`] as const),
-  ])}${why ? html`<p class="message attention">${prose(why.message)}</p>` : null}</section>`;
+  )}${why ? html`<p class="message attention">${english(why.message)}</p>` : null}</section>`;
 }
 
 async function moneyOut(database: Database, visit: Visit<null>, network: NetworkConfig): Promise<Html> {
+  const { words } = visit;
   const { key, family } = network;
   const freezes = (await database.listFreezes()).filter((one) => one.network === key || one.network === null);
   const engine = (await database.listEngines()).find((one) => one.network === key);
   const lanes = (await database.haltedLanes()).filter((one) => one.network === key);
   const balances = (await database.listBalances()).filter((one) => one.network === key);
   const own = freezes.find((one) => one.network === key);
+  return html`<section class="card" aria-labelledby="money"><h2 id="money">${words.say('operator-network.money_out')}</h2>${facts(
+    [
+      [
+        words.say('general.state'),
+        freezes.length > 0
+          ? badge(words.say('operator-wallets.frozen'), 'danger')
+          : badge(words.say('operator-network.pays'), 'good'),
+      ],
+      ...freezes.map((one) => [words.say('operator-network.freeze'), freezeText(words, one)] as const),
+      ...(engine?.reason && freezes.length === 0 && engine.reason.code !== 'payouts_frozen'
+        ? [[words.say('operator-network.engine'), english(engine.reason.message)] as const]
+        : []),
+      ...lanes.map(
+        ({ payer, message }) =>
+          [
+            words.say('operator-network.halted'),
+            html`<code>${chains[family].address.format(payer)}</code> ${english(message)}`,
+          ] as const,
+      ),
+      ...balances.map((one) => [walletName(words, one), balanceText(visit, network, one)] as const),
+    ],
+  )}
+${moneyForms(visit, network, {
+  hasLanes: lanes.length > 0,
+  isUnadopted: engine?.reason?.code === 'payouts_not_adopted',
+  isFrozen: own !== undefined,
+})}
+</section>`;
+}
+
+const freezeText = (words: Words, { network, frozenBy, reason }: Freeze): Html =>
+  words.html('operator-network.freeze_of', {
+    network: network ?? html`${words.say('operator-wallets.every')}`,
+    person: frozenBy,
+    reason,
+  });
+
+const walletName = (words: Words, { role, isFormer }: WalletBalance): string =>
+  isFormer ? words.say(`operator-network.former_${role}`) : words.say(`operator-network.wallet_${role}`);
+
+function balanceText({ words, nowMs }: Visit<null>, network: NetworkConfig, balance: WalletBalance): Html {
+  const { units, low, readAtMs } = balance;
+  const amounts = (Object.entries(units) as [Asset, bigint][]).map(
+    ([asset, amount]) =>
+      html`${data(coinText([network], network.key, asset, amount))}${low.includes(asset) ? html` ${badge(words.say('operator-sources.low'), 'attention')}` : null}, `,
+  );
+  return html`${amounts}${words.html('operator-network.read_ago', { ago: ago(words, readAtMs, nowMs) })}`;
+}
+
+function moneyForms(
+  visit: Visit<null>,
+  network: NetworkConfig,
+  { hasLanes, isUnadopted, isFrozen }: Readonly<Record<'hasLanes' | 'isUnadopted' | 'isFrozen', boolean>>,
+): Html {
+  const { words } = visit;
+  const { key } = network;
   const ask = (button: string, wish: Parameters<typeof askForm>[2]) =>
     askForm(visit, key, wish, { button, isPlain: true });
-  return html`<section class="card" aria-labelledby="money"><h2 id="money">Money out</h2>${facts([
-    ['State', freezes.length > 0 ? badge('frozen', 'danger') : badge('pays', 'good')],
-    ...freezes.map(
-      (one) => ['Freeze', `${one.network ?? 'every network'}, by ${one.frozenBy}: ${one.reason}`] as const,
-    ),
-    ...(engine?.reason && freezes.length === 0 && engine.reason.code !== 'payouts_frozen'
-      ? [['Engine', prose(engine.reason.message)] as const]
-      : []),
-    ...lanes.map(
-      ({ payer, message }) =>
-        ['Halted wallet', html`<code>${chains[family].address.format(payer)}</code> ${message}`] as const,
-    ),
-    ...balances.map(
-      ({ role, isFormer, units, low, readAtMs }) =>
-        [
-          isFormer ? `Former ${role} wallet` : `${role === 'gas' ? 'Gas' : 'Refund'} wallet`,
-          html`${Object.entries(units).map(([asset, amount]) => html`${coinText([network], key, asset as 'native', amount)}${low.includes(asset as 'native') ? html` ${badge('low', 'attention')}` : null}, `)}read ${ago(visit.words, readAtMs, visit.nowMs)}`,
-        ] as const,
-    ),
-  ])}
-<form method="post" action="${askPath(key)}">${changeFields(visit)}<input type="hidden" name="kind" value="sweep_plan">
-<label>Amounts from <input name="min" inputmode="decimal" autocomplete="off" maxlength="16" placeholder="as in the settings"></label><button class="plain">Plan sweeps</button></form>
-${lanes.length > 0 ? ask('Check what stopped the wallets', { kind: 'resume_wallets', isCheck: true, accepted: null }) : null}
-${engine?.reason?.code === 'payouts_not_adopted' ? ask('Adopt what the signer has signed…', { kind: 'adopt' }) : null}
-${own ? null : html`<form method="post" action="${pathOf(network)}/freeze">${changeFields(visit)}${becauseField}<button class="plain">Freeze ${key}…</button></form>`}
-${own ? html`<form method="post" action="${pathOf(network)}/thaw">${changeFields(visit)}${becauseField}<button class="plain">End the freeze of ${key}…</button></form>` : null}
-</section>`;
+  const freeze = words.say(isFrozen ? 'operator-network.thaw_one' : 'operator-network.freeze_one', { network: key });
+  return html`<form method="post" action="${askPath(key)}">${changeFields(visit)}<input type="hidden" name="kind" value="sweep_plan">
+<label>${words.say('operator-network.amounts_from')} <input name="min" inputmode="decimal" autocomplete="off" maxlength="16" placeholder="${words.say('operator-network.as_settings')}"></label><button class="plain">${words.say('operation-form.plan_sweeps')}</button></form>
+${hasLanes ? ask(words.say('operation-form.resume_check'), { kind: 'resume_wallets', isCheck: true, accepted: null }) : null}
+${isUnadopted ? ask(`${words.say('operation-form.adopt')}…`, { kind: 'adopt' }) : null}
+<form method="post" action="${pathOf(network)}/${isFrozen ? 'thaw' : 'freeze'}">${changeFields(visit)}${becauseField(words)}<button class="plain">${freeze}…</button></form>`;
 }
 
 const block = (label: string, name: string): Html =>
   html`<label>${label} <input name="${name}" inputmode="numeric" autocomplete="off" maxlength="15" required></label>`;
 
 /** Only nodes that the settings name: whoever could name any here could show payments that nobody made. */
-function nodeField({ witnessUrl, fallbackUrl }: NetworkConfig): Html | null {
+function nodeField(words: Words, { witnessUrl, fallbackUrl }: NetworkConfig): Html | null {
   const known = { witness: witnessUrl, fallback: fallbackUrl };
   const others = otherNodes.filter((one) => known[one] !== undefined);
   if (others.length === 0) return null;
-  return html`<label>Node <select name="node"><option value="">the usual one</option>${others.map(
-    (one) => html`<option value="${one}">${one}_url of the settings</option>`,
+  return html`<label>${words.say('operator-network.node')} <select name="node"><option value="">${words.say('operator-network.usual_node')}</option>${others.map(
+    (one) => html`<option value="${one}">${words.say('operator-network.other_node', { name: `${one}_url` })}</option>`,
   )}</select></label>`;
 }
 
 function recovery(visit: Visit<null>, network: NetworkConfig, status: NetworkStatus | null): Html {
+  const { words } = visit;
   const path = pathOf(network);
+  const first = words.say('operator-network.first_block');
+  const last = words.say('operator-network.last_block');
   const next = (status?.cursor?.number ?? -1) + 1;
-  return html`<details class="card"><summary>Ways out when reading stops</summary>
-<form method="post" action="${askPath(network.key)}" aria-labelledby="reread"><h3 id="reread">Read blocks again</h3>${changeFields(visit)}
-<p class="hint">For a payment that was missed, or blocks that were skipped. It is only compared first.</p>
+  return html`<details class="card"><summary>${words.say('operator-network.ways_out')}</summary>
+<form method="post" action="${askPath(network.key)}" aria-labelledby="reread"><h3 id="reread">${words.say('operation-form.reread')}</h3>${changeFields(visit)}
+<p class="hint">${words.say('operator-network.reread_hint')}</p>
 <input type="hidden" name="kind" value="reread"><input type="hidden" name="check" value="yes">
-${block('First block', 'from')}${block('Last block', 'to')}${nodeField(network)}<button class="plain">Compare</button></form>
-<form method="post" action="${path}/rewind" aria-labelledby="rewind"><h3 id="rewind">Rewind</h3>${changeFields(visit)}
-<p class="hint">For a chain that replaced blocks which counted as final. They are taken out, and read again.</p>
-${block('Newest block to keep', 'to')}${becauseField}<button class="plain">Go on</button></form>
-<form method="post" action="${path}/skip" aria-labelledby="skip"><h3 id="skip">Skip blocks</h3>${changeFields(visit)}
-<p class="hint">For a block that no node can serve: payments in it are not seen until it was read again. The next one is ${String(next)}.</p>
-${block('First block', 'from')}${block('Last block', 'to')}${becauseField}<button class="plain">Go on</button></form>
+${block(first, 'from')}${block(last, 'to')}${nodeField(words, network)}<button class="plain">${words.say('operator-network.compare')}</button></form>
+<form method="post" action="${path}/rewind" aria-labelledby="rewind"><h3 id="rewind">${words.say('operator-network.rewind')}</h3>${changeFields(visit)}
+<p class="hint">${words.say('operator-network.rewind_hint')}</p>
+${block(words.say('operator-network.keep_block'), 'to')}${becauseField(words)}<button class="plain">${words.say('frame.go_on')}</button></form>
+<form method="post" action="${path}/skip" aria-labelledby="skip"><h3 id="skip">${words.say('operator-network.skip')}</h3>${changeFields(visit)}
+<p class="hint">${words.say('operator-network.skip_hint', { next })}</p>
+${block(first, 'from')}${block(last, 'to')}${becauseField(words)}<button class="plain">${words.say('frame.go_on')}</button></form>
 </details>`;
 }
 
@@ -171,10 +228,9 @@ const stepsOf = (deps: DashboardDeps, visit: Visit<null>, network: NetworkConfig
   reason: (visit.form.because ?? '').trim().slice(0, BECAUSE_CHARS_MAX),
 });
 
-const NO_REASON = 'Say why, for the audit log.';
-
 /** What every act of this page confirms, and where it leads. */
 const confirmed = (
+  words: Words,
   network: NetworkConfig,
   reason: string,
   {
@@ -191,8 +247,8 @@ const confirmed = (
   review: {
     title,
     consequence: html`${facts([
-      ['Network', html`<code>${network.key}</code>`],
-      ['Reason', reason],
+      [words.say('general.network'), html`<code>${network.key}</code>`],
+      [words.say('general.reason'), data(reason)],
     ])}${consequence}`,
     button,
     back: pathOf(network),
@@ -203,66 +259,67 @@ const confirmed = (
 
 const plans: Readonly<Record<Act, PlanOf>> = {
   async rewind(deps, visit, network) {
+    const { words } = visit;
     const { back, reason } = stepsOf(deps, visit, network);
     const to = readBlock(visit.form.to);
-    if (to === null || reason === '') return back('Name the newest block to keep, and say why.');
+    if (to === null || reason === '') return back(words.say('operator-network.rewind_missing'));
     const act = actOf(visit.visitor.person, 'networks rewind', deps.clock);
     const tried = await deps.database.rewindNetwork({ network: network.key, to, isDryRun: true, act });
-    if (tried.kind !== 'done') return back(whyNotRewound(network, to, tried));
+    if (tried.kind !== 'done') return back(whyNotRewound(words, network, to, tried));
     return {
-      ...confirmed(network, reason, {
+      ...confirmed(words, network, reason, {
         command: 'networks rewind',
-        title: `Rewind to block ${to}?`,
-        button: 'Rewind',
-        consequence: html`<p>${tried.blocks} blocks are taken out, with ${tried.transfers} transfers to our addresses, ${tried.credited} of
-them credited: those payments are reversed, and count again when their blocks are read again.</p>${
-          tried.sessions.length > 0
-            ? html`<p>Payments: ${tried.sessions.slice(0, SESSIONS_SHOWN).map((id) => html`<code>${id}</code> `)}${tried.sessions.length > SESSIONS_SHOWN ? 'and more' : null}</p>`
-            : null
-        }`,
+        title: words.say('operator-network.rewind_title', { block: to }),
+        button: words.say('operator-network.rewind'),
+        consequence: html`<p>${words.html('operator-network.rewind_text', {
+          blocks: tried.blocks,
+          transfers: tried.transfers,
+          credited: tried.credited,
+        })}</p>${tried.sessions.length > 0 ? html`<p>${paymentsText(words, tried.sessions)}</p>` : null}`,
         needsSudo: true,
       }),
       async act(database, own) {
         const done = await database.rewindNetwork({ network: network.key, to, isDryRun: false, act: own });
-        if (done.kind !== 'done') return back(whyNotRewound(network, to, done));
-        return { to: pathOf(network), said: `${done.blocks} blocks were taken out; they are read again.` };
+        if (done.kind !== 'done') return back(whyNotRewound(words, network, to, done));
+        return { to: pathOf(network), said: words.say('operator-network.rewound', { count: done.blocks }) };
       },
     };
   },
   async skip(deps, visit, network) {
+    const { words } = visit;
     const { back, reason } = stepsOf(deps, visit, network);
     const [from, to] = [readBlock(visit.form.from), readBlock(visit.form.to)];
-    if (from === null || to === null || to < from || reason === '') return back('Name the blocks, and say why.');
+    if (from === null || to === null || to < from || reason === '')
+      return back(words.say('operator-network.skip_missing'));
     const range = { network: network.key, from, to };
     const act = actOf(visit.visitor.person, 'networks skip', deps.clock);
     const tried = await deps.database.skipBlocks({ ...range, isDryRun: true, act });
-    if (tried.kind !== 'done') return back(whyNotSkipped(network, from, to, tried));
+    if (tried.kind !== 'done') return back(whyNotSkipped(words, network, from, to, tried));
     return {
-      ...confirmed(network, reason, {
+      ...confirmed(words, network, reason, {
         command: 'networks skip',
-        title: `Skip ${to - from + 1} blocks?`,
-        button: 'Skip them',
-        consequence: html`<p>Blocks ${String(from)} to ${String(to)} are not read: payments in them are not seen, until they were read again.
-First try another node.</p>`,
+        title: words.say('operator-network.skip_title', { count: to - from + 1 }),
+        button: words.say('operator-network.skip_button'),
+        consequence: html`<p>${words.html('operator-network.skip_text', { from, to })}</p>`,
         needsSudo: true,
       }),
       async act(database, own) {
         const done = await database.skipBlocks({ ...range, isDryRun: false, act: own });
-        if (done.kind !== 'done') return back(whyNotSkipped(network, from, to, done));
-        return { to: pathOf(network), said: 'They are skipped. Read them again once a node has them.' };
+        if (done.kind !== 'done') return back(whyNotSkipped(words, network, from, to, done));
+        return { to: pathOf(network), said: words.say('operator-network.is_skipped') };
       },
     };
   },
   async freeze(deps, visit, network) {
+    const { words } = visit;
     const { back, reason } = stepsOf(deps, visit, network);
-    if (reason === '') return back(NO_REASON);
+    if (reason === '') return back(words.say('operation-form.no_reason'));
     return {
-      ...confirmed(network, reason, {
+      ...confirmed(words, network, reason, {
         command: 'payouts freeze',
-        title: `Freeze money out on ${network.key}?`,
-        button: 'Freeze it',
-        consequence: html`<p>Nothing is signed or sent on this network until the freeze is ended. What nodes have already is watched to its
-end. The signer goes on for whoever has its socket.</p>`,
+        title: words.say('operator-network.freeze_title', { network: network.key }),
+        button: words.say('operation-form.freeze_button'),
+        consequence: html`<p>${words.say('operator-network.freeze_text')}</p>`,
         needsSudo: false,
       }),
       async act(database, act) {
@@ -274,30 +331,33 @@ end. The signer goes on for whoever has its socket.</p>`,
           sinceMs: act.atMs,
         };
         const isNew = await database.freezePayouts(freeze, act);
-        return { to: pathOf(network), said: isNew ? 'Money out is frozen.' : 'It was frozen already.' };
+        return {
+          to: pathOf(network),
+          said: words.say(isNew ? 'operator-network.is_frozen' : 'operator-wallets.frozen_already'),
+        };
       },
     };
   },
   async thaw(deps, visit, network) {
+    const { words } = visit;
     const { back, reason } = stepsOf(deps, visit, network);
     const freeze = (await deps.database.listFreezes()).find((one) => one.network === network.key);
-    if (!freeze) return back(`${network.key} has no freeze of its own.`);
-    if (reason === '') return back(NO_REASON);
+    if (!freeze) return back(words.say('operator-network.no_freeze', { network: network.key }));
+    if (reason === '') return back(words.say('operation-form.no_reason'));
     return {
-      ...confirmed(network, reason, {
+      ...confirmed(words, network, reason, {
         command: 'payouts thaw',
-        title: `End the freeze of ${network.key}?`,
-        button: 'End the freeze',
-        consequence: html`${facts([
-          ['Frozen by', freeze.frozenBy],
-          ['Because', freeze.reason],
-          ['Since', time(freeze.sinceMs)],
-        ])}<p>Payouts that wait are signed and sent again.</p>`,
+        title: words.say('operator-network.thaw_title', { network: network.key }),
+        button: words.say('operator-wallets.end_freeze'),
+        consequence: html`${facts(freezeFacts(words, freeze))}<p>${words.say('operator-network.thaw_text')}</p>`,
         needsSudo: true,
       }),
       async act(database, act) {
         const ended = await database.thawPayouts(network.key, act);
-        return { to: pathOf(network), said: ended ? 'The freeze is ended.' : 'It was ended already.' };
+        return {
+          to: pathOf(network),
+          said: words.say(ended ? 'operator-wallets.thawed' : 'operator-wallets.thawed_already'),
+        };
       },
     };
   },
@@ -305,17 +365,36 @@ end. The signer goes on for whoever has its socket.</p>`,
 
 type NotRewound = Exclude<Awaited<ReturnType<Database['rewindNetwork']>>, { kind: 'done' }>;
 
-function whyNotRewound({ key }: NetworkConfig, to: number, outcome: NotRewound): string {
-  if (outcome.kind === 'never_read') return `${key} has not been read yet.`;
-  if (outcome.kind === 'not_above')
-    return `Block ${outcome.tip} is the newest that was read; there is nothing above ${to}.`;
-  return `There are ${outcome.transfers} transfers above block ${to}, more than the ${REWOUND_TRANSFERS_MAX} of one rewind: name a higher block first.`;
+function whyNotRewound(words: Words, { key }: NetworkConfig, to: number, outcome: NotRewound): string {
+  switch (outcome.kind) {
+    case 'never_read':
+      return words.say('operator-network.never_read', { network: key });
+    case 'not_above':
+      return words.say('operator-network.not_above', { tip: outcome.tip, to });
+    default:
+      return words.say('operator-network.too_many_transfers', {
+        count: outcome.transfers,
+        to,
+        max: REWOUND_TRANSFERS_MAX,
+      });
+  }
 }
 
 type NotSkipped = Exclude<Awaited<ReturnType<Database['skipBlocks']>>, { kind: 'done' }>;
 
-function whyNotSkipped({ key }: NetworkConfig, from: number, to: number, outcome: NotSkipped): string {
-  if (outcome.kind === 'never_read') return `${key} has not been read yet.`;
-  if (outcome.kind === 'read_already') return `Block ${from} was read already: the next one is ${outcome.tip + 1}.`;
-  return `The node shows no block above ${outcome.head ?? 'none'}, so block ${to} may not be made yet.`;
+function whyNotSkipped(words: Words, { key }: NetworkConfig, from: number, to: number, outcome: NotSkipped): string {
+  switch (outcome.kind) {
+    case 'never_read':
+      return words.say('operator-network.never_read', { network: key });
+    case 'read_already':
+      return words.say('operator-network.read_already', { from, next: outcome.tip + 1 });
+    default:
+      return words.say('operator-network.not_made', { head: outcome.head ?? '–', to });
+  }
 }
+
+/** Names the payments that a rewind reverses. */
+const paymentsText = (words: Words, sessions: readonly string[]): Html =>
+  words.html(sessions.length > SESSIONS_SHOWN ? 'operator-network.payments_more' : 'operator-network.payments', {
+    ids: html`${sessions.slice(0, SESSIONS_SHOWN).map((id) => html`<code>${id}</code> `)}`,
+  });

@@ -6,13 +6,14 @@
 import { coinText } from '../../chains/coin-text.ts';
 import { isPayback } from '../../core/intent.ts';
 import { assetOf, unitsOf } from '../../core/ledger.ts';
-import { delayOf, type Payout } from '../../core/payout.ts';
-import { type Html, html, prose } from '../../lib/html.ts';
+import { type Attempt, delayOf, type Payout } from '../../core/payout.ts';
+import { type Html, html } from '../../lib/html.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askPath, BECAUSE_CHARS_MAX, becauseField } from '../operation-form.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
-import { badge, facts, moreLink, short, type Tone, table, time } from '../show.ts';
+import { badge, data, english, facts, moreLink, short, type Tone, table, time } from '../show.ts';
+import type { TextKey, Words } from '../texts.ts';
 
 const PATH = '/operator/payouts';
 const ROWS_MAX = 50;
@@ -49,14 +50,6 @@ export const operatorPayoutPages = (deps: DashboardDeps): readonly CommonPage[] 
   }),
 ];
 
-const kinds: Readonly<Record<Payout['intent']['kind'], string>> = {
-  refund: 'refund',
-  return: 'return of held money',
-  sweep: 'sweep',
-  gas: 'native coin for a sweep',
-  move: 'move to the wallet that pays now',
-};
-
 const tones: Readonly<Record<Payout['state'], Tone>> = {
   waiting: 'wait',
   sent: 'wait',
@@ -69,6 +62,11 @@ const tones: Readonly<Record<Payout['state'], Tone>> = {
 const amountOf = ({ config }: DashboardDeps, { network, intent }: Payout): string =>
   coinText(config.networks, network, assetOf(intent), unitsOf(intent));
 
+const kindText = (words: Words, { intent }: Payout): string => words.say(`operator-payouts.kind_${intent.kind}`);
+
+const stateBadge = (words: Words, { state }: Payout): Html =>
+  badge(words.say(`operator-payouts.state_${state}`), tones[state]);
+
 async function list(deps: DashboardDeps, { query, words }: Visit<null>): Promise<Reply> {
   const { database } = deps;
   const last = await database.findPayout(query.get('before') ?? '');
@@ -76,62 +74,68 @@ async function list(deps: DashboardDeps, { query, words }: Visit<null>): Promise
   const stuck = last ? [] : await database.listPayouts({ state: 'stuck', limit: STUCK_MAX });
   const shown = found.slice(0, ROWS_MAX);
   return {
-    title: 'Payouts',
+    title: words.say('frame.operator_payouts'),
     content: html`${
       stuck.length > 0
-        ? html`<section aria-labelledby="stuck"><h2 id="stuck">Stuck: they need you</h2>${payoutTable(deps, 'Stuck payouts', stuck)}</section>`
+        ? html`<section aria-labelledby="stuck"><h2 id="stuck">${words.say('operator-payouts.stuck')}</h2>${payoutTable(deps, words, 'operator-payouts.stuck_payouts', stuck)}</section>`
         : null
-    }<section aria-labelledby="newest"><h2 id="newest">${last ? 'Older' : 'Newest'}</h2>${
-      shown.length === 0 ? html`<p class="card">Nothing was paid out yet.</p>` : payoutTable(deps, 'Payouts', shown)
+    }<section aria-labelledby="newest"><h2 id="newest">${words.say(last ? 'general.older' : 'general.newest')}</h2>${
+      shown.length === 0
+        ? html`<p class="card">${words.say('operator-payouts.nothing')}</p>`
+        : payoutTable(deps, words, 'frame.operator_payouts', shown)
     }${found.length > ROWS_MAX ? moreLink(words, `${PATH}?before=${shown.at(-1)?.id}`) : null}</section>`,
   };
 }
 
-const payoutTable = (deps: DashboardDeps, caption: string, payouts: readonly Payout[]): Html =>
+const payoutTable = (deps: DashboardDeps, words: Words, caption: TextKey, payouts: readonly Payout[]): Html =>
   table(
-    caption,
-    ['Planned', 'Payout', 'Network', 'Amount', 'State', 'Waits for'],
+    words.say(caption),
+    [
+      words.say('operator-payouts.planned'),
+      words.say('operator-payouts.payout'),
+      words.say('general.network'),
+      words.say('operator-payouts.amount'),
+      words.say('general.state'),
+      words.say('operator-payouts.waits_for'),
+    ],
     payouts.map((payout) => [
       time(payout.createdAtMs),
-      html`<span><a href="${PATH}/${payout.id}">${short(payout.id)}</a> ${kinds[payout.intent.kind]}</span>`,
+      html`<span><a href="${PATH}/${payout.id}">${short(payout.id)}</a> ${kindText(words, payout)}</span>`,
       html`<code>${payout.network}</code>`,
-      amountOf(deps, payout),
-      badge(payout.state, tones[payout.state]),
-      delayOf(payout)?.code ?? '',
+      data(amountOf(deps, payout)),
+      stateBadge(words, payout),
+      html`<code>${delayOf(payout)?.code ?? ''}</code>`,
     ]),
   );
 
 async function onePage(deps: DashboardDeps, visit: Visit<null>, payout: Payout): Promise<Reply> {
+  const { words } = visit;
   const attempts = await deps.database.listPayoutAttempts(payout.id);
   const delay = delayOf(payout);
   const { network, feeUnits, settledAtMs, state, tx } = payout;
   return {
-    title: `Payout of ${amountOf(deps, payout)}`,
-    content: html`<p><a href="${PATH}">All payouts</a></p>
-<section class="card" aria-labelledby="state"><h2 id="state">${badge(state, tones[state])}</h2>${facts([
-      ['Id', html`<code>${payout.id}</code>`],
-      ['Kind', kinds[payout.intent.kind]],
-      ['Network', html`<a href="/operator/networks/${network}">${network}</a>`],
-      ['Planned', time(payout.createdAtMs)],
-      ...(settledAtMs === null ? [] : [['Ended', time(settledAtMs)] as const]),
-      ...(tx === null ? [] : [['Transaction', html`<code>${tx}</code>`] as const]),
-      ...(feeUnits === null ? [] : [['Fee', coinText(deps.config.networks, network, 'native', feeUnits)] as const]),
-    ])}${delay ? html`<p class="message attention"><code>${delay.code}</code> ${prose(delay.message)}</p>` : null}</section>
-<section aria-labelledby="attempts"><h2 id="attempts">Attempts</h2>${
+    title: words.say('operator-payouts.title', { amount: amountOf(deps, payout) }),
+    content: html`<p><a href="${PATH}">${words.say('operator-payouts.all')}</a></p>
+<section class="card" aria-labelledby="state"><h2 id="state">${stateBadge(words, payout)}</h2>${facts([
+      [words.say('operator-payouts.id'), html`<code>${payout.id}</code>`],
+      [words.say('operator-payouts.kind'), kindText(words, payout)],
+      [words.say('general.network'), html`<a href="/operator/networks/${network}">${data(network)}</a>`],
+      [words.say('operator-payouts.planned'), time(payout.createdAtMs)],
+      ...(settledAtMs === null ? [] : [[words.say('operator-payouts.ended'), time(settledAtMs)] as const]),
+      ...(tx === null ? [] : [[words.say('operator-payouts.transaction'), html`<code>${tx}</code>`] as const]),
+      ...(feeUnits === null
+        ? []
+        : [
+            [
+              words.say('operator-payouts.fee'),
+              data(coinText(deps.config.networks, network, 'native', feeUnits)),
+            ] as const,
+          ]),
+    ])}${delay ? html`<p class="message attention"><code>${delay.code}</code> ${english(delay.message)}</p>` : null}</section>
+<section aria-labelledby="attempts"><h2 id="attempts">${words.say('operator-payouts.attempts')}</h2>${
       attempts.length === 0
-        ? html`<p class="card">Nothing was signed yet.</p>`
-        : table(
-            'Attempts',
-            ['Attempt', 'Number', 'Transaction', 'Signed', 'Sent', 'Node’s answer'],
-            attempts.map((one) => [
-              `${one.generation}.${one.attempt}`,
-              one.nonce === null ? '–' : String(one.nonce),
-              one.tx === null ? 'not signed' : short(one.tx),
-              one.signedAtMs === null ? '–' : time(one.signedAtMs),
-              one.sentAtMs === null ? '–' : time(one.sentAtMs),
-              one.answer ?? '',
-            ]),
-          )
+        ? html`<p class="card">${words.say('operator-payouts.not_signed_yet')}</p>`
+        : attemptTable(words, attempts)
     }</section>
 ${state === 'stuck' ? resumeForm(visit, payout) : null}
 ${state === 'waiting' && isPayback(payout.intent) && attempts.length === 0 ? rejectForm(visit, payout) : null}
@@ -139,65 +143,94 @@ ${state === 'canceled' || (settledAtMs !== null && state === 'succeeded') ? null
   };
 }
 
+const attemptTable = (words: Words, attempts: readonly Attempt[]): Html =>
+  table(
+    words.say('operator-payouts.attempts'),
+    [
+      words.say('operator-payouts.attempt'),
+      words.say('operator-payouts.number'),
+      words.say('operator-payouts.transaction'),
+      words.say('operator-payouts.signed'),
+      words.say('operator-payouts.sent'),
+      words.say('operator-payouts.node_answer'),
+    ],
+    attempts.map((one) => [
+      `${one.generation}.${one.attempt}`,
+      one.nonce === null ? '–' : String(one.nonce),
+      one.tx === null ? words.say('operator-payouts.not_signed') : short(one.tx),
+      one.signedAtMs === null ? '–' : time(one.signedAtMs),
+      one.sentAtMs === null ? '–' : time(one.sentAtMs),
+      english(one.answer ?? ''),
+    ]),
+  );
+
 const resumeForm = (visit: Visit<null>, { id }: Payout): Html =>
-  html`<form method="post" action="${PATH}/${id}/resume" class="card" aria-labelledby="resume"><h2 id="resume">Look at it again</h2>${changeFields(visit)}
-<p>What made it stick is over: the engine goes on with the attempts that it has.</p><button class="plain">Resume…</button></form>`;
+  html`<form method="post" action="${PATH}/${id}/resume" class="card" aria-labelledby="resume"><h2 id="resume">${visit.words.say('operator-payouts.resume_head')}</h2>${changeFields(visit)}
+<p>${visit.words.say('operator-payouts.resume_hint')}</p><button class="plain">${visit.words.say('operator-payouts.resume')}…</button></form>`;
 
 const rejectForm = (visit: Visit<null>, { id }: Payout): Html =>
-  html`<form method="post" action="${PATH}/${id}/reject" class="card" aria-labelledby="reject"><h2 id="reject">Reject it</h2>${changeFields(visit)}
-<p>Nothing was signed yet: it can fail, and its amount can be refunded again.</p>${becauseField}<button class="plain">Reject…</button></form>`;
+  html`<form method="post" action="${PATH}/${id}/reject" class="card" aria-labelledby="reject"><h2 id="reject">${visit.words.say('operator-payouts.reject_head')}</h2>${changeFields(visit)}
+<p>${visit.words.say('operator-payouts.reject_hint')}</p>${becauseField(visit.words)}<button class="plain">${visit.words.say('operator-payouts.reject_head')}…</button></form>`;
 
-const settleForms = (visit: Visit<null>, { id, network }: Payout): Html =>
-  html`<form method="post" action="${askPath(network)}" class="card" aria-labelledby="settle"><h2 id="settle">End it as the chain shows</h2>${changeFields(visit)}
+function settleForms({ visitor, nowMs, words }: Visit<null>, { id, network }: Payout): Html {
+  const option = (how: 'paid' | 'never' | 'again') =>
+    html`<option value="${how}">${words.say(`operator-payouts.how_${how}`)}</option>`;
+  return html`<form method="post" action="${askPath(network)}" class="card" aria-labelledby="settle"><h2 id="settle">${words.say('operator-payouts.settle')}</h2>${changeFields({ visitor, nowMs })}
 <input type="hidden" name="kind" value="settle"><input type="hidden" name="payout" value="${id}"><input type="hidden" name="check" value="yes">
-<label>What happened <select name="how"><option value="paid">this transaction paid it</option><option value="never">nothing paid it: it fails</option><option value="again">nothing paid it: pay it once more</option></select></label>
-<label>Transaction, if one paid it <input name="paid" maxlength="200" autocomplete="off" spellcheck="false"></label>
-<label class="check"><input type="checkbox" name="vouch" value="yes"> I vouch for it: an attempt of this payout paid it, although its record on the chain does not show that</label>
-<p class="hint">Every node is asked; only what all of them show counts. It is checked first, and nothing is changed by that.</p>
-<button class="plain">Check</button></form>`;
+<label>${words.say('operator-payouts.happened')} <select name="how">${option('paid')}${option('never')}${option('again')}</select></label>
+<label>${words.say('operator-payouts.transaction_if')} <input name="paid" maxlength="200" autocomplete="off" spellcheck="false" dir="ltr"></label>
+<label class="check"><input type="checkbox" name="vouch" value="yes"> ${words.say('operator-payouts.vouch')}</label>
+<p class="hint">${words.say('operator-payouts.settle_hint')}</p>
+<button class="plain">${words.say('operation-form.check')}</button></form>`;
+}
 
 async function planResuming(deps: DashboardDeps, visit: Visit<null>, payout: Payout): Promise<Planned> {
+  const { words } = visit;
   const path = `${PATH}/${payout.id}`;
-  if (payout.state !== 'stuck') return { to: path, said: 'It is not stuck any more.' };
+  if (payout.state !== 'stuck') return { to: path, said: words.say('operator-payouts.not_stuck') };
   return {
     command: 'payouts resume',
     target: payout.id,
     review: {
-      title: `Resume the payout of ${amountOf(deps, payout)}?`,
+      title: words.say('operator-payouts.resume_title', { amount: amountOf(deps, payout) }),
       consequence: html`${facts([
-        ['Id', html`<code>${payout.id}</code>`],
-        ['Network', html`<code>${payout.network}</code>`],
-        ['Stuck because', delayOf(payout)?.message ?? 'not known'],
-      ])}<p>Its attempts are looked at again, and replaced only if none of them can still be paid.</p>`,
-      button: 'Resume it',
+        [words.say('operator-payouts.id'), html`<code>${payout.id}</code>`],
+        [words.say('general.network'), html`<code>${payout.network}</code>`],
+        [words.say('operator-payouts.stuck_because'), english(delayOf(payout)?.message ?? '–')],
+      ])}<p>${words.say('operator-payouts.resume_text')}</p>`,
+      button: words.say('operator-payouts.resume'),
       back: path,
       needsSudo: true,
     },
     async act(database) {
       const done = await database.resumePayout(payout.id, visit.nowMs);
-      return { to: path, said: done ? 'It is looked at again.' : 'It is not stuck any more.' };
+      return { to: path, said: words.say(done ? 'operator-payouts.resumed' : 'operator-payouts.not_stuck') };
     },
   };
 }
 
 async function planRejecting(deps: DashboardDeps, visit: Visit<null>, payout: Payout): Promise<Planned> {
+  const { words } = visit;
   const path = `${PATH}/${payout.id}`;
   const because = (visit.form.because ?? '').trim();
   if (because === '' || because.length > BECAUSE_CHARS_MAX) {
-    return { to: path, said: `Nothing was rejected. Say why, in at most ${BECAUSE_CHARS_MAX} characters.` };
+    return { to: path, said: words.say('operator-payouts.reject_reason', { count: BECAUSE_CHARS_MAX }) };
   }
   return {
     command: 'refunds reject',
     target: payout.id,
     reason: because,
     review: {
-      title: `Reject the ${kinds[payout.intent.kind]} of ${amountOf(deps, payout)}?`,
+      title: words.say('operator-payouts.reject_title', {
+        kind: kindText(words, payout),
+        amount: amountOf(deps, payout),
+      }),
       consequence: html`${facts([
-        ['Id', html`<code>${payout.id}</code>`],
-        ['Network', html`<code>${payout.network}</code>`],
-        ['Reason', because],
-      ])}<p>It fails, unless it is signed by then, and the shop is told so: <code>${REJECTED}</code>. Its amount can be refunded again.</p>`,
-      button: 'Reject it',
+        [words.say('operator-payouts.id'), html`<code>${payout.id}</code>`],
+        [words.say('general.network'), html`<code>${payout.network}</code>`],
+        [words.say('general.reason'), data(because)],
+      ])}<p>${words.html('operator-payouts.reject_text', { code: html`<code>${REJECTED}</code>` })}</p>`,
+      button: words.say('operator-payouts.reject_head'),
       back: path,
       needsSudo: false,
       isDangerous: true,
@@ -206,7 +239,7 @@ async function planRejecting(deps: DashboardDeps, visit: Visit<null>, payout: Pa
       const isDone = await database.rejectRefund(payout.id, REJECTED, visit.nowMs);
       return {
         to: path,
-        said: isDone ? 'It is rejected.' : 'It was not rejected: it has ended, or is signed already.',
+        said: words.say(isDone ? 'operator-payouts.rejected' : 'operator-payouts.not_rejected'),
       };
     },
   };

@@ -7,7 +7,8 @@ import type { SettingOrigin, ShownSetting } from '../../config/shown-settings.ts
 import { type Html, html } from '../../lib/html.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage } from '../page.ts';
-import { badge, table } from '../show.ts';
+import { badge, data, table } from '../show.ts';
+import type { Words } from '../texts.ts';
 
 const PATH = '/operator/settings';
 
@@ -15,36 +16,40 @@ export const operatorSettingsPage = (deps: DashboardDeps): CommonPage => ({
   method: 'get',
   path: PATH,
   needs: 'installation:read',
-  answer: async ({ query }) => {
+  answer: async ({ query, words }) => {
     const { file, settings } = deps.readSettings();
     const groups = [...new Set(settings.map(({ group }) => group))];
     const group = query.get('of') ?? '';
     if (!groups.includes(group)) return null;
     return {
-      title: group === '' ? 'Settings' : `Settings: ${group}`,
-      content: html`${groupMenu(groups, group)}
-<p class="card">This is what the server read when it started. To change a setting, put its line into <code>${file}</code>, then
-restart Quayside. Its own page of the documentation is <code>config/README.md</code>.</p>
+      title: group === '' ? words.say('frame.operator_settings') : words.say('operator-settings.title_of', { group }),
+      content: html`${groupMenu(words, groups, group)}
+<p class="card">${words.html('operator-settings.intro', { file: html`<code>${file}</code>` })}</p>
 ${table(
-  'Settings',
-  ['Setting', 'In force', 'From', 'To change it'],
+  words.say('frame.operator_settings'),
+  [
+    words.say('operator-settings.setting'),
+    words.say('operator-settings.in_force'),
+    words.say('operator-settings.from'),
+    words.say('operator-settings.to_change'),
+  ],
   settings
     .filter((one) => one.group === group)
     .map((one) => [
       html`<code>${one.path}</code>`,
-      html`<span>${valueText(one, derivedValues(deps))}</span>`,
-      originText(one.origin),
-      html`<div>${change(one)}</div>`,
+      html`<span>${valueText(words, one, derivedValues(deps))}</span>`,
+      originText(words, one.origin),
+      html`<div>${change(words, one)}</div>`,
     ]),
 )}`,
     };
   },
 });
 
-const groupMenu = (groups: readonly string[], current: string): Html =>
-  html`<nav aria-label="Groups of settings"><ul>${groups.map((group) => {
+const groupMenu = (words: Words, groups: readonly string[], current: string): Html =>
+  html`<nav aria-label="${words.say('operator-settings.groups')}"><ul>${groups.map((group) => {
     const href = group === '' ? PATH : `${PATH}?of=${encodeURIComponent(group)}`;
-    return html`<li><a href="${href}"${group === current ? html` aria-current="page"` : null}>${group === '' ? 'General' : group}</a></li>`;
+    return html`<li><a href="${href}"${group === current ? html` aria-current="page"` : null}>${group === '' ? words.say('operator-settings.general') : data(group)}</a></li>`;
   })}</ul></nav>`;
 
 /** What follows from other settings where these say nothing. */
@@ -57,38 +62,42 @@ const derivedValues = ({ config, url }: DashboardDeps): Readonly<Record<string, 
 });
 
 function valueText(
+  words: Words,
   { path, value, isSecret, isSet }: ShownSetting,
   derived: Readonly<Record<string, string | number>>,
 ): Html {
-  if (isSecret) return isSet ? badge('set', 'good') : badge('not set', 'wait');
+  if (isSecret)
+    return isSet
+      ? badge(words.say('operator-settings.set'), 'good')
+      : badge(words.say('operator-settings.not_set'), 'wait');
   if (isSet) return html`<code>${value}</code>`;
   const follows = derived[path];
   if (follows !== undefined)
-    return html`<code>${JSON.stringify(follows)}</code> <span class="hint">by other settings</span>`;
-  return html`${badge('not set', 'wait')}`;
+    return html`<code>${JSON.stringify(follows)}</code> <span class="hint">${words.say('operator-settings.by_others')}</span>`;
+  return badge(words.say('operator-settings.not_set'), 'wait');
 }
 
-function originText(origin: SettingOrigin): Html | string {
-  switch (origin.kind) {
-    case 'variable':
-      return html`<span>variable <code>${origin.name}</code></span>`;
-    case 'file':
-      return 'settings file';
-    case 'preset':
-      return 'preset of the network';
-    case 'sandbox':
-      return 'the sandbox';
-    case 'default':
-      return 'default';
-  }
-}
+const originText = (words: Words, origin: SettingOrigin): Html | string =>
+  origin.kind === 'variable'
+    ? html`<span>${words.html('operator-settings.from_variable', { name: html`<code>${origin.name}</code>` })}</span>`
+    : words.say(`operator-settings.from_${origin.kind}`);
 
 /** A variable stands above the file, so that a line in the file would change nothing. */
-function change({ origin, line, into, value, isSecret, expected, fileVariable }: ShownSetting): Html {
+function change(words: Words, { origin, line, into, value, isSecret, expected, fileVariable }: ShownSetting): Html {
   const how =
     origin.kind === 'variable'
-      ? html`<code>${origin.name}=${isSecret || origin.name === fileVariable ? '…' : (value ?? '…')}</code> in the environment`
-      : html`<code>${line}</code> ${into === '' ? null : html`in <code>${into}</code>`}`;
-  const secret = isSecret ? html` Or <code>${fileVariable}=…</code>, a file that holds it.` : null;
-  return html`${how}<br><span class="hint">${expected === '' ? null : `May be ${expected}.`}${secret}</span>`;
+      ? words.html('operator-settings.in_environment', {
+          line: html`<code>${origin.name}=${isSecret || origin.name === fileVariable ? '…' : (value ?? '…')}</code>`,
+        })
+      : into === ''
+        ? html`<code>${line}</code>`
+        : words.html('operator-settings.in_file', {
+            line: html`<code>${line}</code>`,
+            place: html`<code>${into}</code>`,
+          });
+  const secret = isSecret
+    ? html` ${words.html('operator-settings.secret_file', { line: html`<code>${fileVariable}=…</code>` })}`
+    : null;
+  const kind = expected === '' ? null : words.html('operator-settings.may_be', { expected });
+  return html`${how}<br><span class="hint">${kind}${secret}</span>`;
 }

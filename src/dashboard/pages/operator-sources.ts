@@ -3,10 +3,10 @@
  * last, and the certificates that nothing was missed.
  * @module
  */
-import { type Html, html, prose } from '../../lib/html.ts';
+import { type Html, html } from '../../lib/html.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
-import { ago, badge, facts, table, time } from '../show.ts';
+import { ago, badge, data, english, facts, table, time } from '../show.ts';
 
 export const operatorSourcePages = (deps: DashboardDeps): readonly CommonPage[] => [
   {
@@ -14,43 +14,59 @@ export const operatorSourcePages = (deps: DashboardDeps): readonly CommonPage[] 
     path: '/operator/sources',
     needs: 'installation:read',
     answer: async (visit): Promise<Reply> => ({
-      title: 'Pools, rates and proofs',
-      content: html`<section aria-labelledby="pools"><h2 id="pools">Deposit address pools</h2>${await poolTable(deps)}</section>
-<section aria-labelledby="rates"><h2 id="rates">Exchange rates</h2>${rateTable(deps, visit)}</section>
-<section aria-labelledby="proofs"><h2 id="proofs">Proofs</h2>${proofs(deps, visit)}</section>`,
+      title: visit.words.say('operator-sources.title'),
+      content: html`<section aria-labelledby="pools"><h2 id="pools">${visit.words.say('operator-sources.pools')}</h2>${await poolTable(deps, visit)}</section>
+<section aria-labelledby="rates"><h2 id="rates">${visit.words.say('operator-sources.rates')}</h2>${rateTable(deps, visit)}</section>
+<section aria-labelledby="proofs"><h2 id="proofs">${visit.words.say('operator-sources.proofs')}</h2>${proofs(deps, visit)}</section>`,
     }),
   },
 ];
 
-async function poolTable(deps: DashboardDeps): Promise<Html> {
+async function poolTable(deps: DashboardDeps, { words }: Visit<null>): Promise<Html> {
   const pools = await deps.readPools();
   return html`${table(
-    'Deposit address pools',
-    ['Pool', 'From', 'Free', 'Given out', 'State'],
+    words.say('operator-sources.pools'),
+    [
+      words.say('operator-sources.pool'),
+      words.say('operator-sources.from'),
+      words.say('operator-sources.free'),
+      words.say('operator-sources.given'),
+      words.say('general.state'),
+    ],
     pools.map(({ family, mode, imported, source, free, taken, isLow }) => [
-      `${family}, ${mode} mode`,
-      html`<span><code>${source ?? 'nothing yet'}</code> ${imported ? 'imported list' : 'derived'}</span>`,
+      html`${data(family)}, ${words.say(`general.mode_${mode}`)}`,
+      html`<span>${source === null ? words.say('operator-sources.nothing_yet') : html`<code>${source}</code>`} ${words.say(imported ? 'operator-sources.imported' : 'operator-sources.derived')}</span>`,
       String(free),
       String(taken),
-      free === 0 ? badge('empty', 'danger') : isLow ? badge('low', 'attention') : badge('enough', 'good'),
+      free === 0
+        ? badge(words.say('operator-sources.empty'), 'danger')
+        : isLow
+          ? badge(words.say('operator-sources.low'), 'attention')
+          : badge(words.say('operator-sources.enough'), 'good'),
     ]),
-  )}<p class="hint">Derived pools fill themselves. An imported one is filled with <code>quayside address-pool import</code>; where money
-comes in is set in files only, and is not changed here.</p>`;
+  )}<p class="hint">${words.html('operator-sources.pools_hint')}</p>`;
 }
 
 function rateTable({ readRates }: DashboardDeps, { nowMs, words }: Visit<null>): Html {
   const sources = readRates();
-  if (sources.length === 0)
-    return html`<p class="card">No source is configured: only USD, USDT and USDC can be asked for.</p>`;
+  if (sources.length === 0) return html`<p class="card">${words.say('operator-sources.no_source')}</p>`;
   return table(
-    'Exchange rates',
-    ['Source', 'State', 'Pairs', 'Answered', 'Fault'],
+    words.say('operator-sources.rates'),
+    [
+      words.say('operator-sources.source'),
+      words.say('general.state'),
+      words.say('operator-sources.pairs'),
+      words.say('operator-sources.answered'),
+      words.say('operator-sources.fault'),
+    ],
     sources.map(({ source, fresh, pairs, answeredAtMs, fault }) => [
-      source,
-      fresh ? badge('fresh', 'good') : badge('stale', 'attention'),
+      data(source),
+      fresh
+        ? badge(words.say('operator-sources.fresh'), 'good')
+        : badge(words.say('operator-sources.stale'), 'attention'),
       String(pairs),
-      answeredAtMs === null ? 'never' : ago(words, answeredAtMs, nowMs),
-      fault ?? '',
+      answeredAtMs === null ? words.say('general.never') : ago(words, answeredAtMs, nowMs),
+      english(fault ?? ''),
     ]),
   );
 }
@@ -59,25 +75,40 @@ function rateTable({ readRates }: DashboardDeps, { nowMs, words }: Visit<null>):
 export function lastProved({ readBackups }: DashboardDeps, { nowMs, words }: Visit<null>): Html {
   const { proved, failure } = readBackups();
   const when = proved
-    ? html`${time(proved.provedAtMs)}, ${ago(words, proved.provedAtMs, nowMs)} (made ${time(proved.madeAtMs)})`
-    : html`${badge('never', 'attention')} <code>quayside backup --prove</code>`;
-  return failure === null ? when : html`${when}. ${badge('the last one failed', 'danger')} ${prose(failure)}`;
+    ? words.html('operator-sources.proved', {
+        time: time(proved.provedAtMs),
+        ago: ago(words, proved.provedAtMs, nowMs),
+        made: time(proved.madeAtMs),
+      })
+    : html`${badge(words.say('general.never'), 'attention')} <code>quayside backup --prove</code>`;
+  return failure === null
+    ? when
+    : html`${when}. ${badge(words.say('operator-sources.last_failed'), 'danger')} ${english(failure)}`;
 }
 
 function proofs(deps: DashboardDeps, visit: Visit<null>): Html {
+  const { words } = visit;
   const certificates = deps.readCertificates();
-  return html`<div class="card">${facts([['Backup last proved', lastProved(deps, visit)]])}</div>${table(
-    'Certificates that nothing was missed',
-    ['Network', 'State', 'Through block', 'Made'],
+  return html`<div class="card">${facts([[words.say('operator.backup'), lastProved(deps, visit)]])}</div>${table(
+    words.say('operator-sources.certificates'),
+    [
+      words.say('general.network'),
+      words.say('general.state'),
+      words.say('operator-sources.through'),
+      words.say('operator-sources.made'),
+    ],
     certificates.map(({ network, through, madeAtMs, open, fault }) => [
-      html`<a href="/operator/networks/${network}">${network}</a>`,
+      html`<a href="/operator/networks/${network}">${data(network)}</a>`,
       fault !== null
-        ? html`<span>${badge('unreadable', 'danger')} ${fault}</span>`
+        ? html`<span>${badge(words.say('operator-sources.unreadable'), 'danger')} ${english(fault)}</span>`
         : open.length > 0
-          ? html`<span>${badge('differences', 'danger')} in ${open.join(', ')}: <code>quayside evidence verify</code></span>`
+          ? html`<span>${words.html('operator-sources.differences_in', {
+              state: badge(words.say('operator-sources.differences'), 'danger'),
+              blocks: open.join(', '),
+            })}</span>`
           : through === null
-            ? badge('none yet', 'wait')
-            : badge('no difference', 'good'),
+            ? badge(words.say('operator-sources.none_yet'), 'wait')
+            : badge(words.say('operator-sources.no_difference'), 'good'),
       through === null ? '–' : String(through),
       madeAtMs === null ? '–' : time(madeAtMs),
     ]),

@@ -9,7 +9,8 @@ import { type Html, html } from '../../lib/html.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
-import { badge, facts, faultMessage, moreLink, table, time } from '../show.ts';
+import { badge, data, facts, faultMessage, moreLink, table, time } from '../show.ts';
+import type { Words } from '../texts.ts';
 
 const PATH = '/operator/stores';
 const ROWS_MAX = 50;
@@ -34,13 +35,10 @@ type Decided = 'approve' | 'refuse' | 'suspend' | 'resume';
 /** What the operator may decide about a store, and what follows from it. */
 type Decision = Readonly<{
   command: string;
-  button: string;
   /** Whether it is possible now. */
   fits(store: MerchantStore): boolean;
-  consequence: string;
   needsReason: boolean;
   needsSudo: boolean;
-  said: string;
   decide(database: Database, id: string, act: Parameters<Database['approveStore']>[1]): Promise<unknown>;
 }>;
 
@@ -49,49 +47,36 @@ const isApproved = ({ status }: MerchantStore): boolean => status === 'approved'
 const decisions: Readonly<Record<Decided, Decision>> = {
   approve: {
     command: 'approve store',
-    button: 'Approve',
     fits: (store) => !isApproved(store),
-    consequence: 'Its owner can make keys and take payments, which come to the wallets of this installation.',
     needsReason: false,
     needsSudo: true,
-    said: 'The store is approved.',
     decide: (database, id, act) => database.approveStore(id, act, false),
   },
   refuse: {
     command: 'refuse store',
-    button: 'Refuse',
     fits: (store) => !isApproved(store) && !store.refusal,
-    consequence: 'It gets no keys, and its owner sees the reason. It can be approved later.',
     needsReason: true,
     needsSudo: false,
-    said: 'The store is refused.',
     decide: (database, id, act) => database.refuseStore(id, act, false),
   },
   suspend: {
     command: 'suspend store',
-    button: 'Suspend',
     fits: (store) => isApproved(store) && !store.suspension,
-    consequence:
-      'Its keys create no payments and no refunds, and refunds that are not signed yet wait. What it has is still ' +
-      'watched, credited and sent. Its owner sees the reason.',
     needsReason: true,
     needsSudo: false,
-    said: 'The store is suspended.',
     decide: (database, id, act) => database.suspendStore(id, 'suspended', act, false),
   },
   resume: {
     command: 'resume store',
-    button: 'Resume',
     fits: ({ suspension }) => suspension !== undefined,
-    consequence: 'Its keys work as before, and its refunds go on.',
     needsReason: false,
     needsSudo: true,
-    said: 'The store is resumed.',
     decide: (database, id, act) => database.suspendStore(id, 'resumed', act, false),
   },
 };
 
 async function page({ database }: DashboardDeps, visit: Visit<null>, fault: string | null): Promise<Reply> {
+  const { words } = visit;
   const last = await database.findStore(visit.query.get('after') ?? '');
   const all = await database.pageStores({ which: 'all', after: last, limit: ROWS_MAX + 1 });
   const people = await database.listPeople();
@@ -99,60 +84,76 @@ async function page({ database }: DashboardDeps, visit: Visit<null>, fault: stri
   const waiting = last ? [] : await database.pageStores({ which: 'waiting', after: null, limit: ROWS_MAX });
   const shown = all.slice(0, ROWS_MAX);
   return {
-    title: 'Stores',
+    title: words.say('frame.operator_stores'),
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}${
       last
         ? null
-        : html`<section aria-labelledby="waiting"><h2 id="waiting">Waiting for approval</h2>${
+        : html`<section aria-labelledby="waiting"><h2 id="waiting">${words.say('operator-stores.waiting')}</h2>${
             waiting.length === 0
-              ? html`<p class="card">No store is waiting for you.</p>`
+              ? html`<p class="card">${words.say('operator-stores.none_waiting')}</p>`
               : waiting.map((store) => waitingCard(visit, store, people))
-          }${waiting.length === ROWS_MAX ? html`<p class="hint">The oldest ${ROWS_MAX} are shown.</p>` : null}</section>`
+          }${waiting.length === ROWS_MAX ? html`<p class="hint">${words.say('operator-stores.oldest', { count: ROWS_MAX })}</p>` : null}</section>`
     }
-<section aria-labelledby="all"><h2 id="all">All stores</h2>${storeTable(visit, shown, people)}${
-      all.length > ROWS_MAX ? moreLink(visit.words, `${PATH}?after=${shown.at(-1)?.id}`) : null
+<section aria-labelledby="all"><h2 id="all">${words.say('operator-stores.all')}</h2>${storeTable(visit, shown, people)}${
+      all.length > ROWS_MAX ? moreLink(words, `${PATH}?after=${shown.at(-1)?.id}`) : null
     }</section>`,
   };
 }
 
-const ownersOf = ({ id }: MerchantStore, people: readonly Person[]): string =>
-  people
-    .filter(({ memberships }) => memberships.some(({ storeId, role }) => storeId === id && role === 'owner'))
-    .map(({ name }) => name)
-    .join(', ') || 'nobody';
+function ownersOf(words: Words, { id }: MerchantStore, people: readonly Person[]): Html | string {
+  const owners = people.filter(({ memberships }) =>
+    memberships.some(({ storeId, role }) => storeId === id && role === 'owner'),
+  );
+  return owners.length === 0 ? words.say('general.none') : data(owners.map(({ name }) => name).join(', '));
+}
 
-const because = html`<label>Reason, which its owner sees <input name="because" maxlength="${BECAUSE_CHARS_MAX}" required></label>`;
+const because = (words: Words): Html =>
+  html`<label>${words.say('operator-stores.because')} <input name="because" maxlength="${BECAUSE_CHARS_MAX}" required></label>`;
 
 const form = (visit: Visit<null>, store: MerchantStore, decided: Decided): Html => {
-  const { button, needsReason, needsSudo } = decisions[decided];
+  const { words } = visit;
+  const { needsReason, needsSudo } = decisions[decided];
+  const button = words.say(`operator-stores.${decided}`);
   const look = needsReason || !needsSudo ? html` class="plain"` : null;
-  return html`<form method="post" action="${PATH}/${store.id}/${decided}">${changeFields(visit)}${needsReason ? because : null}<button${look} aria-label="${button} ${store.name}">${button}</button></form>`;
+  return html`<form method="post" action="${PATH}/${store.id}/${decided}">${changeFields(visit)}${needsReason ? because(words) : null}<button${look} aria-label="${words.say('general.act_on', { act: button, name: store.name })}">${button}</button></form>`;
 };
 
 const waitingCard = (visit: Visit<null>, store: MerchantStore, people: readonly Person[]): Html =>
-  html`<article class="card" aria-labelledby="w-${store.id}"><h3 id="w-${store.id}">${store.name}</h3>${facts([
-    ['Merchant id', html`<code>${store.id}</code>`],
-    ['Owner', ownersOf(store, people)],
-    ['Since', time(store.createdAtMs)],
+  html`<article class="card" aria-labelledby="w-${store.id}"><h3 id="w-${store.id}">${data(store.name)}</h3>${facts([
+    [visit.words.say('developers.merchant_id'), html`<code>${store.id}</code>`],
+    [visit.words.say('operator-stores.owner'), ownersOf(visit.words, store, people)],
+    [visit.words.say('general.created'), time(store.createdAtMs)],
   ])}${form(visit, store, 'approve')}${form(visit, store, 'refuse')}</article>`;
 
-function stateOf({ status, suspension, refusal }: MerchantStore): Html {
-  if (suspension) return html`${badge('suspended', 'danger')} <span class="hint">${suspension.because}</span>`;
-  if (refusal) return html`${badge('refused', 'danger')} <span class="hint">${refusal.because}</span>`;
-  return status === 'approved' ? badge('approved', 'good') : badge('waiting', 'attention');
+function stateOf(words: Words, { status, suspension, refusal }: MerchantStore): Html {
+  const stopped = suspension ?? refusal;
+  if (stopped) {
+    const state = words.say(suspension ? 'operator-stores.suspended' : 'operator-stores.refused');
+    return html`${badge(state, 'danger')} <span class="hint">${data(stopped.because)}</span>`;
+  }
+  return status === 'approved'
+    ? badge(words.say('operator-stores.approved'), 'good')
+    : badge(words.say('operator-stores.is_waiting'), 'attention');
 }
 
 const storeTable = (visit: Visit<null>, stores: readonly MerchantStore[], people: readonly Person[]): Html =>
   table(
-    'All stores',
-    ['Store', 'Merchant id', 'Owner', 'Created', 'State', 'Change'],
+    visit.words.say('operator-stores.all'),
+    [
+      visit.words.say('frame.store'),
+      visit.words.say('developers.merchant_id'),
+      visit.words.say('operator-stores.owner'),
+      visit.words.say('general.created'),
+      visit.words.say('general.state'),
+      visit.words.say('general.change'),
+    ],
     stores.map((store) => [
-      store.name,
+      data(store.name),
       html`<code>${store.id}</code>`,
-      ownersOf(store, people),
+      ownersOf(visit.words, store, people),
       time(store.createdAtMs),
-      html`<span>${stateOf(store)}</span>`,
+      html`<span>${stateOf(visit.words, store)}</span>`,
       html`<div>${(['suspend', 'resume'] as const).filter((one) => decisions[one].fits(store)).map((one) => form(visit, store, one))}${store.refusal ? form(visit, store, 'approve') : null}</div>`,
     ]),
   );
@@ -163,29 +164,30 @@ async function planDecision(
   store: MerchantStore,
   decided: Decided,
 ): Promise<Planned> {
-  const { command, button, fits, consequence, needsReason, needsSudo, said, decide } = decisions[decided];
+  const { words } = visit;
+  const { command, fits, needsReason, needsSudo, decide } = decisions[decided];
   const reason = (visit.form.because ?? '').trim();
-  if (!fits(store)) return page(deps, visit, `That is not possible any more: look at ${store.name} in the list.`);
+  if (!fits(store)) return page(deps, visit, words.say('operator-stores.too_late', { store: store.name }));
   if (needsReason && (reason === '' || reason.length > BECAUSE_CHARS_MAX)) {
-    return page(deps, visit, `Say why, in at most ${BECAUSE_CHARS_MAX} characters.`);
+    return page(deps, visit, words.say('operation-form.say_why', { count: BECAUSE_CHARS_MAX }));
   }
   return {
     command,
     target: store.id,
     reason: needsReason ? reason : null,
     review: {
-      title: `${button} ${store.name}?`,
+      title: words.say(`operator-stores.${decided}_title`, { store: store.name }),
       consequence: html`${facts([
-        ['Merchant id', html`<code>${store.id}</code>`],
-        ...(needsReason ? [['Reason', reason] as const] : []),
-      ])}<p>${consequence}</p>`,
-      button,
+        [words.say('developers.merchant_id'), html`<code>${store.id}</code>`],
+        ...(needsReason ? [[words.say('general.reason'), data(reason)] as const] : []),
+      ])}<p>${words.say(`operator-stores.${decided}_text`)}</p>`,
+      button: words.say(`operator-stores.${decided}`),
       back: PATH,
       needsSudo,
     },
     async act(database, act) {
       await decide(database, store.id, act);
-      return { to: PATH, said };
+      return { to: PATH, said: words.say(`operator-stores.${decided}_said`) };
     },
   };
 }

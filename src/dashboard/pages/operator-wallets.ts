@@ -7,6 +7,7 @@ import { coinText } from '../../chains/coin-text.ts';
 import { chains } from '../../chains/index.ts';
 import type { Asset } from '../../core/ledger.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
+import type { Freeze } from '../../database/freezes.ts';
 import type { WalletBalance } from '../../database/money-out.ts';
 import type { BookedWallet } from '../../database/outgoing.ts';
 import { type Html, html } from '../../lib/html.ts';
@@ -14,7 +15,8 @@ import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { askForm, BECAUSE_CHARS_MAX, becauseField } from '../operation-form.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
-import { ago, badge, facts, faultMessage, table, time } from '../show.ts';
+import { ago, badge, data, facts, faultMessage, table, time } from '../show.ts';
+import type { Words } from '../texts.ts';
 
 const PATH = '/operator/wallets';
 
@@ -30,111 +32,156 @@ export const operatorWalletPages = (deps: DashboardDeps): readonly CommonPage[] 
 
 async function page(deps: DashboardDeps, visit: Visit<null>, fault: string | null): Promise<Reply> {
   const { database } = deps;
+  const { words } = visit;
   const balances = await database.listBalances();
   return {
-    title: 'Wallets',
+    title: words.say('frame.operator_wallets'),
     status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}<section aria-labelledby="held"><h2 id="held">Refund and gas wallets</h2>${
+    content: html`${faultMessage(fault)}<section aria-labelledby="held"><h2 id="held">${words.say('operator-wallets.held')}</h2>${
       balances.length === 0
-        ? html`<p class="card">No wallet was read yet. Without a signer this installation only receives.</p>`
-        : html`${balanceTable(deps, visit, balances)}${bookTable(deps, balances, await database.listWalletBooks())}`
+        ? html`<p class="card">${words.say('operator-wallets.none_read')}</p>`
+        : html`${balanceTable(deps, visit, balances)}${bookTable(deps, visit, balances, await database.listWalletBooks())}`
     }</section>
-<section aria-labelledby="unswept"><h2 id="unswept">On deposit addresses</h2>${await unsweptTable(deps, visit)}</section>
+<section aria-labelledby="unswept"><h2 id="unswept">${words.say('operator-wallets.unswept')}</h2>${await unsweptTable(deps, visit)}</section>
 ${await freezeCard(deps, visit)}`,
   };
 }
 
-const amount = ({ config }: DashboardDeps, network: NetworkKey, asset: Asset, units: bigint): string =>
+const amountText = ({ config }: DashboardDeps, network: NetworkKey, asset: Asset, units: bigint): string =>
   coinText(config.networks, network, asset, units);
+
+const amount = (...of: Parameters<typeof amountText>): Html => data(amountText(...of));
 
 const balanceTable = (deps: DashboardDeps, { nowMs, words }: Visit<null>, balances: readonly WalletBalance[]): Html =>
   table(
-    'Wallets',
-    ['Network', 'Wallet', 'Address', 'Holds', 'State', 'Read'],
+    words.say('frame.operator_wallets'),
+    [
+      words.say('general.network'),
+      words.say('operator-wallets.wallet'),
+      words.say('general.address'),
+      words.say('operator-wallets.holds'),
+      words.say('general.state'),
+      words.say('operator-wallets.read'),
+    ],
     balances.map(({ network, role, key, isFormer, units, low, readAtMs }) => {
       const family = deps.config.networks.find((one) => one.key === network)?.family;
       return [
-        html`<a href="/operator/networks/${network}">${network}</a>`,
-        role,
+        html`<a href="/operator/networks/${network}">${data(network)}</a>`,
+        words.say(`operator-wallets.role_${role}`),
         html`<code>${family ? chains[family].address.format(key) : key}</code>`,
-        (Object.entries(units) as [Asset, bigint][])
-          .map(([asset, value]) => amount(deps, network, asset, value))
-          .join(', '),
-        isFormer ? badge('former', 'wait') : low.length > 0 ? badge('low', 'attention') : badge('enough', 'good'),
+        data(
+          (Object.entries(units) as [Asset, bigint][])
+            .map(([asset, value]) => amountText(deps, network, asset, value))
+            .join(', '),
+        ),
+        isFormer
+          ? badge(words.say('operator-wallets.former'), 'wait')
+          : low.length > 0
+            ? badge(words.say('operator-sources.low'), 'attention')
+            : badge(words.say('operator-sources.enough'), 'good'),
         ago(words, readAtMs, nowMs),
       ];
     }),
   );
 
 /** What the wallets of a network hold together, beside what the ledger expects. */
-const bookTable = (deps: DashboardDeps, balances: readonly WalletBalance[], books: readonly BookedWallet[]): Html =>
+const bookTable = (
+  deps: DashboardDeps,
+  { words }: Visit<null>,
+  balances: readonly WalletBalance[],
+  books: readonly BookedWallet[],
+): Html =>
   table(
-    'Balances and books',
-    ['Network', 'Coin', 'Held', 'By the books at least', 'State'],
+    words.say('operator-wallets.books'),
+    [
+      words.say('general.network'),
+      words.say('operator-wallets.coin'),
+      words.say('operator-wallets.held_amount'),
+      words.say('operator-wallets.books_least'),
+      words.say('general.state'),
+    ],
     books.map(({ network, asset, units, shortSinceMs }) => {
       const own = balances.filter((one) => one.network === network);
       const held = own.reduce((sum, one) => sum + (one.units[asset] ?? 0n), 0n);
       return [
         html`<code>${network}</code>`,
-        asset === 'native' ? 'native coin' : asset,
+        asset === 'native' ? words.say('operator-wallets.native') : data(asset),
         amount(deps, network, asset, held),
         amount(deps, network, asset, units),
         shortSinceMs === null
-          ? badge('agrees', 'good')
-          : html`<span>${badge('less than expected', 'attention')} <span class="hint">since ${time(shortSinceMs)}</span></span>`,
+          ? badge(words.say('operator-wallets.agrees'), 'good')
+          : html`<span>${badge(words.say('operator-wallets.short'), 'attention')} <span class="hint">${words.html('operator-wallets.since', { time: time(shortSinceMs) })}</span></span>`,
       ];
     }),
   );
 
 async function unsweptTable(deps: DashboardDeps, { nowMs, words }: Visit<null>): Promise<Html> {
   const levels = await deps.database.listUnswept();
-  if (levels.length === 0)
-    return html`<p class="card">Nothing that is final lies on deposit addresses, as far as it was read.</p>`;
+  if (levels.length === 0) return html`<p class="card">${words.say('operator-wallets.nothing_unswept')}</p>`;
   return html`${table(
-    'On deposit addresses',
-    ['Network', 'Addresses', 'To be swept', 'Being swept', 'Read'],
+    words.say('operator-wallets.unswept'),
+    [
+      words.say('general.network'),
+      words.say('operator-wallets.addresses'),
+      words.say('operator-wallets.to_sweep'),
+      words.say('operator-wallets.sweeping'),
+      words.say('operator-wallets.read'),
+    ],
     levels.map(({ network, currency, owners, units, openUnits, readAtMs }) => [
-      html`<a href="/operator/networks/${network}">${network}</a>`,
+      html`<a href="/operator/networks/${network}">${data(network)}</a>`,
       String(owners),
       amount(deps, network, currency, units),
       amount(deps, network, currency, openUnits),
       ago(words, readAtMs, nowMs),
     ]),
-  )}<p class="hint">The page of a network plans its sweeps. Where they go is in the signer’s policy, and is not changed here.</p>`;
+  )}<p class="hint">${words.say('operator-wallets.sweep_hint')}</p>`;
 }
 
 async function freezeCard({ database, config }: DashboardDeps, visit: Visit<null>): Promise<Html> {
+  const { words } = visit;
   const freezes = await database.listFreezes();
   const all = freezes.find(({ network }) => network === null);
   const [first] = config.networks;
-  return html`<section class="card" aria-labelledby="freeze"><h2 id="freeze">Freeze of every network</h2>${facts([
-    ['State', all ? badge('frozen', 'danger') : badge('not frozen', 'good')],
-    ...freezes.map((one) => [one.network ?? 'Every network', `by ${one.frozenBy}: ${one.reason}`] as const),
-  ])}<form method="post" action="${PATH}/${all ? 'thaw' : 'freeze'}">${changeFields(visit)}${becauseField}<button class="plain">${
-    all ? 'End the freeze…' : 'Freeze every network…'
-  }</button></form>
+  return html`<section class="card" aria-labelledby="freeze"><h2 id="freeze">${words.say('operator-wallets.freeze')}</h2>${facts(
+    [
+      [
+        words.say('general.state'),
+        all
+          ? badge(words.say('operator-wallets.frozen'), 'danger')
+          : badge(words.say('operator-wallets.not_frozen'), 'good'),
+      ],
+      ...freezes.map(
+        (one) =>
+          [
+            one.network === null ? words.say('operator-wallets.every') : data(one.network),
+            words.html('operator-wallets.by_because', { person: one.frozenBy, reason: one.reason }),
+          ] as const,
+      ),
+    ],
+  )}<form method="post" action="${PATH}/${all ? 'thaw' : 'freeze'}">${changeFields(visit)}${becauseField(words)}<button class="plain">${words.say(
+    all ? 'operator-wallets.end_freeze' : 'operator-wallets.freeze_all',
+  )}…</button></form>
 ${
   first
-    ? html`<h3>The signer itself</h3><p class="hint">This stops whoever has its socket too. An approver has to end it.</p>${askForm(visit, first.key, { kind: 'freeze_signer' }, { button: 'Freeze the signer…', isPlain: true })}`
+    ? html`<h3>${words.say('operator-wallets.signer')}</h3><p class="hint">${words.say('operator-wallets.signer_hint')}</p>${askForm(visit, first.key, { kind: 'freeze_signer' }, { button: `${words.say('operation-form.freeze_signer')}…`, isPlain: true })}`
     : null
 }</section>`;
 }
 
 const reasonOf = ({ form }: Visit<null>): string => (form.because ?? '').trim().slice(0, BECAUSE_CHARS_MAX);
-const NO_REASON = 'Say why, for the audit log.';
 
 async function planFreeze(deps: DashboardDeps, visit: Visit<null>): Promise<Planned> {
+  const { words } = visit;
   const reason = reasonOf(visit);
-  if (reason === '') return page(deps, visit, NO_REASON);
+  if (reason === '') return page(deps, visit, words.say('operation-form.no_reason'));
   return {
     command: 'payouts freeze',
     target: 'every network',
     reason,
     review: {
-      title: 'Freeze money out on every network?',
-      consequence: html`${facts([['Reason', reason]])}<p>Nothing is signed or sent until the freeze is ended. What nodes have already is watched
-to its end.</p>`,
-      button: 'Freeze it',
+      title: words.say('operator-wallets.freeze_title'),
+      consequence: html`${facts([[words.say('general.reason'), data(reason)]])}<p>${words.say('operator-wallets.freeze_text')}</p>`,
+      button: words.say('operation-form.freeze_button'),
       back: PATH,
       needsSudo: false,
       isDangerous: true,
@@ -142,36 +189,43 @@ to its end.</p>`,
     async act(database, act) {
       const freeze = { network: null, code: 'payouts_frozen', reason, frozenBy: act.operator, sinceMs: act.atMs };
       const isNew = await database.freezePayouts(freeze, act);
-      return { to: PATH, said: isNew ? 'Money out is frozen on every network.' : 'It was frozen already.' };
+      return { to: PATH, said: words.say(isNew ? 'operator-wallets.all_frozen' : 'operator-wallets.frozen_already') };
     },
   };
 }
 
+/** Who froze money out, why and when. */
+export const freezeFacts = (words: Words, { frozenBy, reason, sinceMs }: Freeze) =>
+  [
+    [words.say('operator-wallets.frozen_by'), data(frozenBy)],
+    [words.say('operator-wallets.because'), data(reason)],
+    [words.say('operator-wallets.frozen_since'), time(sinceMs)],
+  ] as const;
+
 async function planThaw(deps: DashboardDeps, visit: Visit<null>): Promise<Planned> {
+  const { words } = visit;
   const freeze = (await deps.database.listFreezes()).find(({ network }) => network === null);
   const reason = reasonOf(visit);
-  if (!freeze) return page(deps, visit, 'There is no freeze of every network.');
-  if (reason === '') return page(deps, visit, NO_REASON);
+  if (!freeze) return page(deps, visit, words.say('operator-wallets.no_freeze'));
+  if (reason === '') return page(deps, visit, words.say('operation-form.no_reason'));
   return {
     command: 'payouts thaw',
     target: 'every network',
     reason,
     review: {
-      title: 'End the freeze of every network?',
+      title: words.say('operator-wallets.thaw_title'),
       consequence: html`${facts([
-        ['Frozen by', freeze.frozenBy],
-        ['Because', freeze.reason],
-        ['Since', time(freeze.sinceMs)],
-        ['Reason', reason],
-      ])}<p>Payouts that wait are signed and sent again, on networks without a freeze of their own.</p>`,
-      button: 'End the freeze',
+        ...freezeFacts(words, freeze),
+        [words.say('general.reason'), data(reason)],
+      ])}<p>${words.say('operator-wallets.thaw_text')}</p>`,
+      button: words.say('operator-wallets.end_freeze'),
       back: PATH,
       needsSudo: true,
       isDangerous: true,
     },
     async act(database, act) {
       const ended = await database.thawPayouts(null, act);
-      return { to: PATH, said: ended ? 'The freeze is ended.' : 'It was ended already.' };
+      return { to: PATH, said: words.say(ended ? 'operator-wallets.thawed' : 'operator-wallets.thawed_already') };
     },
   };
 }

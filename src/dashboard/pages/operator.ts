@@ -2,34 +2,34 @@
  * The operator's pages: what needs somebody, networks, the audit log, and who may use the dashboard.
  * @module
  */
+import type { SessionStatus } from '../../core/event.ts';
 import type { NetworkStatus } from '../../database/database.ts';
 import { whyUnfollowed } from '../../database/network-health.ts';
-import { type Html, html, prose } from '../../lib/html.ts';
+import { type Html, html } from '../../lib/html.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
-import { ago, badge, facts, type Tone, table, time } from '../show.ts';
+import { ago, badge, data, english, facts, type Tone, table, time } from '../show.ts';
+import type { TextKey, Words } from '../texts.ts';
+import { rolesText } from './account.ts';
 import { alarmTable } from './alarms.ts';
 import { lastProved } from './operator-sources.ts';
 
 const ENTRIES_SHOWN = 100;
 
 export const operatorPages = (deps: DashboardDeps): readonly CommonPage[] => {
-  const page = (path: string, title: string, content: (visit: Visit<null>) => Promise<Html>): CommonPage => ({
+  const page = (path: string, title: TextKey, content: (visit: Visit<null>) => Promise<Html>): CommonPage => ({
     method: 'get',
     path,
     needs: 'installation:read',
-    answer: async (visit): Promise<Reply> => ({ title, content: await content(visit) }),
+    answer: async (visit): Promise<Reply> => ({ title: visit.words.say(title), content: await content(visit) }),
   });
   return [
-    page('/operator', 'Overview', (visit) => overview(deps, visit)),
-    page('/operator/networks', 'Networks', async (visit) => networksTable(deps, await reports(deps), visit)),
-    {
-      method: 'get',
-      path: '/operator/audit',
-      needs: 'installation:read',
-      answer: async ({ query }) => ({ title: 'Audit log', content: await auditPage(deps, query.get('before')) }),
-    },
-    page('/operator/people', 'People', () => peopleTable(deps)),
+    page('/operator', 'frame.operator_overview', (visit) => overview(deps, visit)),
+    page('/operator/networks', 'frame.operator_networks', async (visit) =>
+      networksTable(deps, await reports(deps), visit),
+    ),
+    page('/operator/audit', 'frame.operator_audit', (visit) => auditPage(deps, visit)),
+    page('/operator/people', 'frame.operator_people', (visit) => peopleTable(deps, visit)),
   ];
 };
 
@@ -38,23 +38,29 @@ const reports = async ({ database }: DashboardDeps): Promise<ReadonlyMap<string,
 
 async function overview(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { database } = deps;
+  const { words, nowMs } = visit;
   const open = await database.listOpenAlarms();
-  const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.stats(visit.nowMs);
+  const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.stats(nowMs);
   const stores = await database.listStores();
   const toApprove = stores.filter(({ status, refusal }) => status === 'pending' && !refusal).length;
   const waits =
-    deliveriesWaiting === 0 ? 'none' : `${deliveriesWaiting}, the oldest for ${Math.floor(oldestWaitingMs / 1000)} s`;
-  return html`<section class="card" aria-labelledby="needs"><h2 id="needs">What needs you</h2>
-${toApprove > 0 ? html`<p>${badge(`${toApprove} to approve`, 'attention')} <a href="/operator/stores">Stores that wait for you</a></p>` : null}
-${open.length > 0 ? alarmTable(visit, open) : html`<p>${badge('no open alarm', 'good')}</p>`}
+    deliveriesWaiting === 0
+      ? words.say('general.none')
+      : words.say('operator.oldest', { count: deliveriesWaiting, seconds: Math.floor(oldestWaitingMs / 1000) });
+  return html`<section class="card" aria-labelledby="needs"><h2 id="needs">${words.say('operator.needs')}</h2>
+${toApprove > 0 ? html`<p>${badge(words.say('operator.to_approve', { count: toApprove }), 'attention')} <a href="/operator/stores">${words.say('operator.stores_wait')}</a></p>` : null}
+${open.length > 0 ? alarmTable(visit, open) : html`<p>${badge(words.say('operator.no_alarm'), 'good')}</p>`}
 </section>
-<section class="card" aria-labelledby="networks"><h2 id="networks">Networks</h2>${networksTable(deps, await reports(deps), visit)}</section>
-<section class="card" aria-labelledby="numbers"><h2 id="numbers">Numbers</h2>${facts([
-    ['Stores', String(stores.length)],
-    ...Object.entries(sessions).map(([status, count]) => [`Sessions ${status}`, String(count)] as const),
-    ['Webhooks waiting', waits],
-    ['Held amounts to decide', String(heldOpen)],
-    ['Backup last proved', lastProved(deps, visit)],
+<section class="card" aria-labelledby="networks"><h2 id="networks">${words.say('frame.operator_networks')}</h2>${networksTable(deps, await reports(deps), visit)}</section>
+<section class="card" aria-labelledby="numbers"><h2 id="numbers">${words.say('operator.numbers')}</h2>${facts([
+    [words.say('frame.operator_stores'), String(stores.length)],
+    ...(Object.entries(sessions) as [SessionStatus, number][]).map(
+      ([status, count]) =>
+        [words.say('operator.sessions_of', { status: words.say(`general.status_${status}`) }), String(count)] as const,
+    ),
+    [words.say('operator.webhooks_waiting'), waits],
+    [words.say('operator.held_open'), String(heldOpen)],
+    [words.say('operator.backup'), lastProved(deps, visit)],
   ])}</section>`;
 }
 
@@ -66,56 +72,77 @@ const networkTones: Readonly<Record<NetworkStatus['state'], Tone>> = {
   halted: 'danger',
 };
 
+/** Shows the state of a network that is read. */
+export const networkState = (words: Words, { state }: Pick<NetworkStatus, 'state'>): Html =>
+  badge(words.say(`general.network_${state}`), networkTones[state]);
+
 function networksTable(
   { config }: DashboardDeps,
   known: ReadonlyMap<string, NetworkStatus>,
   { nowMs, words }: Visit<null>,
 ): Html {
   return table(
-    'Networks',
-    ['Network', 'State', 'Read to', 'Node’s head', 'Behind', 'Heard', 'Reason'],
+    words.say('frame.operator_networks'),
+    [
+      words.say('general.network'),
+      words.say('general.state'),
+      words.say('operator.read_to'),
+      words.say('operator.head'),
+      words.say('operator.behind'),
+      words.say('operator.heard'),
+      words.say('general.reason'),
+    ],
     config.networks.map(({ key }) => {
       const status = known.get(key);
       const why = whyUnfollowed(status ?? null, nowMs);
       const isSilent = !status || why?.code === 'indexer_silent';
       const [at, head] = [status?.cursor?.number ?? null, status?.headNumber ?? null];
       return [
-        html`<a href="/operator/networks/${key}">${key}</a>`,
-        badge(isSilent ? 'silent' : status.state, isSilent ? 'danger' : networkTones[status.state]),
+        html`<a href="/operator/networks/${key}">${data(key)}</a>`,
+        isSilent ? badge(words.say('operator.silent'), 'danger') : networkState(words, status),
         at === null ? '–' : String(at),
         head === null ? '–' : String(head),
-        at === null || head === null ? '–' : `${Math.max(0, head - at)} blocks`,
-        status ? ago(words, status.nodeHeardAtMs, nowMs) : 'never',
-        why ? html`${prose(why.message)}. <code>quayside networks show ${key}</code>` : '',
+        at === null || head === null ? '–' : words.say('operator.blocks', { count: Math.max(0, head - at) }),
+        status ? ago(words, status.nodeHeardAtMs, nowMs) : words.say('general.never'),
+        why ? html`${english(why.message)}. <code>quayside networks show ${key}</code>` : '',
       ];
     }),
   );
 }
 
-/** @param before the id of the entry that the page before ended with */
-async function auditPage({ database }: DashboardDeps, before: string | null): Promise<Html> {
+async function auditPage({ database }: DashboardDeps, { query, words }: Visit<null>): Promise<Html> {
+  /** The id of the entry that the page before ended with. */
+  const before = query.get('before');
   const beforeId = before !== null && /^\d{1,15}$/.test(before) ? Number(before) : null;
   const found = await database.listAudit(ENTRIES_SHOWN + 1, beforeId === null ? {} : { beforeId });
   const entries = found.slice(0, ENTRIES_SHOWN);
-  const newest = beforeId === null ? null : html`<a href="/operator/audit">Newest</a>`;
+  const newest = beforeId === null ? null : html`<a href="/operator/audit">${words.say('general.newest')}</a>`;
   const older =
     found.length > ENTRIES_SHOWN
-      ? html`<a href="/operator/audit?before=${entries.at(-1)?.id ?? 0}" rel="next">Older</a>`
+      ? html`<a href="/operator/audit?before=${entries.at(-1)?.id ?? 0}" rel="next">${words.say('general.older')}</a>`
       : null;
   return html`${table(
-    'Audit log',
-    ['Time', 'Who', 'What', 'On', 'Before', 'After', 'Why'],
+    words.say('frame.operator_audit'),
+    [
+      words.say('operator.time'),
+      words.say('operator.who'),
+      words.say('operator.what'),
+      words.say('operator.on'),
+      words.say('operator.before'),
+      words.say('operator.after'),
+      words.say('general.reason'),
+    ],
     entries.map(({ atMs, operator, command, target, before, after, reason }) => [
       time(atMs),
-      operator,
-      command,
+      data(operator),
+      data(command),
       html`<code>${target}</code>`,
-      stateText(before),
-      stateText(after),
-      reason ?? '',
+      data(stateText(before)),
+      data(stateText(after)),
+      data(reason ?? ''),
     ]),
   )}
-<p class="pager">${newest} ${older}</p><p class="hint">Nothing deletes an entry.</p>`;
+<p class="pager">${newest} ${older}</p><p class="hint">${words.say('operator.no_deletes')}</p>`;
 }
 
 const stateText = (state: Readonly<Record<string, unknown>> | null): string =>
@@ -125,24 +152,22 @@ const stateText = (state: Readonly<Record<string, unknown>> | null): string =>
         .map(([name, value]) => `${name}: ${value}`)
         .join(', ');
 
-async function peopleTable({ database }: DashboardDeps): Promise<Html> {
+async function peopleTable({ database }: DashboardDeps, { words }: Visit<null>): Promise<Html> {
   const people = await database.listPeople();
   const stores = new Map((await database.listStores()).map(({ id, name }) => [id, name]));
   return html`${table(
-    'People',
-    ['Name', 'Roles', 'Since', 'State'],
+    words.say('frame.operator_people'),
+    [words.say('general.name'), words.say('operator.roles'), words.say('general.created'), words.say('general.state')],
     people.map(({ name, memberships, createdAtMs, removedAtMs, isReady }) => [
-      name,
-      memberships
-        .map(({ role, storeId }) => (storeId === null ? role : `${role} of ${stores.get(storeId) ?? storeId}`))
-        .join(', '),
+      data(name),
+      rolesText(words, memberships, (id) => stores.get(id) ?? id),
       time(createdAtMs),
       removedAtMs === null
         ? isReady
-          ? badge('can sign in', 'good')
-          : badge('link not used yet', 'wait')
-        : badge('removed', 'wait'),
+          ? badge(words.say('operator.ready'), 'good')
+          : badge(words.say('team.unused'), 'wait')
+        : badge(words.say('operator.removed'), 'wait'),
     ]),
   )}
-<p class="hint"><code>quayside user create NAME --role ROLE</code> adds somebody; <code>quayside user reset NAME</code> makes a new link.</p>`;
+<p class="hint">${words.html('operator.people_hint')}</p>`;
 }

@@ -48,8 +48,8 @@ async function list({ database }: DashboardDeps, { at, query, nowMs, words }: Vi
     const parts = new URLSearchParams({ ...(chosen && { outcome: chosen[0] }), ...(before !== '' && { before }) });
     return html`<a href="${pathOf(at)}?${parts.toString()}">${text}</a>`;
   };
-  const pager = html`<p class="pager">${filter.beforeId === null ? null : link('', words.say('requests.newest'))} ${
-    older === undefined ? null : link(String(older), words.say('requests.older'))
+  const pager = html`<p class="pager">${filter.beforeId === null ? null : link('', words.say('general.newest'))} ${
+    older === undefined ? null : link(String(older), words.say('general.older'))
   }</p>`;
   const isFiltered = chosen !== undefined || asked !== '' || filter.beforeId !== null;
   const days = words.say('requests.days', { count: REQUESTS_AGE_MS_MAX / DAY_MS });
@@ -63,7 +63,7 @@ async function list({ database }: DashboardDeps, { at, query, nowMs, words }: Vi
         html`<option value="${name}"${name === chosen?.[0] ? html` selected` : null}>${words.say(text)}</option>`,
     )}</select></label>
 <label>${words.say('requests.id')} <input name="id" value="${asked}" maxlength="70" spellcheck="false" dir="ltr" placeholder="req_…"></label>
-<button>${words.say('requests.show')}</button></form>
+<button>${words.say('general.show')}</button></form>
 ${shown.length === 0 ? html`<p class="card">${empty}</p>` : html`${rows(words, shown)}${pager}`}`,
   };
 }

@@ -103,10 +103,10 @@ async function teamPage(deps: DashboardDeps, visit: Visit<StoreAt>, fault: strin
       words.say('frame.team'),
       [
         words.say('general.name'),
-        words.say('team.role'),
+        words.say('general.role'),
         words.say('general.created'),
         words.say('team.seen'),
-        words.say('team.change'),
+        words.say('general.change'),
       ],
       rows,
     )}
@@ -119,7 +119,7 @@ ${roleChoice(words, visit.form.role ?? 'support')}
 }
 
 const roleChoice = (words: Words, chosen: string): Html =>
-  html`<label>${words.say('team.role')} <select name="role">${storeRoles.map(
+  html`<label>${words.say('general.role')} <select name="role">${storeRoles.map(
     (role) =>
       html`<option value="${role}"${role === chosen ? html` selected` : null}>${roleText(words, role)}</option>`,
   )}</select></label>`;
@@ -128,7 +128,7 @@ function memberForms(visit: Visit<StoreAt>, person: Person, sessions: number): H
   const { words } = visit;
   const form = (act: string, text: string, more: Html | null = null): Html =>
     html`<form method="post" action="${pathOf(visit.at)}/${person.id}/${act}">${changeFields(visit)}${more}<button class="plain">${text}</button></form>`;
-  return html`<details><summary>${words.html('team.change_one', { name: person.name })}</summary>
+  return html`<details><summary>${words.html('general.act_on', { act: words.say('general.change'), name: person.name })}</summary>
 ${form('role', words.say('team.change_role'), roleChoice(words, roleIn(person, visit.at) ?? 'support'))}
 ${sessions > 0 ? form('sign-out', words.say('team.end_sessions', { count: sessions })) : null}
 ${person.isReady ? null : form('link', words.say('team.new_link'))}
@@ -170,7 +170,7 @@ async function planInvitation(deps: DashboardDeps, visit: Visit<StoreAt>): Promi
       title: words.say('team.invite_title', { name }),
       consequence: facts([
         [words.say('general.name'), data(name)],
-        [words.say('team.role'), roleText(words, role)],
+        [words.say('general.role'), roleText(words, role)],
       ]),
       button: words.say('team.make_link'),
       back: pathOf(at),

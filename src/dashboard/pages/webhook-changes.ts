@@ -145,7 +145,7 @@ const noneOr = (words: Words, value: string | number | null): Html | string =>
 
 const testPage = ({ at, words }: Visit<StoreAt>, endpoint: Endpoint, sent: TestAnswer): Reply => ({
   title: words.say('webhook-changes.test_title'),
-  content: html`<section class="card" aria-labelledby="result"><h2 id="result">${sent.isDelivered ? badge(words.say('webhooks.state_delivered'), 'good') : badge(words.say('webhook-changes.not_delivered'), 'danger')}</h2>
+  content: html`<section class="card" aria-labelledby="result"><h2 id="result">${sent.isDelivered ? badge(words.say('general.delivery_delivered'), 'good') : badge(words.say('webhook-changes.not_delivered'), 'danger')}</h2>
 ${facts([
   [words.say('general.url'), data(endpoint.url)],
   [words.say('webhooks.answer'), noneOr(words, sent.status ?? sent.error)],

@@ -126,7 +126,7 @@ ${eventBoxes(visit.words, Object.keys(visit.form))}
 const tones: Readonly<Record<Delivery['state'], Tone>> = { delivered: 'good', waiting: 'wait', failed: 'danger' };
 
 const stateBadge = (words: Words, { state }: Pick<Delivery, 'state'>): Html =>
-  badge(words.say(`webhooks.state_${state}`), tones[state]);
+  badge(words.say(`general.delivery_${state}`), tones[state]);
 
 const deliveryTable = ({ at, words }: Visit<StoreAt>, deliveries: readonly Delivery[]): Html =>
   table(
