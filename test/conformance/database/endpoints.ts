@@ -258,6 +258,27 @@ export function endpointsConform(makePlace: MakePlace): void {
   );
 
   test(
+    'in one claim, hosts that never answered get half of the places, and what nobody else has a use for',
+    inWorld(makePlace, async ({ database }) => {
+      for (let n = 0; n < 20; n++) await cancelNew(database, `d${n}`, T0_MS + n, `https://dead${n}.example/`);
+      await database.addEndpoint(endpoint('standing', { url: 'https://shop.example/' }));
+      for (let n = 0; n < 10; n++) await cancelNew(database, `o${n}`, T0_MS + 50 + n);
+      const counts: number[][] = [];
+      for (let n = 0; n < 3; n++) {
+        const limits = { nowMs: T0_MS + 100, leaseMs: 60_000, limit: 8, perEndpointMax: 8, unprovenMax: 20 };
+        const claimed = await database.claimDeliveries(limits);
+        const standing = claimed.filter(({ endpointId }) => endpointId === 'standing').length;
+        counts.push([standing, claimed.length - standing]);
+      }
+      assert.equal(counts, [
+        [4, 4],
+        [4, 4],
+        [0, 8],
+      ]);
+    }),
+  );
+
+  test(
     'hosts that turn silent after answering nothing keep within the share as before',
     inWorld(makePlace, async ({ database }) => {
       for (let n = 0; n < 30; n++) await cancelNew(database, `d${n}`, T0_MS + n, `https://${n % 6}.example/${n}`);

@@ -34,8 +34,11 @@ const smallIndexes = [
   'webhook_secrets_empty',
   'sessions_by_deadline',
 ];
-/** Serves lists for people; a prepared statement that used it without a range would scan the whole backlog. */
-const isBacklog = (detail: string) => /deliveries_by_state(?! \(state=\? AND event_id>\?\))/.test(detail);
+/** What waits, is listed for people or is not due yet: without a range, a statement would scan the whole backlog. */
+const isBacklog = (detail: string) =>
+  /deliveries_by_state(?! \(state=\? AND event_id>\?\))|delivery_queues_due(?! \(rank=\? AND ready_at_ms[<>])/.test(
+    detail,
+  );
 
 /** Returns the text of every statement that is prepared until `work` has ended. */
 async function preparedBy(work: () => unknown): Promise<readonly string[]> {
