@@ -91,13 +91,14 @@ function daysOf(totals: readonly CreditTotal[], dates: readonly string[], zone: 
 }
 
 /** Sums over the shown days by network and coin, the greatest first. */
-function byAsset(words: Words, totals: readonly CreditTotal[]): readonly (readonly [string, bigint])[] {
-  const sums = new Map<string, bigint>();
+function byAsset(totals: readonly CreditTotal[]) {
+  const sums = new Map<string, Readonly<{ network: string; currency: string; par: bigint }>>();
   for (const { network, currency, creditedPar, reversedPar } of totals) {
-    const name = words.say('general.on_network', { currency, network: nameOf(network) });
-    sums.set(name, (sums.get(name) ?? 0n) + creditedPar - reversedPar);
+    const key = `${network} ${currency}`;
+    const par = (sums.get(key)?.par ?? 0n) + creditedPar - reversedPar;
+    sums.set(key, { network: nameOf(network), currency, par });
   }
-  return [...sums].sort(([, one], [, other]) => (one < other ? 1 : -1));
+  return [...sums.values()].sort((one, other) => (one.par < other.par ? 1 : -1));
 }
 
 const signed = (par: bigint): string => (par < 0n ? `-${coins(-par)}` : coins(par));
@@ -123,7 +124,10 @@ function money({ at, zone, words }: Visit<StoreAt>, totals: readonly CreditTotal
   const columns = (['day', 'credited', 'transfers', 'reversed'] as const).map((one) => words.say(`overview.${one}`));
   const numbers = table(words.say('overview.by_day'), columns, rows);
   const bars = days.map(([day, { creditedPar }]) => ({ label: day, size: creditedPar }));
-  const shares = byAsset(words, totals).map(([name, par]) => html`<li>${data(signed(par))} ${name}</li>`);
+  const shares = byAsset(totals).map(
+    ({ network, currency, par }) =>
+      html`<li>${words.html('general.on_network', { currency: `${signed(par)} ${currency}`, network })}</li>`,
+  );
   const counts = { sum: html`<bdi class="sum">${signed(sum)}</bdi>`, count: credits };
   const title = words.say('overview.chart', { from: dates[0] ?? '', to: dates.at(-1) ?? '' });
   return html`<p class="hint">${words.html(reversed === 0 ? 'overview.sum' : 'overview.sum_reversed', counts)}</p>
