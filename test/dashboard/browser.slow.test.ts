@@ -1,6 +1,7 @@
 /**
  * The dashboard in a real browser, without scripts: from the first link to a payment seen on its page, and every page's
- * accessibility in light and dark, on a desktop and a phone. Screenshots are written to `.tmp/dashboard/`.
+ * accessibility in light and dark and from right to left, on a desktop and a phone. Screenshots are written to
+ * `.tmp/dashboard/`.
  */
 import { mkdirSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
@@ -29,6 +30,7 @@ test.after(async ({ browser, dashboard }) => {
 const devices = [
   ['desktop-light', { viewport: { width: 1280, height: 900 }, colorScheme: 'light' }],
   ['phone-dark', { ...phone, colorScheme: 'dark' }],
+  ['phone-arabic', { ...phone, colorScheme: 'dark', locale: 'ar' }],
 ] as const;
 
 /** Follows a link and signs in by hand, as a person does. */
