@@ -13,9 +13,10 @@ import { chains } from '../../src/chains/index.ts';
 import { readLayers } from '../../src/config/layers.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { isFields } from '../../src/core/fields.ts';
+import { type HotRole, hotRoles } from '../../src/core/intent.ts';
 import { type SignerFiles, signerFiles } from '../../src/signer/files.ts';
 import { fingerprintOf, readKeystore, replaceKeystore, seedOf } from '../../src/signer/keystore.ts';
-import { loadPolicy, type Policy } from '../../src/signer/policy.ts';
+import { loadPolicy, type NetworkPolicy, type Policy } from '../../src/signer/policy.ts';
 import { PASSPHRASE_BYTES_MIN } from '../../src/signer/sealed-file.ts';
 import { makeSigner, refuseExistingSigner } from '../../src/signer/setup.ts';
 import { openTerminal, type Terminal } from '../../src/signer/terminal.ts';
@@ -147,14 +148,15 @@ async function describe(files: SignerFiles, { networks }: Policy, seed: Uint8Arr
   for (const family of families) {
     const keys = await chains[family].walletKeys?.();
     accounts.set(family, keys?.xpub(seed) ?? null);
-    const addressOf = (role: 'refund' | 'gas') => {
-      const key = keys?.derive(seed, { role });
+    const addressOf = (role: HotRole, { walletIndices }: NetworkPolicy) => {
+      const key = keys?.derive(seed, { role, index: walletIndices[role] });
       key?.secret.fill(0);
       return key ? chains[family].address.format(key.key) : '-';
     };
-    for (const { key, spend } of networks.filter((network) => network.family === family)) {
-      const treasury = chains[family].address.format(spend.treasury);
-      wallets.push({ network: key, refund: addressOf('refund'), gas: addressOf('gas'), treasury });
+    for (const network of networks.filter((one) => one.family === family)) {
+      const treasury = chains[family].address.format(network.spend.treasury);
+      const [refund, gas] = hotRoles.map((role) => addressOf(role, network)) as [string, string];
+      wallets.push({ network: network.key, refund, gas, treasury });
     }
   }
   const xpubs = [...accounts].flatMap(([family, xpub]) => (xpub === null ? [] : [[family, xpub] as const]));

@@ -217,6 +217,15 @@ test('adding a network later asks for its treasury, with the one of the family a
   assert.equal(networks, ['test:ethereum', 'test:bsc']);
 });
 
+test('a rotated wallet is shown in place of the former one, on its network only', async () => {
+  const rotated = await run(['signer', 'policy', 'rotate', 'refund', 'test:bsc', '--json'], []);
+  assert.equal([rotated.code, JSON.parse(rotated.stdout).after], [0, 1], rotated.stderr);
+  const shown = await run(['signer', 'show', '--json'], [passphrase]);
+  const wallets = JSON.parse(shown.stdout).wallets.map(({ refund }: { refund: string }) => refund);
+  const address = (index: number) => evmAddress.format(evmSpending.derive(seed, { role: 'refund', index }).key);
+  assert.equal(wallets, [address(0), address(1)]);
+});
+
 test('a network whose file has no caps is refused in a new signer', async () => {
   const config = join(dir, 'capless.json');
   writeFileSync(config, JSON.stringify({ data_dir: 'capless', networks: { sepolia: { signer: null } } }));
