@@ -35,6 +35,7 @@ import type refusal from './texts/en/refusal.json';
 import type requests from './texts/en/requests.json';
 import type setup from './texts/en/setup.json';
 import type signIn from './texts/en/sign-in.json';
+import type store from './texts/en/store.json';
 import type storeLogo from './texts/en/store-logo.json';
 import type team from './texts/en/team.json';
 import type webhookChanges from './texts/en/webhook-changes.json';
@@ -70,6 +71,7 @@ type English = Readonly<{
   requests: typeof requests;
   setup: typeof setup;
   'sign-in': typeof signIn;
+  store: typeof store;
   'store-logo': typeof storeLogo;
   team: typeof team;
   'webhook-changes': typeof webhookChanges;

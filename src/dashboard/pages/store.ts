@@ -15,7 +15,7 @@ import { changeFields, commonChange, type Planned, storeChange } from '../change
 import { actOf, type DashboardDeps } from '../deps.ts';
 import { idOfForm } from '../once.ts';
 import type { CommonPage, Page, Reply, StoreAt, Visit } from '../page.ts';
-import { badge, facts, faultMessage, table } from '../show.ts';
+import { badge, data, facts, faultMessage, table } from '../show.ts';
 import { logoSection, storeLogoPages } from './store-logo.ts';
 
 const NAME_CHARS_MAX = 80;
@@ -294,46 +294,46 @@ const newStorePage: CommonPage = {
 };
 
 const newStoreForm = (visit: Visit<null>, fault: string | null): Reply => ({
-  title: 'New store',
+  title: visit.words.say('frame.new_store'),
   status: fault === null ? 200 : 400,
   content: html`${faultMessage(fault)}<form method="post" action="/stores/new" class="card">${changeFields(visit)}
-<label>Name, as payers see it <input name="name" maxlength="${NAME_CHARS_MAX}" value="${visit.form.name ?? ''}" required></label>
-<label>Channel type <select name="channel"><option>API</option></select></label>
-<label>Prices in other currencies are converted to <select name="settlement">${currencies.map((one) => html`<option>${one}</option>`)}</select></label>
-<p class="hint">Whoever runs this installation approves it; then you can make keys. You become its owner.</p>
-<button>Go on</button></form>`,
+<label>${visit.words.say('store.name')} <input name="name" maxlength="${NAME_CHARS_MAX}" value="${visit.form.name ?? ''}" required></label>
+<label>${visit.words.say('store.channel')} <select name="channel"><option translate="no">API</option></select></label>
+<label>${visit.words.say('store.converted')} <select name="settlement">${currencies.map((one) => html`<option translate="no">${one}</option>`)}</select></label>
+<p class="hint">${visit.words.say('store.approval_hint')}</p>
+<button>${visit.words.say('frame.go_on')}</button></form>`,
 });
 
 async function planStore(deps: DashboardDeps, visit: Visit<null>): Promise<Planned> {
-  const { form, visitor, nowMs } = visit;
+  const { form, visitor, nowMs, words } = visit;
   const name = readName((form.name ?? '').trim());
   const settlementCurrency = currencies.find((one) => one === form.settlement);
   if (name === undefined || !settlementCurrency || form.channel !== 'API') {
-    return newStoreForm(visit, `A store has a name of 1 to ${NAME_CHARS_MAX} characters, a channel type and a coin.`);
+    return newStoreForm(visit, words.say('store.new_fault', { count: NAME_CHARS_MAX }));
   }
   const id = `mer_${idOfForm(visitor, form.once, nowMs)}`;
   const path = pathOf({ storeId: id, mode: 'test' });
-  if (await deps.database.findStore(id)) return { to: path, said: 'This store was created already.' };
+  if (await deps.database.findStore(id)) return { to: path, said: words.say('store.created_already') };
   const { memberships } = visitor.person;
   const own = await Promise.all(memberships.map(({ storeId }) => storeId && deps.database.findStore(storeId)));
   if (own.filter((store) => store && store.status === 'pending' && !store.refusal).length >= PENDING_MAX) {
-    return newStoreForm(visit, `At most ${PENDING_MAX} of your stores can wait for approval.`);
+    return newStoreForm(visit, words.say('store.too_many_pending', { count: PENDING_MAX }));
   }
   return {
     command: 'create store',
     target: id,
     review: {
-      title: `Create ${name}?`,
+      title: words.say('store.create_title', { name }),
       consequence: facts([
-        ['Name', name],
-        ['Channel type', 'API'],
-        ['Converted to', settlementCurrency],
+        [words.say('general.name'), data(name)],
+        [words.say('store.channel'), data('API')],
+        [words.say('store.converted'), data(settlementCurrency)],
         [
-          'Refunds without approval',
+          words.say('store.auto_refunds'),
           formatUnits(BigInt(defaultRefundPolicy.refundAutoMinor), MINOR_DECIMALS, MINOR_DECIMALS),
         ],
       ]),
-      button: 'Create the store',
+      button: words.say('store.create_button'),
       back: '/stores/new',
       needsSudo: true,
     },
@@ -341,7 +341,7 @@ async function planStore(deps: DashboardDeps, visit: Visit<null>): Promise<Plann
       const made = deps.issue.store(name, settlementCurrency, nowMs);
       await database.createStore({ ...made, id, status: 'pending' }, act);
       await database.setMembership(visitor.person.id, { role: 'owner', storeId: id }, act);
-      return { to: path, said: 'The store is created, and waits for approval.' };
+      return { to: path, said: words.say('store.created') };
     },
   };
 }
