@@ -11,7 +11,7 @@ const { folder, load, problems, close } = openConfigs();
 test.after(close);
 
 const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(1)).derive("m/44'/60'/0'/0").publicExtendedKey;
-const bsc = { url: 'ws://127.0.0.1:8546', xpub };
+const bsc = { url: 'ws://127.0.0.1:8546', xpub, sweep: { native_price: '600' } };
 const base = { networks: { bsc } };
 
 let files = 0;
