@@ -98,23 +98,25 @@ export function merchantsConform(makePlace: MakePlace): void {
   test(
     'page settings of a store are set one by one, and can be reset',
     inWorld(makePlace, async ({ database }) => {
-      const unset = { accent: null, embedOrigins: [], logo: null };
+      const unset = { accent: null, embedOrigins: [], logo: null, receiptsReplyTo: null };
       assert.equal(await database.findPageSettings('m1'), unset);
       await database.setPageSettings('m1', { accent: '#ff8800' });
       assert.equal(await database.findPageSettings('m1'), { ...unset, accent: '#ff8800' });
       const logo = { type: 'png', hash: 'ab'.repeat(32), bytes: new Uint8Array([1, 2, 255]) } as const;
-      await database.setPageSettings('m1', { logo, embedOrigins: ['https://shop.example'] });
+      const receiptsReplyTo = 'shop@shop.example';
+      await database.setPageSettings('m1', { logo, embedOrigins: ['https://shop.example'], receiptsReplyTo });
       const { bytes, ...shown } = logo;
       assert.equal(await database.findPageSettings('m1'), {
         accent: '#ff8800',
         embedOrigins: ['https://shop.example'],
         logo: shown,
+        receiptsReplyTo,
       });
       const found = await database.findLogo('m1', logo.hash);
       assert.equal([found?.type, [...(found?.bytes ?? [])]], ['png', [...bytes]]);
       assert.is(await database.findLogo('m1', 'cd'.repeat(32)), null);
       assert.is(await database.findLogo('nobody', logo.hash), null);
-      await database.setPageSettings('m1', { logo: null, accent: null, embedOrigins: [] });
+      await database.setPageSettings('m1', unset);
       assert.equal(await database.findPageSettings('m1'), unset);
       assert.is(await database.findLogo('m1', logo.hash), null);
     }),

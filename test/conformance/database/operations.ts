@@ -112,6 +112,8 @@ export function operationsConform(makePlace: MakePlace): void {
         deliveriesWaiting: 0,
         oldestWaitingMs: 0,
         heldOpen: 0,
+        archivedSessions: 0,
+        retentionAtMs: null,
       });
       await database.addEndpoint(endpoint('e1'));
       const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
@@ -124,6 +126,8 @@ export function operationsConform(makePlace: MakePlace): void {
         deliveriesWaiting: 2,
         oldestWaitingMs: 800,
         heldOpen: 0,
+        archivedSessions: 0,
+        retentionAtMs: null,
       });
     }),
   );
