@@ -8,6 +8,7 @@ import { queryOf } from '../lib/form.ts';
 import { type Languages as LanguagesOf, readLanguages, type Words as WordsOf } from '../lib/words.ts';
 import type account from './texts/en/account.json';
 import type accountMail from './texts/en/account-mail.json';
+import type alarms from './texts/en/alarms.json';
 import type change from './texts/en/change.json';
 import type developers from './texts/en/developers.json';
 import type frame from './texts/en/frame.json';
@@ -44,6 +45,7 @@ import type webhooks from './texts/en/webhooks.json';
 type English = Readonly<{
   account: typeof account;
   'account-mail': typeof accountMail;
+  alarms: typeof alarms;
   change: typeof change;
   developers: typeof developers;
   frame: typeof frame;

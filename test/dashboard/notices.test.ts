@@ -73,11 +73,12 @@ test('removing asks for the second factor, says who is left, and is recorded', (
 
 test('an alarm is acknowledged once, with the person’s name', () =>
   withTarget(async ({ dashboard, mary }) => {
-    assert.match((await mary.get(PATH)).text, 'Acknowledge A-1');
-    assert.is((await mary.submit(PATH, '/operator/alarms/acknowledge')).status, 303);
+    assert.match((await mary.get(PATH)).text, 'Acknowledge: A-1');
+    const acknowledged = await mary.submit(PATH, '/operator/alarms/acknowledge');
+    assert.match(decodeURIComponent(acknowledged.headers.get('location') ?? ''), /A-1.is.acknowledged/);
     const [alarm] = await dashboard.api.database().listOpenAlarms();
     assert.is(alarm?.acknowledgedBy, 'Mary (dashboard)');
-    assert.not.match((await mary.get(PATH)).text, 'Acknowledge A-1');
+    assert.not.match((await mary.get(PATH)).text, 'Acknowledge: A-1');
     assert.match((await mary.get('/operator/alarms')).text, 'acknowledged');
   }));
 
@@ -90,8 +91,8 @@ test('an event is resolved by a person; what lasts ends by itself', () =>
       ...{ network: null, sessionId: null },
     });
     const shown = (await mary.get(ALARMS)).text;
-    assert.match(shown, 'Resolve A-2');
-    assert.not.match(shown, 'Resolve A-1');
+    assert.match(shown, 'Resolve: A-2');
+    assert.not.match(shown, 'Resolve: A-1');
     assert.is((await mary.submit(ALARMS, `${ALARMS}/resolve`)).status, 303);
     const [event, lasting] = await database.listAlarms(2);
     assert.equal([event?.resolvedAtMs, event?.acknowledgedBy], [dashboard.api.clock.nowMs(), 'Mary (dashboard)']);

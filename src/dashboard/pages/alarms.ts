@@ -4,11 +4,12 @@
  * @module
  */
 import type { Alarm } from '../../database/alarms.ts';
-import { type Html, html, prose } from '../../lib/html.ts';
+import { type Html, html } from '../../lib/html.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Visit } from '../page.ts';
-import { badge, table, time } from '../show.ts';
+import { badge, data, english, table, time } from '../show.ts';
+import type { Words } from '../texts.ts';
 
 const PATH = '/operator/alarms';
 const ALARMS_SHOWN = 100;
@@ -19,9 +20,9 @@ export const alarmPages = (deps: DashboardDeps): readonly CommonPage[] => [
     path: PATH,
     needs: 'installation:read',
     answer: async (visit) => ({
-      title: 'Alarms',
+      title: visit.words.say('frame.operator_alarms'),
       content: html`${alarmTable(visit, await deps.database.listAlarms(ALARMS_SHOWN))}
-<p class="hint">The newest ${ALARMS_SHOWN} are shown; <code>quayside alarms list --limit N</code> shows more.</p>`,
+<p class="hint">${visit.words.html('alarms.newest', { count: ALARMS_SHOWN })}</p>`,
     }),
   },
   commonChange(deps, {
@@ -33,34 +34,48 @@ export const alarmPages = (deps: DashboardDeps): readonly CommonPage[] => [
 ];
 
 /** A list of alarms, with what can be done about each. */
-export const alarmTable = (visit: Visit<null>, alarms: readonly Alarm[]): Html =>
-  alarms.length === 0
-    ? html`<p class="card">There is none.</p>`
-    : table(
-        'Alarms',
-        ['Raised', 'State', 'Alarm', 'What happened, and what to do', 'Change'],
-        alarms.map((alarm) => [
-          time(alarm.atMs),
-          alarmState(alarm),
-          html`<span>A-${alarm.id} <code>${alarm.code}</code>${alarm.network === null ? null : html` <code>${alarm.network}</code>`}</span>`,
-          html`<span>${prose(alarm.message)}</span>`,
-          html`<div>${alarmForms(visit, alarm)}</div>`,
-        ]),
-      );
-
-function alarmState({ key, endedAtMs, acknowledgedAtMs, resolvedAtMs }: Alarm): Html {
-  if (resolvedAtMs !== null) return badge('resolved', 'good');
-  if (endedAtMs !== null) return badge('over', 'good');
-  if (acknowledgedAtMs !== null) return badge('acknowledged', 'attention');
-  return key === null ? badge('event', 'attention') : badge('open', 'danger');
+export function alarmTable(visit: Visit<null>, alarms: readonly Alarm[]): Html {
+  const { words } = visit;
+  if (alarms.length === 0) return html`<p class="card">${words.say('alarms.none')}</p>`;
+  return table(
+    words.say('frame.operator_alarms'),
+    [
+      words.say('alarms.raised'),
+      words.say('general.state'),
+      words.say('alarms.alarm'),
+      words.say('alarms.what'),
+      words.say('general.change'),
+    ],
+    alarms.map((alarm) => [
+      time(alarm.atMs),
+      alarmState(words, alarm),
+      html`<span>${data(alarmName(alarm))} <code>${alarm.code}</code>${alarm.network === null ? null : html` <code>${alarm.network}</code>`}</span>`,
+      english(alarm.message),
+      html`<div>${alarmForms(visit, alarm)}</div>`,
+    ]),
+  );
 }
 
-function alarmForms(visit: Visit<null>, { id, key, endedAtMs, acknowledgedAtMs, resolvedAtMs }: Alarm): Html | null {
+const alarmName = ({ id }: Pick<Alarm, 'id'>): string => `A-${id}`;
+
+function alarmState(words: Words, { key, endedAtMs, acknowledgedAtMs, resolvedAtMs }: Alarm): Html {
+  if (resolvedAtMs !== null) return badge(words.say('alarms.resolved'), 'good');
+  if (endedAtMs !== null) return badge(words.say('alarms.over'), 'good');
+  if (acknowledgedAtMs !== null) return badge(words.say('alarms.acknowledged'), 'attention');
+  return key === null ? badge(words.say('alarms.event'), 'attention') : badge(words.say('alarms.open'), 'danger');
+}
+
+function alarmForms(visit: Visit<null>, alarm: Alarm): Html | null {
+  const { id, key, endedAtMs, acknowledgedAtMs, resolvedAtMs } = alarm;
   if (endedAtMs !== null || resolvedAtMs !== null) return null;
-  const form = (act: string, button: string) =>
-    html`<form method="post" action="${PATH}/${act}">${changeFields(visit)}
-<input type="hidden" name="alarm" value="${id}"><button class="plain" aria-label="${button} A-${id}">${button}</button></form>`;
-  return html`${acknowledgedAtMs === null ? form('acknowledge', 'Acknowledge') : null}${key === null ? form('resolve', 'Resolve') : null}`;
+  const { words } = visit;
+  const form = (act: 'acknowledge' | 'resolve') => {
+    const button = words.say(`alarms.${act}`);
+    const label = words.say('general.act_on', { act: button, name: alarmName(alarm) });
+    return html`<form method="post" action="${PATH}/${act}">${changeFields(visit)}
+<input type="hidden" name="alarm" value="${id}"><button class="plain" aria-label="${label}">${button}</button></form>`;
+  };
+  return html`${acknowledgedAtMs === null ? form('acknowledge') : null}${key === null ? form('resolve') : null}`;
 }
 
 const idOf = ({ form }: Visit<null>): number | null =>
@@ -71,16 +86,13 @@ function planAcknowledging(visit: Visit<null>): Planned {
   if (id === null) return null;
   return {
     command: 'acknowledge alarm',
-    target: `A-${id}`,
+    target: alarmName({ id }),
     review: null,
     async act(database, act) {
       const done = await database.acknowledgeAlarm(id, act);
       if (!done) return null;
-      const said = {
-        acknowledged: `A-${id} is acknowledged: it is not told again, its end is.`,
-        already: `A-${id} was acknowledged already, by ${done.alarm.acknowledgedBy}.`,
-        over: `A-${id} is over.`,
-      }[done.outcome];
+      const person = done.alarm.acknowledgedBy ?? '';
+      const said = visit.words.say(`alarms.acknowledging_${done.outcome}`, { alarm: alarmName({ id }), person });
       return { to: PATH, said };
     },
   };
@@ -91,16 +103,12 @@ function planEnd(visit: Visit<null>): Planned {
   if (id === null) return null;
   return {
     command: 'resolve alarm',
-    target: `A-${id}`,
+    target: alarmName({ id }),
     review: null,
     async act(database, act) {
       const done = await database.resolveAlarm(id, act);
       if (!done) return null;
-      const said = {
-        resolved: `A-${id} is resolved.`,
-        already: `A-${id} is resolved already.`,
-        lasts: `A-${id} ends by itself, when what it reports is over.`,
-      }[done.outcome];
+      const said = visit.words.say(`alarms.resolving_${done.outcome}`, { alarm: alarmName({ id }) });
       return { to: PATH, said };
     },
   };
