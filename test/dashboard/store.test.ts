@@ -63,7 +63,8 @@ test('the policy is saved after it was shown before and after, and a refund limi
     const harmless = await ada.submit(path, path, { ...shown, topUpGraceS: '45' });
     assert.not.match(harmless.text, 'name="code"');
     const review = await ada.submit(path, path, { ...shown, refundAutoMinor: '20.50', latePolicy: 'accept' });
-    assert.match(review.text, /1000\.00<\/td><td[^>]*>20\.50/);
+    assert.match(review.text, /1000\.00<\/bdi><\/td><td[^>]*><bdi>20\.50/);
+    assert.match(review.text, /is held for your decision<\/td><td[^>]*>is accepted/);
     assert.match(review.text, 'name="code"');
     assert.is((await confirm(ada, path, review)).status, 403);
     assert.is((await confirm(ada, path, review, { code: code(ada.token) })).status, 303);

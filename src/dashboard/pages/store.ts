@@ -16,6 +16,7 @@ import { actOf, type DashboardDeps } from '../deps.ts';
 import { idOfForm } from '../once.ts';
 import type { CommonPage, Page, Reply, StoreAt, Visit } from '../page.ts';
 import { badge, data, facts, faultMessage, table } from '../show.ts';
+import type { TextKey, Words } from '../texts.ts';
 import { logoSection, storeLogoPages } from './store-logo.ts';
 
 const NAME_CHARS_MAX = 80;
@@ -23,24 +24,28 @@ const ORIGINS_MAX = 20;
 /** Stores of one person that wait for approval. */
 const PENDING_MAX = 3;
 const DAY_S = 86_400;
+const ACCENT_EXAMPLE = '#0b6e5f';
+const ORIGIN_EXAMPLE = 'https://shop.example';
 
 const pathOf = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/store`;
 
+/** The settings that owners change; the others are the operator's. */
+type FieldKey = Exclude<keyof StoreValues, 'credit' | 'refundToSender' | 'refundEarlyMaxMinor'>;
+
 /** A setting as people type it. `read` returns undefined for what it cannot be. */
 type Field = Readonly<{
-  key: keyof StoreValues;
-  label: string;
+  key: FieldKey;
   /** Whoever changes it lets more money out, or takes late money. */
   needsSudo?: boolean;
-  choices?: readonly (readonly [string, string])[];
+  /** What it can be; null for a text that belongs to no language. */
+  choices?: readonly (readonly [string, TextKey | null])[];
   read(text: string): StoreValues[keyof StoreValues] | undefined;
   write(values: StoreValues): string;
 }>;
 
 /** A whole number of a unit, kept in the smaller one. */
-const whole = (key: keyof StoreValues, label: string, [min, max]: readonly [number, number], factor = 1): Field => ({
+const whole = (key: FieldKey, [min, max]: readonly [number, number], factor = 1): Field => ({
   key,
-  label,
   read(text) {
     const number = /^\d{1,9}$/.test(text) ? Number(text) : -1;
     return number >= min && number <= max ? number * factor : undefined;
@@ -48,9 +53,8 @@ const whole = (key: keyof StoreValues, label: string, [min, max]: readonly [numb
   write: (values) => String(Math.floor(Number(values[key]) / factor)),
 });
 
-const cents = (key: keyof StoreValues, label: string): Field => ({
+const cents = (key: FieldKey): Field => ({
   key,
-  label,
   needsSudo: true,
   read(text) {
     const minor = parseUnits(text, MINOR_DECIMALS);
@@ -61,9 +65,8 @@ const cents = (key: keyof StoreValues, label: string): Field => ({
   write: (values) => formatUnits(BigInt(Number(values[key])), MINOR_DECIMALS, MINOR_DECIMALS),
 });
 
-const choice = (key: keyof StoreValues, label: string, choices: Field['choices'] & {}): Field => ({
+const choice = (key: FieldKey, choices: Field['choices'] & {}): Field => ({
   key,
-  label,
   choices,
   read: (text) => choices.find(([value]) => value === text)?.[0] as StoreValues[keyof StoreValues] | undefined,
   write: (values) => String(values[key]),
@@ -73,33 +76,31 @@ const readName = (text: string): string | undefined =>
   text !== '' && [...text].length <= NAME_CHARS_MAX && !/\p{Cc}/u.test(text) ? text : undefined;
 
 const fields: readonly Field[] = [
-  { key: 'name', label: 'Name, as payers see it', read: readName, write: ({ name }) => name },
+  { key: 'name', read: readName, write: ({ name }) => name },
   {
     key: 'zone',
-    label: 'Time zone of its days, such as Europe/Berlin',
     read: (text) => (isZone(text) ? text : undefined),
     write: ({ zone }) => zone,
   },
   choice(
     'settlementCurrency',
-    'Other currencies are converted to',
-    currencies.map((one) => [one, one] as const),
+    currencies.map((one) => [one, null] as const),
   ),
-  whole('toleranceMinor', 'Cents less than the price that still pay in full', [0, 1_000_000]),
-  whole('topUpGraceS', 'Minutes to top up a payment that is too small', [0, 527_040], 60),
-  whole('monitoringS', 'Days to watch for late payments', [0, 366], DAY_S),
+  whole('toleranceMinor', [0, 1_000_000]),
+  whole('topUpGraceS', [0, 527_040], 60),
+  whole('monitoringS', [0, 366], DAY_S),
   {
-    ...choice('latePolicy', 'A full payment that comes late', [
-      ['hold', 'is held for your decision'],
-      ['accept', 'is accepted'],
+    ...choice('latePolicy', [
+      ['hold', 'store.late_hold'],
+      ['accept', 'store.late_accept'],
     ]),
     needsSudo: true,
   },
-  { ...whole('refundWindowS', 'Days after a payment to refund it', [0, 3650], DAY_S), needsSudo: true },
-  cents('refundDailyMinor', 'The most to refund in a day (UTC)'),
-  cents('refundAutoMinor', 'Refunds up to this need no approval'),
-  { ...whole('refundCancelWindowS', 'Seconds to cancel a refund', [0, DAY_S]), needsSudo: true },
-  { ...whole('refundClaimS', 'Days for the payer to name an address', [1, 3650], DAY_S), needsSudo: true },
+  { ...whole('refundWindowS', [0, 3650], DAY_S), needsSudo: true },
+  cents('refundDailyMinor'),
+  cents('refundAutoMinor'),
+  { ...whole('refundCancelWindowS', [0, DAY_S]), needsSudo: true },
+  { ...whole('refundClaimS', [1, 3650], DAY_S), needsSudo: true },
 ];
 
 export const storePages = (deps: DashboardDeps): readonly Page[] => [
@@ -133,64 +134,81 @@ async function valuesOf(
   return (await database.updateStore(at.storeId, {}, act, true))?.after ?? null;
 }
 
-const fieldInput = ({ key, label, choices, write }: Field, values: StoreValues, typed: string | undefined): Html => {
-  const text = typed ?? write(values);
-  return choices
-    ? html`<label>${label} <select name="${key}">${choices.map(
-        ([value, words]) => html`<option value="${value}"${value === text ? html` selected` : null}>${words}</option>`,
-      )}</select></label>`
-    : html`<label>${label} <input name="${key}" value="${text}" autocomplete="off" required></label>`;
-};
+const labelOf = (words: Words, { key }: Field): string => words.say(`store.setting_${key}`);
 
-function stateText({ status, suspension, refusal }: MerchantStore): Html {
-  if (suspension) return html`${badge('suspended', 'danger')} ${suspension.because}`;
-  if (refusal) return html`${badge('refused', 'danger')} ${refusal.because}`;
-  return status === 'approved' ? badge('approved', 'good') : badge('waits for the operator’s approval', 'attention');
+/** Shows what a setting is. */
+function shown(words: Words, { choices, write }: Field, values: StoreValues): Html | string {
+  const text = write(values);
+  const chosen = choices?.find(([value]) => value === text)?.[1];
+  return chosen ? words.say(chosen) : data(text);
+}
+
+function fieldInput(words: Words, field: Field, values: StoreValues, typed: string | undefined): Html {
+  const { key, choices, write } = field;
+  const text = typed ?? write(values);
+  const label = labelOf(words, field);
+  if (!choices) {
+    const direction = key === 'name' ? null : html` dir="ltr"`;
+    return html`<label>${label} <input name="${key}" value="${text}"${direction} autocomplete="off" required></label>`;
+  }
+  const options = choices.map(
+    ([value, said]) =>
+      html`<option value="${value}"${value === text ? html` selected` : null}${said ? null : html` translate="no"`}>${said ? words.say(said) : value}</option>`,
+  );
+  return html`<label>${label} <select name="${key}">${options}</select></label>`;
+}
+
+function stateText(words: Words, { status, suspension, refusal }: MerchantStore): Html {
+  if (suspension) return html`${badge(words.say('operator-stores.suspended'), 'danger')} ${data(suspension.because)}`;
+  if (refusal) return html`${badge(words.say('operator-stores.refused'), 'danger')} ${data(refusal.because)}`;
+  return status === 'approved'
+    ? badge(words.say('operator-stores.approved'), 'good')
+    : badge(words.say('store.is_waiting'), 'attention');
 }
 
 async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>, fault: string | null): Promise<Reply> {
-  const { at, form } = visit;
+  const { at, form, words } = visit;
   const store = await deps.database.findStore(at.storeId);
   const values = await valuesOf(deps, visit);
   if (!store || !values) return null;
   const look = await deps.database.findPageSettings(at.storeId);
   return {
-    title: 'Store',
+    title: words.say('frame.store'),
     status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}<section class="card" aria-labelledby="about"><h2 id="about">${store.name}</h2>${facts(
+    content: html`${faultMessage(fault)}<section class="card" aria-labelledby="about"><h2 id="about">${data(store.name)}</h2>${facts(
       [
-        ['Merchant id', html`<code>${store.id}</code>`],
-        ['Channel', 'API'],
-        ['State', stateText(store)],
+        [words.say('developers.merchant_id'), html`<code>${store.id}</code>`],
+        [words.say('store.channel'), data('API')],
+        [words.say('general.state'), stateText(words, store)],
       ],
     )}</section>
-<form method="post" action="${pathOf(at)}" class="card" aria-labelledby="policy"><h2 id="policy">Policy</h2>${changeFields(visit)}
-${fields.map((field) => fieldInput(field, values, form[field.key]))}
-<p class="hint">Payments that are open keep what they were created with. What credits need, and refunds before a payment is
-final, are set by whoever runs this installation: <code>quayside store update</code>.</p>
-<button>Go on</button></form>
+<form method="post" action="${pathOf(at)}" class="card" aria-labelledby="policy"><h2 id="policy">${words.say('store.policy')}</h2>${changeFields(visit)}
+${fields.map((field) => fieldInput(words, field, values, form[field.key]))}
+<p class="hint">${words.html('store.policy_hint')}</p>
+<button>${words.say('frame.go_on')}</button></form>
 ${lookForm(deps, visit, look)}
 ${logoSection(visit, look)}`,
   };
 }
 
 function lookForm({ config }: DashboardDeps, visit: Visit<StoreAt>, look: PageSettings): Html {
-  const { at, form } = visit;
+  const { at, form, words } = visit;
   const accent = form.accent ?? look.accent ?? '';
   const origins = form.origins ?? look.embedOrigins.join('\n');
-  return html`<form method="post" action="${pathOf(at)}/look" class="card" aria-labelledby="look"><h2 id="look">Look of the payment page</h2>${changeFields(visit)}
-<label>Colour <input name="accent" value="${accent}" placeholder="#0b6e5f" maxlength="7" spellcheck="false"></label>
-<p class="hint">Of buttons and bars; empty for the usual one. It is shifted until it is readable:</p>
-${previews(readAccent(accent))}
-<label>Sites that may show the page in a frame <textarea name="origins" rows="3" spellcheck="false" placeholder="https://shop.example">${origins}</textarea></label>
-<p class="hint">One a line, with scheme, host and port only.</p>
-<label>Receipts by mail: answers go to <input name="receipts" type="email" value="${form.receipts ?? look.receiptsReplyTo ?? ''}" maxlength="${MAIL_ADDRESS_CHARS_MAX}" autocomplete="off"></label>
-<p class="hint">With an address, whoever has paid can have the receipt sent once; empty for no receipts by mail.${config.mail ? null : ' None is sent until whoever runs this installation sets its mail server.'}</p>
-<button>Go on</button></form>`;
+  return html`<form method="post" action="${pathOf(at)}/look" class="card" aria-labelledby="look"><h2 id="look">${words.say('store.look')}</h2>${changeFields(visit)}
+<label>${words.say('store.colour')} <input name="accent" value="${accent}" placeholder="${ACCENT_EXAMPLE}" dir="ltr" maxlength="7" spellcheck="false"></label>
+<p class="hint">${words.say('store.colour_hint')}</p>
+${previews(words, readAccent(accent))}
+<label>${words.say('store.sites')} <textarea name="origins" rows="3" dir="ltr" spellcheck="false" placeholder="${ORIGIN_EXAMPLE}">${origins}</textarea></label>
+<p class="hint">${words.say('store.sites_hint')}</p>
+<label>${words.say('store.receipts_to')} <input name="receipts" type="email" dir="ltr" value="${form.receipts ?? look.receiptsReplyTo ?? ''}" maxlength="${MAIL_ADDRESS_CHARS_MAX}" autocomplete="off"></label>
+<p class="hint">${words.say('store.receipts_hint')}</p>
+${config.mail ? null : html`<p class="hint">${words.say('store.no_mail_server')}</p>`}
+<button>${words.say('frame.go_on')}</button></form>`;
 }
 
-const previews = (accent: string | null): Html | null =>
-  accent === null ? null : html`<p>${(['light', 'dark'] as const).map((scheme) => preview(accent, scheme))}</p>`;
+const previews = (words: Words, accent: string | null): Html | null =>
+  accent === null ? null : html`<p>${(['light', 'dark'] as const).map((scheme) => preview(words, accent, scheme))}</p>`;
 
 const cards: Readonly<Record<Scheme, readonly [card: string, text: string]>> = {
   light: ['#ffffff', '#17202a'],
@@ -198,17 +216,17 @@ const cards: Readonly<Record<Scheme, readonly [card: string, text: string]>> = {
 };
 
 /** A card of the payment page with a button, drawn with attributes: the pages' policy allows no inline styles. */
-function preview(hex: string, scheme: Scheme): Html {
+function preview(words: Words, hex: string, scheme: Scheme): Html {
   const { accent, text: onAccent, soft } = accentColours(hex, scheme);
   const [card, text] = cards[scheme];
-  return html`<svg class="preview" viewBox="0 0 180 96" role="img" aria-label="The colour in ${scheme} mode">
+  return html`<svg class="preview" viewBox="0 0 180 96" role="img" aria-label="${words.say(`store.preview_${scheme}`)}">
 <rect width="180" height="96" rx="8" fill="${card}"/><rect x="12" y="12" width="156" height="24" rx="4" fill="${soft}"/>
 <text x="20" y="28" font-size="11" fill="${text}">10.50 USDT</text><rect x="12" y="52" width="156" height="30" rx="6" fill="${accent}"/>
-<text x="90" y="71" font-size="11" text-anchor="middle" fill="${onAccent}">Open wallet</text></svg> `;
+<text x="90" y="71" font-size="11" text-anchor="middle" fill="${onAccent}">${words.say('store.open_wallet')}</text></svg> `;
 }
 
 async function planSettings(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Planned> {
-  const { at, form } = visit;
+  const { at, form, words } = visit;
   const before = await valuesOf(deps, visit);
   if (!before) return null;
   const changed: [Field, StoreValues[keyof StoreValues]][] = [];
@@ -216,29 +234,32 @@ async function planSettings(deps: DashboardDeps, visit: Visit<StoreAt>): Promise
     const typed = (form[field.key] ?? '').trim();
     if (typed === field.write(before)) continue;
     const value = field.read(typed);
-    if (value === undefined) return storePage(deps, visit, `“${field.label}” cannot be “${typed}”.`);
+    if (value === undefined) {
+      const setting = labelOf(words, field);
+      return storePage(deps, visit, words.say('store.bad_value', { setting, value: typed }));
+    }
     changed.push([field, value]);
   }
-  if (changed.length === 0) return { to: pathOf(at), said: 'Nothing was changed.' };
+  if (changed.length === 0) return { to: pathOf(at), said: words.say('store.unchanged') };
   const changes = Object.fromEntries(changed.map(([{ key }, value]) => [key, value])) as Partial<StoreValues>;
   const after = { ...before, ...changes };
   return {
     command: 'change store',
     target: at.storeId,
     review: {
-      title: 'Save the policy?',
+      title: words.say('store.save_policy'),
       consequence: table(
-        'Changes',
-        ['Setting', 'Now', 'From now on'],
-        changed.map(([{ label, write }]) => [label, write(before), write(after)]),
+        words.say('store.changes'),
+        [words.say('operator-settings.setting'), words.say('team.now'), words.say('store.from_now_on')],
+        changed.map(([field]) => [labelOf(words, field), shown(words, field, before), shown(words, field, after)]),
       ),
-      button: 'Save',
+      button: words.say('general.save'),
       back: pathOf(at),
       needsSudo: changed.some(([{ needsSudo }]) => needsSudo),
     },
     async act(database, act) {
       await database.updateStore(at.storeId, changes, act, false);
-      return { to: pathOf(at), said: 'The policy is saved.' };
+      return { to: pathOf(at), said: words.say('store.policy_saved') };
     },
   };
 }
@@ -252,36 +273,43 @@ function readOrigins(text: string): readonly string[] | null {
 }
 
 async function planLook(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Planned> {
-  const { at, form } = visit;
+  const { at, form, words } = visit;
   const typed = (form.accent ?? '').trim();
   const accent = typed === '' ? null : readAccent(typed);
   const embedOrigins = readOrigins(form.origins ?? '');
   const replyTo = (form.receipts ?? '').trim();
   const receiptsReplyTo = replyTo === '' ? null : replyTo;
-  if (typed !== '' && accent === null) return storePage(deps, visit, 'A colour is written like #0b6e5f.');
-  if (!embedOrigins) {
-    return storePage(deps, visit, `Name at most ${ORIGINS_MAX} sites, such as https://shop.example, without a path.`);
-  }
+  const fault = (said: string) => storePage(deps, visit, said);
+  if (typed !== '' && accent === null) return fault(words.say('store.bad_colour', { example: ACCENT_EXAMPLE }));
+  if (!embedOrigins) return fault(words.say('store.bad_sites', { count: ORIGINS_MAX, example: ORIGIN_EXAMPLE }));
   if (receiptsReplyTo !== null && !isMailAddress(receiptsReplyTo)) {
-    return storePage(deps, visit, `“${receiptsReplyTo}” is no mail address.`);
+    return fault(words.say('store.bad_mail', { address: receiptsReplyTo }));
   }
   return {
     command: 'change payment page',
     target: at.storeId,
     review: {
-      title: 'Save the look?',
-      consequence: html`${previews(accent)}${facts([
-        ['Colour', accent ?? 'the usual one'],
-        ['May frame the page', embedOrigins.join(', ') || 'nobody'],
-        ['Receipts by mail', receiptsReplyTo === null ? 'none' : `answers go to ${receiptsReplyTo}`],
+      title: words.say('store.save_look'),
+      consequence: html`${previews(words, accent)}${facts([
+        [words.say('store.colour'), accent === null ? words.say('store.usual_colour') : data(accent)],
+        [
+          words.say('store.may_frame'),
+          embedOrigins.length === 0 ? words.say('store.nobody') : data(embedOrigins.join(', ')),
+        ],
+        [
+          words.say('store.receipts'),
+          receiptsReplyTo === null
+            ? words.say('general.none')
+            : words.html('store.answers_to', { address: receiptsReplyTo }),
+        ],
       ])}`,
-      button: 'Save',
+      button: words.say('general.save'),
       back: pathOf(at),
       needsSudo: false,
     },
     async act(database) {
       await database.setPageSettings(at.storeId, { accent, embedOrigins, receiptsReplyTo });
-      return { to: pathOf(at), said: 'The look is saved.' };
+      return { to: pathOf(at), said: words.say('store.look_saved') };
     },
   };
 }
@@ -297,9 +325,9 @@ const newStoreForm = (visit: Visit<null>, fault: string | null): Reply => ({
   title: visit.words.say('frame.new_store'),
   status: fault === null ? 200 : 400,
   content: html`${faultMessage(fault)}<form method="post" action="/stores/new" class="card">${changeFields(visit)}
-<label>${visit.words.say('store.name')} <input name="name" maxlength="${NAME_CHARS_MAX}" value="${visit.form.name ?? ''}" required></label>
+<label>${visit.words.say('store.setting_name')} <input name="name" maxlength="${NAME_CHARS_MAX}" value="${visit.form.name ?? ''}" required></label>
 <label>${visit.words.say('store.channel')} <select name="channel"><option translate="no">API</option></select></label>
-<label>${visit.words.say('store.converted')} <select name="settlement">${currencies.map((one) => html`<option translate="no">${one}</option>`)}</select></label>
+<label>${visit.words.say('store.setting_settlementCurrency')} <select name="settlement">${currencies.map((one) => html`<option translate="no">${one}</option>`)}</select></label>
 <p class="hint">${visit.words.say('store.approval_hint')}</p>
 <button>${visit.words.say('frame.go_on')}</button></form>`,
 });
@@ -327,7 +355,7 @@ async function planStore(deps: DashboardDeps, visit: Visit<null>): Promise<Plann
       consequence: facts([
         [words.say('general.name'), data(name)],
         [words.say('store.channel'), data('API')],
-        [words.say('store.converted'), data(settlementCurrency)],
+        [words.say('store.setting_settlementCurrency'), data(settlementCurrency)],
         [
           words.say('store.auto_refunds'),
           formatUnits(BigInt(defaultRefundPolicy.refundAutoMinor), MINOR_DECIMALS, MINOR_DECIMALS),
