@@ -101,6 +101,7 @@ test(
     assert.not.match(text, /https?:|\/link\//);
     // A change is told to whoever had the address before.
     await ask(bench, 'eve@evil.example', '11111111');
+    clock.advance(1);
     await database.provePersonMail('usr_ann', '11111111', act());
     await send();
     assert.equal(

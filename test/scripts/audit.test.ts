@@ -148,6 +148,8 @@ const testedElsewhere: Readonly<Record<string, string>> = {
   'notify add': 'test/scripts/notify.test.ts',
   'notify prove': 'test/scripts/notify.test.ts',
   'notify remove': 'test/scripts/notify.test.ts',
+  'wallet rotate': 'test/database/sqlite/wallet-rotation.test.ts',
+  'wallet empty': 'test/database/sqlite/wallet-rotation.test.ts',
   'user create': 'test/scripts/user.test.ts',
   'user reset': 'test/scripts/user.test.ts',
   'user role': 'test/scripts/user.test.ts',
@@ -175,7 +177,7 @@ const readers = [
   ...['webhooks show', 'webhooks secret', 'events list', 'events show', 'refunds list', 'refunds show'],
   ...['refunds request', 'payouts list', 'payouts show', 'payouts outgoing', 'sweep plan', 'sweep status'],
   ...['notify test', 'notify list', 'user list', 'export payments', 'export refunds', 'export sweeps', 'export fees'],
-  ...['archive show', 'archive find', 'secret-key status'],
+  ...['archive show', 'archive find', 'secret-key status', 'wallet list'],
   ...['ledger verify', 'audit list', 'signer drill', 'evidence verify', 'evidence key', 'evidence', 'shadow'],
 ];
 
