@@ -153,7 +153,7 @@ test('a rewind is tried first, and done with its reason', () =>
     const rewind = `${PAGE}/rewind`;
     assert.is((await mary.submit(PAGE, rewind, { to: String(before), because: 'x' })).status, 400);
     const review = await mary.submit(PAGE, rewind, { to: String(before - 2), because: 'a bad node' });
-    assert.match(review.text, 'Taken out are <bdi>2</bdi> blocks');
+    assert.match(review.text, 'takes out <bdi>2</bdi> blocks');
     assert.is(await tip(), before, 'that was only tried');
     assert.is((await confirm(mary, rewind, review)).status, 303);
     assert.is(await tip(), before - 2);
