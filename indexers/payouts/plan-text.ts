@@ -5,7 +5,8 @@
 import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { type LeftReason, ownersOf, unitsOfGroup } from '../../src/core/sweep.ts';
+import { formatUnits, MINOR_DECIMALS, parToUnitsCeil } from '../../src/core/money.ts';
+import { costParOf, type LeftReason, ownersOf, unitsOfGroup } from '../../src/core/sweep.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 import type { PricedSweep, SweepPlan, SweepWays } from './sweeper.ts';
 import type { RefundCosts } from './waiting-refunds.ts';
@@ -78,10 +79,17 @@ export function planJson(planned: NetworkPlan) {
   };
 }
 
-const refundsJson = (network: NetworkConfig, { count, isMore, costUnits, ways, refused }: RefundCosts) => ({
-  waiting: count,
-  more: isMore,
+const refundsJson = (network: NetworkConfig, costs: RefundCosts) => ({
+  waiting: costs.count,
+  more: costs.isMore,
+  ...costsJson(network, costs),
+});
+
+/** Returns what refunds cost for programs, with amounts as text. */
+export const costsJson = (network: NetworkConfig, { costUnits, depositUnits, ways, refused }: RefundCosts) => ({
   likely_cost: nativeText(network, costUnits),
+  likely_cost_value: valueText(network, costUnits),
+  ...(depositUnits > 0n && { deposits: nativeText(network, depositUnits) }),
   ...(ways && {
     ways: {
       burning: { cost: nativeText(network, ways.burnedUnits) },
@@ -93,19 +101,39 @@ const refundsJson = (network: NetworkConfig, { count, isMore, costUnits, ways, r
 
 /** Says what the waiting refunds would cost, and each way of paying for them, as sentences; none if none waits. */
 export function refundSentences(network: NetworkConfig, costs: RefundCosts): string[] {
-  const { count, isMore, costUnits, ways, refused } = costs;
+  const { count, isMore, costUnits, refused } = costs;
   if (count === 0) return [];
   const number = isMore ? `more than ${count}` : String(count);
-  const stake = ways && nativeText(network, ways.stakeUnits);
   return [
-    `${number} refund(s) wait, for about ${nativeText(network, costUnits)} of the refund wallet`,
-    ...(ways
+    `${number} refund(s) wait, for about ${pricedText(network, costUnits)} of the refund wallet`,
+    ...waySentences(network, costs, 'all of them', 'them'),
+    ...refused.map((one) => `${one.count} of them would not be sent now: ${one.message}`),
+  ];
+}
+
+/** Says what sending one refund costs now, and each way of paying for it, as sentences. */
+export function priceSentences(network: NetworkConfig, costs: RefundCosts): string[] {
+  const [refused] = costs.refused;
+  if (refused) return [`price unknown: it would not be sent now: ${refused.message}`];
+  return [
+    `sending it now costs about ${pricedText(network, costs.costUnits)} of the refund wallet`,
+    ...waySentences(network, costs, 'it', 'it'),
+  ];
+}
+
+function waySentences(network: NetworkConfig, { ways, depositUnits }: RefundCosts, all: string, one: string): string[] {
+  return [
+    ...(depositUnits > 0n
       ? [
-          `if the refund wallet burns coins for all of them: ${nativeText(network, ways.burnedUnits)}`,
-          `if it has a stake for energy, its own or lent to it: ${stake} serves them within a day, and none is spent`,
+          `of that, ${pricedText(network, depositUnits)} are deposits of accounts on the chain, such as the lock of a refund`,
         ]
       : []),
-    ...refused.map((one) => `${one.count} of them would not be sent now: ${one.message}`),
+    ...(ways
+      ? [
+          `if the refund wallet burns coins for ${all}: ${pricedText(network, ways.burnedUnits)}`,
+          `if it has a stake for energy, its own or lent to it: ${nativeText(network, ways.stakeUnits)} serves ${one} within a day, and none is spent`,
+        ]
+      : []),
   ];
 }
 
@@ -120,3 +148,16 @@ const waysJson = (network: NetworkConfig, { burnedUnits, lentUnits, lendingUnits
 export const costOf = ({ sweeps }: SweepPlan): bigint => sweeps.reduce((sum, { costUnits }) => sum + costUnits, 0n);
 export const nativeText = (network: NetworkConfig, units: bigint): string =>
   coinText([network], network.key, 'native', units);
+
+/** Returns what an amount of the native coin is worth, such as `3.61 USD`; null without `sweep.native_price`. */
+function valueText({ family, sweep }: NetworkConfig, units: bigint): string | null {
+  const par = costParOf(units, chains[family].spendRules.nativeDecimals, sweep);
+  return par === null
+    ? null
+    : `${formatUnits(parToUnitsCeil(par, MINOR_DECIMALS), MINOR_DECIMALS, MINOR_DECIMALS)} USD`;
+}
+
+function pricedText(network: NetworkConfig, units: bigint): string {
+  const value = valueText(network, units);
+  return value === null ? nativeText(network, units) : `${nativeText(network, units)} (${value})`;
+}

@@ -17,11 +17,13 @@ import { type ApprovalRequest, readApprovalFile, requestLines, textOf } from '..
 import {
   becauseOption,
   type Command,
+  dryRunOption,
   type Input,
   type Installation,
   moment,
   notFound,
   operatorAct,
+  printable,
   storeOf,
   storeOption,
   table,
@@ -29,6 +31,8 @@ import {
   usage,
   wholeOption,
 } from './command.ts';
+import { priceOf, type RefundPrice } from './refund-price.ts';
+import { withTerminal } from './signer.ts';
 import { optionsOf, readSettings, refundSettings } from './store-settings.ts';
 
 const statuses: readonly RefundStatus[] = ['pending', 'processing', 'completed', 'failed', 'canceled'];
@@ -98,9 +102,14 @@ export const refundsRequest: Command = {
     '2. on each approver’s machine: quayside signer approve refund.json --key anna.key > anna.json',
     '3. here: quayside refunds approve <id> --approval anna.json, once for each approver',
   ],
+  needsSandbox: true,
   async run(input, installation) {
     const refund = await findRefund(installation.database, input.args[0] ?? '');
     const lines = requestLines(await requestOf(refund, installation));
+    // The answer goes into a file, which only says what is signed.
+    await withTerminal(async ({ say }) => {
+      for (const line of (await priceOf(refund, installation)).lines) say(printable(line));
+    });
     return { json: JSON.parse(lines.join('\n')), lines };
   },
 };
@@ -112,21 +121,57 @@ export const refundsApprove: Command = {
   options: {
     approval: { value: 'FILE', help: 'what `signer approve` wrote; run the command again for further approvers' },
     because: becauseOption,
+    yes: { help: 'do not ask before approving; without a terminal nobody is asked' },
+    'dry-run': dryRunOption,
   },
-  notes: ['`refunds request` shows how approvers sign. Their keys are never used on this machine.'],
-  async run(input, { database, config, clock }) {
+  notes: [
+    'Shows what sending the refund costs now before it asks; a node that does not answer stops nothing.',
+    '`refunds request` shows how approvers sign. Their keys are never used on this machine.',
+  ],
+  needsSandbox: true,
+  async run(input, installation) {
+    const { database, config, clock } = installation;
     const refund = await findRefund(database, input.args[0] ?? '');
-    const approval = await givenApproval(input, refund, { database, config });
-    const done = await database.approveRefund(refund.id, approval, clock.nowMs());
-    if (!done) throw permanent('refused', `refund ${refund.id} is ${refund.status} and needs no approval any more`);
-    const approved = await findRefund(database, refund.id);
+    const approval = await givenApproval(input, refund, installation);
+    if (refund.status !== 'pending' && refund.status !== 'processing')
+      throw permanent('refused', `refund ${refund.id} is ${refund.status} and needs no approval any more`);
+    const price = await priceOf(refund, installation);
     const signed = approval ? `, signed by ${approval.approver} until ${moment(approval.untilS * 1000)}` : '';
+    const what = `refund ${refund.id} of ${amountText(refund)}${signed}`;
+    const own = { approver: approval?.approver ?? null, sending: price.json };
+    if (input.options['dry-run'] === true) {
+      return {
+        json: { ...shown(refund, config), ...own, dry_run: true },
+        lines: [`would approve ${what}`, ...price.lines],
+      };
+    }
+    const isAsked = await askApproval(input, refund, price);
+    const done = await database.approveRefund(refund.id, approval, clock.nowMs(), refund.destination?.key);
+    if (!done) {
+      const why = 'it ended or was given another address meanwhile';
+      throw permanent('refused', `${why}: \`quayside refunds show ${refund.id}\` shows what there is to approve`);
+    }
+    const approved = await findRefund(database, refund.id);
     return {
-      json: { ...shown(approved, config), approver: approval?.approver ?? null },
-      lines: [`approved refund ${refund.id} of ${amountText(refund)}${signed}`],
+      json: { ...shown(approved, config), ...own },
+      lines: [`approved ${what}`, ...(isAsked ? [] : price.lines)],
     };
   },
 };
+
+/** Shows a person what they approve, and asks. @returns false where nobody can be asked, or is to be */
+async function askApproval(input: Input, refund: Refund, { lines }: RefundPrice): Promise<boolean> {
+  if (input.options.yes === true) return false;
+  return withTerminal(async (terminal) => {
+    if (!terminal.isInteractive) return false;
+    const to = refund.destination?.address ?? 'the address that the payer will name';
+    for (const line of [`refund ${refund.id}: ${amountText(refund)} on ${refund.network} to ${to}`, ...lines]) {
+      terminal.say(printable(line));
+    }
+    if (/^y(es)?$/i.test(await terminal.ask('Approve this refund? [y/N] '))) return true;
+    throw permanent('not_agreed', 'nothing was approved: the answer was not yes');
+  });
+}
 
 export const refundsReject: Command = {
   name: 'refunds reject',

@@ -155,6 +155,7 @@ export type RefundLock = Readonly<{ key: string; hasOlder: boolean }>;
  * `terms` to sign on and the cost in base units of the native coin: `feeUnits` likely, `feeUnitsMax` at most. `ways`,
  * of a refund where a stake can take the place of burned coins: `burnedUnits` is its cost if nothing is free, and
  * `stakeUnits` the stake whose energy of a day would serve it, null if nobody has staked.
+ * `depositUnits`: the part of the cost that stays on the chain as deposits of accounts, where it has them.
  * `refused`: it would fail now; `code` is `destination_frozen`, `destination_invalid`, `token_short`, `native_short` or
  * `would_fail`. If the wallet is short, `missingUnits` says how much more it needs, in base units of the token or the
  * native coin. `loan`: it would succeed with the energy of a stake of `units` lent to it (a gas intent's `delegate`)
@@ -167,6 +168,7 @@ export type Quote =
       feeUnits: bigint;
       feeUnitsMax: bigint;
       ways?: Readonly<{ burnedUnits: bigint; stakeUnits: bigint | null }>;
+      depositUnits?: bigint;
     }>
   | Readonly<{
       kind: 'refused';

@@ -115,6 +115,16 @@ function greatestFirst({ owner: one }: DueOwner, { owner: other }: DueOwner): nu
 }
 
 /**
+ * Returns what a cost is worth in stablecoins, at par and rounded up; null if the coin's price is unknown.
+ * @param costUnits base units of the native coin
+ */
+export const costParOf = (
+  costUnits: bigint,
+  nativeDecimals: number,
+  { nativePricePar }: Pick<SweepPolicy, 'nativePricePar'>,
+): bigint | null => (nativePricePar === null ? null : divideCeil(costUnits * nativePricePar, pow10(nativeDecimals)));
+
+/**
  * Returns a cost as a share of a value, in millionths, rounded up; null if the coin's price is unknown.
  * @param costUnits base units of the native coin
  */
@@ -122,11 +132,11 @@ export function costSharePpm(
   costUnits: bigint,
   nativeDecimals: number,
   valuePar: bigint,
-  { nativePricePar }: Pick<SweepPolicy, 'nativePricePar'>,
+  policy: Pick<SweepPolicy, 'nativePricePar'>,
 ): bigint | null {
-  if (nativePricePar === null) return null;
+  const costPar = costParOf(costUnits, nativeDecimals, policy);
+  if (costPar === null) return null;
   invariant(valuePar > 0n, 'a sweep moves something');
-  const costPar = divideCeil(costUnits * nativePricePar, pow10(nativeDecimals));
   return divideCeil(costPar * 1_000_000n, valuePar);
 }
 

@@ -7,6 +7,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Intent } from '../../src/core/intent.ts';
 import type { Faults } from '../../src/sandbox/faults.ts';
+import type { Json } from '../support/instance.ts';
 import type { PayoutShop } from '../support/payout-shop.ts';
 import { until } from '../support/until.ts';
 
@@ -47,6 +48,29 @@ export function refundConforms(bench: PayoutShop, { coinsLate, gas }: RefundTrai
     const [event] = shop.events(session, 'refund.succeeded');
     assert.is(event.data.object.refund_id, id);
     assert.is(event.data.object.refund_amount, 1_234);
+  });
+
+  test('who approves a refund sees what sending it costs now, and a node that does not answer stops no approval', async () => {
+    const { stop, start } = chain;
+    const policy = (...words: string[]) => quayside.cli('refunds', 'policy', '--store', quayside.merchantId, ...words);
+    const { automatic } = await policy();
+    await policy('--automatic', '1.00');
+    const session = await paidSession(500);
+    const { id, payee } = await refund(session, '5.00');
+    const [listed] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
+    const shown = await quayside.cli('refunds', 'approve', listed.id, '--dry-run');
+    const { likely_cost: cost, deposits = null, refused } = shown.sending;
+    assert.match(cost, /^\d+(\.\d+)? [A-Z]+$/);
+    assert.ok(Number.parseFloat(cost) > 0 || chain.family === 'tron', cost);
+    assert.equal([refused, deposits !== null], [[], chain.family === 'solana']);
+    assert.is((await quayside.cli('refunds', 'show', listed.id)).needs, 'waiting for `quayside refunds approve`');
+    await stop?.();
+    const approved = await quayside.cli('refunds', 'approve', listed.id);
+    assert.is('unknown' in approved.sending, stop !== undefined);
+    await start?.();
+    await policy('--automatic', automatic);
+    await completed(id);
+    assert.equal(await paidTo(payee), [units(500)]);
   });
 
   test('concurrent refunds of several sessions are each paid once, and together no more than was received', async () => {

@@ -144,6 +144,8 @@ export async function openTronPayouts(confirmations: object, slowness = 1) {
       world.reorg({ depth: 1, keep: 'none', blocks: 2 });
     },
     faults: node.faults,
+    stop: node.stop,
+    start: node.start,
     close: node.close,
   });
   await askRpc(node.url, 'sandbox_interval', [{ ms: BLOCK_MS }]);

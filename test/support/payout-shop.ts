@@ -56,6 +56,9 @@ export type PayoutChain = Readonly<{
   finalize?(): Promise<unknown>;
   /** Takes the newest block off the chain; what was in it may be sent again. */
   reorg?(): Promise<unknown>;
+  /** Stops the node, and starts it again; absent where the chain would be lost. */
+  stop?(): Promise<unknown>;
+  start?(): Promise<unknown>;
   /** Of a simulated node: what it can be made to do wrong. */
   faults?: Faults;
   close(): Promise<void>;

@@ -1,8 +1,8 @@
 /** What waiting refunds cost on TRON: a real database, and the payout client in front of the simulated java-tron. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { refundSentences } from '../../../indexers/payouts/plan-text.ts';
-import { priceRefunds } from '../../../indexers/payouts/waiting-refunds.ts';
+import { costsJson, priceSentences, refundSentences } from '../../../indexers/payouts/plan-text.ts';
+import { priceRefund, priceRefunds } from '../../../indexers/payouts/waiting-refunds.ts';
 import { makePayoutBench, TRX } from '../../chains/tron/payout-bench.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { testNetwork } from '../../support/test-network.ts';
@@ -24,7 +24,7 @@ test('the waiting refunds are priced by each way, with and without a stake, and 
   const drafts = { draft: async (intent: Parameters<typeof wallets.draft>[0]) => wallets.draft(intent) };
   const intents = [wallets.refund('USDT', 1_000n), wallets.refund('USDT', 2_000n), wallets.refund('USDT', 10n ** 15n)];
   const price = () => priceRefunds(wallets.refund('USDT', 1n).network, { node, wallets: drafts, database });
-  assert.equal(await price(), { count: 0, isMore: false, costUnits: 0n, ways: null, refused: [] });
+  assert.equal(await price(), { count: 0, isMore: false, costUnits: 0n, depositUnits: 0n, ways: null, refused: [] });
   await database.planPayouts(
     intents.map((intent) => ({ intent, sessionId: null, servesId: null, notBeforeMs: NOW_MS, nowMs: NOW_MS })),
   );
@@ -47,6 +47,28 @@ test('the waiting refunds are priced by each way, with and without a stake, and 
   const staked = await price();
   assert.is(staked.costUnits, 0n);
   assert.equal(staked.ways, poor.ways, 'what all of it costs does not depend on what is free now');
+});
+
+test('one refund is priced before it is approved, with what its coins are worth', async () => {
+  const wallets = openFundedWallets();
+  const asked = {
+    node,
+    wallets: { draft: async (intent: Parameters<typeof wallets.draft>[0]) => wallets.draft(intent) },
+  };
+  const network = testNetwork({ name: 'one', family: 'tron', tokens: [], nativeSymbol: 'TRX' });
+  const costs = await priceRefund({ intent: wallets.refund('USDT', 1_000n) }, asked);
+  assert.equal([costs.count, costs.costUnits, costs.ways?.burnedUnits], [1, BURNED - 345_000n, BURNED]);
+  assert.equal(priceSentences(network, costs).slice(0, 2), [
+    'sending it now costs about 13.0285 TRX of the refund wallet',
+    'if the refund wallet burns coins for it: 13.3735 TRX',
+  ]);
+  assert.is(costsJson(network, costs).likely_cost_value, null);
+  // 13.0285 TRX at 0.271 each are 3.5307 USD.
+  const priced = { ...network, sweep: { ...network.sweep, nativePricePar: 271n * 10n ** 15n } };
+  assert.match(priceSentences(priced, costs)[0] ?? '', /about 13\.0285 TRX \(3\.54 USD\) of/);
+  assert.is(costsJson(priced, costs).likely_cost_value, '3.54 USD');
+  const refused = await priceRefund({ intent: wallets.refund('USDT', 10n ** 15n) }, asked);
+  assert.match(priceSentences(priced, refused).join('; '), /^price unknown: it would not be sent now: wallet T/);
 });
 
 test.run();

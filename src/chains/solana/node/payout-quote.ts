@@ -86,10 +86,8 @@ export async function askQuote(node: SolanaRpc, draft: SpendDraft, nodes: readon
 
   const unitLimit = isRefund ? REFUND_UNITS : SWEEP_UNITS_PER_OWNER * BigInt(owners.length);
   const signatures = BigInt(isRefund ? 1 : owners.length + 1);
-  const feeUnitsMax =
-    signatures * LAMPORTS_PER_SIGNATURE +
-    (unitLimit * unitPrice + MICRO - 1n) / MICRO +
-    (isRefund ? BigInt(lockDeposit) + (target ? 0n : BigInt(accountDeposit)) : 0n);
+  const depositUnits = isRefund ? BigInt(lockDeposit) + (target ? 0n : BigInt(accountDeposit)) : 0n;
+  const feeUnitsMax = signatures * LAMPORTS_PER_SIGNATURE + (unitLimit * unitPrice + MICRO - 1n) / MICRO + depositUnits;
   // An account whose balance falls below its own deposit would be deleted.
   const needed = feeUnitsMax + BigInt(lockDeposit);
   const coins = wallet?.lamports ?? 0n;
@@ -111,6 +109,7 @@ export async function askQuote(node: SolanaRpc, draft: SpendDraft, nodes: readon
     },
     feeUnits: feeUnitsMax,
     feeUnitsMax,
+    ...(isRefund && { depositUnits }),
   };
 }
 
