@@ -21,6 +21,8 @@ export type Prices = Readonly<{
   newAccount: bigint;
   /** Free bytes a day of every account. */
   freeBytes: bigint;
+  /** By how much one maintenance can raise the energy of a busy contract, in ten-thousandths; mostly 2000. */
+  energyStep: bigint;
 }>;
 
 /** What an account may still use before it burns TRX. Bytes come from one of two allowances, never from both. */
@@ -39,6 +41,10 @@ const SIGNED_BYTES: Readonly<Record<ContractKind, bigint>> = {
 /** The space that the result may need counts as part of a transaction. */
 const RESULT_BYTES = 64n;
 const SUN_PER_TRX = 1_000_000n;
+/** Parts of the energy, in ten-thousandths, as java-tron counts steps. */
+const TEN_THOUSAND = 10_000n;
+const RESERVE_MIN = 2_500n;
+const ROUNDING = 500n;
 
 /**
  * Returns the bytes that are paid for.
@@ -54,34 +60,42 @@ export function bytesCost(bytes: bigint, { stakedBytes, freeBytes }: Allowances,
 }
 
 /**
- * Returns what the energy of a call costs. The limit is a quarter above the present need, because the state may differ
- * in its block; it also bounds what is taken from an allowance. Unused energy is not charged.
+ * Returns what the energy of a call costs. The limit is at least a quarter above the present need, because the state
+ * may differ in its block; it also bounds what is taken from an allowance. Unused energy is not charged.
  * @param energy of the call if it ran now
  */
 export function energyCost(
   energy: bigint,
   allowed: bigint,
-  { perEnergy }: Prices,
+  { perEnergy, energyStep }: Prices,
 ): Readonly<{ feeLimit: bigint; burned: bigint; neededBalance: bigint }> {
   const short = energy > allowed ? energy - allowed : 0n;
   return {
-    feeLimit: withReserve(energy) * perEnergy,
+    feeLimit: withReserve(energy, energyStep) * perEnergy,
     burned: short * perEnergy,
-    neededBalance: withReserve(short) * perEnergy,
+    neededBalance: withReserve(short, energyStep) * perEnergy,
   };
 }
 
 /**
- * Returns the stake that gives this much energy a day, plus a quarter. java-tron counts whole TRX, and rounds their
- * energy down.
+ * Returns the stake that gives this much energy a day, with the same reserve. java-tron counts whole TRX, and rounds
+ * their energy down.
  * @returns sun
  */
-export function stakeFor(energy: bigint, share: EnergyShare): bigint {
-  return (divideCeil(withReserve(energy) * share.staked, share.energy) + 1n) * SUN_PER_TRX;
+export function stakeFor(energy: bigint, share: EnergyShare, { energyStep }: Pick<Prices, 'energyStep'>): bigint {
+  return (divideCeil(withReserve(energy, energyStep) * share.staked, share.energy) + 1n) * SUN_PER_TRX;
 }
 
-/** A quarter more: a busy contract's price rises by a fifth at a maintenance, which may come before the block. */
-const withReserve = (energy: bigint): bigint => divideCeil(energy * 5n, 4n);
+/**
+ * Adds a quarter, or more where the chain allows a larger step. What a node answers has the contract's present factor
+ * in it; at a maintenance, one of which may come before the block, the factor is multiplied by one step at most,
+ * however busy the contract was (java-tron `ContractStateCapsule.catchUpToCycle`). Each instruction's energy is rounded
+ * down (`VM.play`), so all of it can rise by a little more: by 20.5 % where the step is 20 %.
+ */
+function withReserve(energy: bigint, energyStep: bigint): bigint {
+  const reserve = energyStep + ROUNDING > RESERVE_MIN ? energyStep + ROUNDING : RESERVE_MIN;
+  return divideCeil(energy * (TEN_THOUSAND + reserve), TEN_THOUSAND);
+}
 
 /**
  * Reads the answer to `/wallet/getchainparameters`.
@@ -89,12 +103,18 @@ const withReserve = (energy: bigint): bigint => divideCeil(energy * 5n, 4n);
  */
 export function readPrices(value: unknown, origin: Origin): Prices {
   const rows: readonly unknown[] = isFields(value) && Array.isArray(value.chainParameter) ? value.chainParameter : [];
-  const read = (name: string): bigint => {
+  const find = (name: string): bigint | null => {
     const row = rows.find((one) => isFields(one) && one.key === name);
-    if (!row) throw nonsense(origin, `answered without the chain parameter ${name}`);
-    return readWhole(row, 'value', origin);
+    return row === undefined ? null : readWhole(row, 'value', origin);
+  };
+  const read = (name: string): bigint => {
+    const value = find(name);
+    if (value === null) throw nonsense(origin, `answered without the chain parameter ${name}`);
+    return value;
   };
   return {
+    // Off, or from before there was such a thing.
+    energyStep: find('getAllowDynamicEnergy') ? (find('getDynamicEnergyIncreaseFactor') ?? 0n) : 0n,
     perEnergy: read('getEnergyFee'),
     perByte: read('getTransactionFee'),
     newAccount: read('getCreateNewAccountFeeInSystemContract') + read('getCreateAccountFee'),

@@ -125,7 +125,7 @@ export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<
   const missing = missingNative(state, neededBalance + bytesSun);
   if (missing > 0n) {
     const shortEnergy = tried.energy - allowances.energy;
-    const stake = shortEnergy > 0n ? await askStake(node, contract, shortEnergy) : null;
+    const stake = shortEnergy > 0n ? await askStake(node, contract, shortEnergy, prices) : null;
     const loan = stake !== null && { units: stake, missingUnits: missingNative(state, bytesSun) };
     return { ...nativeShort(draft.payer, missing), ...(loan && { loan }) };
   }
@@ -136,7 +136,9 @@ export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<
     terms: termsOf(question, state, feeLimit),
     feeUnits: burned + bytesSun,
     feeUnitsMax,
-    ...(isPayback(intent) && { ways: { burnedUnits, stakeUnits: await askStake(node, contract, tried.energy) } }),
+    ...(isPayback(intent) && {
+      ways: { burnedUnits, stakeUnits: await askStake(node, contract, tried.energy, prices) },
+    }),
   };
 }
 
@@ -144,10 +146,15 @@ export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<
  * Returns the stake that would give this much energy; null if nobody has staked. The token contract's account certainly
  * exists, which no other does.
  */
-async function askStake({ ask, host }: TronRpc, contract: string, energy: bigint): Promise<bigint | null> {
+async function askStake(
+  { ask, host }: TronRpc,
+  contract: string,
+  energy: bigint,
+  prices: Prices,
+): Promise<bigint | null> {
   const value = await ask({ path: RESOURCE_PATH, body: { address: wireAddress(contract) } });
   const share = readEnergyShare(value, { path: RESOURCE_PATH, host });
-  return share && stakeFor(energy, share);
+  return share && stakeFor(energy, share, prices);
 }
 
 /** A payer whose account does not exist yet can sign nothing, even for free: it needs at least 1 sun. */

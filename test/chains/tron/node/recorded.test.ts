@@ -370,7 +370,7 @@ test('allowances, stakes, loans and prices', async () => {
     path: '/wallet/getchainparameters',
     host: 'recorded',
   });
-  assert.equal(prices, { perEnergy: 100n, perByte: 10n, newAccount: 100_000n, freeBytes: 5_000n });
+  assert.equal(prices, { perEnergy: 100n, perByte: 10n, newAccount: 100_000n, freeBytes: 5_000n, energyStep: 0n });
   const origin = { path: '/wallet/getaccountresource', host: 'recorded' };
   const resources: Readonly<Record<string, readonly [energy: bigint, freeBytes: bigint, staked: bigint | null]>> = {
     existing: [0n, 298n, null],
