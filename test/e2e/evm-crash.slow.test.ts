@@ -7,7 +7,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -32,8 +32,10 @@ const DEPTH = 3;
 /** m/44'/60'/0'/0 of a seed of 32 bytes 0x07. */
 const XPUB =
   'xpub6Ew7EvtU5EcYekrZWg8pm8BqR1dMb9xqooABkmNCi4KNcEZDwx3r9GmFhgJFge8RAZPLo2UBh2bsCcbZcbqp1bKz5CahKv5ZnMRCH96oQAU';
-/** An indexer that commits no fact for this long, its start included, has nothing left to do. */
-const QUIET_MS = 8_000;
+/** An indexer that has reported this often that it follows, about once a second, and commits no fact has caught up. */
+const QUIET_REPORTS = 3;
+/** Between two looks into the database: one at every turn would take a core from the indexer that it watches. */
+const LOOK_MS = 1;
 
 /** What the test opened, newest last; closed in reverse order even if it fails. */
 const opened: (() => unknown)[] = [];
@@ -91,8 +93,9 @@ function openFacts(file: string) {
   );
   const fingerprint = () => factsNow.pluck().get();
   const reports = facts.prepare('SELECT max(updated_at_ms) FROM networks').pluck();
+  const follows = facts.prepare("SELECT count(*) FROM networks WHERE state = 'following'").pluck();
   const tip = facts.prepare('SELECT tip_hash FROM networks').pluck();
-  return { facts, fingerprint, reports, tip };
+  return { facts, fingerprint, reports, follows, tip };
 }
 
 async function expectPaid(database: Database, id: string, units: bigint): Promise<void> {
@@ -129,7 +132,7 @@ test('killed at each of its commits, the indexer neither loses a payment nor cre
   const { anvil, usdt, usdc, batch } = await startChain();
   const settings = settingsOf(dataDir, anvil.wsUrl, [usdt, usdc]);
   const { env, network, database, databasePath } = await openShop(dataDir, settings);
-  const { facts, fingerprint, reports, tip } = openFacts(databasePath);
+  const { facts, fingerprint, reports, follows, tip } = openFacts(databasePath);
 
   /** Runs the indexer until `strike` says so or nothing more happens, then kills it. @returns whether it was struck */
   async function life(strike: () => boolean): Promise<boolean> {
@@ -140,16 +143,17 @@ test('killed at each of its commits, the indexer neither loses a payment nor cre
     });
     const ended = new Promise((resolve) => child.once('exit', resolve));
     opened.push(() => child.kill('SIGKILL'));
-    let quietSince = performance.now();
-    let last = fingerprint();
+    let [quietReports, lastReport, last] = [0, reports.get(), fingerprint()];
     let struck = false;
-    while (!struck && performance.now() - quietSince < QUIET_MS) {
+    while (quietReports < QUIET_REPORTS) {
       assert.is(child.exitCode, null, 'the indexer does not end by itself');
       struck = strike();
-      const now = fingerprint();
-      if (now !== last) quietSince = performance.now();
-      last = now;
-      await nextTurn();
+      if (struck) break;
+      const [report, now] = [reports.get(), fingerprint()];
+      if (now !== last) quietReports = 0;
+      else if (report !== lastReport && follows.get() === 1) quietReports++;
+      [lastReport, last] = [report, now];
+      await wait(LOOK_MS);
     }
     child.kill('SIGKILL');
     await ended;

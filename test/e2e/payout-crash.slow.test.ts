@@ -7,7 +7,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -31,6 +31,8 @@ const ETHER = 10n ** 18n;
 /** After this many kills of the indexer, the signer is killed too. */
 const SIGNER_DIES = 3;
 const LIVES_MAX = 40;
+/** Between two looks into the database: one at every turn would take a core from the indexer that it watches. */
+const LOOK_MS = 1;
 const PASSPHRASE = 'a passphrase of the tests';
 
 const seed = seedOf('legal winner thank year wave sausage worth useful legal winner thank yellow');
@@ -143,7 +145,7 @@ test('killed at each commit of a payout, indexer and signer pay each refund once
     opened.push(() => child.kill('SIGKILL'));
     while (stateNow.get() === before) {
       assert.is(child.exitCode, null, 'the indexer does not end by itself');
-      await nextTurn();
+      await wait(LOOK_MS);
     }
     child.kill('SIGKILL');
     await ended;
