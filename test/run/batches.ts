@@ -6,8 +6,10 @@ import { dirname } from 'node:path';
 
 /** A file that usually takes longer has a process of its own. */
 const SHARING_SECONDS_MAX = 4;
-/** So much is put into one process; files that never ran count as one second each. */
+/** So much is put into one process. */
 const BATCH_SECONDS_MAX = 12;
+/** What is assumed of a file that never ran. One with a process of its own starts installations, so it starts early. */
+const UNKNOWN_SECONDS = { alone: 40, sharing: 1 } as const;
 
 /** Slow files, and those that start an installation or a node, have a process of their own. */
 const isAlone = (file: string): boolean => /\.slow\.|^test\/(e2e|nodes)\//.test(file);
@@ -20,7 +22,7 @@ export function batchesOf(
   files: readonly string[],
   times: Readonly<Record<string, number>>,
 ): readonly (readonly string[])[] {
-  const secondsOf = (file: string): number => times[file] ?? 1;
+  const secondsOf = (file: string): number => times[file] ?? UNKNOWN_SECONDS[isAlone(file) ? 'alone' : 'sharing'];
   const batches: { files: string[]; seconds: number }[] = [];
   const open = new Map<string, { files: string[]; seconds: number }>();
   for (const file of [...files].sort()) {
