@@ -63,9 +63,7 @@ export function restoreConforms(bench: PayoutShop, { coins, hasLanes, unreadable
     const session = await paidSession(cents);
     const { id, payee } = await refund(session, amount(cents));
     await untilWaiting('token_short');
-    await quayside.stop();
-    const putBack = bench.snapshot();
-    await quayside.start();
+    const putBack = await bench.snapshot();
     await chain.pay(refundWallet, 'USDT', units(cents));
     if (funded++ === 0) await chain.fund(refundWallet, coins);
     const { transaction_hash: tx } = await completed(id);
@@ -225,10 +223,8 @@ export function restoreConforms(bench: PayoutShop, { coins, hasLanes, unreadable
       const session = await paidSession(700);
       const { id, payee } = await refund(session, '7.00');
       await untilWaiting('token_short');
-      await quayside.stop();
-      const putBack = bench.snapshot();
+      const putBack = await bench.snapshot();
       faults.set({ rates: { send_dropped: 1 } });
-      await quayside.start();
       await chain.pay(refundWallet, 'USDT', 2n * units(700));
       await until('it is sent', () => sentBytes() !== undefined);
       const sent = sentBytes() as Sent;
@@ -262,9 +258,7 @@ export function restoreConforms(bench: PayoutShop, { coins, hasLanes, unreadable
 
   test('a refund that the database has lost is found on the chain: money out is frozen until a person has looked', async () => {
     const session = await paidSession(900);
-    await quayside.stop();
-    const putBack = bench.snapshot();
-    await quayside.start();
+    const putBack = await bench.snapshot();
     await chain.pay(refundWallet, 'USDT', units(900));
     const { id, payee } = await refund(session, '9.00');
     const { transaction_hash: tx } = await completed(id);

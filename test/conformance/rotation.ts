@@ -105,9 +105,7 @@ export function rotationConforms(bench: PayoutShop, { coins, movesNative, pass }
     const cents = Number(held / units(1)) + 500;
     const { id, payee } = await refund(await paidSession(cents), (cents / 100).toFixed(2));
     await untilWaiting('token_short');
-    await quayside.stop();
-    const putBack = bench.snapshot();
-    await quayside.start();
+    const putBack = await bench.snapshot();
     await until('the signer answers', async () => {
       const { versions } = await quayside.cli('secret-key', 'status');
       return versions.every((one: Json) => one.signer_has_it === true);

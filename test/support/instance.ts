@@ -36,9 +36,20 @@ export type Instance = Readonly<{
   stop(): Promise<number | null>;
   /** Ends all processes at once with SIGKILL. */
   kill(): Promise<void>;
+  /** Does something while no process runs on, as the machine does that makes a snapshot of them. */
+  whileFrozen(work: () => void): Promise<void>;
   start(): Promise<void>;
   close(): Promise<void>;
 }>;
+
+/** Returns a process and its children, and the state of each as `ps` shows it. */
+function processesOf(root: number): readonly Readonly<{ pid: number; state: string }>[] {
+  const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,stat='], { encoding: 'utf8' }).trim().split('\n');
+  return lines.flatMap((line) => {
+    const [pid = '', parent = '', state = ''] = line.trim().split(/\s+/);
+    return [Number(pid), Number(parent)].includes(root) ? [{ pid: Number(pid), state }] : [];
+  });
+}
 
 /**
  * Starts an instance.
@@ -97,11 +108,23 @@ export async function startInstance(
     child = null;
     if (!running?.pid || running.exitCode !== null) return;
     const ended = new Promise((resolve) => running.once('exit', resolve));
-    const processes = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
-    const pairs = processes.map((line) => line.trim().split(/\s+/).map(Number));
-    const own = pairs.flatMap(([pid, parent]) => (pid && parent === running.pid ? [pid] : []));
-    for (const pid of [running.pid, ...own]) process.kill(pid, 'SIGKILL');
+    for (const { pid } of processesOf(running.pid)) process.kill(pid, 'SIGKILL');
     await ended;
+  }
+
+  async function whileFrozen(work: () => void): Promise<void> {
+    if (!child?.pid || child.exitCode !== null) return work();
+    const { pid: supervisor } = child;
+    // From then on it starts no other one.
+    process.kill(supervisor, 'SIGSTOP');
+    const frozen = processesOf(supervisor);
+    try {
+      for (const { pid } of frozen) process.kill(pid, 'SIGSTOP');
+      await until('all of them are stopped', () => processesOf(supervisor).every(({ state }) => /^[TZ]/.test(state)));
+      work();
+    } finally {
+      for (const { pid } of frozen) process.kill(pid, 'SIGCONT');
+    }
   }
 
   async function cli(...words: string[]): Promise<Json> {
@@ -157,6 +180,7 @@ export async function startInstance(
     output: () => output,
     stop,
     kill,
+    whileFrozen,
     start,
     async close() {
       await stop();

@@ -2,7 +2,7 @@
  * A merchant whose money goes out again: an instance with its signer process, on a chain that makes blocks by itself.
  * @module
  */
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
@@ -129,16 +129,19 @@ export async function openPayoutShop(chain: PayoutChain) {
     unitsOf,
     refundsAsked: () => refunds,
     /**
-     * Copies what the stopped installation and its signer have stored.
-     * @returns puts both back, or one of them alone
+     * Copies what the installation and its signer have stored at one moment.
+     * @returns puts both back, or one of them alone, while the installation is stopped
      */
-    snapshot(): (half?: 'data' | 'signer') => void {
+    async snapshot(): Promise<(half?: 'data' | 'signer') => void> {
       const kept = mkdtempSync(join(home, 'snapshot-'));
       const folders = [
         [quayside.dataDir, join(kept, 'data')],
         [signer.dir, join(kept, 'signer')],
       ] as const;
-      for (const [from, to] of folders) cpSync(from, to, { recursive: true });
+      const isFile = (path: string) => !lstatSync(path).isSocket();
+      await quayside.whileFrozen(() => {
+        for (const [from, to] of folders) cpSync(from, to, { recursive: true, filter: isFile });
+      });
       return (half) => {
         for (const [to, from] of folders) {
           if (half && !from.endsWith(half)) continue;
