@@ -67,9 +67,7 @@ async function openPayment(world: World, sale: Sale, options: BrowserContextOpti
 
 const headline = (page: Page) => frameOf(page).locator('h1');
 const shows = (page: Page, words: RegExp) =>
-  until(`the payment says ${words}`, async () =>
-    words.test((await headline(page).textContent({ timeout: 5000 })) ?? ''),
-  );
+  until(`the payment says ${words}`, async () => words.test((await headline(page).textContent()) ?? ''));
 
 test('a payer pays in the dialog, and the merchant’s page gets the result once', async (world) => {
   const sale = await openSale(world.api);

@@ -56,8 +56,8 @@ const readyz = async (): Promise<Json> => (await fetch(`${quayside.baseUrl}/read
 
 test('a coin that is worth too little is an alarm from the start, and goes on while the network is followed', async () => {
   await until('the network is followed', async () => (await own()).state === 'following');
-  await until('both coins are off', async () => (await openCodes()).length === 2);
-  assert.equal(await openCodes(), ['coin_depegged', 'coin_depegged']);
+  const depegged = async () => (await openCodes()).filter((code) => code === 'coin_depegged');
+  await until('both coins are off', async () => (await depegged()).length === 2);
   const text = await metrics();
   assert.match(text, /^quayside_coin_price_dollars\{currency="USDT"\} 0\.95/m);
   assert.match(text, /^quayside_alarm_open\{code="coin_depegged",key="coin:USDT"\} 1$/m);
@@ -86,9 +86,9 @@ test('blocks that cannot be read: the lag is that of the node’s head, and an a
   const alarm = open.find(({ code }: Json) => code === 'network_fault');
   assert.equal([alarm.state, alarm.ended_at, alarm.network], ['open', null, 'test:own']);
   assert.match(alarm.message, /^test:own is at fault, 30 blocks below the node’s head \d+: .*\. Payments/);
-  await until('the server has sent a message', async () => messages().length === 2);
-  assert.match(messages()[1] ?? '', `: network fault on test:own (A-${alarm.id})\n`);
-  assert.not.match(messages()[1] ?? '', /ws:|hidden/);
+  const isSent = (text: string) => text.includes(`: network fault on test:own (A-${alarm.id})\n`);
+  await until('the server has sent a message', async () => messages().some(isSent));
+  for (const text of messages()) assert.not.match(text, /ws:|hidden/);
   const sent = (await quayside.cli('notify', 'list'))[0];
   assert.equal([sent.proved, sent.failing_since, sent.waiting], [true, null, 1], 'told again in a day');
   await quayside.cli('alarms', 'acknowledge', `A-${alarm.id}`, '--because', 'looking');

@@ -62,8 +62,11 @@ test('payers see its title, fee hint and exchange name, and what their wallets n
 test('a refund waits until the network is added to the signer’s policy, and is paid within the caps of its file', async () => {
   const session = await paidSession(6_000);
   const { id, payee } = await bench.refund(session, '12.34');
-  const plan = await quayside.cli('sweep', 'plan').catch((error: Error) => error.message);
-  assert.match(plan, 'run `quayside signer policy add <network>`, then restart the signer');
+  // Until the signer has started, it is that which a plan lacks.
+  await until('a plan says what is missing', async () => {
+    const plan = await quayside.cli('sweep', 'plan').catch((error: Error) => error.message);
+    return String(plan).includes('run `quayside signer policy add <network>`, then restart the signer');
+  });
   await until('the refund is processing', async () => (await bench.show(id)).status === 'processing');
   const learned = await quayside.cli('signer', 'policy', 'add', 'velum', '--treasury', treasury);
   const { fee_max, gas_caps } = velum.signer;
@@ -72,12 +75,14 @@ test('a refund waits until the network is added to the signer’s policy, and is
     ['test:velum', true, fee_max, gas_caps],
   );
   await quayside.stop();
-  // Base fees at which the 0.02 coins of Ethereum's file would not suffice.
-  await anvil.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${(20_000n * 10n ** 9n).toString(16)}`]);
+  // Base fees at which the 0.02 coins of Ethereum's file would not suffice. Each empty block would lower them.
+  const raise = () => anvil.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${(5_000n * 10n ** 9n).toString(16)}`]);
+  await raise();
   await anvil.mine();
+  const raising = setInterval(() => void raise().catch(() => {}), 100);
   await quayside.start();
 
-  const { transaction_hash: tx } = await bench.completed(id);
+  const { transaction_hash: tx } = await bench.completed(id).finally(() => clearInterval(raising));
   assert.equal(await bench.paidTo(payee), [12_340_000n]);
   const sent = await anvil.rpc<Record<'gas' | 'maxFeePerGas', string>>('eth_getTransactionByHash', [tx]);
   const offered = BigInt(sent.gas) * BigInt(sent.maxFeePerGas);

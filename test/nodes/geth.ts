@@ -12,7 +12,7 @@ import { callNode, type EvmNode } from '../support/evm-node.ts';
 import { freePort } from '../support/free-port.ts';
 import { gethBinary } from './geth-binary.ts';
 
-const ANSWER_WAIT_MS_MAX = 60_000;
+const ANSWER_WAIT_MS_MAX = 180_000;
 const OUTPUT_CHARS_MAX = 4_000;
 /** Without it geth listens for peers, on all interfaces; no option says so. */
 const NO_PEERS = '[Node.P2P]\nListenAddr = ""\n';

@@ -23,7 +23,7 @@ import { installationFolder } from '../../src/lib/installation.ts';
 import { callNode, type EvmNode, type EvmReceipt, GAS_USUAL, headOf, rawsAbove } from './evm-node.ts';
 import { freePort } from './free-port.ts';
 
-const ANSWER_WAIT_MS_MAX = 30_000;
+const ANSWER_WAIT_MS_MAX = 180_000;
 
 export type AnvilOptions = Readonly<{
   chainId: number;

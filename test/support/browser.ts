@@ -22,6 +22,9 @@ export async function openBrowser(): Promise<Browser> {
   return browser;
 }
 
+/** As long as `until` waits: browsers share a busy machine with whole installations. */
+const PATIENCE_MS = 180_000;
+
 /** A page and everything that went wrong in it: errors, blocked resources, requests to other hosts. */
 export type WatchedPage = Readonly<{ page: Page; complaints: readonly string[] }>;
 
@@ -31,6 +34,7 @@ export async function openPage(
   options: BrowserContextOptions = {},
 ): Promise<WatchedPage> {
   const context = await browser.newContext({ locale: 'en-GB', ...options });
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on('pageerror', (error) => complaints.push(String(error)));

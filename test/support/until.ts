@@ -14,7 +14,8 @@ const PAUSE_CHECKS = 4;
 const PAUSE_MS_MAX_BY_CHECK = 1_000;
 
 /**
- * Waits until `condition` holds.
+ * Waits until `condition` holds. An error of the condition ends the wait at once, so that its own words are what the
+ * test says; a condition that may fail in between, such as a request to a server that restarts, catches that itself.
  * @throws Error naming `what` after three minutes, which is never reached on a working machine
  */
 export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {

@@ -7,7 +7,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmAddress } from '../../../src/chains/evm/address.ts';
 import { evmXpubKeys } from '../../../src/chains/evm/xpub-keys.ts';
-import { startLyingProxy } from '../../support/lying-proxy.ts';
+import { type LyingProxy, startLyingProxy } from '../../support/lying-proxy.ts';
 import { runQuayside } from '../../support/quayside-process.ts';
 import { SANDBOX_CHAIN_ID, type SandboxNode, sandboxTokens, startSandboxNode } from '../../support/sandbox-node.ts';
 import { until } from '../../support/until.ts';
@@ -19,9 +19,14 @@ const accountOf = (seed: number): HDKey => HDKey.fromMasterSeed(new Uint8Array(3
 const account = accountOf(3);
 const [payee = ''] = [evmXpubKeys.derive(account.publicExtendedKey, 4)];
 let node: SandboxNode;
+/** Between the configured URL and the node; answers honestly. */
+let configured: LyingProxy;
+/** The first block, and those that are mined before the tests. */
+const BLOCKS = 11;
 
 test.before(async () => {
   node = await startSandboxNode({ seed: 'shadow command' });
+  configured = await startLyingProxy({ httpUrl: node.httpUrl, wsUrl: node.wsUrl });
   const network = {
     family: 'evm',
     mode: 'test',
@@ -32,17 +37,18 @@ test.before(async () => {
     poll_ms: 50,
     dust_floor: '0.01',
     tokens: sandboxTokens,
-    url: node.wsUrl,
+    url: configured.wsUrl,
     xpub: account.publicExtendedKey,
   };
   const networks = { mine: network, nowhere: { ...network, chain_id: '900002', name: 'nowhere', url: undefined } };
   writeFileSync(variables.QUAYSIDE_CONFIG, JSON.stringify({ networks }));
-  for (let at = 0; at < 10; at++) {
+  for (let at = 1; at < BLOCKS; at++) {
     node.pay(payee, 1_000_000n);
     node.world.mine(2);
   }
 });
 test.after(async () => {
+  await configured.close();
   await node.close();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -58,20 +64,37 @@ const answer = async (...words: string[]) => {
   return JSON.parse(out);
 };
 
+/** Runs the command until every block was read a second time through a proxy, then presses Ctrl-C. */
+async function untilCompared<T>(proxy: LyingProxy, start: () => Promise<T>): Promise<T> {
+  const read = new Set<string>();
+  const lie = proxy.lies.answer;
+  proxy.lies.answer = (question, honest) => {
+    if (question.method === 'eth_getBlockReceipts') read.add(JSON.stringify(question.params));
+    return lie ? lie(question, honest) : honest;
+  };
+  const running = start();
+  await until('every block is compared', () => read.size >= BLOCKS);
+  process.emit('SIGINT');
+  if (lie) proxy.lies.answer = lie;
+  else delete proxy.lies.answer;
+  return running;
+}
+const compared = (...words: string[]) => untilCompared(configured, () => answer('mine', '--for', '1h', ...words));
+
 test('the configured network is followed and compared, and nothing of an installation is created', async () => {
-  const report = await answer('mine', '--for', '2s');
-  assert.equal([report.network, report.ended, report.good], ['test:mine', 'time', true]);
+  const report = await compared();
+  assert.equal([report.network, report.ended, report.good], ['test:mine', 'stopped', true]);
   assert.equal(report.addresses, { watched: 5, sampled: 0 });
-  assert.equal([report.blocks.read, report.blocks.compared], [11, 11]);
+  assert.equal([report.blocks.read, report.blocks.compared], [BLOCKS, BLOCKS]);
   assert.equal(report.transfers, { all: 30, watched: 10, confirmed: 8 });
   assert.not.ok(existsSync(dataDir), 'no data directory');
   assert.equal(readdirSync(folder), ['quayside.json']);
 });
 
-test('an existing data directory stays as it is', async () => {
+test('a run ends when its time is over, and leaves an existing data directory as it is', async () => {
   mkdirSync(dataDir);
   try {
-    await answer('test:mine', '--for', '1s');
+    assert.is((await answer('test:mine', '--for', '1s')).ended, 'time');
     assert.equal(readdirSync(dataDir), []);
   } finally {
     rmSync(dataDir, { recursive: true });
@@ -80,7 +103,7 @@ test('an existing data directory stays as it is', async () => {
 
 test('addresses come from an xpub, a file with lines, or a derived list; without any, payees are sampled', async () => {
   const other = accountOf(4).publicExtendedKey;
-  assert.is((await answer('mine', '--for', '1s', '--xpub', other, '--addresses', '5')).transfers.watched, 0);
+  assert.is((await compared('--xpub', other, '--addresses', '5')).transfers.watched, 0);
   const [lines, list] = [join(folder, 'lines.txt'), join(folder, 'list.json')];
   const address = evmAddress.format(payee);
   writeFileSync(lines, `\n${address}\n${evmAddress.format('11'.repeat(20))}\n`);
@@ -89,7 +112,7 @@ test('addresses come from an xpub, a file with lines, or a derived list; without
     [lines, 2],
     [list, 1],
   ] as const) {
-    const report = await answer('mine', '--for', '1s', '--address-file', file);
+    const report = await compared('--address-file', file);
     assert.equal([report.addresses.watched, report.transfers.watched], [watched, 10]);
     rmSync(file);
   }
@@ -132,7 +155,9 @@ test('a difference gives exit code 1, and no file holds what is secret in a URL,
     return { ...honest, result };
   };
   try {
-    const { code, out } = await run('mine', '--for', '3s', '--url', url, '--save', into, '--json');
+    const { code, out } = await untilCompared(proxy, () =>
+      run('mine', '--for', '1h', '--url', url, '--save', into, '--json'),
+    );
     assert.is(code, 1);
     const { good, differences } = JSON.parse(out);
     assert.ok(!good && differences.count > 0);
