@@ -10,6 +10,7 @@ import { proveBackup } from '../../src/app/backup/prove.ts';
 import { rememberBackup, rememberProof } from '../../src/app/backup/report.ts';
 import { type Restored, restoreBackup } from '../../src/app/backup/restore.ts';
 import { readSignerPart, runScheduledBackup } from '../../src/app/backup/scheduled.ts';
+import { sandboxFiles } from '../../src/app/sandbox-chains.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -221,8 +222,8 @@ export const restore: OfflineCommand = {
   },
 };
 
-function nextSteps({ retired, files }: Restored, folder: string): string[] {
-  const rows = retired.map(({ family, mode, source, from, through }) => [
+function nextSteps(restored: Restored, folder: string): string[] {
+  const rows = restored.retired.map(({ family, mode, source, from, through }) => [
     ...[family, mode, source],
     through === from ? 'none' : `${from} to ${through - 1}`,
   ]);
@@ -231,7 +232,7 @@ function nextSteps({ retired, files }: Restored, folder: string): string[] {
     '',
     'They stay watched: money that reaches one raises the alarm `payment_without_session`.',
     'Money out is frozen. Before you thaw it:',
-    ...beforeThaw(files, folder).flatMap(([first, ...more], at) => [
+    ...beforeThaw(restored, folder).flatMap(([first, ...more], at) => [
       `  ${at + 1}. ${first}`,
       ...more.map((line) => `     ${line}`),
     ]),
@@ -239,7 +240,11 @@ function nextSteps({ retired, files }: Restored, folder: string): string[] {
 }
 
 /** Returns the steps of a person after a restore, in lines. */
-function beforeThaw(files: Restored['files'], folder: string): readonly (readonly string[])[] {
+function beforeThaw({ files, manifest, networks }: Restored, folder: string): readonly (readonly string[])[] {
+  const chains = [
+    `Copy ${sandboxFiles.join(', ')} from the old data folder to ${folder}.`,
+    'The simulated chains and their seed are in no backup, and nothing starts without them.',
+  ];
   const settings = [`Compare ${folder}/settings.json with your settings; \`data_dir\` is ${folder}.`];
   const signer = [
     `If the signer’s folder is lost: quayside signer restore ${folder}/signer.backup; it asks for the seed phrase.`,
@@ -247,12 +252,19 @@ function beforeThaw(files: Restored['files'], folder: string): readonly (readonl
   ];
   return [
     ['Make sure that the old installation does not run any more.'],
+    ...(manifest.sandbox ? [chains] : []),
     ...(files.includes('settings.json') ? [settings] : []),
     ...(files.includes('signer.backup') ? [signer] : []),
-    ['Start, and wait until `quayside status` shows every network as following.'],
-    ['Run `quayside payouts adopt <network>` for each network that pays out.'],
-    ['Look at `quayside payouts outgoing`: what left the wallets since the backup and is unknown here.'],
-    ['quayside payouts thaw'],
+    ['Start, and wait until `quayside status` shows every network as following; sessions offer no other.'],
+    [
+      'On each network that pays out, take over what the signer knows:',
+      ...networks.map((key) => `quayside payouts adopt ${key}`),
+    ],
+    [
+      'Look at what left the wallets since the backup and is unknown here:',
+      ...networks.map((key) => `quayside payouts outgoing ${key}`),
+    ],
+    ['quayside payouts thaw --because "compared with the chain"'],
   ];
 }
 

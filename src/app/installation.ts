@@ -16,6 +16,7 @@ import { removeAbandoned } from './backup/scratch.ts';
 import { everyDay, runOnce } from './nightly.ts';
 import { prepareDatabase } from './prepare-database.ts';
 import { safetyWarnings } from './safety-warnings.ts';
+import { refuseLostChains } from './sandbox-chains.ts';
 import { readCredentials } from './sandbox-credentials.ts';
 import { openServiceManager, type ServiceManager } from './service-manager.ts';
 import { operatorBanner, sandboxBanner } from './startup-banner.ts';
@@ -68,6 +69,7 @@ export async function runInstallation(server: ChildProcess): Promise<void> {
   stopping.signal.addEventListener('abort', () => background.push(manager.stopping()), { once: true });
   const release = takeInstanceLock(config.dataDir);
   try {
+    refuseLostChains(config);
     await run(config, server, manager);
   } finally {
     // What ends by this signal is awaited, also when something else than a signal ended the run.

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -83,20 +84,36 @@ test('every setting has a variable of its own, none of which looks like that of 
   );
 });
 
-test('no variable is refused as unknown that has the name of a setting', () => {
+test('each setting of the schema is set by its variable, and by the file that its variable names', () => {
+  // No number, word, address or JSON: what takes any text takes it, and everything else says what it expected.
+  const text = '{"?":';
+  const file = fileWith(text);
+  const places = { QUAYSIDE_NETWORKS__BSC__URL: bsc.url, QUAYSIDE_NETWORKS__BSC__XPUB: xpub };
+  const outcome = (env: Readonly<Record<string, string>>) => {
+    try {
+      return { config: inspect(loadConfig({ env, cwd: folder, beforeSandbox: true }), { depth: 9 }), fault: '' };
+    } catch (error) {
+      return { config: '', fault: (error as Error).message };
+    }
+  };
+  const without = outcome(places);
+  assert.is(without.fault, '');
   let refused = 0;
   for (const path of settingPaths()) {
     const name = variableOf(path.map((part) => (part === '*' ? 'bsc' : part)));
-    const env = { QUAYSIDE_NETWORKS__BSC__URL: bsc.url, QUAYSIDE_NETWORKS__BSC__XPUB: xpub, [name]: '{"?":' };
-    let found = '';
-    try {
-      loadConfig({ env, cwd: folder, beforeSandbox: true });
-    } catch (error) {
-      found = (error as Error).message;
-    }
-    const isForeign = found.includes('no such setting for this family');
-    assert.is(isForeign || !found.includes('there is no such setting'), true, `${name}: ${found}`);
-    refused += found ? 1 : 0;
+    // A longer path would replace the value.
+    const others = Object.fromEntries(Object.entries(places).filter(([other]) => !other.startsWith(name)));
+    const [byText, byFile] = [outcome({ ...others, [name]: text }), outcome({ ...others, [`${name}_FILE`]: file })];
+    assert.is.not(byText.config, without.config, `${name} changes nothing`);
+    assert.is(byFile.config, byText.config, `${name}_FILE does the same`);
+    if (!byText.fault) continue;
+    refused++;
+    const isForeign = byText.fault.includes('no such setting for this family');
+    assert.ok(isForeign || !byText.fault.includes('there is no such setting'), `${name}: ${byText.fault}`);
+    // A value that is taken may lack another setting beside it, of which both say the same.
+    const isTaken = byFile.fault === byText.fault;
+    assert.ok(isTaken || byText.fault.includes(`set by ${name}`), `${name}: ${byText.fault}`);
+    assert.ok(isTaken || byFile.fault.includes(`set by ${name}_FILE`), `${name}_FILE: ${byFile.fault}`);
   }
   assert.ok(refused > 80, `${refused} of them were refused for what they said`);
 });

@@ -78,6 +78,8 @@ test.after(() => {
 /** Creates a session. @returns its address's index */
 async function take(name: string, on: Database = database): Promise<number> {
   invariant(network, 'there is a network');
+  // What was reported minutes ago, on a slow machine, counts no more.
+  await chain.report('following');
   const wish = { storeId: store, name, networks: [network], amountMinor: 1000, nowMs: systemClock.nowMs() };
   const made = await on.createSession(newSession(wish));
   invariant(made.kind === 'created', `not ${made.kind}`);
@@ -219,8 +221,11 @@ test('addresses given after the backup are not given twice, stay watched, and pa
     await chain.report('following');
     assert.is(await take('e', own), 7);
     await pay(3);
-    const codes = (await own.listAlarms(10)).map(({ code }) => code);
+    const alarms = await own.listAlarms(10);
+    const codes = alarms.map(({ code }) => code);
     assert.ok(codes.includes('addresses_retired') && codes.includes('payment_without_session'), codes.join());
+    const retiring = alarms.find(({ code }) => code === 'addresses_retired');
+    assert.match(retiring?.message ?? '', `according to ${join(data, 'address-marks')}: it was restored`);
   } finally {
     current = database;
     own.close();
@@ -241,6 +246,12 @@ test('--through retires up to an index, also addresses that the backup has not d
   } finally {
     own.close();
   }
+});
+
+test('a person is told the commands of each network, and nothing of simulated chains', async () => {
+  const { out } = await runQuayside(['restore', made.file, join(folder, 'told'), ...secret], variables);
+  assert.match(out, '     quayside payouts adopt test:ethereum\n');
+  assert.not.match(out, 'sandbox');
 });
 
 test('the estimate is the pool’s target, or three times the busiest day for each day since', () => {

@@ -19,7 +19,7 @@ import { openScratch, removeAbandoned } from './scratch.ts';
 const BACKUP_NAME = /^quayside-\d{8}T\d{9}Z\.backup$/;
 
 export type BackupParts = Readonly<{
-  config: Pick<Config, 'dataDir' | 'limits'>;
+  config: Pick<Config, 'dataDir' | 'limits' | 'networks'>;
   env: NodeJS.ProcessEnv;
   /** The operator's settings file; null in the sandbox. */
   settingsFile: string | null;
@@ -56,6 +56,7 @@ export async function makeBackup(folder: string, parts: BackupParts) {
       program_version: readShipped<{ version: string }>('package.json').version,
       made_at_ms: nowMs,
       schema_version: content.schemaVersion,
+      sandbox: config.networks.some(({ sandbox }) => sandbox),
       files: entries.map((entry) => ({
         name: entry.name,
         bytes: 'path' in entry ? entry.bytes : entry.content.length,

@@ -8,6 +8,7 @@
 import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { permanent } from '../../core/fault.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
 import type { OperatorAct } from '../../database/audit-log.ts';
 import { type Clock, DAY_MS } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
@@ -37,7 +38,13 @@ export type RestoreParts = Readonly<{
 /** What a restore has retired in a pool: the addresses with an index from `from` to below `through`. */
 export type RetiredPool = Readonly<{ family: string; mode: string; source: string; from: number; through: number }>;
 
-export type Restored = Readonly<{ manifest: Manifest; retired: readonly RetiredPool[]; files: readonly string[] }>;
+export type Restored = Readonly<{
+  manifest: Manifest;
+  retired: readonly RetiredPool[];
+  files: readonly string[];
+  /** The networks that the installation followed. */
+  networks: readonly NetworkKey[];
+}>;
 
 /**
  * Returns the index below which a pool's addresses are not given out after a restore: beyond those of the backup, what
@@ -74,19 +81,20 @@ export async function restoreBackup(parts: RestoreParts): Promise<Restored> {
     }
     const retired = await retire(parts, unpacked);
     await freeze(parts, unpacked);
+    const networks = (await database.listNetworks()).map(({ network }) => network);
     database.close();
     const files = restoredNames.filter((name) => existsSync(join(unpacked.folder, name)));
     for (const name of files) {
       renameSync(join(unpacked.folder, name), join(folder, name));
       syncFolder(folder);
     }
-    return { manifest, retired, files };
+    return { manifest, retired, files, networks };
   });
 }
 
 /** @throws Fault permanent `backup_from_future` */
 async function retire(
-  { throughIndex, clock, log }: RestoreParts,
+  { folder: target, throughIndex, clock, log }: RestoreParts,
   { folder, manifest, database }: Unpacked,
 ): Promise<RetiredPool[]> {
   const ageMs = clock.nowMs() - manifest.made_at_ms;
@@ -105,7 +113,8 @@ async function retire(
     marks.cover(
       retired.flatMap(({ from: _from, through, ...pool }) => (through === 0 ? [] : [{ ...pool, index: through - 1 }])),
     );
-    await retireGivenAddresses({ database, marks, clock, log });
+    // Its alarms name the file where it will be.
+    await retireGivenAddresses({ database, marks: { ...marks, file: addressMarksFile(target) }, clock, log });
     return retired;
   } finally {
     marks.close();

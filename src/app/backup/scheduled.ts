@@ -12,12 +12,12 @@ import type { Database } from '../../database/database.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { openConfiguredSigner } from '../../signer/client.ts';
-import { readRoom } from '../disk-room.ts';
 import { keptNames } from './kept.ts';
 import { makeBackup } from './make.ts';
 import { readPassphrase } from './passphrase.ts';
 import { proveBackup } from './prove.ts';
 import { rememberBackup, updateBackupReport } from './report.ts';
+import { lackOfRoom } from './room.ts';
 import { sendBackup } from './send.ts';
 
 export type ScheduledParts = Readonly<{
@@ -75,7 +75,7 @@ const lacksSignerPart = (file: string, why: string): string =>
 
 async function makeProveSend(parts: ScheduledParts, scheduled: ScheduledBackup): Promise<ScheduledResult> {
   const { config, database, env, act, clock, log } = parts;
-  await refuseWithoutRoom(config);
+  await refuseWithoutRoom(config, scheduled);
   const passphrase = readPassphrase(scheduled.passphraseFile);
   try {
     const signer = config.signer ? await signerPart(config.signer, log) : { text: null, fault: null };
@@ -113,15 +113,10 @@ async function makeProveSend(parts: ScheduledParts, scheduled: ScheduledBackup):
   }
 }
 
-/** The copy and what it is restored to are beside the database one after the other. @throws Fault `backup_no_room` */
-async function refuseWithoutRoom({ dataDir, alarms }: Config): Promise<void> {
-  const { freeBytes, usedBytes } = await readRoom(dataDir);
-  const needed = usedBytes + alarms.diskFreeBytesMin;
-  if (freeBytes >= needed) return;
-  throw transient(
-    'backup_no_room',
-    `${dataDir} has ${freeBytes} bytes free, and a backup needs ${needed}: as many as the database, and alarms.disk_free_bytes_min. Free some; \`quayside doctor\` shows the disk`,
-  );
+/** @throws Fault `backup_no_room` */
+async function refuseWithoutRoom(config: Config, scheduled: ScheduledBackup): Promise<void> {
+  const lack = await lackOfRoom(config, scheduled);
+  if (lack !== null) throw transient('backup_no_room', `${lack}. Free some; \`quayside doctor\` shows the disks`);
 }
 
 /** A backup without the signer's part is better than none. */

@@ -98,6 +98,25 @@ test('a night that fails deletes nothing, is remembered, and keeps what was prov
   assert.is(report().failure, null);
 });
 
+test('a night without room in the folder makes nothing, and says where room is needed', async () => {
+  const { scheduled } = config.backup;
+  invariant(scheduled, 'it is configured');
+  const backup = { ...config.backup, scheduled: { ...scheduled, folder: '/proc/backups' } };
+  const act = { atMs: systemClock.nowMs(), operator: 'schedule', command: 'backup', reason: null };
+  const parts = {
+    config: { ...config, backup },
+    database,
+    env,
+    act,
+    clock: systemClock,
+    log: openLog('test', 'silent'),
+  };
+  const fault = await failed(runScheduledBackup(parts));
+  assert.is(fault.code, 'backup_no_room');
+  assert.match(fault.message, /^\/proc\/backups has 0 MiB free, and a backup needs \d+ MiB there/);
+  assert.is(report().failure?.message, fault.message);
+});
+
 test('a backup without the signer’s part replaces no whole one, and the night counts as failed', async () => {
   const before = readdirSync(target);
   const silent = { dir: join(folder, 'nowhere'), unlock: { kind: 'external' } } as const;
