@@ -12,15 +12,21 @@ import type { Geth } from './geth.ts';
 const ZERO_HASH = `0x${'00'.repeat(32)}`;
 const NOBODY = `0x${'00'.repeat(20)}`;
 /** geth fills a payload in the background; these are the waits before it is taken, while transactions are missing. */
-const FILL_MS = [120, 400, 1_200] as const;
+const FILL_MS = [120, 400, 1_200, 5_000, 15_000] as const;
 
 type Payload = Readonly<{
   blockHash: string;
   parentHash: string;
   blockNumber: string;
+  baseFeePerGas: string;
   timestamp: string;
   transactions: readonly string[];
 }>;
+
+/** What waits in a node's pool, by sender and number. */
+type Pool = Readonly<
+  Record<'pending' | 'queued', Record<string, Record<string, Readonly<{ maxFeePerGas?: string; gasPrice: string }>>>>
+>;
 
 /** A block as it is handed from one node to another. */
 export type Block = Readonly<{ payload: Payload; requests: readonly string[] }>;
@@ -83,16 +89,18 @@ export function openEngine({ engineUrl, engineSecret, rpc }: Geth): Engine {
 
   return {
     async build(choice, timeS, fill) {
-      const waiting = async (): Promise<number> => {
-        const { pending, queued } = await rpc<{ pending: string; queued: string }>('txpool_status');
-        return Number(pending) + Number(queued);
+      /** Counts what is in the pool and pays at least this base fee. */
+      const waiting = async (baseFee: bigint): Promise<number> => {
+        const { pending, queued } = await rpc<Pool>('txpool_content');
+        const own = [pending, queued].flatMap((part) => Object.values(part).flatMap((one) => Object.values(one)));
+        return own.filter(({ maxFeePerGas, gasPrice }) => BigInt(maxFeePerGas ?? gasPrice) >= baseFee).length;
       };
-      if (fill === 'at once' || (await waiting()) === 0) return buildOnce(choice, timeS, 0);
+      if (fill === 'at once' || (await waiting(0n)) === 0) return buildOnce(choice, timeS, 0);
       let block: Block | null = null;
       for (const fillMs of FILL_MS) {
         block = await buildOnce(choice, timeS, fillMs);
         // What was mined before leaves the pool a moment later, so it is counted again.
-        if (block.payload.transactions.length >= (await waiting())) break;
+        if (block.payload.transactions.length >= (await waiting(BigInt(block.payload.baseFeePerGas)))) break;
       }
       return block as Block;
     },

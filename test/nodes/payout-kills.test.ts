@@ -33,6 +33,15 @@ async function untilPooled(id: string): Promise<string> {
   return hash;
 }
 
+/** Mines until a transaction is in a block, and one more. */
+async function untilMined(hash: string): Promise<void> {
+  await until('it is in a block', async () => {
+    await geth.mine(1);
+    return (await geth.receipt(hash)) !== null;
+  });
+  await geth.mine(1);
+}
+
 /** A session whose payment is final, because refunds wait for that. */
 async function finalSession(): Promise<Json> {
   const session = await paidSession(1_000);
@@ -73,8 +82,7 @@ test('geth is killed with a refund in a block that it loses and gets again', asy
   await save();
   const asked = await refund(session, '5.00');
   const hash = await untilPooled(asked.id);
-  await geth.mine(2);
-  assert.ok(await geth.receipt(hash));
+  await untilMined(hash);
   await geth.kill();
   await geth.start();
   assert.is(await geth.receipt(hash), null);
@@ -88,7 +96,7 @@ test('geth is killed with a refund in a block that never comes again: it is mine
   await save();
   const asked = await refund(session, '6.00');
   const hash = await untilPooled(asked.id);
-  await geth.mine(2);
+  await untilMined(hash);
   const lost = await geth.receipt(hash);
   await geth.kill();
   await geth.start();
