@@ -10,11 +10,19 @@ import * as assert from 'uvu/assert';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
 import { evmXpubKeys } from '../../src/chains/evm/xpub-keys.ts';
-import { endAll, find, type Supervisor, sandboxInstallation, spawnSupervisor } from '../support/quayside-process.ts';
+import {
+  blocksEvery,
+  endAll,
+  find,
+  type Supervisor,
+  sandboxInstallation,
+  spawnSupervisor,
+} from '../support/quayside-process.ts';
 import { signedClient } from '../support/signed-client.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-restart-'));
-const sandbox = sandboxInstallation(folder);
+/** Most of the time passes until it is clear that an indexer hangs. */
+const sandbox = sandboxInstallation(folder, blocksEvery(400));
 let quayside: Supervisor;
 
 test.before(async () => {
