@@ -20,7 +20,6 @@ import { until } from '../support/until.ts';
 
 const PICTURES = '.tmp/dashboard/first';
 mkdirSync(PICTURES, { recursive: true });
-const PATIENCE_MS = 15_000;
 const PAYEE = chains.evm.address.format(`c0ffee${'1'.repeat(34)}`);
 
 type World = {
@@ -47,7 +46,6 @@ test.before(async (world) => {
   world.shop = await startMerchantServer((response) => response.end('thank you'));
   world.browser = await openBrowser();
   Object.assign(world, await openPage(world.browser, world.dashboardUrl, { javaScriptEnabled: false }));
-  world.page.setDefaultTimeout(PATIENCE_MS);
 });
 test.after(async ({ browser, shop, dataDir }) => {
   await browser.close();
