@@ -36,6 +36,8 @@ import { dirOption, filesOf } from './signer.ts';
 
 /** Open payouts of a network, of each state, that are looked through. */
 const LOOKED_MAX = 1_000;
+/** Native coin that stays in a former wallet. */
+type Staying = Readonly<{ wallet: number; amount: string }>;
 /** Why a network's engine may not know what was signed. */
 const unsure: readonly string[] = ['payouts_not_adopted', 'payouts_rollback_possible'];
 
@@ -134,14 +136,19 @@ export const walletEmpty: Command = {
       const busy = await busyWallets(access, database, network.key);
       const intents: MoveIntent[] = [];
       const notes: string[] = [];
+      const stays: Staying[] = [];
       for (const wallet of former) {
         const id = busy.get(wallet.key);
-        if (id !== undefined) notes.push(`wallet ${wallet.index} is still used by payout ${id}: run this again later`);
-        else intents.push(...(await movesFrom(access, network, wallet, former.length, act.atMs, notes)));
+        if (id !== undefined) {
+          notes.push(`wallet ${wallet.index} is still used by payout ${id}: run this again later`);
+          continue;
+        }
+        const { moves, stays: units, refusals } = await movesFrom(access, network, wallet, former.length, act.atMs);
+        intents.push(...moves);
+        notes.push(...refusals);
+        if (units > 0n)
+          stays.push({ wallet: wallet.index, amount: coinText(config.networks, network.key, 'native', units) });
       }
-      const stays = access.rules.hasLocks
-        ? [`${network.nativeSymbol} stays where it is: only tokens are moved here`]
-        : [];
       const isDryRun = input.options['dry-run'] === true;
       if (!isDryRun && intents.length > 0) await database.planMoves(intents, act);
       const textOf = ({ currency, units }: MoveIntent) =>
@@ -152,6 +159,7 @@ export const walletEmpty: Command = {
           role,
           dry_run: isDryRun,
           planned: intents.map((one) => ({ id: one.id, wallet: one.fromIndex, amount: textOf(one) })),
+          stays,
           notes,
         },
         lines: [
@@ -161,7 +169,10 @@ export const walletEmpty: Command = {
           ),
           ...(intents.length === 0 && notes.length === 0 ? ['the former wallets hold nothing that can be moved'] : []),
           ...notes,
-          ...stays,
+          ...stays.map(
+            ({ wallet, amount }) =>
+              `${amount} stays in ${role} wallet ${wallet}, less the fees: they may rise, and some chains want an account to hold a little`,
+          ),
           ...(intents.length > 0 && !isDryRun ? ['`quayside payouts list --kind move` shows how they go on'] : []),
         ],
         isBad: notes.length > 0,
@@ -282,41 +293,57 @@ async function busyWallets({ wallets }: PayoutAccess, database: Database, networ
   return busy;
 }
 
+type Emptying = Readonly<{
+  moves: readonly MoveIntent[];
+  /** Native coin that no move takes, the fees of the moves included. */
+  stays: bigint;
+  /** What cannot be moved now, and why. */
+  refusals: readonly string[];
+}>;
+
 /**
- * Returns the moves that empty a former wallet. Native coin goes last, less what the other moves and itself may cost.
- * @param notes gets what cannot be moved, and why
+ * Returns the moves that empty a former wallet. Native coin goes last, less what the other moves and itself may cost,
+ * and what the chain wants an account to keep.
  */
 async function movesFrom(
-  { node, wallets, rules }: PayoutAccess,
+  { node, wallets }: PayoutAccess,
   network: NetworkConfig,
   { role, index: fromIndex, key }: OtherWallet,
   toIndex: number,
   nowMs: number,
-  notes: string[],
-): Promise<MoveIntent[]> {
+): Promise<Emptying> {
   const held = await node.balance(key);
   const moves: MoveIntent[] = [];
-  let reserveUnits = 0n;
-  const add = async (currency: MoveIntent['currency'], units: bigint): Promise<bigint | null> => {
+  const refusals: string[] = [];
+  const quoteOf = async (currency: MoveIntent['currency'], units: bigint) => {
     const id = `mv_${sortableId(nowMs)}`;
     const intent: MoveIntent = { kind: 'move', id, network: network.key, role, fromIndex, toIndex, currency, units };
-    const quote = await node.quote(await wallets.draft(intent), null, []);
-    if (quote.kind === 'refused') {
-      notes.push(`${currency ?? 'native coin'} of wallet ${fromIndex} is not moved: ${quote.message}`);
-      return null;
-    }
-    moves.push(intent);
-    return quote.feeUnitsMax;
+    return { intent, quote: await node.quote(await wallets.draft(intent), null, []) };
   };
+  const refuse = (what: string, why: string) =>
+    void refusals.push(`${what} of wallet ${fromIndex} is not moved: ${why}`);
+  let left = held.native;
   for (const { symbol } of network.tokens) {
     const units = held.tokens[symbol] ?? 0n;
-    if (units > 0n) reserveUnits += (await add(symbol, units)) ?? 0n;
+    if (units === 0n) continue;
+    const { intent, quote } = await quoteOf(symbol, units);
+    if (quote.kind === 'refused') {
+      refuse(symbol, quote.message);
+      continue;
+    }
+    moves.push(intent);
+    left -= quote.feeUnitsMax;
   }
-  if (rules.hasLocks) return moves;
-  const fee = held.native > 0n ? await add(null, 1n) : null;
-  const probe = fee === null ? undefined : moves.pop();
-  // The price may rise until it is signed.
-  const units = held.native - reserveUnits - 2n * (fee ?? 0n);
-  if (probe && units > 0n) moves.push({ ...probe, units });
-  return moves;
+  // The price may rise until it is signed: twice the fee is left, so less than half of the coins is worth no move.
+  const probed = left > 1n ? (await quoteOf(null, left / 2n)).quote : null;
+  if (probed?.kind === 'refused' && probed.code !== 'native_short') refuse('native coin', probed.message);
+  if (probed?.kind !== 'quoted') return { moves, stays: held.native, refusals };
+  const units = left - 2n * probed.feeUnitsMax - (probed.keptUnits ?? 0n);
+  if (units <= 0n) return { moves, stays: held.native, refusals };
+  const { intent, quote } = await quoteOf(null, units);
+  if (quote.kind === 'refused') {
+    refuse('native coin', quote.message);
+    return { moves, stays: held.native, refusals };
+  }
+  return { moves: [...moves, intent], stays: held.native - units, refusals };
 }

@@ -152,7 +152,8 @@ export type SpendDraft = Readonly<{
 export type RefundLock = Readonly<{ key: string; hasOlder: boolean }>;
 
 /**
- * `terms` to sign on and the cost in base units of the native coin: `feeUnits` likely, `feeUnitsMax` at most. `ways`,
+ * `terms` to sign on and the cost in base units of the native coin: `feeUnits` likely, `feeUnitsMax` at most.
+ * `keptUnits` is the native coin that the payer must keep besides, where an account may not fall below some. `ways`,
  * of a refund where a stake can take the place of burned coins: `burnedUnits` is its cost if nothing is free, and
  * `stakeUnits` the stake whose energy of a day would serve it, null if nobody has staked.
  * `depositUnits`: the part of the cost that stays on the chain as deposits of accounts, where it has them.
@@ -167,6 +168,7 @@ export type Quote =
       terms: Terms;
       feeUnits: bigint;
       feeUnitsMax: bigint;
+      keptUnits?: bigint;
       ways?: Readonly<{ burnedUnits: bigint; stakeUnits: bigint | null }>;
       depositUnits?: bigint;
     }>

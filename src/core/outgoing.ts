@@ -52,7 +52,7 @@ export type Meaning =
   | Readonly<{ kind: 'pays'; payoutId: string }>
   /** A refund may explain it that cannot be settled yet: an attempt of it is signed, or it has no payout. */
   | Readonly<{ kind: 'undecided' }>
-  /** The treasury's own. */
+  /** The treasury's own, or a move between our refund and gas wallets that an older database does not know. */
   | Readonly<{ kind: 'recorded' }>
   /** Nothing here explains it. */
   | Readonly<{ kind: 'foreign' }>;
@@ -62,15 +62,18 @@ export type Meaning =
  * @param attemptOf the payout that has an attempt with the transfer's transaction; null if none has
  * @param claimants open payouts that may be what it paid; those that do not fit are ignored
  * @param isPending whether a refund that has no payout yet is to pay the same
+ * @param isToOwn whether it went to a refund or gas wallet of ours: nobody is paid, and nothing is lost
  */
 export function explainOutgoing(
   transfer: OutgoingTransfer,
   attemptOf: string | null,
   claimants: readonly Claimant[],
   isPending: boolean,
+  isToOwn = false,
 ): Meaning {
   if (transfer.role === 'treasury') return { kind: 'recorded' };
   if (attemptOf !== null) return { kind: 'ours', payoutId: attemptOf };
+  if (isToOwn) return { kind: 'recorded' };
   const paid = claimants.filter(({ payout }) => isPaidBy(payout, transfer)).sort(byAge);
   const free = paid.find(mayBeSettled);
   if (free) return { kind: 'pays', payoutId: free.payout.id };

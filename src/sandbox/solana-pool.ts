@@ -198,7 +198,7 @@ function errorOf(failure: Failure | null, { accounts, instructions }: SignedMess
       return { InstructionError: [placeOf(TOKEN_PROGRAM), 'InvalidAccountData'] };
     case 'exists':
       return custom(
-        instructions.findLastIndex(({ program }) => program === SYSTEM_PROGRAM),
+        instructions.findIndex(({ program, data }) => program === SYSTEM_PROGRAM && data[0] !== TRANSFER),
         0,
       );
     case 'coins': {

@@ -10,7 +10,17 @@ import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import { differencesFrom } from '../../src/chains/second-opinion.ts';
 import type { SpendDraft, SpendNetwork, Terms } from '../../src/chains/spend.ts';
-import { type GasIntent, type Intent, isPayback, type RefundIntent, type SweepIntent } from '../../src/core/intent.ts';
+import {
+  type GasIntent,
+  hotRoles,
+  type Intent,
+  isLockable,
+  isPayback,
+  type MoveIntent,
+  type RefundIntent,
+  type SweepIntent,
+} from '../../src/core/intent.ts';
+import { assetOf } from '../../src/core/ledger.ts';
 import type { Token } from '../../src/core/transfer.ts';
 import { runs } from '../support/runs.ts';
 
@@ -56,7 +66,7 @@ async function benchOf(family: Family) {
   return { keyAt, sign, opinion };
 }
 
-const termsOf = (family: Family, kind: Intent['kind'], number: number): Terms => {
+const termsOf = (family: Family, intent: Intent, number: number): Terms => {
   switch (family) {
     case 'evm':
       return {
@@ -71,7 +81,7 @@ const termsOf = (family: Family, kind: Intent['kind'], number: number): Terms =>
         ref_block_hash: number.toString(16).padStart(16, '0'),
         timestamp_ms: String(1_795_000_000_000 + number),
         expiration_ms: String(1_795_000_060_000 + number),
-        fee_limit: kind === 'gas' ? '0' : String(30_000_000 + number),
+        fee_limit: assetOf(intent) === 'native' ? '0' : String(30_000_000 + number),
       };
     case 'solana':
       return {
@@ -79,7 +89,7 @@ const termsOf = (family: Family, kind: Intent['kind'], number: number): Terms =>
         last_valid_block_height: '300000150',
         compute_unit_limit: String(60_000 + number),
         compute_unit_price: String(1_000 + number),
-        ...(kind === 'refund' && { lock_deposit_lamports: String(650_240 + number) }),
+        ...(isLockable(intent) && { lock_deposit_lamports: String(650_240 + number) }),
       };
   }
 };
@@ -107,19 +117,28 @@ for (const family of families) {
     const sweeps = fc
       .record({ from: owners, currency })
       .map((rest): SweepIntent => ({ kind: 'sweep', id: 'sw', ...base, ...rest }));
-    if (family === 'solana') return fc.oneof(refunds, sweeps);
+    const moves = fc
+      .record({
+        units,
+        currency: fc.constantFrom('USDT' as const, 'USDC' as const, null),
+        role: fc.constantFrom(...hotRoles),
+      })
+      .map(
+        (rest): MoveIntent => ({ kind: 'move', id: `mv_${rest.units}`, fromIndex: 0, toIndex: 1, ...base, ...rest }),
+      );
+    if (family === 'solana') return fc.oneof(refunds, sweeps, moves);
     const forms: GasIntent['form'][] = family === 'tron' ? ['transfer', 'delegate', 'reclaim'] : ['transfer'];
     const gas = fc
       .record({ units, index, form: fc.constantFrom(...forms) })
       .map((rest): GasIntent => ({ kind: 'gas', id: 'g', ...base, ...rest }));
-    return fc.oneof(refunds, sweeps, gas);
+    return fc.oneof(refunds, sweeps, gas, moves);
   };
 
   test(`${family}: the SDK reads exactly what was ordered`, async () => {
     const { sign, opinion } = await bench;
     fc.assert(
       fc.property(await intents(), fc.nat(9_999), (intent, number) => {
-        const terms = termsOf(family, intent.kind, number);
+        const terms = termsOf(family, intent, number);
         assert.equal(opinion(intent, terms, sign(intent, terms)), []);
       }),
       { numRuns: runs(100) },
@@ -131,7 +150,7 @@ for (const family of families) {
     const refund: RefundIntent = {
       ...{ kind: 'refund', id: 'rf_1', ...base, currency: 'USDT', to: keyAt(1), units: 5_000n, mac: 'ab'.repeat(32) },
     };
-    const terms = termsOf(family, 'refund', 3);
+    const terms = termsOf(family, refund, 3);
     assert.equal(opinion(refund, terms, sign(refund, terms)), []);
     const sweep: SweepIntent = {
       kind: 'sweep',
@@ -147,13 +166,13 @@ for (const family of families) {
       kind: sweep,
     };
     for (const [what, intent] of Object.entries(other)) {
-      const on = termsOf(family, intent.kind, 3);
+      const on = termsOf(family, intent, 3);
       assert.ok(opinion(refund, terms, sign(intent, on)).length > 0, what);
     }
     for (const name of Object.keys(terms)) {
       // Not in the bytes, or only its lowest two bytes: the node's own answers decide about these.
       if (['last_valid_block_height', 'ref_block_number'].includes(name)) continue;
-      const changed = { ...terms, [name]: termsOf(family, 'refund', 4)[name] ?? '' };
+      const changed = { ...terms, [name]: termsOf(family, refund, 4)[name] ?? '' };
       assert.match(opinion(refund, terms, sign(refund, changed)).join('\n'), name);
     }
     const { bytes } = sign(refund, terms);
@@ -166,7 +185,7 @@ for (const family of families) {
     const change = fc.tuple(fc.nat(), fc.integer({ min: 1, max: 255 }));
     fc.assert(
       fc.property(await intents(), change, (intent, [at, bits]) => {
-        const terms = termsOf(family, intent.kind, 5);
+        const terms = termsOf(family, intent, 5);
         const { bytes, tx } = sign(intent, terms);
         const altered = Uint8Array.from(bytes);
         const place = at % altered.length;
@@ -181,7 +200,7 @@ for (const family of families) {
     const { sign, opinion } = await bench;
     const [intent] = fc.sample(await intents(), 1);
     assert.ok(intent);
-    const terms = termsOf(family, intent.kind, 5);
+    const terms = termsOf(family, intent, 5);
     const { bytes, tx } = sign(intent, terms);
     for (let bits = 1; bits < 256; bits++) {
       const altered = Uint8Array.from(bytes);

@@ -1,6 +1,6 @@
 /**
- * Rotation of the refund wallet on any family: refunds asked before, meanwhile and afterwards are each paid once, what
- * the former wallet holds is moved, and a machine that is put back to before the rotation pays nothing twice.
+ * Rotation of the refund and gas wallets on any family: refunds asked before, meanwhile and afterwards are each paid
+ * once, what the former wallets hold is moved, and a machine put back to before the rotation pays nothing twice.
  * @module
  */
 import { test } from 'uvu';
@@ -13,8 +13,10 @@ import { until } from '../support/until.ts';
 export type RotationTraits = Readonly<{
   /** Coins that a refund wallet needs. */
   coins: number;
-  /** Whether native coin is moved too. */
-  movesNative: boolean;
+  /** The most base units of the native coin that stay in a wallet which is emptied. */
+  staysMax: bigint;
+  /** Whether the gas wallet is rotated too. */
+  rotatesGas?: boolean;
   /** Lets the chain go on until everything that is signed now has expired, if the engine waits for that. */
   pass?(): void;
 }>;
@@ -22,7 +24,8 @@ export type RotationTraits = Readonly<{
 const because = ['--because', 'a laptop was stolen'] as const;
 
 /** Registers the suite; `closeBooks` runs it. */
-export function rotationConforms(bench: PayoutShop, { coins, movesNative, pass }: RotationTraits): void {
+export function rotationConforms(bench: PayoutShop, traits: RotationTraits): void {
+  const { coins, staysMax, rotatesGas = false, pass } = traits;
   const { chain, quayside, network, walletKey, paidSession, refund, completed, untilWaiting } = bench;
   const units = (cents: number) => bench.unitsOf(cents, 'USDT');
   const [first, second, third] = [0, 1, 2].map((index) => walletKey({ role: 'refund', index })) as [
@@ -45,7 +48,16 @@ export function rotationConforms(bench: PayoutShop, { coins, movesNative, pass }
     until('the engine has learned which wallet pays', async () =>
       (await wallets()).some((one) => !one.former && one.address === bench.format(wallet)),
     );
-  const rotate = () => quayside.cli('wallet', 'rotate', 'refund', network, ...because);
+  const [firstGas, secondGas] = [0, 1].map((index) => walletKey({ role: 'gas', index })) as [string, string];
+  const rotate = (role = 'refund') => quayside.cli('wallet', 'rotate', role, network, ...because);
+  const empty = (role = 'refund') => quayside.cli('wallet', 'empty', role, network, ...because);
+  const isEmpty = async (wallet: string) => {
+    const left = await chain.coins(wallet);
+    assert.ok(left <= staysMax, `${left} of the native coin stay in ${wallet}, of at most ${staysMax}`);
+  };
+  const moves = (): Promise<Json[]> => quayside.cli('payouts', 'list', '--kind', 'move');
+  const untilMoved = () =>
+    until('the moves have ended', async () => (await moves()).every(({ state }) => state === 'succeeded'));
 
   test('refunds before, meanwhile and after a rotation are each paid once, by the wallet that has to', async () => {
     await chain.fund(first, coins);
@@ -59,6 +71,10 @@ export function rotationConforms(bench: PayoutShop, { coins, movesNative, pass }
     assert.equal([done.before, done.after, done.to, done.changed], [0, 1, bench.format(second), true]);
     const [again] = await rotate();
     assert.equal([again.after, again.changed], [1, false], 'the command is repeated without another step');
+    if (rotatesGas) {
+      for (const wallet of [firstGas, secondGas]) await chain.fund(wallet, coins);
+      assert.is((await rotate('gas'))[0].to, bench.format(secondGas));
+    }
     await chain.fund(second, coins);
     await chain.pay(second, 'USDT', units(600));
     await restart();
@@ -76,16 +92,34 @@ export function rotationConforms(bench: PayoutShop, { coins, movesNative, pass }
       await until('the new wallet is short', shortOrDone);
       assert.equal((await paidBy(after.payee)).flat(), [], 'the former wallet pays nothing new');
     }
-    const emptied = await quayside.cli('wallet', 'empty', 'refund', network, ...because);
+    const emptied = await empty();
     assert.ok(emptied.planned.length >= 1, JSON.stringify(emptied));
-    await until('the moves have ended', async () =>
-      (await quayside.cli('payouts', 'list', '--kind', 'move')).every((one: Json) => one.state === 'succeeded'),
-    );
+    await untilMoved();
     assert.is(await chain.held(first, 'USDT'), 0n);
-    assert.is(emptied.planned.length, movesNative ? 2 : 1, JSON.stringify(emptied));
+    assert.equal([emptied.planned.length, emptied.notes, emptied.stays.length], [2, [], 1], JSON.stringify(emptied));
+    await isEmpty(first);
     await completed(after.id);
     assert.equal(await paidBy(after.payee), [[], [units(700)], []]);
   });
+
+  async function checkGasWallets(): Promise<void> {
+    const before = await Promise.all([firstGas, secondGas].map(chain.coins));
+    await until('the payments are final', async () => (await quayside.cli('sweep', 'status'))[0].unswept.length > 0);
+    const { sweeps } = await quayside.cli('sweep', 'run', '--yes', '--min', '1.00');
+    assert.ok(sweeps.length > 0 && sweeps.every(({ state }: Json) => state === 'succeeded'), JSON.stringify(sweeps));
+    const after = await Promise.all([firstGas, secondGas].map(chain.coins));
+    assert.is(after[0], before[0], 'the former wallet gives nothing any more');
+    assert.ok((after[1] ?? 0n) < (before[1] ?? 0n), 'the next one gave the gas');
+    const { planned, notes } = await empty('gas');
+    assert.equal([planned.length, notes], [1, []]);
+    await untilMoved();
+    await isEmpty(firstGas);
+  }
+  if (rotatesGas)
+    test(
+      'after a rotation the next gas wallet pays for sweeps, and what the former one holds is moved',
+      checkGasWallets,
+    );
 
   test('the former wallet is shown and watched, the rotation is in the audit log, and the books balance', async () => {
     const shown = (await wallets()).map(({ address, former }) => [address, former]);
@@ -95,8 +129,11 @@ export function rotationConforms(bench: PayoutShop, { coins, movesNative, pass }
     ]);
     const { payouts } = await quayside.cli('status');
     assert.equal([payouts.frozen, payouts.halted_wallets], [[], []]);
-    const entries = (await quayside.cli('audit', 'list')).filter(({ command }: Json) => command === 'wallet rotate');
-    assert.is(entries.length, 2, 'of the operator, and of the engine that followed');
+    const entries: Json[] = await quayside.cli('audit', 'list');
+    const rotations = entries.filter(
+      ({ command, target }) => command === 'wallet rotate' && target.endsWith(' refund'),
+    );
+    assert.is(rotations.length, 2, 'of the operator, and of the engine that followed');
     assert.ok((await quayside.cli('ledger', 'verify')).balanced);
   });
 

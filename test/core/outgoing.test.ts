@@ -40,6 +40,12 @@ test('the treasury may spend what it likes', () => {
   assert.equal(explainOutgoing({ ...transfer, role: 'treasury' }, null, [], true), { kind: 'recorded' });
 });
 
+test('what went to another wallet of ours is recorded, and freezes nothing', () => {
+  assert.equal(explainOutgoing(transfer, null, [], false, true), { kind: 'recorded' });
+  assert.equal(explainOutgoing({ ...transfer, role: 'gas' }, null, [], false, true), { kind: 'recorded' });
+  assert.equal(explainOutgoing(transfer, 'r9', [], false, true), { kind: 'ours', payoutId: 'r9' });
+});
+
 test('a transfer pays a refund only if network, payee, currency and amount are the same', () => {
   assert.equal(judge(claimant('waiting')), { kind: 'pays', payoutId: 'r1' });
   const others: Intent[] = [

@@ -179,6 +179,7 @@ export async function openEvmPayouts({ name, chainId, settings }: PayoutNetwork 
     pay: (key, currency, units) => contracts[currency].transfer(`0x${key}`, units),
     fund: (key, coins) => node.give(`0x${key}`, BigInt(coins) * 10n ** 18n),
     held: (key, currency) => contracts[currency].balanceOf(`0x${key}`),
+    coins: async (key) => BigInt(await node.rpc<string>('eth_getBalance', [`0x${key}`, 'latest'])),
     async paid(from, to, currency) {
       const topics = [null, word(from), word(to)];
       const { address } = contracts[currency];

@@ -134,6 +134,7 @@ export async function openTronPayouts(confirmations: object, slowness = 1) {
     pay: async (key, _, units) => node.pay(key, units),
     fund: async (key, coins) => world.fund(key, BigInt(coins) * SUN_PER_TRX),
     held: async (key) => world.accounts().token(tokenKey, key),
+    coins: async (key) => world.accounts().native(key),
     paid: async (from, to) =>
       world
         .transfers()

@@ -103,6 +103,13 @@ test('a key is made with an end, ranges and scopes, which are listed and shown',
   assert.equal([entry.command, entry.target, entry.reason, entry.before], ['key create', key.id, 'for reports', null]);
   assert.equal([entry.after.scopes, entry.after.sources], ['refunds:read', '203.0.113.0/24,2001:db8::7/128']);
   assert.not.ok(JSON.stringify(entry).includes(secret));
+  const made = await run('key', 'create', '--mode', 'test');
+  assert.match(
+    made.out,
+    /\nmay not +refunds:read, refunds:write; --scopes gives a key more\n/,
+    'sessions only by default',
+  );
+  assert.not.match((await run('key', 'create', '--mode', 'test', '--scopes', 'all')).out, 'may not');
   const text = await run('key', 'show', key.id);
   assert.match(
     text.out,

@@ -1,7 +1,8 @@
 /**
  * Signs Solana's payouts. A refund allocates its lock (`lock.ts`), then creates the payer's token account if it does
- * not exist, then transfers: a second refund with the same id fails as a whole, because the lock is allocated. A sweep
- * moves the tokens of up to six owners, each of whom signs; the gas wallet pays the fee.
+ * not exist, then transfers: a second refund with the same id fails as a whole, because the lock is allocated. Native
+ * coin, which only a move from a former wallet sends, needs no such account. A sweep moves the tokens of up to six
+ * owners, each of whom signs; the gas wallet pays the fee.
  *
  * Terms: `blockhash` (base58), and as decimal text `last_valid_block_height`, `compute_unit_limit`,
  * `compute_unit_price` (micro-lamports per unit) and, for refunds, `lock_deposit_lamports`, what the lock's account
@@ -65,8 +66,8 @@ type Plan = Readonly<{
   unitPrice: bigint;
   /** Of a refund: the seed of the lock's address, its deposit, who is paid, and whether an older version made it. */
   refund: Readonly<{ seed: string; lockLamports: bigint; to: string; isOlder: boolean }> | null;
-  /** All of one mint, to one owner. */
-  mint: string;
+  /** All of one mint, to one owner; null for native coin, which the fee payer sends. */
+  mint: string | null;
   decimals: number;
   to: string;
   transfers: readonly Readonly<{ owner: string; units: bigint }>[];
@@ -93,14 +94,25 @@ function encode(plan: Plan): Uint8Array {
   return writeMessage(feePayer, plan.blockhash, [
     budget(SET_UNIT_LIMIT, littleEndian(unitLimit, 4)),
     budget(SET_UNIT_PRICE, littleEndian(unitPrice, 8)),
-    ...(refund ? [...lockOf(feePayer, refund), createTokenAccount(feePayer, to, mint)] : []),
-    ...transfers.map(({ owner, units }) => ({
-      program: TOKENS,
-      accounts: [writer(accountOf(owner, mint)), reader(mint), writer(accountOf(to, mint)), reader(owner, true)],
-      data: concatBytes(Uint8Array.of(TRANSFER_CHECKED), littleEndian(units, 8), Uint8Array.of(decimals)),
-    })),
+    ...(refund ? lockOf(feePayer, refund) : []),
+    ...(refund && mint !== null ? [createTokenAccount(feePayer, to, mint)] : []),
+    ...transfers.map(({ owner, units }) =>
+      mint === null
+        ? transferCoins(feePayer, to, units)
+        : {
+            program: TOKENS,
+            accounts: [writer(accountOf(owner, mint)), reader(mint), writer(accountOf(to, mint)), reader(owner, true)],
+            data: concatBytes(Uint8Array.of(TRANSFER_CHECKED), littleEndian(units, 8), Uint8Array.of(decimals)),
+          },
+    ),
   ]);
 }
+
+const transferCoins = (from: string, to: string, lamports: bigint): WrittenInstruction => ({
+  program: SYSTEM_PROGRAM,
+  accounts: [writer(from, true), writer(to)],
+  data: concatBytes(littleEndian(BigInt(TRANSFER), 4), littleEndian(lamports, 8)),
+});
 
 /**
  * Returns the instructions that pay the lock's deposit, whatever somebody else has sent there, and allocate its data.
@@ -109,17 +121,13 @@ function encode(plan: Plan): Uint8Array {
 function lockOf(feePayer: string, refund: NonNullable<Plan['refund']>): readonly WrittenInstruction[] {
   if (refund.isOlder) return [createOlderLock(feePayer, refund)];
   const { seed, lockLamports } = refund;
-  const lock = writer(lockAddress(feePayer, seed));
+  const lock = lockAddress(feePayer, seed);
   const text = utf8ToBytes(seed);
   return [
+    transferCoins(feePayer, lock, lockLamports),
     {
       program: SYSTEM_PROGRAM,
-      accounts: [writer(feePayer, true), lock],
-      data: concatBytes(littleEndian(BigInt(TRANSFER), 4), littleEndian(lockLamports, 8)),
-    },
-    {
-      program: SYSTEM_PROGRAM,
-      accounts: [lock, reader(feePayer, true)],
+      accounts: [writer(lock), reader(feePayer, true)],
       data: concatBytes(
         littleEndian(BigInt(ALLOCATE_WITH_SEED), 4),
         hexToBytes(feePayer),
@@ -200,9 +208,7 @@ function planOf(intent: Intent, network: SpendNetwork, terms: Terms, keys: reado
   const [payer, ...owners] = keys;
   invariant(payer, 'there is a key for each signer');
   if (intent.kind === 'gas') throw badIntent('gas is not needed here: the gas wallet pays for sweeps');
-  if (intent.currency === null) throw badIntent('only tokens are moved here, not native coin');
-  const token = tokenOf(network, intent.currency);
-  const mint = bytesToHex(base58.decode(token.address));
+  const token = intent.currency === null ? null : tokenOf(network, intent.currency);
   const isRefund = isLockable(intent);
   const to = isPayback(intent) ? intent.to : intent.kind === 'move' ? (owners[0]?.key ?? '') : network.treasury;
   const isMint = network.tokens.some(({ address }) => bytesToHex(base58.decode(address)) === to);
@@ -221,8 +227,8 @@ function planOf(intent: Intent, network: SpendNetwork, terms: Terms, keys: reado
     unitLimit,
     unitPrice,
     refund: isRefund ? { seed: lockSeed(payer.secret, intent.id), lockLamports, to, isOlder: false } : null,
-    mint,
-    decimals: token.decimals,
+    mint: token && bytesToHex(base58.decode(token.address)),
+    decimals: token?.decimals ?? 0,
     to,
     transfers,
   };
@@ -232,12 +238,11 @@ function planOf(intent: Intent, network: SpendNetwork, terms: Terms, keys: reado
  * Returns the highest cost: one fee for each signature, the price of the units, and for a refund the deposits of its
  * lock and of a token account that may not exist.
  */
-function costMax({ unitLimit, unitPrice, refund, transfers }: Plan): bigint {
+function costMax({ unitLimit, unitPrice, refund, transfers, mint }: Plan): bigint {
   const signatures = BigInt(refund ? 1 : transfers.length + 1);
   const priority = (unitLimit * unitPrice + MICRO - 1n) / MICRO;
-  return (
-    signatures * LAMPORTS_PER_SIGNATURE + priority + (refund ? TOKEN_ACCOUNT_LAMPORTS_MAX + refund.lockLamports : 0n)
-  );
+  const account = mint === null ? 0n : TOKEN_ACCOUNT_LAMPORTS_MAX;
+  return signatures * LAMPORTS_PER_SIGNATURE + priority + (refund ? account + refund.lockLamports : 0n);
 }
 
 // ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -252,6 +257,13 @@ function planIn({ accounts, instructions, blockhash }: SignedMessage, network: S
     return null;
   if (limit.program !== BUDGET_PROGRAM || price.program !== BUDGET_PROGRAM) return null;
   const system = rest.filter(({ program }) => program === SYSTEM_PROGRAM);
+  const budget = {
+    feePayer,
+    blockhash,
+    unitLimit: uint(limit.data.subarray(1)),
+    unitPrice: uint(price.data.subarray(1)),
+  };
+  if (system.length === 3) return coinsIn(budget, system);
   const isRefund = system.length > 0;
   const account = isRefund ? rest[system.length] : undefined;
   const moves = rest.slice(isRefund ? system.length + 1 : 0);
@@ -261,16 +273,25 @@ function planIn({ accounts, instructions, blockhash }: SignedMessage, network: S
   const to = isRefund ? account?.accounts[2] : network.treasury;
   if (!first || mint === undefined || !token || to === undefined) return null;
   return {
-    feePayer,
-    blockhash,
-    unitLimit: uint(limit.data.subarray(1)),
-    unitPrice: uint(price.data.subarray(1)),
+    ...budget,
     refund: isRefund ? readLock(system, to) : null,
     mint,
     decimals: token.decimals,
     to,
     transfers: moves.map(({ accounts: named, data }) => ({ owner: named[3] ?? '', units: uint(data.subarray(1, 9)) })),
   };
+}
+
+/** Returns the plan of a move of native coin: its lock, then the transfer. */
+function coinsIn(
+  budget: Pick<Plan, 'feePayer' | 'blockhash' | 'unitLimit' | 'unitPrice'>,
+  system: SignedMessage['instructions'],
+): Plan | null {
+  const [transfer] = system.slice(-1);
+  const [, to] = transfer?.accounts ?? [];
+  if (!transfer || to === undefined) return null;
+  const transfers = [{ owner: budget.feePayer, units: uint(transfer.data.subarray(4)) }];
+  return { ...budget, refund: readLock(system.slice(0, -1), to), mint: null, decimals: 0, to, transfers };
 }
 
 /** Reads the seed and the deposit from the instructions of `lockOf`. */
@@ -305,7 +326,7 @@ function read(bytes: Uint8Array, network: SpendNetwork): SpendReading {
   const again = encodedAgain(plan);
   if (!again || !isSame(again, signed.message)) throw unknownBytes('it contains something besides its payout');
   const { feePayer, refund, mint, to, transfers } = plan;
-  const token = bytesToBase58(mint);
+  const token = mint === null ? null : bytesToBase58(mint);
   return {
     tx: signed.id,
     chainId: null,

@@ -110,6 +110,19 @@ export function outgoingConforms(makePlace: MakePlace): void {
   );
 
   test(
+    'what went to another wallet of ours is recorded and freezes nothing; to the treasury or anybody else, it does',
+    inWorld(makePlace, async ({ database, one }) => {
+      await watch(database);
+      await mineFinal(one, leaves('t1', { to: gas }), leaves('t2', { from: gas, to: wallet }));
+      assert.equal(await database.judgeOutgoing(network, T0_MS), { claims: [], undecided: 0 });
+      assert.equal([await statesOf(database), await database.listFreezes()], [['recorded', 'recorded'], []]);
+      await mineFinal(one, leaves('t3', { to: treasury }));
+      await database.judgeOutgoing(network, T0_MS);
+      assert.equal([(await statesOf(database))[0], (await database.listFreezes()).length], ['foreign', 1]);
+    }),
+  );
+
+  test(
     'what an attempt explains is forgotten',
     inWorld(makePlace, async ({ database, one }) => {
       await watch(database);

@@ -10,6 +10,7 @@ import { invariant, transient } from '../../../core/fault.ts';
 import { isFields } from '../../../core/fields.ts';
 import { isLockable } from '../../../core/intent.ts';
 import { unitsOf } from '../../../core/ledger.ts';
+import type { Token } from '../../../core/transfer.ts';
 import { nonsense, type Origin, readResult } from '../../json-rpc.ts';
 import type { Outcome, PaidBy, SentAttempt, SpendDraft } from '../../spend.ts';
 import { solanaAddress } from '../address.ts';
@@ -100,30 +101,49 @@ async function readOutcome({ rpc, host }: SolanaRpc, draft: SpendDraft, tx: stri
     );
   }
   if ((meta.err !== null) !== status.failed) throw nonsense(origin, `contradicts itself on whether ${tx} failed`);
+  const [before, after] = [lamportsIn(bytes, 'preBalances', origin), lamportsIn(bytes, 'postBalances', origin)];
+  const gained = (place: number): bigint => (after[place] ?? 0n) - (before[place] ?? 0n);
   // The payer's loss is the fee and every deposit that it made.
-  const feeUnits = payerLamports(bytes, 'preBalances', origin) - payerLamports(bytes, 'postBalances', origin);
-  if (status.failed) return { kind: 'failed', tx, number: status.slot, feeUnits };
-  if (hasPaid(meta, draft, origin)) return { kind: 'succeeded', tx, number: status.slot, feeUnits };
+  const lost = -gained(0);
+  if (status.failed) return { kind: 'failed', tx, number: status.slot, feeUnits: lost };
+  if (draft.token && hasPaid(meta, draft, draft.token, origin))
+    return { kind: 'succeeded', tx, number: status.slot, feeUnits: lost };
+  const units = unitsOf(draft.intent);
+  if (!draft.token && gained(placeOf(transaction, draft.to, origin)) === units)
+    return { kind: 'succeeded', tx, number: status.slot, feeUnits: lost - units };
   throw transient(
     'payout_outcome_unclear',
     `${tx} is final on ${host} and succeeded, but does not show that ${unitsOf(draft.intent)} units went to ${solanaAddress.format(draft.to)}: this payout waits until its outcome is clear. Look at the transaction in an explorer`,
   );
 }
 
-/** Returns what the payer held, from the answer's text: `JSON.parse` rounds what is above 2^53. */
-function payerLamports(bytes: Uint8Array, name: 'preBalances' | 'postBalances', origin: Origin): bigint {
-  const [, first] = new RegExp(`"${name}"\\s*:\\s*\\[\\s*(\\d+)\\s*[,\\]]`).exec(Buffer.from(bytes).toString()) ?? [];
-  if (first === undefined) throw nonsense(origin, 'answered with a transaction without its balances');
-  return BigInt(first);
+/** Returns what the accounts held, from the answer's text: `JSON.parse` rounds what is above 2^53. */
+function lamportsIn(bytes: Uint8Array, name: 'preBalances' | 'postBalances', origin: Origin): bigint[] {
+  const [, list] =
+    new RegExp(`"${name}"\\s*:\\s*\\[\\s*(\\d+(?:\\s*,\\s*\\d+)*)\\s*\\]`).exec(Buffer.from(bytes).toString()) ?? [];
+  if (list === undefined) throw nonsense(origin, 'answered with a transaction without its balances');
+  return list.split(',').map((text) => BigInt(text.trim()));
+}
+
+/** Returns the place of an account among those of the transaction; -1 if it names it not. */
+function placeOf(transaction: unknown, key: string, origin: Origin): number {
+  const { message } = isFields(transaction) ? transaction : {};
+  const { accountKeys } = isFields(message) ? message : {};
+  if (!Array.isArray(accountKeys)) throw nonsense(origin, 'answered with a transaction without its accounts');
+  return accountKeys.indexOf(solanaAddress.format(key));
 }
 
 /**
  * Returns whether exactly the draft's units left each owner's accounts of the token, and the payee's accounts hold all
  * of them more.
  */
-function hasPaid(meta: Readonly<Record<string, unknown>>, draft: SpendDraft, origin: Origin): boolean {
-  const { token, owners, to, intent } = draft;
-  invariant(token && intent.kind !== 'gas', 'every payout here moves a token');
+function hasPaid(
+  meta: Readonly<Record<string, unknown>>,
+  { owners, to, intent }: SpendDraft,
+  token: Token,
+  origin: Origin,
+): boolean {
+  invariant(intent.kind !== 'gas', 'no address needs coins here');
   const before = unitsByOwner(meta.preTokenBalances, token.address, origin);
   const after = unitsByOwner(meta.postTokenBalances, token.address, origin);
   const gained = (key: string): bigint => {

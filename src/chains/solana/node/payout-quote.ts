@@ -5,9 +5,9 @@
  *
  * @module
  */
-import { invariant } from '../../../core/fault.ts';
 import { isFields } from '../../../core/fields.ts';
 import { isLockable } from '../../../core/intent.ts';
+import { unitsOf } from '../../../core/ledger.ts';
 import { formatUnits } from '../../../core/money.ts';
 import type { Token } from '../../../core/transfer.ts';
 import { nonsense } from '../../json-rpc.ts';
@@ -48,48 +48,49 @@ const sol = (lamports: bigint): string => `${formatUnits(lamports, LAMPORT_DECIM
  */
 export async function askQuote(node: SolanaRpc, draft: SpendDraft, nodes: readonly SolanaRpc[]): Promise<Quote> {
   const { intent, payer, owners, to, token } = draft;
-  if (intent.kind === 'gas' || !token) return refuse('would_fail', 'only tokens are paid out on this network');
+  if (intent.kind === 'gas') return refuse('would_fail', 'the gas wallet pays for sweeps here: no address needs coins');
   const isRefund = isLockable(intent);
   if (!isSpendable(to))
     return refuse('destination_invalid', `${solanaAddress.format(to)} is not an address that a wallet can have`);
   await node.expectChain();
-  const sources = owners.map((owner) => tokenAddress(owner, token.address));
+  const accountsOf = (keys: readonly string[]) => (token ? keys.map((key) => tokenAddress(key, token.address)) : []);
+  const sources = accountsOf(owners);
+  const targets = accountsOf([to]);
   const locks = isRefund ? locksOf(draft, []) : [];
   const named = [
     solanaAddress.format(payer),
     solanaAddress.format(to),
-    tokenAddress(to, token.address),
-    ...sources,
     ...locks.map(({ address }) => address),
+    ...targets,
+    ...sources,
   ];
   const [accounts, block, accountDeposit, lockDeposit, unitPrice] = await Promise.all([
     node.accounts(named, 'confirmed'),
     latestBlock(node),
     node.whole('getMinimumBalanceForRentExemption', [TOKEN_ACCOUNT_BYTES]),
     node.whole('getMinimumBalanceForRentExemption', [LOCK_BYTES]),
-    askUnitPrice(node, [tokenAddress(to, token.address), ...sources]),
+    askUnitPrice(node, [...targets, ...sources]),
   ]);
-  const [wallet = null, payee = null, target = null, ...rest] = accounts;
-  const held = rest.slice(0, sources.length);
+  const [wallet = null, payee = null, ...rest] = accounts;
+  const [target = null, ...held] = rest.slice(locks.length);
 
-  const lock = await findSet(nodes, locks, rest.slice(sources.length), payer);
+  const lock = await findSet(nodes, locks, rest.slice(0, locks.length), payer);
   if (lock) {
     return refuse(
       'would_fail',
       `the lock of refund ${intent.id} exists on the chain already: the refund was paid before. Look for its transaction at ${lock.address}`,
     );
   }
-  const bad = refuseDestination(draft, payee, target);
+  const ofAccount = BigInt(lockDeposit);
+  const bad = refuseDestination(draft, payee, target, ofAccount) ?? (token && refuseHoldings(draft, token, held));
   if (bad) return bad;
-  const short = refuseHoldings(draft, token, held);
-  if (short) return short;
 
   const unitLimit = isRefund ? REFUND_UNITS : SWEEP_UNITS_PER_OWNER * BigInt(owners.length);
   const signatures = BigInt(isRefund ? 1 : owners.length + 1);
-  const depositUnits = isRefund ? BigInt(lockDeposit) + (target ? 0n : BigInt(accountDeposit)) : 0n;
+  const depositUnits = isRefund ? ofAccount + (target || !token ? 0n : BigInt(accountDeposit)) : 0n;
   const feeUnitsMax = signatures * LAMPORTS_PER_SIGNATURE + (unitLimit * unitPrice + MICRO - 1n) / MICRO + depositUnits;
   // An account whose balance falls below its own deposit would be deleted.
-  const needed = feeUnitsMax + BigInt(lockDeposit);
+  const needed = feeUnitsMax + ofAccount + (token ? 0n : unitsOf(intent));
   const coins = wallet?.lamports ?? 0n;
   if (coins < needed) {
     return refuse(
@@ -109,6 +110,7 @@ export async function askQuote(node: SolanaRpc, draft: SpendDraft, nodes: readon
     },
     feeUnits: feeUnitsMax,
     feeUnitsMax,
+    keptUnits: ofAccount,
     ...(isRefund && { depositUnits }),
   };
 }
@@ -139,18 +141,23 @@ function refuseHoldings(
   return null;
 }
 
+/** @param deposit what an account must hold at least, in lamports */
 function refuseDestination(
   { intent, to, token }: SpendDraft,
   payee: ChainAccount | null,
   target: ChainAccount | null,
+  deposit: bigint,
 ): Quote | null {
-  invariant(token, 'every payout here moves a token');
   const address = solanaAddress.format(to);
   if (payee && payee.owner !== SYSTEM_PROGRAM) {
     return refuse(
       'destination_invalid',
       `${address} belongs to the program ${payee.owner}: it is not a wallet, and money sent to it may be lost`,
     );
+  }
+  if (!token) {
+    if ((payee?.lamports ?? 0n) + unitsOf(intent) >= deposit) return null;
+    return refuse('would_fail', `${address} would hold less than the ${sol(deposit)} that an account must hold`);
   }
   const account = readTokenAccount(target);
   if (account?.isFrozen)

@@ -33,12 +33,13 @@ export const readBySdk: ReadBySdk = (bytes, tokens, payee) => {
     throw new Error('its signatures are not complete and valid');
   const [limit, price, ...rest] = instructions;
   if (!limit || !price) throw new Error('it has no compute budget');
-  const locks = rest.filter(({ programId }) => programId.equals(SystemProgram.programId));
-  const isRefund = locks.length > 0;
-  const [account] = rest.slice(locks.length);
-  const transfers = isRefund ? rest.slice(locks.length + 1) : rest;
+  const system = rest.filter(({ programId }) => programId.equals(SystemProgram.programId));
+  const isRefund = system.length > 0;
+  const [locks, coins] = [system.slice(0, 2), system.slice(2)];
+  const [account, ...more] = rest.slice(system.length);
+  const transfers = isRefund ? more : rest;
   const to = new PublicKey(Buffer.from(payee, 'hex'));
-  const effects = transfers.map((one) => readTransfer(one, to, tokens));
+  const effects = [...coins.map(readCoins), ...transfers.map((one) => readTransfer(one, to, tokens))];
   if (isRefund && effects.length !== 1) throw new Error('a refund is one transfer');
   if (isRefund && account) checkAccount(account, to, effects[0]?.token ?? '');
   return {
@@ -54,6 +55,11 @@ export const readBySdk: ReadBySdk = (bytes, tokens, payee) => {
     },
   };
 };
+
+function readCoins(instruction: TransactionInstruction): SdkReading['effects'][number] {
+  const { fromPubkey, toPubkey, lamports } = SystemInstruction.decodeTransfer(instruction);
+  return { token: null, from: keyOf(fromPubkey), to: keyOf(toPubkey), units: BigInt(lamports) };
+}
 
 /**
  * A transfer names token accounts: that of the owner who signs, and that of the payee.

@@ -49,7 +49,7 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
   const { orm } = db;
   const { guard, steps, networks, settlement } = parts;
   const check = createOutgoingCheck(guard);
-  const explain = createExplanation(db, parts);
+  const explain = createExplanation(db, parts, check);
   const attempted = atFirstUse(
     orm
       .select({ payoutId: payoutAttempts.payoutId })
@@ -209,7 +209,23 @@ function withoutRepeats(claims: readonly OutgoingClaim[]): OutgoingClaim[] {
 }
 
 /** Returns a function that says what a transfer means. A refund that is not processing yet may explain it, too. */
-function createExplanation({ orm }: Db, { steps, isPromised }: Pick<Parts, 'steps' | 'isPromised'>) {
+function createExplanation(
+  { orm }: Db,
+  { steps, isPromised }: Pick<Parts, 'steps' | 'isPromised'>,
+  check: ReturnType<typeof createOutgoingCheck>,
+) {
+  const ownWallet = atFirstUse(
+    orm
+      .select()
+      .from(ownWallets)
+      .where(
+        and(
+          eq(ownWallets.network, sql.placeholder('network')),
+          eq(ownWallets.key, sql.placeholder('to')),
+          sql`${ownWallets.role} <> 'treasury'`,
+        ),
+      ),
+  );
   const openRefunds = atFirstUse(
     orm
       .select()
@@ -230,7 +246,14 @@ function createExplanation({ orm }: Db, { steps, isPromised }: Pick<Parts, 'step
       const isSigned = row.state !== 'waiting' && steps.attempts(row).some(({ tx }) => tx !== null);
       return { payout: toPayout(row), isSigned };
     });
-    return explainOutgoing(transfer, attemptOf, claimants, transfer.role === 'refund' && isPromised(transfer));
+    const isPending = transfer.role === 'refund' && isPromised(transfer);
+    return explainOutgoing(
+      transfer,
+      attemptOf,
+      claimants,
+      isPending,
+      ownWallet.all({ network, to }).some(check.isWallet),
+    );
   };
 }
 
