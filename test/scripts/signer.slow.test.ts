@@ -139,13 +139,11 @@ atTerminalOnly(
       .sort(([one], [other]) => one - other)
       .map(([, word]) => word)
       .join(' ');
-    assert.ok(
-      !terminal
-        .shown()
-        .split('\u001b[2J')[1]
-        ?.includes(words.get(1) ?? ''),
-      'the screen is cleared, and no word comes back',
-    );
+    const after = terminal.shown().split('\u001b[2J')[1] ?? '';
+    // A question has some of the 2,048 common words in it by chance.
+    const seen = [...words.values()].filter((word) => after.includes(word));
+    assert.ok(after !== '' && seen.length < words.size / 2, `the screen is cleared, and no word comes back: ${seen}`);
+    assert.not.match(after, /\(not shown\): *[a-z]/, 'what is typed is not shown');
 
     const files = signerFiles(made);
     assert.is(statSync(made).mode & 0o777, 0o700);
