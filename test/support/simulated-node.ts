@@ -17,6 +17,7 @@ import { digest } from '../../src/sandbox/random.ts';
 import { formatBlockHash, formatSignature } from '../../src/sandbox/solana-render.ts';
 import type { PaymentKind } from '../../src/sandbox/transaction.ts';
 import { createWorld, type World } from '../../src/sandbox/world.ts';
+import { freePort } from './free-port.ts';
 
 export type SimulatedNode = Readonly<{
   family: Family;
@@ -103,7 +104,7 @@ export async function startSimulatedNode(options: SimulatedNodeOptions): Promise
       controlToken,
       ...(options.dialect && { dialect: options.dialect }),
     });
-  let server = await listen(options.port ?? 0);
+  let server = await listen(options.port ?? (await freePort()));
   const { url, rpcUrl = url.replace(/^ws:/, 'http:') } = server;
   return {
     family,
@@ -118,6 +119,7 @@ export async function startSimulatedNode(options: SimulatedNodeOptions): Promise
     stop: () => server.close(),
     async start() {
       server = await listen(Number(new URL(url).port));
+      if (server.url !== url) throw new Error(`another program has taken the node's port: ${url}`);
     },
     async close() {
       await miner.stop();
