@@ -26,7 +26,7 @@ const because = ['--because', 'a laptop was stolen'] as const;
 /** Registers the suite; `closeBooks` runs it. */
 export function rotationConforms(bench: PayoutShop, traits: RotationTraits): void {
   const { coins, staysMax, rotatesGas = false, pass } = traits;
-  const { chain, quayside, network, walletKey, paidSession, refund, completed, untilWaiting } = bench;
+  const { chain, quayside, network, walletKey, paidSession, refund, completed, untilWaiting, untilUnlocked } = bench;
   const units = (cents: number) => bench.unitsOf(cents, 'USDT');
   const [first, second, third] = [0, 1, 2].map((index) => walletKey({ role: 'refund', index })) as [
     string,
@@ -143,10 +143,7 @@ export function rotationConforms(bench: PayoutShop, traits: RotationTraits): voi
     const { id, payee } = await refund(await paidSession(cents), (cents / 100).toFixed(2));
     await untilWaiting('token_short');
     const putBack = await bench.snapshot();
-    await until('the signer answers', async () => {
-      const { versions } = await quayside.cli('secret-key', 'status');
-      return versions.every((one: Json) => one.signer_has_it === true);
-    });
+    await untilUnlocked();
     await rotate();
     await restart();
     await untilPays(third);

@@ -52,6 +52,8 @@ export function sweepConforms(bench: PayoutShop, expected: SweepPlan): void {
   let sessions: Json[] = [];
   test.after(() => bench.close());
   test.before(async () => {
+    // Plans are made of what the signer knows.
+    await bench.untilUnlocked();
     for (const [cents] of expected.paid) sessions = [...sessions, await shop.newSession(cents)];
     for (const [at, [cents, currency]] of expected.paid.entries())
       await chain.pay(bench.keyOf(sessions[at]), currency, bench.unitsOf(cents, currency));

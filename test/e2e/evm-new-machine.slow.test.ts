@@ -10,20 +10,13 @@ import { until } from '../support/until.ts';
 import { openEvmPayouts } from './evm.ts';
 
 const { shop: bench } = await openEvmPayouts();
-const { chain, quayside, refundWallet, paidSession, refund, completed, untilWaiting, paidTo } = bench;
+const { chain, quayside, refundWallet, paidSession, refund, completed, untilWaiting, untilUnlocked, paidTo } = bench;
 const units = (cents: number) => bench.unitsOf(cents, 'USDT');
 test.after(() => bench.close());
 
 const status = () => quayside.cli('status');
 const keyVersions = async (): Promise<number[]> =>
   (await quayside.cli('secret-key', 'status')).versions.map(({ version }: Json) => version);
-
-/** A backup takes the signer's part along, and the signer is unlocked after everything else has started. */
-const untilUnlocked = () =>
-  until('the signer is unlocked', async () => {
-    const { versions } = await quayside.cli('secret-key', 'status');
-    return versions.every((one: Json) => one.signer_has_it === true);
-  });
 
 /** The signer is unlocked after everything else has started. Until its journal is adopted, refunds are refused. */
 const adopt = () =>
@@ -56,6 +49,7 @@ async function paysOn(session: Json, amount: string, cents: number): Promise<voi
 
 test('on a new machine, from a backup and the seed: no address twice, late money is seen, no refund is paid twice', async () => {
   const session = await paidSession(700);
+  // A backup takes the signer's part along.
   await untilUnlocked();
   const restoreIt = await bench.backUp();
   // After the backup: another secret key, a refund that is paid, and an address that a customer has.

@@ -60,6 +60,7 @@ async function look(page: Page, name: string, hasScripts: boolean): Promise<void
   await page.screenshot({ path: `${PICTURES}/${name}-${hasScripts ? 'light' : 'dark'}.png`, fullPage: true });
 }
 
+test.before(() => shop.untilUnlocked());
 test.after(async () => {
   await browser.close();
   await shop.close();

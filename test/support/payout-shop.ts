@@ -217,6 +217,12 @@ export async function openPayoutShop(chain: PayoutChain) {
       await until(`refund ${id} is completed`, async () => (await show(id)).status === 'completed');
       return show(id);
     },
+    /** Waits until the signer serves: it is unlocked after everything else has started. */
+    untilUnlocked: () =>
+      until('the signer is unlocked', async () => {
+        const { versions } = await quayside.cli('secret-key', 'status');
+        return versions.every((one: Json) => one.signer_has_it === true);
+      }),
     /** Waits until a payout waits for a reason. */
     untilWaiting: (reason: string) =>
       until(`a payout waits for ${reason}`, async () => {
