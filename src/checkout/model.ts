@@ -11,6 +11,7 @@ import type { NetworkStatus, Payment, PaymentOption, Session } from '../database
 import type { Lookup } from '../database/lookups.ts';
 import { isFollowed } from '../database/network-health.ts';
 import type { PageSettings } from '../database/page-settings.ts';
+import type { Refund } from '../database/refunds.ts';
 import type { Html } from '../lib/html.ts';
 import { optionName } from '../payments/option.ts';
 import { markOf } from './icon.ts';
@@ -61,6 +62,8 @@ export type PageModel = Readonly<{
   lookups: readonly Lookup[];
   /** Keys of the refund addresses that the payer gave, by network. */
   refundAddresses: Readonly<Partial<Record<NetworkKey, string>>>;
+  /** The session's refunds, newest first; none for who has no payer's token. */
+  refunds: readonly Refund[];
   receiptMail: ReceiptMail;
   /** True while the page can still change without the payer. */
   isLive: boolean;

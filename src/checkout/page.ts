@@ -33,6 +33,7 @@ import {
 import { orderSummary } from './order.ts';
 import { receiptMailPanel } from './receipt-mail.ts';
 import { refundAddressPanel } from './refund-address.ts';
+import { refundList } from './refund-list.ts';
 import { sandboxPanel } from './sandbox-panel.ts';
 import { sendPanel, timeLeft } from './send.ts';
 import { allWords, type Words } from './texts.ts';
@@ -58,7 +59,7 @@ ${!model.isLive ? null : html`<noscript><meta http-equiv="refresh" content="${RE
  data-seen="${standingPayments(model).length > 0 ? 'yes' : ''}" data-parent="${choice.parent ?? ''}"
  data-headline="${headline}" data-minutes="${say('announce_minutes', { minutes: 5 })}"
  data-minute="${say('announce_minute')}" data-copy-failed="${say('copy_failed')}">
-<section class="card pay" aria-labelledby="headline">${suspensionNotice(model)}${body}${refundAddressPanel(model)}${lookupPanel(model)}</section>
+<section class="card pay" aria-labelledby="headline">${suspensionNotice(model)}${body}${refundList(model)}${refundAddressPanel(model)}${lookupPanel(model)}</section>
 ${orderSummary(model)}
 ${model.canSimulate ? sandboxPanel(model) : null}
 </main>

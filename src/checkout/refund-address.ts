@@ -17,6 +17,7 @@ import { documentOf } from './document.ts';
 import { icon } from './icon.ts';
 import { linkTo, networkTitle, type PageModel } from './model.ts';
 import { allow } from './policy.ts';
+import { waitsForAddress } from './refund-list.ts';
 import { ADDRESS_CHANGES, ADDRESS_CHARACTERS_MAX, ADDRESS_FORM_BYTES_MAX, ADDRESS_TRIES } from './refund-page.ts';
 import { asked, findSession, formReader, limitCallers, type Refuse } from './request.ts';
 import { addressGroups } from './send.ts';
@@ -55,15 +56,16 @@ export function refundAddressPanel(model: PageModel): Html | null {
 }
 
 function addressForm(model: PageModel, option: PaymentOption, title: 'refund_leave_title' | 'refund_replace'): Html {
-  const { session, words, choice } = model;
+  const { session, words, choice, refunds } = model;
   const { say } = words;
   const { currency } = option;
+  const isAwaited = refunds.some((one) => waitsForAddress(one) && one.network === option.networkKey);
   const network = networkTitle(model, option);
   const fault = faults.find((one) => one === choice.refundFault);
   const error =
     fault &&
     html`<p class="field-error" id="refund-error">${icon('alert')} ${say(`refund_bad_${fault}`, { network })}</p>`;
-  return html`<details class="look-up refund-address" id="refund-address"${fault ? html` open` : null}><summary>${say(title)}</summary>
+  return html`<details class="look-up refund-address" id="refund-address"${fault || isAwaited ? html` open` : null}><summary>${say(title)}</summary>
 <p>${say('refund_leave_text', { network })}</p>
 <form method="post" action="${session.id}/refund-address${linkTo(model, {})}">
 <label for="refund-to">${say('refund_label', { currency, network })}</label>

@@ -111,16 +111,21 @@ const icons: Readonly<Record<Refund['status'], IconName>> = {
   canceled: 'stop',
 };
 
+/** Shows where a refund goes, and what proves that it was paid. */
+export function refundFacts({ say }: Words, { destination, tx, receiptNumber }: Refund): Html {
+  return html`<dl class="facts">${destination && html`<div><dt>${say('address')}</dt><dd>${addressGroups(destination.address)}</dd></div>`}
+${tx === null ? null : html`<div><dt>${say('transaction')}</dt><dd><code class="value" dir="ltr">${tx}</code></dd></div>`}
+${receiptNumber === null ? null : html`<div><dt>${say('refund_receipt')}</dt><dd><span dir="ltr">${receiptNumber}</span></dd></div>`}</dl>`;
+}
+
 function stateSection(model: RefundPageModel, mayChange: boolean): Html {
   const { refund, words } = model;
   const { say } = words;
-  const { status, destination, tx, receiptNumber } = refund;
+  const { status } = refund;
   const key = status === 'failed' && refund.failureReason === 'claim_expired' ? 'expired' : status;
   const tone = status === 'completed' ? 'good' : status === 'failed' ? 'attention' : '';
   return html`<div class="state ${tone}">${icon(icons[status])}<h1 id="headline">${say(`refund_${key}_title`)}</h1></div>
 <p role="status">${marks(model)} ${say(`refund_${key}_text`, valuesOf(model))}</p>
-<dl class="facts">${destination && html`<div><dt>${say('address')}</dt><dd>${addressGroups(destination.address)}</dd></div>`}
-${tx === null ? null : html`<div><dt>${say('transaction')}</dt><dd><code class="value" dir="ltr">${tx}</code></dd></div>`}
-${receiptNumber === null ? null : html`<div><dt>${say('refund_receipt')}</dt><dd><span dir="ltr">${receiptNumber}</span></dd></div>`}</dl>
+${refundFacts(words, refund)}
 ${isOver(refund) ? null : html`<p><a class="button" href="${model.token}">${say('retry')}</a>${mayChange ? html` <a class="button" href="${model.token}?change=1">${say('refund_replace')}</a>` : null}</p>`}`;
 }

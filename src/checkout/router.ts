@@ -26,6 +26,7 @@ import { messagePage, paymentPage } from './page.ts';
 import { allow, protect } from './policy.ts';
 import { receiptMailOf, serveReceiptMail } from './receipt-mail.ts';
 import { serveRefundAddress } from './refund-address.ts';
+import { isOnItsWay, refundsOf } from './refund-list.ts';
 import { serveRefunds } from './refund-routes.ts';
 import { asked, findSession, formReader, type Refuse } from './request.ts';
 import { findOption, pageState } from './state.ts';
@@ -43,6 +44,7 @@ export type CheckoutDeps = Readonly<{
     | 'findPageSettings'
     | 'findLogo'
     | 'listLookups'
+    | 'listRefunds'
     | 'requestLookups'
     | 'suspendedStores'
     | 'findRefundBy'
@@ -196,12 +198,13 @@ async function modelOf(
 ): Promise<PageModel> {
   const { database, config, clock } = deps;
   const nowMs = clock.nowMs();
-  const [merchant, settings, reports, lookups, refundAddresses] = await Promise.all([
+  const [merchant, settings, reports, lookups, refundAddresses, refunds] = await Promise.all([
     database.findStore(session.storeId),
     database.findPageSettings(session.storeId),
     database.listNetworks(),
     database.listLookups(session.id),
     database.refundAddresses(session.id),
+    refundsOf(database, session),
   ]);
   invariant(merchant, `session ${session.id} belongs to a store`);
   const isPayer = choice.payerToken !== null && database.isPayerToken(session.id, choice.payerToken);
@@ -216,8 +219,9 @@ async function modelOf(
     state,
     lookups,
     refundAddresses,
+    refunds: isPayer ? refunds : [],
     receiptMail: await receiptMailOf(deps, session, settings.receiptsReplyTo),
-    isLive: !state.hasEnded || lookups.some((one) => isAwaited(one, nowMs)),
+    isLive: !state.hasEnded || lookups.some((one) => isAwaited(one, nowMs)) || (isPayer && refunds.some(isOnItsWay)),
     networks: networkViews(networks, reports, session.terms.duePar, nowMs),
     // A wrong token is dropped, so that no link carries it on.
     choice: {
@@ -228,7 +232,7 @@ async function modelOf(
     isPayer,
     words,
     nowMs,
-    version: pageVersion(session, reports, lookups, isSuspended, nowMs),
+    version: pageVersion(session, { reports, lookups, refunds, isSuspended }, nowMs),
     isSuspended,
     isHandheld,
     canSimulate: deps.simulate !== undefined && session.mode === 'test',

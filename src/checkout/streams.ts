@@ -11,6 +11,7 @@ import type { Clock } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
 import type { Log } from '../lib/log.ts';
 import { isAwaited } from './lookup.ts';
+import { isOnItsWay, refundsOf } from './refund-list.ts';
 import { pageVersion } from './version.ts';
 
 const LOOK_MS = 1000;
@@ -41,7 +42,7 @@ export interface Streams {
 
 export function createStreams(
   deps: Readonly<{
-    database: Pick<Database, 'findSession' | 'listNetworks' | 'listLookups' | 'suspendedStores'>;
+    database: Pick<Database, 'findSession' | 'listNetworks' | 'listLookups' | 'listRefunds' | 'suspendedStores'>;
     clock: Clock;
     log: Log;
     signal: AbortSignal;
@@ -70,9 +71,12 @@ export function createStreams(
       const session = await database.findSession(sessionId);
       if (!session) continue;
       const lookups = await database.listLookups(sessionId);
+      const refunds = await refundsOf(database, session);
       const nowMs = clock.nowMs();
-      const version = pageVersion(session, reports, lookups, suspended.has(session.storeId), nowMs);
-      const hasEnded = session.life.status !== 'pending' && !lookups.some((one) => isAwaited(one, nowMs));
+      const isSuspended = suspended.has(session.storeId);
+      const version = pageVersion(session, { reports, lookups, refunds, isSuspended }, nowMs);
+      const hasEnded =
+        session.life.status !== 'pending' && !lookups.some((one) => isAwaited(one, nowMs)) && !refunds.some(isOnItsWay);
       versions.set(sessionId, { version, hasEnded });
     }
     for (const stream of streams) {

@@ -6,16 +6,23 @@ import { createHash } from 'node:crypto';
 import type { NetworkStatus, Session } from '../database/database.ts';
 import type { Lookup } from '../database/lookups.ts';
 import { isFollowed } from '../database/network-health.ts';
+import type { Refund } from '../database/refunds.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { isAwaited, isUnanswered } from './lookup.ts';
 import { pageState } from './state.ts';
 
+/** What the page of a session depends on besides the session. */
+export type Surroundings = Readonly<{
+  reports: readonly NetworkStatus[];
+  lookups: readonly Lookup[];
+  refunds: readonly Refund[];
+  isSuspended: boolean;
+}>;
+
 /** Returns the version. It is also the id of the page's events, which a reconnecting browser sends. */
 export function pageVersion(
   session: Session,
-  reports: readonly NetworkStatus[],
-  lookups: readonly Lookup[],
-  isSuspended: boolean,
+  { reports, lookups, refunds, isSuspended }: Surroundings,
   nowMs: number,
 ): string {
   const { life, standing, payments, options } = session;
@@ -31,6 +38,7 @@ export function pageVersion(
     payments.map(({ tx, index, block, confirmations, state }) => [tx, index, block, confirmations, state]),
     up.map(({ network }) => network).sort(),
     lookups.map((one) => [one.network, one.tx, one.finding, isAwaited(one, nowMs), isUnanswered(one, nowMs)]),
+    refunds.map(({ id, status, tx, destination }) => [id, status, tx, destination?.key]),
   ];
   const text = JSON.stringify(shown, (_, value) => (typeof value === 'bigint' ? `${value}` : value));
   return createHash('sha256').update(text).digest('base64url').slice(0, 16);

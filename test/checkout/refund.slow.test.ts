@@ -292,6 +292,50 @@ test('a refund with an open claim link goes to the address that is given on the 
   assert.is(payout?.intent.kind === 'refund' && payout.intent.to, chains.evm.address.parse(payer));
 });
 
+test('the payment page shows its payer what becomes of refunds, as it happens, and nobody else', async ({ api }) => {
+  const sale = await paidSale(api);
+  const { refund_id } = await openRefund(api, sale);
+  const read = async (path: string) => (await fetch(`${api.baseUrl}${path}`)).text();
+  assert.match(await read(sale.payerPath), /is returning 4\.50 USDT to you[\s\S]*id="refund-address" open/);
+  await leave(api, sale.payerPath, payer);
+  assert.match(await read(sale.payerPath), /The refund of 4\.50 USDT on [^<]* starts soon/);
+  api.clock.advance(1);
+  const named = {
+    order_id: sale.id,
+    refund_id: 'named',
+    amount: '1.00',
+    currency: 'USDT',
+    metadata: { refund_address: other },
+  };
+  assert.is((await api.send('POST', '/api/v1/refunds/create', named)).status, 201);
+  await api.database().advanceRefunds(api.clock.nowMs(), 10);
+  const browser = await openBrowser();
+  try {
+    for (const [device, options] of devices) {
+      const { page, complaints } = await openPage(browser, api.baseUrl, options);
+      await page.goto(`${api.baseUrl}${sale.payerPath}`);
+      const shown = (await page.locator('.transfers').last().textContent()) ?? '';
+      assert.match(shown, /1\.00 USDT on .*Your refund is on its way.*4\.50 USDT on .*Your refund is on its way/s);
+      const addresses = await page.locator('code.address').allTextContents();
+      assert.equal(addresses, [other, payer], 'the one that the shop named, and the one that the payer left');
+      assert.equal(await barriers(page), [], device);
+      await page.screenshot({ path: `${PICTURES}/refund-state-${device}.png`, fullPage: true });
+      if (device === 'phone-dark') {
+        const { status } = await api.send('POST', `/api/v1/refunds/${refund_id}/cancel`);
+        assert.is(status, 200);
+        await page.getByText('The refund was canceled').waitFor();
+      }
+      assert.equal(complaints, []);
+      await page.context().close();
+    }
+  } finally {
+    await browser.close();
+  }
+  for (const path of [sale.path, `${sale.path}?k=${'0'.repeat(32)}`]) {
+    assert.not.match(await read(path), /refund was canceled|4\.50/, path);
+  }
+});
+
 test('before a payment was seen, the payment page asks for no refund address', async ({ api }) => {
   const sale = await openSale(api);
   assert.not.match(await (await fetch(`${api.baseUrl}${sale.payerPath}`)).text(), 'refund-address');
