@@ -3,6 +3,7 @@
  * the courier, and erased after a while.
  * @module
  */
+import type { AccountNews } from '../core/person-mail.ts';
 import type { OperatorAct } from './audit-log.ts';
 
 /** A mail as it is sent. Whoever writes it has removed control characters from `subject` and `fromName`. */
@@ -15,7 +16,10 @@ export type NewMail = Readonly<{
   text: string;
 }>;
 
-export type DueMail = NewMail & Readonly<{ id: string; tries: number; createdAtMs: number }>;
+/** A mail to a person about their account. Its words are chosen when it is sent. */
+export type AccountMail = Readonly<{ to: string; news: AccountNews }>;
+
+export type DueMail = (NewMail | AccountMail) & Readonly<{ id: string; tries: number; createdAtMs: number }>;
 
 /** What became of a mail that was sent. `again`: try again then. `failed`: never again. */
 export type MailOutcome =
@@ -42,9 +46,13 @@ export interface MailDatabase {
   /** Whether the receipt of a session was queued. */
   hasReceipt(sessionId: string): Promise<boolean>;
   findPersonMail(personId: string): Promise<PersonMail>;
-  /** Queues the mail with the code that proves an address. @returns false when there were too many in a day */
+  /**
+   * Queues the mail with the code that proves an address.
+   * @param input `language`: the one that the person reads now
+   * @returns false when there were too many in a day
+   */
   askPersonMail(
-    input: Readonly<{ personId: string; address: string; code: string; mail: NewMail }>,
+    input: Readonly<{ personId: string; address: string; code: string; language: string }>,
     act: OperatorAct,
   ): Promise<boolean>;
   /**

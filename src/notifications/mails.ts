@@ -12,6 +12,7 @@ import { type Clock, DAY_MS } from '../lib/clock.ts';
 import { every, type Round } from '../lib/every.ts';
 import type { Log } from '../lib/log.ts';
 import type { MailSettings } from '../lib/mail-server.ts';
+import { accountMail } from './account-mail.ts';
 import { sendMail } from './email.ts';
 import type { Answer } from './post.ts';
 
@@ -66,7 +67,9 @@ async function unlessStopped<T>(signal: AbortSignal, work: Promise<T>): Promise<
 }
 
 async function sendOne({ server, from }: MailSettings, one: DueMail, sender: string): Promise<Answer> {
-  const { id, to, fromName, replyTo, subject, text } = one;
+  const { id, to } = one;
+  const { fromName, replyTo, subject, text } =
+    'news' in one ? { fromName: null, replyTo: null, ...accountMail(one.news) } : one;
   const answer = await sendMail(server, {
     from,
     fromName: fromName ?? 'Quayside',

@@ -71,8 +71,7 @@ const onBench =
   };
 
 async function ask({ database, act }: Bench, address = ADDRESS, code = '12345678'): Promise<boolean> {
-  const mail = { to: address, fromName: null, replyTo: null, subject: `Ann: your code is ${code}`, text: code };
-  return database.askPersonMail({ personId: 'usr_ann', address, code, mail }, act());
+  return database.askPersonMail({ personId: 'usr_ann', address, code, language: 'en' }, act());
 }
 
 test(
@@ -115,6 +114,23 @@ test(
     await link(4);
     await send();
     assert.is(received.length, 5);
+  }),
+);
+
+test(
+  'a person is written to in the language and the time zone that they have chosen',
+  onBench(async (bench) => {
+    const { database, act, send, received, clock } = bench;
+    await ask(bench);
+    await database.provePersonMail('usr_ann', '12345678', act());
+    clock.advance(1);
+    await database.setLanguage('usr_ann', 'es', act());
+    await database.setZone('usr_ann', 'Asia/Tokyo', act());
+    await database.addSignInLink({ hash: '1', personId: 'usr_ann', expiresAtMs: START_MS * 2 }, act('user reset'));
+    await send();
+    const last = received.at(-1) ?? { text: '' };
+    assert.is(subjectOf(last), 'pay.example: Ann: se creó un enlace para una contraseña nueva');
+    assert.match(textOf(last), /^2027-01-01 09:00:00 Asia\/Tokyo/m);
   }),
 );
 

@@ -4,7 +4,6 @@
  * @module
  */
 import { randomInt } from 'node:crypto';
-import { proofMail } from '../../core/person-mail.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { isMailAddress, MAIL_ADDRESS_CHARS_MAX } from '../../lib/mail-server.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
@@ -93,8 +92,7 @@ async function planAddress({ config }: DashboardDeps, visit: Visit<null>, back: 
     },
     async act(database, act) {
       const code = String(randomInt(CODES)).padStart(CODE_DIGITS, '0');
-      const mail = { to: address, fromName: null, replyTo: null, ...proofMail(person.name, code) };
-      const isAsked = await database.askPersonMail({ personId: person.id, address, code, mail }, act);
+      const isAsked = await database.askPersonMail({ personId: person.id, address, code, language: words.code }, act);
       return isAsked
         ? { to: '/account', said: words.say('account-mail.asked', { address }) }
         : back(visit, words.say('account-mail.too_many'));

@@ -3,9 +3,9 @@
  * @module
  */
 import { eq } from 'drizzle-orm';
-import { type AccountEvent, accountMail } from '../../../core/person-mail.ts';
+import type { AccountEvent } from '../../../core/person-mail.ts';
 import { sortableId } from '../../../lib/id.ts';
-import type { NewMail } from '../../mails.ts';
+import type { AccountMail, NewMail } from '../../mails.ts';
 import type { Db } from '../open.ts';
 import type { Vault } from '../vault.ts';
 import { mails, people } from './schema.ts';
@@ -22,7 +22,7 @@ export type MailAbout =
 
 /** To be called within a transaction. */
 export type MailWriter = Readonly<{
-  queue(mail: NewMail, about: MailAbout, nowMs: number): void;
+  queue(mail: NewMail | AccountMail, about: MailAbout, nowMs: number): void;
   /** Tells a person, if they have an address that was proved. */
   tell(personId: string, event: AccountEvent, nowMs: number): void;
 }>;
@@ -42,17 +42,14 @@ export function createMailWriter({ orm }: Pick<Db, 'orm'>, vault: Vault): MailWr
     queue,
     tell(personId, event, nowMs) {
       const row = orm
-        .select({ name: people.name, mail: people.mail })
+        .select({ name: people.name, mail: people.mail, language: people.language, zone: people.zone })
         .from(people)
         .where(eq(people.id, personId))
         .get();
       if (!row?.mail) return;
+      const { name, language, zone } = row;
       const to = vault.open(row.mail, personMailName(personId));
-      queue(
-        { to, fromName: null, replyTo: null, ...accountMail(row.name, event, nowMs) },
-        { kind: 'account', personId },
-        nowMs,
-      );
+      queue({ to, news: { name, language, zone, event, atMs: nowMs } }, { kind: 'account', personId }, nowMs);
     },
   };
 }

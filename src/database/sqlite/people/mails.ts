@@ -5,7 +5,13 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { and, asc, count, eq, gt, inArray, isNotNull, isNull, lt, lte, or, sql } from 'drizzle-orm';
 import { DAY_MS } from '../../../lib/clock.ts';
-import { CODES_PER_DAY_MAX, type MailDatabase, type NewMail, RECEIPTS_PER_DAY_MAX } from '../../mails.ts';
+import {
+  type AccountMail,
+  CODES_PER_DAY_MAX,
+  type MailDatabase,
+  type NewMail,
+  RECEIPTS_PER_DAY_MAX,
+} from '../../mails.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
@@ -45,7 +51,9 @@ function outboxCommands({ orm, read, write }: Db, { vault }: MailParts): OutboxC
       return read(() =>
         due.all({ nowMs, limit }).flatMap(({ id, message, tries, createdAtMs }) => {
           if (message === null) return [];
-          return [{ id, tries, createdAtMs, ...(JSON.parse(vault.open(message, mailName(id))) as NewMail) }];
+          return [
+            { id, tries, createdAtMs, ...(JSON.parse(vault.open(message, mailName(id))) as NewMail | AccountMail) },
+          ];
         }),
       );
     },
@@ -115,7 +123,7 @@ function personMailCommands({ orm, read, write }: Db, { vault, writer, recordAct
         sealed ? vault.open(sealed, personMailName(personId)) : null;
       return { address: open(row?.mail), nextAddress: open(row?.nextMail) };
     },
-    async askPersonMail({ personId, address, code, mail }, act) {
+    async askPersonMail({ personId, address, code, language }, act) {
       return write(() => {
         const isRecent = and(eq(mails.personId, personId), gt(mails.createdAtMs, act.atMs - DAY_MS));
         const asked = orm
@@ -123,10 +131,13 @@ function personMailCommands({ orm, read, write }: Db, { vault, writer, recordAct
           .from(mails)
           .where(and(isRecent, eq(mails.kind, 'code')))
           .get();
-        if ((asked?.of ?? 0) >= CODES_PER_DAY_MAX || !rowOf(personId)) return false;
+        const row = rowOf(personId);
+        if ((asked?.of ?? 0) >= CODES_PER_DAY_MAX || !row) return false;
         const nextMail = vault.seal(address, personMailName(personId));
         set(personId, { nextMail, mailCode: vault.seal(code, mailCodeName(personId)), wrongMailCodes: 0 });
-        writer.queue(mail, { kind: 'code', personId }, act.atMs);
+        const { name, zone } = row;
+        const news = { name, language, zone, event: { kind: 'code', code }, atMs: act.atMs } as const;
+        writer.queue({ to: address, news }, { kind: 'code', personId }, act.atMs);
         recordAct(act, { target: personId, before: null, after: { mail: 'code sent' } });
         return true;
       });
