@@ -96,7 +96,10 @@ export function framed(frame: FrameOf, title: string, content: Html): string {
   const { words, name, memberships, stores, path, at, zone, formToken, notice } = frame;
   const to = (href: string, key: TextKey): Html => link(href, words.say(key), path);
   const isOperator = memberships.some(({ role }) => role === 'operator');
-  const menu = html`<nav aria-label="${words.say('frame.menu')}">
+  const own = stores.find(({ id }) => id === at?.storeId);
+  // Where there is little room, the button opens the menu, without scripts; elsewhere the menu is always there.
+  const bar = html`<header class="bar"><button type="button" class="plain" popovertarget="menu">${words.say('frame.menu')}</button>${own === undefined ? null : html`<bdi>${own.name}</bdi>`}</header>`;
+  const menu = html`<nav class="menu" id="menu" popover aria-label="${words.say('frame.menu')}">
 ${stores.map(
   (store) => html`<h2><bdi>${store.name}</bdi></h2>
 <ul>${store.modes.map((mode) =>
@@ -117,7 +120,7 @@ ${isOperator ? html`<h2>${words.say('frame.operator')}</h2><ul>${to('/operator',
   const page = documentOf(
     words,
     title,
-    html`${mode}<div class="frame">${menu}<main id="main" tabindex="-1"><h1>${title}</h1>${said}${content}</main></div>`,
+    html`${mode}${bar}<div class="frame">${menu}<main id="main" tabindex="-1"><h1>${title}</h1>${said}${content}</main></div>`,
   );
   return inZone(page, zone);
 }

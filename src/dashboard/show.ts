@@ -86,17 +86,23 @@ export function sessionState(words: Words, { life, standing }: Judged): Html {
   return html`${badge(status, sessionTones[life.status])}${oddities({ life, standing }).map((odd) => html` ${badge(words.say(`general.odd_${odd}`), 'attention')}`)}`;
 }
 
-/** A table whose rows become cards on a phone; each cell is labelled there by its column. */
+/**
+ * A table whose rows become cards on a phone; each cell is labelled there by its column.
+ * @param numbers which columns are numbers, from 0
+ */
 export function table(
   caption: string,
   columns: readonly string[],
   rows: readonly (readonly (Html | string)[])[],
+  numbers: readonly number[] = [],
 ): Html {
+  const kind = (at: number) => (numbers.includes(at) ? html` class="number"` : null);
   return html`<table>
 <caption class="unseen">${caption}</caption>
-<thead><tr>${columns.map((column) => html`<th scope="col">${column}</th>`)}</tr></thead>
+<thead><tr>${columns.map((column, at) => html`<th scope="col"${kind(at)}>${column}</th>`)}</tr></thead>
 <tbody>${rows.map(
-    (cells) => html`<tr>${cells.map((cell, at) => html`<td data-label="${columns[at] ?? ''}">${cell}</td>`)}</tr>`,
+    (cells) =>
+      html`<tr>${cells.map((cell, at) => html`<td data-label="${columns[at] ?? ''}"${kind(at)}>${cell}</td>`)}</tr>`,
   )}</tbody>
 </table>`;
 }

@@ -60,7 +60,7 @@ test('each setting is shown with its value, its origin and the line to paste', (
       const rates = (await mary.get(`${PATH}?of=rates`)).text;
       assert.match(row(rates, 'rates.static')[2] ?? '', 'QUAYSIDE_RATES__STATIC__EUR');
       const general = (await mary.get(PATH)).text;
-      assert.match(row(general, 'dashboard_url')[1] ?? '', /"http:\/\/localhost:\d+" by other settings/);
+      assert.match(row(general, 'dashboard_url')[1] ?? '', /"http:\/\/localhost:\d+" \(follows from other settings\)/);
       assert.match(row(general, 'signer')[1] ?? '', 'not set');
       assert.is((await mary.get(`${PATH}?of=nothing`)).status, 404);
     },

@@ -61,6 +61,11 @@ async function accountPage(deps: DashboardDeps, visit: Visit<null>, fault: strin
   const open = await deps.database.listWebSessions(person.id, nowMs, sessionLimits);
   const form = (which: string, text: string) => html`<form method="post" action="/account/sessions/end">
 ${formTokenField(formToken)}<input type="hidden" name="which" value="${which}"><button class="plain">${text}</button></form>`;
+  const names = new Map<string, string>();
+  for (const { storeId } of person.memberships) {
+    const store = storeId === null ? null : await deps.database.findStore(storeId);
+    if (store) names.set(store.id, store.name);
+  }
   const title = words.say('account.open');
   const columns = ['since', 'seen', 'address', 'browser', 'end'] as const;
   return {
@@ -68,7 +73,7 @@ ${formTokenField(formToken)}<input type="hidden" name="which" value="${which}"><
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}<section class="card">${facts([
       [words.say('account.name'), data(person.name)],
-      [words.say('account.roles'), rolesText(words, person.memberships, (id) => id)],
+      [words.say('account.roles'), rolesText(words, person.memberships, (id) => names.get(id) ?? id)],
     ])}
 <p class="hint">${words.html('account.reset', { command: html`<code>quayside user reset ${person.name}</code>` })}</p></section>
 ${await passkeySection(deps, visit)}
@@ -112,7 +117,7 @@ function languageForm({ languages }: DashboardDeps, visit: Visit<null>): Html {
   const option = (code: string | null, name: string): Html =>
     html`<option value="${code ?? ''}"${code === null ? null : html` lang="${code}"`}${code === visitor.person.language ? html` selected` : null}>${name}</option>`;
   return html`<form method="post" action="/account/language" class="card" aria-labelledby="language"><h2 id="language">${words.say('frame.languages')}</h2>${changeFields(visit)}
-<label>${words.say('frame.languages')} <select name="language">${option(null, words.say('account.language_any'))}${languages.all.map((one) => option(one.code, one.say('frame.language')))}</select></label>
+<p><select name="language" aria-labelledby="language">${option(null, words.say('account.language_any'))}${languages.all.map((one) => option(one.code, one.say('frame.language')))}</select></p>
 <button class="plain">${words.say('general.save')}</button></form>`;
 }
 

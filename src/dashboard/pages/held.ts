@@ -84,6 +84,7 @@ async function list({ database }: DashboardDeps, { at, query, words }: Visit<Sto
             html`<a href="/s/${at.storeId}/${at.mode}/payments/${held.sessionId}">${data(held.orderId)}</a>`,
             stateOf(words, held),
           ]),
+          [1],
         );
   return { title: words.say('frame.held'), content: html`${content}<p class="pager">${other}</p>` };
 }

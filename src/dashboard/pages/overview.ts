@@ -122,7 +122,7 @@ function money({ at, zone, words }: Visit<StoreAt>, totals: readonly CreditTotal
       one.reversals === 0 ? '–' : data(`${coins(one.reversedPar)} (${one.reversals})`),
     ]);
   const columns = (['day', 'credited', 'transfers', 'reversed'] as const).map((one) => words.say(`overview.${one}`));
-  const numbers = table(words.say('overview.by_day'), columns, rows);
+  const numbers = table(words.say('overview.by_day'), columns, rows, [1, 2, 3]);
   const bars = days.map(([day, { creditedPar }]) => ({ label: day, size: creditedPar }));
   const shares = byAsset(totals).map(
     ({ network, currency, par }) =>

@@ -116,6 +116,7 @@ function came(
       short(formatAddress(payment.networkKey, payment.from)),
       html`${badge(words.say(`payment.state_${payment.state}`), receiptTones[payment.state])} ${words.html('payment.confirmations', { count: payment.confirmations })}`,
     ]),
+    [1],
   )}${more}`;
 }
 
@@ -143,7 +144,7 @@ function history(words: Words, session: Session, { events, deliveries, refunds }
           words.html('payment.block', {
             amount: unitsText(payment),
             network: payment.network,
-            tx: short(payment.tx),
+            tx: html`<code>${payment.tx}</code>`,
           }),
         ] as const,
     ),
@@ -185,7 +186,7 @@ function refundSteps(words: Words, refund: Refund): (readonly [number, Html])[] 
     [refund.canceledAtMs, words.html('payment.refund_canceled', named)],
     [
       refund.processedAtMs,
-      html`${ended}${tx === null ? null : html` ${short(tx)}`}${failureReason === null ? null : html` ${data(failureReason)}`}`,
+      html`${ended}${tx === null ? null : html` <code>${tx}</code>`}${failureReason === null ? null : html` ${data(failureReason)}`}`,
     ],
   ];
   return steps.flatMap(([ms, what]) => (ms === null ? [] : [[ms, what] as const]));

@@ -176,4 +176,5 @@ const rows = ({ at, words }: Visit<StoreAt>, sessions: readonly SessionSummary[]
       data(coins(session.standing.confirmedPar)),
       sessionState(words, session),
     ]),
+    [2, 3],
   );

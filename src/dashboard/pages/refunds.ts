@@ -84,6 +84,7 @@ const rows = ({ at, words }: Visit<StoreAt>, refunds: readonly Refund[]): Html =
       refund.destination ? short(refund.destination.address) : '–',
       refundState(words, refund),
     ]),
+    [3],
   );
 
 /** Renders one refund, with the forms for what can be done about it now. */

@@ -57,13 +57,13 @@ async function list({ database }: DashboardDeps, { at, query, nowMs, words }: Vi
   return {
     title: words.say('requests.title'),
     content: html`<p class="hint">${words.html('requests.hint', { kept: REQUESTS_KEPT_MAX, days })}</p>
-<form method="get" action="${pathOf(at)}" class="card filters">
+<form method="get" action="${pathOf(at)}" class="controls">
 <label>${words.say('requests.outcome')} <select name="outcome"><option value="">${words.say('requests.all')}</option>${outcomes.map(
       ([name, text]) =>
         html`<option value="${name}"${name === chosen?.[0] ? html` selected` : null}>${words.say(text)}</option>`,
     )}</select></label>
 <label>${words.say('requests.id')} <input name="id" value="${asked}" maxlength="70" spellcheck="false" dir="ltr" placeholder="req_…"></label>
-<button>${words.say('general.show')}</button></form>
+<button class="plain">${words.say('general.show')}</button></form>
 ${shown.length === 0 ? html`<p class="card">${empty}</p>` : html`${rows(words, shown)}${pager}`}`,
   };
 }
