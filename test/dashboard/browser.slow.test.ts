@@ -7,24 +7,29 @@ import { mkdirSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { openLog } from '../../src/lib/log.ts';
+import { sendDueMails } from '../../src/notifications/mails.ts';
 import { barriers, openBrowser, openPage, phone } from '../support/browser.ts';
 import { type Dashboard, PASSWORD, startDashboard } from '../support/dashboard.ts';
 import { everyPage, PAYEE } from '../support/dashboard-pages.ts';
+import { mailSettings, startMailServer, subjectOf } from '../support/mail-server.ts';
 import { confirmTip, openSale, pass } from '../support/payment-scenes.ts';
 
 const PICTURES = '.tmp/dashboard';
 mkdirSync(PICTURES, { recursive: true });
 
-type World = { browser: Browser; dashboard: Dashboard };
+type World = { browser: Browser; dashboard: Dashboard; server: Awaited<ReturnType<typeof startMailServer>> };
 const test = suite<World>('the dashboard in a browser');
 
 test.before(async (world) => {
   world.browser = await openBrowser();
-  world.dashboard = await startDashboard({ pages: true });
+  world.server = await startMailServer();
+  world.dashboard = await startDashboard({ pages: true, mail: mailSettings(world.server) });
 });
-test.after(async ({ browser, dashboard }) => {
+test.after(async ({ browser, dashboard, server }) => {
   await browser.close();
   await dashboard.close();
+  await server.close();
 });
 
 const devices = [
@@ -152,6 +157,35 @@ for (const javaScriptEnabled of [false, true]) {
       complaints.filter((one) => !one.includes('403')),
       [],
     );
+    await page.context().close();
+  });
+}
+
+for (const javaScriptEnabled of [false, true]) {
+  const how = javaScriptEnabled ? 'with scripts' : 'without scripts';
+
+  test(`a mail address is named, proved by the code that arrived, and removed, ${how}`, async (world) => {
+    const { browser, dashboard, server } = world;
+    const { api } = dashboard;
+    const { page, complaints } = await signedIn(browser, dashboard, { javaScriptEnabled });
+    await page.goto(`${dashboard.url}/account`);
+    await page.getByLabel('Your address').fill('ann@people.example');
+    await page.getByRole('button', { name: 'Send a code' }).click();
+    await look(page, `mail-review-${how}`);
+    await page.getByRole('button', { name: 'Send the code' }).click();
+    await look(page, `mail-waits-${how}`);
+    const parts = { database: api.database(), mail: mailSettings(server), clock: api.clock, sender: 'pay.example' };
+    await sendDueMails({ ...parts, log: openLog('mail', 'silent'), signal: new AbortController().signal });
+    const [, code = ''] = /your code is (\d{8})$/.exec(subjectOf(server.received.at(-1) ?? { text: '' })) ?? [];
+    await page.getByLabel('Code that arrived').fill(code);
+    await page.getByRole('button', { name: 'Prove' }).click();
+    await look(page, `mail-proved-${how}`);
+    assert.match((await page.locator('main').textContent()) ?? '', /ann@people\.example.*proved/s);
+    await page.getByRole('button', { name: 'Remove the address' }).click();
+    await look(page, `mail-removal-${how}`);
+    await page.getByRole('button', { name: 'Remove' }).click();
+    assert.match((await page.getByRole('status').textContent()) ?? '', 'was removed');
+    assert.equal(complaints, []);
     await page.context().close();
   });
 }
