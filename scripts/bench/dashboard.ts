@@ -60,6 +60,7 @@ async function measure(dataDir: string, installation: SandboxInstallation, sessi
   const visitor = await signIn(installation, running.dashboard_url);
   const pages = await timePages(visitor, await findPages(visitor), running.metrics_url);
   show(`Pages of the dashboard, ${LOOKS} times each`, pages);
+  process.stdout.write(`${pagesVerdict(pages)}\n`);
   const store = /\/s\/([^/]+)\/test\//.exec((await visitor.get('/account')).text)?.[1] ?? '';
   const { url } = (await installation.showSession(sessionId)) as unknown as { url: string };
   const exporting = () =>
@@ -68,7 +69,16 @@ async function measure(dataDir: string, installation: SandboxInstallation, sessi
     });
   const exported = await besideExports(exporting, url);
   show('A payer’s page beside an export, five times in turn', [exported]);
+  process.stdout.write(`A payer’s page beside an export: ${exported.target}\n`);
   return [...pages, exported];
+}
+
+function pagesVerdict(pages: readonly Row[]): string {
+  const missed = pages.filter(({ target }) => target !== 'met').map(({ page }) => page);
+  const what = `${PAGE_MS_MAX} ms and ${PAGE_BYTES_MAX / 1e3} KB`;
+  return missed.length === 0
+    ? `All ${pages.length} pages: met (at most ${what})`
+    : `${missed.length} of ${pages.length} pages: missed (at most ${what}): ${missed.join(', ')}`;
 }
 
 /** Signs an operator in who is also the store's owner, and sees every page. */
@@ -86,7 +96,7 @@ async function signIn({ tool }: SandboxInstallation, dashboardUrl: string): Prom
 async function findPages(visitor: Visitor): Promise<readonly string[]> {
   const linksOf = (text: string) => [...text.matchAll(/<a href="(\/[^"#]*)"/g)].map(([, path = '']) => path);
   const menu = linksOf(
-    /<nav aria-label="Pages">.*?<\/nav>/s.exec((await visitor.get('/account', asAnother())).text)?.[0] ?? '',
+    /<nav class="menu".*?<\/nav>/s.exec((await visitor.get('/account', asAnother())).text)?.[0] ?? '',
   );
   const found = new Set(menu);
   for (const path of menu) {
@@ -156,6 +166,8 @@ async function besideExports(startExport: () => Promise<Response>, pageUrl: stri
     'rows exported': exportedRows,
     'p99 quiet ms': round(quietMs, 1),
     'p99 beside ms': round(besideMs, 1),
+    'runs quiet': quiet.map((ms) => round(ms, 1)).join(' '),
+    'runs beside': beside.map((ms) => round(ms, 1)).join(' '),
     target: exportedRows >= EXPORTED_ROWS_MIN ? judgeP99(quietMs, besideMs) : `too few rows: ${exportedRows}`,
   };
 }
