@@ -19,6 +19,9 @@ const devices = [
   ['phone-arabic', { ...phone, colorScheme: 'dark', locale: 'ar' }],
 ] as const;
 
+/** Counts badges of more than a line: what stands beside such a one is a column of letters. */
+const TALL_BADGES = `[...document.querySelectorAll('.badge')].filter((one) => one.offsetHeight > 40).length`;
+
 const widerThanScreen = (page: Page) =>
   page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 
@@ -46,6 +49,7 @@ async function visitAll(browser: Browser, dashboard: Dashboard): Promise<void> {
       // Light and dark, desktop and phone, both directions: two of the three have all of it.
       if (device !== 'phone-dark') assert.equal(await barriers(page), [], `${name} on ${device}`);
       assert.ok(Number(await widerThanScreen(page)) <= 0, `${name} fits ${device}`);
+      assert.is(await page.evaluate(TALL_BADGES), 0, `${name} on ${device} keeps the words of a cell together`);
       assert.ok(((await response?.body())?.length ?? 0) <= 60_000, `${name} is at most 60 KB`);
       await page.screenshot({ path: `${PICTURES}/${name}-${device}.png`, fullPage: true });
       if (name === 'store-overview' && device !== 'desktop-light') {
