@@ -48,7 +48,7 @@ function refundItem(model: PageModel, refund: Refund): Html {
   const proof = isLeft ? { ...refund, destination: null } : refund;
   const values = { amount: `${amount} ${currency}`, network, shop };
   return html`<li>${tokenMark(model, currency)}${networkMark(model, at)} <span>${say('transfer', { amount, currency, network })} ${title === undefined ? null : html`<em>${say(title)}</em>`}</span>
-${text === undefined ? null : html`<p>${say(text, values)}</p>`}${refundFacts(words, proof)}</li>`;
+${text === undefined ? null : html`<p class="follows">${say(text, values)}</p>`}${refundFacts(words, proof)}</li>`;
 }
 
 /** Returns what is said of a refund's state: `title` beside its amount, and what follows for the payer. */

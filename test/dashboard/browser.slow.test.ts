@@ -1,6 +1,6 @@
 /**
- * The dashboard in a real browser, with and without scripts: from the first link to a payment seen on its page, and what
- * people do there. Screenshots are written to `.tmp/dashboard/`.
+ * The dashboard in a real browser, with and without scripts: from the first link to a payment seen on its page, and
+ * what people do there. Screenshots are written to `.tmp/dashboard/`.
  */
 import { mkdirSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
