@@ -1,7 +1,7 @@
 /**
  * The receipt by mail in a real browser, with and without scripts: asked for on the payment page, seen whole,
- * confirmed, and at a real mail server. Each step is accessible in light and dark, from right to left, and fits a phone.
- * Screenshots are written to `.tmp/pages/`.
+ * confirmed, and at a real mail server. Each step is accessible in light and dark, from right to left, and fits a
+ * phone. Screenshots are written to `.tmp/pages/`.
  */
 import { mkdirSync } from 'node:fs';
 import type { Page } from 'playwright-core';
