@@ -3,6 +3,7 @@
  * out and alarms.
  * @module
  */
+import { WHILE_EMPTY } from '../../src/addresses/pool-keeper.ts';
 import { networkOfEachPool, readPool } from '../../src/addresses/pool-level.ts';
 import { readBackupReport } from '../../src/app/backup/report.ts';
 import { safetyWarnings } from '../../src/app/safety-warnings.ts';
@@ -18,7 +19,7 @@ import { networkLink, readPlaces } from './explain-places.ts';
 import { informed } from './notice-status.ts';
 import { freezeText } from './payout-freeze.ts';
 import { withSigner } from './signer-freeze.ts';
-import { poolAdvice, rateLine, readRates } from './status.ts';
+import { importMore, rateLine, readRates } from './status.ts';
 
 export async function installationFindings(installation: Installation, isFull: boolean): Promise<Finding[]> {
   const parts = await Promise.all([
@@ -73,9 +74,11 @@ async function poolFindings({ config, database }: Installation): Promise<Finding
   const pools = await Promise.all(networkOfEachPool(config.networks).map((network) => readPool(database, network)));
   return pools.map((pool) => {
     const text = `${pool.mode} ${pool.family}: ${pool.free} addresses free, ${pool.taken} taken`;
-    const advice = poolAdvice(pool);
-    if (pool.free === 0) return failure('addresses', text, advice);
-    return pool.isLow ? warning('addresses', text, advice) : ok('addresses', text);
+    const next = pool.isLow
+      ? importMore(pool.nextIndex)
+      : 'the server derives more while it runs: start it with `npm start`, or look for `server` in its log';
+    if (pool.free === 0) return failure('addresses', `${text}: ${WHILE_EMPTY}`, next);
+    return pool.isLow ? warning('addresses', text, next) : ok('addresses', text);
   });
 }
 

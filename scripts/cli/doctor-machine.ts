@@ -108,6 +108,7 @@ export function databaseFindings({ dataDir }: Pick<Config, 'dataDir'>): Finding[
     ];
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return [failure('database', error.message, restore)];
+    const retry = 'nothing in it is lost: make room if the disk is full, then run `quayside doctor` again';
+    return [failure('database', error.message, error.kind === 'transient' ? retry : restore)];
   }
 }

@@ -46,7 +46,7 @@ export async function examine(input: Pick<Input, 'env' | 'cwd' | 'options'>): Pr
   const isUsable = !files.some(({ area, severity }) => area === 'database' && severity === 'error');
   return [
     ...versionFindings(),
-    ok('configuration', `${config.networks.length} networks, data in ${config.dataDir}`),
+    ok('configuration', `${networksText(config.networks)}, data in ${config.dataDir}`),
     ...variableFindings(input),
     ...permissionFindings(config, input.env),
     ...signerFolderFindings(config),
@@ -55,6 +55,10 @@ export async function examine(input: Pick<Input, 'env' | 'cwd' | 'options'>): Pr
     ...(isUsable ? await openedFindings(input, config) : []),
   ];
 }
+
+/** Returns the names of networks. */
+const networksText = (networks: Config['networks']): string =>
+  networks.length === 0 ? 'no network' : networks.map(({ key }) => key).join(', ');
 
 /** Before its first start, a sandbox has no nodes yet. */
 function readConfig({ env, cwd }: Pick<Input, 'env' | 'cwd'>): Config | Fault {

@@ -196,12 +196,13 @@ async function readGaps({ database, config }: Installation) {
 const readPools = ({ database, config }: Installation): Promise<PoolReport[]> =>
   Promise.all(networkOfEachPool(config.networks).map((network) => readPool(database, network)));
 
+/** Returns how a person fills a pool that is not derived here. */
+export const importMore = (nextIndex: number): string =>
+  `derive and import addresses from ${nextIndex} on with \`quayside address-pool\``;
+
 /** Returns what a pool's level means and what to do about it; empty if nothing. */
 export const poolAdvice = ({ free, isLow, nextIndex }: PoolReport): string =>
-  [
-    ...(free === 0 ? [`EMPTY: ${WHILE_EMPTY}`] : []),
-    ...(isLow ? [`derive and import addresses from ${nextIndex} on with \`quayside address-pool\``] : []),
-  ].join('; ');
+  [...(free === 0 ? [`EMPTY: ${WHILE_EMPTY}`] : []), ...(isLow ? [importMore(nextIndex)] : [])].join('; ');
 
 /** Fetches the rates, which are in the server's memory, from its metrics listener. Null if it does not answer. */
 export async function readRates(metricsUrl: string): Promise<readonly SourceStatus[] | null> {

@@ -3,7 +3,16 @@
  */
 
 import { once } from 'node:events';
-import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -12,6 +21,7 @@ import { HDKey } from '@scure/bip32';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { databaseFindings } from '../../scripts/cli/doctor-machine.ts';
 import { xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
 import { openDatabase } from '../../src/app/open-database.ts';
 import { writeServerFile } from '../../src/app/server-file.ts';
@@ -183,6 +193,24 @@ test('a disk that is nearly full, stale rates, an endpoint that fails, and a fre
   await database.keepAlarm(alarm);
   await assertOnly('warning', 'alarms', 'clock_skewed: off by 90 s', 'docs/alarms.md');
   await database.endAlarm('clock', nowMs);
+});
+
+test('an empty pool says what fills it; a database out of reach is not called lost, and a damaged one is', async () => {
+  const other = HDKey.fromMasterSeed(new Uint8Array(32).fill(4)).derive("m/44'/60'/0'/0").publicExtendedKey;
+  write({}, { xpub: other });
+  const { bad } = await examine('--without-nodes');
+  const empty = bad.find(({ area }) => area === 'addresses');
+  assert.match(empty?.text ?? '', '0 addresses free, 0 taken: new sessions do not offer its networks');
+  assert.match(empty?.next ?? '', 'start it with `npm start`');
+  write();
+  const dataDir = join(folder, 'unreachable');
+  mkdirSync(join(dataDir, 'quayside.db'), { recursive: true });
+  const [outOfReach] = databaseFindings({ dataDir });
+  assert.match(outOfReach?.text ?? '', 'cannot be used now');
+  assert.match(outOfReach?.next ?? '', /nothing in it is lost: make room .* `quayside doctor` again/);
+  rmSync(join(dataDir, 'quayside.db'), { recursive: true });
+  writeFileSync(join(dataDir, 'quayside.db'), 'no database at all, but long enough to be read as one'.repeat(99));
+  assert.match(databaseFindings({ dataDir })[0]?.next ?? '', 'restore a backup');
 });
 
 test('a signer that does not answer, and a server that does not run', async () => {

@@ -10,7 +10,7 @@ const passing: Readonly<Record<string, string>> = {
   BUSY: 'another process held its write lock for too long. Try again; if it stays, find the process that has it open',
   LOCKED: 'it is locked. Try again; if it stays, find the process that has it open',
   FULL: 'the disk or the configured size limit (limits.storage_bytes_max) is full. Make room or raise the limit',
-  IOERR: 'reading or writing the disk failed. Check the disk and the file system',
+  IOERR: 'reading or writing the disk failed. Check that the disk has room, and the file system',
   READONLY: 'it is read-only. Check the owner and mode of the file and its folder',
   CANTOPEN:
     'it cannot be opened. Check that its folder exists and is writable, and start Quayside once with `npm start`',
