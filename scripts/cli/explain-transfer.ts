@@ -81,7 +81,7 @@ async function confirmationLink(scene: Scene, transfer: TracedTransfer, session:
   const place = scene.places.get(network);
   const tip = place?.report?.cursor?.number ?? block.number;
   const depth = Math.max(0, tip - block.number + 1);
-  if (isConfirmed) return link('confirmations', 'ok', `${depth}; credited at ${at(firstConfirmedAtMs ?? 0)}`);
+  if (isConfirmed) return link('confirmations', 'ok', `${depth}; confirmed at ${at(firstConfirmedAtMs ?? 0)}`);
   if (isDust) return link('confirmations', 'note', `${depth}; a transfer below the dust floor is never credited`);
   if (!place) {
     const advice = `add ${network} to the settings again; it is credited once the network is followed`;

@@ -228,6 +228,8 @@ test('money that came late, after a cancel, or below the dust floor counts for n
     `held list --session ${late.id}`,
   );
   assert.match(told.text, /10\.00 USDT is held \(late: .*\n.*held return \S+ --to ADDRESS/);
+  assert.match(told.text, /confirmations: \d+; confirmed at 20/);
+  assert.not.match(told.text, 'credited at');
   const canceled = await order();
   const replay = { idempotencyKey: null, path: 'cancel', bodyHash: '' };
   const cancel = { id: canceled.id, storeId: store.id, mode: 'test' as const, replay, nowMs: clock.nowMs() };
