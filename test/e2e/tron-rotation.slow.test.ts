@@ -3,5 +3,5 @@ import { rotationConforms } from '../conformance/rotation.ts';
 import { openTronPayouts } from './tron.ts';
 
 const { shop, pass } = await openTronPayouts({ kind: 'depth', blocks: 2 }, 8);
-rotationConforms(shop, { coins: 500, staysMax: 100_000_000n, pass });
+rotationConforms(shop, { coins: 500, staysMax: 100_000_000n, rotatesGas: true, pass });
 closeBooks(shop);
