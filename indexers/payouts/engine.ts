@@ -23,6 +23,7 @@ import type { Log } from '../../src/lib/log.ts';
 import { createBalanceWatch } from './balances.ts';
 import { createFeeWatch } from './fee-watch.ts';
 import { acquireLease, endsLease, type PayoutLease } from './lease.ts';
+import { createRefundLoans } from './refund-loans.ts';
 import { BEAT_MS, createRollbackWait, type RollbackWait } from './rollback-wait.ts';
 import type { RunMarks } from './run-mark.ts';
 import type { SecondOpinion } from './second-opinion.ts';
@@ -116,6 +117,7 @@ export function createPayer(options: PayerOptions): Payer {
   const queue = new PQueue({ concurrency: CONCURRENCY });
   const allotting = new PQueue({ concurrency: ALLOTTING[rules.lane] });
   const wallets = createPayoutWallets({ network: network.key, tokens: network.tokens, rules, signer });
+  const loans = createRefundLoans({ network: network.key, node, wallets, database, clock });
   const signerFreezer = createSignerFreezer({ network: network.key, signer, database, log });
   const walletWatch = createWalletWatch({ network, rules, node, chainNode, database, wallets, clock, log });
   const roleOf = ({ intent }: { intent: Parameters<SpendRules['payer']>[0] }) => rules.payer(intent).role;
@@ -151,6 +153,7 @@ export function createPayer(options: PayerOptions): Payer {
       database,
       wallets,
       lease,
+      loans,
       rules,
       pace,
       allotting,

@@ -27,6 +27,7 @@ import type { EngineReason, OpenPayout } from '../../src/database/money-out.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Signer } from '../../src/signer/signer.ts';
 import { journalBehind, type PayoutLease } from './lease.ts';
+import type { RefundLoans } from './refund-loans.ts';
 import type { SecondOpinion } from './second-opinion.ts';
 import type { PayoutWallets } from './wallets.ts';
 
@@ -36,6 +37,8 @@ const STEPS_MAX = 20;
 const LANE_WAIT_MS = 1000;
 /** How often an allotted attempt looks whether it may be signed again. */
 const HOLD_MS = 5000;
+/** How often a refund looks whether it was lent its energy. */
+const LOAN_LOOK_MS = 2000;
 
 export type AdvanceParts = Readonly<{
   node: PayoutNode;
@@ -44,6 +47,7 @@ export type AdvanceParts = Readonly<{
   database: Database;
   wallets: PayoutWallets;
   lease: PayoutLease;
+  loans: RefundLoans;
   rules: SpendRules;
   pace: PayoutRules;
   /** Queues allotting and signing. One at a time where numbers must not have gaps. */
@@ -158,13 +162,16 @@ async function act(work: Work, step: Step): Promise<Progress | null> {
 
 /** Makes a first attempt: a number, a quote, and the signature, before another payout gets the wallet's next number. */
 async function begin(work: Work): Promise<Progress | null> {
-  const { parts, draft } = work;
-  const { node, database, clock, onQuote } = parts;
+  const { parts, payout, draft } = work;
+  const { node, database, clock, loans, onQuote } = parts;
   const nonce = await nextNonce(work);
   if (nonce === 'soon') return restUntil(work, clock.nowMs() + LANE_WAIT_MS);
   if (typeof nonce === 'object' && nonce !== null) return waitFor(work, nonce);
   const quote = await node.quote(draft, nonce, []);
   onQuote(draft, quote);
+  if (await loans.endUseless(payout, quote)) return lookAgain(work);
+  const awaited = await loans.holdFor(payout, quote);
+  if (awaited) return waitFor(work, awaited, clock.nowMs() + LOAN_LOOK_MS);
   const judged = judgeQuote(quote);
   if (judged.kind === 'wait') return waitFor(work, judged);
   if (judged.kind === 'fail') {
@@ -175,10 +182,10 @@ async function begin(work: Work): Promise<Progress | null> {
 }
 
 /** Records why the payout cannot begin now. */
-async function waitFor(work: Work, wait: EngineReason): Promise<Progress> {
+async function waitFor(work: Work, wait: EngineReason, nextLookAtMs = later(work)): Promise<Progress> {
   const { database, clock } = work.parts;
-  await database.recordWait({ ...nameOf(work), wait, nextLookAtMs: later(work), nowMs: clock.nowMs() });
-  return restUntil(work, later(work));
+  await database.recordWait({ ...nameOf(work), wait, nextLookAtMs, nowMs: clock.nowMs() });
+  return restUntil(work, nextLookAtMs);
 }
 
 /** Returns the wallet's next number, null if the family has none, or why there is none now. */

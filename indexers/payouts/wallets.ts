@@ -5,7 +5,7 @@
  */
 import type { SpendDraft, SpendRules } from '../../src/chains/spend.ts';
 import { permanent } from '../../src/core/fault.ts';
-import { type HotRole, type Intent, isLockable, type Wallet } from '../../src/core/intent.ts';
+import { gasReceiver, type HotRole, type Intent, isLockable, type Wallet } from '../../src/core/intent.ts';
 import type { NetworkKey, Token } from '../../src/core/transfer.ts';
 import type { Signer, SignerWallets } from '../../src/signer/signer.ts';
 
@@ -26,6 +26,8 @@ export interface PayoutWallets {
   ofRole(role: HotRole): Promise<readonly string[]>;
   /** Returns the intent with the address keys that it involves. */
   draft(intent: Intent, known?: Drafting): Promise<SpendDraft>;
+  /** Returns how often the wallet of the role that pays now was rotated before. */
+  indexOf(role: HotRole): Promise<number>;
   /** Returns what a request to sign says of its payer; nothing for the first wallet of a role. */
   named(payer: string): Promise<Readonly<{ payer?: string }>>;
   /** Asks the signer again. @returns whether other wallets pay now than before */
@@ -99,7 +101,7 @@ export function createPayoutWallets(
         return { owners, to: (await own()).treasury };
       }
       case 'gas':
-        return { owners: [payer], to: await keyOf({ role: 'collection', index: intent.index }) };
+        return { owners: [payer], to: await keyOf(gasReceiver(intent)) };
       case 'move':
         return { owners: [payer], to: await keyOf({ role: intent.role, index: intent.toIndex }) };
     }
@@ -121,6 +123,10 @@ export function createPayoutWallets(
         ...(await endsOf(intent, payer)),
         ...(hasLock && { lock: { key: await lockOf(intent.id, payer), hasOlder: olderLock } }),
       };
+    },
+    async indexOf(role) {
+      const known = await own();
+      return indexOf(known, known[role]) ?? 0;
     },
     async named(payer) {
       const index = indexOf(await own(), payer);

@@ -5,7 +5,7 @@
  * @module
  */
 import { type Fault, invariant, permanent } from '../core/fault.ts';
-import { type Intent, isPayback, type SweepIntent, type Wallet } from '../core/intent.ts';
+import { gasReceiver, type Intent, isPayback, type SweepIntent, type Wallet } from '../core/intent.ts';
 import type { Currency, Token } from '../core/transfer.ts';
 import { ownFees, type SpendKey, type SpendNetwork, type Terms } from './spend.ts';
 
@@ -94,6 +94,6 @@ function onlyUnits({ from }: SweepIntent): bigint {
 /** Returns the payer, and of gas and of a move the wallet of ours that receives it. */
 export function ownSigners(intent: Intent): readonly Wallet[] {
   const payer = ownFees(intent);
-  if (intent.kind === 'gas') return [payer, { role: 'collection', index: intent.index }];
+  if (intent.kind === 'gas') return [payer, gasReceiver(intent)];
   return intent.kind === 'move' ? [payer, { role: intent.role, index: intent.toIndex }] : [payer];
 }

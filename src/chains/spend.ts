@@ -155,7 +155,8 @@ export type RefundLock = Readonly<{ key: string; hasOlder: boolean }>;
  * `terms` to sign on and the cost in base units of the native coin: `feeUnits` likely, `feeUnitsMax` at most.
  * `keptUnits` is the native coin that the payer must keep besides, where an account may not fall below some. `ways`,
  * of a refund where a stake can take the place of burned coins: `burnedUnits` is its cost if nothing is free, and
- * `stakeUnits` the stake whose energy of a day would serve it, null if nobody has staked.
+ * `stakeUnits` the stake whose energy of a day would serve it, null if nobody has staked;
+ * `loan.units` the one that would serve what it lacks of energy now, for which it burns `loan.savedUnits` otherwise.
  * `depositUnits`: the part of the cost that stays on the chain as deposits of accounts, where it has them.
  * `refused`: it would fail now; `code` is `destination_frozen`, `destination_invalid`, `token_short`, `native_short` or
  * `would_fail`. If the wallet is short, `missingUnits` says how much more it needs, in base units of the token or the
@@ -169,7 +170,11 @@ export type Quote =
       feeUnits: bigint;
       feeUnitsMax: bigint;
       keptUnits?: bigint;
-      ways?: Readonly<{ burnedUnits: bigint; stakeUnits: bigint | null }>;
+      ways?: Readonly<{
+        burnedUnits: bigint;
+        stakeUnits: bigint | null;
+        loan?: Readonly<{ units: bigint; savedUnits: bigint }>;
+      }>;
       depositUnits?: bigint;
     }>
   | Readonly<{

@@ -6,6 +6,7 @@
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import { invariant } from './fault.ts';
 import type { HeldKind } from './held-money.ts';
 import type { Currency, NetworkKey } from './transfer.ts';
 
@@ -63,18 +64,31 @@ export type SweepIntent = Readonly<{
 }>;
 
 /**
- * Gives a deposit address what it needs to pay for its sweep: `transfer` sends native coin, `delegate` lends resources
- * of the gas wallet's stake worth `units`, and `reclaim` takes the loan back.
+ * Gives a wallet of ours what it needs to pay for a transaction: `transfer` sends native coin, `delegate` lends
+ * resources of the gas wallet's stake worth `units`, and `reclaim` takes the loan back. The wallet is the deposit
+ * address at `index` or, of loans only, the refund wallet with `refundIndex`: exactly one of the two is there.
  */
 export type GasIntent = Readonly<{
   kind: 'gas';
   id: string;
   network: NetworkKey;
   form: 'transfer' | 'delegate' | 'reclaim';
-  index: number;
+  index?: number | undefined;
+  refundIndex?: number | undefined;
   /** Base units of the native coin. */
   units: bigint;
 }>;
+
+/** Returns whether a gas intent names one wallet that may have it. */
+export const isGasComplete = ({ form, index, refundIndex }: Omit<GasIntent, 'id' | 'network' | 'units'>): boolean =>
+  (index === undefined) !== (refundIndex === undefined) && (refundIndex === undefined || form !== 'transfer');
+
+/** Returns the wallet that a gas intent is for. */
+export function gasReceiver(intent: GasIntent): Wallet {
+  const { index, refundIndex } = intent;
+  invariant(isGasComplete(intent), `gas ${intent.id} is for one wallet`);
+  return index === undefined ? { role: 'refund', index: refundIndex ?? 0 } : { role: 'collection', index };
+}
 
 /** Returns whether an intent pays one payee from a wallet, which a lock marks as done where the family has locks. */
 export const isLockable = (intent: Intent): intent is PaybackIntent | MoveIntent =>

@@ -4,7 +4,7 @@
  */
 import type { SpendRules, Terms } from '../chains/spend.ts';
 import { type Fault, permanent } from '../core/fault.ts';
-import type { HotRole, MoveIntent, Wallet } from '../core/intent.ts';
+import type { GasIntent, HotRole, MoveIntent, Wallet } from '../core/intent.ts';
 import { ATTEMPTS_MAX } from '../core/payout.ts';
 import { isSameContent, type SignedIntent } from './journal.ts';
 import type { SignRequest } from './signer.ts';
@@ -174,5 +174,19 @@ export function checkMove({ role, fromIndex, toIndex }: MoveIntent, current: num
   throw refused(
     'policy',
     `coins are moved from a former ${role} wallet to a later one, up to the current one (${current}), not from ${fromIndex} to ${toIndex}`,
+  );
+}
+
+/**
+ * Checks that a loan for refunds is made to the refund wallet that pays now, or taken back from one that has paid.
+ * @param current the index of the wallet that pays now
+ * @throws Fault `signer_refused_policy`
+ */
+export function checkLoan({ form, refundIndex }: GasIntent, current: number): void {
+  if (refundIndex === undefined) return;
+  if (form === 'reclaim' ? refundIndex <= current : refundIndex === current) return;
+  throw refused(
+    'policy',
+    `energy is lent to the refund wallet that pays now (${current}), and taken back from it or a former one, not from ${refundIndex}`,
   );
 }

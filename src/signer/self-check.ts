@@ -4,7 +4,7 @@
  * @module
  */
 import type { SignedSpend, SpendNetwork, SpendReading } from '../chains/spend.ts';
-import type { Intent, Wallet } from '../core/intent.ts';
+import { gasReceiver, type Intent, type Wallet } from '../core/intent.ts';
 import { refused } from './rules.ts';
 
 /** Address keys of the wallets that an intent concerns. */
@@ -40,8 +40,8 @@ function effectsOf(intent: Intent, network: SpendNetwork, keys: CheckedKeys): Ef
       }));
     case 'gas': {
       const gas = keys.of({ role: 'gas' });
-      const address = keys.of({ role: 'collection', index: intent.index });
-      const [from, to] = intent.form === 'reclaim' ? [address, gas] : [gas, address];
+      const receiver = keys.of(gasReceiver(intent));
+      const [from, to] = intent.form === 'reclaim' ? [receiver, gas] : [gas, receiver];
       return [{ token: null, from, to, units: intent.units }];
     }
   }

@@ -36,7 +36,7 @@ import { type CapUses, capWindows, checkCount, type Grant, grantFee, grantGas, g
 import { type Freezing, openFreezing } from './freeze.ts';
 import { type CapUse, canonicalIntent, isSameContent, type Journal } from './journal.ts';
 import type { NetworkPolicy, Policy } from './policy.ts';
-import { checkFence, checkMove, checkOrder, choosePayer, nonceOf, refused } from './rules.ts';
+import { checkFence, checkLoan, checkMove, checkOrder, choosePayer, nonceOf, refused } from './rules.ts';
 import { checkReading } from './self-check.ts';
 import type { JournalEntry, SignerWallets, SignRequest } from './signer.ts';
 
@@ -189,9 +189,9 @@ export function openSigningService({
   }
 
   function checkIntent({ policy: { family, spend, walletIndices } }: Place, intent: Intent): void {
-    if (intent.kind === 'gas') return;
+    if (intent.kind === 'gas') checkLoan(intent, walletIndices.refund);
     if (intent.kind === 'move') checkMove(intent, walletIndices[intent.role]);
-    if (intent.currency === null) return;
+    if (intent.kind === 'gas' || intent.currency === null) return;
     if (!spend.tokens.some(({ symbol }) => symbol === intent.currency)) {
       throw refused('policy', `the policy has no ${intent.currency} on ${intent.network}`);
     }

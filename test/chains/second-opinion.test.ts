@@ -12,6 +12,7 @@ import { differencesFrom } from '../../src/chains/second-opinion.ts';
 import type { SpendDraft, SpendNetwork, Terms } from '../../src/chains/spend.ts';
 import {
   type GasIntent,
+  gasReceiver,
   hotRoles,
   type Intent,
   isLockable,
@@ -50,7 +51,8 @@ async function benchOf(family: Family) {
     const token = intent.kind === 'gas' ? null : (tokens.find(({ symbol }) => symbol === intent.currency) ?? null);
     const shared = { intent, payer: payerKey, token };
     if (isPayback(intent)) return { ...shared, owners: [payerKey], to: intent.to };
-    if (intent.kind === 'gas') return { ...shared, owners: [payerKey], to: keyAt(intent.index) };
+    if (intent.kind === 'gas')
+      return { ...shared, owners: [payerKey], to: spending.derive(seed, gasReceiver(intent)).key };
     if (intent.kind === 'move') {
       const to = spending.derive(seed, { role: intent.role, index: intent.toIndex }).key;
       return { ...shared, owners: [payerKey], to };

@@ -15,7 +15,7 @@ import type {
   SpendNetwork,
   Terms,
 } from '../../src/chains/spend.ts';
-import { type Intent, isPayback, type RefundIntent, type Wallet } from '../../src/core/intent.ts';
+import { gasReceiver, type Intent, isPayback, type RefundIntent, type Wallet } from '../../src/core/intent.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 
 /** The wallets of one seed, and payouts from them. */
@@ -56,7 +56,7 @@ export function createSeedWallets(network: SpendNetwork, spending: Spending = ev
       intent.kind === 'gas' ? null : (network.tokens.find(({ symbol }) => symbol === intent.currency) ?? null);
     const ends = (intent: Intent): readonly [owner: string, to: string] => {
       if (isPayback(intent)) return [keyOf({ role: 'refund' }), intent.to];
-      if (intent.kind === 'gas') return [keyOf({ role: 'gas' }), keyOf({ role: 'collection', index: intent.index })];
+      if (intent.kind === 'gas') return [keyOf({ role: 'gas' }), keyOf(gasReceiver(intent))];
       if (intent.kind === 'move') {
         const { role, fromIndex, toIndex } = intent;
         return [keyOf({ role, index: fromIndex }), keyOf({ role, index: toIndex })];

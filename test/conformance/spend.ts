@@ -11,6 +11,7 @@ import type { Spending, SpendNetwork, SpendReading, Terms } from '../../src/chai
 import { Fault } from '../../src/core/fault.ts';
 import {
   type GasIntent,
+  gasReceiver,
   type Intent,
   isPayback,
   type RefundIntent,
@@ -169,7 +170,7 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
       const [move] = reading.effects;
       assert.is(move?.token, null);
       assert.is(move?.units, intent.units);
-      const [gas, owner] = [keyOf({ role: 'gas' }), keyOf({ role: 'collection', index: intent.index })];
+      const [gas, owner] = [keyOf({ role: 'gas' }), keyOf(gasReceiver(intent))];
       const ends = [move?.from, move?.to];
       assert.equal(
         intent.form === 'reclaim' ? ends.sort() : ends,

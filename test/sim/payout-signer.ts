@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Spending, SpendNetwork } from '../../src/chains/spend.ts';
-import { intentMacKey, isPayback, type Wallet } from '../../src/core/intent.ts';
+import { gasReceiver, intentMacKey, isPayback, type Wallet } from '../../src/core/intent.ts';
 import { assetOf, unitsOf } from '../../src/core/ledger.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Clock } from '../../src/lib/clock.ts';
@@ -44,7 +44,7 @@ function spending(lane: Lane): Spending {
     signers(intent) {
       const wallet = payer(intent);
       if (intent.kind === 'move') return [wallet, { role: intent.role, index: intent.toIndex }];
-      return intent.kind === 'gas' ? [wallet, { role: 'collection', index: intent.index }] : [wallet];
+      return intent.kind === 'gas' ? [wallet, gasReceiver(intent)] : [wallet];
     },
     sign({ intent, terms }, [wallet]) {
       const bytes = encodeSpend({ intent: { id: intent.id, kind: intent.kind }, payer: wallet?.key ?? '', terms });
@@ -62,7 +62,7 @@ function spending(lane: Lane): Spending {
           ? network.treasury
           : intent.kind === 'move'
             ? keyOf({ role: intent.role, index: intent.toIndex })
-            : keyOf({ role: 'collection', index: intent.index });
+            : keyOf(gasReceiver(intent));
       const moved = { token: assetOf(intent) === 'native' ? null : token.address, from, to, units: unitsOf(intent) };
       return {
         tx: spend.tx,

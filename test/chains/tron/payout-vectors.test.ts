@@ -12,7 +12,7 @@ import type { SpendNetwork, SpendReading, Terms } from '../../../src/chains/spen
 import { tronAddress } from '../../../src/chains/tron/address.ts';
 import { paidBytes } from '../../../src/chains/tron/payout-costs.ts';
 import { tronSpending } from '../../../src/chains/tron/spend.ts';
-import { type Intent, isPayback, type Wallet } from '../../../src/core/intent.ts';
+import { gasReceiver, type Intent, isPayback, type Wallet } from '../../../src/core/intent.ts';
 
 const mnemonic = 'test test test test test test test test test test test junk';
 const seed = new Uint8Array(pbkdf2Sync(mnemonic, 'mnemonic', 2048, 64, 'sha512'));
@@ -66,7 +66,7 @@ async function byTronWeb(intent: Intent, terms: Terms): Promise<Readonly<{ tx: s
       if (intent.currency !== null) return send(receiver, intent.units);
       return builder.sendTrx(receiver, Number(intent.units), address, { blockHeader });
     }
-    const to = textOf({ role: 'collection', index: intent.index });
+    const to = textOf(gasReceiver(intent));
     const sun = Number(intent.units);
     if (intent.form === 'transfer') return builder.sendTrx(to, sun, address, { blockHeader });
     if (intent.form === 'reclaim') return builder.undelegateResource(sun, to, 'ENERGY', address, { blockHeader });

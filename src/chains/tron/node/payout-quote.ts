@@ -18,6 +18,7 @@ import { expirySpreadMs } from '../expiry.ts';
 import {
   type Allowances,
   bytesCost,
+  type EnergyShare,
   energyCost,
   type Prices,
   paidBytes,
@@ -123,10 +124,11 @@ export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<
   const bytes = paidBytes('trigger', feeLimit);
   const bytesSun = bytesCost(bytes, allowances, prices);
   const missing = missingNative(state, neededBalance + bytesSun);
+  const share = missing > 0n || isPayback(intent) ? await askEnergyShare(node, contract) : null;
+  const shortEnergy = tried.energy - allowances.energy;
+  const lentUnits = share && shortEnergy > 0n ? stakeFor(shortEnergy, share, prices) : null;
   if (missing > 0n) {
-    const shortEnergy = tried.energy - allowances.energy;
-    const stake = shortEnergy > 0n ? await askStake(node, contract, shortEnergy, prices) : null;
-    const loan = stake !== null && { units: stake, missingUnits: missingNative(state, bytesSun) };
+    const loan = lentUnits !== null && { units: lentUnits, missingUnits: missingNative(state, bytesSun) };
     return { ...nativeShort(draft.payer, missing), ...(loan && { loan }) };
   }
   const feeUnitsMax = feeLimit + bytes * prices.perByte;
@@ -137,24 +139,19 @@ export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<
     feeUnits: burned + bytesSun,
     feeUnitsMax,
     ...(isPayback(intent) && {
-      ways: { burnedUnits, stakeUnits: await askStake(node, contract, tried.energy, prices) },
+      ways: {
+        burnedUnits,
+        stakeUnits: share && stakeFor(tried.energy, share, prices),
+        ...(lentUnits !== null && { loan: { units: lentUnits, savedUnits: burned } }),
+      },
     }),
   };
 }
 
-/**
- * Returns the stake that would give this much energy; null if nobody has staked. The token contract's account certainly
- * exists, which no other does.
- */
-async function askStake(
-  { ask, host }: TronRpc,
-  contract: string,
-  energy: bigint,
-  prices: Prices,
-): Promise<bigint | null> {
+/** Returns what stakes give; null if nobody has staked. The token contract's account exists, which no other must. */
+async function askEnergyShare({ ask, host }: TronRpc, contract: string): Promise<EnergyShare | null> {
   const value = await ask({ path: RESOURCE_PATH, body: { address: wireAddress(contract) } });
-  const share = readEnergyShare(value, { path: RESOURCE_PATH, host });
-  return share && stakeFor(energy, share, prices);
+  return readEnergyShare(value, { path: RESOURCE_PATH, host });
 }
 
 /** A payer whose account does not exist yet can sign nothing, even for free: it needs at least 1 sun. */
