@@ -4,7 +4,7 @@
  */
 import { nameOf } from '../../core/transfer.ts';
 import { alarmKey } from '../../database/alarms.ts';
-import { type CreditTotal, QUARTER_MS } from '../../database/credit-totals.ts';
+import type { CreditTotal } from '../../database/credit-totals.ts';
 import { isSilent, whyUnfollowed } from '../../database/network-health.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { dateIn, datePlus, startOfDayMs } from '../../lib/zone.ts';
@@ -29,12 +29,13 @@ export const overviewPage = (deps: DashboardDeps): StorePage => ({
     const { at, nowMs, zone, words } = visit;
     const today = dateIn(zone, nowMs);
     const dates = Array.from({ length: DAYS_SHOWN }, (_, ago) => datePlus(today, ago - DAYS_SHOWN + 1));
-    const totals = await deps.database.listCreditTotals(at, startOfDayMs(zone, dates[0] ?? today) ?? 0);
+    const starts = [...dates, datePlus(today, 1)].map((date) => startOfDayMs(zone, date) ?? 0);
+    const days = await deps.database.sumCredits(at, starts);
     return {
       title: words.say(at.mode === 'test' ? 'overview.test_title' : 'frame.overview'),
       content: html`${await needs(deps, visit)}
 ${await setupList(deps, visit)}
-<section class="card" aria-labelledby="money"><h2 id="money">${words.say('overview.money', { days: DAYS_SHOWN })}</h2>${money(visit, totals, dates)}</section>
+<section class="card" aria-labelledby="money"><h2 id="money">${words.say('overview.money', { days: DAYS_SHOWN })}</h2>${money(visit, days, dates)}</section>
 <section class="card" aria-labelledby="health"><h2 id="health">${words.say('overview.health')}</h2>${await health(deps, visit)}</section>`,
     };
   },
@@ -68,27 +69,15 @@ ${
 }</section>`;
 }
 
-type Day = { credits: number; creditedPar: bigint; reversals: number; reversedPar: bigint };
+type Day = Omit<CreditTotal, 'network' | 'currency'>;
+const NO_MONEY: Day = { credits: 0, creditedPar: 0n, reversals: 0, reversedPar: 0n };
 
-/** Adds up what all networks and coins had, day by day; days without money are zero. */
-function daysOf(totals: readonly CreditTotal[], dates: readonly string[], zone: string): ReadonlyMap<string, Day> {
-  const days = new Map(
-    dates.map((date): [string, Day] => [date, { credits: 0, creditedPar: 0n, reversals: 0, reversedPar: 0n }]),
-  );
-  let [quarterBefore, date] = [-1, ''];
-  for (const { quarter, credits, creditedPar, reversals, reversedPar } of totals) {
-    if (quarter !== quarterBefore) date = dateIn(zone, quarter * QUARTER_MS);
-    quarterBefore = quarter;
-    const sum = days.get(date);
-    // A clock that was ahead may have booked a day that is yet to come.
-    if (!sum) continue;
-    sum.credits += credits;
-    sum.creditedPar += creditedPar;
-    sum.reversals += reversals;
-    sum.reversedPar += reversedPar;
-  }
-  return days;
-}
+const plus = (one: Day, other: Day): Day => ({
+  credits: one.credits + other.credits,
+  creditedPar: one.creditedPar + other.creditedPar,
+  reversals: one.reversals + other.reversals,
+  reversedPar: one.reversedPar + other.reversedPar,
+});
 
 /** Sums over the shown days by network and coin, the greatest first. */
 function byAsset(totals: readonly CreditTotal[]) {
@@ -103,15 +92,18 @@ function byAsset(totals: readonly CreditTotal[]) {
 
 const signed = (par: bigint): string => (par < 0n ? `-${coins(-par)}` : coins(par));
 
-function money({ at, zone, words }: Visit<StoreAt>, totals: readonly CreditTotal[], dates: readonly string[]): Html {
-  if (totals.length === 0) {
+/** @param totals of each day */
+function money(
+  { at, words }: Visit<StoreAt>,
+  totals: readonly (readonly CreditTotal[])[],
+  dates: readonly string[],
+): Html {
+  if (totals.flat().length === 0) {
     const test_mode = html`<a href="/s/${at.storeId}/test/overview">${words.say('overview.test_mode')}</a>`;
     return html`<p>${at.mode === 'test' ? words.html('overview.no_money_test') : words.html('overview.no_money_live', { test_mode })}</p>`;
   }
-  const days = [...daysOf(totals, dates, zone)];
-  const sum = days.reduce((all, [, { creditedPar, reversedPar }]) => all + creditedPar - reversedPar, 0n);
-  const credits = days.reduce((all, [, day]) => all + day.credits, 0);
-  const reversed = days.reduce((all, [, { reversals }]) => all + reversals, 0);
+  const days = dates.map((date, day) => [date, (totals[day] ?? []).reduce(plus, NO_MONEY)] as const);
+  const all = days.map(([, day]) => day).reduce(plus);
   const rows = days
     .filter(([, { credits: some, reversals }]) => some + reversals > 0)
     .reverse()
@@ -124,13 +116,13 @@ function money({ at, zone, words }: Visit<StoreAt>, totals: readonly CreditTotal
   const columns = (['day', 'credited', 'transfers', 'reversed'] as const).map((one) => words.say(`overview.${one}`));
   const numbers = table(words.say('overview.by_day'), columns, rows, [1, 2, 3]);
   const bars = days.map(([day, { creditedPar }]) => ({ label: day, size: creditedPar }));
-  const shares = byAsset(totals).map(
+  const shares = byAsset(totals.flat()).map(
     ({ network, currency, par }) =>
       html`<li>${words.html('general.on_network', { currency: `${signed(par)} ${currency}`, network })}</li>`,
   );
-  const counts = { sum: html`<bdi class="sum">${signed(sum)}</bdi>`, count: credits };
+  const counts = { sum: html`<bdi class="sum">${signed(all.creditedPar - all.reversedPar)}</bdi>`, count: all.credits };
   const title = words.say('overview.chart', { from: dates[0] ?? '', to: dates.at(-1) ?? '' });
-  return html`<p class="hint">${words.html(reversed === 0 ? 'overview.sum' : 'overview.sum_reversed', counts)}</p>
+  return html`<p class="hint">${words.html(all.reversals === 0 ? 'overview.sum' : 'overview.sum_reversed', counts)}</p>
 ${barChart(words, { title, bars, text: coins, numbers })}
 <ul>${shares}</ul>`;
 }

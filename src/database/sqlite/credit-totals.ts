@@ -3,10 +3,11 @@
  * in the transaction of the ledger's entries, and compared with them by `ledger verify`.
  * @module
  */
-import { and, asc, eq, gte, sql } from 'drizzle-orm';
+import type Sqlite from 'better-sqlite3';
+import { and, eq, sql } from 'drizzle-orm';
 import { toPar } from '../../core/money.ts';
 import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
-import { type CreditTotalDatabase, QUARTER_MS } from '../credit-totals.ts';
+import { type CreditTotal, type CreditTotalDatabase, QUARTER_MS } from '../credit-totals.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
 import { quarterTotals, sessionAssets } from './schema.ts';
@@ -74,23 +75,40 @@ export function createCreditTotals(db: Db): AddToTotals {
   };
 }
 
+type SummedRow = Readonly<
+  Omit<CreditTotal, 'creditedPar' | 'reversedPar'> & { creditedPar: string; reversedPar: string }
+>;
+
+/** Gives a connection `sum_units`, the sum of amounts as text: SQLite's integers are too small. */
+export function defineSum(client: Pick<Sqlite.Database, 'aggregate'>): void {
+  client.aggregate('sum_units', {
+    deterministic: true,
+    start: () => 0n,
+    step: (sum: bigint, units: bigint | string) => (units === '0' ? sum : sum + BigInt(units)),
+    result: String,
+  });
+}
+
 export function creditTotalQueries(db: Db): CreditTotalDatabase {
-  const { orm } = db;
+  const { client, orm } = db;
+  defineSum(client);
   return {
-    async listCreditTotals({ storeId, mode }, fromMs) {
+    async sumCredits({ storeId, mode }, timesMs) {
+      const summed = client.prepare(
+        `SELECT network, currency, sum(credits) AS credits, sum_units(credited_par) AS creditedPar,
+           sum(reversals) AS reversals, sum_units(reversed_par) AS reversedPar
+         FROM quarter_totals WHERE store_id = :storeId AND mode = :mode AND quarter >= :from AND quarter < :to
+         GROUP BY network, currency`,
+      );
       return db.read(() =>
-        orm
-          .select()
-          .from(quarterTotals)
-          .where(
-            and(
-              eq(quarterTotals.storeId, storeId),
-              eq(quarterTotals.mode, mode),
-              gte(quarterTotals.quarter, quarterOf(fromMs)),
-            ),
-          )
-          .orderBy(asc(quarterTotals.quarter))
-          .all(),
+        timesMs.slice(1).map((toMs, at) => {
+          const period = { from: quarterOf(timesMs[at] ?? toMs), to: quarterOf(toMs) };
+          return (summed.all({ storeId, mode, ...period }) as SummedRow[]).map((row) => ({
+            ...row,
+            creditedPar: BigInt(row.creditedPar),
+            reversedPar: BigInt(row.reversedPar),
+          }));
+        }),
       );
     },
     async hasCredits({ storeId, mode }) {

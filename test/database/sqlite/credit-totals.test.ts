@@ -4,6 +4,7 @@ import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { QUARTER_MS } from '../../../src/database/credit-totals.ts';
+import type { Database } from '../../../src/database/database.ts';
 import { ingestedChain } from '../../support/ingested-chain.ts';
 import { merchantStore, newSession } from '../../support/new-session.ts';
 import { withOlderDatabase } from '../../support/older-database.ts';
@@ -15,14 +16,22 @@ const COIN = 10n ** 18n;
 const network = testNetwork({ name: 'one' });
 const at = { storeId: 'm1', mode: 'test' } as const;
 
-type Seen = Readonly<{ quarter: number; credits: number; creditedPar: bigint; reversals: number; reversedPar: bigint }>;
-const short = ({ quarter, credits, creditedPar, reversals, reversedPar }: Seen) => [
-  quarter,
-  credits,
-  creditedPar,
-  reversals,
-  reversedPar,
-];
+type Totals = Pick<Database, 'sumCredits'>;
+
+/** Returns the totals of the quarters before and after the first entry, with their quarter, where there are any. */
+async function totalsOf(database: Totals, store: Parameters<Totals['sumCredits']>[0] = at) {
+  const quarters = Array.from({ length: 10 }, (_, after) => QUARTER - 2 + after);
+  const periods = await database.sumCredits(
+    store,
+    quarters.map((quarter) => quarter * QUARTER_MS),
+  );
+  return periods.flatMap((totals, period) => totals.map((total) => ({ quarter: quarters[period], ...total })));
+}
+
+async function shortTotals(database: Totals, store: Parameters<Totals['sumCredits']>[0]) {
+  const totals = await totalsOf(database, store);
+  return totals.map((one) => [one.quarter, one.credits, one.creditedPar, one.reversals, one.reversedPar]);
+}
 
 test('credits and what a reorg takes back are summed in the quarter of their entry, in the file and after a restart', async () => {
   const place = openTempDatabase();
@@ -45,20 +54,24 @@ test('credits and what a reorg takes back are summed in the quarter of their ent
     // The third address has no session: its money belongs to nobody, and to no quarter.
     const coins = keys.map((to) => ({ to, currency: 'USDT', units: 10_000_000n }) as const);
     const block = await chain.mine([...coins, { to: keys[0] ?? '', currency: 'USDT', units: 1n }]);
-    assert.equal(await database.listCreditTotals(own, 0), [], 'not before it is confirmed');
+    assert.equal(await totalsOf(database, own), [], 'not before it is confirmed');
     await chain.confirm(block);
     const first = 20n * COIN + 10n ** 12n;
-    assert.equal((await database.listCreditTotals(own, 0)).map(short), [[QUARTER, 3, first, 0, 0n]]);
+    assert.equal(await shortTotals(database, own), [[QUARTER, 3, first, 0, 0n]]);
     nowMs += QUARTER_MS;
     await chain.report('following');
     await chain.orphanTip();
-    assert.equal((await database.listCreditTotals(own, 0)).map(short), [
+    assert.equal(await shortTotals(database, own), [
       [QUARTER, 3, first, 0, 0n],
       [QUARTER + 1, 0, 0n, 3, first],
     ]);
-    assert.equal((await database.listCreditTotals(own, (QUARTER + 1) * QUARTER_MS)).length, 1, 'from a time on');
-    assert.equal(await database.listCreditTotals({ ...own, mode: 'live' }, 0), []);
-    assert.equal(await database.listCreditTotals({ ...own, storeId: 'other' }, 0), []);
+    const bounds = [0, QUARTER + 1, QUARTER + 2, QUARTER + 3].map((quarter) => quarter * QUARTER_MS);
+    const summed = await database.sumCredits(own, bounds);
+    const reversed = { network: network.key, currency: 'USDT', credits: 0, creditedPar: 0n, reversals: 3 };
+    assert.equal(summed[1], [{ ...reversed, reversedPar: first }]);
+    assert.equal([summed.length, summed[0]?.length, summed[2]?.length], [3, 1, 0], 'a period ends before the next');
+    assert.equal(await totalsOf(database, { ...own, mode: 'live' }), []);
+    assert.equal(await totalsOf(database, { ...own, storeId: 'other' }), []);
     assert.is(await database.hasCredits({ ...own, mode: 'live' }), false);
     assert.equal((await database.verifyLedger()).sums, []);
     const again = place.connect();
@@ -142,7 +155,7 @@ test('an older installation’s totals are filled from its ledger, exactly', () 
       const place = `${QUARTER + (transfer % 4) + (isBack ? 2 : 0)} ${transfer % 2 ? 'USDT' : 'USDC'} ${isBack ? 'back' : 'credit'}`;
       expected.set(place, (expected.get(place) ?? 0n) + unitsOf(transfer));
     }
-    const totals = await database.listCreditTotals(at, 0);
+    const totals = await totalsOf(database);
     const kept = totals.flatMap(({ quarter, currency, creditedPar, reversedPar }) => [
       ...(creditedPar > 0n ? [[`${quarter} ${currency} credit`, creditedPar] as const] : []),
       ...(reversedPar > 0n ? [[`${quarter} ${currency} back`, reversedPar] as const] : []),
