@@ -73,11 +73,11 @@ export function explainOutgoing(
 ): Meaning {
   if (transfer.role === 'treasury') return { kind: 'recorded' };
   if (attemptOf !== null) return { kind: 'ours', payoutId: attemptOf };
-  if (isToOwn) return { kind: 'recorded' };
   const paid = claimants.filter(({ payout }) => isPaidBy(payout, transfer)).sort(byAge);
   const free = paid.find(mayBeSettled);
   if (free) return { kind: 'pays', payoutId: free.payout.id };
-  return { kind: paid.length > 0 || isPending ? 'undecided' : 'foreign' };
+  if (paid.length > 0 || isPending) return { kind: 'undecided' };
+  return { kind: isToOwn ? 'recorded' : 'foreign' };
 }
 
 /** Returns whether a transfer is, by network, payee, currency and amount, what a refund pays. */

@@ -46,6 +46,11 @@ test('what went to another wallet of ours is recorded, and freezes nothing', () 
   assert.equal(explainOutgoing(transfer, 'r9', [], false, true), { kind: 'ours', payoutId: 'r9' });
 });
 
+test('a refund whose payee is a wallet of ours is not paid again for that', () => {
+  assert.equal(explainOutgoing(transfer, null, [claimant('waiting')], false, true), { kind: 'pays', payoutId: 'r1' });
+  assert.equal(explainOutgoing(transfer, null, [], true, true), { kind: 'undecided' });
+});
+
 test('a transfer pays a refund only if network, payee, currency and amount are the same', () => {
   assert.equal(judge(claimant('waiting')), { kind: 'pays', payoutId: 'r1' });
   const others: Intent[] = [
