@@ -1,6 +1,8 @@
 /**
  * The operator's pages in a real browser, over a whole installation with its signer and a chain: plan and run a sweep,
- * freeze and thaw, rewind the network; with and without scripts. Pictures are written to `.tmp/dashboard/`.
+ * freeze and thaw, rewind the network; with and without scripts. Then, with scripts alone, what decides whether a
+ * refund is paid: the freeze of every network, the end of a payout, a halted wallet, the freeze of the signer. Pictures
+ * are written to `.tmp/dashboard/`.
  */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,11 +16,13 @@ import { PASSWORD } from '../support/dashboard.ts';
 import type { Json } from '../support/instance.ts';
 import { until } from '../support/until.ts';
 import { openEvmPayouts } from './evm.ts';
+import { spendElsewhere, untilHalted, untilPooled } from './payout-trouble.ts';
 
 const PICTURES = '.tmp/dashboard';
 mkdirSync(PICTURES, { recursive: true });
 
-const { shop, usdt } = await openEvmPayouts();
+const bench = await openEvmPayouts();
+const { shop, node, usdt } = bench;
 const { chain, quayside, network } = shop;
 const browser = await openBrowser();
 const dashboardUrl = (): string =>
@@ -40,8 +44,8 @@ async function signIn(options: Parameters<typeof openPage>[2]) {
   return opened;
 }
 
-/** Waits on an operation's page, which looks again by itself, until it has ended. */
-async function ended(page: Page): Promise<string> {
+/** Waits on an operation's page, which looks again by itself, until it has ended as it should. */
+async function ended(page: Page, as: 'done' | 'failed' = 'done'): Promise<string> {
   await until('the operation has ended', async () => {
     try {
       return /done|failed|expired/.test((await page.locator('h2#state').textContent({ timeout: 1000 })) ?? '');
@@ -49,9 +53,42 @@ async function ended(page: Page): Promise<string> {
       return false;
     }
   });
-  assert.match((await page.locator('h2#state').textContent()) ?? '', 'done', await text(page));
+  assert.match((await page.locator('h2#state').textContent()) ?? '', as, await text(page));
   return text(page);
 }
+
+/** Gives a reason in the form whose button this is, and confirms it on the next page. @returns what that page says */
+async function confirm(page: Page, asks: string, { does, reason }: Readonly<Record<'does' | 'reason', string>>) {
+  const form = page.locator('form', { has: page.getByRole('button', { name: asks }) });
+  await form.getByLabel('Reason').fill(reason);
+  await form.getByRole('button', { name: asks }).click();
+  const button = page.getByRole('button', { name: does, exact: true });
+  await button.waitFor();
+  const said = await text(page);
+  await button.click();
+  return said;
+}
+
+/** Checks on the page of the newest payout whether it can be settled as never paid. */
+async function checkNewest(page: Page): Promise<void> {
+  await page.goto(`${dashboardUrl()}/operator/payouts`);
+  await page
+    .locator('section', { has: page.locator('#newest') })
+    .locator('table a')
+    .first()
+    .click();
+  const form = page.getByRole('form', { name: 'End it as the chain shows' });
+  await form.getByLabel('What happened').selectOption('never');
+  await form.getByRole('button', { name: 'Check' }).click();
+}
+
+/** Waits until the engine does nothing, for this reason. */
+const untilStopped = (code: string) =>
+  until(`payouts are stopped: ${code}`, async () =>
+    (await quayside.cli('status')).payouts.engines.some(({ reason }: Json) => reason?.code === code),
+  );
+
+const reasons = async (): Promise<string[]> => (await quayside.cli('audit', 'list')).map(({ reason }: Json) => reason);
 
 async function look(page: Page, name: string, hasScripts: boolean): Promise<void> {
   if (hasScripts) assert.equal(await barriers(page), [], name);
@@ -60,7 +97,10 @@ async function look(page: Page, name: string, hasScripts: boolean): Promise<void
   await page.screenshot({ path: `${PICTURES}/${name}-${hasScripts ? 'light' : 'dark'}.png`, fullPage: true });
 }
 
-test.before(() => shop.untilUnlocked());
+test.before(async () => {
+  await usdt.transfer(`0x${shop.refundWallet}`, 100_000_000n);
+  await shop.untilUnlocked();
+});
 test.after(async () => {
   await browser.close();
   await shop.close();
@@ -156,5 +196,87 @@ for (const hasScripts of [true, false]) {
     await page.context().close();
   });
 }
+
+test('a freeze of every network holds a refund back, and its end lets it be paid', async () => {
+  const { page, complaints } = await signIn({});
+  const session = await shop.paidSession(1_000);
+  await page.goto(`${dashboardUrl()}/operator/wallets`);
+  await confirm(page, 'Freeze every network', { does: 'Freeze it', reason: 'a lost laptop' });
+  await page.getByText('Money out is frozen on every network').waitFor();
+  assert.match(await text(page), /by Mary \d+ \(dashboard\): a lost laptop/);
+  const { id, payee } = await shop.refund(session, '4.00');
+  await chain.finalize?.();
+  await untilStopped('payouts_frozen');
+  assert.equal([(await shop.show(id)).status, await shop.paidTo(payee)], ['processing', []]);
+  await confirm(page, 'End the freeze', { does: 'End the freeze', reason: 'it was found' });
+  await page.getByText('The freeze is ended').waitFor();
+  await shop.completed(id);
+  assert.equal(await shop.paidTo(payee), [4_000_000n]);
+  assert.equal((await reasons()).slice(0, 2), ['it was found', 'a lost laptop']);
+  assert.equal(complaints, []);
+  await page.context().close();
+});
+
+test('a payout whose number was used elsewhere is ended once nothing can pay it, not before, and its wallet goes on', async () => {
+  const { page, complaints } = await signIn({});
+  // Mining stops while the refund is under way, so its payment would never be final.
+  await quayside.cli('refunds', 'policy', '--early-max', '1000.00');
+  const session = await shop.paidSession(1_000);
+  await node.mineEvery(0);
+  const { id, payee } = await shop.refund(session, '10.00');
+  await untilPooled(bench);
+  const used = await node.rpc<string>('eth_getTransactionCount', [`0x${shop.refundWallet}`, 'latest']);
+  const theft = await spendElsewhere(bench, Number(used));
+  await node.mine(1);
+  await checkNewest(page);
+  assert.match(await ended(page, 'failed'), 'can still be included: wait until it is final');
+  assert.is(await page.getByRole('button', { name: 'Settle it as never paid' }).count(), 0);
+  await look(page, 'settle-refused', true);
+  await node.mineEvery(1);
+  await untilHalted(bench);
+
+  await page.goto(`${dashboardUrl()}/operator/networks/${network}`);
+  assert.match(await text(page), 'Halted wallet');
+  await page.getByRole('button', { name: 'Check what stopped the wallets' }).click();
+  assert.match(await ended(page), new RegExp(`${theft} moved no money, and no payout explains it`));
+  await look(page, 'resume-check', true);
+  assert.is((await quayside.cli('status')).payouts.halted_wallets.length, 1);
+  await confirm(page, 'Go on', { does: 'Go on', reason: 'it was our own' });
+  assert.match(await ended(page), 'goes on');
+  assert.equal((await quayside.cli('status')).payouts.halted_wallets, []);
+
+  await checkNewest(page);
+  assert.match(await ended(page), 'would be ended: it was never paid');
+  assert.is((await shop.show(id)).status, 'processing');
+  const settle = { does: 'Settle it as never paid', reason: 'its number was used' };
+  assert.match(await confirm(page, 'Settle it as never paid', settle), 'its amount can be refunded again');
+  assert.match(await ended(page), 'is ended: it was never paid');
+  assert.is((await shop.show(id)).status, 'failed');
+  const again = await shop.refund(session, '10.00');
+  await shop.completed(again.id);
+  assert.equal([await shop.paidTo(payee), await shop.paidTo(again.payee)], [[], [10_000_000n]]);
+  for (const reason of ['it was our own', 'its number was used']) assert.ok((await reasons()).includes(reason), reason);
+  assert.equal(complaints, []);
+  await page.context().close();
+});
+
+// The last one: the policy names no approver, so nothing ends it.
+test('a signer that is frozen signs nothing any more', async () => {
+  const { page, complaints } = await signIn({});
+  const session = await shop.paidSession(1_000);
+  await page.goto(`${dashboardUrl()}/operator/wallets`);
+  const freeze = { does: 'Freeze it', reason: 'a stranger on the machine' };
+  assert.match(await confirm(page, 'Freeze the signer', freeze), 'It signs nothing on any network');
+  assert.match(await ended(page), /The signer is frozen[\s\S]*names no approver/);
+  const { id, payee } = await shop.refund(session, '2.00');
+  await chain.finalize?.();
+  await shop.untilWaiting('signer_refused_frozen');
+  assert.equal([(await shop.show(id)).status, await shop.paidTo(payee)], ['processing', []]);
+  await page.goto(`${dashboardUrl()}/operator/payouts`);
+  assert.match(await text(page), 'signer_refused_frozen');
+  assert.ok((await reasons()).includes('a stranger on the machine'));
+  assert.equal(complaints, []);
+  await page.context().close();
+});
 
 test.run();

@@ -16,14 +16,36 @@ import type { openEvmPayouts } from './evm.ts';
 type Bench = Awaited<ReturnType<typeof openEvmPayouts>>;
 export type Pooled = Readonly<Record<'maxFeePerGas' | 'maxPriorityFeePerGas', string>>;
 
+/** Waits until a transaction of the refund wallet is in the node's pool. */
+export const untilPooled = ({ shop, node }: Bench): Promise<Pooled> =>
+  find('the refund is in the pool', async () => {
+    type Pool = Readonly<{ pending: Readonly<Record<string, Readonly<Record<string, Pooled>>>> }>;
+    const { pending } = await node.rpc<Pool>('txpool_content');
+    const own = Object.entries(pending).find(([sender]) => sender.toLowerCase() === `0x${shop.refundWallet}`);
+    return own && Object.values(own[1])[0];
+  });
+
+/** Sends a transaction of the refund wallet from elsewhere, at a price that outbids any other with its number. */
+export async function spendElsewhere({ node }: Bench, nonce: number): Promise<string> {
+  const { secret } = evmSpending.derive(seed, { role: 'refund' });
+  const thief = new Wallet(`0x${Buffer.from(secret).toString('hex')}`);
+  const theft = { type: 2, chainId: node.chainId, nonce, to: thief.address, value: 0n, gasLimit: 21_000n };
+  const fees = { maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 11n };
+  return node.sendRaw(await thief.signTransaction({ ...theft, ...fees }));
+}
+
+export const untilHalted = ({ shop }: Bench) =>
+  until('the wallet is halted', async () => {
+    const { payouts } = await shop.quayside.cli('status');
+    return payouts.halted_wallets.length === 1 && payouts.frozen[0]?.code === 'payout_nonce_foreign';
+  });
+
 /**
  * Registers the suite; `closeBooks` runs it.
  * @param raiseBaseFee makes blocks in which a refund that is in the pool could not be, and leaves none coming
  */
-export function payoutTroubleConforms(
-  { shop, node, usdt, usdc }: Bench,
-  raiseBaseFee: (refund: Pooled) => Promise<unknown>,
-): void {
+export function payoutTroubleConforms(bench: Bench, raiseBaseFee: (refund: Pooled) => Promise<unknown>): void {
+  const { shop, node, usdt, usdc } = bench;
   const { quayside, refundWallet, paidSession, refund, show, completed, paidTo } = shop;
   const wallet = `0x${refundWallet}`;
   test.before(async () => {
@@ -34,15 +56,6 @@ export function payoutTroubleConforms(
   });
   test.after(() => shop.close());
 
-  /** Waits until a transaction of the refund wallet is in the node's pool. */
-  const untilPooled = (): Promise<Pooled> =>
-    find('the refund is in the pool', async () => {
-      type Pool = Readonly<{ pending: Readonly<Record<string, Readonly<Record<string, Pooled>>>> }>;
-      const { pending } = await node.rpc<Pool>('txpool_content');
-      const own = Object.entries(pending).find(([sender]) => sender.toLowerCase() === wallet);
-      return own && Object.values(own[1])[0];
-    });
-
   async function attemptsOf(id: string): Promise<Json[]> {
     const [listed] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
     return (await quayside.cli('payouts', 'show', listed.id)).attempts;
@@ -52,7 +65,7 @@ export function payoutTroubleConforms(
     const session = await paidSession(1_000);
     await node.mineEvery(0);
     const { id, payee } = await refund(session, '4.00');
-    const pooled = await untilPooled();
+    const pooled = await untilPooled(bench);
     await raiseBaseFee(pooled);
     // The base fee falls by an eighth with each empty block, so few come until the replacement is there.
     await node.mineEvery(8);
@@ -73,7 +86,7 @@ export function payoutTroubleConforms(
     const session = await paidSession(1_000, 'USDC');
     await node.mineEvery(0);
     const { id, payee } = await refund(session, '2.50', 'USDC');
-    await untilPooled();
+    await untilPooled(bench);
     await usdc.stop(true, { feeWei: 10n ** 11n });
     await node.mine();
     await usdc.stop(false);
@@ -88,35 +101,20 @@ export function payoutTroubleConforms(
     assert.equal(await paidTo(payee, 'USDC'), [2_500_000n]);
   });
 
-  /** Sends a transaction of the refund wallet from elsewhere, at a price that outbids any other with its number. */
-  async function spendElsewhere(nonce: number): Promise<string> {
-    const { secret } = evmSpending.derive(seed, { role: 'refund' });
-    const thief = new Wallet(`0x${Buffer.from(secret).toString('hex')}`);
-    const theft = { type: 2, chainId: node.chainId, nonce, to: thief.address, value: 0n, gasLimit: 21_000n };
-    const fees = { maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 11n };
-    return node.sendRaw(await thief.signTransaction({ ...theft, ...fees }));
-  }
-
-  const untilHalted = () =>
-    until('the wallet is halted', async () => {
-      const { payouts } = await quayside.cli('status');
-      return payouts.halted_wallets.length === 1 && payouts.frozen[0]?.code === 'payout_nonce_foreign';
-    });
-
   test('a refund whose number was used elsewhere is signed again by settle --never --again, once that is final, and paid once', async () => {
     const session = await paidSession(1_000);
     await node.mineEvery(0);
     const { id, payee } = await refund(session, '3.00');
-    await untilPooled();
+    await untilPooled(bench);
     const [{ number }] = (await attemptsOf(id)) as [Json];
-    await spendElsewhere(number);
+    await spendElsewhere(bench, number);
     await node.mine(1);
     const [{ id: payout }] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
     const words = ['payouts', 'settle', payout, '--never', '--again', '--because', 'its number was used'];
     const early = await quayside.cli(...words).then(() => 'settled', String);
     assert.match(early, 'can still be included: wait until it is final');
     await node.mineEvery(1);
-    await untilHalted();
+    await untilHalted(bench);
     assert.is((await quayside.cli(...words)).settled, 'again');
     assert.is((await quayside.cli('payouts', 'resume', shop.network)).resumed.length, 1);
     await completed(id);
@@ -131,10 +129,10 @@ export function payoutTroubleConforms(
 
   test('a wallet whose key was used elsewhere is halted, and status says so', async () => {
     const session = await paidSession(1_000);
-    await spendElsewhere(Number(await node.rpc<string>('eth_getTransactionCount', [wallet, 'latest'])));
+    await spendElsewhere(bench, Number(await node.rpc<string>('eth_getTransactionCount', [wallet, 'latest'])));
     await node.mine(6);
     const { id, payee } = await refund(session, '1.00');
-    await untilHalted();
+    await untilHalted(bench);
     assert.is((await show(id)).status, 'processing');
     assert.equal(await paidTo(payee), []);
   });
