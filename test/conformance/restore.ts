@@ -24,8 +24,8 @@ export type RestoreTraits = Readonly<{
   expiry?: Readonly<{
     /** Sends signed bytes to the node, where nothing on the chain excludes a second payment. */
     send?(bytes: Uint8Array): Promise<unknown>;
-    /** Lets the chain go on until everything that is signed now has expired. */
-    pass(): void;
+    /** Lets the chain go on to a time, or until everything that is signed now has expired. */
+    pass(untilMs?: number): void;
   }>;
 }>;
 
@@ -38,16 +38,27 @@ export function restoreConforms(bench: PayoutShop, { coins, hasLanes, unreadable
   let funded = 0;
   test.after(() => bench.close());
 
-  const waitsFor = async (code: string): Promise<boolean> => {
+  /** Returns what an engine says that it waits for, if it waits for that. */
+  const reasonOf = async (code: string): Promise<string | undefined> => {
     const { engines } = (await quayside.cli('status')).payouts;
-    return engines.some(({ reason }: Json) => reason?.code === code);
+    return engines.find(({ reason }: Json) => reason?.code === code)?.reason.message;
   };
+  const waitsFor = async (code: string): Promise<boolean> => (await reasonOf(code)) !== undefined;
+
+  /**
+   * Lets the chain's time pass if the engine waits for that, up to the time that it names: what it says may be over, and
+   * more time would end what it has signed since.
+   */
+  async function passAwaited(): Promise<void> {
+    const [, until] = /until (\S+Z) by/.exec((await reasonOf('payouts_rollback_possible')) ?? '') ?? [];
+    if (until !== undefined) expiry?.pass(Date.parse(until));
+  }
 
   /** Waits until a refund is completed; meanwhile the chain's time passes if the engine waits for that. */
   async function completedInTime(id: string) {
     const done = completed(id);
     const isOpen = () => Promise.race([done.then(() => false), wait(1_000).then(() => true)]);
-    while (expiry && (await isOpen())) if (await waitsFor('payouts_rollback_possible')) expiry.pass();
+    while (expiry && (await isOpen())) await passAwaited();
     return done;
   }
 
@@ -156,7 +167,7 @@ export function restoreConforms(bench: PayoutShop, { coins, hasLanes, unreadable
       faults.heal();
       await starting;
       await until('only the freeze holds payouts', async () => {
-        if (expiry && (await waitsFor('payouts_rollback_possible'))) expiry.pass();
+        await passAwaited();
         return waitsFor('payouts_frozen');
       });
       assert.equal([(await show(put.id)).status, await paidTo(put.payee)], ['processing', [units(800)]]);

@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { builtTest } from './build-tests.ts';
 
-const BATCH_TIMEOUT_MS = 8 * 60_000;
+const BATCH_TIMEOUT_MS = 12 * 60_000;
 const program = fileURLToPath(new URL('./batch.mjs', import.meta.url));
 /** Runs a command and reports the processor time of everything that it started, which Node cannot measure. */
 const TIMED = '"$@" 2>&1; code=$?; times >&3; exit $code';
