@@ -1,6 +1,6 @@
 /**
  * The test command: runs the test files, slowest first, and ends with the counts on one line. As many processes as
- * there are cores run at a time; of slow files, which mostly wait for blocks, three more, and beside them one with fast
+ * there are cores run at a time; of slow files, which mostly wait for blocks, two more, and beside them one with fast
  * files. A slow file has a process of its own; fast ones of one folder share one.
  *
  *   npm test                      the fast files: every `*.test.ts` except `*.slow.test.ts`
@@ -29,7 +29,7 @@ import { startBrowserProcess } from '../test/support/browser-process.ts';
 
 const STILL_RUNNING_MS = 30_000;
 /** Of files that mostly wait, so many more run at a time than there are cores. */
-const WAITING_MORE = 3;
+const WAITING_MORE = 2;
 /** How many seconds each file took when it last ran here. */
 const TIMES_FILE = '.tmp/test-times.json';
 /** The same for a fresh checkout: the files that take longest. */

@@ -46,7 +46,7 @@ export function restoreConforms(bench: PayoutShop, { coins, hasLanes, unreadable
   const waitsFor = async (code: string): Promise<boolean> => (await reasonOf(code)) !== undefined;
 
   /**
-   * Lets the chain's time pass if the engine waits for that, up to the time that it names: what it says may be over, and
+   * Lets the chain's time pass if the engine waits for that, up to the time it names: what it says may be over, and
    * more time would end what it has signed since.
    */
   async function passAwaited(): Promise<void> {

@@ -46,7 +46,7 @@ export function runProgram(words: readonly string[], variables: Variables, cwd =
 export const runQuayside = (words: readonly string[], variables: Variables, cwd = root) =>
   runTool(words, environment(variables), cwd);
 
-/** Waits until `look` finds something. @throws Error naming `what` after three minutes */
+/** Waits until `look` finds something. @throws Error naming `what` after five minutes */
 export async function find<T>(what: string, look: () => Promise<T | null | undefined | false>): Promise<T> {
   let found: T | null | undefined | false;
   await until(what, async () => {
