@@ -8,7 +8,14 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock } from '../../src/lib/clock.ts';
-import { blocksEvery, endAll, runQuayside, sandboxInstallation } from '../support/quayside-process.ts';
+import type { Json } from '../support/instance.ts';
+import {
+  blocksEvery,
+  endAll,
+  runQuayside,
+  type SandboxInstallation,
+  sandboxInstallation,
+} from '../support/quayside-process.ts';
 import { until } from '../support/until.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-evidence-'));
@@ -17,11 +24,17 @@ const networks = ['tron', 'ethereum', 'bsc', 'solana'];
 const BLOCK_MS = 500;
 const MINUTE_MS = 60_000;
 /** Doubled where everything takes longer to start. */
-const START_MS = 15_000;
+const START_MS = 45_000;
 /** The program has a low priority: while other tests take all of the processor, it gets a fraction of a core. */
 const NIGHT_MS_MAX = 480_000;
 
-/** Starts the sandbox before the minute in which it makes its certificates. */
+/** Returns whether every network has final blocks that were read, above those it began with. */
+async function haveFinalBlocks(sandbox: SandboxInstallation, begun: readonly Json[]): Promise<boolean> {
+  const now: readonly Json[] = await sandbox.tool('networks', 'list');
+  return now.every(({ floor }, at) => floor !== null && floor > (begun[at]?.floor ?? 0));
+}
+
+/** Starts the sandbox, until it has what a certificate is about, before the minute in which it makes certificates. */
 async function startBeforeNight() {
   for (let startMs = START_MS; ; startMs *= 2) {
     const nightMs = Math.ceil((systemClock.nowMs() + startMs) / MINUTE_MS) * MINUTE_MS;
@@ -29,6 +42,8 @@ async function startBeforeNight() {
     const dataDir = join(folder, `data-${startMs}`);
     const sandbox = sandboxInstallation(dataDir, { ...blocksEvery(BLOCK_MS), QUAYSIDE_EVIDENCE__NIGHTLY: nightly });
     const supervisor = await sandbox.start();
+    const begun = await sandbox.tool('networks', 'list');
+    await until('there are final blocks', () => haveFinalBlocks(sandbox, begun));
     if (systemClock.nowMs() < nightMs) return { sandbox, dataDir, nightMs };
     await supervisor.end('SIGTERM');
   }
