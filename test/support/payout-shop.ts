@@ -223,6 +223,16 @@ export async function openPayoutShop(chain: PayoutChain) {
         const { versions } = await quayside.cli('secret-key', 'status');
         return versions.every((one: Json) => one.signer_has_it === true);
       }),
+    /**
+     * Lets the chain's time pass if the engine waits for that, up to the time it names: what it says may be over, and
+     * more time would end what it has signed since.
+     */
+    async passAwaited(pass: (untilMs: number) => void): Promise<void> {
+      const { engines } = (await quayside.cli('status')).payouts;
+      const awaited = engines.find(({ reason }: Json) => reason?.code === 'payouts_rollback_possible');
+      const [, until] = /until (\S+Z) by/.exec(awaited?.reason.message ?? '') ?? [];
+      if (until !== undefined) pass(Date.parse(until));
+    },
     /** Waits until a payout waits for a reason. */
     untilWaiting: (reason: string) =>
       until(`a payout waits for ${reason}`, async () => {
