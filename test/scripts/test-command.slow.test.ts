@@ -106,6 +106,26 @@ test('files that would start after the time limit are skipped by name, and fail 
   assert.is(lastLine(await run('good', 'e2e/', '--seconds', '600')), '4 passed, 0 failed');
 });
 
+test('a slow file that fails runs a second time where that is asked for, and is named; at most three do', async () => {
+  const mark = join(folder, 'was-here');
+  const passesLater = `import { existsSync, writeFileSync } from 'node:fs';
+    const n = existsSync('${mark}') ? 1 : 0;
+    writeFileSync('${mark}', '');
+    console.log(\`\\n  Total:     1\\n  Passed:    \${n}\\n  Skipped:   0\\n\`);`;
+  writeTest('race/later.slow.test.ts', passesLater);
+  writeTest('race/fast.test.ts', counting(1, 0));
+  assert.is(lastLine(await run('race/later')), '0 passed, 1 failed');
+  rmSync(mark);
+  const ended = await run('race/', '--second-try');
+  assert.is(lastLine(ended), '1 passed, 1 failed', 'a fast file has one try');
+  assert.match(ended.stdout, '! test/race/later.slow.test.ts passed only at the second try');
+  for (const name of 'abcd') writeTest(`race/${name}.slow.test.ts`, counting(1, 0));
+  const broken = await run('race/', '--second-try');
+  assert.equal([lastLine(broken), broken.code], ['1 passed, 5 failed', 1]);
+  assert.is(broken.stdout.match(/runs a second time/g)?.length, 3);
+  rmSync(join(folder, 'test/race'), { recursive: true });
+});
+
 test('the slowest of the last run starts first', async () => {
   const { stdout } = await run('good', 'long');
   assert.match(stdout, /1\/2 .*2\/2 /s);
