@@ -234,12 +234,13 @@ export type Delivery = Readonly<{
 export type DeliveryFilter = Readonly<{
   id?: string;
   storeId?: string;
-  mode?: Mode;
   sessionId?: string;
   state?: DeliveryState;
-  after?: Pick<Delivery, 'id' | 'eventId'>;
   limit: number;
 }>;
+
+/** The last delivery of a page of a store's list, or the last event that was looked at, with an empty `id`. */
+export type DeliveryCursor = Pick<Delivery, 'id' | 'eventId'>;
 
 /** A delivery leased to this dispatcher until `leaseUntilMs`, with everything needed to send it. */
 export type ClaimedDelivery = SecretPair &
@@ -370,6 +371,15 @@ export interface Database
    */
   recordAttempts(recorded: readonly RecordedAttempt[]): Promise<void>;
   listDeliveries(filter: DeliveryFilter): Promise<readonly Delivery[]>;
+  /**
+   * Lists the deliveries of a store's events in one mode, newest event first.
+   * @param page `eventsMax`: so many events are looked at; those of a store without an endpoint have no delivery
+   * @returns `goOn`: where older ones may be; null after the last event
+   */
+  listStoreDeliveries(
+    at: Readonly<{ storeId: string; mode: Mode }>,
+    page: Readonly<{ after: DeliveryCursor | null; limit: number; eventsMax: number }>,
+  ): Promise<Readonly<{ deliveries: readonly Delivery[]; goOn: DeliveryCursor | null }>>;
   listAttempts(deliveryId: string): Promise<readonly Attempt[]>;
   /** Makes a delivery due at once, in any state. @returns false when there is none with this id */
   resendDelivery(id: string, nowMs: number): Promise<boolean>;

@@ -96,7 +96,7 @@ export function creditTotalQueries(db: Db): CreditTotalDatabase {
     async sumCredits({ storeId, mode }, timesMs) {
       const summed = client.prepare(
         `SELECT network, currency, sum(credits) AS credits, sum_units(credited_par) AS creditedPar,
-           sum(reversals) AS reversals, sum_units(reversed_par) AS reversedPar
+           sum(reversals) AS reversals, sum_units(reversed_par) FILTER (WHERE reversals > 0) AS reversedPar
          FROM quarter_totals WHERE store_id = :storeId AND mode = :mode AND quarter >= :from AND quarter < :to
          GROUP BY network, currency`,
       );

@@ -1,6 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Attempt, ClaimedDelivery, Database, DeliveryVerdict } from '../../../src/database/database.ts';
+import type {
+  Attempt,
+  ClaimedDelivery,
+  Database,
+  DeliveryCursor,
+  DeliveryVerdict,
+} from '../../../src/database/database.ts';
 import { recordAttempt } from '../../support/record-attempt.ts';
 import {
   addressOf,
@@ -395,6 +401,40 @@ export function resendsConform(makePlace: MakePlace): void {
       assert.equal(await sessions({ storeId: 'm2', limit: 10 }), []);
       assert.equal(await sessions({ sessionId: 'cs_o1', state: 'waiting', limit: 10 }), ['cs_o1']);
       assert.equal(await sessions({ state: 'failed', limit: 10 }), []);
+    }),
+  );
+
+  test(
+    'a page of a store’s deliveries looks at so many events at most, and the next goes on where it ended',
+    inWorld(makePlace, async ({ database }) => {
+      await database.createStore(merchant('m2'));
+      for (const id of ['e1', 'e2']) await database.addEndpoint(endpoint(id));
+      await cancelNew(database, 'first', T0_MS);
+      for (const id of ['e1', 'e2']) await database.removeEndpoint(id);
+      for (let n = 0; n < 4; n++) await cancelNew(database, `o${n}`, T0_MS + 1 + n);
+      const at = { storeId: 'm1', mode: 'test' } as const;
+      const pages = async (eventsMax: number) => {
+        const lengths: number[] = [];
+        const seen = new Set<string>();
+        for (let after: DeliveryCursor | null = null; ; ) {
+          const page: Awaited<ReturnType<Database['listStoreDeliveries']>> = await database.listStoreDeliveries(at, {
+            after,
+            limit: 1,
+            eventsMax,
+          });
+          for (const { id, sessionId } of page.deliveries) seen.add(`${sessionId} ${id}`);
+          lengths.push(page.deliveries.length);
+          if (page.goOn === null) return [lengths, seen.size];
+          after = page.goOn;
+        }
+      };
+      assert.equal(await pages(3), [[0, 1, 1], 2]);
+      assert.equal(await pages(4), [[0, 1, 1], 2]);
+      assert.equal(await pages(5), [[1, 1], 2]);
+      for (const other of [{ storeId: 'm2' }, { mode: 'live' }] as const) {
+        const none = await database.listStoreDeliveries({ ...at, ...other }, { after: null, limit: 9, eventsMax: 1 });
+        assert.equal(none, { deliveries: [], goOn: null });
+      }
     }),
   );
 

@@ -142,7 +142,7 @@ async function plansWithPayment(work: (database: Database, storeId: string) => P
   }
 }
 
-test('lists and searches of payments seek in an index that has their order', async () => {
+test('lists and searches of payments, and deliveries, seek in an index that has their order', async () => {
   const none = { status: null, paidIn: null, fromMs: null, toMs: null, beforeId: null };
   const paidIn = [{ network: 'test:one', currency: 'USDT' }] as const;
   let found = 0;
@@ -164,18 +164,27 @@ test('lists and searches of payments seek in an index that has their order', asy
       found += (await database.searchSessions({ kind: 'amount', ...amount }, { ...at, limit: 50 })).length;
     await database.sumCredits(at, [0, 1]);
     await database.hasCredits(at);
+    await database.listStoreDeliveries(at, { after: null, limit: 9, eventsMax: 9 });
   });
   assert.is(found, 6, 'all but the list of another day find the session');
   const steps = [...made].flatMap(([text, plan]) => plan.map((step) => `${step} <- ${text}`));
-  // What a store received is grouped by network and coin, of which there are few.
-  const grouped = steps.filter((step) => /^USE TEMP B-TREE FOR GROUP BY <- SELECT network, currency, /.test(step));
+  // What a store received is grouped by network and coin, of which there are few; an event has few deliveries.
+  const small =
+    /^USE TEMP B-TREE FOR (GROUP BY <- SELECT network, currency, |LAST TERM OF ORDER BY <- select "deliveries")/;
+  const sorted = steps.filter((step) => small.test(step));
   assert.equal(
     steps.filter(
       (step) => !step.startsWith('SEARCH') || / USING (INDEX|COVERING INDEX|PRIMARY KEY)/.test(step) === false,
     ),
-    grouped,
+    sorted,
   );
-  for (const index of ['sessions_listed', 'sessions_by_status', 'sessions_by_amount', 'sessions_by_received']) {
+  for (const index of [
+    'sessions_listed',
+    'sessions_by_status',
+    'sessions_by_amount',
+    'sessions_by_received',
+    'events_by_mode',
+  ]) {
     assert.ok(
       steps.some((step) => step.includes(` ${index} `)),
       index,
