@@ -171,7 +171,6 @@ async function archiveRest({ variables }: SandboxInstallation): Promise<Row> {
       ...done,
       'took s': round((performance.now() - sinceMs) / 1000, 0),
       'CPU s': round((user + system) / 1e6, 0),
-      'memory MB': round(process.memoryUsage().rss / 2 ** 20, 0),
     };
   } finally {
     database.close();
