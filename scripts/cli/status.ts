@@ -94,9 +94,9 @@ export const status: Command = {
         ...evidence.lines,
         notices.line,
         ...backups.lines,
-        ...(open.length ? ['', 'open alarms:', ...open.flatMap(alarmLines)] : ['no open alarms']),
+        ...(open.length ? ['', 'open alarms:', ...open.flatMap((one) => alarmLines(one, nowMs))] : ['no open alarms']),
         ...safetyWarnings(config).map(({ code, message }) => `warning: ${code}: ${message}`),
-        ...(others.length ? ['', 'newest other alarms:', ...others.flatMap(alarmLines)] : []),
+        ...(others.length ? ['', 'newest other alarms:', ...others.flatMap((one) => alarmLines(one, nowMs))] : []),
       ],
     };
   },

@@ -15,7 +15,7 @@ import { refuseStaleBuild } from '../../src/lib/build-stamp.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
-import { alarmsAcknowledge, alarmsList, alarmsResolve } from './alarms.ts';
+import { alarmsAcknowledge, alarmsList, alarmsResolve, alarmsSnooze } from './alarms.ts';
 import { archive, archiveFind, archiveShow } from './archive.ts';
 import { auditList } from './audit.ts';
 import { backup, backupVerify, restore } from './backup.ts';
@@ -105,6 +105,7 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   explain,
   alarmsList,
   alarmsAcknowledge,
+  alarmsSnooze,
   alarmsResolve,
   notifyAdd,
   notifyProve,

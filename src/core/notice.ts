@@ -42,6 +42,9 @@ const knows: ReadonlySet<string> = new Set([
 
 export const severityOf = (code: string): Severity => (pages.has(code) ? 'page' : knows.has(code) ? 'know' : 'act');
 
+/** Whether one severity is worse than another. */
+export const isWorse = (one: Severity, other: Severity): boolean => severities.indexOf(one) < severities.indexOf(other);
+
 /** Every code that has a severity of its own. */
 export const gradedCodes: readonly string[] = [...pages, ...knows];
 

@@ -9,6 +9,15 @@ import type { OperatorAct } from './audit-log.ts';
 export const channelKinds = ['email', 'telegram', 'ntfy', 'slack', 'discord', 'webhook', 'dead-man'] as const;
 export type ChannelKind = (typeof channelKinds)[number];
 
+/** What a person types to add a target. `secret`: a token, topic, password or URL; `token`: ntfy's access token. */
+export type TargetField = 'secret' | 'token' | 'to' | 'from' | 'smtp' | 'user' | 'server';
+export type TargetText = Readonly<Partial<Record<TargetField, string>>>;
+
+/** So many targets, characters of a name, and minutes in which nobody acknowledges, at most. */
+export const TARGETS_MAX = 50;
+export const TARGET_NAME_CHARS_MAX = 64;
+export const AFTER_MINUTES_MAX = 1_440;
+
 /** Minutes after midnight, in the target's zone; what is not a page waits until `to`. */
 export type QuietHours = Readonly<{ from: number; to: number }>;
 
@@ -59,6 +68,7 @@ export type NoticeOutcome =
   | Readonly<{ kind: 'failed'; error: string }>;
 
 export interface NoticeDatabase {
+  /** Adds a target, which waits for its code. A URL that is only called is proved by its answer, so at once. */
   addNoticeTarget(target: NewNoticeTarget, act: OperatorAct): Promise<void>;
   listNoticeTargets(): Promise<readonly NoticeTarget[]>;
   /** Returns where a target's messages go, with its secrets; null if there is none. */

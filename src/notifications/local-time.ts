@@ -3,19 +3,10 @@
  * @module
  */
 import type { QuietHours } from '../database/notices.ts';
-import { timeIn } from '../lib/zone.ts';
+import { readMinute, timeIn } from '../lib/zone.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MINUTES = 24 * 60;
-
-/** Returns minutes after midnight of `08:30`; null if it is no time of day. */
-export function readMinute(text: string): number | null {
-  const [, hours, minutes] = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
-  return hours === undefined ? null : Number(hours) * 60 + Number(minutes);
-}
-
-export const showMinute = (minute: number): string =>
-  `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`;
 
 /** Returns minutes after midnight in the zone. */
 export const minuteAt = (zone: string, nowMs: number): number => readMinute(timeIn(zone, nowMs).slice(11, 16)) ?? 0;

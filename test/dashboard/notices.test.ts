@@ -82,6 +82,33 @@ test('an alarm is acknowledged once, with the person’s name', () =>
     assert.match((await mary.get('/operator/alarms')).text, 'acknowledged');
   }));
 
+test('an alarm is put off for a while: it leaves what needs somebody, and comes back', () =>
+  withTarget(async ({ dashboard, mary }) => {
+    const { api } = dashboard;
+    const ALARMS = '/operator/alarms';
+    const startMs = api.clock.nowMs();
+    const put = await mary.submit(ALARMS, `${ALARMS}/snooze`, { for: '4h' });
+    assert.match(decodeURIComponent(put.headers.get('location') ?? ''), /A-1.is.put.off.until/);
+    const [alarm] = await api.database().listOpenAlarms();
+    assert.equal([alarm?.snoozedUntilMs, alarm?.snoozedBy], [startMs + 4 * 3_600_000, 'Mary (dashboard)']);
+    assert.match((await mary.get(ALARMS)).text, /put off<\/span> <span class="hint">until .*Mary \(dashboard\)/);
+    assert.match((await mary.get('/operator')).text, 'Open alarms that are put off: 1');
+    for (const path of ['/operator', PATH]) assert.not.match((await mary.get(path)).text, 'Acknowledge: A-1', path);
+    api.clock.advance(4 * 3_600_000);
+    const again = await dashboard.person('Joan', { role: 'operator', storeId: null });
+    for (const path of ['/operator', PATH, ALARMS])
+      assert.match((await again.get(path)).text, 'Acknowledge: A-1', path);
+
+    await again.submit(ALARMS, `${ALARMS}/snooze`, { for: 'tomorrow' });
+    const untilMs = (await api.database().listOpenAlarms())[0]?.snoozedUntilMs ?? 0;
+    assert.match(new Date(untilMs).toISOString(), /T08:00:00/);
+    const [entry] = await api.database().listAudit(1);
+    assert.equal([entry?.command, entry?.target], ['snooze alarm', 'A-1']);
+    await again.submit(ALARMS, '/operator/alarms/acknowledge');
+    assert.is((await api.database().listOpenAlarms())[0]?.snoozedUntilMs, null, 'who looks at it ends that');
+    assert.not.match((await again.get(ALARMS)).text, `${ALARMS}/snooze`);
+  }));
+
 test('an event is resolved by a person; what lasts ends by itself', () =>
   withTarget(async ({ dashboard, mary }) => {
     const database = dashboard.api.database();

@@ -268,6 +268,101 @@ test(
   ),
 );
 
+test(
+  'an alarm that is put off is told again then, if it is open, and its end is told meanwhile',
+  onBench({ targets: [{}, { afterMinutes: 60 }] }, async ({ database, clock, open, end, after, texts }) => {
+    await open('frozen:live:bsc', 'payouts_frozen');
+    await open('wallet:a', 'wallet_low');
+    await open('rates', 'rates_stale');
+    await after(0);
+    const untilMs = clock.nowMs() + 4 * HOUR_MS;
+    const done = await database.snoozeAlarm(1, untilMs, act(clock.nowMs()));
+    assert.equal([done?.outcome, done?.alarm.snoozedUntilMs, done?.alarm.snoozedBy], ['snoozed', untilMs, 'ann']);
+    await database.snoozeAlarm(2, untilMs, act(clock.nowMs()));
+    await database.snoozeAlarm(3, clock.nowMs() + HOUR_MS, act(clock.nowMs()));
+    for (let minute = 0; minute < 59; minute++) await after(MINUTE_MS);
+    assert.equal([texts().length, texts('nt_1')], [1, []], 'nothing was told again');
+    await after(MINUTE_MS);
+    assert.equal(texts().slice(1), ['x: rates stale on live:bsc (A-3)'], 'what nobody had heard of is told once then');
+    await end('wallet:a');
+    await after(2 * MINUTE_MS);
+    assert.equal(texts().slice(2), ['x: Over: wallet low on live:bsc (A-2)']);
+    await after(3 * HOUR_MS - 3 * MINUTE_MS);
+    assert.is(texts().length, 3);
+    await after(MINUTE_MS);
+    assert.equal(texts().slice(3), ['x: payouts frozen on live:bsc (A-1, told again)']);
+    assert.equal(texts('nt_1').slice(-1), ['x: payouts frozen on live:bsc (A-1)'], 'the next target, too');
+    await after(45 * MINUTE_MS);
+    assert.is(texts().length, 5, 'and repeats as before');
+
+    assert.is((await database.snoozeAlarm(2, untilMs, act(clock.nowMs())))?.outcome, 'over');
+    await database.acknowledgeAlarm(1, act(clock.nowMs()));
+    assert.is((await database.snoozeAlarm(1, untilMs, act(clock.nowMs())))?.outcome, 'acknowledged');
+    assert.is(await database.snoozeAlarm(99, untilMs, act(clock.nowMs())), null);
+    const put = (await database.listAudit(9)).filter(({ target, after }) => target === 'A-1' && after?.snoozedUntil);
+    assert.equal(
+      put.map(({ after }) => after?.snoozedUntil),
+      [new Date(untilMs).toISOString()],
+    );
+  }),
+);
+
+test(
+  'what takes the place of an alarm that is put off is put off too, unless it is worse',
+  onBench({}, async ({ database, clock, open, after, texts }) => {
+    const key = 'network:live:bsc';
+    await open(key, 'network_fault');
+    await after(0);
+    const untilMs = clock.nowMs() + 4 * HOUR_MS;
+    await database.snoozeAlarm(1, untilMs, act(clock.nowMs()));
+    await after(HOUR_MS);
+    await open(key, 'network_behind');
+    const [behind] = await database.listOpenAlarms();
+    assert.equal([behind?.code, behind?.snoozedUntilMs, behind?.snoozedBy], ['network_behind', untilMs, 'ann']);
+    await after(HOUR_MS);
+    assert.is(texts().length, 1);
+    await open(key, 'chain_id_mismatch');
+    await after(0);
+    assert.equal(texts().slice(1), ['x: chain id mismatch on live:bsc (A-3)']);
+    assert.is((await database.listOpenAlarms())[0]?.snoozedUntilMs, null);
+  }),
+);
+
+test(
+  'an alarm that becomes worse is told at once, as a new one',
+  onBench({}, async ({ open, after, texts }) => {
+    await open('network:live:bsc', 'network_fault');
+    await after(MINUTE_MS);
+    await open('network:live:bsc', 'chain_id_mismatch');
+    await after(0);
+    assert.equal(texts().slice(1), ['x: chain id mismatch on live:bsc (A-2)']);
+    await after(10 * MINUTE_MS);
+    assert.is(texts().length, 2, 'and the end of the lesser one is not told');
+  }),
+);
+
+for (const ok of [true, false]) {
+  test(`what is put off while it is being ${ok ? 'sent' : 'refused'} stays put off`, async () => {
+    let whileSending = async () => {};
+    const send: Send = async () => {
+      await whileSending();
+      return { ok, status: ok ? 200 : 503, text: '', retryAfterMs: null };
+    };
+    const bench = await openBench({ send });
+    try {
+      const { database, clock, open, after } = bench;
+      await open('frozen:live:bsc', 'payouts_frozen');
+      const untilMs = clock.nowMs() + 4 * HOUR_MS;
+      whileSending = async () => void (await database.snoozeAlarm(1, untilMs, act(clock.nowMs())));
+      await after(0);
+      assert.equal(await database.dueNotices('nt_0', untilMs - 1, 9), []);
+      assert.is((await database.dueNotices('nt_0', untilMs, 9)).length, 1);
+    } finally {
+      await bench.close();
+    }
+  });
+}
+
 test('a sender that is killed after its message arrived has another one send it again, once, under its number', async () => {
   const place = openTempDatabase();
   const server = await startMerchantServer((response) => response.end('ok'));

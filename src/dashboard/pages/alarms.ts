@@ -1,15 +1,16 @@
 /**
- * Alarms, for the operator: open, acknowledged, over. Those that watch something end by themselves; one that reports an
- * event waits for a person to resolve it.
+ * Alarms, for the operator: open, put off, acknowledged, over. Those that watch something end by themselves; one that
+ * reports an event waits for a person to resolve it.
  * @module
  */
-import type { Alarm } from '../../database/alarms.ts';
+import { type Alarm, isSnoozed } from '../../database/alarms.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { type Snooze, snoozeEndMs, snoozes } from '../../lib/snooze.ts';
+import { timeIn } from '../../lib/zone.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Visit } from '../page.ts';
 import { badge, data, english, table, time } from '../show.ts';
-import type { Words } from '../texts.ts';
 
 const PATH = '/operator/alarms';
 const ALARMS_SHOWN = 100;
@@ -30,6 +31,11 @@ export const alarmPages = (deps: DashboardDeps): readonly CommonPage[] => [
     needs: 'installation:manage',
     plan: async (visit) => planAcknowledging(visit),
   }),
+  commonChange(deps, {
+    path: `${PATH}/snooze`,
+    needs: 'installation:manage',
+    plan: async (visit) => planSnooze(visit),
+  }),
   commonChange(deps, { path: `${PATH}/resolve`, needs: 'installation:manage', plan: async (visit) => planEnd(visit) }),
 ];
 
@@ -48,7 +54,7 @@ export function alarmTable(visit: Visit<null>, alarms: readonly Alarm[]): Html {
     ],
     alarms.map((alarm) => [
       time(alarm.atMs),
-      alarmState(words, alarm),
+      alarmState(visit, alarm),
       html`<span>${data(alarmName(alarm))} <code>${alarm.code}</code>${alarm.network === null ? null : html` <code>${alarm.network}</code>`}</span>`,
       english(alarm.message),
       html`<div>${alarmForms(visit, alarm)}</div>`,
@@ -58,10 +64,15 @@ export function alarmTable(visit: Visit<null>, alarms: readonly Alarm[]): Html {
 
 const alarmName = ({ id }: Pick<Alarm, 'id'>): string => `A-${id}`;
 
-function alarmState(words: Words, { key, endedAtMs, acknowledgedAtMs, resolvedAtMs }: Alarm): Html {
+function alarmState({ words, nowMs }: Visit<null>, alarm: Alarm): Html {
+  const { key, endedAtMs, acknowledgedAtMs, resolvedAtMs, snoozedUntilMs, snoozedBy } = alarm;
   if (resolvedAtMs !== null) return badge(words.say('alarms.resolved'), 'good');
   if (endedAtMs !== null) return badge(words.say('alarms.over'), 'good');
   if (acknowledgedAtMs !== null) return badge(words.say('alarms.acknowledged'), 'attention');
+  if (isSnoozed(alarm, nowMs)) {
+    const since = { time: time(snoozedUntilMs ?? 0), person: snoozedBy ?? '' };
+    return html`<span>${badge(words.say('alarms.snoozed'), 'wait')} <span class="hint">${words.html('alarms.snoozed_until', since)}</span></span>`;
+  }
   return key === null ? badge(words.say('alarms.event'), 'attention') : badge(words.say('alarms.open'), 'danger');
 }
 
@@ -73,9 +84,20 @@ function alarmForms(visit: Visit<null>, alarm: Alarm): Html | null {
     const button = words.say(`alarms.${act}`);
     const label = words.say('general.act_on', { act: button, name: alarmName(alarm) });
     return html`<form method="post" action="${PATH}/${act}">${changeFields(visit)}
-<input type="hidden" name="alarm" value="${id}"><button class="plain" aria-label="${label}">${button}</button></form>`;
+<input type="hidden" name="alarm" value="${id}"><button class="plain small" aria-label="${label}">${button}</button></form>`;
   };
-  return html`${acknowledgedAtMs === null ? form('acknowledge') : null}${key === null ? form('resolve') : null}`;
+  return html`${acknowledgedAtMs === null ? html`${form('acknowledge')}${snoozeForm(visit, alarm)}` : null}${key === null ? form('resolve') : null}`;
+}
+
+/** One button for each time that an alarm can be put off. */
+function snoozeForm(visit: Visit<null>, alarm: Alarm): Html {
+  const { words } = visit;
+  const button = (one: Snooze) => {
+    const text = words.say(`alarms.snooze_${one}`);
+    const label = words.say('general.act_on', { act: `${words.say('alarms.snooze')} ${text}`, name: alarmName(alarm) });
+    return html` <button class="plain small" name="for" value="${one}" aria-label="${label}">${text}</button>`;
+  };
+  return html`<form method="post" action="${PATH}/snooze" class="snooze">${changeFields(visit)}<input type="hidden" name="alarm" value="${alarm.id}">${words.say('alarms.snooze')}${snoozes.map(button)}</form>`;
 }
 
 const idOf = ({ form }: Visit<null>): number | null =>
@@ -93,6 +115,26 @@ function planAcknowledging(visit: Visit<null>): Planned {
       if (!done) return null;
       const person = done.alarm.acknowledgedBy ?? '';
       const said = visit.words.say(`alarms.acknowledging_${done.outcome}`, { alarm: alarmName({ id }), person });
+      return { to: PATH, said };
+    },
+  };
+}
+
+function planSnooze(visit: Visit<null>): Planned {
+  const { form, words, zone, nowMs } = visit;
+  const id = idOf(visit);
+  const snooze = snoozes.find((one) => one === form.for);
+  if (id === null || !snooze) return null;
+  return {
+    command: 'snooze alarm',
+    target: alarmName({ id }),
+    review: null,
+    async act(database, act) {
+      const done = await database.snoozeAlarm(id, snoozeEndMs(snooze, zone, nowMs), act);
+      if (!done) return null;
+      const person = done.alarm.acknowledgedBy ?? '';
+      const until = timeIn(zone, done.alarm.snoozedUntilMs ?? 0).slice(0, 16);
+      const said = words.say(`alarms.snoozing_${done.outcome}`, { alarm: alarmName({ id }), person, until });
       return { to: PATH, said };
     },
   };

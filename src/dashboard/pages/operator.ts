@@ -3,6 +3,7 @@
  * @module
  */
 import type { SessionStatus } from '../../core/event.ts';
+import { isSnoozed } from '../../database/alarms.ts';
 import type { NetworkStatus } from '../../database/database.ts';
 import { whyUnfollowed } from '../../database/network-health.ts';
 import { type Html, html } from '../../lib/html.ts';
@@ -39,7 +40,9 @@ const reports = async ({ database }: DashboardDeps): Promise<ReadonlyMap<string,
 async function overview(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { database } = deps;
   const { words, nowMs } = visit;
-  const open = await database.listOpenAlarms();
+  const all = await database.listOpenAlarms();
+  const open = all.filter((one) => !isSnoozed(one, nowMs));
+  const putOff = all.length - open.length;
   const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.stats(nowMs);
   const stores = await database.listStores();
   const toApprove = stores.filter(({ status, refusal }) => status === 'pending' && !refusal).length;
@@ -50,6 +53,7 @@ async function overview(deps: DashboardDeps, visit: Visit<null>): Promise<Html> 
   return html`<section class="card" aria-labelledby="needs"><h2 id="needs">${words.say('operator.needs')}</h2>
 ${toApprove > 0 ? html`<p>${badge(words.say('operator.to_approve', { count: toApprove }), 'attention')} <a href="/operator/stores">${words.say('operator.stores_wait')}</a></p>` : null}
 ${open.length > 0 ? alarmTable(visit, open) : html`<p>${badge(words.say('operator.no_alarm'), 'good')}</p>`}
+${putOff > 0 ? html`<p>${badge(words.say('alarms.snoozed'), 'wait')} <a href="/operator/alarms">${words.say('operator.put_off', { count: putOff })}</a></p>` : null}
 </section>
 <section class="card" aria-labelledby="networks"><h2 id="networks">${words.say('frame.operator_networks')}</h2>${networksTable(deps, await reports(deps), visit)}</section>
 <section class="card" aria-labelledby="numbers"><h2 id="numbers">${words.say('operator.numbers')}</h2>${facts([

@@ -4,6 +4,7 @@
  */
 import { and, asc, desc, eq, inArray, isNotNull, isNull, lte, or } from 'drizzle-orm';
 import { heldAlarmCode, heldKinds } from '../../core/held-money.ts';
+import { isWorse, severityOf } from '../../core/notice.ts';
 import type { AlarmDatabase, LastingAlarm, NewAlarm } from '../alarms.ts';
 import type { RecordAct } from './audit-log.ts';
 import { createNoticeWriter } from './notices/writer.ts';
@@ -17,16 +18,16 @@ const ALARMS_READ_MAX = 500;
 
 const heldCodes: ReadonlySet<string> = new Set(heldKinds.map(heldAlarmCode));
 
-/** Raises an alarm within the current transaction. With a key it lasts until it is ended. */
-export type RaiseAlarm = (alarm: NewAlarm & { readonly key?: string }) => void;
+/** Raises an alarm within the current transaction. With a key it lasts until it is ended. @returns its id */
+export type RaiseAlarm = (alarm: NewAlarm & { readonly key?: string }) => number;
 
 export function createAlarmWriter(db: Db): RaiseAlarm {
   const insert = preparedInsert(db, alarms, ['id']);
   const notices = createNoticeWriter(db);
   return (alarm) => {
     const key = alarm.key ?? null;
-    const fresh = { key, endedAtMs: null, acknowledgedAtMs: null, acknowledgedBy: null, resolvedAtMs: null };
-    const id = Number(insert({ ...alarm, ...fresh }).lastInsertRowid);
+    const unseen = { acknowledgedAtMs: null, acknowledgedBy: null, snoozedUntilMs: null, snoozedBy: null };
+    const id = Number(insert({ ...alarm, key, endedAtMs: null, resolvedAtMs: null, ...unseen }).lastInsertRowid);
     notices.opened({ ...alarm, id, key });
     const isOver = or(isNull(alarms.key), isNotNull(alarms.endedAtMs));
     db.orm
@@ -34,10 +35,13 @@ export function createAlarmWriter(db: Db): RaiseAlarm {
       .where(and(lte(alarms.id, id - ALARMS_KEPT_MAX), isOver))
       .run();
     notices.forget(id - ALARMS_KEPT_MAX);
+    return id;
   };
 }
 
 const isOpen = and(isNotNull(alarms.key), isNull(alarms.endedAtMs));
+
+type AlarmRow = typeof alarms.$inferSelect;
 
 export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordAct): AlarmDatabase {
   const { orm } = db;
@@ -53,22 +57,34 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
   }
 
   /** Brings the open alarm up to date. @returns false when it must be raised */
-  function renew({ key, code, message }: LastingAlarm): boolean {
-    const open = orm.select().from(alarms).where(openOne(key)).get();
+  function renew(open: AlarmRow | undefined, { code, message }: LastingAlarm): boolean {
     if (open?.code !== code) return false;
     if (open.message !== message) orm.update(alarms).set({ message }).where(eq(alarms.id, open.id)).run();
     return true;
   }
 
+  function snooze(id: number, since: Readonly<{ snoozedUntilMs: number; snoozedBy: string | null }>): void {
+    orm.update(alarms).set(since).where(eq(alarms.id, id)).run();
+    notices.snoozed(id, since.snoozedUntilMs);
+  }
+
+  /** Puts off the alarm that takes the place of one that is put off, unless it is worse. */
+  function handOn({ code: before, snoozedUntilMs, snoozedBy }: AlarmRow, { code, atMs }: LastingAlarm, id: number) {
+    if (snoozedUntilMs === null || snoozedUntilMs <= atMs || isWorse(severityOf(code), severityOf(before))) return;
+    snooze(id, { snoozedUntilMs, snoozedBy });
+  }
+
   return {
     async raiseAlarm(alarm) {
-      await db.write(() => raiseAlarm(alarm));
+      await db.write(() => void raiseAlarm(alarm));
     },
     async keepAlarm(alarm) {
       return db.write(() => {
-        if (renew(alarm)) return false;
+        const open = orm.select().from(alarms).where(openOne(alarm.key)).get();
+        if (renew(open, alarm)) return false;
         end(alarm.key, alarm.atMs);
-        raiseAlarm(alarm);
+        const id = raiseAlarm(alarm);
+        if (open) handOn(open, alarm, id);
         return true;
       });
     },
@@ -81,11 +97,28 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
         if (!alarm) return null;
         if (alarm.endedAtMs !== null) return { outcome: 'over', alarm } as const;
         if (alarm.acknowledgedAtMs !== null) return { outcome: 'already', alarm } as const;
-        const since = { acknowledgedAtMs: act.atMs, acknowledgedBy: act.operator };
+        const since = { acknowledgedAtMs: act.atMs, acknowledgedBy: act.operator, snoozedUntilMs: null };
         orm.update(alarms).set(since).where(eq(alarms.id, id)).run();
         notices.acknowledged(id, act.atMs);
         recordAct(act, { target: `A-${id}`, before: { acknowledged: false }, after: { acknowledged: true } });
         return { outcome: 'acknowledged', alarm: { ...alarm, ...since } } as const;
+      });
+    },
+    async snoozeAlarm(id, untilMs, act) {
+      return db.write(() => {
+        const alarm = orm.select().from(alarms).where(eq(alarms.id, id)).get();
+        if (!alarm) return null;
+        if (alarm.endedAtMs !== null || alarm.resolvedAtMs !== null) return { outcome: 'over', alarm } as const;
+        if (alarm.acknowledgedAtMs !== null) return { outcome: 'acknowledged', alarm } as const;
+        const since = { snoozedUntilMs: untilMs, snoozedBy: act.operator };
+        snooze(id, since);
+        const before = alarm.snoozedUntilMs;
+        recordAct(act, {
+          target: `A-${id}`,
+          before: { snoozedUntil: before === null ? null : new Date(before).toISOString() },
+          after: { snoozedUntil: new Date(untilMs).toISOString() },
+        });
+        return { outcome: 'snoozed', alarm: { ...alarm, ...since } } as const;
       });
     },
     async resolveAlarm(id, act) {

@@ -358,6 +358,8 @@ export const alarms = sqliteTable('alarms', {
   acknowledgedAtMs: integer(),
   acknowledgedBy: text(),
   resolvedAtMs: integer(),
+  snoozedUntilMs: integer(),
+  snoozedBy: text(),
 });
 
 export const auditLog = sqliteTable('audit_log', {

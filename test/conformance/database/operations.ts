@@ -70,6 +70,8 @@ export function operationsConform(makePlace: MakePlace): void {
         acknowledgedAtMs: null,
         acknowledgedBy: null,
         resolvedAtMs: null,
+        snoozedUntilMs: null,
+        snoozedBy: null,
       });
     }),
   );

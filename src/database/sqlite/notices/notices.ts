@@ -67,6 +67,8 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct): Noti
     if (change !== 'opened' || dueAtMs === null) return null;
     const alarm = orm.select().from(alarms).where(eq(alarms.id, alarmId)).get();
     if (!alarm || alarm.acknowledgedAtMs !== null) return null;
+    // It was put off while it was being sent.
+    if (alarm.snoozedUntilMs !== null && alarm.snoozedUntilMs > nowMs) return alarm.snoozedUntilMs;
     if (alarm.key === null && (severity !== 'page' || times + 1 >= EVENT_TIMES_MAX)) return null;
     const afterMs = repeatAfterMs(severity, times + 1);
     return afterMs === null ? null : nowMs + afterMs;
@@ -76,8 +78,8 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct): Noti
     const values = {
       sent: () => ({ times: row.times + 1, tries: 0, sentAtMs: nowMs, dueAtMs: nextAtMs(row, nowMs) }),
       failed: () => ({ dueAtMs: null }),
-      again: () => ({ tries: row.tries + 1, dueAtMs: row.dueAtMs === null ? null : atMsOf(outcome) }),
-      wait: () => ({ dueAtMs: row.dueAtMs === null ? null : atMsOf(outcome) }),
+      again: () => ({ tries: row.tries + 1, dueAtMs: laterOf(row, outcome, nowMs) }),
+      wait: () => ({ dueAtMs: laterOf(row, outcome, nowMs) }),
     }[outcome.kind]();
     orm.update(notices).set(values).where(eq(notices.id, row.id)).run();
   }
@@ -89,7 +91,9 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct): Noti
           address: vault.seal(address, noticeAddressName(target.id)),
           code: vault.seal(code, noticeCodeName(target.id)),
         };
-        const nothing = { wrongCodes: 0, provedAtMs: null, failingSinceMs: null, lastError: null, lastSentAtMs: null };
+        // Whoever it is for sees nothing of a call.
+        const provedAtMs = target.kind === 'dead-man' ? act.atMs : null;
+        const nothing = { wrongCodes: 0, provedAtMs, failingSinceMs: null, lastError: null, lastSentAtMs: null };
         orm
           .insert(noticeTargets)
           .values({ ...target, ...sealed, ...nothing, digestAtMs: null })
@@ -175,4 +179,8 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct): Noti
   };
 }
 
-const atMsOf = (outcome: NoticeOutcome): number | null => ('atMs' in outcome ? outcome.atMs : null);
+/** Returns when a notice is tried again: not before what it was put off to while it was being sent. */
+function laterOf({ dueAtMs }: NoticeRow, outcome: NoticeOutcome, nowMs: number): number | null {
+  if (dueAtMs === null || !('atMs' in outcome)) return null;
+  return dueAtMs > nowMs ? Math.max(dueAtMs, outcome.atMs) : outcome.atMs;
+}

@@ -3,7 +3,7 @@
  * @module
  */
 import { and, eq, getTableColumns, isNotNull, lte, sql } from 'drizzle-orm';
-import { noticeDelayMs, repeatAfterMs, severityOf } from '../../../core/notice.ts';
+import { isWorse, noticeDelayMs, repeatAfterMs, severityOf } from '../../../core/notice.ts';
 import { alarmKey, type NewAlarm } from '../../alarms.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, preparedInsert } from '../prepared.ts';
@@ -18,6 +18,8 @@ const MINUTE_MS = 60_000;
 export type NoticeWriter = Readonly<{
   opened(alarm: Opened): void;
   acknowledged(alarmId: number, nowMs: number): void;
+  /** Puts off an open alarm's notices: whoever was informed hears of it again then. */
+  snoozed(alarmId: number, untilMs: number): void;
   ended(alarmId: number, nowMs: number): void;
   /** Forgets what was informed about alarms that are no longer kept, up to this one. */
   forget(throughAlarmId: number): void;
@@ -36,7 +38,7 @@ export function createNoticeWriter(db: Pick<Db, 'orm'>): NoticeWriter {
   /** The end of an earlier alarm with the same key that was not told yet. */
   const untoldEnd = atFirstUse(
     orm
-      .select({ id: notices.id })
+      .select({ id: notices.id, severity: notices.severity })
       .from(notices)
       .innerJoin(alarms, eq(alarms.id, notices.alarmId))
       .where(
@@ -76,9 +78,9 @@ export function createNoticeWriter(db: Pick<Db, 'orm'>): NoticeWriter {
         // A target that fails is reported to the others.
         if (!isTheirs || !target.severities.includes(severity) || key === alarmKey('notices', targetId)) continue;
         const end = key === null ? undefined : untoldEnd.get({ targetId, key });
-        if (end) {
+        if (end) orm.delete(notices).where(eq(notices.id, end.id)).run();
+        if (end && !isWorse(severity, end.severity)) {
           // It was over for a moment only: for whoever had heard of it, it has gone on.
-          orm.delete(notices).where(eq(notices.id, end.id)).run();
           const againMs = repeatAfterMs(severity, 1);
           insert({ ...fresh, targetId, times: 1, dueAtMs: againMs === null ? null : atMs + againMs, sentAtMs: atMs });
         } else {
@@ -95,6 +97,13 @@ export function createNoticeWriter(db: Pick<Db, 'orm'>): NoticeWriter {
         if (sentAtMs === null) continue;
         const fresh = { targetId, alarmId, severity, times: 0, tries: 0, createdAtMs: nowMs, sentAtMs: null } as const;
         insert({ ...fresh, change: 'acknowledged', dueAtMs: nowMs + noticeDelayMs('acknowledged', severity) });
+      }
+    },
+    snoozed(alarmId, untilMs) {
+      for (const { id, sentAtMs, dueAtMs } of told.all({ alarmId })) {
+        // Who has not heard of it yet is not told earlier than without this.
+        const nextAtMs = sentAtMs === null ? Math.max(dueAtMs ?? untilMs, untilMs) : untilMs;
+        orm.update(notices).set({ dueAtMs: nextAtMs }).where(eq(notices.id, id)).run();
       }
     },
     ended(alarmId, nowMs) {
