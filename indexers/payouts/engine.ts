@@ -118,7 +118,7 @@ export function createPayer(options: PayerOptions): Payer {
   const allotting = new PQueue({ concurrency: ALLOTTING[rules.lane] });
   const wallets = createPayoutWallets({ network: network.key, tokens: network.tokens, rules, signer });
   const loans = createRefundLoans({ network: network.key, node, wallets, database, clock });
-  const signerFreezer = createSignerFreezer({ network: network.key, signer, database, log });
+  const signerFreezer = createSignerFreezer({ network: network.key, signer, database, clock, log });
   const walletWatch = createWalletWatch({ network, rules, node, chainNode, database, wallets, clock, log });
   const roleOf = ({ intent }: { intent: Parameters<SpendRules['payer']>[0] }) => rules.payer(intent).role;
   const fees = createFeeWatch(network, rules.nativeDecimals, database, clock);

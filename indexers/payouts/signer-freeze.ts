@@ -4,25 +4,32 @@
  *
  * It is asked for at each start, too, while the network is frozen: a signer that was restored from an older backup does
  * not know its freeze. So after a freeze the installation is thawed first, and the signer by an approver after it.
+ *
+ * It also reports whether the signer is frozen, for those who cannot ask it.
  * @module
  */
+import { Fault } from '../../src/core/fault.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
-import type { Signer, SignerControl } from '../../src/signer/signer.ts';
+import type { FreezeState, Signer, SignerControl } from '../../src/signer/signer.ts';
 
 /** The freezes of the program itself that nobody has looked at. */
 const grave: readonly string[] = ['wallet_outflow_foreign', 'wallet_balance_short'];
 const FROZEN_BY = 'quayside';
 /** As much of a reason as the signer keeps. */
 const REASON_CHARS_MAX = 200;
+/** How often the signer is asked whether it is frozen. */
+const ASK_MS = 30_000;
 
 export type FreezableSigner = Signer & Pick<SignerControl, 'freezeState' | 'freeze'>;
 
 export interface SignerFreezer {
   /**
-   * Freezes the signer if the network was frozen since the last call, or since the start.
-   * @throws Fault of the signer
+   * Freezes the signer if the network was frozen since the last call, or since the start; and reports, now and then,
+   * whether it is frozen.
+   * @throws Fault of the signer, if it had to be frozen
    */
   renew(): Promise<void>;
 }
@@ -31,22 +38,48 @@ export function createSignerFreezer(
   parts: Readonly<{
     network: NetworkKey;
     signer: Pick<FreezableSigner, 'freezeState' | 'freeze'>;
-    database: Pick<Database, 'listFreezes'>;
+    database: Pick<Database, 'listFreezes' | 'reportSignerFreeze'>;
+    clock: Pick<Clock, 'nowMs'>;
     log: Pick<Log, 'warn'>;
   }>,
 ): SignerFreezer {
-  const { network, signer, database, log } = parts;
+  const { network, signer, database, clock, log } = parts;
   let askedForMs: number | null = null;
+  let askedAtMs = Number.NEGATIVE_INFINITY;
+  let reported: string | undefined;
+
+  async function report({ freeze }: FreezeState): Promise<void> {
+    const nowMs = clock.nowMs();
+    askedAtMs = nowMs;
+    const seen = freeze && { reason: freeze.reason, frozenBy: freeze.frozenBy, frozenAtMs: freeze.frozenAtMs };
+    const text = JSON.stringify(seen);
+    if (text === reported) return;
+    await database.reportSignerFreeze(network, seen, nowMs);
+    reported = text;
+  }
+
+  /** What only informs must not keep payouts from advancing: a signer that does not answer is met there. */
+  async function look(): Promise<void> {
+    if (clock.nowMs() < askedAtMs + ASK_MS) return;
+    askedAtMs = clock.nowMs();
+    const state = await signer.freezeState().catch((error: unknown) => {
+      if (error instanceof Fault) return null;
+      throw error;
+    });
+    if (state) await report(state);
+  }
+
   return {
     async renew() {
       const freeze = (await database.listFreezes()).find((one) => one.network === network && grave.includes(one.code));
-      if (!freeze || freeze.sinceMs === askedForMs) return;
+      if (!freeze || freeze.sinceMs === askedForMs) return look();
       const state = await signer.freezeState();
+      await report(state);
       if (state.approvers.length === 0) {
         const why = 'its policy names no approver who could end that; only this installation is frozen';
         log.warn({ code: freeze.code }, `the signer is not frozen: ${why}`);
       } else if (!state.freeze) {
-        await signer.freeze(`${network}: ${freeze.reason}`.slice(0, REASON_CHARS_MAX), FROZEN_BY);
+        await report(await signer.freeze(`${network}: ${freeze.reason}`.slice(0, REASON_CHARS_MAX), FROZEN_BY));
         log.warn({ code: freeze.code }, 'the signer is frozen, on every network, until an approver ends that');
       }
       askedForMs = freeze.sinceMs;

@@ -92,11 +92,16 @@ export type PayoutConclusion =
 export type EngineReason = Readonly<{ code: string; message: string }>;
 
 /** The payout engine of a network. */
+/** The freeze of the signer itself, which the signer enforces, whatever this database says. */
+export type SeenSignerFreeze = Readonly<{ reason: string; frozenBy: string; frozenAtMs: number }>;
+
 export type PayoutEngine = Readonly<{
   network: NetworkKey;
   fence: number;
   journalId: number;
   reason: EngineReason | null;
+  /** As the engine has last seen it; null if there is none, or it could not be asked yet. */
+  signerFreeze: SeenSignerFreeze | null;
   updatedAtMs: number;
 }>;
 
@@ -173,6 +178,8 @@ export interface MoneyOutDatabase {
    */
   nextFence(network: NetworkKey, servedFence: number, nowMs: number): Promise<number | null>;
   reportEngine(network: NetworkKey, reason: EngineReason | null, nowMs: number): Promise<void>;
+  /** Records whether a network's engine sees the signer frozen. */
+  reportSignerFreeze(network: NetworkKey, freeze: SeenSignerFreeze | null, nowMs: number): Promise<void>;
   listEngines(): Promise<readonly PayoutEngine[]>;
   /** Returns when this database was created. */
   createdAtMs(): Promise<number>;

@@ -48,6 +48,25 @@ test('every network is frozen with a reason, and thawed with the second factor',
     assert.equal([thaw?.operator, thaw?.reason], ['Mary (dashboard)', 'found it']);
   }));
 
+test('a frozen signer is shown with the way out, on the page of wallets and of the network that reports it', () =>
+  withDashboard(async ({ api, person }) => {
+    const mary = await person('Mary', { role: 'operator', storeId: null });
+    const pages = [PATH, `/operator/networks/${network}`];
+    const freeze = { reason: 'a stolen key', frozenBy: 'ann', frozenAtMs: Date.UTC(2026, 10, 25, 12) };
+    await api.database().reportSignerFreeze(network, freeze, api.clock.nowMs());
+    for (const path of pages) {
+      const { text } = await mary.get(path);
+      assert.match(
+        text,
+        /the signer is frozen[\s\S]*2026-11-25 12:00:00[\s\S]*<bdi>ann<\/bdi>: <bdi>a stolen key/,
+        path,
+      );
+      assert.match(text, '<code>quayside signer thaw</code>', path);
+    }
+    await api.database().reportSignerFreeze(network, null, api.clock.nowMs());
+    for (const path of pages) assert.not.match((await mary.get(path)).text, 'the signer is frozen', path);
+  }));
+
 test('freezing the signer is asked of an indexer', () =>
   withDashboard(async ({ api, person }) => {
     const mary = await person('Mary', { role: 'operator', storeId: null });

@@ -15,15 +15,14 @@ import { whyUnfollowed } from '../../database/network-health.ts';
 import { REWOUND_TRANSFERS_MAX } from '../../database/recovery.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { changeFields, commonChange, type Plan, type Planned } from '../change.ts';
-import type { DashboardDeps } from '../deps.ts';
-import { actOf } from '../deps.ts';
+import { actOf, type DashboardDeps } from '../deps.ts';
 import { askForm, askPath, BECAUSE_CHARS_MAX, becauseField, readBlock } from '../operation-form.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { ago, badge, data, english, facts, faultMessage } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { operationTable } from './operations.ts';
 import { networkState } from './operator.ts';
-import { freezeFacts } from './operator-wallets.ts';
+import { freezeFacts, signerFrozen } from './operator-wallets.ts';
 
 const OPERATIONS_SHOWN = 5;
 const SESSIONS_SHOWN = 20;
@@ -121,11 +120,12 @@ async function moneyOut(database: Database, visit: Visit<null>, network: Network
   const lanes = (await database.haltedLanes()).filter((one) => one.network === key);
   const balances = (await database.listBalances()).filter((one) => one.network === key);
   const own = freezes.find((one) => one.network === key);
-  return html`<section class="card" aria-labelledby="money"><h2 id="money">${words.say('operator-network.money_out')}</h2>${facts(
+  const signer = signerFrozen(words, engine ? [engine] : []);
+  return html`<section class="card" aria-labelledby="money"><h2 id="money">${words.say('operator-network.money_out')}</h2>${signer}${facts(
     [
       [
         words.say('general.state'),
-        freezes.length > 0
+        freezes.length > 0 || signer
           ? badge(words.say('operator-wallets.frozen'), 'danger')
           : badge(words.say('operator-network.pays'), 'good'),
       ],

@@ -2,8 +2,10 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createSignerFreezer } from '../../../indexers/payouts/signer-freeze.ts';
+import { transient } from '../../../src/core/fault.ts';
 import type { Freeze } from '../../../src/database/freezes.ts';
 import type { FreezeState } from '../../../src/signer/signer.ts';
+import { handClock } from '../../support/hand-clock.ts';
 
 const network = 'test:one';
 const outflow: Freeze = {
@@ -18,9 +20,15 @@ const outflow: Freeze = {
 function place(approvers: readonly string[]) {
   const freezes: Freeze[] = [];
   const asked: string[] = [];
+  const clock = handClock();
+  const seen = { isAway: false, questions: 0, reports: [] as (string | null)[] };
   let state: FreezeState = { fingerprint: '00000000', freeze: null, approvers };
   const signer = {
-    freezeState: async () => state,
+    async freezeState() {
+      seen.questions++;
+      if (seen.isAway) throw transient('signer_unreachable', 'no signer');
+      return state;
+    },
     async freeze(reason: string, frozenBy: string) {
       asked.push(`${frozenBy}: ${reason}`);
       state = { ...state, freeze: { number: asked.length, nonce: '0'.repeat(32), reason, frozenBy, frozenAtMs: 1 } };
@@ -29,6 +37,9 @@ function place(approvers: readonly string[]) {
   };
   const lines: string[] = [];
   return {
+    clock,
+    seen,
+    freezeByHand: () => signer.freeze('a stolen key', 'ann'),
     freezes,
     asked,
     lines,
@@ -39,7 +50,12 @@ function place(approvers: readonly string[]) {
       createSignerFreezer({
         network,
         signer,
-        database: { listFreezes: async () => freezes },
+        clock,
+        database: {
+          listFreezes: async () => freezes,
+          reportSignerFreeze: async (_network, freeze) =>
+            void seen.reports.push(freeze && `${freeze.frozenBy}: ${freeze.reason}`),
+        },
         log: { warn: (_: unknown, line?: string) => void lines.push(line ?? '') },
       }),
   };
@@ -75,6 +91,40 @@ test('a signer without approvers is not frozen, because nobody could end that; t
   await engine.renew();
   assert.equal([asked, lines.length], [[], 1]);
   assert.match(String(lines[0]), 'no approver');
+});
+
+test('whether the signer is frozen is asked twice a minute and reported when it changes', async () => {
+  const { clock, seen, freezeByHand, thaw, start } = place(['anna']);
+  const { reports } = seen;
+  const engine = start();
+  for (let look = 0; look < 10; look++) await engine.renew();
+  assert.equal([reports, seen.questions], [[null], 1]);
+  await freezeByHand();
+  clock.advance(29_000);
+  await engine.renew();
+  assert.is(reports.length, 1);
+  clock.advance(1_000);
+  await engine.renew();
+  assert.equal(reports, [null, 'ann: a stolen key']);
+  clock.advance(30_000);
+  await engine.renew();
+  assert.is(reports.length, 2, 'nothing has changed');
+  seen.isAway = true;
+  clock.advance(30_000);
+  await engine.renew();
+  assert.is(reports.length, 2, 'a signer that is away keeps nothing from going on');
+  seen.isAway = false;
+  thaw();
+  clock.advance(30_000);
+  await engine.renew();
+  assert.equal(reports.slice(2), [null]);
+});
+
+test('a freeze by the engine itself is reported at once', async () => {
+  const { freezes, seen, start } = place(['anna']);
+  freezes.push(outflow);
+  await start().renew();
+  assert.equal(seen.reports, [null, `quayside: ${network}: transaction t1 moved money out`]);
 });
 
 test.run();

@@ -8,7 +8,7 @@ import type { Account, Asset, EntryKind } from '../../../core/ledger.ts';
 import type { WalletStanding, WatchedRole } from '../../../core/outgoing.ts';
 import type { Attempt, Payout, PayoutState, Proof } from '../../../core/payout.ts';
 import type { Currency, NetworkKey } from '../../../core/transfer.ts';
-import type { EngineReason } from '../../money-out.ts';
+import type { EngineReason, SeenSignerFreeze } from '../../money-out.ts';
 import type { OutgoingState } from '../../outgoing.ts';
 import { json, units } from '../column-types.ts';
 
@@ -94,6 +94,7 @@ export const payoutEngines = sqliteTable('payout_engines', {
   journalId: integer().notNull(),
   reasonCode: text(),
   reasonMessage: text(),
+  signerFreeze: json<SeenSignerFreeze>(),
   updatedAtMs: integer().notNull(),
 });
 

@@ -3,6 +3,7 @@
  * @module
  */
 import { and, asc, count, desc, eq, inArray, isNotNull, isNull, min, sql } from 'drizzle-orm';
+import type { NetworkKey } from '../../../core/transfer.ts';
 import type { MoneyOutDatabase } from '../../money-out.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
@@ -12,6 +13,7 @@ type PayoutViews = Pick<
   MoneyOutDatabase,
   | 'nextFence'
   | 'reportEngine'
+  | 'reportSignerFreeze'
   | 'listEngines'
   | 'createdAtMs'
   | 'findPayout'
@@ -60,6 +62,14 @@ export function payoutViews({ orm, client, read, write }: Db): PayoutViews {
       .groupBy(payouts.network),
   );
 
+  type Reported = Partial<typeof payoutEngines.$inferInsert> & Readonly<{ updatedAtMs: number }>;
+  const save = (network: NetworkKey, set: Reported): void =>
+    void orm
+      .insert(payoutEngines)
+      .values({ network, fence: 0, journalId: 0, ...set })
+      .onConflictDoUpdate({ target: payoutEngines.network, set })
+      .run();
+
   /** As `delayOf` in core. */
   const delayCode = sql<string | null>`coalesce(${payouts.faultCode}, ${payouts.waitCode})`;
 
@@ -82,13 +92,10 @@ export function payoutViews({ orm, client, read, write }: Db): PayoutViews {
     },
     async reportEngine(network, reason, nowMs) {
       const set = { reasonCode: reason?.code ?? null, reasonMessage: reason?.message ?? null, updatedAtMs: nowMs };
-      await write(() =>
-        orm
-          .insert(payoutEngines)
-          .values({ network, fence: 0, journalId: 0, ...set })
-          .onConflictDoUpdate({ target: payoutEngines.network, set })
-          .run(),
-      );
+      await write(() => save(network, set));
+    },
+    async reportSignerFreeze(network, signerFreeze, nowMs) {
+      await write(() => save(network, { signerFreeze, updatedAtMs: nowMs }));
     },
     async createdAtMs() {
       return read(() => Number(created.get() ?? 0));
