@@ -45,6 +45,7 @@ import { keyNames, readSecretKeys } from './lib/secret-key.ts';
 import { awaitStart } from './lib/start-signal.ts';
 import { runNotices } from './notifications/courier.ts';
 import { runMails } from './notifications/mails.ts';
+import { createTargetMaker } from './notifications/new-target.ts';
 import { createSend } from './notifications/post.ts';
 import { sendTestNotices } from './notifications/test-notice.ts';
 import { createDestinationCheck } from './payments/destination.ts';
@@ -208,6 +209,7 @@ async function listenForPeople(
       checkWebhookUrl: guard.check,
       sendTestEvent: (endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
       sendTestNotices: (target) => sendTestNotices({ database, send: createSend(guard), clock }, target),
+      newNotices: createTargetMaker({ guard, clock }),
       readPools: () => Promise.all(networkOfEachPool(config.networks).map((network) => readPool(database, network))),
       readRates: rates.status,
       readCertificates: () => latestCertificates(config),

@@ -4,15 +4,9 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import * as z from 'zod';
 import type { ChannelKind } from '../../src/database/notices.ts';
-import { newWebhookSecret } from '../../src/lib/id.ts';
-import { type MailServer, readMailServer } from '../../src/lib/mail-server.ts';
-import { addressShapes } from '../../src/notifications/channels.ts';
+import { readTargetAddress } from '../../src/notifications/new-target.ts';
 import { type Input, notFound, textOption, usage } from './command.ts';
-
-const TELEGRAM = 'https://api.telegram.org';
-const NTFY = 'https://ntfy.sh';
 
 /** What each kind reads from its secret file. */
 export const secretFiles: Readonly<Record<ChannelKind, string>> = {
@@ -27,40 +21,20 @@ export const secretFiles: Readonly<Record<ChannelKind, string>> = {
 
 /** Returns the address as it is saved. @throws Fault permanent `usage`, `not_found` */
 export function readTarget(kind: ChannelKind, input: Input): string {
-  const [first = '', second = ''] = kind === 'email' && !textOption(input, 'user') ? [] : readSecret(kind, input);
-  const given = {
-    email: () => ({ ...mailServer(input, first), from: needed(input, 'from'), to: needed(input, 'to') }),
-    telegram: () => ({
-      server: textOption(input, 'server') ?? TELEGRAM,
-      token: first,
-      chat: needed(input, 'to'),
-    }),
-    ntfy: () => ({ server: textOption(input, 'server') ?? NTFY, topic: first, token: second || null }),
-    slack: () => ({ url: first }),
-    discord: () => ({ url: first }),
-    webhook: () => ({ url: first, secret: newWebhookSecret() }),
-    'dead-man': () => ({ url: first }),
-  }[kind]();
-  const read = addressShapes[kind].safeParse(given);
-  // Zod's texts do not repeat the value.
-  if (!read.success) throw usage(`${kind}: ${z.prettifyError(read.error).replaceAll('\n', ' ')}`);
-  return JSON.stringify(read.data);
+  const [secret = '', token = ''] = kind === 'email' && !textOption(input, 'user') ? [] : readSecret(kind, input);
+  const options = ['to', 'from', 'smtp', 'user', 'server'] as const;
+  const typed = Object.fromEntries(options.map((name) => [name, textOption(input, name)]));
+  const read = readTargetAddress(kind, { ...typed, secret, token });
+  if ('address' in read) return read.address;
+  const { field, problem } = read;
+  if (problem === null) throw usage(field === 'secret' ? 'the secret file is empty' : `--${field} is missing`);
+  throw usage(field === 'smtp' ? `--smtp is ${problem}` : `${kind}: ${problem}`);
 }
 
 function needed(input: Input, name: string): string {
   const text = textOption(input, name);
   if (text === undefined) throw usage(`--${name} is missing`);
   return text;
-}
-
-function mailServer(input: Input, password: string): MailServer {
-  const text = needed(input, 'smtp');
-  const server = readMailServer(text);
-  if (!server || server.user !== null) {
-    throw usage(`--smtp is "${text}", expected smtps://HOST[:465] (TLS), or smtp://HOST[:587] (STARTTLS)`);
-  }
-  const user = textOption(input, 'user') ?? null;
-  return { ...server, user, password: user === null ? null : password };
 }
 
 /** Returns the lines of the secret file. A secret on the command line would be seen by everybody on the machine. */

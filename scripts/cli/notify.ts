@@ -2,18 +2,22 @@
  * Manages who is informed about alarms.
  * @module
  */
-import { randomInt, randomUUID } from 'node:crypto';
-import type { Config } from '../../src/config/config.ts';
 import { permanent } from '../../src/core/fault.ts';
-import { type NoticeText, type Severity, severities } from '../../src/core/notice.ts';
+import { type Severity, severities } from '../../src/core/notice.ts';
 import type { Database } from '../../src/database/database.ts';
-import { type ChannelKind, channelKinds, type NoticeTarget, type QuietHours } from '../../src/database/notices.ts';
-import { type Clock, toSeconds } from '../../src/lib/clock.ts';
+import {
+  AFTER_MINUTES_MAX,
+  type ChannelKind,
+  channelKinds,
+  type NoticeTarget,
+  type QuietHours,
+  TARGET_NAME_CHARS_MAX,
+  TARGETS_MAX,
+} from '../../src/database/notices.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
-import { sortableId } from '../../src/lib/id.ts';
-import { isZone } from '../../src/lib/zone.ts';
-import { type Delivered, deliver } from '../../src/notifications/channels.ts';
-import { readMinute, showMinute } from '../../src/notifications/local-time.ts';
+import { isZone, readMinute, showMinute } from '../../src/lib/zone.ts';
+import type { Delivered } from '../../src/notifications/channels.ts';
+import { newTarget, sendCode } from '../../src/notifications/new-target.ts';
 import { createSend } from '../../src/notifications/post.ts';
 import { sendTestNotices } from '../../src/notifications/test-notice.ts';
 import {
@@ -29,10 +33,6 @@ import {
   usage,
 } from './command.ts';
 import { readTarget, secretFiles } from './notify-address.ts';
-
-const NAME_CHARACTERS_MAX = 64;
-const TARGETS_MAX = 50;
-const AFTER_MINUTES_MAX = 1_440;
 
 const isDead = (kind: ChannelKind): boolean => kind === 'dead-man';
 
@@ -71,7 +71,6 @@ export const notifyAdd: Command = {
     if (storeId !== null && !(await database.findStore(storeId))) {
       throw notFound(`there is no store ${storeId}; \`quayside store list\` shows all`);
     }
-    const nowMs = clock.nowMs();
     const rest = { afterMinutes: afterOf(input), ...hoursOf(input) };
     const settings = { name: nameOf(input, kind), severities: severitiesOf(input), storeId, ...rest };
     const showsDetails = input.options.details === true;
@@ -81,15 +80,11 @@ export const notifyAdd: Command = {
     if ((await database.listNoticeTargets()).length >= TARGETS_MAX) {
       throw usage(`there are ${TARGETS_MAX} targets already; \`quayside notify remove <id>\` removes one`);
     }
-    const id = `nt_${sortableId(nowMs)}`;
-    const code = String(randomInt(1_000_000)).padStart(6, '0');
-    const text = { title: 'Quayside: prove this target', text: proofText(id, code), severity: 'know' } as const;
-    const answer = await sendNow({ config, clock }, kind, address, { id: `code-${id}`, ...text });
+    const target = newTarget({ kind, address, showsDetails, ...settings }, clock.nowMs());
+    const { id } = target;
+    const answer = await sendCode({ send: createSend(createUrlGuard(config.webhooks.allowCidrs)), clock }, target);
     if (!answer.ok) throw refusal(kind, answer);
-    const act = operatorAct(notifyAdd, input, clock);
-    await database.addNoticeTarget({ id, kind, address, code, showsDetails, createdAtMs: nowMs, ...settings }, act);
-    // Whoever it is for sees nothing of a call, and the service has answered.
-    if (isDead(kind)) await database.proveNoticeTarget(id, code, act);
+    await database.addNoticeTarget(target, operatorAct(notifyAdd, input, clock));
     const secret = kind === 'webhook' ? (JSON.parse(address) as { secret: string }).secret : null;
     return {
       json: { id, kind, name: settings.name, answer: shownAnswer(answer), proved: isDead(kind), secret },
@@ -189,18 +184,6 @@ export const notifyRemove: Command = {
   },
 };
 
-type Reach = Readonly<{ config: Config; clock: Clock }>;
-
-const sendNow = ({ config, clock }: Reach, kind: ChannelKind, address: string, message: NoticeText & { id: string }) =>
-  deliver(createSend(createUrlGuard(config.webhooks.allowCidrs)), kind, address, {
-    ...message,
-    atS: toSeconds(clock.nowMs()),
-    nonce: randomUUID(),
-  });
-
-const proofText = (id: string, code: string): string =>
-  `Your code is ${code}.\n\nType it on the machine: quayside notify prove ${id} ${code}`;
-
 function refusal(kind: ChannelKind, { status, text }: Delivered) {
   const said = status === null ? `could not be reached: ${text}` : `answered ${status}: ${text}`;
   return permanent(
@@ -221,8 +204,8 @@ async function findTarget(database: Pick<Database, 'listNoticeTargets'>, id: str
 
 function nameOf(input: Input, kind: ChannelKind): string {
   const name = textOption(input, 'name')?.trim() ?? kind;
-  if (name === '' || name.length > NAME_CHARACTERS_MAX)
-    throw usage(`--name must have 1 to ${NAME_CHARACTERS_MAX} characters`);
+  if (name === '' || name.length > TARGET_NAME_CHARS_MAX)
+    throw usage(`--name must have 1 to ${TARGET_NAME_CHARS_MAX} characters`);
   return name;
 }
 

@@ -42,6 +42,11 @@ export type Plan = Readonly<{
   reason?: string | null;
   /** Null for what needs no confirmation. */
   review: Review | null;
+  /**
+   * Done before `act`, once all is confirmed: what waits for somebody else, such as a mail server, which the database
+   * must not. @returns an answer instead of acting; undefined to act
+   */
+  before?(): Promise<Reply | undefined>;
   /** `database` records what it changes as this act. */
   act(database: Database, act: OperatorAct): Promise<Reply>;
 }>;
@@ -103,6 +108,8 @@ async function answer<At>(deps: DashboardDeps, visit: Visit<At>, plan: PlanOf<At
       if (token === null) return again(words.say('passkey' in proof ? 'change.wrong_passkey' : 'change.wrong_code'));
     }
   }
+  const early = await planned.before?.();
+  if (early !== undefined) return { reply: early, token };
   const act = { ...actOf(visitor.person, command, deps.clock), reason };
   const reply = await deps.database.recordAs({ ...act, target }, (database) => planned.act(database, act));
   return { reply, token };

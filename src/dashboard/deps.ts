@@ -11,7 +11,7 @@ import type { PoolLevel } from '../database/address-pools.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
 import type { Database, Endpoint } from '../database/database.ts';
 import type { ApiKey, NewApiKey, Scope } from '../database/keys.ts';
-import type { NoticeTarget } from '../database/notices.ts';
+import type { ChannelKind, NewNoticeTarget, NoticeTarget, TargetField, TargetText } from '../database/notices.ts';
 import type { Person } from '../database/people.ts';
 import type { DestinationCheck } from '../database/refunds.ts';
 import type { MerchantStore } from '../database/stores.ts';
@@ -52,6 +52,7 @@ export type DashboardDeps = Readonly<{
   sendTestEvent(endpoint: Endpoint): Promise<TestAnswer | null>;
   /** Sends test messages to somebody who is informed about alarms. @returns null if the target was removed */
   sendTestNotices(target: NoticeTarget): Promise<readonly NoticeAnswer[] | null>;
+  newNotices: NewNotices;
   /** Returns every setting as it was read at the start. */
   readSettings(): ShownSettings;
   /** Returns the newest backup that was proved, and why the last scheduled one failed; null where there is none. */
@@ -85,6 +86,19 @@ export type NoticeAnswer = Readonly<{
   status: number | null;
   text: string;
   ms: number;
+}>;
+
+/** Adding somebody who is informed about alarms: what needs the channels. */
+export type NewNotices = Readonly<{
+  /** Returns where messages of a kind go, as it is saved; or which field is wrong, and why (null: it is missing). */
+  read(
+    kind: ChannelKind,
+    typed: TargetText,
+  ): Promise<Readonly<{ address: string }> | Readonly<{ field: TargetField; problem: string | null }>>;
+  /** Makes a new target and sends it its code. @returns also what the service answered */
+  send(
+    wish: Omit<NewNoticeTarget, 'id' | 'code' | 'createdAtMs'>,
+  ): Promise<Readonly<{ target: NewNoticeTarget; answer: Omit<NoticeAnswer, 'severity' | 'ms'> }>>;
 }>;
 
 /** What an endpoint answered to a test event. `error` is a class such as `timeout`. */

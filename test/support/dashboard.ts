@@ -23,6 +23,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import { sortableId } from '../../src/lib/id.ts';
 import { openLog } from '../../src/lib/log.ts';
+import { createTargetMaker } from '../../src/notifications/new-target.ts';
 import { createSend } from '../../src/notifications/post.ts';
 import { sendTestNotices } from '../../src/notifications/test-notice.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
@@ -106,6 +107,7 @@ export async function startDashboard({
         sendTestEvent: (endpoint: Endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
         sendTestNotices: (target: NoticeTarget) =>
           sendTestNotices({ database, send: createSend(guard), clock }, target),
+        newNotices: createTargetMaker({ guard, clock }),
         readSettings: () => readShownSettings({ env: options.env ?? {}, cwd: dirname(api.file) }),
         readBackups: () => backupsOf(readBackupReport(dirname(api.file))),
         readPools: () => Promise.all(networkOfEachPool(networks).map((one) => readPool(database, one))),

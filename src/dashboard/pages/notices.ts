@@ -1,8 +1,8 @@
 /**
- * Who is informed about alarms, and the open ones that nobody looks at yet. Targets are added with the `quayside`
- * command, which reads their secrets from a file.
+ * Who is informed about alarms, and the open ones that nobody looks at yet. `notice-add.ts` adds somebody.
  * @module
  */
+import { isSnoozed } from '../../database/alarms.ts';
 import type { NoticeTarget } from '../../database/notices.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
@@ -37,13 +37,14 @@ export const noticePages = (deps: DashboardDeps): readonly CommonPage[] => [
 async function page({ database }: DashboardDeps, visit: Visit<null>, fault: string | null): Promise<Reply> {
   const { words } = visit;
   const targets = await database.listNoticeTargets();
-  const unseen = (await database.listOpenAlarms()).filter(({ acknowledgedAtMs }) => acknowledgedAtMs === null);
+  const open = await database.listOpenAlarms();
+  const unseen = open.filter((one) => one.acknowledgedAtMs === null && !isSnoozed(one, visit.nowMs));
   return {
     title: words.say('frame.operator_notices'),
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}
 <section aria-labelledby="targets"><h2 id="targets">${words.say('notices.targets')}</h2>${targetTable(visit, targets)}
-<p class="hint">${words.html('notices.add_hint')}</p></section>
+<p class="actions"><a class="button plain" href="${PATH}/add">${words.say('notice-add.title')}</a></p><p class="hint">${words.html('notices.add_hint')}</p></section>
 <section aria-labelledby="unseen"><h2 id="unseen">${words.say('notices.unseen')}</h2>${alarmTable(visit, unseen)}</section>`,
   };
 }
@@ -114,23 +115,13 @@ async function planProof(deps: DashboardDeps, visit: Visit<null>, target: Notice
   };
 }
 
+/** Sends outside of the database's turn: the service may take long to answer. */
 async function planTest(deps: DashboardDeps, { words }: Visit<null>, target: NoticeTarget): Promise<Planned> {
-  return {
-    command: 'test notice target',
-    target: target.id,
-    review: null,
-    async act() {
-      // A target that is not proved gets nothing but its code.
-      if (target.provedAtMs === null) return null;
-      const answers = await deps.sendTestNotices(target);
-      return answers === null
-        ? null
-        : {
-            title: words.say('notices.test_of', { name: target.name }),
-            content: answerTable(words, answers),
-          };
-    },
-  };
+  // A target that is not proved gets nothing but its code.
+  const answers = target.provedAtMs === null ? null : await deps.sendTestNotices(target);
+  return (
+    answers && { title: words.say('notices.test_of', { name: target.name }), content: answerTable(words, answers) }
+  );
 }
 
 const answerTable = (words: Words, answers: readonly NoticeAnswer[]): Html =>

@@ -1,0 +1,175 @@
+/** Adding somebody who is informed about alarms, over real HTTP: the code arrives and is typed, the secret is sealed. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { confirm, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { startMailServer, textOf } from '../support/mail-server.ts';
+import { type Answer as Answering, type MerchantServer, startMerchantServer } from '../support/merchant-server.ts';
+import { until } from '../support/until.ts';
+
+const LIST = '/operator/notices';
+const PATH = `${LIST}/add`;
+const HIDDEN = 'services/T01/hidden-4711';
+
+type World = { dashboard: Dashboard; mary: Visitor & { token: string }; server: MerchantServer; url: string };
+
+/** An operator, and a service that answers. */
+const withService = (work: (world: World) => Promise<void>, answer: Answering = (response) => response.end('ok')) =>
+  withDashboard(async (dashboard) => {
+    const server = await startMerchantServer(answer);
+    const mary = await dashboard.person('Mary', { role: 'operator', storeId: null });
+    await work({ dashboard, mary, server, url: `${server.origin}/${HIDDEN}` });
+    await server.close();
+  });
+
+const ask = (mary: Visitor, kind: string, fields: Record<string, string>) =>
+  mary.submit(`${PATH}?kind=${kind}`, PATH, { name: 'on call', page: 'on', act: 'on', zone: 'UTC', ...fields });
+
+const codeIn = (text: string): string => /Your code is (\d{6})/.exec(text)?.[1] ?? '';
+const targets = ({ api }: Dashboard) => api.database().listNoticeTargets();
+
+test('a code arrives after a confirmation with the second factor, and what was typed proves the target', () =>
+  withService(async ({ dashboard, mary, server, url }) => {
+    const choice = await mary.get(PATH);
+    assert.match(choice.text, `${PATH}?kind=dead-man`);
+    assert.match((await mary.get(`${PATH}?kind=slack`)).text, 'name="secret" type="password"');
+    const settings = { store: dashboard.api.merchantId, quiet_from: '22:00', quiet_to: '07:00', digest: '08:00' };
+    dashboard.api.clock.advance(11 * 60_000);
+    const review = await ask(mary, 'slack', { secret: url, ...settings, after: '15', zone: 'Europe/Berlin' });
+    assert.match(review.text, 'Send a code to on call?');
+    assert.match(review.text, new URL(url).host);
+    assert.is((await confirm(mary, PATH, review)).status, 403);
+    assert.equal([server.received.length, await targets(dashboard)], [0, []], 'nothing is sent or saved yet');
+
+    const done = await confirm(mary, PATH, review, { code: dashboard.code(mary.token) });
+    assert.is(done.headers.get('location')?.split('?')[0], LIST, done.text);
+    const [request] = server.received;
+    assert.is(request?.path, `/${HIDDEN}`);
+    const code = codeIn(JSON.parse(request?.body ?? '{}').text);
+    const [added] = await targets(dashboard);
+    assert.equal(
+      [added?.severities, added?.storeId, added?.quiet, added?.digestMinute, added?.afterMinutes, added?.zone],
+      [['page', 'act'], dashboard.api.merchantId, { from: 1320, to: 420 }, 480, 15, 'Europe/Berlin'],
+    );
+    assert.is(added?.provedAtMs, null);
+    const list = await mary.get(LIST);
+    assert.match(list.text, 'waits for its code');
+    assert.not.match(list.text, 'hidden-4711');
+    assert.is((await mary.submit(LIST, `${LIST}/${added?.id}/prove`, { proof: code })).status, 303);
+    assert.is((await targets(dashboard))[0]?.provedAtMs, dashboard.api.clock.nowMs());
+
+    const entries = await dashboard.api.database().listAudit(50);
+    assert.equal(
+      entries.filter(({ target }) => target === added?.id).map(({ operator, command }) => [operator, command]),
+      [
+        ['Mary (dashboard)', 'prove notice target'],
+        ['Mary (dashboard)', 'add notice target'],
+      ],
+    );
+    assert.not.match(JSON.stringify(entries), 'hidden-4711');
+    const { file } = dashboard.api;
+    const bytes = readdirSync(dirname(file))
+      .filter((name) => name.startsWith(basename(file)))
+      .map((name) => readFileSync(join(dirname(file), name), 'latin1'));
+    assert.not.match(bytes.join(''), 'hidden-4711', 'it is sealed in the file');
+  }));
+
+test('what the service refuses is not saved; the form comes back filled, without the secret', () =>
+  withService(
+    async ({ dashboard, mary, url }) => {
+      const review = await ask(mary, 'slack', { secret: url, name: 'night watch' });
+      const refused = await confirm(mary, PATH, review);
+      assert.is(refused.status, 400);
+      assert.match(refused.text, /did not take it: <bdi lang="en">404 no such team/);
+      assert.match(refused.text, 'value="night watch"');
+      assert.not.match(refused.text, 'hidden-4711');
+      assert.equal(await targets(dashboard), []);
+      assert.not.ok(
+        (await dashboard.api.database().listAudit(9)).some(({ command }) => command === 'add notice target'),
+      );
+    },
+    (response) => response.writeHead(404).end('no such team'),
+  ));
+
+test('what is wrong is named in the form, and changes nothing', () =>
+  withService(async ({ dashboard, mary, server, url }) => {
+    const mail = { to: 'a@b.example', from: 'c@d.example', smtp: 'smtp://127.0.0.1:1' };
+    const cases: readonly (readonly [string, Record<string, string>, string | RegExp])[] = [
+      ['slack', {}, /“URL of the incoming webhook” is missing/],
+      ['slack', { secret: 'nonsense' }, /“URL of the incoming webhook” cannot be used/],
+      ['slack', { secret: url, name: ' ' }, '“What you call it” is missing'],
+      ['slack', { secret: url, page: '', act: '' }, 'Choose at least one kind'],
+      ['slack', { secret: url, store: 'mer_none' }, 'one store’s payments” is missing'],
+      ['slack', { secret: url, after: '1441' }, 'so many minutes” is missing'],
+      ['slack', { secret: url, quiet_from: '22:00' }, '“until this time” is missing'],
+      ['slack', { secret: url, zone: 'Mars/Base' }, '“Time zone of these hours” is missing'],
+      ['telegram', { secret: '1:abc' }, '“Id of the chat” is missing'],
+      ['telegram', { secret: 'no token', to: '1' }, /“Token of the bot, .*” cannot be used/],
+      ['email', { ...mail, to: 'x' }, /“To which address” cannot be used/],
+      ['email', { ...mail, smtp: 'mail.example' }, /“Mail server” cannot be used: .*smtps:/],
+      ['email', { ...mail, user: 'u' }, '“Password of the user at the mail server” is missing'],
+      ['email', { ...mail, smtp: 'smtps://10.0.0.7' }, /“Mail server” cannot be used: .*not on the public Internet/],
+    ];
+    for (const [kind, fields, said] of cases) {
+      const answer = await ask(mary, kind, fields);
+      assert.is(answer.status, 400, `${kind} ${JSON.stringify(fields)}`);
+      assert.match(answer.text.replaceAll(/<[^>]+>/g, ''), said);
+      assert.not.match(answer.text, 'hidden-4711');
+    }
+    assert.is((await mary.submit(`${PATH}?kind=slack`, PATH, { kind: 'pigeon' })).status, 404);
+    assert.equal([server.received.length, await targets(dashboard)], [0, []]);
+  }));
+
+test('a code by e-mail, a webhook’s secret shown once, and a URL that is proved by its answer', () =>
+  withService(async ({ dashboard, mary, server, url }) => {
+    const mails = await startMailServer({ auth: 'mail-secret-9' });
+    const fields = { to: 'night@shop.example', from: 'quayside@shop.example', user: 'shop', secret: 'mail-secret-9' };
+    const review = await ask(mary, 'email', { ...fields, smtp: `smtp://127.0.0.1:${mails.port}` });
+    assert.match(review.text, 'night@shop.example');
+    await confirm(mary, PATH, review);
+    const [mail] = mails.received;
+    assert.equal([mail?.to, mail?.user], [['night@shop.example'], 'shop']);
+    const [byMail] = await targets(dashboard);
+    assert.is(
+      (await mary.submit(LIST, `${LIST}/${byMail?.id}/prove`, { proof: codeIn(mail ? textOf(mail) : '') })).status,
+      303,
+    );
+    await mails.close();
+
+    const shown = await confirm(mary, PATH, await ask(mary, 'webhook', { secret: url }));
+    const [secret = ''] = /whsec_[\w+/=]+/.exec(shown.text) ?? [];
+    assert.ok(secret !== '' && shown.headers.get('cache-control') === 'no-store');
+    assert.ok(server.received.at(-1)?.headers['x-service-signature']);
+    assert.not.match((await mary.get(LIST)).text, 'whsec_');
+    await confirm(mary, PATH, await ask(mary, 'dead-man', { secret: url }));
+    assert.is(server.received.at(-1)?.method, 'GET');
+    const all = await targets(dashboard);
+    assert.equal(all.map(({ kind, provedAtMs }) => [kind, provedAtMs !== null]).sort(), [
+      ['dead-man', true],
+      ['email', true],
+      ['webhook', false],
+    ]);
+  }));
+
+test('while a service takes its time, other changes go on', () => {
+  let release = () => {};
+  return withService(
+    async ({ dashboard, mary, server, url }) => {
+      const waiting = confirm(mary, PATH, await ask(mary, 'slack', { secret: url }));
+      await until('the code is being sent', () => server.received.length === 1);
+      const ada = await dashboard.person('Ada', { role: 'owner', storeId: dashboard.api.merchantId });
+      const other = await ada.submit('/account', '/account/zone', { zone: 'Asia/Tokyo' });
+      assert.is(other.status, 303);
+      assert.equal(await targets(dashboard), []);
+      release();
+      assert.is((await waiting).status, 303);
+      assert.is((await targets(dashboard)).length, 1);
+    },
+    (response) => {
+      release = () => void response.end('ok');
+    },
+  );
+});
+
+test.run();
