@@ -11,12 +11,19 @@ import type { SessionSearch } from '../database/session-lists.ts';
 import { parseSessionId } from '../lib/session-id.ts';
 import { currencyCodes, exponentOf } from '../rates/currencies.ts';
 
-/** Longer than every order id, address and transaction. */
-export const SEARCHED_CHARS_MAX = 100;
+/** As long as the longest order id and refund id; addresses and transactions are shorter. */
+export const SEARCHED_CHARS_MAX = 128;
 
 const HASH = /^(?:0x)?([0-9a-f]{64})$/i;
 /** A signature of 64 bytes in base58, which names a transaction. */
 const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{86,88}$/;
+
+/** Returns how a transaction's hash may be stored; empty if the text is none. */
+export function transactionSpellings(text: string): readonly string[] {
+  const hash = HASH.exec(text)?.[1]?.toLowerCase();
+  if (hash !== undefined) return [`0x${hash}`, hash];
+  return SIGNATURE.test(text) ? [text] : [];
+}
 
 const AMOUNT = /^(\d{1,18}(?:\.\d{1,18})?)(?: ?([a-z]{3,4}))?$/i;
 
@@ -44,13 +51,12 @@ export function readSearch(
   const pasted = text.trim().slice(0, SEARCHED_CHARS_MAX);
   if (pasted === '') return [];
   const id = parseSessionId(pasted);
-  const hash = HASH.exec(pasted)?.[1]?.toLowerCase();
+  const spellings = transactionSpellings(pasted);
   const amount = readAmount(pasted);
   const families = [...new Set(networks.map(({ family }) => family))];
   return [
     ...(id === null ? [] : [{ kind: 'session', id } as const]),
-    ...(hash === undefined ? [] : [{ kind: 'transaction', spellings: [`0x${hash}`, hash] } as const]),
-    ...(SIGNATURE.test(pasted) ? [{ kind: 'transaction', spellings: [pasted] } as const] : []),
+    ...(spellings.length === 0 ? [] : [{ kind: 'transaction', spellings } as const]),
     ...families.flatMap((family) => {
       const key = chains[family].address.parse(pasted);
       return key === null ? [] : [{ kind: 'address', family, key } as const];

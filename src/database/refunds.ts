@@ -132,6 +132,15 @@ export interface RefundDatabase {
   findRefund(owner: Readonly<{ storeId: string; mode: Mode; refundId: string }>): Promise<FindRefundOutcome>;
   /** Returns the refund with this id, or with this claim link; null when there is none. */
   findRefundBy(name: Readonly<{ id: string }> | Readonly<{ claimToken: string }>): Promise<Refund | null>;
+  /**
+   * Returns the refund of a store that a text names: our id or the merchant's, its receipt, or its transaction.
+   * @param transactions how a hash may be stored, if the text is one
+   */
+  findNamedRefund(
+    at: Readonly<{ storeId: string; mode: Mode }>,
+    text: string,
+    transactions: readonly string[],
+  ): Promise<Refund | null>;
   /** Cancels for the merchant: only while processing, and only until a signature is requested. */
   cancelRefund(
     input: Readonly<{ storeId: string; mode: Mode; refundId: string; replay: Replay; nowMs: number }>,

@@ -8,6 +8,7 @@ import type { SessionSummary } from '../../database/database.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/session-id.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
+import { findPlaces, type Place } from '../named-place.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { exportPayments } from '../payment-export.ts';
 import { filterFields, type PaymentFilter, queryOfFilter, readFilter } from '../payment-filter.ts';
@@ -108,22 +109,31 @@ const allLink = (words: Words, at: StoreAt): Html => html`<a href="${pathOf(at)}
 async function find(deps: DashboardDeps, visit: Visit<StoreAt>, text: string): Promise<Reply> {
   const { at, visitor, zone, words } = visit;
   const found = await search(deps, at, text);
-  if (found.length === 1 && found[0]) return { to: `${pathOf(at)}/${found[0].id}` };
+  const places = await findPlaces(deps, visit, at, text);
+  const hrefs = [...found.map(({ id }) => `${pathOf(at)}/${id}`), ...places.map(({ href }) => href)];
+  if (hrefs.length === 1 && hrefs[0]) return { to: hrefs[0] };
   const other: StoreAt = { ...at, mode: otherMode(at.mode) };
   const mayLook = isAllowed(visitor.person.memberships, { permission: 'payments:read', ...other });
-  const elsewhere = mayLook ? (await search(deps, other, text)).length : 0;
+  const elsewhere = mayLook
+    ? (await search(deps, other, text)).length + (await findPlaces(deps, visit, other, text)).length
+    : 0;
   const hint =
     elsewhere > 0
       ? html`<p><a href="${pathOf(other)}?q=${encodeURIComponent(text)}">${words.say(`payments.found_${other.mode}`, { count: elsewhere })}</a></p>`
       : null;
   const content =
-    found.length > 0
-      ? rows(visit, found)
+    hrefs.length > 0
+      ? html`${places.length > 0 ? placeList(words, places) : null}${found.length > 0 ? rows(visit, found) : null}`
       : html`<p class="card">${words.html(`payments.none_${at.mode}`, { text, all: allLink(words, at) })}</p>`;
   const { networks } = deps.config;
   const filter = readFilter(at, new URLSearchParams(), networks, zone);
   return { title: titleOf(words, at), content: html`${controls(visit, text, filter, networks)}${content}${hint}` };
 }
+
+const placeList = (words: Words, places: readonly Place[]): Html =>
+  html`<ul class="card">${places.map(
+    ({ kind, name, href }) => html`<li><a href="${href}">${words.html(`payments.place_${kind}`, { name })}</a></li>`,
+  )}</ul>`;
 
 async function search(
   { database, config }: DashboardDeps,
@@ -151,6 +161,8 @@ const titleOf = (words: Words, { mode }: StoreAt): string =>
   words.say(mode === 'test' ? 'frame.test_payments' : 'frame.payments');
 
 export const pathOf = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/payments`;
+
+export const paymentPath = (at: StoreAt, { id }: Pick<SessionSummary, 'id'>): string => `${pathOf(at)}/${id}`;
 
 const controls = (
   { at, words }: Visit<StoreAt>,

@@ -20,7 +20,7 @@ const outcomes = [
   ['failed', 'requests.failed', { from: 500, to: 599 }],
 ] as const;
 
-const pathOf = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/developers/requests`;
+export const requestsPath = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/developers/requests`;
 
 export const requestsPage = (deps: DashboardDeps): StorePage => ({
   method: 'get',
@@ -46,7 +46,7 @@ async function list({ database }: DashboardDeps, { at, query, nowMs, words }: Vi
   const older = found.length > PAGE_ROWS ? shown.at(-1)?.id : undefined;
   const link = (before: string, text: string) => {
     const parts = new URLSearchParams({ ...(chosen && { outcome: chosen[0] }), ...(before !== '' && { before }) });
-    return html`<a href="${pathOf(at)}?${parts.toString()}">${text}</a>`;
+    return html`<a href="${requestsPath(at)}?${parts.toString()}">${text}</a>`;
   };
   const pager = html`<p class="pager">${filter.beforeId === null ? null : link('', words.say('general.newest'))} ${
     older === undefined ? null : link(String(older), words.say('general.older'))
@@ -57,7 +57,7 @@ async function list({ database }: DashboardDeps, { at, query, nowMs, words }: Vi
   return {
     title: words.say('requests.title'),
     content: html`<p class="hint">${words.html('requests.hint', { kept: REQUESTS_KEPT_MAX, days })}</p>
-<form method="get" action="${pathOf(at)}" class="controls">
+<form method="get" action="${requestsPath(at)}" class="controls">
 <label>${words.say('requests.outcome')} <select name="outcome"><option value="">${words.say('requests.all')}</option>${outcomes.map(
       ([name, text]) =>
         html`<option value="${name}"${name === chosen?.[0] ? html` selected` : null}>${words.say(text)}</option>`,

@@ -201,6 +201,12 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
         return row ? rows.view(row) : null;
       });
     },
+    async findNamedRefund(at, text, transactions) {
+      return db.read(() => {
+        const row = rows.named(at, text, transactions);
+        return row ? rows.view(row) : null;
+      });
+    },
     async cancelRefund(input) {
       return db.write(() => {
         const row = rows.own(input);

@@ -3,7 +3,7 @@
  * @module
  */
 import { createHash } from 'node:crypto';
-import { and, asc, desc, eq, isNotNull, isNull, lt, ne, or, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, isNotNull, isNull, lt, ne, or, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import type { IntentMacs, PaybackIntent } from '../../../core/intent.ts';
 import type { EarlierRefund } from '../../../core/refund.ts';
@@ -31,6 +31,8 @@ export type RefundRows = Readonly<{
   /** Whether another store has a refund of this id. */
   isForeign(owner: RefundOwner): boolean;
   claimed(token: string): RefundRow | undefined;
+  /** Finds by our id, the merchant's, the receipt, or one of these spellings of the transaction, in this order. */
+  named(at: Omit<RefundOwner, 'refundId'>, text: string, transactions: readonly string[]): RefundRow | undefined;
   /**
    * Returns the refunds that count against a session, with those that only the signer's journal knows.
    * @param exceptId one of these that is requested again
@@ -159,6 +161,17 @@ export function createRefundRows(db: Db, { macOf, claimTokens, guard, findSessio
         .from(refunds)
         .where(eq(refunds.claimHash, claimTokens.hashOf(token)))
         .get(),
+    named(at, text, transactions) {
+      const { storeId, mode } = at;
+      const own = and(eq(refunds.storeId, storeId), eq(refunds.mode, mode));
+      const isOwn = (row: RefundRow | undefined) => row?.storeId === storeId && row.mode === mode;
+      const byId = [find.get({ id: text }), find.get({ id: refundIdOf({ ...at, refundId: text }) })].find(isOwn);
+      if (byId) return byId;
+      const one = (where: SQL) => db.orm.select().from(refunds).where(and(own, where)).limit(1).get();
+      return (
+        one(eq(refunds.receiptNumber, text)) ?? transactions.map((tx) => one(eq(refunds.tx, tx))).find((row) => row)
+      );
+    },
     ofSession: (sessionId, exceptId = '') => [...ofSession.all({ sessionId }), ...lostOfSession(sessionId, exceptId)],
     due: (nowS, limit) => [...ready.all({ limit }), ...unclaimed.all({ limit, nowS })].slice(0, limit),
     list({ storeId, mode, sessionId, status, before, limit }) {

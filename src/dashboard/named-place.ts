@@ -1,0 +1,48 @@
+/**
+ * What the search box finds besides payments: a refund, an event's delivery, a request of the API; each by its whole
+ * name.
+ * @module
+ */
+import { isAllowed, type StorePermission } from '../core/access.ts';
+import type { DashboardDeps } from './deps.ts';
+import type { StoreAt, Visit } from './page.ts';
+import { requestsPath } from './pages/requests.ts';
+import { webhooksPath } from './pages/webhooks.ts';
+import { refundsPath } from './refund-text.ts';
+import { SEARCHED_CHARS_MAX, transactionSpellings } from './search.ts';
+
+/** A page of something that was found. */
+export type Place = Readonly<{ kind: 'refund' | 'event' | 'request'; name: string; href: string }>;
+
+/** More deliveries of one event than a store has endpoints are not looked for. */
+const DELIVERIES_READ = 100;
+
+/** Returns what a text names in a store and mode, as far as this visitor may see it. */
+export async function findPlaces(
+  { database }: DashboardDeps,
+  { visitor, nowMs }: Pick<Visit<StoreAt>, 'visitor' | 'nowMs'>,
+  at: StoreAt,
+  text: string,
+): Promise<readonly Place[]> {
+  const name = text.trim().slice(0, SEARCHED_CHARS_MAX);
+  const may = (permission: StorePermission) => isAllowed(visitor.person.memberships, { permission, ...at });
+  const places: Place[] = [];
+  const refund = await database.findNamedRefund(at, name, transactionSpellings(name));
+  if (refund) places.push({ kind: 'refund', name: refund.refundId, href: `${refundsPath(at)}/${refund.id}` });
+  const event = name.startsWith('evt_') ? await database.findEvent(name) : null;
+  if (event?.storeId === at.storeId && event.mode === at.mode) {
+    const { id, sessionId } = event;
+    const all = may('webhooks:read') ? await database.listDeliveries({ sessionId, limit: DELIVERIES_READ }) : [];
+    const [delivery, ...others] = all.filter(({ eventId }) => eventId === id);
+    // Of several deliveries, the payment's page shows which endpoint took it.
+    const payment = `/s/${at.storeId}/${at.mode}/payments/${sessionId}`;
+    const href = delivery && others.length === 0 ? `${webhooksPath(at)}/deliveries/${delivery.id}` : payment;
+    places.push({ kind: 'event', name: id, href });
+  }
+  if (name.startsWith('req_') && may('keys:manage')) {
+    const asked = { ...at, statuses: null, requestId: name, beforeId: null, limit: 1, nowMs };
+    const [request] = await database.listRequests(asked);
+    if (request) places.push({ kind: 'request', name, href: `${requestsPath(at)}?id=${encodeURIComponent(name)}` });
+  }
+  return places;
+}

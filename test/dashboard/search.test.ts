@@ -1,0 +1,138 @@
+/** The search box finds more than payments: refunds, events and requests of the API, by whoever may see them. */
+import Sqlite from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { issueEndpoint } from '../../src/app/new-credentials.ts';
+import { type Dashboard, withDashboard } from '../support/dashboard.ts';
+import { PAYEE } from '../support/dashboard-pages.ts';
+import { confirmTip, openSale } from '../support/payment-scenes.ts';
+import { until } from '../support/until.ts';
+
+const TX = `0x${'ab12'.repeat(16)}`;
+
+/** A paid sale with a completed refund, whose events go to one endpoint, and the id of the refund's call. */
+async function createScene({ api }: Dashboard) {
+  const at = { storeId: api.merchantId, mode: 'test' } as const;
+  await api.database().addEndpoint(issueEndpoint(at.storeId, 'test', 'https://shop.example/', [], api.clock.nowMs()));
+  const sale = await openSale(api);
+  await sale.send('10.50');
+  await confirmTip(api);
+  const metadata = { refund_address: PAYEE };
+  const asked = { order_id: sale.id, refund_id: 'back-7', amount: '1.00', currency: 'USDT', metadata };
+  const made = await api.send('POST', '/api/v1/refunds/create', asked);
+  assert.is(made.status, 201);
+  const requestId = String(made.headers['request-id']);
+  await until('the request is saved', async () => {
+    await api.requests.save();
+    const filter = { ...at, statuses: null, requestId, beforeId: null, limit: 1, nowMs: api.clock.nowMs() };
+    return (await api.database().listRequests(filter)).length === 1;
+  });
+  const [refund] = await api.database().listRefunds({ sessionId: sale.id, limit: 1 });
+  const file = new Sqlite(api.file);
+  file
+    .prepare(`UPDATE refunds SET status = 'completed', receipt_number = 'RF-2026-00000007', tx = ? WHERE id = ?`)
+    .run(TX, refund?.id);
+  file.close();
+  const event = (await api.database().listSessionEvents(sale.id, 9)).find(({ type }) => type === 'payment.completed');
+  const delivery = (await api.database().listDeliveries({ sessionId: sale.id, limit: 9 })).find(
+    ({ eventId }) => eventId === event?.id,
+  );
+  assert.ok(refund && event && delivery);
+  return { sale, refund, event, delivery, requestId };
+}
+
+test('a refund is found by its ids, its receipt and its transaction, an event and a request by theirs', () =>
+  withDashboard(
+    async (dashboard) => {
+      const { api } = dashboard;
+      const { refund, event, delivery, requestId } = await createScene(dashboard);
+      const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
+      const base = `/s/${api.merchantId}/test`;
+      const leadsTo = async (text: string) =>
+        (await owner.get(`${base}/payments?q=${encodeURIComponent(text)}`)).headers.get('location');
+      for (const text of [refund.id, 'back-7', 'RF-2026-00000007', TX, TX.slice(2).toUpperCase()])
+        assert.is(await leadsTo(text), `${base}/refunds/${refund.id}`, text);
+      assert.is(await leadsTo(event.id), `${base}/webhooks/deliveries/${delivery.id}`);
+      assert.is(await leadsTo(requestId), `${base}/developers/requests?id=${requestId}`);
+      for (const text of ['back-', 'rf_none', 'evt_1', 'req_none', `0x${'cd'.repeat(32)}`])
+        assert.is(await leadsTo(text), null, text);
+
+      const live = await owner.get(`/s/${api.merchantId}/live/payments?q=back-7`);
+      assert.match(live.text, '1 in test mode');
+    },
+    { pages: true },
+  ));
+
+test('an event that two endpoints get leads to its payment', () =>
+  withDashboard(
+    async (dashboard) => {
+      const { api } = dashboard;
+      await api
+        .database()
+        .addEndpoint(issueEndpoint(api.merchantId, 'test', 'https://two.example/', [], api.clock.nowMs()));
+      const { sale, event } = await createScene(dashboard);
+      const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
+      const base = `/s/${api.merchantId}/test/payments`;
+      assert.is((await owner.get(`${base}?q=${event.id}`)).headers.get('location'), `${base}/${sale.id}`);
+    },
+    { pages: true },
+  ));
+
+test('the payment’s page leads to each delivery, for who may see deliveries', () =>
+  withDashboard(
+    async (dashboard) => {
+      const { api } = dashboard;
+      const { sale, delivery } = await createScene(dashboard);
+      const link = `href="/s/${api.merchantId}/test/webhooks/deliveries/${delivery.id}"`;
+      for (const [role, isLinked] of [
+        ['support', true],
+        ['accountant', false],
+      ] as const) {
+        const member = await dashboard.person(role, { role, storeId: api.merchantId });
+        const { text } = await member.get(`/s/${api.merchantId}/test/payments/${sale.id}`);
+        assert.is(text.includes(link), isLinked, role);
+      }
+    },
+    { pages: true },
+  ));
+
+test('one text that names an order and a refund shows both', () =>
+  withDashboard(
+    async (dashboard) => {
+      const { api } = dashboard;
+      const { refund } = await createScene(dashboard);
+      const order = { amount: 700, currency: 'USD', order_id: 'back-7' };
+      assert.is((await api.send('POST', '/api/v1/checkout/sessions/create', order)).status, 200);
+      const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
+      const { text } = await owner.get(`/s/${api.merchantId}/test/payments?q=back-7`);
+      assert.match(text, `/refunds/${refund.id}">Refund <bdi>back-7</bdi>`);
+      assert.match(text, '<bdi>back-7</bdi></a></td>');
+    },
+    { pages: true },
+  ));
+
+test('nobody finds what they may not see', () =>
+  withDashboard(
+    async (dashboard) => {
+      const { api } = dashboard;
+      const { sale, refund, event, requestId } = await createScene(dashboard);
+      const other = await api.addMerchant();
+      const stranger = await dashboard.person('Eve', { role: 'owner', storeId: other });
+      for (const text of [refund.id, 'back-7', 'RF-2026-00000007', TX, event.id, requestId]) {
+        const { status, text: page } = await stranger.get(`/s/${other}/test/payments?q=${text}`);
+        assert.equal([status, page.includes('Nothing in test mode fits')], [200, true], text);
+      }
+      const support = await dashboard.person('Sue', { role: 'support', storeId: api.merchantId });
+      const accountant = await dashboard.person('Amy', { role: 'accountant', storeId: api.merchantId });
+      const base = `/s/${api.merchantId}/test/payments`;
+      assert.match((await support.get(`${base}?q=${requestId}`)).text, 'Nothing in test mode fits');
+      assert.is((await accountant.get(`${base}?q=${event.id}`)).headers.get('location'), `${base}/${sale.id}`);
+      assert.is(
+        (await accountant.get(`${base}?q=back-7`)).headers.get('location'),
+        `/s/${api.merchantId}/test/refunds/${refund.id}`,
+      );
+    },
+    { pages: true },
+  ));
+
+test.run();
