@@ -3,11 +3,11 @@
  * @module
  */
 import * as z from 'zod';
-import type { Config } from '../config/config.ts';
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import { currencies } from '../core/transfer.ts';
-import { type Database, PAYMENTS_MAX, type Payment, type PaymentOption, type Session } from '../database/database.ts';
+import { PAYMENTS_MAX, type Payment, type PaymentOption, type Session } from '../database/database.ts';
 import { optionAddress, optionLink } from '../payments/option.ts';
+import { payerUrl, paymentUrl, type UrlParts } from '../payments/payment-url.ts';
 
 const minorUnits = (description: string) => z.int().meta({ description, format: 'int64' });
 const unixSeconds = (description: string) => z.int().meta({ description: `${description}, Unix seconds.` });
@@ -134,20 +134,6 @@ export function paymentSession(session: Session, parts: UrlParts): PaymentSessio
     paid_late: life.paidLate,
   };
 }
-
-/** Returns the URL of a session's payment page. */
-export const paymentUrl = (session: Pick<Session, 'id'>, config: Pick<Config, 'checkoutUrl'>): string =>
-  `${config.checkoutUrl}/pay/${session.id}`;
-
-/** What the URLs of a session are made of. */
-export type UrlParts = Readonly<{
-  config: Pick<Config, 'checkoutUrl'>;
-  database: Pick<Database, 'payerToken'>;
-}>;
-
-/** Returns the URL of a session's payment page with the payer's token. */
-export const payerUrl = (session: Pick<Session, 'id'>, { config, database }: UrlParts): string =>
-  `${paymentUrl(session, config)}?k=${database.payerToken(session.id)}`;
 
 function paymentOption(session: Session, option: PaymentOption, pageUrl: string): z.infer<typeof paymentOptionSchema> {
   const address = optionAddress(session, option);

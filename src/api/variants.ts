@@ -11,6 +11,7 @@ import { formatUnits, parseUnits } from '../core/money.ts';
 import { currencies, type Mode, otherMode } from '../core/transfer.ts';
 import type { Session } from '../database/database.ts';
 import { optionAddress } from '../payments/option.ts';
+import { payerUrl, paymentUrl, type UrlParts } from '../payments/payment-url.ts';
 import { exponentOf } from '../rates/currencies.ts';
 import type { ApiDeps, Caller, Endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
@@ -26,7 +27,7 @@ import {
   textSchema,
 } from './session-input.ts';
 import { createErrors, createSession, findSession } from './session-service.ts';
-import { payerUrl, paymentStatusSchema, paymentUrl, type UrlParts } from './session-view.ts';
+import { paymentStatusSchema } from './session-view.ts';
 
 const PATH = '/v1/payment/sessions';
 

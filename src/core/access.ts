@@ -16,6 +16,8 @@ export type StorePermission =
   | 'payments:read'
   /** All of them as a file. */
   | 'payments:export'
+  /** Canceling one that is open, and the link by which its payer names where refunds go. */
+  | 'payments:manage'
   | 'refunds:request'
   /** Approving, refusing, and naming another destination. */
   | 'refunds:decide'
@@ -45,6 +47,7 @@ const ownerOrTests = { ...onlyOwner, developer: ['test'] } as const;
 const granted: Readonly<Record<StorePermission, Readonly<Record<StoreRole, readonly Mode[]>>>> = {
   'payments:read': { owner: both, accountant: both, support: both, developer: ['test'] },
   'payments:export': { ...ownerOrTests, accountant: both },
+  'payments:manage': { ...ownerOrTests, support: both },
   'refunds:request': { ...onlyOwner, support: both },
   'refunds:decide': onlyOwner,
   'held:decide': onlyOwner,

@@ -8,6 +8,7 @@ import { accountPages } from './pages/account.ts';
 import { alarmPages } from './pages/alarms.ts';
 import { developerPages } from './pages/developers.ts';
 import { heldPages } from './pages/held.ts';
+import { noticeAddPages } from './pages/notice-add.ts';
 import { noticePages } from './pages/notices.ts';
 import { operationPages } from './pages/operations.ts';
 import { operatorPages } from './pages/operator.ts';
@@ -19,6 +20,7 @@ import { operatorStorePages } from './pages/operator-stores.ts';
 import { operatorWalletPages } from './pages/operator-wallets.ts';
 import { overviewPage } from './pages/overview.ts';
 import { paymentPage } from './pages/payment.ts';
+import { paymentChanges } from './pages/payment-changes.ts';
 import { paymentsPages } from './pages/payments.ts';
 import { refundChanges } from './pages/refund-changes.ts';
 import { refundPages } from './pages/refunds.ts';
@@ -34,6 +36,7 @@ export const dashboardPages = (deps: DashboardDeps): readonly Page[] => [
   overviewPage(deps),
   ...paymentsPages(deps),
   paymentPage(deps),
+  ...paymentChanges(deps),
   ...refundPages(deps),
   ...refundChanges(deps),
   ...heldPages(deps),
@@ -53,4 +56,5 @@ export const dashboardPages = (deps: DashboardDeps): readonly Page[] => [
   operatorSettingsPage(deps),
   ...alarmPages(deps),
   ...noticePages(deps),
+  ...noticeAddPages(deps),
 ];

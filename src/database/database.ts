@@ -30,6 +30,7 @@ import type { NoticeDatabase } from './notices.ts';
 import type { OperationDatabase } from './operations.ts';
 import type { OutgoingDatabase } from './outgoing.ts';
 import type { PageSettingsDatabase } from './page-settings.ts';
+import type { PaymentNoteDatabase } from './payment-notes.ts';
 import type { PayoutLimitDatabase } from './payout-limits.ts';
 import type { PeopleDatabase } from './people.ts';
 import type { RecoveryDatabase } from './recovery.ts';
@@ -298,6 +299,7 @@ export interface Database
     OperationDatabase,
     OutgoingDatabase,
     PageSettingsDatabase,
+    PaymentNoteDatabase,
     PeopleDatabase,
     RecoveryDatabase,
     RefundDatabase,

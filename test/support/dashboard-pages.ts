@@ -39,6 +39,8 @@ async function fillStore(api: ApiServer, sale: Sale) {
   await confirmTip(api);
   const [delivery] = await api.database().listDeliveries({ sessionId: late.id, limit: 1 });
   await api.database().setPageSettings(api.merchantId, { accent: '#ffcc00' });
+  const act = { atMs: api.clock.nowMs(), operator: 'Grace (dashboard)', command: 'add note', reason: null };
+  await api.database().addPaymentNote({ sessionId: sale.id, text: 'Called: will pick it up on Friday.' }, act);
   return { held: held?.id, approved, asked, endpoint: endpoint.id, delivery: delivery?.id };
 }
 
@@ -154,6 +156,8 @@ export async function everyPage(dashboard: Dashboard): Promise<readonly Dashboar
     { name: 'sources', path: '/operator/sources', cookie: operator.cookie() },
     { name: 'alarms', path: '/operator/alarms', cookie: operator.cookie() },
     { name: 'notices', path: '/operator/notices', cookie: operator.cookie() },
+    { name: 'notice-kinds', path: '/operator/notices/add', cookie: operator.cookie() },
+    { name: 'notice-add', path: '/operator/notices/add?kind=email', cookie: operator.cookie() },
     { name: 'audit', path: '/operator/audit', cookie: operator.cookie() },
     { name: 'settings', path: '/operator/settings', cookie: operator.cookie() },
     { name: 'people', path: '/operator/people', cookie: operator.cookie() },

@@ -9,7 +9,6 @@ import { type Currency, currencies } from '../../core/transfer.ts';
 import type { Session } from '../../database/database.ts';
 import type { NewRefund, Refund } from '../../database/refunds.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { parseSessionId } from '../../lib/session-id.ts';
 import { changeFields, type Planned, storeChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { idOfForm } from '../once.ts';
@@ -26,6 +25,8 @@ import {
 } from '../refund-text.ts';
 import { coins, data, facts, faultMessage, grouped, price } from '../show.ts';
 import type { Words } from '../texts.ts';
+import { findPayment } from './payment.ts';
+import { paymentPath } from './payments.ts';
 import { findRefund, refundPage } from './refunds.ts';
 
 const ADDRESS_CHARS_MAX = 128;
@@ -40,7 +41,7 @@ export const refundChanges = (deps: DashboardDeps): readonly StorePage[] => [
     path: '/s/:store/:mode/payments/:id/refund',
     needs: 'refunds:request',
     async answer(visit) {
-      const session = await findSession(deps, visit);
+      const session = await findPayment(deps, visit);
       return session && formPage(deps, visit, session, null);
     },
   },
@@ -67,14 +68,6 @@ export const refundChanges = (deps: DashboardDeps): readonly StorePage[] => [
     }),
   ),
 ];
-
-async function findSession({ database }: DashboardDeps, { at, params }: Visit<StoreAt>): Promise<Session | null> {
-  const id = parseSessionId(params.id ?? '');
-  const session = id === null ? null : await database.findSession(id);
-  return session && session.storeId === at.storeId && session.mode === at.mode ? session : null;
-}
-
-const paymentPath = ({ storeId, mode }: StoreAt, { id }: Session): string => `/s/${storeId}/${mode}/payments/${id}`;
 
 async function formPage(
   { database }: DashboardDeps,
@@ -162,7 +155,7 @@ function readForm(visit: Visit<StoreAt>, session: Session): NewRefund | string {
 }
 
 async function planRefund(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Planned> {
-  const session = await findSession(deps, visit);
+  const session = await findPayment(deps, visit);
   if (!session) return null;
   const { words } = visit;
   const asked = readForm(visit, session);

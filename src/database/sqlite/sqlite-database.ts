@@ -39,6 +39,7 @@ import { operationCommands } from './operations/operations.ts';
 import { createOutbox } from './outbox.ts';
 import { pageSettingsCommands } from './page-settings.ts';
 import { payerTokens } from './payer-tokens.ts';
+import { paymentNoteCommands } from './payment-notes.ts';
 import { adoptionCommands } from './payouts/adoption.ts';
 import { payoutAttemptCommands } from './payouts/attempts.ts';
 import { exitCommands } from './payouts/exits.ts';
@@ -196,6 +197,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
     }),
     ...chainCommands(db, { ...facts, sums, transitions, findSession, raiseAlarm, ledger, recordAct, settingsOf }),
     ...sessionListQueries(db, archive),
+    ...paymentNoteCommands(db, findSession, recordAct),
     ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, sums, recordAct, returned }),
     ...refundCommands(db, { ...facts, ...refunds, held: heldRecords, sums, transitions }),
     ...payoutParts(db, { ...changed, ...refunds, transitions, outgoing, formatAddress }),

@@ -113,6 +113,12 @@ const rows: Readonly<Record<string, string>> = {
   '0049': `
     INSERT INTO api_requests VALUES (1, 'm1', 'test', 'k1', 'req_1', 5, 'GET', '/api/v1/x', 404, 'route_not_found', 3);`,
   '0051': `INSERT INTO known_devices VALUES ('p1', 'h', 5, 0, 0);`,
+  '0052': `
+    INSERT INTO operations (id, network, wish, asked_by, asked_at_ms, state, tries)
+      VALUES ('op_1', 'test:one', '{"kind":"sweep_plan"}', 'Mary', 5, 'requested', 0);`,
+  '0059': `
+    INSERT INTO mails (id, kind, person_id, created_at_ms, due_at_ms, tries) VALUES ('ml_1', 'account', 'p1', 5, 6, 0);`,
+  '0063': `INSERT INTO payment_notes VALUES (1, 'cs_1', 5, 'Ann (dashboard)', 'call back');`,
 };
 
 /** What a later migration computes again from other rows, by table. */

@@ -12,6 +12,7 @@ import { refuseOldSqlite } from '../../../src/database/sqlite/connection.ts';
 import { currentVersion, migrate } from '../../../src/database/sqlite/migrate.ts';
 import * as noticesSchema from '../../../src/database/sqlite/notices/schema.ts';
 import * as operationsSchema from '../../../src/database/sqlite/operations/schema.ts';
+import * as paymentNotes from '../../../src/database/sqlite/payment-notes.ts';
 import * as moneyOutSchema from '../../../src/database/sqlite/payouts/schema.ts';
 import * as peopleSchema from '../../../src/database/sqlite/people/schema.ts';
 import * as refundSchema from '../../../src/database/sqlite/refunds/schema.ts';
@@ -255,6 +256,7 @@ test(
       ...refundSchema,
       ...retentionSchema,
       ...requestLog,
+      ...paymentNotes,
       ...moneyOutSchema,
       ...peopleSchema,
       ...noticesSchema,

@@ -284,6 +284,9 @@ test(
     } as const;
     const made = await database.createRefund(refund as never, () => anAddress);
     assert.is(made.kind, 'created');
+    const act = { atMs: T0_MS, operator: 'Sue (dashboard)', command: 'add note', reason: null };
+    const write = () => database.addPaymentNote({ sessionId: session.id, text: 'Ann called' }, act);
+    assert.is(await write(), 'added');
     const isIn = () => /Ann|ann@|Roses/.test(payerTexts());
     assert.is(await retain('anonymised'), 0, 'its refund window is open');
     const afterWindow = { nowMs: T0_MS + 181 * DAY_MS };
@@ -296,6 +299,7 @@ test(
     assert.is(await retain('anonymised', T0_MS + 170 * DAY_MS, afterWindow), 1);
     assert.not.ok(isIn(), payerTexts());
     assert.equal(await database.refundAddresses(session.id), {});
+    assert.equal(await database.listPaymentNotes(session.id), []);
     const now = await show(database, session.id);
     const kept = { ...session.request, description: null, metadata: null, lineItems: null };
     assert.equal(now.request, { ...kept, successUrl: null, cancelUrl: null });
@@ -304,6 +308,24 @@ test(
     assert.is(await retain('anonymised', T0_MS + 170 * DAY_MS, afterWindow), 0, 'once');
     await leaveAddress(database, session.id);
     assert.is(await retain('anonymised', T0_MS + 170 * DAY_MS, afterWindow), 1, 'and what comes after that');
+    await write();
+    assert.is(await retain('anonymised', T0_MS + 170 * DAY_MS, afterWindow), 1, 'a note, too');
+    assert.equal(await database.listPaymentNotes(session.id), []);
+  }),
+);
+
+test(
+  'a session that somebody has written a note about is not archived, and an archived one comes back for a note',
+  inWorld(makePlace, async (world) => {
+    const { database } = world;
+    const [first, second] = [await expire(world, 'first'), await expire(world, 'second')];
+    const act = { atMs: T0_MS, operator: 'Sue (dashboard)', command: 'add note', reason: null };
+    await database.addPaymentNote({ sessionId: first.id, text: 'asked for an invoice' }, act);
+    assert.is(await retain('archived'), 1);
+    assert.ok(await database.findArchived(second.id));
+    assert.is(await database.addPaymentNote({ sessionId: second.id, text: 'called' }, act), 'added');
+    assert.is(await database.findArchived(second.id), null);
+    assert.is((await database.listPaymentNotes(second.id)).length, 1);
   }),
 );
 

@@ -56,6 +56,7 @@ function archiving({ client }: Db, archive: SessionArchive): Step<SessionEnd> {
          AND NOT EXISTS (SELECT 1 FROM refund_addresses WHERE session_id = s.id)
          AND NOT EXISTS (SELECT 1 FROM refunds WHERE session_id = s.id)
          AND NOT EXISTS (SELECT 1 FROM held_money WHERE session_id = s.id)
+         AND NOT EXISTS (SELECT 1 FROM payment_notes WHERE session_id = s.id)
          AND NOT EXISTS (
            SELECT 1 FROM events AS e JOIN deliveries AS d ON d.event_id = e.id
            WHERE e.session_id = s.id AND (d.state = 'waiting' OR d.manual_at_ms IS NOT NULL OR EXISTS (
@@ -130,6 +131,7 @@ function anonymising({ client }: Db): Step<string> {
   const walked = client.prepare(
     `SELECT s.id, s.created_at_ms AS createdAtMs,
        ${hasColumn} OR EXISTS (SELECT 1 FROM refund_addresses WHERE session_id = s.id)
+         OR EXISTS (SELECT 1 FROM payment_notes WHERE session_id = s.id)
          OR EXISTS (SELECT 1 FROM refunds WHERE session_id = s.id AND (description IS NOT NULL OR metadata IS NOT NULL)) AS isNamed,
        s.ended_at_s IS NULL OR s.ended_at_s >= :beforeS
          OR EXISTS (SELECT 1 FROM refunds WHERE session_id = s.id AND status IN ('pending', 'processing'))
@@ -142,6 +144,7 @@ function anonymising({ client }: Db): Step<string> {
   const change = [
     `UPDATE sessions SET ${payerColumns.map((name) => `${name} = NULL`).join(', ')} WHERE id = :id`,
     'DELETE FROM refund_addresses WHERE session_id = :id',
+    'DELETE FROM payment_notes WHERE session_id = :id',
     'UPDATE refunds SET description = NULL, metadata = NULL WHERE session_id = :id',
   ].map((text) => client.prepare(text));
   return {

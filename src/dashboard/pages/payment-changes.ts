@@ -1,0 +1,125 @@
+/**
+ * What people do about one payment: cancel it while it is open, get the payer's own link to it, write notes.
+ * @module
+ */
+import { NOTE_CHARS_MAX, PAYMENT_NOTES_MAX } from '../../database/payment-notes.ts';
+import { html } from '../../lib/html.ts';
+import { payerUrl } from '../../payments/payment-url.ts';
+import { type Planned, storeChange } from '../change.ts';
+import type { DashboardDeps } from '../deps.ts';
+import { idOfForm } from '../once.ts';
+import type { StoreAt, StorePage, Visit } from '../page.ts';
+import { copied } from '../show.ts';
+import { findPayment, showPayment } from './payment.ts';
+import { paymentPath } from './payments.ts';
+
+type PlanOf = (deps: DashboardDeps, visit: Visit<StoreAt>) => Promise<Planned>;
+
+export const paymentChanges = (deps: DashboardDeps): readonly StorePage[] =>
+  (
+    [
+      ['cancel', planCancel],
+      ['link', planLink],
+      ['notes', planNote],
+      ['notes/:note/remove', planRemoval],
+    ] as const
+  ).map(([act, planOf]) =>
+    storeChange(deps, {
+      path: `/s/:store/:mode/payments/:id/${act}`,
+      needs: 'payments:manage',
+      plan: (visit) => planOf(deps, visit),
+    }),
+  );
+
+const planCancel: PlanOf = async (deps, visit) => {
+  const session = await findPayment(deps, visit);
+  if (!session) return null;
+  const { at, form, visitor, nowMs, words } = visit;
+  const { id, request } = session;
+  const replay = { idempotencyKey: idOfForm(visitor, form.once, nowMs), path: `dashboard: cancel ${id}`, bodyHash: '' };
+  return {
+    command: 'cancel payment',
+    target: id,
+    review: {
+      title: words.say('payment-changes.cancel_title', { order: request.orderId }),
+      consequence: html`<p>${words.say('payment-changes.cancel_text')}</p>`,
+      button: words.say('payment-changes.cancel_button'),
+      back: paymentPath(at, session),
+      needsSudo: false,
+      isDangerous: true,
+    },
+    async act(database) {
+      const done = await database.cancelSession({ id, ...at, replay, nowMs });
+      if (done.kind === 'not_found') return null;
+      if (done.kind === 'done' || done.kind === 'replayed')
+        return { to: paymentPath(at, session), said: words.say('payment-changes.canceled') };
+      const why = done.kind === 'refused' ? done.why : 'session_not_cancelable';
+      const now = (await findPayment(deps, visit)) ?? session;
+      return showPayment(deps, visit, now, words.say(`payment-changes.${why}`));
+    },
+  };
+};
+
+/** Whoever has the link may name where refunds go: who saw it is recorded. */
+const planLink: PlanOf = async (deps, visit) => {
+  const session = await findPayment(deps, visit);
+  if (!session) return null;
+  const { at, words } = visit;
+  const order = session.request.orderId;
+  return {
+    command: 'show payer link',
+    target: session.id,
+    review: {
+      title: words.say('payment-changes.link_title', { order }),
+      consequence: html`<p class="message attention">${words.say('payment-changes.link_text')}</p>`,
+      button: words.say('payment-changes.link_button'),
+      back: paymentPath(at, session),
+      needsSudo: false,
+    },
+    async act(database, act) {
+      await database.recordAct(act, { target: session.id, before: null, after: null });
+      const back = html`<a href="${paymentPath(at, session)}">${words.say('payment-changes.back')}</a>`;
+      return {
+        title: words.say('payment-changes.link_title', { order }),
+        content: html`<section class="card">${copied(words.say('payment.link'), payerUrl(session, deps))}
+<p class="hint">${words.say('payment-changes.link_hint')}</p><p>${back}</p></section>`,
+      };
+    },
+  };
+};
+
+const planNote: PlanOf = async (deps, visit) => {
+  const session = await findPayment(deps, visit);
+  if (!session) return null;
+  const { at, form, words } = visit;
+  const again = (fault: string) => showPayment(deps, visit, session, fault);
+  const text = (form.note ?? '').trim();
+  if (text === '' || text.length > NOTE_CHARS_MAX)
+    return again(words.say('payment-notes.length', { max: NOTE_CHARS_MAX }));
+  return {
+    command: 'add note',
+    target: session.id,
+    review: null,
+    async act(database, act) {
+      const done = await database.addPaymentNote({ sessionId: session.id, text }, act);
+      if (done === 'full') return again(words.say('payment-notes.full', { max: PAYMENT_NOTES_MAX }));
+      return done && { to: paymentPath(at, session), said: words.say('payment-notes.added') };
+    },
+  };
+};
+
+const planRemoval: PlanOf = async (deps, visit) => {
+  const session = await findPayment(deps, visit);
+  const { at, params, words } = visit;
+  if (!session || !/^\d{1,15}$/.test(params.note ?? '')) return null;
+  return {
+    command: 'remove note',
+    target: session.id,
+    review: null,
+    async act(database, act) {
+      const note = { sessionId: session.id, id: Number(params.note) };
+      const isRemoved = await database.removePaymentNote(note, act);
+      return isRemoved ? { to: paymentPath(at, session), said: words.say('payment-notes.removed') } : null;
+    },
+  };
+};

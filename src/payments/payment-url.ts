@@ -1,0 +1,20 @@
+/**
+ * The addresses of a session's payment page.
+ * @module
+ */
+import type { Config } from '../config/config.ts';
+import type { Database, Session } from '../database/database.ts';
+
+/** What the URLs of a session are made of. */
+export type UrlParts = Readonly<{
+  config: Pick<Config, 'checkoutUrl'>;
+  database: Pick<Database, 'payerToken'>;
+}>;
+
+/** Returns the URL of a session's payment page. */
+export const paymentUrl = (session: Pick<Session, 'id'>, config: Pick<Config, 'checkoutUrl'>): string =>
+  `${config.checkoutUrl}/pay/${session.id}`;
+
+/** Returns the URL of a session's payment page with the payer's token. */
+export const payerUrl = (session: Pick<Session, 'id'>, { config, database }: UrlParts): string =>
+  `${paymentUrl(session, config)}?k=${database.payerToken(session.id)}`;

@@ -1,0 +1,86 @@
+/** One payment, over real HTTP: canceled while nothing was seen for it, and the payer's own link, which is recorded. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { confirm, type Dashboard, withDashboard } from '../support/dashboard.ts';
+import { confirmTip, openSale } from '../support/payment-scenes.ts';
+
+const withSale = (
+  work: (dashboard: Dashboard, sale: Awaited<ReturnType<typeof openSale>>, path: string) => Promise<void>,
+) =>
+  withDashboard(
+    async (dashboard) => {
+      const sale = await openSale(dashboard.api);
+      await work(dashboard, sale, `/s/${dashboard.api.merchantId}/test/payments/${sale.id}`);
+    },
+    { pages: true },
+  );
+
+const owner = (dashboard: Dashboard) => dashboard.person('Ada', { role: 'owner', storeId: dashboard.api.merchantId });
+const statusOf = async ({ api }: Dashboard, id: string) => (await api.database().findSession(id))?.life.status;
+
+test('an open payment is canceled after a confirmation, and recorded with the person’s name', () =>
+  withSale(async (dashboard, sale, path) => {
+    const ada = await owner(dashboard);
+    const review = await ada.submit(path, `${path}/cancel`);
+    assert.match(review.text, 'money that comes later is held');
+    assert.is(await statusOf(dashboard, sale.id), 'pending', 'asking changes nothing');
+    const done = await confirm(ada, `${path}/cancel`, review);
+    assert.is(done.status, 303);
+    assert.is(await statusOf(dashboard, sale.id), 'canceled');
+    const shown = await ada.get(String(done.headers.get('location')));
+    assert.match(shown.text, 'The payment is canceled.');
+    assert.not.match(shown.text, `${path}/cancel`, 'nothing is left to cancel');
+    const [entry] = await dashboard.api.database().listAudit(1);
+    assert.equal([entry?.operator, entry?.command, entry?.target], ['Ada (dashboard)', 'cancel payment', sale.id]);
+    const events = await dashboard.api.database().listSessionEvents(sale.id, 9);
+    assert.ok(
+      events.some(({ type }) => type === 'payment.cancelled'),
+      'the shop is told',
+    );
+  }));
+
+test('what has money, or has ended, is not canceled', () =>
+  withSale(async (dashboard, sale, path) => {
+    const ada = await owner(dashboard);
+    const review = await ada.submit(path, `${path}/cancel`);
+    await sale.send('1.00');
+    await confirmTip(dashboard.api);
+    const seen = await confirm(ada, `${path}/cancel`, review);
+    assert.equal([seen.status, /money has been seen for it/.test(seen.text)], [400, true]);
+    await sale.send('9.50');
+    await confirmTip(dashboard.api);
+    dashboard.api.clock.advance(11_000);
+    const paid = await confirm(ada, `${path}/cancel`, review);
+    assert.equal([paid.status, /it has ended/.test(paid.text)], [400, true]);
+    assert.is(await statusOf(dashboard, sale.id), 'paid');
+    assert.not.match((await ada.get(path)).text, `${path}/cancel`);
+  }));
+
+test('the payment page’s address is on the page, the payer’s own link only after a recorded confirmation', () =>
+  withSale(async (dashboard, sale, path) => {
+    const { api } = dashboard;
+    const ada = await owner(dashboard);
+    const page = await ada.get(path);
+    assert.match(page.text, `value="${api.baseUrl}/pay/${sale.id}"`);
+    const token = api.database().payerToken(sale.id);
+    const review = await ada.submit(path, `${path}/link`);
+    for (const { text } of [page, review]) assert.not.match(text, token);
+    const before = (await api.database().listAudit(50)).length;
+
+    const shown = await confirm(ada, `${path}/link`, review);
+    assert.match(shown.text, `value="${api.baseUrl}/pay/${sale.id}?k=${token}"`);
+    assert.is(shown.headers.get('cache-control'), 'no-store');
+    const entries = await api.database().listAudit(50);
+    assert.equal([entries.length - before, entries[0]?.command, entries[0]?.target], [1, 'show payer link', sale.id]);
+    assert.not.match(JSON.stringify(entries), token);
+  }));
+
+test('an accountant sees neither', () =>
+  withSale(async (dashboard, _sale, path) => {
+    const amy = await dashboard.person('Amy', { role: 'accountant', storeId: dashboard.api.merchantId });
+    const { text } = await amy.get(path);
+    assert.not.match(text, `${path}/cancel`);
+    assert.not.match(text, `${path}/link`);
+  }));
+
+test.run();
