@@ -54,6 +54,8 @@ export type NetworkConfig = Readonly<{
   tokenMarks?: Readonly<Partial<Record<Currency, Mark>>>;
   /** A block explorer's page of a transaction, with `{tx}` in the place of its hash. */
   explorer?: string;
+  /** Its page of an address, with `{address}`. */
+  addressExplorer?: string;
   wallets: WalletSettings;
   /** What one transfer must have to be looked at, at par. Not used yet. */
   dustFloorPar: bigint;
@@ -169,6 +171,7 @@ function toConfig(problems: Problem[], path: string, settings: NetworkSettings<F
       feeHint: settings.fee_hint,
       mark: settings.mark,
       explorer: settings.explorer,
+      addressExplorer: settings.address_explorer,
       signer: settings.signer,
       paymentMinPar: settings.payment_min,
       payoutExpiryMs: settings.payout_expiry_s && settings.payout_expiry_s * 1000,

@@ -281,6 +281,9 @@ const secureUrl = setting<string>('an https:// URL', (value) => urlOf(/^https:$/
 const explorer = setting<string>('an https:// URL with {tx} in the place of the transaction’s hash', (value) =>
   urlOf(/^https:$/)(value)?.includes('{tx}') ? String(value) : undefined,
 );
+const addressExplorer = setting<string>('an https:// URL with {address} in the place of the address', (value) =>
+  urlOf(/^https:$/)(value)?.includes('{address}') ? String(value) : undefined,
+);
 /** Goes into the payment page's policy, so nothing but an origin will do. */
 const origin = setting<string>('the origin of a public node, such as "https://node.example.com"', (value) =>
   urlOf(/^https:$/)(value) && new URL(String(value)).origin === value ? value : undefined,
@@ -339,6 +342,7 @@ export const networkSettings = <F extends string>(families: readonly F[], derive
     fee_hint: orAbsent(oneOf(feeHints)),
     mark: orAbsent(mark),
     explorer: orAbsent(explorer),
+    address_explorer: orAbsent(addressExplorer),
     wallets: wallets.prefault({}),
     dust_floor: stablecoinAmount.prefault('0.01'),
     payment_min: orAbsent(stablecoinAmount),

@@ -26,7 +26,7 @@ import { onlyOwnForms, protect } from './policy.ts';
 import { refuse } from './refusal.ts';
 import { serveSignIn } from './sign-in.ts';
 import { setLanguage, type Words, wordsFor } from './texts.ts';
-import { createWebSessions, isFormToken, type Visitor } from './web-session.ts';
+import { createWebSessions, isFormToken, sessionLimits, type Visitor } from './web-session.ts';
 
 const FORM_BYTES_MAX = 16_384;
 const SUBSCRIBERS_MAX = 10_000;
@@ -171,7 +171,9 @@ async function send(
   } else if ('file' in reply) {
     await sendFile(deps, reply, response);
   } else {
-    const { person, formToken } = visitor;
+    const { person, session, formToken } = visitor;
+    const leftMs = session.startedAtMs + sessionLimits.lifeMs - deps.clock.nowMs();
+    const endsIn = { idleMs: sessionLimits.idleMs, leftMs };
     const { name, memberships } = person;
     const stores: MenuStore[] = [];
     for (const { storeId } of memberships) {
@@ -183,7 +185,7 @@ async function send(
       stores.push({ id: store.id, name: store.name, modes: seen });
     }
     const notice = readNotice(queryOf(request), formToken);
-    const frame = { words, name, memberships, stores, path: request.path, at, zone, formToken, notice };
+    const frame = { words, name, memberships, stores, path: request.path, at, zone, formToken, endsIn, notice };
     response
       .status(reply.status ?? 200)
       .type('html')

@@ -11,8 +11,10 @@ const tokens = paymentPage.slice(0, paymentPage.indexOf('* {'));
 
 export const styleSheet = tokens + readFileSync(new URL('./browser/dashboard.css', import.meta.url), 'utf8');
 
-/** For passkeys: nothing else needs a script. */
-export const script = readFileSync(new URL('./browser/passkeys.js', import.meta.url), 'utf8');
+/** Passkeys need a script; with one, copying is easier and a session does not end unseen. Nothing else has any. */
+export const script = ['passkeys', 'copy', 'session-end']
+  .map((name) => readFileSync(new URL(`./browser/${name}.js`, import.meta.url), 'utf8'))
+  .join('\n');
 
 const hash = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16);
 

@@ -46,6 +46,8 @@ export type FrameOf = Readonly<{
   /** In which times are shown. */
   zone: string;
   formToken: string;
+  /** How long the session lasts without use, and at most, from now on. */
+  endsIn: Readonly<{ idleMs: number; leftMs: number }>;
   /** What a form that was taken says on the page after it. */
   notice: string | null;
 }>;
@@ -93,7 +95,7 @@ const pagesOf = ({ words, memberships, path }: FrameOf, at: NonNullable<FrameOf[
 
 /** Renders a page of somebody who is signed in. */
 export function framed(frame: FrameOf, title: string, content: Html): string {
-  const { words, name, memberships, stores, path, at, zone, formToken, notice } = frame;
+  const { words, name, memberships, stores, path, at, zone, formToken, endsIn, notice } = frame;
   const to = (href: string, key: TextKey): Html => link(href, words.say(key), path);
   const isOperator = memberships.some(({ role }) => role === 'operator');
   const own = stores.find(({ id }) => id === at?.storeId);
@@ -109,7 +111,7 @@ ${stores.map(
 ${isOperator ? html`<h2>${words.say('frame.operator')}</h2><ul>${to('/operator', 'frame.operator_overview')}${operatorPages.map((page) => to(`/operator/${page}`, `frame.operator_${page}`))}</ul>` : null}
 <h2><bdi>${name}</bdi></h2>
 <ul>${to('/account', 'frame.account')}${to('/stores/new', 'frame.new_store')}</ul>
-<p class="hint">${words.html('frame.zone', { zone })}</p>
+<p class="hint">${words.html('frame.zone', { zone })}<br>${words.say('frame.session', { minutes: Math.round(endsIn.idleMs / 60_000) })}</p>
 <form method="post" action="/sign-out">${formTokenField(formToken)}<button class="plain">${words.say('frame.sign_out')}</button></form>
 </nav>`;
   const mode =
@@ -120,7 +122,7 @@ ${isOperator ? html`<h2>${words.say('frame.operator')}</h2><ul>${to('/operator',
   const page = documentOf(
     words,
     title,
-    html`${mode}${bar}<div class="frame">${menu}<main id="main" tabindex="-1"><h1>${title}</h1>${said}${content}</main></div>`,
+    html`${mode}${bar}${sessionEnd(words, endsIn)}<div class="frame">${menu}<main id="main" tabindex="-1"><h1>${title}</h1>${said}${content}${copyWords(words)}</main></div>`,
   );
   return inZone(page, zone);
 }
@@ -130,6 +132,16 @@ const inZone = (page: string, zone: string): string =>
   page.replace(/<time datetime="([^"]+)">[^<]*/g, (_, iso: string) => {
     return `<time datetime="${iso}">${timeIn(zone, Date.parse(iso))}`;
   });
+
+/** What the script shows before the session ends. */
+const sessionEnd = (words: Words, { idleMs, leftMs }: FrameOf['endsIn']): Html =>
+  html`<div class="session-end" id="session-end" role="alert" aria-label="${words.say('frame.session_end')}" data-idle="${idleMs}" data-left="${leftMs}" hidden>
+<p data-when="idle">${words.say('frame.end_idle')}</p><p data-when="last">${words.say('frame.end_last')}</p><p data-when="over">${words.say('frame.end_over')}</p>
+<button type="button" data-when="idle">${words.say('frame.stay')}</button></div>`;
+
+/** What the script's buttons say, and where they announce it. */
+const copyWords = (words: Words): Html =>
+  html`<p class="unseen" id="copied" aria-live="polite" data-copying="${words.say('general.copy')}" data-done="${words.say('general.copied')}" data-failed="${words.say('general.not_copied')}"></p>`;
 
 /** Links to the same page in the other languages, for who is not signed in. */
 export const languageSwitch = (languages: Languages, own: Words): Html =>

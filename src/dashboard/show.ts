@@ -48,6 +48,20 @@ export const short = (text: string): Html =>
     ? html`<code>${text}</code>`
     : html`<code title="${text}">${text.slice(0, 8)}…${text.slice(-6)}</code>`;
 
+/**
+ * Shows a hash or an address by both ends, or whole: with a button that copies it, where scripts run, and a link to a
+ * block explorer's page of it, if there is one.
+ */
+export const onChain = (words: Words, text: string, page: string | null, how: 'short' | 'whole' = 'short'): Html => {
+  const ends = how === 'short' && text.length > 16 ? `${text.slice(0, 8)}…${text.slice(-6)}` : text;
+  const link = page === null ? null : explorerLink(words, text, page);
+  return html`<span class="on-chain"><code title="${text}" data-copy>${ends}</code>${link}</span>`;
+};
+
+/** Links to a block explorer, which is told nothing of this page. */
+export const explorerLink = (words: Words, text: string, page: string): Html =>
+  html` <a class="explorer" href="${page}" target="_blank" rel="noopener noreferrer" aria-label="${words.say('general.explorer', { text })}">↗</a>`;
+
 export type Tone = 'good' | 'wait' | 'attention' | 'danger';
 
 /** Paths in a square of ten: a tick, a circle, an exclamation mark and a cross. */
@@ -113,14 +127,17 @@ export const facts = (pairs: readonly (readonly [Html | string, Html | string])[
 
 /** Shows an address whole, in groups of four, for a decision about it. */
 export const grouped = (address: string): Html =>
-  html`<code class="grouped">${(address.match(/.{1,4}/g) ?? []).map((four) => html`<span>${four}</span>`)}</code>`;
+  html`<code class="grouped" data-copy>${(address.match(/.{1,4}/g) ?? []).map((four) => html`<span>${four}</span>`)}</code>`;
 
 /** Text from elsewhere, such as an endpoint's answer, without control characters. */
 export const plainText = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ');
 
 /** Shows a value to copy: one click or tap into the field, then select all. */
 export const copied = (label: string, value: string): Html =>
-  html`<label>${label} <input value="${value}" readonly spellcheck="false"></label>`;
+  html`<label>${label} <input value="${value}" readonly spellcheck="false" data-copy></label>`;
+
+/** Shows an id or a secret as code, with a button that copies it where scripts run. */
+export const copyCode = (text: string): Html => html`<code data-copy>${text}</code>`;
 
 /** A link to the next page of a list. */
 export const moreLink = (words: Words, href: string): Html =>

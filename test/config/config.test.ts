@@ -37,6 +37,7 @@ test('a preset needs only a node URL and an xpub', () => {
     exchangeName: 'Ethereum (ERC20)',
     feeHint: 'high',
     explorer: 'https://etherscan.io/tx/{tx}',
+    addressExplorer: 'https://etherscan.io/address/{address}',
     wallets: { trustCoin: 60, okx: true },
     dustFloorPar: 10n ** 16n,
     signer: {

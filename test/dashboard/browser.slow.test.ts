@@ -13,6 +13,7 @@ import { type Dashboard, PASSWORD, startDashboard } from '../support/dashboard.t
 import { PAYEE } from '../support/dashboard-pages.ts';
 import { mailSettings, startMailServer, subjectOf } from '../support/mail-server.ts';
 import { confirmTip, openSale, pass } from '../support/payment-scenes.ts';
+import { until } from '../support/until.ts';
 
 const PICTURES = '.tmp/dashboard';
 mkdirSync(PICTURES, { recursive: true });
@@ -182,5 +183,75 @@ for (const javaScriptEnabled of [false, true]) {
     await page.context().close();
   });
 }
+
+test('a hash and a link are copied by a button that says so in its place', async ({ browser, dashboard }) => {
+  const { api } = dashboard;
+  const sale = await openSale(api);
+  await sale.send('10.50');
+  await confirmTip(api);
+  const tx = (await api.database().findSession(sale.id))?.payments[0]?.tx ?? '';
+  const permissions = ['clipboard-read', 'clipboard-write'];
+  const { page, complaints } = await signedIn(browser, dashboard, { permissions });
+  await page.goto(`${dashboard.url}/s/${api.merchantId}/test/payments/${sale.id}`);
+  const read = () => page.evaluate('navigator.clipboard.readText()');
+  const hash = page.getByRole('button', { name: `Copy: ${tx}` }).first();
+  await hash.click();
+  assert.is(await read(), tx);
+  await until('the button says so', async () => (await hash.getAttribute('class'))?.includes('copied') === true);
+  assert.is(await page.locator('#copied').textContent(), 'Copied');
+  await look(page, 'copied');
+  const link = page.getByRole('button', { name: 'Copy', exact: true });
+  await link.click();
+  assert.is(await read(), `${api.baseUrl}/pay/${sale.id}`);
+  assert.is(await page.getByRole('button', { name: 'Copied', exact: true }).count(), 1);
+  await until('it can be copied again', async () => (await link.count()) === 1);
+  assert.equal(complaints, []);
+  await page.context().close();
+});
+
+test('before a session ends it says so, and whoever stays keeps what was typed', async ({ browser, dashboard }) => {
+  const { api } = dashboard;
+  const { page, complaints } = await signedIn(browser, dashboard, {});
+  await page.clock.install();
+  await page.goto(`${dashboard.url}/s/${api.merchantId}/test/developers`);
+  const sleep = async (minutes: number) => {
+    api.clock.advance(minutes * 60_000);
+    await page.clock.runFor(minutes * 60_000);
+  };
+  await page.getByLabel('Name').fill('Half typed');
+  const notice = page.locator('#session-end');
+  await sleep(25);
+  assert.is(await notice.isVisible(), false);
+  await sleep(2);
+  assert.match((await notice.textContent()) ?? '', 'signed out within three minutes');
+  await look(page, 'session-ends');
+  await page.getByRole('button', { name: 'Stay signed in' }).click();
+  await until('it is gone', async () => !(await notice.isVisible()));
+  await sleep(10);
+  assert.is(await page.getByLabel('Name').inputValue(), 'Half typed');
+  await page.getByRole('button', { name: 'Create the key' }).click();
+  assert.match((await page.locator('main').textContent()) ?? '', 'Half typed', 'the session has gone on');
+  assert.equal(complaints, []);
+
+  await sleep(31);
+  assert.match((await page.locator('#session-end [data-when=over]').textContent()) ?? '', 'Copy what you have typed');
+  assert.is(await page.getByRole('button', { name: 'Stay signed in' }).isVisible(), false);
+  await page.context().close();
+});
+
+test('without scripts one click selects a whole hash', async ({ browser, dashboard }) => {
+  const { api } = dashboard;
+  const sale = await openSale(api);
+  await sale.send('10.50');
+  await confirmTip(api);
+  const { page } = await signedIn(browser, dashboard, { javaScriptEnabled: false });
+  await page.goto(`${dashboard.url}/s/${api.merchantId}/test/payments/${sale.id}`);
+  assert.is(await page.locator('.copy').count(), 0);
+  const whole = page.locator('.history code[data-copy]').first();
+  await whole.click();
+  const selected = String(await page.evaluate('getSelection().toString()'));
+  assert.is(selected.trim(), await whole.getAttribute('title'));
+  await page.context().close();
+});
 
 test.run();

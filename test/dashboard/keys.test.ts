@@ -31,8 +31,8 @@ async function reviewed(dashboard: Dashboard, person: Visitor, mode = 'test', ex
 }
 
 const credentials = ({ text }: Answer) => ({
-  apiKey: /<code>(sk_\w+)<\/code>/.exec(text)?.[1] ?? '',
-  apiSecret: /<code>(ss_\w+)<\/code>/.exec(text)?.[1] ?? '',
+  apiKey: /<code[^>]*>(sk_\w+)<\/code>/.exec(text)?.[1] ?? '',
+  apiSecret: /<code[^>]*>(ss_\w+)<\/code>/.exec(text)?.[1] ?? '',
 });
 
 const listed = async ({ api }: Dashboard) =>

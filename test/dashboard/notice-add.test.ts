@@ -1,4 +1,4 @@
-/** Adding somebody who is informed about alarms, over real HTTP: the code arrives and is typed, the secret is sealed. */
+/** Adding somebody who is informed about alarms, over real HTTP: the code arrives and is typed, secrets are sealed. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { test } from 'uvu';

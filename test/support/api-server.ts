@@ -69,7 +69,7 @@ export const network = (mode: Mode, name: string, chainId: string, tokens: Netwo
 });
 
 /** Two test networks with both stablecoins, and a live one without USDC. */
-const usualNetworks: readonly NetworkConfig[] = [
+export const usualNetworks: readonly NetworkConfig[] = [
   network('test', 'ethereum', '8401', [token('1', 'USDT', 6), token('2', 'USDC', 6)]),
   network('test', 'bsc', '8456', [token('3', 'USDT', 18), token('4', 'USDC', 18)]),
   network('live', 'ethereum', '1', [token('5', 'USDT', 6)]),

@@ -10,7 +10,7 @@ import { changeFields, type Plan, type Planned, storeChange } from '../change.ts
 import type { DashboardDeps } from '../deps.ts';
 import { idOfForm } from '../once.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
-import { ago, badge, data, facts, faultMessage, table, time } from '../show.ts';
+import { ago, badge, copyCode, data, facts, faultMessage, table, time } from '../show.ts';
 import { signedCall } from '../signed-call.ts';
 import type { TextKey, Words } from '../texts.ts';
 
@@ -77,7 +77,7 @@ async function page(
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}
 <section class="card" aria-labelledby="ids"><h2 id="ids">${words.say('developers.store')}</h2>${facts([
-      [words.say('developers.merchant_id'), html`<code>${at.storeId}</code>`],
+      [words.say('developers.merchant_id'), copyCode(at.storeId)],
       [words.say('frame.mode'), words.say(`general.mode_${at.mode}`)],
     ])}</section>
 <section aria-labelledby="keys"><h2 id="keys">${words.say('developers.keys')}</h2>${keyTable(visit, own.slice(0, KEYS_SHOWN), nowMs)}</section>
@@ -232,8 +232,8 @@ const shownOnce = (
 ): Html => html`<section class="card">
 <p class="message attention">${words.say('developers.save_now')}</p>
 ${facts([
-  [words.say('developers.api_key'), html`<code>${made.apiKey}</code>`],
-  [words.say('general.secret'), html`<code>${made.apiSecret}</code>`],
+  [words.say('developers.api_key'), copyCode(made.apiKey)],
+  [words.say('general.secret'), copyCode(made.apiSecret)],
   [words.say('developers.header'), html`<code>X-Merchant-Id: ${at.storeId}</code>`],
 ])}
 <p class="hint">${words.say('developers.secret_hint')}</p>

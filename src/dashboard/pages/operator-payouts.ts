@@ -10,6 +10,7 @@ import { type Attempt, delayOf, type Payout } from '../../core/payout.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
+import { shownOnChain } from '../explorer.ts';
 import { askPath, BECAUSE_CHARS_MAX, becauseField } from '../operation-form.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { badge, data, english, facts, moreLink, short, type Tone, table, time } from '../show.ts';
@@ -122,7 +123,14 @@ async function onePage(deps: DashboardDeps, visit: Visit<null>, payout: Payout):
       [words.say('general.network'), html`<a href="/operator/networks/${network}">${data(network)}</a>`],
       [words.say('operator-payouts.planned'), time(payout.createdAtMs)],
       ...(settledAtMs === null ? [] : [[words.say('operator-payouts.ended'), time(settledAtMs)] as const]),
-      ...(tx === null ? [] : [[words.say('operator-payouts.transaction'), html`<code>${tx}</code>`] as const]),
+      ...(tx === null
+        ? []
+        : [
+            [
+              words.say('operator-payouts.transaction'),
+              shownOnChain({ config: deps.config, words }, { network, kind: 'tx', text: tx }, 'whole'),
+            ] as const,
+          ]),
       ...(feeUnits === null
         ? []
         : [
@@ -135,7 +143,7 @@ async function onePage(deps: DashboardDeps, visit: Visit<null>, payout: Payout):
 <section aria-labelledby="attempts"><h2 id="attempts">${words.say('operator-payouts.attempts')}</h2>${
       attempts.length === 0
         ? html`<p class="card">${words.say('operator-payouts.not_signed_yet')}</p>`
-        : attemptTable(words, attempts)
+        : attemptTable(deps, words, payout, attempts)
     }</section>
 ${state === 'stuck' ? resumeForm(visit, payout) : null}
 ${state === 'waiting' && isPayback(payout.intent) && attempts.length === 0 ? rejectForm(visit, payout) : null}
@@ -143,7 +151,12 @@ ${state === 'canceled' || (settledAtMs !== null && state === 'succeeded') ? null
   };
 }
 
-const attemptTable = (words: Words, attempts: readonly Attempt[]): Html =>
+const attemptTable = (
+  { config }: DashboardDeps,
+  words: Words,
+  { network }: Payout,
+  attempts: readonly Attempt[],
+): Html =>
   table(
     words.say('operator-payouts.attempts'),
     [
@@ -157,7 +170,9 @@ const attemptTable = (words: Words, attempts: readonly Attempt[]): Html =>
     attempts.map((one) => [
       `${one.generation}.${one.attempt}`,
       one.nonce === null ? '–' : String(one.nonce),
-      one.tx === null ? words.say('operator-payouts.not_signed') : short(one.tx),
+      one.tx === null
+        ? words.say('operator-payouts.not_signed')
+        : shownOnChain({ config, words }, { network, kind: 'tx', text: one.tx }),
       one.signedAtMs === null ? '–' : time(one.signedAtMs),
       one.sentAtMs === null ? '–' : time(one.sentAtMs),
       english(one.answer ?? ''),

@@ -8,11 +8,12 @@ import { chains } from '../../chains/index.ts';
 import type { Asset } from '../../core/ledger.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { Freeze } from '../../database/freezes.ts';
-import type { WalletBalance } from '../../database/money-out.ts';
+import type { PayoutEngine, WalletBalance } from '../../database/money-out.ts';
 import type { BookedWallet } from '../../database/outgoing.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
+import { shownOnChain } from '../explorer.ts';
 import { askForm, BECAUSE_CHARS_MAX, becauseField } from '../operation-form.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { ago, badge, data, facts, faultMessage, table, time } from '../show.ts';
@@ -37,7 +38,7 @@ async function page(deps: DashboardDeps, visit: Visit<null>, fault: string | nul
   return {
     title: words.say('frame.operator_wallets'),
     status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}<section aria-labelledby="held"><h2 id="held">${words.say('operator-wallets.held')}</h2>${
+    content: html`${faultMessage(fault)}${signerFrozen(words, await database.listEngines())}<section aria-labelledby="held"><h2 id="held">${words.say('operator-wallets.held')}</h2>${
       balances.length === 0
         ? html`<p class="card">${words.say('operator-wallets.none_read')}</p>`
         : html`${balanceTable(deps, visit, balances)}${bookTable(deps, visit, balances, await database.listWalletBooks())}`
@@ -68,7 +69,11 @@ const balanceTable = (deps: DashboardDeps, { nowMs, words }: Visit<null>, balanc
       return [
         html`<a href="/operator/networks/${network}">${data(network)}</a>`,
         words.say(`operator-wallets.role_${role}`),
-        html`<code>${family ? chains[family].address.format(key) : key}</code>`,
+        shownOnChain(
+          { config: deps.config, words },
+          { network, kind: 'address', text: family ? chains[family].address.format(key) : key },
+          'whole',
+        ),
         data(
           (Object.entries(units) as [Asset, bigint][])
             .map(([asset, value]) => amountText(deps, network, asset, value))
@@ -192,6 +197,14 @@ async function planFreeze(deps: DashboardDeps, visit: Visit<null>): Promise<Plan
       return { to: PATH, said: words.say(isNew ? 'operator-wallets.all_frozen' : 'operator-wallets.frozen_already') };
     },
   };
+}
+
+/** Says that the signer itself is frozen, as the engines have last seen it, and what ends that; null if it is not. */
+export function signerFrozen(words: Words, engines: readonly Pick<PayoutEngine, 'signerFreeze'>[]): Html | null {
+  const freeze = engines.flatMap(({ signerFreeze }) => signerFreeze ?? []).at(0);
+  if (!freeze) return null;
+  const since = { person: freeze.frozenBy, reason: freeze.reason, time: time(freeze.frozenAtMs) };
+  return html`<p class="message attention">${badge(words.say('operator-wallets.signer_frozen'), 'danger')} ${words.html('operator-wallets.signer_since', since)} ${words.html('operator-wallets.signer_way_out')}</p>`;
 }
 
 /** Who froze money out, why and when. */

@@ -3,8 +3,9 @@
  * @module
  */
 
-import { isAllowed } from '../../core/access.ts';
+import { isAllowed, type StorePermission } from '../../core/access.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
 import type { Delivery, Payment, Session } from '../../database/database.ts';
 import type { StoredEvent } from '../../database/events.ts';
 import type { Refund } from '../../database/refunds.ts';
@@ -13,48 +14,99 @@ import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/session-id.ts';
 import { createAddressFormat } from '../../payments/destination.ts';
 import { optionAddress, optionName } from '../../payments/option.ts';
+import { paymentUrl } from '../../payments/payment-url.ts';
+import { changeFields } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
-import type { StorePage } from '../page.ts';
-import { badge, coins, data, facts, price, sessionState, short, type Tone, table, time } from '../show.ts';
+import { shownOnChain } from '../explorer.ts';
+import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
+import {
+  badge,
+  coins,
+  copied,
+  copyCode,
+  data,
+  facts,
+  faultMessage,
+  price,
+  sessionState,
+  type Tone,
+  table,
+  time,
+} from '../show.ts';
 import type { Words } from '../texts.ts';
-import { pathOf } from './payments.ts';
+import { noteSection } from './payment-notes.ts';
+import { pathOf, paymentPath } from './payments.ts';
+import { webhooksPath } from './webhooks.ts';
 
 /** A page shows at most this many of a payment's events, deliveries and refunds. */
 const SHOWN_MAX = 100;
 
-export const paymentPage = ({ database, config }: DashboardDeps): StorePage => {
-  const formatAddress = createAddressFormat(config);
+export const paymentPage = (deps: DashboardDeps): StorePage => ({
+  method: 'get',
+  path: '/s/:store/:mode/payments/:id',
+  needs: 'payments:read',
+  async answer(visit) {
+    const session = await findPayment(deps, visit);
+    return session && showPayment(deps, visit, session, null);
+  },
+});
+
+/** Returns the session that the path names; null where the store has none by that id in this mode. */
+export async function findPayment(
+  { database }: DashboardDeps,
+  { at, params }: Visit<StoreAt>,
+): Promise<Session | null> {
+  const id = parseSessionId(params.id ?? '');
+  const session = id === null ? null : await database.findSession(id);
+  return session && session.storeId === at.storeId && session.mode === at.mode ? session : null;
+}
+
+export async function showPayment(
+  deps: DashboardDeps,
+  visit: Visit<StoreAt>,
+  session: Session,
+  fault: string | null,
+): Promise<Reply> {
+  const { database, config } = deps;
+  const { at, words } = visit;
+  const archived = await database.findArchived(session.id);
+  const events = await database.listSessionEvents(session.id, SHOWN_MAX);
+  const deliveries = await database.listDeliveries({ sessionId: session.id, limit: SHOWN_MAX });
+  const refunds = await database.listRefunds({ sessionId: session.id, limit: SHOWN_MAX });
+  const isRefundable = may(visit, 'refunds:request') && session.life.status === 'paid';
   return {
-    method: 'get',
-    path: '/s/:store/:mode/payments/:id',
-    needs: 'payments:read',
-    async answer({ at, params, visitor, words }) {
-      const id = parseSessionId(params.id ?? '');
-      const session = id === null ? null : await database.findSession(id);
-      if (!session || session.storeId !== at.storeId || session.mode !== at.mode) return null;
-      const archived = await database.findArchived(session.id);
-      const events = await database.listSessionEvents(session.id, SHOWN_MAX);
-      const deliveries = await database.listDeliveries({ sessionId: session.id, limit: SHOWN_MAX });
-      const refunds = await database.listRefunds({ sessionId: session.id, limit: SHOWN_MAX });
-      const mayRefund = isAllowed(visitor.person.memberships, { permission: 'refunds:request', ...at });
-      const isRefundable = mayRefund && session.life.status === 'paid';
-      return {
-        title: words.say('payment.title', { order: session.request.orderId }),
-        content: html`<p class="actions"><a href="${pathOf(at)}">${words.say('payment.all')}</a>${isRefundable ? html` <a href="${pathOf(at)}/${session.id}/refund">${words.say('payment.refund')}</a>` : null}</p>
+    title: words.say('payment.title', { order: session.request.orderId }),
+    status: fault === null ? 200 : 400,
+    content: html`${faultMessage(fault)}<p class="actions"><a href="${pathOf(at)}">${words.say('payment.all')}</a>${isRefundable ? html` <a href="${paymentPath(at, session)}/refund">${words.say('payment.refund')}</a>` : null}</p>
 ${archived ? archivedNote(words, archived) : null}
-<section class="card" aria-labelledby="asked"><h2 id="asked">${data(price(session))} ${sessionState(words, session)}</h2>${asked(words, session)}</section>
-<section class="card" aria-labelledby="came"><h2 id="came">${words.say('payment.came')}</h2>${came(words, session, formatAddress)}</section>
-<section class="card" aria-labelledby="history"><h2 id="history">${words.say('payment.history')}</h2>${history(words, session, { events, deliveries, refunds })}</section>
-${metadata(words, session.request.metadata ?? {})}`,
-      };
-    },
+<section class="card" aria-labelledby="asked"><h2 id="asked">${data(price(session))} ${sessionState(words, session)}</h2>${asked({ config, words }, session)}
+${copied(words.say('payment.page'), paymentUrl(session, config))}${forms(visit, session)}</section>
+<section class="card" aria-labelledby="came"><h2 id="came">${words.say('payment.came')}</h2>${came({ config, words }, session)}</section>
+<section class="card" aria-labelledby="history"><h2 id="history">${words.say('payment.history')}</h2>${history({ config, words, webhooks: may(visit, 'webhooks:read') ? webhooksPath(at) : null }, session, { events, deliveries, refunds })}</section>
+${metadata(words, session.request.metadata ?? {})}
+${noteSection(visit, session, await database.listPaymentNotes(session.id), may(visit, 'payments:manage'))}`,
   };
-};
+}
+
+const may = ({ at, visitor }: Visit<StoreAt>, permission: StorePermission): boolean =>
+  isAllowed(visitor.person.memberships, { permission, ...at });
+
+/** The payer's own link, and ending what is still open. */
+function forms(visit: Visit<StoreAt>, session: Session): Html | null {
+  if (!may(visit, 'payments:manage')) return null;
+  const { at, words } = visit;
+  const form = (act: 'link' | 'cancel') =>
+    html`<form method="post" action="${paymentPath(at, session)}/${act}">${changeFields(visit)}<button class="plain">${words.say(`payment.${act}`)}…</button></form>`;
+  return html`<div class="actions">${form('link')}${session.life.status === 'pending' ? form('cancel') : null}</div>`;
+}
 
 const archivedNote = (words: Words, { archivedAtMs, hasPayerData }: ArchivedSession): Html =>
   html`<p class="card">${words.html('payment.archived', { time: time(archivedAtMs) })}${hasPayerData ? null : html` ${words.say('payment.archived_payer')}`}</p>`;
 
-function asked(words: Words, session: Session): Html {
+/** `webhooks`: where deliveries have their pages, if the visitor may see them. */
+type Shown = Readonly<{ config: DashboardDeps['config']; words: Words; webhooks?: string | null }>;
+
+function asked({ config, words }: Shown, session: Session): Html {
   const { terms, standing, conversion, options, life } = session;
   const rate = conversion
     ? [[words.say('payment.rate'), data(`${conversion.rate} ${conversion.currency}`)] as const]
@@ -64,11 +116,15 @@ function asked(words: Words, session: Session): Html {
       html`<li>${words.html('payment.way', {
         amount: unitsText(option),
         network: optionName(option),
-        address: html`<code>${optionAddress(session, option)}</code>`,
+        address: shownOnChain(
+          { config, words },
+          addressOf(`${session.mode}:${option.network}`, optionAddress(session, option)),
+          'whole',
+        ),
       })}</li>`,
   );
   return html`${facts([
-    [words.say('payment.session'), html`<code>${session.id}</code>`],
+    [words.say('payment.session'), copyCode(session.id)],
     [
       words.say('payment.due'),
       words.html('payment.due_in', { amount: coins(terms.duePar), coins: terms.accepts.join(' / ') }),
@@ -94,11 +150,11 @@ const receiptTones: Readonly<Record<Payment['state'], Tone>> = {
   orphaned: 'attention',
 };
 
-function came(
-  words: Words,
-  { payments, paymentCount }: Session,
-  formatAddress: (network: Payment['networkKey'], key: string) => string,
-): Html {
+const transactionOf = ({ networkKey: network, tx: text }: Payment) => ({ network, kind: 'tx', text }) as const;
+const addressOf = (network: NetworkKey, text: string) => ({ network, kind: 'address', text }) as const;
+
+function came({ config, words }: Shown, { payments, paymentCount }: Session): Html {
+  const formatAddress = createAddressFormat(config);
   if (payments.length === 0) return html`<p>${words.say('payment.nothing')}</p>`;
   const columns = ['block_time', 'amount', 'network', 'transaction', 'from', 'state'] as const;
   const more =
@@ -112,8 +168,8 @@ function came(
       time(payment.blockTimeS * 1000),
       data(unitsText(payment)),
       data(payment.network),
-      short(payment.tx),
-      short(formatAddress(payment.networkKey, payment.from)),
+      shownOnChain({ config, words }, transactionOf(payment)),
+      shownOnChain({ config, words }, addressOf(payment.networkKey, formatAddress(payment.networkKey, payment.from))),
       html`${badge(words.say(`payment.state_${payment.state}`), receiptTones[payment.state])} ${words.html('payment.confirmations', { count: payment.confirmations })}`,
     ]),
     [1],
@@ -133,7 +189,8 @@ const deliveryTones: Readonly<Record<Delivery['state'], Tone>> = {
 };
 
 /** Every step that has a time, oldest first. */
-function history(words: Words, session: Session, { events, deliveries, refunds }: Happened): Html {
+function history(shown: Shown, session: Session, { events, deliveries, refunds }: Happened): Html {
+  const { words } = shown;
   const { request, createdAtS, life, payments } = session;
   const steps: (readonly [number, Html])[] = [
     [createdAtS * 1000, words.html('payment.created', { order: request.orderId })],
@@ -144,7 +201,7 @@ function history(words: Words, session: Session, { events, deliveries, refunds }
           words.html('payment.block', {
             amount: unitsText(payment),
             network: payment.network,
-            tx: html`<code>${payment.tx}</code>`,
+            tx: shownOnChain(shown, transactionOf(payment), 'whole'),
           }),
         ] as const,
     ),
@@ -152,31 +209,40 @@ function history(words: Words, session: Session, { events, deliveries, refunds }
       ? []
       : [[life.paidAtS * 1000, words.html(life.paidLate ? 'payment.paid_late' : 'payment.paid')] as const]),
     ...(life.canceledAtS === null ? [] : [[life.canceledAtS * 1000, words.html('payment.canceled')] as const]),
-    ...events.map((event) => [event.createdAtMs, eventStep(words, event, deliveries)] as const),
-    ...refunds.flatMap((refund) => refundSteps(words, refund)),
+    ...events.map((event) => [event.createdAtMs, eventStep(shown, event, deliveries)] as const),
+    ...refunds.flatMap((refund) => refundSteps(shown, refund)),
   ];
   const ordered = steps.toSorted(([one], [other]) => one - other);
   return html`<ol class="history">${ordered.map(([ms, what]) => html`<li>${time(ms)} <div>${what}</div></li>`)}</ol>`;
 }
 
-function eventStep(words: Words, event: StoredEvent, deliveries: readonly Delivery[]): Html {
+function eventStep({ words, webhooks }: Shown, event: StoredEvent, deliveries: readonly Delivery[]): Html {
   const own = deliveries.filter(({ eventId }) => eventId === event.id);
   const type = html`<code>${event.type}</code>`;
   if (own.length === 0) return words.html('payment.event_unsent', { type });
   const sent = own.map(({ id, state, lastStatus, lastError, attempts }) => {
     const answer = lastStatus ?? lastError ?? html`${words.say('payment.untried')}`;
-    return html` ${badge(words.say(`general.delivery_${state}`), deliveryTones[state])} <span title="${id}">${words.html('payment.attempts', { count: attempts, answer })}</span>`;
+    const said = words.html('payment.attempts', { count: attempts, answer });
+    const shown = webhooks
+      ? html`<a href="${webhooks}/deliveries/${id}">${said}</a>`
+      : html`<span title="${id}">${said}</span>`;
+    return html` ${badge(words.say(`general.delivery_${state}`), deliveryTones[state])} ${shown}`;
   });
   return html`${words.html('payment.event', { type })}${sent}`;
 }
 
-function refundSteps(words: Words, refund: Refund): (readonly [number, Html])[] {
+function refundSteps(shown: Shown, refund: Refund): (readonly [number, Html])[] {
+  const { words } = shown;
   const amount = `${formatUnits(refund.amountMinor, MINOR_DECIMALS, MINOR_DECIMALS)} ${refund.currency}`;
   const { destination, tx, status, failureReason } = refund;
   const named = { refund: refund.refundId };
   const link = html`<a href="/s/${refund.storeId}/${refund.mode}/refunds/${refund.id}">${words.html('payment.refund_name', named)}</a>`;
   const made = destination
-    ? words.html('payment.refund_made', { refund: link, amount, address: html`<code>${destination.address}</code>` })
+    ? words.html('payment.refund_made', {
+        refund: link,
+        amount,
+        address: shownOnChain(shown, addressOf(refund.network, destination.address), 'whole'),
+      })
     : words.html('payment.refund_unsent', { refund: link, amount });
   const ended = words.html(status === 'completed' ? 'payment.refund_completed' : 'payment.refund_failed', named);
   const steps: (readonly [number | null, Html])[] = [
@@ -186,7 +252,7 @@ function refundSteps(words: Words, refund: Refund): (readonly [number, Html])[] 
     [refund.canceledAtMs, words.html('payment.refund_canceled', named)],
     [
       refund.processedAtMs,
-      html`${ended}${tx === null ? null : html` <code>${tx}</code>`}${failureReason === null ? null : html` ${data(failureReason)}`}`,
+      html`${ended}${tx === null ? null : html` ${shownOnChain(shown, { network: refund.network, kind: 'tx', text: tx }, 'whole')}`}${failureReason === null ? null : html` ${data(failureReason)}`}`,
     ],
   ];
   return steps.flatMap(([ms, what]) => (ms === null ? [] : [[ms, what] as const]));

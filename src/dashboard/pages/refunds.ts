@@ -10,9 +10,10 @@ import { type Html, html } from '../../lib/html.ts';
 import { claimUrl } from '../../payments/destination.ts';
 import { changeFields } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
+import { explorerPage, type Named, shownOnChain } from '../explorer.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { amountText, networkText, refundState, refundsPath, waitsForApproval } from '../refund-text.ts';
-import { copied, data, english, facts, faultMessage, grouped, short, table, time } from '../show.ts';
+import { copied, data, english, explorerLink, facts, faultMessage, grouped, table, time } from '../show.ts';
 
 const PAGE_ROWS = 50;
 const statuses: readonly RefundStatus[] = ['pending', 'processing', 'completed', 'failed', 'canceled'];
@@ -36,7 +37,7 @@ export async function findRefund({ database }: DashboardDeps, { at, params }: Vi
   return refund && refund.storeId === at.storeId && refund.mode === at.mode ? refund : null;
 }
 
-async function list({ database }: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
+async function list({ database, config }: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
   const { at, query, words } = visit;
   const status = statuses.find((one) => one === query.get('status')) ?? null;
   const last = query.get('before') === null ? null : await database.findRefundBy({ id: query.get('before') ?? '' });
@@ -63,15 +64,17 @@ async function list({ database }: DashboardDeps, visit: Visit<StoreAt>): Promise
       (one) =>
         html`<option value="${one}"${one === status ? html` selected` : null}>${words.say(`refunds.status_${one}`)}</option>`,
     )}</select></label><button class="plain">${words.say('general.show')}</button></form>
-${shown.length === 0 ? empty : rows(visit, shown)}
+${shown.length === 0 ? empty : rows(config, visit, shown)}
 <p class="pager">${isOwn ? html`<a href="${refundsPath(at)}?${kept}">${words.say('general.newest')}</a>` : null}
 ${older ? html`<a href="${refundsPath(at)}?${kept}before=${older.id}" rel="next">${words.say('general.older')}</a>` : null}</p>`,
   };
 }
 
+const addressOf = ({ network }: Refund, text: string) => ({ network, kind: 'address', text }) as const;
+
 const columns = ['created', 'refund', 'order', 'amount', 'network', 'to', 'status'] as const;
 
-const rows = ({ at, words }: Visit<StoreAt>, refunds: readonly Refund[]): Html =>
+const rows = (config: DashboardDeps['config'], { at, words }: Visit<StoreAt>, refunds: readonly Refund[]): Html =>
   table(
     words.say('frame.refunds'),
     columns.map((column) => words.say(`refunds.${column}`)),
@@ -81,7 +84,7 @@ const rows = ({ at, words }: Visit<StoreAt>, refunds: readonly Refund[]): Html =
       html`<a href="/s/${at.storeId}/${at.mode}/payments/${refund.sessionId}">${data(refund.orderId)}</a>`,
       data(amountText(refund)),
       data(networkText(refund)),
-      refund.destination ? short(refund.destination.address) : '–',
+      refund.destination ? shownOnChain({ config, words }, addressOf(refund, refund.destination.address)) : '–',
       refundState(words, refund),
     ]),
     [3],
@@ -100,13 +103,17 @@ export async function refundPage(
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}<p><a href="${refundsPath(at)}">${words.say('refunds.all')}</a></p>
 <section class="card" aria-labelledby="state"><h2 id="state">${refundState(words, refund)}</h2>
-${await waiting(deps, visit, refund)}${described(visit, refund)}</section>
+${await waiting(deps, visit, refund)}${described(deps, visit, refund)}</section>
 ${await forms(deps, visit, refund)}`,
   };
 }
 
-function described({ at, words }: Visit<StoreAt>, refund: Refund): Html {
+function described({ config }: DashboardDeps, { at, words }: Visit<StoreAt>, refund: Refund): Html {
   const { destination, reason, failureReason, tx, receiptNumber } = refund;
+  const explorerOf = (named: Named) => {
+    const page = explorerPage(config.networks, named);
+    return page === null ? null : explorerLink(words, named.text, page);
+  };
   const times = [
     ['created', refund.createdAtMs],
     ['approved', refund.approvedAtMs],
@@ -125,7 +132,7 @@ function described({ at, words }: Visit<StoreAt>, refund: Refund): Html {
       words.say('refunds.to'),
       destination
         ? words.html('refunds.to_address', {
-            address: grouped(destination.address),
+            address: html`${grouped(destination.address)}${explorerOf(addressOf(refund, destination.address))}`,
             source: html`${words.say(`refunds.source_${destination.from}`)}`,
           })
         : words.say('refunds.no_address'),
@@ -133,7 +140,14 @@ function described({ at, words }: Visit<StoreAt>, refund: Refund): Html {
     ...(reason === null ? [] : [[words.say('refunds.reason'), words.say(`refunds.reason_${reason}`)] as const]),
     ...(refund.description === null ? [] : [[words.say('refunds.note'), data(refund.description)] as const]),
     ...(failureReason === null ? [] : [[words.say('refunds.failure'), data(failureReason)] as const]),
-    ...(tx === null ? [] : [[words.say('refunds.transaction'), html`<code>${tx}</code>`] as const]),
+    ...(tx === null
+      ? []
+      : [
+          [
+            words.say('refunds.transaction'),
+            shownOnChain({ config, words }, { network: refund.network, kind: 'tx', text: tx }, 'whole'),
+          ] as const,
+        ]),
     ...(receiptNumber === null ? [] : [[words.say('refunds.receipt'), data(receiptNumber)] as const]),
     ...times.flatMap(([name, ms]) => (ms === null ? [] : [[words.say(`refunds.${name}`), time(ms)] as const])),
   ]);

@@ -15,7 +15,7 @@ import { changeFields, commonChange, type Planned, storeChange } from '../change
 import { actOf, type DashboardDeps } from '../deps.ts';
 import { idOfForm } from '../once.ts';
 import type { CommonPage, Page, Reply, StoreAt, Visit } from '../page.ts';
-import { badge, data, facts, faultMessage, table } from '../show.ts';
+import { badge, copyCode, data, facts, faultMessage, table } from '../show.ts';
 import type { TextKey, Words } from '../texts.ts';
 import { logoSection, storeLogoPages } from './store-logo.ts';
 
@@ -177,7 +177,7 @@ async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>, fault: stri
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}<section class="card" aria-labelledby="about"><h2 id="about">${data(store.name)}</h2>${facts(
       [
-        [words.say('developers.merchant_id'), html`<code>${store.id}</code>`],
+        [words.say('developers.merchant_id'), copyCode(store.id)],
         [words.say('store.channel'), data('API')],
         [words.say('general.state'), stateText(words, store)],
       ],

@@ -13,7 +13,7 @@ import { type Planned, storeChange } from '../change.ts';
 import { actOf, type DashboardDeps, type TestAnswer } from '../deps.ts';
 import { idOfForm } from '../once.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
-import { badge, data, facts, plainText } from '../show.ts';
+import { badge, copyCode, data, facts, plainText } from '../show.ts';
 import type { Words } from '../texts.ts';
 import {
   endpointPage,
@@ -69,7 +69,7 @@ const chosenEvents = ({ form }: Visit<StoreAt>) => extendedEvents.filter((name) 
 const shownOnce = ({ at, words }: Visit<StoreAt>, id: string, secret: string): Reply => ({
   title: words.say('webhook-changes.secret_title'),
   content: html`<section class="card"><p class="message attention">${words.say('webhook-changes.save_now')}</p>
-${facts([[words.say('general.secret'), html`<code>${secret}</code>`]])}
+${facts([[words.say('general.secret'), copyCode(secret)]])}
 <p class="hint">${words.html('webhook-changes.checks')}</p>
 <p><a class="button" href="${pathOf(at, { id })}">${words.say('webhook-changes.saved')}</a></p></section>`,
 });
