@@ -1,3 +1,5 @@
+import { createHook } from 'node:async_hooks';
+import { lookup } from 'node:dns/promises';
 import { createServer } from 'node:net';
 import { Client } from 'undici';
 import { test } from 'uvu';
@@ -200,6 +202,22 @@ test('an allowed loopback server is reached by address and by name', async () =>
   assert.is(await connect(guard, `${server.origin}/`), 200);
   assert.is(await connect(guard, `http://2130706433:${port}/`), 200);
   assert.is(await connect(guard, `http://shop.example:${port}/`), 200);
+  await server.close();
+});
+
+test('the system’s own lookup, which holds up a thread, is asked for no name', async () => {
+  const types = new Set<string>();
+  const hook = createHook({ init: (_, type) => void types.add(type) });
+  const server = await startMerchantServer((response) => response.end());
+  const { port } = new URL(server.origin);
+  const guard = createUrlGuard(['127.0.0.0/8', '::1/128']);
+  hook.enable();
+  assert.is(await guard.check(`http://localhost:${port}/`, 'test'), null);
+  assert.is(await connect(guard, `http://localhost:${port}/`), 200);
+  assert.not.ok(types.has('GETADDRINFOREQWRAP'));
+  await lookup('localhost');
+  assert.ok(types.has('GETADDRINFOREQWRAP'), 'it would be seen');
+  hook.disable();
   await server.close();
 });
 

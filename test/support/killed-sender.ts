@@ -34,7 +34,7 @@ export type Wish = Readonly<{
 export type KilledRun = Readonly<{ kills: number; events: readonly Readonly<{ id: string; body: string }>[] }>;
 
 /** Starts the program as the supervisor does. */
-function startSender(file: string): ChildProcess {
+export function startSender(file: string): ChildProcess {
   const dataDir = dirname(file);
   writeFileSync(join(dataDir, 'secret.key'), Buffer.from(secretKey).toString('hex'), { mode: 0o600 });
   const child = fork(built('src/webhooks/main.ts'), {
