@@ -3,7 +3,7 @@
  * @module
  */
 import { existsSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { lackOfRoom } from '../../src/app/backup/room.ts';
 import { readRoom } from '../../src/app/disk-room.ts';
 import type { Config } from '../../src/config/config.ts';
@@ -11,7 +11,7 @@ import { Fault } from '../../src/core/fault.ts';
 import { checkIntegrity } from '../../src/database/sqlite/integrity.ts';
 import { isBuildFresh } from '../../src/lib/build-stamp.ts';
 import { DAY_MS } from '../../src/lib/clock.ts';
-import { isBuilt, readShipped } from '../../src/lib/installation.ts';
+import { installationFolder, isBuilt, readShipped } from '../../src/lib/installation.ts';
 import { databaseFile, secretKeyFile } from '../../src/lib/secret-key.ts';
 import { type Finding, failure, ok, warning } from '../nodes/finding.ts';
 
@@ -24,6 +24,8 @@ const GIB = 1 << 30;
 const LEDGER_ENTRIES = 10_000;
 const OTHERS = 0o007;
 const NOT_OWNER = 0o077;
+/** Who sets everything by variables names it as the settings file. It holds no secrets, and is root's in an image. */
+const SHIPPED = join(installationFolder, 'config/default.json');
 
 export function versionFindings(): Finding[] {
   const { version, engines } = readShipped<{ version: string; engines: { node: string } }>('package.json');
@@ -47,7 +49,7 @@ export function permissionFindings({ dataDir }: Pick<Config, 'dataDir'>, env: No
     [secretKeyFile(dataDir, env), env.QUAYSIDE_SECRET_KEY_FILE ? 0o027 : NOT_OWNER, 'error', 'chmod 600'],
     [databaseFile(dataDir), NOT_OWNER, 'warning', 'chmod 600'],
     [dataDir, OTHERS, 'warning', 'chmod 700'],
-    ...(file ? [[file, OTHERS, 'warning', 'chmod o='] as const] : []),
+    ...(file && resolve(file) !== SHIPPED ? [[file, OTHERS, 'warning', 'chmod o='] as const] : []),
   ];
   const found = checked.flatMap(([path, forbidden, severity, remedy]) => {
     const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;

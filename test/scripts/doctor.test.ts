@@ -21,13 +21,14 @@ import { HDKey } from '@scure/bip32';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { databaseFindings } from '../../scripts/cli/doctor-machine.ts';
+import { databaseFindings, permissionFindings } from '../../scripts/cli/doctor-machine.ts';
 import { xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
 import { openDatabase } from '../../src/app/open-database.ts';
 import { writeServerFile } from '../../src/app/server-file.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { invariant } from '../../src/core/fault.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { installationFolder } from '../../src/lib/installation.ts';
 import { ingestedChain } from '../support/ingested-chain.ts';
 import { newSession } from '../support/new-session.ts';
 import { runQuayside } from '../support/quayside-process.ts';
@@ -147,6 +148,15 @@ test('settings that are wrong, and a key that others can read', async () => {
   chmodSync(file, 0o644);
   await assertOnly('warning', 'permissions', 'quayside.json is open to other users', 'chmod o= ');
   write();
+});
+
+test('the settings that come with the program may be read by all: variables set the rest, as in a container', () => {
+  const shipped = join(installationFolder, 'config/default.json');
+  const found = permissionFindings({ dataDir: data }, { QUAYSIDE_CONFIG: shipped });
+  assert.equal(
+    found.filter(({ text }) => text.includes(shipped)),
+    [],
+  );
 });
 
 test('a node of another chain, an old one, and one that does not answer', async () => {
