@@ -289,7 +289,10 @@ function testOutages({ shop, networks }: FlowBench, network: FlowNetwork): void 
     await until('the outage shows in status', async () => (await status()).state === 'fault');
     assert.match((await status()).reason.code, /^node_/);
     for (const other of networks.filter((one) => one !== network))
-      assert.is((await shop.statusOf(nameInStatus(other))).state, 'following', 'the other network goes on');
+      await until(
+        'the other network goes on',
+        async () => (await shop.statusOf(nameInStatus(other))).state === 'following',
+      );
     await network.start();
     await network.confirm();
     await shop.waitForStatus(session, 'paid');

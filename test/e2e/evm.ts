@@ -17,7 +17,7 @@ import {
 import type { EvmNode } from '../support/evm-node.ts';
 import { openFlowInstallation } from '../support/flow-installation.ts';
 import type { Json } from '../support/instance.ts';
-import { openPayoutShop } from '../support/payout-shop.ts';
+import { openPayoutShop, type PayoutChain } from '../support/payout-shop.ts';
 
 const DEPTH = 4;
 /** m/44'/60'/0'/0 of a seed of 32 bytes 0x07. */
@@ -140,9 +140,15 @@ export async function openEvmFlow() {
 }
 
 /** The network's name in the operator's file, and what that file says about it beyond the usual. */
-export type PayoutNetwork = Readonly<{ name: string; chainId: number; settings: Readonly<Record<string, unknown>> }>;
+export type PayoutNetwork = Readonly<{
+  name: string;
+  chainId: number;
+  settings: Readonly<Record<string, unknown>>;
+  /** Of the signer's policy. */
+  approvers?: PayoutChain['approvers'];
+}>;
 
-const ethereum: PayoutNetwork = { name: 'ethereum', chainId: 1, settings: {} };
+export const ethereum: PayoutNetwork = { name: 'ethereum', chainId: 1, settings: {} };
 
 /** An anvil with a block every 0.4 seconds, each final below four more. */
 const startPayoutAnvil = (chainId: number): Promise<EvmNode> =>
@@ -152,7 +158,8 @@ const startPayoutAnvil = (chainId: number): Promise<EvmNode> =>
  * A shop that pays out over a node which makes blocks by itself: an anvil by default. USDT is Tether-like; the issuer
  * of USDC can pause it. The node is closed with the shop.
  */
-export async function openEvmPayouts({ name, chainId, settings }: PayoutNetwork = ethereum, started?: EvmNode) {
+export async function openEvmPayouts(network: PayoutNetwork = ethereum, started?: EvmNode) {
+  const { name, chainId, settings, approvers } = network;
   const node = started ?? (await startPayoutAnvil(chainId));
   const usdt = await deployFeeToken(node, { symbol: 'USDT', decimals: 6 });
   const usdc = await deployGuardedToken(node, { symbol: 'USDC', decimals: 6 });
@@ -161,6 +168,7 @@ export async function openEvmPayouts({ name, chainId, settings }: PayoutNetwork 
   const shop = await openPayoutShop({
     family: 'evm',
     name,
+    ...(approvers && { approvers }),
     signerKnows: 'test:ethereum',
     tokens: [
       { symbol: 'USDT', address: usdt.address, decimals: 6 },

@@ -1,28 +1,40 @@
 /**
  * The operator's pages in a real browser, over a whole installation with its signer and a chain: plan and run a sweep,
  * freeze and thaw, rewind the network; with and without scripts. Then, with scripts alone, what decides whether a
- * refund is paid: the freeze of every network, the end of a payout, a halted wallet, the freeze of the signer. Pictures
- * are written to `.tmp/dashboard/`.
+ * refund is paid: the freeze of every network, the end of a payout, a stuck one, a halted wallet, a database that was
+ * put back, the freeze of the signer. Pictures are written to `.tmp/dashboard/`.
  */
-import { mkdirSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { codeOf, secretOfLink, stepAt } from '../../src/dashboard/second-factor.ts';
+import { openDatabase } from '../../src/database/sqlite/open.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { databaseFile } from '../../src/lib/secret-key.ts';
+import { createOperatorKey } from '../../src/signer/operator-key.ts';
 import { barriers, openBrowser, openPage, phone } from '../support/browser.ts';
+import * as built from '../support/built.ts';
 import { PASSWORD } from '../support/dashboard.ts';
 import type { Json } from '../support/instance.ts';
+import { find } from '../support/quayside-process.ts';
+import { passphrase } from '../support/temp-signer.ts';
 import { until } from '../support/until.ts';
-import { openEvmPayouts } from './evm.ts';
+import { ethereum, openEvmPayouts } from './evm.ts';
 import { spendElsewhere, untilHalted, untilPooled } from './payout-trouble.ts';
 
 const PICTURES = '.tmp/dashboard';
 mkdirSync(PICTURES, { recursive: true });
 
-const bench = await openEvmPayouts();
-const { shop, node, usdt } = bench;
+/** What an approver has, on a machine of their own. */
+const away = mkdtempSync(join(tmpdir(), 'quayside-approver-'));
+const approverKey = join(away, 'anna.key');
+const approver = { name: 'Anna', key: createOperatorKey(approverKey, Buffer.from(passphrase)) };
+const bench = await openEvmPayouts({ ...ethereum, approvers: [approver] });
+const { shop, node, usdt, usdc } = bench;
 const { chain, quayside, network } = shop;
 const browser = await openBrowser();
 const dashboardUrl = (): string =>
@@ -58,9 +70,9 @@ async function ended(page: Page, as: 'done' | 'failed' = 'done'): Promise<string
 }
 
 /** Gives a reason in the form whose button this is, and confirms it on the next page. @returns what that page says */
-async function confirm(page: Page, asks: string, { does, reason }: Readonly<Record<'does' | 'reason', string>>) {
+async function confirm(page: Page, asks: string, { does, reason }: Readonly<{ does: string; reason?: string }>) {
   const form = page.locator('form', { has: page.getByRole('button', { name: asks }) });
-  await form.getByLabel('Reason').fill(reason);
+  if (reason !== undefined) await form.getByLabel('Reason').fill(reason);
   await form.getByRole('button', { name: asks }).click();
   const button = page.getByRole('button', { name: does, exact: true });
   await button.waitFor();
@@ -69,17 +81,80 @@ async function confirm(page: Page, asks: string, { does, reason }: Readonly<Reco
   return said;
 }
 
-/** Checks on the page of the newest payout whether it can be settled as never paid. */
-async function checkNewest(page: Page): Promise<void> {
+/** Opens the page of the first payout in a section of the page of all. */
+async function openPayout(page: Page, section: '#newest' | '#stuck'): Promise<void> {
   await page.goto(`${dashboardUrl()}/operator/payouts`);
-  await page
-    .locator('section', { has: page.locator('#newest') })
-    .locator('table a')
-    .first()
-    .click();
+  const payouts = page.locator('section', { has: page.locator(section) });
+  await payouts.locator('table a').first().click();
+  await page.getByRole('heading', { name: 'Attempts' }).waitFor();
+}
+
+type Ending = Readonly<{ how: 'never' }> | Readonly<{ how: 'paid'; by: string; isVouched: boolean }>;
+
+/** Checks on the page of the newest payout whether it can be settled like this. */
+async function checkNewest(page: Page, ending: Ending = { how: 'never' }): Promise<void> {
+  await openPayout(page, '#newest');
   const form = page.getByRole('form', { name: 'End it as the chain shows' });
-  await form.getByLabel('What happened').selectOption('never');
+  await form.getByLabel('What happened').selectOption(ending.how);
+  if (ending.how === 'paid') {
+    await form.getByLabel('Transaction, if one paid it').fill(ending.by);
+    await form.getByLabel('I vouch for it').setChecked(ending.isVouched);
+  }
   await form.getByRole('button', { name: 'Check' }).click();
+}
+
+/** Lets wallets go on that were halted, on the network's page, after a look at what halted them. */
+async function letWalletsGoOn(
+  page: Page,
+  { expected, reason }: Readonly<{ expected: string | RegExp; reason: string }>,
+) {
+  await page.goto(`${dashboardUrl()}/operator/networks/${network}`);
+  await page.getByText('Halted wallet', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Check what stopped the wallets' }).click();
+  assert.match(await ended(page), expected);
+  await look(page, 'resume-check', true);
+  assert.is((await quayside.cli('status')).payouts.halted_wallets.length, 1);
+  await confirm(page, 'Go on', { does: 'Go on', reason });
+  assert.match(await ended(page), 'goes on');
+  assert.equal((await quayside.cli('status')).payouts.halted_wallets, []);
+}
+
+/** Waits until a page of the dashboard says this. What it shows changes meanwhile, so it is opened again and again. */
+const untilShown = (page: Page, path: string, expected: string) =>
+  until(`${path} says ${expected}`, async () => {
+    await page.goto(`${dashboardUrl()}${path}`);
+    return (await text(page)).includes(expected);
+  });
+
+/** Returns the newest attempt of the newest payout, once it was sent. */
+const newestSent = (): Promise<Json> =>
+  find('the newest payout is sent', async () => {
+    const [payout] = await quayside.cli('payouts', 'list');
+    const { attempts } = await quayside.cli('payouts', 'show', payout.id);
+    return attempts.find((one: Json) => one.sent_at !== null);
+  });
+
+/** Changes what the database holds of a signed transaction. @returns puts it right */
+function alterBytes(tx: string): () => void {
+  const write = (change: (bytes: Buffer) => Buffer): void => {
+    const db = openDatabase({ file: databaseFile(quayside.dataDir), busyTimeoutMs: 10_000, bytesMax: null });
+    const bytes = db.client.prepare('SELECT bytes FROM payout_attempts WHERE tx = ?').pluck().get(tx) as Buffer;
+    db.client.prepare('UPDATE payout_attempts SET bytes = ? WHERE tx = ?').run(change(bytes), tx);
+    db.close();
+  };
+  const flipped = (bytes: Buffer) => Buffer.from(bytes.map((byte, at) => (at === bytes.length - 1 ? byte ^ 1 : byte)));
+  write(flipped);
+  return () => write(flipped);
+}
+
+/** Lets the approver sign elsewhere what ends the signer's freeze, and hands it in. */
+async function thawSigner(): Promise<void> {
+  const [request, approval] = [join(away, 'thaw.json'), join(away, 'thawed.json')];
+  writeFileSync(request, JSON.stringify(await quayside.cli('signer', 'thaw')));
+  const words = [built.quayside, 'signer', 'approve', request, '--key', approverKey];
+  const input = `yes\n${passphrase}\n`;
+  writeFileSync(approval, execFileSync(process.execPath, words, { input, stdio: ['pipe', 'pipe', 'ignore'] }));
+  await quayside.cli('signer', 'thaw', '--approval', approval);
 }
 
 /** Waits until the engine does nothing, for this reason. */
@@ -102,12 +177,15 @@ async function look(page: Page, name: string, hasScripts: boolean): Promise<void
 }
 
 test.before(async () => {
-  await usdt.transfer(`0x${shop.refundWallet}`, 100_000_000n);
+  for (const token of [usdt, usdc]) await token.transfer(`0x${shop.refundWallet}`, 100_000_000n);
+  // Mining stops while some refunds are under way, so their payments would never be final.
+  await quayside.cli('refunds', 'policy', '--early-max', '1000.00');
   await shop.untilUnlocked();
 });
 test.after(async () => {
   await browser.close();
   await shop.close();
+  rmSync(away, { recursive: true, force: true });
 });
 
 for (const hasScripts of [true, false]) {
@@ -224,8 +302,6 @@ test('a freeze of every network holds a refund back, and its end lets it be paid
 
 test('a payout whose number was used elsewhere is ended once nothing can pay it, not before, and its wallet goes on', async () => {
   const { page, complaints } = await signIn({});
-  // Mining stops while the refund is under way, so its payment would never be final.
-  await quayside.cli('refunds', 'policy', '--early-max', '1000.00');
   const session = await shop.paidSession(1_000);
   await node.mineEvery(0);
   const { id, payee } = await shop.refund(session, '10.00');
@@ -240,16 +316,8 @@ test('a payout whose number was used elsewhere is ended once nothing can pay it,
   await node.mineEvery(1);
   await untilHalted(bench);
 
-  await page.goto(`${dashboardUrl()}/operator/networks/${network}`);
-  assert.match(await text(page), 'Halted wallet');
-  await page.getByRole('button', { name: 'Check what stopped the wallets' }).click();
-  assert.match(await ended(page), new RegExp(`${theft} moved no money, and no payout explains it`));
-  await look(page, 'resume-check', true);
-  assert.is((await quayside.cli('status')).payouts.halted_wallets.length, 1);
-  await confirm(page, 'Go on', { does: 'Go on', reason: 'it was our own' });
-  assert.match(await ended(page), 'goes on');
-  assert.equal((await quayside.cli('status')).payouts.halted_wallets, []);
-
+  const expected = new RegExp(`${theft} moved no money, and no payout explains it`);
+  await letWalletsGoOn(page, { expected, reason: 'it was our own' });
   await checkNewest(page);
   assert.match(await ended(page), 'would be ended: it was never paid');
   assert.is((await shop.show(id)).status, 'processing');
@@ -265,21 +333,119 @@ test('a payout whose number was used elsewhere is ended once nothing can pay it,
   await page.context().close();
 });
 
-// The last one: the policy names no approver, so nothing ends it.
-test('a signer that is frozen signs nothing any more', async () => {
+test('a payout whose signed bytes were altered is stuck; once they are right again it is resumed, and paid once', async () => {
+  const { page, complaints } = await signIn({});
+  const session = await shop.paidSession(1_000);
+  await node.mineEvery(0);
+  const { id, payee } = await shop.refund(session, '5.00');
+  await untilPooled(bench);
+  const putRight = alterBytes((await newestSent()).transaction_hash);
+  await untilShown(page, '/operator/payouts', 'Stuck: they need you');
+  await openPayout(page, '#stuck');
+  assert.match(await text(page), /payout_bytes_differ[\s\S]*are not what was ordered/);
+  await look(page, 'payout-stuck', true);
+  putRight();
+  const said = await confirm(page, 'Resume…', { does: 'Resume' });
+  assert.match(said, /Stuck because[\s\S]*replaced only if none of them can still be paid/);
+  await page.getByText('It is looked at again.').waitFor();
+  await node.mineEvery(1);
+  await shop.completed(id);
+  assert.equal(await shop.paidTo(payee), [5_000_000n]);
+  // Later numbers of the wallet waited for this one.
+  await letWalletsGoOn(page, { expected: '1 wallets can go on', reason: 'the bytes are right again' });
+  assert.is(
+    (await quayside.cli('audit', 'list')).filter(({ command }: Json) => command === 'payouts resume').length,
+    1,
+  );
+  assert.equal(complaints, []);
+  await page.context().close();
+});
+
+test('a payout whose final transaction shows no payment is settled by it only if somebody vouches for it', async () => {
+  const { page, complaints } = await signIn({});
+  const session = await shop.paidSession(1_000, 'USDC');
+  await node.mineEvery(0);
+  const { id, payee } = await shop.refund(session, '6.00', 'USDC');
+  await untilPooled(bench);
+  const { transaction_hash: tx } = await newestSent();
+  // In the refund's block, and before it.
+  await usdc.silence(true, { feeWei: 10n ** 11n });
+  await node.mine(1);
+  await usdc.silence(false);
+  await node.mineEvery(1);
+  await untilShown(page, '/operator/payouts', 'payout_outcome_unclear');
+  await checkNewest(page, { how: 'paid', by: tx, isVouched: false });
+  assert.match(await ended(page, 'failed'), 'its receipt does not show that 6000000 units went to');
+  assert.is(await page.getByRole('button', { name: 'Settle it as paid' }).count(), 0);
+  await checkNewest(page, { how: 'paid', by: tx, isVouched: true });
+  assert.match(await ended(page), `would be settled: paid by ${tx}`);
+  assert.is((await shop.show(id)).status, 'processing');
+  const settle = { does: 'Settle it as paid', reason: 'the issuer has moved it' };
+  assert.match(await confirm(page, 'Settle it as paid', settle), /Vouched for[\s\S]*You vouch for it/);
+  assert.match(await ended(page), `is settled: paid by ${tx}`);
+  assert.is((await shop.completed(id)).transaction_hash, tx);
+  assert.equal(await shop.paidTo(payee, 'USDC'), [], 'not sent again');
+  assert.ok((await reasons()).includes('the issuer has moved it'));
+  assert.equal(complaints, []);
+  await page.context().close();
+});
+
+test('a database that was put back alone pays nothing until it has adopted what the signer has signed, and then nothing twice', async () => {
+  const before = await signIn({});
+  await before.page.goto(`${dashboardUrl()}/operator/wallets`);
+  await confirm(before.page, 'Freeze every network', { does: 'Freeze it', reason: 'a copy is made' });
+  await before.page.getByText('Money out is frozen on every network').waitFor();
+  const session = await shop.paidSession(1_000);
+  const { id, payee } = await shop.refund(session, '4.00');
+  await untilProcessing(id);
+  const putBack = await shop.snapshot();
+  await confirm(before.page, 'End the freeze', { does: 'End the freeze', reason: 'it is made' });
+  await before.page.getByText('The freeze is ended').waitFor();
+  await before.page.context().close();
+  const { transaction_hash: tx } = await shop.completed(id);
+  await quayside.stop();
+  putBack('data');
+  await quayside.start();
+
+  await untilStopped('payouts_not_adopted');
+  const { page, complaints } = await signIn({});
+  await page.goto(`${dashboardUrl()}/operator/networks/${network}`);
+  const adopt = { does: 'Adopt it', reason: 'the copy was put back' };
+  const said = await confirm(page, 'Adopt what the signer has signed', adopt);
+  assert.match(said, 'First stop every other installation that uses the signer');
+  assert.match(await ended(page), 'attempts; 1 were missing here and are added');
+  await look(page, 'adopted', true);
+  // What was signed is watched while money out is frozen, too.
+  assert.is((await shop.completed(id)).transaction_hash, tx);
+  await page.goto(`${dashboardUrl()}/operator/wallets`);
+  await confirm(page, 'End the freeze', { does: 'End the freeze', reason: 'it is compared with the chain' });
+  await page.getByText('The freeze is ended').waitFor();
+  const other = await shop.refund(session, '3.00');
+  await shop.completed(other.id);
+  assert.equal([await shop.paidTo(payee), await shop.paidTo(other.payee)], [[4_000_000n], [3_000_000n]]);
+  assert.ok((await reasons()).includes('the copy was put back'));
+  assert.equal(complaints, []);
+  await page.context().close();
+});
+
+test('a signer that is frozen signs nothing until an approver ends that, as the page says; then the refund is paid', async () => {
   const { page, complaints } = await signIn({});
   const session = await shop.paidSession(1_000);
   await page.goto(`${dashboardUrl()}/operator/wallets`);
   const freeze = { does: 'Freeze it', reason: 'a stranger on the machine' };
   assert.match(await confirm(page, 'Freeze the signer', freeze), 'It signs nothing on any network');
-  assert.match(await ended(page), /The signer is frozen[\s\S]*names no approver/);
+  assert.match(await ended(page), /The signer is frozen[\s\S]*\(Anna\)[\s\S]*quayside signer thaw --help/);
   const { id, payee } = await shop.refund(session, '2.00');
-  await chain.finalize?.();
-  await untilProcessing(id);
   await shop.untilWaiting('signer_refused_frozen');
   assert.equal(await shop.paidTo(payee), []);
-  await page.goto(`${dashboardUrl()}/operator/payouts`);
-  assert.match(await text(page), 'signer_refused_frozen');
+  await untilShown(page, '/operator/payouts', 'signer_refused_frozen');
+  await thawSigner();
+  await shop.completed(id);
+  assert.equal(await shop.paidTo(payee), [2_000_000n]);
+  await openPayout(page, '#newest');
+  const shown = await text(page);
+  assert.match(shown, 'succeeded');
+  assert.not.match(shown, 'signer_refused_frozen');
   assert.ok((await reasons()).includes('a stranger on the machine'));
   assert.equal(complaints, []);
   await page.context().close();

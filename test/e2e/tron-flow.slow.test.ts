@@ -72,8 +72,7 @@ test('a node that is behind is not a reorg: nothing is orphaned, and following c
   await direct?.mine(2);
   await shop.waitForSeen(session);
   nodes.tron.faults.set({ rates: { lag: 1 }, lagBlocks: 5 });
-  await until('status names it', async () => (await status()).state === 'behind');
-  assert.is((await status()).reason.code, 'node_behind');
+  await until('status names it', async () => (await status()).reason?.code === 'node_behind');
   assert.is((await shop.show(session)).payments[0].status, 'seen');
   await direct?.mine(2);
   nodes.tron.faults.heal();
@@ -83,8 +82,7 @@ test('a node that is behind is not a reorg: nothing is orphaned, and following c
 
 test('a node of another chain at the same URL halts the network until a restart, and no other', async () => {
   await nodes.tron.stop();
-  await until('the outage shows', async () => (await status()).state === 'fault');
-  assert.is((await status()).reason.code, 'node_unreachable');
+  await until('the outage shows', async () => (await status()).reason?.code === 'node_unreachable');
   const port = Number(new URL(nodes.tron.url).port);
   const stranger = await startTronNode({ seed: 'other', chainId: '842000777', port });
   assert.is(stranger.url, nodes.tron.url);

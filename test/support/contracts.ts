@@ -166,7 +166,7 @@ export type GuardedToken = TokenContract &
     /** Stops all transfers, or allows them again. `options.feeWei` puts it before others in its block. */
     stop(isStopped: boolean, options?: CallOptions): Promise<string>;
     /** From now on transfers return false and do nothing, or work again. */
-    silence(isSilent: boolean): Promise<string>;
+    silence(isSilent: boolean, options?: CallOptions): Promise<string>;
   }>;
 
 /** A token whose issuer can intervene; owner and holder is `node.accounts[0]`. */
@@ -177,7 +177,7 @@ export async function deployGuardedToken(node: EvmNode, options: TokenOptions): 
     ...tokenAt(node, address, options.decimals),
     freeze: (holder) => call(node, address, 'setBlacklisted(address,bool)', [holder, 1n]),
     stop: (isStopped, more) => call(node, address, 'setStopped(bool)', [isStopped ? 1n : 0n], more),
-    silence: (isSilent) => call(node, address, 'setSilent(bool)', [isSilent ? 1n : 0n]),
+    silence: (isSilent, more) => call(node, address, 'setSilent(bool)', [isSilent ? 1n : 0n], more),
   };
 }
 

@@ -18,6 +18,7 @@ import { databaseFile, readSecretKeys } from '../../src/lib/secret-key.ts';
 import type { Faults } from '../../src/sandbox/faults.ts';
 import { openBackup } from '../../src/signer/backup.ts';
 import { seedOf } from '../../src/signer/keystore.ts';
+import type { PolicySettings } from '../../src/signer/policy.ts';
 import { restoreSigner } from '../../src/signer/setup.ts';
 import { openFlowInstallation } from './flow-installation.ts';
 import type { Json } from './instance.ts';
@@ -40,6 +41,8 @@ export type PayoutChain = Readonly<{
   settings: Readonly<Record<string, unknown>>;
   /** Of the network in the signer's policy, besides family, tokens, treasury and caps. */
   policy: Readonly<{ chain_id: string; fee_max: string; gas_caps: Readonly<{ transaction: string; day: string }> }>;
+  /** Who may end a freeze of the signer; nobody if absent. */
+  approvers?: PolicySettings['approvers'];
   /** The network that the signer knows from the start, if it is another one. */
   signerKnows?: `test:${string}`;
   treasury: string;
@@ -76,15 +79,14 @@ export async function openPayoutShop(chain: PayoutChain) {
   const spending = (await chains[family].spending?.()) as Spending;
   const home = mkdtempSync(join(tmpdir(), 'quayside-payouts-'));
   const caps = { transaction: '500', hour: '1000', day: '2000' };
-  const signer = makeSignerIn(home, seed, {
-    [chain.signerKnows ?? network]: {
-      ...policy,
-      family,
-      tokens: [...tokens],
-      treasury: codec.format(chain.treasury),
-      caps: Object.fromEntries(tokens.map(({ symbol }) => [symbol, caps])),
-    },
-  });
+  const ofNetwork = {
+    ...policy,
+    family,
+    tokens: [...tokens],
+    treasury: codec.format(chain.treasury),
+    caps: Object.fromEntries(tokens.map(({ symbol }) => [symbol, caps])),
+  };
+  const signer = makeSignerIn(home, seed, { [chain.signerKnows ?? network]: ofNetwork }, chain.approvers);
   const xpub = spending.xpub(seed);
   const settings = { ...chain.settings, mode: 'test', ...(xpub && { xpub }), tokens };
   const installation = await openFlowInstallation({

@@ -109,9 +109,14 @@ export function makeSignerFolder(settings: PolicySettings = policySettings, with
  * Makes the signer of an installation in `home`.
  * @returns its settings
  */
-export function makeSignerIn(home: string, ownSeed: Uint8Array, networks: PolicySettings['networks']) {
+export function makeSignerIn(
+  home: string,
+  ownSeed: Uint8Array,
+  networks: PolicySettings['networks'],
+  approvers: PolicySettings['approvers'] = [],
+) {
   const [dir, file] = [join(home, 'signer'), join(home, 'passphrase')];
-  makeSigner(dir, ownSeed, Buffer.from(passphrase), { version: 1, approvers: [], networks });
+  makeSigner(dir, ownSeed, Buffer.from(passphrase), { version: 1, approvers, networks });
   writeFileSync(file, passphrase, { mode: 0o600 });
   return { dir, unlock: { file } };
 }
