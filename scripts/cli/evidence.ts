@@ -18,13 +18,13 @@ import {
   type Answer,
   type Command,
   type Input,
-  type Installation,
   notFound,
   type OfflineCommand,
   textOption,
   usage,
   wholeOption,
 } from './command.ts';
+import { networkOf } from './network-name.ts';
 import { openProgressLine } from './progress.ts';
 
 const NUMBER_MAX = Number.MAX_SAFE_INTEGER;
@@ -46,7 +46,7 @@ export const evidence: Command = {
   needsSandbox: true,
   async run(input, installation) {
     const { config, database, clock } = installation;
-    const network = networkOf(input, installation);
+    const network = networkOf(installation.config.networks, input.args[0] ?? '');
     const hasSigner = config.signer !== null;
     const { dataDir } = config;
     const open = await openEvidence({ network, chain: chains[network.family], database, dataDir, hasSigner, clock });
@@ -72,14 +72,6 @@ export const evidence: Command = {
 };
 
 type Range = Readonly<{ from: number; to: number }>;
-
-function networkOf({ args }: Input, { config }: Installation): NetworkConfig {
-  const found = config.networks.find(({ key, name }) => key === args[0] || name === args[0]);
-  if (found) return found;
-  throw notFound(
-    `no network "${args[0]}" is configured: there are ${config.networks.map(({ key }) => key).join(', ')}`,
-  );
-}
 
 async function rangeOf(input: Input, parts: Parameters<typeof nextRange>[0]): Promise<Range> {
   const next = await nextRange(parts, BLOCKS_MAX);

@@ -8,7 +8,7 @@ import { TRACED_MAX } from '../../src/database/traces.ts';
 import { type Link, link, type Mark } from './explain-link.ts';
 import { at, type Scene } from './explain-scene.ts';
 import { freezeText } from './payout-freeze.ts';
-import { amountOf } from './payouts.ts';
+import { amountOf, kindText } from './payouts.ts';
 import { amountText } from './refunds.ts';
 
 /** Reasons to wait that end by themselves. All others need a person. */
@@ -118,18 +118,20 @@ const adviceFor = (code: string, { id }: Payout): string =>
     ? 'send what is missing to the wallet; `quayside status` shows what it holds, `quayside signer show` its address'
     : `\`quayside payouts show ${id}\` shows everything about it`;
 
-const whats: Readonly<Record<Payout['intent']['kind'], string>> = {
+const whats = {
   refund: 'pays back',
   return: 'pays back',
   sweep: 'sweeps',
-  gas: 'gives gas,',
+  transfer: 'gives gas,',
+  delegate: 'lends the energy of a stake of',
+  reclaim: 'takes back the energy of a stake of',
   move: 'moves to the wallet that pays now',
-};
+} as const;
 
 /** Returns a payout that is not followed from a session, with what it is for. */
 export async function payoutLink(scene: Scene, payout: Payout): Promise<Link> {
   const { id, intent, network, state } = payout;
-  const what = whats[intent.kind];
-  const text = `${intent.kind} ${id} ${what} ${amountOf(payout, scene.config)} on ${network}, ${state}`;
+  const what = whats[intent.kind === 'gas' ? intent.form : intent.kind];
+  const text = `${kindText(intent)} ${id} ${what} ${amountOf(payout, scene.config)} on ${network}, ${state}`;
   return link('payout', 'ok', text, null, await payoutLinks(scene, payout));
 }

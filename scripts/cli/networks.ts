@@ -13,7 +13,6 @@ import {
   type Input,
   type Installation,
   moment,
-  notFound,
   operatorAct,
   table,
   textOption,
@@ -21,6 +20,7 @@ import {
   wholeOption,
 } from './command.ts';
 import { nextStep } from './network-advice.ts';
+import { networkOf } from './network-name.ts';
 import { openProgress } from './progress.ts';
 import { networkLine } from './status.ts';
 
@@ -67,7 +67,7 @@ export const networksShow: Command = {
   options: {},
   needsSandbox: true,
   async run(input, { config, database, clock }) {
-    const one = shown(await readPlace(database, networkOf(input, config.networks)), clock.nowMs());
+    const one = shown(await readPlace(database, networkOf(config.networks, input.args[0] ?? '')), clock.nowMs());
     const gap = ({ from, to, because: why, at }: (typeof one.gaps)[number]) => `${from} to ${to} (${at}): ${why}`;
     return {
       json: one,
@@ -105,7 +105,7 @@ export const networksRewind: Command = {
   ],
   needsSandbox: true,
   async run(input, { config, database, clock }) {
-    const network = networkOf(input, config.networks);
+    const network = networkOf(config.networks, input.args[0] ?? '');
     const to = numberOption(input, 'to');
     const isDryRun = input.options['dry-run'] === true;
     const act = operatorAct(networksRewind, required(input), clock);
@@ -163,7 +163,7 @@ export const networksSkip: Command = {
   ],
   needsSandbox: true,
   async run(input, { config, database, clock }) {
-    const network = networkOf(input, config.networks);
+    const network = networkOf(config.networks, input.args[0] ?? '');
     const from = wholeNumber(input.args[1] ?? '', '<block>');
     const to = textOption(input, 'through') === undefined ? from : numberOption(input, 'through');
     if (to < from) throw usage(`--through is ${to}, below block ${from}`);
@@ -220,7 +220,7 @@ export const networksReread: Command = {
   needsSandbox: true,
   async run(input, installation) {
     const { config, database } = installation;
-    const network = networkOf(input, config.networks);
+    const network = networkOf(config.networks, input.args[0] ?? '');
     const [from, to] = [numberOption(input, 'from'), numberOption(input, 'to')];
     if (to < from) throw usage(`--to is ${to}, below --from ${from}`);
     const { report } = await readPlace(database, network);
@@ -312,15 +312,6 @@ async function reread(
   } finally {
     progress.end();
   }
-}
-
-/** Returns the network that is named by its key or, if only one mode has it, by its name. */
-function networkOf({ args: [text = ''] }: Input, networks: readonly NetworkConfig[]): NetworkConfig {
-  const found = networks.filter(({ key, name }) => key === text || name === text);
-  const [network] = found;
-  if (network && found.length === 1) return network;
-  const keys = networks.map(({ key }) => key).join(', ') || 'none';
-  throw notFound(`${network ? `there are several networks` : 'there is no network'} "${text}"; configured: ${keys}`);
 }
 
 async function readPlace(database: Database, network: NetworkConfig): Promise<Place> {

@@ -15,6 +15,7 @@ import {
   printable,
   usage,
 } from './command.ts';
+import { networkOf } from './network-name.ts';
 import { freezeLines, freezeSigner, withSigner } from './signer-freeze.ts';
 
 const options = { because: becauseOption, 'dry-run': { help: 'show what would be changed, and change nothing' } };
@@ -105,10 +106,7 @@ export async function signerState(dir: string): Promise<string[]> {
 /** @throws Fault permanent `usage` without a reason, `not_found` for an unknown network */
 function scopeOf(input: Input, { config }: Pick<Installation, 'config'>) {
   const [name] = input.args;
-  const network = name === undefined ? null : config.networks.find(({ key }) => key === name)?.key;
-  if (network === undefined) {
-    throw notFound(`there is no network ${name}, only ${config.networks.map(({ key }) => key).join(', ')}`);
-  }
+  const network = name === undefined ? null : networkOf(config.networks, name).key;
   const { because } = input.options;
   const reason = typeof because === 'string' ? because.trim() : '';
   if (!reason) throw usage('--because is missing: say why, for the audit log and for whoever looks next');

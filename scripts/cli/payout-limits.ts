@@ -17,7 +17,7 @@ import {
   textOption,
   usage,
 } from './command.ts';
-import { networkOf } from './payouts.ts';
+import { networkOf } from './network-name.ts';
 
 const AMOUNT_MAX = 10n ** 15n;
 const COUNT_MAX = 1_000_000;
@@ -74,7 +74,7 @@ async function scopeOf(input: Input, { database, config }: Pick<Installation, 'd
   const isStore = textOption(input, 'store') !== undefined;
   if (name !== undefined && isStore) throw usage('name a network or a store, not both');
   if (isStore) return { storeId: (await storeOf(input, database)).id };
-  return name === undefined ? null : { network: networkOf(config, name).key };
+  return name === undefined ? null : { network: networkOf(config.networks, name).key };
 }
 
 /** @throws Fault permanent `usage` */

@@ -5,7 +5,8 @@
 
 import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
-import { type Command, moment, notFound, table, wholeOption } from './command.ts';
+import { type Command, moment, table, wholeOption } from './command.ts';
+import { networkOf } from './network-name.ts';
 
 const LISTED_MAX = 1000;
 
@@ -16,14 +17,10 @@ export const payoutsOutgoing: Command = {
   options: { limit: { value: 'N', help: `at most N transfers (50), up to ${LISTED_MAX}` } },
   notes: [
     'open: not final or not judged yet. foreign: nothing explains it, and it froze money out. known: `payouts thaw` was',
-    'run since. recorded: the treasury’s own. What a payout explains is shown by `payouts list`.',
+    'run since. recorded: the treasury’s own, or to another wallet of ours. `payouts list` shows what payouts explain.',
   ],
   async run(input, { database, config }) {
-    const network = config.networks.find(({ key }) => key === input.args[0]);
-    if (!network) {
-      const keys = config.networks.map(({ key }) => key).join(', ');
-      throw notFound(`there is no network ${input.args[0]}, only ${keys}`);
-    }
+    const network = networkOf(config.networks, input.args[0] ?? '');
     const { format } = chains[network.family].address;
     const limit = wholeOption(input, 'limit', 1, LISTED_MAX, 50);
     const transfers = await database.listOutgoing(network.key, limit);

@@ -19,8 +19,9 @@ import {
   operatorAct,
   usage,
 } from './command.ts';
+import { findNetwork, networkOf } from './network-name.ts';
 import { withPayoutAccess } from './payout-access.ts';
-import { adopt, networkOf, unknownPayout } from './payouts.ts';
+import { adopt, unknownPayout } from './payouts.ts';
 
 export const payoutsResume: Command = {
   name: 'payouts resume',
@@ -39,7 +40,7 @@ export const payoutsResume: Command = {
   ],
   async run(input, installation) {
     const name = input.args[0] ?? '';
-    const network = installation.config.networks.find(({ key }) => key === name);
+    const network = findNetwork(installation.config.networks, name);
     if (network) return resumeWallets(network, input, installation);
     const { database, clock, config } = installation;
     const payout = await database.findPayout(name);
@@ -51,7 +52,8 @@ export const payoutsResume: Command = {
       );
     }
     const isDryRun = input.options['dry-run'] === true;
-    if (input.options.anew === true) await signAgain(payout, networkOf(config, payout.network), input, installation);
+    if (input.options.anew === true)
+      await signAgain(payout, networkOf(config.networks, payout.network), input, installation);
     else if (!isDryRun) await database.resumePayout(name, clock.nowMs());
     return {
       json: { id: name, resumed: !isDryRun, ...(isDryRun && { dry_run: true }) },

@@ -5,8 +5,9 @@
 import { settleNever, settlePaid } from '../../indexers/payouts/exits.ts';
 import { chains } from '../../src/chains/index.ts';
 import { becauseOption, type Command, operatorAct, textOption, usage } from './command.ts';
+import { networkOf } from './network-name.ts';
 import { withPayoutAccess } from './payout-access.ts';
-import { adoptIfBehind, networkOf, unknownPayout } from './payouts.ts';
+import { adoptIfBehind, unknownPayout } from './payouts.ts';
 
 export const payoutsSettle: Command = {
   name: 'payouts settle',
@@ -34,7 +35,7 @@ export const payoutsSettle: Command = {
     const id = input.args[0] ?? '';
     const payout = await database.findPayout(id);
     if (!payout) throw unknownPayout(id);
-    const network = networkOf(config, payout.network);
+    const network = networkOf(config.networks, payout.network);
     const wish = readWish(input.options.never === true, textOption(input, 'paid'), input.options);
     const tx = wish.paid === null ? null : chains[network.family].transactionId(wish.paid);
     if (wish.paid !== null && tx === null) {

@@ -9,12 +9,13 @@ import { chains } from '../../src/chains/index.ts';
 import type { Config } from '../../src/config/config.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { permanent } from '../../src/core/fault.ts';
-import { paybackKinds } from '../../src/core/intent.ts';
+import { type Intent, paybackKinds } from '../../src/core/intent.ts';
 import { assetOf, unitsOf } from '../../src/core/ledger.ts';
 import { type Attempt, delayOf, type Payout, payoutStates } from '../../src/core/payout.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
 import type { Signer } from '../../src/signer/signer.ts';
 import { type Command, type Installation, moment, notFound, table, textOption, usage, wholeOption } from './command.ts';
+import { networkOf } from './network-name.ts';
 import { openProgressLine } from './progress.ts';
 
 const kinds = [...paybackKinds, 'sweep', 'gas', 'move'] as const;
@@ -23,7 +24,7 @@ const LISTED_MAX = 1000;
 export const payoutsList: Command = {
   name: 'payouts list',
   args: [],
-  summary: 'List payouts (refunds, returns of held money, sweeps, gas), newest first.',
+  summary: 'List payouts (refunds, returns of held money, sweeps, gas and loans for them), newest first.',
   options: {
     network: { value: 'KEY', help: 'only payouts on this network, such as live:mychain' },
     state: { value: 'STATE', help: payoutStates.join(', ') },
@@ -41,14 +42,14 @@ export const payoutsList: Command = {
     const state = chosen('state', payoutStates);
     const kind = chosen('kind', kinds);
     const payouts = await database.listPayouts({
-      ...(network !== undefined && { network: networkOf(config, network).key }),
+      ...(network !== undefined && { network: networkOf(config.networks, network).key }),
       ...(state && { state }),
       ...(kind && { kind }),
       limit: wholeOption(input, 'limit', 1, LISTED_MAX, 50),
     });
     const rows = payouts.map((payout) => [
       payout.id,
-      payout.intent.kind,
+      kindText(payout.intent),
       payout.network,
       payout.state,
       amountOf(payout, config),
@@ -83,7 +84,7 @@ export const payoutsShow: Command = {
     return {
       json: { ...shown(payout, config), attempts: attempts.map(shownAttempt) },
       lines: [
-        `${payout.intent.kind} ${payout.id} on ${payout.network}: ${amountOf(payout, config)}, ${payout.state}`,
+        `${kindText(payout.intent)} ${payout.id} on ${payout.network}: ${amountOf(payout, config)}, ${payout.state}`,
         ...(delay ? [`${delay.code}: ${delay.message}`] : []),
         ...(payout.tx ? [`transaction ${payout.tx}`] : []),
         '',
@@ -100,7 +101,7 @@ export const payoutsAdopt: Command = {
     'After restoring a backup: adopt from the signer what it has signed since. First stop every other installation.',
   options: {},
   async run(input, installation) {
-    const network = networkOf(installation.config, input.args[0] ?? '');
+    const network = networkOf(installation.config.networks, input.args[0] ?? '');
     const { signatures, added } = await adopt(network, installation);
     return {
       json: { network: network.key, signatures, added },
@@ -149,13 +150,13 @@ export async function adoptIfBehind(
   await adopt(network, installation);
 }
 
-export function networkOf({ networks }: Config, key: string): NetworkConfig {
-  const network = networks.find((one) => one.key === key);
-  if (network) return network;
-  throw notFound(`there is no network ${key}, only ${networks.map((one) => one.key).join(', ')}`);
-}
-
 export const unknownPayout = (id: string) => notFound(`there is no payout ${id}; \`quayside payouts list\` shows all`);
+
+/** Returns what people call a payout. Loans of energy are gas payouts, and listed with these. */
+export function kindText(intent: Intent): string {
+  if (intent.kind !== 'gas' || intent.form === 'transfer') return intent.kind;
+  return intent.form === 'delegate' ? 'loan' : 'reclaimed loan';
+}
 
 export const amountOf = (payout: Payout, { networks }: Config): string =>
   coinText(networks, payout.network, assetOf(payout.intent), unitsOf(payout.intent));

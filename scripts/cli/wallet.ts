@@ -30,8 +30,8 @@ import {
   table,
   usage,
 } from './command.ts';
+import { networkOf } from './network-name.ts';
 import { type PayoutAccess, withPayoutAccess } from './payout-access.ts';
-import { networkOf } from './payouts.ts';
 import { dirOption, filesOf } from './signer.ts';
 
 /** Open payouts of a network, of each state, that are looked through. */
@@ -126,7 +126,7 @@ export const walletEmpty: Command = {
   notes: ['Nothing is moved from a wallet whose own transactions are under way: run the command again later.'],
   async run(input, installation) {
     const role = roleOf(input);
-    const network = networkOf(installation.config, input.args[1] ?? '');
+    const network = networkOf(installation.config.networks, input.args[1] ?? '');
     const { database, clock, config } = installation;
     const act = operatorAct(walletEmpty, input, clock);
     return withPayoutAccess(network, installation, async (access) => {
@@ -208,7 +208,7 @@ function roleOf({ args }: Input): HotRole {
 
 /** Returns the network that is named, or all configured ones that the signer's policy has. */
 function networksOf({ args }: Input, { config }: Installation, file: string, role: HotRole): NetworkConfig[] {
-  if (args[1] !== undefined) return [networkOf(config, args[1])];
+  if (args[1] !== undefined) return [networkOf(config.networks, args[1])];
   const allowed = readPolicyOf(file, role, '<network>').networks.map(({ key }) => key);
   return config.networks.filter(({ key }) => allowed.includes(key));
 }

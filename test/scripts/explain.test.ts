@@ -403,6 +403,28 @@ test('a transaction that was never seen: by its form, by the node, missed, and o
   );
 });
 
+test('a loan of energy is called a loan, and what takes it back too', async () => {
+  const gas = { kind: 'gas', network: network.key, refundIndex: 0, units: 3_000_000n } as const;
+  const forms = [
+    ['delegate', 'ga_1', 'loan'],
+    ['reclaim', 'ga_2', 'reclaimed loan'],
+  ] as const;
+  const txs = forms.map((_, at) => `0x${String(at + 1).repeat(64)}`);
+  const signed = { generation: 0, attempt: 0, terms: {}, bytes: new Uint8Array(1), signedAtMs: clock.nowMs() };
+  const signatures = forms.map(([form, id], at) => ({
+    ...{ ...signed, id: at + 1, intent: { ...gas, id, form }, tx: txs[at] ?? '' },
+    ...{ payer: 'a'.repeat(40), payerRole: 'gas' as const },
+  }));
+  assert.is(await database.adopt(network.key, { signatures, servedFence: 1, nowMs: clock.nowMs() }), 2);
+  for (const [at, [, id, name]] of forms.entries()) {
+    assert.match((await explain(txs[at] ?? '')).text, `${name} ${id} `);
+    const shown = await runQuayside(['payouts', 'show', id], variables);
+    assert.is(shown.out.indexOf(`${name} ${id} on ${network.key}: `), 0, shown.out);
+    const listed = await runQuayside(['payouts', 'list', '--kind', 'gas'], variables);
+    assert.match(listed.out, new RegExp(`^${id} +${name} `, 'm'));
+  }
+});
+
 test('addresses: free, retired, spoiled, somebody else’s, a token’s contract; and what is nothing at all', async () => {
   const text = (key: string) => chains.evm.address.format(key);
   const free = await explain(text(keys[30] ?? ''));

@@ -26,6 +26,14 @@ const frozen = async () =>
     one.reason,
   ]);
 
+test('a network is named by its key, or by its name alone', async () => {
+  const { network } = await answer('payouts', 'freeze', 'ethereum', '--because', 'x', '--dry-run');
+  assert.is(network, KEY);
+  const { code, err } = await run('payouts', 'adopt', 'ethereum');
+  assert.equal([code, /has no `signer`/.test(err)], [1, true], err);
+  assert.match((await run('payouts', 'adopt', 'tron')).err, 'there is no network "tron"; configured: test:ethereum');
+});
+
 test('a freeze needs a reason and a network that exists, and a dry run changes nothing', async () => {
   assert.is((await run('payouts', 'freeze')).code, 2);
   assert.is((await run('payouts', 'freeze', 'test:other', '--because', 'x')).code, 3);
