@@ -73,29 +73,36 @@ export function createBalanceWatch(
       const nowMs = clock.nowMs();
       if (nowMs < readAtMs + READ_MS) return;
       readAtMs = nowMs;
+      const others = wallets.others ?? [];
+      const former = others.filter((one) => one.isFormer);
       const sums: Partial<Record<Asset, bigint>> = {};
-      const former = (wallets.others ?? []).filter((one) => one.isFormer);
-      const all = [...roles.map((role) => ({ role, key: wallets[role], isFormer: false })), ...former];
-      for (const { role, key, isFormer } of all) {
+      const read = async (key: string): Promise<WalletBalance> => {
         const held = await node.balance(key);
-        const low = isFormer ? [] : lowAssets(role, held);
-        for (const [asset, units] of Object.entries(held.tokens))
-          sums[asset as Asset] = (sums[asset as Asset] ?? 0n) + units;
-        if (comparesNative) sums.native = (sums.native ?? 0n) + held.native;
+        const counted = comparesNative ? { ...held.tokens, native: held.native } : held.tokens;
+        for (const [asset, units] of Object.entries(counted) as [Asset, bigint][])
+          sums[asset] = (sums[asset] ?? 0n) + units;
+        return held;
+      };
+      for (const { role, key, isFormer } of [...roles.map((role) => current(role, wallets[role])), ...former]) {
+        const held = await read(key);
         await database.recordBalance({
           network,
           role,
           key,
           isFormer,
           units: { native: held.native, ...held.tokens },
-          low,
+          low: isFormer ? [] : lowAssets(role, held),
           readAtMs: nowMs,
         });
       }
+      // A machine that was put back to before a rotation finds there what was moved since.
+      for (const { key, isFormer } of others) if (!isFormer) await read(key);
       await database.compareBooks({ network, heldUnits: sums, nowMs });
     },
   };
 }
+
+const current = (role: Role, key: string) => ({ role, key, isFormer: false });
 
 /** Returns what a quote says that the paying wallet lacks; null if nothing. */
 function shortAsset({ intent }: SpendDraft, quote: Quote): Asset | null {

@@ -18,6 +18,7 @@ import type { Database } from '../../src/database/database.ts';
 import type { OutgoingClaim } from '../../src/database/outgoing.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
+import { createMoveLearner } from './move-learner.ts';
 import type { PayoutWallets } from './wallets.ts';
 
 /** How often the numbers that a wallet has used are compared with those given out here. */
@@ -26,10 +27,20 @@ const COUNT_MS_MIN = 10_000;
 export type WalletWatchParts = Readonly<{
   network: Pick<NetworkConfig, 'key' | 'reorgDepthMax'>;
   rules: SpendRules;
-  node: Pick<PayoutNode, 'paidBy' | 'sequence'>;
+  node: Pick<PayoutNode, 'paidBy' | 'sequence' | 'usedBy' | 'readTransfer'>;
   /** The follower's node: what it shows at the start must be read first. */
   chainNode: Pick<Node, 'head' | 'finalized'>;
-  database: Pick<Database, 'recordOwnWallets' | 'listNetworks' | 'judgeOutgoing' | 'settleByTransfer' | 'offerNonce'>;
+  database: Pick<
+    Database,
+    | 'recordOwnWallets'
+    | 'listNetworks'
+    | 'judgeOutgoing'
+    | 'settleByTransfer'
+    | 'recordMove'
+    | 'recordOutgoing'
+    | 'nextNonce'
+    | 'offerNonce'
+  >;
   wallets: PayoutWallets;
   clock: Clock;
   log: Log;
@@ -56,6 +67,7 @@ type Start = Readonly<{
 
 export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
   const { network, rules, node, chainNode, database, wallets, clock, log } = parts;
+  const moves = createMoveLearner(parts);
   let start: Start | null = null;
   let isRead = false;
   let countedAtMs = Number.NEGATIVE_INFINITY;
@@ -89,7 +101,10 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
     (await database.listNetworks()).find((one) => one.network === network.key)?.floor ?? 0;
 
   async function compareCounts(counts: Start['counts']): Promise<void> {
-    for (const [key, seen] of counts) await database.offerNonce(network.key, key, seen, clock.nowMs());
+    for (const [key, seen] of counts) {
+      if (typeof seen === 'number') await moves.learnNumbers(key, seen);
+      await database.offerNonce(network.key, key, seen, clock.nowMs());
+    }
   }
 
   async function settle({ transfer, payout }: OutgoingClaim): Promise<void> {
@@ -105,8 +120,9 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
   }
 
   async function judge(): Promise<void> {
-    const { claims } = await database.judgeOutgoing(network.key, clock.nowMs());
+    const { claims, moves: moved } = await database.judgeOutgoing(network.key, clock.nowMs());
     for (const claim of claims) await settle(claim);
+    await moves.learn(moved);
   }
 
   /** Begins again when other wallets pay: nothing leaves them before they are watched. */

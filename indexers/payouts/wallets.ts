@@ -5,7 +5,8 @@
  */
 import type { SpendDraft, SpendRules } from '../../src/chains/spend.ts';
 import { permanent } from '../../src/core/fault.ts';
-import { gasReceiver, type HotRole, type Intent, isLockable, type Wallet } from '../../src/core/intent.ts';
+import { gasReceiver, type HotRole, hotRoles, type Intent, isLockable, type Wallet } from '../../src/core/intent.ts';
+import type { IndexedWallet } from '../../src/core/outgoing.ts';
 import type { NetworkKey, Token } from '../../src/core/transfer.ts';
 import type { Signer, SignerWallets } from '../../src/signer/signer.ts';
 
@@ -26,6 +27,8 @@ export interface PayoutWallets {
   ofRole(role: HotRole): Promise<readonly string[]>;
   /** Returns the intent with the address keys that it involves. */
   draft(intent: Intent, known?: Drafting): Promise<SpendDraft>;
+  /** Returns which refund or gas wallet has a key, of those that paid, pay, or would pay next; null if none. */
+  find(key: string): Promise<IndexedWallet | null>;
   /** Returns how often the wallet of the role that pays now was rotated before. */
   indexOf(role: HotRole): Promise<number>;
   /** Returns what a request to sign says of its payer; nothing for the first wallet of a role. */
@@ -123,6 +126,12 @@ export function createPayoutWallets(
         ...(await endsOf(intent, payer)),
         ...(hasLock && { lock: { key: await lockOf(intent.id, payer), hasOlder: olderLock } }),
       };
+    },
+    async find(key) {
+      const known = await own();
+      const index = indexOf(known, key);
+      const role = known.others?.find((one) => one.key === key)?.role ?? hotRoles.find((one) => known[one] === key);
+      return index === null || role === undefined ? null : { role, index };
     },
     async indexOf(role) {
       const known = await own();

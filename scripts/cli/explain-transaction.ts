@@ -4,6 +4,7 @@
  */
 
 import type { Family } from '../../src/chains/chain.ts';
+import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault } from '../../src/core/fault.ts';
@@ -12,7 +13,7 @@ import type { TracedAddress, TracedOutgoing } from '../../src/database/traces.ts
 import { type Link, link } from './explain-link.ts';
 import { payoutLink, payoutLinks } from './explain-payout.ts';
 import { gapLinks, networkLink, type Place, rereadCommand } from './explain-places.ts';
-import { addressText, type Scene, unitsText } from './explain-scene.ts';
+import { addressText, type Scene } from './explain-scene.ts';
 import { sessionLink } from './explain-session.ts';
 import { transferLink } from './explain-transfer.ts';
 
@@ -79,8 +80,8 @@ async function ownedBy(scene: Scene, payout: NonNullable<Awaited<ReturnType<Scen
 }
 
 function outgoingLink(scene: Scene, { network, number, role, to, currency, units, state }: TracedOutgoing): Link {
-  const decimals = scene.places.get(network)?.network.tokens.find(({ symbol }) => symbol === currency)?.decimals ?? 0;
-  const text = `${unitsText(units, decimals, currency)} left the ${role} wallet in block ${number} of ${network}, to ${addressText(scene, network, to)}`;
+  const place = scene.places.get(network)?.network;
+  const text = `${coinText(place ? [place] : [], network, currency, units)} left the ${role} wallet in block ${number} of ${network}, to ${addressText(scene, network, to)}`;
   if (state === 'recorded' || state === 'known') return link('outcome', 'ok', `${text}; no payout of ours (${state})`);
   if (state === 'open') return link('outcome', 'waiting', `${text}; judged once the block is final`);
   const advice = `look at \`quayside payouts outgoing ${network}\`; money out is frozen there until \`quayside payouts thaw ${network} --because …\``;

@@ -94,7 +94,7 @@ export function createFollowerDatabase(
   }
 
   const parOf = ({ currency, units }: ChainTransfer): bigint => {
-    const places = decimals[currency];
+    const places = currency === 'native' ? undefined : decimals[currency];
     invariant(places !== undefined, 'a transfer is of a configured token');
     return toPar(units, places);
   };

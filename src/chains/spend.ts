@@ -222,6 +222,9 @@ export type Spent = Readonly<{
   native: Readonly<{ to: string; units: bigint }> | null;
 }>;
 
+/** The one transfer that a transaction consists of. `currency` is null for native coin, `to` an address key. */
+export type PlainTransfer = Readonly<{ tx: string; currency: Currency | null; to: string; units: bigint }>;
+
 export type WalletBalance = Readonly<{ native: bigint; tokens: Readonly<Partial<Record<Currency, bigint>>> }>;
 
 /**
@@ -255,6 +258,12 @@ export interface PayoutNode {
    * @throws Fault transient `payout_nodes_disagree`
    */
   usedBy(payer: string, nonce: number): Promise<Spent | null>;
+  /**
+   * Returns the one transfer that a transaction consists of, read from its bytes, which its id proves; null if no node
+   * has it. `other`: the wallet did not sign it alone, or it is not written as `Spending.sign` would have written it,
+   * so that it may do something besides. Whether it took effect, and what it cost, only `paidBy` tells.
+   */
+  readTransfer(payer: string, tx: string): Promise<PlainTransfer | 'other' | null>;
   /** Returns what else on the chain shows that a draft was paid, by whichever transaction; null if nothing does. */
   findMark(draft: SpendDraft): Promise<string | null>;
   /** Asks every configured node; all must agree before anything is `dead`. */

@@ -6,9 +6,11 @@
  * with 0), so decoders leave them out.
  * @module
  */
-import { type HotRole, isPayback } from './intent.ts';
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import { type HotRole, isPayback, type MoveIntent } from './intent.ts';
 import { endedCodes, type Payout } from './payout.ts';
-import type { ChainTransfer, NetworkKey } from './transfer.ts';
+import type { ChainTransfer, Currency, NetworkKey } from './transfer.ts';
 
 /** Whose outgoing transfers are read. The treasury is the merchant's own: its transfers are only recorded. */
 const watchedRoles = ['refund', 'gas', 'treasury'] as const;
@@ -39,6 +41,9 @@ export const watchedWallets = (
 export type OutgoingTransfer = ChainTransfer &
   Readonly<{ network: NetworkKey; role: WatchedRole; blockNumber: number }>;
 
+/** What an outgoing transfer means depends on this of it. */
+export type PaidTransfer = Pick<OutgoingTransfer, 'network' | 'role' | 'currency' | 'to' | 'units'>;
+
 /** An open payout, and whether an attempt of its current generation is signed. */
 export type Claimant = Readonly<{
   payout: Pick<Payout, 'id' | 'network' | 'intent' | 'state' | 'wait' | 'createdAtMs'>;
@@ -52,7 +57,9 @@ export type Meaning =
   | Readonly<{ kind: 'pays'; payoutId: string }>
   /** A refund may explain it that cannot be settled yet: an attempt of it is signed, or it has no payout. */
   | Readonly<{ kind: 'undecided' }>
-  /** The treasury's own, or a move between our refund and gas wallets that an older database does not know. */
+  /** It went to another refund or gas wallet of ours: a move that an older database does not know, if it was one. */
+  | Readonly<{ kind: 'moved' }>
+  /** The treasury's own. */
   | Readonly<{ kind: 'recorded' }>
   /** Nothing here explains it. */
   | Readonly<{ kind: 'foreign' }>;
@@ -65,7 +72,7 @@ export type Meaning =
  * @param isToOwn whether it went to a refund or gas wallet of ours: nobody is paid, and nothing is lost
  */
 export function explainOutgoing(
-  transfer: OutgoingTransfer,
+  transfer: PaidTransfer,
   attemptOf: string | null,
   claimants: readonly Claimant[],
   isPending: boolean,
@@ -77,13 +84,13 @@ export function explainOutgoing(
   const free = paid.find(mayBeSettled);
   if (free) return { kind: 'pays', payoutId: free.payout.id };
   if (paid.length > 0 || isPending) return { kind: 'undecided' };
-  return { kind: isToOwn ? 'recorded' : 'foreign' };
+  return { kind: isToOwn ? 'moved' : 'foreign' };
 }
 
 /** Returns whether a transfer is, by network, payee, currency and amount, what a refund pays. */
 export function isPaidBy(
   { intent }: Pick<Payout, 'intent'>,
-  { network, role, currency, to, units }: Pick<OutgoingTransfer, 'network' | 'role' | 'currency' | 'to' | 'units'>,
+  { network, role, currency, to, units }: PaidTransfer,
 ): boolean {
   return (
     isPayback(intent) &&
@@ -106,3 +113,26 @@ export const mayBeSettled = ({ payout: { state, wait }, isSigned }: Claimant): b
 
 const byAge = ({ payout: a }: Claimant, { payout: b }: Claimant): number =>
   a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : 1);
+
+/** A wallet of the signer's seed by its role and by how often the role was rotated before it. */
+export type IndexedWallet = Readonly<{ role: HotRole; index: number }>;
+
+/**
+ * Returns the move that a transaction made which this database does not know, as it was restored from a backup; null if
+ * the signer would not have made it: coins move only to a later wallet of the same role. Its id follows from the
+ * transaction, because nothing on the chain tells the one under which it was signed.
+ * @param currency null for native coin
+ */
+export function learnedMove(
+  network: NetworkKey,
+  from: IndexedWallet,
+  to: IndexedWallet,
+  { tx, currency, units }: Readonly<{ tx: string; currency: Currency | null; units: bigint }>,
+): MoveIntent | null {
+  if (from.role !== to.role || from.index >= to.index) return null;
+  const id = `mv_${bytesToHex(sha256(utf8ToBytes(tx))).slice(0, LEARNED_ID_CHARACTERS)}`;
+  return { kind: 'move', id, network, role: from.role, fromIndex: from.index, toIndex: to.index, currency, units };
+}
+
+/** As many as other ids of payouts have after their prefix. */
+const LEARNED_ID_CHARACTERS = 26;

@@ -22,17 +22,22 @@ export const nameOf = (key: NetworkKey): string => key.slice(key.indexOf(':') + 
 export type Token = Readonly<{ symbol: Currency; address: string; decimals: number }>;
 
 /**
- * One token movement to a watched address, or out of one of our own wallets, decoded from one block.
+ * One token movement to a watched address, or what left one of our own wallets, decoded from one block.
  * `tx` and `index` are unique within the block (EVM: transaction hash and block-wide log index); `from` and `to` are
- * address keys (lower-case hex, see `AddressCodec`); `units` are the token's base units and above zero. `isOutgoing`:
- * it is what left one of our own wallets (`outgoing.ts`), and pays none of our addresses.
+ * address keys (lower-case hex, see `AddressCodec`); `units` are base units and above zero. `isOutgoing`: it is what
+ * left one of our own wallets (`outgoing.ts`), and pays none of our addresses. Only such a transfer may be of native
+ * coin, where nothing counts a wallet's transactions and it went to another wallet of ours.
  */
 export type ChainTransfer = Readonly<{
   tx: string;
   index: number;
-  currency: Currency;
+  currency: Currency | 'native';
   from: string;
   to: string;
   units: bigint;
   isOutgoing?: true;
 }>;
+
+/** One that pays a watched address. */
+export type IncomingTransfer = ChainTransfer & Readonly<{ currency: Currency; isOutgoing?: never }>;
+export const isIncoming = (transfer: ChainTransfer): transfer is IncomingTransfer => !transfer.isOutgoing;

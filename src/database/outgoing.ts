@@ -3,6 +3,7 @@
  * `core/outgoing.ts` decides what they mean.
  * @module
  */
+import type { MoveIntent } from '../core/intent.ts';
 import type { Asset } from '../core/ledger.ts';
 import type { OutgoingTransfer, WalletStanding, WatchedRole } from '../core/outgoing.ts';
 import type { Payout } from '../core/payout.ts';
@@ -14,7 +15,7 @@ export type OwnWallet = Readonly<{ id: number; role: WatchedRole; key: string }>
 /**
  * - `open`: not judged yet, because it is not final, or because a refund may explain it.
  * - `foreign`: nothing explains it; it froze money out. `known`: an operator has thawed money out since.
- * - `recorded`: the treasury's; only the newest are kept.
+ * - `recorded`: the treasury's, or to another wallet of ours; only the newest are kept.
  */
 export type OutgoingState = 'open' | 'foreign' | 'known' | 'recorded';
 
@@ -29,6 +30,8 @@ export type OutgoingClaim = Readonly<{ transfer: OutgoingRecord; payout: Payout 
 export type OutgoingJudgement = Readonly<{
   /** To be settled with `settleByTransfer`, once the nodes have confirmed what was paid. */
   claims: readonly OutgoingClaim[];
+  /** To another refund or gas wallet: to be saved with `recordMove` or `recordOutgoing`. */
+  moves: readonly OutgoingRecord[];
   /** How many wait until attempts that are signed have ended. */
   undecided: number;
 }>;
@@ -79,6 +82,24 @@ export interface OutgoingDatabase extends WalletBooksDatabase {
       nowMs: number;
     }>,
   ): Promise<boolean>;
+  /**
+   * Saves a move between two of our wallets that is learned from the chain, ended, with an attempt that has its number
+   * and its cost: whoever moved it, the wallet has paid that. A halted wallet goes on after the number.
+   * @returns false if a payout has the transaction or its number already, or a refund that is open may have been paid
+   */
+  recordMove(
+    input: Readonly<{
+      intent: MoveIntent;
+      tx: string;
+      /** Address keys of the wallet that it left, and of the other one. */
+      payer: string;
+      to: string;
+      paid: Readonly<{ feeUnits: bigint; nonce: number | null }>;
+      nowMs: number;
+    }>,
+  ): Promise<boolean>;
+  /** Records a transfer to another wallet of ours that is no move of the signer's. */
+  recordOutgoing(transferId: number): Promise<void>;
   /** Returns the newest outgoing transfers that no attempt explains, the treasury's included. */
   listOutgoing(network: NetworkKey, limit: number): Promise<readonly OutgoingRecord[]>;
 }

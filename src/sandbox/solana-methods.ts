@@ -8,6 +8,7 @@ import { TOKEN_PROGRAM } from '../chains/solana/wire.ts';
 import type { WorldBlock } from './block-tree.ts';
 import type { FaultKind, InjectedFault } from './faults.ts';
 import { invalidParams, RpcError } from './json-rpc.ts';
+import { isSigned } from './mempool.ts';
 import { behindCluster, readBase58 } from './solana-errors.ts';
 import { coinChanges, signaturesFor } from './solana-history.ts';
 import {
@@ -23,13 +24,14 @@ import {
   isSkippedSlot,
   type Mint,
   renderBlock,
+  renderBytes,
   renderWholeTransaction,
   signatureOf,
   TOKEN_2022_PROGRAM,
   versionOf,
 } from './solana-render.ts';
 import { RENT_EPOCH, SLOTS_BEHIND, solanaWallets } from './solana-wallet-methods.ts';
-import { lookalikeKey } from './transaction.ts';
+import { lookalikeKey, type WorldTransaction } from './transaction.ts';
 import type { View } from './view.ts';
 import type { World } from './world.ts';
 
@@ -257,7 +259,9 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
       }
       if (details === 'accounts' || details === 'full') refuseNewVersions(block, settings);
       const parentSlot = world.byHash(block.parent)?.number ?? Math.max(0, block.number - 1);
-      return renderBlock(block, parentSlot, heightOf(block.number), details, mintOf);
+      const coinsOf = (transaction: WorldTransaction) =>
+        isSigned(transaction) ? coinChanges(world, block, transaction) : [];
+      return renderBlock(block, parentSlot, heightOf(block.number), details, mintOf, coinsOf);
     },
 
     getMultipleAccounts({ params, view, fault }) {
@@ -274,12 +278,17 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
     getTransaction({ params, view }) {
       const [signature, second] = listOf(params);
       const settings = settingsOf(second);
-      if (settings.encoding !== 'json') throw invalidParams('the sandbox shows transactions with encoding json');
+      if (settings.encoding !== 'json' && settings.encoding !== 'base64') {
+        throw invalidParams('the sandbox shows transactions with encoding json, and base64 what a wallet signed');
+      }
       const found = findSigned(signature, view);
       if (!found || found.block.number > newest(view, settings).number) return null;
       refuseNewVersions({ transactions: [found.transaction] }, settings);
       const coins = coinChanges(world, found.block, found.transaction);
-      return renderWholeTransaction(found.transaction, found.block, mintOf, coins);
+      if (settings.encoding === 'json') return renderWholeTransaction(found.transaction, found.block, mintOf, coins);
+      if (!isSigned(found.transaction))
+        throw invalidParams('the sandbox has no bytes of a transaction that nobody signed');
+      return renderBytes(found.transaction, found.block, mintOf, coins);
     },
 
     getSignaturesForAddress: (question) => signaturesFor(question, firstKept(question.view, question.fault)),

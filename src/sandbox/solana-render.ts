@@ -11,7 +11,7 @@ import { tokenAccountOf } from '../chains/solana/token-account.ts';
 import { formatUnits } from '../core/money.ts';
 import type { WorldBlock } from './block-tree.ts';
 import { digest } from './random.ts';
-import type { WorldTransaction } from './transaction.ts';
+import type { SignedTransaction, WorldTransaction } from './transaction.ts';
 
 export const TOKEN_2022_PROGRAM = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb';
 const VOTE_PROGRAM = 'Vote111111111111111111111111111111111111111';
@@ -145,14 +145,14 @@ function renderTransaction(
       err,
       fee: Number(lamportsFee),
       postBalances: [
-        WALLET_LAMPORTS - Number(lamportsSpent),
+        WALLET_LAMPORTS,
         ...changes.map(() => ACCOUNT_LAMPORTS),
         ...moved.map(({ after }) => after),
         ...rest,
       ],
       postTokenBalances: changes.map((change, at) => tokenBalance(at + 1, change, change.after)),
       preBalances: [
-        WALLET_LAMPORTS,
+        WALLET_LAMPORTS + Number(lamportsSpent),
         ...changes.map(({ before }) => (before === null ? 0 : ACCOUNT_LAMPORTS)),
         ...moved.map(({ before }) => before),
         ...rest,
@@ -222,6 +222,17 @@ export function renderWholeTransaction(
   return { blockTime: block.timeS, meta, slot: block.number, transaction: whole, version };
 }
 
+/** Renders one transaction that a wallet has signed as `getTransaction` answers with encoding `base64`. */
+export function renderBytes(
+  transaction: SignedTransaction,
+  block: Pick<WorldBlock, 'number' | 'timeS' | 'parent'>,
+  mintOf: (token: string) => Mint,
+  coins: readonly CoinChange[],
+) {
+  const whole = renderWholeTransaction(transaction, block, mintOf, coins);
+  return { ...whole, transaction: [Buffer.from(transaction.signed.bytes, 'hex').toString('base64'), 'base64'] };
+}
+
 /** Renders a validator's vote, like most transactions of a block. */
 export function renderVote(block: WorldBlock, at: number) {
   const voter = solanaAddress.format(digest('voter', at));
@@ -252,6 +263,7 @@ export function renderVote(block: WorldBlock, at: number) {
  * Renders a block as `getBlock` answers.
  * @param parentSlot the slot of the block below
  * @param mintOf returns a token by its key
+ * @param coinsOf returns what a transaction did to lamports, besides those of its sender
  */
 export function renderBlock(
   block: WorldBlock,
@@ -259,6 +271,7 @@ export function renderBlock(
   blockHeight: number,
   details: 'none' | 'signatures' | 'accounts' | 'full',
   mintOf: (token: string) => Mint,
+  coinsOf: (transaction: WorldTransaction) => readonly CoinChange[] = () => [],
 ) {
   const head = {
     blockHeight,
@@ -273,6 +286,6 @@ export function renderBlock(
     const signed = votes.map(({ transaction }) => transaction.signatures[0]);
     return { ...head, signatures: [...signed, ...block.transactions.map(signatureOf)] };
   }
-  const listed = [...votes, ...block.transactions.map((one) => renderTransaction(one, mintOf))];
+  const listed = [...votes, ...block.transactions.map((one) => renderTransaction(one, mintOf, coinsOf(one)))];
   return { ...head, transactions: details === 'full' ? listed.map((one) => withMessage(one, block, null)) : listed };
 }

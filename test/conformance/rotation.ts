@@ -151,6 +151,10 @@ export function rotationConforms(bench: PayoutShop, traits: RotationTraits): voi
     await chain.pay(third, 'USDT', units(cents));
     const { transaction_hash: tx } = await completed(id);
     assert.equal(await paidBy(payee), [[], [], [units(cents)]]);
+    const before = (await moves()).length;
+    const { planned } = await empty();
+    await untilMoved();
+    const emptied = await moves();
     await quayside.stop();
     putBack();
     await chain.pay(second, 'USDT', units(cents));
@@ -162,5 +166,12 @@ export function rotationConforms(bench: PayoutShop, traits: RotationTraits): voi
     });
     assert.is(done.transaction_hash, tx);
     assert.equal(await paidBy(payee), [[], [], [units(cents)]]);
+    // What was moved meanwhile is entered, with what it cost, and stops nothing.
+    await until('the moves are known again', async () => (await moves()).length === before + planned.length);
+    const known = (some: readonly Json[]) => some.map((one) => [one.state, one.transaction_hash, one.fee]).sort();
+    assert.equal(known(await moves()), known(emptied));
+    const { payouts } = await quayside.cli('status');
+    assert.equal([payouts.frozen, payouts.halted_wallets], [[], []]);
+    assert.ok((await quayside.cli('ledger', 'verify')).balanced);
   });
 }

@@ -239,7 +239,7 @@ function watchMoves(spot: Spot): Move[] {
     units: 5n,
   } as const;
   const claimant = { payout: payoutOf(spot), isSigned: isAnySigned(spot) };
-  const meaning = explainOutgoing({ ...transfer, blockNumber: 1 }, null, [claimant], false);
+  const meaning = explainOutgoing(transfer, null, [claimant], false);
   return meaning.kind === 'pays'
     ? [{ who: 'watch', what: 'settles', to: { ...spot, state: 'succeeded', code: null } }]
     : [];

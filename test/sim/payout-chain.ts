@@ -206,6 +206,15 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
         .find((one) => one.payer === payer && one.nonce === nonce);
       return mined ? spentBy(mined) : null;
     },
+    async readTransfer(payer, tx) {
+      refuseWhenDown();
+      const mined = blocks.flat().find((one) => one.tx === tx);
+      if (!mined) return null;
+      const intent = signedIntents.get(mined.intentId);
+      if (mined.payer !== payer || !intent || !isPayback(intent)) return 'other';
+      const { currency, to, units } = intent;
+      return { tx, currency, to, units };
+    },
     findMark: async () => null,
     async outcome(_draft, attempts) {
       refuseWhenDown();

@@ -52,15 +52,20 @@ export function signTransaction(
   transaction: FeeMarketTransaction,
   secret: Uint8Array,
 ): Readonly<{ tx: string; bytes: Uint8Array }> {
-  const fields = fieldsOf(transaction);
-  const digest = keccak_256(typed(fields));
+  const digest = keccak_256(typed(fieldsOf(transaction)));
   const { r, s, recovery } = secp256k1.Signature.fromBytes(
     secp256k1.sign(digest, secret, { prehash: false, format: 'recovered' }),
     'recovered',
   );
-  const bytes = typed([...fields, ...[BigInt(recovery ?? 0), r, s].map(wholeBytes)]);
+  const bytes = signedBytes(transaction, { parity: BigInt(recovery ?? 0), r, s });
   return { tx: idOf(bytes), bytes };
 }
+
+/** Returns the bytes of a transaction with its signature, whatever that is. */
+export const signedBytes = (
+  transaction: FeeMarketTransaction,
+  { parity, r, s }: Readonly<{ parity: bigint; r: bigint; s: bigint }>,
+): Uint8Array => typed([...fieldsOf(transaction), ...[parity, r, s].map(wholeBytes)]);
 
 /** Returns null for anything but a signed EIP-1559 transaction without an access list, in its canonical form. */
 export function readSignedTransaction(bytes: Uint8Array): SignedTransaction | null {

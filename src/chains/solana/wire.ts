@@ -17,7 +17,13 @@
 import type { BlockRef } from '../../core/block.ts';
 import { type Fault, invariant, transient } from '../../core/fault.ts';
 import { type Fields, isFields } from '../../core/fields.ts';
-import type { ChainTransfer, Currency, Token } from '../../core/transfer.ts';
+import {
+  type ChainTransfer,
+  type Currency,
+  type IncomingTransfer,
+  isIncoming,
+  type Token,
+} from '../../core/transfer.ts';
 import type { RawContent, Watched, Wire } from '../chain.ts';
 import { nonsense, type Origin, readResult } from '../json-rpc.ts';
 import { solanaAddress } from './address.ts';
@@ -188,6 +194,32 @@ function payeeOf(nets: ReadonlyMap<string, Net>): string {
 }
 
 /**
+ * Returns the lamports that one of our wallets, which paid the fee, sent to another, with the place of that account.
+ * The wallets hold less than 2^53 of them, so none of these numbers is rounded.
+ */
+function coinsMoved(
+  { own }: Pick<Reading, 'own'>,
+  { preBalances, postBalances }: Fields,
+  transaction: unknown,
+): (Omit<ChainTransfer, 'tx' | 'index'> & Readonly<{ place: number }>)[] {
+  const { accountKeys } = isFields(transaction) ? transaction : {};
+  if (own.size === 0 || !Array.isArray(accountKeys) || !Array.isArray(preBalances) || !Array.isArray(postBalances))
+    return [];
+  const keyAt = (place: number) => {
+    const account: unknown = accountKeys[place];
+    return own.get(isFields(account) ? String(account.pubkey) : '');
+  };
+  const from = keyAt(0);
+  if (from === undefined) return [];
+  return accountKeys.flatMap((_, place) => {
+    const to = place === 0 ? undefined : keyAt(place);
+    const gained = Number(postBalances[place]) - Number(preBalances[place]);
+    if (to === undefined || !Number.isSafeInteger(gained) || gained <= 0) return [];
+    return [{ place, currency: 'native', from, to, units: BigInt(gained), isOutgoing: true }];
+  });
+}
+
+/**
  * Adds the transfers of one transaction.
  * @param at the transaction's index in the block
  */
@@ -198,14 +230,16 @@ function takeTransaction(reading: Omit<Reading, 'block'>, value: unknown, at: nu
     throw nonsense(origin, `answered with a transaction without its result (is --enable-rpc-transaction-history on?)`);
   }
   if (meta.err !== null) return;
-  const before = readBalances(reading, meta.preTokenBalances);
-  const after = readBalances(reading, meta.postTokenBalances);
-  if (before.size + after.size === 0) return;
   const tx = isFields(transaction) && Array.isArray(transaction.signatures) ? transaction.signatures[0] : null;
   const signature = (): string => {
     if (typeof tx !== 'string' || !SIGNATURE.test(tx)) throw nonsense(origin, 'answered with an unsigned transaction');
     return tx;
   };
+  for (const { place, ...moved } of coinsMoved(reading, meta, transaction))
+    found.push({ tx: signature(), index: at * ACCOUNTS_MAX + tokens.size + place, ...moved });
+  const before = readBalances(reading, meta.preTokenBalances);
+  const after = readBalances(reading, meta.postTokenBalances);
+  if (before.size + after.size === 0) return;
   const credits: ChainTransfer[] = [];
   for (const [place, { symbol }] of [...tokens.values()].entries()) {
     const nets = netOf(symbol, before, after);
@@ -240,10 +274,10 @@ function takeTransaction(reading: Omit<Reading, 'block'>, value: unknown, at: nu
  * Returns transfers of `tokens` to any address in one transaction, which `getTransaction` shows as a block does.
  * @throws Fault transient `node_nonsense`
  */
-export function readTransaction(value: unknown, tokens: readonly Token[], origin: Origin): readonly ChainTransfer[] {
+export function readTransaction(value: unknown, tokens: readonly Token[], origin: Origin): readonly IncomingTransfer[] {
   const reading = { origin, tokens: byMint(tokens), watched: () => true, own: new Map(), found: [] };
   takeTransaction(reading, value, 0);
-  return reading.found;
+  return reading.found.filter(isIncoming);
 }
 
 const byMint = (tokens: readonly Token[]): ReadonlyMap<string, Token> =>
@@ -269,9 +303,9 @@ function readWhole(reading: Reading, bytes: Uint8Array): void {
   });
 }
 
-/** Reads only the transactions whose bytes name a wanted mint. */
+/** Reads only the transactions whose bytes name a wanted mint, or one of our wallets. */
 function readSlices(reading: Reading, bytes: Uint8Array): void {
-  const sliced = sliceBlock(bytes, [...reading.tokens.keys()]);
+  const sliced = sliceBlock(bytes, [...reading.tokens.keys(), ...reading.own.keys()]);
   if (!sliced) throw unusual(reading);
   checkBlock(reading, readResult(Buffer.from(sliced.frame), reading.origin, solanaErrors));
   for (const { at, bytes: slice } of sliced.slices) takeTransaction(reading, parseSlice(reading, slice), at);

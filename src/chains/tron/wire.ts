@@ -134,8 +134,8 @@ function contradiction(reading: Reading, what: string): Fault {
   );
 }
 
-/** A transaction as the block lists it. */
-type Listed = Readonly<{ id: string; succeeded: boolean }>;
+/** A transaction as the block lists it; `rawData` is not checked. */
+type Listed = Readonly<{ id: string; succeeded: boolean; rawData: unknown }>;
 
 /**
  * Returns the block's own list of transactions.
@@ -161,8 +161,38 @@ function readListed(reading: Reading): Listed[] {
     }
     const [result] = Array.isArray(transaction.ret) ? transaction.ret : [];
     const contractRet = isFields(result) ? readResult(result.contractRet, origin) : null;
-    return { id: transaction.txID, succeeded: contractRet === 'SUCCESS' };
+    return { id: transaction.txID, succeeded: contractRet === 'SUCCESS', rawData: transaction.raw_data };
   });
+}
+
+/** How java-tron writes who sends, in the long form of an address. */
+const OWNER = Buffer.from('"owner_address":"41');
+const KEY_CHARS = 40;
+
+/**
+ * Returns whether the block's answer names one of our wallets as a sender, without parsing it: one pass over its bytes.
+ * In another spelling it is not found, and what moved between our wallets is then not known here.
+ */
+function namesSender({ blockBytes }: Reading, own: ReadonlySet<string>): boolean {
+  if (own.size === 0) return false;
+  let at = blockBytes.indexOf(OWNER);
+  while (at >= 0) {
+    const keyAt = at + OWNER.length;
+    if (own.has(blockBytes.toString('latin1', keyAt, keyAt + KEY_CHARS))) return true;
+    at = blockBytes.indexOf(OWNER, keyAt);
+  }
+  return false;
+}
+
+/** Returns the TRX that one of our wallets sent to another. */
+function readCoins({ id: tx, succeeded, rawData }: Listed, index: number, own: ReadonlySet<string>): ChainTransfer[] {
+  const [contract] = isFields(rawData) && Array.isArray(rawData.contract) ? rawData.contract : [];
+  if (!succeeded || !isFields(contract) || contract.type !== 'TransferContract') return [];
+  const { value } = isFields(contract.parameter) ? contract.parameter : {};
+  const { owner_address: owner, to_address: payee, amount: sun } = isFields(value) ? value : {};
+  const [from, to] = [readKey(owner) ?? '', readKey(payee) ?? ''];
+  if (!own.has(from) || !own.has(to) || from === to || !Number.isSafeInteger(sun) || Number(sun) <= 0) return [];
+  return [{ tx, index, currency: 'native', from, to, units: BigInt(Number(sun)), isOutgoing: true }];
 }
 
 const TX_ID = Buffer.from('"txID":"');
@@ -352,9 +382,11 @@ function decode(
     isThorough: content.kind === 'thorough',
   };
   const candidates = findCandidates(reading, readInfos(reading), tokenKeys(tokens), { watched, own });
-  if (candidates.length === 0) return [];
+  const mayHaveMoved = namesSender(reading, own);
+  if (candidates.length === 0 && !mayHaveMoved) return [];
   const listed = readListed(reading);
-  return candidates.filter(({ place }) => listed[place]?.succeeded).map(({ transfer }) => transfer);
+  const moved = mayHaveMoved ? listed.flatMap((one, place) => readCoins(one, place, own)) : [];
+  return [...candidates.filter(({ place }) => listed[place]?.succeeded).map(({ transfer }) => transfer), ...moved];
 }
 
 export const tronWire: Wire = { decode };

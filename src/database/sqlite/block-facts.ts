@@ -7,7 +7,13 @@ import type { BlockRef } from '../../core/block.ts';
 import { invariant } from '../../core/fault.ts';
 import { toPar } from '../../core/money.ts';
 import { earlierPhase, type Phase, phaseOf } from '../../core/session.ts';
-import type { ChainTransfer, Mode, NetworkKey } from '../../core/transfer.ts';
+import {
+  type ChainTransfer,
+  type IncomingTransfer,
+  isIncoming,
+  type Mode,
+  type NetworkKey,
+} from '../../core/transfer.ts';
 import type { Ingest } from '../ingest.ts';
 import type { RaiseAlarm } from './alarms.ts';
 import type { BlockRow, Blocks } from './blocks.ts';
@@ -20,7 +26,7 @@ import type { FindSessionRow } from './sessions.ts';
 import type { Transfers } from './transfers.ts';
 
 /** A transfer to one of our addresses. */
-export type Ours = Readonly<{ transfer: ChainTransfer; address: Address; decimals: number; isDust: boolean }>;
+export type Ours = Readonly<{ transfer: IncomingTransfer; address: Address; decimals: number; isDust: boolean }>;
 
 /** How the transfers of a network are read. */
 export type FactsContext = Pick<Ingest, 'network' | 'family' | 'decimals' | 'dustFloorPar' | 'nowMs'>;
@@ -118,7 +124,7 @@ export function createBlockFacts(parts: Parts): BlockFacts {
   return {
     recognise(context, content) {
       return content.flatMap((transfer) => {
-        if (transfer.isOutgoing) return [];
+        if (!isIncoming(transfer)) return [];
         const address = addresses.find(poolOf(context), transfer.to);
         if (!address) return [];
         const decimals = context.decimals[transfer.currency];

@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RawContent } from '../../../src/chains/chain.ts';
+import { solanaAddress } from '../../../src/chains/solana/address.ts';
 import { sliceBlock } from '../../../src/chains/solana/block-slices.ts';
 import { readHeader, solanaWire, TOKEN_PROGRAM } from '../../../src/chains/solana/wire.ts';
 import { Fault } from '../../../src/core/fault.ts';
@@ -79,6 +80,36 @@ test('what leaves our own wallets is found too: all that its owner lost of a tok
     }
   }
   assert.ok(found >= 2 * senders.size);
+});
+
+test('lamports that one of our wallets sent another are found, and none that came from or went to somebody else', () => {
+  type Shown = Readonly<{
+    meta: { preBalances: number[]; postBalances: number[] };
+    transaction: { accountKeys: { pubkey: string }[] };
+  }>;
+  const listed = JSON.parse(sample.toString()).result.transactions as Shown[];
+  const place = listed.findIndex(({ meta }) => meta.preBalances[1] === 0 && meta.postBalances[1] === 2_039_280);
+  const accounts = listed[place]?.transaction.accountKeys ?? [];
+  const [from = '', to = '', other = ''] = accounts.map(({ pubkey }) => solanaAddress.parse(pubkey) ?? '');
+  const decode = (kind: string, own: readonly string[], bytes: Buffer = sample) =>
+    solanaWire
+      .decode(
+        { block: truth.block, kind, bytes, context: { host: origin.host } },
+        truth.tokens,
+        () => false,
+        new Set(own),
+      )
+      .filter(({ currency }) => currency === 'native')
+      .map(({ from: payer, to: payee, units, isOutgoing }) => [payer, payee, units, isOutgoing]);
+  for (const kind of kinds) {
+    // The sample's first payer paid for this account.
+    assert.equal(decode(kind, [from, to]), [[from, to, 2_039_280n, true]], kind);
+    for (const own of [[from], [to], [to, other]]) assert.equal(decode(kind, own), [], kind);
+    const failed = twisted((result) => {
+      result.transactions[place].meta.err = { InstructionError: [0, 'Custom'] };
+    });
+    assert.equal(decode(kind, [from, to], failed), [], kind);
+  }
 });
 
 test('the header is the block’s own, and its slot is the requested one', () => {

@@ -43,9 +43,9 @@ test('in a whole block, exactly the successful transfers to the watched address 
   assert.equal(decode(golden.block, golden.infos, { kind: 'thorough' }), expected);
 });
 
-const decodeFor = (infos: Json, own: ReadonlySet<string>) => {
+const decodeFor = (infos: Json, own: ReadonlySet<string>, block: Json = golden.block) => {
   const text = (value: Json) => `${JSON.stringify(value)}\n`;
-  return tronWire.decode(tronContent(goldenRef, text(golden.block), text(infos), 'light'), tokens, () => false, own);
+  return tronWire.decode(tronContent(goldenRef, text(block), text(infos), 'light'), tokens, () => false, own);
 };
 
 test('what leaves our own wallets is found too, and a transfer of nothing, which anybody may write, is not', () => {
@@ -60,6 +60,33 @@ test('what leaves our own wallets is found too, and a transfer of nothing, which
   const { infos } = copy();
   for (const info of infos) for (const log of info.log ?? []) log.data = '0'.repeat(64);
   assert.equal(decodeFor(infos, new Set([sender])), []);
+});
+
+test('TRX that one of our wallets sent another is found, and none that came from or went to somebody else', () => {
+  const { block, infos } = copy();
+  const place = block.transactions.findIndex((one: Json) => one.raw_data.contract[0].type === 'TransferContract');
+  const sent = block.transactions[place];
+  const { value } = sent.raw_data.contract[0].parameter;
+  const [from, to] = [value.owner_address, value.to_address].map((text: string) => text.slice(2)) as [string, string];
+  const moved = { tx: sent.txID, index: place, currency: 'native', from, to, units: 25_000_000n, isOutgoing: true };
+  const both = [from, to];
+  const coinsIn = (own: Iterable<string>, twin: Json = block) =>
+    decodeFor(infos, new Set(own), twin).filter(({ currency }) => currency === 'native');
+  assert.equal(coinsIn(both), [moved]);
+  for (const own of [[from], [to]]) assert.equal(coinsIn(own), []);
+  const changed = (change: (value: Json) => void) => {
+    const twin = structuredClone(block);
+    change(twin.transactions[place]);
+    return coinsIn(both, twin);
+  };
+  for (const amount of [0, -1, 1.5, '5', undefined])
+    assert.equal(
+      changed((one) => Object.assign(one.raw_data.contract[0].parameter.value, { amount })),
+      [],
+    );
+  const failed = changed((one) => Object.assign(one, { ret: [{ contractRet: 'OUT_OF_ENERGY' }] }));
+  const lent = changed((one) => Object.assign(one.raw_data.contract[0], { type: 'DelegateResourceContract' }));
+  assert.equal([failed, lent], [[], []]);
 });
 
 test('the layout of the text does not matter: spaces, or another order of keys', () => {

@@ -6,7 +6,8 @@ import type { Database } from '../../../src/database/database.ts';
 import { act, type Feed, inWorld, keyOf, type MakePlace, T0_MS } from './place.ts';
 
 const network = 'test:one';
-const [wallet, gas, treasury, payee] = ['a1', 'a2', 'a3', 'b1'].map((part) => part.repeat(20)) as [
+const [wallet, gas, treasury, later, payee] = ['a1', 'a2', 'a3', 'a4', 'b1'].map((part) => part.repeat(20)) as [
+  string,
   string,
   string,
   string,
@@ -88,7 +89,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
       const block = one.child();
       await one.step({ connect: [{ block, transfers: [leaves('t1')] }] });
       one.chain.push(block);
-      assert.equal(await database.judgeOutgoing(network, T0_MS), { claims: [], undecided: 0 });
+      assert.equal(await database.judgeOutgoing(network, T0_MS), { claims: [], moves: [], undecided: 0 });
       assert.is(await database.findFreeze(network), null, 'it may be reorganised away');
       await one.step({ floor: block.number });
       for (let times = 0; times < 2; times++) await database.judgeOutgoing(network, T0_MS);
@@ -110,15 +111,74 @@ export function outgoingConforms(makePlace: MakePlace): void {
   );
 
   test(
-    'what went to another wallet of ours is recorded and freezes nothing; to the treasury or anybody else, it does',
+    'what went to another wallet of ours freezes nothing, and is recorded if it is no move; to the treasury or anybody else, it does',
     inWorld(makePlace, async ({ database, one }) => {
       await watch(database);
-      await mineFinal(one, leaves('t1', { to: gas }), leaves('t2', { from: gas, to: wallet }));
-      assert.equal(await database.judgeOutgoing(network, T0_MS), { claims: [], undecided: 0 });
+      await mineFinal(one, leaves('t1', { to: gas }), leaves('t2', { from: gas, to: wallet, currency: 'native' }));
+      for (let times = 0; times < 2; times++) {
+        const { moves, claims } = await database.judgeOutgoing(network, T0_MS);
+        assert.equal([moves.map(({ tx }) => tx), claims], [['t1', 't2'], []]);
+        assert.equal([await statesOf(database), await database.listFreezes()], [['open', 'open'], []]);
+        for (const { id } of times === 1 ? moves : []) await database.recordOutgoing(id);
+      }
+      assert.equal(await database.judgeOutgoing(network, T0_MS), { claims: [], moves: [], undecided: 0 });
       assert.equal([await statesOf(database), await database.listFreezes()], [['recorded', 'recorded'], []]);
+      assert.is((await database.listOutgoing(network, 1))[0]?.currency, 'native');
       await mineFinal(one, leaves('t3', { to: treasury }));
       await database.judgeOutgoing(network, T0_MS);
       assert.equal([(await statesOf(database))[0], (await database.listFreezes()).length], ['foreign', 1]);
+    }),
+  );
+
+  test(
+    'a move that is learned from the chain is saved once, with its cost and number, and lets a halted wallet go on',
+    inWorld(makePlace, async ({ database, one }) => {
+      await database.recordOwnWallets(network, [
+        { role: 'refund', key: wallet, standing: 'former' },
+        { role: 'refund', key: later },
+      ]);
+      await database.offerNonce(network, wallet, 5, T0_MS);
+      assert.is(await database.nextNonce(network, wallet), 5);
+      assert.is(await database.nextNonce(network, later), null);
+      assert.is((await database.offerNonce(network, wallet, 7, T0_MS)).kind, 'halted');
+      const intent = { kind: 'move', id: 'mv_1', network, role: 'refund', fromIndex: 0, toIndex: 1 } as const;
+      const save = (id: string, tx: string, nonce: number | null, currency: 'USDT' | null = 'USDT') =>
+        database.recordMove({
+          ...{ intent: { ...intent, id, currency, units: 5n }, tx, payer: wallet, to: later },
+          ...{ paid: { feeUnits: 3n, nonce }, nowMs: T0_MS },
+        });
+      assert.is(await save('mv_1', 't1', 5), true);
+      assert.is(await save('mv_2', 't1', 6), false, 'the transaction is known');
+      assert.is(await save('mv_2', 't2', 5), false, 'the number is used');
+      assert.equal([await save('mv_2', 't2', 6, null), await save('mv_1', 't3', 7)], [true, false]);
+      const moved = await database.findPayout('mv_1');
+      assert.equal([moved?.state, moved?.tx, moved?.feeUnits], ['succeeded', 't1', 3n]);
+      assert.equal([await database.haltedLanes(), await database.listFreezes()], [[], []]);
+      assert.equal(await database.offerNonce(network, wallet, 7, T0_MS), { kind: 'free', nonce: 7 });
+      await mineFinal(one, leaves('t1', { to: later }));
+      assert.equal(await database.judgeOutgoing(network, T0_MS), { claims: [], moves: [], undecided: 0 });
+      assert.equal(await statesOf(database), [], 'its attempt explains it');
+      await isSound(database);
+    }),
+  );
+
+  test(
+    'what may have paid an open refund is no move, although its payee is a wallet of ours: it is not paid again',
+    inWorld(makePlace, async ({ database, one }) => {
+      await database.recordOwnWallets(network, [
+        { role: 'refund', key: wallet, standing: 'former' },
+        { role: 'refund', key: later },
+      ]);
+      const owed = { ...refund('r1'), to: later };
+      await plan(database, owed);
+      const intent = { kind: 'move', id: 'mv_1', network, role: 'refund', fromIndex: 0, toIndex: 1 } as const;
+      const { currency, units } = owed;
+      const move = { intent: { ...intent, currency, units }, tx: 't1', payer: wallet, to: later };
+      // The number of a transaction is known before its block is read.
+      assert.is(await database.recordMove({ ...move, paid: { feeUnits: 3n, nonce: 0 }, nowMs: T0_MS }), false);
+      await mineFinal(one, leaves('t1', { to: later, currency, units }));
+      const { claims, moves } = await database.judgeOutgoing(network, T0_MS);
+      assert.equal([claims.map(({ payout }) => payout.id), moves], [['r1'], []]);
     }),
   );
 
@@ -131,7 +191,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
       const signature = { id: 1, intent: refund('r1'), generation: 0, attempt: 0, terms: {}, tx: 't1' };
       await database.recordSigned(network, [{ ...signature, bytes: new Uint8Array([1]), signedAtMs: T0_MS }]);
       await mineFinal(one, leaves('t1'));
-      assert.equal(await database.judgeOutgoing(network, T0_MS), { claims: [], undecided: 0 });
+      assert.equal(await database.judgeOutgoing(network, T0_MS), { claims: [], moves: [], undecided: 0 });
       assert.equal([await statesOf(database), await database.listFreezes()], [[], []]);
     }),
   );
@@ -194,7 +254,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
       const signature = { id: 1, intent: refund('r1'), generation: 0, attempt: 0, terms: {}, tx: 't1' };
       await database.recordSigned(network, [{ ...signature, bytes: new Uint8Array([1]), signedAtMs: T0_MS }]);
       await mineFinal(one, leaves('t2'));
-      assert.equal(await database.judgeOutgoing(network, T0_MS), { claims: [], undecided: 1 });
+      assert.equal(await database.judgeOutgoing(network, T0_MS), { claims: [], moves: [], undecided: 1 });
       assert.equal(await database.listFreezes(), []);
       const ended = { tx: 't1', feeUnits: 1n };
       await database.settlePayout({ id: 'r1', generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: T0_MS });

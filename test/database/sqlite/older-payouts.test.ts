@@ -44,4 +44,20 @@ test('what an older version may have paid is held against its lock too, what is 
     ]);
   }));
 
+const left = `
+  INSERT INTO outgoing_transfers (id, network, block_hash, block_number, tx, position, role, from_key, to_key, currency,
+      units, state, seen_at_ms)
+    VALUES (4, 'test:one', 'b', 1, 't1', 0, 'treasury', 'a', 'b', 'USDT', '5', 'recorded', 2),
+      (9, 'test:one', 'b', 1, 't2', 0, 'refund', 'a', 'c', 'USDC', '12345678901234567890', 'known', 3);`;
+
+test('an older installation keeps what left its wallets', () =>
+  withOlderDatabase('0064', left, async (database) => {
+    const shown = (await database.listOutgoing('test:one', 9)).map((one) => [one.id, one.tx, one.units, one.state]);
+    assert.equal(shown, [
+      [9, 't2', 12345678901234567890n, 'known'],
+      [4, 't1', 5n, 'recorded'],
+    ]);
+    assert.equal(await database.judgeOutgoing('test:one', 4), { claims: [], moves: [], undecided: 0 });
+  }));
+
 test.run();

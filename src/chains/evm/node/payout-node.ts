@@ -14,12 +14,15 @@ import { invariant } from '../../../core/fault.ts';
 import type { Currency } from '../../../core/transfer.ts';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
 import { agreeOnOutcome, agreeOnPaid } from '../../outcome-quorum.ts';
+import { firstWith, readPlainTransfer } from '../../plain-transfer.ts';
 import type { PayoutNode, PayoutNodeOptions } from '../../spend.ts';
 import { evmAddress } from '../address.ts';
+import { evmSpending } from '../spend.ts';
 import { readBroadcast } from './payout-broadcast.ts';
 import { askOutcome, askPaid } from './payout-outcome.ts';
 import { askQuote, balanceCall } from './payout-quote.ts';
 import { errorFault, expectChain, finalBlock, openEvmRpc, quantity, readAmount, readCount } from './rpc.ts';
+import { askTransaction } from './transaction.ts';
 import { askUsedBy } from './used-number.ts';
 
 /** Concurrent requests. Payouts need few. */
@@ -87,6 +90,11 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       return agreeOnPaid(await Promise.all(nodes.map((node) => askPaid(node, { draft, chainId, finalDepth }, tx))));
     },
     usedBy: (payer, nonce) => askUsedBy(nodes, { payer, nonce, chainId, finalDepth, tokens }),
+    async readTransfer(payer, tx) {
+      const bytes = await firstWith(nodes, (node) => askTransaction(node, tx));
+      if (bytes === null || bytes === 'other') return bytes;
+      return readPlainTransfer(evmSpending, bytes, options, payer, tx);
+    },
     // Only a transaction shows a payment here.
     findMark: async () => null,
     async outcome(draft, attempts) {

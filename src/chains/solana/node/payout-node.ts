@@ -15,13 +15,15 @@ import type { Currency } from '../../../core/transfer.ts';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
 import { errorFault } from '../../json-rpc.ts';
 import { agreeOnOutcome, agreeOnPaid } from '../../outcome-quorum.ts';
+import { firstWith, readPlainTransfer } from '../../plain-transfer.ts';
 import type { PayoutNode, PayoutNodeOptions } from '../../spend.ts';
 import { readTokenAccount } from '../account.ts';
 import { solanaAddress } from '../address.ts';
 import { readRefusal } from '../broadcast-refusal.ts';
 import { isBehind, solanaErrors } from '../rpc-errors.ts';
+import { solanaSpending } from '../spend.ts';
 import { tokenAddress } from '../token-account.ts';
-import { askOutcome, askPaid } from './payout-outcome.ts';
+import { askOutcome, askPaid, askTransaction } from './payout-outcome.ts';
 import { askQuote } from './payout-quote.ts';
 import { openSolanaRpc } from './payout-rpc.ts';
 import { findLock } from './refund-lock.ts';
@@ -61,6 +63,10 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       return agreeOnPaid(await Promise.all(nodes.map((node) => askPaid(node, draft, tx))));
     },
     usedBy: async () => null,
+    async readTransfer(payer, tx) {
+      const bytes = await firstWith(nodes, (node) => askTransaction(node, tx));
+      return bytes && readPlainTransfer(solanaSpending, bytes, options, payer, tx);
+    },
     async findMark(draft) {
       const locks = await Promise.all(nodes.map((node) => findLock(node, draft)));
       return locks.find((lock) => lock !== null) ?? null;

@@ -117,6 +117,23 @@ async function readOutcome({ rpc, host }: SolanaRpc, draft: SpendDraft, tx: stri
   );
 }
 
+/**
+ * Returns the signed bytes of a final transaction; null if the node does not have it.
+ * @throws Fault transient
+ */
+export async function askTransaction({ rpc, host }: SolanaRpc, tx: string): Promise<Uint8Array | null> {
+  const origin = { method: 'getTransaction', host };
+  const settings = { encoding: 'base64', commitment: 'finalized', maxSupportedTransactionVersion: 1 };
+  const answer = await rpc.call(origin.method, [tx, settings]);
+  if (answer === null) return null;
+  const { transaction } = isFields(answer) ? answer : {};
+  const [text, encoding] = Array.isArray(transaction) ? transaction : [];
+  if (typeof text !== 'string' || encoding !== 'base64') {
+    throw nonsense(origin, `answered without the bytes of transaction ${tx}`);
+  }
+  return new Uint8Array(Buffer.from(text, 'base64'));
+}
+
 /** Returns what the accounts held, from the answer's text: `JSON.parse` rounds what is above 2^53. */
 function lamportsIn(bytes: Uint8Array, name: 'preBalances' | 'postBalances', origin: Origin): bigint[] {
   const [, list] =

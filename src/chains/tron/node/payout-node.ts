@@ -14,12 +14,15 @@ import { invariant, permanent } from '../../../core/fault.ts';
 import type { Currency } from '../../../core/transfer.ts';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
 import { agreeOnOutcome, agreeOnPaid } from '../../outcome-quorum.ts';
+import { firstWith, readPlainTransfer } from '../../plain-transfer.ts';
 import type { PayoutNode, PayoutNodeOptions, WalletBalance } from '../../spend.ts';
 import { tronAddress } from '../address.ts';
 import { TRON_EXPIRY_MS } from '../expiry.ts';
+import { tronSpending } from '../spend.ts';
+import { isTransfer } from '../transaction-bytes.ts';
 import { readBroadcast } from './payout-broadcast.ts';
 import { readHeld, readNative } from './payout-calls.ts';
-import { askOutcome, askPaid } from './payout-outcome.ts';
+import { askOutcome, askPaid, askTransaction } from './payout-outcome.ts';
 import { askQuote } from './payout-quote.ts';
 import { expectChain, openTronRpc } from './rpc.ts';
 
@@ -83,6 +86,12 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     },
     // There are no numbers, and only a transaction shows a payment.
     usedBy: async () => null,
+    async readTransfer(payer, tx) {
+      const bytes = await firstWith(nodes, (node) => askTransaction(node, tx));
+      if (bytes === null || bytes === 'other') return bytes;
+      // A loan also leaves the gas wallet, and moves no coin.
+      return isTransfer(bytes) ? readPlainTransfer(tronSpending, bytes, options, payer, tx) : 'other';
+    },
     findMark: async () => null,
     async outcome(draft, attempts) {
       if (attempts.length === 0) return { kind: 'waiting', included: null };

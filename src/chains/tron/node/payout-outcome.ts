@@ -14,6 +14,7 @@ import type { Outcome, PaidBy, SentAttempt, SpendDraft } from '../../spend.ts';
 import { hasPaid } from '../../token-contract.ts';
 import { tronAddress } from '../address.ts';
 import { isUnknown, nonsense, type Origin, readWhole } from '../answer.ts';
+import { signedTransaction } from '../transaction-bytes.ts';
 import { keyInTopic, readInfo, readLog, TRANSFER_TOPIC, type TronLog, WORD } from '../wire.ts';
 import { canNeverBeIncluded } from './payout-absence.ts';
 import { expectChain, readHeaderAt, SOLID_BLOCK_PATH, type TronRpc } from './rpc.ts';
@@ -21,6 +22,7 @@ import { expectChain, readHeaderAt, SOLID_BLOCK_PATH, type TronRpc } from './rpc
 const SOLID_INFO_PATH = '/walletsolidity/gettransactioninfobyid';
 const SOLID_TRANSACTION_PATH = '/walletsolidity/gettransactionbyid';
 const INFO_PATH = '/wallet/gettransactioninfobyid';
+const HEX = /^([0-9a-f]{2})+$/i;
 
 export type OutcomeQuestion = Readonly<{
   draft: SpendDraft;
@@ -94,6 +96,27 @@ function settle(inclusion: Inclusion, draft: SpendDraft, host: string, solidNumb
       ? 'its own answers contradict each other on whether it succeeded'
       : `it does not show that ${unitsOf(draft.intent)} units went to ${tronAddress.format(draft.to)}`;
   throw unclear(`${tx} is final on ${host}, but ${why}`);
+}
+
+/**
+ * Returns the signed bytes of a solidified transaction; null if the node does not have it. `other`: several have signed
+ * it, or nobody.
+ * @throws Fault transient
+ */
+export async function askTransaction({ ask, host }: TronRpc, tx: string): Promise<Uint8Array | 'other' | null> {
+  const transaction = await ask({ path: SOLID_TRANSACTION_PATH, body: { value: tx } });
+  if (isUnknown(transaction)) return null;
+  const { raw_data_hex: raw, signature } = isFields(transaction) ? transaction : {};
+  if (typeof raw !== 'string' || !HEX.test(raw)) {
+    throw nonsense({ path: SOLID_TRANSACTION_PATH, host }, `answered without the bytes of transaction ${tx}`);
+  }
+  const [only, ...others] = Array.isArray(signature) ? signature : [];
+  if (typeof only !== 'string' || !HEX.test(only) || others.length > 0) return 'other';
+  const [rawBytes, signed] = [raw, only].map((text) => new Uint8Array(Buffer.from(text, 'hex'))) as [
+    Uint8Array,
+    Uint8Array,
+  ];
+  return signedTransaction(rawBytes, signed);
 }
 
 /** Returns the solidified block of an attempt and its result; null if the node does not know it. */

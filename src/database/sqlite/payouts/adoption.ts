@@ -43,6 +43,13 @@ export function adoptionCommands(
       .limit(1),
   );
 
+  const ownerOf = atFirstUse(
+    orm
+      .select({ payoutId: payoutAttempts.payoutId })
+      .from(payoutAttempts)
+      .where(eq(payoutAttempts.tx, sql.placeholder('tx'))),
+  );
+
   /** Deletes attempts that nobody has signed, and that nobody can sign once the fence is raised. */
   function deleteUnsigned(network: NetworkKey): void {
     const rows = orm
@@ -78,6 +85,9 @@ export function adoptionCommands(
   /** @returns whether the signature was unknown here */
   function adoptOne(signature: Adoption, nowMs: number): boolean {
     const { generation, attempt, payer, payerRole, terms, tx, bytes, signedAtMs } = signature;
+    // A move that was learned from the chain, before the journal that names it was there again.
+    const owner = ownerOf.get({ tx })?.payoutId;
+    if (owner !== undefined && owner !== signature.intent.id) return false;
     const payout = payoutOf(signature, nowMs);
     const known = steps.attempts({ id: payout.id, generation }).find((one) => one.attempt === attempt);
     invariant(!known || known.tx === tx, `attempt ${attempt} of payout ${payout.id} was signed once`);

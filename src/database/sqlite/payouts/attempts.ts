@@ -30,7 +30,7 @@ import {
 
 type AttemptCommands = Pick<
   MoneyOutDatabase,
-  'openPayouts' | 'offerNonce' | 'allotAttempt' | 'withdrawAttempt' | 'recordSigned' | 'recordSent'
+  'openPayouts' | 'offerNonce' | 'nextNonce' | 'allotAttempt' | 'withdrawAttempt' | 'recordSigned' | 'recordSent'
 >;
 /** A database that was restored from a backup does not know its newest attempts; one of them may be this refund's. */
 const maybePaid: RefundHold = {
@@ -137,6 +137,9 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
         if (unsigned.get({ network, payer })) return { kind: 'unsigned' };
         return { kind: 'free', nonce: row.nextNonce };
       });
+    },
+    async nextNonce(network, payer) {
+      return db.read(() => findLane.get({ network, payer })?.nextNonce ?? null);
     },
     async allotAttempt({ id, generation, attempt, intent, payer, payerRole, nonce, terms, feeUnitsMax, nowMs }) {
       return db.write(() => {

@@ -4,7 +4,14 @@
  */
 import { and, asc, desc, eq, lte, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
-import { type Claimant, explainOutgoing, type Meaning, type WatchedRole } from '../../../core/outgoing.ts';
+import type { PaybackIntent } from '../../../core/intent.ts';
+import {
+  type Claimant,
+  explainOutgoing,
+  type Meaning,
+  type PaidTransfer,
+  type WatchedRole,
+} from '../../../core/outgoing.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type {
   OutgoingClaim,
@@ -41,7 +48,7 @@ type Parts = Readonly<{
   settlement: PayoutSettlement;
   raiseAlarm: RaiseAlarm;
   /** Returns whether a refund that has no payout yet is to pay exactly this. */
-  isPromised(transfer: Pick<OutgoingRecord, 'network' | 'currency' | 'to' | 'units'>): boolean;
+  isPromised(paid: Pick<PaybackIntent, 'network' | 'currency' | 'to' | 'units'>): boolean;
   formatAddress: FormatAddress;
 }>;
 
@@ -116,6 +123,7 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
     parts.freeze({ network, code: 'row_altered', reason, frozenBy: PROGRAM, sinceMs: nowMs }, act);
   }
 
+  const isUnjudged = ({ state }: OutgoingRow): boolean => state === 'open' || state === 'foreign';
   const walletsOf = (network: NetworkKey) =>
     orm.select().from(ownWallets).where(eq(ownWallets.network, network)).orderBy(asc(ownWallets.id)).all();
 
@@ -154,9 +162,10 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
       return intact.map(({ id, role, key }) => ({ id, role, key }));
     },
     async judgeOutgoing(network, nowMs) {
-      if (db.read(() => final(network)).length === 0) return { claims: [], undecided: 0 };
+      if (db.read(() => final(network)).length === 0) return { claims: [], moves: [], undecided: 0 };
       return db.write(() => {
         const claims: OutgoingClaim[] = [];
+        const moves: OutgoingRecord[] = [];
         let undecided = 0;
         for (const row of final(network)) {
           if (!check.isOutgoing(row)) {
@@ -166,6 +175,7 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
           const meaning = meaningOf(row);
           if (meaning.kind === 'ours') mark(row, null);
           else if (meaning.kind === 'recorded') mark(row, 'recorded');
+          else if (meaning.kind === 'moved') moves.push(toRecord(row));
           else if (meaning.kind === 'foreign') {
             if (row.state !== 'foreign') freezeFor(row, nowMs);
             mark(row, 'foreign');
@@ -173,13 +183,13 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
           else claims.push({ transfer: toRecord(row), payout: toPayout(existing(steps, meaning.payoutId)) });
         }
         forgetRecorded(network);
-        return { claims: withoutRepeats(claims), undecided };
+        return { claims: withoutRepeats(claims), moves, undecided };
       });
     },
     async settleByTransfer({ transferId, payoutId, paid, nowMs }) {
       return db.write(() => {
         const row = orm.select().from(outgoingTransfers).where(eq(outgoingTransfers.id, transferId)).get();
-        if (!row || (row.state !== 'open' && row.state !== 'foreign') || !check.isOutgoing(row)) return false;
+        if (!row || !isUnjudged(row) || !check.isOutgoing(row)) return false;
         const meaning = meaningOf(row);
         if (meaning.kind !== 'pays' || meaning.payoutId !== payoutId) return false;
         const { tx, fromKey: payer } = row;
@@ -187,6 +197,26 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
         settlement.succeedLearned(existing(steps, payoutId), learned, nowMs);
         mark(row, null);
         return true;
+      });
+    },
+    async recordMove({ intent, tx, payer, to, paid: { feeUnits, nonce }, nowMs }) {
+      return db.write(() => {
+        const { network, role, currency, units } = intent;
+        if (attempted.get({ tx }) || (nonce !== null && steps.numberOwner(network, payer, nonce))) return false;
+        // The payee of a refund may be a wallet of ours: then the refund is paid, and settled once its block is read.
+        const moved = { network, role, currency: currency ?? 'native', to, units } as const;
+        if (explain(moved, null).kind !== 'moved') return false;
+        const planned = steps.plan({ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs });
+        if (planned.kind !== 'planned') return false;
+        const learned = { tx, payer, payerRole: role, nonce, feeUnits };
+        settlement.succeedLearned(planned.payout, learned, nowMs);
+        return true;
+      });
+    },
+    async recordOutgoing(transferId) {
+      await db.write(() => {
+        const row = orm.select().from(outgoingTransfers).where(eq(outgoingTransfers.id, transferId)).get();
+        if (row && isUnjudged(row) && check.isOutgoing(row)) mark(row, 'recorded');
       });
     },
     async listOutgoing(network, limit) {
@@ -239,14 +269,15 @@ function createExplanation(
         ),
       ),
   );
-  return (transfer: OutgoingRecord, attemptOf: string | null): Meaning => {
-    const { network, to } = transfer;
+  return (transfer: PaidTransfer, attemptOf: string | null): Meaning => {
+    const { network, to, currency, units } = transfer;
     const open = attemptOf === null && transfer.role === 'refund' ? openRefunds.all({ network, to }) : [];
     const claimants = open.map((row): Claimant => {
       const isSigned = row.state !== 'waiting' && steps.attempts(row).some(({ tx }) => tx !== null);
       return { payout: toPayout(row), isSigned };
     });
-    const isPending = transfer.role === 'refund' && isPromised(transfer);
+    const isRefund = transfer.role === 'refund' && currency !== 'native';
+    const isPending = isRefund && isPromised({ network, to, currency, units });
     return explainOutgoing(
       transfer,
       attemptOf,

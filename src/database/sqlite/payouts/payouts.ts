@@ -57,6 +57,8 @@ export type Payouts = Readonly<{
   /** Saves what a payout waits for; null: nothing. A reason that no other payout of the network has raises an alarm. */
   waitFor(row: PayoutRow, wait: EngineReason | null, changes: Partial<Changing>, nowMs: number): void;
   attempts(name: PayoutName): AttemptRow[];
+  /** Returns the payout that has an attempt with this number of a wallet. */
+  numberOwner(network: NetworkKey, payer: string, nonce: number): string | undefined;
 }>;
 
 const changingNames = [
@@ -124,7 +126,6 @@ export function createPayouts(
       )
       .orderBy(payoutAttempts.attempt),
   );
-
   const engine = atFirstUse(
     db.orm
       .select({ reasonCode: payoutEngines.reasonCode })
@@ -231,7 +232,25 @@ export function createPayouts(
       if (isNews) raiseAlarm(alarmOf(row, wait, nowMs));
     },
     attempts: ({ id, generation }) => attempts.all({ id, generation }),
+    numberOwner: createNumberOwners(db),
   };
+}
+
+function createNumberOwners(db: Db): Payouts['numberOwner'] {
+  const numbered = atFirstUse(
+    db.orm
+      .select({ payoutId: payoutAttempts.payoutId })
+      .from(payoutAttempts)
+      .where(
+        and(
+          eq(payoutAttempts.network, sql.placeholder('network')),
+          eq(payoutAttempts.payer, sql.placeholder('payer')),
+          eq(payoutAttempts.nonce, sql.placeholder('nonce')),
+        ),
+      )
+      .limit(1),
+  );
+  return (network, payer, nonce) => numbered.get({ network, payer, nonce })?.payoutId;
 }
 
 export const alarmOf = ({ id, network, sessionId }: PayoutRow, { code, message }: EngineReason, atMs: number) => ({

@@ -150,7 +150,7 @@ export const outgoingTransfers = sqliteTable('outgoing_transfers', {
   role: text().$type<WatchedRole>().notNull(),
   fromKey: text().notNull(),
   toKey: text().notNull(),
-  currency: text().$type<Currency>().notNull(),
+  currency: text().$type<Currency | 'native'>().notNull(),
   units: units().notNull(),
   state: text().$type<OutgoingState>().notNull(),
   seenAtMs: integer().notNull(),

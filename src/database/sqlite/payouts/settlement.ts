@@ -82,16 +82,8 @@ export function createPayoutSettlement(
     const isLane = and(eq(lanes.network, network), eq(lanes.payer, payer));
     const lane = orm.select().from(lanes).where(isLane).get();
     if (!lane) return;
-    const { network: of, payer: from, nonce } = payoutAttempts;
-    const isUsed = (number: number) =>
-      orm
-        .select({ nonce })
-        .from(payoutAttempts)
-        .where(and(eq(of, network), eq(from, payer), eq(nonce, number)))
-        .limit(1)
-        .get() !== undefined;
     let nextNonce = lane.nextNonce;
-    while (isUsed(nextNonce)) nextNonce++;
+    while (steps.numberOwner(network, payer, nextNonce) !== undefined) nextNonce++;
     if (nextNonce === lane.nextNonce) return;
     const halt = lane.haltedCode === NONCE_FOREIGN ? { haltedCode: null, haltedMessage: null } : {};
     orm

@@ -1,0 +1,144 @@
+/**
+ * Coins that moved between two of our wallets, of which neither the database nor the signer's journal knows, because
+ * both were put back to a state from before `wallet empty`: the payout engine with each chain's own clients in front of
+ * a simulated node.
+ */
+import { ed25519 } from '@noble/curves/ed25519.js';
+import { PublicKey, SystemProgram, TransactionMessage } from '@solana/web3.js';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { signTransaction } from '../../../src/chains/evm/transaction-bytes.ts';
+import { transferCall } from '../../../src/chains/evm/wire.ts';
+import { SHORT_MS } from '../../../src/core/wallet-books.ts';
+import { SANDBOX_CHAIN_ID } from '../../support/sandbox-node.ts';
+import { askRpc } from '../../support/simulated-node.ts';
+import { COIN, closeBenches, type NodeBench, network, openNodeBench, READ_MS, thief } from './node-bench.ts';
+
+const families = ['evm', 'tron', 'solana'] as const;
+const USDT = 1_000_000n;
+const MINUTES = Math.ceil((2 * SHORT_MS) / READ_MS);
+test.after(closeBenches);
+
+/** A bench whose first refund wallet holds coins and tokens, and that knows the balances and numbers of all wallets. */
+async function openFunded(family: (typeof families)[number], refund: number): Promise<NodeBench> {
+  const bench = await openNodeBench(family, { wallets: { refund, gas: 0 } });
+  const { sim, walletKey, pass } = bench;
+  for (const index of [0, 1]) sim.world.fund(walletKey('refund', index).key, 100n * COIN[family]);
+  sim.pay(walletKey('refund', 0).key, 50n * USDT);
+  for (let n = 0; n < 2; n++) assert.is(await pass(READ_MS), null);
+  return bench;
+}
+
+const movesOf = async ({ database }: NodeBench) =>
+  (await database.listPayouts({ network, kind: 'move', limit: 10 })).map(({ state, tx }) => [state, tx]).sort();
+
+async function isUnstopped({ database }: NodeBench): Promise<void> {
+  assert.equal([await database.listFreezes(), await database.haltedLanes()], [[], []]);
+  assert.equal(
+    (await database.listAlarms(20)).map(({ code }) => code),
+    [],
+  );
+  const { unbalanced, differences } = await database.verifyLedger();
+  assert.equal([unbalanced, differences], [[], []]);
+}
+
+for (const family of families) {
+  for (const [refund, what] of [
+    [1, 'before wallet empty'],
+    [0, 'before the rotation'],
+  ] as const) {
+    test(`${family}: put back to ${what}, moves are entered with their cost, and payouts go on without a command`, async () => {
+      const bench = await openFunded(family, refund);
+      const { sim, database, walletKey, passMinutes, planRefund, paid } = bench;
+      const [former, later] = [walletKey('refund', 0).key, walletKey('refund', 1).key];
+      const txs = [await bench.move('mv_1', 'USDT', 50n * USDT)];
+      bench.advance(READ_MS);
+      txs.push(await bench.move('mv_2', null, (4n * COIN[family]) / 10n));
+      const reported = await passMinutes(MINUTES);
+      assert.ok(
+        reported.every((code) => code === null),
+        reported.join(),
+      );
+      assert.equal(await movesOf(bench), txs.map((tx) => ['succeeded', tx]).sort());
+      for (const { id, feeUnits } of await database.listPayouts({ network, kind: 'move', limit: 10 })) {
+        const [attempt] = await database.listPayoutAttempts(id);
+        assert.equal([attempt?.payer, attempt?.feeUnits, (feeUnits ?? 0n) > 0n], [former, feeUnits, true]);
+      }
+      assert.equal(await database.listOutgoing(network, 10), []);
+      await isUnstopped(bench);
+      // The wallet that pays now goes on.
+      const payer = refund === 1 ? later : former;
+      sim.pay(payer, 5n * USDT);
+      await planRefund('rf_1', thief[family], 2n * USDT);
+      await passMinutes(3);
+      assert.is((await database.findPayout('rf_1'))?.state, 'succeeded');
+      assert.equal(paid(payer, thief[family]), [2n * USDT]);
+      await isUnstopped(bench);
+    });
+  }
+}
+
+test('a move back to an earlier wallet, which the signer never signs, is recorded and explains nothing', async () => {
+  const bench = await openFunded('tron', 0);
+  const { database, walletKey, passMinutes } = bench;
+  await bench.move('mv_1', null, 3n * COIN.tron, [1, 0]);
+  await passMinutes(2);
+  assert.equal(await movesOf(bench), []);
+  const [row] = await database.listOutgoing(network, 10);
+  assert.equal(
+    [row?.currency, row?.from, row?.to, row?.state],
+    ['native', walletKey('refund', 1).key, walletKey('refund', 0).key, 'recorded'],
+  );
+});
+
+test('solana: coins that are stolen in a transaction that also moves tokens to our next wallet are missed', async () => {
+  const bench = await openFunded('solana', 1);
+  const { sim, database, node, walletKey, passMinutes } = bench;
+  const { key, secret } = walletKey('refund', 0);
+  const { result } = await askRpc(sim.httpUrl, 'getLatestBlockhash', []);
+  const { blockhash } = (result as { value: { blockhash: string } }).value;
+  const [from, to, other] = [key, walletKey('refund', 1).key, thief.solana].map(
+    (hex) => new PublicKey(Buffer.from(hex, 'hex')),
+  ) as [PublicKey, PublicKey, PublicKey];
+  const send = (toPubkey: PublicKey, lamports: bigint) =>
+    SystemProgram.transfer({ fromPubkey: from, toPubkey, lamports });
+  const instructions = [send(to, 1_000_000n), send(other, 7n * COIN.solana)];
+  const content = { payerKey: from, recentBlockhash: blockhash, instructions };
+  const message = new TransactionMessage(content).compileToLegacyMessage().serialize();
+  const bytes = new Uint8Array(Buffer.concat([Buffer.of(1), ed25519.sign(message, secret), message]));
+  assert.equal(await node.broadcast(bytes), { kind: 'accepted' });
+  await passMinutes(MINUTES);
+  assert.equal(await movesOf(bench), []);
+  assert.is((await database.findFreeze(network))?.code, 'wallet_balance_short');
+});
+
+test('evm: a number that another call to our next wallet has used halts the former one', async () => {
+  const bench = await openFunded('evm', 1);
+  const { sim, database, node, walletKey, passMinutes } = bench;
+  const { key, secret } = walletKey('refund', 0);
+  const { head } = (await node.sequence(key)) ?? { head: 0 };
+  const fees = { tipWei: 2n * 10n ** 9n, maxFeeWei: 200n * 10n ** 9n, gas: 100_000n };
+  const { bytes } = signTransaction(
+    {
+      ...{
+        chainId: BigInt(SANDBOX_CHAIN_ID),
+        nonce: BigInt(head),
+        ...fees,
+        to: walletKey('refund', 1).key,
+        valueWei: COIN.evm,
+      },
+      data: transferCall(thief.evm, 1n).slice(2),
+    },
+    secret,
+  );
+  assert.equal(await node.broadcast(bytes), { kind: 'accepted' });
+  await passMinutes(4);
+  assert.equal(await movesOf(bench), []);
+  assert.equal(
+    (await database.haltedLanes()).map(({ payer, code }) => [payer, code]),
+    [[key, 'payout_nonce_foreign']],
+  );
+  assert.ok(sim.world.accounts().native(key) < 100n * COIN.evm);
+});
+
+test.run();

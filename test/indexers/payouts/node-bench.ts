@@ -1,0 +1,240 @@
+/**
+ * A payout engine with its chain's own clients in front of a simulated node, a real signing service and a real
+ * database. Time passes only when the test says so, and blocks come with it.
+ *
+ * @module
+ */
+import * as assert from 'uvu/assert';
+import { matchContent } from '../../../indexers/follower/matcher.ts';
+import { createPayer } from '../../../indexers/payouts/engine.ts';
+import type { Family } from '../../../src/chains/chain.ts';
+import { evmSpending } from '../../../src/chains/evm/spend.ts';
+import { chains } from '../../../src/chains/index.ts';
+import { solanaSpending } from '../../../src/chains/solana/spend.ts';
+import type { PayoutNode } from '../../../src/chains/spend.ts';
+import { tronSpending } from '../../../src/chains/tron/spend.ts';
+import { Fault } from '../../../src/core/fault.ts';
+import type { Intent } from '../../../src/core/intent.ts';
+import type { Clock } from '../../../src/lib/clock.ts';
+import { openLog } from '../../../src/lib/log.ts';
+import { approverOf } from '../../../src/signer/approval.ts';
+import { handClock } from '../../support/hand-clock.ts';
+import { startSimulatedNode } from '../../support/simulated-node.ts';
+import { openTempDatabase } from '../../support/temp-database.ts';
+import { makeSignerFolder, openSigningServiceIn, refundOf, seed } from '../../support/temp-signer.ts';
+import { simulatedChains, testNetwork } from '../../support/test-network.ts';
+
+export const network = 'test:one';
+export const spendings = { evm: evmSpending, tron: tronSpending, solana: solanaSpending } as const;
+/** Base units of one native coin. */
+export const COIN = { evm: 10n ** 18n, tron: 1_000_000n, solana: 1_000_000_000n } as const;
+/** How often balances are read, and a little more. */
+export const READ_MS = 61_000;
+const BLOCK_MS = { evm: 12_000, tron: 3_000, solana: 400 } as const;
+const FEE_MAX = { evm: '0.05', tron: '50', solana: '0.05' } as const;
+/** Final soon, as the follower reads only final blocks here. */
+const FINAL_BLOCKS = 3;
+const FIRST_BLOCKS = 5;
+
+/** Keys that are not of the seed, one of each family. */
+export const thief = {
+  evm: 'dd'.repeat(20),
+  tron: 'dd'.repeat(20),
+  solana: solanaSpending.derive(new Uint8Array(64).fill(9), { role: 'gas' }).key,
+} as const;
+
+export type NodeBench = Awaited<ReturnType<typeof openNodeBench>>;
+
+export type NodeBenchOptions = Readonly<{
+  /** How often each wallet was rotated, according to the signer's policy; never if absent. */
+  wallets?: Readonly<{ refund: number; gas: number }>;
+  /** How long an attempt can be included, where it expires by time. */
+  expiryMs?: number;
+  /** Between the engine and the chain's client. */
+  through?: (node: PayoutNode) => PayoutNode;
+}>;
+
+const closers: (() => unknown)[] = [];
+
+/** Closes all that was opened, the newest first. */
+export async function closeBenches(): Promise<void> {
+  for (const close of closers.splice(0).reverse()) await close();
+}
+
+/** Opens a real signing service without a socket. */
+function openSigner(family: Family, clock: Clock, wallets: NodeBenchOptions['wallets']) {
+  const { chainId, tokens } = simulatedChains[family];
+  const spending = spendings[family];
+  const treasury = spending.derive(new Uint8Array(64).fill(3), { role: 'collection', index: 0 }).key;
+  const settings = {
+    family,
+    chain_id: chainId,
+    tokens: [...tokens],
+    treasury: chains[family].address.format(treasury),
+    fee_max: FEE_MAX[family],
+    caps: Object.fromEntries(tokens.map(({ symbol }) => [symbol, { transaction: '100', hour: '100', day: '100' }])),
+    gas_caps: { transaction: '1', day: '1' },
+    ...(wallets && { wallets }),
+  };
+  const approvers = [{ name: 'Anna', key: approverOf(new Uint8Array(32).fill(1)) }];
+  const folder = makeSignerFolder({ version: 1, approvers, networks: { [network]: settings } }, false);
+  const { service, close } = openSigningServiceIn(folder.dir, clock, undefined, new Map([[family, spending]]));
+  closers.push(folder.remove, close);
+  const signer = {
+    wallets: async (key: Parameters<typeof service.wallets>[0]) => service.wallets(key),
+    addresses: async (...given: Parameters<typeof service.addresses>) => service.addresses(...given),
+    refundLock: async (...given: Parameters<typeof service.refundLock>) => service.refundLock(...given),
+    sign: async (request: Parameters<typeof service.sign>[0]) => service.sign(request),
+    journal: async (...given: Parameters<typeof service.journal>) => service.journal(...given),
+    fence: async (key: Parameters<typeof service.fence>[0]) => service.fence(key),
+    freezeState: async () => service.freezeState(),
+    freeze: async (...given: Parameters<typeof service.freeze>) => service.freeze(...given),
+    close: async () => {},
+  };
+  return { service, signer, treasury };
+}
+
+export async function openNodeBench(family: Family, { wallets, expiryMs, through }: NodeBenchOptions = {}) {
+  const clock = handClock(1_795_000_000_000);
+  const { chainId, tokens } = simulatedChains[family];
+  const spending = spendings[family];
+  const sim = await startSimulatedNode({
+    ...{ family, seed: 'payouts', chainId, tokens, clock, finalityDistance: FINAL_BLOCKS },
+  });
+  closers.push(() => sim.close());
+  for (let left = FIRST_BLOCKS; left > 0; left--) sim.world.mine();
+  const { database, file, close } = openTempDatabase();
+  closers.push(close);
+  const { service, signer, treasury } = openSigner(family, clock, wallets);
+  const limits = { requestTimeoutMs: 5_000, responseBytesMax: 1 << 22 };
+  const place = { url: sim.httpUrl, chainId, tokens };
+  const payouts = await chains[family].payouts?.();
+  assert.ok(payouts);
+  const own = payouts.openPayoutNode({ ...place, ...limits, finalDepth: 10, ...(expiryMs && { expiryMs }) });
+  const node = through?.(own) ?? own;
+  const chainNode = (await chains[family].node()).openNode({
+    ...place,
+    ...limits,
+    concurrencyMax: 4,
+    idleMsMax: 60_000,
+  });
+  closers.push(
+    () => own.close(),
+    () => chainNode.close(),
+  );
+  const wire = await chains[family].wire();
+  const payer = createPayer({
+    network: testNetwork({ name: 'one', family, tokens, blockTimeMs: BLOCK_MS[family] }),
+    rules: chains[family].spendRules,
+    node,
+    chainNode,
+    signer,
+    secondOpinion: async () => [],
+    database,
+    clock,
+    log: openLog('test', 'silent'),
+  });
+
+  /** Saves the final blocks that are new, as a follower does. */
+  async function follow(): Promise<void> {
+    const final = await chainNode.finalized();
+    const wallets = await database.listOwnWallets(network);
+    const keys = new Set(wallets.map(({ key }) => key));
+    const matcher = {
+      match: async (content: Parameters<typeof wire.decode>[0]) => wire.decode(content, tokens, () => false, keys),
+    };
+    const [known] = await database.tail(network, 1);
+    let tip = known ?? null;
+    while (final && (tip?.number ?? 0) < final.number) {
+      const from: number = (tip?.number ?? 0) + 1;
+      const refs = await chainNode.range(from, Math.min(final.number, from + 99));
+      const connect = [];
+      for (const block of refs) {
+        if (block.number <= final.number)
+          connect.push({ block, transfers: await matchContent(chainNode, matcher, block) });
+      }
+      const outcome = await database.ingest({
+        ...{ network, family, expectTip: tip?.hash ?? null, watchedThroughId: Number.MAX_SAFE_INTEGER },
+        ...{ ownWalletId: Math.max(0, ...wallets.map(({ id }) => id)), decimals: {}, dustFloorPar: 0n, drop: [] },
+        ...{ connect, confirm: [], floor: connect.at(-1)?.block.number ?? null, readThroughS: 0, nowMs: clock.nowMs() },
+      });
+      assert.is(outcome, 'done');
+      tip = refs.at(-1) ?? tip;
+    }
+  }
+
+  /** Lets the engine run once. */
+  async function look(): Promise<string | null> {
+    const at = { network, state: 'following', reason: null, headNumber: 1, nodeConnected: true } as const;
+    const nowMs = clock.nowMs();
+    await database.reportNetwork({ ...at, nodeHeardAtMs: nowMs, readThroughS: 0, pid: 1, nowMs });
+    const fault = await payer.look().catch((error: unknown) => {
+      if (error instanceof Fault) return error;
+      throw error;
+    });
+    return fault?.code ?? null;
+  }
+
+  /** Lets time pass, and as many blocks come as the chain makes meanwhile. */
+  function advance(ms: number): void {
+    for (let left = ms; left > 0; left -= BLOCK_MS[family]) {
+      clock.advance(Math.min(left, BLOCK_MS[family]));
+      sim.world.mine();
+    }
+  }
+
+  const walletKey = (role: 'refund' | 'gas', index: number) => spending.derive(seed, { role, index });
+  const draftOf = (intent: Intent, payer: ReturnType<typeof walletKey>, to: string) => {
+    const currency = 'currency' in intent ? intent.currency : null;
+    const lock = spending.refundLock && { key: spending.refundLock(payer, intent.id), hasOlder: false };
+    const token = tokens.find(({ symbol }) => symbol === currency) ?? null;
+    return { intent, payer: payer.key, owners: [payer.key], to, token, ...(lock && { lock }) };
+  };
+
+  /** Lets time pass, saves what has become final, and lets the engine run once. @returns the code of what it reports */
+  async function pass(ms: number): Promise<string | null> {
+    advance(ms);
+    await follow();
+    return look();
+  }
+
+  // The chain of the start is read first.
+  await look();
+  assert.is(await pass(READ_MS), null);
+
+  return {
+    ...{ family, sim, database, file, signer, service, node, clock, tokens, treasury, advance, look, pass, walletKey },
+    /** Lets minutes pass in which balances are read. @returns what the engine reported */
+    async passMinutes(minutes: number): Promise<(string | null)[]> {
+      const reported: (string | null)[] = [];
+      for (let left = minutes; left > 0; left--) reported.push(await pass(READ_MS));
+      return reported;
+    },
+    /** Signs and sends a move as the signer would, of which neither the database nor the signer's journal knows. */
+    async move(id: string, currency: 'USDT' | null, units: bigint, [from, to] = [0, 1]): Promise<string> {
+      const [payer, receiver] = [walletKey('refund', from), walletKey('refund', to)];
+      const plain = { kind: 'move', id, network, role: 'refund', fromIndex: from, toIndex: to } as const;
+      const intent: Intent = { ...plain, currency, units };
+      const nonce = (await own.sequence(payer.key))?.head ?? null;
+      const quote = await own.quote(draftOf(intent, payer, receiver.key), nonce, []);
+      assert.ok(
+        quote.kind === 'quoted',
+        JSON.stringify(quote, (_, value) => String(value)),
+      );
+      const order = { network: { chainId, tokens, treasury, feeUnitsMax: 10n ** 30n }, intent, terms: quote.terms };
+      const { tx, bytes } = spending.sign(order, [payer, receiver]);
+      assert.equal(await own.broadcast(bytes), { kind: 'accepted' });
+      return tx;
+    },
+    /** Plans a refund to somebody. @returns its id */
+    async planRefund(id: string, to: string, units: bigint): Promise<string> {
+      const intent = refundOf(id, units, { network, to });
+      const nowMs = clock.nowMs();
+      await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
+      return id;
+    },
+    /** What a payee has been paid by a wallet, in units. */
+    paid: (from: string, to: string): bigint[] =>
+      sim.world.transfers().flatMap((one) => (one.from === from && one.to === to ? [one.units] : [])),
+  };
+}
