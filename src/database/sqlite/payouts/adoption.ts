@@ -12,6 +12,7 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
+import { createLoanReclaimer } from './adopted-loans.ts';
 import type { NumberFreeze } from './freezes.ts';
 import type { PayoutSpends } from './limits.ts';
 import { type FollowLost, noWait, type Payouts } from './payouts.ts';
@@ -34,6 +35,7 @@ export function adoptionCommands(
   { steps, ledger, raiseAlarm, followLost, numberFreeze, spends }: Parts,
 ): AdoptionCommands {
   const { orm } = db;
+  const reclaimLoans = createLoanReclaimer(db, steps);
   const newestSigned = atFirstUse(
     orm
       .select({ generation: payoutAttempts.generation, terms: payoutAttempts.terms })
@@ -198,7 +200,10 @@ export function adoptionCommands(
         if (!isContinued) deleteUnsigned(network);
         const added = signatures.filter((signature) => adoptOne(signature, nowMs));
         for (const id of new Set(added.map(({ intent }) => intent.id))) follow(id, nowMs);
-        if (servedFence !== null) endAdoption(network, signatures.at(-1)?.id ?? 0, servedFence, nowMs);
+        if (servedFence !== null) {
+          reclaimLoans(network, nowMs);
+          endAdoption(network, signatures.at(-1)?.id ?? 0, servedFence, nowMs);
+        }
         return added.length;
       });
     },
