@@ -21,10 +21,11 @@ export type EvidenceParts = Readonly<{
 
 /**
  * Returns what is known of a payout's attempts, those of all generations.
+ * @param parts.payers wallets that may have paid it besides those of the attempts and the one that pays now
  * @throws Fault transient if a node does not answer, or two disagree
  */
 export async function gatherEvidence(
-  parts: EvidenceParts & Readonly<{ draft(payer: string | undefined): Promise<SpendDraft> }>,
+  parts: EvidenceParts & Readonly<{ payers: readonly string[]; draft(payer: string | undefined): Promise<SpendDraft> }>,
   { intent }: Pick<Payout, 'intent'>,
   attempts: readonly Attempt[],
 ): Promise<Evidence> {
@@ -39,9 +40,12 @@ export async function gatherEvidence(
   return { isSigning: attempts.some((one) => !isSigned(one)), generations, suspect };
 }
 
-/** Returns a mark on the chain of any wallet that has an attempt, or of the one that pays now. */
-async function findMark({ node, draft }: Parameters<typeof gatherEvidence>[0], signed: readonly SignedAttempt[]) {
-  for (const payer of new Set([undefined, ...signed.map((one) => one.payer)])) {
+/** Returns a mark on the chain of any wallet that has an attempt, of one that may have paid it, or pays now. */
+async function findMark(
+  { node, draft, payers }: Parameters<typeof gatherEvidence>[0],
+  signed: readonly SignedAttempt[],
+) {
+  for (const payer of new Set([undefined, ...signed.map((one) => one.payer), ...payers])) {
     const mark = await node.findMark(await draft(payer));
     if (mark !== null) return mark;
   }

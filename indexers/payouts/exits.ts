@@ -34,7 +34,7 @@ export async function settlePaid(parts: ExitParts, payout: Payout, tx: string, v
   const attempts = await database.listPayoutAttempts(payout.id);
   const named = await readNamedByPayers(parts, payout, attempts, tx);
   const { draft } = named;
-  const evidenceParts = { node, database, draft: draftBy(wallets, payout) };
+  const evidenceParts = { node, database, draft: draftBy(wallets, payout), payers: await payersOf(parts, payout) };
   const isJudged = payout.state !== 'succeeded';
   const evidence = isJudged ? await gatherEvidence(evidenceParts, payout, attempts) : noEvidence;
   const exit = expectExit('paid', judgePaid(payout, evidence, named, vouches));
@@ -52,7 +52,7 @@ export async function settleNever(parts: ExitParts, payout: Payout, isRenewed: b
   const { node, database, wallets } = parts;
   const attempts = await database.listPayoutAttempts(payout.id);
   const isOpen = payout.settledAtMs === null;
-  const evidenceParts = { node, database, draft: draftBy(wallets, payout) };
+  const evidenceParts = { node, database, draft: draftBy(wallets, payout), payers: await payersOf(parts, payout) };
   const evidence = isOpen ? await gatherEvidence(evidenceParts, payout, attempts) : noEvidence;
   const exit = expectExit('never', judgeNever(payout, evidence));
   await conclude(parts, payout, attempts.length, { ...exit, isRenewed });
@@ -65,17 +65,18 @@ const draftBy =
   (payer: string | undefined): Promise<SpendDraft> =>
     wallets.draft(intent, { olderLock, payer });
 
+/** Returns the wallets that may have paid a payout: those of its role, where the intent names no certain one. */
+async function payersOf({ wallets, rules }: ExitParts, { intent }: Payout): Promise<readonly string[]> {
+  const wallet = rules.payer(intent);
+  return wallet.role !== 'collection' && wallet.index === undefined ? wallets.ofRole(wallet.role) : [];
+}
+
 /** Reads what a transaction shows, as paid by a wallet that may have: those of the attempts and of the role. */
-async function readNamedByPayers(
-  { node, database, wallets, rules }: ExitParts,
-  payout: Payout,
-  attempts: readonly Attempt[],
-  tx: string,
-) {
-  const wallet = rules.payer(payout.intent);
-  const isHot = wallet.role !== 'collection' && wallet.index === undefined;
+async function readNamedByPayers(parts: ExitParts, payout: Payout, attempts: readonly Attempt[], tx: string) {
+  const { node, database, wallets } = parts;
   const known = attempts.map(({ payer }) => payer).reverse();
-  const payers = new Set([...known, ...(isHot ? await wallets.ofRole(wallet.role) : [undefined])]);
+  const ofRole = await payersOf(parts, payout);
+  const payers = new Set([...known, ...(ofRole.length > 0 ? ofRole : [undefined])]);
   const all = [];
   for (const payer of payers) {
     const draft = await draftBy(wallets, payout)(payer);

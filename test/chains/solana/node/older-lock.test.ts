@@ -78,7 +78,11 @@ async function signOlder(intent: RefundIntent): Promise<Signed> {
 async function never(intent: RefundIntent, attempts: readonly Signed[]) {
   const database = { listOutgoing: async () => [], findAttemptOwner: async () => null };
   const rows = attempts.map((one) => ({ ...one, generation: 0, nonce: null }) as unknown as Attempt);
-  const evidence = await gatherEvidence({ node, database, draft: async () => draftOf(intent) }, { intent }, rows);
+  const evidence = await gatherEvidence(
+    { node, database, draft: async () => draftOf(intent), payers: [] },
+    { intent },
+    rows,
+  );
   const payout = { id: intent.id, network: intent.network, state: 'sent', tx: null, generation: 0 } as const;
   return judgeNever(payout, evidence);
 }
