@@ -9,6 +9,8 @@ import { readBackupReport } from '../../src/app/backup/report.ts';
 import { safetyWarnings } from '../../src/app/safety-warnings.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
 import { Fault } from '../../src/core/fault.ts';
+import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { EngineReason } from '../../src/database/money-out.ts';
 import type { NoticeTarget } from '../../src/database/notices.ts';
 import { isSenderSilent } from '../../src/database/sender-report.ts';
 import { DAY_MS } from '../../src/lib/clock.ts';
@@ -135,11 +137,7 @@ async function payoutFindings({ database }: Installation): Promise<Finding[]> {
     ...lanes.map(({ network, message }) =>
       failure('payouts', `${network}: a wallet is halted: ${message}`, `\`quayside payouts resume ${network}\``),
     ),
-    ...engines.flatMap(({ network, reason }) =>
-      reason
-        ? [warning('payouts', `${network}: payouts are stopped: ${reason.message}`, '`quayside status` shows them')]
-        : [],
-    ),
+    ...engines.flatMap(({ network, reason }) => engineFinding(network, reason) ?? []),
     ...(stuck > 0 ? [failure('payouts', `${stuck} are stuck`, '`quayside payouts list --state stuck` shows why')] : []),
     ...balances.flatMap(({ network, role, isFormer, units }) =>
       isFormer && Object.entries(units).some(([asset, held]) => asset !== 'native' && (held ?? 0n) > 0n)
@@ -165,6 +163,13 @@ async function payoutFindings({ database }: Installation): Promise<Finding[]> {
     ),
   ];
   return found.length > 0 ? found : [ok('payouts', 'none is stopped')];
+}
+
+/** After each start, payouts wait for what is in the chain. If that takes long, the finding of the network says why. */
+function engineFinding(network: NetworkKey, reason: EngineReason | null): Finding | null {
+  if (!reason) return null;
+  if (reason.code === 'payouts_reading') return ok('payouts', `${network}: they begin soon: ${reason.message}`);
+  return warning('payouts', `${network}: payouts are stopped: ${reason.message}`, '`quayside status` shows them');
 }
 
 /** Asks the signer itself: whether it answers, which it does only when it is unlocked, and whether it is frozen. */

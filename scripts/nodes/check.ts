@@ -11,6 +11,7 @@ import { chains } from '../../src/chains/index.ts';
 import { BATCH_CALLS_MAX } from '../../src/chains/transport/rpc-client.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { BlockRef } from '../../src/core/block.ts';
+import { usualDepthMax } from '../../src/core/credit-policy.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { apiFindings, portFindings } from './exposure.ts';
@@ -148,7 +149,7 @@ function softwareFindings({ network, recipe, clock }: Bench, software: Software)
         ]
       : peers === null
         ? []
-        : [ok('peers', `${peers} peers`)]),
+        : [ok('peers', peers === 1 ? 'one peer' : `${peers} peers`)]),
     ...apiFindings(network.url, software),
     ...(takesTransactions === false
       ? [
@@ -211,6 +212,9 @@ async function finalityFindings({ node, network }: Bench): Promise<Finding[]> {
   const final = await node.finalized();
   const asks = network.confirmations.some(({ finality }) => finality !== undefined);
   if (!final) {
+    const { number } = await node.head();
+    const usual = usualDepthMax(network.confirmations);
+    if (number < usual) return [ok('final', `no final block yet: the chain has ${number}, and needs about ${usual}`)];
     return [
       asks
         ? failure(

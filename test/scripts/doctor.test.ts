@@ -205,6 +205,18 @@ test('a disk that is nearly full, stale rates, an endpoint that fails, and a fre
   await database.endAlarm('clock', nowMs);
 });
 
+test('payouts that wait for the chain of their start have nothing wrong; those that are stopped do', async () => {
+  const report = (code: string, message: string) =>
+    database.reportEngine(followed.key, { code, message }, systemClock.nowMs());
+  await report('payouts_reading', 'block 20 is not final yet');
+  const { code, text } = await examine('--without-nodes');
+  assert.is(code, 0, text);
+  assert.match(text, 'they begin soon: block 20 is not final yet');
+  await report('payouts_not_adopted', 'the signer has signed more');
+  await assertOnly('warning', 'payouts', 'payouts are stopped: the signer has signed more', 'quayside status');
+  await database.reportEngine(followed.key, null, systemClock.nowMs());
+});
+
 test('an empty pool says what fills it; a database out of reach is not called lost, and a damaged one is', async () => {
   const other = HDKey.fromMasterSeed(new Uint8Array(32).fill(4)).derive("m/44'/60'/0'/0").publicExtendedKey;
   write({}, { xpub: other });

@@ -157,12 +157,23 @@ test('a node that hides logs, has no final block, or takes small batches only', 
     JSON.stringify(hides.bad),
   );
   proxy.heal();
+  // More than a final block needs there.
+  for (let n = 0; n < 10; n++) minePaid();
   node.faults.set({ rates: { finality_missing: 1 } });
   await assertOnly('error', 'final', /shows no final block/, /consensus client/);
   node.faults.heal();
   node.faults.set({ rates: { batch_limited: 1 } });
   await assertOnly('warning', 'batches', /refuses a batch of 32 calls/, /batch-request-limit/);
   node.faults.heal();
+});
+
+test('a chain that is too young for a final block has nothing wrong', async () => {
+  const young = await startSandboxNode({ seed: 'young' });
+  for (let n = 0; n < 10; n++) young.world.mine();
+  const { bad, checks } = await check('sepolia', young.httpUrl);
+  assert.equal(bad, []);
+  assert.match(JSON.stringify(checks), /no final block yet: the chain has \d+, and needs about 64/);
+  await young.close();
 });
 
 test('a node that announces nothing, and one that shows what it should not', async () => {
