@@ -11,8 +11,8 @@ const tokens = paymentPage.slice(0, paymentPage.indexOf('* {'));
 
 export const styleSheet = tokens + readFileSync(new URL('./browser/dashboard.css', import.meta.url), 'utf8');
 
-/** Passkeys need a script; with one, copying is easier and a session does not end unseen. Nothing else has any. */
-export const script = ['passkeys', 'copy', 'session-end']
+/** Passkeys need a script. With one, copying is easier, no session ends unseen, and new payments are announced. */
+export const script = ['passkeys', 'copy', 'session-end', 'newer']
   .map((name) => readFileSync(new URL(`./browser/${name}.js`, import.meta.url), 'utf8'))
   .join('\n');
 

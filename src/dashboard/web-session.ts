@@ -24,8 +24,8 @@ const DEVICE_S = 180 * 86_400;
 export type Visitor = Readonly<{ person: Person; session: WebSession; formToken: string }>;
 
 export type WebSessions = Readonly<{
-  /** Returns who sent the request, or null. */
-  visitorOf(request: Request): Promise<Visitor | null>;
+  /** Returns who sent the request, or null. @param isUse whether the session lasts longer for it (true) */
+  visitorOf(request: Request, isUse?: boolean): Promise<Visitor | null>;
   hasCookie(request: Request): boolean;
   /** Returns a new session of a person, and a function that gives its cookie to the browser. */
   prepare(request: Request, personId: string): Readonly<{ session: WebSession; give(response: Response): void }>;
@@ -72,10 +72,10 @@ export function createWebSessions(database: Database, clock: Clock, isHttps: boo
       const token = deviceTokenOf(request);
       return token === null ? null : hashOf(token);
     },
-    async visitorOf(request) {
+    async visitorOf(request, isUse = true) {
       const token = tokenOf(request);
       if (token === null) return null;
-      const found = await database.findWebSession(hashOf(token), clock.nowMs(), sessionLimits);
+      const found = await database.findWebSession(hashOf(token), clock.nowMs(), sessionLimits, isUse);
       return found && { ...found, formToken: found.session.formToken };
     },
     hasCookie: (request) => tokenOf(request) !== null,

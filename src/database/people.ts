@@ -148,11 +148,15 @@ export interface PeopleDatabase {
   /** Removes a passkey, and ends the person's sessions but one. @returns false when the person has no such passkey */
   removePasskey(personId: string, id: string, keepFormToken: string, act: OperatorAct): Promise<boolean>;
 
-  /** Returns who a session belongs to, while it lasts, and notes its use at most once a minute. */
+  /**
+   * Returns who a session belongs to, while it lasts, and notes its use at most once a minute.
+   * @param isUse whether somebody uses it (true), or a page asks by itself
+   */
   findWebSession(
     hash: string,
     nowMs: number,
     limits: WebSessionLimits,
+    isUse?: boolean,
   ): Promise<Readonly<{ person: Person; session: WebSession }> | null>;
   /** Returns a person's sessions that have not ended, the newest first. */
   listWebSessions(personId: string, nowMs: number, limits: WebSessionLimits): Promise<readonly WebSession[]>;

@@ -27,6 +27,8 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'get /s/:store/test/payments': ['owner', 'developer', 'accountant', 'support'],
   'get /s/:store/live/payments.csv': ['owner', 'accountant'],
   'get /s/:store/test/payments.csv': ['owner', 'developer', 'accountant'],
+  'get /s/:store/live/payments/new': ['owner', 'accountant', 'support'],
+  'get /s/:store/test/payments/new': ['owner', 'developer', 'accountant', 'support'],
   'get /s/:store/live/payments/:id': ['owner', 'accountant', 'support'],
   'get /s/:store/test/payments/:id': ['owner', 'developer', 'accountant', 'support'],
   'post /s/:store/live/payments/:id/cancel': ['owner', 'support'],

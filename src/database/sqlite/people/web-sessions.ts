@@ -32,7 +32,7 @@ export function webSessionCommands(
     { idleMs, lifeMs }: { idleMs: number; lifeMs: number },
   ) => startedAtMs + lifeMs > nowMs && seenAtMs + idleMs > nowMs;
   return {
-    async findWebSession(hash, nowMs, limits) {
+    async findWebSession(hash, nowMs, limits, isUse = true) {
       const found = db.read(() => {
         const before = and(eq(webSessions.previousHash, hash), gt(webSessions.previousUntilMs, nowMs));
         const row = orm
@@ -44,7 +44,7 @@ export function webSessionCommands(
         const person = session && isAlive(session, nowMs, limits) ? personOf(session.personId) : null;
         return session && person ? { session, person } : null;
       });
-      if (found && found.session.seenAtMs + SEEN_EVERY_MS <= nowMs) {
+      if (isUse && found && found.session.seenAtMs + SEEN_EVERY_MS <= nowMs) {
         await db.write(() =>
           orm.update(webSessions).set({ seenAtMs: nowMs }).where(eq(webSessions.hash, found.session.hash)).run(),
         );
