@@ -60,7 +60,7 @@ export const onChain = (words: Words, text: string, page: string | null, how: 's
 
 /** Links to a block explorer, which is told nothing of this page. */
 export const explorerLink = (words: Words, text: string, page: string): Html =>
-  html` <a class="explorer" href="${page}" target="_blank" rel="noopener noreferrer" aria-label="${words.say('general.explorer', { text })}">↗</a>`;
+  html` <a class="explorer" href="${page}" target="_blank" rel="noopener noreferrer" aria-label="${words.say('general.explorer', { text })}"><svg viewBox="0 0 10 10" aria-hidden="true"><path d="M2 8l6-6M3 2h5v5"/></svg></a>`;
 
 export type Tone = 'good' | 'wait' | 'attention' | 'danger';
 

@@ -52,7 +52,7 @@ async function overview(deps: DashboardDeps, visit: Visit<null>): Promise<Html> 
       : words.say('operator.oldest', { count: deliveriesWaiting, seconds: Math.floor(oldestWaitingMs / 1000) });
   return html`<section class="card" aria-labelledby="needs"><h2 id="needs">${words.say('operator.needs')}</h2>
 ${toApprove > 0 ? html`<p>${badge(words.say('operator.to_approve', { count: toApprove }), 'attention')} <a href="/operator/stores">${words.say('operator.stores_wait')}</a></p>` : null}
-${open.length > 0 ? alarmTable(visit, open) : html`<p>${badge(words.say('operator.no_alarm'), 'good')}</p>`}
+${open.length > 0 ? alarmTable(visit, open) : putOff > 0 ? null : html`<p>${badge(words.say('operator.no_alarm'), 'good')}</p>`}
 ${putOff > 0 ? html`<p>${badge(words.say('alarms.snoozed'), 'wait')} <a href="/operator/alarms">${words.say('operator.put_off', { count: putOff })}</a></p>` : null}
 </section>
 <section class="card" aria-labelledby="networks"><h2 id="networks">${words.say('frame.operator_networks')}</h2>${networksTable(deps, await reports(deps), visit)}</section>
