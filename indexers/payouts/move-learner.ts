@@ -46,6 +46,8 @@ export function createMoveLearner({ network, node, database, wallets, clock, log
   let askedAtMs = Number.NEGATIVE_INFINITY;
   /** Numbers that no move has used, with their wallets. */
   const others = new Set<string>();
+  /** Numbers that are not in the blocks after the transaction before, in which they were looked for. */
+  const searched = new Set<string>();
 
   /** @returns null while a node does not show the transaction, or not as final */
   async function learnOne(payer: string, tx: string): Promise<'learned' | 'other' | null> {
@@ -76,11 +78,6 @@ export function createMoveLearner({ network, node, database, wallets, clock, log
     }
   }
 
-  async function learnNumber(payer: string, nonce: number): Promise<'learned' | 'other' | null> {
-    const spent = await node.usedBy(payer, nonce);
-    return spent && learnOne(payer, spent.tx);
-  }
-
   return {
     async learn(transfers) {
       if (transfers.length === 0 || clock.nowMs() < askedAtMs + ASK_MS_MIN) return;
@@ -90,15 +87,21 @@ export function createMoveLearner({ network, node, database, wallets, clock, log
       }
     },
     async learnNumbers(payer, finalNonce) {
-      const next = await database.nextNonce(network.key, payer);
-      if (next === null || finalNonce - next > NUMBERS_MAX) return;
-      for (let nonce = next; nonce < finalNonce; nonce++) {
+      const known = await database.nextNonce(network.key, payer);
+      if (!known || finalNonce - known.nonce > NUMBERS_MAX) return;
+      let before = known.lastTx;
+      for (let { nonce } = known; nonce < finalNonce; nonce++) {
         const name = `${payer} ${nonce}`;
         if (others.has(name)) continue;
-        const found = await patiently(() => learnNumber(payer, nonce));
+        const after = searched.has(name) ? undefined : (before ?? undefined);
+        const spent = await patiently(() => node.usedBy(payer, nonce, after));
+        // Blocks are searched once.
+        if (!spent && after !== undefined) searched.add(name);
+        const found = spent && (await patiently(() => learnOne(payer, spent.tx)));
         // The wallet goes on only after all numbers before.
-        if (found === null) return;
+        if (!spent || found === null) return;
         if (found === 'other') others.add(name);
+        before = spent.tx;
       }
     },
   };

@@ -255,9 +255,10 @@ export interface PayoutNode {
   /**
    * Returns the final transaction that used a wallet's sequence number; null where there are none, or if no node has
    * the old states that tell which it was.
+   * @param after a transaction of the wallet with a lower number: without such states, the next blocks are searched
    * @throws Fault transient `payout_nodes_disagree`
    */
-  usedBy(payer: string, nonce: number): Promise<Spent | null>;
+  usedBy(payer: string, nonce: number, after?: string): Promise<Spent | null>;
   /**
    * Returns the one transfer that a transaction consists of, read from its bytes, which its id proves; null if no node
    * has it. `other`: the wallet did not sign it alone, or it is not written as `Spending.sign` would have written it,

@@ -210,8 +210,11 @@ export interface MoneyOutDatabase {
     seen: number | Readonly<{ head: number }>,
     nowMs: number,
   ): Promise<NonceOffer>;
-  /** Returns the number that the wallet's next attempt would have; null for a wallet that has made none here. */
-  nextNonce(network: NetworkKey, payer: string): Promise<number | null>;
+  /**
+   * Returns the number that the wallet's next attempt would have, and the final transaction with the one before if it
+   * is known; null for a wallet that has made none here.
+   */
+  nextNonce(network: NetworkKey, payer: string): Promise<Readonly<{ nonce: number; lastTx: string | null }> | null>;
   /**
    * Saves an attempt and uses up its number; it is signed for this intent, on these terms, and no others. A refund
    * waits instead while its payment is not final, and, with an alarm, if a reorg took the payment back.

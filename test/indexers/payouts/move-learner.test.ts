@@ -78,6 +78,22 @@ for (const family of families) {
   }
 }
 
+test('evm: moves that are older than the states of the node are found after each other', async () => {
+  const bench = await openFunded('evm', 1);
+  const txs = [await bench.move('mv_1', 'USDT', 50n * USDT)];
+  bench.advance(READ_MS);
+  txs.push(await bench.move('mv_2', null, COIN.evm));
+  // Nodes that are no archive keep 128 states.
+  bench.advance(200 * 12_000);
+  const reported = await bench.passMinutes(2);
+  assert.ok(
+    reported.every((code) => code === null),
+    reported.join(),
+  );
+  assert.equal(await movesOf(bench), txs.map((tx) => ['succeeded', tx]).sort());
+  await isUnstopped(bench);
+});
+
 test('a move back to an earlier wallet, which the signer never signs, is recorded and explains nothing', async () => {
   const bench = await openFunded('tron', 0);
   const { database, walletKey, passMinutes } = bench;

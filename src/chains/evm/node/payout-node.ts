@@ -89,7 +89,7 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     async paidBy(draft, tx) {
       return agreeOnPaid(await Promise.all(nodes.map((node) => askPaid(node, { draft, chainId, finalDepth }, tx))));
     },
-    usedBy: (payer, nonce) => askUsedBy(nodes, { payer, nonce, chainId, finalDepth, tokens }),
+    usedBy: (payer, nonce, after) => askUsedBy(nodes, { payer, nonce, chainId, finalDepth, tokens, after }),
     async readTransfer(payer, tx) {
       const bytes = await firstWith(nodes, (node) => askTransaction(node, tx));
       if (bytes === null || bytes === 'other') return bytes;

@@ -1,6 +1,7 @@
 /**
  * Finds the final transaction that used a wallet's sequence number. Nodes have no index of that: the wallet's count in
- * older and older states tells the block, and the block has the transaction.
+ * older and older states tells the block, and the block has the transaction. Nodes that are no archive keep few states;
+ * then it may be found soon after another transaction of the wallet.
  * @module
  */
 import { invariant, transient } from '../../../core/fault.ts';
@@ -17,7 +18,12 @@ export type NumberQuestion = Readonly<{
   chainId: string;
   finalDepth: number;
   tokens: readonly Token[];
+  /** A transaction of the wallet with a lower number. */
+  after?: string | undefined;
 }>;
+
+/** Blocks that are searched after that one: transactions of one command follow each other closely. */
+const SEARCHED_MAX = 64;
 
 /**
  * Returns what used the number, as every node shows it; null if it is not used, or no node has the states that tell.
@@ -25,7 +31,7 @@ export type NumberQuestion = Readonly<{
  */
 export async function askUsedBy(nodes: readonly EvmRpc[], question: NumberQuestion): Promise<Spent | null> {
   for (const node of nodes) {
-    const tx = await locate(node, question);
+    const tx = (await locate(node, question)) ?? (await search(node, question));
     if (tx === null) continue;
     const [first, ...others] = await Promise.all(nodes.map((one) => readSpent(one, tx, question)));
     invariant(first, 'at least one node answered');
@@ -72,6 +78,21 @@ async function locate(node: EvmRpc, question: NumberQuestion): Promise<string | 
   return transactionIn(node, used, question);
 }
 
+/** Returns the id of the transaction if it is in the blocks after another one of the wallet, according to one node. */
+async function search(node: EvmRpc, question: NumberQuestion): Promise<string | null> {
+  const { after } = question;
+  const origin = { method: 'eth_getTransactionReceipt', host: node.host };
+  const receipt = after === undefined ? null : resultOf(await node.rpc.attempt(origin.method, [after]), origin);
+  const start = isFields(receipt) ? readQuantity(receipt.blockNumber) : null;
+  if (start === null) return null;
+  const last = Math.min(await finalBlock(node, question), start + SEARCHED_MAX);
+  for (let block = start; block <= last; block++) {
+    const tx = await findIn(node, block, question);
+    if (tx !== null) return tx;
+  }
+  return null;
+}
+
 /** Returns how many transactions a wallet had sent by a block; null if the node no longer has that state. */
 async function countAt({ rpc, host }: EvmRpc, payer: string, block: number): Promise<number | null> {
   const origin = { method: 'eth_getTransactionCount', host };
@@ -80,7 +101,14 @@ async function countAt({ rpc, host }: EvmRpc, payer: string, block: number): Pro
   return readCount(answer, origin);
 }
 
-async function transactionIn({ rpc, host }: EvmRpc, block: number, { payer, nonce }: NumberQuestion): Promise<string> {
+async function transactionIn(node: EvmRpc, block: number, question: NumberQuestion): Promise<string> {
+  const tx = await findIn(node, block, question);
+  if (tx !== null) return tx;
+  const origin = { method: 'eth_getBlockByNumber', host: node.host };
+  throw nonsense(origin, `counts a transaction of 0x${question.payer} in block ${block} and does not show it there`);
+}
+
+async function findIn({ rpc, host }: EvmRpc, block: number, { payer, nonce }: NumberQuestion): Promise<string | null> {
   const origin = { method: 'eth_getBlockByNumber', host };
   const answer = resultOf(await rpc.attempt(origin.method, [quantity(block), true]), origin);
   const { transactions } = isFields(answer) ? answer : {};
@@ -89,8 +117,7 @@ async function transactionIn({ rpc, host }: EvmRpc, block: number, { payer, nonc
     (one) => isFields(one) && hex(one.from) === `0x${payer}` && readQuantity(one.nonce) === nonce,
   );
   const tx = isFields(found) ? hex(found.hash) : '';
-  if (WORD.test(tx)) return tx;
-  throw nonsense(origin, `counts a transaction of 0x${payer} in block ${block} and does not show it there`);
+  return WORD.test(tx) ? tx : null;
 }
 
 /** Returns what a transaction moved out of the wallet, according to one node. */

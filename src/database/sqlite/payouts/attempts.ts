@@ -139,7 +139,12 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
       });
     },
     async nextNonce(network, payer) {
-      return db.read(() => findLane.get({ network, payer })?.nextNonce ?? null);
+      return db.read(() => {
+        const nonce = findLane.get({ network, payer })?.nextNonce;
+        return nonce === undefined
+          ? null
+          : { nonce, lastTx: steps.numberedAttempt(network, payer, nonce - 1)?.tx ?? null };
+      });
     },
     async allotAttempt({ id, generation, attempt, intent, payer, payerRole, nonce, terms, feeUnitsMax, nowMs }) {
       return db.write(() => {

@@ -202,7 +202,7 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
     async recordMove({ intent, tx, payer, to, paid: { feeUnits, nonce }, nowMs }) {
       return db.write(() => {
         const { network, role, currency, units } = intent;
-        if (attempted.get({ tx }) || (nonce !== null && steps.numberOwner(network, payer, nonce))) return false;
+        if (attempted.get({ tx }) || (nonce !== null && steps.numberedAttempt(network, payer, nonce))) return false;
         // The payee of a refund may be a wallet of ours: then the refund is paid, and settled once its block is read.
         const moved = { network, role, currency: currency ?? 'native', to, units } as const;
         if (explain(moved, null).kind !== 'moved') return false;

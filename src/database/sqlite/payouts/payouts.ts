@@ -57,8 +57,8 @@ export type Payouts = Readonly<{
   /** Saves what a payout waits for; null: nothing. A reason that no other payout of the network has raises an alarm. */
   waitFor(row: PayoutRow, wait: EngineReason | null, changes: Partial<Changing>, nowMs: number): void;
   attempts(name: PayoutName): AttemptRow[];
-  /** Returns the payout that has an attempt with this number of a wallet. */
-  numberOwner(network: NetworkKey, payer: string, nonce: number): string | undefined;
+  /** Returns an attempt with this number of a wallet; `tx` is the final transaction, if it has one. */
+  numberedAttempt(network: NetworkKey, payer: string, nonce: number): Readonly<{ tx: string | null }> | undefined;
 }>;
 
 const changingNames = [
@@ -232,14 +232,14 @@ export function createPayouts(
       if (isNews) raiseAlarm(alarmOf(row, wait, nowMs));
     },
     attempts: ({ id, generation }) => attempts.all({ id, generation }),
-    numberOwner: createNumberOwners(db),
+    numberedAttempt: createNumberedAttempts(db),
   };
 }
 
-function createNumberOwners(db: Db): Payouts['numberOwner'] {
+function createNumberedAttempts(db: Db): Payouts['numberedAttempt'] {
   const numbered = atFirstUse(
     db.orm
-      .select({ payoutId: payoutAttempts.payoutId })
+      .select({ tx: payoutAttempts.tx, feeUnits: payoutAttempts.feeUnits })
       .from(payoutAttempts)
       .where(
         and(
@@ -247,10 +247,12 @@ function createNumberOwners(db: Db): Payouts['numberOwner'] {
           eq(payoutAttempts.payer, sql.placeholder('payer')),
           eq(payoutAttempts.nonce, sql.placeholder('nonce')),
         ),
-      )
-      .limit(1),
+      ),
   );
-  return (network, payer, nonce) => numbered.get({ network, payer, nonce })?.payoutId;
+  return (network, payer, nonce) => {
+    const rows = numbered.all({ network, payer, nonce });
+    return rows.length === 0 ? undefined : { tx: rows.find(({ feeUnits }) => feeUnits !== null)?.tx ?? null };
+  };
 }
 
 export const alarmOf = ({ id, network, sessionId }: PayoutRow, { code, message }: EngineReason, atMs: number) => ({

@@ -83,7 +83,7 @@ export function createPayoutSettlement(
     const lane = orm.select().from(lanes).where(isLane).get();
     if (!lane) return;
     let nextNonce = lane.nextNonce;
-    while (steps.numberOwner(network, payer, nextNonce) !== undefined) nextNonce++;
+    while (steps.numberedAttempt(network, payer, nextNonce) !== undefined) nextNonce++;
     if (nextNonce === lane.nextNonce) return;
     const halt = lane.haltedCode === NONCE_FOREIGN ? { haltedCode: null, haltedMessage: null } : {};
     orm
