@@ -103,17 +103,19 @@ export function sessionState(words: Words, { life, standing }: Judged): Html {
 /**
  * A table whose rows become cards on a phone; each cell is labelled there by its column.
  * @param numbers which columns are numbers, from 0
+ * @param newestBy the column of the times by which the newest comes first
  */
 export function table(
   caption: string,
   columns: readonly string[],
   rows: readonly (readonly (Html | string)[])[],
   numbers: readonly number[] = [],
+  newestBy?: number,
 ): Html {
   const kind = (at: number) => (numbers.includes(at) ? html` class="number"` : null);
   return html`<table>
 <caption class="unseen">${caption}</caption>
-<thead><tr>${columns.map((column, at) => html`<th scope="col"${kind(at)}>${column}</th>`)}</tr></thead>
+<thead><tr>${columns.map((column, at) => html`<th scope="col"${kind(at)}${at === newestBy ? html` aria-sort="descending"` : null}>${column}</th>`)}</tr></thead>
 <tbody>${rows.map(
     (cells) =>
       html`<tr>${cells.map((cell, at) => html`<td data-label="${columns[at] ?? ''}"${kind(at)}>${cell}</td>`)}</tr>`,

@@ -210,4 +210,5 @@ const rows = ({ at, words }: Visit<StoreAt>, sessions: readonly SessionSummary[]
       sessionState(words, session),
     ]),
     [2, 3],
+    0,
   );

@@ -88,6 +88,7 @@ const rows = (config: DashboardDeps['config'], { at, words }: Visit<StoreAt>, re
       refundState(words, refund),
     ]),
     [3],
+    0,
   );
 
 /** Renders one refund, with the forms for what can be done about it now. */
