@@ -22,6 +22,8 @@ import type { PayoutWallets } from './wallets.ts';
 const ASK_MS_MIN = 10_000;
 /** Numbers of a wallet whose use is looked for. What has used more of them was no emptying of wallets. */
 const NUMBERS_MAX = 200;
+/** A search may read dozens of blocks: that is not repeated for as long as a wallet is halted. */
+const SEARCHES_MAX = 5;
 
 type Parts = Readonly<{
   network: Readonly<{ key: NetworkKey }>;
@@ -46,8 +48,8 @@ export function createMoveLearner({ network, node, database, wallets, clock, log
   let askedAtMs = Number.NEGATIVE_INFINITY;
   /** Numbers that no move has used, with their wallets. */
   const others = new Set<string>();
-  /** Numbers that are not in the blocks after the transaction before, in which they were looked for. */
-  const searched = new Set<string>();
+  /** How often the blocks after the transaction before could be searched for a number. */
+  const searches = new Map<string, number>();
 
   /** @returns null while a node does not show the transaction, or not as final */
   async function learnOne(payer: string, tx: string): Promise<'learned' | 'other' | null> {
@@ -93,10 +95,10 @@ export function createMoveLearner({ network, node, database, wallets, clock, log
       for (let { nonce } = known; nonce < finalNonce; nonce++) {
         const name = `${payer} ${nonce}`;
         if (others.has(name)) continue;
-        const after = searched.has(name) ? undefined : (before ?? undefined);
+        const count = searches.get(name) ?? 0;
+        searches.set(name, count + 1);
+        const after = count < SEARCHES_MAX ? (before ?? undefined) : undefined;
         const spent = await patiently(() => node.usedBy(payer, nonce, after));
-        // Blocks are searched once.
-        if (!spent && after !== undefined) searched.add(name);
         const found = spent && (await patiently(() => learnOne(payer, spent.tx)));
         // The wallet goes on only after all numbers before.
         if (!spent || found === null) return;

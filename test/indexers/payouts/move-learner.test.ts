@@ -7,9 +7,12 @@ import { ed25519 } from '@noble/curves/ed25519.js';
 import { PublicKey, SystemProgram, TransactionMessage } from '@solana/web3.js';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { createMoveLearner } from '../../../indexers/payouts/move-learner.ts';
 import { signTransaction } from '../../../src/chains/evm/transaction-bytes.ts';
 import { transferCall } from '../../../src/chains/evm/wire.ts';
 import { SHORT_MS } from '../../../src/core/wallet-books.ts';
+import { openLog } from '../../../src/lib/log.ts';
+import { handClock } from '../../support/hand-clock.ts';
 import { SANDBOX_CHAIN_ID } from '../../support/sandbox-node.ts';
 import { askRpc } from '../../support/simulated-node.ts';
 import { COIN, closeBenches, type NodeBench, network, openNodeBench, READ_MS, thief } from './node-bench.ts';
@@ -92,6 +95,31 @@ test('evm: moves that are older than the states of the node are found after each
   );
   assert.equal(await movesOf(bench), txs.map((tx) => ['succeeded', tx]).sort());
   await isUnstopped(bench);
+});
+
+test('blocks are searched for a number a few times only, while nothing explains it', async () => {
+  const searched: boolean[] = [];
+  const learner = createMoveLearner({
+    network: { key: network },
+    node: {
+      async usedBy(_payer, _nonce, after) {
+        searched.push(after !== undefined);
+        return { tx: 't2', tokens: [], native: null };
+      },
+      readTransfer: async () => null,
+      paidBy: async () => null,
+    },
+    database: {
+      nextNonce: async () => ({ nonce: 7, lastTx: 't1' }),
+      recordMove: async () => false,
+      recordOutgoing: async () => {},
+    },
+    wallets: { find: async () => null, draft: () => Promise.reject(new Error('nothing is known of it')) },
+    clock: handClock(),
+    log: openLog('test', 'silent'),
+  });
+  for (let n = 0; n < 8; n++) await learner.learnNumbers('aa', 8);
+  assert.equal(searched, [true, true, true, true, true, false, false, false]);
 });
 
 test('a move back to an earlier wallet, which the signer never signs, is recorded and explains nothing', async () => {
