@@ -72,13 +72,18 @@ export function isBuildFresh(): boolean {
   return timesOf(paths) === stamp.times || contentsOf(paths) === stamp.contents;
 }
 
+/** What this process runs was fresh when it looked. */
+let wasFresh = false;
+
 /**
  * Refuses to run a stale build. For programs that people start.
  * @throws Fault permanent `build_stale`
  */
 export function refuseStaleBuild(): void {
   // The supervisor has checked it for its children.
-  if (!isBuilt || process.send || isBuildFresh()) return;
+  if (!isBuilt || process.send || wasFresh) return;
+  wasFresh = isBuildFresh();
+  if (wasFresh) return;
   throw permanent(
     'build_stale',
     `${at('dist')} was not built from the sources next to it: run \`npm run build\`, then start again`,

@@ -100,7 +100,8 @@ test('the sandbox does not start in a folder with the data of live networks, and
 
 test('a server that cannot start again ends everything, also while something waits for the night', async () => {
   const dataDir = join(folder, 'broken');
-  const supervisor = await sandboxInstallation(dataDir, { QUAYSIDE_EVIDENCE__NIGHTLY: '02:15' }).start();
+  const nightly = { QUAYSIDE_EVIDENCE__NIGHTLY: '02:15' };
+  const supervisor = await sandboxInstallation(dataDir, nightly, ['ethereum']).start();
   writeFileSync(join(dataDir, 'secret.key'), 'short');
   process.kill(JSON.parse(readFileSync(join(dataDir, 'server.json'), 'utf8')).pid, 'SIGKILL');
   assert.is(await supervisor.ended, 2);

@@ -223,7 +223,7 @@ test('pay sends an amount, then exactly the rest, on another network in the othe
 test('a second installation can run beside it, but not in the same folder', async () => {
   const systemd = canNotify ? await openNotifySocket() : null;
   const unit = systemd ? { NOTIFY_SOCKET: systemd.path, WATCHDOG_USEC: '2000000' } : {};
-  const other = sandboxInstallation(join(folder, 'other'), unit);
+  const other = sandboxInstallation(join(folder, 'other'), unit, ['bsc']);
   const second = await other.start();
   const third = spawnSupervisor(other.variables);
   assert.is(await third.ended, 2);

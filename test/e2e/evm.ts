@@ -111,7 +111,7 @@ export async function openEvmFlowOn(sources: readonly [FlowSource, ...FlowSource
       confirmations: { kind: 'depth', blocks: DEPTH },
       reorg_depth_max: 40,
       block_time_ms: 1000,
-      poll_ms: 100,
+      poll_ms: 1000,
       tokens: Object.entries(contracts).map(([symbol, { address }]) => ({ symbol, address, decimals })),
     };
   }
@@ -179,7 +179,7 @@ export async function openEvmPayouts(network: PayoutNetwork = ethereum, started?
       confirmations: { kind: 'depth', blocks: 2 },
       reorg_depth_max: 40,
       block_time_ms: 1000,
-      poll_ms: 100,
+      poll_ms: 1000,
       ...settings,
     },
     policy: { chain_id: '1', fee_max: '0.1', gas_caps: { transaction: '0.1', day: '1' } },

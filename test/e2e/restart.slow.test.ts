@@ -21,8 +21,9 @@ import {
 import { signedClient } from '../support/signed-client.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-restart-'));
+const networks = ['ethereum', 'bsc'] as const;
 /** Most of the time passes until it is clear that an indexer hangs. */
-const sandbox = sandboxInstallation(folder, blocksEvery(400));
+const sandbox = sandboxInstallation(folder, blocksEvery(400, networks), networks);
 let quayside: Supervisor;
 
 test.before(async () => {

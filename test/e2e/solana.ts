@@ -71,7 +71,7 @@ export async function openSolanaFlow(addresses: number) {
     confirmations: { kind: 'finalized', usual: FINALITY + 1 },
     reorg_depth_max: 60,
     block_time_ms: 400,
-    poll_ms: 100,
+    poll_ms: 1000,
     tokens: solanaTokens,
   };
   // One block at a time; a step must still get over several empty slots.
@@ -119,7 +119,7 @@ export async function openSolanaPayouts() {
       confirmations: { kind: 'finalized', usual: 6 },
       reorg_depth_max: 60,
       block_time_ms: BLOCK_MS,
-      poll_ms: 100,
+      poll_ms: 1000,
       sweep: { min: '1.00', native_price: '100' },
     },
     policy: { chain_id: SOLANA_CHAIN_ID, fee_max: '0.01', gas_caps: { transaction: '0', day: '0' } },

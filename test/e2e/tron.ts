@@ -58,7 +58,7 @@ export async function openTronFlow() {
     confirmations: { kind: 'depth', blocks: DEPTH },
     reorg_depth_max: 40,
     block_time_ms: 1000,
-    poll_ms: 100,
+    poll_ms: 250,
     tokens,
   });
   const installation = await openFlowInstallation({
@@ -126,7 +126,7 @@ export async function openTronPayouts(confirmations: object, slowness = 1) {
       confirmations,
       reorg_depth_max: 40,
       block_time_ms: BLOCK_MS,
-      poll_ms: 100,
+      poll_ms: 250,
       payout_expiry_s: EXPIRY_S,
     },
     policy: { chain_id: TRON_CHAIN_ID, fee_max: '50', gas_caps: { transaction: '50', day: '200' } },

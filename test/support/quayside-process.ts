@@ -4,11 +4,12 @@
  * @module
  */
 import { execFile, spawn } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runTool } from '../../scripts/cli/tool.ts';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
-import { installationFolder as root } from '../../src/lib/installation.ts';
+import { readShipped, installationFolder as root } from '../../src/lib/installation.ts';
 import { built } from './built.ts';
 import { signedClient } from './signed-client.ts';
 import { until } from './until.ts';
@@ -126,18 +127,33 @@ export type RefundAnswer = Readonly<{ status: string; transaction_hash?: string 
 
 const REFUND_ADDRESS = `0x${'71'.repeat(20)}`;
 /** Blocks come faster than the sandbox shows them to people, so that nobody waits for depth and finality. */
-const BLOCK_MS = 100;
+const BLOCK_MS = 200;
+
+const sandboxNetworks = ['tron', 'ethereum', 'bsc', 'solana'] as const;
+type SandboxNetwork = (typeof sandboxNetworks)[number];
 
 /**
- * Returns the variables with which each of the sandbox's networks makes a block at this interval. At 100 ms they take
- * half a core all the time, so a test that waits long for something else wants fewer.
+ * Returns the variables with which each of the sandbox's networks makes a block at this interval. Blocks take a good
+ * part of a core all the time, so a test that waits long for something else wants fewer.
  */
-export const blocksEvery = (ms: number): Variables =>
+export const blocksEvery = (ms: number, networks: readonly SandboxNetwork[] = sandboxNetworks): Variables =>
   Object.fromEntries(
-    ['TRON', 'ETHEREUM', 'BSC', 'SOLANA'].flatMap((name) =>
-      ['BLOCK_TIME_MS', 'POLL_MS'].map((key) => [`QUAYSIDE_NETWORKS__SANDBOX_${name}__${key}`, String(ms)]),
+    networks.flatMap((name) =>
+      ['BLOCK_TIME_MS', 'POLL_MS'].map((key) => [
+        `QUAYSIDE_NETWORKS__SANDBOX_${name.toUpperCase()}__${key}`,
+        String(ms),
+      ]),
     ),
   );
+
+/** Writes the settings of a sandbox that has these networks only. @returns the file's path */
+function writeSettings(dataDir: string, networks: readonly SandboxNetwork[]): string {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const file = join(dataDir, 'settings.json');
+  const own = { networks: Object.fromEntries(networks.map((name) => [`sandbox-${name}`, {}])) };
+  writeFileSync(file, JSON.stringify({ ...readShipped<object>('config/sandbox.json'), ...own }), { mode: 0o600 });
+  return file;
+}
 
 /** The sandbox of one data directory. */
 export interface SandboxInstallation {
@@ -157,10 +173,18 @@ export interface SandboxInstallation {
   showRefund(refundId: string): Promise<RefundAnswer>;
 }
 
-/** @param more further `QUAYSIDE_*` variables */
-export function sandboxInstallation(dataDir: string, more: Variables = {}): SandboxInstallation {
+/**
+ * @param more further `QUAYSIDE_*` variables
+ * @param networks those that it has, if not all four; each takes a process of its own
+ */
+export function sandboxInstallation(
+  dataDir: string,
+  more: Variables = {},
+  networks: readonly SandboxNetwork[] = sandboxNetworks,
+): SandboxInstallation {
   const own = { QUAYSIDE_DATA_DIR: dataDir, QUAYSIDE_PORT: '0', QUAYSIDE_LIMITS__POOL_TARGET: '40' };
-  const variables = { ...own, ...blocksEvery(BLOCK_MS), ...more };
+  const settings = networks === sandboxNetworks ? {} : { QUAYSIDE_CONFIG: writeSettings(dataDir, networks) };
+  const variables = { ...own, ...settings, ...blocksEvery(BLOCK_MS, networks), ...more };
   let orders = 0;
 
   async function tool(...words: string[]) {

@@ -10,7 +10,7 @@ const LIMIT_MS = 300_000;
 const PAUSE_MS_MIN = 10;
 const PAUSE_MS_MAX = 100;
 const PAUSE_SHARE = 0.1;
-const PAUSE_CHECKS = 4;
+const PAUSE_CHECKS = 9;
 const PAUSE_MS_MAX_BY_CHECK = 1_000;
 
 /**
