@@ -142,7 +142,7 @@ async function adopt({ network, chain, signer, database, clock, report }: Payout
   const { signatures, added } = await adoptPayouts(own);
   return {
     lines: [
-      `The signer has signed ${signatures} attempts; ${added} were missing here and are added.`,
+      `The signer has signed ${signatures} attempts; missing here, and now added: ${added}.`,
       'Payouts go on within half a minute.',
     ],
   };

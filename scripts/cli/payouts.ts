@@ -106,7 +106,7 @@ export const payoutsAdopt: Command = {
     return {
       json: { network: network.key, signatures, added },
       lines: [
-        `the signer has signed ${signatures} attempts on ${network.key}; ${added} were missing here and are now added`,
+        `the signer has signed ${signatures} attempts on ${network.key}; missing here, and now added: ${added}`,
         'payouts resume within half a minute',
       ],
     };

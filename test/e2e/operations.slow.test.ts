@@ -413,7 +413,7 @@ test('a database that was put back alone pays nothing until it has adopted what 
   const adopt = { does: 'Adopt it', reason: 'the copy was put back' };
   const said = await confirm(page, 'Adopt what the signer has signed', adopt);
   assert.match(said, 'First stop every other installation that uses the signer');
-  assert.match(await ended(page), 'attempts; 1 were missing here and are added');
+  assert.match(await ended(page), 'attempts; missing here, and now added: 1');
   await look(page, 'adopted', true);
   // What was signed is watched while money out is frozen, too.
   assert.is((await shop.completed(id)).transaction_hash, tx);

@@ -145,6 +145,7 @@ const testedElsewhere: Readonly<Record<string, string>> = {
   archive: 'test/scripts/archive.slow.test.ts',
   'alarms acknowledge': 'test/scripts/quayside.test.ts',
   'alarms resolve': 'test/scripts/quayside.test.ts',
+  'alarms snooze': 'test/scripts/quayside.test.ts',
   'notify add': 'test/scripts/notify.test.ts',
   'notify prove': 'test/scripts/notify.test.ts',
   'notify remove': 'test/scripts/notify.test.ts',
