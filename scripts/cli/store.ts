@@ -125,6 +125,7 @@ export const storeJson = (store: MerchantStore) => ({
   id: store.id,
   name: store.name,
   status: statusOf(store),
+  channel_type: store.channelType,
   ...(store.suspension && {
     suspended_at: moment(store.suspension.atMs),
     suspended_because: store.suspension.because,

@@ -27,7 +27,7 @@ export const defaultStoreSettings: StoreSettings = {
 export function issueStore(name: string, settings: StoreSettings, nowMs: number): MerchantStore {
   const id = `mer_${sortableId(nowMs)}`;
   const webhookSecrets = { live: newWebhookSecret(), test: newWebhookSecret() };
-  return { id, name, status: 'approved', settings, zone: UTC, webhookSecrets, createdAtMs: nowMs };
+  return { id, name, status: 'approved', channelType: 'API', settings, zone: UTC, webhookSecrets, createdAtMs: nowMs };
 }
 
 /** Makes a store with the usual policy that converts prices to this coin. */

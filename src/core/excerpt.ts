@@ -1,5 +1,5 @@
 /**
- * Shortens what another program sent, for use in a message.
+ * Shortens what another program sent or somebody typed, for use in a message.
  *
  * @module
  */
@@ -10,4 +10,14 @@ const EXCERPT_CHARS_MAX = 200;
 export function excerpt(text: string): string {
   const line = text.replace(/\s+/g, ' ').replace(/[^\x20-\x7e]/g, '?');
   return line.length > EXCERPT_CHARS_MAX ? `${line.slice(0, EXCERPT_CHARS_MAX)}…` : line;
+}
+
+// Control characters, and marks that turn the direction of the text after them.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is removed.
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]+/gu;
+
+/** Returns a person's text on one line of at most so many UTF-16 units, in its own script. */
+export function plainLine(text: string, unitsMax: number): string {
+  const flat = text.replace(UNPRINTABLE, ' ');
+  return flat.length > unitsMax ? `${flat.slice(0, unitsMax - 1)}…` : flat;
 }

@@ -2,6 +2,7 @@
  * What an alarm is worth telling a person, and how it is said.
  * @module
  */
+import { plainLine } from './excerpt.ts';
 
 /** `page`: money or custody is at risk. `act`: somebody waits. `know`: it can wait for the morning. */
 export const severities = ['page', 'act', 'know'] as const;
@@ -89,15 +90,6 @@ export type Told = Readonly<{
 const TITLE_CHARACTERS_MAX = 120;
 const LINES_MAX = 20;
 const LINE_CHARACTERS_MAX = 600;
-// Control characters, and marks that turn the direction of the text after them.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is removed.
-const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]+/gu;
-
-const plain = (text: string, max: number): string => {
-  const flat = text.replace(UNPRINTABLE, ' ');
-  return flat.length > max ? `${flat.slice(0, max - 1)}…` : flat;
-};
-
 /** Returns what people read of an alarm: what is wrong, and where. */
 export const alarmTitle = ({ code, network }: Pick<Told, 'code' | 'network'>): string =>
   `${code.replaceAll('_', ' ')}${network === null ? '' : ` on ${network}`}`;
@@ -123,8 +115,9 @@ export function noticeText(all: readonly Told[], showsDetails: boolean, sender: 
   const isOne = all.length === 1 && first !== undefined;
   const subject = isOne ? line(first) : `${all.length} notices`;
   const shown = all.slice(0, LINES_MAX).flatMap((told) => {
-    const detail = showsDetails && told.change === 'opened' ? [`  ${plain(told.message, LINE_CHARACTERS_MAX)}`] : [];
-    return [plain(line(told), LINE_CHARACTERS_MAX), ...detail];
+    const detail =
+      showsDetails && told.change === 'opened' ? [`  ${plainLine(told.message, LINE_CHARACTERS_MAX)}`] : [];
+    return [plainLine(line(told), LINE_CHARACTERS_MAX), ...detail];
   });
   const rest = all.length > LINES_MAX ? [`and ${all.length - LINES_MAX} more`] : [];
   const advice =
@@ -132,7 +125,7 @@ export function noticeText(all: readonly Told[], showsDetails: boolean, sender: 
     '`quayside alarms acknowledge <id>` says that somebody is looking, and ends the repeats.';
   return {
     severity,
-    title: plain(`${sender}: ${subject}`, TITLE_CHARACTERS_MAX),
+    title: plainLine(`${sender}: ${subject}`, TITLE_CHARACTERS_MAX),
     text: [...shown, ...rest, '', advice].join('\n'),
   };
 }

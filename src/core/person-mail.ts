@@ -1,10 +1,11 @@
 /**
- * What people are told by mail about their own account. Nothing secret is in it but a code that proves an address, and
- * no link: whoever reads the mailbox can do nothing with it.
+ * What people are told by mail: what happened to their account, and what the operator decided about their stores.
+ * Nothing secret is in it but a code that proves an address, and no link: whoever reads the mailbox can do nothing with
+ * it.
  * @module
  */
 
-/** What happened to an account. `code`: somebody wants to prove the address that the mail goes to. */
+/** What happened to an account or a store. `code`: somebody wants to prove the address that the mail goes to. */
 export type AccountEvent =
   | Readonly<{ kind: 'new_device' | 'recovery_code_used'; address: string }>
   | Readonly<{
@@ -17,7 +18,9 @@ export type AccountEvent =
         | 'mail_changed'
         | 'mail_removed';
     }>
-  | Readonly<{ kind: 'code'; code: string }>;
+  | Readonly<{ kind: 'code'; code: string }>
+  | Readonly<{ kind: 'store_approved'; store: string }>
+  | Readonly<{ kind: 'store_refused'; store: string; reason: string }>;
 
 /** An event, for whom, and how: nulls where the person has chosen neither a language nor a time zone. */
 export type AccountNews = Readonly<{

@@ -70,6 +70,7 @@ export const alarmScopes = [
   'nightly',
   'notices',
   'backup',
+  'store',
 ] as const;
 export type AlarmScope = (typeof alarmScopes)[number];
 

@@ -21,11 +21,20 @@ export type StoreSettings = Readonly<{
   credit: string;
 }>;
 
+/** How a store takes part: it calls the API. */
+export const channelTypes = ['API'] as const;
+
+/** Stores that somebody is a member of and that wait for approval at a time. */
+export const WAITING_STORES_MAX = 3;
+/** Alarms about stores that wait, at a time; the next is raised when one of them is decided about. */
+export const WAITING_ALARMS_MAX = 20;
+
 /** A merchant's store; its id is the merchant id of the API. */
 export type MerchantStore = Readonly<{
   id: string;
   name: string;
   status: 'pending' | 'approved';
+  channelType: (typeof channelTypes)[number];
   settings: StoreSettings;
   /** The IANA time zone of its days and of times on its pages. */
   zone: string;
@@ -59,7 +68,13 @@ export interface StoreDatabase {
   /** @param act the operator's command that creates it, for the audit log */
   createStore(input: MerchantStore, act?: OperatorAct): Promise<void>;
   /**
-   * Lets the keys of a store that waits, or was refused, be used.
+   * Creates a store that waits for the operator's approval, with its owner. The alarm `store_waiting` tells the
+   * operator, until it is decided about.
+   * @returns false when too many of the owner's stores wait (`WAITING_STORES_MAX`)
+   */
+  requestStore(input: MerchantStore, ownerId: string, act: OperatorAct): Promise<boolean>;
+  /**
+   * Lets the keys of a store that waits, or was refused, be used. Its owners are told by mail.
    * @returns null if there is no such store; `hasChanged` is false for one that was approved
    */
   approveStore(
@@ -68,7 +83,8 @@ export interface StoreDatabase {
     isDryRun: boolean,
   ): Promise<Readonly<{ store: MerchantStore; hasChanged: boolean }> | null>;
   /**
-   * Refuses a store that waits, for the act's reason. Refusing it again keeps the first reason and is not recorded.
+   * Refuses a store that waits, for the act's reason, which its owners are told by mail. Refusing it again keeps the
+   * first reason and is not recorded.
    * @returns null if there is no such store
    */
   refuseStore(id: string, act: OperatorAct, isDryRun: boolean): Promise<RefusedStore | null>;

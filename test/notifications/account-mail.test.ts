@@ -24,6 +24,8 @@ const events: readonly AccountEvent[] = [
   { kind: 'mail_changed' },
   { kind: 'mail_removed' },
   { kind: 'code', code: '12345678' },
+  { kind: 'store_approved', store: 'Tea\r\n& Co' },
+  { kind: 'store_refused', store: 'Tea\r\n& Co', reason: 'no shop' },
 ];
 const news = { name: 'Ann', zone: null, atMs: Date.UTC(2027, 0, 1, 12) } as const;
 
@@ -34,8 +36,9 @@ test('the mails have the languages of the dashboard, each with every text and it
     const own = read(code);
     assert.equal(Object.keys(own), Object.keys(english), code);
     for (const [key, text] of Object.entries(own)) assert.equal(places(text), places(english[key]), `${code} ${key}`);
-    // The page where a code is typed is called as its menu calls it.
+    // The pages are called as the menu calls them.
     assert.match(own.code_text ?? '', languages.choose(code, undefined).say('frame.account'), code);
+    assert.match(own.store_approved_text ?? '', languages.choose(code, undefined).say('frame.developers'), code);
   }
 });
 
@@ -49,6 +52,8 @@ for (const event of events) {
       assert.not.match(subject + text, /[{}]|https?:/);
       if ('address' in event) assert.match(text, address);
       if ('code' in event) assert.match(text, event.code);
+      if ('store' in event) for (const part of [subject, text]) assert.match(part, 'Tea & Co');
+      if ('reason' in event) assert.match(text, event.reason);
     }
   });
 }

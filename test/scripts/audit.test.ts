@@ -96,7 +96,12 @@ const elsewhere = chains.evm.address.format('c0ffee'.padStart(40, '1'));
 const why = ['--because', 'a reason'];
 /** Stores as the dashboard creates them. */
 const [waiting, unwanted] = ['mer_waiting', 'mer_unwanted'];
-for (const id of [waiting, unwanted]) await database.createStore({ ...merchantStore(), id, status: 'pending' });
+const [owner, asking] = ['usr_owner', { atMs: systemClock.nowMs(), operator: 'Ann', command: 'test', reason: null }];
+const member = { role: 'support', storeId: store } as const;
+await database.addPerson({ id: owner, name: 'Ann', membership: member, createdAtMs: 0 }, asking);
+await database.askPersonMail({ personId: owner, address: 'ann@people.example', code: '1', language: 'en' }, asking);
+await database.provePersonMail(owner, '1', asking);
+for (const id of [waiting, unwanted]) await database.requestStore({ ...merchantStore(), id }, owner, asking);
 
 /** `states`: which of what was there before and what is there after is recorded. */
 type Change = Readonly<{ words: readonly string[]; target?: string; states: 'both' | 'before' | 'after' | 'none' }>;
@@ -210,6 +215,19 @@ for (const [name, { words, target, states }] of Object.entries(changes)) {
     if (states === 'both') assert.is.not(JSON.stringify(entry?.before), JSON.stringify(entry?.after));
   });
 }
+
+test('the tool’s decision about a store ends its alarm, and its owner is told by mail', async () => {
+  const mails = await database.dueMails(systemClock.nowMs(), 9);
+  assert.equal(
+    mails.flatMap((mail) => ('news' in mail && mail.news.event.kind !== 'code' ? [mail.news.event] : [])),
+    [
+      { kind: 'store_approved', store: merchantStore().name },
+      { kind: 'store_refused', store: merchantStore().name, reason: 'a reason' },
+    ],
+  );
+  const keys = (await database.listAlarms(99)).filter(({ code, endedAtMs }) => code === 'store_waiting' && endedAtMs);
+  assert.equal(keys.map(({ key }) => key).sort(), [`store:${unwanted}`, `store:${waiting}`]);
+});
 
 test('a command that only reads leaves none', async () => {
   const count = (await database.listAudit(1000)).length;

@@ -323,6 +323,7 @@ function merchantsOf(database: () => Database, clock: HandClock, baseUrl: string
       id,
       name: 'A shop',
       status,
+      channelType: 'API',
       settings: { ...plainSettings, ...settings },
       zone: 'UTC',
       webhookSecrets: { live: newWebhookSecret(), test: newWebhookSecret() },

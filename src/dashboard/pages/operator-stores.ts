@@ -122,6 +122,7 @@ const form = (visit: Visit<null>, store: MerchantStore, decided: Decided): Html 
 const waitingCard = (visit: Visit<null>, store: MerchantStore, people: readonly Person[]): Html =>
   html`<article class="card" aria-labelledby="w-${store.id}"><h3 id="w-${store.id}">${data(store.name)}</h3>${facts([
     [visit.words.say('developers.merchant_id'), html`<code>${store.id}</code>`],
+    [visit.words.say('store.channel'), data(store.channelType)],
     [visit.words.say('operator-stores.owner'), ownersOf(visit.words, store, people)],
     [visit.words.say('general.created'), time(store.createdAtMs)],
   ])}${form(visit, store, 'approve')}${form(visit, store, 'refuse')}</article>`;

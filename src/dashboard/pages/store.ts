@@ -6,7 +6,7 @@ import { formatUnits, MINOR_DECIMALS, parseUnits } from '../../core/money.ts';
 import { defaultRefundPolicy } from '../../core/refund.ts';
 import { currencies } from '../../core/transfer.ts';
 import type { PageSettings } from '../../database/page-settings.ts';
-import type { MerchantStore, StoreValues } from '../../database/stores.ts';
+import { channelTypes, type MerchantStore, type StoreValues, WAITING_STORES_MAX } from '../../database/stores.ts';
 import { accentColours, readAccent, type Scheme } from '../../lib/accent.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { isMailAddress, MAIL_ADDRESS_CHARS_MAX } from '../../lib/mail-server.ts';
@@ -21,8 +21,6 @@ import { logoSection, storeLogoPages } from './store-logo.ts';
 
 const NAME_CHARS_MAX = 80;
 const ORIGINS_MAX = 20;
-/** Stores of one person that wait for approval. */
-const PENDING_MAX = 3;
 const DAY_S = 86_400;
 const ACCENT_EXAMPLE = '#0b6e5f';
 const ORIGIN_EXAMPLE = 'https://shop.example';
@@ -178,7 +176,7 @@ async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>, fault: stri
     content: html`${faultMessage(fault)}<section class="card" aria-labelledby="about"><h2 id="about">${data(store.name)}</h2>${facts(
       [
         [words.say('developers.merchant_id'), copyCode(store.id)],
-        [words.say('store.channel'), data('API')],
+        [words.say('store.channel'), data(store.channelType)],
         [words.say('general.state'), stateText(words, store)],
       ],
     )}</section>
@@ -326,7 +324,7 @@ const newStoreForm = (visit: Visit<null>, fault: string | null): Reply => ({
   status: fault === null ? 200 : 400,
   content: html`${faultMessage(fault)}<form method="post" action="/stores/new" class="card">${changeFields(visit)}
 <label>${visit.words.say('store.setting_name')} <input name="name" maxlength="${NAME_CHARS_MAX}" value="${visit.form.name ?? ''}" required></label>
-<label>${visit.words.say('store.channel')} <select name="channel"><option translate="no">API</option></select></label>
+<label>${visit.words.say('store.channel')} <select name="channel">${channelTypes.map((one) => html`<option translate="no">${one}</option>`)}</select></label>
 <label>${visit.words.say('store.setting_settlementCurrency')} <select name="settlement">${currencies.map((one) => html`<option translate="no">${one}</option>`)}</select></label>
 <p class="hint">${visit.words.say('store.approval_hint')}</p>
 <button>${visit.words.say('frame.go_on')}</button></form>`,
@@ -336,7 +334,8 @@ async function planStore(deps: DashboardDeps, visit: Visit<null>): Promise<Plann
   const { form, visitor, nowMs, words } = visit;
   const name = readName((form.name ?? '').trim());
   const settlementCurrency = currencies.find((one) => one === form.settlement);
-  if (name === undefined || !settlementCurrency || form.channel !== 'API') {
+  const channelType = channelTypes.find((one) => one === form.channel);
+  if (name === undefined || !settlementCurrency || !channelType) {
     return newStoreForm(visit, words.say('store.new_fault', { count: NAME_CHARS_MAX }));
   }
   const id = `mer_${idOfForm(visitor, form.once, nowMs)}`;
@@ -344,9 +343,9 @@ async function planStore(deps: DashboardDeps, visit: Visit<null>): Promise<Plann
   if (await deps.database.findStore(id)) return { to: path, said: words.say('store.created_already') };
   const { memberships } = visitor.person;
   const own = await Promise.all(memberships.map(({ storeId }) => storeId && deps.database.findStore(storeId)));
-  if (own.filter((store) => store && store.status === 'pending' && !store.refusal).length >= PENDING_MAX) {
-    return newStoreForm(visit, words.say('store.too_many_pending', { count: PENDING_MAX }));
-  }
+  const tooMany = () => newStoreForm(visit, words.say('store.too_many_pending', { count: WAITING_STORES_MAX }));
+  const waiting = own.filter((store) => store && store.status === 'pending' && !store.refusal);
+  if (waiting.length >= WAITING_STORES_MAX) return tooMany();
   return {
     command: 'create store',
     target: id,
@@ -354,7 +353,7 @@ async function planStore(deps: DashboardDeps, visit: Visit<null>): Promise<Plann
       title: words.say('store.create_title', { name }),
       consequence: facts([
         [words.say('general.name'), data(name)],
-        [words.say('store.channel'), data('API')],
+        [words.say('store.channel'), data(channelType)],
         [words.say('store.setting_settlementCurrency'), data(settlementCurrency)],
         [
           words.say('store.auto_refunds'),
@@ -367,9 +366,8 @@ async function planStore(deps: DashboardDeps, visit: Visit<null>): Promise<Plann
     },
     async act(database, act) {
       const made = deps.issue.store(name, settlementCurrency, nowMs);
-      await database.createStore({ ...made, id, status: 'pending' }, act);
-      await database.setMembership(visitor.person.id, { role: 'owner', storeId: id }, act);
-      return { to: path, said: words.say('store.created') };
+      const isMade = await database.requestStore({ ...made, id, channelType }, visitor.person.id, act);
+      return isMade ? { to: path, said: words.say('store.created') } : tooMany();
     },
   };
 }

@@ -39,22 +39,31 @@ export function createAlarmWriter(db: Db): RaiseAlarm {
   };
 }
 
-const isOpen = and(isNotNull(alarms.key), isNull(alarms.endedAtMs));
+/** What is true of a lasting alarm that has not ended. */
+export const isOpen = and(isNotNull(alarms.key), isNull(alarms.endedAtMs));
+const openOne = (key: string) => and(eq(alarms.key, key), isOpen);
 
 type AlarmRow = typeof alarms.$inferSelect;
 
-export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordAct): AlarmDatabase {
-  const { orm } = db;
-  const openOne = (key: string) => and(eq(alarms.key, key), isOpen);
-  const notices = createNoticeWriter(db);
+/** Ends the open alarm of a key within the current transaction. @returns false when there is none */
+export type EndAlarm = (key: string, nowMs: number) => boolean;
 
-  function end(key: string, endedAtMs: number): boolean {
+export function createAlarmEnder(db: Db): EndAlarm {
+  const { orm } = db;
+  const notices = createNoticeWriter(db);
+  return (key, endedAtMs) => {
     const open = orm.select({ id: alarms.id }).from(alarms).where(openOne(key)).get();
     if (!open) return false;
     orm.update(alarms).set({ endedAtMs }).where(eq(alarms.id, open.id)).run();
     notices.ended(open.id, endedAtMs);
     return true;
-  }
+  };
+}
+
+export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordAct): AlarmDatabase {
+  const { orm } = db;
+  const notices = createNoticeWriter(db);
+  const end = createAlarmEnder(db);
 
   /** Brings the open alarm up to date. @returns false when it must be raised */
   function renew(open: AlarmRow | undefined, { code, message }: LastingAlarm): boolean {

@@ -45,7 +45,7 @@ export const stores = sqliteTable('stores', {
   suspendedBecause: text(),
   refusedAtMs: integer(),
   refusedBecause: text(),
-  /** Of the suspension. */
+  channelType: text().$type<MerchantStore['channelType']>().notNull(),
   mac: text(),
 });
 

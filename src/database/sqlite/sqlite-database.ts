@@ -9,7 +9,7 @@ import { toSeconds } from '../../lib/clock.ts';
 import type { SecretKeys } from '../../lib/secret-key.ts';
 import type { TargetedAct } from '../audit-log.ts';
 import type { Database } from '../database.ts';
-import { alarmCommands, createAlarmWriter, type RaiseAlarm } from './alarms.ts';
+import { alarmCommands, createAlarmEnder, createAlarmWriter, type RaiseAlarm } from './alarms.ts';
 import { attemptCommands } from './attempts.ts';
 import { auditCommands, createAuditLog, createRecordAs, type RecordAct, recordWrites } from './audit-log.ts';
 import { createBlockFacts } from './block-facts.ts';
@@ -54,7 +54,7 @@ import { createPayoutSettlement } from './payouts/settlement.ts';
 import { sweepCommands } from './payouts/sweeps.ts';
 import { payoutViews } from './payouts/views.ts';
 import { walletBookCommands } from './payouts/wallet-books.ts';
-import { createMailWriter } from './people/mail-writer.ts';
+import { createMailWriter, type MailWriter } from './people/mail-writer.ts';
 import { mailCommands } from './people/mails.ts';
 import { peopleCommands } from './people/people.ts';
 import { createAddresses, poolCommands } from './pool.ts';
@@ -82,6 +82,7 @@ import { createSessionSums, type SessionSums } from './session-sums.ts';
 import { createSessionTransitions, type SessionTransitions } from './session-transitions.ts';
 import { type BeforeTake, createSessionFinder, type FindSessionRow, sessionCommands } from './sessions.ts';
 import { statsCommands } from './stats.ts';
+import { createStoreApproval } from './store-approval.ts';
 import { createSettingsReader, createSuspensionReader, storeCommands } from './stores.ts';
 import { traceQueries } from './traces.ts';
 import { createTransfers } from './transfers.ts';
@@ -167,20 +168,15 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   const rows = createRefundRows(db, { ...sealing, findSession, formatAddress });
   const limits = createRefundLimits(db, sums);
   const secrets = createWebhookSecrets(db, vault);
-  const settlement = createRefundSettlement(db, {
-    rows,
-    limits,
-    outbox,
-    ledger,
-    findSession,
-    transitions,
-    isSuspended,
-  });
-  const own = { rows, limits, settlement, payouts, ledger, replays, findSession, recordAct, isSuspended };
+  const mails = createMailWriter(db, vault);
+  const approval = createStoreApproval(db, { raiseAlarm, endAlarm: createAlarmEnder(db), mails });
+  const asked = { rows, limits, ledger, findSession, isSuspended };
+  const settlement = createRefundSettlement(db, { ...asked, outbox, transitions });
+  const own = { ...asked, settlement, payouts, replays, recordAct };
   const refunds = { ...sealing, ...own };
   return {
-    ...merchantCommands(db, vault, guard, { ...limits, guard, recordAct, secrets }),
-    ...peopleParts(db, vault, { recordAct, raiseAlarm }),
+    ...merchantCommands(db, vault, guard, { ...limits, guard, recordAct, secrets, approval }),
+    ...peopleParts(db, vault, { recordAct, raiseAlarm, mails }),
     ...poolCommands(db, guard, raiseAlarm),
     ...payerTokens(keys),
     ...secretKeyCommands(db, { ...sealing, recordAct }),
@@ -215,13 +211,14 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
 }
 
 /** People, and mail to them and to payers. */
-function peopleParts(db: Db, vault: Vault, own: Readonly<{ recordAct: RecordAct; raiseAlarm: RaiseAlarm }>) {
-  const mails = createMailWriter(db, vault);
-  return {
-    ...peopleCommands(db, { ...own, vault, mails }),
-    ...mailCommands(db, { ...own, vault, writer: mails }),
-  };
-}
+const peopleParts = (
+  db: Db,
+  vault: Vault,
+  own: Readonly<{ recordAct: RecordAct; raiseAlarm: RaiseAlarm; mails: MailWriter }>,
+) => ({
+  ...peopleCommands(db, { ...own, vault }),
+  ...mailCommands(db, { ...own, vault, writer: own.mails }),
+});
 
 /** Events, and what waits to be sent. */
 function createSending(db: Db) {

@@ -2,18 +2,27 @@
  * Merchants' stores.
  * @module
  */
-import { and, asc, eq, isNull, sql } from 'drizzle-orm';
+import { and, asc, eq, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import { defaultRefundPolicy, type RefundPolicy } from '../../core/refund.ts';
 import type { Mode } from '../../core/transfer.ts';
-import type { MerchantStore, StoreDatabase, StoreSettings, StoreValues } from '../stores.ts';
+import type { OperatorAct } from '../audit-log.ts';
+import {
+  type MerchantStore,
+  type StoreDatabase,
+  type StoreSettings,
+  type StoreValues,
+  WAITING_STORES_MAX,
+} from '../stores.ts';
 import type { RecordAct } from './audit-log.ts';
 import { writeOrTry } from './dry-run.ts';
 import type { Db } from './open.ts';
+import { memberships } from './people/schema.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
 import type { RowGuard } from './row-guard.ts';
 import type { MacedRow } from './row-macs.ts';
 import { stores } from './schema.ts';
+import { isWaiting, type StoreApproval } from './store-approval.ts';
 import type { WebhookSecrets } from './webhook-secrets.ts';
 
 type StoreRow = typeof stores.$inferSelect;
@@ -23,6 +32,7 @@ type Parts = Readonly<{
   setPolicy: (storeId: string, changes: Partial<RefundPolicy>) => RefundPolicy;
   recordAct: RecordAct;
   secrets: WebhookSecrets;
+  approval: StoreApproval;
 }>;
 
 const pick = (values: StoreValues, keys: readonly (keyof StoreValues)[]) =>
@@ -83,7 +93,8 @@ export function createSuspensionReader({ orm }: Db, guard: RowGuard): (storeId: 
   };
 }
 
-export function storeCommands(db: Db, { guard, policyOf, setPolicy, recordAct, secrets }: Parts): StoreDatabase {
+export function storeCommands(db: Db, parts: Parts): StoreDatabase {
+  const { guard, policyOf, setPolicy, recordAct, secrets, approval } = parts;
   const isIntact = createSuspensionCheck(guard);
   const insert = preparedInsert(db, stores);
   const find = atFirstUse(
@@ -106,11 +117,12 @@ export function storeCommands(db: Db, { guard, policyOf, setPolicy, recordAct, s
     refusedBecause,
     ...row
   }: StoreRow): MerchantStore => {
-    const { id, name, status, zone, createdAtMs, ...settings } = row;
+    const { id, name, status, channelType, zone, createdAtMs, ...settings } = row;
     return {
       id,
       name,
       status,
+      channelType,
       settings,
       zone,
       webhookSecrets: { live: secretOf(id, 'live'), test: secretOf(id, 'test') },
@@ -119,21 +131,31 @@ export function storeCommands(db: Db, { guard, policyOf, setPolicy, recordAct, s
       ...(refusedAtMs !== null && { refusal: { atMs: refusedAtMs, because: refusedBecause ?? '' } }),
     };
   };
+  function create(input: MerchantStore, act?: OperatorAct, owner?: string): void {
+    const { settings, webhookSecrets, suspension, refusal, ...store } = input;
+    const row = {
+      ...store,
+      suspendedAtMs: suspension?.atMs ?? null,
+      suspendedBecause: suspension?.because ?? null,
+      refusedAtMs: refusal?.atMs ?? null,
+      refusedBecause: refusal?.because ?? null,
+    };
+    insert({ ...row, ...settings, mac: guard.seal(macedSuspension(row)) });
+    const { id: target, name, zone } = store;
+    if (act) recordAct(act, { target, before: null, after: { name, zone, ...(owner && { owner }), ...settings } });
+    for (const mode of ['live', 'test'] as const) secrets.add(store.id, mode, webhookSecrets[mode]);
+  }
   return {
-    async createStore({ settings, webhookSecrets, suspension, refusal, ...store }, act) {
-      const [stopped, refused] = [suspension ?? null, refusal ?? null];
-      await db.write(() => {
-        const row = {
-          ...store,
-          suspendedAtMs: stopped?.atMs ?? null,
-          suspendedBecause: stopped?.because ?? null,
-          refusedAtMs: refused?.atMs ?? null,
-          refusedBecause: refused?.because ?? null,
-        };
-        insert({ ...row, ...settings, mac: guard.seal(macedSuspension(row)) });
-        const { id: target, name, zone } = store;
-        if (act) recordAct(act, { target, before: null, after: { name, zone, ...settings } });
-        for (const mode of ['live', 'test'] as const) secrets.add(store.id, mode, webhookSecrets[mode]);
+    async createStore(input, act) {
+      await db.write(() => create(input, act));
+    },
+    async requestStore(input, ownerId, act) {
+      return db.write(() => {
+        if (approval.countWaiting(ownerId) >= WAITING_STORES_MAX) return false;
+        create({ ...input, status: 'pending' }, act, ownerId);
+        db.orm.insert(memberships).values({ personId: ownerId, storeId: input.id, role: 'owner' }).run();
+        approval.wait(act.atMs);
+        return true;
       });
     },
     async approveStore(id, act, isDryRun) {
@@ -144,6 +166,7 @@ export function storeCommands(db: Db, { guard, policyOf, setPolicy, recordAct, s
         if (row.status === 'approved') return { store: toStore(row), hasChanged: false };
         db.orm.update(stores).set(approved).where(eq(stores.id, id)).run();
         recordAct(act, { target: id, before: { status: row.status }, after: { status: 'approved' } });
+        approval.decide(id, { kind: 'store_approved', store: row.name }, act.atMs);
         return { store: toStore({ ...row, ...approved }), hasChanged: true };
       });
     },
@@ -156,15 +179,16 @@ export function storeCommands(db: Db, { guard, policyOf, setPolicy, recordAct, s
         const refused = { refusedAtMs: act.atMs, refusedBecause: act.reason ?? '' };
         db.orm.update(stores).set(refused).where(eq(stores.id, id)).run();
         recordAct(act, { target: id, before: { status: row.status }, after: { status: 'refused' } });
+        const reason = refused.refusedBecause;
+        approval.decide(id, { kind: 'store_refused', store: row.name, reason }, act.atMs);
         return { store: toStore({ ...row, ...refused }), outcome: 'refused' };
       });
     },
     async pageStores({ which, after, limit }) {
-      const { createdAtMs, status, refusedAtMs } = stores;
+      const { createdAtMs } = stores;
       const isAfter = after ? sql`(${createdAtMs}, ${stores.id}) > (${after.createdAtMs}, ${after.id})` : undefined;
-      // As text, so that the partial index fits.
-      const isWaiting = which === 'waiting' ? and(sql`${status} = 'pending'`, isNull(refusedAtMs)) : undefined;
-      const select = db.orm.select().from(stores).where(and(isWaiting, isAfter));
+      const isListed = which === 'waiting' ? isWaiting : undefined;
+      const select = db.orm.select().from(stores).where(and(isListed, isAfter));
       return db.read(() => select.orderBy(asc(createdAtMs), asc(stores.id)).limit(limit).all().map(toStore));
     },
     async findStore(id) {

@@ -1,6 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Membership } from '../../../src/core/access.ts';
 import type { NewApiKey } from '../../../src/database/keys.ts';
+import { WAITING_ALARMS_MAX, WAITING_STORES_MAX } from '../../../src/database/stores.ts';
 import {
   act,
   breaks,
@@ -40,6 +42,86 @@ async function refuseStore({ database }: World): Promise<void> {
   const [first] = await database.pageStores({ which: 'all', after: null, limit: 1 });
   const rest = await database.pageStores({ which: 'all', after: first ?? null, limit: 9 });
   assert.equal([first?.id, ...rest.map(({ id }) => id)], ['m1', 'm2']);
+}
+
+const by = (command: string, reason: string | null = null) => ({ atMs: T0_MS, operator: 'root', command, reason });
+
+/** Adds somebody with an address that was proved. */
+async function addMember({ database }: World, id: string, membership: Membership, address: string | null) {
+  await database.addPerson({ id, name: id, membership, createdAtMs: T0_MS }, by('user create'));
+  if (address === null) return;
+  const asked = { personId: id, address, code: '12345678', language: 'en' };
+  assert.ok(await database.askPersonMail(asked, by('change mail address')));
+  assert.is(await database.provePersonMail(id, asked.code, by('prove mail address')), 'proved');
+  for (const mail of await database.dueMails(T0_MS, 99)) await database.settleMail(mail.id, { kind: 'sent' }, T0_MS);
+}
+
+/** Opens an alarm for a store that waits, ends it with the decision, and tells the owners alone of that. */
+async function reportApproval(world: World): Promise<void> {
+  const { database } = world;
+  const role = 'support' as const;
+  await addMember(world, 'ann', { role, storeId: 'm1' }, 'ann@people.example');
+  await database.setLanguage('ann', 'es', by('change language'));
+  await database.setZone('ann', 'Asia/Tokyo', by('change zone'));
+  assert.ok(await database.requestStore(merchant('m2'), 'ann', by('create store')));
+  await addMember(world, 'bob', { role, storeId: 'm2' }, 'bob@people.example');
+  await addMember(world, 'cid', { role: 'owner', storeId: 'm2' }, null);
+  assert.is((await database.findStore('m2'))?.status, 'pending');
+  const open = async () => (await database.listOpenAlarms()).map(({ key, code }) => `${key} ${code}`);
+  const told = async () => (await database.dueMails(T0_MS + 1, 9)).map((mail) => ('news' in mail ? mail : null));
+  assert.equal(await open(), ['store:m2 store_waiting']);
+  const [alarm] = await database.listOpenAlarms();
+  assert.match(
+    alarm?.message ?? '',
+    /`quayside store approve m2`.*`quayside store refuse m2 --because …`.*page Stores/,
+  );
+  assert.not.match(alarm?.message ?? '', merchant('m2').name);
+  await database.refuseStore('m2', by('store refuse', 'no shop'), true);
+  await database.approveStore('m2', by('store approve'), true);
+  assert.equal([await open(), await told()], [['store:m2 store_waiting'], []], 'those were dry runs');
+
+  await database.refuseStore('m2', by('store refuse', 'no shop'), false);
+  await database.refuseStore('m2', by('store refuse', 'again'), false);
+  assert.equal(await open(), []);
+  const later = { ...by('store approve'), atMs: T0_MS + 1 };
+  await database.approveStore('m2', later, false);
+  await database.approveStore('m2', later, false);
+  const [to, store] = ['ann@people.example', merchant('m2').name];
+  const person = { name: 'ann', language: 'es', zone: 'Asia/Tokyo', atMs: T0_MS };
+  assert.equal(
+    (await told()).map((mail) => mail && { to: mail.to, news: mail.news }),
+    [
+      { to, news: { ...person, event: { kind: 'store_refused', store, reason: 'no shop' } } },
+      { to, news: { ...person, atMs: T0_MS + 1, event: { kind: 'store_approved', store } } },
+    ],
+  );
+}
+
+/** Neither one person nor many can pile up stores that wait, or alarms about them. */
+async function boundWaiting(world: World): Promise<void> {
+  const { database } = world;
+  const people = Math.ceil((WAITING_ALARMS_MAX + 2) / WAITING_STORES_MAX);
+  const ids: string[] = [];
+  for (let at = 0; at < people; at++) {
+    await addMember(world, `p${at}`, { role: 'support', storeId: 'm1' }, null);
+    const asked = Array.from(
+      { length: WAITING_STORES_MAX + 2 },
+      (_, nth) => `w${String(ids.length + nth).padStart(3, '0')}`,
+    );
+    const request = (id: string) => database.requestStore(merchant(id), `p${at}`, by('create store'));
+    const made = await Promise.all(asked.map(request));
+    assert.is(made.filter((isMade) => isMade).length, WAITING_STORES_MAX, 'at once, too');
+    ids.push(...asked.filter((_, nth) => made[nth]));
+    assert.is(await database.findStore(asked.at(-1) ?? ''), null);
+  }
+  const open = async () => (await database.listOpenAlarms()).map(({ key }) => key?.slice('store:'.length));
+  assert.equal(await open(), ids.slice(0, WAITING_ALARMS_MAX));
+  await database.refuseStore(ids[1] ?? '', by('store refuse', 'no'), false);
+  assert.equal(await open(), [ids[0], ...ids.slice(2, WAITING_ALARMS_MAX + 1)], 'the next one gets its alarm');
+  await database.approveStore(ids.at(-1) ?? '', by('store approve'), false);
+  assert.is((await open()).length, WAITING_ALARMS_MAX);
+  assert.ok(await database.requestStore(merchant('w999'), 'p0', by('create store')), 'the refused one no longer waits');
+  assert.not.ok(await database.requestStore(merchant('w998'), 'p0', by('create store')));
 }
 
 /** Stores, API keys and nonces. */
@@ -93,6 +175,8 @@ export function merchantsConform(makePlace: MakePlace): void {
     }),
   );
 
+  test('a store that waits has an alarm, and its owners hear what was decided', inWorld(makePlace, reportApproval));
+  test('stores that wait and their alarms cannot be piled up', inWorld(makePlace, boundWaiting));
   test('a store that waits is refused once, and can be approved after that', inWorld(makePlace, refuseStore));
 
   test(

@@ -64,6 +64,7 @@ export const merchant = (id: string, more: Partial<StoreSettings> = {}): Merchan
   id,
   name: `Shop ${id}`,
   status: 'approved',
+  channelType: 'API',
   settings: { ...settings, ...more },
   zone: 'UTC',
   webhookSecrets: { live: `whsec_live_of_${id}`, test: `whsec_of_${id}` },

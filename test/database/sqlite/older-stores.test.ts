@@ -1,4 +1,4 @@
-/** Installations from before stores could be suspended: theirs are not. */
+/** Installations from before stores could be suspended and had a channel type: theirs are not, and use the API. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { withOlderDatabase } from '../../support/older-database.ts';
@@ -9,14 +9,15 @@ const before = `
     VALUES ('m1', 'Shop', 'approved', 'USDC', 7, 100, 1000, 'accept', '', 5);
   INSERT INTO webhook_secrets (owner, mode, secret) VALUES ('m1', 'live', ''), ('m1', 'test', '');`;
 
-test('older stores keep their settings and are not suspended', () =>
+test('older stores keep their settings, use the API and are not suspended', () =>
   withOlderDatabase('0034', before, async (database) => {
     const [store] = await database.listStores();
     assert.ok(store);
     const { webhookSecrets: _made, ...kept } = store;
     const times = { toleranceMinor: 7, topUpGraceS: 100, monitoringS: 1000 };
     const settings = { settlementCurrency: 'USDC', ...times, latePolicy: 'accept', credit: '' };
-    assert.equal(kept, { id: 'm1', name: 'Shop', status: 'approved', settings, zone: 'UTC', createdAtMs: 5 });
+    const given = { channelType: 'API', zone: 'UTC', createdAtMs: 5 };
+    assert.equal(kept, { id: 'm1', name: 'Shop', status: 'approved', settings, ...given });
     assert.equal(await database.suspendedStores(), []);
   }));
 

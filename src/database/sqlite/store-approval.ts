@@ -1,0 +1,72 @@
+/**
+ * What people are told about stores that wait for the operator's approval, in the transaction in which one begins to
+ * wait or is decided about: the operator by an alarm for each store, its owners by mail.
+ * @module
+ */
+import { and, asc, count, eq, gt, isNull, lt, sql } from 'drizzle-orm';
+import type { AccountEvent } from '../../core/person-mail.ts';
+import { alarmKey } from '../alarms.ts';
+import { WAITING_ALARMS_MAX } from '../stores.ts';
+import { type EndAlarm, isOpen, type RaiseAlarm } from './alarms.ts';
+import type { Db } from './open.ts';
+import type { MailWriter } from './people/mail-writer.ts';
+import { memberships } from './people/schema.ts';
+import { alarms, stores } from './schema.ts';
+
+/** As text, so that the partial index fits. */
+export const isWaiting = and(sql`${stores.status} = 'pending'`, isNull(stores.refusedAtMs));
+
+/** To be called within transactions. */
+export type StoreApproval = Readonly<{
+  /** Raises the alarm of each store that waits and has none, oldest first, while not too many are open. */
+  wait(nowMs: number): void;
+  /** Ends the alarm of a store, which may make room for that of another, and tells its owners what was decided. */
+  decide(storeId: string, decision: AccountEvent & Readonly<{ store: string }>, nowMs: number): void;
+  /** How many stores wait that somebody is a member of. */
+  countWaiting(personId: string): number;
+}>;
+
+/** The store's name is not in it: whoever asks for a store must not write to the operator's phone. */
+const messageOf = (id: string): string =>
+  `Store ${id} waits for your decision: \`quayside store approve ${id}\`, or \`quayside store refuse ${id} --because …\`. ` +
+  'The page Stores of the dashboard shows its name and owner, and every other store that waits.';
+
+export function createStoreApproval(
+  { orm }: Db,
+  { raiseAlarm, endAlarm, mails }: Readonly<{ raiseAlarm: RaiseAlarm; endAlarm: EndAlarm; mails: MailWriter }>,
+): StoreApproval {
+  // A range of the index: `;` follows `:`.
+  const isOfStores = and(gt(alarms.key, 'store:'), lt(alarms.key, 'store;'));
+
+  const wait: StoreApproval['wait'] = (atMs) => {
+    const open = orm.select({ of: count() }).from(alarms).where(and(isOpen, isOfStores)).get()?.of ?? 0;
+    const isUntold = sql`NOT EXISTS (SELECT 1 FROM ${alarms} WHERE ${alarms.key} = 'store:' || ${stores.id} AND ${isOpen})`;
+    const untold = orm
+      .select({ id: stores.id })
+      .from(stores)
+      .where(and(isWaiting, isUntold))
+      .orderBy(asc(stores.createdAtMs), asc(stores.id))
+      .limit(Math.max(0, WAITING_ALARMS_MAX - open))
+      .all();
+    for (const { id } of untold) {
+      const about = { code: 'store_waiting', message: messageOf(id), network: null, sessionId: null };
+      raiseAlarm({ key: alarmKey('store', id), atMs, ...about });
+    }
+  };
+
+  return {
+    wait,
+    decide(storeId, decision, nowMs) {
+      endAlarm(alarmKey('store', storeId), nowMs);
+      wait(nowMs);
+      const isOwner = and(eq(memberships.storeId, storeId), eq(memberships.role, 'owner'));
+      for (const { personId } of orm.select().from(memberships).where(isOwner).all()) {
+        mails.tell(personId, decision, nowMs);
+      }
+    },
+    countWaiting(personId) {
+      const own = orm.select({ of: count() }).from(memberships).innerJoin(stores, eq(stores.id, memberships.storeId));
+      return own.where(and(eq(memberships.personId, personId), isWaiting)).get()?.of ?? 0;
+    },
+  };
+}
