@@ -20,6 +20,7 @@ test('a refusal needs a reason, which the owner of the store sees, and ends with
     const database = dashboard.api.database();
     const owner = await dashboard.person('Ada', { role: 'owner', storeId });
     assert.match((await mary.get('/operator')).text, '1 to approve');
+    assert.match((await mary.get(PATH)).text, /Channel type[\s\S]{0,80}API/);
     const refuse = `${PATH}/${storeId}/refuse`;
     assert.is((await mary.submit(PATH, refuse, { because: '  ' })).status, 400);
     const review = await mary.submit(PATH, refuse, { because: 'sells nothing' });

@@ -225,6 +225,8 @@ test('the tool’s decision about a store ends its alarm, and its owner is told 
       { kind: 'store_refused', store: merchantStore().name, reason: 'a reason' },
     ],
   );
+  const listed: { id: string; channel_type: string }[] = await answer('store', 'list');
+  assert.is(listed.find(({ id }) => id === waiting)?.channel_type, 'API');
   const keys = (await database.listAlarms(99)).filter(({ code, endedAtMs }) => code === 'store_waiting' && endedAtMs);
   assert.equal(keys.map(({ key }) => key).sort(), [`store:${unwanted}`, `store:${waiting}`]);
 });
