@@ -55,7 +55,7 @@ const OUTBID_BLOCKS = 10;
 export type PayerOptions = Readonly<{
   network: Pick<
     NetworkConfig,
-    'key' | 'tokens' | 'blockTimeMs' | 'reorgDepthMax' | 'nativeSymbol' | 'sweep' | 'payoutExpiryMs'
+    'key' | 'family' | 'mode' | 'tokens' | 'blockTimeMs' | 'reorgDepthMax' | 'nativeSymbol' | 'sweep' | 'payoutExpiryMs'
   >;
   rules: SpendRules;
   node: PayoutNode;

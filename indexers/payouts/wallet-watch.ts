@@ -18,14 +18,14 @@ import type { Database } from '../../src/database/database.ts';
 import type { OutgoingClaim } from '../../src/database/outgoing.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
-import { createMoveLearner } from './move-learner.ts';
+import { createSpendLearner } from './spend-learner.ts';
 import type { PayoutWallets } from './wallets.ts';
 
 /** How often the numbers that a wallet has used are compared with those given out here. */
 const COUNT_MS_MIN = 10_000;
 
 export type WalletWatchParts = Readonly<{
-  network: Pick<NetworkConfig, 'key' | 'reorgDepthMax'>;
+  network: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'reorgDepthMax'>;
   rules: SpendRules;
   node: Pick<PayoutNode, 'paidBy' | 'sequence' | 'usedBy' | 'readTransfer'>;
   /** The follower's node: what it shows at the start must be read first. */
@@ -36,8 +36,9 @@ export type WalletWatchParts = Readonly<{
     | 'listNetworks'
     | 'judgeOutgoing'
     | 'settleByTransfer'
-    | 'recordMove'
+    | 'recordLearned'
     | 'recordOutgoing'
+    | 'depositIndex'
     | 'nextNonce'
     | 'offerNonce'
   >;
@@ -67,7 +68,7 @@ type Start = Readonly<{
 
 export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
   const { network, rules, node, chainNode, database, wallets, clock, log } = parts;
-  const moves = createMoveLearner(parts);
+  const learner = createSpendLearner(parts);
   let start: Start | null = null;
   let isRead = false;
   let countedAtMs = Number.NEGATIVE_INFINITY;
@@ -102,7 +103,7 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
 
   async function compareCounts(counts: Start['counts']): Promise<void> {
     for (const [key, seen] of counts) {
-      if (typeof seen === 'number') await moves.learnNumbers(key, seen);
+      if (typeof seen === 'number') await learner.learnNumbers(key, seen);
       await database.offerNonce(network.key, key, seen, clock.nowMs());
     }
   }
@@ -119,10 +120,11 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
     log.warn({ payout: payout.id, tx }, 'a refund was already paid by a transaction that was not known here');
   }
 
-  async function judge(): Promise<void> {
-    const { claims, moves: moved } = await database.judgeOutgoing(network.key, clock.nowMs());
+  /** @returns how many transfers were learned: more of the blocks that were read may follow */
+  async function judge(throughBlock: number): Promise<number> {
+    const { claims, moves } = await database.judgeOutgoing(network.key, clock.nowMs());
     for (const claim of claims) await settle(claim);
-    await moves.learn(moved);
+    return learner.learn(moves.filter(({ blockNumber }) => blockNumber <= throughBlock));
   }
 
   /** Begins again when other wallets pay: nothing leaves them before they are watched. */
@@ -149,7 +151,14 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
             'earlier run may not be known, and nothing is paid out',
         );
       }
-      await judge();
+      // Balances are compared with the books only once these have all that was on the chain at the start.
+      if ((await judge(isRead ? Number.POSITIVE_INFINITY : start.number)) > 0 && !isRead) {
+        throw transient(
+          'payouts_reading',
+          `transactions of our wallets on ${network.key} that were not known here are being entered into the books; ` +
+            'nothing is paid out until then',
+        );
+      }
       if (!isRead) await compareCounts(start.counts);
       isRead = true;
       if (floor !== countedFloor && clock.nowMs() >= countedAtMs + COUNT_MS_MIN) {

@@ -17,7 +17,7 @@ export const payoutsOutgoing: Command = {
   options: { limit: { value: 'N', help: `at most N transfers (50), up to ${LISTED_MAX}` } },
   notes: [
     'open: not final or not judged yet. foreign: nothing explains it, and it froze money out. known: `payouts thaw` was',
-    'run since. recorded: the treasury’s own, or to another wallet of ours. `payouts list` shows what payouts explain.',
+    'run since. recorded: the treasury’s own, or to or for another wallet of ours. `payouts list` shows what payouts explain.',
   ],
   async run(input, { database, config }) {
     const network = networkOf(config.networks, input.args[0] ?? '');

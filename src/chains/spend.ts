@@ -222,8 +222,16 @@ export type Spent = Readonly<{
   native: Readonly<{ to: string; units: bigint }> | null;
 }>;
 
-/** The one transfer that a transaction consists of. `currency` is null for native coin, `to` an address key. */
-export type PlainTransfer = Readonly<{ tx: string; currency: Currency | null; to: string; units: bigint }>;
+/**
+ * All that a transaction transfers, to one payee. `currency` is null for native coin; `to` and the owners, whom the
+ * units left, are address keys.
+ */
+export type PlainTransfer = Readonly<{
+  tx: string;
+  currency: Currency | null;
+  to: string;
+  owners: readonly Readonly<{ key: string; units: bigint }>[];
+}>;
 
 export type WalletBalance = Readonly<{ native: bigint; tokens: Readonly<Partial<Record<Currency, bigint>>> }>;
 
@@ -260,11 +268,13 @@ export interface PayoutNode {
    */
   usedBy(payer: string, nonce: number, after?: string): Promise<Spent | null>;
   /**
-   * Returns the one transfer that a transaction consists of, read from its bytes, which its id proves; null if no node
-   * has it. `other`: the wallet did not sign it alone, or it is not written as `Spending.sign` would have written it,
-   * so that it may do something besides. Whether it took effect, and what it cost, only `paidBy` tells.
+   * Returns what a transaction transfers, read from its bytes, which its id proves; null if no node has it. `other`: it
+   * is neither a transfer that the wallet alone signed nor a sweep for which it pays the fee, or it is not written as
+   * `Spending.sign` would have written it, so that it may do something besides. Whether it took effect, and what it
+   * cost, only `paidBy` tells.
+   * @param treasury address key of the wallet that sweeps pay to
    */
-  readTransfer(payer: string, tx: string): Promise<PlainTransfer | 'other' | null>;
+  readTransfer(payer: string, treasury: string, tx: string): Promise<PlainTransfer | 'other' | null>;
   /** Returns what else on the chain shows that a draft was paid, by whichever transaction; null if nothing does. */
   findMark(draft: SpendDraft): Promise<string | null>;
   /** Asks every configured node; all must agree before anything is `dead`. */

@@ -8,7 +8,7 @@
  */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
-import { type HotRole, isPayback, type MoveIntent } from './intent.ts';
+import { type GasIntent, type HotRole, isPayback, type MoveIntent, type SweepIntent } from './intent.ts';
 import { endedCodes, type Payout } from './payout.ts';
 import type { ChainTransfer, Currency, NetworkKey } from './transfer.ts';
 
@@ -57,7 +57,7 @@ export type Meaning =
   | Readonly<{ kind: 'pays'; payoutId: string }>
   /** A refund may explain it that cannot be settled yet: an attempt of it is signed, or it has no payout. */
   | Readonly<{ kind: 'undecided' }>
-  /** It went to another refund or gas wallet of ours: a move that an older database does not know, if it was one. */
+  /** It went to, or for, a wallet of ours: what an older database does not know of a move or a sweep, if it was one. */
   | Readonly<{ kind: 'moved' }>
   /** The treasury's own. */
   | Readonly<{ kind: 'recorded' }>
@@ -69,7 +69,8 @@ export type Meaning =
  * @param attemptOf the payout that has an attempt with the transfer's transaction; null if none has
  * @param claimants open payouts that may be what it paid; those that do not fit are ignored
  * @param isPending whether a refund that has no payout yet is to pay the same
- * @param isToOwn whether it went to a refund or gas wallet of ours: nobody is paid, and nothing is lost
+ * @param isToOwn whether it went to a refund or gas wallet of ours: nobody is paid, and nothing is lost. Native coin is
+ * read only if it did, or if it went to or for a deposit address
  */
 export function explainOutgoing(
   transfer: PaidTransfer,
@@ -84,7 +85,7 @@ export function explainOutgoing(
   const free = paid.find(mayBeSettled);
   if (free) return { kind: 'pays', payoutId: free.payout.id };
   if (paid.length > 0 || isPending) return { kind: 'undecided' };
-  return { kind: isToOwn ? 'moved' : 'foreign' };
+  return { kind: isToOwn || transfer.currency === 'native' ? 'moved' : 'foreign' };
 }
 
 /** Returns whether a transfer is, by network, payee, currency and amount, what a refund pays. */
@@ -119,8 +120,7 @@ export type IndexedWallet = Readonly<{ role: HotRole; index: number }>;
 
 /**
  * Returns the move that a transaction made which this database does not know, as it was restored from a backup; null if
- * the signer would not have made it: coins move only to a later wallet of the same role. Its id follows from the
- * transaction, because nothing on the chain tells the one under which it was signed.
+ * the signer would not have made it: coins move only to a later wallet of the same role.
  * @param currency null for native coin
  */
 export function learnedMove(
@@ -130,9 +130,39 @@ export function learnedMove(
   { tx, currency, units }: Readonly<{ tx: string; currency: Currency | null; units: bigint }>,
 ): MoveIntent | null {
   if (from.role !== to.role || from.index >= to.index) return null;
-  const id = `mv_${bytesToHex(sha256(utf8ToBytes(tx))).slice(0, LEARNED_ID_CHARACTERS)}`;
-  return { kind: 'move', id, network, role: from.role, fromIndex: from.index, toIndex: to.index, currency, units };
+  return {
+    kind: 'move',
+    id: learnedId('mv', tx),
+    network,
+    role: from.role,
+    fromIndex: from.index,
+    toIndex: to.index,
+    currency,
+    units,
+  };
 }
+
+/** Returns the native coin that a transaction gave a deposit address, of which this database does not know. */
+export const learnedGas = (network: NetworkKey, index: number, tx: string, units: bigint): GasIntent => ({
+  kind: 'gas',
+  id: learnedId('ga', tx),
+  network,
+  form: 'transfer',
+  index,
+  units,
+});
+
+/** Returns the sweep that a transaction made, of which this database does not know. */
+export const learnedSweep = (
+  network: NetworkKey,
+  currency: Currency,
+  from: SweepIntent['from'],
+  tx: string,
+): SweepIntent => ({ kind: 'sweep', id: learnedId('sw', tx), network, currency, from });
+
+/** What is learned from the chain has an id that follows from its transaction: nothing there tells the signer's. */
+const learnedId = (prefix: string, tx: string): string =>
+  `${prefix}_${bytesToHex(sha256(utf8ToBytes(tx))).slice(0, LEARNED_ID_CHARACTERS)}`;
 
 /** As many as other ids of payouts have after their prefix. */
 const LEARNED_ID_CHARACTERS = 26;

@@ -26,7 +26,8 @@ export type Token = Readonly<{ symbol: Currency; address: string; decimals: numb
  * `tx` and `index` are unique within the block (EVM: transaction hash and block-wide log index); `from` and `to` are
  * address keys (lower-case hex, see `AddressCodec`); `units` are base units and above zero. `isOutgoing`: it is what
  * left one of our own wallets (`outgoing.ts`), and pays none of our addresses. Only such a transfer may be of native
- * coin, where nothing counts a wallet's transactions and it went to another wallet of ours.
+ * coin, where nothing counts a wallet's transactions and it went to another wallet of ours or to a watched address; or,
+ * where the gas wallet pays for sweeps, was spent on moving a watched address's tokens (`to` is that address).
  */
 export type ChainTransfer = Readonly<{
   tx: string;

@@ -30,6 +30,8 @@ export interface AddressPoolDatabase {
   poolSource(pool: PoolKey): Promise<string | null>;
   /** Returns the key of address number `index` of a source; null when it is not in the database. */
   poolAddress(pool: PoolKey, source: string, index: number): Promise<string | null>;
+  /** Returns the index of the address with a key; null if the pool has none, or its row was altered. */
+  depositIndex(pool: PoolKey, key: string): Promise<number | null>;
   /**
    * Returns addresses of open sessions among the next `limit` that were given out, by id: after `afterId`, or from the
    * oldest open session's on. `throughId` is the last of these `limit`; null at the end.

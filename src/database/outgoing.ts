@@ -3,7 +3,7 @@
  * `core/outgoing.ts` decides what they mean.
  * @module
  */
-import type { MoveIntent } from '../core/intent.ts';
+import type { GasIntent, MoveIntent, SweepIntent } from '../core/intent.ts';
 import type { Asset } from '../core/ledger.ts';
 import type { OutgoingTransfer, WalletStanding, WatchedRole } from '../core/outgoing.ts';
 import type { Payout } from '../core/payout.ts';
@@ -15,7 +15,7 @@ export type OwnWallet = Readonly<{ id: number; role: WatchedRole; key: string }>
 /**
  * - `open`: not judged yet, because it is not final, or because a refund may explain it.
  * - `foreign`: nothing explains it; it froze money out. `known`: an operator has thawed money out since.
- * - `recorded`: the treasury's, or to another wallet of ours; only the newest are kept.
+ * - `recorded`: the treasury's, or to or for another wallet of ours; only the newest are kept.
  */
 export type OutgoingState = 'open' | 'foreign' | 'known' | 'recorded';
 
@@ -26,11 +26,14 @@ export type OutgoingRecord = OutgoingTransfer &
 /** A transfer that paid an open refund whose attempt is not known here. */
 export type OutgoingClaim = Readonly<{ transfer: OutgoingRecord; payout: Payout }>;
 
+/** What is learned from the chain of our own transactions, each with the wallet that paid for it. */
+export type LearnedIntent = MoveIntent | GasIntent | SweepIntent;
+
 /** What final transfers mean now. */
 export type OutgoingJudgement = Readonly<{
   /** To be settled with `settleByTransfer`, once the nodes have confirmed what was paid. */
   claims: readonly OutgoingClaim[];
-  /** To another refund or gas wallet: to be saved with `recordMove` or `recordOutgoing`. */
+  /** To or for another wallet of ours: to be saved with `recordLearned` or `recordOutgoing`. */
   moves: readonly OutgoingRecord[];
   /** How many wait until attempts that are signed have ended. */
   undecided: number;
@@ -83,22 +86,25 @@ export interface OutgoingDatabase extends WalletBooksDatabase {
     }>,
   ): Promise<boolean>;
   /**
-   * Saves a move between two of our wallets that is learned from the chain, ended, with an attempt that has its number
-   * and its cost: whoever moved it, the wallet has paid that. A halted wallet goes on after the number.
+   * Saves what a transaction between our wallets did that is learned from the chain, as a payout that has succeeded,
+   * with an attempt that has its number and its cost: whoever had it signed, the wallet has paid that. A halted wallet
+   * goes on after the number.
    * @returns false if a payout has the transaction or its number already, or a refund that is open may have been paid
    */
-  recordMove(
+  recordLearned(
     input: Readonly<{
-      intent: MoveIntent;
+      intent: LearnedIntent;
+      /** The outgoing transfer that showed it, which is forgotten; absent if a number did. */
+      transferId?: number | undefined;
       tx: string;
-      /** Address keys of the wallet that it left, and of the other one. */
+      /** Address keys of the refund or gas wallet that paid for it, and of the wallet that it paid. */
       payer: string;
       to: string;
       paid: Readonly<{ feeUnits: bigint; nonce: number | null }>;
       nowMs: number;
     }>,
   ): Promise<boolean>;
-  /** Records a transfer to another wallet of ours that is no move of the signer's. */
+  /** Records a transfer to or for another wallet of ours that the signer would not have made. */
   recordOutgoing(transferId: number): Promise<void>;
   /** Returns the newest outgoing transfers that no attempt explains, the treasury's included. */
   listOutgoing(network: NetworkKey, limit: number): Promise<readonly OutgoingRecord[]>;

@@ -206,14 +206,14 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
         .find((one) => one.payer === payer && one.nonce === nonce);
       return mined ? spentBy(mined) : null;
     },
-    async readTransfer(payer, tx) {
+    async readTransfer(payer, _treasury, tx) {
       refuseWhenDown();
       const mined = blocks.flat().find((one) => one.tx === tx);
       if (!mined) return null;
       const intent = signedIntents.get(mined.intentId);
       if (mined.payer !== payer || !intent || !isPayback(intent)) return 'other';
       const { currency, to, units } = intent;
-      return { tx, currency, to, units };
+      return { tx, currency, to, owners: [{ key: payer, units }] };
     },
     findMark: async () => null,
     async outcome(_draft, attempts) {

@@ -95,7 +95,15 @@ export function startEngine({ network, lane, node, signer, database, clock, fuse
     listNetworks: async () => [{ ...followed, updatedAtMs: clock.nowMs() }],
   };
   return createPayer({
-    network: { key: network, tokens, blockTimeMs: 5000, reorgDepthMax: 3, sweep: plainSweepPolicy },
+    network: {
+      key: network,
+      family: 'evm',
+      mode: 'test',
+      tokens,
+      blockTimeMs: 5000,
+      reorgDepthMax: 3,
+      sweep: plainSweepPolicy,
+    },
     rules: chains[familyOf[lane]].spendRules,
     node: mortal(node, fuse),
     chainNode: { head: async () => genesis, finalized: async () => genesis },

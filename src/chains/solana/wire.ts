@@ -220,6 +220,28 @@ function coinsMoved(
 }
 
 /**
+ * Returns the lamports that one of our wallets spent on a transaction in which a watched address lost tokens: the fee
+ * of a sweep, and whatever else left the wallet in it. Null if there are none.
+ * @param lost owners of the tokens
+ */
+function spentOn(
+  { own, watched }: Pick<Reading, 'own' | 'watched'>,
+  { preBalances, postBalances }: Fields,
+  transaction: unknown,
+  lost: readonly string[],
+): Omit<ChainTransfer, 'tx' | 'index'> | null {
+  const { accountKeys } = isFields(transaction) ? transaction : {};
+  if (!Array.isArray(accountKeys) || !Array.isArray(preBalances) || !Array.isArray(postBalances)) return null;
+  const [payer]: unknown[] = accountKeys;
+  const from = own.get(isFields(payer) ? String(payer.pubkey) : '');
+  if (from === undefined) return null;
+  const to = lost.map((owner) => solanaAddress.parse(owner)).find((key) => key !== null && watched(key));
+  const spent = Number(preBalances[0]) - Number(postBalances[0]);
+  if (to == null || !Number.isSafeInteger(spent) || spent <= 0) return null;
+  return { currency: 'native', from, to, units: BigInt(spent), isOutgoing: true };
+}
+
+/**
  * Adds the transfers of one transaction.
  * @param at the transaction's index in the block
  */
@@ -241,8 +263,10 @@ function takeTransaction(reading: Omit<Reading, 'block'>, value: unknown, at: nu
   const after = readBalances(reading, meta.postTokenBalances);
   if (before.size + after.size === 0) return;
   const credits: ChainTransfer[] = [];
+  const lost: string[] = [];
   for (const [place, { symbol }] of [...tokens.values()].entries()) {
     const nets = netOf(symbol, before, after);
+    if (own.size > 0) for (const [owner, { units }] of nets) if (units < 0n) lost.push(owner);
     for (const [owner, from] of own) {
       const units = -(nets.get(owner)?.units ?? 0n);
       if (units <= 0n) continue;
@@ -267,6 +291,9 @@ function takeTransaction(reading: Omit<Reading, 'block'>, value: unknown, at: nu
       });
     }
   }
+  const spent = lost.length > 0 ? spentOn(reading, meta, transaction, lost) : null;
+  // No coins move to the payer itself, whose place is this one's.
+  if (spent) found.push({ tx: signature(), index: at * ACCOUNTS_MAX + tokens.size, ...spent });
   found.push(...credits.sort((a, b) => a.index - b.index));
 }
 

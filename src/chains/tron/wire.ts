@@ -184,14 +184,15 @@ function namesSender({ blockBytes }: Reading, own: ReadonlySet<string>): boolean
   return false;
 }
 
-/** Returns the TRX that one of our wallets sent to another. */
-function readCoins({ id: tx, succeeded, rawData }: Listed, index: number, own: ReadonlySet<string>): ChainTransfer[] {
+/** Returns the TRX that one of our wallets sent to another, or to a watched address. */
+function readCoins({ id: tx, succeeded, rawData }: Listed, index: number, { watched, own }: Wanted): ChainTransfer[] {
   const [contract] = isFields(rawData) && Array.isArray(rawData.contract) ? rawData.contract : [];
   if (!succeeded || !isFields(contract) || contract.type !== 'TransferContract') return [];
   const { value } = isFields(contract.parameter) ? contract.parameter : {};
   const { owner_address: owner, to_address: payee, amount: sun } = isFields(value) ? value : {};
   const [from, to] = [readKey(owner) ?? '', readKey(payee) ?? ''];
-  if (!own.has(from) || !own.has(to) || from === to || !Number.isSafeInteger(sun) || Number(sun) <= 0) return [];
+  if (!own.has(from) || !(own.has(to) || watched(to)) || from === to || !Number.isSafeInteger(sun) || Number(sun) <= 0)
+    return [];
   return [{ tx, index, currency: 'native', from, to, units: BigInt(Number(sun)), isOutgoing: true }];
 }
 
@@ -385,7 +386,7 @@ function decode(
   const mayHaveMoved = namesSender(reading, own);
   if (candidates.length === 0 && !mayHaveMoved) return [];
   const listed = readListed(reading);
-  const moved = mayHaveMoved ? listed.flatMap((one, place) => readCoins(one, place, own)) : [];
+  const moved = mayHaveMoved ? listed.flatMap((one, place) => readCoins(one, place, { watched, own })) : [];
   return [...candidates.filter(({ place }) => listed[place]?.succeeded).map(({ transfer }) => transfer), ...moved];
 }
 

@@ -30,10 +30,16 @@ type PoolCommands = Pick<
   | 'poolLevel'
   | 'poolSource'
   | 'poolAddress'
+  | 'depositIndex'
   | 'watchList'
 >;
 
-export type Address = Readonly<{ id: number; sessionId: string | null; state: 'free' | 'taken' | 'spoiled' }>;
+export type Address = Readonly<{
+  id: number;
+  derivationIndex: number;
+  sessionId: string | null;
+  state: 'free' | 'taken' | 'spoiled';
+}>;
 
 type Place = Pick<
   typeof addresses.$inferSelect,
@@ -211,7 +217,12 @@ function openAddressCommands(db: Db, raiseAlarm: RaiseAlarm): OpenQueries {
   };
 }
 
-export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm): PoolCommands {
+export function poolCommands(
+  db: Db,
+  guard: RowGuard,
+  raiseAlarm: RaiseAlarm,
+  { find }: Pick<Addresses, 'find'>,
+): PoolCommands {
   const insertPool = preparedInsert(db, pools, ['id']);
   const insertAddress = db.client.prepare(
     `INSERT INTO addresses (pool_id, family, mode, key, derivation_index, state, session_id, mac)
@@ -335,6 +346,9 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm): P
         const isIt = and(eq(addresses.poolId, pool.id), eq(addresses.derivationIndex, index));
         return db.orm.select({ key: addresses.key }).from(addresses).where(isIt).get()?.key ?? null;
       });
+    },
+    async depositIndex(pool, key) {
+      return db.read(() => find(pool, key)?.derivationIndex ?? null);
     },
     async watchList({ family, mode }, afterId, limit) {
       return db.read(() =>

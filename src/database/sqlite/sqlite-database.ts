@@ -177,7 +177,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   return {
     ...merchantCommands(db, vault, guard, { ...limits, guard, recordAct, secrets, approval }),
     ...peopleParts(db, vault, { recordAct, raiseAlarm, mails }),
-    ...poolCommands(db, guard, raiseAlarm),
+    ...poolCommands(db, guard, raiseAlarm, facts.addresses),
     ...payerTokens(keys),
     ...secretKeyCommands(db, { ...sealing, recordAct }),
     ...sessionCommands(db, findSession, {

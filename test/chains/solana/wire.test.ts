@@ -112,6 +112,50 @@ test('lamports that one of our wallets sent another are found, and none that cam
   }
 });
 
+test('lamports that one of our wallets spent where a watched address lost tokens are found', () => {
+  type Shown = Readonly<{
+    meta: { preBalances: number[]; postBalances: number[] };
+    transaction: { accountKeys: { pubkey: string }[]; signatures: string[] };
+  }>;
+  const listed = JSON.parse(sample.toString()).result.transactions as Shown[];
+  const whole = (bytes: Buffer, kind: string, watched: (key: string) => boolean, own: readonly string[]) =>
+    solanaWire
+      .decode({ block: truth.block, kind, bytes, context: { host: origin.host } }, truth.tokens, watched, new Set(own))
+      .filter(({ currency }) => currency === 'native');
+  const paid = solanaWire.decode(
+    { block: truth.block, kind: 'whole', bytes: sample, context: { host: origin.host } },
+    truth.tokens,
+    () => true,
+  );
+  const payerOf = ({ transaction }: Shown) => solanaAddress.parse(transaction.accountKeys[0]?.pubkey ?? '') ?? '';
+  let found = 0;
+  for (const { tx, from: loser } of paid) {
+    const shown = listed.find(({ transaction }) => transaction.signatures[0] === tx);
+    const payer = shown ? payerOf(shown) : '';
+    const spent = BigInt((shown?.meta.preBalances[0] ?? 0) - (shown?.meta.postBalances[0] ?? 0));
+    if (payer === '' || spent <= 0n) continue;
+    for (const kind of kinds) {
+      const left = whole(sample, kind, (key) => key === loser, [payer]).filter((one) => one.tx === tx);
+      assert.equal(
+        left.map(({ from, to, units, isOutgoing }) => [from, to, units, isOutgoing]),
+        [[payer, loser, spent, true]],
+      );
+      assert.equal(
+        whole(sample, kind, () => false, [payer]),
+        [],
+        'nobody watched has lost any',
+      );
+      assert.equal(
+        whole(sample, kind, (key) => key === loser, []).filter((one) => one.tx === tx),
+        [],
+        'somebody else paid the fee',
+      );
+    }
+    found++;
+  }
+  assert.ok(found > 0);
+});
+
 test('the header is the block’s own, and its slot is the requested one', () => {
   const { block, parentSlot } = truth;
   assert.equal(readHeader(header, block.number, origin), { ref: block, parentSlot });

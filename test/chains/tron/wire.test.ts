@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Watched } from '../../../src/chains/chain.ts';
 import { tronAddress } from '../../../src/chains/tron/address.ts';
 import { readHeader, TRANSFER_TOPIC, tronWire } from '../../../src/chains/tron/wire.ts';
 import type { BlockRef } from '../../../src/core/block.ts';
@@ -43,9 +44,14 @@ test('in a whole block, exactly the successful transfers to the watched address 
   assert.equal(decode(golden.block, golden.infos, { kind: 'thorough' }), expected);
 });
 
-const decodeFor = (infos: Json, own: ReadonlySet<string>, block: Json = golden.block) => {
+const decodeFor = (
+  infos: Json,
+  own: ReadonlySet<string>,
+  block: Json = golden.block,
+  watched: Watched = () => false,
+) => {
   const text = (value: Json) => `${JSON.stringify(value)}\n`;
-  return tronWire.decode(tronContent(goldenRef, text(block), text(infos), 'light'), tokens, () => false, own);
+  return tronWire.decode(tronContent(goldenRef, text(block), text(infos), 'light'), tokens, watched, own);
 };
 
 test('what leaves our own wallets is found too, and a transfer of nothing, which anybody may write, is not', () => {
@@ -62,7 +68,7 @@ test('what leaves our own wallets is found too, and a transfer of nothing, which
   assert.equal(decodeFor(infos, new Set([sender])), []);
 });
 
-test('TRX that one of our wallets sent another is found, and none that came from or went to somebody else', () => {
+test('TRX that one of our wallets sent another or a watched address is found, and none that came from or went to somebody else', () => {
   const { block, infos } = copy();
   const place = block.transactions.findIndex((one: Json) => one.raw_data.contract[0].type === 'TransferContract');
   const sent = block.transactions[place];
@@ -73,6 +79,12 @@ test('TRX that one of our wallets sent another is found, and none that came from
   const coinsIn = (own: Iterable<string>, twin: Json = block) =>
     decodeFor(infos, new Set(own), twin).filter(({ currency }) => currency === 'native');
   assert.equal(coinsIn(both), [moved]);
+  for (const own of [[from], [to], []]) {
+    const given = decodeFor(infos, new Set(own), block, (key) => key === to).filter(
+      ({ currency }) => currency === 'native',
+    );
+    assert.equal(given, own[0] === from ? [moved] : []);
+  }
   for (const own of [[from], [to]]) assert.equal(coinsIn(own), []);
   const changed = (change: (value: Json) => void) => {
     const twin = structuredClone(block);

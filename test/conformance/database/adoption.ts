@@ -234,7 +234,7 @@ export function adoptionConforms(makePlace: MakePlace): void {
       const intent = { ...plain, id: 'mv_learned', units: 5n };
       const paid = { feeUnits: 1n, nonce: 0 };
       const to = 'e'.repeat(40);
-      assert.ok(await database.recordMove({ intent, tx: 'tx 1', payer, to, paid, nowMs: T0_MS }));
+      assert.ok(await database.recordLearned({ intent, tx: 'tx 1', payer, to, paid, nowMs: T0_MS }));
       const journaled = { ...signature(1, 'r1', 0), intent: { ...intent, id: 'mv_1' } };
       assert.is(await adopt(database, journaled), 0);
       assert.is(await database.findPayout('mv_1'), null);

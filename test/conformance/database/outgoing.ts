@@ -124,6 +124,15 @@ export function outgoingConforms(makePlace: MakePlace): void {
       assert.equal(await database.judgeOutgoing(network, T0_MS), { claims: [], moves: [], undecided: 0 });
       assert.equal([await statesOf(database), await database.listFreezes()], [['recorded', 'recorded'], []]);
       assert.is((await database.listOutgoing(network, 1))[0]?.currency, 'native');
+      // Native coin for a deposit address is forgotten once it is learned.
+      await mineFinal(one, leaves('t4', { from: gas, currency: 'native', units: 5n }));
+      const { moves } = await database.judgeOutgoing(network, T0_MS);
+      assert.equal([moves.map(({ tx }) => tx), await database.listFreezes()], [['t4'], []]);
+      const intent = { kind: 'gas', id: 'ga_1', network, form: 'transfer', index: 0, units: 5n } as const;
+      const paid = { feeUnits: 3n, nonce: null };
+      const learned = { intent, transferId: moves[0]?.id, tx: 't4', payer: gas, to: payee, paid, nowMs: T0_MS };
+      assert.is(await database.recordLearned(learned), true);
+      assert.equal(await statesOf(database), ['recorded', 'recorded'], 'those after it are judged at once');
       await mineFinal(one, leaves('t3', { to: treasury }));
       await database.judgeOutgoing(network, T0_MS);
       assert.equal([(await statesOf(database))[0], (await database.listFreezes()).length], ['foreign', 1]);
@@ -143,7 +152,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
       assert.is((await database.offerNonce(network, wallet, 7, T0_MS)).kind, 'halted');
       const intent = { kind: 'move', id: 'mv_1', network, role: 'refund', fromIndex: 0, toIndex: 1 } as const;
       const save = (id: string, tx: string, nonce: number | null, currency: 'USDT' | null = 'USDT') =>
-        database.recordMove({
+        database.recordLearned({
           ...{ intent: { ...intent, id, currency, units: 5n }, tx, payer: wallet, to: later },
           ...{ paid: { feeUnits: 3n, nonce }, nowMs: T0_MS },
         });
@@ -176,7 +185,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
       const { currency, units } = owed;
       const move = { intent: { ...intent, currency, units }, tx: 't1', payer: wallet, to: later };
       // The number of a transaction is known before its block is read.
-      assert.is(await database.recordMove({ ...move, paid: { feeUnits: 3n, nonce: 0 }, nowMs: T0_MS }), false);
+      assert.is(await database.recordLearned({ ...move, paid: { feeUnits: 3n, nonce: 0 }, nowMs: T0_MS }), false);
       await mineFinal(one, leaves('t1', { to: later, currency, units }));
       const { claims, moves } = await database.judgeOutgoing(network, T0_MS);
       assert.equal([claims.map(({ payout }) => payout.id), moves], [['r1'], []]);

@@ -49,13 +49,17 @@ export function poolsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'an address is found by its source and its number',
+    'an address is found by its source and its number, and its number by its key',
     inWorld(makePlace, async ({ database }) => {
       assert.is(await database.poolAddress(pool, source, 0), keyOf(1));
       assert.is(await database.poolAddress(pool, source, 39), keyOf(40));
       assert.is(await database.poolAddress(pool, source, 40), null);
       assert.is(await database.poolAddress(pool, 'xpub two', 0), null);
       assert.is(await database.poolAddress({ ...pool, mode: 'live' }, source, 0), null);
+      assert.is(await database.depositIndex(pool, keyOf(40)), 39);
+      assert.is(await database.depositIndex(pool, keyOf(41)), null);
+      assert.is(await database.depositIndex({ ...pool, mode: 'live' }, keyOf(40)), null);
+      assert.is(await database.depositIndex({ ...pool, family: 'other' }, keyOf(40)), null);
     }),
   );
 

@@ -9,7 +9,7 @@ import type { RefundIntent } from '../../../src/core/intent.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { createVault } from '../../../src/database/sqlite/vault.ts';
-import { act, type Feed, inWorld, T0_MS, type World } from '../../conformance/database/place.ts';
+import { act, type Feed, inWorld, keyOf, pool, T0_MS, type World } from '../../conformance/database/place.ts';
 import { withOlderDatabase } from '../../support/older-database.ts';
 import { dataKeysOf } from '../../support/secret-keys.ts';
 import { openTempDatabase, secretKey } from '../../support/temp-database.ts';
@@ -109,6 +109,15 @@ for (const change of [`role = 'treasury'`, `network = 'test:two'`, `key = '${'8'
     await mine(one, true, leaves('t2'));
     await database.judgeOutgoing(network, T0_MS);
     assert.is((await database.findFreeze(network))?.code, 'wallet_outflow_foreign');
+  });
+}
+
+for (const change of [`key = '${payee}'`, 'derivation_index = 77']) {
+  scene(`a deposit address whose row was altered (${change}) is none of ours`, async ({ database, alter }) => {
+    assert.is(await database.depositIndex(pool, keyOf(5)), 4);
+    alter(`UPDATE addresses SET ${change} WHERE key = '${keyOf(5)}'`);
+    assert.is(await database.depositIndex(pool, change.startsWith('key') ? payee : keyOf(5)), null);
+    await alarmed(database, 'addresses');
   });
 }
 

@@ -83,7 +83,15 @@ export const onBench =
       close: () => socket.close(),
     };
     const payer = createPayer({
-      network: { key: network, tokens, blockTimeMs: 5000, reorgDepthMax: 3, sweep: plainSweepPolicy },
+      network: {
+        key: network,
+        family: 'evm',
+        mode: 'test',
+        tokens,
+        blockTimeMs: 5000,
+        reorgDepthMax: 3,
+        sweep: plainSweepPolicy,
+      },
       rules,
       node: (change.node ?? same)(chain.node()),
       chainNode: change.chainNode ?? startOf(0),

@@ -482,7 +482,15 @@ test('an engine stops when asked to, whatever it waits for', async () => {
   const temp = openTempDatabase();
   const clock = lockstepClock().view();
   const payer = createPayer({
-    network: { key: network, tokens, blockTimeMs: 5000, reorgDepthMax: 3, sweep: plainSweepPolicy },
+    network: {
+      key: network,
+      family: 'evm',
+      mode: 'test',
+      tokens,
+      blockTimeMs: 5000,
+      reorgDepthMax: 3,
+      sweep: plainSweepPolicy,
+    },
     rules,
     node: {} as PayoutNode,
     chainNode: startOf(0),
@@ -511,7 +519,15 @@ test('a signer that is still starting is no warning, and one that stays away is 
     throw transient('signer_unreachable', 'nothing listens there');
   };
   const payer = createPayer({
-    network: { key: network, tokens, blockTimeMs: 5000, reorgDepthMax: 3, sweep: plainSweepPolicy },
+    network: {
+      key: network,
+      family: 'evm',
+      mode: 'test',
+      tokens,
+      blockTimeMs: 5000,
+      reorgDepthMax: 3,
+      sweep: plainSweepPolicy,
+    },
     rules,
     node: {} as PayoutNode,
     chainNode: startOf(0),

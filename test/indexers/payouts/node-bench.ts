@@ -11,10 +11,10 @@ import type { Family } from '../../../src/chains/chain.ts';
 import { evmSpending } from '../../../src/chains/evm/spend.ts';
 import { chains } from '../../../src/chains/index.ts';
 import { solanaSpending } from '../../../src/chains/solana/spend.ts';
-import type { PayoutNode } from '../../../src/chains/spend.ts';
+import type { PayoutNode, SignedSpend, SpendKey } from '../../../src/chains/spend.ts';
 import { tronSpending } from '../../../src/chains/tron/spend.ts';
 import { Fault } from '../../../src/core/fault.ts';
-import type { Intent } from '../../../src/core/intent.ts';
+import { type Intent, isLockable } from '../../../src/core/intent.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { openLog } from '../../../src/lib/log.ts';
 import { approverOf } from '../../../src/signer/approval.ts';
@@ -123,17 +123,22 @@ export async function openNodeBench(family: Family, { wallets, expiryMs, through
     () => chainNode.close(),
   );
   const wire = await chains[family].wire();
-  const payer = createPayer({
-    network: testNetwork({ name: 'one', family, tokens, blockTimeMs: BLOCK_MS[family] }),
-    rules: chains[family].spendRules,
-    node,
-    chainNode,
-    signer,
-    secondOpinion: async () => [],
-    database,
-    clock,
-    log: openLog('test', 'silent'),
-  });
+  const start = () =>
+    createPayer({
+      network: testNetwork({ name: 'one', family, tokens, blockTimeMs: BLOCK_MS[family] }),
+      rules: chains[family].spendRules,
+      node,
+      chainNode,
+      signer,
+      secondOpinion: async () => [],
+      database,
+      clock,
+      log: openLog('test', 'silent'),
+    });
+  let payer = start();
+
+  /** Keys of deposit addresses that the follower watches. */
+  const deposits = new Set<string>();
 
   /** Saves the final blocks that are new, as a follower does. */
   async function follow(): Promise<void> {
@@ -141,7 +146,8 @@ export async function openNodeBench(family: Family, { wallets, expiryMs, through
     const wallets = await database.listOwnWallets(network);
     const keys = new Set(wallets.map(({ key }) => key));
     const matcher = {
-      match: async (content: Parameters<typeof wire.decode>[0]) => wire.decode(content, tokens, () => false, keys),
+      match: async (content: Parameters<typeof wire.decode>[0]) =>
+        wire.decode(content, tokens, (key) => deposits.has(key), keys),
     };
     const [known] = await database.tail(network, 1);
     let tip = known ?? null;
@@ -184,12 +190,39 @@ export async function openNodeBench(family: Family, { wallets, expiryMs, through
   }
 
   const walletKey = (role: 'refund' | 'gas', index: number) => spending.derive(seed, { role, index });
-  const draftOf = (intent: Intent, payer: ReturnType<typeof walletKey>, to: string) => {
+  const depositKey = (index: number) => spending.derive(seed, { role: 'collection', index });
+
+  /** Signs what the signer would sign, of which neither the database nor the signer's journal knows. */
+  async function sign(intent: Intent, keys: readonly SpendKey[], owner: SpendKey, to: string): Promise<SignedSpend> {
+    const [payer] = keys;
+    assert.ok(payer);
     const currency = 'currency' in intent ? intent.currency : null;
-    const lock = spending.refundLock && { key: spending.refundLock(payer, intent.id), hasOlder: false };
+    const lockKey = isLockable(intent) && spending.refundLock?.(payer, intent.id);
+    const lock = lockKey && { key: lockKey, hasOlder: false };
     const token = tokens.find(({ symbol }) => symbol === currency) ?? null;
-    return { intent, payer: payer.key, owners: [payer.key], to, token, ...(lock && { lock }) };
-  };
+    const draft = { intent, payer: payer.key, owners: [owner.key], to, token, ...(lock && { lock }) };
+    const nonce = (await own.sequence(payer.key))?.head ?? null;
+    const quote = await own.quote(draft, nonce, []);
+    assert.ok(
+      quote.kind === 'quoted',
+      JSON.stringify(quote, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
+    );
+    const order = { network: { chainId, tokens, treasury, feeUnitsMax: 10n ** 30n }, intent, terms: quote.terms };
+    return spending.sign(order, keys);
+  }
+
+  async function send({ tx, bytes }: SignedSpend): Promise<string> {
+    assert.equal(await own.broadcast(bytes), { kind: 'accepted' });
+    return tx;
+  }
+
+  /** Signs a sweep of a deposit address. The gas wallet pays the fee where it may. */
+  async function signSweep(id: string, index: number, units: bigint): Promise<SignedSpend> {
+    const owner = depositKey(index);
+    const intent = { kind: 'sweep', id, network, currency: 'USDT', from: [{ index, units }] } as const;
+    const payer = chains[family].spendRules.payer(intent);
+    return sign(intent, payer.role === 'gas' ? [walletKey('gas', 0), owner] : [owner], owner, treasury);
+  }
 
   /** Lets time pass, saves what has become final, and lets the engine run once. @returns the code of what it reports */
   async function pass(ms: number): Promise<string | null> {
@@ -210,22 +243,36 @@ export async function openNodeBench(family: Family, { wallets, expiryMs, through
       for (let left = minutes; left > 0; left--) reported.push(await pass(READ_MS));
       return reported;
     },
-    /** Signs and sends a move as the signer would, of which neither the database nor the signer's journal knows. */
+    depositKey,
+    /** Starts another engine in place of the one that ran. */
+    restart(): void {
+      payer = start();
+    },
+    /** Adds deposit addresses to the database, and watches them. */
+    async addDeposits(keys: readonly string[], firstIndex = 0): Promise<void> {
+      await database.addAddresses({ family, mode: 'test', source: 'signer', firstIndex, keys });
+      for (const key of keys) deposits.add(key);
+    },
+    /** Sends a move between two refund wallets, which is known nowhere. */
     async move(id: string, currency: 'USDT' | null, units: bigint, [from, to] = [0, 1]): Promise<string> {
       const [payer, receiver] = [walletKey('refund', from), walletKey('refund', to)];
       const plain = { kind: 'move', id, network, role: 'refund', fromIndex: from, toIndex: to } as const;
-      const intent: Intent = { ...plain, currency, units };
-      const nonce = (await own.sequence(payer.key))?.head ?? null;
-      const quote = await own.quote(draftOf(intent, payer, receiver.key), nonce, []);
-      assert.ok(
-        quote.kind === 'quoted',
-        JSON.stringify(quote, (_, value) => String(value)),
-      );
-      const order = { network: { chainId, tokens, treasury, feeUnitsMax: 10n ** 30n }, intent, terms: quote.terms };
-      const { tx, bytes } = spending.sign(order, [payer, receiver]);
-      assert.equal(await own.broadcast(bytes), { kind: 'accepted' });
-      return tx;
+      return send(await sign({ ...plain, currency, units }, [payer, receiver], payer, receiver.key));
     },
+    /** Sends native coin from a wallet to a deposit address, which is known nowhere. */
+    async giveGas(
+      id: string,
+      index: number,
+      units: bigint,
+      { payer = walletKey('gas', 0), to = depositKey(index).key } = {},
+    ): Promise<string> {
+      const receiver = { ...depositKey(index), key: to };
+      const intent = { kind: 'gas', id, network, form: 'transfer', index, units } as const;
+      return send(await sign(intent, [payer, receiver], payer, receiver.key));
+    },
+    signSweep,
+    /** Sweeps a deposit address, which is known nowhere. */
+    sweep: async (id: string, index: number, units: bigint): Promise<string> => send(await signSweep(id, index, units)),
     /** Plans a refund to somebody. @returns its id */
     async planRefund(id: string, to: string, units: bigint): Promise<string> {
       const intent = refundOf(id, units, { network, to });

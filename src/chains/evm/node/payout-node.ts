@@ -90,10 +90,10 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       return agreeOnPaid(await Promise.all(nodes.map((node) => askPaid(node, { draft, chainId, finalDepth }, tx))));
     },
     usedBy: (payer, nonce, after) => askUsedBy(nodes, { payer, nonce, chainId, finalDepth, tokens, after }),
-    async readTransfer(payer, tx) {
+    async readTransfer(payer, treasury, tx) {
       const bytes = await firstWith(nodes, (node) => askTransaction(node, tx));
       if (bytes === null || bytes === 'other') return bytes;
-      return readPlainTransfer(evmSpending, bytes, options, payer, tx);
+      return readPlainTransfer(evmSpending, bytes, options, { payer, treasury }, tx);
     },
     // Only a transaction shows a payment here.
     findMark: async () => null,

@@ -63,9 +63,9 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       return agreeOnPaid(await Promise.all(nodes.map((node) => askPaid(node, draft, tx))));
     },
     usedBy: async () => null,
-    async readTransfer(payer, tx) {
+    async readTransfer(payer, treasury, tx) {
       const bytes = await firstWith(nodes, (node) => askTransaction(node, tx));
-      return bytes && readPlainTransfer(solanaSpending, bytes, options, payer, tx);
+      return bytes && readPlainTransfer(solanaSpending, bytes, options, { payer, treasury }, tx);
     },
     async findMark(draft) {
       const locks = await Promise.all(nodes.map((node) => findLock(node, draft)));

@@ -86,11 +86,11 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     },
     // There are no numbers, and only a transaction shows a payment.
     usedBy: async () => null,
-    async readTransfer(payer, tx) {
+    async readTransfer(payer, treasury, tx) {
       const bytes = await firstWith(nodes, (node) => askTransaction(node, tx));
       if (bytes === null || bytes === 'other') return bytes;
       // A loan also leaves the gas wallet, and moves no coin.
-      return isTransfer(bytes) ? readPlainTransfer(tronSpending, bytes, options, payer, tx) : 'other';
+      return isTransfer(bytes) ? readPlainTransfer(tronSpending, bytes, options, { payer, treasury }, tx) : 'other';
     },
     findMark: async () => null,
     async outcome(draft, attempts) {

@@ -87,7 +87,7 @@ export function adoptionCommands(
   /** @returns whether the signature was unknown here */
   function adoptOne(signature: Adoption, nowMs: number): boolean {
     const { generation, attempt, payer, payerRole, terms, tx, bytes, signedAtMs } = signature;
-    // A move that was learned from the chain, before the journal that names it was there again.
+    // What was learned from the chain, before the journal that names it was there again.
     const owner = ownerOf.get({ tx })?.payoutId;
     if (owner !== undefined && owner !== signature.intent.id) return false;
     const payout = payoutOf(signature, nowMs);

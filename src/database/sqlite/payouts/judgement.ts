@@ -123,7 +123,12 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
     parts.freeze({ network, code: 'row_altered', reason, frozenBy: PROGRAM, sinceMs: nowMs }, act);
   }
 
-  const isUnjudged = ({ state }: OutgoingRow): boolean => state === 'open' || state === 'foreign';
+  /** Returns a transfer that may still be explained; null if its row was altered. */
+  function findUnjudged(id: number): OutgoingRow | null {
+    const row = orm.select().from(outgoingTransfers).where(eq(outgoingTransfers.id, id)).get();
+    return row && (row.state === 'open' || row.state === 'foreign') && check.isOutgoing(row) ? row : null;
+  }
+
   const walletsOf = (network: NetworkKey) =>
     orm.select().from(ownWallets).where(eq(ownWallets.network, network)).orderBy(asc(ownWallets.id)).all();
 
@@ -188,8 +193,8 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
     },
     async settleByTransfer({ transferId, payoutId, paid, nowMs }) {
       return db.write(() => {
-        const row = orm.select().from(outgoingTransfers).where(eq(outgoingTransfers.id, transferId)).get();
-        if (!row || !isUnjudged(row) || !check.isOutgoing(row)) return false;
+        const row = findUnjudged(transferId);
+        if (!row) return false;
         const meaning = meaningOf(row);
         if (meaning.kind !== 'pays' || meaning.payoutId !== payoutId) return false;
         const { tx, fromKey: payer } = row;
@@ -199,24 +204,30 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
         return true;
       });
     },
-    async recordMove({ intent, tx, payer, to, paid: { feeUnits, nonce }, nowMs }) {
+    async recordLearned({ intent, transferId, tx, payer, to, paid: { feeUnits, nonce }, nowMs }) {
       return db.write(() => {
-        const { network, role, currency, units } = intent;
+        const { network } = intent;
         if (attempted.get({ tx }) || (nonce !== null && steps.numberedAttempt(network, payer, nonce))) return false;
+        // Only the gas wallet pays for sweeps.
+        const role = intent.kind === 'move' ? intent.role : 'gas';
         // The payee of a refund may be a wallet of ours: then the refund is paid, and settled once its block is read.
-        const moved = { network, role, currency: currency ?? 'native', to, units } as const;
-        if (explain(moved, null).kind !== 'moved') return false;
+        if (intent.kind === 'move') {
+          const moved = { network, role, currency: intent.currency ?? 'native', to, units: intent.units } as const;
+          if (explain(moved, null).kind !== 'moved') return false;
+        }
         const planned = steps.plan({ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs });
         if (planned.kind !== 'planned') return false;
         const learned = { tx, payer, payerRole: role, nonce, feeUnits };
         settlement.succeedLearned(planned.payout, learned, nowMs);
+        const row = transferId === undefined ? null : findUnjudged(transferId);
+        if (row) mark(row, null);
         return true;
       });
     },
     async recordOutgoing(transferId) {
       await db.write(() => {
-        const row = orm.select().from(outgoingTransfers).where(eq(outgoingTransfers.id, transferId)).get();
-        if (row && isUnjudged(row) && check.isOutgoing(row)) mark(row, 'recorded');
+        const row = findUnjudged(transferId);
+        if (row) mark(row, 'recorded');
       });
     },
     async listOutgoing(network, limit) {

@@ -7,7 +7,7 @@ import { ed25519 } from '@noble/curves/ed25519.js';
 import { PublicKey, SystemProgram, TransactionMessage } from '@solana/web3.js';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createMoveLearner } from '../../../indexers/payouts/move-learner.ts';
+import { createSpendLearner } from '../../../indexers/payouts/spend-learner.ts';
 import { signTransaction } from '../../../src/chains/evm/transaction-bytes.ts';
 import { transferCall } from '../../../src/chains/evm/wire.ts';
 import { SHORT_MS } from '../../../src/core/wallet-books.ts';
@@ -99,8 +99,8 @@ test('evm: moves that are older than the states of the node are found after each
 
 test('blocks are searched for a number a few times only, while nothing explains it', async () => {
   const searched: boolean[] = [];
-  const learner = createMoveLearner({
-    network: { key: network },
+  const learner = createSpendLearner({
+    network: { key: network, family: 'evm', mode: 'test' },
     node: {
       async usedBy(_payer, _nonce, after) {
         searched.push(after !== undefined);
@@ -111,10 +111,15 @@ test('blocks are searched for a number a few times only, while nothing explains 
     },
     database: {
       nextNonce: async () => ({ nonce: 7, lastTx: 't1' }),
-      recordMove: async () => false,
+      recordLearned: async () => false,
       recordOutgoing: async () => {},
+      depositIndex: async () => null,
     },
-    wallets: { find: async () => null, draft: () => Promise.reject(new Error('nothing is known of it')) },
+    wallets: {
+      own: async () => ({ refund: 'aa', gas: 'bb', treasury: 'cc' }),
+      find: async () => null,
+      draft: () => Promise.reject(new Error('nothing is known of it')),
+    },
     clock: handClock(),
     log: openLog('test', 'silent'),
   });

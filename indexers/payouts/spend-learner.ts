@@ -1,0 +1,148 @@
+/**
+ * Transactions of our own wallets that this database does not know, because it was restored from a backup: moves from
+ * one of them to another, native coin for deposit addresses, and sweeps for which the gas wallet paid the fee. What the
+ * chain shows of them is entered into the books, so that what they cost is not missing there, and the numbers that they
+ * used halt no wallet.
+ *
+ * Whoever has stolen a key can hide nothing behind one. A transaction counts only if it is, byte for byte, what the
+ * signer would have made, and pays only wallets of this seed or the treasury: a later wallet of the same role, a
+ * deposit address from the gas wallet, or the treasury from deposit addresses. It counts only with the cost that each
+ * node shows of it.
+ * @module
+ */
+import type { PayoutNode, PlainTransfer, SpendDraft } from '../../src/chains/spend.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
+import { Fault } from '../../src/core/fault.ts';
+import { learnedGas, learnedMove, learnedSweep } from '../../src/core/outgoing.ts';
+import type { Database } from '../../src/database/database.ts';
+import type { LearnedIntent, OutgoingRecord } from '../../src/database/outgoing.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import type { Log } from '../../src/lib/log.ts';
+import type { PayoutWallets } from './wallets.ts';
+
+/** How often the nodes are asked for what they did not show. */
+const ASK_MS_MIN = 10_000;
+/** Numbers of a wallet whose use is looked for. What has used more of them was no emptying of wallets. */
+const NUMBERS_MAX = 200;
+/** A search may read dozens of blocks: that is not repeated for as long as a wallet is halted. */
+const SEARCHES_MAX = 5;
+
+type Parts = Readonly<{
+  network: Pick<NetworkConfig, 'key' | 'family' | 'mode'>;
+  node: Pick<PayoutNode, 'paidBy' | 'usedBy' | 'readTransfer'>;
+  database: Pick<Database, 'recordLearned' | 'recordOutgoing' | 'nextNonce' | 'depositIndex'>;
+  wallets: Pick<PayoutWallets, 'own' | 'find' | 'draft'>;
+  clock: Clock;
+  log: Log;
+}>;
+
+export interface SpendLearner {
+  /**
+   * Learns those of final transfers to or for wallets of ours that the signer would have made; records the others as
+   * what they are. Waits between transfers that the nodes do not show.
+   * @returns how many of them are judged now
+   */
+  learn(transfers: readonly OutgoingRecord[]): Promise<number>;
+  /**
+   * Learns the transactions that have used numbers of a wallet which were not given out here.
+   * @param finalNonce the wallet's first free number at finality
+   */
+  learnNumbers(payer: string, finalNonce: number): Promise<void>;
+}
+
+export function createSpendLearner({ network, node, database, wallets, clock, log }: Parts): SpendLearner {
+  let askedAtMs = Number.NEGATIVE_INFINITY;
+  /** Numbers that nothing of ours has used, with their wallets. */
+  const others = new Set<string>();
+  /** How often the blocks after the transaction before could be searched for a number. */
+  const searches = new Map<string, number>();
+
+  /** Returns the derivation indices of deposit addresses; null if one is none, or its row was altered. */
+  async function indicesOf(keys: readonly string[]): Promise<readonly number[] | null> {
+    const found = await Promise.all(keys.map((key) => database.depositIndex(network, key)));
+    return found.every((index) => index !== null) ? found : null;
+  }
+
+  /** Returns what the signer would have been asked for; null if nothing of it is done so. */
+  async function intentOf(payer: string, { tx, currency, to, owners }: PlainTransfer): Promise<LearnedIntent | null> {
+    const [from, receiver] = [await wallets.find(payer), await wallets.find(to)];
+    const units = owners.reduce((sum, owner) => sum + owner.units, 0n);
+    if (from && receiver) return learnedMove(network.key, from, receiver, { tx, currency, units });
+    if (from?.role !== 'gas') return null;
+    if (currency === null) {
+      const [index] = (await indicesOf([to])) ?? [];
+      return index === undefined ? null : learnedGas(network.key, index, tx, units);
+    }
+    const indices = await indicesOf(owners.map(({ key }) => key));
+    const parts = owners.map(({ units }, at) => ({ index: indices?.[at] ?? 0, units }));
+    return indices && learnedSweep(network.key, currency, parts, tx);
+  }
+
+  /** @returns null while a node does not show the transaction, or not as final */
+  async function learnOne(payer: string, tx: string, transferId?: number): Promise<'learned' | 'other' | null> {
+    const { treasury } = await wallets.own();
+    const transfer = await node.readTransfer(payer, treasury, tx);
+    if (transfer === null || transfer === 'other') return transfer;
+    const intent = await intentOf(payer, transfer);
+    if (!intent) return 'other';
+    const draft = await wallets.draft(intent, { payer });
+    if (!isSame(draft, transfer)) return 'other';
+    const paid = await node.paidBy(draft, tx);
+    if (!paid) return null;
+    const spent = { intent, transferId, tx, payer, to: transfer.to, paid, nowMs: clock.nowMs() };
+    if (!(await database.recordLearned(spent))) return 'other';
+    log.warn(
+      { payout: intent.id, tx },
+      'one of our wallets has paid for a transaction between our wallets that was not known here',
+    );
+    return 'learned';
+  }
+
+  /** A node that cannot tell now is asked again; payouts go on meanwhile. */
+  async function patiently<T>(ask: () => Promise<T>): Promise<T | null> {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      log.info({ code: error.code, reason: error.message }, 'what left one of our wallets is not clear yet');
+      return null;
+    }
+  }
+
+  return {
+    async learn(transfers) {
+      if (transfers.length === 0 || clock.nowMs() < askedAtMs + ASK_MS_MIN) return 0;
+      let judged = 0;
+      for (const { id, from, tx } of transfers) {
+        const found = await patiently(() => learnOne(from, tx, id));
+        if (found === 'other') await database.recordOutgoing(id);
+        if (found !== null) judged++;
+      }
+      // What follows is not kept waiting by what the nodes have shown.
+      if (judged === 0) askedAtMs = clock.nowMs();
+      return judged;
+    },
+    async learnNumbers(payer, finalNonce) {
+      const known = await database.nextNonce(network.key, payer);
+      if (!known || finalNonce - known.nonce > NUMBERS_MAX) return;
+      let before = known.lastTx;
+      for (let { nonce } = known; nonce < finalNonce; nonce++) {
+        const name = `${payer} ${nonce}`;
+        if (others.has(name)) continue;
+        const count = searches.get(name) ?? 0;
+        searches.set(name, count + 1);
+        const after = count < SEARCHES_MAX ? (before ?? undefined) : undefined;
+        const spent = await patiently(() => node.usedBy(payer, nonce, after));
+        const found = spent && (await patiently(() => learnOne(payer, spent.tx)));
+        // The wallet goes on only after all numbers before.
+        if (!spent || found === null) return;
+        if (found === 'other') others.add(name);
+        before = spent.tx;
+      }
+    },
+  };
+}
+
+/** Returns whether the signer's own wallets are those of a transaction: the database alone does not say so. */
+const isSame = (draft: SpendDraft, { to, owners }: PlainTransfer): boolean =>
+  draft.to === to && draft.owners.join() === owners.map(({ key }) => key).join();
