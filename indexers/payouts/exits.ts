@@ -32,9 +32,10 @@ type Never = Extract<Exit, { kind: 'never' }>;
 export async function settlePaid(parts: ExitParts, payout: Payout, tx: string, vouches: boolean): Promise<Paid> {
   const { node, database, wallets, rules } = parts;
   const attempts = await database.listPayoutAttempts(payout.id);
-  const named = await readNamedByPayers(parts, payout, attempts, tx);
+  const payers = await payersOf(parts, payout);
+  const named = await readNamedByPayers(parts, payout, attempts, payers, tx);
   const { draft } = named;
-  const evidenceParts = { node, database, draft: draftBy(wallets, payout), payers: await payersOf(parts, payout) };
+  const evidenceParts = { node, database, draft: draftBy(wallets, payout), payers };
   const isJudged = payout.state !== 'succeeded';
   const evidence = isJudged ? await gatherEvidence(evidenceParts, payout, attempts) : noEvidence;
   const exit = expectExit('paid', judgePaid(payout, evidence, named, vouches));
@@ -72,10 +73,14 @@ async function payersOf({ wallets, rules }: ExitParts, { intent }: Payout): Prom
 }
 
 /** Reads what a transaction shows, as paid by a wallet that may have: those of the attempts and of the role. */
-async function readNamedByPayers(parts: ExitParts, payout: Payout, attempts: readonly Attempt[], tx: string) {
-  const { node, database, wallets } = parts;
+async function readNamedByPayers(
+  { node, database, wallets }: ExitParts,
+  payout: Payout,
+  attempts: readonly Attempt[],
+  ofRole: readonly string[],
+  tx: string,
+) {
   const known = attempts.map(({ payer }) => payer).reverse();
-  const ofRole = await payersOf(parts, payout);
   const payers = new Set([...known, ...(ofRole.length > 0 ? ofRole : [undefined])]);
   const all = [];
   for (const payer of payers) {

@@ -193,50 +193,63 @@ function payeeOf(nets: ReadonlyMap<string, Net>): string {
   return payee;
 }
 
+/** The lamports of a transaction for which one of our wallets paid. `keyAt`: the key of an account that is ours. */
+type OwnSpend = Readonly<{
+  from: string;
+  accounts: number;
+  keyAt(place: number): string | undefined;
+  gainedAt(place: number): number;
+}>;
+
 /**
- * Returns the lamports that one of our wallets, which paid the fee, sent to another, with the place of that account.
- * The wallets hold less than 2^53 of them, so none of these numbers is rounded.
+ * Returns null if none of our wallets paid the fee. They hold less than 2^53 lamports, so none of these numbers is
+ * rounded.
  */
-function coinsMoved(
+function readOwnSpend(
   { own }: Pick<Reading, 'own'>,
   { preBalances, postBalances }: Fields,
   transaction: unknown,
-): (Omit<ChainTransfer, 'tx' | 'index'> & Readonly<{ place: number }>)[] {
+): OwnSpend | null {
   const { accountKeys } = isFields(transaction) ? transaction : {};
   if (own.size === 0 || !Array.isArray(accountKeys) || !Array.isArray(preBalances) || !Array.isArray(postBalances))
-    return [];
+    return null;
   const keyAt = (place: number) => {
     const account: unknown = accountKeys[place];
     return own.get(isFields(account) ? String(account.pubkey) : '');
   };
   const from = keyAt(0);
-  if (from === undefined) return [];
-  return accountKeys.flatMap((_, place) => {
+  if (from === undefined) return null;
+  const gainedAt = (place: number) => Number(postBalances[place]) - Number(preBalances[place]);
+  return { from, accounts: accountKeys.length, keyAt, gainedAt };
+}
+
+/** Returns the lamports that our wallet sent to others of ours, with the places of their accounts. */
+function coinsMoved({
+  from,
+  accounts,
+  keyAt,
+  gainedAt,
+}: OwnSpend): (Omit<ChainTransfer, 'tx' | 'index'> & Readonly<{ place: number }>)[] {
+  return Array.from({ length: accounts }, (_, place) => place).flatMap((place) => {
     const to = place === 0 ? undefined : keyAt(place);
-    const gained = Number(postBalances[place]) - Number(preBalances[place]);
+    const gained = gainedAt(place);
     if (to === undefined || !Number.isSafeInteger(gained) || gained <= 0) return [];
     return [{ place, currency: 'native', from, to, units: BigInt(gained), isOutgoing: true }];
   });
 }
 
 /**
- * Returns the lamports that one of our wallets spent on a transaction in which a watched address lost tokens: the fee
+ * Returns the lamports that our wallet spent on a transaction in which a watched address lost tokens: the fee
  * of a sweep, and whatever else left the wallet in it. Null if there are none.
  * @param lost owners of the tokens
  */
 function spentOn(
-  { own, watched }: Pick<Reading, 'own' | 'watched'>,
-  { preBalances, postBalances }: Fields,
-  transaction: unknown,
+  { watched }: Pick<Reading, 'watched'>,
+  { from, gainedAt }: OwnSpend,
   lost: readonly string[],
 ): Omit<ChainTransfer, 'tx' | 'index'> | null {
-  const { accountKeys } = isFields(transaction) ? transaction : {};
-  if (!Array.isArray(accountKeys) || !Array.isArray(preBalances) || !Array.isArray(postBalances)) return null;
-  const [payer]: unknown[] = accountKeys;
-  const from = own.get(isFields(payer) ? String(payer.pubkey) : '');
-  if (from === undefined) return null;
   const to = lost.map((owner) => solanaAddress.parse(owner)).find((key) => key !== null && watched(key));
-  const spent = Number(preBalances[0]) - Number(postBalances[0]);
+  const spent = -gainedAt(0);
   if (to == null || !Number.isSafeInteger(spent) || spent <= 0) return null;
   return { currency: 'native', from, to, units: BigInt(spent), isOutgoing: true };
 }
@@ -257,7 +270,8 @@ function takeTransaction(reading: Omit<Reading, 'block'>, value: unknown, at: nu
     if (typeof tx !== 'string' || !SIGNATURE.test(tx)) throw nonsense(origin, 'answered with an unsigned transaction');
     return tx;
   };
-  for (const { place, ...moved } of coinsMoved(reading, meta, transaction))
+  const ownSpend = readOwnSpend(reading, meta, transaction);
+  for (const { place, ...moved } of ownSpend ? coinsMoved(ownSpend) : [])
     found.push({ tx: signature(), index: at * ACCOUNTS_MAX + tokens.size + place, ...moved });
   const before = readBalances(reading, meta.preTokenBalances);
   const after = readBalances(reading, meta.postTokenBalances);
@@ -266,7 +280,7 @@ function takeTransaction(reading: Omit<Reading, 'block'>, value: unknown, at: nu
   const lost: string[] = [];
   for (const [place, { symbol }] of [...tokens.values()].entries()) {
     const nets = netOf(symbol, before, after);
-    if (own.size > 0) for (const [owner, { units }] of nets) if (units < 0n) lost.push(owner);
+    if (ownSpend) for (const [owner, { units }] of nets) if (units < 0n) lost.push(owner);
     for (const [owner, from] of own) {
       const units = -(nets.get(owner)?.units ?? 0n);
       if (units <= 0n) continue;
@@ -291,7 +305,7 @@ function takeTransaction(reading: Omit<Reading, 'block'>, value: unknown, at: nu
       });
     }
   }
-  const spent = lost.length > 0 ? spentOn(reading, meta, transaction, lost) : null;
+  const spent = ownSpend && spentOn(reading, ownSpend, lost);
   // No coins move to the payer itself, whose place is this one's.
   if (spent) found.push({ tx: signature(), index: at * ACCOUNTS_MAX + tokens.size, ...spent });
   found.push(...credits.sort((a, b) => a.index - b.index));
