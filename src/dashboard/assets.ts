@@ -11,8 +11,11 @@ const tokens = paymentPage.slice(0, paymentPage.indexOf('* {'));
 
 export const styleSheet = tokens + readFileSync(new URL('./browser/dashboard.css', import.meta.url), 'utf8');
 
-/** Passkeys need a script. With one, copying is easier, no session ends unseen, and new payments are announced. */
-export const script = ['passkeys', 'copy', 'session-end', 'newer']
+/**
+ * Passkeys need a script. With one, copying is easier, no session ends unseen, new payments are announced, and the time
+ * that is left is counted down.
+ */
+export const script = ['passkeys', 'copy', 'session-end', 'newer', 'countdown']
   .map((name) => readFileSync(new URL(`./browser/${name}.js`, import.meta.url), 'utf8'))
   .join('\n');
 

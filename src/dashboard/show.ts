@@ -29,6 +29,13 @@ export function ago({ code }: Words, ms: number, nowMs: number): Html {
   return data(format.format(-Math.floor(count), unit));
 }
 
+/** Shows how much time is left, as hours, minutes and seconds, which the script counts down. */
+export function countdown(leftMs: number): Html {
+  const left = Math.ceil(leftMs / 1000);
+  const parts = [left / 60, left].map((part) => String(Math.floor(part) % 60).padStart(2, '0'));
+  return html`<bdi role="timer" data-left="${leftMs}">${[Math.floor(left / 3600), ...parts].join(':')}</bdi>`;
+}
+
 /** Shows text that belongs to no language: a name, an id, an amount. Its direction is its own. */
 export const data = (text: string | number): Html => html`<bdi>${text}</bdi>`;
 

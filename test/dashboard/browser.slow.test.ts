@@ -238,6 +238,35 @@ test('new payments are announced above the list, which stays as it is until some
   await page.context().close();
 });
 
+test('the time in which a refund can be canceled is counted down, and then the button is gone', async ({
+  browser,
+  dashboard,
+}) => {
+  const { api } = dashboard;
+  const sale = await openSale(api);
+  await sale.send('10.50');
+  await confirmTip(api);
+  await api.database().setRefundPolicy(api.merchantId, { refundAutoMinor: 1_000 });
+  const asked = { order_id: sale.id, refund_id: 'counted', amount: '0.50', currency: 'USDT' };
+  await api.send('POST', '/api/v1/refunds/create', { ...asked, metadata: { refund_address: PAYEE } });
+  await api.database().advanceRefunds(api.clock.nowMs(), 10);
+  const [refund] = await api.database().listRefunds({ sessionId: sale.id, limit: 1 });
+  const { page, complaints } = await signedIn(browser, dashboard, {});
+  await page.clock.install();
+  await page.goto(`${dashboard.url}/s/${api.merchantId}/test/refunds/${refund?.id}`);
+  const timer = page.getByRole('timer');
+  const button = page.getByRole('button', { name: 'Cancel this refund' });
+  assert.match((await timer.textContent()) ?? '', /^0:0[01]:\d\d$/);
+  await look(page, 'refund-counting');
+  await page.clock.runFor(20_000);
+  assert.match((await timer.textContent()) ?? '', /^0:00:[34]\d$/);
+  assert.is(await button.isVisible(), true);
+  await page.clock.runFor(41_000);
+  assert.equal([await timer.isVisible(), await button.isVisible()], [false, false]);
+  assert.equal(complaints, []);
+  await page.context().close();
+});
+
 test('before a session ends it says so, and whoever stays keeps what was typed', async ({ browser, dashboard }) => {
   const { api } = dashboard;
   const { page, complaints } = await signedIn(browser, dashboard, {});

@@ -69,6 +69,15 @@ test('a key is confirmed, shown once, signs calls, and is recorded with its make
     assert.equal([entry?.before, entry?.after?.scopes], [null, 'sessions:read,sessions:write']);
   }));
 
+test('the header line with the merchant id is on the page of keys, and beside a new key', () =>
+  withDashboard(async (dashboard) => {
+    const ada = await owner(dashboard);
+    const line = `<code data-copy>X-Merchant-Id: ${dashboard.api.merchantId}</code>`;
+    for (const mode of ['test', 'live']) assert.match((await ada.get(keysOf(dashboard, mode))).text, line, mode);
+    const { form, post } = await reviewed(dashboard, ada);
+    assert.match((await ada.post(post, form)).text, line);
+  }));
+
 test('the signed call of a new key works as it is pasted into a shell', () =>
   withDashboard(async (dashboard) => {
     const ada = await owner(dashboard);

@@ -198,11 +198,15 @@ test('a refund can be canceled while it is processing, once and for good', () =>
   withShop(async (shop) => {
     const { api, ada } = shop;
     const path = await makeRefund(shop, { address: address('6') });
+    const canceling = async () => /<p data-while-counting>(.*?)<\/p>/.exec((await ada.get(path)).text)?.[1] ?? '';
     assert.not.match((await ada.get(path)).text, `${path}/cancel`, 'not while it is pending');
+    assert.is(await canceling(), '');
     await api.database().advanceRefunds(api.clock.nowMs(), 10);
-    assert.match((await ada.get(path)).text, 'It can be canceled until');
+    api.clock.advance(21_000);
+    assert.match(await canceling(), /^It can be canceled until .* \(<bdi [^>]*>0:00:39<\/bdi> left\)/);
     await follow(ada, await ada.submit(path, `${path}/cancel`));
     assert.is((await refundsOf(shop))[0]?.status, 'canceled');
+    assert.is(await canceling(), '', 'nothing is counted down once it is canceled');
     const token = hidden((await ada.get('/account')).text).form_token ?? '';
     const again = await ada.post(`${path}/cancel`, { form_token: token });
     assert.is(again.status, 400);

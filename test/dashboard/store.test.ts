@@ -19,6 +19,8 @@ function shownFields({ text }: Answer): Record<string, string> {
 test('a new store waits for approval with its maker as the owner, is made once, and gets keys only then', () =>
   withDashboard(async ({ api, person }) => {
     const ada = await person('Ada', { role: 'support', storeId: api.merchantId });
+    const form = (await ada.get('/stores/new')).text;
+    assert.match(form, /Channel type <select name="channel"><option[^>]*>API<\/option><\/select>/, 'the only choice');
     const review = await ada.submit('/stores/new', '/stores/new', {
       name: 'Tea & Co',
       channel: 'API',

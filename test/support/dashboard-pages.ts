@@ -32,6 +32,8 @@ async function fillStore(api: ApiServer, sale: Sale) {
   const approved = await refund('r-1', '4.50', { refund_address: PAYEE });
   api.clock.advance(1);
   const asked = await refund('r-2', '0.50', {});
+  const processing = await refund('r-3', '0.25', { refund_address: PAYEE });
+  await api.database().advanceRefunds(api.clock.nowMs(), 10);
   const endpoint = issueEndpoint(api.merchantId, 'test', 'https://shop.example/hook', [], api.clock.nowMs());
   await api.database().addEndpoint(endpoint);
   const late = await openSale(api);
@@ -41,7 +43,7 @@ async function fillStore(api: ApiServer, sale: Sale) {
   await api.database().setPageSettings(api.merchantId, { accent: '#ffcc00' });
   const act = { atMs: api.clock.nowMs(), operator: 'Grace (dashboard)', command: 'add note', reason: null };
   await api.database().addPaymentNote({ sessionId: sale.id, text: 'Called: will pick it up on Friday.' }, act);
-  return { held: held?.id, approved, asked, endpoint: endpoint.id, delivery: delivery?.id };
+  return { held: held?.id, approved, asked, processing, endpoint: endpoint.id, delivery: delivery?.id };
 }
 
 /** Adds two targets of notices, one of them proved. */
@@ -93,6 +95,28 @@ async function addMoneyOut(api: ApiServer): Promise<void> {
   await database.endOperation({ id: 'op_1', runner: 'r', nowMs }, 'done', result);
 }
 
+/** The pages of an operator. The last one does not exist. */
+const operatorPages = [
+  ['overview', '/operator'],
+  ['stores', '/operator/stores'],
+  ['networks', '/operator/networks'],
+  ['network', '/operator/networks/test:ethereum'],
+  ['wallets', '/operator/wallets'],
+  ['payouts', '/operator/payouts'],
+  ['operator-payout', '/operator/payouts/ga_1'],
+  ['operations', '/operator/operations'],
+  ['operation', '/operator/operations/op_1'],
+  ['sources', '/operator/sources'],
+  ['alarms', '/operator/alarms'],
+  ['notices', '/operator/notices'],
+  ['notice-kinds', '/operator/notices/add'],
+  ['notice-add', '/operator/notices/add?kind=email'],
+  ['audit', '/operator/audit'],
+  ['settings', '/operator/settings'],
+  ['people', '/operator/people'],
+  ['missing', '/operator/nothing'],
+] as const;
+
 /** Fills a dashboard that was just started, and names its pages. */
 export async function everyPage(dashboard: Dashboard): Promise<readonly DashboardPage[]> {
   const { api } = dashboard;
@@ -133,6 +157,7 @@ export async function everyPage(dashboard: Dashboard): Promise<readonly Dashboar
     { name: 'refunds', path: `${store}/refunds`, cookie: owner.cookie() },
     { name: 'refund-approval', path: `${store}/refunds/${made.approved}`, cookie: owner.cookie() },
     { name: 'refund-asked', path: `${store}/refunds/${made.asked}`, cookie: owner.cookie() },
+    { name: 'refund-processing', path: `${store}/refunds/${made.processing}`, cookie: owner.cookie() },
     { name: 'held', path: `${store}/held`, cookie: owner.cookie() },
     { name: 'held-one', path: `${store}/held/${made.held}`, cookie: owner.cookie() },
     { name: 'webhooks', path: `${store}/webhooks`, cookie: owner.cookie() },
@@ -144,23 +169,6 @@ export async function everyPage(dashboard: Dashboard): Promise<readonly Dashboar
     { name: 'team', path: `${store}/team`, cookie: owner.cookie() },
     { name: 'new-store', path: '/stores/new', cookie: owner.cookie() },
     { name: 'account', path: '/account', cookie: owner.cookie() },
-    { name: 'overview', path: '/operator', cookie: operator.cookie() },
-    { name: 'stores', path: '/operator/stores', cookie: operator.cookie() },
-    { name: 'networks', path: '/operator/networks', cookie: operator.cookie() },
-    { name: 'network', path: '/operator/networks/test:ethereum', cookie: operator.cookie() },
-    { name: 'wallets', path: '/operator/wallets', cookie: operator.cookie() },
-    { name: 'payouts', path: '/operator/payouts', cookie: operator.cookie() },
-    { name: 'operator-payout', path: '/operator/payouts/ga_1', cookie: operator.cookie() },
-    { name: 'operations', path: '/operator/operations', cookie: operator.cookie() },
-    { name: 'operation', path: '/operator/operations/op_1', cookie: operator.cookie() },
-    { name: 'sources', path: '/operator/sources', cookie: operator.cookie() },
-    { name: 'alarms', path: '/operator/alarms', cookie: operator.cookie() },
-    { name: 'notices', path: '/operator/notices', cookie: operator.cookie() },
-    { name: 'notice-kinds', path: '/operator/notices/add', cookie: operator.cookie() },
-    { name: 'notice-add', path: '/operator/notices/add?kind=email', cookie: operator.cookie() },
-    { name: 'audit', path: '/operator/audit', cookie: operator.cookie() },
-    { name: 'settings', path: '/operator/settings', cookie: operator.cookie() },
-    { name: 'people', path: '/operator/people', cookie: operator.cookie() },
-    { name: 'missing', path: '/operator/nothing', cookie: operator.cookie() },
+    ...operatorPages.map(([name, path]) => ({ name, path, cookie: operator.cookie() })),
   ];
 }

@@ -44,6 +44,9 @@ const whyNoKeys = (words: Words, store: MerchantStore | null): Html | string =>
 
 const pathOf = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/developers`;
 
+/** The line of a signed call that says whose key it is. */
+const merchantHeader = ({ storeId }: StoreAt): string => `X-Merchant-Id: ${storeId}`;
+
 export const developerPages = (deps: DashboardDeps): readonly StorePage[] => [
   {
     method: 'get',
@@ -78,6 +81,7 @@ async function page(
     content: html`${faultMessage(fault)}
 <section class="card" aria-labelledby="ids"><h2 id="ids">${words.say('developers.store')}</h2>${facts([
       [words.say('developers.merchant_id'), copyCode(at.storeId)],
+      [words.say('developers.header'), copyCode(merchantHeader(at))],
       [words.say('frame.mode'), words.say(`general.mode_${at.mode}`)],
     ])}</section>
 <section aria-labelledby="keys"><h2 id="keys">${words.say('developers.keys')}</h2>${keyTable(visit, own.slice(0, KEYS_SHOWN), nowMs)}</section>
@@ -234,7 +238,7 @@ const shownOnce = (
 ${facts([
   [words.say('developers.api_key'), copyCode(made.apiKey)],
   [words.say('general.secret'), copyCode(made.apiSecret)],
-  [words.say('developers.header'), html`<code>X-Merchant-Id: ${at.storeId}</code>`],
+  [words.say('developers.header'), copyCode(merchantHeader(at))],
 ])}
 <p class="hint">${words.say('developers.secret_hint')}</p>
 ${described}

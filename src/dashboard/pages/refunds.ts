@@ -13,7 +13,7 @@ import type { DashboardDeps } from '../deps.ts';
 import { explorerPage, type Named, shownOnChain } from '../explorer.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { amountText, networkText, refundState, refundsPath, waitsForApproval } from '../refund-text.ts';
-import { copied, data, english, explorerLink, facts, faultMessage, grouped, table, time } from '../show.ts';
+import { copied, countdown, data, english, explorerLink, facts, faultMessage, grouped, table, time } from '../show.ts';
 
 const PAGE_ROWS = 50;
 const statuses: readonly RefundStatus[] = ['pending', 'processing', 'completed', 'failed', 'canceled'];
@@ -170,7 +170,8 @@ ${copied(words.say('refunds.claim_link'), claimUrl(claim.token, config))}`;
   const payout = await database.findPayout(refund.id);
   const delay = payout && delayOf(payout);
   const cancelUntilMs = await cancelEndMs(database, refund);
-  return html`${cancelUntilMs > nowMs ? html`<p>${words.html('refunds.cancel_until', { time: time(cancelUntilMs) })}</p>` : null}
+  const canceling = { time: time(cancelUntilMs), left: countdown(cancelUntilMs - nowMs) };
+  return html`${cancelUntilMs > nowMs ? html`<p data-while-counting>${words.html('refunds.cancel_until', canceling)}</p>` : null}
 ${delay ? html`<p class="message attention">${english(delay.message)}</p>` : null}`;
 }
 
@@ -192,7 +193,7 @@ async function forms({ database }: DashboardDeps, visit: Visit<StoreAt>, refund:
 <form method="post" action="${to('refuse')}">${changeFields(visit)}
 <label>${words.say('refunds.why_refused')} <input name="because" maxlength="200" required></label>
 <button class="plain">${words.say('refunds.refuse')}</button></form></section>`;
-  const canceling = html`<form method="post" action="${to('cancel')}" class="card">${changeFields(visit)}<button class="plain">${words.say('refunds.cancel')}</button></form>`;
+  const canceling = html`<form method="post" action="${to('cancel')}" class="card" data-while-counting>${changeFields(visit)}<button class="plain">${words.say('refunds.cancel')}</button></form>`;
   const redirecting = html`<form method="post" action="${to('destination')}" class="card" aria-labelledby="redirect">
 <h2 id="redirect">${words.say(refund.destination ? 'refunds.redirect' : 'refunds.name_address')}</h2>${changeFields(visit)}
 <label>${words.html('refunds.address_on', { network: networkText(refund) })} <input name="address" maxlength="128" dir="ltr" autocomplete="off" spellcheck="false" required></label>
