@@ -4,12 +4,13 @@
  * @module
  */
 import { readFileSync } from 'node:fs';
-import { SourceMap } from 'node:module';
 import { isBuilt } from './installation.ts';
+import { openSourceMap } from './source-map.ts';
 
 const PLACE = /(file:\/\/[^\s()]+\.js):(\d+):(\d+)/;
 
-const maps = new Map<string, SourceMap | null>();
+type FindSource = ReturnType<typeof openSourceMap>;
+const maps = new Map<string, FindSource | null>();
 
 /** From now on, the stack of every error names files and lines of the sources. Does nothing if the sources run. */
 export function nameSources(): void {
@@ -21,15 +22,13 @@ export function nameSources(): void {
 
 /** Replaces the place in a line of a stack. Lines of packages and of Node stay as they are. */
 function sourceOf(line: string): string {
-  const [place, file = '', row, column] = PLACE.exec(line) ?? [];
-  const map = place === undefined || file.includes('/node_modules/') ? null : mapOf(file);
-  const entry = map?.findEntry(Number(row) - 1, Number(column) - 1);
-  if (!place || !entry || !('originalSource' in entry)) return line;
-  const { originalSource, originalLine, originalColumn } = entry;
-  return line.replace(place, `${new URL(originalSource, file).href}:${originalLine + 1}:${originalColumn + 1}`);
+  const [place, file = '', row = '', column = ''] = PLACE.exec(line) ?? [];
+  const found = place === undefined || file.includes('/node_modules/') ? null : mapOf(file)?.(+row - 1, +column - 1);
+  if (!place || !found?.source) return line;
+  return line.replace(place, `${new URL(found.source, file).href}:${found.row + 1}:${found.column + 1}`);
 }
 
-function mapOf(file: string): SourceMap | null {
+function mapOf(file: string): FindSource | null {
   let map = maps.get(file);
   if (map === undefined) {
     map = readMap(file);
@@ -39,9 +38,9 @@ function mapOf(file: string): SourceMap | null {
 }
 
 /** @returns null if there is none: the trace then names the built file */
-function readMap(file: string): SourceMap | null {
+function readMap(file: string): FindSource | null {
   try {
-    return new SourceMap(JSON.parse(readFileSync(new URL(`${file}.map`), 'utf8')));
+    return openSourceMap(readFileSync(new URL(`${file}.map`), 'utf8'));
   } catch {
     return null;
   }
