@@ -3,7 +3,7 @@
  * @module
  */
 import { permanent } from '../../src/core/fault.ts';
-import { type Alarm, type AlarmDatabase, isSnoozed } from '../../src/database/alarms.ts';
+import { ALARM_NOTE_CHARS_MAX, type Alarm, type AlarmDatabase, isSnoozed } from '../../src/database/alarms.ts';
 import { snoozeEndMs, snoozes } from '../../src/lib/snooze.ts';
 import {
   becauseOption,
@@ -49,11 +49,16 @@ export const alarmsAcknowledge: Command = {
   name: 'alarms acknowledge',
   args: ['id'],
   summary: 'Say that you are looking at an alarm: it stays open, and its notices are not repeated.',
-  options: { because: becauseOption, 'dry-run': dryRunOption },
+  options: {
+    because: { value: 'NOTE', help: 'what the others should know: shown with the alarm, and in the audit log' },
+    'dry-run': dryRunOption,
+  },
   async run(input, { database, clock }) {
     const id = alarmId(input);
     const isDryRun = input.options['dry-run'] === true;
     const act = operatorAct(alarmsAcknowledge, input, clock);
+    if ((act.reason ?? '').length > ALARM_NOTE_CHARS_MAX)
+      throw usage(`--because has more than ${ALARM_NOTE_CHARS_MAX} characters; shorten it`);
     const done = isDryRun ? await foreseen(database, id) : await database.acknowledgeAlarm(id, act);
     if (!done) throw notFound(`there is no alarm A-${id}; \`quayside alarms list\` shows all`);
     const { outcome, alarm } = done;
@@ -159,10 +164,11 @@ async function foreseen(database: Alarms, id: number) {
 
 /** Returns an alarm for programs. `state`: `open` or `ended`; `event` or `resolved` for one that reports an event. */
 export const alarmShown = (alarm: Alarm) => {
-  const { id, atMs, code, message, network, sessionId, key, acknowledgedAtMs, acknowledgedBy } = alarm;
+  const { id, atMs, code, message, network, sessionId, key, acknowledgedAtMs } = alarm;
   const acknowledged = {
     acknowledged_at: acknowledgedAtMs === null ? null : moment(acknowledgedAtMs),
-    acknowledged_by: acknowledgedBy,
+    acknowledged_by: alarm.acknowledgedBy,
+    acknowledged_note: alarm.acknowledgedNote,
     snoozed_until: alarm.snoozedUntilMs === null ? null : moment(alarm.snoozedUntilMs),
     snoozed_by: alarm.snoozedBy,
   };
@@ -180,11 +186,16 @@ function endOf({ key, endedAtMs, resolvedAtMs }: Alarm): End {
 
 const isOpen = ({ key, endedAtMs }: Alarm): boolean => key !== null && endedAtMs === null;
 
-/** Returns an alarm for people, on two lines. */
+/** Returns an alarm for people: two lines, and one for a note. */
 export const alarmLines = (alarm: Alarm, nowMs: number): string[] => {
-  const { id, at, state, ended_at, code, acknowledged_by, snoozed_until, snoozed_by } = alarmShown(alarm);
+  const shown = alarmShown(alarm);
+  const { id, at, state, ended_at, code, acknowledged_by, acknowledged_note, snoozed_until, snoozed_by } = shown;
   const until = { open: 'open', ended: `until ${ended_at}`, resolved: `resolved ${ended_at}`, event: '' }[state];
   const by = acknowledged_by !== null && ended_at === null ? `acknowledged by ${acknowledged_by}` : '';
   const putOff = isSnoozed(alarm, nowMs) ? `put off until ${snoozed_until} by ${snoozed_by}` : '';
-  return [...table([[at, `A-${id}`, code, [until, by, putOff].filter(Boolean).join(', ')]]), `  ${alarm.message}`];
+  return [
+    ...table([[at, `A-${id}`, code, [until, by, putOff].filter(Boolean).join(', ')]]),
+    `  ${alarm.message}`,
+    ...(acknowledged_note === null ? [] : [`  ${alarm.acknowledgedBy} noted: ${acknowledged_note}`]),
+  ];
 };

@@ -16,6 +16,9 @@ export type NewAlarm = Readonly<{
 /** An alarm that is open until what it reports is over. A key, such as `network:live:bsc`, has at most one open. */
 export type LastingAlarm = NewAlarm & Readonly<{ key: string }>;
 
+/** So many characters has the note of whoever acknowledges an alarm, at most. */
+export const ALARM_NOTE_CHARS_MAX = 200;
+
 /** `key` is null for an alarm that reports an event; `endedAtMs` is null for such an alarm, and for an open one. */
 export type Alarm = NewAlarm &
   Readonly<{
@@ -25,6 +28,8 @@ export type Alarm = NewAlarm &
     /** When somebody said that they are looking at it, and who; null if nobody has. */
     acknowledgedAtMs: number | null;
     acknowledgedBy: string | null;
+    /** What they noted for the others; null for nothing. */
+    acknowledgedNote: string | null;
     /** When somebody said that the event is dealt with; null for all others. */
     resolvedAtMs: number | null;
     /** Until when it is put off, if that is to come, and by whom; null if nobody ever did. */
@@ -89,7 +94,8 @@ export interface AlarmDatabase {
   /** Ends the open alarm of a key. @returns false when there is none */
   endAlarm(key: string, nowMs: number): Promise<boolean>;
   /**
-   * Records that somebody looks at an alarm, which ends its repeated notices, but not that of its end.
+   * Records that somebody looks at an alarm, which ends its repeated notices, but not that of its end. The act's reason
+   * is kept as their note, at most `ALARM_NOTE_CHARS_MAX` characters.
    * @returns null if there is no such alarm
    */
   acknowledgeAlarm(id: number, act: OperatorAct): Promise<Acknowledged | null>;

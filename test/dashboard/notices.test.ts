@@ -82,6 +82,24 @@ test('an alarm is acknowledged once, with the person’s name', () =>
     assert.match((await mary.get('/operator/alarms')).text, 'acknowledged');
   }));
 
+test('a note of whoever acknowledges an alarm is shown with it and in the audit log', () =>
+  withTarget(async ({ dashboard, mary }) => {
+    const ALARMS = '/operator/alarms';
+    const note = 'The provider <b>knows</b>; back at noon';
+    const long = await mary.submit(ALARMS, `${ALARMS}/acknowledge`, { note: 'x'.repeat(201) });
+    assert.is(long.status, 400);
+    assert.match(long.text, 'at most 200 characters');
+    await mary.submit(ALARMS, `${ALARMS}/acknowledge`, { note: ` ${note} ` });
+    const shown = note.replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+    const line = `<p class="note"><bdi>${shown}</bdi></p><p class="hint"><bdi>Mary (dashboard)</bdi></p>`;
+    assert.match((await mary.get(ALARMS)).text, line);
+    const database = dashboard.api.database();
+    const [entry] = await database.listAudit(1);
+    assert.equal([entry?.command, entry?.target, entry?.reason], ['acknowledge alarm', 'A-1', note]);
+    await database.endAlarm((await database.listOpenAlarms())[0]?.key ?? '', dashboard.api.clock.nowMs());
+    assert.match((await mary.get(ALARMS)).text, line, 'it stays with the alarm once that is over');
+  }));
+
 test('an alarm is put off for a while: it leaves what needs somebody, and comes back', () =>
   withTarget(async ({ dashboard, mary }) => {
     const { api } = dashboard;

@@ -356,13 +356,19 @@ test('an alarm is acknowledged once, by its number; what is over or unknown is s
   assert.is((await answer('alarms', 'list', '--open'))[0].acknowledged_at, null);
   const done = await acknowledge(name, '--because', 'a new disk is ordered');
   assert.equal([done.outcome, done.state], ['acknowledged', 'open']);
+  assert.match(
+    (await run('alarms', 'acknowledge', name, '--because', 'x'.repeat(201))).err,
+    'more than 200 characters',
+  );
   assert.is((await acknowledge(String(disk.id))).outcome, 'already');
   const { out } = await run('alarms', 'list', '--open');
   assert.match(out, new RegExp(`${name}  disk_filling  open, acknowledged by ${done.acknowledged_by}\\n`));
+  assert.match(out, `\n  ${done.acknowledged_by} noted: a new disk is ordered\n`);
+  assert.is(done.acknowledged_note, 'a new disk is ordered');
   const ended = (await answer('alarms', 'list')).find(({ state }: { state: string }) => state === 'ended');
   assert.is((await acknowledge(`A-${ended.id}`)).outcome, 'over');
   const [entry] = await answer('audit', 'list');
-  assert.equal([entry.command, entry.target], ['alarms acknowledge', name]);
+  assert.equal([entry.command, entry.target, entry.reason], ['alarms acknowledge', name, 'a new disk is ordered']);
   assert.is((await run('alarms', 'acknowledge', 'A-999999')).code, 3);
   assert.is((await run('alarms', 'acknowledge', 'disk')).code, 2);
 });

@@ -3,33 +3,24 @@
  * reports an event waits for a person to resolve it.
  * @module
  */
-import { type Alarm, isSnoozed } from '../../database/alarms.ts';
+import { ALARM_NOTE_CHARS_MAX, type Alarm, isSnoozed } from '../../database/alarms.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { type Snooze, snoozeEndMs, snoozes } from '../../lib/snooze.ts';
 import { timeIn } from '../../lib/zone.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
-import type { CommonPage, Visit } from '../page.ts';
-import { badge, data, english, table, time } from '../show.ts';
+import type { CommonPage, Reply, Visit } from '../page.ts';
+import { badge, data, english, faultMessage, plainText, table, time } from '../show.ts';
 
 const PATH = '/operator/alarms';
 const ALARMS_SHOWN = 100;
 
 export const alarmPages = (deps: DashboardDeps): readonly CommonPage[] => [
-  {
-    method: 'get',
-    path: PATH,
-    needs: 'installation:read',
-    answer: async (visit) => ({
-      title: visit.words.say('frame.operator_alarms'),
-      content: html`${alarmTable(visit, await deps.database.listAlarms(ALARMS_SHOWN))}
-<p class="hint">${visit.words.html('alarms.newest', { count: ALARMS_SHOWN })}</p>`,
-    }),
-  },
+  { method: 'get', path: PATH, needs: 'installation:read', answer: (visit) => alarmsPage(deps, visit, null) },
   commonChange(deps, {
     path: `${PATH}/acknowledge`,
     needs: 'installation:manage',
-    plan: async (visit) => planAcknowledging(visit),
+    plan: (visit) => planAcknowledging(deps, visit),
   }),
   commonChange(deps, {
     path: `${PATH}/snooze`,
@@ -38,6 +29,15 @@ export const alarmPages = (deps: DashboardDeps): readonly CommonPage[] => [
   }),
   commonChange(deps, { path: `${PATH}/resolve`, needs: 'installation:manage', plan: async (visit) => planEnd(visit) }),
 ];
+
+async function alarmsPage({ database }: DashboardDeps, visit: Visit<null>, fault: string | null): Promise<Reply> {
+  return {
+    title: visit.words.say('frame.operator_alarms'),
+    status: fault === null ? 200 : 400,
+    content: html`${faultMessage(fault)}${alarmTable(visit, await database.listAlarms(ALARMS_SHOWN))}
+<p class="hint">${visit.words.html('alarms.newest', { count: ALARMS_SHOWN })}</p>`,
+  };
+}
 
 /** A list of alarms, with what can be done about each. */
 export function alarmTable(visit: Visit<null>, alarms: readonly Alarm[]): Html {
@@ -54,7 +54,7 @@ export function alarmTable(visit: Visit<null>, alarms: readonly Alarm[]): Html {
     ],
     alarms.map((alarm) => [
       time(alarm.atMs),
-      alarmState(visit, alarm),
+      html`<div>${alarmState(visit, alarm)}${noteOf(alarm)}</div>`,
       html`<span>${data(alarmName(alarm))} <code>${alarm.code}</code>${alarm.network === null ? null : html` <code>${alarm.network}</code>`}</span>`,
       english(alarm.message),
       html`<div>${alarmForms(visit, alarm)}</div>`,
@@ -76,6 +76,11 @@ function alarmState({ words, nowMs }: Visit<null>, alarm: Alarm): Html {
   return key === null ? badge(words.say('alarms.event'), 'attention') : badge(words.say('alarms.open'), 'danger');
 }
 
+const noteOf = ({ acknowledgedBy, acknowledgedNote }: Alarm): Html | null =>
+  acknowledgedNote === null
+    ? null
+    : html`<p class="note">${data(plainText(acknowledgedNote))}</p><p class="hint">${data(acknowledgedBy ?? '')}</p>`;
+
 function alarmForms(visit: Visit<null>, alarm: Alarm): Html | null {
   const { id, key, endedAtMs, acknowledgedAtMs, resolvedAtMs } = alarm;
   if (endedAtMs !== null || resolvedAtMs !== null) return null;
@@ -84,9 +89,15 @@ function alarmForms(visit: Visit<null>, alarm: Alarm): Html | null {
     const button = words.say(`alarms.${act}`);
     const label = words.say('general.act_on', { act: button, name: alarmName(alarm) });
     return html`<form method="post" action="${PATH}/${act}">${changeFields(visit)}
-<input type="hidden" name="alarm" value="${id}"><button class="plain small" aria-label="${label}">${button}</button></form>`;
+<input type="hidden" name="alarm" value="${id}">${act === 'acknowledge' ? noteField(visit, alarm) : null}<button class="plain small" aria-label="${label}">${button}</button></form>`;
   };
   return html`${acknowledgedAtMs === null ? html`${form('acknowledge')}${snoozeForm(visit, alarm)}` : null}${key === null ? form('resolve') : null}`;
+}
+
+function noteField({ words }: Visit<null>, alarm: Alarm): Html {
+  const note = words.say('alarms.note');
+  const label = words.say('general.act_on', { act: note, name: alarmName(alarm) });
+  return html`<input class="small" name="note" maxlength="${ALARM_NOTE_CHARS_MAX}" aria-label="${label}" placeholder="${note}" autocomplete="off"> `;
 }
 
 /** One button for each time that an alarm can be put off. */
@@ -103,12 +114,17 @@ function snoozeForm(visit: Visit<null>, alarm: Alarm): Html {
 const idOf = ({ form }: Visit<null>): number | null =>
   /^[1-9]\d{0,14}$/.test(form.alarm ?? '') ? Number(form.alarm) : null;
 
-function planAcknowledging(visit: Visit<null>): Planned {
+async function planAcknowledging(deps: DashboardDeps, visit: Visit<null>): Promise<Planned> {
   const id = idOf(visit);
   if (id === null) return null;
+  const note = (visit.form.note ?? '').trim();
+  if (note.length > ALARM_NOTE_CHARS_MAX) {
+    return alarmsPage(deps, visit, visit.words.say('alarms.long_note', { count: ALARM_NOTE_CHARS_MAX }));
+  }
   return {
     command: 'acknowledge alarm',
     target: alarmName({ id }),
+    reason: note || null,
     review: null,
     async act(database, act) {
       const done = await database.acknowledgeAlarm(id, act);

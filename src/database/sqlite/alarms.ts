@@ -26,7 +26,8 @@ export function createAlarmWriter(db: Db): RaiseAlarm {
   const notices = createNoticeWriter(db);
   return (alarm) => {
     const key = alarm.key ?? null;
-    const unseen = { acknowledgedAtMs: null, acknowledgedBy: null, snoozedUntilMs: null, snoozedBy: null };
+    const seen = { acknowledgedAtMs: null, acknowledgedBy: null, acknowledgedNote: null };
+    const unseen = { ...seen, snoozedUntilMs: null, snoozedBy: null };
     const id = Number(insert({ ...alarm, key, endedAtMs: null, resolvedAtMs: null, ...unseen }).lastInsertRowid);
     notices.opened({ ...alarm, id, key });
     const isOver = or(isNull(alarms.key), isNotNull(alarms.endedAtMs));
@@ -106,7 +107,8 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
         if (!alarm) return null;
         if (alarm.endedAtMs !== null) return { outcome: 'over', alarm } as const;
         if (alarm.acknowledgedAtMs !== null) return { outcome: 'already', alarm } as const;
-        const since = { acknowledgedAtMs: act.atMs, acknowledgedBy: act.operator, snoozedUntilMs: null };
+        const seen = { acknowledgedAtMs: act.atMs, acknowledgedBy: act.operator, acknowledgedNote: act.reason };
+        const since = { ...seen, snoozedUntilMs: null };
         orm.update(alarms).set(since).where(eq(alarms.id, id)).run();
         notices.acknowledged(id, act.atMs);
         recordAct(act, { target: `A-${id}`, before: { acknowledged: false }, after: { acknowledged: true } });

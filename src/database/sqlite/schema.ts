@@ -11,7 +11,6 @@ import type { InclusionGrace } from '../../core/inclusion.ts';
 import type { LookupResult } from '../../core/lookup.ts';
 import type { Counted, Phase, Standing, Terms } from '../../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
-import type { AuditedState } from '../audit-log.ts';
 import type { DeliveryState, LineItem, NetworkState } from '../database.ts';
 import type { Scope } from '../keys.ts';
 import type { Logo } from '../page-settings.ts';
@@ -357,20 +356,10 @@ export const alarms = sqliteTable('alarms', {
   endedAtMs: integer(),
   acknowledgedAtMs: integer(),
   acknowledgedBy: text(),
+  acknowledgedNote: text(),
   resolvedAtMs: integer(),
   snoozedUntilMs: integer(),
   snoozedBy: text(),
-});
-
-export const auditLog = sqliteTable('audit_log', {
-  id: integer().primaryKey(),
-  atMs: integer().notNull(),
-  operator: text().notNull(),
-  command: text().notNull(),
-  target: text().notNull(),
-  before: json<AuditedState>(),
-  after: json<AuditedState>(),
-  reason: text(),
 });
 
 export const lookups = sqliteTable('look_ups', {

@@ -69,6 +69,7 @@ export function operationsConform(makePlace: MakePlace): void {
         endedAtMs: null,
         acknowledgedAtMs: null,
         acknowledgedBy: null,
+        acknowledgedNote: null,
         resolvedAtMs: null,
         snoozedUntilMs: null,
         snoozedBy: null,

@@ -8,6 +8,7 @@ import { is, sql } from 'drizzle-orm';
 import { getTableConfig, SQLiteSyncDialect, SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import * as auditLog from '../../../src/database/sqlite/audit-log.ts';
 import { refuseOldSqlite } from '../../../src/database/sqlite/connection.ts';
 import { currentVersion, migrate } from '../../../src/database/sqlite/migrate.ts';
 import * as noticesSchema from '../../../src/database/sqlite/notices/schema.ts';
@@ -256,6 +257,7 @@ test(
       ...refundSchema,
       ...retentionSchema,
       ...requestLog,
+      ...auditLog,
       ...paymentNotes,
       ...moneyOutSchema,
       ...peopleSchema,
