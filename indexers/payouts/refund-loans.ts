@@ -32,7 +32,7 @@ export interface RefundLoans {
    */
   holdFor(payout: Payout, quote: Quote): Promise<EngineReason | null>;
   /**
-   * Ends a loan that comes too late, or the taking back of one that was never made.
+   * Ends a loan that comes too late, or the taking back of one that was never made, or that was taken back before.
    * @param quote of this gas payout now
    * @returns whether it has ended
    */
@@ -54,7 +54,7 @@ export function createRefundLoans(
 
   const planned = async (): Promise<bigint> => {
     const gas = await database.listPayouts({ network, kind: 'gas', state: 'waiting', limit: PLANNED_MAX });
-    return gas.reduce((sum, { intent }) => sum + (isLoan(intent, 'delegate') ? intent.units : 0n), 0n);
+    return gas.reduce((sum, { intent }) => sum + (isLoan(intent) ? intent.units : 0n), 0n);
   };
 
   /** @returns whether it was planned: enough stake is free, and its transactions cost less than it saves */
@@ -93,10 +93,12 @@ export function createRefundLoans(
     async endUseless(payout, quote) {
       const { id, intent, servesId } = payout;
       const nowMs = clock.nowMs();
-      const isNothingLent = quote.kind === 'refused' && quote.code === 'would_fail';
-      if (isLoan(intent, 'reclaim')) return isNothingLent && database.cancelPayout(id, nowMs);
-      if (!isLoan(intent, 'delegate') || !isLate(payout, nowMs) || !(await database.cancelPayout(id, nowMs)))
-        return false;
+      if (intent.kind === 'gas' && intent.form === 'reclaim') {
+        const isNothingLent = quote.kind === 'refused' && quote.code === 'would_fail';
+        // A node that is behind does not see a loan that was made just now.
+        return isNothingLent && nowMs >= payout.createdAtMs + LENT_MS && database.cancelPayout(id, nowMs);
+      }
+      if (!isLoan(intent) || !isLate(payout, nowMs) || !(await database.cancelPayout(id, nowMs))) return false;
       // If this is cut short, the taking back finds nothing lent.
       if (servesId !== null) await database.cancelPayout(servesId, nowMs);
       return true;
@@ -112,7 +114,7 @@ function loanIn(quote: Quote): Loan | null {
   return quote.loan?.missingUnits === 0n ? { units: quote.loan.units, savedUnits: null } : null;
 }
 
-const isLoan = (intent: Payout['intent'], form: GasIntent['form']): intent is GasIntent =>
-  intent.kind === 'gas' && intent.refundIndex !== undefined && intent.form === form;
+const isLoan = (intent: Payout['intent']): intent is GasIntent =>
+  intent.kind === 'gas' && intent.refundIndex !== undefined && intent.form === 'delegate';
 
 const isLate = ({ createdAtMs }: Payout, nowMs: number): boolean => nowMs >= createdAtMs + WAIT_MS_MAX;

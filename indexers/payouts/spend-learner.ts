@@ -1,13 +1,13 @@
 /**
  * Transactions of our own wallets that this database does not know, because it was restored from a backup: moves from
- * one of them to another, native coin for deposit addresses, and sweeps for which the gas wallet paid the fee. What the
- * chain shows of them is entered into the books, so that what they cost is not missing there, and the numbers that they
- * used halt no wallet.
+ * one of them to another, native coin for deposit addresses, loans of a stake and their return, and sweeps for which
+ * the gas wallet paid the fee. What the chain shows of them is entered into the books, so that what they cost is not
+ * missing there, the numbers that they used halt no wallet, and what is still lent is taken back.
  *
  * Whoever has stolen a key can hide nothing behind one. A transaction counts only if it is, byte for byte, what the
  * signer would have made, and pays only wallets of this seed or the treasury: a later wallet of the same role, a
- * deposit address from the gas wallet, or the treasury from deposit addresses. It counts only with the cost that each
- * node shows of it.
+ * deposit address from the gas wallet, or the treasury from deposit addresses. Loans are the gas wallet's, to a deposit
+ * address or a refund wallet. It counts only with the cost that each node shows of it.
  * @module
  */
 import type { PayoutNode, PlainTransfer, SpendDraft } from '../../src/chains/spend.ts';
@@ -64,14 +64,19 @@ export function createSpendLearner({ network, node, database, wallets, clock, lo
   }
 
   /** Returns what the signer would have been asked for; null if nothing of it is done so. */
-  async function intentOf(payer: string, { tx, currency, to, owners }: PlainTransfer): Promise<LearnedIntent | null> {
+  async function intentOf(payer: string, transfer: PlainTransfer): Promise<LearnedIntent | null> {
+    const { tx, currency, to, owners, loan } = transfer;
     const [from, receiver] = [await wallets.find(payer), await wallets.find(to)];
     const units = owners.reduce((sum, owner) => sum + owner.units, 0n);
-    if (from && receiver) return learnedMove(network.key, from, receiver, { tx, currency, units });
+    if (from && receiver && !loan) return learnedMove(network.key, from, receiver, { tx, currency, units });
     if (from?.role !== 'gas') return null;
+    if (loan && receiver) {
+      const { role, index: refundIndex } = receiver;
+      return role === 'refund' ? learnedGas(network.key, { form: loan, refundIndex, units }, tx) : null;
+    }
     if (currency === null) {
       const [index] = (await indicesOf([to])) ?? [];
-      return index === undefined ? null : learnedGas(network.key, index, tx, units);
+      return index === undefined ? null : learnedGas(network.key, { form: loan ?? 'transfer', index, units }, tx);
     }
     const indices = await indicesOf(owners.map(({ key }) => key));
     const parts = owners.map(({ units }, at) => ({ index: indices?.[at] ?? 0, units }));

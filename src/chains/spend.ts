@@ -12,7 +12,7 @@
  *
  * @module
  */
-import { type HotRole, type Intent, isPayback, type Wallet } from '../core/intent.ts';
+import { type HotRole, type Intent, isPayback, type LoanForm, type Wallet } from '../core/intent.ts';
 import type { Currency, Token } from '../core/transfer.ts';
 
 /** The family's rules that need neither a key nor a node; small enough for any process to load. */
@@ -224,13 +224,14 @@ export type Spent = Readonly<{
 
 /**
  * All that a transaction transfers, to one payee. `currency` is null for native coin; `to` and the owners, whom the
- * units left, are address keys.
+ * units left, are address keys. `loan`: no coin moved, but the owner lent `to` resources of a stake, or took them back.
  */
 export type PlainTransfer = Readonly<{
   tx: string;
   currency: Currency | null;
   to: string;
   owners: readonly Readonly<{ key: string; units: bigint }>[];
+  loan?: LoanForm;
 }>;
 
 export type WalletBalance = Readonly<{ native: bigint; tokens: Readonly<Partial<Record<Currency, bigint>>> }>;
@@ -269,9 +270,9 @@ export interface PayoutNode {
   usedBy(payer: string, nonce: number, after?: string): Promise<Spent | null>;
   /**
    * Returns what a transaction transfers, read from its bytes, which its id proves; null if no node has it. `other`: it
-   * is neither a transfer that the wallet alone signed nor a sweep for which it pays the fee, or it is not written as
-   * `Spending.sign` would have written it, so that it may do something besides. Whether it took effect, and what it
-   * cost, only `paidBy` tells.
+   * is neither a transfer or loan that the wallet alone signed nor a sweep for which it pays the fee, or it is not
+   * written as `Spending.sign` would have written it, so that it may do something besides. Whether it took effect, and
+   * what it cost, only `paidBy` tells.
    * @param treasury address key of the wallet that sweeps pay to
    */
   readTransfer(payer: string, treasury: string, tx: string): Promise<PlainTransfer | 'other' | null>;

@@ -63,6 +63,9 @@ export type SweepIntent = Readonly<{
   from: readonly Readonly<{ index: number; units: bigint }>[];
 }>;
 
+/** Lending resources of the gas wallet's stake, and taking them back. */
+export type LoanForm = 'delegate' | 'reclaim';
+
 /**
  * Gives a wallet of ours what it needs to pay for a transaction: `transfer` sends native coin, `delegate` lends
  * resources of the gas wallet's stake worth `units`, and `reclaim` takes the loan back. The wallet is the deposit
@@ -72,7 +75,7 @@ export type GasIntent = Readonly<{
   kind: 'gas';
   id: string;
   network: NetworkKey;
-  form: 'transfer' | 'delegate' | 'reclaim';
+  form: 'transfer' | LoanForm;
   index?: number | undefined;
   refundIndex?: number | undefined;
   /** Base units of the native coin. */

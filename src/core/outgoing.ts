@@ -142,15 +142,15 @@ export function learnedMove(
   };
 }
 
-/** Returns the native coin that a transaction gave a deposit address, of which this database does not know. */
-export const learnedGas = (network: NetworkKey, index: number, tx: string, units: bigint): GasIntent => ({
-  kind: 'gas',
-  id: learnedId('ga', tx),
-  network,
-  form: 'transfer',
-  index,
-  units,
-});
+/**
+ * Returns the native coin that a transaction gave a deposit address, or the loan that one made or took back, of which
+ * this database does not know.
+ */
+export const learnedGas = (
+  network: NetworkKey,
+  gas: Pick<GasIntent, 'form' | 'index' | 'refundIndex' | 'units'>,
+  tx: string,
+): GasIntent => ({ kind: 'gas', id: learnedId('ga', tx), network, ...gas });
 
 /** Returns the sweep that a transaction made, of which this database does not know. */
 export const learnedSweep = (

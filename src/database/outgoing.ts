@@ -88,7 +88,8 @@ export interface OutgoingDatabase extends WalletBooksDatabase {
   /**
    * Saves what a transaction between our wallets did that is learned from the chain, as a payout that has succeeded,
    * with an attempt that has its number and its cost: whoever had it signed, the wallet has paid that. A halted wallet
-   * goes on after the number.
+   * goes on after the number. Gas that waits to be sent or lent in exactly the same way is settled by it, and a loan
+   * whose return is not planned gets that.
    * @returns false if a payout has the transaction or its number already, or a refund that is open may have been paid
    */
   recordLearned(

@@ -137,12 +137,6 @@ export function readTransaction(bytes: Uint8Array): TronTransaction | null {
   };
 }
 
-/** Returns whether signed bytes send coins or call a contract, and lend nothing. */
-export function isTransfer(bytes: Uint8Array): boolean {
-  const kind = readTransaction(bytes)?.action.kind;
-  return kind === 'transfer' || kind === 'trigger';
-}
-
 function readAction(kind: ContractKind, bytes: Uint8Array): TronAction | null {
   const value = readMessage(bytes, valueShapes[kind]);
   const owner = value && keyOf(value.bytes(1));

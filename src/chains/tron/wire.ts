@@ -184,13 +184,18 @@ function namesSender({ blockBytes }: Reading, own: ReadonlySet<string>): boolean
   return false;
 }
 
-/** Returns the TRX that one of our wallets sent to another, or to a watched address. */
+/** Contracts that lend a stake, or take it back. */
+const LOAN = /^(Un)?DelegateResourceContract$/;
+
+/** Returns the TRX that one of our wallets sent, or the stake it lent or took back, to another or a watched address. */
 function readCoins({ id: tx, succeeded, rawData }: Listed, index: number, { watched, own }: Wanted): ChainTransfer[] {
   const [contract] = isFields(rawData) && Array.isArray(rawData.contract) ? rawData.contract : [];
-  if (!succeeded || !isFields(contract) || contract.type !== 'TransferContract') return [];
-  const { value } = isFields(contract.parameter) ? contract.parameter : {};
-  const { owner_address: owner, to_address: payee, amount: sun } = isFields(value) ? value : {};
-  const [from, to] = [readKey(owner) ?? '', readKey(payee) ?? ''];
+  const { type, parameter } = isFields(contract) ? contract : {};
+  const isLoan = LOAN.test(String(type));
+  if (!succeeded || !(isLoan || type === 'TransferContract') || !isFields(parameter)) return [];
+  const value = isFields(parameter.value) ? parameter.value : {};
+  const [payee, sun] = isLoan ? [value.receiver_address, value.balance] : [value.to_address, value.amount];
+  const [from, to] = [readKey(value.owner_address) ?? '', readKey(payee) ?? ''];
   if (!own.has(from) || !(own.has(to) || watched(to)) || from === to || !Number.isSafeInteger(sun) || Number(sun) <= 0)
     return [];
   return [{ tx, index, currency: 'native', from, to, units: BigInt(Number(sun)), isOutgoing: true }];

@@ -270,6 +270,21 @@ export async function openNodeBench(family: Family, { wallets, expiryMs, through
       const intent = { kind: 'gas', id, network, form: 'transfer', index, units } as const;
       return send(await sign(intent, [payer, receiver], payer, receiver.key));
     },
+    /**
+     * Lends the gas wallet's stake, or takes it back, which is known nowhere.
+     * @param of the deposit address with this index, or the refund wallet
+     */
+    async lend(
+      id: string,
+      form: 'delegate' | 'reclaim',
+      of: Readonly<{ index: number } | { refundIndex: number }>,
+      units: bigint,
+      to = 'index' in of ? depositKey(of.index).key : walletKey('refund', of.refundIndex).key,
+    ): Promise<string> {
+      const payer = walletKey('gas', 0);
+      const receiver = { ...walletKey('refund', 0), key: to };
+      return send(await sign({ kind: 'gas', id, network, form, units, ...of }, [payer, receiver], payer, to));
+    },
     signSweep,
     /** Sweeps a deposit address, which is known nowhere. */
     sweep: async (id: string, index: number, units: bigint): Promise<string> => send(await signSweep(id, index, units)),

@@ -18,8 +18,8 @@ import { firstWith, readPlainTransfer } from '../../plain-transfer.ts';
 import type { PayoutNode, PayoutNodeOptions, WalletBalance } from '../../spend.ts';
 import { tronAddress } from '../address.ts';
 import { TRON_EXPIRY_MS } from '../expiry.ts';
+import { readLoan } from '../loan.ts';
 import { tronSpending } from '../spend.ts';
-import { isTransfer } from '../transaction-bytes.ts';
 import { readBroadcast } from './payout-broadcast.ts';
 import { readHeld, readNative } from './payout-calls.ts';
 import { askOutcome, askPaid, askTransaction } from './payout-outcome.ts';
@@ -89,8 +89,7 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     async readTransfer(payer, treasury, tx) {
       const bytes = await firstWith(nodes, (node) => askTransaction(node, tx));
       if (bytes === null || bytes === 'other') return bytes;
-      // A loan also leaves the gas wallet, and moves no coin.
-      return isTransfer(bytes) ? readPlainTransfer(tronSpending, bytes, options, { payer, treasury }, tx) : 'other';
+      return readLoan(bytes, payer, tx) ?? readPlainTransfer(tronSpending, bytes, options, { payer, treasury }, tx);
     },
     findMark: async () => null,
     async outcome(draft, attempts) {

@@ -26,6 +26,7 @@ import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
 import type { RowGuard } from '../row-guard.ts';
 import { type Freezer, PROGRAM } from './freezes.ts';
+import { createLoanReturn, createWaitingGas } from './loans.ts';
 import { createOutgoingCheck, macedOutgoing, macedWallet } from './outgoing.ts';
 import type { PayoutSettlement, Payouts } from './payouts.ts';
 import { outgoingTransfers, ownWallets, type PayoutRow, payoutAttempts, payouts, toPayout } from './schema.ts';
@@ -57,6 +58,8 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
   const { guard, steps, networks, settlement } = parts;
   const check = createOutgoingCheck(guard);
   const explain = createExplanation(db, parts, check);
+  const waitingGas = createWaitingGas(db);
+  const takeBack = createLoanReturn(db, steps);
   const attempted = atFirstUse(
     orm
       .select({ payoutId: payoutAttempts.payoutId })
@@ -215,10 +218,13 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
           const moved = { network, role, currency: intent.currency ?? 'native', to, units: intent.units } as const;
           if (explain(moved, null).kind !== 'moved') return false;
         }
-        const planned = steps.plan({ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs });
-        if (planned.kind !== 'planned') return false;
-        const learned = { tx, payer, payerRole: role, nonce, feeUnits };
-        settlement.succeedLearned(planned.payout, learned, nowMs);
+        // What was planned before, and done by a run that this database has forgotten, is not done again.
+        const waiting = intent.kind === 'gas' ? waitingGas(intent) : undefined;
+        const planned = { intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs };
+        const { kind, payout } = waiting ? { kind: 'planned', payout: waiting } : steps.plan(planned);
+        if (kind !== 'planned') return false;
+        settlement.succeedLearned(payout, { tx, payer, payerRole: role, nonce, feeUnits }, nowMs);
+        if (intent.kind === 'gas' && intent.form === 'delegate' && payout.servesId === null) takeBack(payout, nowMs);
         const row = transferId === undefined ? null : findUnjudged(transferId);
         if (row) mark(row, null);
         return true;
