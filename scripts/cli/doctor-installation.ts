@@ -11,14 +11,14 @@ import { readServerFile } from '../../src/app/server-file.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { EngineReason } from '../../src/database/money-out.ts';
-import type { NoticeTarget } from '../../src/database/notices.ts';
+import { isInformed, type NoticeTarget } from '../../src/database/notices.ts';
 import { isSenderSilent } from '../../src/database/sender-report.ts';
 import { DAY_MS } from '../../src/lib/clock.ts';
 import { type Finding, failure, ok, warning } from '../nodes/finding.ts';
 import { type Installation, moment } from './command.ts';
 import { evidenceStatus } from './evidence-status.ts';
 import { networkLink, readPlaces } from './explain-places.ts';
-import { informed } from './notice-status.ts';
+import { pausedText } from './notice-status.ts';
 import { freezeText } from './payout-freeze.ts';
 import { withSigner } from './signer-freeze.ts';
 import { importMore, rateLine, readRates } from './status.ts';
@@ -224,7 +224,7 @@ async function otherFindings(installation: Installation): Promise<Finding[]> {
 }
 
 function noticeFinding(targets: readonly NoticeTarget[], isLive: boolean): Finding {
-  const proved = informed(targets);
+  const proved = targets.filter(isInformed);
   const failing = proved.filter(({ failingSinceMs }) => failingSinceMs !== null);
   if (failing.length > 0) {
     const text = failing.map(({ name, lastError }) => `${name} does not get its messages: ${lastError}`).join('; ');
@@ -232,6 +232,8 @@ function noticeFinding(targets: readonly NoticeTarget[], isLive: boolean): Findi
   }
   if (proved.length > 0) return ok('notices', `${proved.length} informed about alarms`);
   const nobody = 'nobody is informed about alarms';
+  const paused = pausedText(targets);
+  if (paused !== '') return warning('notices', nobody, paused);
   return isLive ? warning('notices', nobody, '`quayside notify add --help` says how') : ok('notices', nobody);
 }
 

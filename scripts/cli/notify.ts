@@ -196,7 +196,7 @@ const shownAnswer = ({ ok, status, text }: Delivered) => ({ ok, status, text });
 
 const unknown = (id: string) => notFound(`there is no target ${id}; \`quayside notify list\` shows all`);
 
-async function findTarget(database: Pick<Database, 'listNoticeTargets'>, id: string): Promise<NoticeTarget> {
+export async function findTarget(database: Pick<Database, 'listNoticeTargets'>, id: string): Promise<NoticeTarget> {
   const found = (await database.listNoticeTargets()).find((one) => one.id === id);
   if (!found) throw unknown(id);
   return found;
@@ -240,8 +240,10 @@ function hoursOf(input: Input): Readonly<{ quiet: QuietHours | null; digestMinut
   };
 }
 
-function stateOf({ provedAtMs, failingSinceMs, lastError, waiting }: NoticeTarget): string {
+function stateOf(target: NoticeTarget): string {
+  const { provedAtMs, failingSinceMs, lastError, waiting, pausedAtMs, pausedBy } = target;
   if (provedAtMs === null) return 'waits for its code';
+  if (pausedAtMs !== null) return `paused since ${moment(pausedAtMs)} by ${pausedBy}, ${waiting} to be told`;
   if (failingSinceMs !== null) return `fails since ${moment(failingSinceMs)} (${lastError})`;
   return waiting === 0 ? 'proved' : `proved, ${waiting} to be told`;
 }
@@ -270,5 +272,7 @@ const shown = (target: NoticeTarget) => ({
   failing_since: target.failingSinceMs === null ? null : moment(target.failingSinceMs),
   last_error: target.lastError,
   last_sent: target.lastSentAtMs === null ? null : moment(target.lastSentAtMs),
+  paused_at: target.pausedAtMs === null ? null : moment(target.pausedAtMs),
+  paused_by: target.pausedBy,
   waiting: target.waiting,
 });

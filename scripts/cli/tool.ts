@@ -49,6 +49,7 @@ import { nodeSnapshot } from './node-snapshot.ts';
 import { nodeSync } from './node-sync.ts';
 import { nodeUpgrade } from './node-upgrade.ts';
 import { notifyAdd, notifyList, notifyProve, notifyRemove, notifyTest } from './notify.ts';
+import { notifyPause, notifyResume } from './notify-pause.ts';
 import { signerOperatorKey } from './operator-key.ts';
 import { pay } from './pay.ts';
 import { payoutsFreeze, payoutsThaw } from './payout-freeze.ts';
@@ -111,6 +112,8 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   notifyProve,
   notifyTest,
   notifyList,
+  notifyPause,
+  notifyResume,
   notifyRemove,
   networksList,
   networksShow,

@@ -7,18 +7,21 @@ import type { NoticeDatabase, NoticeTarget } from '../database/notices.ts';
 
 type MakeGauge = <L extends string>(name: string, help: string, labelNames?: readonly L[]) => Gauge<L>;
 
-const states = ['unproved', 'working', 'failing'] as const;
+const states = ['unproved', 'working', 'failing', 'paused'] as const;
 
-function stateOf({ provedAtMs, failingSinceMs }: NoticeTarget): (typeof states)[number] {
+function stateOf({ provedAtMs, failingSinceMs, pausedAtMs }: NoticeTarget): (typeof states)[number] {
   if (provedAtMs === null) return 'unproved';
+  if (pausedAtMs !== null) return 'paused';
   return failingSinceMs === null ? 'working' : 'failing';
 }
 
 /** @param gauge makes a gauge of this installation's registry */
 export function createNoticeMetrics(gauge: MakeGauge) {
-  const targets = gauge('notice_targets', 'Targets of notices, by whether they are proved and messages arrive.', [
-    'state',
-  ]);
+  const targets = gauge(
+    'notice_targets',
+    'Targets of notices, by whether they are proved, paused, and messages arrive.',
+    ['state'],
+  );
   const waiting = gauge('notices_waiting', 'Notices that are still to be sent, repeats included.');
   return {
     async read(database: Pick<NoticeDatabase, 'listNoticeTargets'>): Promise<void> {

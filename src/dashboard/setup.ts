@@ -4,6 +4,7 @@
  */
 import { isAllowed, type StorePermission } from '../core/access.ts';
 import { isFollowed } from '../database/network-health.ts';
+import { isInformed } from '../database/notices.ts';
 import { type Html, html } from '../lib/html.ts';
 import type { DashboardDeps } from './deps.ts';
 import type { StoreAt, Visit } from './page.ts';
@@ -69,7 +70,7 @@ async function stepsOf(deps: DashboardDeps, { at, visitor, nowMs, words }: Visit
       next: words.html('setup.payment_next'),
     },
     {
-      isDone: (await database.listNoticeTargets()).some(({ provedAtMs }) => provedAtMs !== null),
+      isDone: (await database.listNoticeTargets()).some(isInformed),
       what: 'setup.notices',
       next: words.html('setup.notices_next'),
     },

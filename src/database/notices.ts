@@ -54,8 +54,15 @@ export type NoticeTarget = Omit<NewNoticeTarget, 'address' | 'code'> &
     lastError: string | null;
     lastSentAtMs: number | null;
     digestAtMs: number | null;
+    /** Since when it gets nothing, and by whom; null if it is not paused. */
+    pausedAtMs: number | null;
+    pausedBy: string | null;
     waiting: number;
   }>;
+
+/** Whether a target is informed about alarms now. A URL that is only called never is. */
+export const isInformed = ({ kind, provedAtMs, pausedAtMs }: NoticeTarget): boolean =>
+  kind !== 'dead-man' && provedAtMs !== null && pausedAtMs === null;
 
 /** A notice that is due, with what its message says. */
 export type DueNotice = Told & Readonly<{ id: number; createdAtMs: number; tries: number }>;
@@ -78,6 +85,16 @@ export interface NoticeDatabase {
    * @returns null if there is no such target
    */
   proveNoticeTarget(id: string, code: string, act: OperatorAct): Promise<'proved' | 'wrong' | 'too_many' | null>;
+  /**
+   * Pauses a target: it gets nothing until it is resumed, and the alarm about its failing ends. What is due waits.
+   * @returns null if there is no such target
+   */
+  pauseNoticeTarget(id: string, act: OperatorAct): Promise<'done' | 'already' | null>;
+  /**
+   * Resumes a target: it is told at once what waited and is still so. Its next digest comes at its time.
+   * @returns null if there is no such target
+   */
+  resumeNoticeTarget(id: string, act: OperatorAct): Promise<'done' | 'already' | null>;
   /** Removes a target and what it was still to be told. @returns false if there is none */
   removeNoticeTarget(id: string, act: OperatorAct): Promise<boolean>;
   /** Returns what is due at a target, oldest first. */

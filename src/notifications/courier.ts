@@ -191,7 +191,8 @@ export function createCourier({ database, send, clock, log, sender, signal }: Co
 
   return {
     async look() {
-      const targets = (await database.listNoticeTargets()).filter(({ provedAtMs }) => provedAtMs !== null);
+      const all = await database.listNoticeTargets();
+      const targets = all.filter(({ provedAtMs, pausedAtMs }) => provedAtMs !== null && pausedAtMs === null);
       await Promise.all(
         targets.map(async (target) => {
           if (target.kind === 'dead-man') return ping(target);

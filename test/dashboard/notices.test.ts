@@ -71,6 +71,54 @@ test('removing asks for the second factor, says who is left, and is recorded', (
     assert.equal([entry?.command, entry?.operator], ['remove notice target', 'Mary (dashboard)']);
   }));
 
+test('pausing asks for the second factor, says who is left, and is shown until somebody resumes', () =>
+  withTarget(async ({ dashboard, mary }) => {
+    const { api } = dashboard;
+    const database = api.database();
+    await database.proveNoticeTarget('nt_1', '918273', operator(api.clock.nowMs()));
+    api.clock.advance(11 * 60_000);
+    const review = await mary.submit(PATH, `${PATH}/nt_1/pause`);
+    assert.match(review.text, 'Nobody else is informed: until then');
+    assert.is((await confirm(mary, `${PATH}/nt_1/pause`, review)).status, 403);
+    assert.is((await database.listNoticeTargets())[0]?.pausedAtMs, null);
+
+    const done = await confirm(mary, `${PATH}/nt_1/pause`, review, { code: dashboard.code(mary.token) });
+    assert.is(done.status, 303, done.text);
+    const [paused] = await database.listNoticeTargets();
+    assert.equal([paused?.pausedAtMs, paused?.pausedBy], [api.clock.nowMs(), 'Mary (dashboard)']);
+    const shown = (await mary.get(PATH)).text;
+    assert.match(shown, 'everybody who is proved is paused');
+    assert.match(shown, /paused<\/span> <span class="hint">since .*Mary \(dashboard\)/);
+    assert.not.match(shown, `${PATH}/nt_1/pause`);
+    assert.match((await mary.get('/operator')).text, 'Targets of notices that are paused: 1');
+
+    assert.is((await mary.submit(PATH, `${PATH}/nt_1/resume`)).status, 303);
+    assert.is((await database.listNoticeTargets())[0]?.pausedAtMs, null);
+    assert.not.match((await mary.get(PATH)).text, 'everybody who is proved');
+    assert.not.match((await mary.get('/operator')).text, 'are paused');
+    const acts = (await database.listAudit(2)).map(({ command, target, after }) => [command, target, after?.paused]);
+    assert.equal(acts, [
+      ['resume notice target', 'nt_1', false],
+      ['pause notice target', 'nt_1', true],
+    ]);
+  }));
+
+test('a URL that is only called says that its service will miss the calls', () =>
+  withTarget(async ({ dashboard, mary }) => {
+    const { api } = dashboard;
+    const dead = {
+      id: 'nt_2',
+      kind: 'dead-man',
+      name: 'switch',
+      address: '{}',
+      severities: [],
+      storeId: null,
+    } as const;
+    const hours = { quiet: null, afterMinutes: 0, digestMinute: null, zone: 'UTC', createdAtMs: 0 } as const;
+    await api.database().addNoticeTarget({ ...dead, ...hours, showsDetails: false, code: '1' }, operator(1));
+    assert.match((await mary.submit(PATH, `${PATH}/nt_2/pause`)).text, 'calls have stopped');
+  }));
+
 test('an alarm is acknowledged once, with the person’s name', () =>
   withTarget(async ({ dashboard, mary }) => {
     assert.match((await mary.get(PATH)).text, 'Acknowledge: A-1');

@@ -4,96 +4,28 @@ import { once } from 'node:events';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { invariant } from '../../src/core/fault.ts';
-import type { NewNoticeTarget } from '../../src/database/notices.ts';
-import { createUrlGuard } from '../../src/lib/guard.ts';
-import { openLog } from '../../src/lib/log.ts';
 import { createCourier } from '../../src/notifications/courier.ts';
-import { createSend, type Send } from '../../src/notifications/post.ts';
+import type { Send } from '../../src/notifications/post.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { ingestedChain } from '../support/ingested-chain.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
 import { merchantStore, newSession } from '../support/new-session.ts';
+import {
+  act,
+  HOUR_MS,
+  log,
+  MINUTE_MS,
+  never,
+  onBench,
+  openBench,
+  plainTarget,
+  realSend,
+} from '../support/notice-bench.ts';
 import { loaderOptions, ownProgram } from '../support/own-program.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
 import { testNetwork } from '../support/test-network.ts';
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const act = (atMs: number) => ({ atMs, operator: 'ann', command: 'notify add', reason: null });
-const realSend = createSend(createUrlGuard(['127.0.0.0/8']));
 const network = testNetwork({ name: 'one' });
-const never = new AbortController().signal;
-const log = openLog('test', 'silent');
-
-const plainTarget: NewNoticeTarget = {
-  id: 'nt_0',
-  kind: 'slack',
-  name: 'target',
-  address: '',
-  severities: ['page', 'act', 'know'],
-  storeId: null,
-  showsDetails: false,
-  quiet: null,
-  afterMinutes: 0,
-  digestMinute: null,
-  zone: 'UTC',
-  code: '123456',
-  createdAtMs: 0,
-};
-
-type Options = Readonly<{
-  targets?: readonly Partial<NewNoticeTarget>[];
-  status?: () => number;
-  send?: Send;
-  startMs?: number;
-}>;
-
-/** A database with proved targets, whose messages come to a server of the test's. */
-async function openBench({ targets = [{}], status = () => 200, send = realSend, startMs }: Options = {}) {
-  const place = openTempDatabase();
-  const clock = handClock(startMs);
-  const server = await startMerchantServer((response) => response.writeHead(status()).end('said'));
-  for (const [at, more] of targets.entries()) {
-    const id = `nt_${at}`;
-    await place.database.addNoticeTarget(
-      { ...plainTarget, id, name: `target ${at}`, address: JSON.stringify({ url: `${server.origin}/${id}` }), ...more },
-      act(clock.nowMs()),
-    );
-    assert.is(await place.database.proveNoticeTarget(id, '123456', act(clock.nowMs())), 'proved');
-  }
-  const { database } = place;
-  const courier = createCourier({ database, send, clock, log, sender: 'x', signal: never });
-  const texts = (id = 'nt_0') => server.on(`/${id}`).map(({ body }) => String(JSON.parse(body).text).split('\n')[0]);
-  return {
-    database,
-    clock,
-    server,
-    texts,
-    /** Lets so much time pass, and looks. */
-    async after(ms: number) {
-      clock.advance(ms);
-      await courier.look();
-    },
-    open: (key: string, code: string) =>
-      database.keepAlarm({ key, code, atMs: clock.nowMs(), message: 'why', network: 'live:bsc', sessionId: null }),
-    end: (key: string) => database.endAlarm(key, clock.nowMs()),
-    async close() {
-      await server.close();
-      place.close();
-    },
-  };
-}
-
-type Bench = Awaited<ReturnType<typeof openBench>>;
-
-const onBench = (options: Options, run: (bench: Bench) => Promise<void>) => async () => {
-  const bench = await openBench(options);
-  try {
-    await run(bench);
-  } finally {
-    await bench.close();
-  }
-};
 
 test(
   'a page is told at once, again after 15 minutes and an hour, and no more once it is over, which is told too',

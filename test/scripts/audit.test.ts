@@ -153,6 +153,8 @@ const testedElsewhere: Readonly<Record<string, string>> = {
   'alarms snooze': 'test/scripts/quayside.test.ts',
   'notify add': 'test/scripts/notify.test.ts',
   'notify prove': 'test/scripts/notify.test.ts',
+  'notify pause': 'test/scripts/notify.test.ts',
+  'notify resume': 'test/scripts/notify.test.ts',
   'notify remove': 'test/scripts/notify.test.ts',
   'wallet rotate': 'test/database/sqlite/wallet-rotation.test.ts',
   'wallet empty': 'test/database/sqlite/wallet-rotation.test.ts',

@@ -79,6 +79,20 @@ test('a target is sent a code, tells nothing before it was typed, is tested, lis
   assert.is(failed.code, 1);
   assert.match(failed.out, /refused {2}404/);
 
+  const paused = async () => (await answer('list'))[0].paused_at !== null;
+  assert.equal(await answer('pause', added.id, '--dry-run'), { id: added.id, paused: false, changed: true });
+  assert.is(await paused(), false);
+  assert.match((await run('resume', added.id)).out, 'is not paused');
+  assert.equal(await answer('pause', added.id, '--because', 'away'), { id: added.id, paused: true, changed: true });
+  assert.is(await paused(), true);
+  assert.match((await run('list')).out, /paused since .* by /);
+  assert.match((await run('pause', added.id)).out, /is paused since/);
+  const whole = await runQuayside(['status'], { QUAYSIDE_CONFIG: file });
+  assert.match(whole.out, `nobody is informed about alarms, 1 paused: \`quayside notify resume ${added.id}\``);
+  assert.equal(await answer('resume', added.id), { id: added.id, paused: false, changed: true });
+  assert.is(await paused(), false);
+  assert.is((await run('pause', 'nt_none')).code, 3);
+
   assert.equal(await answer('remove', added.id, '--dry-run'), { id: added.id, removed: false });
   assert.equal(await answer('remove', added.id, '--because', 'left'), { id: added.id, removed: true });
   assert.equal(await answer('list'), []);
@@ -87,7 +101,7 @@ test('a target is sent a code, tells nothing before it was typed, is tested, lis
   const acts = JSON.parse(out).filter(({ target }: { target: string }) => target === added.id);
   assert.equal(
     acts.map(({ command }: { command: string }) => command),
-    ['notify remove', 'notify prove', 'notify add'],
+    ['notify remove', 'notify resume', 'notify pause', 'notify prove', 'notify add'],
   );
   assert.not.match(out, /xyz/);
 });

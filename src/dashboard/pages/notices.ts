@@ -3,7 +3,7 @@
  * @module
  */
 import { isSnoozed } from '../../database/alarms.ts';
-import type { NoticeTarget } from '../../database/notices.ts';
+import { isInformed, type NoticeTarget } from '../../database/notices.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps, NoticeAnswer } from '../deps.ts';
@@ -20,6 +20,8 @@ export const noticePages = (deps: DashboardDeps): readonly CommonPage[] => [
     [
       ['prove', planProof],
       ['test', planTest],
+      ['pause', planPause],
+      ['resume', planResuming],
       ['remove', planRemoval],
     ] as const
   ).map(([act, planOf]) =>
@@ -42,7 +44,11 @@ async function page({ database }: DashboardDeps, visit: Visit<null>, fault: stri
   return {
     title: words.say('frame.operator_notices'),
     status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}
+    content: html`${faultMessage(fault)}${
+      targets.some(isPaused) && !targets.some(isInformed)
+        ? html`<p class="message attention">${words.say('notices.nobody_now')}</p>`
+        : null
+    }
 <section aria-labelledby="targets"><h2 id="targets">${words.say('notices.targets')}</h2>${targetTable(visit, targets)}
 <p class="actions"><a class="button plain" href="${PATH}/add">${words.say('notice-add.title')}</a></p><p class="hint">${words.html('notices.add_hint')}</p></section>
 <section aria-labelledby="unseen"><h2 id="unseen">${words.say('notices.unseen')}</h2>${alarmTable(visit, unseen)}</section>`,
@@ -64,7 +70,7 @@ function targetTable(visit: Visit<null>, targets: readonly NoticeTarget[]): Html
     ],
     targets.map((target) => [
       html`${data(target.name)} <code>${target.id}</code>`,
-      data(target.kind),
+      html`<span class="word">${data(target.kind)}</span>`,
       target.kind === 'dead-man' ? words.say('notices.dead_man') : alarmsFor(words, target),
       targetState(words, target),
       target.lastSentAtMs === null ? words.say('notices.none_yet') : time(target.lastSentAtMs),
@@ -78,26 +84,33 @@ const alarmsFor = (words: Words, { severities, afterMinutes }: NoticeTarget): Ht
     ? data(severities.join(', '))
     : words.html('notices.late', { severities: severities.join(', '), minutes: afterMinutes });
 
-function targetState(words: Words, { provedAtMs, failingSinceMs, lastError, waiting }: NoticeTarget): Html {
+const isPaused = ({ pausedAtMs }: NoticeTarget): boolean => pausedAtMs !== null;
+
+function targetState(words: Words, target: NoticeTarget): Html {
+  const { provedAtMs, failingSinceMs, lastError, waiting, pausedAtMs, pausedBy } = target;
+  const waits =
+    waiting > 0 ? html` <span class="hint">${words.say('notices.to_send', { count: waiting })}</span>` : null;
   if (provedAtMs === null) return badge(words.say('notices.waits_code'), 'attention');
+  if (pausedAtMs !== null) {
+    const since = words.html('notices.paused_since', { time: time(pausedAtMs), person: pausedBy ?? '' });
+    return html`<div>${badge(words.say('notices.paused'), 'attention')} <span class="hint">${since}</span>${waits}</div>`;
+  }
   if (failingSinceMs !== null) {
     const since = words.html('notices.since', { time: time(failingSinceMs), error: english(lastError ?? '') });
     return html`${badge(words.say('notices.fails'), 'danger')} <span class="hint">${since}</span>`;
   }
-  const waits =
-    waiting > 0 ? html` <span class="hint">${words.say('notices.to_send', { count: waiting })}</span>` : null;
   return html`${badge(words.say('notices.proved'), 'good')}${waits}`;
 }
 
-const targetForms = (visit: Visit<null>, { id, name, provedAtMs }: NoticeTarget): Html =>
+const targetForms = (visit: Visit<null>, { id, name, provedAtMs, pausedAtMs }: NoticeTarget): Html =>
   provedAtMs === null
     ? html`<form method="post" action="${PATH}/${id}/prove">${changeFields(visit)}<label>${visit.words.html('notices.code', { name })}
 <input name="proof" inputmode="numeric" autocomplete="off" maxlength="12" dir="ltr" required></label><button>${visit.words.say('notices.prove')}</button></form>${actForm(visit, id, name, 'remove')}`
-    : html`${actForm(visit, id, name, 'test')}${actForm(visit, id, name, 'remove')}`;
+    : html`<div class="actions">${actForm(visit, id, name, 'test')}${actForm(visit, id, name, pausedAtMs === null ? 'pause' : 'resume')}${actForm(visit, id, name, 'remove')}</div>`;
 
-function actForm(visit: Visit<null>, id: string, name: string, act: 'test' | 'remove'): Html {
-  const text = visit.words.say(act === 'test' ? 'notices.test' : 'general.remove');
-  return html`<form method="post" action="${PATH}/${id}/${act}">${changeFields(visit)}<button class="plain" aria-label="${visit.words.say('general.act_on', { act: text, name })}">${text}</button></form>`;
+function actForm(visit: Visit<null>, id: string, name: string, act: 'test' | 'pause' | 'resume' | 'remove'): Html {
+  const text = visit.words.say(act === 'remove' ? 'general.remove' : `notices.${act}`);
+  return html`<form method="post" action="${PATH}/${id}/${act}">${changeFields(visit)}<button class="plain small" aria-label="${visit.words.say('general.act_on', { act: text, name })}">${text}</button></form>`;
 }
 
 async function planProof(deps: DashboardDeps, visit: Visit<null>, target: NoticeTarget): Promise<Planned> {
@@ -144,15 +157,48 @@ const answerTable = (words: Words, answers: readonly NoticeAnswer[]): Html =>
   )}
 <p class="hint">${words.html('notices.look_there', { back: html`<a href="${PATH}">${words.say('notices.back')}</a>` })}</p>`;
 
-async function planRemoval(
-  { database }: DashboardDeps,
-  { words }: Visit<null>,
-  target: NoticeTarget,
-): Promise<Planned> {
+const othersThan = async ({ database }: DashboardDeps, target: NoticeTarget): Promise<number> =>
+  (await database.listNoticeTargets()).filter((one) => one.id !== target.id && isInformed(one)).length;
+
+async function planPause(deps: DashboardDeps, { words }: Visit<null>, target: NoticeTarget): Promise<Planned> {
+  const { id, name, kind } = target;
+  const others = await othersThan(deps, target);
+  const left = others === 0 ? words.say('notices.pause_last') : words.say('notices.pause_others', { count: others });
+  return {
+    command: 'pause notice target',
+    target: id,
+    review: {
+      title: words.say('notices.pause_title', { name }),
+      consequence: html`<p>${words.say('notices.pause_text')}</p><p class="message attention">${
+        kind === 'dead-man' ? words.say('notices.pause_dead_man') : left
+      }</p>`,
+      button: words.say('notices.pause_button'),
+      back: PATH,
+      // As for removing one.
+      needsSudo: true,
+    },
+    async act(database, act) {
+      const done = await database.pauseNoticeTarget(id, act);
+      return done && { to: PATH, said: words.say('notices.is_paused', { name }) };
+    },
+  };
+}
+
+async function planResuming(_: DashboardDeps, { words }: Visit<null>, { id, name }: NoticeTarget): Promise<Planned> {
+  return {
+    command: 'resume notice target',
+    target: id,
+    review: null,
+    async act(database, act) {
+      const done = await database.resumeNoticeTarget(id, act);
+      return done && { to: PATH, said: words.say('notices.is_resumed', { name }) };
+    },
+  };
+}
+
+async function planRemoval(deps: DashboardDeps, { words }: Visit<null>, target: NoticeTarget): Promise<Planned> {
   const { name } = target;
-  const others = (await database.listNoticeTargets()).filter(
-    ({ id, kind, provedAtMs }) => id !== target.id && kind !== 'dead-man' && provedAtMs !== null,
-  );
+  const others = await othersThan(deps, target);
   return {
     command: 'remove notice target',
     target: target.id,
@@ -163,7 +209,7 @@ async function planRemoval(
         [words.say('notices.severities'), data(target.severities.join(', '))],
         [words.say('notices.still'), String(target.waiting)],
       ])}<p class="message attention">${
-        others.length === 0 ? words.say('notices.last_one') : words.say('notices.others', { count: others.length })
+        others === 0 ? words.say('notices.last_one') : words.say('notices.others', { count: others })
       }</p>`,
       button: words.say('notices.remove_button'),
       back: PATH,

@@ -46,6 +46,7 @@ async function overview(deps: DashboardDeps, visit: Visit<null>): Promise<Html> 
   const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.stats(nowMs);
   const stores = await database.listStores();
   const toApprove = stores.filter(({ status, refusal }) => status === 'pending' && !refusal).length;
+  const paused = (await database.listNoticeTargets()).filter(({ pausedAtMs }) => pausedAtMs !== null).length;
   const waits =
     deliveriesWaiting === 0
       ? words.say('general.none')
@@ -54,6 +55,7 @@ async function overview(deps: DashboardDeps, visit: Visit<null>): Promise<Html> 
 ${toApprove > 0 ? html`<p>${badge(words.say('operator.to_approve', { count: toApprove }), 'attention')} <a href="/operator/stores">${words.say('operator.stores_wait')}</a></p>` : null}
 ${open.length > 0 ? alarmTable(visit, open) : putOff > 0 ? null : html`<p>${badge(words.say('operator.no_alarm'), 'good')}</p>`}
 ${putOff > 0 ? html`<p>${badge(words.say('alarms.snoozed'), 'wait')} <a href="/operator/alarms">${words.say('operator.put_off', { count: putOff })}</a></p>` : null}
+${paused > 0 ? html`<p>${badge(words.say('notices.paused'), 'attention')} <a href="/operator/notices">${words.say('operator.notices_paused', { count: paused })}</a></p>` : null}
 </section>
 <section class="card" aria-labelledby="networks"><h2 id="networks">${words.say('frame.operator_networks')}</h2>${networksTable(deps, await reports(deps), visit)}</section>
 <section class="card" aria-labelledby="numbers"><h2 id="numbers">${words.say('operator.numbers')}</h2>${facts([

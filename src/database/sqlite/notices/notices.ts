@@ -5,7 +5,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { and, asc, count, countDistinct, eq, gt, inArray, isNotNull, lte, sql } from 'drizzle-orm';
 import { repeatAfterMs } from '../../../core/notice.ts';
+import { alarmKey } from '../../alarms.ts';
+import type { OperatorAct } from '../../audit-log.ts';
 import type { NoticeDatabase, NoticeOutcome } from '../../notices.ts';
+import { createAlarmEnder } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
@@ -19,6 +22,9 @@ const EVENT_TIMES_MAX = 3;
 
 type TargetRow = typeof noticeTargets.$inferSelect;
 type NoticeRow = typeof notices.$inferSelect;
+
+const working = { failingSinceMs: null, lastError: null };
+const unpaused = { pausedAtMs: null, pausedBy: null };
 
 /** The names under which a target's address and code are sealed. */
 export const noticeAddressName = (id: string): string => `where notices of ${id} go`;
@@ -84,6 +90,23 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct): Noti
     orm.update(notices).set(values).where(eq(notices.id, row.id)).run();
   }
 
+  const endAlarm = createAlarmEnder(db);
+
+  function setPaused(id: string, isPaused: boolean, act: OperatorAct): 'done' | 'already' | null {
+    const row = rowOf(id);
+    if (!row) return null;
+    const wasPaused = row.pausedAtMs !== null;
+    if (wasPaused === isPaused) return 'already';
+    const values = isPaused
+      ? { pausedAtMs: act.atMs, pausedBy: act.operator, ...working }
+      : { ...unpaused, digestAtMs: null };
+    orm.update(noticeTargets).set(values).where(eq(noticeTargets.id, id)).run();
+    // Nobody tries any longer whether its messages arrive.
+    if (isPaused) endAlarm(alarmKey('notices', id), act.atMs);
+    recordAct(act, { target: id, before: { paused: wasPaused }, after: { paused: isPaused } });
+    return 'done';
+  }
+
   return {
     async addNoticeTarget({ address, code, ...target }, act) {
       await db.write(() => {
@@ -93,7 +116,7 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct): Noti
         };
         // Whoever it is for sees nothing of a call.
         const provedAtMs = target.kind === 'dead-man' ? act.atMs : null;
-        const nothing = { wrongCodes: 0, provedAtMs, failingSinceMs: null, lastError: null, lastSentAtMs: null };
+        const nothing = { wrongCodes: 0, provedAtMs, ...working, lastSentAtMs: null, ...unpaused };
         orm
           .insert(noticeTargets)
           .values({ ...target, ...sealed, ...nothing, digestAtMs: null })
@@ -137,6 +160,12 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct): Noti
         recordAct(act, { target: id, before: { proved: row.provedAtMs !== null }, after: { proved: true } });
         return 'proved';
       });
+    },
+    async pauseNoticeTarget(id, act) {
+      return db.write(() => setPaused(id, true, act));
+    },
+    async resumeNoticeTarget(id, act) {
+      return db.write(() => setPaused(id, false, act));
     },
     async removeNoticeTarget(id, act) {
       return db.write(() => {

@@ -27,6 +27,8 @@ export const noticeTargets = sqliteTable('notice_targets', {
   lastSentAtMs: integer(),
   digestAtMs: integer(),
   afterMinutes: integer().notNull(),
+  pausedAtMs: integer(),
+  pausedBy: text(),
 });
 
 export const notices = sqliteTable('notices', {
