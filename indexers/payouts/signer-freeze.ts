@@ -11,6 +11,7 @@
 import { Fault } from '../../src/core/fault.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
+import type { Freeze } from '../../src/database/freezes.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
 import type { FreezeState, Signer, SignerControl } from '../../src/signer/signer.ts';
@@ -22,6 +23,8 @@ const FROZEN_BY = 'quayside';
 const REASON_CHARS_MAX = 200;
 /** How often the signer is asked whether it is frozen. */
 const ASK_MS = 30_000;
+
+const nameOf = ({ code, sinceMs }: Freeze): string => `${code} ${sinceMs}`;
 
 export type FreezableSigner = Signer & Pick<SignerControl, 'freezeState' | 'freeze'>;
 
@@ -44,7 +47,8 @@ export function createSignerFreezer(
   }>,
 ): SignerFreezer {
   const { network, signer, database, clock, log } = parts;
-  let askedForMs: number | null = null;
+  /** The grave freezes for which it was done. */
+  let asked: readonly string[] = [];
   let askedAtMs = Number.NEGATIVE_INFINITY;
   let reported: string | undefined;
 
@@ -71,8 +75,9 @@ export function createSignerFreezer(
 
   return {
     async renew() {
-      const freeze = (await database.listFreezes()).find((one) => one.network === network && grave.includes(one.code));
-      if (!freeze || freeze.sinceMs === askedForMs) return look();
+      const all = (await database.listFreezes()).filter((one) => one.network === network && grave.includes(one.code));
+      const freeze = all.find((one) => !asked.includes(nameOf(one)));
+      if (!freeze) return look();
       const state = await signer.freezeState();
       await report(state);
       if (state.approvers.length === 0) {
@@ -82,7 +87,7 @@ export function createSignerFreezer(
         await report(await signer.freeze(`${network}: ${freeze.reason}`.slice(0, REASON_CHARS_MAX), FROZEN_BY));
         log.warn({ code: freeze.code }, 'the signer is frozen, on every network, until an approver ends that');
       }
-      askedForMs = freeze.sinceMs;
+      asked = all.map(nameOf);
     },
   };
 }

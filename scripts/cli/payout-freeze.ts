@@ -2,7 +2,9 @@
  * Freezes and thaws money out, on one network or on all.
  * @module
  */
-import type { Freeze } from '../../src/database/freezes.ts';
+import { permanent } from '../../src/core/fault.ts';
+import { FROZEN_BY_OPERATOR, type Freeze, isAutomatic } from '../../src/database/freezes.ts';
+import { openTerminal } from '../../src/signer/terminal.ts';
 import {
   becauseOption,
   type Command,
@@ -38,8 +40,9 @@ export const payoutsFreeze: Command = {
   async run(input, { config, database, clock }) {
     const { network, where, reason } = scopeOf(input, { config });
     const act = operatorAct(payoutsFreeze, input, clock);
-    const known = (await database.listFreezes()).find((one) => one.network === network) ?? null;
-    const freeze = { network, code: 'payouts_frozen', reason, frozenBy: act.operator, sinceMs: act.atMs };
+    const isKnown = (one: Freeze) => one.network === network && one.code === FROZEN_BY_OPERATOR;
+    const known = (await database.listFreezes()).find(isKnown) ?? null;
+    const freeze = { network, code: FROZEN_BY_OPERATOR, reason, frozenBy: act.operator, sinceMs: act.atMs };
     const isDryRun = input.options['dry-run'] === true;
     const isNew = isDryRun ? known === null : await database.freezePayouts(freeze, act);
     const verb = isDryRun ? 'would be' : 'is';
@@ -64,29 +67,71 @@ export const payoutsThaw: Command = {
   name: 'payouts thaw',
   args: [],
   optionalArgs: ['network'],
-  summary: 'Let money out go on after a freeze. Without a network: end the freeze of every network.',
-  options,
-  notes: ['A network with a freeze of its own stays frozen until that is ended by its name.'],
+  summary: 'Let money out go on after a freeze. Without a network: end the freezes of every network.',
+  options: {
+    ...options,
+    yes: { help: 'end those too with which the program froze money out by itself, without asking' },
+  },
+  notes: [
+    'A network with a freeze of its own stays frozen until that is ended by its name. What an operator froze is ended at',
+    'once. What the program froze by itself, because money left a wallet, say, is shown and asked about: find out why first.',
+  ],
   async run(input, { config, database, clock }) {
     const { network, where } = scopeOf(input, { config });
     const all = await database.listFreezes();
-    const known = all.find((one) => one.network === network);
-    const others = all.filter((one) => one !== known);
+    const own = all.filter((one) => one.network === network);
+    if (own.length === 0) throw notFound(`${where} has no freeze of its own; \`quayside status\` shows all`);
     const isDryRun = input.options['dry-run'] === true;
-    const ended = isDryRun ? known : await database.thawPayouts(network, operatorAct(payoutsThaw, input, clock));
-    if (!ended) throw notFound(`${where} has no freeze of its own; \`quayside status\` shows all`);
+    const byOperators = own.filter((one) => !isAutomatic(one));
+    const isAll = isDryRun || byOperators.length === own.length || (await isAgreed(input, own, byOperators.length > 0));
+    const agreed = isAll ? own : byOperators;
+    const ended = isDryRun ? agreed : await database.thawPayouts(agreed, operatorAct(payoutsThaw, input, clock));
+    const others = isDryRun ? all.filter((one) => !ended.includes(one)) : await database.listFreezes();
     const verb = isDryRun ? 'would be' : 'is';
     const signer = config.signer ? await signerState(config.signer.dir) : [];
+    const isLeft = others.some((one) => one.network === network);
     return {
-      json: { network, changed: !isDryRun, dry_run: isDryRun, still_frozen: others.map((one) => one.network), signer },
+      json: {
+        network,
+        changed: !isDryRun && ended.length > 0,
+        dry_run: isDryRun,
+        ended: ended.map(({ code, reason }) => ({ code, reason })),
+        still_frozen: others.map((one) => one.network),
+        signer,
+      },
       lines: [
-        `the freeze of ${where} ${verb} ended: ${freezeText(ended)}`,
+        ...ended.map((one) => `the freeze of ${where} ${verb} ended: ${freezeText(one)}`),
         ...others.map((one) => `still frozen: ${freezeText(one)}`),
+        ...(isLeft ? ['find out why; then run this command again, with --yes'] : []),
         ...signer,
       ],
+      isBad: isLeft,
     };
   },
 };
+
+/**
+ * Asks whether the freezes that the program began by itself are ended too.
+ * @param isPartial whether there are others, which are ended in any case
+ * @throws Fault permanent `usage` if nobody can be asked and there is nothing else to end, `not_agreed`
+ */
+async function isAgreed(input: Input, freezes: readonly Freeze[], isPartial: boolean): Promise<boolean> {
+  if (input.options.yes === true) return true;
+  const terminal = openTerminal();
+  try {
+    if (!terminal.isInteractive) {
+      if (isPartial) return false;
+      const shown = freezes.map(freezeText).join('; ');
+      throw usage(`the program froze money out by itself: ${shown}. Find out why, then add --yes`);
+    }
+    for (const one of freezes) terminal.say(freezeText(one));
+    if (/^y(es)?$/i.test(await terminal.ask('Have you found out why, and is all of this to end? [y/N] '))) return true;
+    if (isPartial) return false;
+    throw permanent('not_agreed', 'it stays frozen: the answer was not yes');
+  } finally {
+    terminal.close();
+  }
+}
 
 /** Describes a freeze: where, why, by whom and since when. */
 export const freezeText = ({ network, reason, frozenBy, sinceMs }: Freeze): string =>

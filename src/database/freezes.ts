@@ -6,7 +6,7 @@
 import type { NetworkKey } from '../core/transfer.ts';
 import type { OperatorAct } from './audit-log.ts';
 
-/** `network` is null for a freeze of every network. */
+/** `network` is null for a freeze of every network. Each has at most one freeze with the same code. */
 export type Freeze = Readonly<{
   network: NetworkKey | null;
   code: string;
@@ -16,20 +16,31 @@ export type Freeze = Readonly<{
   sinceMs: number;
 }>;
 
+/** The code of a freeze that an operator began. */
+export const FROZEN_BY_OPERATOR = 'payouts_frozen';
+/** The code of the freeze with which a restore ends. */
+export const RESTORED = 'restored_from_backup';
+
+/** Returns whether the program froze money out by itself: a person has to look at its cause before it is ended. */
+export const isAutomatic = ({ code }: Pick<Freeze, 'code'>): boolean =>
+  code !== FROZEN_BY_OPERATOR && code !== RESTORED;
+
 export interface FreezeDatabase {
   /**
-   * Freezes money out. An existing freeze of the same scope keeps its reason and time.
+   * Freezes money out. An existing freeze of the same scope with the same code keeps its reason and time; one with
+   * another code continues beside it.
    * @param act the operator's command; null if the program froze it by itself
    * @returns false when it was frozen before
    */
   freezePayouts(freeze: Freeze, act: OperatorAct | null): Promise<boolean>;
   /**
-   * Ends one freeze: that of the network, or that of every network (null). Any other one continues: a network may have
-   * one of its own and, after that is ended, another one for its skipped blocks.
-   * @returns what was ended; null when there was no such freeze
+   * Ends freezes that a person has looked at, as `listFreezes` returned them. Any other one continues, also one that
+   * has begun since.
+   * @returns those that were ended
    */
-  thawPayouts(network: NetworkKey | null, act: OperatorAct): Promise<Freeze | null>;
-  /** Returns the freeze that applies to a network, that of every network first; null when it pays. */
+  thawPayouts(freezes: readonly Freeze[], act: OperatorAct): Promise<readonly Freeze[]>;
+  /** Returns a freeze that applies to a network, one of every network first; null when it pays. */
   findFreeze(network: NetworkKey): Promise<Freeze | null>;
+  /** Returns all freezes, those of every network first. Of several gaps of a network, the oldest is among them. */
   listFreezes(): Promise<readonly Freeze[]>;
 }

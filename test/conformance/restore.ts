@@ -275,7 +275,7 @@ export function restoreConforms(bench: PayoutShop, { coins, hasLanes, unreadable
     assert.is(again.status, 201, JSON.stringify(again.body));
     assert.is((await completedInTime(id)).transaction_hash, tx);
     assert.equal(await paidTo(payee), [units(900)]);
-    await quayside.cli('payouts', 'thaw', bench.network, '--because', 'the refund was requested again');
+    await quayside.cli('payouts', 'thaw', bench.network, '--because', 'the refund was requested again', '--yes');
     const rest = await refund(await paidSession(300), '3.00');
     await completedInTime(rest.id);
     assert.equal(await paidTo(rest.payee), [units(300)]);

@@ -119,6 +119,31 @@ test('what is asked for is read strictly, and cannot pile up', () =>
     assert.is((await mary.post('/operator/networks/test:none/ask', hidden(await mary.get(PAGE)))).status, 404);
   }));
 
+test('each freeze is ended by a form of its own, and an operator may freeze what is frozen already', () =>
+  withOperator(async ({ dashboard, mary }) => {
+    const database = dashboard.api.database();
+    const sinceMs = dashboard.api.clock.nowMs();
+    const freeze = { network, reason: 'money left', frozenBy: 'quayside', sinceMs };
+    await database.freezePayouts({ ...freeze, code: 'wallet_outflow_foreign' }, null);
+    const review = await mary.submit(PAGE, `${PAGE}/freeze`, { because: 'a look' });
+    assert.is((await confirm(mary, `${PAGE}/freeze`, review)).status, 303);
+    const { text } = await mary.get(PAGE);
+    assert.equal(text.match(/name="cause" value="[a-z_]+"/g)?.sort(), [
+      'name="cause" value="payouts_frozen"',
+      'name="cause" value="wallet_outflow_foreign"',
+    ]);
+    assert.not.match(text, `${PAGE}/freeze"`);
+    const own = await mary.submit(PAGE, `${PAGE}/thaw`, { because: 'done', cause: 'payouts_frozen' });
+    assert.match(own.text, /by<[\s\S]*Mary \(dashboard\)[\s\S]*a look/);
+    assert.not.match(own.text, 'money left');
+    assert.is((await confirm(mary, `${PAGE}/thaw`, own)).status, 303);
+    assert.equal(
+      (await database.listFreezes()).map(({ code }) => code),
+      ['wallet_outflow_foreign'],
+    );
+    assert.is((await mary.submit(PAGE, `${PAGE}/thaw`, { because: 'x', cause: 'payouts_frozen' })).status, 400);
+  }));
+
 test('money out is frozen with a reason and thawed with the second factor', () =>
   withOperator(async ({ dashboard, mary }) => {
     const database = dashboard.api.database();

@@ -34,8 +34,15 @@ const adopt = () =>
 async function thaw(): Promise<void> {
   const { frozen } = (await status()).payouts;
   assert.match(frozen.map(({ reason }: Json) => reason).join(), 'restored from the backup');
-  for (const { network } of frozen) {
-    await quayside.cli('payouts', 'thaw', ...(network ? [network] : []), '--because', 'compared with the chain');
+  for (const network of new Set<string | null>(frozen.map((one: Json) => one.network))) {
+    await quayside.cli(
+      'payouts',
+      'thaw',
+      ...(network ? [network] : []),
+      '--because',
+      'compared with the chain',
+      '--yes',
+    );
   }
 }
 

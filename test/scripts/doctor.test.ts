@@ -33,6 +33,7 @@ import { ingestedChain } from '../support/ingested-chain.ts';
 import { newSession } from '../support/new-session.ts';
 import { runQuayside } from '../support/quayside-process.ts';
 import { SANDBOX_CHAIN_ID, sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
+import { thawAll } from '../support/thaw.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-doctor-'));
 const data = join(folder, 'data');
@@ -191,7 +192,7 @@ test('a disk that is nearly full, stale rates, an endpoint that fails, and a fre
   const frozen = { network: followed.key, code: 'operator', reason: 'a test', frozenBy: 'alice', sinceMs: nowMs };
   await database.freezePayouts(frozen, null);
   await assertOnly('error', 'payouts', 'money out is frozen', 'payouts thaw');
-  await database.thawPayouts(followed.key, { atMs: nowMs, operator: 'a', command: 'x', reason: 'over' });
+  await thawAll(database, followed.key, { atMs: nowMs, operator: 'a', command: 'x', reason: 'over' });
   const alarm = {
     atMs: nowMs,
     code: 'clock_skewed',

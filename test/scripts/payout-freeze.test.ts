@@ -5,6 +5,9 @@ import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Database } from '../../src/database/database.ts';
+import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
+import { databaseFile, readSecretKeys } from '../../src/lib/secret-key.ts';
 import { runQuayside } from '../support/quayside-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-freeze-'));
@@ -19,6 +22,17 @@ async function answer(...words: string[]) {
   const { code, out, err } = await run(...words, '--json');
   assert.is(code, 0, `quayside ${words.join(' ')}: ${err}`);
   return JSON.parse(out);
+}
+/** Works on the installation's database, as its processes would. */
+async function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
+  const dataDir = join(folder, 'data');
+  const options = { file: databaseFile(dataDir), secretKeys: readSecretKeys(dataDir, {}) };
+  const database = openSqliteDatabase({ ...options, busyTimeoutMs: 10_000, bytesMax: null, outageWaitS: 600 });
+  try {
+    return await work(database);
+  } finally {
+    database.close();
+  }
 }
 const frozen = async () =>
   (await answer('status')).payouts.frozen.map((one: { network: string | null; reason: string }) => [
@@ -73,6 +87,27 @@ test('freezes are shown with their reason, ended by their own name, and recorded
       ['payouts freeze', KEY, 'a key was lost'],
     ],
   );
+});
+
+test('what the program froze by itself is ended only if that is said, and never with an operator’s freeze alone', async () => {
+  const stolen = { network: KEY, code: 'wallet_outflow_foreign', reason: 'money left', frozenBy: 'quayside' } as const;
+  await withDatabase((database) => database.freezePayouts({ ...stolen, sinceMs: 5 }, null));
+  const refused = await run('payouts', 'thaw', KEY, '--because', 'it is done');
+  assert.is(refused.code, 2);
+  assert.match(refused.err, /since .*: money left. Find out why, then add --yes/);
+  await answer('payouts', 'freeze', KEY, '--because', 'maintenance');
+  const { out, code } = await run('payouts', 'thaw', KEY, '--because', 'it is done');
+  assert.is(code, 1, 'the network stays frozen');
+  assert.match(out, /is ended: .*maintenance\nstill frozen: .*money left\nfind out why; .*--yes/);
+  assert.equal(await frozen(), [[KEY, 'money left']]);
+  await answer('payouts', 'freeze', KEY, '--because', 'maintenance');
+  const dry = await answer('payouts', 'thaw', KEY, '--because', 'found', '--dry-run');
+  assert.equal(
+    [dry.changed, dry.ended.map((one: { reason: string }) => one.reason)],
+    [false, ['money left', 'maintenance']],
+  );
+  const all = await answer('payouts', 'thaw', KEY, '--because', 'found', '--yes');
+  assert.equal([all.changed, all.ended.length, await frozen()], [true, 2, []]);
 });
 
 test.run();

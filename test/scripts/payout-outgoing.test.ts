@@ -60,7 +60,7 @@ test('what left our wallets is listed with what became of it, also after a thaw'
     ['foreign', 'refund', '1500000'],
   ]);
   assert.match((await run('payouts', 'outgoing', KEY)).out, /foreign +refund +.*0x[Bb]1/);
-  assert.is((await run('payouts', 'thaw', KEY, '--because', 'it was us')).code, 0);
+  assert.is((await run('payouts', 'thaw', KEY, '--because', 'it was us', '--yes')).code, 0);
   assert.equal(shown(await list())[1], ['known', 'refund', '1500000']);
 });
 

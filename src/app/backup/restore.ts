@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { permanent } from '../../core/fault.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { OperatorAct } from '../../database/audit-log.ts';
+import { RESTORED } from '../../database/freezes.ts';
 import { type Clock, DAY_MS } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { syncFolder } from '../../lib/secret-file.ts';
@@ -127,7 +128,7 @@ async function freeze({ act }: RestoreParts, { database, manifest }: Unpacked): 
   await database.freezePayouts(
     {
       network: null,
-      code: 'restored_from_backup',
+      code: RESTORED,
       reason: `restored from the backup of ${made}: compare refunds and sweeps since then with the chain first`,
       frozenBy: act.operator,
       sinceMs: act.atMs,

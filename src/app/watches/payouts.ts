@@ -56,7 +56,7 @@ export function watchPayouts(
     return (await database.listFreezes()).map(({ network, code, reason, frozenBy }, at, all) => {
       const message = `money out is frozen on ${network ?? 'every network'} by ${frozenBy}: ${reason}`;
       const isFirst = all.findIndex((one) => one.network === network) === at;
-      const subject = isFirst ? (network ?? '') : `${network}/${code}`;
+      const subject = isFirst ? (network ?? '') : `${network ?? ''}/${code}`;
       return { rule: 'payouts_frozen', subject, network, message };
     });
   }

@@ -20,9 +20,9 @@ import { askForm, askPath, BECAUSE_CHARS_MAX, becauseField, readBlock } from '..
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { ago, badge, data, english, facts, faultMessage } from '../show.ts';
 import type { Words } from '../texts.ts';
+import { freezeForms, planFreeze, planThaw, signerFrozen } from './freezes.ts';
 import { operationTable } from './operations.ts';
 import { networkState } from './operator.ts';
-import { freezeFacts, signerFrozen } from './operator-wallets.ts';
 
 const OPERATIONS_SHOWN = 5;
 const SESSIONS_SHOWN = 20;
@@ -119,7 +119,6 @@ async function moneyOut(database: Database, visit: Visit<null>, network: Network
   const engine = (await database.listEngines()).find((one) => one.network === key);
   const lanes = (await database.haltedLanes()).filter((one) => one.network === key);
   const balances = (await database.listBalances()).filter((one) => one.network === key);
-  const own = freezes.find((one) => one.network === key);
   const signer = signerFrozen(words, engine ? [engine] : []);
   return html`<section class="card" aria-labelledby="money"><h2 id="money">${words.say('operator-network.money_out')}</h2>${signer}${facts(
     [
@@ -146,8 +145,8 @@ async function moneyOut(database: Database, visit: Visit<null>, network: Network
 ${moneyForms(visit, network, {
   hasLanes: lanes.length > 0,
   isUnadopted: engine?.reason?.code === 'payouts_not_adopted',
-  isFrozen: own !== undefined,
 })}
+${freezeForms(visit, { network: key, path: pathOf(network) }, freezes)}
 </section>`;
 }
 
@@ -173,18 +172,16 @@ function balanceText({ words, nowMs }: Visit<null>, network: NetworkConfig, bala
 function moneyForms(
   visit: Visit<null>,
   network: NetworkConfig,
-  { hasLanes, isUnadopted, isFrozen }: Readonly<Record<'hasLanes' | 'isUnadopted' | 'isFrozen', boolean>>,
+  { hasLanes, isUnadopted }: Readonly<Record<'hasLanes' | 'isUnadopted', boolean>>,
 ): Html {
   const { words } = visit;
   const { key } = network;
   const ask = (button: string, wish: Parameters<typeof askForm>[2]) =>
     askForm(visit, key, wish, { button, isPlain: true });
-  const freeze = words.say(isFrozen ? 'operator-network.thaw_one' : 'operator-network.freeze_one', { network: key });
   return html`<form method="post" action="${askPath(key)}">${changeFields(visit)}<input type="hidden" name="kind" value="sweep_plan">
 <label>${words.say('operator-network.amounts_from')} <input name="min" inputmode="decimal" autocomplete="off" maxlength="16" placeholder="${words.say('operator-network.as_settings')}"></label><button class="plain">${words.say('operation-form.plan_sweeps')}</button></form>
 ${hasLanes ? ask(words.say('operation-form.resume_check'), { kind: 'resume_wallets', isCheck: true, accepted: null }) : null}
-${isUnadopted ? ask(`${words.say('operation-form.adopt')}…`, { kind: 'adopt' }) : null}
-<form method="post" action="${pathOf(network)}/${isFrozen ? 'thaw' : 'freeze'}">${changeFields(visit)}${becauseField(words)}<button class="plain">${freeze}…</button></form>`;
+${isUnadopted ? ask(`${words.say('operation-form.adopt')}…`, { kind: 'adopt' }) : null}`;
 }
 
 const block = (label: string, name: string): Html =>
@@ -228,7 +225,13 @@ const stepsOf = (deps: DashboardDeps, visit: Visit<null>, network: NetworkConfig
   reason: (visit.form.because ?? '').trim().slice(0, BECAUSE_CHARS_MAX),
 });
 
-/** What every act of this page confirms, and where it leads. */
+const scopeOf = (deps: DashboardDeps, visit: Visit<null>, network: NetworkConfig) => ({
+  network: network.key,
+  path: pathOf(network),
+  back: stepsOf(deps, visit, network).back,
+});
+
+/** What rewinding and skipping confirm, and where they lead. */
 const confirmed = (
   words: Words,
   network: NetworkConfig,
@@ -310,57 +313,8 @@ const plans: Readonly<Record<Act, PlanOf>> = {
       },
     };
   },
-  async freeze(deps, visit, network) {
-    const { words } = visit;
-    const { back, reason } = stepsOf(deps, visit, network);
-    if (reason === '') return back(words.say('operation-form.no_reason'));
-    return {
-      ...confirmed(words, network, reason, {
-        command: 'payouts freeze',
-        title: words.say('operator-network.freeze_title', { network: network.key }),
-        button: words.say('operation-form.freeze_button'),
-        consequence: html`<p>${words.say('operator-network.freeze_text')}</p>`,
-        needsSudo: false,
-      }),
-      async act(database, act) {
-        const freeze = {
-          network: network.key,
-          code: 'payouts_frozen',
-          reason,
-          frozenBy: act.operator,
-          sinceMs: act.atMs,
-        };
-        const isNew = await database.freezePayouts(freeze, act);
-        return {
-          to: pathOf(network),
-          said: words.say(isNew ? 'operator-network.is_frozen' : 'operator-wallets.frozen_already'),
-        };
-      },
-    };
-  },
-  async thaw(deps, visit, network) {
-    const { words } = visit;
-    const { back, reason } = stepsOf(deps, visit, network);
-    const freeze = (await deps.database.listFreezes()).find((one) => one.network === network.key);
-    if (!freeze) return back(words.say('operator-network.no_freeze', { network: network.key }));
-    if (reason === '') return back(words.say('operation-form.no_reason'));
-    return {
-      ...confirmed(words, network, reason, {
-        command: 'payouts thaw',
-        title: words.say('operator-network.thaw_title', { network: network.key }),
-        button: words.say('operator-wallets.end_freeze'),
-        consequence: html`${facts(freezeFacts(words, freeze))}<p>${words.say('operator-network.thaw_text')}</p>`,
-        needsSudo: true,
-      }),
-      async act(database, act) {
-        const ended = await database.thawPayouts(network.key, act);
-        return {
-          to: pathOf(network),
-          said: words.say(ended ? 'operator-wallets.thawed' : 'operator-wallets.thawed_already'),
-        };
-      },
-    };
-  },
+  freeze: (deps, visit, network) => planFreeze(visit, scopeOf(deps, visit, network)),
+  thaw: (deps, visit, network) => planThaw(deps, visit, scopeOf(deps, visit, network)),
 };
 
 type NotRewound = Exclude<Awaited<ReturnType<Database['rewindNetwork']>>, { kind: 'done' }>;

@@ -7,17 +7,16 @@ import { coinText } from '../../chains/coin-text.ts';
 import { chains } from '../../chains/index.ts';
 import type { Asset } from '../../core/ledger.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
-import type { Freeze } from '../../database/freezes.ts';
-import type { PayoutEngine, WalletBalance } from '../../database/money-out.ts';
+import type { WalletBalance } from '../../database/money-out.ts';
 import type { BookedWallet } from '../../database/outgoing.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { changeFields, commonChange, type Planned } from '../change.ts';
+import { commonChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { shownOnChain } from '../explorer.ts';
-import { askForm, BECAUSE_CHARS_MAX, becauseField } from '../operation-form.ts';
+import { askForm } from '../operation-form.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { ago, badge, data, facts, faultMessage, table, time } from '../show.ts';
-import type { Words } from '../texts.ts';
+import { byBecause, type FreezeScope, freezeForms, planFreeze, planThaw, signerFrozen } from './freezes.ts';
 
 const PATH = '/operator/wallets';
 
@@ -26,10 +25,20 @@ export const operatorWalletPages = (deps: DashboardDeps): readonly CommonPage[] 
   commonChange(deps, {
     path: `${PATH}/freeze`,
     needs: 'installation:manage',
-    plan: (visit) => planFreeze(deps, visit),
+    plan: (visit) => planFreeze(visit, scopeOf(deps, visit)),
   }),
-  commonChange(deps, { path: `${PATH}/thaw`, needs: 'installation:manage', plan: (visit) => planThaw(deps, visit) }),
+  commonChange(deps, {
+    path: `${PATH}/thaw`,
+    needs: 'installation:manage',
+    plan: (visit) => planThaw(deps, visit, scopeOf(deps, visit)),
+  }),
 ];
+
+const scopeOf = (deps: DashboardDeps, visit: Visit<null>): FreezeScope => ({
+  network: null,
+  path: PATH,
+  back: (fault) => page(deps, visit, fault),
+});
 
 async function page(deps: DashboardDeps, visit: Visit<null>, fault: string | null): Promise<Reply> {
   const { database } = deps;
@@ -145,13 +154,12 @@ async function unsweptTable(deps: DashboardDeps, { nowMs, words }: Visit<null>):
 async function freezeCard({ database, config }: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { words } = visit;
   const freezes = await database.listFreezes();
-  const all = freezes.find(({ network }) => network === null);
   const [first] = config.networks;
   return html`<section class="card" aria-labelledby="freeze"><h2 id="freeze">${words.say('operator-wallets.freeze')}</h2>${facts(
     [
       [
         words.say('general.state'),
-        all
+        freezes.some(({ network }) => network === null)
           ? badge(words.say('operator-wallets.frozen'), 'danger')
           : badge(words.say('operator-wallets.not_frozen'), 'good'),
       ],
@@ -159,86 +167,14 @@ async function freezeCard({ database, config }: DashboardDeps, visit: Visit<null
         (one) =>
           [
             one.network === null ? words.say('operator-wallets.every') : data(one.network),
-            words.html('operator-wallets.by_because', { person: one.frozenBy, reason: one.reason }),
+            byBecause(words, one),
           ] as const,
       ),
     ],
-  )}<form method="post" action="${PATH}/${all ? 'thaw' : 'freeze'}">${changeFields(visit)}${becauseField(words)}<button class="plain">${words.say(
-    all ? 'operator-wallets.end_freeze' : 'operator-wallets.freeze_all',
-  )}…</button></form>
+  )}${freezeForms(visit, { network: null, path: PATH }, freezes)}
 ${
   first
     ? html`<h3>${words.say('operator-wallets.signer')}</h3><p class="hint">${words.say('operator-wallets.signer_hint')}</p>${askForm(visit, first.key, { kind: 'freeze_signer' }, { button: `${words.say('operation-form.freeze_signer')}…`, isPlain: true })}`
     : null
 }</section>`;
-}
-
-const reasonOf = ({ form }: Visit<null>): string => (form.because ?? '').trim().slice(0, BECAUSE_CHARS_MAX);
-
-async function planFreeze(deps: DashboardDeps, visit: Visit<null>): Promise<Planned> {
-  const { words } = visit;
-  const reason = reasonOf(visit);
-  if (reason === '') return page(deps, visit, words.say('operation-form.no_reason'));
-  return {
-    command: 'payouts freeze',
-    target: 'every network',
-    reason,
-    review: {
-      title: words.say('operator-wallets.freeze_title'),
-      consequence: html`${facts([[words.say('general.reason'), data(reason)]])}<p>${words.say('operator-wallets.freeze_text')}</p>`,
-      button: words.say('operation-form.freeze_button'),
-      back: PATH,
-      needsSudo: false,
-      isDangerous: true,
-    },
-    async act(database, act) {
-      const freeze = { network: null, code: 'payouts_frozen', reason, frozenBy: act.operator, sinceMs: act.atMs };
-      const isNew = await database.freezePayouts(freeze, act);
-      return { to: PATH, said: words.say(isNew ? 'operator-wallets.all_frozen' : 'operator-wallets.frozen_already') };
-    },
-  };
-}
-
-/** Says that the signer itself is frozen, as the engines have last seen it, and what ends that; null if it is not. */
-export function signerFrozen(words: Words, engines: readonly Pick<PayoutEngine, 'signerFreeze'>[]): Html | null {
-  const freeze = engines.flatMap(({ signerFreeze }) => signerFreeze ?? []).at(0);
-  if (!freeze) return null;
-  const since = { person: freeze.frozenBy, reason: freeze.reason, time: time(freeze.frozenAtMs) };
-  return html`<p class="message attention">${badge(words.say('operator-wallets.signer_frozen'), 'danger')} ${words.html('operator-wallets.signer_since', since)} ${words.html('operator-wallets.signer_way_out')}</p>`;
-}
-
-/** Who froze money out, why and when. */
-export const freezeFacts = (words: Words, { frozenBy, reason, sinceMs }: Freeze) =>
-  [
-    [words.say('operator-wallets.frozen_by'), data(frozenBy)],
-    [words.say('operator-wallets.because'), data(reason)],
-    [words.say('operator-wallets.frozen_since'), time(sinceMs)],
-  ] as const;
-
-async function planThaw(deps: DashboardDeps, visit: Visit<null>): Promise<Planned> {
-  const { words } = visit;
-  const freeze = (await deps.database.listFreezes()).find(({ network }) => network === null);
-  const reason = reasonOf(visit);
-  if (!freeze) return page(deps, visit, words.say('operator-wallets.no_freeze'));
-  if (reason === '') return page(deps, visit, words.say('operation-form.no_reason'));
-  return {
-    command: 'payouts thaw',
-    target: 'every network',
-    reason,
-    review: {
-      title: words.say('operator-wallets.thaw_title'),
-      consequence: html`${facts([
-        ...freezeFacts(words, freeze),
-        [words.say('general.reason'), data(reason)],
-      ])}<p>${words.say('operator-wallets.thaw_text')}</p>`,
-      button: words.say('operator-wallets.end_freeze'),
-      back: PATH,
-      needsSudo: true,
-      isDangerous: true,
-    },
-    async act(database, act) {
-      const ended = await database.thawPayouts(null, act);
-      return { to: PATH, said: words.say(ended ? 'operator-wallets.thawed' : 'operator-wallets.thawed_already') };
-    },
-  };
 }

@@ -6,6 +6,7 @@
 import { closeSync, copyFileSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type Sqlite from 'better-sqlite3';
+import { RESTORED } from '../freezes.ts';
 import type { PoolKey } from '../sweeps.ts';
 import { connect } from './connection.ts';
 import { versionOf } from './migrate.ts';
@@ -119,9 +120,9 @@ function freezePayouts(client: Sqlite.Database, { reason, frozenBy, sinceMs }: P
   if (!has) return;
   client
     .prepare(
-      `INSERT INTO payout_freezes (network, code, reason, frozen_by, since_ms)
-       VALUES ('', 'restored_from_backup', :reason, :frozenBy, :sinceMs)
-       ON CONFLICT (network) DO UPDATE SET code = excluded.code, reason = excluded.reason`,
+      // In older versions it replaces any other freeze of every network, of which there can be one only.
+      `INSERT OR REPLACE INTO payout_freezes (network, code, reason, frozen_by, since_ms)
+       VALUES ('', '${RESTORED}', :reason, :frozenBy, :sinceMs)`,
     )
     .run({ reason, frozenBy, sinceMs });
 }

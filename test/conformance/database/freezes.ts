@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Database } from '../../../src/database/database.ts';
 import type { Freeze } from '../../../src/database/freezes.ts';
+import { thawAll } from '../../support/thaw.ts';
 import { type Feed, inWorld, type MakePlace, T0_MS } from './place.ts';
 
 const network = 'test:one';
@@ -31,10 +32,10 @@ export function freezesConform(makePlace: MakePlace): void {
       assert.is(await database.freezePayouts(freeze(null), null), true);
       assert.equal(await database.findFreeze('test:two'), freeze(null));
       assert.equal(await database.listFreezes(), [freeze(null), freeze(network)]);
-      assert.equal(await database.thawPayouts(null, act), freeze(null));
-      assert.is(await database.thawPayouts(null, act), null);
+      assert.equal(await thawAll(database, null, act), [freeze(null)]);
+      assert.equal(await thawAll(database, null, act), []);
       assert.equal(await database.findFreeze(network), freeze(network));
-      assert.equal(await database.thawPayouts(network, act), freeze(network));
+      assert.equal(await thawAll(database, network, act), [freeze(network)]);
       assert.equal(await database.listFreezes(), []);
       const audit = await database.listAudit(10);
       assert.equal(
@@ -50,6 +51,34 @@ export function freezesConform(makePlace: MakePlace): void {
   );
 
   test(
+    'what froze it for another cause continues beside it, and only what was shown is ended',
+    inWorld(makePlace, async ({ database }) => {
+      const stolen = { ...freeze(network, 'money left'), code: 'wallet_outflow_foreign', frozenBy: 'quayside' };
+      const short = { ...stolen, code: 'wallet_balance_short', sinceMs: T0_MS + 1 };
+      for (const one of [freeze(network), stolen, short, freeze(null)])
+        assert.is(await database.freezePayouts(one, null), true);
+      assert.is(await database.freezePayouts({ ...stolen, reason: 'more' }, null), false);
+      assert.equal(await database.listFreezes(), [freeze(null), freeze(network), stolen, short]);
+      assert.equal(await database.thawPayouts([freeze(network)], act), [freeze(network)]);
+      assert.equal(await database.thawPayouts([{ ...stolen, sinceMs: 1 }], act), [], 'it is another one');
+      assert.equal(await database.thawPayouts([freeze(null), stolen], act), [freeze(null), stolen]);
+      assert.equal(await database.findFreeze(network), short);
+      assert.equal(await thawAll(database, network, act), [short]);
+      assert.is(await database.findFreeze(network), null);
+      const audit = await database.listAudit(10);
+      assert.equal(
+        audit.map(({ target, before }) => [target, before?.code]),
+        [
+          [network, 'wallet_balance_short'],
+          [network, 'wallet_outflow_foreign'],
+          ['every network', 'payouts_frozen'],
+          [network, 'payouts_frozen'],
+        ],
+      );
+    }),
+  );
+
+  test(
     'no attempt is allotted where money out is frozen, whatever another process saw before',
     inWorld(makePlace, async ({ database, place }) => {
       const other = place.connect();
@@ -58,7 +87,7 @@ export function freezesConform(makePlace: MakePlace): void {
       for (const scope of [network, null] as const) {
         await other.freezePayouts(freeze(scope), act);
         assert.equal(await allot(), { kind: 'moved' });
-        await other.thawPayouts(scope, act);
+        await thawAll(other, scope, act);
       }
       await other.freezePayouts(freeze('test:two'), act);
       assert.is((await allot()).kind, 'allotted');
@@ -98,7 +127,7 @@ export function freezesConform(makePlace: MakePlace): void {
         (await database.listFreezes()).map(({ code }) => code),
         ['payouts_frozen', 'blocks_unsearched'],
       );
-      assert.is((await database.thawPayouts(network, act))?.code, 'payouts_frozen');
+      assert.equal(await database.thawPayouts([freeze(network)], act), [freeze(network)]);
       assert.equal(await allot(), { kind: 'moved' }, 'the gap is another reason');
       const closed = await database.closeGaps(network, { from: 110, to: 119, doubtful: [] }, act);
       assert.equal(
@@ -106,8 +135,9 @@ export function freezesConform(makePlace: MakePlace): void {
         [true],
       );
       assert.match((await database.findFreeze(network))?.reason ?? '', /^block 150 /);
-      assert.match((await database.thawPayouts(network, act))?.reason ?? '', /^block 150 /);
-      assert.equal([await database.findFreeze(network), await database.thawPayouts(network, act)], [null, null]);
+      assert.equal(await database.thawPayouts(frozen ? [frozen] : [], act), [], 'its blocks were read since');
+      assert.match((await thawAll(database, network, act))[0]?.reason ?? '', /^block 150 /);
+      assert.equal([await database.findFreeze(network), await thawAll(database, network, act)], [null, []]);
       const [entry] = await database.listAudit(1);
       assert.equal([entry?.before?.code, entry?.after], ['blocks_unsearched', null]);
       assert.is((await allot()).kind, 'allotted');
@@ -124,7 +154,7 @@ export function freezesConform(makePlace: MakePlace): void {
       await database.offerNonce(network, 'a', 3, T0_MS);
       await skip(database, 120);
       assert.is((await database.findFreeze(network))?.code, 'blocks_unsearched', 'the gas wallet has no numbers yet');
-      await database.thawPayouts(network, act);
+      await thawAll(database, network, act);
       await database.offerNonce(network, 'b', 3, T0_MS);
       await skip(database, 130);
       assert.is(await database.findFreeze(network), null);

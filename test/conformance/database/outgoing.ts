@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import type { RefundIntent } from '../../../src/core/intent.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
 import type { Database } from '../../../src/database/database.ts';
+import { thawAll } from '../../support/thaw.ts';
 import { act, type Feed, inWorld, keyOf, type MakePlace, T0_MS } from './place.ts';
 
 const network = 'test:one';
@@ -103,7 +104,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
       assert.match(alarms[0]?.message ?? '', /^Transaction t1 .*`quayside payouts thaw test:one`/);
       const [entry] = await database.listAudit(1);
       assert.equal([entry?.operator, entry?.command, entry?.target], ['quayside', 'payouts freeze', network]);
-      await database.thawPayouts(network, act('payouts thaw'));
+      await thawAll(database, network, act('payouts thaw'));
       await database.judgeOutgoing(network, T0_MS);
       assert.is(await database.findFreeze(network), null, 'an operator has looked');
       assert.equal(await statesOf(database), ['known']);
@@ -357,7 +358,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
         ],
       ]);
       assert.is((await database.findFreeze(network))?.code, 'wallet_balance_short');
-      await database.thawPayouts(network, act('payouts thaw'));
+      await thawAll(database, network, act('payouts thaw'));
       for (let times = 0; times < 3; times++) await compare(1_690n, 88n);
       assert.is(await database.findFreeze(network), null, 'an operator has explained it');
     }),
@@ -394,7 +395,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
       assert.is(await one.step({ connect: [{ block: head, transfers: [] }], floor: head.number }), 'done');
       one.chain.push(head);
       await plan(database, refund('r1'), refund('known', 300n));
-      await database.thawPayouts(network, act('payouts thaw'));
+      await thawAll(database, network, act('payouts thaw'));
       await allot(database, refund('known', 300n));
       const signed = { id: 1, intent: refund('known', 300n), generation: 0, attempt: 0, terms: {}, tx: 't0' };
       await database.recordSigned(network, [{ ...signed, bytes: new Uint8Array([1]), signedAtMs: T0_MS }]);

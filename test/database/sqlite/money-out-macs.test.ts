@@ -13,6 +13,7 @@ import { act, type Feed, inWorld, keyOf, pool, T0_MS, type World } from '../../c
 import { withOlderDatabase } from '../../support/older-database.ts';
 import { dataKeysOf } from '../../support/secret-keys.ts';
 import { openTempDatabase, secretKey } from '../../support/temp-database.ts';
+import { thawAll } from '../../support/thaw.ts';
 import { until } from '../../support/until.ts';
 import { audit } from './audit.ts';
 
@@ -160,7 +161,7 @@ for (const change of outgoingChanges) {
       assert.is((await database.findFreeze(network))?.code, 'row_altered');
       await alarmed(database, 'out of our wallet');
       assert.equal(await statesOf(database), [], 'it is not shown');
-      await database.thawPayouts(network, act('payouts thaw'));
+      await thawAll(database, network, act('payouts thaw'));
       await database.judgeOutgoing(network, T0_MS);
       assert.is(await database.findFreeze(network), null);
     },
@@ -171,7 +172,7 @@ scene('a transfer that an operator has seen does not settle a refund when its st
   const { database, one, alter } = world;
   await mine(one, true, leaves('t1'));
   await database.judgeOutgoing(network, T0_MS);
-  await database.thawPayouts(network, act('payouts thaw'));
+  await thawAll(database, network, act('payouts thaw'));
   assert.equal(await statesOf(database), ['known']);
   alter(`UPDATE outgoing_transfers SET state = 'open'`);
   await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS }]);

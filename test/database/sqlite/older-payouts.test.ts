@@ -44,6 +44,33 @@ test('what an older version may have paid is held against its lock too, what is 
     ]);
   }));
 
+const frozen = `
+  INSERT INTO payout_freezes VALUES ('', 'restored_from_backup', 'compare', 'alice', 5),
+    ('test:one', 'payouts_frozen', 'maintenance', 'bob', 6), ('test:two', 'wallet_balance_short', 'gone', 'quayside', 7);
+  INSERT INTO own_wallets (network, role, key) VALUES ('test:one', 'refund', 'a');
+  INSERT INTO outgoing_transfers (network, block_hash, block_number, tx, position, role, from_key, to_key, currency,
+      units, state, seen_at_ms)
+    VALUES ('test:one', 'b', 0, 't2', 0, 'refund', 'a', 'c', 'USDC', '5', 'foreign', 3);`;
+
+test('an older installation stays frozen, and is frozen for what an earlier freeze had hidden', () =>
+  withOlderDatabase('0068', frozen, async (database) => {
+    const own = [
+      { network: null, code: 'restored_from_backup', reason: 'compare', frozenBy: 'alice', sinceMs: 5 },
+      { network: 'test:one', code: 'payouts_frozen', reason: 'maintenance', frozenBy: 'bob', sinceMs: 6 },
+      { network: 'test:two', code: 'wallet_balance_short', reason: 'gone', frozenBy: 'quayside', sinceMs: 7 },
+    ];
+    assert.equal(await database.listFreezes(), own);
+    for (let times = 0; times < 2; times++) await database.judgeOutgoing('test:one', 9);
+    const codes = (await database.listFreezes()).map(({ network, code }) => `${network} ${code}`);
+    assert.equal(codes, [
+      'null restored_from_backup',
+      'test:one payouts_frozen',
+      'test:one wallet_outflow_foreign',
+      'test:two wallet_balance_short',
+    ]);
+    assert.is((await database.listAlarms(9)).length, 1);
+  }));
+
 const left = `
   INSERT INTO outgoing_transfers (id, network, block_hash, block_number, tx, position, role, from_key, to_key, currency,
       units, state, seen_at_ms)

@@ -17,6 +17,7 @@ import { familyOf, keyOf, macKey, tokens } from '../../sim/payout-signer.ts';
 import { lockstepClock } from '../../support/lockstep-clock.ts';
 import { plainSweepPolicy } from '../../support/plain-policies.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
+import { thawAll } from '../../support/thaw.ts';
 import { until } from '../../support/until.ts';
 import { CALM_MS, watched } from '../../support/watched.ts';
 import { network, onBench, rules, startOf, untilSettled } from './engine-bench.ts';
@@ -434,7 +435,7 @@ test(
       const act = { atMs: 0, operator: 'anna', command: 'payouts thaw', reason: 'found' };
       const thaw = async () => {
         freezeWhen = null;
-        await database.thawPayouts(null, act);
+        await thawAll(database, null, act);
       };
 
       await plan('sent');

@@ -288,6 +288,11 @@ export async function openNodeBench(family: Family, { wallets, expiryMs, through
     signSweep,
     /** Sweeps a deposit address, which is known nowhere. */
     sweep: async (id: string, index: number, units: bigint): Promise<string> => send(await signSweep(id, index, units)),
+    /** Sends tokens from the refund wallet, which is known nowhere: a refund that was lost, or a thief. */
+    async payUnknown(id: string, to: string, units: bigint): Promise<string> {
+      const payer = walletKey('refund', 0);
+      return send(await sign(refundOf(id, units, { network, to }), [payer], payer, to));
+    },
     /** Plans a refund to somebody. @returns its id */
     async planRefund(id: string, to: string, units: bigint): Promise<string> {
       const intent = refundOf(id, units, { network, to });

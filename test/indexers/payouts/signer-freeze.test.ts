@@ -83,6 +83,29 @@ test('the signer is frozen with the network, once, and again after a restore of 
   assert.is(asked.length, 2);
 });
 
+test('the signer is frozen for each grave freeze, also beside others of the network and of every network', async () => {
+  const { freezes, asked, thaw, start } = place(['anna']);
+  const byHand = { ...outflow, code: 'payouts_frozen', reason: 'maintenance', frozenBy: 'ann' };
+  freezes.push({ ...byHand, network: null }, byHand, { ...outflow, code: 'payout_nonce_foreign' });
+  const engine = start();
+  await engine.renew();
+  assert.equal(asked, []);
+  freezes.push({ ...outflow, code: 'wallet_balance_short', reason: 'coins are missing' });
+  await engine.renew();
+  thaw();
+  freezes.push(outflow);
+  await engine.renew();
+  await engine.renew();
+  assert.equal(asked, [
+    `quayside: ${network}: coins are missing`,
+    `quayside: ${network}: transaction t1 moved money out`,
+  ]);
+  thaw();
+  freezes.splice(freezes.indexOf(outflow), 1);
+  await engine.renew();
+  assert.is(asked.length, 2, 'the other one was asked for before');
+});
+
 test('a signer without approvers is not frozen, because nobody could end that; the log says so', async () => {
   const { freezes, asked, lines, start } = place([]);
   freezes.push({ ...outflow, code: 'wallet_balance_short' });

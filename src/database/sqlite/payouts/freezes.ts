@@ -18,6 +18,10 @@ import { lanes, outgoingTransfers, payoutFreezes } from './schema.ts';
 export const PROGRAM = 'quayside';
 /** Why a wallet is halted whose numbers somebody else has used. */
 export const NONCE_FOREIGN = 'payout_nonce_foreign';
+/** Why a network is frozen where something left a wallet that nothing explains. */
+export const OUTFLOW_FOREIGN = 'wallet_outflow_foreign';
+/** Why a network is frozen where the row of such a transfer was altered. */
+export const ROW_ALTERED = 'row_altered';
 /** Why a network is frozen whose skipped blocks may hold payments that are not known here. */
 const BLOCKS_UNSEARCHED = 'blocks_unsearched';
 /** Stands for every network in the table. */
@@ -27,6 +31,8 @@ type FreezeRow = typeof payoutFreezes.$inferSelect;
 
 /** Reads the freeze that applies to a network, within the current transaction. */
 export type FreezeOf = (network: NetworkKey) => Freeze | null;
+
+const inOrder = [asc(payoutFreezes.network), asc(payoutFreezes.sinceMs), asc(payoutFreezes.code)] as const;
 
 const toFreeze = ({ network, ...row }: FreezeRow): Freeze => ({
   ...row,
@@ -42,7 +48,7 @@ export function createFreezeReader(db: Db): FreezeOf {
       .select()
       .from(payoutFreezes)
       .where(or(eq(payoutFreezes.network, sql`''`), eq(payoutFreezes.network, sql.placeholder('network'))))
-      .orderBy(asc(payoutFreezes.network))
+      .orderBy(...inOrder)
       .limit(1),
   );
   const ofGap = createGapFreezes(db);
@@ -75,27 +81,24 @@ function createGapFreezes({ orm }: Db) {
   return {
     find,
     list: (): Freeze[] => held.all({}).flatMap((row) => find(row.network) ?? []),
-    /** Ends the one that `find` returns: whoever thaws has looked at its blocks in another way. */
-    end(network: NetworkKey): Freeze | null {
-      const ended = find(network);
+    /** Ends the one that `find` returns, if it is still this one: whoever thaws has looked at its blocks otherwise. */
+    end(network: NetworkKey, { reason }: Freeze): boolean {
       const gap = oldest.get({ network });
-      if (gap) orm.update(blockGaps).set({ holdsPayouts: false }).where(eq(blockGaps.id, gap.id)).run();
-      return ended;
+      if (!gap || find(network)?.reason !== reason) return false;
+      orm.update(blockGaps).set({ holdsPayouts: false }).where(eq(blockGaps.id, gap.id)).run();
+      return true;
     },
   };
 }
 
-/** Freezes money out within the current transaction. @returns false when it was frozen before */
+/** Freezes money out within the current transaction. @returns false when it was frozen before for the same cause */
 export type Freezer = (...[freeze, act]: Parameters<FreezeDatabase['freezePayouts']>) => boolean;
 
 export const createFreezer =
   ({ orm }: Db, recordAct: RecordAct): Freezer =>
   (freeze, act) => {
     const row = { ...freeze, network: freeze.network ?? EVERYWHERE };
-    // A freeze that ends by itself is replaced by one that does not.
-    const passes = sql`${payoutFreezes.code} = ${NONCE_FOREIGN} AND ${freeze.code} <> ${NONCE_FOREIGN}`;
-    const replaced = { target: payoutFreezes.network, set: row, setWhere: passes };
-    const isNew = orm.insert(payoutFreezes).values(row).onConflictDoUpdate(replaced).run().changes > 0;
+    const isNew = orm.insert(payoutFreezes).values(row).onConflictDoNothing().run().changes > 0;
     if (isNew && act) recordAct(act, { target: nameOf(freeze.network), before: null, after: audited(freeze) });
     return isNew;
   };
@@ -151,20 +154,28 @@ export function freezeCommands(
   const { orm } = db;
   const check = createOutgoingCheck(guard);
   // Prepared, because each engine reads it in each round.
-  const all = atFirstUse(orm.select().from(payoutFreezes).orderBy(asc(payoutFreezes.network)));
+  const all = atFirstUse(
+    orm
+      .select()
+      .from(payoutFreezes)
+      .orderBy(...inOrder),
+  );
   const gapFreezes = createGapFreezes(db);
 
   /**
    * Whoever thaws has looked at what froze it: no refund is settled by that any more, and rows that were altered say
    * nothing.
    */
-  function acknowledge(network: NetworkKey): void {
+  function acknowledge({ network, code }: Freeze): void {
+    if (network === null || (code !== OUTFLOW_FOREIGN && code !== ROW_ALTERED)) return;
     const { id, network: of, state } = outgoingTransfers;
     const isJudged = and(eq(of, network), inArray(state, ['open', 'foreign']));
     for (const row of orm.select().from(outgoingTransfers).where(isJudged).all()) {
       const isRow = eq(id, row.id);
-      if (!check.isOutgoing(row)) orm.delete(outgoingTransfers).where(isRow).run();
-      else if (row.state === 'foreign') {
+      const isIntact = check.isOutgoing(row);
+      if (code === ROW_ALTERED) {
+        if (!isIntact) orm.delete(outgoingTransfers).where(isRow).run();
+      } else if (isIntact && row.state === 'foreign') {
         const known = { ...row, state: 'known' } as const;
         const set = { state: known.state, mac: guard.seal(macedOutgoing(known)) };
         orm.update(outgoingTransfers).set(set).where(isRow).run();
@@ -172,18 +183,30 @@ export function freezeCommands(
     }
   }
 
+  /** Ends a freeze if it is still the one that was shown. */
+  function end(freeze: Freeze): boolean {
+    const { network, code, sinceMs } = freeze;
+    if (network && code === BLOCKS_UNSEARCHED) return gapFreezes.end(network, freeze);
+    const isNamed = and(eq(payoutFreezes.network, network ?? EVERYWHERE), eq(payoutFreezes.code, code));
+    return (
+      orm
+        .delete(payoutFreezes)
+        .where(and(isNamed, eq(payoutFreezes.sinceMs, sinceMs)))
+        .run().changes > 0
+    );
+  }
+
   return {
     async freezePayouts(...parts) {
       return db.write(() => freeze(...parts));
     },
-    async thawPayouts(network, act) {
+    async thawPayouts(freezes, act) {
       return db.write(() => {
-        const isScope = eq(payoutFreezes.network, network ?? EVERYWHERE);
-        const row = orm.delete(payoutFreezes).where(isScope).returning().get();
-        if (row && network) acknowledge(network);
-        const ended = row ? toFreeze(row) : network && gapFreezes.end(network);
-        if (!ended) return null;
-        recordAct(act, { target: nameOf(network), before: audited(ended), after: null });
+        const ended = freezes.filter(end);
+        for (const one of ended) {
+          acknowledge(one);
+          recordAct(act, { target: nameOf(one.network), before: audited(one), after: null });
+        }
         return ended;
       });
     },

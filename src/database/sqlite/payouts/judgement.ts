@@ -25,7 +25,7 @@ import type { Networks } from '../networks.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
 import type { RowGuard } from '../row-guard.ts';
-import { type Freezer, PROGRAM } from './freezes.ts';
+import { type Freezer, OUTFLOW_FOREIGN, PROGRAM, ROW_ALTERED } from './freezes.ts';
 import { createLoanReturn, createWaitingGas } from './loans.ts';
 import { createOutgoingCheck, macedOutgoing, macedWallet } from './outgoing.ts';
 import type { PayoutSettlement, Payouts } from './payouts.ts';
@@ -109,21 +109,24 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
     }
   }
 
+  /** Once for each transfer, and again if its freeze is missing: earlier versions kept one freeze of a network only. */
   function freezeFor(row: OutgoingRow, nowMs: number): void {
     const { network } = row;
-    const code = 'wallet_outflow_foreign';
+    const code = OUTFLOW_FOREIGN;
     const message = foreignText(row, parts.formatAddress);
     const reason = `transaction ${row.tx} moved money out of the ${row.role} wallet, and no payout explains it`;
     const act = { atMs: nowMs, operator: PROGRAM, command: 'payouts freeze', reason };
-    parts.freeze({ network, code, reason, frozenBy: PROGRAM, sinceMs: nowMs }, act);
-    parts.raiseAlarm({ atMs: nowMs, code, message, network, sessionId: null });
+    const isNew = parts.freeze({ network, code, reason, frozenBy: PROGRAM, sinceMs: nowMs }, act);
+    if (isNew || row.state !== 'foreign') {
+      parts.raiseAlarm({ atMs: nowMs, code, message, network, sessionId: null });
+    }
   }
 
   /** What an altered row said is not known: whatever left the wallet may be unexplained. */
   function freezeForAltered({ network }: OutgoingRow, nowMs: number): void {
     const reason = 'the row of a transfer out of our own wallets was altered in the database';
     const act = { atMs: nowMs, operator: PROGRAM, command: 'payouts freeze', reason };
-    parts.freeze({ network, code: 'row_altered', reason, frozenBy: PROGRAM, sinceMs: nowMs }, act);
+    parts.freeze({ network, code: ROW_ALTERED, reason, frozenBy: PROGRAM, sinceMs: nowMs }, act);
   }
 
   /** Returns a transfer that may still be explained; null if its row was altered. */
@@ -185,7 +188,7 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
           else if (meaning.kind === 'recorded') mark(row, 'recorded');
           else if (meaning.kind === 'moved') moves.push(toRecord(row));
           else if (meaning.kind === 'foreign') {
-            if (row.state !== 'foreign') freezeFor(row, nowMs);
+            freezeFor(row, nowMs);
             mark(row, 'foreign');
           } else if (meaning.kind === 'undecided') undecided++;
           else claims.push({ transfer: toRecord(row), payout: toPayout(existing(steps, meaning.payoutId)) });

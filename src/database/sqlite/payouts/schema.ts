@@ -2,7 +2,7 @@
  * The tables of payouts and the ledger for the query builder, and the form of their rows in core; see `../schema.ts`.
  * @module
  */
-import { blob, customType, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import { blob, customType, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import { type HotRole, type Intent, type Wallet, withoutMac } from '../../../core/intent.ts';
 import type { Account, Asset, EntryKind } from '../../../core/ledger.ts';
 import type { WalletStanding, WatchedRole } from '../../../core/outgoing.ts';
@@ -98,14 +98,18 @@ export const payoutEngines = sqliteTable('payout_engines', {
   updatedAtMs: integer().notNull(),
 });
 
-export const payoutFreezes = sqliteTable('payout_freezes', {
-  /** Empty: every network. */
-  network: text().$type<NetworkKey | ''>().primaryKey(),
-  code: text().notNull(),
-  reason: text().notNull(),
-  frozenBy: text().notNull(),
-  sinceMs: integer().notNull(),
-});
+export const payoutFreezes = sqliteTable(
+  'payout_freezes',
+  {
+    /** Empty: every network. */
+    network: text().$type<NetworkKey | ''>().notNull(),
+    code: text().notNull(),
+    reason: text().notNull(),
+    frozenBy: text().notNull(),
+    sinceMs: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.network, table.code] })],
+);
 
 export const payoutLimits = sqliteTable('payout_limits', {
   scope: text().primaryKey(),

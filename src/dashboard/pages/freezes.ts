@@ -1,0 +1,136 @@
+/**
+ * Freezes of money out, of one network or of every network: who froze it and why, a form for each, and for one more.
+ * @module
+ */
+import type { NetworkKey } from '../../core/transfer.ts';
+import { FROZEN_BY_OPERATOR, type Freeze } from '../../database/freezes.ts';
+import type { PayoutEngine } from '../../database/money-out.ts';
+import { type Html, html } from '../../lib/html.ts';
+import { changeFields, type Plan, type Planned } from '../change.ts';
+import type { DashboardDeps } from '../deps.ts';
+import { BECAUSE_CHARS_MAX, becauseField } from '../operation-form.ts';
+import type { Reply, Visit } from '../page.ts';
+import { badge, data, facts, time } from '../show.ts';
+import type { Words } from '../texts.ts';
+
+/** What is frozen (null: every network), and on which page. */
+export type FreezeScope = Readonly<{
+  network: NetworkKey | null;
+  path: string;
+  /** Returns the page with what is wrong with the form. */
+  back(fault: string): Promise<Reply>;
+}>;
+
+/** Says that the signer itself is frozen, as the engines have last seen it, and what ends that; null if it is not. */
+export function signerFrozen(words: Words, engines: readonly Pick<PayoutEngine, 'signerFreeze'>[]): Html | null {
+  const freeze = engines.flatMap(({ signerFreeze }) => signerFreeze ?? []).at(0);
+  if (!freeze) return null;
+  const since = { person: freeze.frozenBy, reason: freeze.reason, time: time(freeze.frozenAtMs) };
+  return html`<p class="message attention">${badge(words.say('operator-wallets.signer_frozen'), 'danger')} ${words.html('operator-wallets.signer_since', since)} ${words.html('operator-wallets.signer_way_out')}</p>`;
+}
+
+/** The forms that end what is frozen, one for each freeze, and the one that freezes it unless an operator has. */
+export function freezeForms(
+  visit: Visit<null>,
+  { network, path }: Omit<FreezeScope, 'back'>,
+  freezes: readonly Freeze[],
+): Html {
+  const { words } = visit;
+  const own = freezes.filter((one) => one.network === network);
+  const form = (act: 'freeze' | 'thaw', content: Html | null, button: string) =>
+    html`<form method="post" action="${path}/${act}">${changeFields(visit)}${content}${becauseField(words)}<button class="plain">${button}…</button></form>`;
+  const [freeze, thaw] =
+    network === null
+      ? [words.say('operator-wallets.freeze_all'), words.say('operator-wallets.end_freeze')]
+      : [words.say('operator-network.freeze_one', { network }), words.say('operator-network.thaw_one', { network })];
+  return html`${own.map((one) =>
+    form(
+      'thaw',
+      html`<input type="hidden" name="cause" value="${one.code}">${own.length > 1 ? html`<p>${byBecause(words, one)}</p>` : null}`,
+      thaw,
+    ),
+  )}${own.some(({ code }) => code === FROZEN_BY_OPERATOR) ? null : form('freeze', null, freeze)}`;
+}
+
+/** Who froze it, and why. */
+export const byBecause = (words: Words, { frozenBy, reason }: Freeze): Html =>
+  words.html('operator-wallets.by_because', { person: frozenBy, reason });
+
+const reasonOf = ({ form }: Visit<null>): string => (form.because ?? '').trim().slice(0, BECAUSE_CHARS_MAX);
+
+/** What is confirmed for both. */
+const confirmed = (
+  { words }: Visit<null>,
+  { network, path }: FreezeScope,
+  reason: string,
+  { consequence, ...review }: Pick<NonNullable<Plan['review']>, 'title' | 'consequence' | 'button' | 'needsSudo'>,
+): Pick<Plan, 'target' | 'reason' | 'review'> => ({
+  target: network ?? 'every network',
+  reason,
+  review: {
+    ...review,
+    consequence: html`${facts([
+      [
+        words.say('general.network'),
+        network === null ? words.say('operator-wallets.every') : html`<code>${network}</code>`,
+      ],
+      [words.say('general.reason'), data(reason)],
+    ])}${consequence}`,
+    back: path,
+    isDangerous: true,
+  },
+});
+
+export async function planFreeze(visit: Visit<null>, scope: FreezeScope): Promise<Planned> {
+  const { words } = visit;
+  const { network, path } = scope;
+  const reason = reasonOf(visit);
+  if (reason === '') return scope.back(words.say('operation-form.no_reason'));
+  const [title, text] =
+    network === null
+      ? [words.say('operator-wallets.freeze_title'), words.say('operator-wallets.freeze_text')]
+      : [words.say('operator-network.freeze_title', { network }), words.say('operator-network.freeze_text')];
+  const button = words.say('operation-form.freeze_button');
+  return {
+    command: 'payouts freeze',
+    ...confirmed(visit, scope, reason, { title, button, consequence: html`<p>${text}</p>`, needsSudo: false }),
+    async act(database, act) {
+      const freeze = { network, code: FROZEN_BY_OPERATOR, reason, frozenBy: act.operator, sinceMs: act.atMs };
+      if (!(await database.freezePayouts(freeze, act)))
+        return { to: path, said: words.say('operator-wallets.frozen_already') };
+      return { to: path, said: words.say(network ? 'operator-network.is_frozen' : 'operator-wallets.all_frozen') };
+    },
+  };
+}
+
+export async function planThaw({ database }: DashboardDeps, visit: Visit<null>, scope: FreezeScope): Promise<Planned> {
+  const { words, form } = visit;
+  const { network, path } = scope;
+  const reason = reasonOf(visit);
+  const freeze = (await database.listFreezes()).find((one) => one.network === network && one.code === form.cause);
+  if (!freeze) {
+    return scope.back(
+      network ? words.say('operator-network.no_freeze', { network }) : words.say('operator-wallets.no_freeze'),
+    );
+  }
+  if (reason === '') return scope.back(words.say('operation-form.no_reason'));
+  const [title, text] =
+    network === null
+      ? [words.say('operator-wallets.thaw_title'), words.say('operator-wallets.thaw_text')]
+      : [words.say('operator-network.thaw_title', { network }), words.say('operator-network.thaw_text')];
+  const cause = facts([
+    [words.say('operator-wallets.frozen_by'), data(freeze.frozenBy)],
+    [words.say('operator-wallets.because'), data(freeze.reason)],
+    [words.say('operator-wallets.frozen_since'), time(freeze.sinceMs)],
+  ]);
+  const button = words.say('operator-wallets.end_freeze');
+  return {
+    command: 'payouts thaw',
+    ...confirmed(visit, scope, reason, { title, button, consequence: html`${cause}<p>${text}</p>`, needsSudo: true }),
+    async act(own, act) {
+      const ended = await own.thawPayouts([freeze], act);
+      const said = ended.length > 0 ? 'operator-wallets.thawed' : 'operator-wallets.thawed_already';
+      return { to: path, said: words.say(said) };
+    },
+  };
+}

@@ -1,0 +1,84 @@
+/**
+ * Money is stolen while money out is frozen already: that is a freeze of its own, and the signer is frozen for it. So
+ * the end of the other freeze lets nothing out.
+ */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { NetworkKey } from '../../../src/core/transfer.ts';
+import { COIN, closeBenches, network, openNodeBench, READ_MS, thief } from './node-bench.ts';
+
+const USDT = 1_000_000n;
+const payee = 'cc'.repeat(20);
+
+test.after(closeBenches);
+
+/** A wallet with money, an operator who freezes and thaws, and a thief with its key. */
+async function open(family: 'evm' | 'tron') {
+  const bench = await openNodeBench(family);
+  const { sim, database, walletKey, pass, service, clock } = bench;
+  const wallet = walletKey('refund', 0);
+  sim.world.fund(wallet.key, 300n * COIN[family]);
+  sim.pay(wallet.key, 50n * USDT);
+  for (let n = 0; n < 3; n++) assert.is(await pass(READ_MS), null);
+  const freezes = async () => (await database.listFreezes()).map(({ network: of, code }) => `${of ?? 'all'} ${code}`);
+  return {
+    ...bench,
+    freezes,
+    isSignerFrozen: () => service.freezeState().freeze !== null,
+    async freezeByHand(of: NetworkKey | null) {
+      const freeze = { network: of, code: 'payouts_frozen', reason: 'maintenance', frozenBy: 'alice' };
+      const act = { atMs: clock.nowMs(), operator: 'alice', command: 'payouts freeze', reason: freeze.reason };
+      assert.is(await database.freezePayouts({ ...freeze, sinceMs: clock.nowMs() }, act), true);
+    },
+    async thawByHand(of: NetworkKey | null) {
+      const act = { atMs: clock.nowMs(), operator: 'alice', command: 'payouts thaw', reason: 'it is done' };
+      const isIt = ({ network: one, code }: { network: NetworkKey | null; code: string }) =>
+        one === of && code === 'payouts_frozen';
+      await database.thawPayouts((await database.listFreezes()).filter(isIt), act);
+    },
+    async steal() {
+      await bench.payUnknown('stolen', thief[family], 3n * USDT);
+      for (let n = 0; n < 6; n++) await pass(READ_MS);
+      assert.equal(bench.paid(wallet.key, thief[family]), [3n * USDT]);
+    },
+  };
+}
+
+for (const family of ['evm', 'tron'] as const) {
+  // Where transactions have no number, what the thief's transaction cost is missing too.
+  const other = family === 'evm' ? 'payout_nonce_foreign' : 'wallet_balance_short';
+  const found = [other, 'wallet_outflow_foreign'];
+  const own = found.map((code) => `${network} ${code}`);
+
+  for (const of of [network, null] as const) {
+    test(`${family}: a theft while ${of ?? 'every network'} is frozen by an operator`, async () => {
+      const { database, freezes, isSignerFrozen, freezeByHand, thawByHand, steal, planRefund, pass } =
+        await open(family);
+      await freezeByHand(of);
+      await steal();
+      assert.equal((await freezes()).sort(), [`${of ?? 'all'} payouts_frozen`, ...own].sort());
+      assert.is(isSignerFrozen(), true);
+      const frozen = (await database.listAudit(9)).filter(({ operator }) => operator === 'quayside');
+      assert.equal(frozen.map(({ after }) => after?.code).sort(), found);
+      await thawByHand(of);
+      assert.equal((await freezes()).sort(), own);
+      await planRefund('rf_9', payee, 2n * USDT);
+      for (let n = 0; n < 4; n++) await pass(READ_MS);
+      assert.is((await database.findPayout('rf_9'))?.state, 'waiting', 'nothing leaves the stolen wallet');
+      const states = (await database.listOutgoing(network, 9)).map(({ state }) => state);
+      assert.equal(states, ['foreign'], 'nobody has looked at it');
+    });
+  }
+
+  test(`${family}: an operator freezes the network after a theft, and thaws it`, async () => {
+    const { freezes, isSignerFrozen, freezeByHand, thawByHand, steal, pass } = await open(family);
+    await steal();
+    assert.equal((await freezes()).sort(), own);
+    await freezeByHand(network);
+    await thawByHand(network);
+    await pass(READ_MS);
+    assert.equal([(await freezes()).sort(), isSignerFrozen()], [own, true]);
+  });
+}
+
+test.run();
