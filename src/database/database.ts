@@ -8,7 +8,7 @@
  * `test/conformance/database.ts` is the contract in executable form.
  * @module
  */
-import type { Verdict } from '../core/delivery.ts';
+import type { Verdict, WebhookStamp } from '../core/delivery.ts';
 import type { EventType, ExtendedEventType } from '../core/event.ts';
 import type { InclusionGrace } from '../core/inclusion.ts';
 import type { CancelRefusal, Life, ReceiptState, Standing, Terms } from '../core/session.ts';
@@ -276,7 +276,11 @@ export type Attempt = Readonly<{
 /** What follows from an attempt. */
 export type DeliveryVerdict = Verdict;
 
-export type RecordedAttempt = Readonly<{ attempt: Attempt; verdict: DeliveryVerdict }>;
+/** `stamp`: what was sent with it, if anything was. */
+export type RecordedAttempt = Readonly<{ attempt: Attempt; verdict: DeliveryVerdict; stamp?: WebhookStamp | null }>;
+
+/** An attempt of the past. `stamp` is null where nothing was sent, and for attempts from before it was kept. */
+export type PastAttempt = Attempt & Readonly<{ stamp: WebhookStamp | null }>;
 
 // ── The port ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -341,6 +345,8 @@ export interface Database
   /** Returns the id of a store's endpoint with this URL in the other mode than this one, or null. */
   findEndpointOfOtherMode(input: Readonly<{ storeId: string; mode: Mode; url: string }>): Promise<string | null>;
   listEndpoints(storeId: string | null): Promise<readonly Endpoint[]>;
+  /** Returns an endpoint, also one that was removed. */
+  findEndpoint(id: string): Promise<Endpoint | null>;
   enableEndpoint(id: string, enabled: boolean, reason: string | null, nowMs: number): Promise<boolean>;
   /** Changes which events beyond the documented ones an endpoint gets. @returns false when there is no such endpoint */
   setEndpointEvents(id: string, extendedEvents: readonly ExtendedEventType[]): Promise<boolean>;
@@ -382,7 +388,7 @@ export interface Database
     at: Readonly<{ storeId: string; mode: Mode }>,
     page: Readonly<{ after: DeliveryCursor | null; limit: number; eventsMax: number }>,
   ): Promise<Readonly<{ deliveries: readonly Delivery[]; goOn: DeliveryCursor | null }>>;
-  listAttempts(deliveryId: string): Promise<readonly Attempt[]>;
+  listAttempts(deliveryId: string): Promise<readonly PastAttempt[]>;
   /** Makes a delivery due at once, in any state. @returns false when there is none with this id */
   resendDelivery(id: string, nowMs: number): Promise<boolean>;
 

@@ -343,6 +343,10 @@ export const attempts = sqliteTable('attempts', {
   status: integer(),
   error: text(),
   responseExcerpt: text(),
+  timestampS: integer(),
+  nonce: text(),
+  signature: text(),
+  standardSignature: text(),
 });
 
 export const alarms = sqliteTable('alarms', {
