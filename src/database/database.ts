@@ -11,7 +11,7 @@
 import type { Verdict, WebhookStamp } from '../core/delivery.ts';
 import type { EventType, ExtendedEventType } from '../core/event.ts';
 import type { InclusionGrace } from '../core/inclusion.ts';
-import type { CancelRefusal, Life, ReceiptState, Standing, Terms } from '../core/session.ts';
+import type { CancelRefusal, Life, ReceiptState, ReceiptSum, Standing, Terms } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { AddressPoolDatabase } from './address-pools.ts';
 import type { AlarmDatabase } from './alarms.ts';
@@ -40,6 +40,7 @@ import type { ArchiveDatabase } from './retention.ts';
 import type { SecretKeyDatabase } from './secret-keys.ts';
 import type { SenderReportDatabase } from './sender-report.ts';
 import type { SessionListDatabase } from './session-lists.ts';
+import type { Conversion, SessionRequest } from './session-request.ts';
 import type { StatsDatabase } from './stats.ts';
 import type { StoreDatabase } from './stores.ts';
 import type { SweepDatabase } from './sweeps.ts';
@@ -59,34 +60,6 @@ export type PaymentOption = Readonly<{
   decimals: number;
   units: bigint;
   confirmationsRequired: number;
-}>;
-
-export type LineItem = Readonly<{
-  price_data: Readonly<{
-    currency: string;
-    unit_amount: number;
-    product_data: Readonly<{ name: string; description?: string }>;
-  }>;
-  quantity: number;
-}>;
-
-/** The locked conversion of a session that is not at par. */
-export type Conversion = Readonly<{ rate: string; currency: Currency; amountMinor: bigint }>;
-
-/** What a merchant requested. Never changes. Amounts are in the session currency's minor units. */
-export type SessionRequest = Readonly<{
-  orderId: string;
-  amountMinor: bigint;
-  currency: string;
-  description: string | null;
-  lineItems: readonly LineItem[] | null;
-  taxMinor: bigint | null;
-  shippingMinor: bigint | null;
-  successUrl: string | null;
-  cancelUrl: string | null;
-  metadata: Readonly<Record<string, string>> | null;
-  /** An endpoint for this session only (quick-start variant), in addition to those of the store. */
-  webhookUrl: string | null;
 }>;
 
 export type NewSession = Readonly<{
@@ -138,6 +111,8 @@ export type Session = Readonly<{
   terms: Terms;
   life: Life;
   standing: Standing;
+  /** What came, by network, coin and when; null for one of an early version, until its money changes. */
+  sums: readonly ReceiptSum[] | null;
   options: readonly PaymentOption[];
   addresses: Readonly<Record<string, string>>;
   /** The newest `PAYMENTS_MAX` transfers that are not dust, oldest first; `paymentCount` is how many there are. */
