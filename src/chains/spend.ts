@@ -209,7 +209,7 @@ export type Outcome =
   | Readonly<{ kind: 'dead' }>
   | Readonly<{ kind: 'foreign'; message: string }>;
 
-/** What a final payment cost, in base units of the native coin. */
+/** What a final transaction cost, in base units of the native coin. */
 export type PaidBy = Readonly<{ feeUnits: bigint; nonce: number | null }>;
 
 /**
@@ -225,6 +225,7 @@ export type Spent = Readonly<{
 /**
  * All that a transaction transfers, to one payee. `currency` is null for native coin; `to` and the owners, whom the
  * units left, are address keys. `loan`: no coin moved, but the owner lent `to` resources of a stake, or took them back.
+ * `feeUnitsMax`: the most that it can cost by its own terms, in base units of the native coin.
  */
 export type PlainTransfer = Readonly<{
   tx: string;
@@ -232,6 +233,7 @@ export type PlainTransfer = Readonly<{
   to: string;
   owners: readonly Readonly<{ key: string; units: bigint }>[];
   loan?: LoanForm;
+  feeUnitsMax: bigint;
 }>;
 
 export type WalletBalance = Readonly<{ native: bigint; tokens: Readonly<Partial<Record<Currency, bigint>>> }>;
@@ -261,6 +263,11 @@ export interface PayoutNode {
    * @throws Fault transient `payout_outcome_unclear` if it did something else
    */
   paidBy(draft: SpendDraft, tx: string): Promise<PaidBy | null>;
+  /**
+   * Returns what a final transaction of the draft's payer cost that failed, so that it moved nothing; null unless every
+   * configured node shows it so. `nonce` as of `paidBy`.
+   */
+  failedBy(draft: SpendDraft, tx: string): Promise<PaidBy | null>;
   /**
    * Returns the final transaction that used a wallet's sequence number; null where there are none, or if no node has
    * the old states that tell which it was.

@@ -198,6 +198,13 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
         .find((one) => one.tx === tx && one.paid && one.intentId === intent.id);
       return mined ? { feeUnits: FEE, nonce: mined.nonce } : null;
     },
+    async failedBy(_draft, tx) {
+      refuseWhenDown();
+      const mined = final()
+        .flat()
+        .find((one) => one.tx === tx && !one.paid);
+      return mined ? { feeUnits: FEE, nonce: mined.nonce } : null;
+    },
     async usedBy(payer, nonce) {
       refuseWhenDown();
       if (lane === 'expiry' || random.chance(chain.weather.pruned)) return null;
@@ -213,7 +220,7 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
       const intent = signedIntents.get(mined.intentId);
       if (mined.payer !== payer || !intent || !isPayback(intent)) return 'other';
       const { currency, to, units } = intent;
-      return { tx, currency, to, owners: [{ key: payer, units }] };
+      return { tx, currency, to, owners: [{ key: payer, units }], feeUnitsMax: FEE };
     },
     findMark: async () => null,
     async outcome(_draft, attempts) {

@@ -108,10 +108,13 @@ test('blocks are searched for a number a few times only, while nothing explains 
       },
       readTransfer: async () => null,
       paidBy: async () => null,
+      failedBy: async () => null,
     },
     database: {
       nextNonce: async () => ({ nonce: 7, lastTx: 't1' }),
       recordLearned: async () => false,
+      recordFailed: async () => false,
+      refundsBehind: async () => [],
       recordOutgoing: async () => {},
       depositIndex: async () => null,
     },

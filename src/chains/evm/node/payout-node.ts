@@ -15,11 +15,11 @@ import type { Currency } from '../../../core/transfer.ts';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
 import { agreeOnOutcome, agreeOnPaid } from '../../outcome-quorum.ts';
 import { firstWith, readPlainTransfer } from '../../plain-transfer.ts';
-import type { PayoutNode, PayoutNodeOptions } from '../../spend.ts';
+import type { PayoutNode, PayoutNodeOptions, SpendDraft } from '../../spend.ts';
 import { evmAddress } from '../address.ts';
 import { evmSpending } from '../spend.ts';
 import { readBroadcast } from './payout-broadcast.ts';
-import { askOutcome, askPaid } from './payout-outcome.ts';
+import { askCost, askOutcome } from './payout-outcome.ts';
 import { askQuote, balanceCall } from './payout-quote.ts';
 import { errorFault, expectChain, finalBlock, openEvmRpc, quantity, readAmount, readCount } from './rpc.ts';
 import { askTransaction } from './transaction.ts';
@@ -77,6 +77,11 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     return { final: isGone ? null : readCount(atFinal, origin), head: readCount(atHead, origin) };
   }
 
+  async function cost(draft: SpendDraft, tx: string, end: 'succeeded' | 'failed') {
+    const question = { draft, chainId, finalDepth };
+    return agreeOnPaid(await Promise.all(nodes.map((node) => askCost(node, question, tx, end))));
+  }
+
   return {
     balance,
     sequence,
@@ -86,9 +91,8 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       const answer = await rpc.attempt(method, [`0x${Buffer.from(bytes).toString('hex')}`]);
       return readBroadcast(answer, { method, host });
     },
-    async paidBy(draft, tx) {
-      return agreeOnPaid(await Promise.all(nodes.map((node) => askPaid(node, { draft, chainId, finalDepth }, tx))));
-    },
+    paidBy: (draft, tx) => cost(draft, tx, 'succeeded'),
+    failedBy: (draft, tx) => cost(draft, tx, 'failed'),
     usedBy: (payer, nonce, after) => askUsedBy(nodes, { payer, nonce, chainId, finalDepth, tokens, after }),
     async readTransfer(payer, treasury, tx) {
       const bytes = await firstWith(nodes, (node) => askTransaction(node, tx));
