@@ -36,6 +36,7 @@ import {
 import type { Words } from '../texts.ts';
 import { noteSection } from './payment-notes.ts';
 import { pathOf, paymentPath } from './payments.ts';
+import { requestSection } from './requests.ts';
 import { webhooksPath } from './webhooks.ts';
 
 /** A page shows at most this many of a payment's events, deliveries and refunds. */
@@ -84,6 +85,7 @@ ${copied(words.say('payment.page'), paymentUrl(session, config))}${forms(visit, 
 <section class="card" aria-labelledby="came"><h2 id="came">${words.say('payment.came')}</h2>${came({ config, words }, session)}</section>
 <section class="card" aria-labelledby="history"><h2 id="history">${words.say('payment.history')}</h2>${history({ config, words, webhooks: may(visit, 'webhooks:read') ? webhooksPath(at) : null }, session, { events, deliveries, refunds })}</section>
 ${metadata(words, session.request.metadata ?? {})}
+${await requestSection(deps, visit, session, may(visit, 'keys:manage'))}
 ${noteSection(visit, session, await database.listPaymentNotes(session.id), may(visit, 'payments:manage'))}`,
   };
 }
