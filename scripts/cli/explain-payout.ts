@@ -18,6 +18,7 @@ const passing: readonly string[] = [
   'payout_paused',
   'payout_nonce_unsettled',
   'payouts_reading',
+  'payouts_rollback_possible',
   'network_not_followed',
   'too_dear',
 ];

@@ -149,7 +149,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
         { role: 'refund', key: later },
       ]);
       await database.offerNonce(network, wallet, 5, T0_MS);
-      assert.equal(await database.nextNonce(network, wallet), { nonce: 5, lastTx: null });
+      assert.equal(await database.nextNonce(network, wallet), { nonce: 5, unsignedNonce: 5, lastTx: null });
       assert.is(await database.nextNonce(network, later), null);
       assert.is((await database.offerNonce(network, wallet, 7, T0_MS)).kind, 'halted');
       const intent = { kind: 'move', id: 'mv_1', network, role: 'refund', fromIndex: 0, toIndex: 1 } as const;
@@ -166,7 +166,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
       assert.equal([moved?.state, moved?.tx, moved?.feeUnits], ['succeeded', 't1', 3n]);
       assert.equal([await database.haltedLanes(), await database.listFreezes()], [[], []]);
       assert.equal(await database.offerNonce(network, wallet, 7, T0_MS), { kind: 'free', nonce: 7 });
-      assert.equal(await database.nextNonce(network, wallet), { nonce: 7, lastTx: 't2' });
+      assert.equal(await database.nextNonce(network, wallet), { nonce: 7, unsignedNonce: 7, lastTx: 't2' });
       await mineFinal(one, leaves('t1', { to: later }));
       assert.equal(await database.judgeOutgoing(network, T0_MS), { claims: [], moves: [], undecided: 0 });
       assert.equal(await statesOf(database), [], 'its attempt explains it');

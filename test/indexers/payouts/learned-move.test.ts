@@ -111,7 +111,7 @@ test('blocks are searched for a number a few times only, while nothing explains 
       failedBy: async () => null,
     },
     database: {
-      nextNonce: async () => ({ nonce: 7, lastTx: 't1' }),
+      nextNonce: async () => ({ nonce: 7, unsignedNonce: 7, lastTx: 't1' }),
       recordLearned: async () => false,
       recordFailed: async () => false,
       refundsBehind: async () => [],

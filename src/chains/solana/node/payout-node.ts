@@ -52,6 +52,7 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       return { native: wallet?.lamports ?? 0n, tokens: byCurrency };
     },
     sequence: async () => null,
+    pending: async () => null,
     quote: (draft) => askQuote(main, draft, nodes),
     async broadcast(bytes) {
       // The engine rebroadcasts; if the node did so too, it would only obscure the outcome.
