@@ -5,7 +5,7 @@
  * `tsc` has written the JavaScript, and every module of it stays: the tool runs from them, and so does the signer, so
  * that each file in the process with the keys can be named. This replaces the programs that `npm start` runs, and adds
  * `chunks/`, which they share. Packages with native code or with threads of their own stay in `node_modules`, and so do
- * the SDKs, which are loaded where a payout needs them.
+ * the SDKs, which are loaded where a payout needs them. The test command joins its test files in the same way.
  * @module
  */
 import { readFileSync } from 'node:fs';
@@ -28,9 +28,9 @@ const PROGRAMS = [
 const PACKAGES_LEFT_ALONE = ['@solana/web3.js', 'better-sqlite3', 'ethers', 'piscina', 'tronweb'];
 
 /** Begins each file: CommonJS packages need `require`, and modules ask where they had been. */
-const PREAMBLE = `import { createRequire as createRequireHere } from 'node:module';
+const preambleOf = (name) => `import { createRequire as createRequireHere } from 'node:module';
 const require = createRequireHere(import.meta.url);
-const builtFolder = import.meta.url.slice(0, import.meta.url.lastIndexOf('/dist/') + '/dist/'.length);`;
+const builtFolder = import.meta.url.slice(0, import.meta.url.lastIndexOf('/${name}/') + '/${name}/'.length);`;
 
 /** A source map that says nothing, for packages: traces lead through our own sources. */
 const NO_MAP = `\n//# sourceMappingURL=data:application/json;base64,${btoa('{"version":3,"sources":[""],"mappings":"A"}')}`;
@@ -53,12 +53,15 @@ const placesOf = (folder) => ({
 
 /**
  * Joins the programs in a build.
- * @param folder what `tsc` has written; it runs as `dist/`
+ * @param folder what `tsc` has written
+ * @param options.runsAs the folder's name when it runs
+ * @param options.programs from the folder, without extension
+ * @param options.leftAlone packages that stay in `node_modules`, too
  */
-export async function joinPrograms(folder) {
+export async function joinPrograms(folder, { runsAs = 'dist', programs = PROGRAMS, leftAlone = [] } = {}) {
   const { build } = await import('esbuild');
   await build({
-    entryPoints: Object.fromEntries(PROGRAMS.map((name) => [name, join(folder, `${name}.js`)])),
+    entryPoints: Object.fromEntries(programs.map((name) => [name, join(folder, `${name}.js`)])),
     outdir: folder,
     allowOverwrite: true,
     bundle: true,
@@ -67,8 +70,8 @@ export async function joinPrograms(folder) {
     format: 'esm',
     platform: 'node',
     target: 'node20',
-    external: PACKAGES_LEFT_ALONE,
-    banner: { js: PREAMBLE },
+    external: [...PACKAGES_LEFT_ALONE, ...leftAlone],
+    banner: { js: preambleOf(runsAs) },
     sourcemap: true,
     sourcesContent: false,
     legalComments: 'none',

@@ -140,7 +140,7 @@ async function tryBatch(batch: readonly string[], env: NodeJS.ProcessEnv): Promi
 async function runAll(files: readonly string[]): Promise<readonly Result[]> {
   // Tests start programs from dist/.
   execFileSync(process.execPath, [builder, '--if-stale'], { stdio: ['ignore', 2, 2] });
-  buildTests();
+  await buildTests(files.length);
   const needsBrowser = files.some((file) => readFileSync(file, 'utf8').includes('support/browser.ts'));
   const browser = needsBrowser ? await startBrowserProcess((line) => log.write(`${line}\n`)) : null;
   // Whoever chose a folder keeps it.

@@ -90,7 +90,7 @@ function makeWatcher(noted: string): string {
     `import { appendFileSync } from 'node:fs';
     import { createRequire, register } from 'node:module';
     register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(hook)}));
-    const { cache } = createRequire(import.meta.url);
+    const { cache } = createRequire(${JSON.stringify(import.meta.url)});
     process.on('exit', () => appendFileSync(${JSON.stringify(noted)}, Object.keys(cache).join('\\n') + '\\n'));`,
   );
   return pathToFileURL(watcher).href;

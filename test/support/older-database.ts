@@ -5,18 +5,19 @@
  */
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import type { Database } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/sqlite/migrate.ts';
 import { createVault } from '../../src/database/sqlite/vault.ts';
+import { installationFolder } from '../../src/lib/installation.ts';
 import { dataKeysOf } from './secret-keys.ts';
 import { connectTo, secretKey } from './temp-database.ts';
 
 /** What versions before rows had MACs stored when they first opened a file. */
 const PROBE = 'the secret key of this database';
 
-const own = resolve(import.meta.dirname, '../../src/database/sqlite/migrations');
+const own = join(installationFolder, 'src/database/sqlite/migrations');
 
 /**
  * Runs `work` on the migrated database, and removes it. `reopen` makes another connection to its file.

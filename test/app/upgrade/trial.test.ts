@@ -1,7 +1,7 @@
 /** The migrations on a copy of what an earlier version left. */
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -9,9 +9,10 @@ import { tryMigrations } from '../../../src/app/upgrade/trial.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { currentVersion, migrate, readSchemaVersion } from '../../../src/database/sqlite/migrate.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
+import { installationFolder } from '../../../src/lib/installation.ts';
 import { databaseFile, readSecretKeys } from '../../../src/lib/secret-key.ts';
 
-const own = resolve(import.meta.dirname, '../../../src/database/sqlite/migrations');
+const own = join(installationFolder, 'src/database/sqlite/migrations');
 const folder = mkdtempSync(join(tmpdir(), 'quayside-trial-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));
 const env = {};

@@ -4,16 +4,17 @@
  */
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RefundIntent, SweepIntent } from '../../../src/core/intent.ts';
 import { migrate } from '../../../src/database/sqlite/migrate.ts';
 import { writeIntent } from '../../../src/database/sqlite/payouts/schema.ts';
+import { installationFolder } from '../../../src/lib/installation.ts';
 import { connectTo } from '../../support/temp-database.ts';
 
-const own = resolve(import.meta.dirname, '../../../src/database/sqlite/migrations');
+const own = join(installationFolder, 'src/database/sqlite/migrations');
 const names = readdirSync(own).sort();
 const PAR = '10000000000000000000';
 

@@ -5,15 +5,16 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { currentVersion, migrate } from '../../../src/database/sqlite/migrate.ts';
+import { installationFolder } from '../../../src/lib/installation.ts';
 import { createRandom } from '../../../src/sandbox/random.ts';
 import { loaderOptions, ownProgram } from '../../support/own-program.ts';
 
-const own = resolve(import.meta.dirname, '../../../src/database/sqlite/migrations');
+const own = join(installationFolder, 'src/database/sqlite/migrations');
 const migrating = ownProgram(new URL('../../support/migrating-program.ts', import.meta.url));
 const MIB = 2 ** 20;
 /** One migration before those that build `addresses` and other tables again. */
