@@ -18,6 +18,7 @@ import { createFollower, type FollowerEnd } from './follower/follower.ts';
 import { createMatcher } from './follower/matcher.ts';
 import { followerNodeOptions, REQUEST_TIMEOUT_MS } from './follower/node-options.ts';
 import { createReporter } from './follower/reporter.ts';
+import { awaitRetiredAddresses } from './follower/retired-addresses.ts';
 import { createSecondNode } from './follower/second-node.ts';
 import { answerLookups } from './lookups.ts';
 import { runOperations } from './operations/runner.ts';
@@ -82,6 +83,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   const asking = { network: network.key, database, node, state: reporter.state, clock, log };
   const runner = `${pid} ${random().toString(36)}`;
   await learnWallets(options, before !== null, signal);
+  await awaitRetiredAddresses(options, signal);
   try {
     const following = follower.run(signal).finally(() => {
       reporter.stop();

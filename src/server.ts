@@ -21,7 +21,7 @@ import { latestCertificates } from './app/latest-certificates.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { issueEndpoint, issueKey, issueUsualStore } from './app/new-credentials.ts';
 import { openDatabase } from './app/open-database.ts';
-import { retireGivenAddresses } from './app/retire-given.ts';
+import { retireGivenAddresses, watchForGaps } from './app/retire-given.ts';
 import { ensureCredentials } from './app/sandbox-credentials.ts';
 import { removeServerFile, writeServerFile } from './app/server-file.ts';
 import { runWatches } from './app/watches/run.ts';
@@ -96,6 +96,7 @@ async function serve(
   const dashboardUrl = dashboardUrlAt(config, dashboard.port);
   const settling = settleDue(database, signal);
   const keepingRequests = runRequestLog(requests, { clock, log, signal });
+  const watchingTime = watchForGaps({ dataDir: config.dataDir, clock, log, signal });
   const refreshing = rates.start();
   const watching = runWatches({ database, config, rates, clock, log }, signal);
   const send = createSend(createUrlGuard(config.webhooks.allowCidrs));
@@ -127,6 +128,7 @@ async function serve(
   await api.close(REQUESTS_PATIENCE_MS);
   await Promise.all([
     settling,
+    watchingTime,
     keepingRequests,
     watching,
     notifying,

@@ -78,12 +78,15 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
   /** Adds one slice if the pool needs one. @returns whether it did */
   async function topUp(
     source: Source,
-    { free, nextIndex }: PoolLevel,
+    { free, nextIndex, retiredThrough }: PoolLevel,
     { target, isFilling }: Readonly<{ target: number; isFilling: boolean }>,
   ): Promise<boolean> {
     const { family, mode, xpub, fingerprint } = source;
-    if (free >= (isFilling ? target : target * REFILL_BELOW)) return false;
-    const count = Math.min(free === 0 ? FIRST_SLICE : SLICE, target - free);
+    // Retired ones come first, and are needed soon: followers wait for them.
+    const isBehind = retiredThrough > nextIndex;
+    if (!isBehind && free >= (isFilling ? target : target * REFILL_BELOW)) return false;
+    const wanted = isBehind ? retiredThrough - nextIndex : target - free;
+    const count = Math.min(wanted, free === 0 && !isBehind ? FIRST_SLICE : SLICE);
     const indexes = Array.from({ length: count }, (_, n) => nextIndex + n);
     const keys = await thread.run({ family, xpub, indexes });
     await database.addAddresses({ family, mode, source: fingerprint, firstIndex: nextIndex, keys });

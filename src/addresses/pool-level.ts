@@ -21,7 +21,7 @@ export async function readPool(
   const { family, mode, xpub, addressSigner } = network;
   const imported = xpub === null;
   const source = imported ? (addressSigner ?? (await database.poolSource({ family, mode }))) : xpubFingerprint(xpub);
-  const none = { family, mode, free: 0, taken: 0, nextIndex: 0 };
+  const none = { family, mode, free: 0, taken: 0, nextIndex: 0, retiredThrough: 0 };
   const level = source === null ? none : await database.poolLevel({ family, mode }, source);
   return { ...level, imported, source, isLow: imported && level.free <= level.nextIndex * LOW_SHARE };
 }

@@ -8,17 +8,25 @@ import type { Config } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
 import { hasLiveData } from '../database/sqlite/live-data.ts';
 import { migrate } from '../database/sqlite/migrate.ts';
+import { type Clock, systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { databaseFile, readSecretKeys } from '../lib/secret-key.ts';
 import { signerFiles } from '../signer/files.ts';
+import { retireUnknownUse } from './retire-given.ts';
 import { rememberCopy, rememberProgram } from './upgrade/record.ts';
 
 /**
  * Creates the data directory, the secret key and the database if missing, and brings the database to the current
- * schema. Only for a process that knows that no older program uses it.
+ * schema. Retires addresses that may have been given out in a gap. Only for a process that knows that no older program
+ * uses it.
  * @throws Fault permanent `live_data_folder`; see `migrate` and `readSecretKeys`
  */
-export function prepareDatabase(config: Config, env: NodeJS.ProcessEnv, log?: Log): void {
+export function prepareDatabase(
+  config: Config,
+  env: NodeJS.ProcessEnv,
+  log?: Log,
+  clock: Pick<Clock, 'nowMs'> = systemClock,
+): void {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const file = databaseFile(config.dataDir);
   if (config.sandbox && (hasLiveData(file) || (config.signer && isLiveSigner(config.signer.dir)))) {
@@ -28,6 +36,7 @@ export function prepareDatabase(config: Config, env: NodeJS.ProcessEnv, log?: Lo
   readSecretKeys(config.dataDir, env);
   const onBackup = (copy: string, schema: number) => rememberCopy(config.dataDir, { copy, schema });
   migrate({ file, backupDir: join(config.dataDir, 'backups'), onBackup, ...(log && { log }) });
+  retireUnknownUse({ dataDir: config.dataDir, clock, log });
   rememberProgram(config.dataDir);
 }
 

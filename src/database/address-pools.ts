@@ -7,7 +7,8 @@ import type { PoolKey } from './sweeps.ts';
 /** An address that a session takes. */
 export type Taken = PoolKey & Readonly<{ source: string; index: number }>;
 
-export type PoolLevel = PoolKey & Readonly<{ free: number; taken: number; nextIndex: number }>;
+/** Addresses from `nextIndex` to below `retiredThrough` are to be watched and are not derived yet. */
+export type PoolLevel = PoolKey & Readonly<{ free: number; taken: number; nextIndex: number; retiredThrough: number }>;
 
 /** An address of a session that waits for its payment, and where it was derived. */
 export type OpenAddress = Readonly<{ id: number; key: string; index: number }>;

@@ -31,6 +31,7 @@ export function after(ms: number, act: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
+export const HOUR_MS = 3_600_000;
 export const DAY_MS = 86_400_000;
 
 /** Returns the UTC day of a time, in days since 1970-01-01. */

@@ -119,6 +119,24 @@ test('a pool that is emptied faster than it is filled raises one alarm each time
   close();
 });
 
+test('retired addresses, for which followers wait, are derived first and in large slices', async () => {
+  const { database, close } = openTempDatabase();
+  await database.retireAddresses(pool, source, 600);
+  const counts: number[] = [];
+  const counting: PoolOptions['database'] = {
+    ...database,
+    addAddresses: (input) => {
+      counts.push(input.keys.length);
+      return database.addAddresses(input);
+    },
+  };
+  const keeper = keep(counting, 10);
+  await until('the pool is full', async () => (await freeIn(database)) === 10);
+  await keeper.stop();
+  assert.equal(counts, [250, 250, 100, 10]);
+  close();
+});
+
 test('a pool continues after a restart', async () => {
   const { database, close } = openTempDatabase();
   for (const target of [10, 25]) {

@@ -1,8 +1,16 @@
-/** An indexer whose settings allow no payouts. */
+/** How an indexer starts: whose settings allow no payouts, and whose addresses are not all derived yet. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { awaitRetiredAddresses } from '../../indexers/follower/retired-addresses.ts';
+import type { Node } from '../../src/chains/chain.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import { openLog } from '../../src/lib/log.ts';
 import { openSigner } from '../../src/signer/client.ts';
+import { addressKeyOf } from '../support/address-keys.ts';
+import { handClock } from '../support/hand-clock.ts';
+import { openIndexedShop } from '../support/indexed-shop.ts';
 import { startIndexer, statusOf } from '../support/running-indexer.ts';
+import { startSandboxNode } from '../support/sandbox-node.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
 import { testNetwork } from '../support/test-network.ts';
 import { until } from '../support/until.ts';
@@ -23,6 +31,67 @@ test('payments are still followed where the settings allow no payouts', async ()
     await signer.close();
     close();
   }
+});
+
+test('a payment to an address that is derived only after the machine was put back is found', async () => {
+  const own = await startSandboxNode({ seed: 'put back' });
+  const mine = (blocks: number) => Array.from({ length: blocks }, () => own.world.mine());
+  mine(5);
+  const network = testNetwork({ name: 'one', url: own.wsUrl, xpub: 'xpub' });
+  const shop = await openIndexedShop(network, 20);
+  const { database } = shop;
+  try {
+    const first = shop.start();
+    await shop.isIn('following');
+    await first.stop();
+    // Given out by a run that nothing here knows.
+    const pool = { family: 'evm', mode: 'test', source: 'test' } as const;
+    const keys = Array.from({ length: 20 }, (_, n) => addressKeyOf(20 + n, 20));
+    own.pay(keys[4] ?? '', 10_000_000n);
+    mine(3);
+    await database.retireAddresses(pool, pool.source, 40);
+    let [looks, reads] = [0, 0];
+    const clock: Clock = {
+      ...systemClock,
+      sleep(ms, signal) {
+        if (ms === 250) looks++;
+        return systemClock.sleep(ms, signal);
+      },
+    };
+    const range = (node: Node): Node['range'] => {
+      return (...given) => {
+        reads++;
+        return node.range(...given);
+      };
+    };
+    shop.start({ clock, through: (node) => ({ ...node, range: range(node) }) });
+    await until('the indexer waits', () => looks > 8 || reads > 0);
+    assert.is(reads, 0, 'no block is read yet');
+    await database.addAddresses({ ...pool, firstIndex: 20, keys });
+    await until('the payment is found', async () =>
+      (await database.listAlarms(10)).some(({ code }) => code === 'payment_without_session'),
+    );
+  } finally {
+    await shop.close();
+    await own.close();
+  }
+});
+
+test('without a server that derives them, blocks are read after some minutes, and imported addresses are not awaited', async () => {
+  const { database, close } = openTempDatabase();
+  const pool = { family: 'evm', mode: 'test' } as const;
+  await database.addAddresses({ ...pool, source: 'x', firstIndex: 0, keys: [addressKeyOf(0, 20)] });
+  await database.retireAddresses(pool, 'x', 3);
+  const clock = handClock();
+  const startMs = clock.nowMs();
+  const sleep = async (ms: number) => clock.advance(ms);
+  const parts = { database, clock: { ...clock, sleep }, log: openLog('test', 'silent') };
+  const { signal } = new AbortController();
+  await awaitRetiredAddresses({ ...parts, network: testNetwork({ name: 'one', xpub: null }) }, signal);
+  assert.is(clock.nowMs(), startMs);
+  await awaitRetiredAddresses({ ...parts, network: testNetwork({ name: 'one', xpub: 'xpub' }) }, signal);
+  assert.is(clock.nowMs(), startMs + 180_000);
+  close();
 });
 
 test.run();

@@ -19,7 +19,6 @@ type EndpointCommands = Pick<
   | 'addEndpoint'
   | 'findEndpointOfOtherMode'
   | 'listEndpoints'
-  | 'findEndpoint'
   | 'enableEndpoint'
   | 'setEndpointEvents'
   | 'removeEndpoint'
@@ -169,9 +168,6 @@ export function endpointCommands(db: Db, secrets: WebhookSecrets, lines: Deliver
           .orderBy(endpoints.createdAtMs, endpoints.id)
           .all(),
       );
-    },
-    async findEndpoint(id) {
-      return db.read(() => db.orm.select(shownColumns).from(endpoints).where(eq(endpoints.id, id)).get() ?? null);
     },
     async enableEndpoint(id, enabled, reason, nowMs) {
       const state = enabled

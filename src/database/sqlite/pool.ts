@@ -217,6 +217,8 @@ function openAddressCommands(db: Db, raiseAlarm: RaiseAlarm): OpenQueries {
   };
 }
 
+const noGap = { gapSinceMs: null, gapGiven: 0 };
+
 export function poolCommands(
   db: Db,
   guard: RowGuard,
@@ -245,7 +247,7 @@ export function poolCommands(
       .where(and(eq(pools.family, family), eq(pools.mode, mode), ne(pools.source, source)))
       .run();
     if (known) db.orm.update(pools).set({ current: true }).where(eq(pools.id, known.id)).run();
-    else insertPool({ family, mode, source, current: true, nextIndex: 0, taken: 0, retiredThrough: 0 });
+    else insertPool({ family, mode, source, current: true, nextIndex: 0, taken: 0, retiredThrough: 0, ...noGap });
     const pool = findPool({ family, mode }, source);
     invariant(pool, `the pool of ${source} exists`);
     return pool;
@@ -269,7 +271,16 @@ export function poolCommands(
       const retireSlice = (): Readonly<{ retired: number; isLast: boolean }> => {
         const pool = findPool({ family, mode }, source);
         if (!pool) {
-          insertPool({ family, mode, source, current: false, nextIndex: 0, taken: 0, retiredThrough: through });
+          insertPool({
+            family,
+            mode,
+            source,
+            current: false,
+            nextIndex: 0,
+            taken: 0,
+            retiredThrough: through,
+            ...noGap,
+          });
           return { retired: through, isLast: true };
         }
         const given = db.orm
@@ -323,14 +334,9 @@ export function poolCommands(
     async poolLevel({ family, mode }, source) {
       return db.read(() => {
         const pool = findPool({ family, mode }, source);
-        if (!pool) return { family, mode, free: 0, taken: 0, nextIndex: 0 };
-        return {
-          family,
-          mode,
-          free: pool.current ? countFree(pool.id) : 0,
-          taken: pool.taken,
-          nextIndex: pool.nextIndex,
-        };
+        if (!pool) return { family, mode, free: 0, taken: 0, nextIndex: 0, retiredThrough: 0 };
+        const { taken, nextIndex, retiredThrough } = pool;
+        return { family, mode, free: pool.current ? countFree(pool.id) : 0, taken, nextIndex, retiredThrough };
       });
     },
     async poolSource({ family, mode }) {

@@ -11,11 +11,10 @@ import type { InclusionGrace } from '../../core/inclusion.ts';
 import type { LookupResult } from '../../core/lookup.ts';
 import type { Counted, Phase, Standing, Terms } from '../../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
-import type { DeliveryState, NetworkState } from '../database.ts';
+import type { DeliveryState, LineItem, NetworkState } from '../database.ts';
 import type { Scope } from '../keys.ts';
 import type { Logo } from '../page-settings.ts';
 import type { SenderReport } from '../sender-report.ts';
-import type { LineItem } from '../session-request.ts';
 import type { MerchantStore, StoreSettings } from '../stores.ts';
 import { json, paymentOptions, receiptSums, units } from './column-types.ts';
 
@@ -143,6 +142,8 @@ export const pools = sqliteTable('pools', {
   nextIndex: integer().notNull(),
   taken: integer().notNull(),
   retiredThrough: integer().notNull(),
+  gapSinceMs: integer(),
+  gapGiven: integer().notNull(),
 });
 
 export const addresses = sqliteTable('addresses', {
@@ -344,10 +345,6 @@ export const attempts = sqliteTable('attempts', {
   status: integer(),
   error: text(),
   responseExcerpt: text(),
-  timestampS: integer(),
-  nonce: text(),
-  signature: text(),
-  standardSignature: text(),
 });
 
 export const alarms = sqliteTable('alarms', {

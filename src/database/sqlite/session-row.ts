@@ -102,7 +102,6 @@ export function toSession(
     terms: termsOf(row),
     life: lifeOf(row),
     standing: standingOf(row),
-    sums: row.sums,
     options: row.options,
     addresses,
     payments,

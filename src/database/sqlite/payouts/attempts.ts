@@ -141,10 +141,9 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
     async nextNonce(network, payer) {
       return db.read(() => {
         const nonce = findLane.get({ network, payer })?.nextNonce;
-        if (nonce === undefined) return null;
-        const allotted = unsigned.get({ network, payer });
-        const unsignedNonce = allotted?.attempt === 0 ? (allotted.nonce ?? nonce) : nonce;
-        return { nonce, unsignedNonce, lastTx: steps.numberedAttempt(network, payer, nonce - 1)?.tx ?? null };
+        return nonce === undefined
+          ? null
+          : { nonce, lastTx: steps.numberedAttempt(network, payer, nonce - 1)?.tx ?? null };
       });
     },
     async allotAttempt({ id, generation, attempt, intent, payer, payerRole, nonce, terms, feeUnitsMax, nowMs }) {
@@ -282,7 +281,7 @@ function attemptStatements(db: Db) {
   );
   const unsigned = atFirstUse(
     db.orm
-      .select({ nonce: payoutAttempts.nonce, attempt: payoutAttempts.attempt })
+      .select({ id: payoutAttempts.payoutId })
       .from(payoutAttempts)
       .where(
         and(

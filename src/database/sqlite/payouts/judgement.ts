@@ -4,7 +4,7 @@
  */
 import { and, asc, desc, eq, lte, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
-import { type Intent, isPayback, type PaybackIntent } from '../../../core/intent.ts';
+import type { PaybackIntent } from '../../../core/intent.ts';
 import {
   type Claimant,
   explainOutgoing,
@@ -14,7 +14,6 @@ import {
 } from '../../../core/outgoing.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type {
-  LearnedSpend,
   OutgoingClaim,
   OutgoingDatabase,
   OutgoingRecord,
@@ -26,11 +25,10 @@ import type { Networks } from '../networks.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
 import type { RowGuard } from '../row-guard.ts';
-import { createLearnedFailures } from './failures.ts';
 import { type Freezer, OUTFLOW_FOREIGN, PROGRAM, ROW_ALTERED } from './freezes.ts';
 import { createLoanReturn, createWaitingGas } from './loans.ts';
 import { createOutgoingCheck, macedOutgoing, macedWallet } from './outgoing.ts';
-import type { Learned, PayoutSettlement, Payouts } from './payouts.ts';
+import type { PayoutSettlement, Payouts } from './payouts.ts';
 import { outgoingTransfers, ownWallets, type PayoutRow, payoutAttempts, payouts, toPayout } from './schema.ts';
 
 /** Transfers of the treasury that are kept. Its owner may be an exchange, with any number of them. */
@@ -59,8 +57,7 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
   const { orm } = db;
   const { guard, steps, networks, settlement } = parts;
   const check = createOutgoingCheck(guard);
-  const { openRefunds, explain } = createExplanation(db, parts, check);
-  const failures = createLearnedFailures(db, parts);
+  const explain = createExplanation(db, parts, check);
   const waitingGas = createWaitingGas(db);
   const takeBack = createLoanReturn(db, steps);
   const attempted = atFirstUse(
@@ -138,23 +135,6 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
     return row && (row.state === 'open' || row.state === 'foreign') && check.isOutgoing(row) ? row : null;
   }
 
-  function forget(transferId: number | undefined): void {
-    const row = transferId === undefined ? null : findUnjudged(transferId);
-    if (row) mark(row, null);
-  }
-
-  /** Returns null if an attempt has the transaction or its number already. */
-  function learnedOf(
-    intent: Intent,
-    { tx, payer, paid: { feeUnits, nonce } }: Omit<LearnedSpend, 'nowMs'>,
-  ): Learned | null {
-    if (attempted.get({ tx })) return null;
-    if (nonce !== null && steps.numberedAttempt(intent.network, payer, nonce)) return null;
-    // Only the gas wallet pays for sweeps.
-    const payerRole = isPayback(intent) ? 'refund' : intent.kind === 'move' ? intent.role : 'gas';
-    return { tx, payer, payerRole, nonce, feeUnits };
-  }
-
   const walletsOf = (network: NetworkKey) =>
     orm.select().from(ownWallets).where(eq(ownWallets.network, network)).orderBy(asc(ownWallets.id)).all();
 
@@ -230,14 +210,15 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
         return true;
       });
     },
-    async recordLearned({ intent, transferId, to, nowMs, ...spent }) {
+    async recordLearned({ intent, transferId, tx, payer, to, paid: { feeUnits, nonce }, nowMs }) {
       return db.write(() => {
-        const learned = learnedOf(intent, spent);
-        if (!learned) return false;
+        const { network } = intent;
+        if (attempted.get({ tx }) || (nonce !== null && steps.numberedAttempt(network, payer, nonce))) return false;
+        // Only the gas wallet pays for sweeps.
+        const role = intent.kind === 'move' ? intent.role : 'gas';
         // The payee of a refund may be a wallet of ours: then the refund is paid, and settled once its block is read.
         if (intent.kind === 'move') {
-          const { network, role, currency, units } = intent;
-          const moved = { network, role, currency: currency ?? 'native', to, units } as const;
+          const moved = { network, role, currency: intent.currency ?? 'native', to, units: intent.units } as const;
           if (explain(moved, null).kind !== 'moved') return false;
         }
         // What was planned before, and done by a run that this database has forgotten, is not done again.
@@ -245,24 +226,10 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
         const planned = { intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs };
         const { kind, payout } = waiting ? { kind: 'planned', payout: waiting } : steps.plan(planned);
         if (kind !== 'planned') return false;
-        settlement.succeedLearned(payout, learned, nowMs);
+        settlement.succeedLearned(payout, { tx, payer, payerRole: role, nonce, feeUnits }, nowMs);
         if (intent.kind === 'gas' && intent.form === 'delegate' && payout.servesId === null) takeBack(payout, nowMs);
-        forget(transferId);
-        return true;
-      });
-    },
-    async refundsBehind({ network, payer, to, currency, units }) {
-      return db.read(() =>
-        [...openRefunds.all({ network, to }), ...failures.settled({ network, to }, payer)]
-          .filter(({ intent }) => isPayback(intent) && intent.currency === currency && intent.units === units)
-          .map(toPayout),
-      );
-    },
-    async recordFailed({ intent, transferId, nowMs, ...spent }) {
-      return db.write(() => {
-        const learned = learnedOf(intent, spent);
-        if (!learned || !failures.record(intent, learned, nowMs)) return false;
-        forget(transferId);
+        const row = transferId === undefined ? null : findUnjudged(transferId);
+        if (row) mark(row, null);
         return true;
       });
     },
@@ -291,10 +258,7 @@ function withoutRepeats(claims: readonly OutgoingClaim[]): OutgoingClaim[] {
   return claims.filter(({ payout }, at) => claims.findIndex((one) => one.payout.id === payout.id) === at);
 }
 
-/**
- * Returns a function that says what a transfer means, and the query for open refunds to a payee. A refund that is not
- * processing yet may explain a transfer, too.
- */
+/** Returns a function that says what a transfer means. A refund that is not processing yet may explain it, too. */
 function createExplanation(
   { orm }: Db,
   { steps, isPromised }: Pick<Parts, 'steps' | 'isPromised'>,
@@ -325,7 +289,7 @@ function createExplanation(
         ),
       ),
   );
-  const explain = (transfer: PaidTransfer, attemptOf: string | null): Meaning => {
+  return (transfer: PaidTransfer, attemptOf: string | null): Meaning => {
     const { network, to, currency, units } = transfer;
     const open = attemptOf === null && transfer.role === 'refund' ? openRefunds.all({ network, to }) : [];
     const claimants = open.map((row): Claimant => {
@@ -342,7 +306,6 @@ function createExplanation(
       ownWallet.all({ network, to }).some(check.isWallet),
     );
   };
-  return { openRefunds, explain };
 }
 
 const roleNames: Readonly<Record<WatchedRole, string>> = {

@@ -1,0 +1,43 @@
+/**
+ * Waits, before blocks are read, for addresses that are to be watched and are not derived yet: after a restore, or
+ * after the machine was put back, payers may have them, and have paid in blocks that come next.
+ * @module
+ */
+import type { NetworkConfig } from '../../src/config/network.ts';
+import type { Database } from '../../src/database/database.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import type { Log } from '../../src/lib/log.ts';
+
+/** The server derives 50,000 in about a minute. Without a server, payments are still followed. */
+const WAIT_MS_MAX = 180_000;
+const LOOK_MS = 250;
+
+type Parts = Readonly<{
+  network: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'xpub'>;
+  database: Pick<Database, 'poolSource' | 'poolLevel'>;
+  clock: Clock;
+  log: Pick<Log, 'warn'>;
+}>;
+
+/**
+ * Returns once all retired addresses of the network's pool are there, or after three minutes. Imported ones are not
+ * waited for: a person adds them.
+ * @throws Fault of the database
+ */
+export async function awaitRetiredAddresses(parts: Parts, signal: AbortSignal): Promise<void> {
+  const { network, database, clock, log } = parts;
+  const source = network.xpub === null ? null : await database.poolSource(network);
+  if (source === null) return;
+  const giveUpAtMs = clock.nowMs() + WAIT_MS_MAX;
+  while (!signal.aborted) {
+    const { nextIndex, retiredThrough } = await database.poolLevel(network, source);
+    if (nextIndex >= retiredThrough) return;
+    if (clock.nowMs() >= giveUpAtMs) {
+      const code = 'retired_addresses_missing';
+      const reason = `${retiredThrough - nextIndex} addresses that customers may have are not derived yet`;
+      log.warn({ code, reason }, 'blocks are read although payments to addresses in them may be missed');
+      return;
+    }
+    await clock.sleep(LOOK_MS, signal);
+  }
+}

@@ -1,0 +1,265 @@
+/** A whole machine that was put back to a snapshot: the database, and the marks beside it. */
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { addressMarksFile, openAddressMarks } from '../../src/app/address-marks.ts';
+import { prepareDatabase } from '../../src/app/prepare-database.ts';
+import { retireGivenAddresses, watchForGaps } from '../../src/app/retire-given.ts';
+import type { Config } from '../../src/config/config.ts';
+import type { Database } from '../../src/database/database.ts';
+import { mayHaveGiven } from '../../src/database/sqlite/gap-retirement.ts';
+import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
+import { HOUR_MS } from '../../src/lib/clock.ts';
+import { openLog } from '../../src/lib/log.ts';
+import { databaseFile, readSecretKeys } from '../../src/lib/secret-key.ts';
+import { newSessionId } from '../../src/lib/session-id.ts';
+import { handClock } from '../support/hand-clock.ts';
+import { ingestedChain } from '../support/ingested-chain.ts';
+import { merchantStore, newSession } from '../support/new-session.ts';
+import { testNetwork } from '../support/test-network.ts';
+import { until } from '../support/until.ts';
+
+const evm = { family: 'evm', mode: 'test', source: 'xpub one' } as const;
+const list = { family: 'solana', mode: 'test', source: 'signer' } as const;
+const network = testNetwork({ name: 'one' });
+const store = merchantStore();
+const keyOf = (n: number) => n.toString(16).padStart(40, '0');
+const log = openLog('test', 'silent');
+const ADDRESSES = 60;
+
+type Run = Readonly<{ database: Database; take(): Promise<number>; stop(): void }>;
+
+/** An installation, whose data folder can be put back to what it was. */
+function openMachine() {
+  const dataDir = mkdtempSync(join(tmpdir(), 'quayside-gap-'));
+  const snapshot = `${dataDir}-snapshot`;
+  const clock = handClock(1_790_000_000_000);
+  let running: Run | null = null;
+  let sessions = 0;
+  const database = () => {
+    assert.ok(running);
+    return running.database;
+  };
+  const chain = ingestedChain(database, clock, network);
+
+  /** What the supervisor and the server do at a start. */
+  async function start(): Promise<Run> {
+    const config = { dataDir, sandbox: false, signer: null } as unknown as Config;
+    prepareDatabase(config, {}, log, clock);
+    const marks = openAddressMarks(addressMarksFile(dataDir));
+    const opened = openSqliteDatabase({
+      file: databaseFile(dataDir),
+      secretKeys: readSecretKeys(dataDir, {}),
+      ...{ busyTimeoutMs: 5000, bytesMax: null, outageWaitS: 600, beforeTake: marks.cover },
+    });
+    await retireGivenAddresses({ database: opened, marks, clock, log });
+    running = {
+      database: opened,
+      async take() {
+        sessions++;
+        const wish = { storeId: store.id, networks: [network], amountMinor: 1000, nowMs: clock.nowMs() };
+        const id = newSessionId(clock.nowMs());
+        const made = await opened.createSession({ ...newSession({ ...wish, name: `order ${sessions}` }), id });
+        assert.is(made.kind, 'created');
+        return made.kind === 'created' ? Number.parseInt(made.session.addresses.evm ?? '', 16) : -1;
+      },
+      stop() {
+        running = null;
+        opened.close();
+        marks.close();
+      },
+    };
+    return running;
+  }
+
+  return {
+    ...{ dataDir, clock, chain, start },
+    /** Starts for the first time, with addresses, a store and a network that is followed. */
+    async begin(): Promise<Run> {
+      const first = await start();
+      await first.database.createStore(store);
+      const keys = Array.from({ length: ADDRESSES }, (_, n) => keyOf(n));
+      await first.database.addAddresses({ ...evm, firstIndex: 0, keys });
+      await first.database.addAddresses({
+        ...list,
+        firstIndex: 0,
+        keys: keys.slice(0, 16).map((key) => `${key}${'0'.repeat(24)}`),
+      });
+      await chain.mine();
+      await chain.report('following');
+      return first;
+    },
+    /** Copies the data folder, as a snapshot of the file system does. */
+    keep: () => cpSync(dataDir, snapshot, { recursive: true }),
+    putBack(): void {
+      rmSync(dataDir, { recursive: true });
+      cpSync(snapshot, dataDir, { recursive: true });
+    },
+    remove(): void {
+      running?.stop();
+      for (const folder of [dataDir, snapshot]) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+type Machine = ReturnType<typeof openMachine>;
+
+const onMachine = (work: (machine: Machine) => Promise<void>) => async () => {
+  const machine = openMachine();
+  try {
+    await work(machine);
+  } finally {
+    machine.remove();
+  }
+};
+
+const alarmsOf = async ({ database }: Run) => (await database.listAlarms(10)).map(({ code }) => code);
+
+test(
+  'after a whole machine was put back nobody gets the address of another payer, whose late payment is noticed',
+  onMachine(async ({ begin, start, keep, putBack, clock, chain }) => {
+    const first = await begin();
+    assert.is(await first.take(), 0);
+    keep();
+    const [alice] = [await first.take(), await first.take(), await first.take()];
+    assert.is(alice, 1);
+    first.stop();
+    putBack();
+    clock.advance(HOUR_MS);
+    const second = await start();
+    await chain.mine();
+    await chain.report('following');
+    const bob = await second.take();
+    assert.ok(bob > 3, `${bob} was not given before`);
+    clock.advance(60_000);
+    await chain.mine([{ to: keyOf(alice), currency: 'USDT', units: 10_000_000n }]);
+    assert.equal(await alarmsOf(second), ['payment_without_session']);
+  }),
+);
+
+test(
+  'addresses that may have been given out and are not derived yet are never given either',
+  onMachine(async ({ begin, start, keep, putBack, clock, chain }) => {
+    const first = await begin();
+    for (let n = 0; n < 30; n++) await first.take();
+    clock.advance(60_000);
+    await chain.report('following');
+    keep();
+    first.stop();
+    putBack();
+    clock.advance(HOUR_MS);
+    const second = await start();
+    // Three times the busiest hour, and ten: the 30 that are left here, and 70 more.
+    const level = await second.database.poolLevel(evm, evm.source);
+    assert.equal([level.free, level.nextIndex, level.retiredThrough], [0, ADDRESSES, 130]);
+    await second.database.addAddresses({
+      ...evm,
+      firstIndex: 60,
+      keys: Array.from({ length: 80 }, (_, n) => keyOf(60 + n)),
+    });
+    await chain.mine();
+    await chain.report('following');
+    assert.is(await second.take(), 130);
+    const watched = await second.database.watchList(evm, 0, 200);
+    assert.is(watched.length, 140);
+  }),
+);
+
+test(
+  'a restart retires nothing, and a start that fails and is repeated retires what a longer gap adds',
+  onMachine(async ({ begin, start, clock }) => {
+    const free = async ({ database }: Run) => (await database.poolLevel(evm, evm.source)).free;
+    const first = await begin();
+    first.stop();
+    clock.advance(10_000);
+    const second = await start();
+    assert.is(await free(second), ADDRESSES);
+    second.stop();
+    for (let n = 0; n < 5; n++) {
+      clock.advance(HOUR_MS);
+      const failed = await start();
+      assert.is(await free(failed), ADDRESSES - 10, 'no session was ever created');
+      failed.stop();
+    }
+  }),
+);
+
+test(
+  'imported addresses, which are not derived, are never all retired',
+  onMachine(async ({ begin, start, clock }) => {
+    const first = await begin();
+    first.stop();
+    for (const left of [8, 8]) {
+      clock.advance(HOUR_MS);
+      const next = await start();
+      assert.is((await next.database.poolLevel(list, list.source)).free, left);
+      next.stop();
+    }
+  }),
+);
+
+test(
+  'where only the database was put back, exactly what was given out is retired, and told',
+  onMachine(async ({ begin, start, keep, putBack, dataDir, clock, chain }) => {
+    const first = await begin();
+    keep();
+    for (let n = 0; n < 5; n++) await first.take();
+    first.stop();
+    const marks = readFileSync(addressMarksFile(dataDir));
+    putBack();
+    writeFileSync(addressMarksFile(dataDir), marks);
+    clock.advance(HOUR_MS);
+    const second = await start();
+    assert.equal(await alarmsOf(second), ['addresses_retired']);
+    await chain.mine();
+    await chain.report('following');
+    assert.is(await second.take(), 5);
+  }),
+);
+
+test(
+  'a backup that was restored has retired addresses itself: the gap begins then',
+  onMachine(async ({ begin, start, clock }) => {
+    const first = await begin();
+    clock.advance(HOUR_MS);
+    const freeze = { network: null, reason: 'restored', frozenBy: 'anna', sinceMs: clock.nowMs() };
+    const act = { atMs: clock.nowMs(), operator: 'anna', command: 'restore', reason: 'a new machine' };
+    await first.database.freezePayouts({ ...freeze, code: 'restored_from_backup' }, act);
+    first.stop();
+    clock.advance(10_000);
+    const second = await start();
+    assert.is((await second.database.poolLevel(evm, evm.source)).free, ADDRESSES);
+  }),
+);
+
+test(
+  'a server whose time jumps ahead was put back with its memory, and retires what may have been given',
+  onMachine(async ({ begin, dataDir, clock }) => {
+    const { database } = await begin();
+    const stopping = new AbortController();
+    const free = async () => (await database.poolLevel(evm, evm.source)).free;
+    const sleep = () => new Promise<void>((resolve) => setTimeout(resolve, 5));
+    const watching = watchForGaps({ dataDir, clock: { ...clock, sleep }, log, signal: stopping.signal });
+    clock.advance(5_000);
+    await sleep();
+    assert.is(await free(), ADDRESSES);
+    clock.advance(HOUR_MS);
+    await until('addresses are retired', async () => (await free()) === ADDRESSES - 10);
+    stopping.abort();
+    await watching;
+  }),
+);
+
+test('a gap may have been three times as busy as the busiest hour or day, and is bounded', () => {
+  const day = [5, ...Array(23).fill(1)];
+  const hours = [...day, ...Array(48).fill(1)];
+  assert.is(mayHaveGiven([], 10 * HOUR_MS), 10);
+  assert.is(mayHaveGiven(hours, HOUR_MS), 10 + 15);
+  assert.is(mayHaveGiven(hours, HOUR_MS / 60), 10 + 1);
+  assert.is(mayHaveGiven(hours, 10 * 24 * HOUR_MS), 10 + 3 * 28 * 10, 'no ten days are as busy as that hour');
+  assert.is(mayHaveGiven([1_000_000], 24 * HOUR_MS), 50_000);
+});
+
+test.run();
