@@ -2,8 +2,8 @@
  * Joins the modules of each program of a build into few files. Node needs about a millisecond to find and load one
  * module; the server alone has 600 of them.
  *
- * `tsc` has written the JavaScript, and every module of it stays: the tool runs from them, and so does the signer, so
- * that each file in the process with the keys can be named. This replaces the programs that `npm start` runs, and adds
+ * `tsc` has written the JavaScript, and every module of it stays: the signer runs from them, so that each file in the
+ * process with the keys can be named. This replaces the programs that `npm start` runs, and the tool, and adds
  * `chunks/`, which they share. Packages with native code or with threads of their own stay in `node_modules`, and so do
  * the SDKs, which are loaded where a payout needs them. The test command joins its test files in the same way.
  * @module
@@ -11,8 +11,9 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 
-/** From the build's folder, without extension: what `npm start` runs, and the worker threads of these. */
+/** From the build's folder, without extension: the tool, what `npm start` runs, and the worker threads of these. */
 const PROGRAMS = [
+  'scripts/quayside',
   'src/main',
   'src/server',
   'src/sandbox/main',

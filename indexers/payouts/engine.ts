@@ -11,7 +11,7 @@ import PQueue from 'p-queue';
 import type { Node } from '../../src/chains/chain.ts';
 import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { Fault, transient } from '../../src/core/fault.ts';
+import { Fault, permanent, transient } from '../../src/core/fault.ts';
 import type { PayoutRules } from '../../src/core/payout.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Freeze } from '../../src/database/freezes.ts';
@@ -29,8 +29,9 @@ import type { RunMarks } from './run-mark.ts';
 import type { SecondOpinion } from './second-opinion.ts';
 import { createSignerFreezer, type FreezableSigner } from './signer-freeze.ts';
 import { type AdvancePayout, createAdvancePayout, type Memory } from './step.ts';
+import { createUnknownNumbers } from './unknown-numbers.ts';
 import { createWalletWatch } from './wallet-watch.ts';
-import { createPayoutWallets } from './wallets.ts';
+import { createPayoutWallets, type PayoutWallets } from './wallets.ts';
 
 /** Payouts in progress at once. */
 const OPEN_MAX = 64;
@@ -103,20 +104,29 @@ export const paceOf = ({ lane }: SpendRules, blockTimeMs: number): PayoutRules =
 };
 
 /** Returns the wait for what may have been signed and lost; null where a later attempt excludes it. */
-function rollbackWaitOf({ network, rules, chainNode, database, marks, clock, log }: PayerOptions): RollbackWait | null {
-  const lifeMs = rules.longestLifeMs?.(network.payoutExpiryMs);
+function rollbackWaitOf(options: PayerOptions, wallets: PayoutWallets): RollbackWait | null {
+  const { network, rules, node, chainNode, database, marks, clock, log } = options;
+  const lifeMs = rules.rollbackWaitMs?.(network.payoutExpiryMs);
   if (!marks || lifeMs === undefined) return null;
+  const findUnknown = rules.lane === 'sequence' ? createUnknownNumbers({ network, node, database, wallets }) : null;
   const createdAtMs = () => database.createdAtMs();
-  return createRollbackWait({ network: network.key, lifeMs, marks, chainNode, createdAtMs, clock, log });
+  return createRollbackWait({ network: network.key, lifeMs, marks, chainNode, findUnknown, createdAtMs, clock, log });
+}
+
+/** What may have been signed and lost is no less unknown while something else keeps the engine from working. */
+function heldBy(held: Fault | null | undefined, fault: Fault): Fault {
+  if (!held || endsLease(fault)) return fault;
+  const message = `${held.message}. Besides, ${fault.code}: ${fault.message}`;
+  return fault.kind === 'permanent' ? permanent(held.code, message) : transient(held.code, message);
 }
 
 export function createPayer(options: PayerOptions): Payer {
   const { network, rules, node, chainNode, signer, secondOpinion, database, clock, log } = options;
-  const rollbackWait = rollbackWaitOf(options);
   const pace = paceOf(rules, network.blockTimeMs);
   const queue = new PQueue({ concurrency: CONCURRENCY });
   const allotting = new PQueue({ concurrency: ALLOTTING[rules.lane] });
   const wallets = createPayoutWallets({ network: network.key, tokens: network.tokens, rules, signer });
+  const rollbackWait = rollbackWaitOf(options, wallets);
   const loans = createRefundLoans({ network: network.key, node, wallets, database, clock });
   const signerFreezer = createSignerFreezer({ network: network.key, signer, database, clock, log });
   const walletWatch = createWalletWatch({ network, rules, node, chainNode, database, wallets, clock, log });
@@ -138,7 +148,7 @@ export function createPayer(options: PayerOptions): Payer {
   let lease: PayoutLease | null = null;
   let advance: AdvancePayout | null = null;
   let followedAtMs = 0;
-  let reported: string | null | undefined;
+  let reported: Readonly<{ news: string | null; message: string | undefined }> | null = null;
   /** Until then, what passes by itself is no warning: the signer may still be starting, too. */
   const startedMs = clock.nowMs() + START_MS_MAX;
 
@@ -162,6 +172,7 @@ export function createPayer(options: PayerOptions): Payer {
       onAllot: fees.note,
       onRotated: () => walletWatch.expire(),
       holdOnNew: () => rollbackWait?.current() ?? null,
+      onUnknown: () => rollbackWait?.suspect(),
     });
     return advance;
   }
@@ -209,11 +220,12 @@ export function createPayer(options: PayerOptions): Payer {
       return await lookOnce();
     } catch (error) {
       // Another engine has the lease; it must be acquired again.
-      if (error instanceof Fault && endsLease(error)) {
+      if (!(error instanceof Fault)) throw error;
+      if (endsLease(error)) {
         lease = null;
         schedule.clear();
       }
-      throw error;
+      throw heldBy(rollbackWait?.current(), error);
     }
   }
 
@@ -223,7 +235,7 @@ export function createPayer(options: PayerOptions): Payer {
     const advancePayout = await begin();
     if (await walletWatch.renew()) balances.expire();
     await signerFreezer.renew();
-    const held = await rollbackWait?.renew(floor);
+    await rollbackWait?.renew(floor);
     const nowMs = clock.nowMs();
     const open = await database.openPayouts(network.key, nowMs, OPEN_MAX);
     const ids = new Set(open.map(({ payout }) => payout.id));
@@ -243,7 +255,7 @@ export function createPayer(options: PayerOptions): Payer {
       followedAtMs = nowMs;
     }
     await balances.renew(await wallets.own());
-    return faults[0] ?? held ?? frozenFault(await database.findFreeze(network.key));
+    return rollbackWait?.current() ?? faults[0] ?? frozenFault(await database.findFreeze(network.key));
   }
 
   /** Saves the present fault for `status`, with an alarm if only a person can end it. */
@@ -252,13 +264,15 @@ export function createPayer(options: PayerOptions): Payer {
     const isQuiet = passing.includes(fault?.code ?? '') || (fault?.kind === 'transient' && nowMs < startedMs);
     const level = isQuiet ? 'info' : 'warn';
     const news = fault && `${level} ${fault.code}`;
-    if (reported === news) return;
+    const isNews = reported?.news !== news;
+    if (!isNews && reported?.message === fault?.message) return;
     const reason = fault && { code: fault.code, message: fault.message };
     await database.reportEngine(network.key, reason, nowMs);
+    reported = { news, message: fault?.message };
+    if (!isNews) return;
     if (reason && fault.kind === 'permanent') {
       await database.raiseAlarm({ atMs: nowMs, ...reason, network: network.key, sessionId: null });
     }
-    reported = news;
     if (reason) log[level]({ code: reason.code, reason: reason.message }, 'payouts are waiting');
     else log.info({ fence: lease?.fence }, 'payouts resume');
   }

@@ -1,10 +1,13 @@
 /**
  * Keeps new attempts waiting where one that this database does not know may still take effect.
  *
- * Where transactions expire, an attempt that was sent and is in no block is known only to the database and the signer.
- * If both are put back to an earlier state, it can be included until it expires, and nothing on the chain tells about
- * it before. So unless the last run is proved to be the newest, everything that it can have signed must expire first,
- * and must have been read.
+ * An attempt that was sent and is in no block is known only to the database and the signer. If both are put back to an
+ * earlier state, it can still be included, and nothing on the chain tells about it before. So unless the last run is
+ * proved to be the newest, everything that it can have signed must expire first, and must have been read.
+ *
+ * Where transactions have numbers, they do not expire. A number excludes another transaction, but not a second payment
+ * of the same refund with another number. So the nodes must have had time to hear of what is on its way, and all that
+ * they show must be final and read.
  *
  * The proof is a mark that the last run left in this very file system since the machine booted, at most two minutes
  * ago, and that knows no newer signature than the database. A shorter gap could only be a snapshot of the file system
@@ -25,10 +28,12 @@ const GAP_MS_MAX = 120_000;
 
 export type RollbackWaitParts = Readonly<{
   network: NetworkKey;
-  /** The longest time for which an attempt can be included, by the chain's time. */
+  /** `SpendRules.rollbackWaitMs`. */
   lifeMs: number;
   marks: RunMarks;
-  chainNode: Pick<Node, 'head'>;
+  chainNode: Pick<Node, 'head' | 'finalized'>;
+  /** Where transactions have numbers: says what is on its way and not known here; null if nothing is. */
+  findUnknown: (() => Promise<string | null>) | null;
   /** Returns when the database was created: a new one has lost nothing. */
   createdAtMs(): Promise<number>;
   clock: Pick<Clock, 'nowMs'>;
@@ -46,16 +51,23 @@ export interface RollbackWait {
    * @returns why new attempts wait; null when they may be signed
    */
   renew(floor: number): Promise<Fault | null>;
-  /** Returns the last answer of `renew`. */
+  /** Begins to wait, until `renew` finds that everything which is on its way is known here. */
+  suspect(): void;
+  /** Returns why new attempts wait, as far as it is known. */
   current(): Fault | null;
 }
 
+/** How often the nodes are asked what is on its way. */
+const ASK_MS_MIN = 5_000;
+
 export function createRollbackWait(parts: RollbackWaitParts): RollbackWait {
-  const { network, lifeMs, marks, chainNode, createdAtMs, clock, log } = parts;
+  const { network, lifeMs, marks, chainNode, findUnknown, createdAtMs, clock, log } = parts;
   let mark: RunMark | null = null;
   let fault: Fault | null = null;
-  /** The block with which everything has expired. */
+  /** The block with which everything has expired or been shown. */
   let lastNumber: number | null = null;
+  let isSuspicious = false;
+  let askedAtMs = Number.NEGATIVE_INFINITY;
 
   function write(next: RunMark): void {
     mark = { ...next, atMs: clock.nowMs() };
@@ -66,7 +78,8 @@ export function createRollbackWait(parts: RollbackWaitParts): RollbackWait {
 
   function begin(journalId: number, why: string): RunMark {
     lastNumber = null;
-    log.warn({ code: 'payouts_rollback_possible', reason: why }, 'new payouts wait until earlier ones have expired');
+    fault = unproved(network, `New payouts wait: ${why}`);
+    log.warn({ code: 'payouts_rollback_possible', reason: why }, 'new payouts wait for what may have been signed');
     return { atMs: clock.nowMs(), journalId, isClear: false, untilMs: null };
   }
 
@@ -79,18 +92,28 @@ export function createRollbackWait(parts: RollbackWaitParts): RollbackWait {
     return begin(0, 'no run has left its mark in the last two minutes');
   }
 
-  function waiting(untilMs: number): Fault {
-    return transient(
-      'payouts_rollback_possible',
-      `Nothing proves that database and signer are those of the last run on ${network}: they may have been put back to ` +
-        'an earlier state, and payments that were signed since may be on their way. New payouts wait until all of them ' +
-        `have expired and are read: until ${new Date(untilMs).toISOString()} by the chain's time, and some blocks more`,
-    );
+  /** @returns whether the wait is over */
+  async function isOver(now: RunMark, unknown: string | null, floor: number): Promise<boolean> {
+    const head = await chainNode.head();
+    const untilMs = now.untilMs ?? Math.max(head.timeS * 1000, clock.nowMs()) + lifeMs;
+    if (now.untilMs === null) write({ ...now, untilMs });
+    fault = unproved(network, findUnknown ? shownBy(untilMs) : expiredBy(untilMs));
+    if (unknown !== null) {
+      fault = onItsWay(network, unknown);
+      lastNumber = null;
+    } else if (head.timeS * 1000 >= untilMs) {
+      // Where the nodes show nothing unknown above their final block, only that one must be read.
+      const final = findUnknown && (await chainNode.finalized());
+      lastNumber ??= final?.number ?? head.number;
+    }
+    return lastNumber !== null && floor >= lastNumber;
   }
 
   return {
     async beat() {
       mark ??= await open();
+      // The run before may have ended while it waited.
+      if (!mark.isClear) fault ??= unproved(network, 'New payouts wait until that is known');
       // This process itself may have been stopped, and the machine put back, in between.
       if (!isRecent(mark.atMs) && clock.nowMs() > mark.atMs) mark = begin(mark.journalId, 'time has jumped ahead');
       else if (clock.nowMs() < mark.atMs + BEAT_MS && clock.nowMs() > mark.atMs) return;
@@ -103,20 +126,52 @@ export function createRollbackWait(parts: RollbackWaitParts): RollbackWait {
     },
     async renew(floor) {
       if (!mark) return fault;
-      if (mark.isClear) {
+      if (mark.isClear && !isSuspicious) {
         fault = null;
         return null;
       }
-      const head = await chainNode.head();
-      const untilMs = mark.untilMs ?? Math.max(head.timeS * 1000, clock.nowMs()) + lifeMs;
-      if (mark.untilMs === null) write({ ...mark, untilMs });
-      fault = waiting(untilMs);
-      if (head.timeS * 1000 >= untilMs) lastNumber ??= head.number;
-      if (lastNumber === null || floor < lastNumber) return fault;
+      if (findUnknown && clock.nowMs() < askedAtMs + ASK_MS_MIN) return fault;
+      const unknown = (await findUnknown?.()) ?? null;
+      askedAtMs = clock.nowMs();
+      if (mark.isClear) {
+        isSuspicious = unknown !== null;
+        fault = unknown === null ? null : onItsWay(network, unknown);
+        return fault;
+      }
+      if (!(await isOver(mark, unknown, floor))) return fault;
       write({ ...mark, isClear: true, untilMs: null });
+      isSuspicious = false;
       fault = null;
       return null;
+    },
+    suspect() {
+      isSuspicious = true;
+      fault ??= onItsWay(network, 'a node has received more transactions of one of our wallets than are known here');
+      askedAtMs = Number.NEGATIVE_INFINITY;
     },
     current: () => fault,
   };
 }
+
+const waiting = (message: string): Fault => transient('payouts_rollback_possible', message);
+
+const unproved = (network: NetworkKey, rest: string): Fault =>
+  waiting(
+    `Nothing proves that database and signer are those of the last run on ${network}: they may have been put back to ` +
+      `an earlier state, and payments that were signed since may be on their way. ${rest}`,
+  );
+
+const expiredBy = (untilMs: number): string =>
+  `New payouts wait until all of them have expired and are read: until ${new Date(untilMs).toISOString()} by the ` +
+  "chain's time, and some blocks more";
+
+const shownBy = (untilMs: number): string =>
+  `New payouts wait until the nodes have had time to hear of them: until ${new Date(untilMs).toISOString()} by the ` +
+  "chain's time, and until all that they show is final and read";
+
+const onItsWay = (network: NetworkKey, unknown: string): Fault =>
+  waiting(
+    `On ${network}, ${unknown}. Database and signer may have been put back to an earlier state. New payouts wait until ` +
+      'that is final and read; what it pays is then settled by it. If it never gets into a block because its fee is too ' +
+      'low, docs/money-out.md says what to do ("After a gap")',
+  );

@@ -1,18 +1,22 @@
 /**
  * Transactions of our own wallets that this database does not know, because it was restored from a backup: moves from
- * one of them to another, native coin for deposit addresses, loans of a stake and their return, and sweeps for which
- * the gas wallet paid the fee. What the chain shows of them is entered into the books, so that what they cost is not
- * missing there, the numbers that they used halt no wallet, and what is still lent is taken back.
+ * one of them to another, native coin for deposit addresses, loans of a stake and their return, sweeps for which the
+ * gas wallet paid the fee, and those of all kinds that failed. What the chain shows of them is entered into the books,
+ * so that what they cost is not missing there, the numbers that they used halt no wallet, and what is still lent is
+ * taken back.
  *
  * Whoever has stolen a key can hide nothing behind one. A transaction counts only if it is, byte for byte, what the
  * signer would have made, and pays only wallets of this seed or the treasury: a later wallet of the same role, a
- * deposit address from the gas wallet, or the treasury from deposit addresses. Loans are the gas wallet's, to a deposit
- * address or a refund wallet. It counts only with the cost that each node shows of it.
+ * deposit address from the gas wallet, or the treasury from deposit addresses. Loans are the gas wallet's, to a
+ * deposit address or a refund wallet. It counts only with the cost that each node shows of it, and if that could not
+ * be above what the signer's policy allows. One that failed may also have been for a refund that is known here; it is
+ * no payment, and only as many count of the same as the engine would have tried.
  * @module
  */
 import type { PayoutNode, PlainTransfer, SpendDraft } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault } from '../../src/core/fault.ts';
+import { isPayback, type PaybackIntent } from '../../src/core/intent.ts';
 import { learnedGas, learnedMove, learnedSweep } from '../../src/core/outgoing.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { LearnedIntent, OutgoingRecord } from '../../src/database/outgoing.ts';
@@ -29,12 +33,18 @@ const SEARCHES_MAX = 5;
 
 type Parts = Readonly<{
   network: Pick<NetworkConfig, 'key' | 'family' | 'mode'>;
-  node: Pick<PayoutNode, 'paidBy' | 'usedBy' | 'readTransfer'>;
-  database: Pick<Database, 'recordLearned' | 'recordOutgoing' | 'nextNonce' | 'depositIndex'>;
+  node: Pick<PayoutNode, 'paidBy' | 'failedBy' | 'usedBy' | 'readTransfer'>;
+  database: Pick<
+    Database,
+    'recordLearned' | 'recordFailed' | 'refundsBehind' | 'recordOutgoing' | 'nextNonce' | 'depositIndex'
+  >;
   wallets: Pick<PayoutWallets, 'own' | 'find' | 'draft'>;
   clock: Clock;
   log: Log;
 }>;
+
+/** A transaction of a wallet. `transferId`: the outgoing transfer that showed it. */
+type Unknown = Readonly<{ payer: string; tx: string; hasFailed: boolean; transferId?: number }>;
 
 export interface SpendLearner {
   /**
@@ -52,8 +62,8 @@ export interface SpendLearner {
 
 export function createSpendLearner({ network, node, database, wallets, clock, log }: Parts): SpendLearner {
   let askedAtMs = Number.NEGATIVE_INFINITY;
-  /** Numbers that nothing of ours has used, with their wallets. */
-  const others = new Set<string>();
+  /** Numbers that nothing of ours has used, with their wallets, and what used them. */
+  const others = new Map<string, Unknown>();
   /** How often the blocks after the transaction before could be searched for a number. */
   const searches = new Map<string, number>();
 
@@ -84,23 +94,59 @@ export function createSpendLearner({ network, node, database, wallets, clock, lo
   }
 
   /** @returns null while a node does not show the transaction, or not as final */
-  async function learnOne(payer: string, tx: string, transferId?: number): Promise<'learned' | 'other' | null> {
-    const { treasury } = await wallets.own();
+  async function learnOne(unknown: Unknown): Promise<'learned' | 'other' | null> {
+    const { payer, tx, hasFailed } = unknown;
+    const { treasury, feeUnitsMax } = await wallets.own();
     const transfer = await node.readTransfer(payer, treasury, tx);
     if (transfer === null || transfer === 'other') return transfer;
+    if (feeUnitsMax === undefined ? hasFailed : transfer.feeUnitsMax > feeUnitsMax) return 'other';
     const intent = await intentOf(payer, transfer);
+    if (hasFailed) return learnFailed(unknown, transfer, intent);
     if (!intent) return 'other';
     const draft = await wallets.draft(intent, { payer });
     if (!isSame(draft, transfer)) return 'other';
     const paid = await node.paidBy(draft, tx);
     if (!paid) return null;
-    const spent = { intent, transferId, tx, payer, to: transfer.to, paid, nowMs: clock.nowMs() };
+    const spent = { ...unknown, intent, to: transfer.to, paid, nowMs: clock.nowMs() };
     if (!(await database.recordLearned(spent))) return 'other';
     log.warn(
       { payout: intent.id, tx },
       'one of our wallets has paid for a transaction between our wallets that was not known here',
     );
     return 'learned';
+  }
+
+  /** Returns the refunds for which a failed transaction may have been. */
+  async function refundsBehind(payer: string, { currency, to, owners }: PlainTransfer): Promise<PaybackIntent[]> {
+    const [owner] = owners;
+    if (currency === null || !owner || (await wallets.find(payer))?.role !== 'refund') return [];
+    const failed = { network: network.key, payer, to, currency, units: owner.units };
+    return (await database.refundsBehind(failed)).map(({ intent }) => intent).filter(isPayback);
+  }
+
+  /** @param intent what it would have done between our wallets; null if nothing */
+  async function learnFailed(unknown: Unknown, transfer: PlainTransfer, intent: LearnedIntent | null) {
+    const { payer, tx } = unknown;
+    for (const one of intent ? [intent] : await refundsBehind(payer, transfer)) {
+      const draft = await wallets.draft(one, { payer });
+      if (!isSame(draft, transfer)) continue;
+      const paid = await node.failedBy(draft, tx);
+      if (!paid) return null;
+      if (!(await database.recordFailed({ ...unknown, intent: one, paid, nowMs: clock.nowMs() }))) continue;
+      log.warn({ payout: one.id, tx }, 'one of our wallets has paid the fee of a failed transaction not known here');
+      return 'learned';
+    }
+    return 'other';
+  }
+
+  /** @returns null if the nodes do not show it now */
+  async function whoUsed(payer: string, nonce: number, before: string | null): Promise<Unknown | null> {
+    const name = `${payer} ${nonce}`;
+    const count = searches.get(name) ?? 0;
+    searches.set(name, count + 1);
+    const after = count < SEARCHES_MAX ? (before ?? undefined) : undefined;
+    const spent = await patiently(() => node.usedBy(payer, nonce, after));
+    return spent && { payer, tx: spent.tx, hasFailed: spent.tokens.length === 0 && spent.native === null };
   }
 
   /** A node that cannot tell now is asked again; payouts go on meanwhile. */
@@ -118,9 +164,10 @@ export function createSpendLearner({ network, node, database, wallets, clock, lo
     async learn(transfers) {
       if (transfers.length === 0 || clock.nowMs() < askedAtMs + ASK_MS_MIN) return 0;
       let judged = 0;
-      for (const { id, from, tx } of transfers) {
-        const found = await patiently(() => learnOne(from, tx, id));
-        if (found === 'other') await database.recordOutgoing(id);
+      for (const { id: transferId, from: payer, to, tx } of transfers) {
+        // What a wallet sent to itself is a fee that moved nothing.
+        const found = await patiently(() => learnOne({ payer, tx, hasFailed: to === payer, transferId }));
+        if (found === 'other') await database.recordOutgoing(transferId);
         if (found !== null) judged++;
       }
       // What follows is not kept waiting by what the nodes have shown.
@@ -133,16 +180,14 @@ export function createSpendLearner({ network, node, database, wallets, clock, lo
       let before = known.lastTx;
       for (let { nonce } = known; nonce < finalNonce; nonce++) {
         const name = `${payer} ${nonce}`;
-        if (others.has(name)) continue;
-        const count = searches.get(name) ?? 0;
-        searches.set(name, count + 1);
-        const after = count < SEARCHES_MAX ? (before ?? undefined) : undefined;
-        const spent = await patiently(() => node.usedBy(payer, nonce, after));
-        const found = spent && (await patiently(() => learnOne(payer, spent.tx)));
+        const other = others.get(name);
+        // A merchant may request the refund again for which it was.
+        const unknown = other?.hasFailed === false ? null : (other ?? (await whoUsed(payer, nonce, before)));
+        const found = unknown && (await patiently(() => learnOne(unknown)));
         // The wallet goes on only after all numbers before.
-        if (!spent || found === null) return;
-        if (found === 'other') others.add(name);
-        before = spent.tx;
+        if (found === null && !other) return;
+        if (unknown && found === 'other') others.set(name, unknown);
+        before = (unknown ?? other)?.tx ?? null;
       }
     },
   };

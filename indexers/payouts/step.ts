@@ -39,6 +39,8 @@ const LANE_WAIT_MS = 1000;
 const HOLD_MS = 5000;
 /** How often a refund looks whether it was lent its energy. */
 const LOAN_LOOK_MS = 2000;
+/** What a node answers if another transaction with the same number pays nearly as much or more. */
+const UNDERPRICED = 'rejected replacement_underpriced';
 
 export type AdvanceParts = Readonly<{
   node: PayoutNode;
@@ -61,6 +63,8 @@ export type AdvanceParts = Readonly<{
   onRotated(): void;
   /** Returns why nothing new is signed now; null if it may be. */
   holdOnNew(): EngineReason | null;
+  /** Called when a node shows more transactions of a wallet than are known here. */
+  onUnknown(): void;
 }>;
 
 /** What one run of the engine remembers of a payout between iterations. */
@@ -118,6 +122,13 @@ const lookAgain = (work: Work): Progress => restUntil(work, work.parts.clock.now
 const later = ({ parts, payout }: Work): number => nextLookAtMs(payout, parts.clock.nowMs());
 
 /**
+ * Returns whether it moves coins between our wallets and uses up a number: nobody is paid by it, and it excludes what
+ * may be unknown with that number.
+ */
+const isMoveInOrder = ({ parts, payout }: Work): boolean =>
+  parts.rules.lane === 'sequence' && payout.intent.kind === 'move';
+
+/**
  * Does one step.
  * @returns null to decide again at once
  */
@@ -125,7 +136,7 @@ async function act(work: Work, step: Step): Promise<Progress | null> {
   const { node, database, lease, allotting, clock } = work.parts;
   const name = nameOf(work);
   const nowMs = clock.nowMs();
-  const hold = work.parts.holdOnNew();
+  const hold = isMoveInOrder(work) ? null : work.parts.holdOnNew();
   switch (step.kind) {
     case 'rest':
       return restUntil(work, step.untilMs ?? Number.POSITIVE_INFINITY);
@@ -133,7 +144,8 @@ async function act(work: Work, step: Step): Promise<Progress | null> {
       if (hold) return waitFor(work, { code: hold.code, message: hold.message });
       return allotting.add(() => begin(work));
     case 'sign':
-      if (hold) return restUntil(work, nowMs + HOLD_MS);
+      // A replacement excludes what it replaces.
+      if (hold && step.attempt.attempt === 0) return restUntil(work, nowMs + HOLD_MS);
       return allotting.add(() => sign(work, step.attempt));
     case 'send':
       return send(work, step.attempt);
@@ -189,17 +201,26 @@ async function waitFor(work: Work, wait: EngineReason, nextLookAtMs = later(work
 }
 
 /** Returns the wallet's next number, null if the family has none, or why there is none now. */
-async function nextNonce({ parts, payout, draft }: Work): Promise<number | null | 'soon' | EngineReason> {
+async function nextNonce(work: Work): Promise<number | null | 'soon' | EngineReason> {
+  const { parts, payout, draft } = work;
   const { node, database, rules, clock } = parts;
   if (rules.lane === 'expiry') return null;
   const { payer } = draft;
   const sequence = await node.sequence(payer);
   invariant(sequence, `the node of ${payout.network} counts transactions`);
-  const { final, head } = sequence;
+  const { final, head, pending } = sequence;
   const offer = await database.offerNonce(payout.network, payer, final ?? { head }, clock.nowMs());
   switch (offer.kind) {
     case 'free':
-      return offer.nonce;
+      if (pending <= offer.nonce || isMoveInOrder(work)) return offer.nonce;
+      // A number excludes another transaction, but not a second payment of the same refund with the next one.
+      parts.onUnknown();
+      return {
+        code: 'payout_nonce_unsettled',
+        message:
+          `the node has received ${pending} transactions of wallet ${payer}, and ${offer.nonce} were made here. Payouts ` +
+          'wait until the others are final and read',
+      };
     case 'halted':
       return { code: 'wallet_halted', message: `wallet ${payer} is halted; \`quayside status\` says why` };
     case 'unsettled':
@@ -347,7 +368,8 @@ async function outbid(work: Work, newest: SignedAttempt): Promise<Progress | nul
   const { draft, parts } = work;
   const { node, clock } = parts;
   work.memory = { ...work.memory, outbidAtMs: clock.nowMs() };
-  if (!isOutbid(newest, await node.quote(draft, newest.nonce, []))) return lookAgain(work);
+  const isRivaled = newest.answer?.startsWith(UNDERPRICED) === true;
+  if (!isRivaled && !isOutbid(newest, await node.quote(draft, newest.nonce, []))) return lookAgain(work);
   const terms = work.attempts.map((attempt) => attempt.terms);
   const quote = await node.quote(draft, newest.nonce, terms);
   if (quote.kind === 'refused') return lookAgain(work);

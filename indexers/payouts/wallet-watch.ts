@@ -27,7 +27,7 @@ const COUNT_MS_MIN = 10_000;
 export type WalletWatchParts = Readonly<{
   network: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'reorgDepthMax'>;
   rules: SpendRules;
-  node: Pick<PayoutNode, 'paidBy' | 'sequence' | 'usedBy' | 'readTransfer'>;
+  node: Pick<PayoutNode, 'paidBy' | 'failedBy' | 'sequence' | 'usedBy' | 'readTransfer'>;
   /** The follower's node: what it shows at the start must be read first. */
   chainNode: Pick<Node, 'head' | 'finalized'>;
   database: Pick<
@@ -37,6 +37,8 @@ export type WalletWatchParts = Readonly<{
     | 'judgeOutgoing'
     | 'settleByTransfer'
     | 'recordLearned'
+    | 'recordFailed'
+    | 'refundsBehind'
     | 'recordOutgoing'
     | 'depositIndex'
     | 'nextNonce'

@@ -2,7 +2,7 @@
  * Money out: a refund with its destination, approval, attempts and outcome; and payouts of other kinds.
  * @module
  */
-import { delayOf, type Payout } from '../../src/core/payout.ts';
+import { attemptName, delayOf, type Payout } from '../../src/core/payout.ts';
 import type { Refund } from '../../src/database/refunds.ts';
 import { TRACED_MAX } from '../../src/database/traces.ts';
 import { type Link, link, type Mark } from './explain-link.ts';
@@ -18,6 +18,7 @@ const passing: readonly string[] = [
   'payout_paused',
   'payout_nonce_unsettled',
   'payouts_reading',
+  'payouts_rollback_possible',
   'network_not_followed',
   'too_dear',
 ];
@@ -65,10 +66,11 @@ function pendingLink({ id, destination, claim, needsApproval, approvedAtMs }: Re
 /** Returns what a payout waits for, its attempts, and its outcome. */
 export async function payoutLinks(scene: Scene, payout: Payout): Promise<Link[]> {
   const attempts = await scene.database.listPayoutAttempts(payout.id);
-  const shown = attempts.map(({ generation, attempt, tx, sentAtMs, answer }) => {
+  const shown = attempts.map((one) => {
+    const { tx, sentAtMs, answer } = one;
     const sent = sentAtMs === null ? 'not sent' : `sent at ${at(sentAtMs)}`;
     const said = answer === null ? '' : `; the node said: ${answer}`;
-    return link('attempt', 'ok', `${generation}.${attempt}: ${tx ?? 'not signed'}, ${sent}${said}`);
+    return link('attempt', 'ok', `${attemptName(one)}: ${tx ?? 'not signed'}, ${sent}${said}`);
   });
   return [...shown, await outcomeLink(scene, payout)];
 }

@@ -11,7 +11,7 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { type Intent, paybackKinds } from '../../src/core/intent.ts';
 import { assetOf, unitsOf } from '../../src/core/ledger.ts';
-import { type Attempt, delayOf, type Payout, payoutStates } from '../../src/core/payout.ts';
+import { type Attempt, attemptName, delayOf, type Payout, payoutStates } from '../../src/core/payout.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
 import type { Signer } from '../../src/signer/signer.ts';
 import { type Command, type Installation, moment, notFound, table, textOption, usage, wholeOption } from './command.ts';
@@ -74,7 +74,7 @@ export const payoutsShow: Command = {
     const attempts = await database.listPayoutAttempts(payout.id);
     const delay = delayOf(payout);
     const rows = attempts.map((one) => [
-      `${one.generation}.${one.attempt}`,
+      attemptName(one),
       one.nonce === null ? '-' : String(one.nonce),
       one.tx ?? 'not signed',
       moment(one.signedAtMs),

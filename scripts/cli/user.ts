@@ -3,6 +3,7 @@
  * @module
  */
 
+import { readCredentials } from '../../src/app/sandbox-credentials.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
 import { type Membership, storeRoles } from '../../src/core/access.ts';
 import { hashOf, newToken } from '../../src/dashboard/web-session.ts';
@@ -33,7 +34,10 @@ export const userCreate: Command = {
   args: ['name'],
   summary: 'Add a person to the dashboard, and print the one-time link that sets password and second factor.',
   options: {
-    role: { value: 'ROLE', help: `${roles.join(', ')} (default: operator, for the whole installation)` },
+    role: {
+      value: 'ROLE',
+      help: `${roles.join(', ')} (default: operator, for the whole installation; the first person of a sandbox owns its demo store too)`,
+    },
     store: { ...storeOption, help: 'the store of the role; optional if there is only one' },
     because: becauseOption,
   },
@@ -46,7 +50,10 @@ export const userCreate: Command = {
     const id = `usr_${sortableId(clock.nowMs())}`;
     const isAdded = await database.addPerson({ id, name, membership, createdAtMs: clock.nowMs() }, act);
     if (!isAdded) throw usage(`the name ${name} is taken; \`quayside user list\` shows all`);
-    return linkFor({ id, name }, userCreate, input, installation);
+    const demo = await demoStoreOf(input, installation);
+    if (demo) await database.setMembership(id, demo, act);
+    const given = demo ? [membership, demo] : [membership];
+    return linkFor({ id, name }, given, userCreate, input, installation);
   },
 };
 
@@ -74,7 +81,8 @@ export const userReset: Command = {
   summary: 'Print a new one-time link for a person, whose sessions and earlier links end.',
   options: { because: becauseOption },
   async run(input, installation) {
-    return linkFor(await personOf(input, installation), userReset, input, installation);
+    const person = await personOf(input, installation);
+    return linkFor(person, person.memberships, userReset, input, installation);
   },
 };
 
@@ -132,6 +140,13 @@ async function membershipOf(input: Input, { database }: Installation): Promise<M
   return role === 'operator' ? { role, storeId: null } : { role, storeId: (await storeOf(input, database)).id };
 }
 
+/** Returns the ownership of the demo store, which the first person of a sandbox gets too: its payments are theirs. */
+async function demoStoreOf(input: Input, { database, config }: Installation): Promise<Membership | null> {
+  const demo = input.options.role === undefined ? readCredentials(config.dataDir) : null;
+  const isFirst = demo !== null && (await database.listPeople()).length === 1;
+  return isFirst && (await database.findStore(demo.merchant_id)) ? { role: 'owner', storeId: demo.merchant_id } : null;
+}
+
 async function personOf(input: Input, { database }: Installation): Promise<Person> {
   const name = (input.args[0] ?? '').trim();
   const person = await database.findPerson(name);
@@ -141,6 +156,7 @@ async function personOf(input: Input, { database }: Installation): Promise<Perso
 
 async function linkFor(
   { id, name }: Pick<Person, 'id' | 'name'>,
+  memberships: readonly Membership[],
   command: Command,
   input: Input,
   { database, config, clock }: Installation,
@@ -154,6 +170,7 @@ async function linkFor(
   return {
     json: { id, name, link, expires_at: moment(expiresAtMs) },
     lines: [
+      `role     ${memberships.map(roleText).join(', ') || 'none'}`,
       `link     ${link}`,
       `valid    once, until ${moment(expiresAtMs)} UTC`,
       `It sets the password and second factor of ${name}: give it to nobody else.`,

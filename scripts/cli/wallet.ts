@@ -3,6 +3,7 @@
  * still holds. The signer's policy names the wallet that pays; no other process can choose one.
  * @module
  */
+import { createUnknownNumbers } from '../../indexers/payouts/unknown-numbers.ts';
 import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
@@ -84,7 +85,8 @@ export const walletRotate: Command = {
   notes: [
     '<role> is refund or gas. It takes effect when the signer is restarted, which reads its policy then.',
     'The former wallet stays watched, and ends what it has begun. `quayside wallet empty` moves what it holds.',
-    'Do not rotate right after a whole machine was put back to a snapshot: wait until payouts go on.',
+    'Do not rotate right after a whole machine was put back to a snapshot: wait until payouts go on, or, on EVM networks,',
+    'until `quayside status` names a transaction on its way that never gets into a block (docs/money-out.md).',
   ],
   async run(input, installation) {
     const role = roleOf(input);
@@ -95,8 +97,10 @@ export const walletRotate: Command = {
     const { policy: file } = signerFiles(config.signer.dir);
     const done = [];
     for (const network of networksOf(input, installation, file, role)) {
-      await refuseUnsure(database, network.key, role);
-      const wallets = await withPayoutAccess(network, installation, ({ signer }) => signer.wallets(network.key));
+      const wallets = await withPayoutAccess(network, installation, async (access) => {
+        await refuseUnsure(access, database, network, role);
+        return access.signer.wallets(network.key);
+      });
       done.push(await rotateOne(file, network, role, wallets, isDryRun));
     }
     for (const { network, before, after, isChanged } of done) {
@@ -215,12 +219,21 @@ function networksOf({ args }: Input, { config }: Installation, file: string, rol
 
 /**
  * Refuses a rotation while something may have been signed that this database does not know, and of a gas wallet that
- * has lent its stake.
- * @throws Fault permanent `payouts_uncertain`, `stake_lent`
+ * has lent its stake. What a node shows as on its way is no reason where transactions have numbers: payouts wait on
+ * after the rotation, until it is final or the former wallet is empty.
+ * @throws Fault permanent `payouts_uncertain`, `stake_lent`; transient if the nodes cannot be asked now
  */
-async function refuseUnsure(database: Database, network: NetworkKey, role: HotRole): Promise<void> {
+async function refuseUnsure(
+  { node, rules, wallets }: PayoutAccess,
+  database: Database,
+  { key: network, family }: NetworkConfig,
+  role: HotRole,
+): Promise<void> {
   const reason = (await database.listEngines()).find((one) => one.network === network)?.reason;
-  if (reason && unsure.includes(reason.code)) {
+  const mayHang = reason?.code === 'payouts_rollback_possible' && rules.lane === 'sequence';
+  const hanging =
+    mayHang && (await createUnknownNumbers({ network: { key: network, family }, node, database, wallets })());
+  if (reason && unsure.includes(reason.code) && !hanging) {
     throw permanent(
       'payouts_uncertain',
       `payouts on ${network} are stopped (${reason.message}): end that first, because a new wallet would pay again what was signed and is not known here`,

@@ -4,10 +4,12 @@
  * published. Pure.
  * @module
  */
+
 import { join } from 'node:path';
 import { permanent } from '../../src/core/fault.ts';
+import { shellWord } from '../../src/lib/shell-word.ts';
 import type { ClientRecipe } from './recipe.ts';
-import { clientFiles, dataFolder, fill, type Place, type ServiceFile, shellWord } from './service-files.ts';
+import { clientFiles, dataFolder, fill, type Place, type ServiceFile } from './service-files.ts';
 
 /** The user and group of all clients, which need own nothing but their data. */
 export const CONTAINER_USER = '1000:1000';

@@ -2,6 +2,7 @@
  * Installs a node's services: finds the programs, compares the files with what is there, and writes them.
  * @module
  */
+
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -9,10 +10,11 @@ import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { permanent } from '../../src/core/fault.ts';
 import { createSecretFile } from '../../src/lib/secret-file.ts';
+import { shellWord } from '../../src/lib/shell-word.ts';
 import { lineDiff } from './line-diff.ts';
 import type { ClientRecipe } from './recipe.ts';
 import { compareVersions } from './release-findings.ts';
-import { dataFolder, fill, jwtFile, type Place, type ServiceFile, shellWord, unitName } from './service-files.ts';
+import { dataFolder, fill, jwtFile, type Place, type ServiceFile, unitName } from './service-files.ts';
 import { readVersion } from './software.ts';
 
 const VERSION_MS_MAX = 20_000;

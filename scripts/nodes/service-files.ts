@@ -57,10 +57,6 @@ function unitWord(word: string): string {
   return `"${word.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('$', '$$$$').replaceAll('%', '%%')}"`;
 }
 
-/** Returns a word as a shell reads it. */
-export const shellWord = (word: string): string =>
-  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
-
 /** @param program the path of the client's program @param first the client that must be started before; null if none */
 function unitText(place: Place, recipe: ClientRecipe, program: string, first: ClientRecipe | null): string {
   const { client, network, args, close_ports = [], stop_s, stop_signal } = recipe;

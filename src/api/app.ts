@@ -6,6 +6,7 @@ import express, { type Express, type Request, type RequestHandler, type Response
 import { writeExactly } from '../core/exact-json.ts';
 import { createHold } from '../lib/held-refusal.ts';
 import { createLimiter, type Limiter } from '../lib/rate-limit.ts';
+import { parseSessionId } from '../lib/session-id.ts';
 import { staticDocument } from '../lib/static-document.ts';
 import { createTurns } from '../lib/turns.ts';
 import { openCall } from './call.ts';
@@ -144,7 +145,12 @@ function serveEndpoints(app: Express, endpoints: readonly Endpoint[], deps: ApiD
   const bytesMax = deps.config.limits.bodyBytesMax;
   const answer = async (request: Request, response: Response, endpoint: Endpoint): Promise<Answer> => {
     try {
-      return await endpoint.run(await openCall(request, response, endpoint, { ...deps, keyLimiter }));
+      const call = await openCall(request, response, endpoint, { ...deps, keyLimiter });
+      const named = endpoint.sessionNamed ? endpoint.sessionNamed(call) : call.params.session_id;
+      note(response, { sessionId: typeof named === 'string' ? parseSessionId(named) : null });
+      const done = await endpoint.run(call);
+      if (done.sessionId !== undefined) note(response, { sessionId: done.sessionId });
+      return done;
     } catch (thrown) {
       throw thrown instanceof Refusal ? thrown.renamed(endpoint.renames) : thrown;
     }

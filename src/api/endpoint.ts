@@ -39,7 +39,7 @@ export type ApiDeps = Readonly<{
 
 /**
  * A request that was answered. `route` is the path template, or null if none matched; `path` has no query; `keyId` is
- * of the key that it named, if that is known; `code` is the error's.
+ * of the key that it named, if that is known; `code` is the error's; `sessionId` is the session that it made or named.
  */
 export type Answered = Readonly<{
   route: string | null;
@@ -50,6 +50,7 @@ export type Answered = Readonly<{
   requestId: string;
   keyId: string | null;
   code: string | null;
+  sessionId: string | null;
 }>;
 
 /** Who signed the request. */
@@ -65,8 +66,11 @@ export type Call = Readonly<{
   idempotencyKey: string | null;
 }>;
 
-/** A success. `replayed` means that an earlier identical request got the same answer. */
-export type Answer = Readonly<{ body: object; replayed?: boolean }>;
+/**
+ * A success. `replayed` means that an earlier identical request got the same answer. `sessionId`: the session that it
+ * is about, where the request does not name it.
+ */
+export type Answer = Readonly<{ body: object; replayed?: boolean; sessionId?: string }>;
 
 /** The endpoint's part of the reference, with the same schemas that the endpoint uses. */
 export type EndpointDoc = Readonly<{
@@ -93,6 +97,8 @@ export type Endpoint = Readonly<{
   /** Codes that have another name in this endpoint's documentation. */
   renames?: Readonly<Partial<Record<ErrorCode, ErrorCode>>>;
   doc: EndpointDoc;
+  /** Returns how a call names a session; the path's parameter `session_id` if absent. */
+  sessionNamed?(call: Call): unknown;
   /** @throws Refusal; Fault `storage_unavailable` */
   run(call: Call): Promise<Answer>;
 }>;

@@ -6,7 +6,7 @@
 import type { Refund } from '../database/refunds.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { destinationFaults } from '../payments/destination.ts';
-import type { ApiDeps, Caller, Endpoint } from './endpoint.ts';
+import type { Answer, ApiDeps, Caller, Endpoint } from './endpoint.ts';
 import { type ErrorCode, refuse } from './errors.ts';
 import { exampleCreatedRefund, exampleRefund, exampleRefundBody } from './examples.ts';
 import { meaningHash } from './json.ts';
@@ -70,6 +70,7 @@ const createEndpoint = (deps: ApiDeps): Endpoint => ({
       'DAILY_REFUND_LIMIT_EXCEEDED',
     ],
   },
+  sessionNamed: ({ body }) => body?.order_id,
   async run({ caller, body, idempotencyKey }) {
     const input = readRefundInput(body ?? {});
     const { refund, replayed } = await createRefund(deps, caller, input, idempotencyKey);
@@ -92,7 +93,7 @@ const readEndpoint = ({ database, config }: ApiDeps): Endpoint => ({
   },
   async run({ caller: { storeId, mode }, params }) {
     const outcome = await database.findRefund({ storeId, mode, refundId: readRefundId(params.refund_id ?? '') });
-    if (outcome.kind === 'found') return { body: fullRefund(outcome.refund, config) };
+    if (outcome.kind === 'found') return aboutRefund(outcome.refund, fullRefund(outcome.refund, config));
     throw unknownRefund(outcome.kind);
   },
 });
@@ -133,7 +134,10 @@ const destinationEndpoint = ({ database, config, clock, checkDestination }: ApiD
     switch (outcome.kind) {
       case 'done':
       case 'replayed':
-        return { body: fullRefund(outcome.refund, config), replayed: outcome.kind === 'replayed' };
+        return {
+          ...aboutRefund(outcome.refund, fullRefund(outcome.refund, config)),
+          replayed: outcome.kind === 'replayed',
+        };
       case 'bad_destination':
         throw badParam('address', destinationFaults[outcome.why], 'INVALID_JSON');
       case 'fixed':
@@ -174,7 +178,7 @@ const cancelEndpoint = ({ database, clock }: ApiDeps): Endpoint => ({
     switch (outcome.kind) {
       case 'done':
       case 'replayed':
-        return { body: canceled(outcome.refund), replayed: outcome.kind === 'replayed' };
+        return { ...aboutRefund(outcome.refund, canceled(outcome.refund)), replayed: outcome.kind === 'replayed' };
       case 'not_cancelable':
         throw refuse('CANNOT_CANCEL_REFUND');
       case 'idempotency_key_conflict':
@@ -184,6 +188,8 @@ const cancelEndpoint = ({ database, clock }: ApiDeps): Endpoint => ({
     }
   },
 });
+
+const aboutRefund = ({ sessionId }: Refund, body: object): Answer => ({ body, sessionId });
 
 const canceled = ({ refundId, canceledAtMs }: Refund) => ({
   refund_id: refundId,

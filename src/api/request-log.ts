@@ -32,10 +32,10 @@ export function createRequestLog(
     collected = requests.length > COLLECTED_MAX ? requests.slice(-COLLECTED_MAX) : requests;
   };
   return {
-    add({ keyId, requestId, method, path, status, code, ms }) {
+    add({ keyId, requestId, method, path, status, code, ms, sessionId }) {
       if (keyId === null) return;
       const plain = path.replace(SECRETS, '$1…').slice(0, PATH_CHARS_MAX);
-      collected.push({ keyId, requestId, atMs: clock.nowMs(), method, path: plain, status, code, ms });
+      collected.push({ keyId, requestId, atMs: clock.nowMs(), method, path: plain, status, code, ms, sessionId });
       // Cut only when it is twice as long, so that a flood does not copy the list for each request.
       if (collected.length >= 2 * COLLECTED_MAX) keep(collected);
     },

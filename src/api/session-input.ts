@@ -5,7 +5,7 @@
  */
 import * as z from 'zod';
 import type { Mode } from '../core/transfer.ts';
-import type { LineItem, SessionRequest } from '../database/database.ts';
+import type { LineItem, SessionRequest } from '../database/session-request.ts';
 import { badParam, check } from './parameter.ts';
 
 const LINE_ITEMS_MAX = 100;

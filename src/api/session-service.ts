@@ -10,8 +10,9 @@ import { formatUnits, MINOR_DECIMALS, minorToPar, PAR_DECIMALS, parToUnitsCeil }
 import { convertMinor } from '../core/rate.ts';
 import { policyFor } from '../core/store-credit.ts';
 import { type Currency, currencies, type Token } from '../core/transfer.ts';
-import type { Conversion, NewSession, PaymentOption, Session } from '../database/database.ts';
+import type { NewSession, PaymentOption, Session } from '../database/database.ts';
 import type { Replay } from '../database/refunds.ts';
+import type { Conversion } from '../database/session-request.ts';
 import { newSessionId, parseSessionId } from '../lib/session-id.ts';
 import { exponentOf } from '../rates/currencies.ts';
 import type { ApiDeps, Caller } from './endpoint.ts';

@@ -41,7 +41,8 @@ export function sessionEndpoints(deps: ApiDeps): Endpoint[] {
         const isQuickStart = isModeShape(body);
         const input = isQuickStart ? readModeInput(body, caller.mode, config) : readSessionInput(body, caller.mode);
         const { session, replayed } = await createSession(deps, caller, input, { idempotencyKey, path: CREATE_PATH });
-        return { body: isQuickStart ? modeAnswer(session, deps) : paymentSession(session, deps), replayed };
+        const shown = isQuickStart ? modeAnswer(session, deps) : paymentSession(session, deps);
+        return { body: shown, replayed, sessionId: session.id };
       },
     },
     {

@@ -135,7 +135,7 @@ export function quickStartEndpoints(deps: ApiDeps): Endpoint[] {
           only: anyOption,
         };
         const { session, replayed } = await createSession(deps, caller, input, { idempotencyKey, path: PATH });
-        return { body: quickStartAnswer(session, deps), replayed };
+        return { body: quickStartAnswer(session, deps), replayed, sessionId: session.id };
       },
     },
     {

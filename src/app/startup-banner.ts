@@ -38,7 +38,7 @@ export function sandboxBanner(
     'Try next, in a second terminal:',
     '',
     `  ${sameInstallation()}npm run demo`,
-    `  ${firstPerson()}   (your way into the dashboard, ${dashboardUrl})`,
+    `  ${firstPerson()}   (your way into the dashboard, as operator and owner of the demo store: ${dashboardUrl})`,
     '',
   ];
 }

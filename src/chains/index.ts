@@ -19,6 +19,12 @@ import { tronWallets } from './tron/wallet.ts';
  * 13 s old when it is signed. How many blocks there were since, the signer cannot know.
  */
 const SOLANA_LIFE_MS_MIN = 30_000;
+/**
+ * A transaction on an EVM network does not expire. A node that has just started hears of those that wait for a block
+ * when it finds its peers, within minutes; those that are sent to builders alone are tried for 25 blocks, which are
+ * five minutes on Ethereum (https://docs.flashbots.net/flashbots-protect/settings-guide).
+ */
+const EVM_POOL_MS = 10 * 60_000;
 
 export const chains: Readonly<Record<Family, Chain>> = {
   evm: {
@@ -27,7 +33,13 @@ export const chains: Readonly<Record<Family, Chain>> = {
     address: evmAddress,
     transactionId: evmTransactionId,
     wallets: evmWallets,
-    spendRules: { lane: 'sequence', payer: ownFees, sweepOwnersMax: 1, nativeDecimals: WEI_DECIMALS },
+    spendRules: {
+      lane: 'sequence',
+      rollbackWaitMs: (expiryMs = EVM_POOL_MS) => expiryMs,
+      payer: ownFees,
+      sweepOwnersMax: 1,
+      nativeDecimals: WEI_DECIMALS,
+    },
     wire: async () => (await import('./evm/wire.ts')).evmWire,
     xpubKeys: async () => (await import('./evm/xpub-keys.ts')).evmXpubKeys,
     node: () => import('./evm/node/node.ts'),
@@ -45,7 +57,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
     spendRules: {
       lane: 'expiry',
       expiresAtMs: ({ expiration_ms }) => Number(expiration_ms),
-      longestLifeMs: (expiryMs = TRON_EXPIRY_MS) => expiryMs + expirySpreadMs(expiryMs),
+      rollbackWaitMs: (expiryMs = TRON_EXPIRY_MS) => expiryMs + expirySpreadMs(expiryMs),
       payer: ownFees,
       sweepOwnersMax: 1,
       nativeDecimals: SUN_DECIMALS,

@@ -32,7 +32,7 @@ export function readPlainTransfer(
     if (error instanceof Fault && error.code === 'spend_bytes_unknown') return 'other';
     throw error;
   }
-  const { signers, effects } = reading;
+  const { signers, effects, feeUnitsMax } = reading;
   const [first] = effects;
   if (!first || reading.tx !== tx || !isOne(effects)) return 'other';
   const owners = effects.map(({ from: key, units }) => ({ key, units }));
@@ -41,7 +41,7 @@ export function readPlainTransfer(
   if (signers.join() !== expected.join()) return 'other';
   const token = tokens.find(({ address }) => address === first.token);
   if (first.token !== null && !token) return 'other';
-  return { tx, currency: token?.symbol ?? null, to: first.to, owners };
+  return { tx, currency: token?.symbol ?? null, to: first.to, owners, feeUnitsMax };
 }
 
 /** Returns whether transfers are of one asset to one payee. */

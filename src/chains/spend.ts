@@ -28,11 +28,12 @@ export type SpendRules = Readonly<{
    */
   expiresAtMs?(terms: Terms, signedAtMs: number): number;
   /**
-   * Returns for how long, in ms of the chain's time, an attempt can be included after it is signed, at most. Absent
-   * where a later attempt for the same refund excludes it: by its sequence number, or by a lock.
+   * Returns for how long, in ms of the chain's time, new attempts wait if earlier ones may have been lost. In an
+   * `expiry` lane, an attempt can be included for so long after it is signed, at most; in a `sequence` lane, each node
+   * shows by then what is still on its way (`PayoutNode.pending`). Absent where a lock excludes a second payment.
    * @param expiryMs `PayoutNodeOptions.expiryMs`
    */
-  longestLifeMs?(expiryMs: number | undefined): number;
+  rollbackWaitMs?(expiryMs: number | undefined): number;
   /**
    * The wallet that pays the fee of an intent and whose sequence numbers it uses. A refund or gas wallet without an
    * index is the one that pays now.
@@ -209,7 +210,7 @@ export type Outcome =
   | Readonly<{ kind: 'dead' }>
   | Readonly<{ kind: 'foreign'; message: string }>;
 
-/** What a final payment cost, in base units of the native coin. */
+/** What a final transaction cost, in base units of the native coin. */
 export type PaidBy = Readonly<{ feeUnits: bigint; nonce: number | null }>;
 
 /**
@@ -225,6 +226,7 @@ export type Spent = Readonly<{
 /**
  * All that a transaction transfers, to one payee. `currency` is null for native coin; `to` and the owners, whom the
  * units left, are address keys. `loan`: no coin moved, but the owner lent `to` resources of a stake, or took them back.
+ * `feeUnitsMax`: the most that it can cost by its own terms, in base units of the native coin.
  */
 export type PlainTransfer = Readonly<{
   tx: string;
@@ -232,6 +234,7 @@ export type PlainTransfer = Readonly<{
   to: string;
   owners: readonly Readonly<{ key: string; units: bigint }>[];
   loan?: LoanForm;
+  feeUnitsMax: bigint;
 }>;
 
 export type WalletBalance = Readonly<{ native: bigint; tokens: Readonly<Partial<Record<Currency, bigint>>> }>;
@@ -244,10 +247,15 @@ export interface PayoutNode {
   /** Returns what a wallet holds at the head; for planning, never as proof. */
   balance(key: string): Promise<WalletBalance>;
   /**
-   * Returns the wallet's next free sequence number, at finality and at the head. `final` is null if the node no longer
-   * has the final state. Null where attempts expire instead.
+   * Returns the wallet's next free sequence number, at finality, at the head, and after what the node has received for
+   * the next blocks. `final` is null if the node no longer has the final state. Null where attempts expire instead.
    */
-  sequence(key: string): Promise<Readonly<{ final: number | null; head: number }> | null>;
+  sequence(key: string): Promise<Readonly<{ final: number | null; head: number; pending: number }> | null>;
+  /**
+   * Returns the wallet's next free sequence number after what any of the configured nodes has received for the next
+   * blocks; every one of them must answer. Null where attempts expire instead.
+   */
+  pending(key: string): Promise<number | null>;
   /**
    * Returns what a transaction for the draft takes now. `nonce` is the sequence number to use, if the family has them.
    * @param outbid terms of earlier attempts with the same number, whose fees a replacement must exceed; empty for a
@@ -261,6 +269,11 @@ export interface PayoutNode {
    * @throws Fault transient `payout_outcome_unclear` if it did something else
    */
   paidBy(draft: SpendDraft, tx: string): Promise<PaidBy | null>;
+  /**
+   * Returns what a final transaction of the draft's payer cost that failed, so that it moved nothing; null unless every
+   * configured node shows it so. `nonce` as of `paidBy`.
+   */
+  failedBy(draft: SpendDraft, tx: string): Promise<PaidBy | null>;
   /**
    * Returns the final transaction that used a wallet's sequence number; null where there are none, or if no node has
    * the old states that tell which it was.

@@ -2,7 +2,7 @@
  * The order: items, prices, exchange rate.
  * @module
  */
-import type { LineItem } from '../database/database.ts';
+import type { LineItem } from '../database/session-request.ts';
 import { type Html, html } from '../lib/html.ts';
 import { priceText } from '../rates/currencies.ts';
 import type { PageModel } from './model.ts';

@@ -79,14 +79,38 @@ export type WebhookMessage = Readonly<{
   nonce: string;
 }>;
 
-/** Returns all headers of one attempt: the documented ones, and those that Standard Webhooks libraries verify. */
-export function webhookHeaders(message: WebhookMessage): Record<string, string> {
-  const { secret, nextSecret, mode, eventId, eventType, body, timestampS, nonce } = message;
+/** What of one attempt's headers no other attempt has: nothing secret. */
+export type WebhookStamp = Readonly<{
+  timestampS: number;
+  nonce: string;
+  /** Of the documented header, in hex. */
+  signature: string;
+  /** Of the Standard Webhooks header: one for each secret. */
+  standardSignature: string;
+}>;
+
+/** Signs one attempt. */
+export function stampWebhook(message: WebhookMessage): WebhookStamp {
+  const { secret, nextSecret, eventId, body, timestampS, nonce } = message;
   const secrets = nextSecret === null ? [secret] : [secret, nextSecret];
+  const standard = secrets.map((one) => signStandard(one, eventId, timestampS, body));
+  const signature = sign(secret, timestampS, nonce, body);
+  return { timestampS, nonce, signature, standardSignature: standard.join(' ') };
+}
+
+/** Returns all headers of one attempt: the documented ones, and those that Standard Webhooks libraries verify. */
+export const webhookHeaders = (message: WebhookMessage): Record<string, string> =>
+  stampedHeaders(message, stampWebhook(message));
+
+type Stamped = Pick<WebhookMessage, 'mode' | 'eventId' | 'eventType'>;
+
+/** Returns the headers of an attempt that was signed before. */
+export function stampedHeaders({ mode, eventId, eventType }: Stamped, stamp: WebhookStamp): Record<string, string> {
+  const { timestampS, nonce, signature, standardSignature } = stamp;
   return {
     'Content-Type': 'application/json',
     'User-Agent': 'Service-Webhook/1.0',
-    'X-Service-Signature': sign(secret, timestampS, nonce, body),
+    'X-Service-Signature': signature,
     'X-Service-Timestamp': String(timestampS),
     'X-Service-Nonce': nonce,
     'X-Service-Event-Type': eventType,
@@ -94,7 +118,7 @@ export function webhookHeaders(message: WebhookMessage): Record<string, string> 
     'X-Service-Mode': mode,
     'webhook-id': eventId,
     'webhook-timestamp': String(timestampS),
-    'webhook-signature': secrets.map((one) => signStandard(one, eventId, timestampS, body)).join(' '),
+    'webhook-signature': standardSignature,
   };
 }
 

@@ -8,7 +8,7 @@
  */
 import { invariant } from './fault.ts';
 import { MINOR_DECIMALS, parseUnits, pow10 } from './money.ts';
-import type { Currency, NetworkKey } from './transfer.ts';
+import { type Currency, currencies, type NetworkKey } from './transfer.ts';
 
 /** The documented statuses. The last three are final. */
 export type RefundStatus = 'pending' | 'processing' | 'completed' | 'failed' | 'canceled';
@@ -136,6 +136,23 @@ export function judgeRefund(
     units: minorToUnits(amountMinor, part.decimals),
     needsApproval: amountMinor > BigInt(policy.refundAutoMinor),
   };
+}
+
+/**
+ * Returns what can still be refunded of each coin that a session received, in minor units, and the network on which its
+ * next refund is paid.
+ */
+export function refundable(
+  received: readonly ReceivedPart[],
+  earlier: readonly EarlierRefund[],
+): readonly Readonly<{ currency: Currency; network: NetworkKey; leftMinor: bigint }>[] {
+  return currencies.flatMap((currency) => {
+    const parts = received.filter((part) => part.currency === currency && part.units > 0n);
+    if (parts.length === 0) return [];
+    const held = earlier.filter((refund) => refund.currency === currency && isHeld(refund));
+    const left = receivedMinorOf(currency, received) - heldMinorOf(currency, earlier);
+    return [{ currency, network: choosePart(parts, held).network, leftMinor: left > 0n ? left : 0n }];
+  });
 }
 
 /** Returns the network with most left to refund; of equals, the first in the order of payment. */

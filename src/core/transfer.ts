@@ -22,12 +22,13 @@ export const nameOf = (key: NetworkKey): string => key.slice(key.indexOf(':') + 
 export type Token = Readonly<{ symbol: Currency; address: string; decimals: number }>;
 
 /**
- * One token movement to a watched address, or what left one of our own wallets, decoded from one block.
- * `tx` and `index` are unique within the block (EVM: transaction hash and block-wide log index); `from` and `to` are
- * address keys (lower-case hex, see `AddressCodec`); `units` are base units and above zero. `isOutgoing`: it is what
- * left one of our own wallets (`outgoing.ts`), and pays none of our addresses. Only such a transfer may be of native
- * coin, where nothing counts a wallet's transactions and it went to another wallet of ours or to a watched address; or,
- * where the gas wallet pays for sweeps, was spent on moving a watched address's tokens (`to` is that address).
+ * One token movement to a watched address, or what left one of our own wallets, decoded from one block. `tx` and
+ * `index` are unique within the block (EVM: transaction hash and block-wide log index); `from` and `to` are address
+ * keys (lower-case hex, see `AddressCodec`); `units` are base units and above zero. `isOutgoing`: it is what left one
+ * of our own wallets (`outgoing.ts`), and pays none of our addresses. Only such a transfer may be of native coin,
+ * where nothing counts a wallet's transactions and it went to another wallet of ours or to a watched address; or,
+ * where the gas wallet pays for sweeps, was spent on moving a watched address's tokens (`to` is that address); or was
+ * the fee of a transaction that failed (`to` is the wallet itself).
  */
 export type ChainTransfer = Readonly<{
   tx: string;

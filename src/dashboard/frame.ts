@@ -56,9 +56,10 @@ export type FrameOf = Readonly<{
 export const formTokenField = (formToken: string): Html =>
   html`<input type="hidden" name="form_token" value="${formToken}">`;
 
-/** The pages of a store and mode, beside its payments. */
+/** The pages of a store and mode. */
 const storePages = [
   ['overview', 'payments:read'],
+  ['payments', 'payments:read'],
   ['refunds', 'payments:read'],
   ['held', 'payments:read'],
   ['webhooks', 'webhooks:read'],
@@ -93,6 +94,17 @@ const pagesOf = ({ words, memberships, path }: FrameOf, at: NonNullable<FrameOf[
     .filter(([, permission]) => isAllowed(memberships, { permission, ...at }))
     .map(([page]) => link(`/s/${at.storeId}/${at.mode}/${page}`, words.say(`frame.${page}`), path));
 
+/** Links to the modes of a store: to the same page, or to the list that it is of, where the page is about one thing. */
+function modesOf({ words, path, at }: FrameOf, store: MenuStore): Html {
+  const isHere = at?.storeId === store.id;
+  const page = isHere ? (path.split('/')[4] ?? '') : '';
+  const target = storePages.find(([name]) => name === page)?.[0] ?? 'overview';
+  return html`<ul class="modes" aria-label="${words.say('frame.mode')}">${store.modes.map((mode) => {
+    const isCurrent = isHere && at.mode === mode;
+    return html`<li><a href="/s/${store.id}/${mode}/${target}"${isCurrent ? html` aria-current="true"` : null}>${words.say(`frame.mode_${mode}`)}</a></li>`;
+  })}</ul>`;
+}
+
 /** Renders a page of somebody who is signed in. */
 export function framed(frame: FrameOf, title: string, content: Html): string {
   const { words, name, memberships, stores, path, at, zone, formToken, endsIn, notice } = frame;
@@ -100,13 +112,11 @@ export function framed(frame: FrameOf, title: string, content: Html): string {
   const isOperator = memberships.some(({ role }) => role === 'operator');
   const own = stores.find(({ id }) => id === at?.storeId);
   // Where there is little room, the button opens the menu, without scripts; elsewhere the menu is always there.
-  const bar = html`<header class="bar"><button type="button" class="plain" popovertarget="menu">${words.say('frame.menu')}</button>${own === undefined ? null : html`<bdi>${own.name}</bdi>`}</header>`;
+  const bar = html`<header class="bar"><button type="button" class="plain" popovertarget="menu">${words.say('frame.menu')}</button>${own === undefined ? null : html`<bdi>${own.name}</bdi>${modesOf(frame, own)}`}</header>`;
   const menu = html`<nav class="menu" id="menu" popover aria-label="${words.say('frame.menu')}">
 ${stores.map(
   (store) => html`<h2><bdi>${store.name}</bdi></h2>
-<ul>${store.modes.map((mode) =>
-    to(`/s/${store.id}/${mode}/payments`, mode === 'test' ? 'frame.test_payments' : 'frame.payments'),
-  )}${at?.storeId === store.id ? pagesOf(frame, at) : null}</ul>`,
+${modesOf(frame, store)}${at?.storeId === store.id ? html`<ul>${pagesOf(frame, at)}</ul>` : null}`,
 )}
 ${isOperator ? html`<h2>${words.say('frame.operator')}</h2><ul>${to('/operator', 'frame.operator_overview')}${operatorPages.map((page) => to(`/operator/${page}`, `frame.operator_${page}`))}</ul>` : null}
 <h2><bdi>${name}</bdi></h2>

@@ -4,8 +4,7 @@
  */
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import type { RefundStatus } from '../core/refund.ts';
-import { nameOf } from '../core/transfer.ts';
-import type { CreateRefundOutcome, DestinationFault, Refund } from '../database/refunds.ts';
+import type { CreateRefundOutcome, DestinationFault, Refund, RefundRoom } from '../database/refunds.ts';
 import { type Html, html } from '../lib/html.ts';
 import type { StoreAt } from './page.ts';
 import { badge, type Tone } from './show.ts';
@@ -17,8 +16,6 @@ export const minorText = (minor: bigint): string => formatUnits(minor, MINOR_DEC
 
 export const amountText = ({ amountMinor, currency }: Pick<Refund, 'amountMinor' | 'currency'>): string =>
   `${minorText(amountMinor)} ${currency}`;
-
-export const networkText = ({ network }: Pick<Refund, 'network'>): string => nameOf(network);
 
 export const waitsForApproval = ({ status, needsApproval, approvedAtMs }: Refund): boolean =>
   status === 'pending' && needsApproval && approvedAtMs === null;
@@ -46,11 +43,22 @@ export const refundBadge = (words: Words, { status }: Pick<Refund, 'status'>): H
 /** Says what is wrong with an address. */
 export const addressFault = (words: Words, why: DestinationFault): string => words.say(`refunds.bad_${why}`);
 
+/** Writes what is left to refund, by coin: "6.00 USDT, 2.50 USDC". */
+export const leftText = ({ coins }: RefundRoom): string =>
+  coins.map(({ leftMinor, currency }) => `${minorText(leftMinor)} ${currency}`).join(', ');
+
 /** Says why a refund was not made. */
-export function refusalText(words: Words, outcome: Exclude<CreateRefundOutcome, Readonly<{ refund: Refund }>>): string {
+export function refusalText(
+  words: Words,
+  outcome: Exclude<CreateRefundOutcome, Readonly<{ refund: Refund }>>,
+  room: RefundRoom | null,
+): string {
   switch (outcome.kind) {
     case 'refused':
-      return words.say(`refunds.refused_${outcome.why}`);
+      return words.say(`refunds.refused_${outcome.why}`, {
+        left: room ? leftText(room) : '–',
+        today: room ? minorText(room.dayLeftMinor) : '–',
+      });
     case 'bad_destination':
       return addressFault(words, outcome.why);
     case 'store_suspended':

@@ -1,5 +1,6 @@
 /**
- * What a store still needs until its first live payment: each step, whether it is done, and what to do next.
+ * What a store still needs until its first payment, in test mode to try it and in live mode before the first real one:
+ * each step, whether it is done, and what to do next.
  * @module
  */
 import { isAllowed, type StorePermission } from '../core/access.ts';
@@ -9,7 +10,7 @@ import { type Html, html } from '../lib/html.ts';
 import type { DashboardDeps } from './deps.ts';
 import type { StoreAt, Visit } from './page.ts';
 import { badge } from './show.ts';
-import type { TextKey } from './texts.ts';
+import type { TextKey, Words } from './texts.ts';
 
 /** Endpoints that are looked at for a webhook that arrived. */
 const ENDPOINTS_READ_MAX = 3;
@@ -35,6 +36,7 @@ async function stepsOf(deps: DashboardDeps, { at, visitor, nowMs, words }: Visit
   };
   const command = html`<code>quayside store approve ${storeId}</code>`;
   const reason = store?.refusal?.because;
+  const forLive = mode === 'test' ? [] : await liveSteps(deps, words);
   return [
     {
       isDone: store?.status === 'approved',
@@ -69,13 +71,34 @@ async function stepsOf(deps: DashboardDeps, { at, visitor, nowMs, words }: Visit
       what: 'setup.payment',
       next: words.html('setup.payment_next'),
     },
+    ...forLive,
+  ];
+}
+
+/** What the installation needs before real money comes. */
+async function liveSteps({ database, config, readBackups }: DashboardDeps, words: Words): Promise<readonly Step[]> {
+  const people = await database.listPeople();
+  return [
+    {
+      isDone: people.some(
+        ({ memberships, isReady, removedAtMs }) =>
+          isReady && removedAtMs === null && memberships.some(({ role }) => role === 'operator'),
+      ),
+      what: 'setup.operator',
+      next: words.html('setup.operator_next'),
+    },
+    {
+      isDone: [config.baseUrl, config.checkoutUrl].every((url) => url.startsWith('https:')),
+      what: 'setup.https',
+      next: words.html('setup.https_next'),
+    },
     {
       isDone: (await database.listNoticeTargets()).some(isInformed),
       what: 'setup.notices',
       next: words.html('setup.notices_next'),
     },
     {
-      isDone: deps.readBackups().proved !== null,
+      isDone: readBackups().proved !== null,
       what: 'setup.backup',
       next: words.html('setup.backup_next'),
     },
@@ -92,14 +115,14 @@ async function isWebhookProved({ database }: DashboardDeps, { storeId, mode }: S
   return false;
 }
 
-/** Shows what is missing; null once the store took its first live payment, or nothing is missing. */
+/** Shows what the mode still misses; null once the store took its first live payment, or nothing is missing. */
 export async function setupList(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Html | null> {
   if (await deps.database.hasCredits({ storeId: visit.at.storeId, mode: 'live' })) return null;
   const steps = await stepsOf(deps, visit);
   const left = steps.filter(({ isDone }) => !isDone).length;
   if (left === 0) return null;
   const { words } = visit;
-  return html`<section class="card" aria-labelledby="setup"><h2 id="setup">${words.say('setup.title', { left, all: steps.length })}</h2>
+  return html`<section class="card" aria-labelledby="setup"><h2 id="setup">${words.say(visit.at.mode === 'test' ? 'setup.title_test' : 'setup.title', { left, all: steps.length })}</h2>
 <ul class="steps">${steps.map(({ isDone, what, next }) =>
     isDone
       ? html`<li>${badge(words.say('setup.done'), 'good')} ${words.say(what)}</li>`

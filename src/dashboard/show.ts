@@ -2,7 +2,9 @@
  * How the dashboard's pages show times, amounts, hashes and states.
  * @module
  */
+import type { NetworkConfig } from '../config/network.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../core/money.ts';
+import { type NetworkKey, nameOf } from '../core/transfer.ts';
 import type { SessionSummary } from '../database/database.ts';
 import { type Html, html, prose } from '../lib/html.ts';
 import { priceText } from '../rates/currencies.ts';
@@ -45,6 +47,12 @@ export const english = (text: string): Html => html`<bdi lang="en">${prose(text)
 /** What a session asks for, in its own currency. */
 export const price = ({ request }: Pick<SessionSummary, 'request'>): string =>
   priceText(request.amountMinor, request.currency);
+
+/** A network by the name that payers read; by its own where it is not configured. */
+export const networkTitle = (
+  { networks }: Readonly<{ networks: readonly Pick<NetworkConfig, 'key' | 'title'>[] }>,
+  network: NetworkKey,
+): string => networks.find(({ key }) => key === network)?.title ?? nameOf(network);
 
 /** An amount of stablecoins at par, exact. */
 export const coins = (par: bigint): string => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);

@@ -8,10 +8,10 @@
  * `test/conformance/database.ts` is the contract in executable form.
  * @module
  */
-import type { Verdict } from '../core/delivery.ts';
+import type { Verdict, WebhookStamp } from '../core/delivery.ts';
 import type { EventType, ExtendedEventType } from '../core/event.ts';
 import type { InclusionGrace } from '../core/inclusion.ts';
-import type { CancelRefusal, Life, ReceiptState, Standing, Terms } from '../core/session.ts';
+import type { CancelRefusal, Life, ReceiptState, ReceiptSum, Standing, Terms } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { AddressPoolDatabase } from './address-pools.ts';
 import type { AlarmDatabase } from './alarms.ts';
@@ -40,6 +40,7 @@ import type { ArchiveDatabase } from './retention.ts';
 import type { SecretKeyDatabase } from './secret-keys.ts';
 import type { SenderReportDatabase } from './sender-report.ts';
 import type { SessionListDatabase } from './session-lists.ts';
+import type { Conversion, SessionRequest } from './session-request.ts';
 import type { StatsDatabase } from './stats.ts';
 import type { StoreDatabase } from './stores.ts';
 import type { SweepDatabase } from './sweeps.ts';
@@ -59,34 +60,6 @@ export type PaymentOption = Readonly<{
   decimals: number;
   units: bigint;
   confirmationsRequired: number;
-}>;
-
-export type LineItem = Readonly<{
-  price_data: Readonly<{
-    currency: string;
-    unit_amount: number;
-    product_data: Readonly<{ name: string; description?: string }>;
-  }>;
-  quantity: number;
-}>;
-
-/** The locked conversion of a session that is not at par. */
-export type Conversion = Readonly<{ rate: string; currency: Currency; amountMinor: bigint }>;
-
-/** What a merchant requested. Never changes. Amounts are in the session currency's minor units. */
-export type SessionRequest = Readonly<{
-  orderId: string;
-  amountMinor: bigint;
-  currency: string;
-  description: string | null;
-  lineItems: readonly LineItem[] | null;
-  taxMinor: bigint | null;
-  shippingMinor: bigint | null;
-  successUrl: string | null;
-  cancelUrl: string | null;
-  metadata: Readonly<Record<string, string>> | null;
-  /** An endpoint for this session only (quick-start variant), in addition to those of the store. */
-  webhookUrl: string | null;
 }>;
 
 export type NewSession = Readonly<{
@@ -138,6 +111,8 @@ export type Session = Readonly<{
   terms: Terms;
   life: Life;
   standing: Standing;
+  /** What came, by network, coin and when; null for one of an early version, until its money changes. */
+  sums: readonly ReceiptSum[] | null;
   options: readonly PaymentOption[];
   addresses: Readonly<Record<string, string>>;
   /** The newest `PAYMENTS_MAX` transfers that are not dust, oldest first; `paymentCount` is how many there are. */
@@ -276,7 +251,11 @@ export type Attempt = Readonly<{
 /** What follows from an attempt. */
 export type DeliveryVerdict = Verdict;
 
-export type RecordedAttempt = Readonly<{ attempt: Attempt; verdict: DeliveryVerdict }>;
+/** `stamp`: what was sent with it, if anything was. */
+export type RecordedAttempt = Readonly<{ attempt: Attempt; verdict: DeliveryVerdict; stamp?: WebhookStamp | null }>;
+
+/** An attempt of the past. `stamp` is null where nothing was sent, and for attempts from before it was kept. */
+export type PastAttempt = Attempt & Readonly<{ stamp: WebhookStamp | null }>;
 
 // ── The port ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -341,6 +320,8 @@ export interface Database
   /** Returns the id of a store's endpoint with this URL in the other mode than this one, or null. */
   findEndpointOfOtherMode(input: Readonly<{ storeId: string; mode: Mode; url: string }>): Promise<string | null>;
   listEndpoints(storeId: string | null): Promise<readonly Endpoint[]>;
+  /** Returns an endpoint, also one that was removed. */
+  findEndpoint(id: string): Promise<Endpoint | null>;
   enableEndpoint(id: string, enabled: boolean, reason: string | null, nowMs: number): Promise<boolean>;
   /** Changes which events beyond the documented ones an endpoint gets. @returns false when there is no such endpoint */
   setEndpointEvents(id: string, extendedEvents: readonly ExtendedEventType[]): Promise<boolean>;
@@ -382,7 +363,7 @@ export interface Database
     at: Readonly<{ storeId: string; mode: Mode }>,
     page: Readonly<{ after: DeliveryCursor | null; limit: number; eventsMax: number }>,
   ): Promise<Readonly<{ deliveries: readonly Delivery[]; goOn: DeliveryCursor | null }>>;
-  listAttempts(deliveryId: string): Promise<readonly Attempt[]>;
+  listAttempts(deliveryId: string): Promise<readonly PastAttempt[]>;
   /** Makes a delivery due at once, in any state. @returns false when there is none with this id */
   resendDelivery(id: string, nowMs: number): Promise<boolean>;
 

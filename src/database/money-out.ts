@@ -31,6 +31,13 @@ export type OpenPayout = Readonly<{
 export type PayoutName = Readonly<{ id: string; generation: number }>;
 export type AttemptName = PayoutName & Readonly<{ attempt: number }>;
 
+/**
+ * `nonce`: the number that a wallet's next attempt would have. `unsignedNonce`: the first number with which nothing is
+ * signed here; one less while it is only allotted. `lastTx`: the final transaction with the number before
+ * `nonce`, if it is known.
+ */
+export type NextNonce = Readonly<{ nonce: number; unsignedNonce: number; lastTx: string | null }>;
+
 /** A wallet that gets no further numbers, and why. */
 export type HaltedLane = Readonly<{ network: NetworkKey; payer: string; nextNonce: number }> & EngineReason;
 
@@ -210,11 +217,8 @@ export interface MoneyOutDatabase {
     seen: number | Readonly<{ head: number }>,
     nowMs: number,
   ): Promise<NonceOffer>;
-  /**
-   * Returns the number that the wallet's next attempt would have, and the final transaction with the one before if it
-   * is known; null for a wallet that has made none here.
-   */
-  nextNonce(network: NetworkKey, payer: string): Promise<Readonly<{ nonce: number; lastTx: string | null }> | null>;
+  /** Returns null for a wallet that has made no attempt here. */
+  nextNonce(network: NetworkKey, payer: string): Promise<NextNonce | null>;
   /**
    * Saves an attempt and uses up its number; it is signed for this intent, on these terms, and no others. A refund
    * waits instead while its payment is not final, and, with an alarm, if a reorg took the payment back.

@@ -3,11 +3,11 @@
  * `core/outgoing.ts` decides what they mean.
  * @module
  */
-import type { GasIntent, MoveIntent, SweepIntent } from '../core/intent.ts';
+import type { GasIntent, MoveIntent, PaybackIntent, SweepIntent } from '../core/intent.ts';
 import type { Asset } from '../core/ledger.ts';
 import type { OutgoingTransfer, WalletStanding, WatchedRole } from '../core/outgoing.ts';
 import type { Payout } from '../core/payout.ts';
-import type { NetworkKey } from '../core/transfer.ts';
+import type { Currency, NetworkKey } from '../core/transfer.ts';
 
 /** A wallet whose outgoing transfers are read. Ids only rise. */
 export type OwnWallet = Readonly<{ id: number; role: WatchedRole; key: string }>;
@@ -28,6 +28,18 @@ export type OutgoingClaim = Readonly<{ transfer: OutgoingRecord; payout: Payout 
 
 /** What is learned from the chain of our own transactions, each with the wallet that paid for it. */
 export type LearnedIntent = MoveIntent | GasIntent | SweepIntent;
+
+/** A final transaction of one of our wallets that is not known here. */
+export type LearnedSpend = Readonly<{
+  /** The outgoing transfer that showed it, which is forgotten; absent if a number did. */
+  transferId?: number | undefined;
+  tx: string;
+  /** Address key of the refund or gas wallet that paid for it. */
+  payer: string;
+  /** `nonce`: its sequence number, null where there are none. */
+  paid: Readonly<{ feeUnits: bigint; nonce: number | null }>;
+  nowMs: number;
+}>;
 
 /** What final transfers mean now. */
 export type OutgoingJudgement = Readonly<{
@@ -93,18 +105,29 @@ export interface OutgoingDatabase extends WalletBooksDatabase {
    * @returns false if a payout has the transaction or its number already, or a refund that is open may have been paid
    */
   recordLearned(
-    input: Readonly<{
-      intent: LearnedIntent;
-      /** The outgoing transfer that showed it, which is forgotten; absent if a number did. */
-      transferId?: number | undefined;
-      tx: string;
-      /** Address keys of the refund or gas wallet that paid for it, and of the wallet that it paid. */
-      payer: string;
-      to: string;
-      paid: Readonly<{ feeUnits: bigint; nonce: number | null }>;
-      nowMs: number;
-    }>,
+    input: LearnedSpend &
+      Readonly<{
+        intent: LearnedIntent;
+        /** Address key of the wallet that it paid. */
+        to: string;
+      }>,
   ): Promise<boolean>;
+  /**
+   * Returns the refunds and returns for which a failed transaction that is not known here may have been, by payee and
+   * amount: those that are open, and those that another transaction of the wallet has settled which was learned from
+   * the chain.
+   */
+  refundsBehind(
+    failed: Readonly<{ network: NetworkKey; payer: string; to: string; currency: Currency; units: bigint }>,
+  ): Promise<readonly Payout[]>;
+  /**
+   * Saves the cost of a failed transaction that is learned from the chain: with the refund that it was for, which goes
+   * on as if it had not been, or as a payout of its own that has failed. It settles nothing. A halted wallet goes on
+   * after its number.
+   * @returns false if a payout has the transaction or its number already, or as many are known to have failed for the
+   * same as the engine itself would have tried
+   */
+  recordFailed(input: LearnedSpend & Readonly<{ intent: LearnedIntent | PaybackIntent }>): Promise<boolean>;
   /** Records a transfer to or for another wallet of ours that the signer would not have made. */
   recordOutgoing(transferId: number): Promise<void>;
   /** Returns the newest outgoing transfers that no attempt explains, the treasury's included. */

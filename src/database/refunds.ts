@@ -3,7 +3,15 @@
  * @module
  */
 import type { HeldKind } from '../core/held-money.ts';
-import type { DestinationFrom, RefundPolicy, RefundReason, RefundRefusal, RefundStatus } from '../core/refund.ts';
+import type {
+  DestinationFrom,
+  EarlierRefund,
+  RefundPolicy,
+  RefundReason,
+  RefundRefusal,
+  RefundStatus,
+  refundable,
+} from '../core/refund.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { OperatorAct } from './audit-log.ts';
 
@@ -126,6 +134,9 @@ export type RefundFilter = Readonly<{
   limit: number;
 }>;
 
+/** What may still be refunded, in minor units: of each coin, with the network on which it is paid; and in the day. */
+export type RefundRoom = Readonly<{ coins: ReturnType<typeof refundable>; dayLeftMinor: bigint }>;
+
 export interface RefundDatabase {
   /** Judges, reserves and saves a refund in one transaction: concurrent calls never exceed what was received. */
   createRefund(input: NewRefund, check: DestinationCheck): Promise<CreateRefundOutcome>;
@@ -181,6 +192,10 @@ export interface RefundDatabase {
   ): Promise<boolean | null>;
   /** Rejects a refund for the operator: it fails with this reason, unless something is signed. */
   rejectRefund(id: string, reason: string, nowMs: number): Promise<boolean | null>;
+  /** Returns what can still be refunded of a session, and by its store today; null when there is no such session. */
+  refundRoom(sessionId: string, nowMs: number): Promise<RefundRoom | null>;
+  /** Returns the refunds that count against sessions, by session. */
+  refundsOf(sessionIds: readonly string[]): Promise<ReadonlyMap<string, readonly EarlierRefund[]>>;
   /** Returns refunds, newest first. @param filter `before`: only those that are older than this one */
   listRefunds(filter: RefundFilter): Promise<readonly Refund[]>;
   /** @param storeId an existing store */

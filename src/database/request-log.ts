@@ -15,6 +15,8 @@ export type ApiRequest = Readonly<{
   status: number;
   code: string | null;
   ms: number;
+  /** The session that it made or named; null for none. */
+  sessionId: string | null;
 }>;
 
 /** So many are kept for each store and mode, and each so long. */
@@ -27,6 +29,8 @@ export type RequestFilter = Readonly<{
   /** Only these HTTP statuses, both ends included. */
   statuses: Readonly<{ from: number; to: number }> | null;
   requestId: string | null;
+  /** Only requests that made or named this session. */
+  sessionId?: string | null;
   beforeId: number | null;
   limit: number;
   nowMs: number;

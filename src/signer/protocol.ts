@@ -37,10 +37,12 @@ export const networkKey = z.templateLiteral([
   ':',
   z.string().regex(/^[a-z0-9][a-z0-9-]{0,31}$/),
 ]);
-const units = z.codec(z.string().regex(/^[1-9][0-9]{0,77}$/), z.bigint(), {
-  decode: (text) => BigInt(text),
-  encode: (value) => value.toString(),
-});
+const whole = (pattern: RegExp) =>
+  z.codec(z.string().regex(pattern), z.bigint(), {
+    decode: (text) => BigInt(text),
+    encode: (value) => value.toString(),
+  });
+const units = whole(/^[1-9][0-9]{0,77}$/);
 const bytes = z.codec(z.string().regex(/^([0-9a-f]{2}){1,8192}$/), z.instanceof(Uint8Array), {
   decode: (text) => new Uint8Array(Buffer.from(text, 'hex')),
   encode: (value) => Buffer.from(value).toString('hex'),
@@ -155,6 +157,7 @@ export const calls = {
         .array(z.strictObject({ role: z.enum(hotRoles), index: hotIndex, key: addressKey, isFormer: z.boolean() }))
         .readonly()
         .optional(),
+      feeUnitsMax: whole(/^(0|[1-9][0-9]{0,77})$/).optional(),
     }),
   },
   addresses: {

@@ -44,6 +44,10 @@ export type SignerWallets = Readonly<{
   gas: string;
   treasury: string;
   others?: readonly OtherWallet[] | undefined;
+  /**
+   * The most that a transaction may cost by its policy, in base units of the native coin; an older signer names none.
+   */
+  feeUnitsMax?: bigint | undefined;
 }>;
 
 /** One signature in the signer's journal. */

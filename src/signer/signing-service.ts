@@ -321,7 +321,7 @@ export function openSigningService({
     sign,
     wallets(network) {
       const place = placeOf(network);
-      const { treasury } = place.policy.spend;
+      const { treasury, feeUnitsMax } = place.policy.spend;
       const current = (role: HotRole) => ({ role, index: place.policy.walletIndices[role] });
       const others = hotRoles.flatMap((role) =>
         Array.from({ length: current(role).index + 1 + WALLETS_AHEAD }, (_, index): OtherWallet => {
@@ -329,7 +329,7 @@ export function openSigningService({
         }).filter(({ index }) => index !== current(role).index && index < HOT_INDEX_LIMIT),
       );
       const [refund, gas] = hotRoles.map((role) => keyOf(place.wallets, current(role))) as [string, string];
-      return { refund, gas, treasury, others };
+      return { refund, gas, treasury, others, feeUnitsMax };
     },
     addresses(network, indices) {
       const place = placeOf(network);

@@ -7,7 +7,7 @@
  * @module
  */
 import { randomUUID } from 'node:crypto';
-import { verdict, webhookHeaders } from '../core/delivery.ts';
+import { stampedHeaders, stampWebhook, verdict, type WebhookStamp } from '../core/delivery.ts';
 import { Fault } from '../core/fault.ts';
 import type { Attempt, ClaimedDelivery, Database, RecordedAttempt } from '../database/database.ts';
 import type { SenderReport } from '../database/sender-report.ts';
@@ -183,7 +183,11 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     const { id, url, mode, secret, nextSecret, eventId, eventType, body, attempt, trigger } = delivery;
     const startedAtMs = clock.nowMs();
     const signed = { secret, nextSecret, mode, eventId, eventType, body };
-    const headers = () => webhookHeaders({ ...signed, timestampS: toSeconds(clock.nowMs()), nonce: randomUUID() });
+    let stamp: WebhookStamp | null = null;
+    const headers = () => {
+      stamp = stampWebhook({ ...signed, timestampS: toSeconds(clock.nowMs()), nonce: randomUUID() });
+      return stampedHeaders(signed, stamp);
+    };
     const sent = await sender.send({ url, mode, headers, body });
     if (sent === null) return null;
     const { outcome, excerpt, detail } = sent;
@@ -204,7 +208,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     const line = { deliveryId: id, endpointId: delivery.endpointId, eventId, attempt, trigger, status: went.status };
     if (kind === 'delivered') log.info(line, 'webhook delivered');
     else log.warn({ ...line, error: went.error, detail, verdict: kind }, 'webhook not delivered');
-    return { attempt: went, verdict: decided };
+    return { attempt: went, verdict: decided, stamp };
   }
 
   async function whenIdle(): Promise<void> {

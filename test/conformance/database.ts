@@ -8,6 +8,7 @@ import { booksConform } from './database/books.ts';
 import { creationConforms } from './database/creation.ts';
 import { dustConforms } from './database/dust.ts';
 import { endpointsConform, quietEndpointsConform } from './database/endpoints.ts';
+import { failedSpendsConform } from './database/failed-spends.ts';
 import { freezesConform } from './database/freezes.ts';
 import { heldMoneyConforms } from './database/held-money.ts';
 import { heldReturnsConform } from './database/held-returns.ts';
@@ -56,6 +57,7 @@ export function storeConforms(makePlace: MakePlace): void {
   adoptionConforms(makePlace);
   freezesConform(makePlace);
   outgoingConforms(makePlace);
+  failedSpendsConform(makePlace);
   sweepsConform(makePlace);
   operationsConform(makePlace);
   askedOperationsConform(makePlace);

@@ -20,6 +20,8 @@ export type RestoreTraits = Readonly<{
   hasLanes: boolean;
   /** Of a simulated node: what keeps blocks from being read that are older than a few seconds, at least. */
   unreadable?: FaultSettings;
+  /** Where nodes hold what is in no block yet: makes no more blocks, one block, and blocks again. */
+  pool?: Readonly<{ pause(): Promise<unknown>; mine(): Promise<unknown>; resume(): Promise<unknown> }>;
   /** Where transactions expire. */
   expiry?: Readonly<{
     /** Sends signed bytes to the node, where nothing on the chain excludes a second payment. */
@@ -32,7 +34,7 @@ export type RestoreTraits = Readonly<{
 type Sent = Readonly<{ tx: string; bytes: Uint8Array }>;
 
 /** Registers the suite; `closeBooks` runs it. */
-export function restoreConforms(bench: PayoutShop, { coins, hasLanes, unreadable, expiry }: RestoreTraits): void {
+export function restoreConforms(bench: PayoutShop, { coins, hasLanes, unreadable, pool, expiry }: RestoreTraits): void {
   const { chain, quayside, refundWallet, paidSession, refund, show, completed, passAwaited, untilWaiting, paidTo } =
     bench;
   const units = (cents: number) => bench.unitsOf(cents, 'USDT');
@@ -244,6 +246,36 @@ export function restoreConforms(bench: PayoutShop, { coins, hasLanes, unreadable
       await completedInTime(next.id);
       assert.equal(await paidTo(next.payee), [units(700)]);
       assert.equal(await paidTo(payee), [units(700)]);
+    });
+  }
+
+  if (pool) {
+    test('what the node has received, and no block has when the machine is put back, pays its refund once', async () => {
+      const [session, other] = [await paidSession(700), await paidSession(600)];
+      const { id, payee } = await refund(session, '7.00');
+      await untilWaiting('token_short');
+      const putBack = await bench.snapshot();
+      await pool.pause();
+      await chain.pay(refundWallet, 'USDT', 2n * units(700));
+      await pool.mine();
+      await until('it is sent', () => sentBytes() !== undefined);
+      const sent = sentBytes() as Sent;
+      await quayside.stop();
+      putBack();
+      await quayside.start();
+      await untilStopped('payouts_rollback_possible');
+      await until('the number is named', async () => {
+        const { engines } = (await quayside.cli('status')).payouts;
+        return engines.some(({ reason }: Json) => / has used number \d+ in what is not final/.test(reason?.message));
+      });
+      const next = await refund(other, '6.00');
+      assert.equal([await paidTo(payee), (await show(id)).status], [[], 'processing']);
+      await pool.resume();
+      assert.is((await completed(id)).transaction_hash, sent.tx);
+      // What was left would have paid it twice; it pays the next one.
+      await completed(next.id);
+      assert.equal([await paidTo(next.payee), await paidTo(payee)], [[units(600)], [units(700)]]);
+      await isPaidOnce({ session, id, payee, tx: sent.tx }, 700);
     });
   }
 

@@ -4,12 +4,14 @@ import * as assert from 'uvu/assert';
 import {
   ATTEMPTS_MAX,
   type Attempt,
+  attemptName,
   decide,
   decideFrozen,
   GENERATIONS_MAX,
   isOutbid,
   judgeQuote,
   judgeRefusal,
+  LEARNED_GENERATION,
   nextLookAtMs,
   type Payout,
   type PayoutRules,
@@ -201,6 +203,13 @@ test('while frozen nothing is quoted, signed or sent, and what is signed is watc
     assert.is(frozen(attempts, { kind: 'succeeded', ...ended }).kind, 'succeed');
   }
   assert.is(frozen([attempt], { kind: 'dead' }).kind, 'renew');
+});
+
+test('an attempt is named by generation and number, and those that failed unknown here by their number alone', () => {
+  const names = [0, 2, LEARNED_GENERATION, LEARNED_GENERATION + 3].map((generation) =>
+    attemptName({ generation, attempt: 1 }),
+  );
+  assert.equal(names, ['0.1', '2.1', '–.0', '–.3']);
 });
 
 test.run();

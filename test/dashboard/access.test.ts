@@ -149,6 +149,8 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /operator/notices/add': ['operator'],
   'post /operator/notices/:target/prove': ['operator'],
   'post /operator/notices/:target/test': ['operator'],
+  'post /operator/notices/:target/pause': ['operator'],
+  'post /operator/notices/:target/resume': ['operator'],
   'post /operator/notices/:target/remove': ['operator'],
   'post /operator/alarms/acknowledge': ['operator'],
   'post /operator/alarms/snooze': ['operator'],

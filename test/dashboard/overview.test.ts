@@ -3,13 +3,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { DAY_MS } from '../../src/lib/clock.ts';
-import { type Visitor, withDashboard } from '../support/dashboard.ts';
-
-const textOf = (html: string): string =>
-  html
-    .replaceAll(/<[^>]+>/g, ' ')
-    .replaceAll(/\s+/g, ' ')
-    .trim();
+import { textOf, type Visitor, withDashboard } from '../support/dashboard.ts';
 
 /** Returns the fields of the store's form as they are. */
 async function storeForm(visitor: Visitor, base: string): Promise<Record<string, string>> {
@@ -25,10 +19,10 @@ test('a new store sees what is missing; then its money by day, held money, and h
     const { api } = dashboard;
     const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
     const home = await owner.get('/');
-    assert.is(home.headers.get('location'), `/s/${api.merchantId}/live/overview`);
+    assert.is(home.headers.get('location'), `/s/${api.merchantId}/test/overview`, 'the only mode with a network');
     const page = async () => textOf((await owner.get(`/s/${api.merchantId}/test/overview`)).text);
     const before = await page();
-    assert.match(before, /Before your first live payment: \d of 8 left/);
+    assert.match(before, 'To try it in test mode: 3 of 6 left');
     assert.match(before, /to do A test payment came through/);
     assert.match(before, /to do A webhook arrived at your shop Add an endpoint/);
     assert.match(before, 'done The store is approved');
@@ -50,16 +44,77 @@ test('a new store sees what is missing; then its money by day, held money, and h
     await api.database().enableEndpoint(endpoint.id, false, 'moved', api.clock.nowMs());
     const after = await page();
     assert.match(after, 'done A test payment came through');
-    assert.match(after, '23.00 in 2 transfers');
-    assert.match(after, '23.00 USDT on ethereum');
+    assert.match(after, '23.00 USDT in 2 transfers');
+    assert.match(after, '23.00 USDT on Ethereum (ERC20)');
     const today = new Date(api.clock.nowMs()).toISOString().slice(0, 10);
-    assert.match(after, `${today} 23.00 2 –`);
+    assert.match(after, `${today} 23.00 USDT 2 –`);
     assert.match(after, '1 held amount waits for a decision');
     assert.ok((await api.database().listAlarms(10)).some(({ code }) => code === 'money_surplus'));
     assert.not.match(after, 'It counts for nothing');
     assert.match(after, /disabled https:\/\/shop.example\/ since .*: moved \. Its events wait./);
     const live = textOf((await owner.get(`/s/${api.merchantId}/live/overview`)).text);
+    assert.match(live, 'Before your first live payment: 7 of 10 left');
+    assert.match(live, 'to do An operator can sign in, with a second factor');
+    assert.match(live, 'to do Your shop and payers reach it by https');
+    assert.match(live, 'done A test payment came through');
+    await dashboard.person('Mary', { role: 'operator', storeId: null });
+    const again = textOf((await owner.get(`/s/${api.merchantId}/live/overview`)).text);
+    assert.match(again, 'done An operator can sign in, with a second factor');
     assert.match(live, 'No payment was credited in these days.');
+  }));
+
+test('the mode changes on the page where one is, beside the pages of the store in their order', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const base = `/s/${api.merchantId}`;
+    const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
+    for (const [path, other] of [
+      ['test/refunds', 'live/refunds'],
+      ['live/webhooks', 'test/webhooks'],
+      ['test/developers/requests', 'live/developers'],
+    ]) {
+      const { text } = await owner.get(`${base}/${path}`);
+      const [bar = '', menu = ''] = [...text.matchAll(/<ul class="modes"[\s\S]*?<\/ul>/g)].map(([list]) => list);
+      for (const list of [bar, menu]) {
+        assert.match(list, `href="${base}/${other}">`);
+        assert.is(list.match(/aria-current="true">(Live|Test)</)?.[1]?.toLowerCase(), path?.slice(0, 4));
+      }
+    }
+    const { text } = await owner.get(`${base}/test/overview`);
+    const pages = [...text.matchAll(/<li><a href="[^"]*\/test\/(\w+)"/g)].map(([, page]) => page);
+    assert.equal(pages.slice(-8, -5), ['overview', 'payments', 'refunds']);
+    const developer = await dashboard.person('Bob', { role: 'developer', storeId: api.merchantId });
+    assert.not.match((await developer.get(`${base}/test/overview`)).text, `${base}/live`);
+  }));
+
+test('an operator sees what keeps alarms from being noticed, and how to see payments', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const operator = await dashboard.person('Mary', { role: 'operator', storeId: null });
+    const page = async () => textOf((await operator.get('/operator')).text);
+    const before = await page();
+    assert.match(before, 'no backup was proved quayside backup --prove');
+    assert.match(before, 'nobody is informed about alarms Add somebody');
+    assert.not.match(before, 'no open alarm');
+    assert.match(
+      before,
+      'You belong to no store, so no payment is shown to you. quayside user role Mary --role owner ',
+    );
+    await api.addMerchant('approved');
+    assert.match(await page(), /quayside user role Mary --role owner --store \S+ makes/);
+
+    const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'notify add', reason: null };
+    const hours = { quiet: null, afterMinutes: 0, digestMinute: null, zone: 'UTC', createdAtMs: act.atMs } as const;
+    const wanted = { severities: ['page'], storeId: null, showsDetails: false, ...hours } as const;
+    const target = { id: 'nt_1', kind: 'slack', name: 'team', address: '{}', code: '918273', ...wanted } as const;
+    await api.database().addNoticeTarget(target, act);
+    assert.match(await page(), 'nobody is informed about alarms', 'it has to be proved');
+    await api.database().proveNoticeTarget('nt_1', '918273', act);
+    await api.database().setMembership(operator.id, { role: 'support', storeId: api.merchantId }, act);
+    const after = await page();
+    assert.not.match(after, 'nobody is informed about alarms');
+    assert.not.match(after, 'You belong to no store');
+    assert.match(after, 'no backup was proved');
   }));
 
 test('days beyond the last thirty are not shown, and days without money are drawn as such', () =>
@@ -100,7 +155,7 @@ test('days and times are those of the store’s zone, or of the person’s own',
     await chain.confirm(await chain.mine([coin]));
     const next = new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 10);
     const shown = async (path: string) => textOf((await owner.get(base + path)).text);
-    assert.match(await shown('/overview'), `${day} 7.00 1 –`);
+    assert.match(await shown('/overview'), `${day} 7.00 USDT 1 –`);
     assert.match(await shown('/payments'), `${day} 20:00:`);
     assert.match(await shown('/payments'), 'Times in UTC');
 
@@ -111,7 +166,7 @@ test('days and times are those of the store’s zone, or of the person’s own',
     assert.match(saved.text, 'Save the policy?');
     const hidden = [...saved.text.matchAll(/<input type="hidden" name="([^"]*)"[^>]* value="([^"]*)"/g)];
     await owner.post(`${base}/store`, Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, value])));
-    assert.match(await shown('/overview'), `${next} 7.00 1 –`);
+    assert.match(await shown('/overview'), `${next} 7.00 USDT 1 –`);
     assert.match(await shown('/payments'), `${next} 01:30:`);
     assert.match(await shown('/payments'), 'Times in Asia/Kolkata');
     assert.match(await shown(`/payments?from=${next}&to=${next}`), `${next} 01:30:`);
@@ -121,7 +176,7 @@ test('days and times are those of the store’s zone, or of the person’s own',
     assert.is(wrong.status, 400);
     assert.match(textOf(wrong.text), '“Mars/Olympus” is no time zone');
     await owner.submit('/account', '/account/zone', { zone: 'America/New_York' });
-    assert.match(await shown('/overview'), `${day} 7.00 1 –`);
+    assert.match(await shown('/overview'), `${day} 7.00 USDT 1 –`);
     assert.match(await shown('/payments'), /Times in America\/New_York.*15:00:/);
     const [entry] = await api.database().listAudit(1);
     assert.equal([entry?.command, entry?.after], ['set time zone', { zone: 'America/New_York' }]);

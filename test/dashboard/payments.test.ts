@@ -1,10 +1,12 @@
 /** The list of payments: amounts in the search box, filters, and the list as CSV. */
+import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { exportPayments } from '../../src/dashboard/payment-export.ts';
 import { readAmount } from '../../src/dashboard/search.ts';
 import { DAY_MS, systemClock } from '../../src/lib/clock.ts';
-import { type Dashboard, withDashboard } from '../support/dashboard.ts';
+import { type Dashboard, textOf, withDashboard } from '../support/dashboard.ts';
+import { PAYEE } from '../support/dashboard-pages.ts';
 
 type Made = Readonly<{ id: string; orderId: string }>;
 
@@ -76,6 +78,43 @@ test('payments are found by what was asked and by what came', () =>
     await create(dashboard, '1050-x', { amount: 300 });
     await create(dashboard, 'b-1', { amount: 105_000 });
     assert.equal(ordersOf((await find('1050')).text).sort(), ['1050-x', 'b-1']);
+  }));
+
+test('what came stands over what was asked, with coins, networks and refunds', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
+    const base = `/s/${api.merchantId}/test/payments`;
+    const text = async (path: string) => textOf((await owner.get(path)).text);
+    const made = await create(
+      dashboard,
+      'eur',
+      { amount: 2599, currency: 'EUR', description: 'A year of hosting' },
+      { on: 'ethereum', units: 35_087_500n },
+    );
+    const session = await api.database().findSession(made.id);
+    const rate = session?.conversion?.rate;
+    assert.match(await text(base), `eur 35.0875 USDT 25.99 EUR at ${rate} Ethereum (ERC20) paid`);
+    const page = await text(`${base}/${made.id}`);
+    assert.match(page, /35\.0875 USDT paid too much 25\.99 EUR asked, at [\d.]+ since \d{4}-/);
+    assert.match(page, 'Description A year of hosting');
+    assert.match(page, 'Confirmed 35.0875 USDT');
+
+    const metadata = { refund_address: PAYEE };
+    const refund = { order_id: made.id, refund_id: 'r', amount: '4.50', currency: 'USDT', metadata };
+    await api.client(api.testKey).send('POST', '/api/v1/refunds/create', refund);
+    const [pending] = await api.database().listRefunds({ sessionId: made.id, limit: 1 });
+    assert.not.match(await text(base), '4.50 USDT', 'it is not paid back yet');
+    const db = new Sqlite(api.file);
+    db.prepare(
+      "UPDATE refunds SET status = 'completed', receipt_number = 'RF-2027-00000001', tx = '0x1', processed_at_ms = 1 WHERE id = ?",
+    ).run(pending?.id);
+    db.close();
+    assert.match(await text(base), 'Ethereum (ERC20) paid too much 4.50 USDT');
+
+    const none = await create(dashboard, 'none', {});
+    assert.match(await text(base), 'none – 10.50 USD – pending –');
+    assert.match(await text(`${base}/${none.id}`), 'Confirmed 0.00 USDT / USDC');
   }));
 
 test('newer payments are counted for the list, which is no use of the session', () =>

@@ -2,7 +2,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
-import { type Answer, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { type Answer, type Dashboard, textOf, type Visitor, withDashboard } from '../support/dashboard.ts';
 import { confirmTip, openSale } from '../support/payment-scenes.ts';
 
 const address = (digit: string) => chains.evm.address.format(`c0ffee${digit.repeat(34)}`);
@@ -82,7 +82,7 @@ test('a refund is refused where the API would refuse it, before anybody confirms
     for (const [fields, fault] of [
       [{ amount: '4,50' }, 'digits with at most 2 decimals'],
       [{ amount: '0' }, 'above zero'],
-      [{ amount: '10.51' }, 'more than the payment received'],
+      [{ amount: '10.51' }, 'what is left of the payment after its earlier refunds: 10.50 USDT'],
       [{ currency: 'USDC' }, 'received nothing in that coin'],
       [{ address: 'T-nonsense' }, 'is not an address of the network'],
       [{ address: `0x${'0'.repeat(40)}` }, 'nobody can have the key'],
@@ -94,8 +94,42 @@ test('a refund is refused where the API would refuse it, before anybody confirms
     }
     await api.database().setRefundPolicy(api.merchantId, { refundDailyMinor: 449 });
     const { text } = await ada.submit(refundForm, refundForm, { amount: '4.50', currency: 'USDT' });
-    assert.match(text, 'above what the store may refund today');
+    assert.match(text, 'above what the store may still refund today: 4.49.');
     assert.equal(await refundsOf(shop), []);
+  }));
+
+test('the form says what is left, on which network and until when; the review says how long it can be canceled', () =>
+  withShop(async (shop) => {
+    const { api, ada, base, sessionId, refundForm } = shop;
+    const plain = async () => textOf((await ada.get(refundForm)).text);
+    const orderId = (await api.database().findSession(sessionId))?.request.orderId ?? '';
+    const amountOf = (text: string) => /name="amount"[^>]* value="([^"]*)"/.exec(text)?.[1];
+    assert.is(amountOf((await ada.get(refundForm)).text), '10.50');
+    assert.match(await plain(), 'Address on Ethereum (ERC20)');
+    assert.match(await plain(), 'USDT on Ethereum (ERC20)');
+    assert.match(await plain(), '10000.00 USDT a day, 10000.00 USDT of it left today; 180 days after a payment');
+    assert.match(await plain(), 'above 1000.00 USDT');
+
+    const review = await ada.submit(refundForm, refundForm, {
+      amount: '4.50',
+      currency: 'USDT',
+      address: address('7'),
+    });
+    assert.match(textOf(review.text), `Order ${orderId} Amount 4.50 USDT Network Ethereum (ERC20)`);
+    assert.match(review.text, 'for 60 seconds after you confirm');
+    const unnamed = await ada.submit(refundForm, refundForm, { amount: '4.50', currency: 'USDT' });
+    assert.match(unnamed.text, 'Once nothing is missing, it can be canceled for 60 seconds');
+    await confirm(ada, refundForm, review);
+    assert.is(amountOf((await ada.get(refundForm)).text), '6.00');
+    assert.match(await plain(), 'Left to refund 6.00 USDT');
+    assert.match(await plain(), '9995.50 USDT of it left today');
+    const { text } = await ada.submit(refundForm, refundForm, { amount: '6.01', currency: 'USDT' });
+    assert.match(text, 'after its earlier refunds: 6.00 USDT.');
+    assert.is(amountOf(text), '6.01', 'what was typed stays');
+    await api.database().setRefundPolicy(api.merchantId, { refundCancelWindowS: 0 });
+    const next = await ada.submit(refundForm, refundForm, { amount: '1', currency: 'USDT', address: address('7') });
+    assert.match(next.text, 'It is paid shortly after');
+    assert.match(textOf((await ada.get(`${base}/refunds`)).text), '4.50 USDT Ethereum (ERC20)');
   }));
 
 test('without an address the payer gets a link, and an owner can name one until it is paid', () =>

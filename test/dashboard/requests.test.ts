@@ -6,6 +6,7 @@ import { createRequestLog } from '../../src/api/request-log.ts';
 import { transient } from '../../src/core/fault.ts';
 import { type ApiRequest, REQUESTS_AGE_MS_MAX, REQUESTS_KEPT_MAX } from '../../src/database/request-log.ts';
 import { type Dashboard, withDashboard } from '../support/dashboard.ts';
+import { confirmTip, openSale } from '../support/payment-scenes.ts';
 import { until } from '../support/until.ts';
 
 const SESSIONS = '/api/v1/checkout/sessions';
@@ -86,7 +87,7 @@ test('neither a body, a header, a query nor a secret in a path is kept', () =>
   }));
 
 const entryOf = (keyId: string, atMs: number, at: number): ApiRequest => {
-  const rest = { method: 'GET', path: '/x', status: 200, code: null, ms: 1 };
+  const rest = { method: 'GET', path: '/x', status: 200, code: null, ms: 1, sessionId: null };
   return { ...rest, keyId, requestId: `req_${at}`, atMs };
 };
 
@@ -128,7 +129,16 @@ test('what is collected is bounded, saved once, and kept while it cannot be save
     },
     { nowMs: () => 5 },
   );
-  const answered = { route: null, path: '/x', method: 'GET', status: 200, ms: 1, keyId: 'k', code: null };
+  const answered = {
+    route: null,
+    path: '/x',
+    method: 'GET',
+    status: 200,
+    ms: 1,
+    keyId: 'k',
+    code: null,
+    sessionId: null,
+  };
   for (let at = 0; at < 10_000; at++) log.add({ ...answered, requestId: `req_${at}` });
   log.add({ ...answered, keyId: null, requestId: 'req_of_nobody' });
   assert.is(await log.save().catch(({ code }) => code), 'storage_unavailable');
@@ -139,5 +149,72 @@ test('what is collected is bounded, saved once, and kept while it cannot be save
   assert.is(batches[0]?.length, 2_000);
   assert.is(batches[0]?.at(-1)?.requestId, 'req_9999');
 });
+
+test('a payment’s page has the requests that made or named it, of its own store alone, with a link to the log', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const sale = await openSale(api, { order_id: 'named' });
+    await sale.send('10.50');
+    await confirmTip(api);
+    const other = await openSale(api);
+    const ask = { order_id: sale.id, refund_id: 'r-1', amount: '1.00', currency: 'USDT' };
+    const asked = [
+      await api.send('GET', `${SESSIONS}/${sale.id.replace('cs_', 'sess_')}`),
+      await api.send('POST', `${SESSIONS}/${sale.id}/cancel`),
+      await api.send('POST', '/api/v1/refunds/create', { ...ask, amount: '99999.00' }),
+      await api.send('POST', '/api/v1/refunds/create', ask),
+      await api.send('GET', '/api/v1/refunds/r-1'),
+      await api.send('POST', '/api/v1/refunds/r-1/cancel'),
+    ];
+    assert.equal(
+      asked.map(({ status }) => status),
+      [200, 400, 400, 201, 200, 400],
+    );
+    const foreign = api.client(await api.addKey(await api.addMerchant(), 'test'));
+    const curious = await foreign.send('GET', `${SESSIONS}/${sale.id}`);
+    await api.send('GET', `${SESSIONS}/${other.id}`);
+    await saved(dashboard, 9);
+    const idOf = ({ headers }: Pick<(typeof asked)[number], 'headers'>) => String(headers['request-id']);
+    const log = await all(dashboard);
+    const made = log.filter(({ path, sessionId }) => path === `${SESSIONS}/create` && sessionId === sale.id);
+    assert.is(made.length, 1, 'the request that made it');
+    // A refused cancel of a refund names no payment.
+    const expected = [...made.map(({ requestId }) => requestId), ...asked.slice(0, 5).map(idOf)].reverse();
+
+    const ada = await owner(dashboard);
+    const page = `/s/${api.merchantId}/test/payments/${sale.id}`;
+    const shown = async (path: string, who = ada) =>
+      [...(await who.get(path)).text.matchAll(/<code[^>]*>(req_\w+)<\/code>/g)].map(([, id]) => id);
+    assert.equal(await shown(page), expected);
+    assert.equal(await shown(`${pathOf(dashboard)}?session=${sale.id}`), expected);
+    const { text } = await ada.get(page);
+    assert.match(text, `${pathOf(dashboard)}?id=${expected[0]}`);
+    assert.not.match(text, idOf(curious));
+    assert.equal(await shown(`${pathOf(dashboard)}?session=nonsense`), []);
+
+    const ben = await dashboard.person('Ben', { role: 'support', storeId: api.merchantId });
+    assert.equal(await shown(page, ben), expected);
+    assert.not.match((await ben.get(page)).text, pathOf(dashboard), 'support has no log of requests');
+    api.clock.advance(REQUESTS_AGE_MS_MAX + 1_000);
+    const later = await dashboard.person('Eve', { role: 'owner', storeId: api.merchantId });
+    assert.match((await later.get(page)).text, 'has none about this payment');
+  }));
+
+test('the page of a payment shows its newest requests, and the log has all', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const { id } = await openSale(api);
+    for (let at = 0; at < 52; at++) await api.send('GET', `${SESSIONS}/${id}`);
+    await saved(dashboard, 53);
+    const ada = await owner(dashboard);
+    const { text } = await ada.get(`/s/${api.merchantId}/test/payments/${id}`);
+    assert.is([...text.matchAll(/<code data-copy>req_/g)].length, 10);
+    const path = `${pathOf(dashboard)}?session=${id}`;
+    assert.match(text, path);
+    const first = (await ada.get(path)).text;
+    const older = /href="([^"]*before=[^"]*)"/.exec(first)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    assert.match(older, `session=${id}`);
+    assert.is([...(await ada.get(older)).text.matchAll(/<tr><td/g)].length, 3);
+  }));
 
 test.run();

@@ -1,11 +1,24 @@
 /** Webhooks in the dashboard, over real HTTP, with an endpoint that answers on loopback. */
+import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { promisify } from 'node:util';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { systemClock } from '../../src/lib/clock.ts';
+import { openLog } from '../../src/lib/log.ts';
+import { startDispatcher } from '../../src/webhooks/dispatcher.ts';
 import { type Answer, confirm, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
 import { openSale, pass } from '../support/payment-scenes.ts';
 import { recordAttempt } from '../support/record-attempt.ts';
+import { until } from '../support/until.ts';
+import { webhookConfig } from '../support/webhook-shop.ts';
+
+/** Text of a page, as a browser shows it. */
+const plain = (text: string): string =>
+  text
+    .replaceAll(/&(lt|gt|quot|#39);/g, (_, name) => ({ lt: '<', gt: '>', quot: '"', '#39': "'" })[name as 'lt'] ?? '')
+    .replaceAll('&amp;', '&');
 
 type Received = Readonly<{ headers: Record<string, unknown>; body: string }>;
 type Shop = Dashboard & Readonly<{ ada: Visitor; base: string; url: string; received: Received[] }>;
@@ -191,6 +204,79 @@ test('deliveries are paged without repeating or skipping one', () =>
     assert.is(idsOf(first).length, 50);
     assert.is(new Set([...idsOf(first), ...idsOf(second)]).size, 57);
     assert.is(idsOf(second).length, 7);
+  }));
+
+/** Sends what is due as the sender of webhooks does, until the delivery has had so many attempts. */
+async function sendDue({ api }: Shop, deliveryId: string, attempts: number): Promise<void> {
+  const dispatcher = startDispatcher({
+    database: api.database(),
+    config: webhookConfig,
+    clock: { ...systemClock, nowMs: () => api.clock.nowMs() },
+    log: openLog('test', 'silent'),
+  });
+  await until('it is recorded', async () => (await api.database().listAttempts(deliveryId)).length === attempts);
+  await dispatcher.stop();
+}
+
+test('an attempt is a curl command that sends the very request again, without a secret', () =>
+  withShop(async (shop, hook) => {
+    const { api, base, received } = shop;
+    const { id, secret } = await addEndpoint(shop, hook);
+    const sale = await openSale(api, { order_id: "Ann's $(id) `id` <&>", metadata: { note: '\\ "x" %41 {a,b}' } });
+    await pass(api, 3700);
+    const ada = await shop.person('Bob', { role: 'owner', storeId: api.merchantId });
+    const [delivery] = await api.database().listDeliveries({ sessionId: sale.id, limit: 1 });
+    const page = `${base}/deliveries/${delivery?.id}`;
+    assert.not.match((await ada.get(page)).text, 'curl', 'nothing was tried yet');
+    for (const tries of [1, 2]) {
+      await sendDue(shop, delivery?.id ?? '', tries);
+      await api.database().resendDelivery(delivery?.id ?? '', api.clock.nowMs());
+      api.clock.advance(1_000);
+    }
+    const [first, second] = received;
+    assert.not.equal(first?.headers['x-service-nonce'], second?.headers['x-service-nonce']);
+
+    const commandOn = async (path: string): Promise<string> => {
+      const { text } = await ada.get(path);
+      assert.not.match(text, secret);
+      assert.not.match(text, 'whsec_');
+      return plain(/<pre tabindex="0" data-copy="curl"><code>([\s\S]*?)<\/code>/.exec(text)?.[1] ?? '');
+    };
+    for (const [path, sent] of [[page, second] as const, [`${page}?attempt=1`, first] as const]) {
+      const script = await commandOn(path);
+      await promisify(execFile)('sh', ['-c', script]);
+      const again = received.at(-1);
+      assert.is(again?.body, sent?.body);
+      // What curl says by itself.
+      const { accept: _, connection: __, ...headers } = again?.headers ?? {};
+      const { accept: ___, connection: ____, ...original } = sent?.headers ?? {};
+      assert.equal(headers, original);
+    }
+    assert.is(received.length, 4);
+    assert.not.match((await ada.get(`${page}?attempt=3`)).text, 'as a curl command</h2>');
+
+    await api.database().removeEndpoint(id);
+    assert.match(await commandOn(page), hook, 'also of an endpoint that was removed');
+  }));
+
+test('an attempt with which nothing was sent has no command', () =>
+  withShop(async (shop, hook) => {
+    const { api, base } = shop;
+    await addEndpoint(shop, hook);
+    const sale = await openSale(api);
+    await pass(api, 3700);
+    const ada = await shop.person('Bob', { role: 'owner', storeId: api.merchantId });
+    const [delivery] = await api.database().listDeliveries({ sessionId: sale.id, limit: 1 });
+    const deliveryId = delivery?.id ?? '';
+    const went = { attempt: 1, trigger: 'auto', startedAtMs: api.clock.nowMs(), durationMs: 5, status: null } as const;
+    await recordAttempt(
+      api.database(),
+      { ...went, deliveryId, error: 'dns', responseExcerpt: null },
+      { kind: 'failed' },
+    );
+    const { text } = await ada.get(`${base}/deliveries/${deliveryId}`);
+    assert.match(text, 'Nothing was sent with this attempt');
+    assert.not.match(text, 'data-copy="curl"');
   }));
 
 test.run();

@@ -2,6 +2,10 @@ import { closeBooks } from '../conformance/refund.ts';
 import { restoreConforms } from '../conformance/restore.ts';
 import { openEvmPayouts } from './evm.ts';
 
-const { shop } = await openEvmPayouts();
-restoreConforms(shop, { coins: 1, hasLanes: true });
+const { shop, node } = await openEvmPayouts();
+restoreConforms(shop, {
+  coins: 1,
+  hasLanes: true,
+  pool: { pause: () => node.mineEvery(0), mine: () => node.mine(), resume: () => node.mineEvery(1) },
+});
 closeBooks(shop);

@@ -180,6 +180,7 @@ export async function openEvmPayouts(network: PayoutNetwork = ethereum, started?
       reorg_depth_max: 40,
       block_time_ms: 1000,
       poll_ms: 1000,
+      payout_expiry_s: 10,
       ...settings,
     },
     policy: { chain_id: '1', fee_max: '0.1', gas_caps: { transaction: '0.1', day: '1' } },

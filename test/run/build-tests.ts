@@ -16,6 +16,10 @@ const joiner = new URL('../../scripts/join-programs.mjs', import.meta.url).href;
 /** Where the working directory's tests are compiled to. */
 export const TESTS_FOLDER = 'dist.test';
 const STAMP = 'build.txt';
+/** Stands behind the digest in a build whose modules are joined. */
+const JOINED = ' joined';
+/** Joining takes as long as it saves with so many files. */
+const JOINED_FILES_MIN = 15;
 /** The test library is the one that `batch.mjs` runs; the others look for files of their own. */
 const PACKAGES_LEFT_ALONE = ['uvu', 'litesvm', 'playwright-core', 'solc', 'typescript', '@sparticuz/chromium'];
 
@@ -50,16 +54,28 @@ function findPrograms(made: string): string[] {
   return modules.filter((path) => !imported.has(path)).map((path) => path.replace(/\.js$/, ''));
 }
 
+async function joinModules(made: string): Promise<void> {
+  const { joinPrograms } = await import(joiner);
+  await joinPrograms(resolve(made), {
+    runsAs: TESTS_FOLDER,
+    programs: findPrograms(made),
+    leftAlone: PACKAGES_LEFT_ALONE,
+  });
+}
+
 /**
  * Compiles the tests of the working directory, unless that was done since they changed.
+ * @param filesToRun how many test files will run: for a few, their modules are not joined
  * @throws Error by tsc or esbuild
  */
-export async function buildTests(): Promise<void> {
+export async function buildTests(filesToRun: number): Promise<void> {
   const { include } = JSON.parse(readFileSync(PROJECT, 'utf8')) as { include: string[] };
   const folders = include.filter((folder) => existsSync(folder));
   const stamp = stampOf(folders);
   const stampFile = join(TESTS_FOLDER, STAMP);
-  if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return;
+  const isJoined = filesToRun >= JOINED_FILES_MIN;
+  const built = existsSync(stampFile) ? readFileSync(stampFile, 'utf8') : '';
+  if (built === stamp + JOINED || (built === stamp && !isJoined)) return;
   const manifest = createRequire(import.meta.url).resolve('typescript/package.json');
   const compiler = join(dirname(manifest), JSON.parse(readFileSync(manifest, 'utf8')).bin.tsc);
   const made = `${TESTS_FOLDER}.${process.pid}`;
@@ -68,10 +84,8 @@ export async function buildTests(): Promise<void> {
     // What the sources read at run time. What the tests read, they read from test/.
     const isWanted = (path: string) => !/\.(ts|md)$/.test(path) && !path.startsWith(`test${sep}`);
     for (const folder of folders) cpSync(folder, join(made, folder), { recursive: true, filter: isWanted });
-    const programs = findPrograms(made);
-    const { joinPrograms } = await import(joiner);
-    await joinPrograms(resolve(made), { runsAs: TESTS_FOLDER, programs, leftAlone: PACKAGES_LEFT_ALONE });
-    writeFileSync(join(made, STAMP), stamp);
+    if (isJoined) await joinModules(made);
+    writeFileSync(join(made, STAMP), isJoined ? stamp + JOINED : stamp);
     rmSync(TESTS_FOLDER, { recursive: true, force: true });
     renameSync(made, TESTS_FOLDER);
   } finally {

@@ -88,7 +88,7 @@ test('a refund passes through every stage, and costs what was quoted', async () 
   mine();
   const { number } = sandbox.world.tip();
   assert.equal(await outcomeOf(wallets, intent, [attempt]), { kind: 'waiting', included: { tx: attempt.tx, number } });
-  assert.equal(await node.sequence(wallet), { final: 0, head: 1 });
+  assert.equal(await node.sequence(wallet), { final: 0, head: 1, pending: 1 });
   mine(FINAL_BLOCKS);
   const { native, tokens } = await node.balance(wallet);
   assert.equal(await outcomeOf(wallets, intent, [attempt]), {
@@ -100,7 +100,7 @@ test('a refund passes through every stage, and costs what was quoted', async () 
   assert.ok(native < ETHER);
   assert.is(tokens.USDT, 1_000_000_000n - intent.units);
   assert.is(held(intent.to), intent.units);
-  assert.equal(await node.sequence(wallet), { final: 1, head: 1 });
+  assert.equal(await node.sequence(wallet), { final: 1, head: 1, pending: 1 });
   assert.equal(await node.broadcast(attempt.bytes), { kind: 'known' });
 });
 

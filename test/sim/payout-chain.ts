@@ -98,6 +98,13 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
   const final = () => blocks.slice(0, Math.max(0, blocks.length - FINAL_DEPTH));
   const nonceOf = (payer: string, seen: readonly Block[]) =>
     seen.flat().filter((mined) => mined.payer === payer && mined.nonce !== null).length;
+  /** Counts what could be mined now, one after the other, as nodes do. */
+  function pendingOf(payer: string): number {
+    const waiting = new Set([...pool.values()].filter((one) => one.payer === payer).map(({ terms }) => terms.nonce));
+    let next = nonceOf(payer, blocks);
+    while (waiting.has(String(next))) next++;
+    return next;
+  }
   const isMined = (tx: string, seen: readonly Block[]) => seen.some((block) => block.some((one) => one.tx === tx));
 
   function fits({ tx, payer, terms }: Pooled, next: readonly Block[]): boolean {
@@ -158,7 +165,11 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
       refuseWhenDown();
       if (lane === 'expiry') return null;
       const isPruned = random.chance(chain.weather.pruned);
-      return { final: isPruned ? null : nonceOf(key, final()), head: nonceOf(key, blocks) };
+      return { final: isPruned ? null : nonceOf(key, final()), head: nonceOf(key, blocks), pending: pendingOf(key) };
+    },
+    async pending(key) {
+      refuseWhenDown();
+      return lane === 'expiry' ? null : pendingOf(key);
     },
     async quote(_draft, nonce, outbid) {
       refuseWhenDown();
@@ -198,6 +209,13 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
         .find((one) => one.tx === tx && one.paid && one.intentId === intent.id);
       return mined ? { feeUnits: FEE, nonce: mined.nonce } : null;
     },
+    async failedBy(_draft, tx) {
+      refuseWhenDown();
+      const mined = final()
+        .flat()
+        .find((one) => one.tx === tx && !one.paid);
+      return mined ? { feeUnits: FEE, nonce: mined.nonce } : null;
+    },
     async usedBy(payer, nonce) {
       refuseWhenDown();
       if (lane === 'expiry' || random.chance(chain.weather.pruned)) return null;
@@ -213,7 +231,7 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
       const intent = signedIntents.get(mined.intentId);
       if (mined.payer !== payer || !intent || !isPayback(intent)) return 'other';
       const { currency, to, units } = intent;
-      return { tx, currency, to, owners: [{ key: payer, units }] };
+      return { tx, currency, to, owners: [{ key: payer, units }], feeUnitsMax: FEE };
     },
     findMark: async () => null,
     async outcome(_draft, attempts) {

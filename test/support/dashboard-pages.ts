@@ -4,6 +4,7 @@
  * @module
  */
 
+import { randomUUID } from 'node:crypto';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { chains } from '../../src/chains/index.ts';
 import { invariant } from '../../src/core/fault.ts';
@@ -40,6 +41,13 @@ async function fillStore(api: ApiServer, sale: Sale) {
   await late.send('10.50');
   await confirmTip(api);
   const [delivery] = await api.database().listDeliveries({ sessionId: late.id, limit: 1 });
+  const stamp = { timestampS: 1_800_000_000, nonce: randomUUID(), signature: 'ab'.repeat(32) };
+  const went = { deliveryId: delivery?.id ?? '', attempt: 1, trigger: 'auto', durationMs: 87 } as const;
+  const answer = { startedAtMs: api.clock.nowMs(), status: 500, error: null, responseExcerpt: 'no' } as const;
+  const recorded = { attempt: { ...went, ...answer }, verdict: { kind: 'failed' } } as const;
+  await api
+    .database()
+    .recordAttempts([{ ...recorded, stamp: { ...stamp, standardSignature: `v1,${'Ab+/'.repeat(11)}` } }]);
   await api.database().setPageSettings(api.merchantId, { accent: '#ffcc00' });
   const act = { atMs: api.clock.nowMs(), operator: 'Grace (dashboard)', command: 'add note', reason: null };
   await api.database().addPaymentNote({ sessionId: sale.id, text: 'Called: will pick it up on Friday.' }, act);

@@ -220,6 +220,13 @@ export function confirm(
   return visitor.post(path, { ...Object.fromEntries(fields.map(([, name, value]) => [name, plain(value)])), ...more });
 }
 
+/** Returns the text of a page, without its tags. */
+export const textOf = (page: string): string =>
+  page
+    .replaceAll(/<[^>]+>/g, ' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+
 export async function withDashboard(
   work: (dashboard: Dashboard) => Promise<void>,
   options: DashboardOptions = {},

@@ -245,12 +245,17 @@ function coinsMoved({
  */
 function spentOn(
   { watched }: Pick<Reading, 'watched'>,
-  { from, gainedAt }: OwnSpend,
+  spend: OwnSpend,
   lost: readonly string[],
 ): Omit<ChainTransfer, 'tx' | 'index'> | null {
   const to = lost.map((owner) => solanaAddress.parse(owner)).find((key) => key !== null && watched(key));
+  return to == null ? null : lostBy(spend, to);
+}
+
+/** Returns the lamports that have left our wallet in a transaction, as sent to an address; null if there are none. */
+function lostBy({ from, gainedAt }: OwnSpend, to: string): Omit<ChainTransfer, 'tx' | 'index'> | null {
   const spent = -gainedAt(0);
-  if (to == null || !Number.isSafeInteger(spent) || spent <= 0) return null;
+  if (!Number.isSafeInteger(spent) || spent <= 0) return null;
   return { currency: 'native', from, to, units: BigInt(spent), isOutgoing: true };
 }
 
@@ -264,13 +269,17 @@ function takeTransaction(reading: Omit<Reading, 'block'>, value: unknown, at: nu
   if (!isFields(meta) || meta.err === undefined) {
     throw nonsense(origin, `answered with a transaction without its result (is --enable-rpc-transaction-history on?)`);
   }
-  if (meta.err !== null) return;
   const tx = isFields(transaction) && Array.isArray(transaction.signatures) ? transaction.signatures[0] : null;
   const signature = (): string => {
     if (typeof tx !== 'string' || !SIGNATURE.test(tx)) throw nonsense(origin, 'answered with an unsigned transaction');
     return tx;
   };
   const ownSpend = readOwnSpend(reading, meta, transaction);
+  if (meta.err !== null) {
+    const fee = ownSpend && lostBy(ownSpend, ownSpend.from);
+    if (fee) found.push({ tx: signature(), index: at * ACCOUNTS_MAX + tokens.size, ...fee });
+    return;
+  }
   for (const { place, ...moved } of ownSpend ? coinsMoved(ownSpend) : [])
     found.push({ tx: signature(), index: at * ACCOUNTS_MAX + tokens.size + place, ...moved });
   const before = readBalances(reading, meta.preTokenBalances);

@@ -55,6 +55,19 @@ export const tronAddress: AddressCodec = {
   },
 };
 
+/** A 20-byte address as java-tron writes it in logs, and with the 0x41 of its long form. */
+const KEY = /^[0-9a-f]{40}$/;
+const LONG_KEY = /^41[0-9a-f]{40}$/;
+
+/** Returns an address key from any of the spellings that java-tron and gateways use, or null. */
+export function readKey(text: unknown): string | null {
+  if (typeof text !== 'string') return null;
+  if (KEY.test(text)) return text;
+  const lower = text.toLowerCase();
+  if (KEY.test(lower)) return lower;
+  return LONG_KEY.test(lower) ? lower.slice(2) : parse(text);
+}
+
 const HASH = /^(?:0x)?([0-9a-f]{64})$/i;
 
 /** Returns a transaction's id as people paste it, in canonical text; null if it is none. Some tools put `0x` before. */

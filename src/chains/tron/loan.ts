@@ -18,5 +18,6 @@ export function readLoan(bytes: Uint8Array, payer: string, tx: string): PlainTra
   const { kind, owner, to, units } = read.action;
   if (read.tx !== tx || read.signer !== payer || owner !== payer || units === 0n) return 'other';
   const loan = kind === 'delegate' ? 'delegate' : 'reclaim';
-  return { tx, currency: null, to, owners: [{ key: payer, units }], loan };
+  // It burns bandwidth alone, whose price is not the sender's.
+  return { tx, currency: null, to, owners: [{ key: payer, units }], loan, feeUnitsMax: 0n };
 }

@@ -16,8 +16,9 @@ import { type Fault, invariant, transient } from '../../core/fault.ts';
 import { type Fields, isFields } from '../../core/fields.ts';
 import type { ChainTransfer, Currency, Token } from '../../core/transfer.ts';
 import type { RawContent, Watched, Wire } from '../chain.ts';
-import { tronAddress } from './address.ts';
+import { readKey, tronAddress } from './address.ts';
 import { isUnknown, nonsense, type Origin, readAnswer } from './answer.ts';
+import { type Listed, readFailedFee } from './failed-fee.ts';
 
 export const BLOCK_PATH = '/wallet/getblock';
 export const INFOS_PATH = '/wallet/gettransactioninfobyblocknum';
@@ -27,9 +28,6 @@ export const TRANSFER_TOPIC = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a1162
 
 const HASH = /^[0-9a-f]{64}$/;
 export const WORD = /^[0-9a-f]{64}$/i;
-/** A 20-byte address as java-tron writes it in logs, and with the 0x41 of its long form. */
-const KEY = /^[0-9a-f]{40}$/;
-const LONG_KEY = /^41[0-9a-f]{40}$/;
 /** The word's upper bytes are zero, or hold the 0x41 of the address's long form. */
 const ADDRESS_TOPIC = /^0{22}(00|41)[0-9a-f]{40}$/;
 /** The names of protobuf's enumerations, as java-tron writes results. */
@@ -85,7 +83,7 @@ function readResult(value: unknown, origin: Origin): string | null {
 }
 
 /** The parts of a transaction's info that matter here. */
-type Info = Readonly<{ id: string; succeeded: boolean; logs: readonly unknown[] }>;
+type Info = Readonly<{ id: string; succeeded: boolean; fee: unknown; logs: readonly unknown[] }>;
 
 /**
  * Reads which transaction an info is about, its block, and whether it succeeded.
@@ -93,7 +91,7 @@ type Info = Readonly<{ id: string; succeeded: boolean; logs: readonly unknown[] 
  */
 export function readInfo(value: unknown, origin: Origin): Info & Readonly<{ blockNumber: number }> {
   if (!isFields(value)) throw nonsense(origin, 'answered with a transaction info that is not an object');
-  const { id, receipt, log = [] } = value;
+  const { id, receipt, fee, log = [] } = value;
   const blockNumber = readCount(value.blockNumber);
   if (typeof id !== 'string' || !HASH.test(id) || blockNumber === null || !Array.isArray(log)) {
     throw nonsense(origin, 'answered with a malformed transaction info');
@@ -103,7 +101,7 @@ export function readInfo(value: unknown, origin: Origin): Info & Readonly<{ bloc
     readResult(value.result, origin) !== 'FAILED' &&
     isFields(receipt) &&
     readResult(receipt.result, origin) === 'SUCCESS';
-  return { id, blockNumber, succeeded, logs: log };
+  return { id, blockNumber, succeeded, fee, logs: log };
 }
 
 /** The node's chain has another block there, or none. */
@@ -133,9 +131,6 @@ function contradiction(reading: Reading, what: string): Fault {
     `${host} answered for block ${block.number} ${block.hash} with ${what}: the answers are discarded and requested again`,
   );
 }
-
-/** A transaction as the block lists it; `rawData` is not checked. */
-type Listed = Readonly<{ id: string; succeeded: boolean; rawData: unknown }>;
 
 /**
  * Returns the block's own list of transactions.
@@ -271,15 +266,6 @@ type Candidate = Readonly<{ place: number; transfer: ChainTransfer }>;
  */
 export type TronLog = Readonly<{ address: string; topics: readonly string[]; data: unknown }>;
 
-/** Returns an address key from any of the spellings that java-tron and gateways use, or null. */
-function readKey(text: unknown): string | null {
-  if (typeof text !== 'string') return null;
-  if (KEY.test(text)) return text;
-  const lower = text.toLowerCase();
-  if (KEY.test(lower)) return lower;
-  return LONG_KEY.test(lower) ? lower.slice(2) : tronAddress.parse(text);
-}
-
 /**
  * Reads a log. Nothing that cannot be read is taken for another contract's: unlike an EVM block, a TRON block has no
  * bloom that would show the difference. JSON omits the topics of a log that has none.
@@ -387,12 +373,15 @@ function decode(
     infosBytes: part(content, 'infosFrom', 'infosTo'),
     isThorough: content.kind === 'thorough',
   };
-  const candidates = findCandidates(reading, readInfos(reading), tokenKeys(tokens), { watched, own });
+  const infos = readInfos(reading);
+  const candidates = findCandidates(reading, infos, tokenKeys(tokens), { watched, own });
   const mayHaveMoved = namesSender(reading, own);
   if (candidates.length === 0 && !mayHaveMoved) return [];
   const listed = readListed(reading);
   const moved = mayHaveMoved ? listed.flatMap((one, place) => readCoins(one, place, { watched, own })) : [];
-  return [...candidates.filter(({ place }) => listed[place]?.succeeded).map(({ transfer }) => transfer), ...moved];
+  const lost = mayHaveMoved ? listed.flatMap((one, place) => readFailedFee(one, place, infos[place]?.fee, own)) : [];
+  const paid = candidates.filter(({ place }) => listed[place]?.succeeded).map(({ transfer }) => transfer);
+  return [...paid, ...moved, ...lost];
 }
 
 export const tronWire: Wire = { decode };

@@ -50,7 +50,7 @@
     };
     button.type = 'button';
     button.className = isField ? 'plain small' : 'copy';
-    if (!isField) button.setAttribute('aria-label', `${copying}: ${text}`);
+    if (!isField) button.setAttribute('aria-label', `${copying}: ${element.getAttribute('data-copy') || text}`);
     show(false);
     button.addEventListener('click', async () => {
       const isDone = await write(text);

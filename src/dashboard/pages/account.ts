@@ -25,9 +25,8 @@ export const accountPages = (deps: DashboardDeps): readonly CommonPage[] => [
     async answer({ visitor: { person } }) {
       const store = person.memberships.find(({ storeId }) => storeId !== null);
       if (person.memberships.some(({ role }) => role === 'operator')) return { to: '/operator' };
-      return {
-        to: store ? `/s/${store.storeId}/${store.role === 'developer' ? 'test' : 'live'}/overview` : '/account',
-      };
+      const isLive = store?.role !== 'developer' && deps.config.networks.some(({ mode }) => mode === 'live');
+      return { to: store ? `/s/${store.storeId}/${isLive ? 'live' : 'test'}/overview` : '/account' };
     },
   },
   {

@@ -4,14 +4,13 @@
  */
 import { isAllowed } from '../../core/access.ts';
 import { type HeldPart, openPar } from '../../core/held-money.ts';
-import { nameOf } from '../../core/transfer.ts';
 import type { AcceptHeldOutcome, HeldMoney, ReturnHeldOutcome } from '../../database/held-money.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { changeFields, type Planned, storeChange } from '../change.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { addressFault, amountText, minorText, refundBadge, refundsPath } from '../refund-text.ts';
-import { badge, coins, data, facts, faultMessage, grouped, table, time } from '../show.ts';
+import { badge, coins, data, facts, faultMessage, grouped, networkTitle, table, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const ROWS_MAX = 100;
@@ -124,7 +123,7 @@ async function decisions(deps: DashboardDeps, visit: Visit<StoreAt>, held: HeldM
   const effect = effectText(words, await deps.database.acceptHeldMoney(held.id, act, true));
   const parts = await partsOf(deps, visit, held);
   const option = (part: HeldPart) =>
-    html`<option value="${part.network} ${part.currency}">${words.say('general.on_network', { currency: amountText(part), network: nameOf(part.network) })}</option>`;
+    html`<option value="${part.network} ${part.currency}">${words.say('general.on_network', { currency: amountText(part), network: networkTitle(deps.config, part.network) })}</option>`;
   const returning = html`<form method="post" action="${pathOf(at)}/${held.id}/return" class="card" aria-labelledby="return">
 <h2 id="return">${words.say('held.return')}</h2>${changeFields(visit)}
 <label>${words.say('held.what')} <select name="part">${parts.map(option)}</select></label>
@@ -216,7 +215,7 @@ async function planReturn(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<P
       title: words.say('held.return_review', { amount: amountText(refund) }),
       consequence: html`${facts([
         [words.say('held.amount'), data(amountText(refund))],
-        [words.say('refunds.network'), data(nameOf(network))],
+        [words.say('refunds.network'), data(networkTitle(deps.config, network))],
         [words.say('refunds.to'), grouped(refund.destination?.address ?? address)],
       ])}<p>${words.say('held.return_text')}</p>`,
       button: words.say('held.return_button', { amount: amountText(refund) }),

@@ -6,7 +6,7 @@
 import { coinText } from '../../chains/coin-text.ts';
 import { isPayback } from '../../core/intent.ts';
 import { assetOf, unitsOf } from '../../core/ledger.ts';
-import { type Attempt, delayOf, type Payout } from '../../core/payout.ts';
+import { type Attempt, attemptName, delayOf, type Payout } from '../../core/payout.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
@@ -168,7 +168,7 @@ const attemptTable = (
       words.say('operator-payouts.node_answer'),
     ],
     attempts.map((one) => [
-      `${one.generation}.${one.attempt}`,
+      attemptName(one),
       one.nonce === null ? '–' : String(one.nonce),
       one.tx === null
         ? words.say('operator-payouts.not_signed')

@@ -6,6 +6,7 @@ import type { SessionStatus } from '../../core/event.ts';
 import { isSnoozed } from '../../database/alarms.ts';
 import type { NetworkStatus } from '../../database/database.ts';
 import { whyUnfollowed } from '../../database/network-health.ts';
+import type { MerchantStore } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
@@ -43,6 +44,7 @@ async function overview(deps: DashboardDeps, visit: Visit<null>): Promise<Html> 
   const all = await database.listOpenAlarms();
   const open = all.filter((one) => !isSnoozed(one, nowMs));
   const putOff = all.length - open.length;
+  const missing = await missingGuards(deps, visit);
   const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.stats(nowMs);
   const stores = await database.listStores();
   const toApprove = stores.filter(({ status, refusal }) => status === 'pending' && !refusal).length;
@@ -53,10 +55,11 @@ async function overview(deps: DashboardDeps, visit: Visit<null>): Promise<Html> 
       : words.say('operator.oldest', { count: deliveriesWaiting, seconds: Math.floor(oldestWaitingMs / 1000) });
   return html`<section class="card" aria-labelledby="needs"><h2 id="needs">${words.say('operator.needs')}</h2>
 ${toApprove > 0 ? html`<p>${badge(words.say('operator.to_approve', { count: toApprove }), 'attention')} <a href="/operator/stores">${words.say('operator.stores_wait')}</a></p>` : null}
-${open.length > 0 ? alarmTable(visit, open) : putOff > 0 ? null : html`<p>${badge(words.say('operator.no_alarm'), 'good')}</p>`}
+${open.length > 0 ? alarmTable(visit, open) : putOff + missing.length > 0 ? null : html`<p>${badge(words.say('operator.no_alarm'), 'good')}</p>`}
 ${putOff > 0 ? html`<p>${badge(words.say('alarms.snoozed'), 'wait')} <a href="/operator/alarms">${words.say('operator.put_off', { count: putOff })}</a></p>` : null}
 ${paused > 0 ? html`<p>${badge(words.say('notices.paused'), 'attention')} <a href="/operator/notices">${words.say('operator.notices_paused', { count: paused })}</a></p>` : null}
-</section>
+${missing.map(([what, mend]) => html`<p>${badge(words.say(what), 'attention')} ${mend}</p>`)}
+${noStore(visit, stores)}</section>
 <section class="card" aria-labelledby="networks"><h2 id="networks">${words.say('frame.operator_networks')}</h2>${networksTable(deps, await reports(deps), visit)}</section>
 <section class="card" aria-labelledby="numbers"><h2 id="numbers">${words.say('operator.numbers')}</h2>${facts([
     [words.say('frame.operator_stores'), String(stores.length)],
@@ -68,6 +71,42 @@ ${paused > 0 ? html`<p>${badge(words.say('notices.paused'), 'attention')} <a hre
     [words.say('operator.held_open'), String(heldOpen)],
     [words.say('operator.backup'), lastProved(deps, visit)],
   ])}</section>`;
+}
+
+/** What keeps trouble from being noticed or mended, and how to get it. */
+async function missingGuards(
+  { database, readBackups }: DashboardDeps,
+  { words }: Visit<null>,
+): Promise<readonly (readonly [TextKey, Html])[]> {
+  const isTold = (await database.listNoticeTargets()).some(
+    ({ provedAtMs, pausedAtMs, storeId }) => provedAtMs !== null && pausedAtMs === null && storeId === null,
+  );
+  const mendBackup = words.html('operator.no_backup_next', {
+    command: html`<code>quayside backup --prove</code>`,
+    page: html`<a href="/operator/sources">${words.say('frame.operator_sources')}</a>`,
+  });
+  const mendNotice = words.html('operator.no_notice_next', {
+    command: html`<code>quayside notify add</code>`,
+    page: html`<a href="/operator/notices/add">${words.say('operator.add_notice')}</a>`,
+  });
+  return [
+    ...(readBackups().proved === null ? [['operator.no_backup', mendBackup] as const] : []),
+    ...(isTold ? [] : [['operator.no_notice', mendNotice] as const]),
+  ];
+}
+
+/** Says to an operator who is a member of no store how to see payments. */
+function noStore({ visitor: { person }, words }: Visit<null>, stores: readonly MerchantStore[]): Html | null {
+  if (person.memberships.some(({ storeId }) => storeId !== null)) return null;
+  const name = person.name.includes(' ') ? `"${person.name}"` : person.name;
+  const [first, ...others] = stores;
+  const store = others.length === 0 ? '' : ` --store ${first?.id ?? ''}`;
+  const next = first
+    ? words.html('operator.no_store_next', {
+        command: html`<code>quayside user role ${name} --role owner${store}</code>`,
+      })
+    : html`<a href="/stores/new">${words.say('operator.make_store')}</a>`;
+  return html`<p>${words.say('operator.no_store')} ${next}</p>`;
 }
 
 const networkTones: Readonly<Record<NetworkStatus['state'], Tone>> = {

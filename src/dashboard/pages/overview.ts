@@ -2,7 +2,7 @@
  * A store at a glance: what needs somebody, what came in, and whether payments would be seen and reported.
  * @module
  */
-import { nameOf } from '../../core/transfer.ts';
+import { currencies, type NetworkKey } from '../../core/transfer.ts';
 import { alarmKey } from '../../database/alarms.ts';
 import type { CreditTotal } from '../../database/credit-totals.ts';
 import { isSilent, whyUnfollowed } from '../../database/network-health.ts';
@@ -11,9 +11,10 @@ import { dateIn, datePlus, startOfDayMs } from '../../lib/zone.ts';
 import { barChart } from '../chart.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { StoreAt, StorePage, Visit } from '../page.ts';
+import { coinNames } from '../received.ts';
 import { waitsForApproval } from '../refund-text.ts';
 import { setupList } from '../setup.ts';
-import { badge, coins, data, english, table, time } from '../show.ts';
+import { badge, coins, data, english, networkTitle, table, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const DAYS_SHOWN = 30;
@@ -35,7 +36,7 @@ export const overviewPage = (deps: DashboardDeps): StorePage => ({
       title: words.say(at.mode === 'test' ? 'overview.test_title' : 'frame.overview'),
       content: html`${await needs(deps, visit)}
 ${await setupList(deps, visit)}
-<section class="card" aria-labelledby="money"><h2 id="money">${words.say('overview.money', { days: DAYS_SHOWN })}</h2>${money(visit, days, dates)}</section>
+<section class="card" aria-labelledby="money"><h2 id="money">${words.say('overview.money', { days: DAYS_SHOWN })}</h2>${money(deps.config, visit, days, dates)}</section>
 <section class="card" aria-labelledby="health"><h2 id="health">${words.say('overview.health')}</h2>${await health(deps, visit)}</section>`,
     };
   },
@@ -81,11 +82,11 @@ const plus = (one: Day, other: Day): Day => ({
 
 /** Sums over the shown days by network and coin, the greatest first. */
 function byAsset(totals: readonly CreditTotal[]) {
-  const sums = new Map<string, Readonly<{ network: string; currency: string; par: bigint }>>();
+  const sums = new Map<string, Readonly<{ network: NetworkKey; currency: string; par: bigint }>>();
   for (const { network, currency, creditedPar, reversedPar } of totals) {
     const key = `${network} ${currency}`;
     const par = (sums.get(key)?.par ?? 0n) + creditedPar - reversedPar;
-    sums.set(key, { network: nameOf(network), currency, par });
+    sums.set(key, { network, currency, par });
   }
   return [...sums.values()].sort((one, other) => (one.par < other.par ? 1 : -1));
 }
@@ -94,6 +95,7 @@ const signed = (par: bigint): string => (par < 0n ? `-${coins(-par)}` : coins(pa
 
 /** @param totals of each day */
 function money(
+  config: DashboardDeps['config'],
   { at, words }: Visit<StoreAt>,
   totals: readonly (readonly CreditTotal[])[],
   dates: readonly string[],
@@ -102,6 +104,9 @@ function money(
     const test_mode = html`<a href="/s/${at.storeId}/test/overview">${words.say('overview.test_mode')}</a>`;
     return html`<p>${at.mode === 'test' ? words.html('overview.no_money_test') : words.html('overview.no_money_live', { test_mode })}</p>`;
   }
+  const shares = byAsset(totals.flat());
+  const symbols = currencies.filter((one) => shares.some(({ currency }) => currency === one));
+  const inCoins = (par: bigint): string => `${signed(par)} ${coinNames(symbols)}`;
   const days = dates.map((date, day) => [date, (totals[day] ?? []).reduce(plus, NO_MONEY)] as const);
   const all = days.map(([, day]) => day).reduce(plus);
   const rows = days
@@ -109,22 +114,24 @@ function money(
     .reverse()
     .map(([day, one]) => [
       data(day),
-      data(coins(one.creditedPar)),
+      data(inCoins(one.creditedPar)),
       String(one.credits),
-      one.reversals === 0 ? '–' : data(`${coins(one.reversedPar)} (${one.reversals})`),
+      one.reversals === 0 ? '–' : data(`${inCoins(one.reversedPar)} (${one.reversals})`),
     ]);
   const columns = (['day', 'credited', 'transfers', 'reversed'] as const).map((one) => words.say(`overview.${one}`));
   const numbers = table(words.say('overview.by_day'), columns, rows, [1, 2, 3]);
   const bars = days.map(([day, { creditedPar }]) => ({ label: day, size: creditedPar }));
-  const shares = byAsset(totals.flat()).map(
-    ({ network, currency, par }) =>
-      html`<li>${words.html('general.on_network', { currency: `${signed(par)} ${currency}`, network })}</li>`,
-  );
-  const counts = { sum: html`<bdi class="sum">${signed(all.creditedPar - all.reversedPar)}</bdi>`, count: all.credits };
+  const counts = {
+    sum: html`<bdi class="sum">${inCoins(all.creditedPar - all.reversedPar)}</bdi>`,
+    count: all.credits,
+  };
   const title = words.say('overview.chart', { from: dates[0] ?? '', to: dates.at(-1) ?? '' });
   return html`<p class="hint">${words.html(all.reversals === 0 ? 'overview.sum' : 'overview.sum_reversed', counts)}</p>
-${barChart(words, { title, bars, text: coins, numbers })}
-<ul>${shares}</ul>`;
+${barChart(words, { title, bars, text: inCoins, numbers })}
+<ul>${shares.map(
+    ({ network, currency, par }) =>
+      html`<li>${words.html('general.on_network', { currency: `${signed(par)} ${currency}`, network: networkTitle(config, network) })}</li>`,
+  )}</ul>`;
 }
 
 async function health({ database, config }: DashboardDeps, { at, nowMs, words }: Visit<StoreAt>): Promise<Html> {

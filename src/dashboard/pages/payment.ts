@@ -13,12 +13,13 @@ import type { ArchivedSession } from '../../database/retention.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/session-id.ts';
 import { createAddressFormat } from '../../payments/destination.ts';
-import { optionAddress, optionName } from '../../payments/option.ts';
+import { optionAddress } from '../../payments/option.ts';
 import { paymentUrl } from '../../payments/payment-url.ts';
 import { changeFields } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { shownOnChain } from '../explorer.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
+import { coinNames, confirmedText, lateText, seenText } from '../received.ts';
 import {
   badge,
   coins,
@@ -27,6 +28,7 @@ import {
   data,
   facts,
   faultMessage,
+  networkTitle,
   price,
   sessionState,
   type Tone,
@@ -36,6 +38,7 @@ import {
 import type { Words } from '../texts.ts';
 import { noteSection } from './payment-notes.ts';
 import { pathOf, paymentPath } from './payments.ts';
+import { requestSection } from './requests.ts';
 import { webhooksPath } from './webhooks.ts';
 
 /** A page shows at most this many of a payment's events, deliveries and refunds. */
@@ -79,11 +82,12 @@ export async function showPayment(
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}<p class="actions"><a href="${pathOf(at)}">${words.say('payment.all')}</a>${isRefundable ? html` <a href="${paymentPath(at, session)}/refund">${words.say('payment.refund')}</a>` : null}</p>
 ${archived ? archivedNote(words, archived) : null}
-<section class="card" aria-labelledby="asked"><h2 id="asked">${data(price(session))} ${sessionState(words, session)}</h2>${asked({ config, words }, session)}
+<section class="card" aria-labelledby="asked"><h2 id="asked" class="amounts">${data(confirmedText(session) ?? '–')} ${sessionState(words, session)}<small>${askedText(words, session)}</small></h2>${asked({ config, words }, session)}
 ${copied(words.say('payment.page'), paymentUrl(session, config))}${forms(visit, session)}</section>
 <section class="card" aria-labelledby="came"><h2 id="came">${words.say('payment.came')}</h2>${came({ config, words }, session)}</section>
 <section class="card" aria-labelledby="history"><h2 id="history">${words.say('payment.history')}</h2>${history({ config, words, webhooks: may(visit, 'webhooks:read') ? webhooksPath(at) : null }, session, { events, deliveries, refunds })}</section>
 ${metadata(words, session.request.metadata ?? {})}
+${await requestSection(deps, visit, session, may(visit, 'keys:manage'))}
 ${noteSection(visit, session, await database.listPaymentNotes(session.id), may(visit, 'payments:manage'))}`,
   };
 }
@@ -100,6 +104,15 @@ function forms(visit: Visit<StoreAt>, session: Session): Html | null {
   return html`<div class="actions">${form('link')}${session.life.status === 'pending' ? form('cancel') : null}</div>`;
 }
 
+/** What was asked, with the rate at which it became coins, and when that was locked. */
+const askedText = (words: Words, session: Session): Html => {
+  const { conversion, createdAtS } = session;
+  const asked = data(price(session));
+  return conversion
+    ? words.html('payment.asked_at', { asked, rate: data(conversion.rate), time: time(createdAtS * 1000) })
+    : words.html('payment.asked', { asked });
+};
+
 const archivedNote = (words: Words, { archivedAtMs, hasPayerData }: ArchivedSession): Html =>
   html`<p class="card">${words.html('payment.archived', { time: time(archivedAtMs) })}${hasPayerData ? null : html` ${words.say('payment.archived_payer')}`}</p>`;
 
@@ -107,7 +120,9 @@ const archivedNote = (words: Words, { archivedAtMs, hasPayerData }: ArchivedSess
 type Shown = Readonly<{ config: DashboardDeps['config']; words: Words; webhooks?: string | null }>;
 
 function asked({ config, words }: Shown, session: Session): Html {
-  const { terms, standing, conversion, options, life } = session;
+  const { request, terms, conversion, options, life } = session;
+  const none = `${coins(0n)} ${coinNames(terms.accepts)}`;
+  const [seen, late] = [seenText(session), lateText(session)];
   const rate = conversion
     ? [[words.say('payment.rate'), data(`${conversion.rate} ${conversion.currency}`)] as const]
     : [];
@@ -115,7 +130,7 @@ function asked({ config, words }: Shown, session: Session): Html {
     (option) =>
       html`<li>${words.html('payment.way', {
         amount: unitsText(option),
-        network: optionName(option),
+        network: networkTitle(config, `${session.mode}:${option.network}`),
         address: shownOnChain(
           { config, words },
           addressOf(`${session.mode}:${option.network}`, optionAddress(session, option)),
@@ -124,15 +139,16 @@ function asked({ config, words }: Shown, session: Session): Html {
       })}</li>`,
   );
   return html`${facts([
+    ...(request.description === null ? [] : [[words.say('payment.description'), data(request.description)] as const]),
     [words.say('payment.session'), copyCode(session.id)],
     [
       words.say('payment.due'),
-      words.html('payment.due_in', { amount: coins(terms.duePar), coins: terms.accepts.join(' / ') }),
+      words.html('payment.due_in', { amount: coins(terms.duePar), coins: coinNames(terms.accepts) }),
     ],
     ...rate,
-    [words.say('payment.seen'), data(coins(standing.seenPar))],
-    [words.say('payment.confirmed'), data(coins(standing.confirmedPar))],
-    ...(standing.late ? [[words.say('payment.late'), data(coins(standing.latePar))] as const] : []),
+    [words.say('payment.confirmed'), data(confirmedText(session) ?? none)],
+    ...(seen === null ? [] : [[words.say('payment.seen'), data(seen)] as const]),
+    ...(late === null ? [] : [[words.say('payment.late'), data(late)] as const]),
     [words.say('payment.expires'), time(terms.expiresAtS * 1000)],
     ...(life.endedAtS === null ? [] : [[words.say('payment.ended'), time(life.endedAtS * 1000)] as const]),
   ])}
@@ -167,7 +183,7 @@ function came({ config, words }: Shown, { payments, paymentCount }: Session): Ht
     payments.map((payment) => [
       time(payment.blockTimeS * 1000),
       data(unitsText(payment)),
-      data(payment.network),
+      data(networkTitle(config, payment.networkKey)),
       shownOnChain({ config, words }, transactionOf(payment)),
       shownOnChain({ config, words }, addressOf(payment.networkKey, formatAddress(payment.networkKey, payment.from))),
       html`${badge(words.say(`payment.state_${payment.state}`), receiptTones[payment.state])} ${words.html('payment.confirmations', { count: payment.confirmations })}`,
@@ -200,7 +216,7 @@ function history(shown: Shown, session: Session, { events, deliveries, refunds }
           payment.blockTimeS * 1000,
           words.html('payment.block', {
             amount: unitsText(payment),
-            network: payment.network,
+            network: networkTitle(shown.config, payment.networkKey),
             tx: shownOnChain(shown, transactionOf(payment), 'whole'),
           }),
         ] as const,

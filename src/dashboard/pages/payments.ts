@@ -3,7 +3,8 @@
  * @module
  */
 import { isAllowed } from '../../core/access.ts';
-import type { Mode } from '../../core/transfer.ts';
+import type { EarlierRefund } from '../../core/refund.ts';
+import { currencies, type Mode } from '../../core/transfer.ts';
 import type { SessionSummary } from '../../database/database.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/session-id.ts';
@@ -12,14 +13,16 @@ import { findPlaces, type Place } from '../named-place.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { exportPayments } from '../payment-export.ts';
 import { filterFields, type PaymentFilter, queryOfFilter, readFilter } from '../payment-filter.ts';
+import { confirmedText, networksOf } from '../received.ts';
+import { minorText } from '../refund-text.ts';
 import { readSearch, SEARCHED_CHARS_MAX } from '../search.ts';
-import { coins, data, price, sessionState, table, time } from '../show.ts';
+import { data, networkTitle, price, sessionState, table, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const PAGE_ROWS = 50;
 /** In the whole installation; others are asked to wait. */
 const EXPORTS_AT_ONCE_MAX = 2;
-const columns = ['created', 'order', 'amount', 'received', 'status'] as const;
+const columns = ['created', 'order', 'amounts', 'network', 'status', 'refunded'] as const;
 
 export const paymentsPages = (deps: DashboardDeps): readonly StorePage[] => [
   {
@@ -78,7 +81,7 @@ ${mayExport ? link(`${pathOf(at)}.csv`, {}, words.say(isFiltered ? 'payments.csv
     goOnId === null && archiveDays !== null
       ? html`<p>${words.html('payments.archived', { days: archiveDays })}</p>`
       : null;
-  const content = shown.length > 0 ? html`${rows(visit, shown)}${pager}${archived}` : empty;
+  const content = shown.length > 0 ? html`${await rows(deps, visit, shown)}${pager}${archived}` : empty;
   const announced = isFiltered || beforeId !== null ? null : newer(at, shown[0]);
   return { title: titleOf(words, at), content: html`${controls(visit, '', filter, networks)}${announced}${content}` };
 }
@@ -144,7 +147,7 @@ async function find(deps: DashboardDeps, visit: Visit<StoreAt>, text: string): P
       : null;
   const content =
     hrefs.length > 0
-      ? html`${places.length > 0 ? placeList(words, places) : null}${found.length > 0 ? rows(visit, found) : null}`
+      ? html`${places.length > 0 ? placeList(words, places) : null}${found.length > 0 ? await rows(deps, visit, found) : null}`
       : html`<p class="card">${words.html(`payments.none_${at.mode}`, { text, all: allLink(words, at) })}</p>`;
   const { networks } = deps.config;
   const filter = readFilter(at, new URLSearchParams(), networks, zone);
@@ -198,17 +201,45 @@ const controls = (
 <form method="get" action="${pathOf(at)}" class="controls">${filterFields(words, filter, at, networks)}
 <button class="plain">${words.say('general.show')}</button></form></details>`;
 
-const rows = ({ at, words }: Visit<StoreAt>, sessions: readonly SessionSummary[]): Html =>
-  table(
+/** What came over what was asked, with the rate. */
+const amounts = (words: Words, session: SessionSummary): Html => {
+  const { conversion } = session;
+  const asked = data(price(session));
+  return html`${data(confirmedText(session) ?? '–')}<small>${conversion ? words.html('payments.asked_at', { asked, rate: data(conversion.rate) }) : asked}</small>`;
+};
+
+/** Writes what was paid back of a payment; empty if nothing was. */
+export const refundedText = (refunds: readonly EarlierRefund[]): string =>
+  currencies
+    .flatMap((currency) => {
+      const own = refunds.filter((one) => one.currency === currency && one.status === 'completed');
+      const minor = own.reduce((sum, { amountMinor }) => sum + amountMinor, 0n);
+      return minor === 0n ? [] : [`${minorText(minor)} ${currency}`];
+    })
+    .join(' + ');
+
+async function rows(
+  { database, config }: DashboardDeps,
+  { at, words }: Visit<StoreAt>,
+  sessions: readonly SessionSummary[],
+): Promise<Html> {
+  const refunds = await database.refundsOf(sessions.map(({ id }) => id));
+  return table(
     titleOf(words, at),
     columns.map((column) => words.say(`payments.${column}`)),
     sessions.map((session) => [
       time(session.createdAtS * 1000),
       html`<a href="${pathOf(at)}/${session.id}">${data(session.request.orderId)}</a>`,
-      data(price(session)),
-      data(coins(session.standing.confirmedPar)),
+      amounts(words, session),
+      data(
+        networksOf(session)
+          .map((network) => networkTitle(config, network))
+          .join(', ') || '–',
+      ),
       sessionState(words, session),
+      data(refundedText(refunds.get(session.id) ?? []) || '–'),
     ]),
-    [2, 3],
+    [2, 5],
     0,
   );
+}

@@ -7,23 +7,24 @@ import { createHash } from 'node:crypto';
 import { readRefundAmount, refundReasons } from '../../core/refund.ts';
 import { type Currency, currencies } from '../../core/transfer.ts';
 import type { Session } from '../../database/database.ts';
-import type { NewRefund, Refund } from '../../database/refunds.ts';
+import type { NewRefund, Refund, RefundRoom } from '../../database/refunds.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { changeFields, type Planned, storeChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { idOfForm } from '../once.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
+import { coinNames, confirmedText } from '../received.ts';
 import {
   addressFault,
   amountText,
+  leftText,
   minorText,
-  networkText,
   refundBadge,
   refundsPath,
   refusalText,
   waitsForApproval,
 } from '../refund-text.ts';
-import { coins, data, facts, faultMessage, grouped, price } from '../show.ts';
+import { data, facts, faultMessage, grouped, networkTitle, price } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { findPayment } from './payment.ts';
 import { paymentPath } from './payments.ts';
@@ -69,44 +70,55 @@ export const refundChanges = (deps: DashboardDeps): readonly StorePage[] => [
   ),
 ];
 
+/** Says of which coins and on which network a refund is paid. */
+const coinOption = (
+  words: Words,
+  config: DashboardDeps['config'],
+  { currency, network }: RefundRoom['coins'][number],
+  chosen: string | undefined,
+): Html =>
+  html`<option value="${currency}"${currency === chosen ? html` selected` : null}>${words.say('general.on_network', { currency, network: networkTitle(config, network) })}</option>`;
+
 async function formPage(
-  { database }: DashboardDeps,
+  { database, config }: DashboardDeps,
   visit: Visit<StoreAt>,
   session: Session,
   fault: string | null,
 ): Promise<Reply> {
-  const { at, form, words } = visit;
+  const { at, form, nowMs, words } = visit;
   const earlier = await database.listRefunds({ sessionId: session.id, limit: REFUNDS_SHOWN });
+  const room = (await database.refundRoom(session.id, nowMs)) ?? { coins: [], dayLeftMinor: 0n };
+  const chosen = room.coins.find(({ currency }) => currency === form.currency) ?? room.coins[0];
+  const anyCoin = coinNames(room.coins.length > 0 ? room.coins.map(({ currency }) => currency) : currencies);
+  const networks = [...new Set(room.coins.map(({ network }) => networkTitle(config, network)))].join(' / ');
   const { refundDailyMinor, refundWindowS, refundAutoMinor } = await database.refundPolicy(at.storeId);
-  const received = currencies.filter((one) => session.payments.some(({ currency }) => currency === one));
-  const options = (received.length > 0 ? received : currencies).map(
-    (one) => html`<option translate="no"${one === form.currency ? html` selected` : null}>${one}</option>`,
-  );
   return {
     title: words.say('refund-changes.title', { order: session.request.orderId }),
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}
 <section class="card" aria-labelledby="so-far"><h2 id="so-far">${words.say('refund-changes.so_far')}</h2>${facts([
       [words.say('refund-changes.price'), data(price(session))],
-      [words.say('refund-changes.received'), data(`${coins(session.standing.confirmedPar)} ${received.join(', ')}`)],
+      [words.say('refund-changes.received'), data(confirmedText(session) ?? '–')],
       [words.say('refund-changes.earlier'), earlierText(words, earlier)],
+      [words.say('refund-changes.left'), data(leftText(room) || '–')],
       [
         words.say('refund-changes.may_refund'),
         words.html('refund-changes.limits', {
-          amount: minorText(BigInt(refundDailyMinor)),
+          amount: `${minorText(BigInt(refundDailyMinor))} ${anyCoin}`,
+          left: `${minorText(room.dayLeftMinor)} ${anyCoin}`,
           days: Math.floor(refundWindowS / DAY_S),
         }),
       ],
       [
         words.say('refund-changes.approval'),
-        words.html('refund-changes.above', { amount: minorText(BigInt(refundAutoMinor)) }),
+        words.html('refund-changes.above', { amount: `${minorText(BigInt(refundAutoMinor))} ${anyCoin}` }),
       ],
     ])}</section>
 <form method="post" action="${visit.path}" class="card" aria-labelledby="new"><h2 id="new">${words.say('refund-changes.new')}</h2>
 ${changeFields(visit)}
-<label>${words.say('refund-changes.amount')} <input name="amount" dir="ltr" inputmode="decimal" autocomplete="off" placeholder="4.50" value="${form.amount ?? ''}" required></label>
-<label>${words.say('refund-changes.coin')} <select name="currency">${options}</select></label>
-<label>${words.say('refund-changes.address')} <input name="address" dir="ltr" maxlength="${ADDRESS_CHARS_MAX}" autocomplete="off" spellcheck="false" value="${form.address ?? ''}"></label>
+<label>${words.say('refund-changes.amount')} <input name="amount" dir="ltr" inputmode="decimal" autocomplete="off" placeholder="4.50" value="${form.amount ?? (chosen && chosen.leftMinor > 0n ? minorText(chosen.leftMinor) : '')}" required></label>
+<label>${words.say('refund-changes.coin')} <select name="currency">${room.coins.map((one) => coinOption(words, config, one, form.currency))}</select></label>
+<label>${words.html('refunds.address_on', { network: networks || '–' })} <input name="address" dir="ltr" maxlength="${ADDRESS_CHARS_MAX}" autocomplete="off" spellcheck="false" value="${form.address ?? ''}"></label>
 <p class="hint">${words.say('refund-changes.address_hint')}</p>
 <label>${words.say('refunds.reason')} <select name="reason"><option value="">${words.say('refund-changes.not_said')}</option>${refundReasons.map(
       (one) =>
@@ -161,8 +173,16 @@ async function planRefund(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<P
   const asked = readForm(visit, session);
   if (typeof asked === 'string') return formPage(deps, visit, session, asked);
   const tried = await deps.database.createRefund({ ...asked, isDryRun: true }, deps.checkDestination);
-  if (!('refund' in tried)) return formPage(deps, visit, session, refusalText(words, tried));
+  const refused = async (outcome: Parameters<typeof refusalText>[1]) =>
+    formPage(
+      deps,
+      visit,
+      session,
+      refusalText(words, outcome, await deps.database.refundRoom(session.id, visit.nowMs)),
+    );
+  if (!('refund' in tried)) return refused(tried);
   const { refund } = tried;
+  const { refundCancelWindowS } = await deps.database.refundPolicy(visit.at.storeId);
   const isMade = (id: string): Reply => ({
     to: `${refundsPath(visit.at)}/${id}`,
     said: words.say('refund-changes.made_already'),
@@ -173,15 +193,15 @@ async function planRefund(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<P
     target: refund.id,
     review: {
       title: words.say('refund-changes.review', { amount: amountText(refund) }),
-      consequence: html`${whatIsPaid(words, refund)}
-<p>${words.say(refund.needsApproval ? 'refund-changes.needs_other' : 'refund-changes.paid_soon')}</p>`,
+      consequence: html`${whatIsPaid(deps.config, words, refund)}
+${refund.needsApproval ? html`<p>${words.say('refund-changes.needs_other')}</p>` : null}<p>${cancelText(words, refund, refundCancelWindowS, refund.needsApproval)}</p>`,
       button: words.say('refund-changes.button', { amount: amountText(refund) }),
       back: `${paymentPath(visit.at, session)}/refund`,
       needsSudo: true,
     },
     async act(database) {
       const done = await database.createRefund(asked, deps.checkDestination);
-      if (!('refund' in done)) return formPage(deps, visit, session, refusalText(words, done));
+      if (!('refund' in done)) return refused(done);
       return done.kind === 'replayed'
         ? isMade(done.refund.id)
         : onward(visit.at, done.refund, words.say('refund-changes.made'));
@@ -189,11 +209,20 @@ async function planRefund(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<P
   };
 }
 
-/** Says amount, network and whole destination. */
-const whatIsPaid = (words: Words, refund: Refund): Html =>
+/** Says whether a refund can be canceled, and until when. @param waits whether an approval is missing */
+const cancelText = (words: Words, { destination }: Refund, seconds: number, waits: boolean): string =>
+  seconds === 0
+    ? words.say('refund-changes.paid_soon')
+    : words.say(waits || !destination ? 'refund-changes.cancelable_later' : 'refund-changes.cancelable', {
+        count: seconds,
+      });
+
+/** Says order, amount, network and whole destination. */
+const whatIsPaid = (config: DashboardDeps['config'], words: Words, refund: Refund): Html =>
   facts([
+    [words.say('refunds.order'), data(refund.orderId)],
     [words.say('refund-changes.amount'), data(amountText(refund))],
-    [words.say('refunds.network'), data(networkText(refund))],
+    [words.say('refunds.network'), data(networkTitle(config, refund.network))],
     [
       words.say('refunds.to'),
       refund.destination ? grouped(refund.destination.address) : words.say('refund-changes.by_link'),
@@ -211,12 +240,13 @@ const planApproval: PlanOf = async (deps, visit, refund) => {
   if (!waitsForApproval(refund)) return again(words.say('refund-changes.not_waiting'));
   if (refund.requestedBy === visitor.person.id) return again(words.say('refund-changes.own'));
   if ((refund.destination?.key ?? null) !== seen) return again(words.say('refund-changes.address_changed'));
+  const { refundCancelWindowS } = await deps.database.refundPolicy(at.storeId);
   return {
     command: 'approve refund',
     target: refund.id,
     review: {
       title: words.say('refund-changes.approve_review', { amount: amountText(refund) }),
-      consequence: html`${whatIsPaid(words, refund)}<p>${words.say('refund-changes.paid_soon')}</p>`,
+      consequence: html`${whatIsPaid(deps.config, words, refund)}<p>${cancelText(words, refund, refundCancelWindowS, false)}</p>`,
       button: words.say('refund-changes.approve_button', { amount: amountText(refund) }),
       back: `${refundsPath(at)}/${refund.id}`,
       needsSudo: true,
@@ -243,7 +273,7 @@ const planRefusal: PlanOf = async (deps, visit, refund) => {
     reason: because,
     review: {
       title: words.say('refund-changes.refuse_review', { amount: amountText(refund) }),
-      consequence: html`${whatIsPaid(words, refund)}<p>${words.html('refund-changes.refuse_text', { reason: because })}</p>`,
+      consequence: html`${whatIsPaid(deps.config, words, refund)}<p>${words.html('refund-changes.refuse_text', { reason: because })}</p>`,
       button: words.say('refund-changes.refuse_button'),
       back: `${refundsPath(at)}/${refund.id}`,
       needsSudo: false,
@@ -300,7 +330,7 @@ const planDestination: PlanOf = async (deps, visit, refund) => {
     review: {
       title: words.say('refund-changes.redirect_review', { amount: amountText(refund) }),
       consequence: facts([
-        [words.say('refunds.network'), data(networkText(refund))],
+        [words.say('refunds.network'), data(networkTitle(deps.config, refund.network))],
         [
           words.say('refund-changes.address_now'),
           refund.destination ? grouped(refund.destination.address) : words.say('refund-changes.address_none'),

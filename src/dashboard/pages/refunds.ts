@@ -12,8 +12,20 @@ import { changeFields } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { explorerPage, type Named, shownOnChain } from '../explorer.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
-import { amountText, networkText, refundState, refundsPath, waitsForApproval } from '../refund-text.ts';
-import { copied, countdown, data, english, explorerLink, facts, faultMessage, grouped, table, time } from '../show.ts';
+import { amountText, refundState, refundsPath, waitsForApproval } from '../refund-text.ts';
+import {
+  copied,
+  countdown,
+  data,
+  english,
+  explorerLink,
+  facts,
+  faultMessage,
+  grouped,
+  networkTitle,
+  table,
+  time,
+} from '../show.ts';
 
 const PAGE_ROWS = 50;
 const statuses: readonly RefundStatus[] = ['pending', 'processing', 'completed', 'failed', 'canceled'];
@@ -83,7 +95,7 @@ const rows = (config: DashboardDeps['config'], { at, words }: Visit<StoreAt>, re
       html`<a href="${refundsPath(at)}/${refund.id}">${refund.heldKind === null ? data(refund.refundId) : words.say('refunds.held_return')}</a>`,
       html`<a href="/s/${at.storeId}/${at.mode}/payments/${refund.sessionId}">${data(refund.orderId)}</a>`,
       data(amountText(refund)),
-      data(networkText(refund)),
+      data(networkTitle(config, refund.network)),
       refund.destination ? shownOnChain({ config, words }, addressOf(refund, refund.destination.address)) : '–',
       refundState(words, refund),
     ]),
@@ -128,7 +140,7 @@ function described({ config }: DashboardDeps, { at, words }: Visit<StoreAt>, ref
       words.say('refunds.order'),
       html`<a href="/s/${at.storeId}/${at.mode}/payments/${refund.sessionId}">${data(refund.orderId)}</a>`,
     ],
-    [words.say('refunds.network'), data(networkText(refund))],
+    [words.say('refunds.network'), data(networkTitle(config, refund.network))],
     [
       words.say('refunds.to'),
       destination
@@ -179,7 +191,7 @@ const cancelEndMs = async (database: DashboardDeps['database'], refund: Refund):
   (refund.processingAtMs ?? 0) + (await database.refundPolicy(refund.storeId)).refundCancelWindowS * 1000;
 
 /** The forms for what this visitor may do about the refund in its state. */
-async function forms({ database }: DashboardDeps, visit: Visit<StoreAt>, refund: Refund): Promise<Html> {
+async function forms({ database, config }: DashboardDeps, visit: Visit<StoreAt>, refund: Refund): Promise<Html> {
   const { at, visitor, nowMs, words } = visit;
   const may = (permission: 'refunds:request' | 'refunds:decide') =>
     isAllowed(visitor.person.memberships, { permission, ...at });
@@ -196,7 +208,7 @@ async function forms({ database }: DashboardDeps, visit: Visit<StoreAt>, refund:
   const canceling = html`<form method="post" action="${to('cancel')}" class="card" data-while-counting>${changeFields(visit)}<button class="plain">${words.say('refunds.cancel')}</button></form>`;
   const redirecting = html`<form method="post" action="${to('destination')}" class="card" aria-labelledby="redirect">
 <h2 id="redirect">${words.say(refund.destination ? 'refunds.redirect' : 'refunds.name_address')}</h2>${changeFields(visit)}
-<label>${words.html('refunds.address_on', { network: networkText(refund) })} <input name="address" maxlength="128" dir="ltr" autocomplete="off" spellcheck="false" required></label>
+<label>${words.html('refunds.address_on', { network: networkTitle(config, refund.network) })} <input name="address" maxlength="128" dir="ltr" autocomplete="off" spellcheck="false" required></label>
 <p class="hint">${words.say('refunds.redirect_hint')}</p>
 <button class="plain">${words.say('refunds.change_address')}</button></form>`;
   const { status, heldKind } = refund;

@@ -4,7 +4,7 @@
  */
 import { isAllowed, type StorePermission } from '../../core/access.ts';
 import { extendedEvents } from '../../core/event.ts';
-import type { Attempt, Delivery, Endpoint } from '../../database/database.ts';
+import type { Delivery, Endpoint, PastAttempt } from '../../database/database.ts';
 import { type EndpointHealth, RECENT_EVENTS, WAITING_COUNTED_MAX } from '../../database/redelivery.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { changeFields } from '../change.ts';
@@ -12,6 +12,7 @@ import type { DashboardDeps } from '../deps.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { badge, data, facts, faultMessage, moreLink, plainText, type Tone, table, time } from '../show.ts';
 import type { Words } from '../texts.ts';
+import { webhookCall } from '../webhook-call.ts';
 
 const DELIVERIES_SHOWN = 50;
 /** Of a store without an endpoint, events have no delivery: so many are looked at for each page. */
@@ -275,21 +276,43 @@ async function deliveryPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise
         ? html`<p class="card">${words.say('webhooks.not_tried')}</p>`
         : attemptTable(words, attempts)
     }</section>
+${await callSection(deps, visit, found, attempts)}
 <section class="card" aria-labelledby="body"><h2 id="body">${words.say('webhooks.body')}</h2><pre tabindex="0"><code>${indented(event.body)}</code></pre></section>`,
   };
 }
 
-const attemptTable = (words: Words, attempts: readonly Attempt[]): Html =>
+/** The newest attempt as a command, or the one that the address names: only what was sent, so no secret. */
+async function callSection(
+  { database }: DashboardDeps,
+  { query, words }: Visit<StoreAt>,
+  { delivery, event }: NonNullable<Awaited<ReturnType<typeof findDelivery>>>,
+  attempts: readonly PastAttempt[],
+): Promise<Html | null> {
+  const asked = Number(query.get('attempt') ?? attempts.length);
+  const chosen = attempts[asked - 1];
+  const endpoint = await database.findEndpoint(delivery.endpointId);
+  if (!chosen || !endpoint) return null;
+  const command = chosen.stamp && webhookCall(endpoint.url, event, chosen.stamp);
+  return html`<section class="card" aria-labelledby="call"><h2 id="call">${words.say('webhooks.call', { number: asked })}</h2>${
+    command === null
+      ? html`<p>${words.say('webhooks.call_none')}</p>`
+      : html`<p class="hint">${words.say('webhooks.call_text')}</p><pre tabindex="0" data-copy="curl"><code>${command}</code></pre>`
+  }</section>`;
+}
+
+const attemptTable = (words: Words, attempts: readonly PastAttempt[]): Html =>
   table(
     words.say('webhooks.attempts'),
     [
+      words.say('webhooks.number'),
       words.say('webhooks.started'),
       words.say('webhooks.by'),
       words.say('general.took'),
       words.say('webhooks.result'),
       words.say('webhooks.answer'),
     ],
-    attempts.map((one) => [
+    attempts.map((one, at) => [
+      html`<a href="?attempt=${at + 1}#call" aria-label="${words.say('webhooks.call', { number: at + 1 })}">${data(at + 1)}</a>`,
       time(one.startedAtMs),
       words.say(one.trigger === 'manual' ? 'webhooks.by_manual' : 'webhooks.by_schedule'),
       data(`${one.durationMs} ms`),

@@ -37,6 +37,8 @@ const followedNames = [
 ] as const;
 type EndpointRow = Pick<typeof endpoints.$inferSelect, 'id' | 'url' | 'removed' | (typeof followedNames)[number]>;
 
+const unsent = { timestampS: null, nonce: null, signature: null, standardSignature: null };
+
 /** Returns a delivery's state after an attempt. Delivered stays delivered; a manual failure keeps the schedule. */
 function afterAttempt(row: DeliveryRow, attempt: Attempt, verdict: DeliveryVerdict): Changing {
   const isAuto = attempt.trigger === 'auto';
@@ -90,8 +92,10 @@ function follow(followed: Followed, row: DeliveryRow, attempt: Attempt, verdict:
 export function attemptCommands(db: Db, { lines, refused, raiseAlarm }: Parts): AttemptCommands {
   const { client } = db;
   const insertAttempt = client.prepare(
-    `INSERT INTO attempts (delivery_id, attempt, trigger, started_at_ms, duration_ms, status, error, response_excerpt)
-     VALUES (:deliveryId, :attempt, :trigger, :startedAtMs, :durationMs, :status, :error, :responseExcerpt)`,
+    `INSERT INTO attempts (delivery_id, attempt, trigger, started_at_ms, duration_ms, status, error, response_excerpt,
+       timestamp_s, nonce, signature, standard_signature)
+     VALUES (:deliveryId, :attempt, :trigger, :startedAtMs, :durationMs, :status, :error, :responseExcerpt,
+       :timestampS, :nonce, :signature, :standardSignature)`,
   );
   const find = client.prepare(
     `SELECT id, event_id AS eventId, endpoint_id AS endpointId, session_id AS sessionId, state, attempts,
@@ -144,12 +148,12 @@ export function attemptCommands(db: Db, { lines, refused, raiseAlarm }: Parts): 
     const followed = new Map<string, Followed>();
     /** Endpoints that have answered since any was silent: another answer changes nothing. */
     const answered = new Set<string>();
-    for (const { attempt, verdict } of recorded) {
+    for (const { attempt, verdict, stamp } of recorded) {
       const row = find.get({ id: attempt.deliveryId }) as DeliveryRow | undefined;
       invariant(row, `delivery ${attempt.deliveryId} exists`);
       const { id, endpointId, sessionId } = row;
       const isSilent = attempt.status === null;
-      insertAttempt.run(attempt);
+      insertAttempt.run({ ...attempt, ...(stamp ?? unsent) });
       update.run({ id, ...afterAttempt(row, attempt, verdict) });
       if (isSilent) answered.clear();
       if (!answered.has(endpointId)) lines.answered(endpointId, isSilent, endedAtMs(attempt));

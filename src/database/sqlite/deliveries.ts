@@ -5,7 +5,7 @@
  * @module
  */
 import { and, desc, eq, gt, lt, lte, or, type SQL, sql } from 'drizzle-orm';
-import type { Attempt, Database, DeliveryCursor } from '../database.ts';
+import type { Database, DeliveryCursor, PastAttempt } from '../database.ts';
 import type { Db } from './open.ts';
 import { attempts, deliveries, endpoints, events } from './schema.ts';
 
@@ -27,6 +27,12 @@ const shownColumns = {
   ...{ id, endpointId, eventId, eventType: events.type, sessionId: events.sessionId, state: stateColumn },
   ...{ attempts: tries, nextAttemptAtMs, createdAtMs, lastStatus, lastError },
 };
+
+function pastAttempt(row: typeof attempts.$inferSelect): PastAttempt {
+  const { id: _, timestampS, nonce, signature, standardSignature, ...attempt } = row;
+  const isSent = timestampS !== null && nonce !== null && signature !== null && standardSignature !== null;
+  return { ...attempt, stamp: isSent ? { timestampS, nonce, signature, standardSignature } : null };
+}
 
 /** After the newest event: what ids begin with comes before it. */
 const BEGINNING: DeliveryCursor = { eventId: '~', id: '' };
@@ -82,7 +88,7 @@ export function deliveryCommands(db: Db): DeliveryCommands {
         .read(() =>
           db.orm.select().from(attempts).where(eq(attempts.deliveryId, deliveryId)).orderBy(attempts.id).all(),
         )
-        .map(({ id: _, ...attempt }): Attempt => attempt);
+        .map(pastAttempt);
     },
     async resendDelivery(id, nowMs) {
       const isPresent = sql`EXISTS (SELECT 1 FROM ${endpoints} WHERE ${endpoints.id} = ${deliveries.endpointId} AND ${endpoints.removed} = 0)`;

@@ -19,6 +19,7 @@ type EndpointCommands = Pick<
   | 'addEndpoint'
   | 'findEndpointOfOtherMode'
   | 'listEndpoints'
+  | 'findEndpoint'
   | 'enableEndpoint'
   | 'setEndpointEvents'
   | 'removeEndpoint'
@@ -168,6 +169,9 @@ export function endpointCommands(db: Db, secrets: WebhookSecrets, lines: Deliver
           .orderBy(endpoints.createdAtMs, endpoints.id)
           .all(),
       );
+    },
+    async findEndpoint(id) {
+      return db.read(() => db.orm.select(shownColumns).from(endpoints).where(eq(endpoints.id, id)).get() ?? null);
     },
     async enableEndpoint(id, enabled, reason, nowMs) {
       const state = enabled

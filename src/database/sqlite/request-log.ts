@@ -21,6 +21,7 @@ export const apiRequests = sqliteTable('api_requests', {
   status: integer().notNull(),
   code: text(),
   ms: integer().notNull(),
+  sessionId: text(),
 });
 
 /** Too old ones are removed at most so many at a time, beside what else is written. */
@@ -75,7 +76,7 @@ export function requestLogCommands(db: Db): RequestLogDatabase {
         removeOld(nowMs - REQUESTS_AGE_MS_MAX);
       });
     },
-    async listRequests({ storeId, mode, statuses, requestId, beforeId, limit, nowMs }) {
+    async listRequests({ storeId, mode, statuses, requestId, sessionId = null, beforeId, limit, nowMs }) {
       return db.read(() =>
         orm
           .select({ request: apiRequests, hint: keys.hint })
@@ -88,6 +89,7 @@ export function requestLogCommands(db: Db): RequestLogDatabase {
               gte(apiRequests.atMs, nowMs - REQUESTS_AGE_MS_MAX),
               statuses ? between(apiRequests.status, statuses.from, statuses.to) : undefined,
               requestId === null ? undefined : eq(apiRequests.requestId, requestId),
+              sessionId === null ? undefined : eq(apiRequests.sessionId, sessionId),
               beforeId === null ? undefined : lt(apiRequests.id, beforeId),
             ),
           )

@@ -11,10 +11,11 @@ import type { InclusionGrace } from '../../core/inclusion.ts';
 import type { LookupResult } from '../../core/lookup.ts';
 import type { Counted, Phase, Standing, Terms } from '../../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
-import type { DeliveryState, LineItem, NetworkState } from '../database.ts';
+import type { DeliveryState, NetworkState } from '../database.ts';
 import type { Scope } from '../keys.ts';
 import type { Logo } from '../page-settings.ts';
 import type { SenderReport } from '../sender-report.ts';
+import type { LineItem } from '../session-request.ts';
 import type { MerchantStore, StoreSettings } from '../stores.ts';
 import { json, paymentOptions, receiptSums, units } from './column-types.ts';
 
@@ -345,6 +346,10 @@ export const attempts = sqliteTable('attempts', {
   status: integer(),
   error: text(),
   responseExcerpt: text(),
+  timestampS: integer(),
+  nonce: text(),
+  signature: text(),
+  standardSignature: text(),
 });
 
 export const alarms = sqliteTable('alarms', {

@@ -102,6 +102,7 @@ export function toSession(
     terms: termsOf(row),
     life: lifeOf(row),
     standing: standingOf(row),
+    sums: row.sums,
     options: row.options,
     addresses,
     payments,

@@ -138,15 +138,17 @@ async function findsNoToken(recording: Recording, recorded: Recorded): Promise<v
 async function countsTransactions(recording: Recording, recorded: Recorded): Promise<void> {
   recorded.played.play(recording, recorded.the('eth_getBlockByNumber.latest'));
   const count = Number(recording.response.result);
-  assert.equal(await paying(recorded, (node) => node.sequence(PAYER)), { final: count, head: count });
+  assert.equal(await paying(recorded, (node) => node.sequence(PAYER)), { final: count, head: count, pending: count });
 }
 
 /** The count at the head is known, though that of the final block is not any more. */
 async function countsWithoutFinalState(recording: Recording, recorded: Recorded): Promise<void> {
   const final = recorded.the('eth_getBlockByNumber.earliest');
   const pruned = { ...recording, request: { ...recording.request, params: [`0x${PAYER}`, '0x0'] } };
-  recorded.played.play(pruned, recorded.the('eth_getTransactionCount'), final);
-  assert.equal(await paying(recorded, (node) => node.sequence(PAYER)), { final: null, head: 14 });
+  const atHead = recorded.the('eth_getTransactionCount');
+  const pending = { ...atHead, request: { ...atHead.request, params: [`0x${PAYER}`, 'pending'] } };
+  recorded.played.play(pruned, atHead, pending, final);
+  assert.equal(await paying(recorded, (node) => node.sequence(PAYER)), { final: null, head: 14, pending: 14 });
 }
 
 /** The calls of a recorded batch, sent as one. The node answers single calls. */

@@ -43,6 +43,7 @@ function twisted(twist: (result: any) => void): Buffer {
   return Buffer.from(JSON.stringify(answer));
 }
 
+const isMoved = ({ from, to }: ChainTransfer) => from !== to;
 const withoutIndex = ({ index: _, ...rest }: ChainTransfer) => ({ ...rest, units: String(rest.units) });
 
 test('the sample holds exactly what was paid, by both ways to read it', () => {
@@ -70,7 +71,7 @@ test('what leaves our own wallets is found too: all that its owner lost of a tok
   let found = 0;
   for (const sender of senders) {
     for (const kind of kinds) {
-      const left = decode(kind, () => false, [sender]);
+      const left = decode(kind, () => false, [sender]).filter(isMoved);
       for (const { tx, currency, from, to, units, isOutgoing } of left) {
         found++;
         assert.equal([from, isOutgoing], [sender, true]);
@@ -99,7 +100,7 @@ test('lamports that one of our wallets sent another are found, and none that cam
         () => false,
         new Set(own),
       )
-      .filter(({ currency }) => currency === 'native')
+      .filter((one) => one.currency === 'native' && isMoved(one))
       .map(({ from: payer, to: payee, units, isOutgoing }) => [payer, payee, units, isOutgoing]);
   for (const kind of kinds) {
     // The sample's first payer paid for this account.
@@ -109,6 +110,34 @@ test('lamports that one of our wallets sent another are found, and none that cam
       result.transactions[place].meta.err = { InstructionError: [0, 'Custom'] };
     });
     assert.equal(decode(kind, [from, to], failed), [], kind);
+  }
+});
+
+test('what failed transactions of our own wallets cost is found, as sent by the wallet to itself', () => {
+  type Shown = Readonly<{
+    meta: { err: unknown; preBalances: number[]; postBalances: number[] };
+    transaction: { accountKeys: { pubkey: string }[]; signatures: string[] };
+  }>;
+  const listed = JSON.parse(sample.toString()).result.transactions as Shown[];
+  const failed = listed.filter(({ meta }) => meta.err !== null);
+  assert.ok(failed.length > 0);
+  for (const { meta, transaction } of failed) {
+    const [payer = '', other = ''] = transaction.accountKeys.map(({ pubkey }) => solanaAddress.parse(pubkey) ?? '');
+    const [tx] = transaction.signatures;
+    const fee = BigInt((meta.preBalances[0] ?? 0) - (meta.postBalances[0] ?? 0));
+    for (const kind of kinds) {
+      const of = (own: string) =>
+        solanaWire
+          .decode(
+            { block: truth.block, kind, bytes: sample, context: { host: origin.host } },
+            truth.tokens,
+            () => true,
+            new Set([own]),
+          )
+          .filter((one) => one.tx === tx)
+          .map(({ currency, from, to, units, isOutgoing }) => [currency, from, to, units, isOutgoing]);
+      assert.equal([of(payer), of(other)], [[['native', payer, payer, fee, true]], []]);
+    }
   }
 });
 
@@ -140,11 +169,7 @@ test('lamports that one of our wallets spent where a watched address lost tokens
         left.map(({ from, to, units, isOutgoing }) => [from, to, units, isOutgoing]),
         [[payer, loser, spent, true]],
       );
-      assert.equal(
-        whole(sample, kind, () => false, [payer]),
-        [],
-        'nobody watched has lost any',
-      );
+      assert.equal(whole(sample, kind, () => false, [payer]).filter(isMoved), [], 'nobody watched has lost any');
       assert.equal(
         whole(sample, kind, (key) => key === loser, []).filter((one) => one.tx === tx),
         [],

@@ -53,7 +53,7 @@ test('a loan and its return are read as what the gas wallet lends to whom', () =
   for (const loan of ['delegate', 'reclaim'] as const) {
     const { tx, bytes } = sign(loan);
     const owners = [{ key: gas.key, units: UNITS }];
-    assert.equal(readLoan(bytes, gas.key, tx), { tx, currency: null, to: deposit.key, owners, loan });
+    assert.equal(readLoan(bytes, gas.key, tx), { tx, currency: null, to: deposit.key, owners, loan, feeUnitsMax: 0n });
   }
 });
 

@@ -44,6 +44,8 @@ test('in a whole block, exactly the successful transfers to the watched address 
   assert.equal(decode(golden.block, golden.infos, { kind: 'thorough' }), expected);
 });
 
+const isMoved = ({ from, to }: ChainTransfer) => from !== to;
+
 const decodeFor = (
   infos: Json,
   own: ReadonlySet<string>,
@@ -65,7 +67,30 @@ test('what leaves our own wallets is found too, and a transfer of nothing, which
   );
   const { infos } = copy();
   for (const info of infos) for (const log of info.log ?? []) log.data = '0'.repeat(64);
-  assert.equal(decodeFor(infos, new Set([sender])), []);
+  assert.equal(decodeFor(infos, new Set([sender])).filter(isMoved), []);
+});
+
+test('what failed transactions of our own wallets cost is found, as sent by the wallet to itself', () => {
+  const failed = golden.block.transactions.flatMap((one: Json, index: number) =>
+    one.ret[0].contractRet === 'SUCCESS' ? [] : [{ one, index, info: golden.infos[index] }],
+  );
+  assert.ok(failed.length > 0);
+  const ownerOf = ({ one }: Json): string => one.raw_data.contract[0].parameter.value.owner_address.slice(2);
+  const own = ownerOf(failed[0]);
+  const expectedFees = failed
+    .filter((one: Json) => ownerOf(one) === own && one.info.fee > 0)
+    .map(({ one, index, info }: Json) => {
+      const place = { tx: one.txID, index, currency: 'native', isOutgoing: true };
+      return { ...place, from: own, to: own, units: BigInt(info.fee) };
+    });
+  const feesIn = (infos: Json) => decodeFor(infos, new Set([own])).filter((one) => !isMoved(one));
+  assert.equal(feesIn(golden.infos), expectedFees);
+  assert.ok(expectedFees.length > 0);
+  for (const fee of [0, -1, 1.5, '5', undefined]) {
+    const { infos } = copy();
+    for (const info of infos) info.fee = fee;
+    assert.equal(feesIn(infos), []);
+  }
 });
 
 test('TRX that one of our wallets sent another or a watched address is found, and none that came from or went to somebody else', () => {
@@ -77,11 +102,11 @@ test('TRX that one of our wallets sent another or a watched address is found, an
   const moved = { tx: sent.txID, index: place, currency: 'native', from, to, units: 25_000_000n, isOutgoing: true };
   const both = [from, to];
   const coinsIn = (own: Iterable<string>, twin: Json = block) =>
-    decodeFor(infos, new Set(own), twin).filter(({ currency }) => currency === 'native');
+    decodeFor(infos, new Set(own), twin).filter((one) => one.currency === 'native' && isMoved(one));
   assert.equal(coinsIn(both), [moved]);
   for (const own of [[from], [to], []]) {
     const given = decodeFor(infos, new Set(own), block, (key) => key === to).filter(
-      ({ currency }) => currency === 'native',
+      (one) => one.currency === 'native' && isMoved(one),
     );
     assert.equal(given, own[0] === from ? [moved] : []);
   }

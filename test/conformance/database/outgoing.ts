@@ -6,8 +6,8 @@ import type { Database } from '../../../src/database/database.ts';
 import { thawAll } from '../../support/thaw.ts';
 import { act, type Feed, inWorld, keyOf, type MakePlace, T0_MS } from './place.ts';
 
-const network = 'test:one';
-const [wallet, gas, treasury, later, payee] = ['a1', 'a2', 'a3', 'a4', 'b1'].map((part) => part.repeat(20)) as [
+export const network = 'test:one';
+export const [wallet, gas, treasury, later, payee] = ['a1', 'a2', 'a3', 'a4', 'b1'].map((part) => part.repeat(20)) as [
   string,
   string,
   string,
@@ -15,7 +15,7 @@ const [wallet, gas, treasury, later, payee] = ['a1', 'a2', 'a3', 'a4', 'b1'].map
   string,
 ];
 
-const refund = (id: string, units = 500n): RefundIntent => ({
+export const refund = (id: string, units = 500n): RefundIntent => ({
   kind: 'refund',
   id,
   network,
@@ -25,7 +25,7 @@ const refund = (id: string, units = 500n): RefundIntent => ({
   mac: 'c',
 });
 
-const leaves = (tx: string, more: Partial<ChainTransfer> = {}): ChainTransfer => ({
+export const leaves = (tx: string, more: Partial<ChainTransfer> = {}): ChainTransfer => ({
   tx,
   index: 0,
   currency: 'USDT',
@@ -36,12 +36,12 @@ const leaves = (tx: string, more: Partial<ChainTransfer> = {}): ChainTransfer =>
   ...more,
 });
 
-const plan = (database: Database, ...intents: RefundIntent[]) =>
+export const plan = (database: Database, ...intents: RefundIntent[]) =>
   database.planPayouts(
     intents.map((intent) => ({ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS })),
   );
 
-async function watch(database: Database): Promise<number> {
+export async function watch(database: Database): Promise<number> {
   await database.recordOwnWallets(network, [
     { role: 'refund', key: wallet },
     { role: 'gas', key: gas },
@@ -51,7 +51,7 @@ async function watch(database: Database): Promise<number> {
 }
 
 /** Adds a final block. */
-async function mineFinal(feed: Feed, ...transfers: ChainTransfer[]) {
+export async function mineFinal(feed: Feed, ...transfers: ChainTransfer[]) {
   const block = feed.child();
   assert.is(await feed.step({ connect: [{ block, transfers }] }), 'done');
   feed.chain.push(block);
@@ -59,8 +59,9 @@ async function mineFinal(feed: Feed, ...transfers: ChainTransfer[]) {
   return block;
 }
 
-const statesOf = async (database: Database) => (await database.listOutgoing(network, 10)).map(({ state }) => state);
-const allot = (database: Database, intent: RefundIntent, nonce: number | null = null) =>
+export const statesOf = async (database: Database) =>
+  (await database.listOutgoing(network, 10)).map(({ state }) => state);
+export const allot = (database: Database, intent: RefundIntent, nonce: number | null = null) =>
   database.allotAttempt({
     id: intent.id,
     generation: 0,
@@ -74,7 +75,7 @@ const allot = (database: Database, intent: RefundIntent, nonce: number | null = 
     nowMs: T0_MS,
   });
 
-async function isSound(database: Database): Promise<void> {
+export async function isSound(database: Database): Promise<void> {
   const { unbalanced, differences, overdrawn } = await database.verifyLedger();
   assert.equal([unbalanced, differences, overdrawn], [[], [], []]);
 }
@@ -148,7 +149,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
         { role: 'refund', key: later },
       ]);
       await database.offerNonce(network, wallet, 5, T0_MS);
-      assert.equal(await database.nextNonce(network, wallet), { nonce: 5, lastTx: null });
+      assert.equal(await database.nextNonce(network, wallet), { nonce: 5, unsignedNonce: 5, lastTx: null });
       assert.is(await database.nextNonce(network, later), null);
       assert.is((await database.offerNonce(network, wallet, 7, T0_MS)).kind, 'halted');
       const intent = { kind: 'move', id: 'mv_1', network, role: 'refund', fromIndex: 0, toIndex: 1 } as const;
@@ -165,7 +166,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
       assert.equal([moved?.state, moved?.tx, moved?.feeUnits], ['succeeded', 't1', 3n]);
       assert.equal([await database.haltedLanes(), await database.listFreezes()], [[], []]);
       assert.equal(await database.offerNonce(network, wallet, 7, T0_MS), { kind: 'free', nonce: 7 });
-      assert.equal(await database.nextNonce(network, wallet), { nonce: 7, lastTx: 't2' });
+      assert.equal(await database.nextNonce(network, wallet), { nonce: 7, unsignedNonce: 7, lastTx: 't2' });
       await mineFinal(one, leaves('t1', { to: later }));
       assert.equal(await database.judgeOutgoing(network, T0_MS), { claims: [], moves: [], undecided: 0 });
       assert.equal(await statesOf(database), [], 'its attempt explains it');

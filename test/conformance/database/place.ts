@@ -15,9 +15,9 @@ import type {
   NewSession,
   PaymentOption,
   Session,
-  SessionRequest,
 } from '../../../src/database/database.ts';
 import type { Ingest, IngestOutcome } from '../../../src/database/ingest.ts';
+import type { SessionRequest } from '../../../src/database/session-request.ts';
 import type { MerchantStore, StoreSettings } from '../../../src/database/stores.ts';
 import { plainRequest } from '../../support/new-session.ts';
 

@@ -166,6 +166,7 @@ test('lists and searches of payments, and deliveries, seek in an index that has 
     await database.findEvent('evt_1');
     const request = { requestId: 'req_1', statuses: null, beforeId: null, limit: 1, nowMs: 1 };
     await database.listRequests({ ...at, ...request });
+    await database.listRequests({ ...at, ...request, requestId: null, sessionId: 'cs_1' });
     await database.sumCredits(at, [0, 1]);
     await database.hasCredits(at);
     await database.listStoreDeliveries(at, { after: null, limit: 9, eventsMax: 9 });
@@ -185,6 +186,7 @@ test('lists and searches of payments, and deliveries, seek in an index that has 
   for (const index of [
     ...['sessions_listed', 'sessions_by_status', 'sessions_by_amount', 'sessions_by_received', 'events_by_mode'],
     ...['receipt_number=?)', 'refunds_by_transaction', 'api_requests_by_request_id'],
+    'api_requests_of_session',
   ]) {
     assert.ok(
       steps.some((step) => step.includes(` ${index}`)),

@@ -7,6 +7,7 @@
 import * as assert from 'uvu/assert';
 import { matchContent } from '../../../indexers/follower/matcher.ts';
 import { createPayer } from '../../../indexers/payouts/engine.ts';
+import type { RunMarks } from '../../../indexers/payouts/run-mark.ts';
 import type { Family } from '../../../src/chains/chain.ts';
 import { evmSpending } from '../../../src/chains/evm/spend.ts';
 import { chains } from '../../../src/chains/index.ts';
@@ -48,8 +49,10 @@ export type NodeBench = Awaited<ReturnType<typeof openNodeBench>>;
 export type NodeBenchOptions = Readonly<{
   /** How often each wallet was rotated, according to the signer's policy; never if absent. */
   wallets?: Readonly<{ refund: number; gas: number }>;
-  /** How long an attempt can be included, where it expires by time. */
+  /** `payout_expiry_s`, in ms. */
   expiryMs?: number;
+  /** Where the last run left its mark; one that does not count means that the machine was put back. Absent: nowhere. */
+  marks?: RunMarks;
   /** Between the engine and the chain's client. */
   through?: (node: PayoutNode) => PayoutNode;
 }>;
@@ -94,7 +97,7 @@ function openSigner(family: Family, clock: Clock, wallets: NodeBenchOptions['wal
   return { service, signer, treasury };
 }
 
-export async function openNodeBench(family: Family, { wallets, expiryMs, through }: NodeBenchOptions = {}) {
+export async function openNodeBench(family: Family, { wallets, expiryMs, marks, through }: NodeBenchOptions = {}) {
   const clock = handClock(1_795_000_000_000);
   const { chainId, tokens } = simulatedChains[family];
   const spending = spendings[family];
@@ -125,12 +128,16 @@ export async function openNodeBench(family: Family, { wallets, expiryMs, through
   const wire = await chains[family].wire();
   const start = () =>
     createPayer({
-      network: testNetwork({ name: 'one', family, tokens, blockTimeMs: BLOCK_MS[family] }),
+      network: {
+        ...testNetwork({ name: 'one', family, tokens, blockTimeMs: BLOCK_MS[family] }),
+        ...(expiryMs && { payoutExpiryMs: expiryMs }),
+      },
       rules: chains[family].spendRules,
       node,
       chainNode,
       signer,
       secondOpinion: async () => [],
+      marks,
       database,
       clock,
       log: openLog('test', 'silent'),

@@ -15,19 +15,31 @@ import type { Currency } from '../../../core/transfer.ts';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
 import { agreeOnOutcome, agreeOnPaid } from '../../outcome-quorum.ts';
 import { firstWith, readPlainTransfer } from '../../plain-transfer.ts';
-import type { PayoutNode, PayoutNodeOptions } from '../../spend.ts';
+import type { PayoutNode, PayoutNodeOptions, SpendDraft } from '../../spend.ts';
 import { evmAddress } from '../address.ts';
 import { evmSpending } from '../spend.ts';
 import { readBroadcast } from './payout-broadcast.ts';
-import { askOutcome, askPaid } from './payout-outcome.ts';
+import { askCost, askOutcome } from './payout-outcome.ts';
 import { askQuote, balanceCall } from './payout-quote.ts';
-import { errorFault, expectChain, finalBlock, openEvmRpc, quantity, readAmount, readCount } from './rpc.ts';
+import {
+  type EvmRpc,
+  errorFault,
+  expectChain,
+  finalBlock,
+  openEvmRpc,
+  quantity,
+  readAmount,
+  readCount,
+} from './rpc.ts';
 import { askTransaction } from './transaction.ts';
 import { askUsedBy } from './used-number.ts';
 
 /** Concurrent requests. Payouts need few. */
 const CONCURRENCY_MAX = 4;
 const IDLE_MS_MAX = 60_000;
+
+/** @param block a number in hex, or a tag; `pending` also counts what the node has received for the next blocks */
+const countCall = (key: string, block: string) => ({ method: 'eth_getTransactionCount', params: [`0x${key}`, block] });
 
 /**
  * Starts connecting; the first call waits for the connection.
@@ -67,28 +79,43 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
   async function sequence(key: string) {
     const origin = { method: 'eth_getTransactionCount', host };
     const final = await finalBlock(main, { chainId, finalDepth });
-    const answers = await rpc.batch(
-      [quantity(final), 'latest'].map((block) => ({ method: origin.method, params: [`0x${key}`, block] })),
-    );
-    const [atFinal, atHead] = answers;
-    invariant(atFinal && atHead, 'a batch has an answer for each call');
+    const answers = await rpc.batch([quantity(final), 'latest', 'pending'].map((block) => countCall(key, block)));
+    const [atFinal, atHead, inPool] = answers;
+    invariant(atFinal && atHead && inPool, 'a batch has an answer for each call');
     // A node that is no archive keeps about 128 states, and finality may lag by more.
     const isGone = !atFinal.ok && errorFault(atFinal.error, origin).code === 'node_history_pruned';
-    return { final: isGone ? null : readCount(atFinal, origin), head: readCount(atHead, origin) };
+    return {
+      final: isGone ? null : readCount(atFinal, origin),
+      head: readCount(atHead, origin),
+      pending: readCount(inPool, origin),
+    };
+  }
+
+  /** @throws Fault transient */
+  async function pendingOn({ rpc, host }: EvmRpc, key: string): Promise<number> {
+    const [chain, count] = await rpc.batch([{ method: 'eth_chainId', params: [] }, countCall(key, 'pending')]);
+    invariant(chain && count, 'a batch has an answer for each call');
+    expectChain(chain, chainId, host);
+    return readCount(count, { method: 'eth_getTransactionCount', host });
+  }
+
+  async function cost(draft: SpendDraft, tx: string, end: 'succeeded' | 'failed') {
+    const question = { draft, chainId, finalDepth };
+    return agreeOnPaid(await Promise.all(nodes.map((node) => askCost(node, question, tx, end))));
   }
 
   return {
     balance,
     sequence,
+    pending: async (key) => Math.max(...(await Promise.all(nodes.map((node) => pendingOn(node, key))))),
     quote: (draft, nonce, outbid) => askQuote(main, { draft, nonce, outbid, chainId, tokenKeys }),
     async broadcast(bytes) {
       const method = 'eth_sendRawTransaction';
       const answer = await rpc.attempt(method, [`0x${Buffer.from(bytes).toString('hex')}`]);
       return readBroadcast(answer, { method, host });
     },
-    async paidBy(draft, tx) {
-      return agreeOnPaid(await Promise.all(nodes.map((node) => askPaid(node, { draft, chainId, finalDepth }, tx))));
-    },
+    paidBy: (draft, tx) => cost(draft, tx, 'succeeded'),
+    failedBy: (draft, tx) => cost(draft, tx, 'failed'),
     usedBy: (payer, nonce, after) => askUsedBy(nodes, { payer, nonce, chainId, finalDepth, tokens, after }),
     async readTransfer(payer, treasury, tx) {
       const bytes = await firstWith(nodes, (node) => askTransaction(node, tx));

@@ -16,14 +16,14 @@ import { type Clock, systemClock } from '../../../lib/clock.ts';
 import { errorFault } from '../../json-rpc.ts';
 import { agreeOnOutcome, agreeOnPaid } from '../../outcome-quorum.ts';
 import { firstWith, readPlainTransfer } from '../../plain-transfer.ts';
-import type { PayoutNode, PayoutNodeOptions } from '../../spend.ts';
+import type { PayoutNode, PayoutNodeOptions, SpendDraft } from '../../spend.ts';
 import { readTokenAccount } from '../account.ts';
 import { solanaAddress } from '../address.ts';
 import { readRefusal } from '../broadcast-refusal.ts';
 import { isBehind, solanaErrors } from '../rpc-errors.ts';
 import { solanaSpending } from '../spend.ts';
 import { tokenAddress } from '../token-account.ts';
-import { askOutcome, askPaid, askTransaction } from './payout-outcome.ts';
+import { askCost, askOutcome, askTransaction } from './payout-outcome.ts';
 import { askQuote } from './payout-quote.ts';
 import { openSolanaRpc } from './payout-rpc.ts';
 import { findLock } from './refund-lock.ts';
@@ -37,6 +37,10 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
   const main = openSolanaRpc(options, options, clock);
   const nodes = witnessUrl === undefined ? [main] : [main, openSolanaRpc(options, { url: witnessUrl }, clock)];
 
+  async function cost(draft: SpendDraft, tx: string, end: 'succeeded' | 'failed') {
+    return agreeOnPaid(await Promise.all(nodes.map((node) => askCost(node, draft, tx, end))));
+  }
+
   return {
     async balance(key) {
       await main.expectChain();
@@ -48,6 +52,7 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       return { native: wallet?.lamports ?? 0n, tokens: byCurrency };
     },
     sequence: async () => null,
+    pending: async () => null,
     quote: (draft) => askQuote(main, draft, nodes),
     async broadcast(bytes) {
       // The engine rebroadcasts; if the node did so too, it would only obscure the outcome.
@@ -59,9 +64,8 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       if (isBehind(answer.error)) throw errorFault(answer.error, origin, solanaErrors);
       return readRefusal(answer.error, bytes);
     },
-    async paidBy(draft, tx) {
-      return agreeOnPaid(await Promise.all(nodes.map((node) => askPaid(node, draft, tx))));
-    },
+    paidBy: (draft, tx) => cost(draft, tx, 'succeeded'),
+    failedBy: (draft, tx) => cost(draft, tx, 'failed'),
     usedBy: async () => null,
     async readTransfer(payer, treasury, tx) {
       const bytes = await firstWith(nodes, (node) => askTransaction(node, tx));

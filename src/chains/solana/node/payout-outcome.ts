@@ -49,16 +49,21 @@ export async function askOutcome(
 }
 
 /**
- * Returns what a final transaction cost that paid the draft, according to one node; null if the node has it not (yet),
- * or it failed.
+ * Returns what a final transaction cost that paid the draft, or that failed, according to one node; null if the node
+ * has it not (yet), or it ended otherwise.
  * @throws Fault transient
  */
-export async function askPaid(node: SolanaRpc, draft: SpendDraft, tx: string): Promise<PaidBy | null> {
+export async function askCost(
+  node: SolanaRpc,
+  draft: SpendDraft,
+  tx: string,
+  end: 'succeeded' | 'failed',
+): Promise<PaidBy | null> {
   await node.expectChain();
   const [status] = await askStatuses(node, [{ tx }]);
-  if (!status?.isFinal || status.failed) return null;
+  if (!status?.isFinal || status.failed !== (end === 'failed')) return null;
   const outcome = await readOutcome(node, draft, tx, status);
-  return outcome.kind === 'succeeded' ? { feeUnits: outcome.feeUnits, nonce: null } : null;
+  return outcome.kind === end ? { feeUnits: outcome.feeUnits, nonce: null } : null;
 }
 
 const isOver = (attempts: readonly SentAttempt[], finalHeight: number): boolean =>

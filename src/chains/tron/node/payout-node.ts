@@ -15,14 +15,14 @@ import type { Currency } from '../../../core/transfer.ts';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
 import { agreeOnOutcome, agreeOnPaid } from '../../outcome-quorum.ts';
 import { firstWith, readPlainTransfer } from '../../plain-transfer.ts';
-import type { PayoutNode, PayoutNodeOptions, WalletBalance } from '../../spend.ts';
+import type { PayoutNode, PayoutNodeOptions, SpendDraft, WalletBalance } from '../../spend.ts';
 import { tronAddress } from '../address.ts';
 import { TRON_EXPIRY_MS } from '../expiry.ts';
 import { readLoan } from '../loan.ts';
 import { tronSpending } from '../spend.ts';
 import { readBroadcast } from './payout-broadcast.ts';
 import { readHeld, readNative } from './payout-calls.ts';
-import { askOutcome, askPaid, askTransaction } from './payout-outcome.ts';
+import { askCost, askOutcome, askTransaction } from './payout-outcome.ts';
 import { askQuote } from './payout-quote.ts';
 import { expectChain, openTronRpc } from './rpc.ts';
 
@@ -72,18 +72,22 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     return { native: native ?? 0n, tokens: byCurrency };
   }
 
+  async function cost(draft: SpendDraft, tx: string, end: 'succeeded' | 'failed') {
+    return agreeOnPaid(await Promise.all(nodes.map((node) => askCost(node, { draft, chainId }, tx, end))));
+  }
+
   return {
     balance,
     sequence: async () => null,
+    pending: async () => null,
     quote: (draft) => askQuote(main, { draft, chainId, tokenKeys, stamp, expiryMs }),
     async broadcast(bytes) {
       const transaction = Buffer.from(bytes).toString('hex');
       const answer = await main.ask({ path: BROADCAST_PATH, body: { transaction } });
       return readBroadcast(answer, { path: BROADCAST_PATH, host: main.host });
     },
-    async paidBy(draft, tx) {
-      return agreeOnPaid(await Promise.all(nodes.map((node) => askPaid(node, { draft, chainId }, tx))));
-    },
+    paidBy: (draft, tx) => cost(draft, tx, 'succeeded'),
+    failedBy: (draft, tx) => cost(draft, tx, 'failed'),
     // There are no numbers, and only a transaction shows a payment.
     usedBy: async () => null,
     async readTransfer(payer, treasury, tx) {

@@ -63,21 +63,22 @@ export async function askOutcome(node: TronRpc, { draft, attempts, chainId }: Ou
 }
 
 /**
- * Returns what a solidified transaction cost that paid the draft, according to one node; null if the node has it not
- * (yet), or it failed.
+ * Returns what a solidified transaction cost that paid the draft, or that failed, according to one node; null if the
+ * node has it not (yet), or it ended otherwise.
  * @throws Fault transient
  */
-export async function askPaid(
+export async function askCost(
   node: TronRpc,
   { draft, chainId }: Omit<OutcomeQuestion, 'attempts'>,
   tx: string,
+  end: 'succeeded' | 'failed',
 ): Promise<PaidBy | null> {
   await expectChain(node, chainId);
   const solid = await readHeaderAt(node, SOLID_BLOCK_PATH, null);
   if (!solid) throw nonsense({ path: SOLID_BLOCK_PATH, host: node.host }, 'knows no solidified block');
   const found = await findSolid(node, tx);
   const outcome = found && settle(found, draft, node.host, solid.ref.number);
-  return outcome?.kind === 'succeeded' ? { feeUnits: outcome.feeUnits, nonce: null } : null;
+  return outcome?.kind === end ? { feeUnits: outcome.feeUnits, nonce: null } : null;
 }
 
 const unclear = (what: string): Error =>

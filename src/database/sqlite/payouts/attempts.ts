@@ -141,9 +141,10 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
     async nextNonce(network, payer) {
       return db.read(() => {
         const nonce = findLane.get({ network, payer })?.nextNonce;
-        return nonce === undefined
-          ? null
-          : { nonce, lastTx: steps.numberedAttempt(network, payer, nonce - 1)?.tx ?? null };
+        if (nonce === undefined) return null;
+        const allotted = unsigned.get({ network, payer });
+        const unsignedNonce = allotted?.attempt === 0 ? (allotted.nonce ?? nonce) : nonce;
+        return { nonce, unsignedNonce, lastTx: steps.numberedAttempt(network, payer, nonce - 1)?.tx ?? null };
       });
     },
     async allotAttempt({ id, generation, attempt, intent, payer, payerRole, nonce, terms, feeUnitsMax, nowMs }) {
@@ -281,7 +282,7 @@ function attemptStatements(db: Db) {
   );
   const unsigned = atFirstUse(
     db.orm
-      .select({ id: payoutAttempts.payoutId })
+      .select({ nonce: payoutAttempts.nonce, attempt: payoutAttempts.attempt })
       .from(payoutAttempts)
       .where(
         and(

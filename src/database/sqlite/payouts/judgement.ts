@@ -4,7 +4,7 @@
  */
 import { and, asc, desc, eq, lte, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
-import type { PaybackIntent } from '../../../core/intent.ts';
+import { type Intent, isPayback, type PaybackIntent } from '../../../core/intent.ts';
 import {
   type Claimant,
   explainOutgoing,
@@ -14,6 +14,7 @@ import {
 } from '../../../core/outgoing.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type {
+  LearnedSpend,
   OutgoingClaim,
   OutgoingDatabase,
   OutgoingRecord,
@@ -25,10 +26,11 @@ import type { Networks } from '../networks.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
 import type { RowGuard } from '../row-guard.ts';
+import { createLearnedFailures } from './failures.ts';
 import { type Freezer, OUTFLOW_FOREIGN, PROGRAM, ROW_ALTERED } from './freezes.ts';
 import { createLoanReturn, createWaitingGas } from './loans.ts';
 import { createOutgoingCheck, macedOutgoing, macedWallet } from './outgoing.ts';
-import type { PayoutSettlement, Payouts } from './payouts.ts';
+import type { Learned, PayoutSettlement, Payouts } from './payouts.ts';
 import { outgoingTransfers, ownWallets, type PayoutRow, payoutAttempts, payouts, toPayout } from './schema.ts';
 
 /** Transfers of the treasury that are kept. Its owner may be an exchange, with any number of them. */
@@ -57,7 +59,8 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
   const { orm } = db;
   const { guard, steps, networks, settlement } = parts;
   const check = createOutgoingCheck(guard);
-  const explain = createExplanation(db, parts, check);
+  const { openRefunds, explain } = createExplanation(db, parts, check);
+  const failures = createLearnedFailures(db, parts);
   const waitingGas = createWaitingGas(db);
   const takeBack = createLoanReturn(db, steps);
   const attempted = atFirstUse(
@@ -135,6 +138,23 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
     return row && (row.state === 'open' || row.state === 'foreign') && check.isOutgoing(row) ? row : null;
   }
 
+  function forget(transferId: number | undefined): void {
+    const row = transferId === undefined ? null : findUnjudged(transferId);
+    if (row) mark(row, null);
+  }
+
+  /** Returns null if an attempt has the transaction or its number already. */
+  function learnedOf(
+    intent: Intent,
+    { tx, payer, paid: { feeUnits, nonce } }: Omit<LearnedSpend, 'nowMs'>,
+  ): Learned | null {
+    if (attempted.get({ tx })) return null;
+    if (nonce !== null && steps.numberedAttempt(intent.network, payer, nonce)) return null;
+    // Only the gas wallet pays for sweeps.
+    const payerRole = isPayback(intent) ? 'refund' : intent.kind === 'move' ? intent.role : 'gas';
+    return { tx, payer, payerRole, nonce, feeUnits };
+  }
+
   const walletsOf = (network: NetworkKey) =>
     orm.select().from(ownWallets).where(eq(ownWallets.network, network)).orderBy(asc(ownWallets.id)).all();
 
@@ -210,15 +230,14 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
         return true;
       });
     },
-    async recordLearned({ intent, transferId, tx, payer, to, paid: { feeUnits, nonce }, nowMs }) {
+    async recordLearned({ intent, transferId, to, nowMs, ...spent }) {
       return db.write(() => {
-        const { network } = intent;
-        if (attempted.get({ tx }) || (nonce !== null && steps.numberedAttempt(network, payer, nonce))) return false;
-        // Only the gas wallet pays for sweeps.
-        const role = intent.kind === 'move' ? intent.role : 'gas';
+        const learned = learnedOf(intent, spent);
+        if (!learned) return false;
         // The payee of a refund may be a wallet of ours: then the refund is paid, and settled once its block is read.
         if (intent.kind === 'move') {
-          const moved = { network, role, currency: intent.currency ?? 'native', to, units: intent.units } as const;
+          const { network, role, currency, units } = intent;
+          const moved = { network, role, currency: currency ?? 'native', to, units } as const;
           if (explain(moved, null).kind !== 'moved') return false;
         }
         // What was planned before, and done by a run that this database has forgotten, is not done again.
@@ -226,10 +245,24 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
         const planned = { intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs };
         const { kind, payout } = waiting ? { kind: 'planned', payout: waiting } : steps.plan(planned);
         if (kind !== 'planned') return false;
-        settlement.succeedLearned(payout, { tx, payer, payerRole: role, nonce, feeUnits }, nowMs);
+        settlement.succeedLearned(payout, learned, nowMs);
         if (intent.kind === 'gas' && intent.form === 'delegate' && payout.servesId === null) takeBack(payout, nowMs);
-        const row = transferId === undefined ? null : findUnjudged(transferId);
-        if (row) mark(row, null);
+        forget(transferId);
+        return true;
+      });
+    },
+    async refundsBehind({ network, payer, to, currency, units }) {
+      return db.read(() =>
+        [...openRefunds.all({ network, to }), ...failures.settled({ network, to }, payer)]
+          .filter(({ intent }) => isPayback(intent) && intent.currency === currency && intent.units === units)
+          .map(toPayout),
+      );
+    },
+    async recordFailed({ intent, transferId, nowMs, ...spent }) {
+      return db.write(() => {
+        const learned = learnedOf(intent, spent);
+        if (!learned || !failures.record(intent, learned, nowMs)) return false;
+        forget(transferId);
         return true;
       });
     },
@@ -258,7 +291,10 @@ function withoutRepeats(claims: readonly OutgoingClaim[]): OutgoingClaim[] {
   return claims.filter(({ payout }, at) => claims.findIndex((one) => one.payout.id === payout.id) === at);
 }
 
-/** Returns a function that says what a transfer means. A refund that is not processing yet may explain it, too. */
+/**
+ * Returns a function that says what a transfer means, and the query for open refunds to a payee. A refund that is not
+ * processing yet may explain a transfer, too.
+ */
 function createExplanation(
   { orm }: Db,
   { steps, isPromised }: Pick<Parts, 'steps' | 'isPromised'>,
@@ -289,7 +325,7 @@ function createExplanation(
         ),
       ),
   );
-  return (transfer: PaidTransfer, attemptOf: string | null): Meaning => {
+  const explain = (transfer: PaidTransfer, attemptOf: string | null): Meaning => {
     const { network, to, currency, units } = transfer;
     const open = attemptOf === null && transfer.role === 'refund' ? openRefunds.all({ network, to }) : [];
     const claimants = open.map((row): Claimant => {
@@ -306,6 +342,7 @@ function createExplanation(
       ownWallet.all({ network, to }).some(check.isWallet),
     );
   };
+  return { openRefunds, explain };
 }
 
 const roleNames: Readonly<Record<WatchedRole, string>> = {

@@ -76,7 +76,8 @@ export function createOutgoing(db: Db, guard: RowGuard): Outgoing {
   const leaving = (network: NetworkKey, content: readonly ChainTransfer[]) =>
     content.flatMap((transfer) => {
       const role = transfer.isOutgoing && withKey.all({ network, key: transfer.from }).find(check.isWallet)?.role;
-      return role ? { role, transfer } : [];
+      // What the treasury pays for transactions that fail is no affair of ours.
+      return role && !(role === 'treasury' && transfer.to === transfer.from) ? { role, transfer } : [];
     });
   const placeOf = (network: NetworkKey, block: BlockRef, { tx, index: position, from: fromKey }: ChainTransfer) => ({
     network,

@@ -271,7 +271,7 @@ export type RefundHold = EngineReason &
     untilMs?: number | null;
   }>;
 
-/** A final transaction that paid a payout, and of which this database has no attempt. */
+/** A final transaction that paid a payout or failed to, and of which this database has no attempt. */
 export type Learned = Ended & Pick<Attempt, 'payer' | 'payerRole' | 'nonce'>;
 
 /** To be called within a transaction. */
@@ -284,6 +284,11 @@ export type PayoutSettlement = Readonly<{
    * that was restored from a backup does not know its newest ones.
    */
   succeedLearned(row: PayoutRow, learned: Learned, nowMs: number): void;
+  /**
+   * Saves an attempt that is learned from the chain with what it cost, in a generation of its own. A wallet that was
+   * halted because of its number goes on. The payout stays as it is.
+   */
+  chargeLearned(row: PayoutRow, learned: Learned, generation: number, nowMs: number): void;
   fail(row: PayoutRow, why: EngineReason, nowMs: number): void;
 }>;
 

@@ -11,12 +11,14 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
+import { LEARNED } from './failures.ts';
 import { NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
 import type { PayoutSpends } from './limits.ts';
 import {
   alarmOf,
   type FollowLost,
   type FollowRefund,
+  type Learned,
   noFault,
   noWait,
   type PayoutSettlement,
@@ -33,9 +35,6 @@ type Parts = Readonly<{
   numberFreeze: NumberFreeze;
   spends: PayoutSpends;
 }>;
-
-/** The answer of an attempt that no node was sent from here. */
-const LEARNED = 'learned from the chain';
 
 export function createPayoutSettlement(
   db: Db,
@@ -94,20 +93,30 @@ export function createPayoutSettlement(
     numberFreeze.end(network, nowMs);
   }
 
+  /** Saves a learned attempt in the generation of the row. */
+  function insertLearned(row: PayoutRow, { tx, feeUnits, payer, payerRole, nonce }: Learned, nowMs: number): void {
+    const { id: payoutId, generation, network } = row;
+    const attempt = (steps.attempts(row).at(-1)?.attempt ?? -1) + 1;
+    const times = { allottedAtMs: nowMs, signedAtMs: nowMs, sentAtMs: nowMs };
+    const sent = { tx, bytes: Buffer.alloc(0), ...times, answer: LEARNED, feeUnits: null };
+    const name = { payoutId, generation, attempt, network };
+    insertAttempt({ ...name, payer, payerRole, nonce, terms: {}, feeUnitsMax: feeUnits, ...sent });
+    if (nonce !== null) passNumbers(network, payer, nowMs);
+  }
+
   return {
     charge,
     succeed,
-    succeedLearned(row, { tx, feeUnits, payer, payerRole, nonce }, nowMs) {
+    succeedLearned(row, learned, nowMs) {
       deleteUnsigned(row);
-      const { id: payoutId, generation, network } = row;
-      const attempt = (steps.attempts(row).at(-1)?.attempt ?? -1) + 1;
-      const times = { allottedAtMs: nowMs, signedAtMs: nowMs, sentAtMs: nowMs };
-      const sent = { tx, bytes: Buffer.alloc(0), ...times, answer: LEARNED, feeUnits: null };
-      const name = { payoutId, generation, attempt, network };
-      insertAttempt({ ...name, payer, payerRole, nonce, terms: {}, feeUnitsMax: feeUnits, ...sent });
+      insertLearned(row, learned, nowMs);
       spends.add(row, nowMs);
-      if (nonce !== null) passNumbers(network, payer, nowMs);
-      succeed(row, { tx, feeUnits }, nowMs);
+      succeed(row, learned, nowMs);
+    },
+    chargeLearned(row, learned, generation, nowMs) {
+      const own = { ...row, generation };
+      insertLearned(own, learned, nowMs);
+      charge(own, learned, nowMs);
     },
     fail(row, why, nowMs) {
       invariant(row.state === 'waiting', `payout ${row.id} fails while none of its attempts can be on the chain`);

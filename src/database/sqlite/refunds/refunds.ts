@@ -6,7 +6,7 @@
 import type { IntentMacs } from '../../../core/intent.ts';
 import { refundEntry } from '../../../core/ledger.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../../core/money.ts';
-import { judgeRefund, nextRefundStep } from '../../../core/refund.ts';
+import { judgeRefund, nextRefundStep, refundable } from '../../../core/refund.ts';
 import { toSeconds } from '../../../lib/clock.ts';
 import type { HeldReturnDatabase } from '../../held-money.ts';
 import type { CreateRefundOutcome, DestinationCheck, NewRefund, RefundDatabase } from '../../refunds.ts';
@@ -200,6 +200,19 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
         const row = 'id' in name ? rows.find(name.id) : rows.claimed(name.claimToken);
         return row ? rows.view(row) : null;
       });
+    },
+    async refundRoom(sessionId, nowMs) {
+      return db.read(() => {
+        const session = findSession(sessionId);
+        if (!session) return null;
+        const { storeId, mode } = session;
+        const left = BigInt(limits.policyOf(storeId).refundDailyMinor) - limits.todayMinor(storeId, mode, nowMs);
+        const coins = refundable(limits.received(session), rows.ofSession(sessionId));
+        return { coins, dayLeftMinor: left > 0n ? left : 0n };
+      });
+    },
+    async refundsOf(sessionIds) {
+      return db.read(() => new Map(sessionIds.map((id) => [id, rows.ofSession(id)])));
     },
     async findNamedRefund(at, text, transactions) {
       return db.read(() => {

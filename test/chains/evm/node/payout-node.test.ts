@@ -24,7 +24,7 @@ for (const transport of ['httpUrl', 'wsUrl'] as const) {
       const wallet = wallets.keyOf({ role: 'refund' });
       const intent = wallets.refund(currency, 12_345_678n);
       const draft = wallets.draft(intent);
-      assert.equal(await over.sequence(wallet), { final: 0, head: 0 });
+      assert.equal(await over.sequence(wallet), { final: 0, head: 0, pending: 0 });
       const quote = quoted(await over.quote(draft, 0, []));
       assert.is(quote.terms.nonce, '0');
       assert.is(quote.feeUnitsMax, BigInt(quote.terms.gas_limit ?? 0) * BigInt(quote.terms.max_fee_per_gas ?? 0));
@@ -35,12 +35,13 @@ for (const transport of ['httpUrl', 'wsUrl'] as const) {
       assert.equal(await over.broadcast(attempt.bytes), { kind: 'accepted' });
       assert.equal(await over.broadcast(attempt.bytes), { kind: 'known' });
       assert.equal(await over.outcome(draft, [attempt]), nothingYet, 'not mined');
+      assert.equal(await over.sequence(wallet), { final: 0, head: 0, pending: 1 });
       const before = await native(wallet);
       await anvil.mine();
       const { number } = await anvil.head();
       assert.equal(await over.outcome(draft, [attempt]), { kind: 'waiting', included: { tx: attempt.tx, number } });
       assert.is(await over.paidBy(draft, attempt.tx), null, 'not final');
-      assert.equal(await over.sequence(wallet), { final: 0, head: 1 });
+      assert.equal(await over.sequence(wallet), { final: 0, head: 1, pending: 1 });
       assert.equal(await over.broadcast(attempt.bytes), { kind: 'known' }, 'mined');
 
       await mineFinal();
@@ -52,7 +53,7 @@ for (const transport of ['httpUrl', 'wsUrl'] as const) {
       assert.is((await faultOf(over.paidBy(dearer, attempt.tx))).code, 'payout_outcome_unclear');
       assert.ok(feeUnits > 0n && feeUnits <= quote.feeUnitsMax);
       assert.is(await contracts[currency].balanceOf(`0x${intent.to}`), intent.units);
-      assert.equal(await over.sequence(wallet), { final: 1, head: 1 });
+      assert.equal(await over.sequence(wallet), { final: 1, head: 1, pending: 1 });
       const held = await over.balance(wallet);
       assert.is(held.native, await native(wallet));
       assert.is(held.tokens[currency], await contracts[currency].balanceOf(`0x${wallet}`));
@@ -300,7 +301,7 @@ test('a reverted transaction is failed once it is final, and its number is used'
   await usdc.stop(false);
   const feeUnits = before - (await native(wallet));
   assert.equal(await finalOutcome(wallets, intent, [attempt]), { kind: 'failed', tx: attempt.tx, number, feeUnits });
-  assert.equal(await node.sequence(wallet), { final: 1, head: 1 });
+  assert.equal(await node.sequence(wallet), { final: 1, head: 1, pending: 1 });
 
   const again = await prepare(wallets, intent);
   assert.is(again.terms.nonce, '1');

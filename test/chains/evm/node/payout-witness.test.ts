@@ -72,6 +72,21 @@ test('a node whose finality lags delays the outcome', async () => {
   assert.is((await outcomeOf(wallets, intent, [attempt], paired)).kind, 'succeeded', 'its depth suffices later');
 });
 
+test('what either node has received counts as on its way; a silent one tells nothing', async () => {
+  const wallets = await openFundedWallets();
+  const wallet = wallets.keyOf({ role: 'refund' });
+  assert.is(await paired.pending(wallet), 0);
+  await send(await prepare(wallets, wallets.refund('USDT', 5n)));
+  proxy.lies.answer = ({ method }, answer) =>
+    method === 'eth_getTransactionCount' ? { ...answer, result: '0x0' } : answer;
+  assert.equal(await Promise.all([paired, pairedOther].map((pair) => pair.pending(wallet))), [1, 1]);
+  proxy.heal();
+  proxy.lies.status = 503;
+  for (const pair of [paired, pairedOther]) assert.is((await faultOf(pair.pending(wallet))).kind, 'transient');
+  assert.is((await faultOf(open({ chainId: '1' }).pending(wallet))).code, 'node_wrong_chain');
+  await anvil.mine();
+});
+
 test('both see a foreign transaction', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDT', 5n);

@@ -1,0 +1,53 @@
+/**
+ * What a payment received, with its coins and networks. Amounts are at par, exact.
+ * @module
+ */
+import { sortOut, sumPar } from '../core/session.ts';
+import { currencies, type NetworkKey } from '../core/transfer.ts';
+import type { SessionSummary } from '../database/database.ts';
+import { coins } from './show.ts';
+
+type Came = Pick<SessionSummary, 'terms' | 'life' | 'standing' | 'sums'>;
+
+/** Writes what several coins stand for: "USDT / USDC". */
+export const coinNames = (symbols: readonly string[]): string => symbols.join(' / ');
+
+/**
+ * Writes the sum of each coin, such as "10.50 USDT + 2.00 USDC"; null if there is none.
+ * @param allPar what counts of it, which is less where held money was returned
+ */
+function text(
+  { terms, life, sums }: Came,
+  which: 'counted' | 'late',
+  states: Parameters<typeof sumPar>[1],
+  allPar: bigint,
+): string | null {
+  if (allPar === 0n) return null;
+  const own = sortOut(terms, life, sums ?? [])[which];
+  const parts = currencies.flatMap((currency) => {
+    const par = sumPar(
+      own.filter((sum) => sum.currency === currency),
+      states,
+    );
+    return par === 0n ? [] : [{ currency, par }];
+  });
+  const isAll = parts.reduce((total, { par }) => total + par, 0n) === allPar;
+  if (parts.length > 1 && isAll) return parts.map(({ currency, par }) => `${coins(par)} ${currency}`).join(' + ');
+  return `${coins(allPar)} ${coinNames(parts.length > 0 ? parts.map(({ currency }) => currency) : terms.accepts)}`;
+}
+
+/** Returns what counts and is confirmed; null if nothing is. */
+export const confirmedText = (session: Came): string | null =>
+  text(session, 'counted', ['confirmed', 'final'], session.standing.confirmedPar);
+
+/** Returns what counts and is not confirmed yet; null if nothing is. */
+export const seenText = (session: Came): string | null => text(session, 'counted', ['seen'], session.standing.seenPar);
+
+/** Returns what came too late and does not count; null if nothing did. */
+export const lateText = (session: Came): string | null =>
+  text(session, 'late', ['seen', 'confirmed', 'final'], session.standing.latePar);
+
+/** Returns the networks on which money came, counted or not. */
+export const networksOf = ({ sums }: Pick<Came, 'sums'>): readonly NetworkKey[] => [
+  ...new Set((sums ?? []).map(({ network }) => network)),
+];

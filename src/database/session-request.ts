@@ -1,0 +1,33 @@
+/**
+ * What a merchant requests with a session: its price, its order, and where its payer goes.
+ * @module
+ */
+import type { Currency } from '../core/transfer.ts';
+
+export type LineItem = Readonly<{
+  price_data: Readonly<{
+    currency: string;
+    unit_amount: number;
+    product_data: Readonly<{ name: string; description?: string }>;
+  }>;
+  quantity: number;
+}>;
+
+/** The locked conversion of a session that is not at par. */
+export type Conversion = Readonly<{ rate: string; currency: Currency; amountMinor: bigint }>;
+
+/** What a merchant requested. Never changes. Amounts are in the session currency's minor units. */
+export type SessionRequest = Readonly<{
+  orderId: string;
+  amountMinor: bigint;
+  currency: string;
+  description: string | null;
+  lineItems: readonly LineItem[] | null;
+  taxMinor: bigint | null;
+  shippingMinor: bigint | null;
+  successUrl: string | null;
+  cancelUrl: string | null;
+  metadata: Readonly<Record<string, string>> | null;
+  /** An endpoint for this session only (quick-start variant), in addition to those of the store. */
+  webhookUrl: string | null;
+}>;

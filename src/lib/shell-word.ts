@@ -1,0 +1,8 @@
+/**
+ * Words of a command, as a shell reads them.
+ * @module
+ */
+
+/** Returns a word as a POSIX shell reads it. */
+export const shellWord = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

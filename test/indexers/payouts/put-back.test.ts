@@ -1,0 +1,223 @@
+/**
+ * Database and signer's journal are put back while a refund that was signed since is on its way and in no block. Where
+ * transactions have numbers, it is paid once.
+ */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { RunMark } from '../../../indexers/payouts/run-mark.ts';
+import { evmSpending } from '../../../src/chains/evm/spend.ts';
+import type { PayoutNode, SignedSpend, Terms } from '../../../src/chains/spend.ts';
+import { transient } from '../../../src/core/fault.ts';
+import { refundOf } from '../../support/temp-signer.ts';
+import { simulatedChains } from '../../support/test-network.ts';
+import { COIN, closeBenches, network, openNodeBench, thief } from './node-bench.ts';
+
+const USDT = 1_000_000n;
+/** How long everything waits after the machine was put back; a minute and a half more, and it is final and read. */
+const WAIT_MS = 240_000;
+const HELD = 'payouts_rollback_possible';
+const [payee, other] = [thief.evm, 'cc'.repeat(20)];
+/** Below the base fee of every block. */
+const tooLow: Terms = { max_fee_per_gas: '500000000', max_priority_fee_per_gas: '1' };
+test.after(closeBenches);
+
+type Options = Readonly<{ through?: (node: PayoutNode) => PayoutNode; rotations?: number }>;
+
+/** A bench whose refund wallets hold money. `putBack` starts a run that finds a copied mark. */
+async function openBench({ through, rotations = 0 }: Options = {}) {
+  let mark: RunMark | 'void' = { atMs: 1_795_000_000_000, journalId: 0, isClear: true, untilMs: null };
+  const marks = {
+    read: () => mark,
+    write(next: RunMark) {
+      mark = next;
+    },
+  };
+  const wallets = { refund: rotations, gas: 0 };
+  const bench = await openNodeBench('evm', { marks, expiryMs: WAIT_MS, wallets, ...(through && { through }) });
+  const { sim, walletKey, treasury, database, passMinutes } = bench;
+  const wallet = walletKey('refund', 0);
+  sim.world.fund(wallet.key, 100n * COIN.evm);
+  sim.pay(wallet.key, 50n * USDT);
+  await passMinutes(1);
+
+  return {
+    ...bench,
+    wallet,
+    putBack(): void {
+      mark = 'void';
+      bench.restart();
+    },
+    /** Signs a refund of three USDT as the lost run did, and sends it. */
+    async lose(id: string, to: string, nonce: number, changes: Terms = {}): Promise<SignedSpend> {
+      const { chainId, tokens } = simulatedChains.evm;
+      const intent = refundOf(id, 3n * USDT, { network, to });
+      const terms = { nonce: String(nonce), gas_limit: '100000', ...dear, ...changes };
+      const of = { chainId, tokens, treasury, feeUnitsMax: 10n ** 30n };
+      const signed = evmSpending.sign({ network: of, intent, terms }, [wallet]);
+      return signed;
+    },
+    sentCount: async (id: string) => (await database.listPayoutAttempts(id)).length,
+    stateOf: async (id: string) => (await database.findPayout(id))?.state,
+  };
+}
+const dear: Terms = { max_fee_per_gas: '5000000000', max_priority_fee_per_gas: '2000000' };
+const three = [3n * USDT];
+
+test('a refund that was on its way is paid once, by what was on its way; until then nothing is allotted or canceled', async () => {
+  const bench = await openBench();
+  const { node, look, pass, passMinutes, planRefund, paid, database, clock, wallet } = bench;
+  const old = await bench.lose('rf_1', payee, 0);
+  await node.broadcast(old.bytes);
+  bench.putBack();
+
+  await planRefund('rf_2', other, 2n * USDT);
+  await planRefund('rf_1', payee, 3n * USDT);
+  assert.equal([await look(), await look()], [HELD, HELD]);
+  assert.equal([await bench.sentCount('rf_1'), await bench.sentCount('rf_2')], [0, 0]);
+  await database.reportEngine(network, { code: HELD, message: 'as the engine says' }, clock.nowMs());
+  assert.is(await database.cancelPayout('rf_1', clock.nowMs()), false);
+  await pass(61_000);
+  await pass(61_000);
+  assert.equal([await bench.stateOf('rf_1'), (await database.findPayout('rf_1'))?.tx], ['succeeded', old.tx]);
+  // The other one waits until every node can have heard of what may be on its way besides.
+  const reported = await passMinutes(1);
+  assert.equal([...new Set(reported)], [HELD]);
+  assert.is(await bench.sentCount('rf_2'), 0);
+  await passMinutes(4);
+  assert.is(await bench.stateOf('rf_2'), 'succeeded');
+  assert.equal([paid(wallet.key, payee), paid(wallet.key, other)], [three, [2n * USDT]]);
+  assert.equal(await database.listFreezes(), []);
+});
+
+test('the same with two numbers on their way, of which the first pays somebody else', async () => {
+  const bench = await openBench();
+  const { node, look, passMinutes, planRefund, paid, wallet } = bench;
+  for (const { bytes } of [await bench.lose('rf_x', other, 0), await bench.lose('rf_1', payee, 1)])
+    await node.broadcast(bytes);
+  bench.putBack();
+  await planRefund('rf_1', payee, 3n * USDT);
+  await planRefund('rf_x', other, 3n * USDT);
+  assert.is(await look(), HELD);
+  await passMinutes(6);
+  assert.equal([await bench.stateOf('rf_1'), await bench.stateOf('rf_x')], ['succeeded', 'succeeded']);
+  assert.equal([paid(wallet.key, payee), paid(wallet.key, other)], [three, three]);
+});
+
+test('a node that hears of it only minutes after the start is in time; one that hears of it later stops the next number', async () => {
+  for (const minutes of [2, 6]) {
+    const bench = await openBench();
+    const { node, pass, passMinutes, planRefund, paid, wallet } = bench;
+    const old = await bench.lose('rf_1', payee, 0);
+    bench.putBack();
+    const asks = minutes === 2;
+    if (asks) await planRefund('rf_1', payee, 3n * USDT);
+    await passMinutes(minutes);
+    assert.is(await bench.sentCount('rf_1'), 0);
+    await node.broadcast(old.bytes);
+    if (!asks) await planRefund('rf_1', payee, 3n * USDT);
+    assert.is(await bench.look(), HELD, `after ${minutes} minutes`);
+    await pass(61_000);
+    await passMinutes(2);
+    assert.is(await bench.stateOf('rf_1'), 'succeeded');
+    assert.equal(paid(wallet.key, payee), three);
+  }
+});
+
+test('while any node cannot be asked, nothing is signed', async () => {
+  let isDown = false;
+  const through = (node: PayoutNode): PayoutNode => ({
+    ...node,
+    async pending(key) {
+      if (isDown) throw transient('node_unreachable', 'the second node does not answer');
+      return node.pending(key);
+    },
+  });
+  const bench = await openBench({ through });
+  const { passMinutes, planRefund, paid, wallet } = bench;
+  isDown = true;
+  bench.putBack();
+  await planRefund('rf_1', payee, 3n * USDT);
+  assert.equal([...new Set(await passMinutes(6))], [HELD]);
+  isDown = false;
+  await passMinutes(8);
+  assert.equal([await bench.stateOf('rf_1'), paid(wallet.key, payee)], ['succeeded', three]);
+});
+
+test('a number that was allotted but not signed here may have been used for another refund', async () => {
+  const bench = await openBench();
+  const { database, clock, node, look, passMinutes, planRefund, paid, wallet } = bench;
+  await planRefund('rf_2', other, 3n * USDT);
+  const [open] = await database.openPayouts(network, clock.nowMs(), 1);
+  assert.ok(open);
+  await database.offerNonce(network, wallet.key, 0, clock.nowMs());
+  const of = { id: 'rf_2', generation: 0, attempt: 0, intent: open.payout.intent, payer: wallet.key } as const;
+  const terms = { nonce: '0', gas_limit: '100000', ...dear };
+  const allotted = { ...of, payerRole: 'refund', nonce: 0, terms, feeUnitsMax: 10n ** 15n } as const;
+  assert.is((await database.allotAttempt({ ...allotted, nowMs: clock.nowMs() })).kind, 'allotted');
+  await node.broadcast((await bench.lose('rf_1', payee, 0, tooLow)).bytes);
+  bench.putBack();
+  await planRefund('rf_1', payee, 3n * USDT);
+  assert.is(await look(), HELD);
+  assert.equal([...new Set(await passMinutes(6))], [HELD]);
+  assert.equal([paid(wallet.key, payee), await bench.sentCount('rf_1')], [[], 0]);
+});
+
+test('what never gets into a block is excluded by emptying its wallet after a rotation', async () => {
+  const bench = await openBench({ rotations: 1 });
+  const { sim, node, database, clock, passMinutes, planRefund, paid, wallet, walletKey } = bench;
+  const next = walletKey('refund', 1);
+  sim.world.fund(next.key, 100n * COIN.evm);
+  sim.pay(next.key, 10n * USDT);
+  for (const { bytes } of [await bench.lose('rf_x', other, 0, tooLow), await bench.lose('rf_1', payee, 1, tooLow)])
+    await node.broadcast(bytes);
+  bench.putBack();
+  await planRefund('rf_1', payee, 3n * USDT);
+  assert.equal([...new Set(await passMinutes(6))], [HELD]);
+  assert.equal([await bench.sentCount('rf_1'), await bench.stateOf('rf_1')], [0, 'waiting']);
+
+  const plain = { kind: 'move', id: 'mv_1', network, role: 'refund', fromIndex: 0, toIndex: 1 } as const;
+  const act = { atMs: clock.nowMs(), operator: 'alice', command: 'wallet empty', reason: 'a transaction hangs' };
+  await database.planMoves([{ ...plain, currency: 'USDT', units: 50n * USDT }], act);
+  await passMinutes(5);
+  assert.equal([await bench.stateOf('mv_1'), await bench.stateOf('rf_1')], ['succeeded', 'succeeded']);
+  assert.equal([paid(wallet.key, payee), paid(next.key, payee)], [[], three]);
+  // Prices fall: what is left in the pool finds nothing to pay with.
+  await sim.world.mine();
+  assert.equal([paid(wallet.key, payee), paid(wallet.key, other)], [[], []]);
+});
+
+test('what is known here goes on meanwhile, and may pay more for its place in a block', async () => {
+  let isCheap = true;
+  const through = (node: PayoutNode): PayoutNode => ({
+    ...node,
+    async quote(draft, nonce, outbid) {
+      const quote = await node.quote(draft, nonce, outbid);
+      return isCheap && quote.kind === 'quoted'
+        ? { ...quote, terms: { ...quote.terms, ...tooLow }, feeUnitsMax: 1n }
+        : quote;
+    },
+  });
+  const bench = await openBench({ through });
+  const { passMinutes, planRefund, paid, wallet } = bench;
+  await planRefund('rf_1', payee, 3n * USDT);
+  await passMinutes(1);
+  assert.is(await bench.sentCount('rf_1'), 1);
+  bench.putBack();
+  isCheap = false;
+  await planRefund('rf_2', other, 3n * USDT);
+  await passMinutes(3);
+  assert.equal([await bench.stateOf('rf_1'), await bench.sentCount('rf_1')], ['succeeded', 2]);
+  assert.is(await bench.sentCount('rf_2'), 0, 'what is new waits');
+  await passMinutes(5);
+  assert.equal([paid(wallet.key, payee), paid(wallet.key, other)], [three, three]);
+});
+
+test('a restart with the mark of the last run waits for nothing', async () => {
+  const bench = await openBench();
+  bench.restart();
+  await bench.planRefund('rf_1', payee, 3n * USDT);
+  assert.equal([await bench.look(), await bench.look()], [null, null]);
+  assert.is(await bench.sentCount('rf_1'), 1);
+});
+
+test.run();
