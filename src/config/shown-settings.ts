@@ -35,7 +35,8 @@ export type ShownSetting = Readonly<{
   fileVariable: string;
 }>;
 
-export type ShownSettings = Readonly<{ file: string; settings: readonly ShownSetting[] }>;
+/** `isShipped`: the file is the sandbox's, which comes with Quayside: an upgrade replaces it. */
+export type ShownSettings = Readonly<{ file: string; isShipped: boolean; settings: readonly ShownSetting[] }>;
 
 /**
  * Returns every setting, as the files and variables are now: the general ones, then those of each network.
@@ -64,7 +65,7 @@ export function readShownSettings(from: Readonly<{ env: NodeJS.ProcessEnv; cwd: 
     if (path.length > 1 && !isInGroup(tree, names, path)) return [];
     return [shown({ ...layers, tree }, named, value)];
   });
-  return { file, settings };
+  return { file, isShipped: !from.env.QUAYSIDE_CONFIG, settings };
 }
 
 /** Whether the group that the setting belongs to is there, or has defaults. */
@@ -74,17 +75,29 @@ function isInGroup(tree: Tree, names: readonly NamedSetting[], path: readonly st
   return names.some((one) => one.path.join('.') === group.join('.') && one.fallback !== undefined);
 }
 
+/** Text is written in quotes; anything else is left to be filled in. */
+const placeholderOf = (expected: string): string =>
+  expected === '' || /^(a whole number|true or false|a list)/.test(expected) ? '…' : '"…"';
+
+/** Returns the line of a setting that says nothing, with what it follows from the others. */
+export const lineWith = ({ line }: Pick<ShownSetting, 'line'>, value: string | number): string =>
+  line.replace(/"?…"?/, () => JSON.stringify(value));
+
 function shown(layers: Layers, { path, about, fallback }: NamedSetting, given: unknown): ShownSetting {
   const { isSecret, expected } = about;
   const origin = originOf(layers, path, given);
   const value = given ?? fallback;
   const isSet = origin.kind === 'sandbox' || (value !== undefined && value !== null);
   const text = value === undefined || isSecret ? null : JSON.stringify(value);
+  const written = text === null || text === 'null' ? placeholderOf(expected) : text;
   const into = deepestGroup(layers.own, path);
-  const member = path.slice(into.length).reduceRight((inner, key, at) => {
-    const pair = `${JSON.stringify(key)}: ${inner}`;
-    return at === 0 ? pair : `{ ${pair} }`;
-  }, text ?? '"…"');
+  const member = path.slice(into.length).reduceRight(
+    (inner, key, at) => {
+      const pair = `${JSON.stringify(key)}: ${inner}`;
+      return at === 0 ? pair : `{ ${pair} }`;
+    },
+    isSecret ? '"…"' : written,
+  );
   return {
     path: pathText(path),
     group: pathText(path.slice(0, Math.min(path.length - 1, path[0] === 'networks' ? 2 : 1))),

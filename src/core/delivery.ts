@@ -137,7 +137,8 @@ export function sameTarget(url: string): string {
  * Why no usable answer came. `blocked_address`: the guard forbids calling the target; `too_large`: the answer's headers
  * exceed the limit; `http`: the answer is not HTTP.
  */
-export type SendError = 'dns' | 'tls' | 'connect' | 'timeout' | 'blocked_address' | 'too_large' | 'http';
+export const sendErrors = ['dns', 'tls', 'connect', 'timeout', 'blocked_address', 'too_large', 'http'] as const;
+export type SendError = (typeof sendErrors)[number];
 
 /** The outcome of an attempt. `retryAfterMs` is the wait that the receiver asked for, if any. */
 export type Outcome =

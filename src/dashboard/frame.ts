@@ -7,6 +7,7 @@ import type { Mode } from '../core/transfer.ts';
 import { type Html, html } from '../lib/html.ts';
 import { timeIn } from '../lib/zone.ts';
 import { SCRIPT_PATH, STYLE_PATH } from './assets.ts';
+import { SEARCHED_CHARS_MAX } from './search.ts';
 import type { Languages, TextKey, Words } from './texts.ts';
 
 /** Renders a whole document in one language. */
@@ -124,6 +125,10 @@ ${isOperator ? html`<h2>${words.say('frame.operator')}</h2><ul>${to('/operator',
 <p class="hint">${words.html('frame.zone', { zone })}<br>${words.say('frame.session', { minutes: Math.round(endsIn.idleMs / 60_000) })}</p>
 <form method="post" action="/sign-out">${formTokenField(formToken)}<button class="plain">${words.say('frame.sign_out')}</button></form>
 </nav>`;
+  const search =
+    at && isAllowed(memberships, { permission: 'payments:read', ...at })
+      ? html`<form class="search-bar" role="search" action="/s/${at.storeId}/${at.mode}/payments"><input type="search" name="q" maxlength="${SEARCHED_CHARS_MAX}" autocomplete="off" spellcheck="false" aria-label="${words.say('frame.search')}" placeholder="${words.say('frame.search')}"><button class="plain">${words.say('payments.find')}</button></form>`
+      : null;
   const mode =
     at?.mode === 'test'
       ? html`<aside class="test-mode" aria-label="${words.say('frame.mode')}">${words.say('frame.test_mode')}</aside>`
@@ -132,7 +137,7 @@ ${isOperator ? html`<h2>${words.say('frame.operator')}</h2><ul>${to('/operator',
   const page = documentOf(
     words,
     title,
-    html`${mode}${bar}${sessionEnd(words, endsIn)}<div class="frame">${menu}<main id="main" tabindex="-1"><h1>${title}</h1>${said}${content}${copyWords(words)}</main></div>`,
+    html`${mode}${bar}${sessionEnd(words, endsIn)}<div class="frame">${menu}<main id="main" tabindex="-1"><h1>${title}</h1>${said}${content}${copyWords(words)}</main></div>${search}`,
   );
   return inZone(page, zone);
 }

@@ -38,8 +38,12 @@ export function countdown(leftMs: number): Html {
   return html`<bdi role="timer" data-left="${leftMs}">${[Math.floor(left / 3600), ...parts].join(':')}</bdi>`;
 }
 
+/** From so many characters on, a word may break within. */
+const LONG_WORD = /\S{24}/;
+
 /** Shows text that belongs to no language: a name, an id, an amount. Its direction is its own. */
-export const data = (text: string | number): Html => html`<bdi>${text}</bdi>`;
+export const data = (text: string | number): Html =>
+  LONG_WORD.test(String(text)) ? html`<bdi class="long">${text}</bdi>` : html`<bdi>${text}</bdi>`;
 
 /** Shows a sentence of a deeper layer, whose `backticks` are code: it may name commands, and stays English. */
 export const english = (text: string): Html => html`<bdi lang="en">${prose(text)}</bdi>`;
@@ -119,6 +123,7 @@ export function sessionState(words: Words, { life, standing }: Judged): Html {
  * A table whose rows become cards on a phone; each cell is labelled there by its column.
  * @param numbers which columns are numbers, from 0
  * @param newestBy the column of the times by which the newest comes first
+ * @param lead the columns with which a card begins, such as amount and state
  */
 export function table(
   caption: string,
@@ -126,8 +131,12 @@ export function table(
   rows: readonly (readonly (Html | string)[])[],
   numbers: readonly number[] = [],
   newestBy?: number,
+  lead: readonly number[] = [],
 ): Html {
-  const kind = (at: number) => (numbers.includes(at) ? html` class="number"` : null);
+  const kind = (at: number) => {
+    const classes = [...(numbers.includes(at) ? ['number'] : []), ...(lead.includes(at) ? ['lead'] : [])];
+    return classes.length === 0 ? null : html` class="${classes.join(' ')}"`;
+  };
   return html`<table>
 <caption class="unseen">${caption}</caption>
 <thead><tr>${columns.map((column, at) => html`<th scope="col"${kind(at)}${at === newestBy ? html` aria-sort="descending"` : null}>${column}</th>`)}</tr></thead>

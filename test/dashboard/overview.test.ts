@@ -28,7 +28,7 @@ test('a new store sees what is missing; then its money by day, held money, and h
     assert.match(before, 'done The store is approved');
     assert.match(before, 'What needs you nothing');
     assert.match(before, 'No payment was credited in these days.');
-    assert.match(before, 'There is no endpoint: your shop is told nothing');
+    assert.match(before, 'There is no endpoint: your shop gets no notices');
 
     const pay = async (orderId: string, units: bigint) => {
       const order = { amount: 1050, currency: 'USD', order_id: orderId };

@@ -62,6 +62,11 @@ test('each setting is shown with its value, its origin and the line to paste', (
       const general = (await mary.get(PATH)).text;
       assert.match(row(general, 'dashboard_url')[1] ?? '', /"http:\/\/localhost:\d+" \(follows from other settings\)/);
       assert.match(row(general, 'signer')[1] ?? '', 'not set');
+      assert.match(row(general, 'dashboard_port')[3] ?? '', /^"dashboard_port": \d+May be a whole number/);
+      assert.match(row(general, 'metrics_port')[3] ?? '', /^"metrics_port": 9420May be/);
+      const retention = (await mary.get(`${PATH}?of=retention`)).text;
+      assert.match(row(retention, 'retention.anonymise_days')[3] ?? '', /"anonymise_days": … \}/);
+      assert.match(general, `put its line into <code>${file}</code>`);
       assert.is((await mary.get(`${PATH}?of=nothing`)).status, 404);
     },
     { env },
@@ -83,6 +88,14 @@ test('of what may hold a secret only that it is set is shown', () =>
     },
     { env },
   ));
+
+test('in the sandbox a file of the operator’s own is what is to be changed', () =>
+  withDashboard(async ({ person }) => {
+    const mary = await person('Mary', { role: 'operator', storeId: null });
+    const { text } = await mary.get(PATH);
+    assert.match(text, /copy that file to one of your own[^<]*<code>QUAYSIDE_CONFIG<\/code>/);
+    assert.not.match(text, 'put its line into');
+  }));
 
 test('nobody but the operator sees the settings', () =>
   withDashboard(async ({ api, person }) => {

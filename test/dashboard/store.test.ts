@@ -36,12 +36,33 @@ test('a new store waits for approval with its maker as the owner, is made once, 
       [[storeId, 'pending', 'API', 'USDC']],
     );
     assert.match((await ada.get(path)).text, 'waits for the operator’s approval');
+    assert.not.match((await ada.get(path)).text, '/operator/stores');
     assert.match((await ada.get(`/s/${storeId}/test/developers`)).text, 'once the operator has approved');
     await api.database().approveStore(storeId, operator, false);
     assert.match((await ada.get(`/s/${storeId}/test/developers`)).text, 'Create the key');
     assert.is((await ada.get(`/s/${api.merchantId}/test/store`)).status, 404, 'of the other store it is support only');
     const bad = await ada.submit('/stores/new', '/stores/new', { name: 'x', channel: 'shopify', settlement: 'USDC' });
     assert.is(bad.status, 400);
+  }));
+
+test('an operator who creates a store is led to where it is approved', () =>
+  withDashboard(async ({ person }) => {
+    const mary = await person('Mary', { role: 'operator', storeId: null });
+    const review = await mary.submit('/stores/new', '/stores/new', { name: 'Tea', channel: 'API', settlement: 'USDC' });
+    const made = await confirm(mary, '/stores/new', review);
+    const { text } = await mary.get(made.headers.get('location') ?? '');
+    assert.match(text, '</span> <a href="/operator/stores">Decide about it</a>');
+  }));
+
+test('the page shows the usual colour, offers every time zone, and has one filled button', () =>
+  withDashboard(async ({ api, person }) => {
+    const ada = await person('Ada', { role: 'owner', storeId: api.merchantId });
+    const { text } = await ada.get(`/s/${api.merchantId}/test/store`);
+    assert.match(text, /It looks like this:<\/p>\s*<p><svg class="preview"/);
+    assert.match(text, /<input name="zone"[^>]* list="zones"/);
+    assert.match(text, /<datalist id="zones"><option value="UTC">/);
+    assert.match(text, '<option value="Europe/Berlin">');
+    assert.is(text.match(/<button>/g)?.length, 1);
   }));
 
 test('one person cannot pile up stores that wait', () =>

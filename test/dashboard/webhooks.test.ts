@@ -9,6 +9,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { startDispatcher } from '../../src/webhooks/dispatcher.ts';
 import { type Answer, confirm, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { freePort } from '../support/free-port.ts';
 import { openSale, pass } from '../support/payment-scenes.ts';
 import { recordAttempt } from '../support/record-attempt.ts';
 import { until } from '../support/until.ts';
@@ -54,7 +55,10 @@ async function withShop(work: (shop: Shop, hook: string) => Promise<void>): Prom
 async function addEndpoint({ ada, base, api }: Shop, url: string) {
   const review = await ada.submit(base, base, { url, 'payment.detected': 'on' });
   assert.is(review.status, 200, review.text);
-  assert.match(review.text, 'the usual ones, <bdi>payment.detected</bdi>');
+  assert.match(
+    review.text,
+    'payment.completed, payment.failed, payment.expired, payment.cancelled, refund.succeeded, refund.failed, payment.detected</bdi>',
+  );
   const clicks = await Promise.all([1, 2, 3].map(() => confirm(ada, base, review)));
   const secrets = new Set(clicks.map(({ text }) => /<code[^>]*>(whsec_[^<]+)<\/code>/.exec(text)?.[1]));
   assert.is(secrets.size, 1);
@@ -81,6 +85,7 @@ test('an endpoint is added once with a secret shown once, and a test event reach
     assert.is(stored?.secret.replaceAll('+', '+'), secret.replaceAll('&#43;', '+'));
     const result = await ada.submit(path, `${path}/test`);
     assert.match(result.text, 'not delivered');
+    assert.match(result.text, 'The endpoint answered <bdi>500</bdi>, not 2xx');
     assert.match(result.text, '&lt;script&gt;');
     assert.not.match(result.text, '<script>');
     assert.not.match(result.text, '\u0007');
@@ -92,6 +97,15 @@ test('an endpoint is added once with a secret shown once, and a test event reach
       [entry?.operator, entry?.command, entry?.after],
       ['Ada (dashboard)', 'send test webhook', { answer: 500 }],
     );
+  }));
+
+test('a test event that reaches nobody says what that means and what to do next', () =>
+  withShop(async (shop) => {
+    const { path } = await addEndpoint(shop, `http://127.0.0.1:${await freePort()}/hook`);
+    const { text } = await shop.ada.submit(path, `${path}/test`);
+    assert.match(text, 'check that your shop runs');
+    assert.match(text, 'ECONNREFUSED');
+    assert.not.match(text, '<bdi>connect</bdi>');
   }));
 
 test('a secret is rotated with both valid, and each step is recorded', () =>

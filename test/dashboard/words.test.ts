@@ -5,11 +5,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { dashboardPages } from '../../src/dashboard/pages.ts';
 import { type Languages, languages, type TextKey, type Words } from '../../src/dashboard/texts.ts';
 import { html } from '../../src/lib/html.ts';
 import type { Text } from '../../src/lib/words.ts';
 import { PASSWORD, withDashboard } from '../support/dashboard.ts';
-import { everyPage } from '../support/dashboard-pages.ts';
+import { answerOf, everyPage } from '../support/dashboard-pages.ts';
 import { readSources } from '../support/source-tree.ts';
 
 const folder = new URL('../../src/dashboard/texts/', import.meta.url);
@@ -115,13 +116,30 @@ test('text that is not one of the texts is found', () => {
   assert.equal(unmarked('<title>B · Quayside</title><body>'), ['B']);
 });
 
+/** What is no page to look at: a redirect, a file, a number for the script, a picture. */
+const noDocuments = [
+  '/',
+  '/s/:store/:mode/payments.csv',
+  '/s/:store/:mode/payments/new',
+  '/s/:store/:mode/store/logo/:hash',
+];
+
 test('pages have no text but the texts', () =>
   withDashboard(
     async (dashboard) => {
-      for (const { name, path, cookie } of await everyPage(dashboard)) {
-        const { text } = await dashboard.visitor().get(path, { cookie });
-        assert.equal(unmarked(text), [], name);
+      const pages = await everyPage(dashboard);
+      for (const page of pages) {
+        const { status, text } = await answerOf(dashboard, page);
+        assert.is(status, page.status ?? 200, page.name);
+        assert.equal(unmarked(text), [], page.name);
       }
+      const isShown = (path: string) => {
+        const pattern = new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`);
+        return pages.some((page) => !page.form && pattern.test(page.path.replace(/\?.*/, '')));
+      };
+      const read = dashboardPages({ config: { networks: [] } } as never).filter(({ method }) => method === 'get');
+      const missing = read.map(({ path }) => path).filter((path) => !noDocuments.includes(path) && !isShown(path));
+      assert.equal(missing, [], 'each page is among those that the tests of looks and words open');
     },
     { pages: true, languages: marked },
   ));

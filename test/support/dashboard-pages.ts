@@ -5,18 +5,70 @@
  */
 
 import { randomUUID } from 'node:crypto';
+import type { Page as BrowserPage, Response } from 'playwright-core';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { chains } from '../../src/chains/index.ts';
 import { invariant } from '../../src/core/fault.ts';
+import { SUDO_MS } from '../../src/dashboard/web-session.ts';
 import type { ApiServer } from './api-server.ts';
-import type { Dashboard } from './dashboard.ts';
+import { type Answer, type Dashboard, formTokenOf, PASSWORD, type Visitor } from './dashboard.ts';
 import { confirmTip, openSale, type Sale } from './payment-scenes.ts';
 
 /** An address that money is sent to. */
 export const PAYEE = chains.evm.address.format(`c0ffee${'1'.repeat(34)}`);
 
-/** A page, with the cookie of who sees it; nobody's is empty. The page `missing` does not exist. */
-export type DashboardPage = Readonly<{ name: string; path: string; cookie: string }>;
+/** A form, with its fields, and where it is sent to. */
+type SentForm = Readonly<{ to: string; fields: Readonly<Record<string, string>> }>;
+
+/**
+ * A page, with the cookie of who sees it; nobody's is empty. The page `missing` does not exist. A page with a form is
+ * what that form answers, sent from the path.
+ */
+export type DashboardPage = Readonly<{
+  name: string;
+  path: string;
+  cookie: string;
+  status?: number;
+  /** Another one each time, where a form works once. */
+  form?(): Promise<SentForm>;
+}>;
+
+/** Opens a page as a browser without scripts does. */
+export async function answerOf(dashboard: Dashboard, { path, cookie, form }: DashboardPage): Promise<Answer> {
+  const visitor = dashboard.visitor();
+  if (!form) return visitor.get(path, { cookie });
+  const { to, fields } = await form();
+  return visitor.post(to, fields, { cookie });
+}
+
+/** Opens a page in a browser, which has no other cookie then. */
+export async function openIn(page: BrowserPage, dashboard: Dashboard, shown: DashboardPage): Promise<Response | null> {
+  const [name = '', value = ''] = shown.cookie.split('=');
+  await page.context().clearCookies();
+  if (shown.cookie !== '') await page.context().addCookies([{ name, value, url: dashboard.url }]);
+  const opened = await page.goto(dashboard.url + shown.path);
+  if (!shown.form) return opened;
+  const { to, fields } = await shown.form();
+  const [answer] = await Promise.all([
+    page.waitForNavigation(),
+    page.evaluate(
+      `(({ to, fields }) => {
+        const form = document.createElement('form');
+        form.method = 'post';
+        form.action = to;
+        for (const [name, value] of Object.entries(fields)) {
+          const input = document.createElement('input');
+          input.name = name;
+          input.value = value;
+          form.append(input);
+        }
+        document.body.append(form);
+        form.submit();
+      })(${JSON.stringify({ to, fields })})`,
+    ),
+  ]);
+  return answer;
+}
 
 /** Makes one of everything that a store's pages show, for a paid sale. @returns the ids */
 async function fillStore(api: ApiServer, sale: Sale) {
@@ -126,9 +178,48 @@ const operatorPages = [
   ['missing', '/operator/nothing'],
 ] as const;
 
+/**
+ * The answers of forms: what confirms, with and without the second factor, what is wrong, what is shown once. `owner`
+ * proved the second factor just now, `unproved` too long ago.
+ */
+async function answerPages(dashboard: Dashboard, owner: Visitor, unproved: Visitor): Promise<readonly DashboardPage[]> {
+  const { api } = dashboard;
+  const store = `/s/${api.merchantId}/test`;
+  const tokens = { owner: await formTokenOf(owner), unproved: await formTokenOf(unproved) };
+  let guests = 0;
+  const key = { name: 'Shop', 'sessions:read': 'on', 'refunds:write': 'on', expires: '90', sources: '203.0.113.0/24' };
+  const by = (name: 'owner' | 'unproved', to: string, fields: () => Readonly<Record<string, string>>) => ({
+    path: '/account',
+    cookie: (name === 'owner' ? owner : unproved).cookie(),
+    form: async () => ({ to: store + to, fields: { form_token: tokens[name], ...fields() } }),
+  });
+  const nobody = { path: '/sign-in', cookie: '' };
+  const link = async (password: string) => {
+    const { token } = await dashboard.invite(`Guest ${++guests}`, { role: 'support', storeId: api.merchantId });
+    return { to: `/link/${token}`, fields: { password, code: dashboard.code(token) } };
+  };
+  const guest = () => ({ name: `Guest ${++guests}`, role: 'support', confirmed: 'yes' });
+  const wrong = { ...key, confirmed: 'yes', code: '000000' };
+  return [
+    { name: 'recovery-codes', ...nobody, form: () => link(PASSWORD) },
+    { name: 'link-fault', ...nobody, status: 400, form: () => link('short') },
+    { name: 'review', ...by('owner', '/developers/keys', () => key) },
+    { name: 'review-second-factor', ...by('unproved', '/developers/keys', () => key) },
+    { name: 'second-factor-wrong', ...by('unproved', '/developers/keys', () => wrong), status: 403 },
+    { name: 'review-typed', ...by('owner', '/developers/keys/revoke', () => ({ key: api.testKey.id })) },
+    { name: 'key-made', ...by('owner', '/developers/keys', () => ({ ...key, confirmed: 'yes' })) },
+    { name: 'invited', ...by('owner', '/team', guest) },
+    { name: 'form-fault', ...by('owner', '/team', () => ({ name: '?', role: 'support' })), status: 400 },
+    { name: 'form-old', ...by('owner', '/team', () => ({ form_token: 'x' })), status: 403 },
+  ];
+}
+
 /** Fills a dashboard that was just started, and names its pages. */
 export async function everyPage(dashboard: Dashboard): Promise<readonly DashboardPage[]> {
   const { api } = dashboard;
+  const unproved = await dashboard.person('Ida', { role: 'owner', storeId: api.merchantId });
+  api.clock.advance(SUDO_MS);
+  await api.follow();
   const owner = await dashboard.person('Grace', { role: 'owner', storeId: api.merchantId });
   const operator = await dashboard.person('Mary', { role: 'operator', storeId: null });
   const { token } = await dashboard.invite('Joan', { role: 'operator', storeId: null });
@@ -178,6 +269,12 @@ export async function everyPage(dashboard: Dashboard): Promise<readonly Dashboar
     { name: 'team', path: `${store}/team`, cookie: owner.cookie() },
     { name: 'new-store', path: '/stores/new', cookie: owner.cookie() },
     { name: 'account', path: '/account', cookie: owner.cookie() },
-    ...operatorPages.map(([name, path]) => ({ name, path, cookie: operator.cookie() })),
+    ...(await answerPages(dashboard, owner, unproved)),
+    ...operatorPages.map(([name, path]) => ({
+      name,
+      path,
+      cookie: operator.cookie(),
+      ...(name === 'missing' && { status: 404 }),
+    })),
   ];
 }

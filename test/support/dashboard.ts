@@ -207,6 +207,10 @@ export function openVisitor(url: string): Visitor {
   };
 }
 
+/** Returns the token that all forms of a visitor's session carry. */
+export const formTokenOf = async (visitor: Visitor): Promise<string> =>
+  /name="form_token" value="([^"]+)"/.exec((await visitor.get('/account')).text)?.[1] ?? '';
+
 /** Sends the form of a page that confirms, with its own hidden fields. */
 export function confirm(
   visitor: Visitor,

@@ -84,6 +84,8 @@ async function list({ database }: DashboardDeps, { at, query, words }: Visit<Sto
             stateOf(words, held),
           ]),
           [1],
+          undefined,
+          [1, 4],
         );
   return { title: words.say('frame.held'), content: html`${content}<p class="pager">${other}</p>` };
 }

@@ -107,6 +107,9 @@ const payoutTable = (deps: DashboardDeps, words: Words, caption: TextKey, payout
       stateBadge(words, payout),
       html`<code>${delayOf(payout)?.code ?? ''}</code>`,
     ]),
+    [3],
+    undefined,
+    [3, 4],
   );
 
 async function onePage(deps: DashboardDeps, visit: Visit<null>, payout: Payout): Promise<Reply> {

@@ -3,7 +3,7 @@
  * money comes in and who is asked about it are set in files only.
  * @module
  */
-import type { SettingOrigin, ShownSetting } from '../../config/shown-settings.ts';
+import { lineWith, type SettingOrigin, type ShownSetting } from '../../config/shown-settings.ts';
 import { type Html, html } from '../../lib/html.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage } from '../page.ts';
@@ -17,14 +17,15 @@ export const operatorSettingsPage = (deps: DashboardDeps): CommonPage => ({
   path: PATH,
   needs: 'installation:read',
   answer: async ({ query, words }) => {
-    const { file, settings } = deps.readSettings();
+    const derived = derivedValues(deps);
+    const { file, isShipped, settings } = deps.readSettings();
     const groups = [...new Set(settings.map(({ group }) => group))];
     const group = query.get('of') ?? '';
     if (!groups.includes(group)) return null;
     return {
       title: group === '' ? words.say('frame.operator_settings') : words.say('operator-settings.title_of', { group }),
       content: html`${groupMenu(words, groups, group)}
-<p class="card">${words.html('operator-settings.intro', { file: html`<code>${file}</code>` })}</p>
+<p class="card">${words.html(isShipped ? 'operator-settings.intro_sandbox' : 'operator-settings.intro', { file: html`<code>${file}</code>` })}</p>
 ${table(
   words.say('frame.operator_settings'),
   [
@@ -37,9 +38,9 @@ ${table(
     .filter((one) => one.group === group)
     .map((one) => [
       html`<code>${one.path}</code>`,
-      html`<span>${valueText(words, one, derivedValues(deps))}</span>`,
+      html`<span>${valueText(words, one, derived)}</span>`,
       originText(words, one.origin),
-      html`<div>${change(words, one)}</div>`,
+      html`<div>${change(words, withDerived(one, derived))}</div>`,
     ]),
 )}`,
     };
@@ -52,8 +53,10 @@ const groupMenu = (words: Words, groups: readonly string[], current: string): Ht
     return html`<li><a href="${href}"${group === current ? html` aria-current="page"` : null}>${group === '' ? words.say('operator-settings.general') : data(group)}</a></li>`;
   })}</ul></nav>`;
 
+type DerivedValues = Readonly<Record<string, string | number>>;
+
 /** What follows from other settings where these say nothing. */
-const derivedValues = ({ config, url }: DashboardDeps): Readonly<Record<string, string | number>> => ({
+const derivedValues = ({ config, url }: DashboardDeps): DerivedValues => ({
   base_url: config.baseUrl,
   checkout_url: config.checkoutUrl,
   dashboard_url: url,
@@ -61,11 +64,7 @@ const derivedValues = ({ config, url }: DashboardDeps): Readonly<Record<string, 
   metrics_port: config.metricsPort,
 });
 
-function valueText(
-  words: Words,
-  { path, value, isSecret, isSet }: ShownSetting,
-  derived: Readonly<Record<string, string | number>>,
-): Html {
+function valueText(words: Words, { path, value, isSecret, isSet }: ShownSetting, derived: DerivedValues): Html {
   if (isSecret)
     return isSet
       ? badge(words.say('operator-settings.set'), 'good')
@@ -81,6 +80,12 @@ const originText = (words: Words, origin: SettingOrigin): Html | string =>
   origin.kind === 'variable'
     ? html`<span>${words.html('operator-settings.from_variable', { name: html`<code>${origin.name}</code>` })}</span>`
     : words.say(`operator-settings.from_${origin.kind}`);
+
+/** What follows from other settings is where a change begins. */
+const withDerived = (one: ShownSetting, derived: DerivedValues): ShownSetting => {
+  const follows = one.isSet ? undefined : derived[one.path];
+  return follows === undefined ? one : { ...one, line: lineWith(one, follows) };
+};
 
 /** A variable stands above the file, so that a line in the file would change nothing. */
 function change(words: Words, { origin, line, into, value, isSecret, expected, fileVariable }: ShownSetting): Html {

@@ -241,5 +241,6 @@ async function rows(
     ]),
     [2, 5],
     0,
+    [2, 4],
   );
 }

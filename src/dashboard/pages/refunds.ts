@@ -101,6 +101,7 @@ const rows = (config: DashboardDeps['config'], { at, words }: Visit<StoreAt>, re
     ]),
     [3],
     0,
+    [3, 6],
   );
 
 /** Renders one refund, with the forms for what can be done about it now. */

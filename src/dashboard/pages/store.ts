@@ -2,6 +2,7 @@
  * A store's policy and look, and the form for a new store, which waits for the operator's approval.
  * @module
  */
+import { isAllowed } from '../../core/access.ts';
 import { formatUnits, MINOR_DECIMALS, parseUnits } from '../../core/money.ts';
 import { defaultRefundPolicy } from '../../core/refund.ts';
 import { currencies } from '../../core/transfer.ts';
@@ -22,7 +23,8 @@ import { logoSection, storeLogoPages } from './store-logo.ts';
 const NAME_CHARS_MAX = 80;
 const ORIGINS_MAX = 20;
 const DAY_S = 86_400;
-const ACCENT_EXAMPLE = '#0b6e5f';
+/** What the payment page has without a colour of its own. */
+const USUAL_ACCENT = '#0b6e5f';
 const ORIGIN_EXAMPLE = 'https://shop.example';
 
 const pathOf = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/store`;
@@ -141,13 +143,17 @@ function shown(words: Words, { choices, write }: Field, values: StoreValues): Ht
   return chosen ? words.say(chosen) : data(text);
 }
 
+/** UTC is not among those that the runtime names. */
+const zoneList = html`<datalist id="zones">${['UTC', ...Intl.supportedValuesOf('timeZone')].map((zone) => html`<option value="${zone}">`)}</datalist>`;
+
 function fieldInput(words: Words, field: Field, values: StoreValues, typed: string | undefined): Html {
   const { key, choices, write } = field;
   const text = typed ?? write(values);
   const label = labelOf(words, field);
   if (!choices) {
     const direction = key === 'name' ? null : html` dir="ltr"`;
-    return html`<label>${label} <input name="${key}" value="${text}"${direction} autocomplete="off" required></label>`;
+    const list = key === 'zone' ? html` list="zones"` : null;
+    return html`<label>${label} <input name="${key}" value="${text}"${direction}${list} autocomplete="off" required></label>${list && zoneList}`;
   }
   const options = choices.map(
     ([value, said]) =>
@@ -164,6 +170,12 @@ function stateText(words: Words, { status, suspension, refusal }: MerchantStore)
     : badge(words.say('store.is_waiting'), 'attention');
 }
 
+/** Leads who may decide about a store that waits to where that is done. */
+const decisionLink = ({ visitor, words }: Visit<StoreAt>, { status, refusal }: MerchantStore): Html | null =>
+  status === 'approved' || refusal || !isAllowed(visitor.person.memberships, { permission: 'installation:manage' })
+    ? null
+    : html` <a href="/operator/stores">${words.say('store.decide')}</a>`;
+
 async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>, fault: string | null): Promise<Reply> {
   const { at, form, words } = visit;
   const store = await deps.database.findStore(at.storeId);
@@ -177,7 +189,7 @@ async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>, fault: stri
       [
         [words.say('developers.merchant_id'), copyCode(store.id)],
         [words.say('store.channel'), data(store.channelType)],
-        [words.say('general.state'), stateText(words, store)],
+        [words.say('general.state'), html`${stateText(words, store)}${decisionLink(visit, store)}`],
       ],
     )}</section>
 <form method="post" action="${pathOf(at)}" class="card" aria-labelledby="policy"><h2 id="policy">${words.say('store.policy')}</h2>${changeFields(visit)}
@@ -194,15 +206,15 @@ function lookForm({ config }: DashboardDeps, visit: Visit<StoreAt>, look: PageSe
   const accent = form.accent ?? look.accent ?? '';
   const origins = form.origins ?? look.embedOrigins.join('\n');
   return html`<form method="post" action="${pathOf(at)}/look" class="card" aria-labelledby="look"><h2 id="look">${words.say('store.look')}</h2>${changeFields(visit)}
-<label>${words.say('store.colour')} <input name="accent" value="${accent}" placeholder="${ACCENT_EXAMPLE}" dir="ltr" maxlength="7" spellcheck="false"></label>
+<label>${words.say('store.colour')} <input name="accent" value="${accent}" placeholder="${USUAL_ACCENT}" dir="ltr" maxlength="7" spellcheck="false"></label>
 <p class="hint">${words.say('store.colour_hint')}</p>
-${previews(words, readAccent(accent))}
+${previews(words, accent.trim() === '' ? USUAL_ACCENT : readAccent(accent.trim()))}
 <label>${words.say('store.sites')} <textarea name="origins" rows="3" dir="ltr" spellcheck="false" placeholder="${ORIGIN_EXAMPLE}">${origins}</textarea></label>
 <p class="hint">${words.say('store.sites_hint')}</p>
 <label>${words.say('store.receipts_to')} <input name="receipts" type="email" dir="ltr" value="${form.receipts ?? look.receiptsReplyTo ?? ''}" maxlength="${MAIL_ADDRESS_CHARS_MAX}" autocomplete="off"></label>
 <p class="hint">${words.say('store.receipts_hint')}</p>
 ${config.mail ? null : html`<p class="hint">${words.say('store.no_mail_server')}</p>`}
-<button>${words.say('frame.go_on')}</button></form>`;
+<button class="plain">${words.say('frame.go_on')}</button></form>`;
 }
 
 const previews = (words: Words, accent: string | null): Html | null =>
@@ -278,7 +290,7 @@ async function planLook(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Pla
   const replyTo = (form.receipts ?? '').trim();
   const receiptsReplyTo = replyTo === '' ? null : replyTo;
   const fault = (said: string) => storePage(deps, visit, said);
-  if (typed !== '' && accent === null) return fault(words.say('store.bad_colour', { example: ACCENT_EXAMPLE }));
+  if (typed !== '' && accent === null) return fault(words.say('store.bad_colour', { example: USUAL_ACCENT }));
   if (!embedOrigins) return fault(words.say('store.bad_sites', { count: ORIGINS_MAX, example: ORIGIN_EXAMPLE }));
   if (receiptsReplyTo !== null && !isMailAddress(receiptsReplyTo)) {
     return fault(words.say('store.bad_mail', { address: receiptsReplyTo }));
@@ -288,7 +300,7 @@ async function planLook(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Pla
     target: at.storeId,
     review: {
       title: words.say('store.save_look'),
-      consequence: html`${previews(words, accent)}${facts([
+      consequence: html`${previews(words, accent ?? USUAL_ACCENT)}${facts([
         [words.say('store.colour'), accent === null ? words.say('store.usual_colour') : data(accent)],
         [
           words.say('store.may_frame'),

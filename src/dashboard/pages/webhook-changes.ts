@@ -3,6 +3,7 @@
  * again what failed.
  * @module
  */
+import { sendErrors } from '../../core/delivery.ts';
 import { eventIdAt, extendedEvents } from '../../core/event.ts';
 import type { Database, Endpoint } from '../../database/database.ts';
 import { RECOVERY_PACE_MS, type RecoveryCursor } from '../../database/redelivery.ts';
@@ -96,7 +97,7 @@ async function planEndpoint(deps: DashboardDeps, visit: Visit<StoreAt>): Promise
       consequence: facts([
         [words.say('general.url'), data(url)],
         [words.say('frame.mode'), words.say(`general.mode_${at.mode}`)],
-        [words.say('general.events'), eventsText(words, events)],
+        [words.say('general.events'), eventsText(events)],
       ]),
       button: words.say('webhook-changes.add_button'),
       back: webhooksPath(at),
@@ -143,12 +144,20 @@ const planTest: PlanOf = async (deps, visit, endpoint) => {
 const noneOr = (words: Words, value: string | number | null): Html | string =>
   value === null ? words.say('general.none') : data(value);
 
+/** Says what a failed test means, and what to do next. */
+const adviceOn = (words: Words, { isDelivered, status, error }: TestAnswer): Html | null => {
+  if (isDelivered) return null;
+  if (status !== null) return html`<p>${words.html('webhook-changes.error_status', { status })}</p>`;
+  const known = sendErrors.find((one) => one === error);
+  return known === undefined ? null : html`<p>${words.html(`webhook-changes.error_${known}`)}</p>`;
+};
+
 const testPage = ({ at, words }: Visit<StoreAt>, endpoint: Endpoint, sent: TestAnswer): Reply => ({
   title: words.say('webhook-changes.test_title'),
   content: html`<section class="card" aria-labelledby="result"><h2 id="result">${sent.isDelivered ? badge(words.say('general.delivery_delivered'), 'good') : badge(words.say('webhook-changes.not_delivered'), 'danger')}</h2>
-${facts([
+${adviceOn(words, sent)}${facts([
   [words.say('general.url'), data(endpoint.url)],
-  [words.say('webhooks.answer'), noneOr(words, sent.status ?? sent.error)],
+  [words.say('webhooks.answer'), noneOr(words, sent.status)],
   [words.say('general.took'), data(`${sent.durationMs} ms`)],
   ...(sent.detail === null ? [] : [[words.say('webhook-changes.why'), data(plainText(sent.detail))] as const]),
   ...(sent.answer === null

@@ -3,7 +3,7 @@
  * @module
  */
 import { isAllowed, type StorePermission } from '../../core/access.ts';
-import { extendedEvents } from '../../core/event.ts';
+import { documentedPaymentEvents, documentedRefundEvents, extendedEvents } from '../../core/event.ts';
 import type { Delivery, Endpoint, PastAttempt } from '../../database/database.ts';
 import { type EndpointHealth, RECENT_EVENTS, WAITING_COUNTED_MAX } from '../../database/redelivery.ts';
 import { type Html, html } from '../../lib/html.ts';
@@ -94,9 +94,10 @@ ${may(visit, 'webhooks:manage') ? addForm(visit) : null}
   };
 }
 
-/** Says which events an endpoint gets: the usual ones, and which more. */
-export const eventsText = (words: Words, more: readonly string[]): Html | string =>
-  more.length === 0 ? words.say('webhooks.usual') : words.html('webhooks.usual_and', { more: more.join(', ') });
+const usualEvents: readonly string[] = [...documentedPaymentEvents, ...documentedRefundEvents];
+
+/** Names the events that an endpoint gets: those that every one gets, and which more. */
+export const eventsText = (more: readonly string[]): Html => data([...usualEvents, ...more].join(', '));
 
 const endpointTable = ({ at, words }: Visit<StoreAt>, endpoints: readonly Endpoint[]): Html =>
   table(
@@ -104,7 +105,7 @@ const endpointTable = ({ at, words }: Visit<StoreAt>, endpoints: readonly Endpoi
     [words.say('general.url'), words.say('general.events'), words.say('general.created'), words.say('general.state')],
     endpoints.map((one) => [
       html`<a href="${webhooksPath(at)}/${one.id}">${data(one.url)}</a>`,
-      eventsText(words, one.extendedEvents),
+      eventsText(one.extendedEvents),
       time(one.createdAtMs),
       one.disabledAtMs === null
         ? badge(words.say('webhooks.enabled'), 'good')
@@ -113,7 +114,8 @@ const endpointTable = ({ at, words }: Visit<StoreAt>, endpoints: readonly Endpoi
   );
 
 const eventBoxes = (words: Words, chosen: readonly string[]): Html =>
-  html`<fieldset><legend>${words.say('webhooks.more_events')}</legend>${extendedEvents.map(
+  html`<p class="hint">${words.html('webhooks.always', { events: usualEvents.join(', ') })}</p>
+<fieldset><legend>${words.say('webhooks.more_events')}</legend>${extendedEvents.map(
     (name) =>
       html`<label class="check"><input type="checkbox" name="${name}"${chosen.includes(name) ? html` checked` : null}> <code>${name}</code></label>`,
   )}</fieldset>`;
@@ -208,7 +210,7 @@ function healthFacts(words: Words, { id, extendedEvents: more }: Endpoint, healt
   return facts([
     [words.say('general.state'), state],
     [words.say('webhooks.endpoint_id'), html`<code>${id}</code>`],
-    [words.say('general.events'), eventsText(words, more)],
+    [words.say('general.events'), eventsText(more)],
     [
       words.say('webhooks.last_events', { count: RECENT_EVENTS }),
       words.say('webhooks.counts', { delivered: countOf('delivered'), failed: countOf('failed') }),
