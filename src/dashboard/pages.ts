@@ -3,9 +3,11 @@
  * @module
  */
 import type { DashboardDeps } from './deps.ts';
+import { createExports } from './export.ts';
 import type { Page } from './page.ts';
 import { accountPages } from './pages/account.ts';
 import { alarmPages } from './pages/alarms.ts';
+import { auditPages } from './pages/audit.ts';
 import { developerPages } from './pages/developers.ts';
 import { heldPages } from './pages/held.ts';
 import { noticeAddPages } from './pages/notice-add.ts';
@@ -31,30 +33,34 @@ import { webhookChanges } from './pages/webhook-changes.ts';
 import { webhookPages } from './pages/webhooks.ts';
 
 /** Returns the pages. Each says what it needs; a test tries every page as everybody. */
-export const dashboardPages = (deps: DashboardDeps): readonly Page[] => [
-  ...accountPages(deps),
-  overviewPage(deps),
-  ...paymentsPages(deps),
-  paymentPage(deps),
-  ...paymentChanges(deps),
-  ...refundPages(deps),
-  ...refundChanges(deps),
-  ...heldPages(deps),
-  ...webhookPages(deps),
-  ...webhookChanges(deps),
-  ...developerPages(deps),
-  requestsPage(deps),
-  ...storePages(deps),
-  ...teamPages(deps),
-  ...operatorPages(deps),
-  ...operatorStorePages(deps),
-  ...operationPages(deps),
-  ...operatorNetworkPages(deps),
-  ...operatorPayoutPages(deps),
-  ...operatorWalletPages(deps),
-  ...operatorSourcePages(deps),
-  operatorSettingsPage(deps),
-  ...alarmPages(deps),
-  ...noticePages(deps),
-  ...noticeAddPages(deps),
-];
+export function dashboardPages(deps: DashboardDeps): readonly Page[] {
+  const startExport = createExports(deps);
+  return [
+    ...accountPages(deps),
+    overviewPage(deps),
+    ...paymentsPages(deps, startExport),
+    paymentPage(deps),
+    ...paymentChanges(deps),
+    ...refundPages(deps),
+    ...refundChanges(deps),
+    ...heldPages(deps),
+    ...webhookPages(deps),
+    ...webhookChanges(deps),
+    ...developerPages(deps),
+    requestsPage(deps),
+    ...storePages(deps),
+    ...teamPages(deps),
+    ...operatorPages(deps),
+    ...auditPages(deps, startExport),
+    ...operatorStorePages(deps),
+    ...operationPages(deps),
+    ...operatorNetworkPages(deps),
+    ...operatorPayoutPages(deps),
+    ...operatorWalletPages(deps),
+    ...operatorSourcePages(deps),
+    operatorSettingsPage(deps),
+    ...alarmPages(deps),
+    ...noticePages(deps),
+    ...noticeAddPages(deps),
+  ];
+}

@@ -9,6 +9,7 @@ import { type Languages as LanguagesOf, readLanguages, type Words as WordsOf } f
 import type account from './texts/en/account.json';
 import type accountMail from './texts/en/account-mail.json';
 import type alarms from './texts/en/alarms.json';
+import type audit from './texts/en/audit.json';
 import type change from './texts/en/change.json';
 import type developers from './texts/en/developers.json';
 import type frame from './texts/en/frame.json';
@@ -49,6 +50,7 @@ type English = Readonly<{
   account: typeof account;
   'account-mail': typeof accountMail;
   alarms: typeof alarms;
+  audit: typeof audit;
   change: typeof change;
   developers: typeof developers;
   frame: typeof frame;

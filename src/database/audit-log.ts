@@ -25,6 +25,14 @@ export type AuditEntry = OperatorAct & AuditedChange & Readonly<{ id: number }>;
 /** An act of which only the target is known. */
 export type TargetedAct = OperatorAct & Readonly<{ target: string }>;
 
+/** Which entries: texts that the person, and the command or its target, contain; times, `toMs` not included. */
+export type AuditSearch = Readonly<{
+  who: string | null;
+  what: string | null;
+  fromMs: number | null;
+  toMs: number | null;
+}>;
+
 export interface AuditDatabase<Whole> {
   /** Records what an operator's command changed outside the database, such as in the settings. */
   recordAct(act: OperatorAct, change: AuditedChange): Promise<void>;
@@ -38,4 +46,11 @@ export interface AuditDatabase<Whole> {
    * @param page `sinceMs`: none before this time; `beforeId`: only entries that are older than this one
    */
   listAudit(limit: number, page?: Readonly<{ sinceMs?: number; beforeId?: number }>): Promise<readonly AuditEntry[]>;
+  /**
+   * Returns the newest entries that fit, newest first. It looks at `entriesMax` of the time that is asked for.
+   * @returns `goOnId`: the `beforeId` of what follows; null at the end
+   */
+  searchAudit(
+    search: AuditSearch & Readonly<{ beforeId: number | null; limit: number; entriesMax: number }>,
+  ): Promise<Readonly<{ entries: readonly AuditEntry[]; goOnId: number | null }>>;
 }

@@ -157,6 +157,7 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /operator/alarms/snooze': ['operator'],
   'post /operator/alarms/resolve': ['operator'],
   'get /operator/audit': ['operator'],
+  'get /operator/audit.csv': ['operator'],
   'get /operator/people': ['operator'],
 };
 

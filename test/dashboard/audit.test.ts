@@ -29,4 +29,92 @@ test('every entry is on one page, the newest first', () =>
     }
   }));
 
+const linesOf = (csv: string) => csv.trimEnd().split('\r\n').slice(1);
+
+test('the log is limited to a person, an act and days, in the address, page by page, and as CSV', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const operator = await dashboard.person('Mary', { role: 'operator', storeId: null });
+    const startMs = Date.UTC(2026, 0, 10);
+    for (let nth = 0; nth < 300; nth++) {
+      const atMs = startMs + nth * 3_600_000;
+      const who = nth % 2 === 0 ? 'Ann (dashboard)' : 'root';
+      const act = { atMs, operator: who, command: nth % 3 === 0 ? 'approve refund' : 'pay', reason: null };
+      await api.database().recordAct(act, { target: `t-${nth}`, before: null, after: { nth } });
+    }
+    const targets = (text: string) => [...text.matchAll(/<code>t-(\d+)<\/code>/g)].map(([, nth]) => Number(nth));
+    const all = async (query: string) => {
+      const seen: number[] = [];
+      for (let path: string | undefined = `/operator/audit?${query}`; path; ) {
+        const { text }: { text: string } = await operator.get(path);
+        seen.push(...targets(text));
+        path = /href="([^"]*before=\d+)" rel="next"/.exec(text)?.[1]?.replaceAll('&amp;', '&');
+      }
+      return seen;
+    };
+    const expected = (fits: (nth: number) => boolean) =>
+      Array.from({ length: 300 }, (_, at) => 299 - at).filter((nth) => fits(nth));
+    assert.equal(
+      await all('who=ann'),
+      expected((nth) => nth % 2 === 0),
+    );
+    assert.equal(
+      await all('who=ANN&what=Refund'),
+      expected((nth) => nth % 6 === 0),
+    );
+    assert.equal(
+      await all('what=t-29'),
+      expected((nth) => nth === 29 || Math.floor(nth / 10) === 29),
+    );
+    const days = 'from=2026-01-11&to=2026-01-12';
+    assert.equal(
+      await all(days),
+      expected((nth) => nth >= 24 && nth < 72),
+    );
+    assert.equal(await all(`${days}&who=%25`), []);
+    assert.match((await operator.get('/operator/audit?who=nobody')).text, 'No entry matches.');
+    assert.match((await operator.get(`/operator/audit?${days}`)).text, 'audit.csv?from=2026-01-11&amp;to=2026-01-12');
+
+    const csv = await operator.get(`/operator/audit.csv?${days}&who=root`);
+    assert.is(csv.headers.get('content-type'), 'text/csv; charset=utf-8');
+    assert.match(csv.headers.get('content-disposition') ?? '', /filename="audit-[\d-]+-utc\.csv"/);
+    assert.equal(
+      linesOf(csv.text).map((line) => line.split(',')[3]),
+      expected((nth) => nth >= 24 && nth < 72 && nth % 2 === 1).map((nth) => `t-${nth}`),
+    );
+    assert.is(linesOf((await operator.get('/operator/audit.csv?what=t-')).text).length, 300, 'in slices, each once');
+    const [entry] = await api.database().listAudit(1);
+    assert.equal([entry?.command, entry?.after], ['export audit log', { what: 't-' }]);
+    assert.is(entry?.operator, 'Mary (dashboard)');
+  }));
+
+test('a page looks at a bounded number of entries, and goes on from there', () =>
+  withDashboard(async ({ api }) => {
+    const database = api.database();
+    for (let nth = 0; nth < 30; nth++) {
+      const act = { atMs: 1_000 + nth, operator: nth === 3 ? 'rare' : 'root', command: 'x', reason: null };
+      await database.recordAct(act, { target: `t-${nth}`, before: null, after: null });
+    }
+    const search = { who: 'rare', what: null, fromMs: 0, toMs: 2_000, limit: 5, entriesMax: 10 };
+    const found: string[] = [];
+    let [pages, beforeId]: [number, number | null] = [0, null];
+    do {
+      const page = await database.searchAudit({ ...search, beforeId });
+      found.push(...page.entries.map(({ target }) => target));
+      beforeId = page.goOnId;
+      pages++;
+    } while (beforeId !== null);
+    assert.equal([pages, found], [3, ['t-3']]);
+  }));
+
+test('in CSV nothing that somebody wrote is a formula', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const operator = await dashboard.person('Mary', { role: 'operator', storeId: null });
+    const act = { atMs: api.clock.nowMs(), operator: '=cmd()', command: '+x', reason: '@SUM(1)' };
+    await api.database().recordAct(act, { target: '-2+3', before: { '=a': 'b' }, after: null });
+    const { text } = await operator.get('/operator/audit.csv?who=cmd');
+    assert.match(text, `,'=cmd(),'+x,'-2+3,'=a: b,,'@SUM(1)\r\n`);
+  }));
+
 test.run();

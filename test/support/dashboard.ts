@@ -119,7 +119,8 @@ export async function startDashboard({
         database,
         config,
         url,
-        clock,
+        // Exports pause for real between their slices.
+        clock: { ...clock, sleep: systemClock.sleep },
         log,
         languages,
         passwords,

@@ -1,5 +1,5 @@
 /**
- * The operator's pages: what needs somebody, networks, the audit log, and who may use the dashboard.
+ * The operator's pages: what needs somebody, networks, and who may use the dashboard.
  * @module
  */
 import type { SessionStatus } from '../../core/event.ts';
@@ -16,8 +16,6 @@ import { rolesText } from './account.ts';
 import { alarmTable } from './alarms.ts';
 import { lastProved } from './operator-sources.ts';
 
-const ENTRIES_SHOWN = 100;
-
 export const operatorPages = (deps: DashboardDeps): readonly CommonPage[] => {
   const page = (path: string, title: TextKey, content: (visit: Visit<null>) => Promise<Html>): CommonPage => ({
     method: 'get',
@@ -30,7 +28,6 @@ export const operatorPages = (deps: DashboardDeps): readonly CommonPage[] => {
     page('/operator/networks', 'frame.operator_networks', async (visit) =>
       networksTable(deps, await reports(deps), visit),
     ),
-    page('/operator/audit', 'frame.operator_audit', (visit) => auditPage(deps, visit)),
     page('/operator/people', 'frame.operator_people', (visit) => peopleTable(deps, visit)),
   ];
 };
@@ -154,48 +151,6 @@ function networksTable(
     }),
   );
 }
-
-async function auditPage({ database }: DashboardDeps, { query, words }: Visit<null>): Promise<Html> {
-  /** The id of the entry that the page before ended with. */
-  const before = query.get('before');
-  const beforeId = before !== null && /^\d{1,15}$/.test(before) ? Number(before) : null;
-  const found = await database.listAudit(ENTRIES_SHOWN + 1, beforeId === null ? {} : { beforeId });
-  const entries = found.slice(0, ENTRIES_SHOWN);
-  const newest = beforeId === null ? null : html`<a href="/operator/audit">${words.say('general.newest')}</a>`;
-  const older =
-    found.length > ENTRIES_SHOWN
-      ? html`<a href="/operator/audit?before=${entries.at(-1)?.id ?? 0}" rel="next">${words.say('general.older')}</a>`
-      : null;
-  return html`${table(
-    words.say('frame.operator_audit'),
-    [
-      words.say('operator.time'),
-      words.say('operator.who'),
-      words.say('operator.what'),
-      words.say('operator.on'),
-      words.say('operator.before'),
-      words.say('operator.after'),
-      words.say('general.reason'),
-    ],
-    entries.map(({ atMs, operator, command, target, before, after, reason }) => [
-      time(atMs),
-      data(operator),
-      data(command),
-      html`<code>${target}</code>`,
-      data(stateText(before)),
-      data(stateText(after)),
-      data(reason ?? ''),
-    ]),
-  )}
-<p class="pager">${newest} ${older}</p><p class="hint">${words.say('operator.no_deletes')}</p>`;
-}
-
-const stateText = (state: Readonly<Record<string, unknown>> | null): string =>
-  state === null
-    ? ''
-    : Object.entries(state)
-        .map(([name, value]) => `${name}: ${value}`)
-        .join(', ');
 
 async function peopleTable({ database }: DashboardDeps, { words }: Visit<null>): Promise<Html> {
   const people = await database.listPeople();

@@ -8,7 +8,8 @@ import { currencies, type Mode } from '../../core/transfer.ts';
 import type { SessionSummary } from '../../database/database.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/session-id.ts';
-import { actOf, type DashboardDeps } from '../deps.ts';
+import type { DashboardDeps } from '../deps.ts';
+import type { StartExport } from '../export.ts';
 import { findPlaces, type Place } from '../named-place.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { exportPayments } from '../payment-export.ts';
@@ -20,11 +21,9 @@ import { data, networkTitle, price, sessionState, table, time } from '../show.ts
 import type { Words } from '../texts.ts';
 
 const PAGE_ROWS = 50;
-/** In the whole installation; others are asked to wait. */
-const EXPORTS_AT_ONCE_MAX = 2;
 const columns = ['created', 'order', 'amounts', 'network', 'status', 'refunded'] as const;
 
-export const paymentsPages = (deps: DashboardDeps): readonly StorePage[] => [
+export const paymentsPages = (deps: DashboardDeps, startExport: StartExport): readonly StorePage[] => [
   {
     method: 'get',
     path: '/s/:store/:mode/payments',
@@ -34,7 +33,7 @@ export const paymentsPages = (deps: DashboardDeps): readonly StorePage[] => [
       return text === '' ? list(deps, visit) : find(deps, visit, text);
     },
   },
-  exportPage(deps),
+  exportPage(deps, startExport),
   {
     method: 'get',
     path: '/s/:store/:mode/payments/new',
@@ -86,41 +85,23 @@ ${mayExport ? link(`${pathOf(at)}.csv`, {}, words.say(isFiltered ? 'payments.csv
   return { title: titleOf(words, at), content: html`${controls(visit, '', filter, networks)}${announced}${content}` };
 }
 
-function exportPage(deps: DashboardDeps): StorePage {
-  let running = 0;
-  return {
-    method: 'get',
-    path: '/s/:store/:mode/payments.csv',
-    needs: 'payments:export',
-    async answer({ at, query, visitor, nowMs, zone, words }) {
-      const filter = readFilter(at, query, deps.config.networks, zone);
-      if (running >= EXPORTS_AT_ONCE_MAX) {
-        const back = html`<a href="${pathOf(at)}${queryOfFilter(filter)}">${words.say('payments.back')}</a>`;
-        const content = html`<p class="card">${words.html('payments.exports_text', { back })}</p>`;
-        return { title: words.say('payments.exports_title'), content, status: 503 };
-      }
-      running++;
-      const end = () => {
-        running--;
-      };
-      try {
-        const after = { mode: at.mode, ...filter.chosen };
-        const act = actOf(visitor.person, 'export payments', deps.clock);
-        await deps.database.recordAct(act, { target: at.storeId, before: null, after });
-      } catch (error) {
-        end();
-        throw error;
-      }
-      const day = new Date(nowMs).toISOString().slice(0, 10);
-      return {
-        file: `payments-${at.storeId}-${at.mode}-${day}-utc.csv`,
-        type: 'text/csv; charset=utf-8',
-        parts: exportPayments(deps, filter.sessions),
-        end,
-      };
-    },
-  };
-}
+const exportPage = (deps: DashboardDeps, startExport: StartExport): StorePage => ({
+  method: 'get',
+  path: '/s/:store/:mode/payments.csv',
+  needs: 'payments:export',
+  async answer(visit) {
+    const { at, query, zone, words } = visit;
+    const filter = readFilter(at, query, deps.config.networks, zone);
+    return startExport(visit, {
+      name: `payments-${at.storeId}-${at.mode}`,
+      command: 'export payments',
+      target: at.storeId,
+      chosen: { mode: at.mode, ...filter.chosen },
+      back: html`<a href="${pathOf(at)}${queryOfFilter(filter)}">${words.say('payments.back')}</a>`,
+      parts: exportPayments(deps, filter.sessions),
+    });
+  },
+});
 
 /** An empty result is never shown as an empty store. */
 const emptyList = (words: Words, at: StoreAt, isFiltered: boolean): Html =>

@@ -2,7 +2,7 @@
  * The audit log: what operators changed. Append-only, which triggers enforce.
  * @module
  */
-import { and, desc, eq, gte, sql } from 'drizzle-orm';
+import { type AnyColumn, and, desc, eq, gte, lt, or, type SQL, sql } from 'drizzle-orm';
 import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { AuditDatabase, AuditedChange, AuditedState, OperatorAct, TargetedAct } from '../audit-log.ts';
 import { json } from './column-types.ts';
@@ -84,11 +84,59 @@ export function createRecordAs<Whole>(db: Db, assemble: (db: Db) => Whole): Reco
   };
 }
 
+/** Whether a column contains a text, whatever the case of its letters. */
+const contains = (column: SQL.Aliased | AnyColumn, text: string): SQL =>
+  sql`instr(lower(${column}), lower(${text})) > 0`;
+
 export function auditCommands(db: Db): Omit<AuditDatabase<unknown>, 'recordAs'> {
   const record = createAuditLog(db);
   return {
     async recordAct(act, change) {
       await db.write(() => record(act, change));
+    },
+    async searchAudit({ who, what, fromMs, toMs, beforeId, limit, entriesMax }) {
+      const { id, atMs } = auditLog;
+      return db.read(() => {
+        const before = beforeId === null ? null : db.orm.select().from(auditLog).where(eq(id, beforeId)).get();
+        if (before === undefined) return { entries: [], goOnId: null };
+        const within = and(
+          fromMs === null ? undefined : gte(atMs, fromMs),
+          toMs === null ? undefined : lt(atMs, toMs),
+          before ? sql`(${atMs}, ${id}) < (${before.atMs}, ${before.id})` : undefined,
+        );
+        const order = [desc(atMs), desc(id)];
+        const looked = db.orm
+          .select()
+          .from(auditLog)
+          .where(within)
+          .orderBy(...order)
+          .limit(entriesMax)
+          .as('looked');
+        const fits = and(
+          who === null ? undefined : contains(looked.operator, who),
+          what === null ? undefined : or(contains(looked.command, what), contains(looked.target, what)),
+        );
+        const newest = [desc(looked.atMs), desc(looked.id)];
+        const found = db.orm
+          .select()
+          .from(looked)
+          .where(fits)
+          .orderBy(...newest)
+          .limit(limit + 1)
+          .all();
+        const entries = found.slice(0, limit);
+        if (found.length > limit) return { entries, goOnId: entries.at(-1)?.id ?? null };
+        const ids = db.orm
+          .select({ id })
+          .from(auditLog)
+          .where(within)
+          .orderBy(...order);
+        const [last, next] = ids
+          .limit(2)
+          .offset(entriesMax - 1)
+          .all();
+        return { entries, goOnId: next === undefined ? null : (last?.id ?? null) };
+      });
     },
     async listAudit(limit, { sinceMs = 0, beforeId } = {}) {
       const { id, atMs } = auditLog;

@@ -195,4 +195,19 @@ test('lists and searches of payments, and deliveries, seek in an index that has 
   }
 });
 
+test('a page of the audit log seeks by time, also where it goes on and looks for a person', async () => {
+  const act = { atMs: 1_800_000_000_000, operator: 'a', command: 'b', reason: null };
+  const plans = await plansWithPayment(async (database) => {
+    await database.recordAct(act, { target: 't', before: null, after: null });
+    const none = { who: null, what: null, fromMs: null, toMs: null, beforeId: null, limit: 1, entriesMax: 9 };
+    await database.searchAudit(none);
+    await database.searchAudit({ ...none, who: 'a', what: 'b', fromMs: 1, toMs: 2, beforeId: 1 });
+  });
+  const steps = [...plans].flatMap(([text, plan]) =>
+    /^select .*audit_log/i.test(text) ? plan.filter((step) => step.includes('audit_log')) : [],
+  );
+  assert.ok(steps.length >= 4, steps.join('; '));
+  for (const step of steps) assert.match(step, /USING (COVERING )?INDEX audit_log_by_time|USING INTEGER PRIMARY KEY/);
+});
+
 test.run();
