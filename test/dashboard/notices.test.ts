@@ -153,6 +153,9 @@ test('an alarm is put off for a while: it leaves what needs somebody, and comes 
     const { api } = dashboard;
     const ALARMS = '/operator/alarms';
     const startMs = api.clock.nowMs();
+    const [, changes = ''] = (await mary.get(ALARMS)).text.split(/<details><summary>.*?A-1.*?<\/summary>/);
+    assert.match(changes.split('</details>')[0] ?? '', `${ALARMS}/acknowledge`);
+    assert.match(changes.split('</details>')[0] ?? '', `${ALARMS}/snooze`);
     const put = await mary.submit(ALARMS, `${ALARMS}/snooze`, { for: '4h' });
     assert.match(decodeURIComponent(put.headers.get('location') ?? ''), /A-1.is.put.off.until/);
     const [alarm] = await api.database().listOpenAlarms();

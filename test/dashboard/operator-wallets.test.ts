@@ -25,6 +25,7 @@ test('balances are shown beside the books, and what is missing is named', () =>
     for (const shown of [/0xab/i, /5\.00 USDT/, /1\.00 native/, /low/]) assert.match(agreed.text, shown);
     assert.match(agreed.text, /5\.00 USDT<\/bdi><\/td><td[^>]*><bdi>8\.00 USDT[\s\S]*agrees/);
     assert.match(agreed.text, /7\.50 USDT/);
+    assert.match(agreed.text, /<h3>Balances and books<\/h3><table>[\s\S]*<td[^>]* class="number lead"><bdi>5\.00 USDT/);
     await database.compareBooks({ network, heldUnits: { USDT: 5_000_000n }, nowMs: nowMs + 1 });
     assert.match((await mary.get(PATH)).text, 'less than expected');
   }));

@@ -21,7 +21,8 @@ export function watchHeldMoney(database: Pick<HeldMoneyDatabase, 'listHeldMoney'
       const { kind, currency, sessionId } = newest;
       const amount = `${formatUnits(openPar(newest), PAR_DECIMALS, MINOR_DECIMALS)} ${currency}`;
       const count = open.length < COUNTED_MAX ? `${open.length}` : `${COUNTED_MAX} or more`;
-      const message = `Confirmed money counts for nothing (${count}), the newest is ${amount} (${kind}) of session ${sessionId}`;
+      const held = open.length === 1 ? '1 amount is held' : `${count} amounts are held`;
+      const message = `${held} until somebody decides, the newest is ${amount} (${kind}) of session ${sessionId}`;
       return [{ rule: 'money_held', subject: '', network: null, message }];
     },
   };

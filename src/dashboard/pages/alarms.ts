@@ -91,7 +91,9 @@ function alarmForms(visit: Visit<null>, alarm: Alarm): Html | null {
     return html`<form method="post" action="${PATH}/${act}">${changeFields(visit)}
 <input type="hidden" name="alarm" value="${id}">${act === 'acknowledge' ? noteField(visit, alarm) : null}<button class="plain small" aria-label="${label}">${button}</button></form>`;
   };
-  return html`${acknowledgedAtMs === null ? html`${form('acknowledge')}${snoozeForm(visit, alarm)}` : null}${key === null ? form('resolve') : null}`;
+  if (acknowledgedAtMs !== null && key !== null) return null;
+  const name = words.html('general.act_on', { act: words.say('general.change'), name: alarmName(alarm) });
+  return html`<details><summary>${name}</summary>${acknowledgedAtMs === null ? html`${form('acknowledge')}${snoozeForm(visit, alarm)}` : null}${key === null ? form('resolve') : null}</details>`;
 }
 
 function noteField({ words }: Visit<null>, alarm: Alarm): Html {

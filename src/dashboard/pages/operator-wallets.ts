@@ -96,6 +96,9 @@ const balanceTable = (deps: DashboardDeps, { nowMs, words }: Visit<null>, balanc
         ago(words, readAtMs, nowMs),
       ];
     }),
+    [3],
+    undefined,
+    [3, 4],
   );
 
 /** What the wallets of a network hold together, beside what the ledger expects. */
@@ -105,7 +108,7 @@ const bookTable = (
   balances: readonly WalletBalance[],
   books: readonly BookedWallet[],
 ): Html =>
-  table(
+  html`<h3>${words.say('operator-wallets.books')}</h3>${table(
     words.say('operator-wallets.books'),
     [
       words.say('general.network'),
@@ -127,7 +130,10 @@ const bookTable = (
           : html`<span>${badge(words.say('operator-wallets.short'), 'attention')} <span class="hint">${words.html('operator-wallets.since', { time: time(shortSinceMs) })}</span></span>`,
       ];
     }),
-  );
+    [2, 3],
+    undefined,
+    [2, 4],
+  )}`;
 
 async function unsweptTable(deps: DashboardDeps, { nowMs, words }: Visit<null>): Promise<Html> {
   const levels = await deps.database.listUnswept();
@@ -148,6 +154,7 @@ async function unsweptTable(deps: DashboardDeps, { nowMs, words }: Visit<null>):
       amount(deps, network, currency, openUnits),
       ago(words, readAtMs, nowMs),
     ]),
+    [1, 2, 3],
   )}<p class="hint">${words.say('operator-wallets.sweep_hint')}</p>`;
 }
 

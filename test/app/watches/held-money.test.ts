@@ -29,7 +29,10 @@ test('a surplus opens the alarm, which names the command and ends once it is set
     await chain.confirm(await chain.mine([{ to: 'ab'.repeat(20), currency: token?.symbol ?? 'USDT', units }]));
     assert.equal(await bench.look(), ['money_held']);
     const [alarm] = await bench.open();
-    assert.match(alarm?.message ?? '', /\(1\), the newest is 2\.00 \w+ \(surplus\) .*`quayside held list`/);
+    assert.match(
+      alarm?.message ?? '',
+      /^1 amount is held until somebody decides, the newest is 2\.00 \w+ \(surplus\) .*`quayside held list`/,
+    );
     const [held] = await database.listHeldMoney({ limit: 1 });
     const act = { atMs: clock.nowMs(), operator: 'alice', command: 'held accept', reason: null };
     await database.acceptHeldMoney(held?.id ?? '', act, false);
