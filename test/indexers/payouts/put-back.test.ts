@@ -63,6 +63,17 @@ async function openBench({ through, rotations = 0 }: Options = {}) {
 const dear: Terms = { max_fee_per_gas: '5000000000', max_priority_fee_per_gas: '2000000' };
 const three = [3n * USDT];
 
+/** Gives a refund number 0, as a run does that ends before it has it signed. */
+async function allotUnsigned({ database, clock, wallet }: Awaited<ReturnType<typeof openBench>>, id: string) {
+  const payout = await database.findPayout(id);
+  assert.ok(payout);
+  await database.offerNonce(network, wallet.key, 0, clock.nowMs());
+  const of = { id, generation: 0, attempt: 0, intent: payout.intent, payer: wallet.key } as const;
+  const terms = { nonce: '0', gas_limit: '100000', ...dear };
+  const allotted = { ...of, payerRole: 'refund', nonce: 0, terms, feeUnitsMax: 10n ** 15n } as const;
+  assert.is((await database.allotAttempt({ ...allotted, nowMs: clock.nowMs() })).kind, 'allotted');
+}
+
 test('a refund that was on its way is paid once, by what was on its way; until then nothing is allotted or canceled', async () => {
   const bench = await openBench();
   const { node, look, pass, passMinutes, planRefund, paid, database, clock, wallet } = bench;
@@ -145,21 +156,30 @@ test('while any node cannot be asked, nothing is signed', async () => {
 
 test('a number that was allotted but not signed here may have been used for another refund', async () => {
   const bench = await openBench();
-  const { database, clock, node, look, passMinutes, planRefund, paid, wallet } = bench;
+  const { node, look, passMinutes, planRefund, paid, wallet } = bench;
   await planRefund('rf_2', other, 3n * USDT);
-  const [open] = await database.openPayouts(network, clock.nowMs(), 1);
-  assert.ok(open);
-  await database.offerNonce(network, wallet.key, 0, clock.nowMs());
-  const of = { id: 'rf_2', generation: 0, attempt: 0, intent: open.payout.intent, payer: wallet.key } as const;
-  const terms = { nonce: '0', gas_limit: '100000', ...dear };
-  const allotted = { ...of, payerRole: 'refund', nonce: 0, terms, feeUnitsMax: 10n ** 15n } as const;
-  assert.is((await database.allotAttempt({ ...allotted, nowMs: clock.nowMs() })).kind, 'allotted');
+  await allotUnsigned(bench, 'rf_2');
   await node.broadcast((await bench.lose('rf_1', payee, 0, tooLow)).bytes);
   bench.putBack();
   await planRefund('rf_1', payee, 3n * USDT);
   assert.is(await look(), HELD);
   assert.equal([...new Set(await passMinutes(6))], [HELD]);
   assert.equal([paid(wallet.key, payee), await bench.sentCount('rf_1')], [[], 0]);
+});
+
+test('what has used such a number settles its refund, and the other one is paid with another number', async () => {
+  const bench = await openBench();
+  const { database, node, look, passMinutes, planRefund, paid, wallet } = bench;
+  await planRefund('rf_2', other, 3n * USDT);
+  await allotUnsigned(bench, 'rf_2');
+  await node.broadcast((await bench.lose('rf_1', payee, 0)).bytes);
+  bench.putBack();
+  await planRefund('rf_1', payee, 3n * USDT);
+  assert.is(await look(), HELD);
+  await passMinutes(9);
+  assert.equal([await bench.stateOf('rf_1'), await bench.stateOf('rf_2')], ['succeeded', 'succeeded']);
+  assert.equal([paid(wallet.key, payee), paid(wallet.key, other)], [three, three]);
+  assert.equal([await database.haltedLanes(), await database.listFreezes()], [[], []]);
 });
 
 test('what never gets into a block is excluded by emptying its wallet after a rotation', async () => {

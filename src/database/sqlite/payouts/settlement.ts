@@ -93,6 +93,25 @@ export function createPayoutSettlement(
     numberFreeze.end(network, nowMs);
   }
 
+  /**
+   * Takes a number that was used from the first attempt which has it here: one that was never signed is deleted, and
+   * its payout waits for another number.
+   * @returns null if the attempt is signed: it keeps the number, which others cannot use either
+   */
+  function takeNumber(network: NetworkKey, payer: string, nonce: number | null, nowMs: number): number | null {
+    if (nonce === null) return null;
+    const { network: of, payer: by, nonce: number, attempt } = payoutAttempts;
+    const isFirst = and(eq(of, network), eq(by, payer), eq(number, nonce), eq(attempt, 0));
+    const holder = orm.select().from(payoutAttempts).where(isFirst).get();
+    if (!holder) return nonce;
+    const row = steps.find(holder.payoutId);
+    if (holder.tx !== null || !row) return null;
+    deleteUnsigned(row);
+    if (holder.generation === 0) spends.remove(row.id);
+    steps.change(row, { state: 'waiting', ...noWait, notBeforeMs: nowMs }, nowMs);
+    return nonce;
+  }
+
   /** Saves a learned attempt in the generation of the row. */
   function insertLearned(row: PayoutRow, { tx, feeUnits, payer, payerRole, nonce }: Learned, nowMs: number): void {
     const { id: payoutId, generation, network } = row;
@@ -100,8 +119,9 @@ export function createPayoutSettlement(
     const times = { allottedAtMs: nowMs, signedAtMs: nowMs, sentAtMs: nowMs };
     const sent = { tx, bytes: Buffer.alloc(0), ...times, answer: LEARNED, feeUnits: null };
     const name = { payoutId, generation, attempt, network };
-    insertAttempt({ ...name, payer, payerRole, nonce, terms: {}, feeUnitsMax: feeUnits, ...sent });
-    if (nonce !== null) passNumbers(network, payer, nowMs);
+    const free = takeNumber(network, payer, nonce, nowMs);
+    insertAttempt({ ...name, payer, payerRole, nonce: free, terms: {}, feeUnitsMax: feeUnits, ...sent });
+    if (free !== null) passNumbers(network, payer, nowMs);
   }
 
   return {
