@@ -9,7 +9,7 @@ import type { OperationResult, OtherNode, Wish } from '../../src/core/operation.
 import type { OperatorAct } from '../../src/database/audit-log.ts';
 import type { Operation } from '../../src/database/operations.ts';
 import { adoptPayouts, isBehindSigner } from '../payouts/adoption.ts';
-import { settleNever, settlePaid } from '../payouts/exits.ts';
+import { equalText, settleNever, settlePaid } from '../payouts/exits.ts';
 import { explainNumbers, usedText } from '../payouts/halted-lanes.ts';
 import { payoutNodeOptions } from '../payouts/node-options.ts';
 import type { FreezableSigner } from '../payouts/signer-freeze.ts';
@@ -180,9 +180,11 @@ async function settle(
     await settlePaid(own, payout, tx, vouches === true);
     return { lines: [`${payoutId} ${verb} settled: paid by ${tx}.`] };
   }
-  await settleNever(own, payout, isRenewed);
+  // A check shows what a person agrees to by going on.
+  const { despite } = await settleNever(own, payout, { isRenewed, isAgreed: true });
   const done = isRenewed ? 'paid once more: nothing has paid it, and nothing can' : 'ended: it was never paid';
-  return { lines: [`${payoutId} ${verb} ${done}.`] };
+  const agreed = despite && `${equalText(despite)}: go on only if it did not pay ${payoutId}.`;
+  return { lines: [`${payoutId} ${verb} ${done}.`, ...(agreed ? [agreed] : [])] };
 }
 
 async function resumeWallets(

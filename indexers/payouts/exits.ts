@@ -9,6 +9,7 @@ import { type Exit, judgeNever, judgePaid } from '../../src/core/payout-exit.ts'
 import type { OperatorAct } from '../../src/database/audit-log.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { PayoutConclusion } from '../../src/database/money-out.ts';
+import type { EqualTransfer } from '../../src/database/outgoing.ts';
 import { type EvidenceParts, gatherEvidence, readNamed } from './exit-evidence.ts';
 import type { PayoutWallets } from './wallets.ts';
 
@@ -16,13 +17,13 @@ export type ExitParts = Readonly<{
   node: EvidenceParts['node'];
   wallets: Pick<PayoutWallets, 'draft' | 'ofRole'>;
   rules: Pick<SpendRules, 'payer'>;
-  database: EvidenceParts['database'] & Pick<Database, 'listPayoutAttempts' | 'concludePayout'>;
+  database: EvidenceParts['database'] & Pick<Database, 'listPayoutAttempts' | 'concludePayout' | 'findEqualTransfer'>;
   act: OperatorAct;
   isDryRun: boolean;
 }>;
 
 type Paid = Extract<Exit, { kind: 'paid' }>;
-type Never = Extract<Exit, { kind: 'never' }>;
+type Never = Extract<Exit, { kind: 'never' }> & Readonly<{ despite: EqualTransfer | null }>;
 
 /**
  * Settles a payout by a transaction, if the nodes show that it paid.
@@ -47,18 +48,33 @@ export async function settlePaid(parts: ExitParts, payout: Payout, tx: string, v
 
 /**
  * Ends a payout, or has it signed in a new generation, if the nodes show that nothing has paid it or can.
+ * @param how.isAgreed whether a person says that an acknowledged transfer which equals the payout was not this one
+ * @returns the proof, and the acknowledged transfer that equals it, if there is one
  * @throws Fault permanent, with the reason, if they do not; transient if they cannot be asked now
  */
-export async function settleNever(parts: ExitParts, payout: Payout, isRenewed: boolean): Promise<Never> {
+export async function settleNever(
+  parts: ExitParts,
+  payout: Payout,
+  { isRenewed, isAgreed }: Readonly<{ isRenewed: boolean; isAgreed: boolean }>,
+): Promise<Never> {
   const { node, database, wallets } = parts;
   const attempts = await database.listPayoutAttempts(payout.id);
   const isOpen = payout.settledAtMs === null;
   const evidenceParts = { node, database, draft: draftBy(wallets, payout), payers: await payersOf(parts, payout) };
   const evidence = isOpen ? await gatherEvidence(evidenceParts, payout, attempts) : noEvidence;
   const exit = expectExit('never', judgeNever(payout, evidence));
-  await conclude(parts, payout, attempts.length, { ...exit, isRenewed });
-  return exit;
+  const despite = await database.findEqualTransfer(payout.id);
+  if (despite && !isAgreed) {
+    const why = `${equalText(despite)}. If it paid ${payout.id}, settle that with --paid ${despite.tx}`;
+    throw permanent('payout_maybe_paid', `${why}; if it did not, run the command again with --yes`);
+  }
+  await conclude(parts, payout, attempts.length, { ...exit, isRenewed, despite });
+  return { ...exit, despite };
 }
+
+/** Describes an acknowledged transfer that equals a payout. */
+export const equalText = ({ tx }: EqualTransfer): string =>
+  `transaction ${tx} has paid the same amount to the same address, and no payout explains it`;
 
 /** Returns a function that drafts a payout as a wallet pays it. */
 const draftBy =

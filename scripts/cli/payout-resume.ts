@@ -30,7 +30,9 @@ export const payoutsResume: Command = {
   summary: 'Resume a stuck payout, or the halted wallets of a network.',
   options: {
     anew: { help: 'sign the payout again, if the nodes show that nothing has paid it and none of its attempts can' },
-    yes: { help: 'of a network: do not ask about transactions that no payout explains' },
+    yes: {
+      help: 'of a network: do not ask about transactions that no payout explains; with --anew as in `payouts settle`',
+    },
     because: becauseOption,
     'dry-run': { help: 'show what would be done, and change nothing' },
   },
@@ -75,7 +77,8 @@ async function signAgain(
   const act = operatorAct(payoutsResume, input, clock);
   await withPayoutAccess(network, installation, async (access) => {
     const current = (await database.findPayout(payout.id)) ?? payout;
-    await settleNever({ ...access, database, act, isDryRun }, current, true);
+    const isAgreed = input.options.yes === true;
+    await settleNever({ ...access, database, act, isDryRun }, current, { isRenewed: true, isAgreed });
   });
 }
 

@@ -2,7 +2,7 @@
  * Settles a payout by hand: as paid by a transaction, or as never paid. Both are verified on the chain.
  * @module
  */
-import { settleNever, settlePaid } from '../../indexers/payouts/exits.ts';
+import { equalText, settleNever, settlePaid } from '../../indexers/payouts/exits.ts';
 import { chains } from '../../src/chains/index.ts';
 import { becauseOption, type Command, operatorAct, textOption, usage } from './command.ts';
 import { networkOf } from './network-name.ts';
@@ -19,6 +19,9 @@ export const payoutsSettle: Command = {
     vouch: { help: 'with --paid: an attempt of its own paid it, although its record on the chain does not show that' },
     never: { help: 'nothing paid it, and nothing signed for it can: it fails, and its amount can be refunded again' },
     again: { help: 'with --never: instead of failing, it is signed and paid once more' },
+    yes: {
+      help: 'with --never: also if an acknowledged transfer (`payouts thaw`) has paid the same to the same address',
+    },
     because: becauseOption,
     'dry-run': { help: 'verify, show what would be done, and change nothing' },
   },
@@ -53,10 +56,11 @@ export const payoutsSettle: Command = {
         const json = { id, settled: 'paid', transaction_hash: tx, fee_units: feeUnits.toString(), dry_run: isDryRun };
         return { json, lines: [`${id} ${isDryRun ? 'would be' : 'is'} settled: paid by ${tx}`] };
       }
-      await settleNever(parts, current, wish.isRenewed);
+      const { despite } = await settleNever(parts, current, { ...wish, isAgreed: input.options.yes === true });
       const done = wish.isRenewed ? 'paid again: nothing has paid it, and nothing can' : 'ended: it was never paid';
       const json = { id, settled: wish.isRenewed ? 'again' : 'never', transaction_hash: null, dry_run: isDryRun };
-      return { json, lines: [`${id} ${isDryRun ? 'would be' : 'is'} ${done}`] };
+      const agreed = despite ? [`with your word that ${id} is another payment: ${equalText(despite)}`] : [];
+      return { json, lines: [`${id} ${isDryRun ? 'would be' : 'is'} ${done}`, ...agreed] };
     });
   },
 };

@@ -188,7 +188,8 @@ export const refundsReject: Command = {
     if (!done) {
       throw permanent(
         'refused',
-        `refund ${refund.id} cannot be rejected: it has ended or its payout is in progress (status ${refund.status})`,
+        `refund ${refund.id} cannot be rejected: it has ended or its payout is in progress (status ${refund.status}); ` +
+          `\`quayside payouts show ${refund.id}\` says what that waits for`,
       );
     }
     return {

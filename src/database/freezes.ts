@@ -18,12 +18,17 @@ export type Freeze = Readonly<{
 
 /** The code of a freeze that an operator began. */
 export const FROZEN_BY_OPERATOR = 'payouts_frozen';
+/** The code of a network's freeze for transfers that nothing explains: its end acknowledges them. */
+export const OUTFLOW_FOREIGN = 'wallet_outflow_foreign';
 /** The code of the freeze with which a restore ends. */
 export const RESTORED = 'restored_from_backup';
 
 /** Returns whether the program froze money out by itself: a person has to look at its cause before it is ended. */
 export const isAutomatic = ({ code }: Pick<Freeze, 'code'>): boolean =>
   code !== FROZEN_BY_OPERATOR && code !== RESTORED;
+
+/** What was shown to whoever ends freezes: as `listFreezes` returned them, and the ids that `listForeign` returned. */
+export type SeenFreezes = Readonly<{ freezes: readonly Freeze[]; transfers: readonly number[] }>;
 
 export interface FreezeDatabase {
   /**
@@ -34,11 +39,11 @@ export interface FreezeDatabase {
    */
   freezePayouts(freeze: Freeze, act: OperatorAct | null): Promise<boolean>;
   /**
-   * Ends freezes that a person has looked at, as `listFreezes` returned them. Any other one continues, also one that
-   * has begun since.
+   * Ends freezes that a person has looked at, and acknowledges the transfers that caused one.
+   * Any other freeze continues, also one that has begun since, or whose transfers were not all shown.
    * @returns those that were ended
    */
-  thawPayouts(freezes: readonly Freeze[], act: OperatorAct): Promise<readonly Freeze[]>;
+  thawPayouts(seen: SeenFreezes, act: OperatorAct): Promise<readonly Freeze[]>;
   /** Returns a freeze that applies to a network, one of every network first; null when it pays. */
   findFreeze(network: NetworkKey): Promise<Freeze | null>;
   /** Returns all freezes, those of every network first. Of several gaps of a network, the oldest is among them. */

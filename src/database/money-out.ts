@@ -9,6 +9,7 @@ import type { Attempt, Ended, Payout, PayoutState, Proof } from '../core/payout.
 import type { Exit } from '../core/payout-exit.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { OperatorAct } from './audit-log.ts';
+import type { EqualTransfer } from './outgoing.ts';
 
 /** A payout to make. A refund's payout has the refund's id. */
 export type NewPayout = Readonly<{
@@ -90,10 +91,11 @@ export type JournalPart = Readonly<{
  * - `paid`: by an attempt of `generation`, or, if it is `learned`, by one that is not known here.
  * - `never`: nothing paid it. `ended` is the attempt that failed and cost its fee. It fails, and its amount is free; or
  *   it `isRenewed`, in the next generation if `proof` says how this one ended.
+ *   `despite`: an acknowledged transfer equals it, and a person says that it was not this one.
  */
 export type PayoutConclusion =
   | (Extract<Exit, { kind: 'paid' }> & Readonly<{ learned: Pick<Attempt, 'payer' | 'payerRole' | 'nonce'> | null }>)
-  | (Extract<Exit, { kind: 'never' }> & Readonly<{ isRenewed: boolean }>);
+  | (Extract<Exit, { kind: 'never' }> & Readonly<{ isRenewed: boolean; despite?: EqualTransfer | null }>);
 
 /** Why a network's engine does nothing. */
 export type EngineReason = Readonly<{ code: string; message: string }>;

@@ -14,7 +14,8 @@ export type OwnWallet = Readonly<{ id: number; role: WatchedRole; key: string }>
 
 /**
  * - `open`: not judged yet, because it is not final, or because a refund may explain it.
- * - `foreign`: nothing explains it; it froze money out. `known`: an operator has thawed money out since.
+ * - `foreign`: nothing explains it; it froze money out. `known`: an operator has acknowledged it since, by ending
+ *   that freeze; a refund that equals it waits for a person.
  * - `recorded`: the treasury's, or to or for another wallet of ours; only the newest are kept.
  */
 export type OutgoingState = 'open' | 'foreign' | 'known' | 'recorded';
@@ -25,6 +26,9 @@ export type OutgoingRecord = OutgoingTransfer &
 
 /** A transfer that paid an open refund whose attempt is not known here. */
 export type OutgoingClaim = Readonly<{ transfer: OutgoingRecord; payout: Payout }>;
+
+/** A transfer that equals a refund, and that an operator has acknowledged without saying what it was. */
+export type EqualTransfer = Readonly<{ id: number; tx: string }>;
 
 /** What is learned from the chain of our own transactions, each with the wallet that paid for it. */
 export type LearnedIntent = MoveIntent | GasIntent | SweepIntent;
@@ -130,6 +134,16 @@ export interface OutgoingDatabase extends WalletBooksDatabase {
   recordFailed(input: LearnedSpend & Readonly<{ intent: LearnedIntent | PaybackIntent }>): Promise<boolean>;
   /** Records a transfer to or for another wallet of ours that the signer would not have made. */
   recordOutgoing(transferId: number): Promise<void>;
+  /**
+   * Returns transfers that are judged, that nothing explains and that nobody has acknowledged, by their ids: the end
+   * of their freeze acknowledges them.
+   */
+  listForeign(network: NetworkKey, limit: number): Promise<readonly OutgoingRecord[]>;
+  /**
+   * Returns the newest acknowledged transfer that equals what a refund pays, unless an attempt explains it or a person
+   * has said that it did not pay this one; null if there is none, or the payout is no refund.
+   */
+  findEqualTransfer(payoutId: string): Promise<EqualTransfer | null>;
   /** Returns the newest outgoing transfers that no attempt explains, the treasury's included. */
   listOutgoing(network: NetworkKey, limit: number): Promise<readonly OutgoingRecord[]>;
 }

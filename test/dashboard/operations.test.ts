@@ -144,6 +144,42 @@ test('each freeze is ended by a form of its own, and an operator may freeze what
     assert.is((await mary.submit(PAGE, `${PAGE}/thaw`, { because: 'x', cause: 'payouts_frozen' })).status, 400);
   }));
 
+test('the end of a freeze shows the transfers that it acknowledges, and those that came later keep it', () =>
+  withOperator(async ({ dashboard, mary }) => {
+    const database = dashboard.api.database();
+    const [wallet, payee] = ['a1'.repeat(20), 'b1'.repeat(20)] as const;
+    await database.recordOwnWallets(network, [{ role: 'refund', key: wallet }]);
+    const lose = async (tx: string) => {
+      const transfer = { tx, index: 0, currency: 'USDT', from: wallet, to: payee, units: 1_500_000n } as const;
+      const tip = (await database.listNetworks()).find(({ network: of }) => of === network)?.cursor;
+      const number = (tip?.number ?? 0) + 1;
+      const block = { hash: `b${number}`, parent: tip?.hash ?? '', number, timeS: 0 };
+      const outcome = await database.ingest({
+        ...{ network, family: 'evm', expectTip: tip?.hash ?? null, watchedThroughId: 1_000_000, ownWalletId: 1_000 },
+        ...{ decimals: { USDT: 6, USDC: 6 }, dustFloorPar: 1n, drop: [], confirm: [], floor: number, readThroughS: 0 },
+        connect: [{ block, transfers: [{ ...transfer, isOutgoing: true }] }],
+        nowMs: dashboard.api.clock.nowMs(),
+      });
+      assert.is(outcome, 'done');
+      await database.judgeOutgoing(network, dashboard.api.clock.nowMs());
+    };
+    await lose('t1');
+    const review = await mary.submit(PAGE, `${PAGE}/thaw`, { because: 'it was us' });
+    assert.match(review.text, /t1[\s\S]*1\.50 USDT[\s\S]*0x[bB]1[\s\S]*settle no refund any more/);
+    await lose('t2');
+    const kept = await confirm(mary, `${PAGE}/thaw`, review);
+    assert.is(kept.status, 303);
+    assert.match((await mary.get(kept.headers.get('location') ?? '')).text, 'more has left the wallets than was shown');
+    const states = async () => (await database.listOutgoing(network, 9)).map(({ tx, state }) => `${tx} ${state}`);
+    assert.equal(await states(), ['t2 foreign', 't1 known']);
+    const again = await mary.submit(PAGE, `${PAGE}/thaw`, { because: 'it was us, too' });
+    assert.is(again.text.match(/1\.50 USDT/g)?.length, 1);
+    assert.is((await confirm(mary, `${PAGE}/thaw`, again)).status, 303);
+    assert.equal([await states(), await database.listFreezes()], [['t2 known', 't1 known'], []]);
+    const [entry] = (await database.listAudit(9)).filter(({ command }) => command === 'payouts thaw');
+    assert.is(entry?.before?.transactions, 't2');
+  }));
+
 test('money out is frozen with a reason and thawed with the second factor', () =>
   withOperator(async ({ dashboard, mary }) => {
     const database = dashboard.api.database();

@@ -352,7 +352,7 @@ async function endUnpaid(stage: Stage, payout: Payout, isRenewed: boolean): Prom
   const act = { atMs: clock.nowMs(), operator: 'alice', command: 'payouts settle', reason: 'the simulation' };
   const parts = { node: chain.node(), wallets, rules, database: bench.main.database, act, isDryRun: false };
   try {
-    await settleNever(parts, payout, isRenewed);
+    await settleNever(parts, payout, { isRenewed, isAgreed: false });
     return true;
   } catch (error) {
     if (!(error instanceof Fault) || error.kind === 'permanent') throw error;

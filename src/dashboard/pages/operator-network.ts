@@ -58,11 +58,12 @@ export const operatorNetworkPages = (deps: DashboardDeps): readonly CommonPage[]
 };
 
 async function page(
-  { database }: DashboardDeps,
+  deps: DashboardDeps,
   visit: Visit<null>,
   network: NetworkConfig,
   fault: string | null,
 ): Promise<Reply> {
+  const { database } = deps;
   const { words } = visit;
   const status = (await database.listNetworks()).find((one) => one.network === network.key) ?? null;
   const operations = await database.listOperations({ network: network.key, limit: OPERATIONS_SHOWN }, visit.nowMs);
@@ -70,7 +71,7 @@ async function page(
     title: words.say('operator-network.title', { network: network.key }),
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}${await reading(database, visit, network, status)}
-${await moneyOut(database, visit, network)}
+${await moneyOut(deps, visit, network)}
 <section aria-labelledby="operations"><h2 id="operations">${words.say('operator-network.operations')}</h2>${operationTable(words, operations)}</section>
 ${recovery(visit, network, status)}
 <p><a href="/operator/networks">${words.say('operator-network.all')}</a></p>`,
@@ -112,7 +113,8 @@ async function reading(
   )}${why ? html`<p class="message attention">${english(why.message)}</p>` : null}</section>`;
 }
 
-async function moneyOut(database: Database, visit: Visit<null>, network: NetworkConfig): Promise<Html> {
+async function moneyOut(deps: DashboardDeps, visit: Visit<null>, network: NetworkConfig): Promise<Html> {
+  const { database } = deps;
   const { words } = visit;
   const { key, family } = network;
   const freezes = (await database.listFreezes()).filter((one) => one.network === key || one.network === null);
@@ -146,7 +148,7 @@ ${moneyForms(visit, network, {
   hasLanes: lanes.length > 0,
   isUnadopted: engine?.reason?.code === 'payouts_not_adopted',
 })}
-${freezeForms(visit, { network: key, path: pathOf(network) }, freezes)}
+${await freezeForms(deps, visit, { network: key, path: pathOf(network) }, freezes)}
 </section>`;
 }
 

@@ -158,7 +158,8 @@ async function unsweptTable(deps: DashboardDeps, { nowMs, words }: Visit<null>):
   )}<p class="hint">${words.say('operator-wallets.sweep_hint')}</p>`;
 }
 
-async function freezeCard({ database, config }: DashboardDeps, visit: Visit<null>): Promise<Html> {
+async function freezeCard(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
+  const { database, config } = deps;
   const { words } = visit;
   const freezes = await database.listFreezes();
   const [first] = config.networks;
@@ -178,7 +179,7 @@ async function freezeCard({ database, config }: DashboardDeps, visit: Visit<null
           ] as const,
       ),
     ],
-  )}${freezeForms(visit, { network: null, path: PATH }, freezes)}
+  )}${await freezeForms(deps, visit, { network: null, path: PATH }, freezes)}
 ${
   first
     ? html`<h3>${words.say('operator-wallets.signer')}</h3><p class="hint">${words.say('operator-wallets.signer_hint')}</p>${askForm(visit, first.key, { kind: 'freeze_signer' }, { button: `${words.say('operation-form.freeze_signer')}…`, isPlain: true })}`

@@ -43,7 +43,13 @@ import { paymentNoteCommands } from './payment-notes.ts';
 import { adoptionCommands } from './payouts/adoption.ts';
 import { payoutAttemptCommands } from './payouts/attempts.ts';
 import { exitCommands } from './payouts/exits.ts';
-import { createFreezeReader, createFreezer, createNumberFreeze, freezeCommands } from './payouts/freezes.ts';
+import {
+  createFreezeReader,
+  createFreezer,
+  createNumberFreeze,
+  createOutflowFreeze,
+  freezeCommands,
+} from './payouts/freezes.ts';
 import { hotWalletCommands } from './payouts/hot-wallets.ts';
 import { outgoingCommands } from './payouts/judgement.ts';
 import { createPayoutSpends, payoutLimitCommands, type Spender } from './payouts/limits.ts';
@@ -309,6 +315,7 @@ function payoutParts(db: Db, own: MoneyOutParts) {
       guard: own.guard,
       networks,
       freeze,
+      outflowFreeze: createOutflowFreeze(db, recordAct),
       settlement,
       isPromised: rows.isPromised,
       formatAddress,

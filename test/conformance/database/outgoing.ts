@@ -297,7 +297,12 @@ export function outgoingConforms(makePlace: MakePlace): void {
         }),
       );
       assert.is((await database.findPayout('r1'))?.tx, 't1');
-      assert.is((await database.findFreeze(network))?.code, 'wallet_outflow_foreign', 'a person thaws');
+      assert.is((await database.findFreeze(network))?.code, 'wallet_outflow_foreign');
+      await database.judgeOutgoing(network, T0_MS);
+      assert.equal(await database.listFreezes(), [], 'all of it is explained');
+      const [entry] = await database.listAudit(1);
+      assert.equal([entry?.operator, entry?.command], ['quayside', 'payouts thaw']);
+      assert.equal([entry?.before?.code, entry?.after], ['wallet_outflow_foreign', null]);
       assert.equal(
         (await database.listAlarms(10)).map(({ code }) => code),
         ['payout_nonce_foreign', 'wallet_outflow_foreign'],

@@ -77,6 +77,17 @@ const left = `
     VALUES (4, 'test:one', 'b', 1, 't1', 0, 'treasury', 'a', 'b', 'USDT', '5', 'recorded', 2),
       (9, 'test:one', 'b', 1, 't2', 0, 'refund', 'a', 'c', 'USDC', '12345678901234567890', 'known', 3);`;
 
+test('a refund that equals what an older version has acknowledged waits for a person', () =>
+  withOlderDatabase('0073', left, async (database) => {
+    const own = { ...intent, id: 'rf_9', to: 'c', currency: 'USDC', units: 12345678901234567890n } as const;
+    await database.planPayouts([{ intent: own, servesId: null, sessionId: null, notBeforeMs: 0, nowMs: 1 }]);
+    const attempt = { id: 'rf_9', generation: 0, attempt: 0, payer: 'a', payerRole: 'refund', nonce: null } as const;
+    const allot = () => database.allotAttempt({ ...attempt, intent: own, terms: {}, feeUnitsMax: 1n, nowMs: 1 });
+    assert.is((await allot()).kind, 'moved');
+    assert.is((await database.findPayout('rf_9'))?.wait?.code, 'refund_equals_transfer');
+    assert.equal(await database.findEqualTransfer('rf_9'), { id: 9, tx: 't2' });
+  }));
+
 test('an older installation keeps what left its wallets', () =>
   withOlderDatabase('0064', left, async (database) => {
     const shown = (await database.listOutgoing('test:one', 9)).map((one) => [one.id, one.tx, one.units, one.state]);

@@ -238,7 +238,10 @@ for (const family of families) {
       command: 'payouts settle',
       reason: 'the customer took it back',
     };
-    const exit = await settleNever({ node, wallets, rules, database, act, isDryRun: false }, await payout(), false);
+    const exit = await settleNever({ node, wallets, rules, database, act, isDryRun: false }, await payout(), {
+      isRenewed: false,
+      isAgreed: false,
+    });
     assert.equal([exit.kind, (await payout()).state], ['never', 'failed']);
     await passMinutes(2);
     assert.is((await attemptsOf(bench, 'rf_1')).length, 1);

@@ -18,7 +18,8 @@ import { Fault } from '../../../src/core/fault.ts';
 import { type Intent, isLockable } from '../../../src/core/intent.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { openLog } from '../../../src/lib/log.ts';
-import { approverOf } from '../../../src/signer/approval.ts';
+import { approverOf, signApproval } from '../../../src/signer/approval.ts';
+import { thawText } from '../../../src/signer/freeze.ts';
 import { handClock } from '../../support/hand-clock.ts';
 import { startSimulatedNode } from '../../support/simulated-node.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
@@ -251,6 +252,13 @@ export async function openNodeBench(family: Family, { wallets, expiryMs, marks, 
       return reported;
     },
     depositKey,
+    /** Ends the signer's freeze, as its approver. */
+    thawSigner(): void {
+      const { fingerprint, freeze } = service.freezeState();
+      if (!freeze) return;
+      const untilS = Math.floor(clock.nowMs() / 1000) + 3600;
+      service.thaw(signApproval(new Uint8Array(32).fill(1), thawText(fingerprint, freeze), untilS));
+    },
     /** Starts another engine in place of the one that ran. */
     restart(): void {
       payer = start();

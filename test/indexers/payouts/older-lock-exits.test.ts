@@ -73,7 +73,10 @@ for (const [rotations, what] of [
       await openOlder(rotations);
     const tx = await payOlder();
     advance(60_000);
-    assert.is(await refusalOf(settleNever(parts(), await find(), false)), 'payout_maybe_paid');
+    assert.is(
+      await refusalOf(settleNever(parts(), await find(), { isRenewed: false, isAgreed: false })),
+      'payout_maybe_paid',
+    );
     if (rotations === 0) {
       await look();
       assert.equal([(await find()).state, (await find()).wait?.code], ['waiting', 'would_fail']);
@@ -99,7 +102,7 @@ test('a refund whose older lock a stranger has funded is ended by settle --never
   const { sim, wallet, parts, find, advance, look, paid } = await openOlder(0);
   sim.world.fund(lockAddress(wallet, olderLockSeed('rf_1')), DEPOSIT);
   advance(60_000);
-  const ended = await settleNever(parts(), await find(), false);
+  const ended = await settleNever(parts(), await find(), { isRenewed: false, isAgreed: false });
   assert.is(ended.kind, 'never');
   assert.equal([(await find()).state, paid(wallet, payee)], ['failed', []]);
   advance(60_000);

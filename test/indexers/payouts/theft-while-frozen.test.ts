@@ -34,7 +34,7 @@ async function open(family: 'evm' | 'tron') {
       const act = { atMs: clock.nowMs(), operator: 'alice', command: 'payouts thaw', reason: 'it is done' };
       const isIt = ({ network: one, code }: { network: NetworkKey | null; code: string }) =>
         one === of && code === 'payouts_frozen';
-      await database.thawPayouts((await database.listFreezes()).filter(isIt), act);
+      await database.thawPayouts({ freezes: (await database.listFreezes()).filter(isIt), transfers: [] }, act);
     },
     async steal() {
       await bench.payUnknown('stolen', thief[family], 3n * USDT);

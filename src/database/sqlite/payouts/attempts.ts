@@ -41,6 +41,17 @@ const maybePaid: RefundHold = {
   passes: true,
 };
 
+/** It may be this refund, lost with the newest state of the database, or another payment of the same amount. */
+const equalTransfer = (id: string, tx: string): RefundHold => ({
+  code: 'refund_equals_transfer',
+  message:
+    `transaction ${tx} has paid the same amount to the same address, no payout explains it, and an operator has ` +
+    `acknowledged it with \`quayside payouts thaw\`. If it paid this refund, run \`quayside payouts settle ${id} --paid ` +
+    `${tx} --because …\`; if it did not, \`quayside payouts settle ${id} --never --again --yes --because …\` has it paid`,
+  passes: false,
+  untilMs: null,
+});
+
 type LaneRow = typeof lanes.$inferSelect;
 
 /** How often a refund looks whether its receipts are final. */
@@ -57,7 +68,7 @@ type Parts = Readonly<{
   holdOf(id: string): RefundHold | null;
   freezeOf: FreezeOf;
   numberFreeze: NumberFreeze;
-  outgoing: Pick<Outgoing, 'mayHavePaid'>;
+  outgoing: Pick<Outgoing, 'mayHavePaid' | 'findEqual'>;
   /** The approvers' approvals of a refund. */
   approvalsOf(id: string): OpenPayout['approvals'];
   spends: PayoutSpends;
@@ -91,8 +102,11 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
     return row;
   }
 
-  const holdFor = (row: PayoutRow, intent: PaybackIntent, nowMs: number): RefundHold | null =>
-    outgoing.mayHavePaid(intent) ? maybePaid : (holdOf(intent.id) ?? spends.holdOf(row, nowMs));
+  function holdFor(row: PayoutRow, intent: PaybackIntent, nowMs: number): RefundHold | null {
+    if (outgoing.mayHavePaid(intent)) return maybePaid;
+    const equal = outgoing.findEqual(intent, row.notPaidThrough);
+    return equal ? equalTransfer(row.id, equal.tx) : (holdOf(intent.id) ?? spends.holdOf(row, nowMs));
+  }
 
   const withAttempts = (row: PayoutRow) => ({
     payout: toPayout(row),

@@ -57,13 +57,14 @@ export function exitCommands(db: Db, parts: Parts): Pick<MoneyOutDatabase, 'find
   }
 
   function endUnpaid(row: PayoutRow, conclusion: Extract<PayoutConclusion, { kind: 'never' }>, nowMs: number): void {
-    const { ended, proof, isRenewed } = conclusion;
+    const { ended, proof, isRenewed, despite } = conclusion;
     if (ended) settlement.charge(row, ended, nowMs);
     ledger.transit(row.intent, false, nowMs);
     if (isRenewed) {
       const generation = proof === null ? row.generation : row.generation + 1;
       const renewed = { state: 'waiting', generation, proof: proof ?? row.proof, notBeforeMs: nowMs } as const;
-      steps.change(row, { ...renewed, ...noWait }, nowMs);
+      const notPaidThrough = despite?.id ?? row.notPaidThrough;
+      steps.change(row, { ...renewed, ...noWait, notPaidThrough }, nowMs);
       return;
     }
     const why = { waitCode: REJECTED, waitMessage: 'an operator ended it: nothing had paid it, and nothing could' };
@@ -83,6 +84,7 @@ export function exitCommands(db: Db, parts: Parts): Pick<MoneyOutDatabase, 'find
         if (!row || !isSeen || attemptCount(id) !== seen.attemptCount) return false;
         if (conclusion.kind === 'never') {
           if (!steps.isCertain(row.network) || mayHavePaid(row.intent)) return false;
+          if (steps.findEqual(row) && steps.findEqual(row)?.id !== conclusion.despite?.id) return false;
           endUnpaid(row, conclusion, nowMs);
         } else pay(row, conclusion, nowMs);
         recordAct(act, { target: id, before: audited(row), after: audited(steps.find(id) ?? row) });

@@ -4,7 +4,8 @@
  */
 import { and, asc, eq, inArray, isNull, or, sql } from 'drizzle-orm';
 import type { NetworkKey } from '../../../core/transfer.ts';
-import type { Freeze, FreezeDatabase } from '../../freezes.ts';
+import type { OperatorAct } from '../../audit-log.ts';
+import { type Freeze, type FreezeDatabase, OUTFLOW_FOREIGN } from '../../freezes.ts';
 import type { RecordAct } from '../audit-log.ts';
 import { numbersText } from '../networks.ts';
 import type { Db } from '../open.ts';
@@ -18,8 +19,6 @@ import { lanes, outgoingTransfers, payoutFreezes } from './schema.ts';
 export const PROGRAM = 'quayside';
 /** Why a wallet is halted whose numbers somebody else has used. */
 export const NONCE_FOREIGN = 'payout_nonce_foreign';
-/** Why a network is frozen where something left a wallet that nothing explains. */
-export const OUTFLOW_FOREIGN = 'wallet_outflow_foreign';
 /** Why a network is frozen where the row of such a transfer was altered. */
 export const ROW_ALTERED = 'row_altered';
 /** Why a network is frozen whose skipped blocks may hold payments that are not known here. */
@@ -103,6 +102,40 @@ export const createFreezer =
     return isNew;
   };
 
+const act = (command: string, reason: string, atMs: number) => ({ atMs, operator: PROGRAM, command, reason });
+
+/** The freeze of a network for transfers that nothing explains. */
+export type OutflowFreeze = Readonly<{
+  /** Returns whether all of them are explained by now. */
+  isOver(network: NetworkKey): boolean;
+  /** Ends it then. */
+  endIfOver(network: NetworkKey, nowMs: number): void;
+}>;
+
+/** To be called within a transaction. */
+export function createOutflowFreeze({ orm }: Db, recordAct: RecordAct): OutflowFreeze {
+  const isFreeze = and(eq(payoutFreezes.network, sql.placeholder('network')), eq(payoutFreezes.code, OUTFLOW_FOREIGN));
+  const begun = atFirstUse(orm.select().from(payoutFreezes).where(isFreeze));
+  const ended = atFirstUse(orm.delete(payoutFreezes).where(isFreeze).returning());
+  const foreign = atFirstUse(
+    orm
+      .select({ id: outgoingTransfers.id })
+      .from(outgoingTransfers)
+      .where(and(eq(outgoingTransfers.network, sql.placeholder('network')), eq(outgoingTransfers.state, 'foreign')))
+      .limit(1),
+  );
+  const isOver = (network: NetworkKey) => begun.get({ network }) !== undefined && !foreign.get({ network });
+  return {
+    isOver,
+    endIfOver(network, nowMs) {
+      const row = isOver(network) && ended.get({ network });
+      if (!row) return;
+      const why = act('payouts thaw', 'what left the wallets is explained', nowMs);
+      recordAct(why, { target: network, before: audited(toFreeze(row)), after: null });
+    },
+  };
+}
+
 /** The freeze of a network while somebody else has used a wallet's sequence numbers, and nothing explains that. */
 export type NumberFreeze = Readonly<{
   begin(network: NetworkKey, payer: string, nowMs: number): void;
@@ -112,7 +145,6 @@ export type NumberFreeze = Readonly<{
 
 /** To be called within a transaction. */
 export function createNumberFreeze({ orm }: Db, freeze: Freezer, recordAct: RecordAct): NumberFreeze {
-  const act = (command: string, reason: string, atMs: number) => ({ atMs, operator: PROGRAM, command, reason });
   const halted = atFirstUse(
     orm
       .select({ payer: lanes.payer })
@@ -162,53 +194,63 @@ export function freezeCommands(
   );
   const gapFreezes = createGapFreezes(db);
 
+  const { id: rowId, network: ofNetwork, state } = outgoingTransfers;
+  const isForeignOf = (network: NetworkKey) => and(eq(ofNetwork, network), eq(state, 'foreign'));
+
   /**
-   * Whoever thaws has looked at what froze it: no refund is settled by that any more, and rows that were altered say
-   * nothing.
+   * Whoever thaws has looked at what froze it: no refund is settled by that any more.
+   * @returns the transactions of the transfers that were shown
    */
-  function acknowledge({ network, code }: Freeze): void {
-    if (network === null || (code !== OUTFLOW_FOREIGN && code !== ROW_ALTERED)) return;
-    const { id, network: of, state } = outgoingTransfers;
-    const isJudged = and(eq(of, network), inArray(state, ['open', 'foreign']));
-    for (const row of orm.select().from(outgoingTransfers).where(isJudged).all()) {
-      const isRow = eq(id, row.id);
-      const isIntact = check.isOutgoing(row);
-      if (code === ROW_ALTERED) {
-        if (!isIntact) orm.delete(outgoingTransfers).where(isRow).run();
-      } else if (isIntact && row.state === 'foreign') {
-        const known = { ...row, state: 'known' } as const;
-        const set = { state: known.state, mac: guard.seal(macedOutgoing(known)) };
-        orm.update(outgoingTransfers).set(set).where(isRow).run();
-      }
+  function acknowledge(network: NetworkKey, transfers: readonly number[]): string[] {
+    const isShown = and(isForeignOf(network), inArray(rowId, [...transfers]));
+    const rows = orm.select().from(outgoingTransfers).where(isShown).all().filter(check.isOutgoing);
+    for (const row of rows) {
+      const known = { ...row, state: 'known' } as const;
+      const set = { state: known.state, mac: guard.seal(macedOutgoing(known)) };
+      orm.update(outgoingTransfers).set(set).where(eq(rowId, row.id)).run();
     }
+    return rows.map(({ tx }) => tx);
   }
 
-  /** Ends a freeze if it is still the one that was shown. */
+  /** Rows that were altered say nothing. */
+  function deleteAltered(network: NetworkKey): void {
+    const isJudged = and(eq(ofNetwork, network), inArray(state, ['open', 'foreign']));
+    const rows = orm.select().from(outgoingTransfers).where(isJudged).all();
+    for (const row of rows.filter((one) => !check.isOutgoing(one)))
+      orm.delete(outgoingTransfers).where(eq(rowId, row.id)).run();
+  }
+
+  /** Deletes a freeze if it is still the one that was shown. */
   function end(freeze: Freeze): boolean {
     const { network, code, sinceMs } = freeze;
     if (network && code === BLOCKS_UNSEARCHED) return gapFreezes.end(network, freeze);
     const isNamed = and(eq(payoutFreezes.network, network ?? EVERYWHERE), eq(payoutFreezes.code, code));
-    return (
-      orm
-        .delete(payoutFreezes)
-        .where(and(isNamed, eq(payoutFreezes.sinceMs, sinceMs)))
-        .run().changes > 0
-    );
+    const isIt = and(isNamed, eq(payoutFreezes.sinceMs, sinceMs));
+    return orm.delete(payoutFreezes).where(isIt).run().changes > 0;
+  }
+
+  /** @returns false if it is not that freeze any more, or something else left the wallets that was not shown */
+  function thaw(freeze: Freeze, transfers: readonly number[], own: OperatorAct): boolean {
+    const { network, code } = freeze;
+    const seen = network && code === OUTFLOW_FOREIGN ? acknowledge(network, transfers) : [];
+    const isMore =
+      network &&
+      code === OUTFLOW_FOREIGN &&
+      orm.select().from(outgoingTransfers).where(isForeignOf(network)).limit(1).get();
+    const isEnded = !isMore && end(freeze);
+    if (network && code === ROW_ALTERED && isEnded) deleteAltered(network);
+    const before = { ...audited(freeze), ...(seen.length > 0 && { transactions: seen.join(' ') }) };
+    if (isEnded || seen.length > 0)
+      recordAct(own, { target: nameOf(network), before, after: isEnded ? null : audited(freeze) });
+    return isEnded;
   }
 
   return {
     async freezePayouts(...parts) {
       return db.write(() => freeze(...parts));
     },
-    async thawPayouts(freezes, act) {
-      return db.write(() => {
-        const ended = freezes.filter(end);
-        for (const one of ended) {
-          acknowledge(one);
-          recordAct(act, { target: nameOf(one.network), before: audited(one), after: null });
-        }
-        return ended;
-      });
+    async thawPayouts({ freezes, transfers }, own) {
+      return db.write(() => freezes.filter((one) => thaw(one, transfers, own)));
     },
     async findFreeze(network) {
       return db.read(() => freezeOf(network));

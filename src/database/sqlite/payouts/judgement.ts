@@ -13,6 +13,7 @@ import {
   type WatchedRole,
 } from '../../../core/outgoing.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
+import { OUTFLOW_FOREIGN } from '../../freezes.ts';
 import type {
   LearnedSpend,
   OutgoingClaim,
@@ -27,7 +28,7 @@ import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
 import type { RowGuard } from '../row-guard.ts';
 import { createLearnedFailures } from './failures.ts';
-import { type Freezer, OUTFLOW_FOREIGN, PROGRAM, ROW_ALTERED } from './freezes.ts';
+import { type Freezer, type OutflowFreeze, PROGRAM, ROW_ALTERED } from './freezes.ts';
 import { createLoanReturn, createWaitingGas } from './loans.ts';
 import { createOutgoingCheck, macedOutgoing, macedWallet } from './outgoing.ts';
 import type { Learned, PayoutSettlement, Payouts } from './payouts.ts';
@@ -48,6 +49,7 @@ type Parts = Readonly<{
   steps: Payouts;
   networks: Networks;
   freeze: Freezer;
+  outflowFreeze: OutflowFreeze;
   settlement: PayoutSettlement;
   raiseAlarm: RaiseAlarm;
   /** Returns whether a refund that has no payout yet is to pay exactly this. */
@@ -57,7 +59,7 @@ type Parts = Readonly<{
 
 export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, keyof WalletBooksDatabase> {
   const { orm } = db;
-  const { guard, steps, networks, settlement } = parts;
+  const { guard, steps, networks, settlement, outflowFreeze } = parts;
   const check = createOutgoingCheck(guard);
   const { openRefunds, explain } = createExplanation(db, parts, check);
   const failures = createLearnedFailures(db, parts);
@@ -86,6 +88,14 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
       )
       .orderBy(asc(blockNumber))
       .limit(JUDGED_MAX),
+  );
+  const foreign = atFirstUse(
+    orm
+      .select()
+      .from(outgoingTransfers)
+      .where(and(eq(ofNetwork, sql.placeholder('network')), sql`${judgedState} = 'foreign'`))
+      .orderBy(asc(outgoingTransfers.id))
+      .limit(sql.placeholder('limit')),
   );
   const final = (network: NetworkKey): OutgoingRow[] =>
     unjudged.all({ network, floor: networks.find(network)?.floor ?? 0 });
@@ -193,7 +203,8 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
       return intact.map(({ id, role, key }) => ({ id, role, key }));
     },
     async judgeOutgoing(network, nowMs) {
-      if (db.read(() => final(network)).length === 0) return { claims: [], moves: [], undecided: 0 };
+      const isIdle = () => final(network).length === 0 && !outflowFreeze.isOver(network);
+      if (db.read(isIdle)) return { claims: [], moves: [], undecided: 0 };
       return db.write(() => {
         const claims: OutgoingClaim[] = [];
         const moves: OutgoingRecord[] = [];
@@ -214,6 +225,7 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
           else claims.push({ transfer: toRecord(row), payout: toPayout(existing(steps, meaning.payoutId)) });
         }
         forgetRecorded(network);
+        outflowFreeze.endIfOver(network, nowMs);
         return { claims: withoutRepeats(claims), moves, undecided };
       });
     },
@@ -270,6 +282,15 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
       await db.write(() => {
         const row = findUnjudged(transferId);
         if (row) mark(row, 'recorded');
+      });
+    },
+    async listForeign(network, limit) {
+      return db.read(() => foreign.all({ network, limit }).filter(check.isOutgoing).map(toRecord));
+    },
+    async findEqualTransfer(payoutId) {
+      return db.read(() => {
+        const row = steps.find(payoutId);
+        return row ? steps.findEqual(row) : null;
       });
     },
     async listOutgoing(network, limit) {
@@ -358,8 +379,9 @@ function foreignText(row: OutgoingRow, formatAddress: FormatAddress): string {
     `Transaction ${tx} in block ${blockNumber} of ${network} moved ${units} base units of ${currency} from our ` +
     `${roleNames[role]} ${from} to ${to}, and no payout explains it: this database was restored from a backup and has ` +
     `lost a refund, or somebody has the wallet's key. Money out is frozen on ${network}. If it paid a refund, have the ` +
-    `merchant request that refund again: it is then settled by this transaction and not paid again. Otherwise move ` +
-    `what the wallet still holds to another seed. \`quayside payouts thaw ${network}\` ends the freeze.`
+    `merchant request that refund again: it is then settled by this transaction and not paid again, and the freeze ends by ` +
+    `itself. Otherwise move what the wallet still holds to another seed. \`quayside payouts thaw ${network}\` ends the ` +
+    `freeze; the same amount to this address is then paid only after a person has looked.`
   );
 }
 

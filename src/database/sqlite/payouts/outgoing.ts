@@ -7,6 +7,7 @@ import type { BlockRef } from '../../../core/block.ts';
 import { invariant } from '../../../core/fault.ts';
 import type { PaybackIntent } from '../../../core/intent.ts';
 import type { ChainTransfer, NetworkKey } from '../../../core/transfer.ts';
+import type { EqualTransfer } from '../../outgoing.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, preparedInsert } from '../prepared.ts';
 import type { RowGuard } from '../row-guard.ts';
@@ -64,8 +65,14 @@ export type Outgoing = Readonly<{
   hasUncountedWallet(network: NetworkKey): boolean;
   /** Forgets what has not been judged of a block that left the chain. */
   drop(network: NetworkKey, hash: string): void;
-  /** Returns whether something that no attempt explains may have paid a refund already. */
+  /** Returns whether something that no attempt explains, and nobody has looked at, may have paid a refund already. */
   mayHavePaid(intent: PaybackIntent): boolean;
+  /**
+   * Returns the newest transfer that equals what a refund pays, that no attempt explains, and that an operator has
+   * acknowledged.
+   * @param afterId the newest of which a person has said that it did not pay this refund
+   */
+  findEqual(intent: PaybackIntent, afterId: number | null): EqualTransfer | null;
 }>;
 
 export function createOutgoing(db: Db, guard: RowGuard): Outgoing {
@@ -79,6 +86,9 @@ export function createOutgoing(db: Db, guard: RowGuard): Outgoing {
       // What the treasury pays for transactions that fail is no affair of ours.
       return role && !(role === 'treasury' && transfer.to === transfer.from) ? { role, transfer } : [];
     });
+  const unexplainedTo = ({ network, to }: PaybackIntent): OutgoingRow[] => unexplained.all({ network, to });
+  const isEqual = (row: OutgoingRow, { currency, units }: PaybackIntent): boolean =>
+    row.currency === currency && row.units === units;
   const placeOf = (network: NetworkKey, block: BlockRef, { tx, index: position, from: fromKey }: ChainTransfer) => ({
     network,
     blockHash: block.hash,
@@ -114,10 +124,17 @@ export function createOutgoing(db: Db, guard: RowGuard): Outgoing {
         .run();
     },
     // What was altered may have paid it, too.
-    mayHavePaid: ({ network, to, currency, units }) =>
-      unexplained
-        .all({ network, to })
-        .some((row) => !check.isOutgoing(row) || (row.currency === currency && row.units === units)),
+    mayHavePaid: (intent) =>
+      unexplainedTo(intent).some((row) => row.state !== 'known' && (!check.isOutgoing(row) || isEqual(row, intent))),
+    findEqual(intent, afterId) {
+      const found = unexplainedTo(intent).find(
+        (row) =>
+          row.id > (afterId ?? 0) &&
+          row.state === 'known' &&
+          (!check.isOutgoing(row) || (row.role === 'refund' && isEqual(row, intent))),
+      );
+      return found ? { id: found.id, tx: found.tx } : null;
+    },
   };
 }
 
@@ -179,10 +196,11 @@ function createQueries({ orm }: Db) {
         and(
           eq(outgoingTransfers.network, sql.placeholder('network')),
           eq(outgoingTransfers.toKey, sql.placeholder('to')),
-          sql`${outgoingTransfers.state} IN ('open', 'foreign')`,
+          sql`${outgoingTransfers.state} IN ('open', 'foreign', 'known')`,
           sql`NOT EXISTS (SELECT 1 FROM ${payoutAttempts} AS a WHERE a.tx = ${outgoingTransfers.tx})`,
         ),
-      ),
+      )
+      .orderBy(desc(outgoingTransfers.id)),
   );
   return { newestFirst, withKey, uncounted, attempted, known, unexplained };
 }

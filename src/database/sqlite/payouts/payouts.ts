@@ -10,6 +10,7 @@ import { isUnsigned } from '../../../core/payout-exit.ts';
 import type { RefundEnd } from '../../../core/refund.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { EngineReason, MoneyOutDatabase, NewPayout, PayoutName } from '../../money-out.ts';
+import type { EqualTransfer } from '../../outgoing.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
@@ -33,6 +34,8 @@ export type Planned = Readonly<{ kind: 'planned' | 'known' | 'other'; payout: Pa
 /** To be called within a transaction. */
 export type Payouts = Readonly<{
   find(id: string): PayoutRow | undefined;
+  /** Returns an acknowledged transfer that may have paid a refund, of which nobody has said that it did not. */
+  findEqual(row: PayoutRow): EqualTransfer | null;
   /** Returns false while a network's engine knows that this database is older than the signer's journal. */
   isAdopted(network: NetworkKey): boolean;
   /** Returns false while it cannot exclude, either, that payouts were signed which neither of the two knows. */
@@ -76,6 +79,7 @@ const changingNames = [
   'feeUnits',
   'updatedAtMs',
   'settledAtMs',
+  'notPaidThrough',
 ] as const satisfies readonly (keyof PayoutRow)[];
 type Changing = Pick<PayoutRow, (typeof changingNames)[number]>;
 
@@ -98,7 +102,7 @@ export const noWait = { waitCode: null, waitMessage: null, ...noFault } as const
 
 export function createPayouts(
   db: Db,
-  { raiseAlarm, outgoing }: Readonly<{ raiseAlarm: RaiseAlarm; outgoing: Pick<Outgoing, 'mayHavePaid'> }>,
+  { raiseAlarm, outgoing }: Readonly<{ raiseAlarm: RaiseAlarm; outgoing: Pick<Outgoing, 'mayHavePaid' | 'findEqual'> }>,
 ): Payouts {
   const find = atFirstUse(
     db.orm
@@ -126,12 +130,7 @@ export function createPayouts(
       )
       .orderBy(payoutAttempts.attempt),
   );
-  const engine = atFirstUse(
-    db.orm
-      .select({ reasonCode: payoutEngines.reasonCode })
-      .from(payoutEngines)
-      .where(eq(payoutEngines.network, sql.placeholder('network'))),
-  );
+  const reasonOf = createReasons(db);
   const othersWait = atFirstUse(
     db.orm
       .select({ id: payouts.id })
@@ -153,9 +152,11 @@ export function createPayouts(
     return after;
   };
 
-  const reasonOf = (network: NetworkKey): string => engine.get({ network })?.reasonCode ?? '';
   const isAdopted = (network: NetworkKey): boolean => reasonOf(network) !== NOT_ADOPTED;
   const isCertain = (network: NetworkKey): boolean => !unsure.includes(reasonOf(network));
+
+  const findEqual: Payouts['findEqual'] = ({ intent, notPaidThrough }) =>
+    isPayback(intent) ? outgoing.findEqual(intent, notPaidThrough) : null;
 
   /** Returns a payout of which nothing can take effect now, or null. `generationMax` 0: nothing was ever signed. */
   function findEnded(id: string, generationMax: number): PayoutRow | null {
@@ -163,13 +164,14 @@ export function createPayouts(
     if (!row || row.generation > generationMax) return null;
     // The signer refused it for good, or all that it signed has failed.
     if (!isUnsigned(row.state, attempts.all(row).length)) return null;
-    if (isPayback(row.intent) && outgoing.mayHavePaid(row.intent)) return null;
+    if (isPayback(row.intent) && (outgoing.mayHavePaid(row.intent) || findEqual(row))) return null;
     // Until then, this database does not know whether the payout was signed.
     return isCertain(row.network) ? row : null;
   }
 
   return {
     find: (id) => find.get({ id }),
+    findEqual,
     isAdopted,
     isCertain,
     plan({ intent, sessionId, servesId, notBeforeMs, nowMs }, poolId) {
@@ -179,25 +181,7 @@ export function createPayouts(
         const isTied = sessionId === null || known.sessionId !== null;
         return { kind: 'known', payout: isTied ? known : change(known, { sessionId }, nowMs) };
       }
-      const row: PayoutRow = {
-        id: intent.id,
-        kind: intent.kind,
-        network: intent.network,
-        intent,
-        sessionId,
-        servesId,
-        state: 'waiting',
-        generation: 0,
-        proof: null,
-        ...noWait,
-        notBeforeMs,
-        tx: null,
-        feeUnits: null,
-        createdAtMs: nowMs,
-        updatedAtMs: nowMs,
-        settledAtMs: null,
-        olderLock: false,
-      };
+      const row = newRow({ intent, sessionId, servesId, notBeforeMs, nowMs });
       insert(row);
       if (intent.kind === 'sweep') {
         const { id: payoutId, network, currency } = intent;
@@ -235,6 +219,38 @@ export function createPayouts(
     numberedAttempt: createNumberedAttempts(db),
   };
 }
+
+/** Reads why a network's engine does nothing; empty if it pays, or there is none. */
+function createReasons(db: Db): (network: NetworkKey) => string {
+  const engine = atFirstUse(
+    db.orm
+      .select({ reasonCode: payoutEngines.reasonCode })
+      .from(payoutEngines)
+      .where(eq(payoutEngines.network, sql.placeholder('network'))),
+  );
+  return (network) => engine.get({ network })?.reasonCode ?? '';
+}
+
+const newRow = ({ intent, sessionId, servesId, notBeforeMs, nowMs }: NewPayout): PayoutRow => ({
+  id: intent.id,
+  kind: intent.kind,
+  network: intent.network,
+  intent,
+  sessionId,
+  servesId,
+  state: 'waiting',
+  generation: 0,
+  proof: null,
+  ...noWait,
+  notBeforeMs,
+  tx: null,
+  feeUnits: null,
+  createdAtMs: nowMs,
+  updatedAtMs: nowMs,
+  settledAtMs: null,
+  olderLock: false,
+  notPaidThrough: null,
+});
 
 function createNumberedAttempts(db: Db): Payouts['numberedAttempt'] {
   const numbered = atFirstUse(

@@ -59,6 +59,7 @@ export const payouts = sqliteTable('payouts', {
   updatedAtMs: integer().notNull(),
   settledAtMs: integer(),
   olderLock: integer({ mode: 'boolean' }).notNull().default(false),
+  notPaidThrough: integer(),
 });
 
 export const payoutAttempts = sqliteTable('payout_attempts', {
@@ -217,7 +218,15 @@ export const unsweptLevels = sqliteTable('unswept_levels', {
 export type PayoutRow = typeof payouts.$inferSelect;
 export type AttemptRow = typeof payoutAttempts.$inferSelect;
 
-export function toPayout({ kind: _, waitCode, waitMessage, faultCode, faultMessage, ...row }: PayoutRow): Payout {
+export function toPayout({
+  kind: _,
+  notPaidThrough: __,
+  waitCode,
+  waitMessage,
+  faultCode,
+  faultMessage,
+  ...row
+}: PayoutRow): Payout {
   return { ...row, wait: toReason(waitCode, waitMessage), fault: toReason(faultCode, faultMessage) };
 }
 

@@ -1,0 +1,167 @@
+/**
+ * Refunds that a database has lost with its newest state, and whose transfers an operator acknowledges by ending the
+ * freeze: what is requested again afterwards is not paid before a person has looked.
+ */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { settleNever, settlePaid } from '../../../indexers/payouts/exits.ts';
+import { createPayoutWallets } from '../../../indexers/payouts/wallets.ts';
+import { chains } from '../../../src/chains/index.ts';
+import { Fault } from '../../../src/core/fault.ts';
+import { thawAll } from '../../support/thaw.ts';
+import { COIN, closeBenches, network, openNodeBench, READ_MS } from './node-bench.ts';
+
+const USDT = 1_000_000n;
+const payees = ['dd', 'cc', 'bb'].map((one) => one.repeat(20)) as [string, string, string];
+test.after(closeBenches);
+
+/** A wallet that has paid these payees 3 USDT each, of which the database knows nothing. */
+async function openLost(family: 'evm' | 'tron', lost: readonly string[]) {
+  const bench = await openNodeBench(family);
+  const { sim, database, node, signer, tokens, walletKey, pass, clock, passMinutes } = bench;
+  const wallet = walletKey('refund', 0);
+  sim.world.fund(wallet.key, 300n * COIN[family]);
+  sim.pay(wallet.key, 50n * USDT);
+  for (let n = 0; n < 3; n++) assert.is(await pass(READ_MS), null);
+  const txs: string[] = [];
+  for (const [at, to] of lost.entries()) {
+    txs.push(await bench.payUnknown(`rf_${at}`, to, 3n * USDT));
+    bench.advance(READ_MS);
+  }
+  // Where transactions have no numbers, what they cost is missed, too.
+  await passMinutes(5);
+  const rules = chains[family].spendRules;
+  const wallets = createPayoutWallets({ network, tokens, rules, signer });
+  const act = (command: string) => ({ atMs: clock.nowMs(), operator: 'anna', command, reason: 'looked' });
+  const find = async (id: string) => {
+    const payout = await database.findPayout(id);
+    assert.ok(payout);
+    return payout;
+  };
+  const codes = async () => (await database.listFreezes()).map(({ code }) => code);
+  return {
+    ...bench,
+    txs,
+    act,
+    find,
+    codes,
+    parts: () => ({ node, wallets, rules, database, act: act('payouts settle'), isDryRun: false }),
+    refusalOf: async (work: Promise<unknown>) =>
+      work.then(
+        () => 'done',
+        (error: unknown) => (error instanceof Fault ? `${error.code}: ${error.message}` : String(error)),
+      ),
+    /** Lets an operator end all that froze money out, and the halted wallets go on. */
+    async thaw() {
+      await thawAll(database, network, act('payouts thaw'));
+      for (const { payer } of await database.haltedLanes())
+        await database.resumeLane(network, payer, (await node.sequence(payer))?.final ?? 0, clock.nowMs());
+      assert.equal(await codes(), []);
+      const { freeze } = bench.service.freezeState();
+      assert.ok(freeze, 'the signer stays frozen');
+      bench.thawSigner();
+    },
+    /** What each payee of the lost refunds has been paid, in whole tokens. */
+    paidTo: () => payees.map((to) => Number(bench.paid(wallet.key, to).reduce((sum, units) => sum + units, 0n) / USDT)),
+  };
+}
+
+for (const family of ['evm', 'tron'] as const) {
+  test(`${family}: of two lost refunds one is requested after the thaw: it waits, and is settled by its transfer`, async () => {
+    const { database, txs, find, planRefund, thaw, passMinutes, parts, paidTo } = await openLost(
+      family,
+      payees.slice(0, 2),
+    );
+    await planRefund('rf_0', payees[0], 3n * USDT);
+    await passMinutes(2);
+    assert.is((await find('rf_0')).tx, txs[0]);
+    assert.ok(
+      (await database.listFreezes()).some(({ code }) => code === 'wallet_outflow_foreign'),
+      'one is left',
+    );
+    await thaw();
+    await planRefund('rf_1', payees[1], 3n * USDT);
+    await passMinutes(3);
+    const { state, wait } = await find('rf_1');
+    assert.equal([state, wait?.code], ['waiting', 'refund_equals_transfer']);
+    for (const shown of [`settle rf_1 --paid ${txs[1]}`, 'settle rf_1 --never --again --yes'])
+      assert.ok(wait?.message.includes(shown), wait?.message);
+    assert.ok((await database.listAlarms(9)).some(({ code }) => code === 'refund_equals_transfer'));
+    assert.is(await database.cancelPayout('rf_1', 0), false, 'its amount is not free');
+    await planRefund('rf_2', payees[2], 3n * USDT);
+    await passMinutes(3);
+    assert.equal([(await find('rf_2')).state, paidTo()], ['succeeded', [3, 3, 3]], 'others go on');
+    await settlePaid(parts(), await find('rf_1'), txs[1] ?? '', false);
+    assert.equal([(await find('rf_1')).tx, paidTo()], [txs[1], [3, 3, 3]]);
+  });
+}
+
+test('a refund that equals an acknowledged transfer by chance is paid once a person has said so, and so is the next', async () => {
+  const { database, txs, find, planRefund, thaw, passMinutes, parts, refusalOf, paidTo } = await openLost('tron', [
+    payees[0],
+  ]);
+  await thaw();
+  for (const [id, total] of [
+    ['rf_8', 6],
+    ['rf_9', 9],
+  ] as const) {
+    await planRefund(id, payees[0], 3n * USDT);
+    await passMinutes(2);
+    assert.is((await find(id)).wait?.code, 'refund_equals_transfer');
+    const again = async (isAgreed: boolean) =>
+      refusalOf(settleNever(parts(), await find(id), { isRenewed: true, isAgreed }));
+    assert.match(await again(false), new RegExp(`^payout_maybe_paid: transaction ${txs[0]} has paid .*--yes`));
+    assert.is(await again(true), 'done');
+    await passMinutes(3);
+    assert.equal([(await find(id)).state, paidTo()[0]], ['succeeded', total]);
+  }
+  await planRefund('rf_10', payees[0], 3n * USDT);
+  await passMinutes(2);
+  await settleNever(parts(), await find('rf_10'), { isRenewed: false, isAgreed: true });
+  assert.equal([(await find('rf_10')).state, paidTo()[0]], ['failed', 9]);
+  const [entry] = await database.listAudit(1);
+  assert.equal([entry?.command, entry?.target], ['payouts settle', 'rf_10']);
+});
+
+test('only transfers that were shown are acknowledged: with another one the network stays frozen', async () => {
+  const { database, act, codes, payUnknown, passMinutes, find, planRefund } = await openLost('tron', [payees[0]]);
+  const shown = {
+    freezes: await database.listFreezes(),
+    transfers: (await database.listForeign(network, 9)).map(({ id }) => id),
+  };
+  const later = await payUnknown('rf_7', payees[1], 3n * USDT);
+  await passMinutes(2);
+  await database.thawPayouts(shown, act('payouts thaw'));
+  assert.ok((await codes()).includes('wallet_outflow_foreign'));
+  assert.equal(
+    (await database.listForeign(network, 9)).map(({ tx }) => tx),
+    [later],
+  );
+  await planRefund('rf_7', payees[1], 3n * USDT);
+  await passMinutes(2);
+  assert.is((await find('rf_7')).tx, later, 'it is settled by it as before');
+  assert.not.ok((await codes()).includes('wallet_outflow_foreign'));
+});
+
+for (const family of ['evm', 'tron'] as const) {
+  test(`${family}: the freeze ends by itself once every transfer is explained, and the signer's does not`, async () => {
+    const { database, service, txs, find, planRefund, passMinutes, codes, paidTo } = await openLost(
+      family,
+      payees.slice(0, 2),
+    );
+    for (const [at, id] of ['rf_0', 'rf_1'].entries()) {
+      assert.ok((await codes()).includes('wallet_outflow_foreign'));
+      await planRefund(id, payees[at] ?? '', 3n * USDT);
+      await passMinutes(2);
+      assert.is((await find(id)).tx, txs[at]);
+    }
+    // What the transactions cost was missing for minutes where they have no number.
+    assert.equal(await codes(), family === 'evm' ? [] : ['wallet_balance_short']);
+    const entry = (await database.listAudit(20)).find(({ command }) => command === 'payouts thaw');
+    assert.equal([entry?.operator, entry?.target, entry?.after], ['quayside', network, null]);
+    assert.ok(service.freezeState().freeze);
+    assert.equal(paidTo(), [3, 3, 0]);
+  });
+}
+
+test.run();
