@@ -6,6 +6,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Currency } from '../../src/core/transfer.ts';
 import { openDatabase } from '../../src/database/sqlite/open.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import type { FaultSettings } from '../../src/sandbox/faults.ts';
@@ -18,6 +19,8 @@ export type RestoreTraits = Readonly<{
   coins: number;
   /** Whether its wallets have sequence numbers, so that a database may lack them. */
   hasLanes: boolean;
+  /** Lets the refund wallet send, and has what it sends fail in its block: of refunds in a currency. */
+  failNext?: Readonly<{ currency: Currency; run(fund: () => Promise<unknown>): Promise<void> }>;
   /** Of a simulated node: what keeps blocks from being read that are older than a few seconds, at least. */
   unreadable?: FaultSettings;
   /** Where nodes hold what is in no block yet: makes no more blocks, one block, and blocks again. */
@@ -34,7 +37,10 @@ export type RestoreTraits = Readonly<{
 type Sent = Readonly<{ tx: string; bytes: Uint8Array }>;
 
 /** Registers the suite; `closeBooks` runs it. */
-export function restoreConforms(bench: PayoutShop, { coins, hasLanes, unreadable, pool, expiry }: RestoreTraits): void {
+export function restoreConforms(
+  bench: PayoutShop,
+  { coins, hasLanes, failNext, unreadable, pool, expiry }: RestoreTraits,
+): void {
   const { chain, quayside, refundWallet, paidSession, refund, show, completed, passAwaited, untilWaiting, paidTo } =
     bench;
   const units = (cents: number) => bench.unitsOf(cents, 'USDT');
@@ -109,12 +115,38 @@ export function restoreConforms(bench: PayoutShop, { coins, hasLanes, unreadable
     });
   }
 
+  if (failNext) {
+    const { currency, run } = failNext;
+    test('a refund whose transaction failed, and that was paid then, is not paid again; the fee of the failed one is known', async () => {
+      const session = await paidSession(350, currency);
+      const { id, payee } = await refund(session, amount(350), currency);
+      await untilWaiting('token_short');
+      const putBack = await bench.snapshot();
+      const fund = () => chain.pay(refundWallet, currency, bench.unitsOf(350, currency));
+      await run(fund);
+      const { transaction_hash: tx } = await completed(id);
+      await quayside.stop();
+      putBack();
+      await fund();
+      await quayside.start();
+      assert.is((await completedInTime(id)).transaction_hash, tx, 'settled by the transaction that paid it');
+      const [{ id: payout }] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
+      const learned = async () => (await quayside.cli('payouts', 'show', payout)).attempts as Json[];
+      await until('both transactions are known', async () => (await learned()).length === 2);
+      assert.equal(await paidTo(payee, currency), [bench.unitsOf(350, currency)]);
+      await paysAnother(350, currency);
+      const { payouts } = await quayside.cli('status');
+      assert.equal([payouts.frozen, payouts.halted_wallets], [[], []]);
+      assert.ok((await quayside.cli('ledger', 'verify')).balanced);
+    });
+  }
+
   const untilStopped = (code: string) => until(`payouts are stopped: ${code}`, () => waitsFor(code));
 
-  async function paysAnother(cents: number) {
-    const other = await refund(await paidSession(cents), amount(cents));
+  async function paysAnother(cents: number, currency: Currency = 'USDT') {
+    const other = await refund(await paidSession(cents, currency), amount(cents), currency);
     await completedInTime(other.id);
-    assert.equal(await paidTo(other.payee), [units(cents)]);
+    assert.equal(await paidTo(other.payee, currency), [bench.unitsOf(cents, currency)]);
   }
 
   test('a database that is put back alone pays nothing before it knows what the signer has signed; settle --paid is enough', async () => {
