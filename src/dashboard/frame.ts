@@ -125,9 +125,10 @@ ${isOperator ? html`<h2>${words.say('frame.operator')}</h2><ul>${to('/operator',
 <p class="hint">${words.html('frame.zone', { zone })}<br>${words.say('frame.session', { minutes: Math.round(endsIn.idleMs / 60_000) })}</p>
 <form method="post" action="/sign-out">${formTokenField(formToken)}<button class="plain">${words.say('frame.sign_out')}</button></form>
 </nav>`;
+  const list = at && `/s/${at.storeId}/${at.mode}/payments`;
   const search =
-    at && isAllowed(memberships, { permission: 'payments:read', ...at })
-      ? html`<form class="search-bar" role="search" action="/s/${at.storeId}/${at.mode}/payments"><input type="search" name="q" maxlength="${SEARCHED_CHARS_MAX}" autocomplete="off" spellcheck="false" aria-label="${words.say('frame.search')}" placeholder="${words.say('frame.search')}"><button class="plain">${words.say('payments.find')}</button></form>`
+    at && path !== list && isAllowed(memberships, { permission: 'payments:read', ...at })
+      ? html`<form class="search-bar" role="search" action="${list}"><input type="search" name="q" maxlength="${SEARCHED_CHARS_MAX}" autocomplete="off" spellcheck="false" aria-label="${words.say('frame.search')}" placeholder="${words.say('frame.search')}"><button class="plain">${words.say('payments.find')}</button></form>`
       : null;
   const mode =
     at?.mode === 'test'

@@ -39,7 +39,7 @@ export function countdown(leftMs: number): Html {
 }
 
 /** From so many characters on, a word may break within. */
-const LONG_WORD = /\S{24}/;
+const LONG_WORD = /\S{36}/;
 
 /** Shows text that belongs to no language: a name, an id, an amount. Its direction is its own. */
 export const data = (text: string | number): Html =>

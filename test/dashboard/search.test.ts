@@ -135,4 +135,20 @@ test('nobody finds what they may not see', () =>
     { pages: true },
   ));
 
+test('the pages of a store search its payments, and the list has one search box', () =>
+  withDashboard(async ({ api, person }) => {
+    const ada = await person('Ada', { role: 'owner', storeId: api.merchantId });
+    const base = `/s/${api.merchantId}/test`;
+    for (const page of ['overview', 'refunds', 'store', 'payments']) {
+      const { text } = await ada.get(`${base}/${page}`);
+      assert.is(text.match(/role="search"/g)?.length, 1, page);
+      assert.is(
+        text.includes(`<form class="search-bar" role="search" action="${base}/payments">`),
+        page !== 'payments',
+      );
+    }
+    const mary = await person('Mary', { role: 'operator', storeId: null });
+    assert.not.match((await mary.get('/operator')).text, 'role="search"');
+  }));
+
 test.run();
