@@ -15,16 +15,16 @@ type Warned = Readonly<{
 }>;
 
 /**
- * Returns the warnings of an installation that pays out on live networks; none for any other.
+ * Returns the warnings of an installation on live networks; none for any other. One without a signer only receives.
  * @param uid of this process; undefined where the system has no users
  */
 export function safetyWarnings({ signer, networks }: Warned, uid = process.getuid?.()): SafetyWarning[] {
   const live = networks.filter(({ mode, sandbox }) => mode === 'live' && !sandbox);
-  if (!signer || live.length === 0) return [];
+  if (live.length === 0) return [];
   const warnings: SafetyWarning[] = [];
-  const isOwnChild = signer.unlock.kind !== 'external';
+  const isOwnChild = signer !== null && signer.unlock.kind !== 'external';
   // Where the socket is not there yet, the signer has not started.
-  if (isOwnChild || statSync(signerFiles(signer.dir).socket, { throwIfNoEntry: false })?.uid === uid) {
+  if (isOwnChild || (signer && statSync(signerFiles(signer.dir).socket, { throwIfNoEntry: false })?.uid === uid)) {
     warnings.push({
       code: 'signer_same_user',
       message:
@@ -37,7 +37,7 @@ export function safetyWarnings({ signer, networks }: Warned, uid = process.getui
     warnings.push({
       code: 'no_second_node',
       message:
-        `payments on ${alone.join(', ')} are credited, and refunds paid, on the word of one node. Set witness_url to a ` +
+        `payments on ${alone.join(', ')} are credited${signer ? ', and refunds paid,' : ''} on the word of one node. Set witness_url to a ` +
         'second node, and from which amount it must agree (config/README.md).',
     });
   }

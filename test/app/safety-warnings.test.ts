@@ -32,9 +32,10 @@ test('a separate service that has the server’s user is named too', () => {
   assert.equal(codes({ signer: service, networks: [watched] }, uid + 1), []);
 });
 
-test('test networks, sandboxes and installations that pay nothing out need no warning', () => {
+test('test networks and sandboxes need no warning; what only receives needs a second node', () => {
   assert.equal(codes({ signer: child, networks: [trial, { ...alone, sandbox: true }] }), []);
-  assert.equal(codes({ signer: null, networks: [alone] }), []);
+  assert.equal(codes({ signer: null, networks: [alone, watched] }), ['no_second_node'], 'it only receives');
+  assert.equal(codes({ signer: null, networks: [watched] }), []);
 });
 
 test.run();
