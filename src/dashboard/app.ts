@@ -176,7 +176,7 @@ async function send(
     const { person, session, formToken } = visitor;
     const leftMs = session.startedAtMs + sessionLimits.lifeMs - deps.clock.nowMs();
     const endsIn = { idleMs: sessionLimits.idleMs, leftMs };
-    const { name, memberships } = person;
+    const { name, memberships, hasDenseLists } = person;
     const stores: MenuStore[] = [];
     for (const { storeId } of memberships) {
       const store = storeId === null ? null : await deps.database.findStore(storeId);
@@ -187,7 +187,8 @@ async function send(
       stores.push({ id: store.id, name: store.name, modes: seen });
     }
     const notice = readNotice(queryOf(request), formToken);
-    const frame = { words, name, memberships, stores, path: request.path, at, zone, formToken, endsIn, notice };
+    const shown = { words, name, memberships, stores, path: request.path, at, zone, formToken, endsIn, notice };
+    const frame = { ...shown, hasDenseLists };
     response
       .status(reply.status ?? 200)
       .type('html')

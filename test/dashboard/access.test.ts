@@ -20,6 +20,7 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /account/mail': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'post /account/mail/prove': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'post /account/mail/remove': ['operator', 'owner', 'developer', 'accountant', 'support'],
+  'post /account/lists': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'post /account/zone': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'post /account/sessions/end': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'get /s/:store/live/overview': ['owner', 'accountant', 'support'],

@@ -21,6 +21,7 @@ export const people = sqliteTable('people', {
   nextMail: text(),
   mailCode: text(),
   wrongMailCodes: integer().notNull().default(0),
+  hasDenseLists: integer({ mode: 'boolean' }).notNull().default(false),
 });
 
 export const memberships = sqliteTable('memberships', {
