@@ -213,7 +213,7 @@ function convert(
   if (converted > BigInt(Number.MAX_SAFE_INTEGER)) {
     return badParam('amount', `is too large: converted to ${target} it exceeds the range of exact integers`);
   }
-  return { rate: quote.rate, currency: target, amountMinor: converted };
+  return { rate: quote.rate, currency: target, amountMinor: converted, sources: quote.sources };
 }
 
 /** Returns the way to pay with a token of a network, at the credit policy that the store asks for. */

@@ -3,12 +3,15 @@
  * @module
  */
 import { formatUnits } from '../core/money.ts';
+import type { EarlierRefund } from '../core/refund.ts';
+import { nameOf } from '../core/transfer.ts';
 import type { Database, SessionSummary } from '../database/database.ts';
 import type { SessionFilter } from '../database/session-lists.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Cells } from '../lib/export-text.ts';
 import { exponentOf } from '../rates/currencies.ts';
 import { writeSlices } from './export.ts';
+import { networksOf, refundedText } from './received.ts';
 import { coins, oddities } from './show.ts';
 
 /** Sessions that are read at once: some 3 ms of the thread. */
@@ -16,12 +19,17 @@ const SLICE_ROWS = 50;
 
 const columns = [
   ...['created', 'session', 'order', 'mode', 'status', 'flags', 'description', 'amount', 'currency', 'rate', 'due'],
-  ...['received', 'late', 'expires', 'paid'],
+  ...['received', 'late', 'expires', 'paid', 'network', 'tx', 'refunded'],
 ];
 
 const isoTime = (s: number): string => new Date(s * 1000).toISOString();
 
-function cellsOf(session: SessionSummary): Cells {
+/** Of one payment; the CSV names no more. */
+const TRANSACTIONS_MAX = 20;
+
+type More = Readonly<{ transactions: readonly string[]; refunds: readonly EarlierRefund[] }>;
+
+function cellsOf(session: SessionSummary, { transactions, refunds }: More): Cells {
   const { request, life, standing, terms, conversion } = session;
   const exponent = exponentOf(request.currency) ?? 0;
   return [
@@ -30,15 +38,28 @@ function cellsOf(session: SessionSummary): Cells {
     ...[formatUnits(request.amountMinor, exponent, exponent), request.currency, conversion?.rate ?? null],
     ...[coins(terms.duePar), coins(standing.confirmedPar), coins(standing.latePar)],
     ...[isoTime(terms.expiresAtS), life.paidAtS === null ? null : isoTime(life.paidAtS)],
+    ...[networksOf(session).map(nameOf).join(' ') || null, transactions.join(' ') || null],
+    refundedText(refunds) || null,
   ];
 }
 
+type Read = Pick<Database, 'listSessions' | 'transactionsOf' | 'refundsOf'>;
+
 /** Yields the file, newest first. */
 export const exportPayments = (
-  { database, clock }: Readonly<{ database: Pick<Database, 'listSessions'>; clock: Pick<Clock, 'sleep'> }>,
+  { database, clock }: Readonly<{ database: Read; clock: Pick<Clock, 'sleep'> }>,
   filter: SessionFilter,
 ): AsyncGenerator<string> =>
   writeSlices(clock, columns, async (beforeId: string | null) => {
     const { sessions, goOnId } = await database.listSessions({ ...filter, beforeId, limit: SLICE_ROWS });
-    return { rows: sessions.map(cellsOf), goOn: goOnId };
+    const ids = sessions.map(({ id }) => id);
+    const transactions = await database.transactionsOf(ids, TRANSACTIONS_MAX);
+    const refunds = await database.refundsOf(ids);
+    const rows = sessions.map((session) =>
+      cellsOf(session, {
+        transactions: transactions.get(session.id) ?? [],
+        refunds: refunds.get(session.id) ?? [],
+      }),
+    );
+    return { rows, goOn: goOnId };
   });

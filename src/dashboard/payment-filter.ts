@@ -5,9 +5,10 @@
 import type { NetworkConfig } from '../config/network.ts';
 import type { SessionStatus } from '../core/event.ts';
 import { currencies, nameOf } from '../core/transfer.ts';
-import type { SessionFilter } from '../database/session-lists.ts';
+import { type SessionFilter, sessionFlags } from '../database/session-lists.ts';
 import { type Html, html } from '../lib/html.ts';
 import { datePlus, startOfDayMs } from '../lib/zone.ts';
+import { exponentOf } from '../rates/currencies.ts';
 import type { StoreAt } from './page.ts';
 import type { Words } from './texts.ts';
 
@@ -15,7 +16,7 @@ const statuses: readonly SessionStatus[] = ['pending', 'paid', 'expired', 'cance
 
 /** A filter. What an address says that is none of the choices, filters nothing and is left out. */
 export type PaymentFilter = Readonly<{
-  chosen: Readonly<Partial<Record<'status' | 'network' | 'token' | 'from' | 'to', string>>>;
+  chosen: Readonly<Partial<Record<'status' | 'flag' | 'network' | 'token' | 'price' | 'from' | 'to', string>>>;
   sessions: SessionFilter;
 }>;
 
@@ -28,6 +29,8 @@ type Networks = readonly Pick<NetworkConfig, 'key' | 'title' | 'mode' | 'tokens'
 export function readFilter(at: StoreAt, query: URLSearchParams, networks: Networks, zone: string): PaymentFilter {
   const own = networks.filter(({ mode }) => mode === at.mode);
   const status = statuses.find((one) => one === query.get('status')) ?? null;
+  const flag = sessionFlags.find((one) => one === query.get('flag')) ?? null;
+  const priceIn = exponentOf(query.get('price') ?? '') === null ? null : query.get('price');
   const network = own.find(({ key }) => nameOf(key) === query.get('network')) ?? null;
   const token = currencies.find((one) => one === query.get('token')) ?? null;
   const [from, to] = [query.get('from') ?? '', query.get('to') ?? ''];
@@ -41,8 +44,10 @@ export function readFilter(at: StoreAt, query: URLSearchParams, networks: Networ
   );
   const said = {
     status,
+    flag,
     network: network && nameOf(network.key),
     token,
+    price: priceIn,
     from: fromMs === null ? null : from,
     to: toMs === null ? null : to,
   };
@@ -51,6 +56,8 @@ export function readFilter(at: StoreAt, query: URLSearchParams, networks: Networ
     sessions: {
       ...at,
       status,
+      flag,
+      priceIn,
       paidIn: network || token ? paidIn : null,
       fromMs,
       toMs,
@@ -76,14 +83,24 @@ const choice = (words: Words, { label, name, values }: Choice, chosen = ''): Htm
       html`<option value="${value}"${value === chosen ? html` selected` : null}${isData ? html` translate="no"` : null}>${text}</option>`,
   )}</select></label>`;
 
-/** Renders the fields of the filter. */
-export function filterFields(words: Words, { chosen }: PaymentFilter, at: StoreAt, networks: Networks): Html {
+/** Renders the fields of the filter. @param prices the currencies that the store's prices have */
+export function filterFields(
+  words: Words,
+  { chosen }: PaymentFilter,
+  at: StoreAt,
+  { networks, prices }: Readonly<{ networks: Networks; prices: readonly string[] }>,
+): Html {
   const own = networks.filter(({ mode }) => mode === at.mode);
   const choices = [
     {
       label: words.say('payments.status'),
       name: 'status',
       values: statuses.map((one) => [one, words.say(`general.status_${one}`)] as const),
+    },
+    {
+      label: words.say('payments.flag'),
+      name: 'flag',
+      values: sessionFlags.map((one) => [one, words.say(`payments.flag_${one}`)] as const),
     },
     {
       label: words.say('payments.paid_on'),
@@ -94,6 +111,11 @@ export function filterFields(words: Words, { chosen }: PaymentFilter, at: StoreA
       label: words.say('payments.paid_in'),
       name: 'token',
       values: currencies.map((one) => [one, one, true] as const),
+    },
+    {
+      label: words.say('payments.price_in'),
+      name: 'price',
+      values: prices.map((one) => [one, one, true] as const),
     },
   ] as const;
   return html`${choices.map((one) => choice(words, one, chosen[one.name]))}

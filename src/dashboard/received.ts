@@ -2,9 +2,11 @@
  * What a payment received, with its coins and networks. Amounts are at par, exact.
  * @module
  */
+import type { EarlierRefund } from '../core/refund.ts';
 import { sortOut, sumPar } from '../core/session.ts';
 import { currencies, type NetworkKey } from '../core/transfer.ts';
 import type { SessionSummary } from '../database/database.ts';
+import { minorText } from './refund-text.ts';
 import { coins } from './show.ts';
 
 type Came = Pick<SessionSummary, 'terms' | 'life' | 'standing' | 'sums'>;
@@ -51,3 +53,13 @@ export const lateText = (session: Came): string | null =>
 export const networksOf = ({ sums }: Pick<Came, 'sums'>): readonly NetworkKey[] => [
   ...new Set((sums ?? []).map(({ network }) => network)),
 ];
+
+/** Writes what was paid back of a payment; empty if nothing was. */
+export const refundedText = (refunds: readonly EarlierRefund[]): string =>
+  currencies
+    .flatMap((currency) => {
+      const own = refunds.filter((one) => one.currency === currency && one.status === 'completed');
+      const minor = own.reduce((sum, { amountMinor }) => sum + amountMinor, 0n);
+      return minor === 0n ? [] : [`${minorText(minor)} ${currency}`];
+    })
+    .join(' + ');

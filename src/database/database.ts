@@ -96,6 +96,9 @@ export type Payment = Readonly<{
   confirmations: number;
   state: ReceiptState;
   blockTimeS: number;
+  /** When it was first read in this block, and first confirmed; null if not, or not by this version. */
+  seenAtMs: number | null;
+  confirmedAtMs: number | null;
 }>;
 
 /** Payments that a session shows: anyone can send any number of transfers to an address. */

@@ -9,10 +9,17 @@ import type { StoredEvent } from './events.ts';
 /** A currency on a network. */
 export type PaidIn = Readonly<{ network: NetworkKey; currency: Currency }>;
 
+/** What is odd about a session: late or too much or too little money, or money that waits for a decision. */
+export const sessionFlags = ['late', 'over', 'under', 'held'] as const;
+export type SessionFlag = (typeof sessionFlags)[number];
+
 export type SessionFilter = Readonly<{
   storeId: string;
   mode: Mode;
   status: SessionStatus | null;
+  flag?: SessionFlag | null;
+  /** The currency of the price. */
+  priceIn?: string | null;
   /** Only sessions that were credited in one of these; null: all. */
   paidIn: readonly PaidIn[] | null;
   /** Created from this time on, and before that one (Unix ms); null: no bound. */
@@ -43,6 +50,10 @@ export type SessionSearch =
 /** `Summary` is what a list shows of a session. */
 export interface SessionListDatabase<Summary> {
   listSessions(list: SessionList): Promise<SessionPage<Summary>>;
+  /** Returns the currencies in which a store has priced sessions, in order of their codes. */
+  listPriceCurrencies(at: Readonly<{ storeId: string; mode: Mode }>, limit: number): Promise<readonly string[]>;
+  /** Returns the confirmed transactions to each session's addresses, at most `limit` for each. */
+  transactionsOf(sessionIds: readonly string[], limit: number): Promise<ReadonlyMap<string, readonly string[]>>;
   /** Returns at most `limit` sessions of the store and mode, newest first; a whole order id comes first of all. */
   searchSessions(
     search: SessionSearch,

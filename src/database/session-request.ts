@@ -13,8 +13,16 @@ export type LineItem = Readonly<{
   quantity: number;
 }>;
 
-/** The locked conversion of a session that is not at par. */
-export type Conversion = Readonly<{ rate: string; currency: Currency; amountMinor: bigint }>;
+/**
+ * The locked conversion of a session that is not at par. `sources`: whose rates it was made of; null or left out where
+ * that is not known.
+ */
+export type Conversion = Readonly<{
+  rate: string;
+  currency: Currency;
+  amountMinor: bigint;
+  sources?: readonly string[] | null;
+}>;
 
 /** What a merchant requested. Never changes. Amounts are in the session currency's minor units. */
 export type SessionRequest = Readonly<{

@@ -3,6 +3,7 @@
  * @module
  */
 import type { GasIntent, SweepIntent } from '../core/intent.ts';
+import type { PayoutState } from '../core/payout.ts';
 import type { SweepOwner } from '../core/sweep.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 
@@ -37,7 +38,25 @@ export type UnsweptLevel = Readonly<{
   readAtMs: number;
 }>;
 
+/** A sweep that takes, or took, what came to a session's address. */
+export type SessionSweep = Readonly<{
+  id: string;
+  network: NetworkKey;
+  currency: Currency;
+  units: bigint;
+  state: PayoutState;
+  tx: string | null;
+  /** When it ended, or was planned. */
+  atMs: number;
+}>;
+
 export interface SweepDatabase {
+  /** Returns the sweeps of a session's addresses on networks of a family, newest first. */
+  listSessionSweeps(
+    sessionId: string,
+    places: readonly Readonly<{ network: NetworkKey; family: string }>[],
+    limit: number,
+  ): Promise<readonly SessionSweep[]>;
   /**
    * Returns what deposit addresses hold by facts: canonical, confirmed payments at or below the network's final height,
    * less what sweeps took or plan to take. Addresses that hold nothing are left out.

@@ -2,6 +2,7 @@
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { formatUnits } from '../../src/core/money.ts';
 import { exportPayments } from '../../src/dashboard/payment-export.ts';
 import { readAmount } from '../../src/dashboard/search.ts';
 import { DAY_MS, systemClock } from '../../src/lib/clock.ts';
@@ -36,7 +37,7 @@ const ordersOf = (text: string): string[] =>
 
 /** Reads CSV whose cells have no line breaks. */
 const cellsOf = (line: string): string[] =>
-  [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)].slice(0, 15).map(([, cell = '']) => cell);
+  [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)].slice(0, 18).map(([, cell = '']) => cell);
 
 test('an amount is what is asked or came, in the currencies that can have it', () => {
   const dollars = readAmount('12.34');
@@ -179,6 +180,86 @@ test('filters live in the address, hold on every page, and go into the export', 
     );
   }));
 
+test('payments are filtered by what is odd about them and by the currency of their price', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
+    const base = `/s/${api.merchantId}/test/payments`;
+    await create(dashboard, 'exact', {}, { on: 'ethereum', units: 10_500_000n });
+    await create(dashboard, 'over', {}, { on: 'ethereum', units: 12_500_000n });
+    await create(dashboard, 'under', { amount: 2000, currency: 'EUR' }, { on: 'ethereum', units: 5_000_000n });
+    await create(dashboard, 'none', { currency: 'EUR' });
+    const late = await create(dashboard, 'late', { expires_in: 60 });
+    await api.chain('ethereum', 'test').report('following');
+    api.clock.advance(3_700_000);
+    const chain = api.chain('ethereum', 'test');
+    const to = (await api.database().findSession(late.id))?.addresses.evm ?? '';
+    await chain.confirm(await chain.mine([{ to, currency: 'USDT', units: 10_500_000n }]));
+    await api.database().settleDue(api.clock.nowMs(), 100);
+    const again = await dashboard.person('Bob', { role: 'owner', storeId: api.merchantId });
+    const shown = async (query: string) => ordersOf((await again.get(`${base}${query}`)).text);
+    assert.equal(await shown('?flag=over'), ['over']);
+    assert.equal(await shown('?flag=under'), ['under']);
+    assert.equal(await shown('?flag=late'), ['late']);
+    assert.equal(await shown('?flag=held'), ['late', 'over'], 'that with too little can still be topped up');
+    assert.equal(await shown('?flag=held&status=paid'), ['over']);
+    assert.equal(await shown('?flag=held&network=ethereum&token=USDC'), []);
+    assert.equal(await shown('?price=EUR'), ['none', 'under']);
+    assert.equal(await shown('?price=EUR&flag=under&token=USDT'), ['under']);
+    assert.equal(await shown('?price=EUR&status=paid'), []);
+    assert.equal((await shown('?flag=odd&price=nothing')).length, 5, 'what is no choice filters nothing');
+    const { text } = await again.get(`${base}?flag=held&price=USD`);
+    assert.match(text, 'payments.csv?flag=held&amp;price=USD');
+    const [prices = ''] = /<select name="price">[\s\S]*?<\/select>/.exec(text) ?? [];
+    assert.equal(
+      [...prices.matchAll(/<option value="(\w+)"/g)].map(([, one]) => one),
+      ['EUR', 'USD'],
+    );
+    assert.is(owner.cookie() === again.cookie(), false);
+  }));
+
+test('the timeline has when money was seen and confirmed, the sweep, the payer’s questions and events for nobody', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
+    const made = await create(dashboard, 'one', { amount: 2599, currency: 'EUR' });
+    const session = await api.database().findSession(made.id);
+    const chain = api.chain('ethereum', 'test');
+    const block = await chain.mine([
+      { to: session?.addresses.evm ?? '', currency: 'USDT', units: session?.options[0]?.units ?? 0n },
+    ]);
+    const seenAtMs = api.clock.nowMs();
+    api.clock.advance(120_000);
+    await chain.confirm(block);
+    const confirmedAtMs = api.clock.nowMs();
+    const ask = { network: 'test:ethereum', family: 'evm', tx: `0x${'5'.repeat(64)}` } as const;
+    await api.database().requestLookups({ sessionId: made.id, asks: [ask], nowMs: confirmedAtMs });
+    const db = new Sqlite(api.file);
+    const sweepAtMs = confirmedAtMs + 5000;
+    db.prepare(
+      `INSERT INTO payouts (id, kind, network, intent, state, generation, proof, tx, fee_units, not_before_ms, created_at_ms, updated_at_ms, settled_at_ms)
+       VALUES ('sw_1', 'sweep', 'test:ethereum', '{}', 'succeeded', 0, NULL, '0xswept', '1', 1, 1, 1, ?)`,
+    ).run(sweepAtMs);
+    db.prepare(
+      `INSERT INTO sweep_parts (payout_id, network, derivation_index, currency, pool_id, units)
+       SELECT 'sw_1', 'test:ethereum', derivation_index, 'USDT', pool_id, '7000000' FROM addresses WHERE session_id = ?`,
+    ).run(made.id);
+    db.close();
+    const shown = textOf((await owner.get(`/s/${api.merchantId}/test/payments/${made.id}`)).text);
+    const page = shown.replaceAll(/ ([:,)])/g, '$1').replaceAll('( ', '(');
+    const at = (ms: number) => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
+    const amount = `${formatUnits(session?.options[0]?.units ?? 0n, 6, 2)} USDT`;
+    assert.match(page, `${at(seenAtMs)} First seen: ${amount} on Ethereum (ERC20)`);
+    assert.match(page, `${at(confirmedAtMs)} Confirmed: ${amount} on Ethereum (ERC20)`);
+    assert.match(page, `Block with ${amount} on Ethereum (ERC20), confirmed, 1 confirmation:`);
+    assert.match(page, `${at(sweepAtMs)} Swept to the treasury: 7.00 USDT on Ethereum (ERC20) 0xswept`);
+    assert.match(page, 'The payer asked about 0x555555…555555 on Ethereum (ERC20): not looked yet');
+    assert.match(page, 'payment.completed: no endpoint has subscribed to it');
+    const sources = session?.conversion?.sources ?? [];
+    assert.ok(sources.length > 0);
+    assert.match(page, `since ${at((session?.createdAtS ?? 0) * 1000)} (${sources.join(', ')})`);
+  }));
+
 test('the export has what the list has, without formulas, and is in the audit log', () =>
   withDashboard(async (dashboard) => {
     const { api } = dashboard;
@@ -228,7 +309,9 @@ test('an export reads no further than it is read, and at most two run at a time'
       toMs: null,
     } as const;
     let reads = 0;
-    const counting = {
+    const counting: Parameters<typeof exportPayments>[0]['database'] = {
+      transactionsOf: (...given) => database.transactionsOf(...given),
+      refundsOf: (...given) => database.refundsOf(...given),
       listSessions: (list: Parameters<typeof real>[0]) => {
         reads++;
         return real.call(database, { ...list, limit: 1 });

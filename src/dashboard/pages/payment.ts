@@ -8,8 +8,10 @@ import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { Delivery, Payment, Session } from '../../database/database.ts';
 import type { StoredEvent } from '../../database/events.ts';
+import type { Lookup } from '../../database/lookups.ts';
 import type { Refund } from '../../database/refunds.ts';
 import type { ArchivedSession } from '../../database/retention.ts';
+import type { SessionSweep } from '../../database/sweeps.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/session-id.ts';
 import { createAddressFormat } from '../../payments/destination.ts';
@@ -76,6 +78,10 @@ export async function showPayment(
   const events = await database.listSessionEvents(session.id, SHOWN_MAX);
   const deliveries = await database.listDeliveries({ sessionId: session.id, limit: SHOWN_MAX });
   const refunds = await database.listRefunds({ sessionId: session.id, limit: SHOWN_MAX });
+  const places = [...new Map(session.options.map(({ networkKey, family }) => [networkKey, family]))];
+  const swept = places.map(([network, family]) => ({ network, family }));
+  const sweeps = await database.listSessionSweeps(session.id, swept, SHOWN_MAX);
+  const lookups = await database.listLookups(session.id);
   const isRefundable = may(visit, 'refunds:request') && session.life.status === 'paid';
   return {
     title: words.say('payment.title', { order: session.request.orderId }),
@@ -85,7 +91,7 @@ ${archived ? archivedNote(words, archived) : null}
 <section class="card" aria-labelledby="asked"><h2 id="asked" class="amounts">${data(confirmedText(session) ?? '–')} ${sessionState(words, session)}<small>${askedText(words, session)}</small></h2>${asked({ config, words }, session)}
 ${copied(words.say('payment.page'), paymentUrl(session, config))}${forms(visit, session)}</section>
 <section class="card" aria-labelledby="came"><h2 id="came">${words.say('payment.came')}</h2>${came({ config, words }, session)}</section>
-<section class="card" aria-labelledby="history"><h2 id="history">${words.say('payment.history')}</h2>${history({ config, words, webhooks: may(visit, 'webhooks:read') ? webhooksPath(at) : null }, session, { events, deliveries, refunds })}</section>
+<section class="card" aria-labelledby="history"><h2 id="history">${words.say('payment.history')}</h2>${history({ config, words, webhooks: may(visit, 'webhooks:read') ? webhooksPath(at) : null }, session, { events, deliveries, refunds, sweeps, lookups })}</section>
 ${metadata(words, session.request.metadata ?? {})}
 ${await requestSection(deps, visit, session, may(visit, 'keys:manage'))}
 ${noteSection(visit, session, await database.listPaymentNotes(session.id), may(visit, 'payments:manage'))}`,
@@ -109,7 +115,12 @@ const askedText = (words: Words, session: Session): Html => {
   const { conversion, createdAtS } = session;
   const asked = data(price(session));
   return conversion
-    ? words.html('payment.asked_at', { asked, rate: data(conversion.rate), time: time(createdAtS * 1000) })
+    ? words.html('payment.asked_at', {
+        asked,
+        rate: data(conversion.rate),
+        time: time(createdAtS * 1000),
+        sources: conversion.sources ? html` (${data(conversion.sources.join(', '))})` : '',
+      })
     : words.html('payment.asked', { asked });
 };
 
@@ -196,6 +207,8 @@ type Happened = Readonly<{
   events: readonly StoredEvent[];
   deliveries: readonly Delivery[];
   refunds: readonly Refund[];
+  sweeps: readonly SessionSweep[];
+  lookups: readonly Lookup[];
 }>;
 
 const deliveryTones: Readonly<Record<Delivery['state'], Tone>> = {
@@ -205,31 +218,65 @@ const deliveryTones: Readonly<Record<Delivery['state'], Tone>> = {
 };
 
 /** Every step that has a time, oldest first. */
-function history(shown: Shown, session: Session, { events, deliveries, refunds }: Happened): Html {
+function history(shown: Shown, session: Session, { events, deliveries, refunds, sweeps, lookups }: Happened): Html {
   const { words } = shown;
   const { request, createdAtS, life, payments } = session;
   const steps: (readonly [number, Html])[] = [
     [createdAtS * 1000, words.html('payment.created', { order: request.orderId })],
-    ...payments.map(
-      (payment) =>
-        [
-          payment.blockTimeS * 1000,
-          words.html('payment.block', {
-            amount: unitsText(payment),
-            network: networkTitle(shown.config, payment.networkKey),
-            tx: shownOnChain(shown, transactionOf(payment), 'whole'),
-          }),
-        ] as const,
-    ),
+    ...payments.flatMap((payment) => paymentSteps(shown, payment)),
     ...(life.paidAtS === null
       ? []
       : [[life.paidAtS * 1000, words.html(life.paidLate ? 'payment.paid_late' : 'payment.paid')] as const]),
     ...(life.canceledAtS === null ? [] : [[life.canceledAtS * 1000, words.html('payment.canceled')] as const]),
     ...events.map((event) => [event.createdAtMs, eventStep(shown, event, deliveries)] as const),
     ...refunds.flatMap((refund) => refundSteps(shown, refund)),
+    ...sweeps.flatMap((sweep) => sweepSteps(shown, session, sweep)),
+    ...lookups.map(
+      ({ askedAtMs, network, tx, finding }) =>
+        [
+          askedAtMs,
+          words.html('payment.looked_up', {
+            tx: shownOnChain(shown, { network, kind: 'tx', text: tx }),
+            network: networkTitle(shown.config, network),
+            finding: finding === null ? html`${words.say('payment.look_waits')}` : html`<code>${finding}</code>`,
+          }),
+        ] as const,
+    ),
   ];
   const ordered = steps.toSorted(([one], [other]) => one - other);
   return html`<ol class="history">${ordered.map(([ms, what]) => html`<li>${time(ms)} <div>${what}</div></li>`)}</ol>`;
+}
+
+/** When a transfer was first read, its block, and when it was confirmed. */
+function paymentSteps(shown: Shown, payment: Payment): (readonly [number, Html])[] {
+  const { words } = shown;
+  const what = { amount: unitsText(payment), network: networkTitle(shown.config, payment.networkKey) };
+  const block = words.html('payment.block', {
+    ...what,
+    state: words.say(`payment.state_${payment.state}`),
+    confirmations: words.html('payment.confirmations', { count: payment.confirmations }),
+    tx: shownOnChain(shown, transactionOf(payment), 'whole'),
+  });
+  const { seenAtMs, confirmedAtMs } = payment;
+  return [
+    [payment.blockTimeS * 1000, block],
+    ...(seenAtMs === null ? [] : [[seenAtMs, words.html('payment.first_seen', what)] as const]),
+    ...(confirmedAtMs === null ? [] : [[confirmedAtMs, words.html('payment.credited', what)] as const]),
+  ];
+}
+
+/** A sweep that took the money, or is to take it; nothing of one that moved nothing. */
+function sweepSteps(shown: Shown, { options }: Session, sweep: SessionSweep): (readonly [number, Html])[] {
+  const { network, currency, units, state, tx, atMs } = sweep;
+  if (state === 'failed' || state === 'canceled') return [];
+  const decimals = options.find((one) => one.networkKey === network && one.currency === currency)?.decimals;
+  if (decimals === undefined) return [];
+  const said = shown.words.html(state === 'succeeded' ? 'payment.swept' : 'payment.sweep_open', {
+    amount: unitsText({ units, decimals, currency }),
+    network: networkTitle(shown.config, network),
+    tx: tx === null ? '' : shownOnChain(shown, { network, kind: 'tx', text: tx }, 'whole'),
+  });
+  return [[atMs, said]];
 }
 
 function eventStep({ words, webhooks }: Shown, event: StoredEvent, deliveries: readonly Delivery[]): Html {

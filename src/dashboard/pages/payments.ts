@@ -3,8 +3,7 @@
  * @module
  */
 import { isAllowed } from '../../core/access.ts';
-import type { EarlierRefund } from '../../core/refund.ts';
-import { currencies, type Mode } from '../../core/transfer.ts';
+import type { Mode } from '../../core/transfer.ts';
 import type { SessionSummary } from '../../database/database.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/session-id.ts';
@@ -14,13 +13,14 @@ import { findPlaces, type Place } from '../named-place.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { exportPayments } from '../payment-export.ts';
 import { filterFields, type PaymentFilter, queryOfFilter, readFilter } from '../payment-filter.ts';
-import { confirmedText, networksOf } from '../received.ts';
-import { minorText } from '../refund-text.ts';
+import { confirmedText, networksOf, refundedText } from '../received.ts';
 import { readSearch, SEARCHED_CHARS_MAX } from '../search.ts';
 import { data, networkTitle, price, sessionState, table, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const PAGE_ROWS = 50;
+/** Currencies of prices that the filter offers. */
+const PRICES_MAX = 50;
 const columns = ['created', 'order', 'amounts', 'network', 'status', 'refunded'] as const;
 
 export const paymentsPages = (deps: DashboardDeps, startExport: StartExport): readonly StorePage[] => [
@@ -82,7 +82,7 @@ ${mayExport ? link(`${pathOf(at)}.csv`, {}, words.say(isFiltered ? 'payments.csv
       : null;
   const content = shown.length > 0 ? html`${await rows(deps, visit, shown)}${pager}${archived}` : empty;
   const announced = isFiltered || beforeId !== null ? null : newer(at, shown[0]);
-  return { title: titleOf(words, at), content: html`${controls(visit, '', filter, networks)}${announced}${content}` };
+  return { title: titleOf(words, at), content: html`${await controls(deps, visit, '', filter)}${announced}${content}` };
 }
 
 const exportPage = (deps: DashboardDeps, startExport: StartExport): StorePage => ({
@@ -130,9 +130,8 @@ async function find(deps: DashboardDeps, visit: Visit<StoreAt>, text: string): P
     hrefs.length > 0
       ? html`${places.length > 0 ? placeList(words, places) : null}${found.length > 0 ? await rows(deps, visit, found) : null}`
       : html`<p class="card">${words.html(`payments.none_${at.mode}`, { text, all: allLink(words, at) })}</p>`;
-  const { networks } = deps.config;
-  const filter = readFilter(at, new URLSearchParams(), networks, zone);
-  return { title: titleOf(words, at), content: html`${controls(visit, text, filter, networks)}${content}${hint}` };
+  const filter = readFilter(at, new URLSearchParams(), deps.config.networks, zone);
+  return { title: titleOf(words, at), content: html`${await controls(deps, visit, text, filter)}${content}${hint}` };
 }
 
 const placeList = (words: Words, places: readonly Place[]): Html =>
@@ -169,18 +168,21 @@ export const pathOf = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${m
 
 export const paymentPath = (at: StoreAt, { id }: Pick<SessionSummary, 'id'>): string => `${pathOf(at)}/${id}`;
 
-const controls = (
+async function controls(
+  { database, config }: DashboardDeps,
   { at, words }: Visit<StoreAt>,
   text: string,
   filter: PaymentFilter,
-  networks: DashboardDeps['config']['networks'],
-): Html => html`<form method="get" action="${pathOf(at)}" class="controls" role="search">
+): Promise<Html> {
+  const shown = { networks: config.networks, prices: await database.listPriceCurrencies(at, PRICES_MAX) };
+  return html`<form method="get" action="${pathOf(at)}" class="controls" role="search">
 <label>${words.say('payments.find')} <input name="q" type="search" value="${text}" maxlength="${SEARCHED_CHARS_MAX}" placeholder="${words.say('payments.find_what')}"></label>
 <button class="plain">${words.say('payments.find')}</button>
 </form>
 <details class="filter"${Object.keys(filter.chosen).length > 0 ? html` open` : null}><summary>${words.say('payments.filter')}</summary>
-<form method="get" action="${pathOf(at)}" class="controls">${filterFields(words, filter, at, networks)}
+<form method="get" action="${pathOf(at)}" class="controls">${filterFields(words, filter, at, shown)}
 <button class="plain">${words.say('general.show')}</button></form></details>`;
+}
 
 /** What came over what was asked, with the rate. */
 const amounts = (words: Words, session: SessionSummary): Html => {
@@ -188,16 +190,6 @@ const amounts = (words: Words, session: SessionSummary): Html => {
   const asked = data(price(session));
   return html`${data(confirmedText(session) ?? '–')}<small>${conversion ? words.html('payments.asked_at', { asked, rate: data(conversion.rate) }) : asked}</small>`;
 };
-
-/** Writes what was paid back of a payment; empty if nothing was. */
-export const refundedText = (refunds: readonly EarlierRefund[]): string =>
-  currencies
-    .flatMap((currency) => {
-      const own = refunds.filter((one) => one.currency === currency && one.status === 'completed');
-      const minor = own.reduce((sum, { amountMinor }) => sum + amountMinor, 0n);
-      return minor === 0n ? [] : [`${minorText(minor)} ${currency}`];
-    })
-    .join(' + ');
 
 async function rows(
   { database, config }: DashboardDeps,

@@ -65,7 +65,7 @@ export function createBlockFacts(parts: Parts): BlockFacts {
 
   /** @returns the phase of what pays its session; null for what does not, and for dust */
   function insert(
-    { network }: FactsContext,
+    { network, nowMs }: FactsContext,
     blockId: number,
     block: BlockRef,
     ours: Ours,
@@ -94,6 +94,7 @@ export function createBlockFacts(parts: Parts): BlockFacts {
       dust: isDust,
       phase,
       counted: 'none',
+      seenAtMs: nowMs,
     });
     return phase;
   }

@@ -132,6 +132,7 @@ export const transfers = sqliteTable('transfers', {
   phase: text().$type<Phase>(),
   counted: text().$type<Counted>().notNull(),
   mac: text(),
+  seenAtMs: integer(),
 });
 
 export const pools = sqliteTable('pools', {
@@ -207,6 +208,7 @@ export const sessions = sqliteTable('sessions', {
   deadlineS: integer(),
   sums: receiptSums(),
   paymentCount: integer().notNull(),
+  rateSources: json<readonly string[]>(),
 });
 
 export const heldMoney = sqliteTable('held_money', {

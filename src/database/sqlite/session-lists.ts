@@ -2,12 +2,13 @@
  * Lists of sessions. Each reads an index from where the list goes on, so a page costs the same however many there are.
  * @module
  */
-import { and, asc, desc, eq, gt, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, gte, inArray, lt, or, type SQL, sql } from 'drizzle-orm';
 import type { Mode } from '../../core/transfer.ts';
 import { firstSessionId } from '../../lib/session-id.ts';
 import type { SessionSummary } from '../database.ts';
-import type { SessionFilter, SessionListDatabase, SessionSearch } from '../session-lists.ts';
+import type { SessionFilter, SessionFlag, SessionListDatabase, SessionSearch } from '../session-lists.ts';
 import type { Db } from './open.ts';
+import { atFirstUse } from './prepared.ts';
 import type { SessionArchive } from './retention/archive.ts';
 import { addresses, events, sessionAssets, sessions, transfers } from './schema.ts';
 import { type SessionRow, toSession } from './session-row.ts';
@@ -17,8 +18,15 @@ const LAST_CHARACTER = '\u{10ffff}';
 /** One address's transaction may pay others of ours; more than these are not shown. */
 const FOUND_MAX = 100;
 
-/** A page of a list by network or currency looks at this many sessions at most. */
-const CREDITED_MAX = 300;
+/** A page of a list by more than one of flag, coins, price and status looks at this many sessions at most. */
+const NARROWED_MAX = 300;
+
+/** As the indexes have them. */
+const odd: Readonly<Record<Exclude<SessionFlag, 'held'>, SQL>> = {
+  over: sql`${sessions.funded} = 'over'`,
+  under: sql`${sessions.funded} = 'part'`,
+  late: sql`${sessions.late} + ${sessions.paidLate} > 0`,
+};
 
 const isNotZero = sql`${sessions.confirmedPar} <> '0'`;
 
@@ -36,9 +44,43 @@ export function sessionListQueries(db: Db, archive: SessionArchive): SessionList
   const select = (where: SQL | undefined, limit: number) =>
     orm.select().from(sessions).where(where).orderBy(desc(sessions.id)).limit(limit).all().map(summaryOf);
 
+  // In the order of the list, whatever the planner makes of the join.
+  const held = db.client
+    .prepare(
+      `SELECT h.session_id FROM held_money AS h INDEXED BY held_money_open
+       CROSS JOIN sessions AS s ON s.id = h.session_id
+       WHERE h.state = 'open' AND h.session_id >= ? AND h.session_id < ? AND s.store_id = ? AND s.mode = ?
+       ORDER BY h.session_id DESC LIMIT ?`,
+    )
+    .pluck();
+  const addressesOf = atFirstUse(
+    orm
+      .select({ id: addresses.id })
+      .from(addresses)
+      .where(eq(addresses.sessionId, sql.placeholder('sessionId'))),
+  );
+  const paying = atFirstUse(
+    orm
+      .select({ tx: transfers.tx })
+      .from(transfers)
+      .where(
+        and(
+          eq(transfers.addressId, sql.placeholder('addressId')),
+          eq(transfers.dust, sql`0`),
+          eq(transfers.confirmed, sql`1`),
+        ),
+      )
+      .orderBy(asc(transfers.id))
+      .limit(sql.placeholder('limit')),
+  );
+
   const ofStore = ({ storeId, mode }: At) => and(eq(sessions.storeId, storeId), eq(sessions.mode, mode));
 
-  /** Returns the newest sessions credited in an asset of the filter, at most `CREDITED_MAX`, of any status. */
+  /** Returns the newest sessions with money to decide about; one may be there twice. */
+  const heldIds = ({ storeId, mode }: At, [fromId, beforeId]: IdRange): string[] =>
+    held.all(fromId, beforeId, storeId, mode, NARROWED_MAX) as string[];
+
+  /** Returns the newest sessions credited in an asset of the filter, of any status. */
   function creditedIds({ storeId, paidIn }: SessionFilter, [fromId, beforeId]: IdRange): string[] {
     const ids = (paidIn ?? []).flatMap(({ network, currency }) =>
       orm
@@ -54,12 +96,51 @@ export function sessionListQueries(db: Db, archive: SessionArchive): SessionList
           ),
         )
         .orderBy(desc(sessionAssets.sessionId))
-        .limit(CREDITED_MAX)
+        .limit(NARROWED_MAX)
         .all()
         .map(({ id }) => id),
     );
-    return [...new Set(ids)].sort().reverse().slice(0, CREDITED_MAX);
+    return [...new Set(ids)].sort().reverse().slice(0, NARROWED_MAX);
   }
+
+  const conditionsOf = ({ status, flag = null, priceIn = null }: SessionFilter) => ({
+    flag: flag === null || flag === 'held' ? undefined : odd[flag],
+    price: priceIn === null ? undefined : eq(sessions.currency, priceIn),
+    status: status === null ? undefined : eq(sessions.status, status),
+  });
+
+  /**
+   * Returns the newest sessions among which a page is looked for; null where one index has the whole filter. What is
+   * rarer goes first.
+   */
+  function narrowed(filter: SessionFilter, range: IdRange): string[] | null {
+    const { flag, paidIn } = filter;
+    if (flag === 'held') return heldIds(filter, range);
+    const { flag: isOdd, price, status } = conditionsOf(filter);
+    const [first, ...others] = [isOdd, price, status].filter((one) => one !== undefined);
+    if (paidIn) return creditedIds(filter, range);
+    if (first === undefined || others.length === 0) return null;
+    return orm
+      .select({ id: sessions.id })
+      .from(sessions)
+      .where(and(ofStore(filter), first, gte(sessions.id, range[0]), lt(sessions.id, range[1])))
+      .orderBy(desc(sessions.id))
+      .limit(NARROWED_MAX)
+      .all()
+      .map(({ id }) => id);
+  }
+
+  /** Whether a session was credited in an asset of the filter; none if the list was narrowed by that already. */
+  const isPaidIn = ({ storeId, flag, paidIn }: SessionFilter): SQL | undefined =>
+    flag === 'held' && paidIn
+      ? or(
+          sql`0`,
+          ...paidIn.map(
+            ({ network, currency }) =>
+              sql`EXISTS (SELECT 1 FROM session_assets AS a WHERE a.store_id = ${storeId} AND a.network = ${network} AND a.currency = ${currency} AND a.session_id = ${sessions.id})`,
+          ),
+        )
+      : undefined;
 
   /** Returns the sessions of one price: the currencies that have it are found by one seek each. */
   function askedFor(at: At, { amountMinor, currencies }: Asked, limit: number): SessionSummary[] {
@@ -113,23 +194,49 @@ export function sessionListQueries(db: Db, archive: SessionArchive): SessionList
 
   return {
     async listSessions({ beforeId, limit, ...filter }) {
-      const { status, paidIn, fromMs, toMs } = filter;
+      const { fromMs, toMs } = filter;
       const until = [beforeId, toMs === null ? null : firstSessionId(toMs)].filter((id) => id !== null).sort();
       const range: IdRange = [fromMs === null ? '' : firstSessionId(fromMs), until[0] ?? LAST_CHARACTER];
       return db.read(() => {
-        const credited = paidIn && creditedIds(filter, range);
+        const among = narrowed(filter, range);
+        const { flag, price, status } = conditionsOf(filter);
         const found = select(
           and(
             ofStore(filter),
-            status === null ? undefined : eq(sessions.status, status),
-            credited ? inArray(sessions.id, credited) : and(gte(sessions.id, range[0]), lt(sessions.id, range[1])),
+            ...[flag, price, status, isPaidIn(filter)],
+            among ? inArray(sessions.id, among) : and(gte(sessions.id, range[0]), lt(sessions.id, range[1])),
           ),
           limit + 1,
         );
         const shown = found.slice(0, limit);
-        const lastRead = credited?.length === CREDITED_MAX ? credited.at(-1) : undefined;
+        const lastRead = among?.length === NARROWED_MAX ? among.at(-1) : undefined;
         return { sessions: shown, goOnId: (found.length > limit ? shown.at(-1)?.id : lastRead) ?? null };
       });
+    },
+    async listPriceCurrencies(at, limit) {
+      return db.read(() => {
+        const found: string[] = [];
+        for (let last = ''; found.length < limit; ) {
+          const next = orm
+            .select({ currency: sessions.currency })
+            .from(sessions)
+            .where(and(ofStore(at), gt(sessions.currency, last)))
+            .orderBy(asc(sessions.currency))
+            .limit(1)
+            .get();
+          if (!next) break;
+          last = next.currency;
+          found.push(last);
+        }
+        return found;
+      });
+    },
+    async transactionsOf(sessionIds, limit) {
+      const ofSession = (sessionId: string): string[] => {
+        const all = addressesOf.all({ sessionId }).flatMap(({ id: addressId }) => paying.all({ addressId, limit }));
+        return [...new Set(all.map(({ tx }) => tx))].slice(0, limit);
+      };
+      return db.read(() => new Map(sessionIds.map((id) => [id, ofSession(id)])));
     },
     async listSessionEvents(sessionId, limit) {
       return db.read(() =>

@@ -98,7 +98,7 @@ export function toSession(
     conversion:
       rate === null || targetCurrency === null || targetMinor === null
         ? null
-        : { rate, currency: targetCurrency, amountMinor: targetMinor },
+        : { rate, currency: targetCurrency, amountMinor: targetMinor, sources: row.rateSources },
     terms: termsOf(row),
     life: lifeOf(row),
     standing: standingOf(row),

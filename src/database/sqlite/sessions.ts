@@ -306,6 +306,7 @@ function toRow(
     rate: conversion?.rate ?? null,
     targetCurrency: conversion?.currency ?? null,
     targetMinor: conversion?.amountMinor ?? null,
+    rateSources: conversion?.sources ?? null,
     ...terms,
     options,
     networks: networksOf(options),

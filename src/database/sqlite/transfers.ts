@@ -65,11 +65,13 @@ export type SessionTransfer = Readonly<{
   canonical: boolean;
   floor: number;
   tipNumber: number | null;
+  seenAtMs: number | null;
+  confirmedAtMs: number | null;
 }>;
 
 /** What the MAC of a transfer covers: who sent what to which of our addresses. */
 export const macedTransfer = (
-  row: Omit<Fact, 'confirmed' | 'firstConfirmedAtMs' | 'dust' | 'phase' | 'counted'>,
+  row: Omit<Fact, 'confirmed' | 'firstConfirmedAtMs' | 'dust' | 'phase' | 'counted' | 'seenAtMs'>,
 ): MacedRow => {
   const { blockId, tx, position, network, currency, fromKey, addressId, units, decimals } = row;
   const fields = [network, currency, fromKey, addressId, units.toString(), decimals];
@@ -167,6 +169,27 @@ export function createTransfers(db: Db, guard: RowGuard): Transfers {
   };
 }
 
+/** What is shown of a transfer to a session. */
+const sessionColumns = {
+  id: transfers.id,
+  network: transfers.network,
+  tx: transfers.tx,
+  position: transfers.position,
+  currency: transfers.currency,
+  from: transfers.fromKey,
+  units: transfers.units,
+  decimals: transfers.decimals,
+  confirmed: transfers.confirmed,
+  block: blocks.hash,
+  number: blocks.number,
+  timeS: blocks.timeS,
+  canonical: blocks.canonical,
+  floor: networks.floor,
+  tipNumber: networks.tipNumber,
+  seenAtMs: transfers.seenAtMs,
+  confirmedAtMs: transfers.firstConfirmedAtMs,
+};
+
 /** Queries for what one session received. */
 function sessionQueries(
   { orm }: Db,
@@ -178,23 +201,7 @@ function sessionQueries(
   const addressesOf = atFirstUse(orm.select({ id: addresses.id }).from(addresses).where(isOfSession));
   const newest = atFirstUse(
     orm
-      .select({
-        id: transfers.id,
-        network: transfers.network,
-        tx: transfers.tx,
-        position: transfers.position,
-        currency: transfers.currency,
-        from: transfers.fromKey,
-        units: transfers.units,
-        decimals: transfers.decimals,
-        confirmed: transfers.confirmed,
-        block: blocks.hash,
-        number: blocks.number,
-        timeS: blocks.timeS,
-        canonical: blocks.canonical,
-        floor: networks.floor,
-        tipNumber: networks.tipNumber,
-      })
+      .select(sessionColumns)
       .from(transfers)
       .innerJoin(blocks, eq(blocks.id, transfers.blockId))
       .innerJoin(networks, eq(networks.key, transfers.network))
@@ -305,4 +312,6 @@ export const toPayment = (transfer: SessionTransfer): Payment => ({
   confirmations: transfer.canonical ? (transfer.tipNumber ?? transfer.number) - transfer.number + 1 : 0,
   state: stateOf(transfer),
   blockTimeS: transfer.timeS,
+  seenAtMs: transfer.seenAtMs,
+  confirmedAtMs: transfer.confirmedAtMs,
 });

@@ -6,7 +6,7 @@ import { permanent } from '../../../core/fault.ts';
 import type { GasIntent, SweepIntent } from '../../../core/intent.ts';
 import type { SweepOwner } from '../../../core/sweep.ts';
 import type { Currency, NetworkKey } from '../../../core/transfer.ts';
-import type { PlannedSweep, PoolKey, SweepDatabase, SweepPlace } from '../../sweeps.ts';
+import type { PlannedSweep, PoolKey, SessionSweep, SweepDatabase, SweepPlace } from '../../sweeps.ts';
 import type { Db } from '../open.ts';
 import type { Payouts } from './payouts.ts';
 import { unsweptLevels } from './schema.ts';
@@ -44,6 +44,14 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
     `SELECT p.currency, p.units, y.state
      FROM sweep_parts AS p JOIN payouts AS y ON y.id = p.payout_id
      WHERE p.network = ? AND p.derivation_index = ? AND (p.pool_id IS NULL OR p.pool_id = ?)`,
+  );
+  const ofSession = client.prepare(
+    `SELECT y.id, p.network, p.currency, p.units, y.state, y.tx, coalesce(y.settled_at_ms, y.created_at_ms) AS atMs
+     FROM addresses AS a
+     JOIN sweep_parts AS p ON p.network = ? AND p.derivation_index = a.derivation_index
+       AND (p.pool_id IS NULL OR p.pool_id = a.pool_id)
+     JOIN payouts AS y ON y.id = p.payout_id
+     WHERE a.session_id = ? AND a.family = ? ORDER BY atMs DESC LIMIT ?`,
   );
   const isDepositAddress = client.prepare('SELECT 1 FROM addresses WHERE family = ? AND mode = ? AND key = ?').pluck();
   const gasStates = client.prepare('SELECT state FROM payouts WHERE serves_id = ?').pluck();
@@ -115,6 +123,16 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
           next: page.length < limit ? null : (page.at(-1)?.id ?? null),
         };
       });
+    },
+    async listSessionSweeps(sessionId, places, limit) {
+      type Row = Omit<SessionSweep, 'units'> & Readonly<{ units: string }>;
+      return db.read(() =>
+        places
+          .flatMap(({ network, family }) => ofSession.all(network, sessionId, family, limit) as Row[])
+          .map(({ units, ...row }): SessionSweep => ({ ...row, units: BigInt(units) }))
+          .sort((one, other) => other.atMs - one.atMs)
+          .slice(0, limit),
+      );
     },
     async checkTreasury(pool, treasury) {
       db.read(() => refuseTreasury(pool, treasury));
