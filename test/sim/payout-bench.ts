@@ -33,6 +33,8 @@ export type Bench = Readonly<{
   /** A backup, or the database of a second engine. */
   other: Base;
   signer: SimSigner;
+  /** Opens another signer, empty or with the journal's content that is given. */
+  openSigner(content?: Uint8Array): SimSigner;
   close(): void;
 }>;
 
@@ -44,6 +46,10 @@ const parts: readonly (readonly [string, string])[] = [
   ['lanes', 'network = :network'],
   ['payout_engines', 'network = :network'],
   ['payout_freezes', 'network = :network'],
+  ['networks', 'key = :network'],
+  ['blocks', 'network = :network'],
+  ['own_wallets', 'network = :network'],
+  ['outgoing_transfers', 'network = :network'],
   ['payout_spends', 'network = :network'],
   ['payout_spend_steps', "scope = 'network:' || :network"],
   ['wallet_balances', 'network = :network'],
@@ -83,11 +89,14 @@ export function openBench(clock: Readonly<{ nowMs(): number }>): Bench {
     raw.pragma('foreign_keys = OFF');
     return { database: connectTo(file), raw, ...statementsOf(raw) };
   });
-  const signer = openSimSigner(join(folder, 'signer.db'), clock);
+  let signers = 0;
+  const openSigner = (content?: Uint8Array) => openSimSigner(join(folder, `signer-${signers++}.db`), clock, content);
+  const signer = openSigner();
   return {
     main: bases[0] as Base,
     other: bases[1] as Base,
     signer,
+    openSigner,
     close() {
       for (const { database, raw } of bases) {
         raw.close();

@@ -75,6 +75,11 @@ export interface Chain {
   weather: Weather;
   /** Mines one block, sometimes after a reorg. */
   step(): void;
+  /**
+   * Forgets what waits behind a number that no node has. Nodes show nothing of it, so one that was put back cannot
+   * wait for it (docs/money-out.md, "After a gap").
+   */
+  forgetHidden(): void;
   /** Someone else uses the wallet's next number. */
   usurp(payer: string): void;
   blocks(): readonly Block[];
@@ -253,6 +258,10 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
     step() {
       if (blocks.length > 0 && random.chance(chain.weather.reorgs)) reorganise();
       mine();
+    },
+    forgetHidden() {
+      if (lane === 'expiry') return;
+      for (const [tx, { payer, terms }] of pool) if (Number(terms.nonce) >= pendingOf(payer)) pool.delete(tx);
     },
     usurp(payer) {
       const nonce = nonceOf(payer, blocks);

@@ -5,6 +5,7 @@
  * @module
  */
 import { createPayer, type Payer } from '../../indexers/payouts/engine.ts';
+import type { RunMarks } from '../../indexers/payouts/run-mark.ts';
 import type { FreezableSigner } from '../../indexers/payouts/signer-freeze.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { PayoutNode } from '../../src/chains/spend.ts';
@@ -86,14 +87,22 @@ export type EngineParts = Readonly<{
   database: Database;
   clock: Clock;
   fuse: Fuse;
+  /** Of a machine that can be put back: the run's marks, and the blocks that are made and final. */
+  machine?: Readonly<{ marks: RunMarks; blocks(): Readonly<{ head: number; final: number }> }>;
 }>;
 
-export function startEngine({ network, lane, node, signer, database, clock, fuse }: EngineParts): Payer {
+/** How long everything waits after the machine was put back: longer than a simulated transaction lives. */
+const WAIT_MS = { sequence: 60_000, expiry: 360_000 } as const;
+
+export function startEngine({ network, lane, node, signer, database, clock, fuse, machine }: EngineParts): Payer {
   const followed = { network, state: 'following', updatedAtMs: clock.nowMs() } as NetworkStatus;
   const seen: Database = {
     ...database,
-    listNetworks: async () => [{ ...followed, updatedAtMs: clock.nowMs() }],
+    listNetworks: async () => [
+      { ...followed, updatedAtMs: clock.nowMs(), ...(machine && { floor: machine.blocks().final }) },
+    ],
   };
+  const blockAt = (number: number) => ({ ...genesis, number, timeS: Math.floor(clock.nowMs() / 1000) });
   return createPayer({
     network: {
       key: network,
@@ -103,10 +112,15 @@ export function startEngine({ network, lane, node, signer, database, clock, fuse
       blockTimeMs: 5000,
       reorgDepthMax: 3,
       sweep: plainSweepPolicy,
+      payoutExpiryMs: WAIT_MS[lane],
     },
     rules: chains[familyOf[lane]].spendRules,
     node: mortal(node, fuse),
-    chainNode: { head: async () => genesis, finalized: async () => genesis },
+    chainNode: {
+      head: async () => (machine ? blockAt(machine.blocks().head) : genesis),
+      finalized: async () => (machine ? blockAt(machine.blocks().final) : genesis),
+    },
+    marks: machine?.marks,
     signer: mortal(signer, fuse),
     secondOpinion: async () => [],
     database: mortal(seen, fuse),

@@ -1,15 +1,15 @@
 /**
  * One history of payouts on one simulated network: the real engine, database and signing service, while the process is
- * killed at any step, answers are lost, a node lies, blocks reorganise, fees rise, a backup is restored, a second
- * engine runs, and operators do what messages tell them. Then everything heals, and each payout must have been made
- * once.
+ * killed at any step, answers are lost, a node lies, blocks reorganise, fees rise, a backup is restored, the whole
+ * machine is put back, a second engine runs, and operators do what messages tell them. Then everything heals, and each
+ * payout must have been made once.
  *
  * @module
  */
 import * as assert from 'uvu/assert';
 import { adoptPayouts } from '../../indexers/payouts/adoption.ts';
 import type { Payer } from '../../indexers/payouts/engine.ts';
-import { settleNever } from '../../indexers/payouts/exits.ts';
+import { settleNever, settlePaid } from '../../indexers/payouts/exits.ts';
 import type { FreezableSigner } from '../../indexers/payouts/signer-freeze.ts';
 import { createPayoutWallets } from '../../indexers/payouts/wallets.ts';
 import { chains } from '../../src/chains/index.ts';
@@ -23,7 +23,8 @@ import { auditChain, auditEnd, auditWire } from './payout-auditor.ts';
 import { type Base, type Bench, clear, copy } from './payout-bench.ts';
 import { type Chain, calm, createChain, decodeSpend, type Lane, type Weather } from './payout-chain.ts';
 import { type Fuse, Killed, overSocket, startEngine } from './payout-engine.ts';
-import { familyOf, keyOf, macKey, tokens } from './payout-signer.ts';
+import { createMachine, type Machine } from './payout-machine.ts';
+import { familyOf, keyOf, macKey, type SimSigner, tokens } from './payout-signer.ts';
 
 const STEPS = 12;
 const HEALING_STEPS_MAX = 120;
@@ -43,6 +44,8 @@ type Stage = Readonly<{
   lane: Lane;
   chain: Chain;
   signer: FreezableSigner;
+  /** Absent: the machine is never put back, only its database is restored. */
+  machine: Machine | null;
   /** The engine that is broadcasting now. */
   at: { base: Base; loss: number; broken: unknown };
   engine: { own: Engine; second: Engine | null };
@@ -78,7 +81,8 @@ export async function playHistory(
       at.broken ??= error;
     }
   });
-  const signer = overSocket(bench.signer.service(network, lane), random, () => at.loss);
+  const machine = isPutBack(seed) ? createMachine(bench, network, chain, clock) : null;
+  const signer = openSigner(machine, { bench, network, lane, random, at });
   const stage: Stage = {
     random,
     clock,
@@ -87,6 +91,7 @@ export async function playHistory(
     lane,
     chain,
     signer,
+    machine,
     at,
     engine: { own: { payer: null as unknown as Payer, fuse: { left: null, isDead: true } }, second: null },
     planned: new Map(),
@@ -100,14 +105,39 @@ export async function playHistory(
     restart(stage);
     await live(stage);
     await heal(stage);
-    const ends = auditEnd(bench.main, bench.signer, chain, network, [...stage.planned.keys()]);
-    for (const end of ends) stage.count(end);
-    const report = await bench.main.database.verifyLedger();
-    assert.equal([report.unbalanced, report.differences], [[], []], 'the books agree with the facts');
+    await auditAll(stage);
   } finally {
+    machine?.close();
     clear(bench.main, network);
     clear(bench.other, network);
   }
+}
+
+async function auditAll({ bench, machine, chain, network, planned, count }: Stage): Promise<void> {
+  const signer = machine?.signer() ?? bench.signer;
+  for (const end of auditEnd(bench.main, signer, chain, network, [...planned.keys()], machine !== null)) count(end);
+  const report = await bench.main.database.verifyLedger();
+  assert.equal([report.unbalanced, report.differences], [[], []], 'the books agree with the facts');
+}
+
+/** The seeds from which every third history puts the machine back; those below are as they were before it could. */
+const PUT_BACK_FROM = 30_000_000;
+const isPutBack = (seed: number): boolean => seed >= PUT_BACK_FROM && createRandom('put back', seed).chance(1 / 3);
+
+/** Reaches the signer of the machine as it is now, or the one that all histories share. */
+function openSigner(
+  machine: Machine | null,
+  { bench, network, lane, random, at }: Pick<Stage, 'bench' | 'network' | 'lane' | 'random' | 'at'>,
+): FreezableSigner {
+  const open = (signer: SimSigner) => overSocket(signer.service(network, lane), random, () => at.loss);
+  if (!machine) return open(bench.signer);
+  let [running, port] = [machine.signer(), open(machine.signer())];
+  return new Proxy(port, {
+    get(_, name) {
+      if (running !== machine.signer()) [running, port] = [machine.signer(), open(machine.signer())];
+      return Reflect.get(port, name);
+    },
+  });
 }
 
 const rarely = (random: Random, most: number): number => (random.chance(0.5) ? 0 : (random.int(100) / 100) * most);
@@ -131,17 +161,30 @@ function restart(stage: Stage): void {
 }
 
 function start(stage: Stage, { database }: Base): Engine {
-  const { network, lane, chain, signer, clock, random } = stage;
+  const { network, lane, chain, signer, clock, random, machine } = stage;
   const fuse: Fuse = { left: random.chance(0.5) ? random.int(3 * CALLS_MAX) : null, isDead: false };
-  return { fuse, payer: startEngine({ network, lane, node: chain.node(), signer, database, clock, fuse }) };
+  return {
+    fuse,
+    payer: startEngine({
+      network,
+      lane,
+      node: chain.node(),
+      signer,
+      database,
+      clock,
+      fuse,
+      ...(machine && { machine }),
+    }),
+  };
 }
 
 async function plan(stage: Stage): Promise<void> {
-  const { random, network, planned, bench, clock } = stage;
+  const { random, network, planned, bench, clock, machine } = stage;
   const id = `${network.slice(5)}_${planned.size}`;
   const units = BigInt(1 + random.int(1000));
   const shape = { id, network, currency: 'USDT', to: keyOf({ role: 'collection', index: 77 }), units } as const;
-  const kind = random.int(5);
+  // What sweeps and gas cost is learned from more than this chain shows (learned-sweep.test.ts).
+  const kind = machine ? 0 : random.int(5);
   const intent: Intent =
     kind < 3
       ? payback(shape)
@@ -180,6 +223,7 @@ async function live(stage: Stage): Promise<void> {
     if (random.chance(0.1)) backUp(stage);
     if (random.chance(0.1)) await restoreBackup(stage);
     if (random.chance(0.1)) startSecond(stage);
+    if (stage.machine && random.chance(0.15)) await putBack(stage);
     if (usurps && stage.lane === 'sequence' && random.chance(0.1)) usurp(stage);
     clock.advance(1000 * (1 + random.int(50)));
     chain.step();
@@ -189,8 +233,12 @@ async function live(stage: Stage): Promise<void> {
   }
 }
 
-function backUp({ bench, network, engine, hasBackup, note }: Stage): void {
-  if (engine.second) return;
+function backUp({ bench, network, engine, hasBackup, machine, note }: Stage): void {
+  if (machine) {
+    machine.keep();
+    note('the state of the machine is kept');
+  }
+  if (machine || engine.second) return;
   copy(bench.main, bench.other, network);
   hasBackup.yes = true;
   note('a backup is made');
@@ -213,10 +261,23 @@ async function restoreBackup(stage: Stage): Promise<void> {
   await write(stage, missing, clock.nowMs());
 }
 
+/** Database and signer are put back together. Merchants repeat requests that are forgotten, in any order. */
+async function putBack(stage: Stage): Promise<void> {
+  const { machine, random, clock, planned, bench, note, count } = stage;
+  machine?.putBack();
+  note('the machine is put back');
+  count('put back');
+  restart(stage);
+  for (const intent of random.shuffled([...planned.values()])) {
+    if (await bench.main.database.findPayout(intent.id)) continue;
+    await write(stage, [intent], clock.nowMs() + 1000 * random.int(120));
+  }
+}
+
 /** Another installation starts from a copy of the database, with the same signer. */
 function startSecond(stage: Stage): void {
-  const { bench, network, engine, hasBackup, note, count } = stage;
-  if (engine.second) return;
+  const { bench, network, engine, hasBackup, machine, note, count } = stage;
+  if (machine || engine.second) return;
   copy(bench.main, bench.other, network);
   hasBackup.yes = false;
   engine.second = start(stage, bench.other);
@@ -239,6 +300,8 @@ async function look(stage: Stage, which: 'own' | 'second'): Promise<Fault | null
   const { engine, at, bench, note, count } = stage;
   const running = engine[which];
   if (!running) return null;
+  if (stage.machine) stage.chain.forgetHidden();
+  await stage.machine?.follow();
   if (at.broken) throw at.broken;
   at.base = which === 'own' ? bench.main : bench.other;
   try {
@@ -355,7 +418,10 @@ async function endUnpaid(stage: Stage, payout: Payout, isRenewed: boolean): Prom
     await settleNever(parts, payout, { isRenewed, isAgreed: false });
     return true;
   } catch (error) {
-    if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
+    if (!(error instanceof Fault)) throw error;
+    const [, tx] = /--paid ([0-9a-f]+)/.exec(error.message) ?? [];
+    if (error.code === 'payout_was_paid' && tx !== undefined) await settlePaid(parts, payout, tx, false);
+    else if (error.kind === 'permanent') throw error;
     return false;
   }
 }

@@ -3,6 +3,7 @@
  * @module
  */
 import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Spending, SpendNetwork } from '../../src/chains/spend.ts';
@@ -84,8 +85,10 @@ export type SimSigner = Readonly<{
   close(): void;
 }>;
 
-export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>): SimSigner {
-  createJournal(file, 'simulation');
+/** @param content of an earlier journal (`Journal.copy`), to go on from */
+export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>, content?: Uint8Array): SimSigner {
+  if (content) writeFileSync(file, content, { mode: 0o600 });
+  else createJournal(file, 'simulation');
   const journal = openJournal(file);
   const spendings = new Map<Family, Spending>([
     [familyOf.sequence, spending('sequence')],
