@@ -13,6 +13,7 @@ import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault, permanent, transient } from '../../src/core/fault.ts';
 import type { PayoutRules } from '../../src/core/payout.ts';
+import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Freeze } from '../../src/database/freezes.ts';
 import type { OpenPayout } from '../../src/database/money-out.ts';
@@ -120,6 +121,21 @@ function heldBy(held: Fault | null | undefined, fault: Fault): Fault {
   return fault.kind === 'permanent' ? permanent(held.code, message) : transient(held.code, message);
 }
 
+/** Reports whether all that was paid and is not known here has been read; from the first look on that is not so. */
+function createCertainty(
+  network: NetworkKey,
+  database: Pick<Database, 'reportCertainty'>,
+  clock: Pick<Clock, 'nowMs'>,
+) {
+  let last: boolean | null = null;
+  async function report(isCertain: boolean): Promise<void> {
+    if (last === isCertain) return;
+    await database.reportCertainty(network, isCertain, clock.nowMs());
+    last = isCertain;
+  }
+  return { report, begin: async () => (last === null ? report(false) : undefined) };
+}
+
 export function createPayer(options: PayerOptions): Payer {
   const { network, rules, node, chainNode, signer, secondOpinion, database, clock, log } = options;
   const pace = paceOf(rules, network.blockTimeMs);
@@ -130,6 +146,7 @@ export function createPayer(options: PayerOptions): Payer {
   const loans = createRefundLoans({ network: network.key, node, wallets, database, clock });
   const signerFreezer = createSignerFreezer({ network: network.key, signer, database, clock, log });
   const walletWatch = createWalletWatch({ network, rules, node, chainNode, database, wallets, clock, log });
+  const certainty = createCertainty(network.key, database, clock);
   const roleOf = ({ intent }: { intent: Parameters<SpendRules['payer']>[0] }) => rules.payer(intent).role;
   const fees = createFeeWatch(network, rules.nativeDecimals, database, clock);
   const balances = createBalanceWatch({
@@ -230,12 +247,14 @@ export function createPayer(options: PayerOptions): Payer {
   }
 
   async function lookOnce(): Promise<Fault | null> {
+    await certainty.begin();
     await rollbackWait?.beat();
     const floor = await refuseUnfollowed();
     const advancePayout = await begin();
     if (await walletWatch.renew()) balances.expire();
     await signerFreezer.renew();
     await rollbackWait?.renew(floor);
+    await certainty.report(!rollbackWait?.current());
     const nowMs = clock.nowMs();
     const open = await database.openPayouts(network.key, nowMs, OPEN_MAX);
     const ids = new Set(open.map(({ payout }) => payout.id));

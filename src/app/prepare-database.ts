@@ -8,6 +8,7 @@ import type { Config } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
 import { hasLiveData } from '../database/sqlite/live-data.ts';
 import { migrate } from '../database/sqlite/migrate.ts';
+import { doubtEngines } from '../database/sqlite/payouts/doubt.ts';
 import { type Clock, systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { databaseFile, readSecretKeys } from '../lib/secret-key.ts';
@@ -17,8 +18,8 @@ import { rememberCopy, rememberProgram } from './upgrade/record.ts';
 
 /**
  * Creates the data directory, the secret key and the database if missing, and brings the database to the current
- * schema. Retires addresses that may have been given out in a gap. Only for a process that knows that no older program
- * uses it.
+ * schema. Retires addresses that may have been given out in a gap, and doubts what the database says of payouts. Only
+ * for a process that knows that no older program uses it.
  * @throws Fault permanent `live_data_folder`; see `migrate` and `readSecretKeys`
  */
 export function prepareDatabase(
@@ -37,6 +38,12 @@ export function prepareDatabase(
   const onBackup = (copy: string, schema: number) => rememberCopy(config.dataDir, { copy, schema });
   migrate({ file, backupDir: join(config.dataDir, 'backups'), onBackup, ...(log && { log }) });
   retireUnknownUse({ dataDir: config.dataDir, clock, log });
+  if (config.signer)
+    doubtEngines(
+      file,
+      config.networks.map(({ key }) => key),
+      clock.nowMs(),
+    );
   rememberProgram(config.dataDir);
 }
 

@@ -100,10 +100,10 @@ export type PayoutConclusion =
 /** Why a network's engine does nothing. */
 export type EngineReason = Readonly<{ code: string; message: string }>;
 
-/** The payout engine of a network. */
 /** The freeze of the signer itself, which the signer enforces, whatever this database says. */
 export type SeenSignerFreeze = Readonly<{ reason: string; frozenBy: string; frozenAtMs: number }>;
 
+/** The payout engine of a network. */
 export type PayoutEngine = Readonly<{
   network: NetworkKey;
   fence: number;
@@ -111,6 +111,8 @@ export type PayoutEngine = Readonly<{
   reason: EngineReason | null;
   /** As the engine has last seen it; null if there is none, or it could not be asked yet. */
   signerFreeze: SeenSignerFreeze | null;
+  /** It has not looked yet, since it was started, for payments that this database does not know. */
+  isUncertain: boolean;
   updatedAtMs: number;
 }>;
 
@@ -187,6 +189,11 @@ export interface MoneyOutDatabase {
    */
   nextFence(network: NetworkKey, servedFence: number, nowMs: number): Promise<number | null>;
   reportEngine(network: NetworkKey, reason: EngineReason | null, nowMs: number): Promise<void>;
+  /**
+   * Records whether a network's engine has looked for payments that this database does not know. Until then, nothing is
+   * canceled, rejected or ended as never paid.
+   */
+  reportCertainty(network: NetworkKey, isCertain: boolean, nowMs: number): Promise<void>;
   /** Records whether a network's engine sees the signer frozen. */
   reportSignerFreeze(network: NetworkKey, freeze: SeenSignerFreeze | null, nowMs: number): Promise<void>;
   listEngines(): Promise<readonly PayoutEngine[]>;

@@ -252,6 +252,21 @@ test(
   }),
 );
 
+test(
+  'what the database says of payouts is in doubt from the start on, until the engine has looked',
+  onMachine(async ({ begin, dataDir, clock }) => {
+    const { database } = await begin();
+    const inDoubt = async () => (await database.listEngines()).filter(({ isUncertain }) => isUncertain).length;
+    assert.is(await inDoubt(), 0, 'without a signer, nothing is paid out');
+    const config = { dataDir, sandbox: false, networks: [network], signer: { dir: dataDir } } as unknown as Config;
+    prepareDatabase(config, {}, log, clock);
+    assert.is(await inDoubt(), 1);
+    await database.reportCertainty(network.key, true, clock.nowMs());
+    prepareDatabase(config, {}, log, clock);
+    assert.is(await inDoubt(), 1);
+  }),
+);
+
 test('a gap may have been three times as busy as the busiest hour or day, and is bounded', () => {
   const day = [5, ...Array(23).fill(1)];
   const hours = [...day, ...Array(48).fill(1)];

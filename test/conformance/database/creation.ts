@@ -43,7 +43,12 @@ export function creationConforms(makePlace: MakePlace): void {
             cancelUrl: 'https://shop.example/no',
             metadata: { order_id: 'o1', null: '' },
           }),
-          conversion: { rate: '1.0842', currency: 'USDC', amountMinor: 9_765_605_031_850_302_443n },
+          conversion: {
+            rate: '1.0842',
+            currency: 'USDC',
+            amountMinor: 9_765_605_031_850_302_443n,
+            sources: ['kraken', 'coinbase'],
+          },
           duePar: 2n ** 255n,
           accepts: ['USDC'],
           expiresInS: 60,

@@ -45,6 +45,8 @@ export function paymentsConform(makePlace: MakePlace): void {
           confirmations: 1,
           state: 'seen',
           blockTimeS: block.timeS,
+          seenAtMs: one.nowMs,
+          confirmedAtMs: null,
         },
       ]);
       await one.mine();
@@ -65,6 +67,7 @@ export function paymentsConform(makePlace: MakePlace): void {
         takesAnyToken: false,
       });
       assert.is(paid.payments[0]?.state, 'confirmed');
+      assert.is(paid.payments[0]?.confirmedAtMs, one.nowMs);
       assert.equal(await database.unconfirmed('test:one', 0, 10), []);
       await one.step({ floor: block.number });
       const final = await show(database, 'o1');

@@ -130,6 +130,9 @@ export function payoutExitsConform(makePlace: MakePlace): void {
       assert.is(await database.concludePayout({ ...late, id: 'none' }), false);
       await database.reportEngine(network, { code: 'payouts_not_adopted', message: 'an older database' }, T0_MS);
       assert.is(await conclude(database, 'r1', never()), false);
+      await database.reportEngine(network, null, T0_MS);
+      await database.reportCertainty(network, false, T0_MS);
+      assert.is(await conclude(database, 'r1', never()), false, 'its engine has not looked yet');
       assert.is((await database.findPayout('r1'))?.state, 'sent');
       assert.equal(await database.listAudit(1), []);
     }),

@@ -27,15 +27,28 @@ export function poolsConform(makePlace: MakePlace): void {
   test(
     'levels and the watch list: every address, by id, in pages',
     inWorld(makePlace, async ({ database }) => {
-      assert.equal(await database.poolLevel(pool, source), { ...pool, free: 40, taken: 0, nextIndex: 40 });
+      assert.equal(await database.poolLevel(pool, source), {
+        ...pool,
+        free: 40,
+        taken: 0,
+        nextIndex: 40,
+        retiredThrough: 0,
+      });
       sessionOf(await database.createSession(newSession('o1')));
-      assert.equal(await database.poolLevel(pool, source), { ...pool, free: 39, taken: 1, nextIndex: 40 });
+      assert.equal(await database.poolLevel(pool, source), {
+        ...pool,
+        free: 39,
+        taken: 1,
+        nextIndex: 40,
+        retiredThrough: 0,
+      });
       assert.equal(await database.poolLevel({ ...pool, mode: 'live' }, source), {
         family: 'evm',
         mode: 'live',
         free: 0,
         taken: 0,
         nextIndex: 0,
+        retiredThrough: 0,
       });
       const all = await database.watchList(pool, 0, 1000);
       assert.equal(
@@ -91,7 +104,13 @@ export function poolsConform(makePlace: MakePlace): void {
       assert.is(await database.poolSource(pool), 'xpub two');
       assert.is(addressOf(sessionOf(await database.createSession(newSession('o2')))), keyOf(1001));
       assert.equal(await database.createSession(newSession('o3')), { kind: 'address_pool_empty', family: 'evm' });
-      assert.equal(await database.poolLevel(pool, 'xpub two'), { ...pool, free: 0, taken: 1, nextIndex: 1 });
+      assert.equal(await database.poolLevel(pool, 'xpub two'), {
+        ...pool,
+        free: 0,
+        taken: 1,
+        nextIndex: 1,
+        retiredThrough: 0,
+      });
       assert.is((await database.watchList(pool, 0, 1000)).length, 41);
       await database.addAddresses({ ...pool, source, firstIndex: 40, keys: [] });
       assert.is(addressOf(sessionOf(await database.createSession(newSession('o4')))), keyOf(2));

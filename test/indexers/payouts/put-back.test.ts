@@ -232,6 +232,33 @@ test('what is known here goes on meanwhile, and may pay more for its place in a 
   assert.equal([paid(wallet.key, payee), paid(wallet.key, other)], [three, three]);
 });
 
+test('nothing is canceled before the engine has read the chain, also where a mark proves that nothing was put back', async () => {
+  let isDown = false;
+  const through = (node: PayoutNode): PayoutNode => ({
+    ...node,
+    async sequence(payer) {
+      if (isDown) throw transient('node_unreachable', 'connection refused');
+      return node.sequence(payer);
+    },
+  });
+  const bench = await openBench({ through });
+  const { database, clock } = bench;
+  await bench.planRefund('rf_1', payee, 3n * USDT);
+  isDown = true;
+  bench.restart();
+  assert.is.not(await bench.look(), null);
+  assert.is(await database.cancelPayout('rf_1', clock.nowMs()), false);
+  const act = { atMs: clock.nowMs(), operator: 'anna', command: 'payouts settle', reason: 'never paid' };
+  const seen = { state: 'waiting', generation: 0, attemptCount: 0 } as const;
+  const never = { kind: 'never', ended: null, proof: null, isRenewed: false } as const;
+  const end = { id: 'rf_1', seen, conclusion: never, act, nowMs: clock.nowMs() };
+  assert.is(await database.concludePayout(end), false);
+  await database.freezePayouts({ network, code: 'x', reason: 'y', frozenBy: 'anna', sinceMs: 0 }, act);
+  isDown = false;
+  await bench.look();
+  assert.is(await database.cancelPayout('rf_1', clock.nowMs()), true);
+});
+
 test('a restart with the mark of the last run waits for nothing', async () => {
   const bench = await openBench();
   bench.restart();

@@ -38,7 +38,10 @@ export type Payouts = Readonly<{
   findEqual(row: PayoutRow): EqualTransfer | null;
   /** Returns false while a network's engine knows that this database is older than the signer's journal. */
   isAdopted(network: NetworkKey): boolean;
-  /** Returns false while it cannot exclude, either, that payouts were signed which neither of the two knows. */
+  /**
+   * Returns false while it cannot exclude, either, that payouts were signed which neither of the two knows: also from
+   * each start on until the engine has read the chain.
+   */
   isCertain(network: NetworkKey): boolean;
   /**
    * Saves a payout. An existing one stays as it is, except that a refund or return without a session gets it.
@@ -130,7 +133,7 @@ export function createPayouts(
       )
       .orderBy(payoutAttempts.attempt),
   );
-  const reasonOf = createReasons(db);
+  const engineOf = createEngineReader(db);
   const othersWait = atFirstUse(
     db.orm
       .select({ id: payouts.id })
@@ -152,8 +155,11 @@ export function createPayouts(
     return after;
   };
 
-  const isAdopted = (network: NetworkKey): boolean => reasonOf(network) !== NOT_ADOPTED;
-  const isCertain = (network: NetworkKey): boolean => !unsure.includes(reasonOf(network));
+  const isAdopted = (network: NetworkKey): boolean => engineOf(network)?.reasonCode !== NOT_ADOPTED;
+  const isCertain = (network: NetworkKey): boolean => {
+    const engine = engineOf(network);
+    return !engine || (!engine.isUncertain && !unsure.includes(engine.reasonCode ?? ''));
+  };
 
   const findEqual: Payouts['findEqual'] = ({ intent, notPaidThrough }) =>
     isPayback(intent) ? outgoing.findEqual(intent, notPaidThrough) : null;
@@ -220,15 +226,12 @@ export function createPayouts(
   };
 }
 
-/** Reads why a network's engine does nothing; empty if it pays, or there is none. */
-function createReasons(db: Db): (network: NetworkKey) => string {
-  const engine = atFirstUse(
-    db.orm
-      .select({ reasonCode: payoutEngines.reasonCode })
-      .from(payoutEngines)
-      .where(eq(payoutEngines.network, sql.placeholder('network'))),
-  );
-  return (network) => engine.get({ network })?.reasonCode ?? '';
+/** Reads what a network's engine has reported; undefined if there never was one. */
+function createEngineReader(db: Db) {
+  const { network: of, reasonCode, isUncertain } = payoutEngines;
+  const select = db.orm.select({ reasonCode, isUncertain }).from(payoutEngines);
+  const engine = atFirstUse(select.where(eq(of, sql.placeholder('network'))));
+  return (network: NetworkKey) => engine.get({ network });
 }
 
 const newRow = ({ intent, sessionId, servesId, notBeforeMs, nowMs }: NewPayout): PayoutRow => ({

@@ -96,6 +96,7 @@ export const payoutEngines = sqliteTable('payout_engines', {
   reasonCode: text(),
   reasonMessage: text(),
   signerFreeze: json<SeenSignerFreeze>(),
+  isUncertain: integer({ mode: 'boolean' }).notNull().default(false),
   updatedAtMs: integer().notNull(),
 });
 

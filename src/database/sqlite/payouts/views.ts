@@ -13,6 +13,7 @@ type PayoutViews = Pick<
   MoneyOutDatabase,
   | 'nextFence'
   | 'reportEngine'
+  | 'reportCertainty'
   | 'reportSignerFreeze'
   | 'listEngines'
   | 'createdAtMs'
@@ -93,6 +94,9 @@ export function payoutViews({ orm, client, read, write }: Db): PayoutViews {
     async reportEngine(network, reason, nowMs) {
       const set = { reasonCode: reason?.code ?? null, reasonMessage: reason?.message ?? null, updatedAtMs: nowMs };
       await write(() => save(network, set));
+    },
+    async reportCertainty(network, isCertain, nowMs) {
+      await write(() => save(network, { isUncertain: !isCertain, updatedAtMs: nowMs }));
     },
     async reportSignerFreeze(network, signerFreeze, nowMs) {
       await write(() => save(network, { signerFreeze, updatedAtMs: nowMs }));
