@@ -8,8 +8,10 @@ import { readAmount } from '../../src/dashboard/search.ts';
 import { DAY_MS, systemClock } from '../../src/lib/clock.ts';
 import { type Dashboard, textOf, withDashboard } from '../support/dashboard.ts';
 import { PAYEE } from '../support/dashboard-pages.ts';
+import { txOf } from '../support/ingested-chain.ts';
 
-type Made = Readonly<{ id: string; orderId: string }>;
+/** `tx`: of what was paid, if anything was. */
+type Made = Readonly<{ id: string; orderId: string; tx: string }>;
 
 /** Creates a session and pays it on a network, if one is named. */
 async function create(
@@ -25,11 +27,26 @@ async function create(
   const id = String((json as { id?: string }).id);
   const session = await api.database().findSession(id);
   assert.ok(session, orderId);
-  if (paid) {
-    const chain = api.chain(paid.on, 'test');
-    await chain.confirm(await chain.mine([{ to: session.addresses.evm ?? '', currency: 'USDT', units: paid.units }]));
-  }
-  return { id, orderId };
+  if (!paid) return { id, orderId, tx: '' };
+  const chain = api.chain(paid.on, 'test');
+  const block = await chain.mine([{ to: session.addresses.evm ?? '', currency: 'USDT', units: paid.units }]);
+  await chain.confirm(block);
+  return { id, orderId, tx: txOf(block, 0) };
+}
+
+/** Asks for a refund of a payment. @returns what completes it */
+async function refund({ api }: Dashboard, made: Made, amount: string): Promise<() => void> {
+  const metadata = { refund_address: PAYEE };
+  const asked = { order_id: made.id, refund_id: `of ${made.id}`, amount, currency: 'USDT', metadata };
+  await api.client(api.testKey).send('POST', '/api/v1/refunds/create', asked);
+  const [pending] = await api.database().listRefunds({ sessionId: made.id, limit: 1 });
+  return () => {
+    const db = new Sqlite(api.file);
+    db.prepare(
+      "UPDATE refunds SET status = 'completed', receipt_number = 'RF-2027-00000001', tx = '0x1', processed_at_ms = 1 WHERE id = ?",
+    ).run(pending?.id);
+    db.close();
+  };
 }
 
 const ordersOf = (text: string): string[] =>
@@ -101,16 +118,9 @@ test('what came stands over what was asked, with coins, networks and refunds', (
     assert.match(page, 'Description A year of hosting');
     assert.match(page, 'Confirmed 35.0875 USDT');
 
-    const metadata = { refund_address: PAYEE };
-    const refund = { order_id: made.id, refund_id: 'r', amount: '4.50', currency: 'USDT', metadata };
-    await api.client(api.testKey).send('POST', '/api/v1/refunds/create', refund);
-    const [pending] = await api.database().listRefunds({ sessionId: made.id, limit: 1 });
+    const complete = await refund(dashboard, made, '4.50');
     assert.not.match(await text(base), '4.50 USDT', 'it is not paid back yet');
-    const db = new Sqlite(api.file);
-    db.prepare(
-      "UPDATE refunds SET status = 'completed', receipt_number = 'RF-2027-00000001', tx = '0x1', processed_at_ms = 1 WHERE id = ?",
-    ).run(pending?.id);
-    db.close();
+    complete();
     assert.match(await text(base), 'Ethereum (ERC20) paid too much 4.50 USDT');
 
     const none = await create(dashboard, 'none', {});
@@ -265,8 +275,16 @@ test('the export has what the list has, without formulas, and is in the audit lo
     const { api } = dashboard;
     const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
     const orders = ['=1+1', '+2', '-3+4', '@SUM(A1)', 'plain', 'a,"b"'];
-    for (const [at, orderId] of orders.entries())
-      await create(dashboard, orderId, {}, at < 3 ? { on: 'ethereum', units: 10_500_000n + BigInt(at) } : undefined);
+    const made: Made[] = [];
+    for (const [at, orderId] of orders.entries()) {
+      const units = 10_500_000n + BigInt(at);
+      const paid = at < 2 ? ({ on: 'ethereum', units } as const) : ({ on: 'bsc', units: units * 10n ** 12n } as const);
+      made.push(await create(dashboard, orderId, {}, at < 3 ? paid : undefined));
+    }
+    const [one, two, three] = made;
+    assert.ok(one && two && three);
+    (await refund(dashboard, one, '4.50'))();
+    await refund(dashboard, two, '1.00');
     const { text, headers, status } = await owner.get(`/s/${api.merchantId}/test/payments.csv`);
     assert.is(status, 200);
     assert.is(headers.get('content-type'), 'text/csv; charset=utf-8');
@@ -281,11 +299,23 @@ test('the export has what the list has, without formulas, and is in the audit lo
       rows.map(([, , order]) => order),
       ['"a,""b"""', 'plain', "'@SUM(A1)", "'-3+4", "'+2", "'=1+1"],
     );
+    assert.is(first.split(',').slice(15).join(), 'network,tx,refunded');
+    assert.equal(
+      rows.slice(2).map((cells) => cells.slice(15)),
+      [
+        ['', '', ''],
+        ['bsc', three.tx, ''],
+        ['ethereum', two.tx, ''],
+        ['ethereum', one.tx, '4.50 USDT'],
+      ],
+      'only what was paid back is refunded',
+    );
     const received = rows.reduce((sum, cells) => sum + Number(cells[11]), 0);
     assert.ok(Math.abs(received - 31.500003) < 1e-9, String(received));
     const own = { storeId: api.merchantId, mode: 'test' } as const;
     const [totals = []] = await api.database().sumCredits(own, [0, 2 * Date.now()]);
-    assert.is(totals[0]?.creditedPar, 31_500_003_000_000_000_000n, 'as the overview says');
+    const credited = totals.reduce((sum, { creditedPar }) => sum + creditedPar, 0n);
+    assert.is(credited, 31_500_003_000_000_000_000n, 'as the overview says');
     const [entry] = await api.database().listAudit(1);
     assert.equal(
       [entry?.command, entry?.target, entry?.operator],
