@@ -37,7 +37,10 @@ test(
         );
         assert.is(error, 'network_not_followed');
       }
-      assert.equal(await database.listEngines(), []);
+      assert.equal(
+        (await database.listEngines()).map(({ fence, isUncertain }) => [fence, isUncertain]),
+        [[0, true]],
+      );
     },
     { node: () => ({}) as PayoutNode, signer: () => ({}) as FreezableSigner },
   ),
