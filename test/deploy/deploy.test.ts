@@ -141,6 +141,8 @@ test('containers have pinned images, no rights and no open ports; the signer has
     for (const [, port] of lines.matchAll(/^\s+- (\S*:\d+:\d+|\d+:\d+)$/gm)) assert.match(port ?? '', /^127\.0\.0\.1:/);
   }
   assert.match(all.get('signer') ?? '', /network_mode: none/);
+  const limits = /mem_limit: (?<memory>.*)\n *memswap_limit: (?<both>.*)/.exec(all.get('signer') ?? '')?.groups ?? {};
+  assert.is(limits.both, limits.memory ?? 'a limit', 'keys are not swapped');
   assert.match(all.get('server') ?? '', /signer:\/var\/lib\/quayside-signer:ro/);
 });
 
