@@ -1,14 +1,13 @@
 /**
  * The test command: runs the test files, slowest first, and ends with the counts on one line. As many processes as
- * there are cores run at a time; of slow files, which mostly wait for blocks, three more. Where both run, one of these
- * has fast files and goes first where the processor is short: so the fast ones end early, and the slow ones take what
- * is left. A slow file has a process of its own; fast ones of one folder share one.
+ * there are cores run at a time; of slow files, which mostly wait for blocks, two more, and beside them one with fast
+ * files. A slow file has a process of its own; fast ones of one folder share one.
  *
  *   npm test                      the fast files: every `*.test.ts` except `*.slow.test.ts`
  *   npm run test:rest             the slow files only
  *   npm run test:all              both
  *   npm run test:nodes            the files in `test/nodes/`, which those above leave out: on real nodes, built once
- *   npm run test:ci               all of these; those in `test/nodes/` start as soon as a node is built
+ *   npm run test:ci               the slow files and those in `test/nodes/`, which start as soon as a node is built
  *   npm test -- database follow   the files, fast or slow, whose path contains one of the words
  *
  * `--json` prints the counts and times of each file to standard output, and everything else to standard error.
@@ -31,10 +30,8 @@ import { killGroup, type Result, runBatch, running } from '../test/run/run-batch
 import { startBrowserProcess } from '../test/support/browser-process.ts';
 
 const STILL_RUNNING_MS = 30_000;
-/** Of files that mostly wait, so many more run at a time than there are cores; while busy ones run too, one less. */
-const WAITING_MORE = 3;
-/** So much nicer are they (`man 2 setpriority`): a process with busy files gets three times what one of theirs gets. */
-const WAITING_NICENESS = 5;
+/** Of files that mostly wait, so many more run at a time than there are cores. */
+const WAITING_MORE = 2;
 /** Where more slow files fail, it is not chance. */
 const SECOND_TRIES_MAX = 3;
 /** How many seconds each file took when it last ran here. */
@@ -71,7 +68,7 @@ function chooseFiles(): string[] {
   const isWanted = (file: string) => {
     if (words.length > 0 && !words.some((word) => file.includes(word))) return false;
     if (isOnNodes(file)) return Boolean(flags.nodes);
-    if (flags.nodes && !flags.rest && !flags.all) return false;
+    if (flags.nodes && !flags.rest) return false;
     const isSlow = file.endsWith('.slow.test.ts');
     return flags.all || (flags.rest ? isSlow : words.length > 0 || !isSlow);
   };
@@ -103,9 +100,10 @@ const secondsLeft = (): number => Number(flags.seconds) - (performance.now() - s
 
 const waitsOften = (file: string): boolean => file.endsWith('.slow.test.ts') || isOnNodes(file);
 
-const hasBoth = (files: readonly string[]): boolean => files.some(waitsOften) && !files.every(waitsOften);
-
-/** Returns the queue of a file. What waiting files leave of the processor, one process with busy files takes. */
+/**
+ * Returns the queue of a file. Waiting files leave some of the processor: meanwhile one process with busy files takes
+ * it, and afterwards those have all cores.
+ */
 function openQueues(files: readonly string[]): (file: string) => PQueue {
   const given = Number(process.env.TEST_JOBS);
   if (given > 0) {
@@ -113,13 +111,10 @@ function openQueues(files: readonly string[]): (file: string) => PQueue {
     return () => only;
   }
   const cores = availableParallelism();
-  const waiting = new PQueue({ concurrency: cores + WAITING_MORE - (hasBoth(files) ? 1 : 0) });
-  const busy = new PQueue({ concurrency: hasBoth(files) ? 1 : cores });
+  const waiting = new PQueue({ concurrency: cores + WAITING_MORE });
+  const busy = new PQueue({ concurrency: files.some(waitsOften) ? 1 : cores });
   waiting.once('idle', () => {
     busy.concurrency = cores;
-  });
-  busy.once('idle', () => {
-    waiting.concurrency = cores + WAITING_MORE;
   });
   return (file) => (waitsOften(file) ? waiting : busy);
 }
@@ -129,20 +124,15 @@ const passedLater: string[] = [];
 let secondTries = 0;
 
 /** Runs a batch and, where that is asked for, a slow file that failed a second time. */
-async function tryBatch(
-  batch: readonly string[],
-  env: NodeJS.ProcessEnv,
-  niceness: number,
-): Promise<readonly Result[]> {
+async function tryBatch(batch: readonly string[], env: NodeJS.ProcessEnv): Promise<readonly Result[]> {
   const tell = (output: string) => log.write(`${output}\n`);
+  const results = await runBatch(batch, env, tell);
   const [file = '', ...more] = batch;
-  const run = () => runBatch(batch, env, tell, niceness);
-  const results = await run();
   const isTriedAgain = flags['second-try'] && more.length === 0 && waitsOften(file) && results[0]?.failed;
   if (!isTriedAgain || secondTries >= SECOND_TRIES_MAX || secondsLeft() <= 0) return results;
   secondTries++;
   log.write(`… ${file} failed, and runs a second time\n`);
-  const again = await run();
+  const again = await runBatch(batch, env, tell);
   if (again.every(({ failed }) => failed === 0)) passedLater.push(file);
   return again;
 }
@@ -171,8 +161,7 @@ async function runAll(files: readonly string[]): Promise<readonly Result[]> {
       for (const file of batch) log.write(`- ${place()} ${file}  skipped: the time is over\n`);
       return batch.map(skippedResult);
     }
-    const niceness = hasBoth(files) && waitsOften(batch[0] ?? '') ? WAITING_NICENESS : 0;
-    const results = await tryBatch(batch, env, niceness);
+    const results = await tryBatch(batch, env);
     for (const result of results) {
       const mark = result.failed ? '✗' : '✓';
       log.write(`${mark} ${place()} ${result.file}  ${describe(result)}  ${result.seconds.toFixed(1)} s\n`);

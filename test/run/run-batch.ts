@@ -3,7 +3,6 @@
  * @module
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { constants, getPriority, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { builtTest } from './build-tests.ts';
 
@@ -34,7 +33,7 @@ export const running = new Map<ChildProcess, Readonly<{ name: string; startedAtM
 const nameOf = ([first = '', ...more]: readonly string[]): string =>
   more.length > 0 ? `${first} and ${more.length} more` : first;
 
-function runProcess(files: readonly string[], env: NodeJS.ProcessEnv, niceness: number): Promise<Ended> {
+function runProcess(files: readonly string[], env: NodeJS.ProcessEnv): Promise<Ended> {
   const startedAtMs = performance.now();
   return new Promise((resolve) => {
     const child = spawn('sh', ['-c', TIMED, 'sh', process.execPath, program, ...files.map(builtTest)], {
@@ -43,7 +42,6 @@ function runProcess(files: readonly string[], env: NodeJS.ProcessEnv, niceness: 
       detached: true,
     });
     running.set(child, { name: nameOf(files), startedAtMs });
-    if (child.pid) setPriority(child.pid, Math.min(constants.priority.PRIORITY_LOW, getPriority() + niceness));
     const chunks: Buffer[] = [];
     let times = '';
     for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -112,18 +110,16 @@ function readResults(files: readonly string[], ended: Ended): readonly (Result &
 /**
  * Runs the files of a batch in one process, and those after a crash in another one.
  * @param tell told the output of each file that fails
- * @param niceness of these processes, beyond this one's
  */
 export async function runBatch(
   files: readonly string[],
   env: NodeJS.ProcessEnv,
   tell: (output: string) => void,
-  niceness: number,
 ): Promise<readonly Result[]> {
   const results: Result[] = [];
   while (results.length < files.length) {
     const left = files.slice(results.length);
-    for (const { output, ...result } of readResults(left, await runProcess(left, env, niceness))) {
+    for (const { output, ...result } of readResults(left, await runProcess(left, env))) {
       if (result.failed) tell(output);
       results.push(result);
     }
