@@ -12,6 +12,9 @@ export type AccountEvent =
       kind:
         | 'link_made'
         | 'secrets_set'
+        | 'password_changed'
+        | 'app_replaced'
+        | 'recovery_codes_made'
         | 'passkey_added'
         | 'passkey_removed'
         | 'passkey_copied'

@@ -5,6 +5,7 @@
  * @module
  */
 import { createHash } from 'node:crypto';
+import { invariant } from '../core/fault.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
 import type { Database } from '../database/database.ts';
 import { type Html, html } from '../lib/html.ts';
@@ -27,6 +28,8 @@ export type Review = Readonly<{
   back: string;
   /** It lets money or power out: the second factor is asked for again. */
   needsSudo: boolean;
+  /** Names of the fields that `consequence` asks for. They are typed on this page each time, and never carried on. */
+  asks?: readonly string[];
   /** What has to be typed exactly, such as the amount. */
   typed?: string;
   isDangerous?: boolean;
@@ -44,9 +47,9 @@ export type Plan = Readonly<{
   review: Review | null;
   /**
    * Done before `act`, once all is confirmed: what waits for somebody else, such as a mail server, which the database
-   * must not. @returns an answer instead of acting; undefined to act
+   * must not. @returns an answer instead of acting, or why the page that confirms is shown again; undefined to act
    */
-  before?(): Promise<Reply | undefined>;
+  before?(): Promise<Reply | Readonly<{ fault: string }> | undefined>;
   /** `database` records what it changes as this act. */
   act(database: Database, act: OperatorAct): Promise<Reply>;
 }>;
@@ -95,20 +98,27 @@ async function answer<At>(deps: DashboardDeps, visit: Visit<At>, plan: PlanOf<At
   if (planned === null || !('act' in planned)) return { reply: planned, token: null };
   const { review, command, target, reason = null } = planned;
   let token: string | null = null;
+  const again = async (fault: string | null): Promise<Answered> => {
+    invariant(review, 'only what is reviewed is shown again');
+    const asksProof = review.needsSudo && token === null && !maySudo(visitor, nowMs);
+    return { reply: await reviewPage(deps, visit, review, { fault, asksProof }), token };
+  };
   if (review) {
-    const again = async (fault: string | null) => ({ reply: await reviewPage(deps, visit, review, fault), token });
     if (form.confirmed !== 'yes') return again(null);
     if (review.typed !== undefined && form.typed?.trim() !== review.typed) {
       return again(words.say('change.not_typed', { text: review.typed }));
     }
     if (review.needsSudo && !maySudo(visitor, nowMs)) {
-      const proof = proofOf(visit);
+      const proof = proofOf(visit, review);
       if (!proof) return again(words.say('change.no_code'));
       token = await proveAgain(deps, visitor, proof);
-      if (token === null) return again(words.say('passkey' in proof ? 'change.wrong_passkey' : 'change.wrong_code'));
+      if (token === null) {
+        return again(words.say('passkey' in proof ? 'change.wrong_passkey' : 'change.wrong_code'));
+      }
     }
   }
   const early = await planned.before?.();
+  if (early && 'fault' in early) return again(early.fault);
   if (early !== undefined) return { reply: early, token };
   const act = { ...actOf(visitor.person, command, deps.clock), reason };
   const reply = await deps.database.recordAs({ ...act, target }, (database) => planned.act(database, act));
@@ -116,30 +126,32 @@ async function answer<At>(deps: DashboardDeps, visit: Visit<At>, plan: PlanOf<At
 }
 
 /** Returns what the form proves the second factor with; null if it does not. */
-function proofOf<At>(visit: Visit<At>): Proof | null {
+function proofOf<At>(visit: Visit<At>, review: Review): Proof | null {
   const { visitor, form, path } = visit;
   const { proof = '', code = '' } = form;
-  if (proof !== '') return { passkey: proof, purpose: purposeOf(visitor, path, carriedBy(visit)) };
+  if (proof !== '') return { passkey: proof, purpose: purposeOf(visitor, path, carriedBy(visit, review)) };
   return code.trim() === '' ? null : { code: code.trim() };
 }
 
 const ownFields = ['form_token', 'confirmed', 'typed', 'code', 'proof'];
 
 /** The fields of the form that is confirmed. */
-const carriedBy = <At>({ form }: Visit<At>): readonly (readonly [string, string])[] =>
-  Object.entries(form).filter(([name]) => !ownFields.includes(name));
+const carriedBy = <At>(
+  { form }: Visit<At>,
+  { asks = [] }: Pick<Review, 'asks'>,
+): readonly (readonly [string, string])[] =>
+  Object.entries(form).filter(([name]) => !ownFields.includes(name) && !asks.includes(name));
 
 async function reviewPage<At>(
   { database, passkeys }: DashboardDeps,
   visit: Visit<At>,
   review: Review,
-  fault: string | null,
+  { fault, asksProof }: Readonly<{ fault: string | null; asksProof: boolean }>,
 ): Promise<Reply> {
   const { visitor, path, form, nowMs, words } = visit;
-  const { title, consequence, button, back, typed, needsSudo, isDangerous = false } = review;
-  const carried = carriedBy(visit);
-  const asksAgain = needsSudo && !maySudo(visitor, nowMs);
-  const own = asksAgain && passkeys.isPossible ? await database.listPasskeys(visitor.person.id) : [];
+  const { title, consequence, button, back, typed, isDangerous = false } = review;
+  const carried = carriedBy(visit, review);
+  const own = asksProof && passkeys.isPossible ? await database.listPasskeys(visitor.person.id) : [];
   const ids = own.map(({ id }) => id);
   const content = html`${faultMessage(fault)}
 <form method="post" action="${path}" class="card confirm">
@@ -151,7 +163,7 @@ ${
     ? null
     : html`<label>${words.html('change.type', { text: html`<code>${typed}</code>` })} <input name="typed" autocomplete="off" autocapitalize="none" spellcheck="false" required></label>`
 }
-${asksAgain ? codeField(words, ids.length === 0 ? null : passkeys.request(ids, purposeOf(visitor, path, carried))) : null}
+${asksProof ? codeField(words, ids.length === 0 ? null : passkeys.request(ids, purposeOf(visitor, path, carried))) : null}
 <p class="actions"><a class="button plain" href="${back}">${words.say('change.cancel')}</a> <button${isDangerous ? html` class="danger"` : null}>${button}</button></p>
 </form>`;
   return { title, content, status: fault === null ? 200 : 403 };

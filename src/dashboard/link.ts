@@ -81,6 +81,13 @@ async function claim(
   return isClaimed ? { codes, give } : { status: 404, fault: words.say('link.gone') };
 }
 
+/** Renders the secret of one-time codes, to be scanned or typed into an app. */
+export const secretShown = (
+  words: Words,
+  { url, secret, name }: Readonly<{ url: string; secret: string; name: string }>,
+): Html => html`${qrSvg(setUpUri(secret, name, new URL(url).host), words.say('link.qr'))}
+<p>${words.html('link.type', { secret: html`<code>${secretText(secret)}</code>` })}</p>`;
+
 type Shown = Readonly<{ person: Person; status: number; fault: string | null }>;
 
 function sendForm(
@@ -90,7 +97,6 @@ function sendForm(
   { person, status, fault }: Shown,
 ): void {
   const secret = secretOfLink(String(request.params.token));
-  const uri = setUpUri(secret, person.name, new URL(url).host);
   const words = wordsFor(languages, response);
   const language = chosenLanguage(languages, response);
   const page = html`<main id="main" class="narrow">
@@ -99,8 +105,7 @@ ${faultMessage(fault)}
 <form method="post" action="${request.path}${language === null ? '' : `?lang=${language}`}" class="card">
 <input type="hidden" name="username" autocomplete="username" value="${person.name}">
 <h2>${words.say('link.scan')}</h2>
-${qrSvg(uri, words.say('link.qr'))}
-<p>${words.html('link.type', { secret: html`<code>${secretText(secret)}</code>` })}</p>
+${secretShown(words, { url, secret, name: person.name })}
 <label>${words.say('link.code')} <input name="code" dir="ltr" autocomplete="one-time-code" inputmode="numeric" pattern="[0-9 ]*" required></label>
 <h2>${words.say('link.choose')}</h2>
 <label>${words.say('link.password')} <input name="password" type="password" autocomplete="new-password" minlength="12" required></label>
@@ -114,9 +119,13 @@ ${qrSvg(uri, words.say('link.qr'))}
     .send(documentOf(words, words.say('link.title'), page));
 }
 
+/** Renders recovery codes, which are shown once. `to`: where the person goes on. */
+export const codesShown = (words: Words, codes: readonly string[], to: string): Html =>
+  html`<p>${words.say('link.codes_text')}</p>
+<ol class="codes card">${codes.map((code) => html`<li><code>${code}</code></li>`)}</ol>
+<p><a class="button" href="${to}">${words.say('general.saved_codes')}</a></p>`;
+
 const codesPage = (words: Words, codes: readonly string[]): Html => html`<main id="main" class="narrow">
 <h1>${words.say('link.codes')}</h1>
-<p>${words.say('link.codes_text')}</p>
-<ol class="codes card">${codes.map((code) => html`<li><code>${code}</code></li>`)}</ol>
-<p><a class="button" href="/">${words.say('general.saved_codes')}</a></p>
+${codesShown(words, codes, '/')}
 </main>`;

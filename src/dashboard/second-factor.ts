@@ -28,6 +28,9 @@ function base32(bytes: Buffer): string {
 export const secretOfLink = (token: string): string =>
   createHmac('sha256', token).update('one-time codes').digest().subarray(0, SECRET_BYTES).toString('hex');
 
+/** Returns the secret (hex) that one rendering of a form sets up in a session. */
+export const secretOfForm = (formToken: string, once: string): string => secretOfLink(`${formToken} ${once}`);
+
 /** Returns a secret as people type it, in groups of four. */
 export const secretText = (secret: string): string => base32(Buffer.from(secret, 'hex')).replace(/.{4}(?=.)/g, '$& ');
 

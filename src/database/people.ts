@@ -76,6 +76,12 @@ export type NewSecrets = Readonly<{
   recoveryHashes: readonly string[];
 }>;
 
+/** One of them, as somebody who is signed in sets it. */
+export type ChangedSecret =
+  | Pick<NewSecrets, 'password'>
+  | Pick<NewSecrets, 'totpSecret' | 'totpStep'>
+  | Pick<NewSecrets, 'recoveryHashes'>;
+
 export interface PeopleDatabase {
   /** @returns false when the name is taken, in any spelling */
   addPerson(
@@ -138,6 +144,19 @@ export interface PeopleDatabase {
     }>,
     act: OperatorAct,
   ): Promise<boolean>;
+
+  /**
+   * Sets what somebody signs in with who is signed in: the former one ends, and so do the person's other sessions. The
+   * count of attempts is cleared.
+   * @returns false when the session has ended
+   */
+  changeSecret(
+    session: Pick<WebSession, 'personId' | 'formToken' | 'deviceHash'>,
+    changed: ChangedSecret,
+    act: OperatorAct,
+  ): Promise<boolean>;
+  /** Returns how many recovery codes a person has left. */
+  countRecoveryCodes(personId: string): Promise<number>;
 
   /**
    * Adds a passkey, and ends the person's sessions but one.

@@ -14,6 +14,9 @@ import { addNote, createObjects, LOGO_HASH, type StoreObjects, withObjects } fro
 const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'get /': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'get /account': ['operator', 'owner', 'developer', 'accountant', 'support'],
+  'post /account/password': ['operator', 'owner', 'developer', 'accountant', 'support'],
+  'post /account/app': ['operator', 'owner', 'developer', 'accountant', 'support'],
+  'post /account/recovery-codes': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'post /account/passkeys': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'post /account/passkeys/remove': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'post /account/language': ['operator', 'owner', 'developer', 'accountant', 'support'],

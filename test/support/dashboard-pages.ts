@@ -193,6 +193,12 @@ async function answerPages(dashboard: Dashboard, owner: Visitor, unproved: Visit
     cookie: (name === 'owner' ? owner : unproved).cookie(),
     form: async () => ({ to: store + to, fields: { form_token: tokens[name], ...fields() } }),
   });
+  const own = (name: 'owner' | 'unproved', to: string, fields: Readonly<Record<string, string>> = {}) => ({
+    path: '/account',
+    cookie: (name === 'owner' ? owner : unproved).cookie(),
+    form: async () => ({ to: `/account/${to}`, fields: { form_token: tokens[name], once: 'x', ...fields } }),
+  });
+  const confirmed = { confirmed: 'yes' };
   const nobody = { path: '/sign-in', cookie: '' };
   const link = async (password: string) => {
     const { token } = await dashboard.invite(`Guest ${++guests}`, { role: 'support', storeId: api.merchantId });
@@ -210,6 +216,16 @@ async function answerPages(dashboard: Dashboard, owner: Visitor, unproved: Visit
     { name: 'key-made', ...by('owner', '/developers/keys', () => ({ ...key, confirmed: 'yes' })) },
     { name: 'invited', ...by('owner', '/team', guest) },
     { name: 'form-fault', ...by('owner', '/team', () => ({ name: '?', role: 'support' })), status: 400 },
+    { name: 'password', ...own('unproved', 'password') },
+    {
+      name: 'password-wrong',
+      ...own('owner', 'password', { ...confirmed, current: 'x', password: PASSWORD }),
+      status: 403,
+    },
+    { name: 'app', ...own('unproved', 'app') },
+    { name: 'app-wrong', ...own('owner', 'app', { ...confirmed, new_code: '000000' }), status: 403 },
+    { name: 'new-codes', ...own('owner', 'recovery-codes') },
+    { name: 'new-codes-made', ...own('owner', 'recovery-codes', confirmed) },
     { name: 'form-old', ...by('owner', '/team', () => ({ form_token: 'x' })), status: 403 },
   ];
 }

@@ -5,6 +5,7 @@
 import type { Person } from '../../database/people.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { isZone } from '../../lib/zone.ts';
+import { browserName } from '../browser-name.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
 import { formTokenField } from '../frame.ts';
@@ -12,10 +13,12 @@ import type { CommonPage, Reply, Visit } from '../page.ts';
 import { ago, data, facts, faultMessage, table, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { sessionLimits } from '../web-session.ts';
+import { accountFactorPages, factorSection } from './account-factors.ts';
 import { accountMailPages, mailSection } from './account-mail.ts';
 import { passkeyPages, passkeySection } from './passkeys.ts';
 
 export const accountPages = (deps: DashboardDeps): readonly CommonPage[] => [
+  ...accountFactorPages(deps),
   ...passkeyPages(deps),
   ...accountMailPages(deps, (visit, fault) => accountPage(deps, visit, fault)),
   {
@@ -76,6 +79,7 @@ ${formTokenField(formToken)}<input type="hidden" name="which" value="${which}"><
       [words.say('account.roles'), rolesText(words, person.memberships, (id) => names.get(id) ?? id)],
     ])}
 <p class="hint">${words.html('account.reset', { command: html`<code>quayside user reset ${person.name}</code>` })}</p></section>
+${await factorSection(deps, visit)}
 ${await passkeySection(deps, visit)}
 ${await mailSection(deps, visit)}
 ${languageForm(deps, visit)}
@@ -88,13 +92,25 @@ ${table(
   open.map((one) => [
     time(one.startedAtMs),
     ago(words, one.seenAtMs, nowMs),
-    data(one.address),
-    data(one.device),
+    network(one.address),
+    browserText(words, one.device),
     one.hash === session.hash ? words.say('account.this_one') : form(one.hash, words.say('account.end_it')),
   ]),
 )}
 ${open.length > 1 ? form('others', words.say('account.end_others')) : null}</section>`,
   };
+}
+
+/** Shows an IP address, which breaks between its groups only, if at all. */
+const network = (address: string): Html =>
+  html`<bdi class="network">${address.split(/(?<=:)/).map((part) => html`${part}<wbr>`)}</bdi>`;
+
+/** Shows a browser as people know it, with what it calls itself as the title; or only that. */
+function browserText(words: Words, device: string): Html {
+  const name = browserName(device);
+  if (!name) return data(device);
+  const known = { browser: data(name.browser), system: data(name.system) };
+  return html`<span title="${device}">${words.html('account.browser_on', known)}</span>`;
 }
 
 /**

@@ -2,13 +2,14 @@
  * Passkeys of people.
  * @module
  */
-import { and, asc, count, eq, lt, ne } from 'drizzle-orm';
+import { and, asc, count, eq, lt } from 'drizzle-orm';
 import type { PeopleDatabase, Person, UsedFactor } from '../../people.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
 import type { MailWriter } from './mail-writer.ts';
-import { passkeys, webSessions } from './schema.ts';
+import { passkeys } from './schema.ts';
+import { endOtherSessions } from './web-sessions.ts';
 
 const PASSKEYS_MAX = 10;
 
@@ -46,10 +47,6 @@ export function passkeyCommands(
   personOf: (id: string) => Person | null,
 ): PasskeyCommands {
   const { orm } = db;
-  const endOthers = (personId: string, keepFormToken: string): void => {
-    const others = and(eq(webSessions.personId, personId), ne(webSessions.formToken, keepFormToken));
-    orm.delete(webSessions).where(others).run();
-  };
   return {
     async addPasskey(passkey, keepFormToken, act) {
       return db.write(() => {
@@ -57,7 +54,7 @@ export function passkeyCommands(
         const own = orm.select({ of: count() }).from(passkeys).where(eq(passkeys.personId, personId)).get();
         if ((own?.of ?? 0) >= PASSKEYS_MAX || !personOf(personId)) return false;
         if (orm.insert(passkeys).values(passkey).onConflictDoNothing().run().changes === 0) return false;
-        endOthers(personId, keepFormToken);
+        endOtherSessions(db, personId, keepFormToken);
         mails.tell(personId, { kind: 'passkey_added' }, act.atMs);
         recordAct(act, { target: personId, before: null, after: { passkey: id, name } });
         return true;
@@ -86,7 +83,7 @@ export function passkeyCommands(
         const row = orm.select().from(passkeys).where(isIt).get();
         if (!row) return false;
         orm.delete(passkeys).where(isIt).run();
-        endOthers(personId, keepFormToken);
+        endOtherSessions(db, personId, keepFormToken);
         mails.tell(personId, { kind: 'passkey_removed' }, act.atMs);
         recordAct(act, { target: personId, before: { passkey: id, name: row.name }, after: { passkey: null } });
         return true;

@@ -15,15 +15,13 @@ import { createKnownDevices } from './known-devices.ts';
 import type { MailWriter } from './mail-writer.ts';
 import { passkeyCommands, usePasskey } from './passkeys.ts';
 import { memberships, passkeys, people, recoveryCodes, signInLinks, webSessions } from './schema.ts';
+import { secretCommands, totpSecretName, writeSecrets } from './secrets.ts';
 import { webSessionCommands } from './web-sessions.ts';
 
 type PersonRow = typeof people.$inferSelect;
 
 /** A person's sessions beyond this many end, the oldest first. */
 const WEB_SESSIONS_MAX = 20;
-
-/** The name under which the secret of a person's one-time codes is sealed. */
-export const totpSecretName = (personId: string): string => `one-time codes of ${personId}`;
 
 const kindOf = (factor: UsedFactor): string =>
   'totpStep' in factor ? 'one-time code' : 'passkeyId' in factor ? 'passkey' : 'recovery code';
@@ -133,16 +131,9 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
     return true;
   }
 
-  function setSecrets(personId: string, { password, totpSecret, totpStep, recoveryHashes }: NewSecrets): void {
-    const sealed = vault.seal(totpSecret, totpSecretName(personId));
-    orm
-      .update(people)
-      .set({ password, totpSecret: sealed, totpStep, failures: 0, lockedUntilMs: 0 })
-      .where(eq(people.id, personId))
-      .run();
-    orm.delete(recoveryCodes).where(eq(recoveryCodes.personId, personId)).run();
+  function setSecrets(personId: string, secrets: NewSecrets): void {
+    writeSecrets(db, vault, personId, secrets);
     orm.delete(passkeys).where(eq(passkeys.personId, personId)).run();
-    for (const hash of recoveryHashes) orm.insert(recoveryCodes).values({ personId, hash }).run();
   }
 
   const personOf = (id: string): Person | null => {
@@ -153,6 +144,7 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
   return {
     ...webSessionCommands(db, recordAct, personOf),
     ...passkeyCommands(db, parts, personOf),
+    ...secretCommands(db, { ...parts, devices }),
     async addPerson({ id, name, membership, createdAtMs }, act) {
       return db.write(() => {
         if (rowNamed(name)) return false;

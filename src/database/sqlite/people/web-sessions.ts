@@ -18,6 +18,12 @@ const toSession = (
   isNewest: boolean,
 ): WebSession => ({ ...row, sudoUntilMs: isNewest ? row.sudoUntilMs : 0 });
 
+/** Ends a person's sessions but the one whose forms have this token. To be used within a transaction. */
+export function endOtherSessions({ orm }: Pick<Db, 'orm'>, personId: string, keepFormToken: string): void {
+  const others = and(eq(webSessions.personId, personId), ne(webSessions.formToken, keepFormToken));
+  orm.delete(webSessions).where(others).run();
+}
+
 type WebSessionCommands = Pick<PeopleDatabase, 'findWebSession' | 'listWebSessions' | 'endWebSessions'>;
 
 export function webSessionCommands(

@@ -1,0 +1,151 @@
+/**
+ * What somebody signs in with, changed by themselves: the password, the authenticator app, the recovery codes. Each
+ * change asks for the second factor, ends the other sessions, and is told by mail. For what is lost there is
+ * `quayside user reset`.
+ * @module
+ */
+import type { ChangedSecret } from '../../database/people.ts';
+import { type Html, html } from '../../lib/html.ts';
+import { changeFields, commonChange, type Plan, type Planned, type Review } from '../change.ts';
+import type { DashboardDeps } from '../deps.ts';
+import { codesShown, secretShown } from '../link.ts';
+import type { CommonPage, Reply, Visit } from '../page.ts';
+import { whyWeak } from '../passwords.ts';
+import { newRecoveryCodes, recoveryHash, secretOfForm, stepOf } from '../second-factor.ts';
+import { badge, data, facts } from '../show.ts';
+
+const BACK = '/account';
+/** From so few recovery codes on, the page says to make new ones. */
+const FEW_CODES = 3;
+
+const paths = {
+  password: '/account/password',
+  app: '/account/app',
+  codes: '/account/recovery-codes',
+} as const;
+
+export const accountFactorPages = (deps: DashboardDeps): readonly CommonPage[] => [
+  commonChange(deps, {
+    path: paths.password,
+    needs: 'to be signed in',
+    plan: async (visit) => planPassword(deps, visit),
+  }),
+  commonChange(deps, { path: paths.app, needs: 'to be signed in', plan: async (visit) => planApp(deps, visit) }),
+  commonChange(deps, { path: paths.codes, needs: 'to be signed in', plan: async (visit) => planCodes(visit) }),
+];
+
+/** Shows how many recovery codes are left, and the buttons of each change. */
+export async function factorSection({ database }: DashboardDeps, visit: Visit<null>): Promise<Html> {
+  const { visitor, words } = visit;
+  const left = await database.countRecoveryCodes(visitor.person.id);
+  const few = left > FEW_CODES ? null : html` ${badge(words.say('account-factors.few'), 'attention')}`;
+  const form = (which: keyof typeof paths) => html`<form method="post" action="${paths[which]}">${changeFields(visit)}
+<button class="plain">${words.say(`account-factors.${which}`)}</button></form>`;
+  return html`<section class="card" aria-labelledby="factors"><h2 id="factors">${words.say('account-factors.title')}</h2>
+<p class="hint">${words.say('account-factors.text')}</p>
+${facts([[words.say('account-factors.left'), html`${data(left)}${few}`]])}
+<div class="actions">${form('password')}${form('app')}${form('codes')}</div></section>`;
+}
+
+/** What the changes have in common. `consequence` is what the page that confirms shows. */
+const planOf = (
+  { visitor: { person }, words }: Visit<null>,
+  which: keyof typeof paths,
+  command: string,
+  review: Pick<Review, 'consequence' | 'asks'>,
+): Pick<Plan, 'command' | 'target' | 'review'> => ({
+  command,
+  target: person.id,
+  review: {
+    title: words.say(`account-factors.${which}_title`),
+    button: words.say(`account-factors.${which}_button`),
+    back: BACK,
+    needsSudo: true,
+    ...review,
+  },
+});
+
+/** The form that a password manager fills in; both passwords are typed on the page that confirms, and nowhere else. */
+function planPassword(deps: DashboardDeps, visit: Visit<null>): Planned {
+  const { visitor, form, words } = visit;
+  const { current = '', password = '' } = form;
+  const consequence = html`<p>${words.say('account-factors.password_text')}</p>
+<input type="hidden" name="username" autocomplete="username" value="${visitor.person.name}">
+<label>${words.say('account-factors.current')} <input name="current" type="password" autocomplete="current-password" required></label>
+<label>${words.say('account-factors.new')} <input name="password" type="password" autocomplete="new-password" minlength="12" required></label>
+<p class="hint">${words.say('link.hint')}</p>`;
+  let stored = '';
+  return {
+    ...planOf(visit, 'password', 'change password', { consequence, asks: ['username', 'current', 'password'] }),
+    async before() {
+      const weak = whyWeak(words, password, visitor.person.name);
+      if (weak !== null) return { fault: weak };
+      const isRight = await isOwnPassword(deps, visit, current);
+      if (isRight === false) return { fault: words.say('account-factors.password_wrong') };
+      const hash = isRight === null ? null : await deps.passwords.hash(password);
+      if (hash === null) return { fault: words.say('sign-in.busy') };
+      stored = hash;
+      return undefined;
+    },
+    act: async (database, act) =>
+      saidIf(
+        await database.changeSecret(visitor.session, { password: stored }, act),
+        words.say('account-factors.password_saved'),
+      ),
+  };
+}
+
+/**
+ * Checks the password of the person who is signed in. Attempts count together with those to sign in, and are counted
+ * before they are checked.
+ * @returns null while too many others are being computed
+ */
+async function isOwnPassword(
+  { database, passwords }: DashboardDeps,
+  { visitor: { person, session }, nowMs }: Visit<null>,
+  password: string,
+): Promise<boolean | null> {
+  const waits = (await database.beginSignIn(person.id, session.deviceHash, nowMs)) > 0;
+  const secrets = await database.findSignInSecrets(person.name);
+  return passwords.isRight(password, secrets && !waits ? secrets.password : null);
+}
+
+/** The new secret belongs to one rendering of the form: nothing is stored until its code is typed. */
+function planApp({ url }: DashboardDeps, visit: Visit<null>): Planned {
+  const { visitor, form, nowMs, words } = visit;
+  const { once = '', new_code = '' } = form;
+  if (once === '') return { to: BACK };
+  const totpSecret = secretOfForm(visitor.formToken, once);
+  const totpStep = stepOf(totpSecret, new_code.replace(/\s/g, ''), nowMs, 0);
+  const consequence = html`<p>${words.say('account-factors.app_text')}</p>
+${secretShown(words, { url, secret: totpSecret, name: visitor.person.name })}
+<label>${words.say('account-factors.app_code')} <input name="new_code" dir="ltr" autocomplete="off" inputmode="numeric" pattern="[0-9 ]*" required></label>`;
+  return {
+    ...planOf(visit, 'app', 'replace authenticator app', { consequence, asks: ['new_code'] }),
+    async before() {
+      return totpStep === null ? { fault: words.say('link.code_wrong') } : undefined;
+    },
+    async act(database, act) {
+      if (totpStep === null) return null;
+      const changed: ChangedSecret = { totpSecret, totpStep };
+      return saidIf(await database.changeSecret(visitor.session, changed, act), words.say('account-factors.app_saved'));
+    },
+  };
+}
+
+function planCodes(visit: Visit<null>): Planned {
+  const { visitor, words } = visit;
+  return {
+    ...planOf(visit, 'codes', 'make recovery codes', {
+      consequence: html`<p>${words.say('account-factors.codes_text')}</p>`,
+    }),
+    async act(database, act) {
+      const codes = newRecoveryCodes();
+      const isSet = await database.changeSecret(visitor.session, { recoveryHashes: codes.map(recoveryHash) }, act);
+      return isSet ? { title: words.say('link.codes'), content: codesShown(words, codes, BACK) } : { to: BACK };
+    },
+  };
+}
+
+/** Goes back to the account page, which asks to sign in where the session has ended meanwhile. */
+const saidIf = (isDone: boolean, said: string): Reply => (isDone ? { to: BACK, said } : { to: BACK });

@@ -1,0 +1,70 @@
+/**
+ * What people sign in with: passwords, the secrets of their one-time codes, recovery codes.
+ * @module
+ */
+import { and, count, eq } from 'drizzle-orm';
+import type { ChangedSecret, NewSecrets, PeopleDatabase } from '../../people.ts';
+import type { RecordAct } from '../audit-log.ts';
+import type { Db } from '../open.ts';
+import type { Vault } from '../vault.ts';
+import type { KnownDevices } from './known-devices.ts';
+import type { MailWriter } from './mail-writer.ts';
+import { people, recoveryCodes, webSessions } from './schema.ts';
+import { endOtherSessions } from './web-sessions.ts';
+
+/** The name under which the secret of a person's one-time codes is sealed. */
+export const totpSecretName = (personId: string): string => `one-time codes of ${personId}`;
+
+/** Takes the place of what a person has; clears the account's count of attempts. To be used within a transaction. */
+export function writeSecrets(
+  { orm }: Pick<Db, 'orm'>,
+  vault: Vault,
+  personId: string,
+  { password, totpSecret, totpStep, recoveryHashes }: Partial<NewSecrets>,
+): void {
+  const sealed = totpSecret === undefined ? undefined : vault.seal(totpSecret, totpSecretName(personId));
+  // What is undefined stays as it is.
+  orm
+    .update(people)
+    .set({ password, totpSecret: sealed, totpStep, failures: 0, lockedUntilMs: 0 })
+    .where(eq(people.id, personId))
+    .run();
+  if (recoveryHashes === undefined) return;
+  orm.delete(recoveryCodes).where(eq(recoveryCodes.personId, personId)).run();
+  for (const hash of recoveryHashes) orm.insert(recoveryCodes).values({ personId, hash }).run();
+}
+
+type SecretParts = Readonly<{ vault: Vault; recordAct: RecordAct; mails: MailWriter; devices: KnownDevices }>;
+
+/** What the mail and the audit log say of it. */
+function newsOf(changed: ChangedSecret) {
+  if ('password' in changed) return { kind: 'password_changed', after: { password: 'set' } } as const;
+  if ('totpSecret' in changed) return { kind: 'app_replaced', after: { second_factor: 'set' } } as const;
+  return { kind: 'recovery_codes_made', after: { recovery_codes: changed.recoveryHashes.length } } as const;
+}
+
+export function secretCommands(
+  db: Db,
+  { vault, recordAct, mails, devices }: SecretParts,
+): Pick<PeopleDatabase, 'changeSecret' | 'countRecoveryCodes'> {
+  const { orm, read, write } = db;
+  return {
+    async changeSecret({ personId, formToken, deviceHash }, changed, act) {
+      return write(() => {
+        const isIt = and(eq(webSessions.personId, personId), eq(webSessions.formToken, formToken));
+        if (!orm.select().from(webSessions).where(isIt).get()) return false;
+        writeSecrets(db, vault, personId, changed);
+        devices.clear(personId, deviceHash);
+        endOtherSessions(db, personId, formToken);
+        const { kind, after } = newsOf(changed);
+        mails.tell(personId, { kind }, act.atMs);
+        recordAct(act, { target: personId, before: null, after });
+        return true;
+      });
+    },
+    async countRecoveryCodes(personId) {
+      const own = eq(recoveryCodes.personId, personId);
+      return read(() => orm.select({ of: count() }).from(recoveryCodes).where(own).get()?.of ?? 0);
+    },
+  };
+}

@@ -1,0 +1,245 @@
+/** Somebody who is signed in changes the password, the authenticator app and the recovery codes, over real HTTP. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { browserName } from '../../src/dashboard/browser-name.ts';
+import { codeOf, stepAt } from '../../src/dashboard/second-factor.ts';
+import {
+  type Answer,
+  confirm,
+  type Dashboard,
+  formTokenOf,
+  PASSWORD,
+  textOf,
+  withDashboard,
+} from '../support/dashboard.ts';
+
+const operator = { role: 'operator', storeId: null } as const;
+const paths = { password: '/account/password', app: '/account/app', codes: '/account/recovery-codes' } as const;
+const NEW_PASSWORD = 'seven kettles under velvet';
+const SUDO_ENDED_MS = 11 * 60_000;
+
+const codesOf = ({ text }: Answer): readonly string[] =>
+  [...text.matchAll(/<li><code>([A-Z2-7-]{19})</g)].map(([, code = '']) => code);
+
+/** Returns the secret (hex) that a page shows to be typed into an app. */
+function secretOf({ text }: Answer): string {
+  const typed = (/<code>((?:[A-Z2-7]{4} ){7}[A-Z2-7]{4})</.exec(text)?.[1] ?? '').replaceAll(' ', '');
+  const bits = [...typed].map((char) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(char).toString(2).padStart(5, '0'));
+  return (bits.join('').match(/.{8}/g) ?? [])
+    .map((byte) => Number.parseInt(byte, 2).toString(16).padStart(2, '0'))
+    .join('');
+}
+
+/** Ada in two browsers, with a mail address. The second factor was proved too long ago in the first. */
+async function signedInTwice(dashboard: Dashboard) {
+  const { clock, database } = dashboard.api;
+  const ada = await dashboard.person('Ada', operator);
+  const act = () => ({ atMs: clock.nowMs(), operator: 'Ada (dashboard)', command: 'set mail address', reason: null });
+  const code = '12345678';
+  await database().askPersonMail({ personId: ada.id, address: 'ada@people.example', code, language: 'en' }, act());
+  await database().provePersonMail(ada.id, code, act());
+  clock.advance(SUDO_ENDED_MS);
+  const other = dashboard.visitor();
+  await other.post('/sign-in', { name: 'Ada', password: PASSWORD, code: dashboard.code(ada.token) });
+  assert.is((await other.get('/account')).status, 200);
+  clock.advance(31_000);
+  const signIn = async (password: string, second: string) =>
+    (await dashboard.visitor().post('/sign-in', { name: 'Ada', password, code: second })).status;
+  return { ada, other, signIn };
+}
+
+/** What the mails tell that are waiting, without those of signing in. */
+async function newsOf({ api }: Dashboard): Promise<readonly string[]> {
+  const mails = await api.database().dueMails(api.clock.nowMs(), 20);
+  const kinds = mails.flatMap((mail) => ('news' in mail ? [mail.news.event.kind] : []));
+  return kinds.filter((kind) => kind !== 'code' && kind !== 'new_device');
+}
+
+const commandsOf = async ({ api }: Dashboard) => (await api.database().listAudit(50)).map(({ command }) => command);
+
+test('new recovery codes end the old ones and the other sessions, behind the second factor, and are counted', () =>
+  withDashboard(async (dashboard) => {
+    const { token } = await dashboard.invite('Ada', operator);
+    const claimed = { password: PASSWORD, code: dashboard.code(token) };
+    const ada = dashboard.visitor();
+    const before = codesOf(await ada.post(`/link/${token}`, claimed));
+    dashboard.api.clock.advance(SUDO_ENDED_MS);
+    const other = dashboard.visitor();
+    await other.post('/sign-in', { name: 'Ada', password: PASSWORD, code: dashboard.code(token) });
+    dashboard.api.clock.advance(31_000);
+    const review = await ada.submit('/account', paths.codes);
+    const refused = await confirm(ada, paths.codes, review);
+    assert.equal([refused.status, codesOf(refused).length], [403, 0], 'without the second factor');
+    const made = await confirm(ada, paths.codes, review, { code: dashboard.code(token) });
+    const codes = codesOf(made);
+    assert.equal([made.status, codes.length, new Set([...codes, ...before]).size], [200, 10, 20]);
+    assert.is((await other.get('/account')).status, 303, 'the other session has ended');
+    assert.not.match((await ada.get('/account')).text, codes[0] ?? '', 'they are shown once');
+
+    const signIn = async (code = '') =>
+      (await dashboard.visitor().post('/sign-in', { name: 'Ada', password: PASSWORD, code })).status;
+    for (const code of before.slice(0, 2)) assert.is(await signIn(code), 403, 'a code of before');
+    for (const code of codes.slice(0, 7)) assert.is(await signIn(code), 303);
+    assert.is(await signIn(codes[0]), 403, 'used');
+    assert.match(textOf((await ada.get('/account')).text), /Recovery codes left 3 make new ones/);
+    assert.ok((await commandsOf(dashboard)).includes('make recovery codes'));
+  }));
+
+test('the password changes with the present one and the second factor, and ends the other sessions', () =>
+  withDashboard(async (dashboard) => {
+    const { clock } = dashboard.api;
+    const { ada, other, signIn } = await signedInTwice(dashboard);
+    const typed = { current: PASSWORD, password: NEW_PASSWORD };
+    const review = await ada.submit('/account', paths.password);
+    const unproved = await confirm(ada, paths.password, review, { ...typed, password: `${NEW_PASSWORD}!` });
+    assert.is(unproved.status, 403, 'without the second factor');
+    const first = { ...typed, code: dashboard.code(ada.token) };
+    const weak = await confirm(ada, paths.password, review, { ...first, password: 'quaysidequayside' });
+    assert.equal([weak.status, /easy to guess/.test(weak.text)], [403, true]);
+    assert.not.match(weak.text, /name="code"/, 'the second factor was proved: it is not asked for once more');
+    for (const text of [PASSWORD, 'quaysidequayside']) assert.not.match(weak.text, text, 'no page has what was typed');
+    const done = await confirm(ada, paths.password, weak, typed);
+    assert.equal([done.status, done.headers.get('location')?.split('?')[0]], [303, '/account']);
+    assert.is((await other.get('/account')).status, 303, 'the other session has ended');
+    assert.is((await ada.get('/account')).status, 200, 'this one has not');
+    clock.advance(31_000);
+    assert.is(await signIn(PASSWORD, dashboard.code(ada.token)), 403, 'the password of before');
+    assert.is(await signIn(NEW_PASSWORD, dashboard.code(ada.token)), 303);
+    assert.equal(await newsOf(dashboard), ['password_changed']);
+    assert.ok((await commandsOf(dashboard)).includes('change password'));
+    const { database } = dashboard.api;
+    for (const text of [PASSWORD, NEW_PASSWORD, 'scrypt']) {
+      assert.not.match(JSON.stringify(await database().listAudit(50)), text);
+    }
+  }));
+
+test('a wrong present password changes nothing, and several make the account wait as at the sign-in', () =>
+  withDashboard(async (dashboard) => {
+    const { clock } = dashboard.api;
+    const ada = await dashboard.person('Ada', operator);
+    const review = await ada.submit('/account', paths.password);
+    const change = (current: string, more = {}) =>
+      confirm(ada, paths.password, review, { current, password: NEW_PASSWORD, ...more });
+    for (let one = 0; one < 6; one++) {
+      const { status, text } = await change(`wrong ${one}`);
+      assert.equal([status, /not your current password/.test(text)], [403, true]);
+    }
+    assert.is((await change(PASSWORD)).status, 403, 'right, but the account waits');
+    clock.advance(31_000);
+    const signIn = { name: 'Ada', password: PASSWORD, code: dashboard.code(ada.token) };
+    for (let one = 0; one < 3; one++) await change(`again ${one}`);
+    assert.is((await ada.post('/sign-in', signIn)).status, 403, 'so does the sign-in of this browser');
+    clock.advance(900_000);
+    assert.is((await change(PASSWORD, { code: dashboard.code(ada.token) })).status, 303);
+  }));
+
+test('the app of before works until the new one has shown a code, and not after', () =>
+  withDashboard(async (dashboard) => {
+    const { clock } = dashboard.api;
+    const { ada, other, signIn } = await signedInTwice(dashboard);
+    const review = await ada.submit('/account', paths.app);
+    const secret = secretOf(review);
+    assert.is(secret.length, 40);
+    assert.match(review.text, 'role="img" aria-label="QR code');
+    const newCode = () => codeOf(secret, stepAt(clock.nowMs()));
+    assert.is(
+      (await confirm(ada, paths.app, review, { new_code: newCode() })).status,
+      403,
+      'without the app of before',
+    );
+    const wrong = await confirm(ada, paths.app, review, { new_code: '000000', code: dashboard.code(ada.token) });
+    assert.equal([wrong.status, secretOf(wrong)], [403, secret], 'the same secret again');
+    clock.advance(31_000);
+    assert.is(await signIn(PASSWORD, newCode()), 403, 'not yet');
+    assert.is(await signIn(PASSWORD, dashboard.code(ada.token)), 303, 'still');
+    clock.advance(31_000);
+    const used = newCode();
+    assert.is((await confirm(ada, paths.app, wrong, { new_code: used })).status, 303);
+    assert.is((await other.get('/account')).status, 303, 'the other session has ended');
+    assert.is(await signIn(PASSWORD, dashboard.code(ada.token)), 403, 'the app of before');
+    assert.is(await signIn(PASSWORD, used), 403, 'a code works once, also the one that set it up');
+    clock.advance(31_000);
+    assert.is(await signIn(PASSWORD, dashboard.code(ada.token)), 403, 'the next code of the app of before');
+    assert.is(await signIn(PASSWORD, newCode()), 303);
+    assert.equal(await newsOf(dashboard), ['app_replaced']);
+    assert.ok((await commandsOf(dashboard)).includes('replace authenticator app'));
+    assert.not.match((await ada.get('/account')).text, 'otpauth');
+    assert.is.not(secretOf(await ada.submit('/account', paths.app)), secret, 'each form has another secret');
+  }));
+
+test('forms without the token of the session, or from elsewhere, change nothing', () =>
+  withDashboard(async (dashboard) => {
+    const ada = await dashboard.person('Ada', operator);
+    const form_token = await formTokenOf(ada);
+    const fields = { confirmed: 'yes', once: 'x', current: PASSWORD, password: NEW_PASSWORD };
+    for (const path of Object.values(paths)) {
+      assert.is((await ada.post(path, fields)).status, 403, path);
+      const elsewhere = { 'sec-fetch-site': 'cross-site' };
+      assert.is((await ada.post(path, { ...fields, form_token }, elsewhere)).status, 403, path);
+    }
+    dashboard.api.clock.advance(31_000);
+    const secrets = { name: 'Ada', password: PASSWORD, code: dashboard.code(ada.token) };
+    assert.is((await dashboard.visitor().post('/sign-in', secrets)).status, 303);
+    assert.match(textOf((await ada.get('/account')).text), /Recovery codes left 10 /);
+  }));
+
+test('a session that was ended meanwhile changes nothing', () =>
+  withDashboard(async ({ api, person }) => {
+    const ada = await person('Ada', operator);
+    const act = { atMs: api.clock.nowMs(), operator: 'Ada (dashboard)', command: 'change password', reason: null };
+    const session = { personId: ada.id, formToken: await formTokenOf(ada), deviceHash: null };
+    await api.database().endWebSessions(ada.id, { allBut: '' }, act);
+    assert.is(await api.database().changeSecret(session, { password: 'x' }, act), false);
+    assert.is(await api.database().changeSecret(session, { recoveryHashes: [] }, act), false);
+    assert.is(await api.database().countRecoveryCodes(ada.id), 10);
+  }));
+
+for (const [userAgent, browser, system] of [
+  ['Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0', 'Firefox', 'Linux'],
+  [
+    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/139.0.0.0 Safari/537.36',
+    'Chrome',
+    'Linux',
+  ],
+  [
+    'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/139.0.0.0 Safari/537.36 Edg/139.0.0.0',
+    'Edge',
+    'Windows',
+  ],
+  [
+    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Safari/605.1.15',
+    'Safari',
+    'macOS',
+  ],
+  [
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) CriOS/139.0.0.0 Mobile/15E148 Safari/604.1',
+    'Chrome',
+    'iPhone',
+  ],
+  [
+    'Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/28.0 Chrome/130.0.0.0 Mobile Safari/537.36',
+    'Samsung Internet',
+    'Android',
+  ],
+] as const) {
+  test(`${browser} on ${system} is called so`, () => {
+    assert.equal(browserName(userAgent), { browser, system });
+  });
+}
+
+test('the list of sessions names browsers as people do, and others as they call themselves', () =>
+  withDashboard(async (dashboard) => {
+    const ada = await dashboard.person('Ada', operator);
+    dashboard.api.clock.advance(31_000);
+    const device = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
+    const secrets = { name: 'Ada', password: PASSWORD, code: dashboard.code(ada.token) };
+    await dashboard.visitor().post('/sign-in', secrets, { 'user-agent': device, 'x-forwarded-for': '2001:db8::17' });
+    const { text } = await ada.get('/account');
+    assert.match(text, `<span title="${device}"><bdi>Firefox</bdi> on <bdi>Linux</bdi></span>`);
+    assert.match(text, '<bdi>A browser</bdi>');
+    assert.match(text, '<bdi class="network">2001:<wbr>db8:<wbr>:<wbr>17<wbr></bdi>');
+    assert.match(textOf(text), 'Sign out everywhere else');
+    assert.is(browserName('curl/8.5.0'), null);
+  }));
+
+test.run();
