@@ -41,7 +41,7 @@ export function dashboardPages(deps: DashboardDeps): readonly Page[] {
     ...paymentsPages(deps, startExport),
     paymentPage(deps),
     ...paymentChanges(deps),
-    ...refundPages(deps),
+    ...refundPages(deps, startExport),
     ...refundChanges(deps),
     ...heldPages(deps),
     ...webhookPages(deps),

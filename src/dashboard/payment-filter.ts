@@ -7,8 +7,8 @@ import type { SessionStatus } from '../core/event.ts';
 import { currencies, nameOf } from '../core/transfer.ts';
 import { type SessionFilter, sessionFlags } from '../database/session-lists.ts';
 import { type Html, html } from '../lib/html.ts';
-import { datePlus, startOfDayMs } from '../lib/zone.ts';
 import { exponentOf } from '../rates/currencies.ts';
+import { chosenOf, dayFields, queryOfChosen, readDays } from './list-filter.ts';
 import type { StoreAt } from './page.ts';
 import type { Words } from './texts.ts';
 
@@ -33,10 +33,7 @@ export function readFilter(at: StoreAt, query: URLSearchParams, networks: Networ
   const priceIn = exponentOf(query.get('price') ?? '') === null ? null : query.get('price');
   const network = own.find(({ key }) => nameOf(key) === query.get('network')) ?? null;
   const token = currencies.find((one) => one === query.get('token')) ?? null;
-  const [from, to] = [query.get('from') ?? '', query.get('to') ?? ''];
-  const fromMs = startOfDayMs(zone, from);
-  // The last day is shown whole.
-  const toMs = startOfDayMs(zone, to) === null ? null : startOfDayMs(zone, datePlus(to, 1));
+  const { from, to, fromMs, toMs } = readDays(query, zone);
   const paidIn = (network ? [network] : own).flatMap(({ key, tokens }) =>
     tokens
       .filter(({ symbol }) => token === null || symbol === token)
@@ -48,11 +45,11 @@ export function readFilter(at: StoreAt, query: URLSearchParams, networks: Networ
     network: network && nameOf(network.key),
     token,
     price: priceIn,
-    from: fromMs === null ? null : from,
-    to: toMs === null ? null : to,
+    from,
+    to,
   };
   return {
-    chosen: Object.fromEntries(Object.entries(said).filter(([, value]) => value !== null)),
+    chosen: chosenOf(said),
     sessions: {
       ...at,
       status,
@@ -66,10 +63,8 @@ export function readFilter(at: StoreAt, query: URLSearchParams, networks: Networ
 }
 
 /** Returns the filter as a page's query, with what else it has; empty where there is none. */
-export function queryOfFilter({ chosen }: PaymentFilter, more: Readonly<Record<string, string>> = {}): string {
-  const query = new URLSearchParams({ ...chosen, ...more }).toString();
-  return query === '' ? '' : `?${query}`;
-}
+export const queryOfFilter = ({ chosen }: PaymentFilter, more: Readonly<Record<string, string>> = {}): string =>
+  queryOfChosen(chosen, more);
 
 type Choice = Readonly<{
   label: string;
@@ -119,6 +114,5 @@ export function filterFields(
     },
   ] as const;
   return html`${choices.map((one) => choice(words, one, chosen[one.name]))}
-<label>${words.say('payments.from')} <input type="date" name="from" value="${chosen.from ?? ''}"></label>
-<label>${words.say('payments.to')} <input type="date" name="to" value="${chosen.to ?? ''}"></label>`;
+${dayFields(words, chosen)}`;
 }

@@ -130,6 +130,9 @@ export type RefundFilter = Readonly<{
   mode?: Mode;
   sessionId?: string;
   status?: RefundStatus;
+  /** Created from this time on, and before that one; null: without a limit. */
+  fromMs?: number | null;
+  toMs?: number | null;
   before?: Pick<Refund, 'createdAtMs' | 'id'>;
   limit: number;
 }>;

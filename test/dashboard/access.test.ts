@@ -46,6 +46,8 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /s/:store/test/payments/:id/notes/:note/remove': ['owner', 'developer', 'support'],
   'get /s/:store/live/refunds': ['owner', 'accountant', 'support'],
   'get /s/:store/test/refunds': ['owner', 'developer', 'accountant', 'support'],
+  'get /s/:store/live/refunds.csv': ['owner', 'accountant'],
+  'get /s/:store/test/refunds.csv': ['owner', 'developer', 'accountant'],
   'get /s/:store/live/refunds/:refund': ['owner', 'accountant', 'support'],
   'get /s/:store/test/refunds/:refund': ['owner', 'developer', 'accountant', 'support'],
   'get /s/:store/live/payments/:id/refund': ['owner', 'support'],

@@ -120,6 +120,7 @@ test('text that is not one of the texts is found', () => {
 const noDocuments = [
   '/',
   '/s/:store/:mode/payments.csv',
+  '/s/:store/:mode/refunds.csv',
   '/operator/audit.csv',
   '/s/:store/:mode/payments/new',
   '/s/:store/:mode/store/logo/:hash',

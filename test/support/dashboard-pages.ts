@@ -271,6 +271,7 @@ export async function everyPage(dashboard: Dashboard): Promise<readonly Dashboar
     { name: 'payment', path: `${base}/${sale.id}`, cookie: owner.cookie() },
     { name: 'refund-form', path: `${base}/${sale.id}/refund`, cookie: owner.cookie() },
     { name: 'refunds', path: `${store}/refunds`, cookie: owner.cookie() },
+    { name: 'refunds-filtered', path: `${store}/refunds?status=pending&from=2026-01-01`, cookie: owner.cookie() },
     { name: 'refund-approval', path: `${store}/refunds/${made.approved}`, cookie: owner.cookie() },
     { name: 'refund-asked', path: `${store}/refunds/${made.asked}`, cookie: owner.cookie() },
     { name: 'refund-processing', path: `${store}/refunds/${made.processing}`, cookie: owner.cookie() },

@@ -4,9 +4,9 @@
  */
 import type { AuditEntry, AuditedState, AuditSearch } from '../../database/audit-log.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { datePlus, startOfDayMs } from '../../lib/zone.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { type StartExport, writeSlices } from '../export.ts';
+import { chosenOf, dayFields, queryOfChosen, readDays } from '../list-filter.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { data, table, time } from '../show.ts';
 import type { Words } from '../texts.ts';
@@ -32,7 +32,7 @@ export const auditPages = (deps: DashboardDeps, startExport: StartExport): reado
         command: 'export audit log',
         target: 'audit log',
         chosen: filter.chosen,
-        back: html`<a href="${PATH}${queryOf(filter)}">${visit.words.say('audit.back')}</a>`,
+        back: html`<a href="${PATH}${queryOfChosen(filter.chosen)}">${visit.words.say('audit.back')}</a>`,
         parts: exportAudit(deps, filter.search),
       });
     },
@@ -48,20 +48,8 @@ type Filter = Readonly<{
 function readFilter({ query, zone }: Pick<Visit<null>, 'query' | 'zone'>): Filter {
   const textOf = (name: string) => (query.get(name) ?? '').trim().slice(0, TEXT_CHARS_MAX) || null;
   const [who, what] = [textOf('who'), textOf('what')];
-  const [from, to] = [query.get('from') ?? '', query.get('to') ?? ''];
-  const fromMs = startOfDayMs(zone, from);
-  // The last day is shown whole.
-  const toMs = startOfDayMs(zone, to) === null ? null : startOfDayMs(zone, datePlus(to, 1));
-  const said = { who, what, from: fromMs === null ? null : from, to: toMs === null ? null : to };
-  return {
-    chosen: Object.fromEntries(Object.entries(said).filter(([, value]) => value !== null)),
-    search: { who, what, fromMs, toMs },
-  };
-}
-
-function queryOf({ chosen }: Filter, more: Readonly<Record<string, string>> = {}): string {
-  const query = new URLSearchParams({ ...chosen, ...more }).toString();
-  return query === '' ? '' : `?${query}`;
+  const { from, to, fromMs, toMs } = readDays(query, zone);
+  return { chosen: chosenOf({ who, what, from, to }), search: { who, what, fromMs, toMs } };
 }
 
 async function auditPage({ database }: DashboardDeps, visit: Visit<null>): Promise<Reply> {
@@ -72,7 +60,7 @@ async function auditPage({ database }: DashboardDeps, visit: Visit<null>): Promi
   const page = { beforeId, limit: ENTRIES_SHOWN, entriesMax: ENTRIES_READ_MAX };
   const { entries, goOnId } = await database.searchAudit({ ...filter.search, ...page });
   const link = (path: string, more: Readonly<Record<string, string>>, text: string, rel: Html | null = null) =>
-    html`<a href="${path}${queryOf(filter, more)}"${rel}>${text}</a>`;
+    html`<a href="${path}${queryOfChosen(filter.chosen, more)}"${rel}>${text}</a>`;
   const isFiltered = Object.keys(filter.chosen).length > 0;
   const older = { before: String(goOnId) };
   const none = html`<p class="card">${words.say(goOnId === null ? 'audit.none' : 'audit.rest')}</p>`;
@@ -93,8 +81,7 @@ const filterForm = (
 ): Html => html`<form method="get" action="${PATH}" class="controls">
 <label>${words.say('audit.who')} <input name="who" value="${chosen.who ?? ''}" maxlength="${TEXT_CHARS_MAX}"></label>
 <label>${words.say('audit.what_or_on')} <input name="what" value="${chosen.what ?? ''}" maxlength="${TEXT_CHARS_MAX}" spellcheck="false"></label>
-<label>${words.say('payments.from')} <input type="date" name="from" value="${chosen.from ?? ''}"></label>
-<label>${words.say('payments.to')} <input type="date" name="to" value="${chosen.to ?? ''}"></label>
+${dayFields(words, chosen)}
 <button class="plain">${words.say('general.show')}</button></form>`;
 
 const entryTable = (words: Words, entries: readonly AuditEntry[]): Html =>

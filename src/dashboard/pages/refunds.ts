@@ -1,5 +1,5 @@
 /**
- * Refunds of a store: the list, and one refund with what it waits for.
+ * Refunds of a store: the list, with filters that live in the address, and as CSV; one refund with what it waits for.
  * @module
  */
 import { isAllowed } from '../../core/access.ts';
@@ -11,7 +11,10 @@ import { claimUrl } from '../../payments/destination.ts';
 import { changeFields } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { explorerPage, type Named, shownOnChain } from '../explorer.ts';
+import type { StartExport } from '../export.ts';
+import { chosenOf, dayFields, queryOfChosen, readDays } from '../list-filter.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
+import { exportRefunds } from '../refund-export.ts';
 import { amountText, refundState, refundsPath, waitsForApproval } from '../refund-text.ts';
 import {
   copied,
@@ -30,8 +33,9 @@ import {
 const PAGE_ROWS = 50;
 const statuses: readonly RefundStatus[] = ['pending', 'processing', 'completed', 'failed', 'canceled'];
 
-export const refundPages = (deps: DashboardDeps): readonly StorePage[] => [
+export const refundPages = (deps: DashboardDeps, startExport: StartExport): readonly StorePage[] => [
   { method: 'get', path: '/s/:store/:mode/refunds', needs: 'payments:read', answer: (visit) => list(deps, visit) },
+  exportPage(deps, startExport),
   {
     method: 'get',
     path: '/s/:store/:mode/refunds/:refund',
@@ -49,38 +53,69 @@ export async function findRefund({ database }: DashboardDeps, { at, params }: Vi
   return refund && refund.storeId === at.storeId && refund.mode === at.mode ? refund : null;
 }
 
-async function list({ database, config }: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
-  const { at, query, words } = visit;
+type Filter = Readonly<{
+  chosen: Readonly<Partial<Record<'status' | 'from' | 'to', string>>>;
+  refunds: Omit<RefundFilter, 'before' | 'limit'>;
+}>;
+
+/** What the address says that is no status or day filters nothing and is left out. */
+function readFilter({ at, query, zone }: Pick<Visit<StoreAt>, 'at' | 'query' | 'zone'>): Filter {
   const status = statuses.find((one) => one === query.get('status')) ?? null;
+  const { from, to, fromMs, toMs } = readDays(query, zone);
+  return { chosen: chosenOf({ status, from, to }), refunds: { ...at, ...(status && { status }), fromMs, toMs } };
+}
+
+async function list({ database, config }: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
+  const { at, query, visitor, words } = visit;
+  const { chosen, refunds } = readFilter(visit);
   const last = query.get('before') === null ? null : await database.findRefundBy({ id: query.get('before') ?? '' });
   const isOwn = last?.storeId === at.storeId && last.mode === at.mode;
-  const filter: RefundFilter = {
-    storeId: at.storeId,
-    mode: at.mode,
-    ...(status && { status }),
+  const found = await database.listRefunds({
+    ...refunds,
     ...(last && isOwn && { before: last }),
     limit: PAGE_ROWS + 1,
-  };
-  const found = await database.listRefunds(filter);
+  });
   const shown = found.slice(0, PAGE_ROWS);
   const older = found.length > PAGE_ROWS ? shown.at(-1) : undefined;
-  const kept = status === null ? '' : `status=${status}&`;
+  const isFiltered = Object.keys(chosen).length > 0;
+  const mayExport = isAllowed(visitor.person.memberships, { permission: 'payments:export', ...at });
   const all = html`<a href="${refundsPath(at)}">${words.say('general.all')}</a>`;
   const empty = html`<p class="card">${
-    status === null && !isOwn ? words.html('refunds.empty') : words.html('refunds.no_match', { all })
+    isFiltered || isOwn ? words.html('refunds.no_match', { all }) : words.html('refunds.empty')
   }</p>`;
+  const csv = words.say(isFiltered ? 'payments.csv_these' : 'payments.csv_all');
   return {
     title: words.say(at.mode === 'test' ? 'refunds.test_title' : 'frame.refunds'),
     content: html`<form method="get" action="${refundsPath(at)}" class="controls">
 <label>${words.say('refunds.status')} <select name="status"><option value="">${words.say('general.any')}</option>${statuses.map(
       (one) =>
-        html`<option value="${one}"${one === status ? html` selected` : null}>${words.say(`refunds.status_${one}`)}</option>`,
-    )}</select></label><button class="plain">${words.say('general.show')}</button></form>
+        html`<option value="${one}"${one === chosen.status ? html` selected` : null}>${words.say(`refunds.status_${one}`)}</option>`,
+    )}</select></label>
+${dayFields(words, chosen)}<button class="plain">${words.say('general.show')}</button></form>
 ${shown.length === 0 ? empty : rows(config, visit, shown)}
-<p class="pager">${isOwn ? html`<a href="${refundsPath(at)}?${kept}">${words.say('general.newest')}</a>` : null}
-${older ? html`<a href="${refundsPath(at)}?${kept}before=${older.id}" rel="next">${words.say('general.older')}</a>` : null}</p>`,
+<p class="pager">${isOwn ? html`<a href="${refundsPath(at)}${queryOfChosen(chosen)}">${words.say('general.newest')}</a>` : null}
+${older ? html`<a href="${refundsPath(at)}${queryOfChosen(chosen, { before: older.id })}" rel="next">${words.say('general.older')}</a>` : null}
+${mayExport ? html`<a href="${refundsPath(at)}.csv${queryOfChosen(chosen)}">${csv}</a>` : null}</p>`,
   };
 }
+
+const exportPage = (deps: DashboardDeps, startExport: StartExport): StorePage => ({
+  method: 'get',
+  path: '/s/:store/:mode/refunds.csv',
+  needs: 'payments:export',
+  async answer(visit) {
+    const { at, words } = visit;
+    const { chosen, refunds } = readFilter(visit);
+    return startExport(visit, {
+      name: `refunds-${at.storeId}-${at.mode}`,
+      command: 'export refunds',
+      target: at.storeId,
+      chosen: { mode: at.mode, ...chosen },
+      back: html`<a href="${refundsPath(at)}${queryOfChosen(chosen)}">${words.say('refunds.back')}</a>`,
+      parts: exportRefunds(deps, refunds),
+    });
+  },
+});
 
 const addressOf = ({ network }: Refund, text: string) => ({ network, kind: 'address', text }) as const;
 

@@ -209,6 +209,29 @@ test('lists and searches of payments, and deliveries, seek in an index that has 
   }
 });
 
+test('a page of refunds seeks in an index that has its order, also where it goes on', async () => {
+  const plans = await plansWithPayment(async (database, storeId) => {
+    const page = {
+      storeId,
+      mode: 'test',
+      fromMs: 1,
+      toMs: 2,
+      before: { createdAtMs: 1, id: 'rf_1' },
+      limit: 9,
+    } as const;
+    await database.listRefunds(page);
+    await database.listRefunds({ ...page, status: 'pending' });
+  });
+  const steps = [...plans].flatMap(([text, plan]) => (/^select .*"refunds"/i.test(text) ? plan : []));
+  const times = '\\(created_at_ms,id\\)<\\(\\?,\\?\\)|created_at_ms>\\? AND created_at_ms<\\?';
+  assert.is(steps.length, 2, steps.join('; '));
+  assert.match(steps[0] ?? '', new RegExp(`INDEX refunds_listed \\(store_id=\\? AND mode=\\? AND (${times})`));
+  assert.match(
+    steps[1] ?? '',
+    /INDEX refunds_listed_by_status \(store_id=\? AND mode=\? AND status=\? AND .*created_at_ms/,
+  );
+});
+
 test('a page of the audit log seeks by time, also where it goes on and looks for a person', async () => {
   const act = { atMs: 1_800_000_000_000, operator: 'a', command: 'b', reason: null };
   const plans = await plansWithPayment(async (database) => {

@@ -3,7 +3,7 @@
  * @module
  */
 import { createHash } from 'node:crypto';
-import { and, asc, desc, eq, isNotNull, isNull, lt, ne, or, type SQL, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, isNotNull, isNull, lt, ne, or, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import type { IntentMacs, PaybackIntent } from '../../../core/intent.ts';
 import type { EarlierRefund } from '../../../core/refund.ts';
@@ -174,13 +174,15 @@ export function createRefundRows(db: Db, { macOf, claimTokens, guard, findSessio
     },
     ofSession: (sessionId, exceptId = '') => [...ofSession.all({ sessionId }), ...lostOfSession(sessionId, exceptId)],
     due: (nowS, limit) => [...ready.all({ limit }), ...unclaimed.all({ limit, nowS })].slice(0, limit),
-    list({ storeId, mode, sessionId, status, before, limit }) {
+    list({ storeId, mode, sessionId, status, fromMs = null, toMs = null, before, limit }) {
       const { id, createdAtMs } = refunds;
       const where = and(
         storeId === undefined ? undefined : eq(refunds.storeId, storeId),
         mode === undefined ? undefined : eq(refunds.mode, mode),
         sessionId === undefined ? undefined : eq(refunds.sessionId, sessionId),
         status === undefined ? undefined : eq(refunds.status, status),
+        fromMs === null ? undefined : gte(createdAtMs, fromMs),
+        toMs === null ? undefined : lt(createdAtMs, toMs),
         before === undefined ? undefined : sql`(${createdAtMs}, ${id}) < (${before.createdAtMs}, ${before.id})`,
       );
       return db.orm.select().from(refunds).where(where).orderBy(desc(createdAtMs), desc(id)).limit(limit).all();

@@ -1,0 +1,38 @@
+/**
+ * What the filters of lists share: days, and the address that says what was chosen.
+ * @module
+ */
+import { type Html, html } from '../lib/html.ts';
+import { datePlus, startOfDayMs } from '../lib/zone.ts';
+import type { Words } from './texts.ts';
+
+/** From the beginning of the first day until after the whole last one; null: without a limit. */
+export type Days = Readonly<{ from: string | null; to: string | null; fromMs: number | null; toMs: number | null }>;
+
+/** Reads the days that a page's address names, in a zone; what is no day is left out. */
+export function readDays(query: URLSearchParams, zone: string): Days {
+  const [from, to] = [query.get('from') ?? '', query.get('to') ?? ''];
+  const fromMs = startOfDayMs(zone, from);
+  const toMs = startOfDayMs(zone, to) === null ? null : startOfDayMs(zone, datePlus(to, 1));
+  return { from: fromMs === null ? null : from, to: toMs === null ? null : to, fromMs, toMs };
+}
+
+/** Leaves out what was not chosen. */
+export const chosenOf = <Name extends string>(
+  said: Readonly<Record<Name, string | null>>,
+): Readonly<Partial<Record<Name, string>>> =>
+  Object.fromEntries(Object.entries(said).filter(([, value]) => value !== null)) as Partial<Record<Name, string>>;
+
+/** Returns what was chosen as a page's query, with what else it has; empty where there is none. */
+export function queryOfChosen(
+  chosen: Readonly<Partial<Record<string, string>>>,
+  more: Readonly<Record<string, string>> = {},
+): string {
+  const query = new URLSearchParams({ ...(chosen as Readonly<Record<string, string>>), ...more }).toString();
+  return query === '' ? '' : `?${query}`;
+}
+
+/** Renders the fields for days. */
+export const dayFields = (words: Words, { from, to }: Readonly<{ from?: string; to?: string }>): Html =>
+  html`<label>${words.say('payments.from')} <input type="date" name="from" value="${from ?? ''}"></label>
+<label>${words.say('payments.to')} <input type="date" name="to" value="${to ?? ''}"></label>`;
