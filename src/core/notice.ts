@@ -14,6 +14,7 @@ const pages: ReadonlySet<string> = new Set([
   'payouts_frozen',
   'payout_signed_after_end',
   'payout_paid_after_end',
+  'sweep_not_ours',
   'wallet_balance_short',
   'row_altered',
   'address_not_derived',

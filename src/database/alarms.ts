@@ -76,6 +76,7 @@ export const alarmScopes = [
   'notices',
   'backup',
   'store',
+  'approval',
 ] as const;
 export type AlarmScope = (typeof alarmScopes)[number];
 
@@ -113,8 +114,8 @@ export interface AlarmDatabase {
   /** Returns the newest alarms, newest first. */
   listAlarms(limit: number): Promise<readonly Alarm[]>;
   /**
-   * Returns the newest alarms about a store's sessions that nobody acknowledged, among the newest of all. Held money is
-   * left out: it has a list of its own, with its end.
+   * Returns the newest alarms about a store's sessions that nobody acknowledged, among the newest of all. Held money
+   * and refunds to approve are left out: they have lists of their own, with their end.
    */
   listStoreAlarms(at: Readonly<{ storeId: string; mode: Mode }>, limit: number): Promise<readonly Alarm[]>;
   /** Returns the lasting alarms that are open, oldest first. */

@@ -18,6 +18,9 @@ import type { OperatorAct } from './audit-log.ts';
 /** Identifies a repeated POST. `bodyHash` covers the parsed body with defaults applied. */
 export type Replay = Readonly<{ idempotencyKey: string | null; path: string; bodyHash: string }>;
 
+/** Alarms about refunds of one store that wait for an approval, at a time; the next comes when one is decided about. */
+export const APPROVAL_ALARMS_MAX = 20;
+
 /** A refund in its current state. `id` is ours; `refundId` is the merchant's. */
 export type Refund = Readonly<{
   id: string;

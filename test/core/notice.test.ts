@@ -26,6 +26,7 @@ test('every code with a severity of its own is one that the program raises', () 
     assert.ok(isRaised, code);
   }
   assert.is(severityOf('something_new'), 'act');
+  assert.is(severityOf('sweep_not_ours'), 'page', 'money left a deposit address by a hand that is not ours');
 });
 
 test('one alarm is its own title; the alarm’s text is shown only where it was asked for', () => {

@@ -16,7 +16,8 @@ const ALARMS_KEPT_MAX = 10_000;
 /** Alarms older than the newest of this many are not looked at: a page must not read them all. */
 const ALARMS_READ_MAX = 500;
 
-const heldCodes: ReadonlySet<string> = new Set(heldKinds.map(heldAlarmCode));
+/** What a store's people see in lists of their own. */
+const listedCodes: ReadonlySet<string> = new Set([...heldKinds.map(heldAlarmCode), 'refund_unapproved']);
 
 /** Raises an alarm within the current transaction. With a key it lasts until it is ended. @returns its id */
 export type RaiseAlarm = (alarm: NewAlarm & { readonly key?: string }) => number;
@@ -153,7 +154,7 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
       return db.read(() => {
         const newest = orm.select().from(alarms).orderBy(desc(alarms.id)).limit(ALARMS_READ_MAX).all();
         const open = newest.filter(({ code, sessionId, endedAtMs, acknowledgedAtMs }) => {
-          return sessionId !== null && endedAtMs === null && acknowledgedAtMs === null && !heldCodes.has(code);
+          return sessionId !== null && endedAtMs === null && acknowledgedAtMs === null && !listedCodes.has(code);
         });
         const named = [...new Set(open.flatMap(({ sessionId }) => sessionId ?? []))];
         const own = orm

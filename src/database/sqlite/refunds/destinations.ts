@@ -244,6 +244,6 @@ function createRedirect({ rows, destinations, limits, payouts, recordAct }: Part
       before: destination === null ? null : { destination, from: destinationFrom },
       after: { destination: key, from },
     });
-    return rows.change(row, { ...columns, ...approval });
+    return rows.change(row, { ...columns, ...approval }, act.atMs);
   };
 }

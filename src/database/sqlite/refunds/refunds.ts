@@ -145,7 +145,7 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
   }
 
   function start(row: RefundRow, nowMs: number): void {
-    const started = rows.change(row, { status: 'processing', processingAtMs: nowMs });
+    const started = rows.change(row, { status: 'processing', processingAtMs: nowMs }, nowMs);
     // The event first: a payout that was made before the database was restored from a backup ends the refund at once.
     postEvent(started, 'refund.processing', nowMs);
     plan(started, nowMs + limits.policyOf(row.storeId).refundCancelWindowS * 1000, nowMs);
@@ -260,7 +260,7 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
         // One that an approver repeats replaces the earlier one.
         const others = [row.approval ?? []].flat().filter((one) => one.approver !== approval?.approver);
         const approvals = approval ? { approval: [...others, approval] } : {};
-        const after = rows.change(row, { approvedAtMs: row.approvedAtMs ?? nowMs, ...approvals });
+        const after = rows.change(row, { approvedAtMs: row.approvedAtMs ?? nowMs, ...approvals }, nowMs);
         db.describe({ target: id, before: approvalState(row), after: approvalState(after) });
         payouts.hasten(id, nowMs);
         return true;

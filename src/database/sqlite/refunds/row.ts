@@ -13,6 +13,7 @@ import type { Db } from '../open.ts';
 import { atFirstUse, preparedInsert } from '../prepared.ts';
 import type { RowGuard } from '../row-guard.ts';
 import type { FindSessionRow } from '../sessions.ts';
+import type { FollowApproval } from './approval-alarms.ts';
 import type { ClaimTokens } from './claim-tokens.ts';
 import { macedDestination } from './destination-mac.ts';
 import { createLostRefunds } from './lost.ts';
@@ -25,7 +26,7 @@ export type RefundOwner = Pick<NewRefund, 'storeId' | 'mode' | 'refundId'>;
 export type RefundRows = Readonly<{
   insert(row: RefundRow): void;
   /** @returns the row with its changes */
-  change(row: RefundRow, values: Partial<RefundRow>): RefundRow;
+  change(row: RefundRow, values: Partial<RefundRow>, nowMs: number): RefundRow;
   find(id: string): RefundRow | undefined;
   own(owner: RefundOwner): RefundRow | undefined;
   /** Whether another store has a refund of this id. */
@@ -66,9 +67,11 @@ type Parts = Readonly<{
   guard: Pick<RowGuard, 'refuse'>;
   findSession: FindSessionRow;
   formatAddress: FormatAddress;
+  followApproval: FollowApproval;
 }>;
 
-export function createRefundRows(db: Db, { macOf, claimTokens, guard, findSession, formatAddress }: Parts): RefundRows {
+export function createRefundRows(db: Db, parts: Parts): RefundRows {
+  const { macOf, claimTokens, guard, findSession, formatAddress, followApproval } = parts;
   const insert = preparedInsert(db, refunds);
   const lostOfSession = createLostRefunds(db);
   const hasId = eq(refunds.id, sql.placeholder('id'));
@@ -141,10 +144,15 @@ export function createRefundRows(db: Db, { macOf, claimTokens, guard, findSessio
   }
 
   return {
-    insert: (row) => void insert(row),
-    change(row, values) {
+    insert(row) {
+      insert(row);
+      followApproval(null, row, row.createdAtMs);
+    },
+    change(row, values, nowMs) {
       db.orm.update(refunds).set(values).where(eq(refunds.id, row.id)).run();
-      return { ...row, ...values };
+      const changed = { ...row, ...values };
+      followApproval(row, changed, nowMs);
+      return changed;
     },
     find: (id) => find.get({ id }),
     own: (owner) => find.get({ id: refundIdOf(owner) }),

@@ -100,7 +100,7 @@ export function createRefundSettlement(db: Db, parts: Parts): RefundSettlement {
 
   function giveBack(row: RefundRow, values: Partial<RefundRow>, nowMs: number): RefundRow {
     invariant(isHeld(row), `refund ${row.id} holds its amount`);
-    const ended = rows.change(row, values);
+    const ended = rows.change(row, values, nowMs);
     ledger.post(refundEntry(ended, 'released'), nowMs);
     if (row.heldKind === null) limits.countDay(row, -1n);
     else holdAgain(row.sessionId, nowMs);
@@ -125,7 +125,7 @@ export function createRefundSettlement(db: Db, parts: Parts): RefundSettlement {
 
   function complete(row: RefundRow, tx: string, nowMs: number): void {
     const receipt = row.heldKind === null ? nextReceipt(row, nowMs) : row.id;
-    const done = rows.change(row, { status: 'completed', tx, receiptNumber: receipt, processedAtMs: nowMs });
+    const done = rows.change(row, { status: 'completed', tx, receiptNumber: receipt, processedAtMs: nowMs }, nowMs);
     postEvent(done, 'refund.succeeded', nowMs);
   }
 

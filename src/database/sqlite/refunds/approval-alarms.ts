@@ -1,0 +1,69 @@
+/**
+ * Alarms about refunds that wait for an approval, in the transaction in which one begins to wait, is decided about, or
+ * ends.
+ * @module
+ */
+import { and, asc, count, eq, gt, isNull, lt, sql } from 'drizzle-orm';
+import { alarmKey } from '../../alarms.ts';
+import { APPROVAL_ALARMS_MAX } from '../../refunds.ts';
+import { type EndAlarm, isOpen, type RaiseAlarm } from '../alarms.ts';
+import type { Db } from '../open.ts';
+import { alarms } from '../schema.ts';
+import { refunds } from './schema.ts';
+
+type RefundRow = typeof refunds.$inferSelect;
+
+/** To be called within the transaction of each change of a refund. `before` is null for a new one. */
+export type FollowApproval = (before: RefundRow | null, after: RefundRow, nowMs: number) => void;
+
+const isWaiting = ({ status, needsApproval, approvedAtMs }: RefundRow): boolean =>
+  needsApproval && approvedAtMs === null && (status === 'pending' || status === 'processing');
+
+/** As text, so that the partial index fits. */
+const waits = and(
+  sql`${refunds.needsApproval} = 1`,
+  isNull(refunds.approvedAtMs),
+  sql`${refunds.status} IN ('pending', 'processing')`,
+);
+
+/** Amount and destination are not in it: whoever asks for a refund writes to the phones of those who decide. */
+const messageOf = (id: string, storeId: string): string =>
+  `Refund ${id} of store ${storeId} waits for an approval: look at it with \`quayside refunds show ${id}\`, then ` +
+  `\`quayside refunds approve ${id}\`, or \`quayside refunds reject ${id} --reason …\`. The page Refunds of the ` +
+  'dashboard decides, too.';
+
+/** Each store has alarms of its oldest refunds alone, so that one cannot pile them up. */
+export function createApprovalAlarms(
+  { orm }: Db,
+  { raiseAlarm, endAlarm }: Readonly<{ raiseAlarm: RaiseAlarm; endAlarm: EndAlarm }>,
+): FollowApproval {
+  const keyOf = ({ storeId, id }: Pick<RefundRow, 'storeId' | 'id'>): string =>
+    alarmKey('approval', `${storeId}/${id}`);
+
+  function raiseNext(storeId: string, atMs: number): void {
+    // A range of the index: `0` follows `/`.
+    const [from, to] = [alarmKey('approval', `${storeId}/`), alarmKey('approval', `${storeId}0`)];
+    const isOfStore = and(isOpen, gt(alarms.key, from), lt(alarms.key, to));
+    const open = orm.select({ of: count() }).from(alarms).where(isOfStore).get()?.of ?? 0;
+    if (open >= APPROVAL_ALARMS_MAX) return;
+    const isUntold = sql`NOT EXISTS (SELECT 1 FROM ${alarms} WHERE ${alarms.key} = ${from} || ${refunds.id} AND ${isOpen})`;
+    const untold = orm
+      .select({ id: refunds.id, sessionId: refunds.sessionId, network: refunds.network })
+      .from(refunds)
+      .where(and(eq(refunds.storeId, storeId), waits, isUntold))
+      .orderBy(asc(refunds.createdAtMs))
+      .limit(APPROVAL_ALARMS_MAX - open)
+      .all();
+    for (const { id, sessionId, network } of untold) {
+      const about = { code: 'refund_unapproved', message: messageOf(id, storeId), network, sessionId };
+      raiseAlarm({ key: keyOf({ storeId, id }), atMs, ...about });
+    }
+  }
+
+  return (before, after, nowMs) => {
+    const [waited, waitsNow] = [before !== null && isWaiting(before), isWaiting(after)];
+    if (waited === waitsNow) return;
+    if (waited) endAlarm(keyOf(after), nowMs);
+    raiseNext(after.storeId, nowMs);
+  };
+}
