@@ -80,5 +80,5 @@ export function usedFactor(
   const digits = code.replace(/\s/g, '');
   if (!/^\d+$/.test(digits)) return { recoveryHash: recoveryHash(code) };
   const step = stepOf(totpSecret, digits, nowMs, totpStep);
-  return step === null ? null : { totpStep: step };
+  return step === null ? null : { totpStep: step, totpSecret };
 }

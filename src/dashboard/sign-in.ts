@@ -101,18 +101,19 @@ async function signIn(deps: SignInDeps, request: Request, form: Form): Promise<S
   const { name = '', password = '', code = '', passkey = '' } = form;
   const used = passkey === '' ? null : await passkeys.used(passkey, PURPOSE, (id) => database.findPasskey(id));
   if (passkey !== '' && !used) return 'wrong';
-  let proved: Proved | 'wrong' | 'busy' | null = used;
+  let proved: Proved | 'wrong' | 'busy' | null = used && { ...used, password: null };
   if (!used || password !== '') {
     const device = sessions.deviceOf(request);
     proved = await checkPassword(deps, { name: name.trim(), password, device }, used ?? { code });
   }
   if (proved === null || proved === 'wrong' || proved === 'busy') return proved ?? 'wrong';
   const { session, give } = sessions.prepare(request, proved.person.id);
-  const { person, factor } = proved;
-  return (await database.signIn(session, factor, actOf(person, 'sign in', clock))) ? { person, give } : 'wrong';
+  const { person } = proved;
+  return (await database.signIn(session, proved, actOf(person, 'sign in', clock))) ? { person, give } : 'wrong';
 }
 
-type Proved = Readonly<{ person: Person; factor: UsedFactor }>;
+/** `password`: as it is stored; null if a passkey was enough. */
+type Proved = Readonly<{ person: Person; factor: UsedFactor; password: string | null }>;
 
 async function checkPassword(
   { database, passwords, clock }: SignInDeps,
@@ -125,9 +126,10 @@ async function checkPassword(
   const isRight = await passwords.isRight(password, secrets && !waits ? secrets.password : null);
   if (isRight === null) return 'busy';
   if (!secrets || !isRight) return 'wrong';
-  if ('person' in second) return second.person.id === secrets.person.id ? second : 'wrong';
+  const { person, password: stored } = secrets;
+  if ('person' in second) return second.person.id === person.id ? { ...second, password: stored } : 'wrong';
   const factor = usedFactor(secrets, second.code, nowMs);
-  return factor ? { person: secrets.person, factor } : 'wrong';
+  return factor ? { person, factor, password: stored } : 'wrong';
 }
 
 /** Keeps the language that somebody chose before they signed in. */

@@ -48,9 +48,9 @@ export type WebSession = Readonly<{
 /** How long a session lives without use, and at all. */
 export type WebSessionLimits = Readonly<{ idleMs: number; lifeMs: number }>;
 
-/** A second factor that was found right: a code of this step, a recovery code with this hash, or a passkey. */
+/** A second factor that was found right: a code of this step and app, a recovery code with this hash, or a passkey. */
 export type UsedFactor =
-  | Readonly<{ totpStep: number }>
+  | Readonly<{ totpStep: number; totpSecret: string }>
   | Readonly<{ recoveryHash: string }>
   | Readonly<{ passkeyId: string; counter: number }>;
 
@@ -123,8 +123,16 @@ export interface PeopleDatabase {
    */
   beginSignIn(personId: string, deviceHash: string | null, nowMs: number): Promise<number>;
   findSignInSecrets(name: string): Promise<SignInSecrets | null>;
-  /** Uses the factor up and starts a session. @returns false when the factor was used before */
-  signIn(session: WebSession, factor: UsedFactor, act: OperatorAct): Promise<boolean>;
+  /**
+   * Uses the factor up and starts a session.
+   * @param proved `password`: as it was stored when it was found right; null if none was asked for
+   * @returns false when the factor was used before, or when password or app was replaced meanwhile
+   */
+  signIn(
+    session: WebSession,
+    proved: Readonly<{ factor: UsedFactor; password: string | null }>,
+    act: OperatorAct,
+  ): Promise<boolean>;
 
   /**
    * Uses the factor up, gives the session another token, and lets it do more until `untilMs`. It clears the count of

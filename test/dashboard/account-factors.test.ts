@@ -167,6 +167,30 @@ test('the app of before works until the new one has shown a code, and not after'
     assert.is.not(secretOf(await ada.submit('/account', paths.app)), secret, 'each form has another secret');
   }));
 
+test('who was signing in while the password or the app was replaced is not signed in', () =>
+  withDashboard(async ({ api, person }) => {
+    const database = api.database();
+    const ada = await person('Ada', operator);
+    const act = { atMs: api.clock.nowMs(), operator: 'Ada (dashboard)', command: 'sign in', reason: null };
+    const own = { personId: ada.id, formToken: await formTokenOf(ada), deviceHash: null };
+    const step = stepAt(api.clock.nowMs());
+    let signIns = 0;
+    const signIn = async (totpStep: number, totpSecret: string, password: string) => {
+      const names = { hash: `hash ${++signIns}`, formToken: `token ${signIns}`, device: 'A browser', address: '::1' };
+      const times = { startedAtMs: act.atMs, seenAtMs: act.atMs, sudoUntilMs: 0, deviceHash: null };
+      const proved = { factor: { totpStep, totpSecret }, password };
+      return database.signIn({ ...names, ...times, personId: ada.id }, proved, act);
+    };
+    const first = await database.findSignInSecrets('Ada');
+    assert.ok(first);
+    await database.changeSecret(own, { password: 'another' }, act);
+    assert.is(await signIn(step + 1, first.totpSecret, first.password), false, 'the password of before');
+    assert.is(await signIn(step + 1, first.totpSecret, 'another'), true);
+    await database.changeSecret(own, { totpSecret: 'ab'.repeat(20), totpStep: step }, act);
+    assert.is(await signIn(step + 2, first.totpSecret, 'another'), false, 'the app of before');
+    assert.is(await signIn(step + 2, 'ab'.repeat(20), 'another'), true);
+  }));
+
 test('forms without the token of the session, or from elsewhere, change nothing', () =>
   withDashboard(async (dashboard) => {
     const ada = await dashboard.person('Ada', operator);

@@ -5,6 +5,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createPasskeys } from '../../src/dashboard/passkeys.ts';
+import { secretOfLink } from '../../src/dashboard/second-factor.ts';
 import { hashOf } from '../../src/dashboard/web-session.ts';
 import { type Authenticator, createAuthenticator } from '../support/authenticator.ts';
 import { type Dashboard, PASSWORD, type Visitor, withDashboard } from '../support/dashboard.ts';
@@ -173,7 +174,12 @@ test('the token of before a proof lets nobody do more', () =>
     const hash = session?.hash ?? '';
     const nowMs = dashboard.api.clock.nowMs();
     const act = { atMs: nowMs, operator: 'Ada', command: 'prove', reason: null };
-    const proved = { hash, personId: ada.id, factor: { totpStep: 2 ** 40 }, untilMs: nowMs + 600_000 };
+    const proved = {
+      hash,
+      personId: ada.id,
+      factor: { totpStep: 2 ** 40, totpSecret: secretOfLink(ada.token) },
+      untilMs: nowMs + 600_000,
+    };
     const limits = { idleMs: 1e9, lifeMs: 1e9 };
     assert.is(
       await database().confirmWebSession({ ...proved, newHash: 'new', previousUntilMs: nowMs + 10_000 }, act),

@@ -104,16 +104,17 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
 
   /**
    * Uses a factor up, and ends the delay after wrong attempts. A recovery code raises an alarm.
-   * @returns false when the factor was used before
+   * @returns false when the factor was used before, or its app was replaced meanwhile
    */
   function useFactor(
-    { id, name }: PersonRow,
+    { id, name, totpSecret }: PersonRow,
     factor: UsedFactor,
     { address, deviceHash }: Pick<WebSession, 'address' | 'deviceHash'>,
     act: OperatorAct,
   ): boolean {
     if ('totpStep' in factor) {
       const { totpStep } = factor;
+      if (totpSecret === null || vault.open(totpSecret, totpSecretName(id)) !== factor.totpSecret) return false;
       const isNewer = and(eq(people.id, id), lt(people.totpStep, totpStep));
       if (orm.update(people).set({ totpStep }).where(isNewer).run().changes !== 1) return false;
     } else if ('passkeyId' in factor) {
@@ -277,10 +278,11 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
         return { person: toPerson(row), password: row.password, totpSecret, totpStep: row.totpStep };
       });
     },
-    async signIn(session, factor, act) {
+    async signIn(session, { factor, password }, act) {
       return db.write(() => {
         const row = rowOf(session.personId);
-        if (!row || !useFactor(row, factor, session, act)) return false;
+        if (!row || (password !== null && row.password !== password) || !useFactor(row, factor, session, act))
+          return false;
         startSession(row, session);
         const after = { second_factor: kindOf(factor), address: session.address };
         recordAct(act, { target: session.personId, before: null, after });
