@@ -218,7 +218,17 @@ export type DeliveryFilter = Readonly<{
   limit: number;
 }>;
 
-/** The last delivery of a page of a store's list, or the last event that was looked at, with an empty `id`. */
+/**
+ * Which deliveries of a store a list shows; null: any. `answer`: by the status of the last answer, from
+ * `from` to `to`, or `none` for what was tried and got none.
+ */
+export type DeliverySearch = Readonly<{
+  endpointId: string | null;
+  state: DeliveryState | null;
+  answer: Readonly<{ from: number; to: number }> | 'none' | null;
+}>;
+
+/** The last delivery of a page of a store's list, the last that was looked at, or the next event with an empty `id`. */
 export type DeliveryCursor = Pick<Delivery, 'id' | 'eventId'>;
 
 /** A delivery leased to this dispatcher until `leaseUntilMs`, with everything needed to send it. */
@@ -359,12 +369,13 @@ export interface Database
   listDeliveries(filter: DeliveryFilter): Promise<readonly Delivery[]>;
   /**
    * Lists the deliveries of a store's events in one mode, newest event first.
-   * @param page `eventsMax`: so many events are looked at; those of a store without an endpoint have no delivery
+   * @param page `lookMax`: so many events and deliveries are looked at; what is not found among them may be in the next
    * @returns `goOn`: where older ones may be; null after the last event
    */
   listStoreDeliveries(
     at: Readonly<{ storeId: string; mode: Mode }>,
-    page: Readonly<{ after: DeliveryCursor | null; limit: number; eventsMax: number }>,
+    search: DeliverySearch,
+    page: Readonly<{ after: DeliveryCursor | null; limit: number; lookMax: number }>,
   ): Promise<Readonly<{ deliveries: readonly Delivery[]; goOn: DeliveryCursor | null }>>;
   listAttempts(deliveryId: string): Promise<readonly PastAttempt[]>;
   /** Makes a delivery due at once, in any state. @returns false when there is none with this id */

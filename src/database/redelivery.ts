@@ -40,6 +40,18 @@ export type EndpointHealth = Readonly<{
   recent: readonly RecentDelivery[];
 }>;
 
+/** What an endpoint did of late. */
+export type EndpointActivity = Readonly<{
+  /** The newest event that it accepted, and when it did so last; null if none, or if that is not kept any more. */
+  accepted: Readonly<{ deliveryId: string; eventType: EventType; atMs: number }> | null;
+  /** Its deliveries of the events since a time, of the store's newest `ACTIVITY_EVENTS_MAX` in its mode, by state. */
+  counts: Readonly<Record<'waiting' | 'delivered' | 'failed', number>>;
+  /** Whether there were more events in that time. */
+  hasMore: boolean;
+}>;
+
+/** More events are not counted. */
+export const ACTIVITY_EVENTS_MAX = 5_000;
 export const WAITING_COUNTED_MAX = 10_000;
 export const RECENT_EVENTS = 500;
 /** More deliveries that failed for good are not counted. */
@@ -78,6 +90,8 @@ export interface RedeliveryDatabase {
   sendMissingSome(step: RecoveryStep & Readonly<{ endpointId: string }>): Promise<RecoveryBatch | null>;
   /** @returns null when there is no such endpoint */
   endpointHealth(id: string): Promise<EndpointHealth | null>;
+  /** @returns null when there is no such endpoint */
+  endpointActivity(id: string, sinceMs: number): Promise<EndpointActivity | null>;
   /**
    * Retires endpoints that single sessions named and that had no event for so long: nothing is sent to them by itself,
    * and they are not listed, until a session that names the URL has an event. @returns how many

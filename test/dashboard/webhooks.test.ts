@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { systemClock } from '../../src/lib/clock.ts';
+import { DAY_MS, systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { startDispatcher } from '../../src/webhooks/dispatcher.ts';
-import { type Answer, confirm, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { type Answer, confirm, type Dashboard, textOf, type Visitor, withDashboard } from '../support/dashboard.ts';
 import { freePort } from '../support/free-port.ts';
 import { openSale, pass } from '../support/payment-scenes.ts';
 import { recordAttempt } from '../support/record-attempt.ts';
@@ -218,6 +218,56 @@ test('deliveries are paged without repeating or skipping one', () =>
     assert.is(idsOf(first).length, 50);
     assert.is(new Set([...idsOf(first), ...idsOf(second)]).size, 57);
     assert.is(idsOf(second).length, 7);
+  }));
+
+test('deliveries are filtered in the address, page by page, and an endpoint says what it did today', () =>
+  withShop(async (shop, hook) => {
+    const { api, base } = shop;
+    const { id, path } = await addEndpoint(shop, hook);
+    for (let at = 0; at < 19; at++) await openSale(api);
+    for (const more of ['a', 'b']) {
+      const [endpoint] = await api.database().listEndpoints(api.merchantId);
+      assert.ok(endpoint);
+      await api.database().addEndpoint({ ...endpoint, id: `${id}${more}`, url: `${hook}/${more}` });
+    }
+    await pass(api, 3700);
+    const ada = await shop.person('Bob', { role: 'owner', storeId: api.merchantId });
+    const deliveries = await api.database().listDeliveries({ storeId: api.merchantId, limit: 99 });
+    assert.is(deliveries.length, 57);
+    const accepted = deliveries.filter(({ endpointId }) => endpointId === id).slice(-5);
+    const refused = deliveries.filter((one) => !accepted.includes(one));
+    const went = { attempt: 1, trigger: 'auto', startedAtMs: api.clock.nowMs(), durationMs: 5, error: null } as const;
+    for (const one of deliveries) {
+      const isAccepted = accepted.includes(one);
+      const attempt = { ...went, deliveryId: one.id, status: isAccepted ? 204 : 404, responseExcerpt: null };
+      await recordAttempt(api.database(), attempt, { kind: isAccepted ? 'delivered' : 'failed' });
+    }
+    const idsOf = ({ text }: Answer) => [...text.matchAll(/deliveries\/(dlv_[^"/]+)"/g)].map(([, one]) => one);
+    const sorted = (all: readonly { id: string }[]) => all.map((one) => one.id).sort();
+    const first = await ada.get(`${base}?state=failed&answer=404`);
+    const older = /href="([^"]*after=[^"]*)"/.exec(first.text)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    assert.match(older, 'state=failed&answer=404', 'the next page keeps the filter');
+    const second = await ada.get(older);
+    assert.equal([idsOf(first).length, idsOf(second).length], [50, 2]);
+    assert.equal([...idsOf(first), ...idsOf(second)].sort(), sorted(refused));
+    const own = refused.filter(({ endpointId }) => endpointId === id);
+    assert.equal(idsOf(await ada.get(`${base}?endpoint=${id}&answer=4xx`)).sort(), sorted(own));
+    assert.equal(idsOf(await ada.get(`${base}?state=delivered`)).sort(), sorted(accepted));
+    assert.match(plain((await ada.get(`${base}?answer=none`)).text), 'No delivery matches.');
+    assert.is(
+      idsOf(await ada.get(`${base}?endpoint=ep_other&state=x&answer=abc`)).length,
+      50,
+      'what is none is left out',
+    );
+
+    const { text } = await ada.get(path);
+    const shown = textOf(text);
+    assert.match(shown, /Newest event accepted payment\.\w+ at \d{4}-/);
+    assert.match(shown, 'Events of the last 24 hours delivered 5 · failed 14 · waiting 0');
+    assert.match(text, `${base}?endpoint=${id}&amp;state=failed"`);
+    api.clock.advance(2 * DAY_MS);
+    const later = await shop.person('Eve', { role: 'owner', storeId: api.merchantId });
+    assert.match(textOf((await later.get(path)).text), 'delivered 0 · failed 0 · waiting 0');
   }));
 
 /** Sends what is due as the sender of webhooks does, until the delivery has had so many attempts. */

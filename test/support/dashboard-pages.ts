@@ -278,6 +278,7 @@ export async function everyPage(dashboard: Dashboard): Promise<readonly Dashboar
     { name: 'held', path: `${store}/held`, cookie: owner.cookie() },
     { name: 'held-one', path: `${store}/held/${made.held}`, cookie: owner.cookie() },
     { name: 'webhooks', path: `${store}/webhooks`, cookie: owner.cookie() },
+    { name: 'webhooks-filtered', path: `${store}/webhooks?state=failed&answer=404`, cookie: owner.cookie() },
     { name: 'endpoint', path: `${store}/webhooks/${made.endpoint}`, cookie: owner.cookie() },
     { name: 'delivery', path: `${store}/webhooks/deliveries/${made.delivery}`, cookie: owner.cookie() },
     { name: 'developers', path: `${store}/developers`, cookie: owner.cookie() },

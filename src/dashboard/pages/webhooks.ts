@@ -4,19 +4,28 @@
  */
 import { isAllowed, type StorePermission } from '../../core/access.ts';
 import { documentedPaymentEvents, documentedRefundEvents, extendedEvents } from '../../core/event.ts';
-import type { Delivery, Endpoint, PastAttempt } from '../../database/database.ts';
-import { type EndpointHealth, RECENT_EVENTS, WAITING_COUNTED_MAX } from '../../database/redelivery.ts';
+import type { Delivery, DeliveryState, Endpoint, PastAttempt } from '../../database/database.ts';
+import {
+  ACTIVITY_EVENTS_MAX,
+  type EndpointActivity,
+  type EndpointHealth,
+  RECENT_EVENTS,
+  WAITING_COUNTED_MAX,
+} from '../../database/redelivery.ts';
+import { DAY_MS } from '../../lib/clock.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { changeFields } from '../change.ts';
+import { deliveryFilterForm, readDeliveryFilter } from '../delivery-filter.ts';
 import type { DashboardDeps } from '../deps.ts';
+import { queryOfChosen } from '../list-filter.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { badge, data, facts, faultMessage, moreLink, plainText, type Tone, table, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { webhookCall } from '../webhook-call.ts';
 
 const DELIVERIES_SHOWN = 50;
-/** Of a store without an endpoint, events have no delivery: so many are looked at for each page. */
-const EVENTS_READ_MAX = 5_000;
+/** So many events and deliveries are looked at for each page. */
+const LOOK_MAX = 5_000;
 const ENDPOINTS_SHOWN = 100;
 const RECENT_SHOWN = 20;
 
@@ -76,10 +85,12 @@ export async function webhooksPage(
   const own = all.filter(({ mode, perSession }) => mode === at.mode && !perSession).slice(0, ENDPOINTS_SHOWN);
   const [id, eventId] = [query.get('after'), query.get('event') ?? ''];
   const after = id !== null && eventId !== '' ? { id, eventId } : null;
-  const page = { after, limit: DELIVERIES_SHOWN, eventsMax: EVENTS_READ_MAX };
-  const { deliveries: shown, goOn } = await database.listStoreDeliveries(at, page);
-  const older = goOn && moreLink(words, `${webhooksPath(at)}?event=${goOn.eventId}&after=${goOn.id}`);
-  const none = html`<p class="card">${words.say(goOn === null ? 'webhooks.nothing_sent' : 'webhooks.rest')}</p>`;
+  const filter = readDeliveryFilter(query, own);
+  const page = { after, limit: DELIVERIES_SHOWN, lookMax: LOOK_MAX };
+  const { deliveries: shown, goOn } = await database.listStoreDeliveries(at, filter.search, page);
+  const next = goOn && queryOfChosen(filter.chosen, { event: goOn.eventId, after: goOn.id });
+  const older = next && moreLink(words, `${webhooksPath(at)}${next}`);
+  const isFiltered = Object.keys(filter.chosen).length > 0;
   return {
     title: words.say('frame.webhooks'),
     status: fault === null ? 200 : 400,
@@ -88,10 +99,22 @@ export async function webhooksPage(
       own.length === 0 ? html`<p class="card">${words.say('webhooks.no_endpoint')}</p>` : endpointTable(visit, own)
     }</section>
 ${may(visit, 'webhooks:manage') ? addForm(visit) : null}
-<section aria-labelledby="deliveries"><h2 id="deliveries">${words.say('webhooks.deliveries')}</h2>${
-      shown.length === 0 ? none : deliveryTable(visit, shown)
-    }${older}</section>`,
+<section aria-labelledby="deliveries"><h2 id="deliveries">${words.say('webhooks.deliveries')}</h2>
+${deliveryFilterForm(words, webhooksPath(at), filter, own)}${
+  shown.length === 0 ? noDeliveries(visit, isFiltered, goOn !== null) : deliveryTable(visit, shown)
+}${older}</section>`,
   };
+}
+
+/** An empty part of the list is never shown as the end, nor an empty result as an empty store. */
+function noDeliveries({ at, words }: Visit<StoreAt>, isFiltered: boolean, goesOn: boolean): Html {
+  const all = html`<a href="${webhooksPath(at)}">${words.say('general.all')}</a>`;
+  const text = goesOn
+    ? words.html(isFiltered ? 'webhooks.no_match_here' : 'webhooks.rest')
+    : isFiltered
+      ? words.html('webhooks.no_match', { all })
+      : words.html('webhooks.nothing_sent');
+  return html`<p class="card">${text}</p>`;
 }
 
 const usualEvents: readonly string[] = [...documentedPaymentEvents, ...documentedRefundEvents];
@@ -164,6 +187,7 @@ export async function endpointPage(
   const { at, words } = visit;
   const health = await database.endpointHealth(endpoint.id);
   if (!health) return null;
+  const activity = await database.endpointActivity(endpoint.id, visit.nowMs - DAY_MS);
   const secret = await database.findWebhookSecret(endpoint.id, endpoint.mode);
   const recent = table(
     words.say('webhooks.recent'),
@@ -181,7 +205,7 @@ export async function endpointPage(
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}<p><a href="${webhooksPath(at)}">${words.say('webhooks.all')}</a></p>
 <section class="card" aria-labelledby="url"><h2 id="url">${data(endpoint.url)}</h2>${healthFacts(words, endpoint, health)}
-${may(visit, 'webhooks:resend') ? button(visit, endpoint, 'test', words.say('webhooks.test')) : null}</section>
+${activity ? activityFacts(visit, endpoint, activity) : null}${may(visit, 'webhooks:resend') ? button(visit, endpoint, 'test', words.say('webhooks.test')) : null}</section>
 <section aria-labelledby="recent"><h2 id="recent">${words.say('webhooks.recent')}</h2>${
       health.recent.length === 0 ? html`<p class="card">${words.say('webhooks.nothing_sent_to_it')}</p>` : recent
     }</section>
@@ -218,6 +242,26 @@ function healthFacts(words: Words, { id, extendedEvents: more }: Endpoint, healt
     [
       words.say('webhooks.waiting'),
       waiting < WAITING_COUNTED_MAX ? String(waiting) : words.say('webhooks.or_more', { count: WAITING_COUNTED_MAX }),
+    ],
+  ]);
+}
+
+/** What it accepted last, and what became of the events of the last 24 hours, by state as links to them. */
+function activityFacts({ at, words }: Visit<StoreAt>, { id }: Endpoint, activity: EndpointActivity): Html {
+  const { accepted, counts, hasMore } = activity;
+  const listed = (state: DeliveryState) =>
+    html`<a href="${webhooksPath(at)}${queryOfChosen({ endpoint: id, state })}">${words.say(`general.delivery_${state}`)}</a> ${data(counts[state])}`;
+  const last = accepted && {
+    event: html`<a href="${webhooksPath(at)}/deliveries/${accepted.deliveryId}">${data(accepted.eventType)}</a>`,
+    time: time(accepted.atMs),
+  };
+  return facts([
+    [words.say('webhooks.accepted'), last ? words.html('webhooks.accepted_at', last) : words.say('general.none')],
+    [
+      words.say('webhooks.day'),
+      html`<span>${listed('delivered')} · ${listed('failed')} · ${listed('waiting')}${
+        hasMore ? html` · ${words.say('webhooks.day_cut', { count: ACTIVITY_EVENTS_MAX })}` : null
+      }</span>`,
     ],
   ]);
 }

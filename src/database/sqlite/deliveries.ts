@@ -4,8 +4,8 @@
  * `next_attempt_at_ms` is the automatic schedule, `manual_at_ms` a requested resend; neither affects the other.
  * @module
  */
-import { and, desc, eq, gt, lt, lte, or, type SQL, sql } from 'drizzle-orm';
-import type { Database, DeliveryCursor, PastAttempt } from '../database.ts';
+import { and, desc, eq, type SQL, sql } from 'drizzle-orm';
+import type { Database, Delivery, DeliveryCursor, DeliverySearch, PastAttempt } from '../database.ts';
 import type { Db } from './open.ts';
 import { attempts, deliveries, endpoints, events } from './schema.ts';
 
@@ -37,6 +37,14 @@ function pastAttempt(row: typeof attempts.$inferSelect): PastAttempt {
 /** After the newest event: what ids begin with comes before it. */
 const BEGINNING: DeliveryCursor = { eventId: '~', id: '' };
 
+function isWanted({ state, lastStatus, lastError }: Delivery, wanted: Omit<DeliverySearch, 'endpointId'>): boolean {
+  const { answer } = wanted;
+  if (wanted.state !== null && state !== wanted.state) return false;
+  if (answer === null) return true;
+  if (answer === 'none') return lastStatus === null && lastError !== null;
+  return lastStatus !== null && lastStatus >= answer.from && lastStatus <= answer.to;
+}
+
 export function deliveryCommands(db: Db): DeliveryCommands {
   const list = (where: SQL | undefined, byEvent: typeof deliveries.eventId | typeof events.id, limit: number) =>
     db.orm
@@ -50,9 +58,21 @@ export function deliveryCommands(db: Db): DeliveryCommands {
   const firstOfRest = db.client
     .prepare(
       `SELECT id FROM events INDEXED BY events_by_mode WHERE store_id = :storeId AND mode = :mode AND id <= :fromId
-       ORDER BY id DESC LIMIT 1 OFFSET :eventsMax`,
+       ORDER BY id DESC LIMIT 1 OFFSET :lookMax`,
     )
     .pluck();
+  const looking = (isOne: string) =>
+    db.client.prepare(
+      `SELECT d.id, d.endpoint_id AS endpointId, d.event_id AS eventId, e.type AS eventType, e.session_id AS sessionId,
+         d.state, d.attempts, d.next_attempt_at_ms AS nextAttemptAtMs, d.created_at_ms AS createdAtMs,
+         d.last_status AS lastStatus, d.last_error AS lastError
+       FROM events AS e INDEXED BY events_by_mode
+         CROSS JOIN deliveries AS d INDEXED BY deliveries_of_event ON d.event_id = e.id ${isOne}
+       WHERE e.store_id = :storeId AND e.mode = :mode AND e.id <= :fromId AND e.id > :nextId
+         AND (e.id < :fromId OR d.id > :afterId)
+       ORDER BY e.id DESC, d.id LIMIT :lookMax`,
+    );
+  const [ofAll, ofEndpoint] = [looking(''), looking('AND d.endpoint_id = :endpointId')];
 
   return {
     async listDeliveries({ id: only, storeId, sessionId, state, limit }) {
@@ -66,21 +86,24 @@ export function deliveryCommands(db: Db): DeliveryCommands {
       );
       return db.read(() => list(where, byEvent, limit));
     },
-    async listStoreDeliveries({ storeId, mode }, { after, limit, eventsMax }) {
+    async listStoreDeliveries(at, { endpointId, ...wanted }, { after, limit, lookMax }) {
       return db.read(() => {
         const from = after ?? BEGINNING;
-        const rest = firstOfRest.get({ storeId, mode, fromId: from.eventId, eventsMax }) as string | undefined;
-        const where = and(
-          eq(events.storeId, storeId),
-          eq(events.mode, mode),
-          lte(events.id, from.eventId),
-          or(lt(events.id, from.eventId), gt(id, from.id)),
-          rest === undefined ? undefined : gt(events.id, rest),
-        );
-        const found = list(where, events.id, limit + 1);
+        const next = firstOfRest.get({ ...at, fromId: from.eventId, lookMax }) as string | undefined;
+        const range = { ...at, fromId: from.eventId, afterId: from.id, nextId: next ?? '', lookMax };
+        const rows = endpointId === null ? ofAll.iterate(range) : ofEndpoint.iterate({ ...range, endpointId });
+        const found: Delivery[] = [];
+        let last: Delivery | null = null;
+        let looked = 0;
+        for (const delivery of rows as IterableIterator<Delivery>) {
+          looked++;
+          last = delivery;
+          if (isWanted(delivery, wanted)) found.push(delivery);
+          if (found.length > limit) break;
+        }
         const shown = found.slice(0, limit);
-        const goOn = found.length > limit ? shown.at(-1) : rest ? { eventId: rest, id: '' } : null;
-        return { deliveries: shown, goOn: goOn ?? null };
+        const rest = looked === lookMax ? last : next === undefined ? null : { eventId: next, id: '' };
+        return { deliveries: shown, goOn: (found.length > limit ? shown.at(-1) : rest) ?? null };
       });
     },
     async listAttempts(deliveryId) {

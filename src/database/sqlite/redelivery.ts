@@ -4,7 +4,10 @@
  */
 import { and, eq, sql } from 'drizzle-orm';
 import type { EventType } from '../../core/event.ts';
+import type { DeliveryState } from '../database.ts';
 import {
+  ACTIVITY_EVENTS_MAX,
+  type EndpointActivity,
   type EndpointHealth,
   FAILED_COUNTED_MAX,
   RECENT_EVENTS,
@@ -145,6 +148,27 @@ function prepareHealth({ client, orm }: Db) {
   };
 }
 
+/** Prepares what shows what one endpoint did of late. */
+function prepareActivity({ client }: Db) {
+  const since =
+    'FROM events INDEXED BY events_by_mode WHERE store_id = :storeId AND mode = :mode AND id >= :from ORDER BY id DESC';
+  return {
+    accepted: client.prepare(
+      `SELECT d.id AS deliveryId, event.type AS eventType, max(a.started_at_ms + a.duration_ms) AS atMs
+       FROM endpoints AS e
+       JOIN events AS event ON event.id = e.answered_event_id
+       JOIN deliveries AS d ON d.event_id = event.id AND d.endpoint_id = e.id
+       JOIN attempts AS a ON a.delivery_id = d.id AND a.status BETWEEN 200 AND 299
+       WHERE e.id = :id GROUP BY d.id`,
+    ),
+    states: client.prepare(
+      `SELECT d.state, count(*) AS count FROM (SELECT id ${since} LIMIT ${ACTIVITY_EVENTS_MAX}) AS recent
+       JOIN deliveries AS d ON d.event_id = recent.id AND d.endpoint_id = :id GROUP BY d.state`,
+    ),
+    hasMore: client.prepare(`SELECT 1 ${since} LIMIT 1 OFFSET ${ACTIVITY_EVENTS_MAX}`),
+  };
+}
+
 /** Prepares what is wrong with sending, over all standing endpoints. */
 function prepareTrouble({ client }: Db) {
   const standing = 'FROM endpoints INDEXED BY endpoints_of_store WHERE per_session = 0 AND removed = 0';
@@ -174,9 +198,13 @@ function prepareTrouble({ client }: Db) {
   };
 }
 
+/** Returns the id before those of all events since then. */
+const firstEventId = (sinceMs: number): string => `evt_${BigInt(sinceMs) * 1_000_000n}`;
+
 /** What an operator sees. */
-function endpointQueries(db: Db): Pick<RedeliveryDatabase, 'endpointHealth' | 'webhookTrouble'> {
+function endpointQueries(db: Db): Pick<RedeliveryDatabase, 'endpointHealth' | 'endpointActivity' | 'webhookTrouble'> {
   const health = prepareHealth(db);
+  const activity = prepareActivity(db);
   const trouble = prepareTrouble(db);
   return {
     async endpointHealth(id) {
@@ -191,6 +219,20 @@ function endpointQueries(db: Db): Pick<RedeliveryDatabase, 'endpointHealth' | 'w
         };
       });
     },
+    async endpointActivity(id, sinceMs) {
+      return db.read((): EndpointActivity | null => {
+        const endpoint = health.endpoint.get({ id });
+        if (!endpoint) return null;
+        const range = { storeId: endpoint.storeId, mode: endpoint.mode, from: firstEventId(sinceMs) };
+        const states = activity.states.all({ ...range, id }) as { state: DeliveryState; count: number }[];
+        const counted = Object.fromEntries(states.map(({ state, count }) => [state, count]));
+        return {
+          accepted: (activity.accepted.get({ id }) as EndpointActivity['accepted'] | undefined) ?? null,
+          counts: { waiting: 0, delivered: 0, failed: 0, ...counted },
+          hasMore: activity.hasMore.get(range) !== undefined,
+        };
+      });
+    },
     async webhookTrouble(nowMs, sinceMs) {
       return db.read(
         (): WebhookTrouble => ({
@@ -198,7 +240,7 @@ function endpointQueries(db: Db): Pick<RedeliveryDatabase, 'endpointHealth' | 'w
           disabled: trouble.disabled.all() as WebhookTrouble['disabled'],
           unanswered: trouble.unanswered.all() as WebhookTrouble['unanswered'],
           dueSinceMs: (trouble.firstDue.get({ nowMs }) as number | undefined) ?? null,
-          failed: trouble.failed.get({ from: `evt_${BigInt(sinceMs) * 1_000_000n}` }) as number,
+          failed: trouble.failed.get({ from: firstEventId(sinceMs) }) as number,
         }),
       );
     },

@@ -5,6 +5,7 @@ import type {
   ClaimedDelivery,
   Database,
   DeliveryCursor,
+  DeliverySearch,
   DeliveryVerdict,
 } from '../../../src/database/database.ts';
 import { recordAttempt } from '../../support/record-attempt.ts';
@@ -413,15 +414,20 @@ export function resendsConform(makePlace: MakePlace): void {
       for (const id of ['e1', 'e2']) await database.removeEndpoint(id);
       for (let n = 0; n < 4; n++) await cancelNew(database, `o${n}`, T0_MS + 1 + n);
       const at = { storeId: 'm1', mode: 'test' } as const;
-      const pages = async (eventsMax: number) => {
+      const any = { endpointId: null, state: null, answer: null };
+      const pages = async (lookMax: number, search: DeliverySearch = any) => {
         const lengths: number[] = [];
         const seen = new Set<string>();
         for (let after: DeliveryCursor | null = null; ; ) {
-          const page: Awaited<ReturnType<Database['listStoreDeliveries']>> = await database.listStoreDeliveries(at, {
-            after,
-            limit: 1,
-            eventsMax,
-          });
+          const page: Awaited<ReturnType<Database['listStoreDeliveries']>> = await database.listStoreDeliveries(
+            at,
+            search,
+            {
+              after,
+              limit: 1,
+              lookMax,
+            },
+          );
           for (const { id, sessionId } of page.deliveries) seen.add(`${sessionId} ${id}`);
           lengths.push(page.deliveries.length);
           if (page.goOn === null) return [lengths, seen.size];
@@ -431,10 +437,72 @@ export function resendsConform(makePlace: MakePlace): void {
       assert.equal(await pages(3), [[0, 1, 1], 2]);
       assert.equal(await pages(4), [[0, 1, 1], 2]);
       assert.equal(await pages(5), [[1, 1], 2]);
+      assert.equal(await pages(5, { ...any, endpointId: 'e2' }), [[1], 1]);
+      // A page that looks at two deliveries ends after them, found or not.
+      assert.equal(await pages(2, { ...any, state: 'delivered' }), [[0, 0, 0, 0], 0]);
       for (const other of [{ storeId: 'm2' }, { mode: 'live' }] as const) {
-        const none = await database.listStoreDeliveries({ ...at, ...other }, { after: null, limit: 9, eventsMax: 1 });
+        const none = await database.listStoreDeliveries({ ...at, ...other }, any, {
+          after: null,
+          limit: 9,
+          lookMax: 1,
+        });
         assert.equal(none, { deliveries: [], goOn: null });
       }
+    }),
+  );
+
+  test(
+    'a store’s deliveries are found by endpoint, state and last answer; an endpoint says what it did of late',
+    inWorld(makePlace, async ({ database }) => {
+      for (const id of ['e1', 'e2']) await database.addEndpoint(endpoint(id));
+      for (let n = 0; n < 4; n++) await cancelNew(database, `o${n}`, T0_MS + n * 1000);
+      const claimed = await claimAll(database, T0_MS + 9_000);
+      assert.is(claimed.length, 8);
+      const answers = {
+        ...{ 'e1 cs_o0': 200, 'e1 cs_o1': 418, 'e1 cs_o2': 204, 'e1 cs_o3': 503 },
+        ...{ 'e2 cs_o0': null, 'e2 cs_o1': 418, 'e2 cs_o2': 500 },
+      } as Readonly<Record<string, number | null>>;
+      for (const one of claimed) {
+        const status = answers[`${one.endpointId} ${one.sessionId}`];
+        if (status === undefined) continue;
+        const error = status === null ? 'timeout' : null;
+        const isDelivered = status !== null && status < 300;
+        await recordAttempt(
+          database,
+          attempt(one, { status, error, startedAtMs: one.eventAtMs + 50 }),
+          isDelivered ? { kind: 'delivered' } : { kind: 'failed' },
+        );
+      }
+      const any = { endpointId: null, state: null, answer: null } as const;
+      const at = { storeId: 'm1', mode: 'test' } as const;
+      const find = async (search: Partial<DeliverySearch>) => {
+        const page = { after: null, limit: 9, lookMax: 99 };
+        const { deliveries } = await database.listStoreDeliveries(at, { ...any, ...search }, page);
+        return deliveries.map(({ endpointId, sessionId }) => `${endpointId} ${sessionId}`).sort();
+      };
+      const own = (id: string) => [0, 1, 2, 3].map((n) => `${id} cs_o${n}`);
+      assert.equal(await find({}), [...own('e1'), ...own('e2')]);
+      assert.equal(await find({ endpointId: 'e2' }), own('e2'));
+      assert.equal(await find({ state: 'delivered' }), ['e1 cs_o0', 'e1 cs_o2']);
+      assert.equal(await find({ state: 'waiting' }), ['e2 cs_o3']);
+      assert.equal(await find({ answer: { from: 418, to: 418 } }), ['e1 cs_o1', 'e2 cs_o1']);
+      assert.equal(await find({ answer: { from: 500, to: 599 } }), ['e1 cs_o3', 'e2 cs_o2']);
+      assert.equal(await find({ answer: 'none' }), ['e2 cs_o0'], 'what was not tried has no answer to miss');
+      const all = { endpointId: 'e1', state: 'failed', answer: { from: 400, to: 499 } } as const;
+      assert.equal(await find(all), ['e1 cs_o1']);
+
+      const delivered = claimed.find((one) => `${one.endpointId} ${one.sessionId}` === 'e1 cs_o2');
+      assert.equal(await database.endpointActivity('e1', T0_MS + 1000), {
+        accepted: { deliveryId: delivered?.id, eventType: 'payment.cancelled', atMs: T0_MS + 2070 },
+        counts: { waiting: 0, delivered: 1, failed: 2 },
+        hasMore: false,
+      });
+      assert.equal(await database.endpointActivity('e2', T0_MS + 1000), {
+        accepted: null,
+        counts: { waiting: 1, delivered: 0, failed: 2 },
+        hasMore: false,
+      });
+      assert.is(await database.endpointActivity('none', 0), null);
     }),
   );
 

@@ -142,7 +142,7 @@ async function plansWithPayment(work: (database: Database, storeId: string) => P
   }
 }
 
-test('lists and searches of payments, and deliveries, seek in an index that has their order', async () => {
+test('lists and searches of payments seek in an index that has their order', async () => {
   const none = { status: null, paidIn: null, fromMs: null, toMs: null, beforeId: null };
   const paidIn = [{ network: 'test:one', currency: 'USDT' }] as const;
   let found = 0;
@@ -182,13 +182,11 @@ test('lists and searches of payments, and deliveries, seek in an index that has 
     await database.listRequests({ ...at, ...request, requestId: null, sessionId: 'cs_1' });
     await database.sumCredits(at, [0, 1]);
     await database.hasCredits(at);
-    await database.listStoreDeliveries(at, { after: null, limit: 9, eventsMax: 9 });
   });
   assert.is(found, 7, 'all but the list of another day find the session');
   const steps = [...made].flatMap(([text, plan]) => plan.map((step) => `${step} <- ${text}`));
-  // What a store received is grouped by network and coin, of which there are few; an event has few deliveries.
-  const small =
-    /^CORRELATED SCALAR SUBQUERY|^USE TEMP B-TREE FOR (GROUP BY <- SELECT network, currency, |LAST TERM OF ORDER BY <- select "deliveries")/;
+  // What a store received is grouped by network and coin, of which there are few.
+  const small = /^CORRELATED SCALAR SUBQUERY|^USE TEMP B-TREE FOR GROUP BY <- SELECT network, currency, /;
   const sorted = steps.filter((step) => small.test(step));
   assert.equal(
     steps.filter(
@@ -197,7 +195,7 @@ test('lists and searches of payments, and deliveries, seek in an index that has 
     sorted,
   );
   for (const index of [
-    ...['sessions_listed', 'sessions_by_status', 'sessions_by_amount', 'sessions_by_received', 'events_by_mode'],
+    ...['sessions_listed', 'sessions_by_status', 'sessions_by_amount', 'sessions_by_received'],
     ...['sessions_over', 'sessions_under', 'sessions_late', 'sessions_by_currency'],
     ...['receipt_number=?)', 'refunds_by_transaction', 'api_requests_by_request_id'],
     'api_requests_of_session',
@@ -230,6 +228,27 @@ test('a page of refunds seeks in an index that has its order, also where it goes
     steps[1] ?? '',
     /INDEX refunds_listed_by_status \(store_id=\? AND mode=\? AND status=\? AND .*created_at_ms/,
   );
+});
+
+test('deliveries of a store and what an endpoint did of late follow the events in their order', async () => {
+  const plans = [...(await plansAtOpening())];
+  const pages = plans.filter(([text]) => text.includes('FROM events AS e INDEXED BY events_by_mode'));
+  assert.is(pages.length, 2, 'of all endpoints, and of one');
+  for (const [text, steps] of pages) {
+    const [ofEvents, ofDeliveries, sorted, ...more] = steps;
+    assert.match(
+      ofEvents ?? '',
+      /^SEARCH e USING INDEX events_by_mode \(store_id=\? AND mode=\? AND id>\? AND id<\?\)/,
+    );
+    const isOne = text.includes(':endpointId');
+    assert.match(ofDeliveries ?? '', `(event_id=?${isOne ? ' AND endpoint_id=?' : ''})`);
+    // The deliveries of one event, of which there are few; that of one endpoint is alone.
+    assert.match(sorted ?? '', /^USE TEMP B-TREE FOR LAST TERM OF ORDER BY/);
+    assert.equal(more, []);
+  }
+  const counts = plans.find(([text]) => text.startsWith('SELECT d.state, count(*)'))?.[1] ?? [];
+  assert.match(counts.join('; '), 'events_by_mode (store_id=? AND mode=? AND id>?)');
+  assert.match(counts.join('; '), 'deliveries_of_event (event_id=? AND endpoint_id=?)');
 });
 
 test('a page of the audit log seeks by time, also where it goes on and looks for a person', async () => {
