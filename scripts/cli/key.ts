@@ -160,7 +160,7 @@ function readSources(text: string | undefined): readonly string[] {
 
 const unknownKey = (id: string) => notFound(`there is no key ${id}; \`quayside key list\` shows all`);
 
-const unused = { name: null, lastUsedAtMs: null, lastUsedFrom: null };
+const unused = { name: null, createdBy: null, lastUsedAtMs: null, lastUsedFrom: null };
 
 const lastUse = ({ lastUsedAtMs, lastUsedFrom }: ApiKey): string =>
   lastUsedAtMs === null ? 'never' : `${moment(lastUsedAtMs)} from ${lastUsedFrom ?? 'an unknown address'}`;

@@ -21,6 +21,8 @@ export type ApiKey = Readonly<{
   /** The CIDR ranges that it may be used from; none means from anywhere. */
   sources: readonly string[];
   createdAtMs: number;
+  /** Who made it; null if that is not known. */
+  createdBy: string | null;
   /** From then on it is refused; null means never. */
   expiresAtMs: number | null;
   revokedAtMs: number | null;
@@ -35,7 +37,7 @@ export const USE_NOTED_EVERY_MS = 60_000;
 type Optional = 'name' | 'sources' | 'expiresAtMs';
 
 /** A key to be saved: if left out, it has no name, may be used from anywhere, and does not expire. */
-export type NewApiKey = Omit<ApiKey, Optional | 'lastUsedAtMs' | 'lastUsedFrom'> &
+export type NewApiKey = Omit<ApiKey, Optional | 'createdBy' | 'lastUsedAtMs' | 'lastUsedFrom'> &
   Partial<Pick<ApiKey, Optional>> &
   Readonly<{ keyHash: string; secret: string }>;
 
@@ -52,6 +54,11 @@ export interface KeyDatabase {
   showKey(id: string): Promise<ApiKey | null>;
   /** @returns false when there is no such key. Revoking it again keeps the first time, and is not recorded. */
   revokeKey(id: string, act: OperatorAct): Promise<boolean>;
+  /**
+   * Takes scopes from a key that is not revoked: it keeps those that it has and that are named. At least one is left.
+   * @returns false when nothing would be taken, or nothing left; null when there is no such key, or its row was altered
+   */
+  narrowKey(id: string, keep: readonly Scope[], act: OperatorAct): Promise<boolean | null>;
   /** Returns the key with this SHA-256 (hex), revoked, expired or not; null when unknown. */
   findKey(keyHash: string): Promise<ApiKeyWithSecret | null>;
   /**

@@ -100,6 +100,8 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /s/:store/test/developers/keys': ['owner', 'developer'],
   'post /s/:store/live/developers/keys/revoke': ['owner'],
   'post /s/:store/test/developers/keys/revoke': ['owner', 'developer'],
+  'post /s/:store/live/developers/keys/narrow': ['owner'],
+  'post /s/:store/test/developers/keys/narrow': ['owner', 'developer'],
   'get /s/:store/live/team': ['owner'],
   'get /s/:store/test/team': ['owner'],
   'post /s/:store/live/team': ['owner'],
@@ -198,7 +200,7 @@ async function createOperations({ api }: Dashboard) {
 /** What a form has to name, beside its path, to find what it is about. */
 const fieldsOf = (page: string, { test, live }: Readonly<Record<'test' | 'live', StoreObjects>>) => ({
   ...(page.includes('/alarms/') && { alarm: '1', for: '1h' }),
-  ...(page.endsWith('/keys/revoke') && { key: page.includes('/live/') ? live.key : test.key }),
+  ...(/\/keys\/(revoke|narrow)$/.test(page) && { key: page.includes('/live/') ? live.key : test.key }),
   ...(page.endsWith('/notices/add') && { kind: 'email' }),
 });
 

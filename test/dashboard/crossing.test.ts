@@ -102,7 +102,7 @@ test('no form of one’s own store changes what belongs to another store or mode
       const fields = { confirmed: 'yes', typed: '11.50', key: ids.key, reason: 'x', network: 'ethereum', text: 'x' };
       return visitor.post(target, { form_token: tokens.get(visitor) ?? '', ...fields });
     };
-    const named = changes.filter((path) => /:(?!store|mode)/.test(path) || path.endsWith('/keys/revoke'));
+    const named = changes.filter((path) => /:(?!store|mode)/.test(path) || /\/keys\/(revoke|narrow)$/.test(path));
     assert.ok(named.length >= 20, `${named.length} forms name an object`);
     const { id: sessionId, key, person } = made.test;
     const state = async () =>

@@ -130,6 +130,27 @@ test('an alarm is acknowledged once, with the person’s name', () =>
     assert.match((await mary.get('/operator/alarms')).text, 'acknowledged');
   }));
 
+test('an alarm about a payment links to it, for those who may see the payment', () =>
+  withTarget(async ({ dashboard, mary }) => {
+    const { api } = dashboard;
+    const made = await api.send('POST', '/api/v1/checkout/sessions/create', {
+      amount: 100,
+      currency: 'USD',
+      order_id: 'a',
+    });
+    const { id } = made.json as { id: string };
+    const about = { code: 'payment_reversed', message: 'gone', network: null, atMs: api.clock.nowMs() };
+    await api.database().raiseAlarm({ ...about, sessionId: id });
+    const link = `<a href="/s/${api.merchantId}/test/payments/${id}">`;
+    assert.not.match((await mary.get('/operator/alarms')).text, link, 'an operator is no member of the store');
+    const people = await api.database().listPeople();
+    const person = people.find(({ name }) => name === 'Mary');
+    assert.ok(person);
+    await api.database().setMembership(person.id, { role: 'support', storeId: api.merchantId }, operator(1));
+    assert.match((await mary.get('/operator/alarms')).text, link);
+    assert.is((await mary.get(`/s/${api.merchantId}/test/payments/${id}`)).status, 200);
+  }));
+
 test('a note of whoever acknowledges an alarm is shown with it and in the audit log', () =>
   withTarget(async ({ dashboard, mary }) => {
     const ALARMS = '/operator/alarms';

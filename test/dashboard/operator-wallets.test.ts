@@ -30,6 +30,37 @@ test('balances are shown beside the books, and what is missing is named', () =>
     assert.match((await mary.get(PATH)).text, 'less than expected');
   }));
 
+test('the gas wallet has a code to top it up, and the treasury is shown and cannot be changed', () =>
+  withDashboard(async ({ api, person }) => {
+    const mary = await person('Mary', { role: 'operator', storeId: null });
+    const database = api.database();
+    const [gas, former, refund, treasury] = ['1a', '2b', '3c', '4d'].map((byte) => byte.repeat(20)) as [
+      string,
+      string,
+      string,
+      string,
+    ];
+    const balance = { network, low: [], readAtMs: api.clock.nowMs(), units: { native: 1n } } as const;
+    await database.recordBalance({ ...balance, role: 'gas', key: gas });
+    await database.recordBalance({ ...balance, role: 'refund', key: refund });
+    assert.not.match((await mary.get(PATH)).text, 'Treasury');
+    await database.recordOwnWallets(network, [
+      { role: 'treasury', key: former },
+      { role: 'treasury', key: treasury },
+    ]);
+    const { text } = await mary.get(PATH);
+    const codes = [...text.matchAll(/<svg class="qr"[\s\S]*?<\/svg>\s*<p><code data-copy>(0x\w+)<\/code>/g)];
+    assert.equal(
+      codes.map(([, address]) => address?.toLowerCase()),
+      [`0x${gas}`],
+      'of the gas wallet alone',
+    );
+    const card = /<section class="card" aria-labelledby="treasury">([\s\S]*?)<\/section>/.exec(text)?.[1] ?? '';
+    assert.match(card.toLowerCase(), `0x${treasury}`);
+    assert.not.match(card.toLowerCase(), former);
+    assert.not.match(card, '<form');
+  }));
+
 test('every network is frozen with a reason, and thawed with the second factor', () =>
   withDashboard(async ({ api, person, code }) => {
     const mary = await person('Mary', { role: 'operator', storeId: null });

@@ -213,6 +213,10 @@ async function answerPages(dashboard: Dashboard, owner: Visitor, unproved: Visit
     { name: 'review-second-factor', ...by('unproved', '/developers/keys', () => key) },
     { name: 'second-factor-wrong', ...by('unproved', '/developers/keys', () => wrong), status: 403 },
     { name: 'review-typed', ...by('owner', '/developers/keys/revoke', () => ({ key: api.testKey.id })) },
+    {
+      name: 'review-narrow',
+      ...by('owner', '/developers/keys/narrow', () => ({ key: api.testKey.id, 'sessions:read': 'on' })),
+    },
     { name: 'key-made', ...by('owner', '/developers/keys', () => ({ ...key, confirmed: 'yes' })) },
     { name: 'invited', ...by('owner', '/team', guest) },
     { name: 'form-fault', ...by('owner', '/team', () => ({ name: '?', role: 'support' })), status: 400 },

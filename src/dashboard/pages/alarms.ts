@@ -3,6 +3,7 @@
  * reports an event waits for a person to resolve it.
  * @module
  */
+import { isAllowed } from '../../core/access.ts';
 import { ALARM_NOTE_CHARS_MAX, type Alarm, isSnoozed } from '../../database/alarms.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { type Snooze, snoozeEndMs, snoozes } from '../../lib/snooze.ts';
@@ -11,6 +12,7 @@ import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { badge, data, english, faultMessage, plainText, table, time } from '../show.ts';
+import type { Words } from '../texts.ts';
 
 const PATH = '/operator/alarms';
 const ALARMS_SHOWN = 100;
@@ -30,19 +32,20 @@ export const alarmPages = (deps: DashboardDeps): readonly CommonPage[] => [
   commonChange(deps, { path: `${PATH}/resolve`, needs: 'installation:manage', plan: async (visit) => planEnd(visit) }),
 ];
 
-async function alarmsPage({ database }: DashboardDeps, visit: Visit<null>, fault: string | null): Promise<Reply> {
+async function alarmsPage(deps: DashboardDeps, visit: Visit<null>, fault: string | null): Promise<Reply> {
   return {
     title: visit.words.say('frame.operator_alarms'),
     status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}${alarmTable(visit, await database.listAlarms(ALARMS_SHOWN))}
+    content: html`${faultMessage(fault)}${await alarmTable(deps, visit, await deps.database.listAlarms(ALARMS_SHOWN))}
 <p class="hint">${visit.words.html('alarms.newest', { count: ALARMS_SHOWN })}</p>`,
   };
 }
 
-/** A list of alarms, with what can be done about each. */
-export function alarmTable(visit: Visit<null>, alarms: readonly Alarm[]): Html {
+/** A list of alarms, with what can be done about each, and links to the payments that this person may see. */
+export async function alarmTable(deps: DashboardDeps, visit: Visit<null>, alarms: readonly Alarm[]): Promise<Html> {
   const { words } = visit;
   if (alarms.length === 0) return html`<p class="card">${words.say('alarms.none')}</p>`;
+  const payments = await paymentPages(deps, visit, alarms);
   return table(
     words.say('frame.operator_alarms'),
     [
@@ -56,11 +59,27 @@ export function alarmTable(visit: Visit<null>, alarms: readonly Alarm[]): Html {
       time(alarm.atMs),
       html`<div>${alarmState(visit, alarm)}${noteOf(alarm)}</div>`,
       html`<span>${data(alarmName(alarm))} <code>${alarm.code}</code>${alarm.network === null ? null : html` <code>${alarm.network}</code>`}</span>`,
-      english(alarm.message),
+      html`<div>${english(alarm.message)}${paymentLink(words, payments.get(alarm.sessionId ?? ''))}</div>`,
       html`<div>${alarmForms(visit, alarm)}</div>`,
     ]),
   );
 }
+
+/** Returns the page of each session that alarms are about, where this person may see it. */
+async function paymentPages({ database }: DashboardDeps, { visitor }: Visit<null>, alarms: readonly Alarm[]) {
+  const pages = new Map<string, string>();
+  for (const id of new Set(alarms.flatMap(({ sessionId }) => sessionId ?? []))) {
+    const session = await database.findSession(id);
+    if (!session) continue;
+    const { storeId, mode } = session;
+    const maySee = isAllowed(visitor.person.memberships, { permission: 'payments:read', storeId, mode });
+    if (maySee) pages.set(id, `/s/${storeId}/${mode}/payments/${id}`);
+  }
+  return pages;
+}
+
+const paymentLink = (words: Words, href: string | undefined): Html | null =>
+  href === undefined ? null : html` <a href="${href}">${words.say('overview.alarm_payment')}</a>`;
 
 const alarmName = ({ id }: Pick<Alarm, 'id'>): string => `A-${id}`;
 

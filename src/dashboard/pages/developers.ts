@@ -64,6 +64,11 @@ export const developerPages = (deps: DashboardDeps): readonly StorePage[] => [
     needs: 'keys:manage',
     plan: (visit) => planRevoking(deps, visit),
   }),
+  storeChange(deps, {
+    path: '/s/:store/:mode/developers/keys/narrow',
+    needs: 'keys:manage',
+    plan: (visit) => planNarrowing(deps, visit),
+  }),
 ];
 
 async function page(
@@ -75,10 +80,11 @@ async function page(
   const store = await database.findStore(at.storeId);
   if (!store) return null;
   const own = (await database.listKeys(at.storeId)).filter(({ mode }) => mode === at.mode).toReversed();
+  const narrowed = own.find((key) => key.id === visit.query.get('narrow') && mayNarrow(key, nowMs));
   return {
     title: words.say('frame.developers'),
     status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}
+    content: html`${faultMessage(fault)}${narrowed ? narrowForm(visit, narrowed) : null}
 <section class="card" aria-labelledby="ids"><h2 id="ids">${words.say('developers.store')}</h2>${facts([
       [words.say('developers.merchant_id'), copyCode(at.storeId)],
       [words.say('developers.header'), copyCode(merchantHeader(at))],
@@ -100,6 +106,10 @@ function keyTable(visit: Visit<StoreAt>, keys: readonly ApiKey[], nowMs: number)
   if (keys.length === 0) return html`<p class="card">${words.say('developers.no_key')}</p>`;
   const revoke = (key: ApiKey) => html`<form method="post" action="${pathOf(at)}/keys/revoke">${changeFields(visit)}
 <input type="hidden" name="key" value="${key.id}"><button class="plain" aria-label="${words.say('general.act_on', { act: words.say('developers.revoke'), name: key.hint })}">${words.say('developers.revoke')}</button></form>`;
+  const narrow = ({ id, hint }: ApiKey) => {
+    const text = words.say('developers.narrow');
+    return html` <a href="${pathOf(at)}?narrow=${id}" aria-label="${words.say('general.act_on', { act: text, name: hint })}">${text}</a>`;
+  };
   return table(
     words.say('developers.keys'),
     [
@@ -118,16 +128,28 @@ function keyTable(visit: Visit<StoreAt>, keys: readonly ApiKey[], nowMs: number)
       key.sources.length === 0
         ? html`<span class="word">${words.say('developers.anywhere')}</span>`
         : data(key.sources.join(', ')),
-      time(key.createdAtMs),
+      html`<div>${time(key.createdAtMs)}${key.createdBy === null ? null : html` <span class="hint">${words.html('developers.by', { person: key.createdBy })}</span>`}</div>`,
       key.lastUsedAtMs === null
         ? words.say('general.never')
         : words.html('developers.used_from', {
             ago: ago(words, key.lastUsedAtMs, nowMs),
             address: key.lastUsedFrom ?? '–',
           }),
-      html`<div>${keyState(words, key, nowMs)}${isWorking(key, nowMs) ? revoke(key) : null}</div>`,
+      html`<div>${keyState(words, key, nowMs)}${isWorking(key, nowMs) ? revoke(key) : null}${mayNarrow(key, nowMs) ? narrow(key) : null}</div>`,
     ]),
   );
+}
+
+const mayNarrow = (key: ApiKey, nowMs: number): boolean => isWorking(key, nowMs) && key.scopes.length > 1;
+
+/** The form that takes scopes from a key: it can only lose what it may do. */
+function narrowForm(visit: Visit<StoreAt>, key: ApiKey): Html {
+  const { at, words } = visit;
+  return html`<form method="post" action="${pathOf(at)}/keys/narrow" class="card" aria-labelledby="narrow">
+<h2 id="narrow">${words.html('general.act_on', { act: words.say('developers.narrow'), name: key.hint })}</h2>${changeFields(visit)}
+<input type="hidden" name="key" value="${key.id}"><fieldset><legend>${words.say('developers.narrow_keep')}</legend>${key.scopes.map(
+    (scope) => html`<label class="check"><input type="checkbox" name="${scope}" checked> <code>${scope}</code></label>`,
+  )}</fieldset><button>${words.say('developers.narrow')}</button></form>`;
 }
 
 const isWorking = ({ revokedAtMs, expiresAtMs }: ApiKey, nowMs: number): boolean =>
@@ -245,17 +267,53 @@ ${described}
 <details><summary>${words.say('developers.own_call')}</summary>${callText(signedCall(at, config.baseUrl, made))}</details>
 <p><a class="button" href="${pathOf(at)}">${words.say('developers.saved')}</a></p></section>`;
 
-async function planRevoking({ database }: DashboardDeps, { at, form, words }: Visit<StoreAt>): Promise<Plan | null> {
+/** Returns the key that a form names, of this store and mode. */
+async function keyOfForm({ database }: DashboardDeps, { at, form }: Visit<StoreAt>): Promise<ApiKey | null> {
   const key = await database.showKey(form.key ?? '');
-  if (!key || key.storeId !== at.storeId || key.mode !== at.mode) return null;
+  return key?.storeId === at.storeId && key.mode === at.mode ? key : null;
+}
+
+const keyName = ({ hint, name }: ApiKey): Html =>
+  html`<code>${hint}</code>${name === null ? null : html` (${data(name)})`}`;
+
+async function planNarrowing(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Planned> {
+  const { at, form, words } = visit;
+  const key = await keyOfForm(deps, visit);
+  if (!key) return null;
+  const kept = key.scopes.filter((scope) => form[scope] === 'on');
+  const taken = key.scopes.filter((scope) => !kept.includes(scope));
+  if (kept.length === 0 || taken.length === 0) return page(deps, visit, words.say('developers.narrow_nothing'));
+  return {
+    command: 'narrow API key',
+    target: key.id,
+    review: {
+      title: words.say('developers.narrow_title'),
+      consequence: html`${facts([
+        [words.say('general.key'), keyName(key)],
+        [words.say('developers.it_may'), data(kept.join(', '))],
+        [words.say('developers.it_may_not'), data(taken.join(', '))],
+      ])}<p>${words.say('developers.narrow_text')}</p>`,
+      button: words.say('developers.narrow_button'),
+      back: pathOf(at),
+      needsSudo: false,
+    },
+    async act(open, act) {
+      const done = await open.narrowKey(key.id, kept, act);
+      return done === null ? null : { to: pathOf(at), said: words.say('developers.is_narrowed', { key: key.hint }) };
+    },
+  };
+}
+
+async function planRevoking(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Plan | null> {
+  const { at, words } = visit;
+  const key = await keyOfForm(deps, visit);
+  if (!key) return null;
   return {
     command: 'revoke API key',
     target: key.id,
     review: {
       title: words.say('developers.revoke_title'),
-      consequence: html`<p>${words.html('developers.revoke_text', {
-        key: html`<code>${key.hint}</code>${key.name === null ? null : html` (${data(key.name)})`}`,
-      })}</p>
+      consequence: html`<p>${words.html('developers.revoke_text', { key: keyName(key) })}</p>
 <p>${
         key.lastUsedAtMs === null
           ? words.say('developers.never_used')

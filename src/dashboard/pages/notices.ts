@@ -36,7 +36,8 @@ export const noticePages = (deps: DashboardDeps): readonly CommonPage[] => [
   ),
 ];
 
-async function page({ database }: DashboardDeps, visit: Visit<null>, fault: string | null): Promise<Reply> {
+async function page(deps: DashboardDeps, visit: Visit<null>, fault: string | null): Promise<Reply> {
+  const { database } = deps;
   const { words } = visit;
   const targets = await database.listNoticeTargets();
   const open = await database.listOpenAlarms();
@@ -51,7 +52,7 @@ async function page({ database }: DashboardDeps, visit: Visit<null>, fault: stri
     }
 <section aria-labelledby="targets"><h2 id="targets">${words.say('notices.targets')}</h2>${targetTable(visit, targets)}
 <p class="actions"><a class="button plain" href="${PATH}/add">${words.say('notice-add.title')}</a></p><p class="hint">${words.html('notices.add_hint')}</p></section>
-<section aria-labelledby="unseen"><h2 id="unseen">${words.say('notices.unseen')}</h2>${alarmTable(visit, unseen)}</section>`,
+<section aria-labelledby="unseen"><h2 id="unseen">${words.say('notices.unseen')}</h2>${await alarmTable(deps, visit, unseen)}</section>`,
   };
 }
 

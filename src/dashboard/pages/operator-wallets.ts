@@ -10,12 +10,14 @@ import type { NetworkKey } from '../../core/transfer.ts';
 import type { WalletBalance } from '../../database/money-out.ts';
 import type { BookedWallet } from '../../database/outgoing.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { qrSvg } from '../../lib/qr.ts';
 import { commonChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { shownOnChain } from '../explorer.ts';
 import { askForm } from '../operation-form.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
-import { ago, badge, data, facts, faultMessage, table, time } from '../show.ts';
+import { ago, badge, copyCode, data, facts, faultMessage, table, time } from '../show.ts';
+import type { Words } from '../texts.ts';
 import { byBecause, type FreezeScope, freezeForms, planFreeze, planThaw, signerFrozen } from './freezes.ts';
 
 const PATH = '/operator/wallets';
@@ -51,7 +53,8 @@ async function page(deps: DashboardDeps, visit: Visit<null>, fault: string | nul
       balances.length === 0
         ? html`<p class="card">${words.say('operator-wallets.none_read')}</p>`
         : html`${balanceTable(deps, visit, balances)}${bookTable(deps, visit, balances, await database.listWalletBooks())}`
-    }</section>
+    }${gasCards(deps, words, balances)}</section>
+${await treasuryCard(deps, words)}
 <section aria-labelledby="unswept"><h2 id="unswept">${words.say('operator-wallets.unswept')}</h2>${await unsweptTable(deps, visit)}</section>
 ${await freezeCard(deps, visit)}`,
   };
@@ -74,13 +77,12 @@ const balanceTable = (deps: DashboardDeps, { nowMs, words }: Visit<null>, balanc
       words.say('operator-wallets.read'),
     ],
     balances.map(({ network, role, key, isFormer, units, low, readAtMs }) => {
-      const family = deps.config.networks.find((one) => one.key === network)?.family;
       return [
         html`<a href="/operator/networks/${network}">${data(network)}</a>`,
         words.say(`operator-wallets.role_${role}`),
         shownOnChain(
           { config: deps.config, words },
-          { network, kind: 'address', text: family ? chains[family].address.format(key) : key },
+          { network, kind: 'address', text: addressOf(deps, network, key) },
           'whole',
         ),
         data(
@@ -100,6 +102,40 @@ const balanceTable = (deps: DashboardDeps, { nowMs, words }: Visit<null>, balanc
     undefined,
     [3, 4],
   );
+
+const addressOf = ({ config }: DashboardDeps, network: NetworkKey, key: string): string => {
+  const family = config.networks.find((one) => one.key === network)?.family;
+  return family ? chains[family].address.format(key) : key;
+};
+
+/** The addresses of the gas wallets that pay now, each with a code for a phone's wallet. */
+const gasCards = (deps: DashboardDeps, words: Words, balances: readonly WalletBalance[]): readonly Html[] =>
+  balances
+    .filter(({ role, isFormer }) => role === 'gas' && !isFormer)
+    .map(({ network, key }) => {
+      const address = addressOf(deps, network, key);
+      return html`<details class="card"><summary>${words.html('operator-wallets.top_up', { network })}</summary>${qrSvg(address, words.say('operator-wallets.top_up_code'))}
+<p>${copyCode(address)}</p><p class="hint">${words.say('operator-wallets.top_up_hint')}</p></details>`;
+    });
+
+/** Where sweeps go, as the signer has said. */
+async function treasuryCard(deps: DashboardDeps, words: Words): Promise<Html | null> {
+  const known = await Promise.all(
+    deps.config.networks.map(async ({ key: network }) => {
+      const own = await deps.database.listOwnWallets(network);
+      const newest = own.findLast(({ role }) => role === 'treasury');
+      return newest ? [{ network, text: addressOf(deps, network, newest.key) }] : [];
+    }),
+  );
+  const treasuries = known.flat();
+  if (treasuries.length === 0) return null;
+  return html`<section class="card" aria-labelledby="treasury"><h2 id="treasury">${words.say('operator-wallets.treasury')}</h2>${facts(
+    treasuries.map(({ network, text }) => [
+      html`<code>${network}</code>`,
+      shownOnChain({ config: deps.config, words }, { network, kind: 'address', text }, 'whole'),
+    ]),
+  )}<p class="hint">${words.say('operator-wallets.treasury_hint')}</p></section>`;
+}
 
 /** What the wallets of a network hold together, beside what the ledger expects. */
 const bookTable = (

@@ -52,7 +52,7 @@ async function overview(deps: DashboardDeps, visit: Visit<null>): Promise<Html> 
       : words.say('operator.oldest', { count: deliveriesWaiting, seconds: Math.floor(oldestWaitingMs / 1000) });
   return html`<section class="card" aria-labelledby="needs"><h2 id="needs">${words.say('operator.needs')}</h2>
 ${toApprove > 0 ? html`<p>${badge(words.say('operator.to_approve', { count: toApprove }), 'attention')} <a href="/operator/stores">${words.say('operator.stores_wait')}</a></p>` : null}
-${open.length > 0 ? alarmTable(visit, open) : putOff + missing.length > 0 ? null : html`<p>${badge(words.say('operator.no_alarm'), 'good')}</p>`}
+${open.length > 0 ? await alarmTable(deps, visit, open) : putOff + missing.length > 0 ? null : html`<p>${badge(words.say('operator.no_alarm'), 'good')}</p>`}
 ${putOff > 0 ? html`<p>${badge(words.say('alarms.snoozed'), 'wait')} <a href="/operator/alarms">${words.say('operator.put_off', { count: putOff })}</a></p>` : null}
 ${paused > 0 ? html`<p>${badge(words.say('notices.paused'), 'attention')} <a href="/operator/notices">${words.say('operator.notices_paused', { count: paused })}</a></p>` : null}
 ${missing.map(([what, mend]) => html`<p>${badge(words.say(what), 'attention')} ${mend}</p>`)}

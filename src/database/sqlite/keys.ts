@@ -47,10 +47,14 @@ export function keyCommands(db: Db, vault: Vault, guard: RowGuard, recordAct: Re
       .innerJoin(stores, eq(stores.id, keys.storeId))
       .where(eq(keys.keyHash, sql.placeholder('keyHash'))),
   );
+  const isIntact = (row: typeof keys.$inferSelect): boolean => {
+    const remedy = `revoke it by \`quayside key revoke ${row.id}\` and create another`;
+    return guard.accepts(macedKey(row), row.mac, `API key ${row.id} of store ${row.storeId}`, remedy);
+  };
   return {
     async createKey({ keyHash, secret, name = null, sources = [], expiresAtMs = null, ...key }, act) {
       const sealed = vault.seal(secret, apiSecretName(key.id));
-      const unused = { lastUsedAtMs: null, lastUsedFrom: null };
+      const unused = { createdBy: act?.operator ?? null, lastUsedAtMs: null, lastUsedFrom: null };
       await db.write(() => {
         const row = { ...key, name, sources, expiresAtMs, ...unused, keyHash, secret: sealed };
         insert({ ...row, mac: guard.seal(macedKey(row)) });
@@ -86,12 +90,24 @@ export function keyCommands(db: Db, vault: Vault, guard: RowGuard, recordAct: Re
         return key !== undefined;
       });
     },
+    async narrowKey(keyId, keep, act) {
+      return db.write(() => {
+        const key = db.orm.select().from(keys).where(eq(keys.id, keyId)).get();
+        // A row that was altered must not get a MAC.
+        if (key?.revokedAtMs !== null || !isIntact(key)) return null;
+        const scopes = key.scopes.filter((scope) => keep.includes(scope));
+        if (scopes.length === 0 || scopes.length === key.scopes.length) return false;
+        const set = { scopes, mac: guard.seal(macedKey({ ...key, scopes })) };
+        db.orm.update(keys).set(set).where(eq(keys.id, keyId)).run();
+        const [before, after] = [{ scopes: key.scopes.join(',') }, { scopes: scopes.join(',') }];
+        recordAct(act, { target: keyId, before, after });
+        return true;
+      });
+    },
     async findKey(keyHash) {
       const row = db.read(() => findByHash.get({ keyHash }));
-      if (!row) return null;
-      const { keyHash: _hash, mac, secret, ...key } = row;
-      const remedy = `revoke it by \`quayside key revoke ${key.id}\` and create another`;
-      if (!guard.accepts(macedKey(row), mac, `API key ${key.id} of store ${key.storeId}`, remedy)) return null;
+      if (!row || !isIntact(row)) return null;
+      const { keyHash: _hash, mac: _mac, secret, ...key } = row;
       return { ...key, secret: vault.open(secret, apiSecretName(key.id)) };
     },
     useNonce: createNonces(db),

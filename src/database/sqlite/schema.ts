@@ -65,6 +65,7 @@ export const keys = sqliteTable('keys', {
   lastUsedAtMs: integer(),
   lastUsedFrom: text(),
   mac: text(),
+  createdBy: text(),
 });
 
 export const nonces = sqliteTable('nonces', {

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Membership } from '../../../src/core/access.ts';
-import type { NewApiKey } from '../../../src/database/keys.ts';
+import type { NewApiKey, Scope } from '../../../src/database/keys.ts';
 import { WAITING_ALARMS_MAX, WAITING_STORES_MAX } from '../../../src/database/stores.ts';
 import {
   act,
@@ -122,6 +122,38 @@ async function boundWaiting(world: World): Promise<void> {
   assert.is((await open()).length, WAITING_ALARMS_MAX);
   assert.ok(await database.requestStore(merchant('w999'), 'p0', by('create store')), 'the refused one no longer waits');
   assert.not.ok(await database.requestStore(merchant('w998'), 'p0', by('create store')));
+}
+
+/** Revokes a key, and again, which changes nothing. */
+async function revokeTwice({ database }: World, created: Required<NewApiKey>): Promise<void> {
+  await database.createKey(created);
+  assert.is(await database.revokeKey('k1', act('key revoke', T0_MS + 5)), true);
+  assert.is(await database.revokeKey('k1', act('key revoke', T0_MS + 9)), true);
+  assert.is((await database.findKey('hash of k1'))?.revokedAtMs, T0_MS + 5);
+  const [entry, ...others] = await database.listAudit(10);
+  const change = { target: 'k1', before: { revokedAtMs: null }, after: { revokedAtMs: T0_MS + 5 } };
+  assert.equal(entry, { id: entry?.id, ...act('key revoke', T0_MS + 5), ...change });
+  assert.equal(others, [], 'what changes nothing is not recorded');
+  assert.is(await database.revokeKey('nobody', act('key revoke')), false);
+}
+
+/** Takes scopes from a key, which then has fewer, and never gets one. */
+async function narrowKey({ database }: World, created: Required<NewApiKey>): Promise<void> {
+  await database.createKey(created, act('key create'));
+  const narrow = (...keep: Scope[]) => database.narrowKey(created.id, keep, act('narrow API key'));
+  const has = async () => (await database.findKey(`hash of ${created.id}`))?.scopes;
+  assert.is(await narrow('refunds:write'), false, 'nothing would be left');
+  assert.is(await narrow('sessions:read', 'sessions:write', 'refunds:write'), false, 'nothing is taken');
+  assert.equal(await has(), ['sessions:read', 'sessions:write']);
+  assert.is(await narrow('sessions:read', 'refunds:write'), true);
+  assert.equal(await has(), ['sessions:read'], 'and nothing is added');
+  const [entry, ...others] = await database.listAudit(10);
+  const change = { before: { scopes: 'sessions:read,sessions:write' }, after: { scopes: 'sessions:read' } };
+  assert.equal([entry?.before, entry?.after, others.length], [change.before, change.after, 2]);
+  assert.is((await database.showKey(created.id))?.createdBy, act('key create').operator);
+  await database.revokeKey(created.id, act('key revoke'));
+  assert.is(await narrow('sessions:read'), null);
+  assert.is(await database.narrowKey('nobody', ['sessions:read'], act('narrow API key')), null);
 }
 
 /** Stores, API keys and nonces. */
@@ -285,7 +317,7 @@ export function merchantsConform(makePlace: MakePlace): void {
       await database.createStore({ ...merchant('m2'), status: 'pending' });
       await database.createKey(key('k2', 'm2'));
       const { keyHash, ...shown } = key('k1');
-      const unused = { lastUsedAtMs: null, lastUsedFrom: null };
+      const unused = { createdBy: null, lastUsedAtMs: null, lastUsedFrom: null };
       assert.equal(await database.findKey(keyHash), { ...shown, ...unused, storeStatus: 'approved' });
       assert.is((await database.findKey('hash of k2'))?.storeStatus, 'pending');
       assert.is(await database.findKey('hash of nobody'), null);
@@ -298,18 +330,8 @@ export function merchantsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a revoked key is still found, and keeps the time of its first revocation',
-    inWorld(makePlace, async ({ database }) => {
-      await database.createKey(key('k1'));
-      assert.is(await database.revokeKey('k1', act('key revoke', T0_MS + 5)), true);
-      assert.is(await database.revokeKey('k1', act('key revoke', T0_MS + 9)), true);
-      assert.is((await database.findKey('hash of k1'))?.revokedAtMs, T0_MS + 5);
-      const [entry, ...others] = await database.listAudit(10);
-      const change = { target: 'k1', before: { revokedAtMs: null }, after: { revokedAtMs: T0_MS + 5 } };
-      assert.equal(entry, { id: entry?.id, ...act('key revoke', T0_MS + 5), ...change });
-      assert.equal(others, [], 'what changes nothing is not recorded');
-      assert.is(await database.revokeKey('nobody', act('key revoke')), false);
-    }),
+    'a revoked key is still found, with its first time; one that is narrowed only loses scopes, and that is recorded',
+    inWorld(makePlace, (world) => revokeTwice(world, key('k1')).then(() => narrowKey(world, key('k2')))),
   );
 
   test(

@@ -18,7 +18,14 @@ const before = `
 
 test('older keys have no end and no ranges, and keep their secret, scopes and revocation', () =>
   withOlderDatabase('0033', before, async (database) => {
-    const life = { name: null, sources: [], expiresAtMs: null, lastUsedAtMs: null, lastUsedFrom: null };
+    const life = {
+      name: null,
+      sources: [],
+      expiresAtMs: null,
+      createdBy: null,
+      lastUsedAtMs: null,
+      lastUsedFrom: null,
+    };
     const found = await database.findKey('h1');
     assert.equal([found?.secret, found?.scopes, found?.storeStatus], ['ss_older', ['sessions:read'], 'approved']);
     const shared = { storeId: 'm1', mode: 'live' };
