@@ -147,9 +147,10 @@ async function narrowKey({ database }: World, created: Required<NewApiKey>): Pro
   assert.equal(await has(), ['sessions:read', 'sessions:write']);
   assert.is(await narrow('sessions:read', 'refunds:write'), true);
   assert.equal(await has(), ['sessions:read'], 'and nothing is added');
-  const [entry, ...others] = await database.listAudit(10);
+  const all = await database.listAudit(10);
+  const [entry, ...others] = all.filter(({ command }) => command === 'narrow API key');
   const change = { before: { scopes: 'sessions:read,sessions:write' }, after: { scopes: 'sessions:read' } };
-  assert.equal([entry?.before, entry?.after, others.length], [change.before, change.after, 2]);
+  assert.equal([entry?.before, entry?.after, others.length], [change.before, change.after, 0]);
   assert.is((await database.showKey(created.id))?.createdBy, act('key create').operator);
   await database.revokeKey(created.id, act('key revoke'));
   assert.is(await narrow('sessions:read'), null);
