@@ -94,8 +94,8 @@ export const status: Command = {
         ...evidence.lines,
         notices.line,
         ...backups.lines,
-        ...(open.length ? ['', 'open alarms:', ...open.flatMap((one) => alarmLines(one, nowMs))] : ['no open alarms']),
         ...safetyWarnings(config).map(({ code, message }) => `warning: ${code}: ${message}`),
+        ...(open.length ? ['', 'open alarms:', ...open.flatMap((one) => alarmLines(one, nowMs))] : ['no open alarms']),
         ...(others.length ? ['', 'newest other alarms:', ...others.flatMap((one) => alarmLines(one, nowMs))] : []),
       ],
     };

@@ -44,7 +44,7 @@ async function getOnce(source: string, limits: HttpLimits, path: string, signal:
   const timeout = AbortSignal.timeout(limits.timeoutMs);
   try {
     // Only here: its fetch takes as long to load as all else of the rates, and an installation may have fixed ones.
-    const { fetch } = await import('undici');
+    const { fetch } = (await import('undici')).default;
     const response = await fetch(limits.origin + path, {
       redirect: 'error',
       headers: { 'user-agent': 'Quayside' },

@@ -3,7 +3,7 @@
  */
 import { execFile } from 'node:child_process';
 import { appendFileSync, existsSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { copyInstallation, filesIn } from '../support/installation-copy.ts';
@@ -51,6 +51,23 @@ test('a build that came with its sources is kept, whatever their times are', asy
     assert.equal(await run(folder, 'scripts/build.mjs', option), { code: 0, output: '' }, option);
   }
   assert.is(readFileSync(join(folder, 'dist/build.json'), 'utf8'), before);
+});
+
+test('what joined programs import by name while they run is there', async () => {
+  const wanted = filesIn('dist')
+    .filter((path) => path.endsWith('.js'))
+    .flatMap((path) => {
+      const imports = readFileSync(path, 'utf8').matchAll(/const \{ ([^}]+) \} = await import\("(\..*)"\)/g);
+      return [...imports].map(([, names = '', module = '']) => ({
+        names,
+        module: resolve(dirname(path), module),
+      }));
+    });
+  assert.ok(wanted.length > 3);
+  for (const { names, module } of wanted) {
+    const exported: object = await import(module);
+    for (const name of names.split(', ')) assert.ok((name.split(':')[0] ?? '') in exported, `${name} of ${module}`);
+  }
 });
 
 test('after a change of the sources, npm start builds again', async () => {
