@@ -92,9 +92,8 @@ const entryTable = (words: Words, entries: readonly AuditEntry[]): Html =>
       time(atMs),
       data(operator),
       data(command),
-      html`<code>${target}</code>`,
-      data(stateText(before)),
-      data(stateText(after)),
+      html`<code class="long">${target}</code>`,
+      ...[before, after].map((state) => html`<bdi class="long">${stateText(state)}</bdi>`),
       data(reason ?? ''),
     ]),
   );

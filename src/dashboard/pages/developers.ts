@@ -108,7 +108,7 @@ function keyTable(visit: Visit<StoreAt>, keys: readonly ApiKey[], nowMs: number)
 <input type="hidden" name="key" value="${key.id}"><button class="plain" aria-label="${words.say('general.act_on', { act: words.say('developers.revoke'), name: key.hint })}">${words.say('developers.revoke')}</button></form>`;
   const narrow = ({ id, hint }: ApiKey) => {
     const text = words.say('developers.narrow');
-    return html` <a href="${pathOf(at)}?narrow=${id}" aria-label="${words.say('general.act_on', { act: text, name: hint })}">${text}</a>`;
+    return html` <a class="button plain small" href="${pathOf(at)}?narrow=${id}" aria-label="${words.say('general.act_on', { act: text, name: hint })}">${text}</a>`;
   };
   return table(
     words.say('developers.keys'),
