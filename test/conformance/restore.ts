@@ -333,7 +333,8 @@ export function restoreConforms(
     await quayside.start();
     const codes = async () => (await quayside.cli('status')).alarms.map(({ code }: { code: string }) => code);
     await until('it is noticed', async () => (await codes()).includes('wallet_outflow_foreign'));
-    assert.is((await quayside.cli('status')).payouts.frozen.length, 1);
+    // Where transactions have numbers, the one that is unknown here freezes the network, too.
+    assert.match(JSON.stringify((await quayside.cli('status')).payouts.frozen), '"wallet_outflow_foreign"');
     // The merchant, who finds no such refund, requests it again.
     const again = await bench.ask(session, id, '9.00', payee);
     assert.is(again.status, 201, JSON.stringify(again.body));
