@@ -4,7 +4,7 @@
  */
 import type { DeliverySearch, DeliveryState, Endpoint } from '../database/database.ts';
 import { type Html, html } from '../lib/html.ts';
-import { chosenOf } from './list-filter.ts';
+import { choice, chosenOf } from './list-filter.ts';
 import type { Words } from './texts.ts';
 
 const states: readonly DeliveryState[] = ['waiting', 'delivered', 'failed'];
@@ -41,13 +41,23 @@ export const deliveryFilterForm = (
   { chosen }: DeliveryFilter,
   endpoints: readonly Endpoint[],
 ): Html => html`<form method="get" action="${path}" class="controls">
-<label>${words.say('webhooks.endpoint')} <select name="endpoint"><option value="">${words.say('general.any')}</option>${endpoints.map(
-  ({ id, url }) =>
-    html`<option value="${id}" translate="no"${id === chosen.endpoint ? html` selected` : null}>${url}</option>`,
-)}</select></label>
-<label>${words.say('general.state')} <select name="state"><option value="">${words.say('general.any')}</option>${states.map(
-  (one) =>
-    html`<option value="${one}"${one === chosen.state ? html` selected` : null}>${words.say(`general.delivery_${one}`)}</option>`,
-)}</select></label>
+${choice(
+  words,
+  {
+    label: words.say('webhooks.endpoint'),
+    name: 'endpoint',
+    values: endpoints.map(({ id, url }) => [id, url, true] as const),
+  },
+  chosen.endpoint,
+)}
+${choice(
+  words,
+  {
+    label: words.say('general.state'),
+    name: 'state',
+    values: states.map((one) => [one, words.say(`general.delivery_${one}`)] as const),
+  },
+  chosen.state,
+)}
 <label>${words.html('webhooks.answer_filter')} <input name="answer" value="${chosen.answer ?? ''}" maxlength="4" size="6" dir="ltr" autocomplete="off" spellcheck="false"></label>
 <button class="plain">${words.say('general.show')}</button></form>`;

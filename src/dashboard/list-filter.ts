@@ -1,5 +1,5 @@
 /**
- * What the filters of lists share: days, and the address that says what was chosen.
+ * What the filters of lists share: choices, days, and the address that says what was chosen.
  * @module
  */
 import { type Html, html } from '../lib/html.ts';
@@ -31,6 +31,20 @@ export function queryOfChosen(
   const query = new URLSearchParams({ ...(chosen as Readonly<Record<string, string>>), ...more }).toString();
   return query === '' ? '' : `?${query}`;
 }
+
+/** A field whose values can be chosen. `isData`: the text is not in the page's language. */
+type Choice = Readonly<{
+  label: string;
+  name: string;
+  values: readonly (readonly [value: string, text: string, isData?: boolean])[];
+}>;
+
+/** Renders such a field, in which nothing may be chosen. */
+export const choice = (words: Words, { label, name, values }: Choice, chosen = ''): Html =>
+  html`<label>${label} <select name="${name}"><option value="">${words.say('general.any')}</option>${values.map(
+    ([value, text, isData = false]) =>
+      html`<option value="${value}"${value === chosen ? html` selected` : null}${isData ? html` translate="no"` : null}>${text}</option>`,
+  )}</select></label>`;
 
 /** Renders the fields for days. */
 export const dayFields = (words: Words, { from, to }: Readonly<{ from?: string; to?: string }>): Html =>

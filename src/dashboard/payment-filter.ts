@@ -8,7 +8,7 @@ import { currencies, nameOf } from '../core/transfer.ts';
 import { type SessionFilter, sessionFlags } from '../database/session-lists.ts';
 import { type Html, html } from '../lib/html.ts';
 import { exponentOf } from '../rates/currencies.ts';
-import { chosenOf, dayFields, queryOfChosen, readDays } from './list-filter.ts';
+import { choice, chosenOf, dayFields, readDays } from './list-filter.ts';
 import type { StoreAt } from './page.ts';
 import type { Words } from './texts.ts';
 
@@ -61,22 +61,6 @@ export function readFilter(at: StoreAt, query: URLSearchParams, networks: Networ
     },
   };
 }
-
-/** Returns the filter as a page's query, with what else it has; empty where there is none. */
-export const queryOfFilter = ({ chosen }: PaymentFilter, more: Readonly<Record<string, string>> = {}): string =>
-  queryOfChosen(chosen, more);
-
-type Choice = Readonly<{
-  label: string;
-  name: string;
-  values: readonly (readonly [value: string, text: string, isData?: boolean])[];
-}>;
-
-const choice = (words: Words, { label, name, values }: Choice, chosen = ''): Html =>
-  html`<label>${label} <select name="${name}"><option value="">${words.say('general.any')}</option>${values.map(
-    ([value, text, isData = false]) =>
-      html`<option value="${value}"${value === chosen ? html` selected` : null}${isData ? html` translate="no"` : null}>${text}</option>`,
-  )}</select></label>`;
 
 /** Renders the fields of the filter. @param prices the currencies that the store's prices have */
 export function filterFields(

@@ -9,10 +9,11 @@ import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/session-id.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { StartExport } from '../export.ts';
+import { queryOfChosen } from '../list-filter.ts';
 import { findPlaces, type Place } from '../named-place.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { exportPayments } from '../payment-export.ts';
-import { filterFields, type PaymentFilter, queryOfFilter, readFilter } from '../payment-filter.ts';
+import { filterFields, type PaymentFilter, readFilter } from '../payment-filter.ts';
 import { confirmedText, networksOf, refundedText } from '../received.ts';
 import { readSearch, SEARCHED_CHARS_MAX } from '../search.ts';
 import { data, networkTitle, price, sessionState, table, time } from '../show.ts';
@@ -66,7 +67,7 @@ async function list(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> 
   const isFiltered = Object.keys(filter.chosen).length > 0;
   const mayExport = isAllowed(visitor.person.memberships, { permission: 'payments:export', ...at });
   const link = (path: string, more: Readonly<Record<string, string>>, text: string) =>
-    html`<a href="${path}${queryOfFilter(filter, more)}">${text}</a>`;
+    html`<a href="${path}${queryOfChosen(filter.chosen, more)}">${text}</a>`;
   const pager = html`<p class="pager">
 ${beforeId === null ? null : link(pathOf(at), {}, words.say('general.newest'))}
 ${goOnId === null ? null : link(pathOf(at), { before: goOnId }, words.say('general.older'))}
@@ -97,7 +98,7 @@ const exportPage = (deps: DashboardDeps, startExport: StartExport): StorePage =>
       command: 'export payments',
       target: at.storeId,
       chosen: { mode: at.mode, ...filter.chosen },
-      back: html`<a href="${pathOf(at)}${queryOfFilter(filter)}">${words.say('payments.back')}</a>`,
+      back: html`<a href="${pathOf(at)}${queryOfChosen(filter.chosen)}">${words.say('payments.back')}</a>`,
       parts: exportPayments(deps, filter.sessions),
     });
   },

@@ -12,7 +12,7 @@ import { changeFields } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { explorerPage, type Named, shownOnChain } from '../explorer.ts';
 import type { StartExport } from '../export.ts';
-import { chosenOf, dayFields, queryOfChosen, readDays } from '../list-filter.ts';
+import { choice, chosenOf, dayFields, queryOfChosen, readDays } from '../list-filter.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { exportRefunds } from '../refund-export.ts';
 import { amountText, refundState, refundsPath, waitsForApproval } from '../refund-text.ts';
@@ -84,13 +84,11 @@ async function list({ database, config }: DashboardDeps, visit: Visit<StoreAt>):
     isFiltered || isOwn ? words.html('refunds.no_match', { all }) : words.html('refunds.empty')
   }</p>`;
   const csv = words.say(isFiltered ? 'payments.csv_these' : 'payments.csv_all');
+  const values = statuses.map((one) => [one, words.say(`refunds.status_${one}`)] as const);
   return {
     title: words.say(at.mode === 'test' ? 'refunds.test_title' : 'frame.refunds'),
     content: html`<form method="get" action="${refundsPath(at)}" class="controls">
-<label>${words.say('refunds.status')} <select name="status"><option value="">${words.say('general.any')}</option>${statuses.map(
-      (one) =>
-        html`<option value="${one}"${one === chosen.status ? html` selected` : null}>${words.say(`refunds.status_${one}`)}</option>`,
-    )}</select></label>
+${choice(words, { label: words.say('refunds.status'), name: 'status', values }, chosen.status)}
 ${dayFields(words, chosen)}<button class="plain">${words.say('general.show')}</button></form>
 ${shown.length === 0 ? empty : rows(config, visit, shown)}
 <p class="pager">${isOwn ? html`<a href="${refundsPath(at)}${queryOfChosen(chosen)}">${words.say('general.newest')}</a>` : null}
