@@ -11,7 +11,7 @@ const options = { because: becauseOption, 'dry-run': dryRunOption };
 export const notifyPause: Command = {
   name: 'notify pause',
   args: ['id'],
-  summary: 'Send a target nothing until it is resumed. Alarms stay; what is still open then is told then.',
+  summary: 'Send a target nothing until it is resumed. Alarms stay; it then gets those that are still open.',
   options,
   async run(input, { database, clock }) {
     const target = await findTarget(database, input.args[0] ?? '');
@@ -31,7 +31,7 @@ export const notifyPause: Command = {
 export const notifyResume: Command = {
   name: 'notify resume',
   args: ['id'],
-  summary: 'End the pause of a target: it is told at once what came meanwhile and is still open.',
+  summary: 'End the pause of a target: it gets at once the alarms that came meanwhile and are still open.',
   options,
   async run(input, { database, clock }) {
     const target = await findTarget(database, input.args[0] ?? '');

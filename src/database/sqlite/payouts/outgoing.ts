@@ -83,7 +83,7 @@ export function createOutgoing(db: Db, guard: RowGuard): Outgoing {
   const leaving = (network: NetworkKey, content: readonly ChainTransfer[]) =>
     content.flatMap((transfer) => {
       const role = transfer.isOutgoing && withKey.all({ network, key: transfer.from }).find(check.isWallet)?.role;
-      // What the treasury pays for transactions that fail is no affair of ours.
+      // The treasury is the merchant's own: the fees of its failed transactions are not recorded.
       return role && !(role === 'treasury' && transfer.to === transfer.from) ? { role, transfer } : [];
     });
   const unexplainedTo = ({ network, to }: PaybackIntent): OutgoingRow[] => unexplained.all({ network, to });
