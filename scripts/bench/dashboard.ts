@@ -24,15 +24,21 @@ const EXPORTED_ROWS_MIN = 100_000;
 const RUNS = 5;
 const NEW_LINE = 10;
 
-/** Pages that no menu leads to, below a store and mode. */
+/** Lists with filters, below a store and mode. */
 const furtherPages = [
   'payments?status=paid',
   'payments?status=pending',
+  'payments?flag=late',
+  'payments?flag=over',
+  'payments?flag=held',
+  'payments?price=EUR&from=2025-01-01',
   'payments?network=tron&status=expired',
   'payments?q=order-0500000',
   'payments?q=order-05',
   'payments?q=12.34',
   'payments?q=500',
+  'refunds?status=completed&from=2025-01-01',
+  'webhooks?state=failed&answer=500',
 ];
 
 /** @param isShort with fewer sessions, for a quick look */
@@ -92,23 +98,26 @@ async function signIn({ tool }: SandboxInstallation, dashboardUrl: string): Prom
   return visitor;
 }
 
-/** Returns every page of the menu, one payment, and lists with filters and searches. */
+/** Returns every page of the menus, one payment, and lists with filters and searches. */
 async function findPages(visitor: Visitor): Promise<readonly string[]> {
   const linksOf = (text: string) => [...text.matchAll(/<a href="(\/[^"#]*)"/g)].map(([, path = '']) => path);
-  const menu = linksOf(
-    /<nav class="menu".*?<\/nav>/s.exec((await visitor.get('/account', asAnother())).text)?.[0] ?? '',
-  );
+  const textOf = async (path: string) => (await visitor.get(path, asAnother())).text;
+  const menuOf = async (path: string) => linksOf(/<nav class="menu".*?<\/nav>/s.exec(await textOf(path))?.[0] ?? '');
+  const menu = new Set(await menuOf('/account'));
+  // A store's pages are in the menu of its own pages only, for each mode.
+  for (const path of menu) if (path.endsWith('/overview')) for (const link of await menuOf(path)) menu.add(link);
+  const payments = [...menu].find((path) => path.endsWith('/test/payments'));
+  if (payments === undefined) throw new Error('no menu leads to the payments in test mode');
   const found = new Set(menu);
   for (const path of menu) {
-    const { text } = await visitor.get(path, asAnother());
-    for (const link of linksOf(text)) {
+    for (const link of linksOf(await textOf(path))) {
       const isPaged = link.includes('before=') || link.includes('after=');
       if (!link.includes('.csv') && (isPaged || /^\/(s|operator)\/[^?]*$/.test(link)) && found.size < 200)
         found.add(link);
     }
   }
-  const payments = menu.find((path) => path.endsWith('/test/payments')) ?? '';
   for (const path of furtherPages) found.add(payments.replace('payments', path));
+  found.add('/operator/audit?who=nobody&what=nothing&from=2020-01-01');
   // Fifty payments of one list cost the same: the first stands for them.
   const firstPayment = [...found].find((path) => path.startsWith(`${payments}/`));
   return [...found].filter((path) => !path.startsWith(`${payments}/`) || path === firstPayment);
