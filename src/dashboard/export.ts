@@ -11,8 +11,10 @@ import type { Reply, Visit } from './page.ts';
 
 /** In the whole installation; others are asked to wait. */
 const EXPORTS_AT_ONCE_MAX = 2;
-/** After each slice; an export takes half of the thread at most. */
-const PAUSE_MS = 4;
+/** The pause after a slice, as often as long as it took to read: an export takes a third of the thread at most. */
+const PAUSE_FACTOR = 2;
+/** Shorter pauses would not let others begin. */
+const PAUSE_MS_MIN = 4;
 
 /** Yields a file slice by slice; memory does not grow with its length. @param read returns the rows after a cursor */
 export async function* writeSlices<Cursor>(
@@ -23,11 +25,14 @@ export async function* writeSlices<Cursor>(
   const writer = rowWriter('csv', columns);
   yield writer.begin;
   for (let after: Cursor | null = null; ; ) {
+    const startedAtMs = performance.now();
     const { rows, goOn }: Awaited<ReturnType<typeof read>> = await read(after);
-    if (rows.length > 0) yield rows.map((cells) => writer.row(cells, false)).join('');
+    const text = rows.map((cells) => writer.row(cells, false)).join('');
+    const tookMs = performance.now() - startedAtMs;
+    if (text !== '') yield text;
     if (goOn === null) return;
     after = goOn;
-    await clock.sleep(PAUSE_MS);
+    await clock.sleep(Math.max(PAUSE_MS_MIN, PAUSE_FACTOR * tookMs));
   }
 }
 

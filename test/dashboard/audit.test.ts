@@ -25,7 +25,10 @@ test('every entry is on one page, the newest first', () =>
       Array.from({ length: ENTRIES }, (_, nth) => `t-${ENTRIES - 1 - nth}`),
     );
     for (const wrong of ['-1', 'x', '9'.repeat(30)]) {
-      assert.match((await operator.get(`/operator/audit?before=${wrong}`)).text, `<code class="long">t-${ENTRIES - 1}</code>`);
+      assert.match(
+        (await operator.get(`/operator/audit?before=${wrong}`)).text,
+        `<code class="long">t-${ENTRIES - 1}</code>`,
+      );
     }
   }));
 
@@ -42,7 +45,8 @@ test('the log is limited to a person, an act and days, in the address, page by p
       const act = { atMs, operator: who, command: nth % 3 === 0 ? 'approve refund' : 'pay', reason: null };
       await api.database().recordAct(act, { target: `t-${nth}`, before: null, after: { nth } });
     }
-    const targets = (text: string) => [...text.matchAll(/<code class="long">t-(\d+)<\/code>/g)].map(([, nth]) => Number(nth));
+    const targets = (text: string) =>
+      [...text.matchAll(/<code class="long">t-(\d+)<\/code>/g)].map(([, nth]) => Number(nth));
     const all = async (query: string) => {
       const seen: number[] = [];
       for (let path: string | undefined = `/operator/audit?${query}`; path; ) {
