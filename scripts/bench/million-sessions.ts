@@ -32,6 +32,14 @@ const differing: Readonly<Record<string, string>> = {
   deadline_s: 'NULL',
 };
 
+/** Fills the counts of sessions by quarter of an hour from the sessions. */
+export const sessionTotals: readonly string[] = [
+  'DELETE FROM session_totals',
+  `INSERT INTO session_totals
+     SELECT store_id, mode, created_at_ms / ${QUARTER_MS}, count(*), sum(status = 'paid'),
+       sum(status IN ('expired', 'canceled', 'failed')) FROM sessions GROUP BY 1, 2, 3`,
+];
+
 /**
  * Adds sessions of the past year to the database of an installation that does not run, with an event each, the
  * totals, and an audit log.
@@ -68,6 +76,7 @@ export function addSessions(dataDir: string, sessions: number, nowMs: number): v
       const bound = used.map(([name, value]) => [name, typeof value === 'number' ? BigInt(value) : value]);
       statement.run(Object.fromEntries(bound));
     }
+    for (const text of sessionTotals) client.exec(text);
     client.exec('ANALYZE');
     client.pragma('wal_checkpoint(TRUNCATE)');
   } finally {

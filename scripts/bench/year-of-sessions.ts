@@ -15,6 +15,7 @@ import { macedTransfer } from '../../src/database/sqlite/transfers.ts';
 import { DAY_MS } from '../../src/lib/clock.ts';
 import { databaseFile, readSecretKeys } from '../../src/lib/secret-key.ts';
 import { newSessionId } from '../../src/lib/session-id.ts';
+import { sessionTotals } from './million-sessions.ts';
 
 const YEAR_DAYS = 365;
 const CACHE_KIB = 1_000_000;
@@ -138,6 +139,7 @@ const totals: readonly string[] = [
   'UPDATE session_counts SET sessions = (SELECT count(*) FROM sessions WHERE status = session_counts.status)',
   `UPDATE pools SET taken = (SELECT count(*) FROM addresses WHERE pool_id = pools.id AND state = 'taken'),
      next_index = (SELECT max(derivation_index) + 1 FROM addresses WHERE pool_id = pools.id)`,
+  ...sessionTotals,
   'DELETE FROM quarter_totals',
   `INSERT INTO quarter_totals
      SELECT s.store_id, s.mode, e.at_ms / ${QUARTER_MS}, t.network, t.currency, count(*),

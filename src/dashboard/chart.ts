@@ -37,7 +37,7 @@ export function barChart(words: Words, { title, bars, text, numbers }: Chart): H
     return html`<rect x="${at * step + GAP / 2}" y="${HEIGHT - height}" width="${step - GAP}" height="${height}" rx="2"><title>${label}: ${text(size)}</title></rect>`;
   });
   return html`<div class="chart"><p><bdi>${text(greatest)}</bdi></p>
-<svg viewBox="0 0 ${WIDTH} ${HEIGHT + 1}" role="img" aria-label="${title}">${drawn}<line x1="0" x2="${WIDTH}" y1="${HEIGHT}" y2="${HEIGHT}"/></svg>
+<svg viewBox="0 0 ${WIDTH} ${HEIGHT + 1}" preserveAspectRatio="none" role="img" aria-label="${title}">${drawn}<line x1="0" x2="${WIDTH}" y1="${HEIGHT}" y2="${HEIGHT}"/></svg>
 <p><span>${bars[0]?.label ?? ''}</span> <span>${bars.at(-1)?.label ?? ''}</span></p></div>
 <details><summary>${words.say('overview.numbers')}</summary>${numbers}</details>`;
 }

@@ -151,6 +151,14 @@ export function table(
 export const facts = (pairs: readonly (readonly [Html | string, Html | string])[]): Html =>
   html`<dl class="facts">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 
+/** Numbers side by side, each with its name. */
+export const figures = (pairs: readonly (readonly [string, Html | string])[]): Html =>
+  html`<dl class="figures">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+
+/** Shows a part of a whole as per cent, to one place. */
+export const share = ({ code }: Words, part: number, whole: number): Html =>
+  data(new Intl.NumberFormat(`${code}-u-nu-latn`, { style: 'percent', maximumFractionDigits: 1 }).format(part / whole));
+
 /** Shows an address whole, in groups of four, for a decision about it. */
 export const grouped = (address: string): Html =>
   html`<code class="grouped" data-copy>${(address.match(/.{1,4}/g) ?? []).map((four) => html`<span>${four}</span>`)}</code>`;

@@ -41,6 +41,7 @@ import type { SecretKeyDatabase } from './secret-keys.ts';
 import type { SenderReportDatabase } from './sender-report.ts';
 import type { SessionListDatabase } from './session-lists.ts';
 import type { Conversion, SessionRequest } from './session-request.ts';
+import type { SessionTotalDatabase } from './session-totals.ts';
 import type { StatsDatabase } from './stats.ts';
 import type { StoreDatabase } from './stores.ts';
 import type { SweepDatabase } from './sweeps.ts';
@@ -299,6 +300,7 @@ export interface Database
     SecretKeyDatabase,
     SenderReportDatabase,
     SessionListDatabase<SessionSummary>,
+    SessionTotalDatabase,
     StatsDatabase,
     StoreDatabase,
     MoneyOutDatabase,

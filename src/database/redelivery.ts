@@ -57,6 +57,12 @@ export const RECENT_EVENTS = 500;
 /** More deliveries that failed for good are not counted. */
 export const FAILED_COUNTED_MAX = 1_000;
 
+/** More endpoints of single sessions are not looked at for a store's undelivered deliveries. */
+export const ONE_OFFS_LOOKED_MAX = 200;
+
+/** Deliveries of a store's endpoints that did not arrive: they wait, or failed for good. Counted up to a limit each. */
+export type Undelivered = Readonly<{ waiting: number; failed: number }>;
+
 /** Hosts that are listed when they answer nothing. */
 export const UNANSWERED_MAX = 11;
 
@@ -97,6 +103,11 @@ export interface RedeliveryDatabase {
    * and they are not listed, until a session that names the URL has an event. @returns how many
    */
   retireEndpoints(nowMs: number, idleMs: number): Promise<number>;
+  /**
+   * Counts what did not arrive at a store's endpoints in one mode: what waits, and what failed of the events since a
+   * time, each up to `limit`. Of endpoints that single sessions named, `ONE_OFFS_LOOKED_MAX` are looked at.
+   */
+  countUndelivered(at: Readonly<{ storeId: string; mode: Mode }>, sinceMs: number, limit: number): Promise<Undelivered>;
   webhookTrouble(nowMs: number, sinceMs: number): Promise<WebhookTrouble>;
 }
 

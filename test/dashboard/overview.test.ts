@@ -63,6 +63,82 @@ test('a new store sees what is missing; then its money by day, held money, and h
     assert.match(live, 'No payment was credited in these days.');
   }));
 
+test('it says what became of the payments of these days, what did not arrive, and, to an operator, which wallet is low', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const base = `/s/${api.merchantId}/test`;
+    const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
+    const shown = async (visitor: Visitor) => textOf((await visitor.get(`${base}/overview`)).text);
+    const quiet = await shown(owner);
+    for (const text of ['Payments created', 'Deliveries that', 'needs more']) assert.not.match(quiet, text);
+
+    const hook = issueEndpoint(api.merchantId, 'test', 'https://shop.example/', [], api.clock.nowMs());
+    await api.database().addEndpoint(hook);
+    const client = api.client(api.testKey);
+    const chain = api.chain('ethereum', 'test');
+    const pay = async (order_id: string) => {
+      const [session] = await api
+        .database()
+        .searchSessions({ kind: 'order', orderId: order_id }, { storeId: api.merchantId, mode: 'test', limit: 1 });
+      const { addresses } = (await api.database().findSession(session?.id ?? '')) ?? {};
+      await chain.confirm(await chain.mine([{ to: addresses?.evm ?? '', currency: 'USDT', units: 10_500_000n }]));
+    };
+    const own = { amount: { value: '10.50', currency: 'USD' }, webhook_url: 'https://shop.example/second' };
+    await client.send('POST', '/v1/payment/sessions', { ...own, order_id: 'second' });
+    for (const order_id of ['first', 'third', 'fourth', 'fifth', 'sixth'])
+      await client.send('POST', '/api/v1/checkout/sessions/create', { amount: 1050, currency: 'USD', order_id });
+    await pay('first');
+    await pay('second');
+    const third = (
+      await api
+        .database()
+        .searchSessions({ kind: 'order', orderId: 'third' }, { storeId: api.merchantId, mode: 'test', limit: 1 })
+    )[0];
+    await client.send('POST', `/api/v1/checkout/sessions/${third?.id}/cancel`, {});
+    const some = await shown(owner);
+    assert.match(some, 'Created 6 Paid 2 33.3% Ended unpaid 1 Still open 3');
+    assert.match(some, 'waiting Deliveries that wait: 4');
+    const database = api.database();
+    const [delivery] = await database.listDeliveries({ storeId: api.merchantId, limit: 1 });
+    const went = { deliveryId: delivery?.id ?? '', attempt: 1, trigger: 'auto', durationMs: 87 } as const;
+    const answer = { startedAtMs: api.clock.nowMs(), status: 500, error: null, responseExcerpt: 'no' } as const;
+    await database.recordAttempts([{ attempt: { ...went, ...answer }, verdict: { kind: 'failed' } }]);
+    const failed = (await owner.get(`${base}/overview`)).text;
+    assert.match(textOf(failed), 'waiting Deliveries that wait: 3');
+    assert.match(textOf(failed), 'failed Deliveries that failed in the last 7 days: 1');
+    assert.match(failed, `href="${base}/webhooks?state=failed"`);
+    const accountant = await dashboard.person('Ida', { role: 'accountant', storeId: api.merchantId });
+    assert.not.match(await shown(accountant), 'Deliveries that');
+    const live = textOf((await owner.get(`/s/${api.merchantId}/live/overview`)).text);
+    for (const text of ['Payments created', 'Deliveries that']) assert.not.match(live, text);
+
+    const wallet = { network: 'test:ethereum', role: 'gas', readAtMs: api.clock.nowMs() } as const;
+    const levels = { units: { native: 1n }, low: ['native'] } as const;
+    await database.recordBalance({ ...wallet, key: 'ab'.repeat(20), ...levels });
+    await database.recordBalance({ ...wallet, network: 'live:ethereum', key: 'cd'.repeat(20), ...levels });
+    assert.not.match(await shown(owner), 'needs more', 'only operators see wallets');
+    const operator = await dashboard.person('Mary', { role: 'operator', storeId: null });
+    const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'user role', reason: null };
+    await database.setMembership(operator.id, { role: 'owner', storeId: api.merchantId }, act);
+    const low = await shown(operator);
+    assert.is(low.match(/low The gas wallet on Ethereum \(ERC20\) needs more native ?\./g)?.length, 1, 'of this mode');
+  }));
+
+test('no more than a hundred deliveries are counted', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
+    for (let at = 0; at <= 100; at++) {
+      const url = `https://shop.example/${at}`;
+      await api.database().addEndpoint(issueEndpoint(api.merchantId, 'test', url, [], api.clock.nowMs()));
+    }
+    const order = { amount: 1050, currency: 'USD', order_id: 'one' };
+    const made = (await api.client(api.testKey).send('POST', '/api/v1/checkout/sessions/create', order)).json;
+    await api.client(api.testKey).send('POST', `/api/v1/checkout/sessions/${(made as { id: string }).id}/cancel`, {});
+    const { text } = await owner.get(`/s/${api.merchantId}/test/overview`);
+    assert.match(textOf(text), 'Deliveries that wait: 100+');
+  }));
+
 test('the mode changes on the page where one is, beside the pages of the store in their order', () =>
   withDashboard(async (dashboard) => {
     const { api } = dashboard;

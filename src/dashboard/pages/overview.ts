@@ -2,10 +2,14 @@
  * A store at a glance: what needs somebody, what came in, and whether payments would be seen and reported.
  * @module
  */
+import { coinOf } from '../../chains/coin-text.ts';
+import { isAllowed } from '../../core/access.ts';
 import { currencies, type NetworkKey } from '../../core/transfer.ts';
 import { alarmKey } from '../../database/alarms.ts';
 import type { CreditTotal } from '../../database/credit-totals.ts';
 import { isSilent, whyUnfollowed } from '../../database/network-health.ts';
+import type { SessionTotal } from '../../database/session-totals.ts';
+import { DAY_MS } from '../../lib/clock.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { dateIn, datePlus, startOfDayMs } from '../../lib/zone.ts';
 import { barChart } from '../chart.ts';
@@ -14,13 +18,16 @@ import type { StoreAt, StorePage, Visit } from '../page.ts';
 import { coinNames } from '../received.ts';
 import { waitsForApproval } from '../refund-text.ts';
 import { setupList } from '../setup.ts';
-import { badge, coins, data, english, networkTitle, table, time } from '../show.ts';
+import { badge, coins, data, english, figures, networkTitle, share, table, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const DAYS_SHOWN = 30;
 /** Held amounts and refunds are counted up to this many: the count costs the same in every shop. */
 const COUNTED_MAX = 50;
 const ALARMS_SHOWN = 10;
+/** Deliveries that did not arrive are counted up to this many, and failures this far back. */
+const DELIVERIES_COUNTED_MAX = 100;
+const FAILURE_DAYS = 7;
 
 export const overviewPage = (deps: DashboardDeps): StorePage => ({
   method: 'get',
@@ -32,11 +39,12 @@ export const overviewPage = (deps: DashboardDeps): StorePage => ({
     const dates = Array.from({ length: DAYS_SHOWN }, (_, ago) => datePlus(today, ago - DAYS_SHOWN + 1));
     const starts = [...dates, datePlus(today, 1)].map((date) => startOfDayMs(zone, date) ?? 0);
     const days = await deps.database.sumCredits(at, starts);
+    const [created] = await deps.database.countSessions(at, [starts[0] ?? 0, starts.at(-1) ?? 0]);
     return {
       title: words.say(at.mode === 'test' ? 'overview.test_title' : 'frame.overview'),
       content: html`${await needs(deps, visit)}
 ${await setupList(deps, visit)}
-<section class="card" aria-labelledby="money"><h2 id="money">${words.say('overview.money', { days: DAYS_SHOWN })}</h2>${money(deps.config, visit, days, dates)}</section>
+<section class="card" aria-labelledby="money"><h2 id="money">${words.say('overview.money', { days: DAYS_SHOWN })}</h2>${money(deps.config, visit, days, dates)}${created ? conversion(visit, created, dates[0] ?? '') : null}</section>
 <section class="card" aria-labelledby="health"><h2 id="health">${words.say('overview.health')}</h2>${await health(deps, visit)}</section>`,
     };
   },
@@ -134,7 +142,22 @@ ${barChart(words, { title, bars, text: inCoins, numbers })}
   )}</ul>`;
 }
 
-async function health({ database, config }: DashboardDeps, { at, nowMs, words }: Visit<StoreAt>): Promise<Html> {
+/** What became of the payments that were created in the shown days; nothing if there are none. */
+function conversion({ at, words }: Visit<StoreAt>, { created, paid, unpaid }: SessionTotal, from: string): Html | null {
+  if (created === 0) return null;
+  const list = (status: string, count: number) =>
+    html`<a href="/s/${at.storeId}/${at.mode}/payments?status=${status}&amp;from=${from}">${String(count)}</a>`;
+  return html`<h3>${words.say('overview.created_then')}</h3>${figures([
+    [words.say('overview.created'), String(created)],
+    [words.say('overview.paid'), html`${list('paid', paid)} <small>${share(words, paid, created)}</small>`],
+    [words.say('overview.unpaid'), String(unpaid)],
+    [words.say('overview.open'), list('pending', created - paid - unpaid)],
+  ])}`;
+}
+
+async function health(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Html> {
+  const { database, config } = deps;
+  const { at, nowMs, words } = visit;
   const known = new Map((await database.listNetworks()).map((status) => [status.network as string, status]));
   const networks = config.networks
     .filter(({ mode }) => mode === at.mode)
@@ -168,5 +191,42 @@ async function health({ database, config }: DashboardDeps, { at, nowMs, words }:
   return html`<h3>${words.say('overview.networks')}</h3>
 ${networks.length === 0 ? html`<p>${words.say(`overview.no_network_${at.mode}`)}</p>` : html`<ul class="steps">${networks}</ul>`}
 <h3>${words.say('frame.webhooks')}</h3>
-${endpoints.length === 0 ? html`<p>${words.say('overview.no_endpoint')}</p>` : html`<ul class="steps">${endpoints}</ul>`}`;
+${endpoints.length === 0 ? html`<p>${words.say('overview.no_endpoint')}</p>` : html`<ul class="steps">${endpoints}</ul>`}${await undelivered(deps, visit)}${await lowWallets(deps, visit)}`;
+}
+
+/** How many deliveries did not arrive, for who may look at them; nothing if all did. */
+async function undelivered({ database }: DashboardDeps, visit: Visit<StoreAt>): Promise<Html | null> {
+  const { at, nowMs, visitor, words } = visit;
+  if (!isAllowed(visitor.person.memberships, { permission: 'webhooks:read', ...at })) return null;
+  const sinceMs = nowMs - FAILURE_DAYS * DAY_MS;
+  const counts = await database.countUndelivered(at, sinceMs, DELIVERIES_COUNTED_MAX + 1);
+  const lines = (['waiting', 'failed'] as const).flatMap((state) => {
+    const count = counts[state];
+    if (count === 0) return [];
+    const number = count > DELIVERIES_COUNTED_MAX ? `${DELIVERIES_COUNTED_MAX}+` : count;
+    const text = words.say(`overview.${state}_deliveries`, { number, days: FAILURE_DAYS });
+    const mark = badge(words.say(`general.delivery_${state}`), state === 'failed' ? 'attention' : 'wait');
+    return [html`<li>${mark} <a href="/s/${at.storeId}/${at.mode}/webhooks?state=${state}">${text}</a></li>`];
+  });
+  return lines.length === 0 ? null : html`<ul class="steps">${lines}</ul>`;
+}
+
+/** Wallets of the mode that need more, for who may see the operator's pages; nothing if none does. */
+async function lowWallets({ database, config }: DashboardDeps, visit: Visit<StoreAt>): Promise<Html | null> {
+  const { at, visitor, words } = visit;
+  if (!isAllowed(visitor.person.memberships, { permission: 'installation:read' })) return null;
+  const low = (await database.listBalances()).filter(
+    (one) => one.low.length > 0 && one.isFormer !== true && one.network.startsWith(`${at.mode}:`),
+  );
+  if (low.length === 0) return null;
+  return html`<h3>${words.say('frame.operator_wallets')}</h3><ul class="steps">${low.map(
+    ({ network, role, low: assets }) => {
+      const of = {
+        wallet: html`<a href="/operator/wallets">${words.say(`overview.wallet_${role}`)}</a>`,
+        network: networkTitle(config, network),
+        coins: assets.map((asset) => coinOf(config.networks, network, asset).symbol).join(', '),
+      };
+      return html`<li>${badge(words.say('operator-sources.low'), 'attention')} ${words.html('overview.low_wallet', of)}</li>`;
+    },
+  )}</ul>`;
 }

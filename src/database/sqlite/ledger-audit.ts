@@ -11,6 +11,7 @@ import type { Db } from './open.ts';
 import { auditPayoutSpends } from './payouts/limits.ts';
 import { readIntent } from './payouts/schema.ts';
 import { createReturned } from './refunds/returned.ts';
+import { auditSessionTotals } from './session-totals.ts';
 import { auditHeldMoney, auditSums } from './sums-audit.ts';
 
 type PostingRow = Omit<Posting, 'units'> & Readonly<{ entryId: number; units: string }>;
@@ -139,6 +140,7 @@ export function ledgerAudit(db: Db): Pick<MoneyOutDatabase, 'verifyLedger'> {
             ...auditSums(db),
             ...auditHeldMoney(db, createReturned(db).of),
             ...auditCreditTotals(db),
+            ...auditSessionTotals(db),
             ...auditPayoutSpends(db),
           ],
         };

@@ -10,6 +10,7 @@ import {
   type EndpointActivity,
   type EndpointHealth,
   FAILED_COUNTED_MAX,
+  ONE_OFFS_LOOKED_MAX,
   RECENT_EVENTS,
   RECOVERY_PACE_MS,
   type RecoveryBatch,
@@ -198,14 +199,41 @@ function prepareTrouble({ client }: Db) {
   };
 }
 
+/** Prepares how many of a store's deliveries did not arrive. */
+function prepareUndelivered({ client }: Db) {
+  const ofStore = 'WHERE store_id = :storeId AND mode = :mode AND removed = 0';
+  const counting = (found: string) =>
+    client
+      .prepare(
+        `WITH looked AS MATERIALIZED (
+           SELECT id FROM endpoints INDEXED BY endpoints_of_store ${ofStore} AND per_session = 0
+           UNION ALL SELECT * FROM (SELECT id FROM endpoints INDEXED BY endpoints_per_session
+             ${ofStore} AND per_session = 1 LIMIT ${ONE_OFFS_LOOKED_MAX}))
+         SELECT count(*) FROM (${found} LIMIT :limit) AS limited`,
+      )
+      .pluck();
+  const within = (index: string, which: string) =>
+    `SELECT 1 FROM looked CROSS JOIN deliveries AS d INDEXED BY ${index} ON d.endpoint_id = looked.id WHERE ${which}`;
+  return {
+    waiting: counting(
+      `${within('deliveries_untried', "d.state = 'waiting' AND d.attempts = 0")}
+       UNION ALL ${within('deliveries_retried', "d.state = 'waiting' AND d.attempts > 0")}`,
+    ),
+    failed: counting(within('deliveries_failed', "d.state = 'failed' AND d.event_id >= :from")),
+  };
+}
+
 /** Returns the id before those of all events since then. */
 const firstEventId = (sinceMs: number): string => `evt_${BigInt(sinceMs) * 1_000_000n}`;
 
 /** What an operator sees. */
-function endpointQueries(db: Db): Pick<RedeliveryDatabase, 'endpointHealth' | 'endpointActivity' | 'webhookTrouble'> {
+function endpointQueries(
+  db: Db,
+): Pick<RedeliveryDatabase, 'endpointHealth' | 'endpointActivity' | 'countUndelivered' | 'webhookTrouble'> {
   const health = prepareHealth(db);
   const activity = prepareActivity(db);
   const trouble = prepareTrouble(db);
+  const undelivered = prepareUndelivered(db);
   return {
     async endpointHealth(id) {
       return db.read((): EndpointHealth | null => {
@@ -232,6 +260,12 @@ function endpointQueries(db: Db): Pick<RedeliveryDatabase, 'endpointHealth' | 'e
           hasMore: activity.hasMore.get(range) !== undefined,
         };
       });
+    },
+    async countUndelivered(at, sinceMs, limit) {
+      return db.read(() => ({
+        waiting: undelivered.waiting.get({ ...at, limit }) as number,
+        failed: undelivered.failed.get({ ...at, limit, from: firstEventId(sinceMs) }) as number,
+      }));
     },
     async webhookTrouble(nowMs, sinceMs) {
       return db.read(

@@ -224,18 +224,6 @@ export const heldMoney = sqliteTable('held_money', {
   settledAtMs: integer(),
 });
 
-export const quarterTotals = sqliteTable('quarter_totals', {
-  storeId: text().notNull(),
-  mode: mode().notNull(),
-  quarter: integer().notNull(),
-  network: text().$type<NetworkKey>().notNull(),
-  currency: currency().notNull(),
-  credits: integer().notNull(),
-  creditedPar: units().notNull(),
-  reversals: integer().notNull(),
-  reversedPar: units().notNull(),
-});
-
 export const sessionAssets = sqliteTable('session_assets', {
   storeId: text().notNull(),
   network: text().$type<NetworkKey>().notNull(),

@@ -3,7 +3,7 @@
  * @module
  */
 import { eq, sql } from 'drizzle-orm';
-import { paymentEventBody, type SessionStatus } from '../../core/event.ts';
+import { paymentEventBody } from '../../core/event.ts';
 import { accept, type HeldKind, heldMoney } from '../../core/held-money.ts';
 import { parToMinorFloor } from '../../core/money.ts';
 import {
@@ -30,6 +30,7 @@ import { atFirstUse, laterValues } from './prepared.ts';
 import { sessionCounts, sessions } from './schema.ts';
 import { lifeOf, type SessionRow, standingOf, stateColumnNames, stateOf, termsOf } from './session-row.ts';
 import type { SessionSums } from './session-sums.ts';
+import { createSessionTotals } from './session-totals.ts';
 
 /** To be called within a transaction. */
 export type SessionTransitions = Readonly<{
@@ -45,8 +46,8 @@ export type SessionTransitions = Readonly<{
   accept(row: SessionRow, kind: HeldKind, nowMs: number, isDryRun: boolean): ReturnType<typeof accept>;
   /** Updates what counts, after a return of held money began or failed. No event reports that. */
   followReturn(row: SessionRow, nowMs: number): void;
-  /** Updates the number of sessions in a status. */
-  count(status: SessionStatus, difference: 1 | -1): void;
+  /** Counts a session that is created. */
+  begin(row: SessionRow): void;
   /** Counts a transfer that the session shows. */
   countPayment(sessionId: string): void;
 }>;
@@ -77,7 +78,7 @@ export function createSessionTransitions(
       .set({ sessions: sql`${sessionCounts.sessions} + ${sql.placeholder('difference')}` })
       .where(eq(sessionCounts.status, sql.placeholder('status'))),
   );
-
+  const countTotal = createSessionTotals(db);
   const countPayment = atFirstUse(
     db.orm
       .update(sessions)
@@ -107,6 +108,7 @@ export function createSessionTransitions(
     if (state.status !== row.status) {
       count.run({ status: row.status, difference: -1 });
       count.run({ status: state.status, difference: 1 });
+      countTotal(row, row.status, state.status);
     }
     for (const type of changes({ life: lifeOf(row), standing: standingOf(row) }, after)) {
       const sum = received(terms, after.life, held, type);
@@ -166,7 +168,10 @@ export function createSessionTransitions(
       update.run({ id: row.id, ...stateOf(terms, life, standing(terms, life, counting), kept) });
       heldRecords.follow(row, { life, sums: counting }, { nowMs, cause: null, reporting: 'alarm' });
     },
-    count: (status, difference) => void count.run({ status, difference }),
+    begin(row) {
+      count.run({ status: row.status, difference: 1 });
+      countTotal(row, null, row.status);
+    },
     countPayment: (id) => void countPayment.run({ id }),
   };
 }

@@ -86,6 +86,7 @@ import { secretKeyCommands } from './secret-keys/rotation.ts';
 import { senderReportCommands } from './sender-report.ts';
 import { sessionListQueries } from './session-lists.ts';
 import { createSessionSums, type SessionSums } from './session-sums.ts';
+import { sessionTotalQueries } from './session-totals.ts';
 import { createSessionTransitions, type SessionTransitions } from './session-transitions.ts';
 import { type BeforeTake, createSessionFinder, type FindSessionRow, sessionCommands } from './sessions.ts';
 import { statsCommands } from './stats.ts';
@@ -274,6 +275,7 @@ const reports = (db: Db, archive: SessionArchive) => ({
   ...auditCommands(db),
   ...statsCommands(db),
   ...creditTotalQueries(db),
+  ...sessionTotalQueries(db),
   ...requestLogCommands(db),
   ...senderReportCommands(db),
 });

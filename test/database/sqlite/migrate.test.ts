@@ -21,6 +21,7 @@ import * as requestLog from '../../../src/database/sqlite/request-log.ts';
 import * as retentionSchema from '../../../src/database/sqlite/retention/schema.ts';
 import * as schema from '../../../src/database/sqlite/schema.ts';
 import { openSqliteDatabase } from '../../../src/database/sqlite/sqlite-database.ts';
+import * as totalsSchema from '../../../src/database/sqlite/totals-schema.ts';
 import { built } from '../../support/built.ts';
 import { secretKeysOf } from '../../support/secret-keys.ts';
 
@@ -254,6 +255,7 @@ test(
     const described = new Map<string, string[]>();
     for (const table of Object.values({
       ...schema,
+      ...totalsSchema,
       ...refundSchema,
       ...retentionSchema,
       ...requestLog,

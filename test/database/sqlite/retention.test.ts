@@ -5,6 +5,7 @@
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { QUARTER_MS } from '../../../src/database/credit-totals.ts';
 import type { Database, Session } from '../../../src/database/database.ts';
 import type { RetentionKind, RetentionPlace } from '../../../src/database/retention.ts';
 import { openRetentionDatabase } from '../../../src/database/sqlite/retention/retention-database.ts';
@@ -161,7 +162,11 @@ test(
       const url = 'https://shop.example/order/late';
       const session = await expire(world, 'late', url);
       await deliver(database);
+      const at = { storeId: 'm1', mode: 'test' } as const;
+      const quarters = [0, 1].map((after) => (Math.floor(T0_MS / QUARTER_MS) + after) * QUARTER_MS);
+      const counts = async () => (await database.countSessions(at, quarters))[0];
       assert.is(await retain('archived'), 1);
+      assert.equal(await counts(), { created: 1, paid: 0, unpaid: 1 }, 'it stays counted');
       one.nowMs = T0_MS + 6 * DAY_MS;
       const block = await one.mine([pays(addressOf(session), 1000n)]);
       assert.is(await database.findArchived(session.id), null, 'it is back before the money is confirmed');
@@ -169,13 +174,14 @@ test(
       const paid = await show(database, session.id);
       assert.is(paid.life.status, 'paid');
       assert.is(paid.life.paidLate, true);
+      assert.equal(await counts(), { created: 1, paid: 1, unpaid: 0 });
       const waiting = await claimAll(database, one.nowMs);
       assert.equal(
         waiting.map((delivery) => [delivery.url, delivery.sessionId]),
         [[url, session.id]],
       );
-      const { differences, unbalanced, overdrawn } = await database.verifyLedger();
-      assert.equal([differences, unbalanced, overdrawn], [[], [], []]);
+      const { differences, unbalanced, overdrawn, sums } = await database.verifyLedger();
+      assert.equal([differences, unbalanced, overdrawn, sums], [[], [], [], []]);
       assert.is(await retain('archived'), 0, 'what was paid is never archived');
     },
     { latePolicy: 'accept' },
