@@ -21,6 +21,7 @@ import { latestCertificates } from './app/latest-certificates.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { issueEndpoint, issueKey, issueUsualStore } from './app/new-credentials.ts';
 import { openDatabase } from './app/open-database.ts';
+import { createRefundApprovals } from './app/refund-approvals.ts';
 import { retireGivenAddresses, watchForGaps } from './app/retire-given.ts';
 import { ensureCredentials } from './app/sandbox-credentials.ts';
 import { removeServerFile, writeServerFile } from './app/server-file.ts';
@@ -208,6 +209,7 @@ async function listenForPeople(
       passkeys: createPasskeys(url, clock),
       issue: { key: issueKey, endpoint: issueEndpoint, store: issueUsualStore },
       checkDestination,
+      approvals: createRefundApprovals({ config, database, clock }),
       checkWebhookUrl: guard.check,
       sendTestEvent: (endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
       sendTestNotices: (target) => sendTestNotices({ database, send: createSend(guard), clock }, target),

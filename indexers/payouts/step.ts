@@ -18,6 +18,7 @@ import {
   nextLookAtMs,
   type Payout,
   type PayoutRules,
+  type PayoutWait,
   type Recent,
   type SignedAttempt,
   type Step,
@@ -25,7 +26,7 @@ import {
 import type { Database } from '../../src/database/database.ts';
 import type { EngineReason, OpenPayout } from '../../src/database/money-out.ts';
 import type { Clock } from '../../src/lib/clock.ts';
-import type { Signer } from '../../src/signer/signer.ts';
+import { ApprovalMissing, type Signer } from '../../src/signer/signer.ts';
 import { journalBehind, type PayoutLease } from './lease.ts';
 import type { RefundLoans } from './refund-loans.ts';
 import type { SecondOpinion } from './second-opinion.ts';
@@ -294,7 +295,8 @@ async function reload(work: Work): Promise<void> {
 const isSignedHere = ({ attempts }: Work, attempt: number): boolean =>
   attempts.some((one) => one.attempt === attempt && isSigned(one));
 
-async function refused(work: Work, attempt: number, { code, message }: Fault): Promise<Progress | null> {
+async function refused(work: Work, attempt: number, fault: Fault): Promise<Progress | null> {
+  const { code, message } = fault;
   const { database, clock, pace } = work.parts;
   const name = nameOf(work);
   const judged = judgeRefusal(code);
@@ -302,7 +304,8 @@ async function refused(work: Work, attempt: number, { code, message }: Fault): P
   await reload(work);
   // It had been signed before, whatever the answer is now.
   if (isSignedHere(work, attempt)) return null;
-  const wait = { code, message };
+  const approvals = fault instanceof ApprovalMissing && { approvals: fault.approvals };
+  const wait: PayoutWait = { code, message, ...approvals };
   const nowMs = clock.nowMs();
   if (code === 'signer_refused_wallet') {
     // Nothing is wrong with the payout: it is drafted again once the wallets are known that pay now.

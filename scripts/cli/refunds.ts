@@ -3,17 +3,16 @@
  * @module
  */
 import { resolve } from 'node:path';
+import { createRefundApprovals } from '../../src/app/refund-approvals.ts';
 import type { Config } from '../../src/config/config.ts';
 import { permanent } from '../../src/core/fault.ts';
-import { isPayback } from '../../src/core/intent.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../src/core/money.ts';
 import { delayOf } from '../../src/core/payout.ts';
 import type { RefundStatus } from '../../src/core/refund.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Refund } from '../../src/database/refunds.ts';
 import { claimUrl, createDestinationCheck } from '../../src/payments/destination.ts';
-import { isApproved } from '../../src/signer/approval.ts';
-import { type ApprovalRequest, readApprovalFile, requestLines, textOf } from '../../src/signer/approval-file.ts';
+import { readSmallFile } from '../../src/signer/approval-file.ts';
 import {
   becauseOption,
   type Command,
@@ -105,7 +104,7 @@ export const refundsRequest: Command = {
   needsSandbox: true,
   async run(input, installation) {
     const refund = await findRefund(installation.database, input.args[0] ?? '');
-    const lines = requestLines(await requestOf(refund, installation));
+    const lines = await createRefundApprovals(installation).request(refund);
     // The answer goes into a file, which only says what is signed.
     await withTerminal(async ({ say }) => {
       for (const line of (await priceOf(refund, installation)).lines) say(printable(line));
@@ -274,47 +273,11 @@ export const refundsPolicy: Command = {
 
 const centsText = (minor: number): string => formatUnits(BigInt(minor), MINOR_DECIMALS, MINOR_DECIMALS);
 
-/** @throws Fault permanent `approval_file_invalid`, or `refused` if the approval is for something else */
-async function givenApproval(input: Input, refund: Refund, installation: Pick<Installation, 'config' | 'database'>) {
+/** @throws Fault permanent, as `RefundApprovals.read` says */
+async function givenApproval(input: Input, refund: Refund, installation: Installation) {
   const file = textOption(input, 'approval');
   if (file === undefined) return null;
-  const approval = readApprovalFile(resolve(input.cwd, file));
-  if (isApproved(approval, textOf(await requestOf(refund, installation)))) return approval;
-  throw permanent(
-    'refused',
-    `${file} approves something else than what refund ${refund.id} pays now, perhaps to an earlier address; ` +
-      `\`quayside refunds request ${refund.id}\` shows what is to be signed`,
-  );
-}
-
-/**
- * Returns what an approver is to sign.
- * @throws Fault permanent `refused` while nothing of the refund waits to be paid
- */
-async function requestOf(
-  { id, status }: Refund,
-  { config, database }: Pick<Installation, 'config' | 'database'>,
-): Promise<ApprovalRequest> {
-  const payout = await database.findPayout(id);
-  const intent = payout?.intent;
-  const network = config.networks.find(({ key }) => key === payout?.network);
-  if (status !== 'processing' || !intent || !isPayback(intent) || !network) {
-    throw permanent(
-      'refused',
-      `refund ${id} is ${status}, and nothing of it waits to be signed; \`quayside refunds show ${id}\` shows what it needs`,
-    );
-  }
-  const { family, chainId, tokens } = network;
-  const token = tokens.find(({ symbol }) => symbol === intent.currency);
-  if (!token) throw permanent('refused', `the configuration has no ${intent.currency} on ${network.key}; add it again`);
-  const { symbol, address, decimals } = token;
-  return {
-    request: 'quayside payout approval v2',
-    intent,
-    family,
-    chain_id: chainId,
-    token: { symbol, address, decimals },
-  };
+  return createRefundApprovals(installation).read(refund, file, readSmallFile(resolve(input.cwd, file)));
 }
 
 /** @throws Fault permanent `not_found` */

@@ -38,7 +38,7 @@ export type Payout = Readonly<{
   /** How the previous generation ended; null for the first. */
   proof: Proof | null;
   /** What the payout waits for; null if it waits for nothing. */
-  wait: Readonly<{ code: string; message: string }> | null;
+  wait: PayoutWait | null;
   /** What kept the engine from advancing it when it last tried, such as a node without an answer; null if nothing. */
   fault: Readonly<{ code: string; message: string }> | null;
   /** No attempt is allotted before this time. */
@@ -48,6 +48,16 @@ export type Payout = Readonly<{
   createdAtMs: number;
   updatedAtMs: number;
   settledAtMs: number | null;
+}>;
+
+/** What a payout waits for. `approvals`: how far approvers have signed it, where the signer wants that. */
+export type PayoutWait = Readonly<{ code: string; message: string; approvals?: ApprovalCount }>;
+
+/** Approvals of a refund as the signer counts them: as many as are `needed` of different approvers have to be valid. */
+export type ApprovalCount = Readonly<{
+  needed: number;
+  /** Each approver's public key, and their name in the signer's policy. */
+  valid: readonly Readonly<{ approver: string; name: string }>[];
 }>;
 
 /** Returns why a payout does not advance: the fault of now, or what was decided earlier. */

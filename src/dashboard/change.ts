@@ -68,7 +68,7 @@ export const storeChange = (
 /** A form about the installation, or of the person who is signed in. */
 export const commonChange = (
   deps: DashboardDeps,
-  { plan, ...page }: Pick<CommonPage, 'path' | 'needs'> & Readonly<{ plan: PlanOf<null> }>,
+  { plan, ...page }: Pick<CommonPage, 'path' | 'needs' | 'formBytesMax'> & Readonly<{ plan: PlanOf<null> }>,
 ): CommonPage => ({ ...page, method: 'post', answer: answering(deps, plan) });
 
 /** The hidden fields of every form that changes something. */

@@ -24,6 +24,7 @@ import { overviewPage } from './pages/overview.ts';
 import { paymentPage } from './pages/payment.ts';
 import { paymentChanges } from './pages/payment-changes.ts';
 import { paymentsPages } from './pages/payments.ts';
+import { payoutApprovalPages, refundApprovalPages } from './pages/refund-approvals.ts';
 import { refundChanges } from './pages/refund-changes.ts';
 import { refundPages } from './pages/refunds.ts';
 import { requestsPage } from './pages/requests.ts';
@@ -43,6 +44,7 @@ export function dashboardPages(deps: DashboardDeps): readonly Page[] {
     ...paymentChanges(deps),
     ...refundPages(deps, startExport),
     ...refundChanges(deps),
+    ...refundApprovalPages(deps),
     ...heldPages(deps),
     ...webhookPages(deps),
     ...webhookChanges(deps),
@@ -56,6 +58,7 @@ export function dashboardPages(deps: DashboardDeps): readonly Page[] {
     ...operationPages(deps),
     ...operatorNetworkPages(deps),
     ...operatorPayoutPages(deps),
+    ...payoutApprovalPages(deps),
     ...operatorWalletPages(deps),
     ...operatorSourcePages(deps),
     operatorSettingsPage(deps),

@@ -6,8 +6,9 @@ import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import type { RefundStatus } from '../core/refund.ts';
 import type { CreateRefundOutcome, DestinationFault, Refund, RefundRoom } from '../database/refunds.ts';
 import { type Html, html } from '../lib/html.ts';
+import type { DashboardDeps } from './deps.ts';
 import type { StoreAt } from './page.ts';
-import { badge, type Tone } from './show.ts';
+import { badge, data, facts, grouped, networkTitle, type Tone } from './show.ts';
 import type { Words } from './texts.ts';
 
 export const refundsPath = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/refunds`;
@@ -17,8 +18,9 @@ export const minorText = (minor: bigint): string => formatUnits(minor, MINOR_DEC
 export const amountText = ({ amountMinor, currency }: Pick<Refund, 'amountMinor' | 'currency'>): string =>
   `${minorText(amountMinor)} ${currency}`;
 
+/** Another address may withdraw an approval that was given, so one that is processing may wait for it, too. */
 export const waitsForApproval = ({ status, needsApproval, approvedAtMs }: Refund): boolean =>
-  status === 'pending' && needsApproval && approvedAtMs === null;
+  (status === 'pending' || status === 'processing') && needsApproval && approvedAtMs === null;
 
 const tones: Readonly<Record<RefundStatus, Tone>> = {
   pending: 'wait',
@@ -72,3 +74,15 @@ export function refusalText(
       return words.say('refunds.no_payment');
   }
 }
+
+/** Says order, amount, network and whole destination. */
+export const whatIsPaid = (config: DashboardDeps['config'], words: Words, refund: Refund): Html =>
+  facts([
+    [words.say('refunds.order'), data(refund.orderId)],
+    [words.say('refund-changes.amount'), data(amountText(refund))],
+    [words.say('refunds.network'), data(networkTitle(config, refund.network))],
+    [
+      words.say('refunds.to'),
+      refund.destination ? grouped(refund.destination.address) : words.say('refund-changes.by_link'),
+    ],
+  ]);

@@ -35,6 +35,7 @@ import type payment from './texts/en/payment.json';
 import type paymentChanges from './texts/en/payment-changes.json';
 import type paymentNotes from './texts/en/payment-notes.json';
 import type payments from './texts/en/payments.json';
+import type refundApprovals from './texts/en/refund-approvals.json';
 import type refundChanges from './texts/en/refund-changes.json';
 import type refunds from './texts/en/refunds.json';
 import type refusal from './texts/en/refusal.json';
@@ -77,6 +78,7 @@ type English = Readonly<{
   'payment-changes': typeof paymentChanges;
   'payment-notes': typeof paymentNotes;
   payments: typeof payments;
+  'refund-approvals': typeof refundApprovals;
   'refund-changes': typeof refundChanges;
   refunds: typeof refunds;
   refusal: typeof refusal;

@@ -5,7 +5,7 @@
  */
 import type { HotRole, Intent, MoveIntent, Wallet } from '../core/intent.ts';
 import type { Asset, Difference } from '../core/ledger.ts';
-import type { Attempt, Ended, Payout, PayoutState, Proof } from '../core/payout.ts';
+import type { Attempt, Ended, Payout, PayoutState, PayoutWait, Proof } from '../core/payout.ts';
 import type { Exit } from '../core/payout-exit.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { OperatorAct } from './audit-log.ts';
@@ -239,7 +239,7 @@ export interface MoneyOutDatabase {
   ): Promise<AllotOutcome>;
   /** Takes back an attempt that the signer refused, with its number, and saves why the payout waits. */
   withdrawAttempt(
-    input: AttemptName & Readonly<{ wait: EngineReason; nextLookAtMs: number; nowMs: number }>,
+    input: AttemptName & Readonly<{ wait: PayoutWait; nextLookAtMs: number; nowMs: number }>,
   ): Promise<boolean>;
   /**
    * Follows the signer's journal: saves the bytes and transaction id of each signature with its attempt. Stops at a
@@ -252,9 +252,7 @@ export interface MoneyOutDatabase {
     input: AttemptName & Readonly<{ answer: string; refusal: EngineReason | null; nowMs: number }>,
   ): Promise<void>;
   /** Saves what a payout waits for, and raises an alarm if that is new. */
-  recordWait(
-    input: PayoutName & Readonly<{ wait: EngineReason; nextLookAtMs: number; nowMs: number }>,
-  ): Promise<boolean>;
+  recordWait(input: PayoutName & Readonly<{ wait: PayoutWait; nextLookAtMs: number; nowMs: number }>): Promise<boolean>;
   /**
    * Saves the fault that keeps the engine from advancing a payout now; null: nothing does any more. It changes neither
    * what the payout waits for nor when it is due. Whatever advances or ends the payout removes it.

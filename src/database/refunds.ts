@@ -44,6 +44,8 @@ export type Refund = Readonly<{
   status: RefundStatus;
   needsApproval: boolean;
   approvedAtMs: number | null;
+  /** Approvers' signatures, where the signer wants any; it alone knows which are valid. */
+  approvals: readonly RefundApproval[];
   failureReason: string | null;
   tx: string | null;
   receiptNumber: string | null;

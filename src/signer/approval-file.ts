@@ -59,26 +59,36 @@ export const requestLines = (request: ApprovalRequest): string[] =>
   JSON.stringify(z.encode(requestFile, request), null, 2).split('\n');
 
 /** Reads what is to be approved. @throws Fault permanent `approval_file_invalid` */
-export const readRequestFile = (file: string): ApprovalRequest => read(file, requestFile, 'a request for an approval');
+export const readRequestFile = (file: string): ApprovalRequest =>
+  parse(file, readSmallFile(file), requestFile, 'a request for an approval');
 
 /** Reads an approver's signature. @throws Fault permanent `approval_file_invalid` */
-export function readApprovalFile(file: string): Approval {
-  const { approver, untilS, signature } = read(file, approvalFile, 'an approval by `quayside signer approve`');
+export const readApprovalFile = (file: string): Approval => parseApproval(file, readSmallFile(file));
+
+/** Reads an approver's signature. @param file its name, for messages @throws Fault permanent `approval_file_invalid` */
+export function parseApproval(file: string, text: string): Approval {
+  const { approver, untilS, signature } = parse(file, text, approvalFile, 'an approval by `quayside signer approve`');
   return { approver, untilS, signature };
 }
 
-function read<S extends z.ZodType>(file: string, schema: S, what: string): z.output<S> {
-  const invalid = (why: string) => permanent('approval_file_invalid', `${file} is not ${what}: ${why}`);
+const invalid = (file: string, why: string) => permanent('approval_file_invalid', `${file} cannot be used: ${why}`);
+
+/** Reads a file that carries an approval or a request. @throws Fault permanent `approval_file_invalid` */
+export function readSmallFile(file: string): string {
   const found = statSync(file, { throwIfNoEntry: false });
-  if (!found?.isFile()) throw invalid('there is no such file');
-  if (found.size > FILE_BYTES_MAX) throw invalid(`it has more than ${FILE_BYTES_MAX} bytes`);
+  if (!found?.isFile()) throw invalid(file, 'there is no such file');
+  if (found.size > FILE_BYTES_MAX) throw invalid(file, `it has more than ${FILE_BYTES_MAX} bytes`);
+  return readFileSync(file, 'utf8');
+}
+
+function parse<S extends z.ZodType>(file: string, text: string, schema: S, what: string): z.output<S> {
   let value: unknown;
   try {
-    value = JSON.parse(readFileSync(file, 'utf8'));
+    value = JSON.parse(text);
   } catch {
-    throw invalid('it is not JSON; copy it again');
+    throw invalid(file, `it is not ${what}, or not whole: it is not JSON; copy it again`);
   }
   const { data, error } = schema.safeParse(value);
-  if (data === undefined) throw invalid(z.prettifyError(error as z.ZodError));
+  if (data === undefined) throw invalid(file, `it is not ${what}: ${z.prettifyError(error as z.ZodError)}`);
   return data;
 }

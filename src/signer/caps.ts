@@ -7,13 +7,14 @@
 import { Fault } from '../core/fault.ts';
 import type { PaybackIntent } from '../core/intent.ts';
 import { formatUnits } from '../core/money.ts';
+import type { ApprovalCount } from '../core/payout.ts';
 import type { Token } from '../core/transfer.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import { checkApproval, paybackText } from './approval.ts';
 import type { CapUse } from './journal.ts';
 import type { CountCaps, FeeCaps, NetworkPolicy, Policy, Threshold } from './policy.ts';
 import { refused } from './rules.ts';
-import type { Approval } from './signer.ts';
+import { type Approval, ApprovalMissing } from './signer.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -64,19 +65,28 @@ export function grantRefund(order: RefundOrder): Grant {
   const { valid, faults } = validApprovals(order, token);
   if (valid.length >= needed) return { capUse, approvals: valid };
   const request = `\`quayside refunds request ${id}\` shows an approver what to sign`;
+  const count: ApprovalCount = {
+    needed,
+    valid: valid.map(({ approver }) => ({ approver, name: nameOf(order, approver) })),
+  };
   const isOnlyTime = needed === 1 && faults.length === 0 && units <= caps.transactionUnits && !isWithin;
   if (isOnlyTime) {
-    throw refused(
-      'cap',
+    throw new ApprovalMissing(
+      'signer_refused_cap',
       `${show(units)} more would exceed the cap of the last hour (${show(used.hourUnits)} of ${show(caps.hourUnits)} used) or of this UTC day (${show(used.dayUnits)} of ${show(caps.dayUnits)} used): wait, or have it approved: ${request}`,
+      count,
     );
   }
   const why = faults.length > 0 ? ` (${faults.join('; ')})` : '';
-  throw refused(
-    'approval',
+  throw new ApprovalMissing(
+    'signer_refused_approval',
     `${show(units)} needs ${needed} approval(s), the cap per refund is ${show(caps.transactionUnits)}, and ${valid.length} are valid${why}: ${request}`,
+    count,
   );
 }
+
+const nameOf = ({ approvers }: RefundOrder, approver: string): string =>
+  approvers.find(({ key }) => key === approver)?.name ?? approver;
 
 /** Returns how many approvers a refund needs: those of the highest threshold that it exceeds, one above the caps. */
 const approvalsNeeded = (thresholds: readonly Threshold[], units: bigint, isWithin: boolean): number =>

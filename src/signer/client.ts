@@ -16,7 +16,7 @@ import {
   calls,
   refusal,
 } from './protocol.ts';
-import type { Signer, SignerControl } from './signer.ts';
+import { ApprovalMissing, type Signer, type SignerControl } from './signer.ts';
 
 export type SignerOptions = Readonly<{
   /** Path of the signer's socket. */
@@ -91,7 +91,7 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
     }
     const { status, value } = await post(`/${method}`, JSON.stringify(encoded.data), bytesMaxOf(method));
     const refusedWith = status === 200 ? null : refusal.safeParse(value).data;
-    if (refusedWith) throw new Fault(refusedWith.kind, refusedWith.code, refusedWith.message);
+    if (refusedWith) throw faultOf(refusedWith);
     const { data, success } = z.safeDecode(resultWire as z.ZodType, value);
     if (status !== 200 || !success) throw unreachable(`gave an invalid answer to "${method}"`);
     return data as CallResult<N>;
@@ -115,6 +115,9 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
     },
   };
 }
+
+const faultOf = ({ kind, code, message, approvals }: z.output<typeof refusal>): Fault =>
+  approvals ? new ApprovalMissing(code, message, approvals) : new Fault(kind, code, message);
 
 /** Returns a client of the configured signer. */
 export const openConfiguredSigner = ({ dir }: Pick<SignerConfig, 'dir'>): Signer & SignerControl =>

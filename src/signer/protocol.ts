@@ -121,6 +121,11 @@ const freezeState = z.strictObject({
 
 export const approval = z.strictObject({ approver: hex('64'), untilS: count, signature: hex('128') });
 
+const approvalCount = z.strictObject({
+  needed: z.int().positive(),
+  valid: z.array(z.strictObject({ approver: hex('64'), name: z.string() })).readonly(),
+});
+
 const signRequest = z.strictObject({
   fence: z.int().positive(),
   intent: intentWire,
@@ -193,4 +198,5 @@ export const refusal = z.strictObject({
   kind: z.enum(['transient', 'permanent']),
   code: z.string(),
   message: z.string(),
+  approvals: approvalCount.optional(),
 });

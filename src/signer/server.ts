@@ -13,6 +13,7 @@ import type { Log } from '../lib/log.ts';
 import { BodyError, readBody } from '../lib/request-body.ts';
 import { type CallName, type CallParams, calls, REQUEST_BYTES_MAX } from './protocol.ts';
 import { refused } from './rules.ts';
+import { ApprovalMissing } from './signer.ts';
 import type { SigningService } from './signing-service.ts';
 
 export type ServerOptions = Readonly<{
@@ -111,7 +112,8 @@ async function answer(
     // Anything else is a bug: unhandled, it ends the process.
     if (!(fault instanceof Fault)) throw fault;
     const { kind, code, message } = fault;
-    return { status: statusOf(fault), body: { kind, code, message } };
+    const approvals = fault instanceof ApprovalMissing && { approvals: fault.approvals };
+    return { status: statusOf(fault), body: { kind, code, message, ...approvals } };
   }
 }
 

@@ -4,13 +4,25 @@
  * @module
  */
 import type { SignedSpend, Terms } from '../chains/spend.ts';
+import { Fault } from '../core/fault.ts';
 import type { Intent } from '../core/intent.ts';
 import type { OtherWallet } from '../core/outgoing.ts';
+import type { ApprovalCount } from '../core/payout.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { KeyName } from '../lib/secret-key.ts';
 
 /** An approver's ed25519 signature (hex) of an `ApprovalText`: a refund above the caps, or the end of a freeze. */
 export type Approval = Readonly<{ approver: string; untilS: number; signature: string }>;
+
+/** A refund that approvers may order, or have to. */
+export class ApprovalMissing extends Fault {
+  readonly approvals: ApprovalCount;
+
+  constructor(code: string, message: string, approvals: ApprovalCount) {
+    super('permanent', code, message);
+    this.approvals = approvals;
+  }
+}
 
 /**
  * One attempt to sign. For the same (intent id, generation, attempt), the signer always returns the bytes that it

@@ -56,6 +56,10 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /s/:store/test/payments/:id/refund': ['owner', 'support'],
   'post /s/:store/live/refunds/:refund/approve': ['owner'],
   'post /s/:store/test/refunds/:refund/approve': ['owner'],
+  'get /s/:store/live/refunds/:refund/request': ['owner'],
+  'get /s/:store/test/refunds/:refund/request': ['owner'],
+  'post /s/:store/live/refunds/:refund/approval': ['owner'],
+  'post /s/:store/test/refunds/:refund/approval': ['owner'],
   'post /s/:store/live/refunds/:refund/refuse': ['owner'],
   'post /s/:store/test/refunds/:refund/refuse': ['owner'],
   'post /s/:store/live/refunds/:refund/cancel': ['owner', 'support'],
@@ -148,6 +152,8 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'get /operator/settings': ['operator'],
   'get /operator/payouts': ['operator'],
   'get /operator/payouts/:payout': ['operator'],
+  'get /operator/payouts/:payout/request': ['operator'],
+  'post /operator/payouts/:payout/approval': ['operator'],
   'post /operator/payouts/:payout/resume': ['operator'],
   'post /operator/payouts/:payout/reject': ['operator'],
   'get /operator/operations': ['operator'],
@@ -224,9 +230,10 @@ test('every page opens to the roles that the table names, and in no other store'
         // Each time another note, because it is removed at once.
         const own = {
           ...objects[mode],
+          ...(/:payout\/(request|approval)$/.test(path) && { payout: objects.test.refund }),
           ...(path.includes(':note') && { note: await addNote(dashboard, objects[mode]) }),
         };
-        return withObjects(path, { store: api.merchantId, hash: LOGO_HASH, network: 'test:ethereum', ...own, ...rest });
+        return withObjects(path, { store: api.merchantId, hash: LOGO_HASH, network: 'test:ethereum', ...rest, ...own });
       };
       for (const role of ['operator', ...storeRoles] as const) {
         const own = await dashboard.person(`own ${role}`, membershipIn(role, api.merchantId));
@@ -244,7 +251,8 @@ test('every page opens to the roles that the table names, and in no other store'
             assert.is(status, 404, `${what} of another store`);
           }
           if (!isPost) {
-            const opened = page === 'get /' ? 303 : 200;
+            // Nothing of the refund waits to be signed.
+            const opened = page === 'get /' ? 303 : page.endsWith('/request') ? 400 : 200;
             assert.is((await own.get(target)).status, isOpen ? opened : 404, what);
             continue;
           }

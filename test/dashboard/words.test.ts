@@ -122,6 +122,8 @@ const noDocuments = [
   '/s/:store/:mode/payments.csv',
   '/s/:store/:mode/refunds.csv',
   '/operator/audit.csv',
+  '/s/:store/:mode/refunds/:refund/request',
+  '/operator/payouts/:payout/request',
   '/s/:store/:mode/payments/new',
   '/s/:store/:mode/store/logo/:hash',
 ];

@@ -147,13 +147,18 @@ function alterBytes(tx: string): () => void {
   return () => write(flipped);
 }
 
+/** Signs a request as the approver does, on a machine of their own. */
+function signElsewhere(request: string, approval: string): void {
+  const words = [built.quayside, 'signer', 'approve', request, '--key', approverKey];
+  const input = `yes\n${passphrase}\n`;
+  writeFileSync(approval, execFileSync(process.execPath, words, { input, stdio: ['pipe', 'pipe', 'ignore'] }));
+}
+
 /** Lets the approver sign elsewhere what ends the signer's freeze, and hands it in. */
 async function thawSigner(): Promise<void> {
   const [request, approval] = [join(away, 'thaw.json'), join(away, 'thawed.json')];
   writeFileSync(request, JSON.stringify(await quayside.cli('signer', 'thaw')));
-  const words = [built.quayside, 'signer', 'approve', request, '--key', approverKey];
-  const input = `yes\n${passphrase}\n`;
-  writeFileSync(approval, execFileSync(process.execPath, words, { input, stdio: ['pipe', 'pipe', 'ignore'] }));
+  signElsewhere(request, approval);
   await quayside.cli('signer', 'thaw', '--approval', approval);
 }
 
@@ -427,6 +432,40 @@ test('a database that was put back alone pays nothing until it has adopted what 
   assert.equal(complaints, []);
   await page.context().close();
 });
+
+for (const hasScripts of [true, false]) {
+  const how = hasScripts ? 'with scripts' : 'without scripts, on a phone';
+  const device = hasScripts ? {} : { ...phone, javaScriptEnabled: false, colorScheme: 'dark' as const };
+
+  test(`a refund above the signer’s cap is paid once an approver’s signature is handed in, ${how}`, async () => {
+    const { page, complaints } = await signIn(device);
+    await usdt.transfer(`0x${shop.refundWallet}`, 600_000_000n);
+    const session = await shop.paidSession(60_000);
+    await chain.finalize?.();
+    const { id, payee } = await shop.refund(session, '600.00');
+    await shop.untilWaiting('signer_refused_approval');
+    const [payout] = await quayside.cli('payouts', 'list');
+    await untilShown(page, `/operator/payouts/${payout.id}`, 'Signatures that count: 0 of 1');
+    await look(page, 'signatures', hasScripts);
+    const [request, approval] = [join(away, 'refund.json'), join(away, 'signed.json')];
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Download the request' }).click(),
+    ]);
+    await download.saveAs(request);
+    const printed = await quayside.cli('refunds', 'request', payout.id);
+    assert.is(readFileSync(request, 'utf8'), `${JSON.stringify(printed, null, 2)}\n`);
+    signElsewhere(request, approval);
+    if (hasScripts) await page.getByLabel('File with the signature').setInputFiles(approval);
+    else await page.getByLabel('Or its text').fill(readFileSync(approval, 'utf8'));
+    assert.match(await confirm(page, 'Hand in the signature…', { does: 'Hand in the signature' }), '600.00 USDT');
+    assert.match(await text(page), 'The signature is kept');
+    await shop.completed(id);
+    assert.equal(await shop.paidTo(payee), [600_000_000n]);
+    assert.equal(complaints, []);
+    await page.context().close();
+  });
+}
 
 test('a signer that is frozen signs nothing until an approver ends that, as the page says; then the refund is paid', async () => {
   const { page, complaints } = await signIn({});

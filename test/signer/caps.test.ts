@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import type { GasIntent, RefundIntent } from '../../src/core/intent.ts';
 import { APPROVAL_S_MAX, approverOf, isApproved, signApproval } from '../../src/signer/approval.ts';
 import type { PolicySettings } from '../../src/signer/policy.ts';
+import { ApprovalMissing } from '../../src/signer/signer.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { refusalOf } from '../support/refusal.ts';
 import {
@@ -343,6 +344,17 @@ test(
 
 const secrets = [1, 2, 3].map((byte) => new Uint8Array(32).fill(byte));
 const [anna = secret, bob = secret, carol = secret] = secrets;
+/** Returns how the signer counts approvals when it refuses. */
+function counted(sign: () => unknown): unknown {
+  try {
+    sign();
+  } catch (error) {
+    if (error instanceof ApprovalMissing) return error.approvals;
+    throw error;
+  }
+  return null;
+}
+
 /** Above 50: one of three; above 1000: two of three. Above 100 it is above the cap. */
 const thresholds: PolicySettings = {
   ...policySettings,
@@ -372,6 +384,10 @@ test(
     const small = refundOf('rf_51', usdt(50.01));
     assert.is(ask(small, []), 'approval', 'within the caps, and above a threshold');
     assert.is(ask(small, [by(anna, small)]), 'none');
+    assert.equal(
+      counted(() => service().sign(firstOf(refundOf('rf_60', usdt(60)), 90))),
+      { needed: 1, valid: [] },
+    );
     const edge = refundOf('rf_1000', usdt(1000));
     assert.is(ask(edge, [by(bob, edge)]), 'none');
     const large = refundOf('rf_1001', usdt(1000.01));
@@ -389,6 +405,12 @@ test(
       ['one in another’s name', [by(anna, large), { ...by(anna, large, until + 1), approver: approverOf(bob) }]],
     ];
     for (const [what, approvals] of attacks) assert.is(ask(large, approvals), 'approval', what);
+    const half = [by(anna, large), by(bob, large, clock.nowS() - 1), by(new Uint8Array(32).fill(9), large)];
+    assert.equal(
+      counted(() => service().sign(firstOf(large, 91, { approvals: half }))),
+      { needed: 2, valid: [{ approver: approverOf(anna), name: 'Approver 0' }] },
+      'how many are needed, and whose count',
+    );
     assert.is(ask(other, [by(anna, large), by(bob, large)]), 'approval', 'a changed destination voids approvals');
     assert.is(ask(large, [by(bob, large, clock.nowS() - 1), by(anna, large), by(carol, large)]), 'none');
   }, thresholds),

@@ -85,8 +85,10 @@ async function fillStore(api: ApiServer, sale: Sale) {
   const approved = await refund('r-1', '4.50', { refund_address: PAYEE });
   api.clock.advance(1);
   const asked = await refund('r-2', '0.50', {});
+  api.clock.advance(1);
   const processing = await refund('r-3', '0.25', { refund_address: PAYEE });
   await api.database().advanceRefunds(api.clock.nowMs(), 10);
+  await signOnce(api, processing ?? '');
   const endpoint = issueEndpoint(api.merchantId, 'test', 'https://shop.example/hook', [], api.clock.nowMs());
   await api.database().addEndpoint(endpoint);
   const late = await openSale(api);
@@ -104,6 +106,19 @@ async function fillStore(api: ApiServer, sale: Sale) {
   const act = { atMs: api.clock.nowMs(), operator: 'Grace (dashboard)', command: 'add note', reason: null };
   await api.database().addPaymentNote({ sessionId: sale.id, text: 'Called: will pick it up on Friday.' }, act);
   return { held: held?.id, approved, asked, processing, endpoint: endpoint.id, delivery: delivery?.id };
+}
+
+/** Lets a refund wait for the signatures of two approvers, of which it has one. */
+async function signOnce(api: ApiServer, id: string): Promise<void> {
+  const nowMs = api.clock.nowMs();
+  const approvals = { needed: 2, valid: [{ approver: 'ab'.repeat(32), name: 'Anna' }] };
+  const message = '0.25 USDT needs 2 approval(s), the cap per refund is 0.10 USDT, and 1 are valid';
+  const wait = { code: 'signer_refused_approval', message, approvals };
+  await api.database().recordWait({ id, generation: 0, wait, nextLookAtMs: nowMs, nowMs });
+  const untilS = Math.floor(nowMs / 1000) + 86_400;
+  for (const approver of ['ab', 'cd'].map((byte) => byte.repeat(32))) {
+    await api.database().approveRefund(id, { approver, untilS, signature: 'ef'.repeat(64) }, nowMs);
+  }
 }
 
 /** Adds three targets of notices, two of them proved, one paused. */
@@ -292,6 +307,7 @@ export async function everyPage(dashboard: Dashboard): Promise<readonly Dashboar
     { name: 'new-store', path: '/stores/new', cookie: owner.cookie() },
     { name: 'account', path: '/account', cookie: owner.cookie() },
     ...(await answerPages(dashboard, owner, unproved)),
+    { name: 'operator-refund', path: `/operator/payouts/${made.processing}`, cookie: operator.cookie() },
     ...operatorPages.map(([name, path]) => ({
       name,
       path,

@@ -9,6 +9,7 @@ import { backupsOf, readBackupReport } from '../../src/app/backup/report.ts';
 import { listen } from '../../src/app/http-server.ts';
 import { latestCertificates } from '../../src/app/latest-certificates.ts';
 import { issueEndpoint, issueKey, issueUsualStore } from '../../src/app/new-credentials.ts';
+import { createRefundApprovals } from '../../src/app/refund-approvals.ts';
 import { readShownSettings } from '../../src/config/shown-settings.ts';
 import type { Membership } from '../../src/core/access.ts';
 import { createDashboard } from '../../src/dashboard/app.ts';
@@ -127,6 +128,7 @@ export async function startDashboard({
         passkeys,
         issue,
         checkDestination,
+        approvals: createRefundApprovals({ config, database, clock }),
         ...webhooks,
       };
       return { answer: createDashboard(parts) };
@@ -161,7 +163,8 @@ export async function startDashboard({
   };
 }
 
-const plainNetwork = network('test', 'ethereum', '8401', [token('1', 'USDT', 6)]);
+/** The network of a dashboard, unless others are given. */
+export const plainNetwork = network('test', 'ethereum', '8401', [token('1', 'USDT', 6)]);
 
 /** Opens a browser without scripts at a dashboard. */
 export function openVisitor(url: string): Visitor {
@@ -221,7 +224,8 @@ export function confirm(
 ): Promise<Answer> {
   const form = text.slice(text.indexOf('class="card confirm"'));
   const fields = [...form.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)];
-  const plain = (value = '') => value.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+  const plain = (value = '') =>
+    value.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&');
   return visitor.post(path, { ...Object.fromEntries(fields.map(([, name, value]) => [name, plain(value)])), ...more });
 }
 

@@ -4,6 +4,7 @@
  * @module
  */
 import { coinText } from '../../chains/coin-text.ts';
+import { isAllowed } from '../../core/access.ts';
 import { isPayback } from '../../core/intent.ts';
 import { assetOf, unitsOf } from '../../core/ledger.ts';
 import { type Attempt, attemptName, delayOf, type Payout } from '../../core/payout.ts';
@@ -13,6 +14,7 @@ import type { DashboardDeps } from '../deps.ts';
 import { shownOnChain } from '../explorer.ts';
 import { askPath, BECAUSE_CHARS_MAX, becauseField } from '../operation-form.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
+import { approvalSection } from '../refund-signatures.ts';
 import { badge, data, english, facts, moreLink, short, type Tone, table, time } from '../show.ts';
 import type { TextKey, Words } from '../texts.ts';
 
@@ -148,10 +150,19 @@ async function onePage(deps: DashboardDeps, visit: Visit<null>, payout: Payout):
         ? html`<p class="card">${words.say('operator-payouts.not_signed_yet')}</p>`
         : attemptTable(deps, words, payout, attempts)
     }</section>
+${await signatures(deps, visit, payout)}
 ${state === 'stuck' ? resumeForm(visit, payout) : null}
 ${state === 'waiting' && isPayback(payout.intent) && attempts.length === 0 ? rejectForm(visit, payout) : null}
 ${state === 'canceled' || (settledAtMs !== null && state === 'succeeded') ? null : settleForms(visit, payout)}`,
   };
+}
+
+/** Approvers' signatures, where the payout is a refund or return that the signer wants them for. */
+async function signatures({ database }: DashboardDeps, visit: Visit<null>, payout: Payout): Promise<Html | null> {
+  const refund = isPayback(payout.intent) ? await database.findRefundBy({ id: payout.id }) : null;
+  const needs = { permission: 'installation:manage' } as const;
+  const mayDecide = isAllowed(visit.visitor.person.memberships, needs);
+  return refund && approvalSection(visit, refund, payout, { path: `${PATH}/${payout.id}`, mayDecide });
 }
 
 const attemptTable = (

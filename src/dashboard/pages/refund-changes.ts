@@ -23,6 +23,7 @@ import {
   refundsPath,
   refusalText,
   waitsForApproval,
+  whatIsPaid,
 } from '../refund-text.ts';
 import { data, facts, faultMessage, grouped, networkTitle, price } from '../show.ts';
 import type { Words } from '../texts.ts';
@@ -216,18 +217,6 @@ const cancelText = (words: Words, { destination }: Refund, seconds: number, wait
     : words.say(waits || !destination ? 'refund-changes.cancelable_later' : 'refund-changes.cancelable', {
         count: seconds,
       });
-
-/** Says order, amount, network and whole destination. */
-const whatIsPaid = (config: DashboardDeps['config'], words: Words, refund: Refund): Html =>
-  facts([
-    [words.say('refunds.order'), data(refund.orderId)],
-    [words.say('refund-changes.amount'), data(amountText(refund))],
-    [words.say('refunds.network'), data(networkTitle(config, refund.network))],
-    [
-      words.say('refunds.to'),
-      refund.destination ? grouped(refund.destination.address) : words.say('refund-changes.by_link'),
-    ],
-  ]);
 
 type PlanOf = (deps: DashboardDeps, visit: Visit<StoreAt>, refund: Refund) => Promise<Planned>;
 

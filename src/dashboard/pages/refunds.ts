@@ -15,6 +15,7 @@ import type { StartExport } from '../export.ts';
 import { choice, chosenOf, dayFields, queryOfChosen, readDays } from '../list-filter.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { exportRefunds } from '../refund-export.ts';
+import { approvalSection } from '../refund-signatures.ts';
 import { amountText, refundState, refundsPath, waitsForApproval } from '../refund-text.ts';
 import {
   copied,
@@ -151,6 +152,7 @@ export async function refundPage(
     content: html`${faultMessage(fault)}<p><a href="${refundsPath(at)}">${words.say('refunds.all')}</a></p>
 <section class="card" aria-labelledby="state"><h2 id="state">${refundState(words, refund)}</h2>
 ${await waiting(deps, visit, refund)}${described(deps, visit, refund)}</section>
+${await signatures(deps, visit, refund)}
 ${await forms(deps, visit, refund)}`,
   };
 }
@@ -211,14 +213,22 @@ async function waiting(
     return html`<p>${words.html('refunds.waits_for_address', { time: time(claim.untilS * 1000) })}</p>
 ${copied(words.say('refunds.claim_link'), claimUrl(claim.token, config))}`;
   }
-  if (waitsForApproval(refund)) return html`<p>${words.say('refunds.above_limit')}</p>`;
-  if (status !== 'processing') return html``;
+  const above = waitsForApproval(refund) ? html`<p>${words.say('refunds.above_limit')}</p>` : null;
+  if (status !== 'processing') return html`${above}`;
   const payout = await database.findPayout(refund.id);
   const delay = payout && delayOf(payout);
   const cancelUntilMs = await cancelEndMs(database, refund);
   const canceling = { time: time(cancelUntilMs), left: countdown(cancelUntilMs - nowMs) };
-  return html`${cancelUntilMs > nowMs ? html`<p data-while-counting>${words.html('refunds.cancel_until', canceling)}</p>` : null}
+  return html`${above}${cancelUntilMs > nowMs ? html`<p data-while-counting>${words.html('refunds.cancel_until', canceling)}</p>` : null}
 ${delay ? html`<p class="message attention">${english(delay.message)}</p>` : null}`;
+}
+
+/** Who has signed it, where the signer wants that, and how others do. */
+async function signatures({ database }: DashboardDeps, visit: Visit<StoreAt>, refund: Refund): Promise<Html | null> {
+  const { at, visitor } = visit;
+  const mayDecide = isAllowed(visitor.person.memberships, { permission: 'refunds:decide', ...at });
+  const path = `${refundsPath(at)}/${refund.id}`;
+  return approvalSection(visit, refund, await database.findPayout(refund.id), { path, mayDecide });
 }
 
 const cancelEndMs = async (database: DashboardDeps['database'], refund: Refund): Promise<number> =>

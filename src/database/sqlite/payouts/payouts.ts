@@ -5,7 +5,7 @@
 import { and, eq, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { isPayback, type PaybackIntent } from '../../../core/intent.ts';
-import type { Attempt, Ended } from '../../../core/payout.ts';
+import type { Attempt, Ended, PayoutWait } from '../../../core/payout.ts';
 import { isUnsigned } from '../../../core/payout-exit.ts';
 import type { RefundEnd } from '../../../core/refund.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
@@ -61,7 +61,7 @@ export type Payouts = Readonly<{
   /** Updates the columns that change during a payout's life. */
   change(row: PayoutRow, changes: Partial<Changing>, nowMs: number): PayoutRow;
   /** Saves what a payout waits for; null: nothing. A reason that no other payout of the network has raises an alarm. */
-  waitFor(row: PayoutRow, wait: EngineReason | null, changes: Partial<Changing>, nowMs: number): void;
+  waitFor(row: PayoutRow, wait: PayoutWait | null, changes: Partial<Changing>, nowMs: number): void;
   attempts(name: PayoutName): AttemptRow[];
   /** Returns an attempt with this number of a wallet; `tx` is the final transaction, if it has one. */
   numberedAttempt(network: NetworkKey, payer: string, nonce: number): Readonly<{ tx: string | null }> | undefined;
@@ -75,6 +75,7 @@ const changingNames = [
   'proof',
   'waitCode',
   'waitMessage',
+  'waitApprovals',
   'faultCode',
   'faultMessage',
   'notBeforeMs',
@@ -101,7 +102,7 @@ const unsure: readonly string[] = [NOT_ADOPTED, 'payouts_rollback_possible'];
 
 export const noFault = { faultCode: null, faultMessage: null } as const;
 /** Waits for nothing. */
-export const noWait = { waitCode: null, waitMessage: null, ...noFault } as const;
+export const noWait = { waitCode: null, waitMessage: null, waitApprovals: null, ...noFault } as const;
 
 export function createPayouts(
   db: Db,
@@ -150,7 +151,9 @@ export function createPayouts(
   );
 
   const change: Payouts['change'] = (row, changes, nowMs) => {
-    const after = { ...row, ...changes, updatedAtMs: nowMs };
+    // They belong to what the payout waits for, so another reason drops them.
+    const approvals = 'waitCode' in changes && { waitApprovals: null };
+    const after = { ...row, ...approvals, ...changes, updatedAtMs: nowMs };
     update.run(after);
     return after;
   };
@@ -216,8 +219,13 @@ export function createPayouts(
     waitFor(row, wait, changes, nowMs) {
       const waitCode = wait?.code ?? null;
       const waitMessage = wait?.message ?? null;
-      const isSame = row.waitCode === waitCode && row.waitMessage === waitMessage;
-      if (!isSame || Object.keys(changes).length > 0) change(row, { ...changes, waitCode, waitMessage }, nowMs);
+      const waitApprovals = wait?.approvals ?? null;
+      const isSame =
+        row.waitCode === waitCode &&
+        row.waitMessage === waitMessage &&
+        JSON.stringify(row.waitApprovals) === JSON.stringify(waitApprovals);
+      if (!isSame || Object.keys(changes).length > 0)
+        change(row, { ...changes, waitCode, waitMessage, waitApprovals }, nowMs);
       const isNews = wait !== null && row.waitCode !== waitCode && !othersWait.get({ ...row, waitCode });
       if (isNews) raiseAlarm(alarmOf(row, wait, nowMs));
     },

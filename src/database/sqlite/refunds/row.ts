@@ -133,10 +133,11 @@ export function createRefundRows(db: Db, parts: Parts): RefundRows {
     const { claimHash: hash, claimUntilS, destination: _key, destinationFrom: _from, mac: _mac, ...rest } = row;
     const session = findSession(row.sessionId);
     invariant(session, `refund ${row.id} belongs to a session`);
-    const { bodyHash: _body, approval: _approval, ...shown } = rest;
+    const { bodyHash: _body, approval, ...shown } = rest;
     const claim = hash === null ? null : claimTokens.find(row.id, hash);
     return {
       ...shown,
+      approvals: [approval ?? []].flat(),
       orderId: session.orderId,
       destination: destinationOf(row),
       claim: claim !== null && claimUntilS !== null ? { token: claim.token, untilS: claimUntilS } : null,

@@ -1,0 +1,63 @@
+/**
+ * Approvers' signatures of refunds: what they are to sign, and whether one is for what the refund pays now. The
+ * `quayside` command and the dashboard share it. Which approvers count is the signer's decision.
+ * @module
+ */
+import type { Config } from '../config/config.ts';
+import { permanent } from '../core/fault.ts';
+import { isPayback } from '../core/intent.ts';
+import type { RefundApprovals } from '../dashboard/deps.ts';
+import type { Database } from '../database/database.ts';
+import type { Refund } from '../database/refunds.ts';
+import { type Clock, toSeconds } from '../lib/clock.ts';
+import { isApproved } from '../signer/approval.ts';
+import { type ApprovalRequest, parseApproval, requestLines, textOf } from '../signer/approval-file.ts';
+
+type Parts = Readonly<{
+  config: Pick<Config, 'networks'>;
+  database: Pick<Database, 'findPayout'>;
+  clock: Pick<Clock, 'nowMs'>;
+}>;
+
+/** Returns what `quayside refunds request` and `refunds approve` and the dashboard ask. */
+export function createRefundApprovals(parts: Parts): RefundApprovals {
+  return {
+    request: async (refund) => requestLines(await requestOf(parts, refund)),
+    async read(refund, name, text) {
+      const approval = parseApproval(name, text);
+      const again = `\`quayside refunds request ${refund.id}\` shows what is to be signed`;
+      if (!isApproved(approval, textOf(await requestOf(parts, refund)))) {
+        throw permanent(
+          'approval_mismatch',
+          `${name} approves something else than what refund ${refund.id} pays now, perhaps to an earlier address; ${again}`,
+        );
+      }
+      if (approval.untilS < toSeconds(parts.clock.nowMs()))
+        throw permanent('approval_expired', `${name} has expired; sign it again: ${again}`);
+      return approval;
+    },
+  };
+}
+
+async function requestOf({ config, database }: Parts, { id, status }: Refund): Promise<ApprovalRequest> {
+  const payout = await database.findPayout(id);
+  const intent = payout?.intent;
+  const network = config.networks.find(({ key }) => key === payout?.network);
+  if (status !== 'processing' || !intent || !isPayback(intent) || !network) {
+    throw permanent(
+      'refused',
+      `refund ${id} is ${status}, and nothing of it waits to be signed; \`quayside refunds show ${id}\` shows what it needs`,
+    );
+  }
+  const { family, chainId, tokens } = network;
+  const token = tokens.find(({ symbol }) => symbol === intent.currency);
+  if (!token) throw permanent('refused', `the configuration has no ${intent.currency} on ${network.key}; add it again`);
+  const { symbol, address, decimals } = token;
+  return {
+    request: 'quayside payout approval v2',
+    intent,
+    family,
+    chain_id: chainId,
+    token: { symbol, address, decimals },
+  };
+}

@@ -1,0 +1,83 @@
+/**
+ * Approvers' signatures of a refund that the signer pays only with them: who has signed, and how the rest do.
+ * @module
+ */
+import type { Payout } from '../core/payout.ts';
+import type { Refund } from '../database/refunds.ts';
+import { type Html, html } from '../lib/html.ts';
+import { changeFields } from './change.ts';
+import type { Visit } from './page.ts';
+import { badge, data, short, table, time } from './show.ts';
+import type { Words } from './texts.ts';
+
+export const APPROVAL_BYTES_MAX = 8 * 1024;
+
+/** What an approver's signature orders, although it is within the signer's caps. */
+const held: readonly string[] = ['payout_limit_store', 'payout_limit_network'];
+
+/**
+ * Shows who has signed a refund, and how the rest do. @param path of the page that it is on
+ * @returns null if the refund neither needs a signature nor has one
+ */
+export function approvalSection(
+  visit: Visit<unknown>,
+  refund: Refund,
+  payout: Payout | null,
+  { path, mayDecide }: Readonly<{ path: string; mayDecide: boolean }>,
+): Html | null {
+  const { visitor, nowMs, words } = visit;
+  const wait = payout?.state === 'waiting' ? payout.wait : null;
+  const count = wait?.approvals;
+  const isWaiting = refund.status === 'processing' && (count !== undefined || held.includes(wait?.code ?? ''));
+  if (!isWaiting && refund.approvals.length === 0) return null;
+  const ways = refund.requestedBy === visitor.person.id ? ownRequest(words, refund) : steps(visit, refund, path);
+  return html`<section class="card" aria-labelledby="signatures"><h2 id="signatures">${words.say('refund-approvals.title')}</h2>
+${isWaiting ? html`<p>${words.say(count ? 'refund-approvals.why' : 'refund-approvals.why_limit')}</p>` : null}
+${count ? html`<p><strong>${words.say('refund-approvals.count', { valid: count.valid.length, needed: count.needed })}</strong></p>` : null}
+${refund.approvals.length === 0 ? html`<p>${words.say('refund-approvals.none')}</p>` : signatures(words, refund, isWaiting ? wait : null, nowMs)}
+${isWaiting && mayDecide ? ways : null}</section>`;
+}
+
+function signatures(words: Words, { approvals }: Refund, wait: Payout['wait'], nowMs: number): Html {
+  const valid = wait?.approvals?.valid ?? [];
+  const signerOf = (approver: string): Html => {
+    const known = valid.find((one) => one.approver === approver);
+    return known ? data(known.name) : short(approver);
+  };
+  const stateOf = (approver: string, untilMs: number): Html | string => {
+    if (wait === null) return '';
+    if (untilMs < nowMs) return badge(words.say('refund-approvals.expired'), 'attention');
+    return valid.some((one) => one.approver === approver)
+      ? badge(words.say('refund-approvals.counts'), 'good')
+      : badge(words.say('refund-approvals.uncounted'), 'wait');
+  };
+  return table(
+    words.say('refund-approvals.title'),
+    [words.say('refund-approvals.approver'), words.say('refund-approvals.valid_until'), words.say('general.state')],
+    approvals.map(({ approver, untilS }) => [
+      signerOf(approver),
+      time(untilS * 1000),
+      stateOf(approver, untilS * 1000),
+    ]),
+  );
+}
+
+const ownRequest = (words: Words, { id }: Refund): Html =>
+  html`<p>${words.html('refund-approvals.own', { command: html`<code>quayside refunds approve ${id} --approval anna.json</code>` })}</p>`;
+
+/** The name of the file that approvers sign. */
+export const requestFileOf = ({ id }: Pick<Refund, 'id'>): string => `${id}.json`;
+
+function steps(visit: Visit<unknown>, refund: Refund, path: string): Html {
+  const { words } = visit;
+  const file = requestFileOf(refund);
+  const link = html`<a href="${path}/request" download>${words.say('refund-approvals.request')}</a>`;
+  const command = html`<code data-copy>quayside signer approve ${file} --key anna.key &gt; anna.json</code>`;
+  return html`<ol><li>${words.html('refund-approvals.step_download', { link })}</li>
+<li>${words.html('refund-approvals.step_sign', { command })}</li>
+<li>${words.say('refund-approvals.step_hand_in')}</li></ol>
+<form method="post" action="${path}/approval" enctype="multipart/form-data">${changeFields(visit)}
+<label>${words.say('refund-approvals.file')} <input type="file" name="approval" accept=".json,application/json"></label>
+<label>${words.say('refund-approvals.paste')} <textarea name="pasted" rows="4" maxlength="${APPROVAL_BYTES_MAX}" dir="ltr" spellcheck="false" autocomplete="off"></textarea></label>
+<button>${words.say('refund-approvals.hand_in')}…</button></form>`;
+}
