@@ -97,7 +97,7 @@ export function createBalanceWatch(
       }
       // A machine that was put back to before a rotation finds there what was moved since.
       for (const { key, isFormer } of others) if (!isFormer) await read(key);
-      await database.compareBooks({ network, heldUnits: sums, nowMs });
+      await database.compareBooks({ network, heldUnits: sums, feeUnitsMax: wallets.feeUnitsMax, nowMs });
     },
   };
 }

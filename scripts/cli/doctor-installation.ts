@@ -10,6 +10,7 @@ import { safetyWarnings } from '../../src/app/safety-warnings.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
+import { unreadMinutes } from '../../src/core/wallet-books.ts';
 import type { EngineReason } from '../../src/database/money-out.ts';
 import { isInformed, type NoticeTarget } from '../../src/database/notices.ts';
 import { isSenderSilent } from '../../src/database/sender-report.ts';
@@ -121,7 +122,7 @@ async function webhookFindings({ database, clock }: Installation): Promise<Findi
 
 const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : url);
 
-async function payoutFindings({ database }: Installation): Promise<Finding[]> {
+async function payoutFindings({ config, database, clock }: Installation): Promise<Finding[]> {
   const [freezes, lanes, engines, stats, balances] = await Promise.all([
     database.listFreezes(),
     database.haltedLanes(),
@@ -150,6 +151,12 @@ async function payoutFindings({ database }: Installation): Promise<Finding[]> {
           ]
         : [],
     ),
+    ...balances.flatMap(({ network, role, readAtMs }) => {
+      const minutes = unreadMinutes(readAtMs, clock.nowMs());
+      if (minutes === null || !config.signer || !config.networks.some(({ key }) => key === network)) return [];
+      const what = `the balance of a ${role} wallet was not read for ${minutes} min, so nothing compares it with the books`;
+      return [warning('payouts', `${network}: ${what}`, '`quayside status` shows what keeps payouts from running')];
+    }),
     ...balances.flatMap(({ network, role, low }) =>
       low.length > 0
         ? [

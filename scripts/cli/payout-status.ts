@@ -5,6 +5,7 @@
 
 import { coinText } from '../../src/chains/coin-text.ts';
 import type { Asset } from '../../src/core/ledger.ts';
+import { unreadMinutes } from '../../src/core/wallet-books.ts';
 import { type Installation, moment, table } from './command.ts';
 import { freezeText, signerState } from './payout-freeze.ts';
 import { limitJson, limitLines } from './payout-limits.ts';
@@ -31,13 +32,15 @@ export async function payoutStatus({ database, config, clock }: Installation) {
     oldest_s: Math.max(0, Math.floor((nowMs - oldestAtMs) / 1000)),
   }));
   const halted = lanes.map(({ payer, ...lane }) => ({ ...lane, wallet: payer }));
-  const wallets = balances.map(({ network, role, key, isFormer, units, low }) => ({
+  const wallets = balances.map(({ network, role, key, isFormer, units, low, readAtMs }) => ({
     network,
     wallet: role,
     former: isFormer === true,
     key,
     holds: Object.entries(units).map(([asset, value]) => coinText(config.networks, network, asset as Asset, value)),
     low,
+    read_at: moment(readAtMs),
+    unread_minutes: unreadMinutes(readAtMs, nowMs),
   }));
   return {
     json: {
@@ -72,11 +75,16 @@ export async function payoutStatus({ database, config, clock }: Installation) {
       ),
       ...halted.map(({ network, wallet, message }) => `  ${network}: wallet ${wallet} is halted: ${message}`),
       ...table(
-        wallets.map(({ network, wallet, former, holds, low }) => [
+        wallets.map(({ network, wallet, former, holds, low, unread_minutes }) => [
           `  ${network}`,
           `${former ? 'former ' : ''}${wallet} wallet`,
           holds.join(', '),
-          low.length > 0 ? `LOW: ${low.join(', ')}` : '',
+          [
+            low.length > 0 ? `LOW: ${low.join(', ')}` : '',
+            unread_minutes === null ? '' : `NOT READ for ${unread_minutes} min, so not compared with the books`,
+          ]
+            .filter(Boolean)
+            .join('; '),
         ]),
       ),
     ],

@@ -1,5 +1,5 @@
 /**
- * What a token transfer out of one of our own wallets means, once it is final: an attempt of ours, the payment of a
+ * What a transfer out of one of our own wallets means, once it is final: an attempt of ours, the payment of a
  * refund whose attempt this database does not know (it was restored from a backup), or somebody else's doing.
  *
  * Transfers of nothing are no facts here: with many tokens anybody can write one in anybody's name (`transferFrom`
@@ -69,8 +69,8 @@ export type Meaning =
  * @param attemptOf the payout that has an attempt with the transfer's transaction; null if none has
  * @param claimants open payouts that may be what it paid; those that do not fit are ignored
  * @param isPending whether a refund that has no payout yet is to pay the same
- * @param isToOwn whether it went to a refund or gas wallet of ours: nobody is paid, and nothing is lost. Native coin is
- * read only if it did, or if it went to or for a deposit address
+ * @param isToOwn whether it went to a refund or gas wallet of ours, or, of native coin, to or for a deposit address:
+ * nobody is paid, and nothing is lost
  */
 export function explainOutgoing(
   transfer: PaidTransfer,
@@ -85,7 +85,7 @@ export function explainOutgoing(
   const free = paid.find(mayBeSettled);
   if (free) return { kind: 'pays', payoutId: free.payout.id };
   if (paid.length > 0 || isPending) return { kind: 'undecided' };
-  return { kind: isToOwn || transfer.currency === 'native' ? 'moved' : 'foreign' };
+  return { kind: isToOwn ? 'moved' : 'foreign' };
 }
 
 /** Returns whether a transfer is, by network, payee, currency and amount, what a refund pays. */

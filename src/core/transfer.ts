@@ -10,6 +10,7 @@ export const isStablecoin = (code: string): code is Currency => (currencies as r
 
 /** `live` networks are seen by `sk_live_` keys, `test` networks by `sk_test_` keys. */
 export type Mode = 'live' | 'test';
+export const modeOf = (network: NetworkKey): Mode => (network.startsWith('live:') ? 'live' : 'test');
 export const otherMode = (mode: Mode): Mode => (mode === 'live' ? 'test' : 'live');
 
 /** A network's name in the database and between processes. A mode has one network of each name. */
@@ -26,9 +27,9 @@ export type Token = Readonly<{ symbol: Currency; address: string; decimals: numb
  * `index` are unique within the block (EVM: transaction hash and block-wide log index); `from` and `to` are address
  * keys (lower-case hex, see `AddressCodec`); `units` are base units and above zero. `isOutgoing`: it is what left one
  * of our own wallets (`outgoing.ts`), and pays none of our addresses. Only such a transfer may be of native coin,
- * where nothing counts a wallet's transactions and it went to another wallet of ours or to a watched address; or,
- * where the gas wallet pays for sweeps, was spent on moving a watched address's tokens (`to` is that address); or was
- * the fee of a transaction that failed (`to` is the wallet itself).
+ * where nothing counts a wallet's transactions: what the wallet sent, to whomever; or, where the gas wallet pays for
+ * sweeps, what it spent on moving a watched address's tokens (`to` is that address); or the fee of a transaction that
+ * failed (`to` is the wallet itself).
  */
 export type ChainTransfer = Readonly<{
   tx: string;

@@ -10,6 +10,13 @@ export type WalletBook = Readonly<{ units: bigint; shortSinceMs: number | null }
 /** A balance may be read from a node that is behind, or above finality: it must stay short for this long. */
 export const SHORT_MS = 180_000;
 
+/** Balances are read every minute. One that is older than this could not be read, so nothing compares the wallet. */
+const READ_AGO_MS_MAX = 600_000;
+
+/** Returns for how many minutes a wallet's balance could not be read; null if it was. */
+export const unreadMinutes = (readAtMs: number, nowMs: number): number | null =>
+  nowMs - readAtMs > READ_AGO_MS_MAX ? Math.floor((nowMs - readAtMs) / 60_000) : null;
+
 export type WalletReading = Readonly<{
   /** What the wallets hold now. */
   heldUnits: bigint;

@@ -71,7 +71,16 @@ export interface WalletBooksDatabase {
    * Assets that are not named are not compared.
    */
   compareBooks(
-    input: Readonly<{ network: NetworkKey; heldUnits: Readonly<Partial<Record<Asset, bigint>>>; nowMs: number }>,
+    input: Readonly<{
+      network: NetworkKey;
+      heldUnits: Readonly<Partial<Record<Asset, bigint>>>;
+      /**
+       * The most that a transaction may cost by the signer's policy, in base units of the native coin, for attempts of
+       * which no limit is known here. Absent, native coin is not compared while there are such attempts.
+       */
+      feeUnitsMax?: bigint | undefined;
+      nowMs: number;
+    }>,
   ): Promise<void>;
 }
 

@@ -43,9 +43,9 @@ test('the treasury may spend what it likes', () => {
 test('what went to another wallet of ours was moved, and freezes nothing', () => {
   assert.equal(explainOutgoing(transfer, null, [], false, true), { kind: 'moved' });
   assert.equal(explainOutgoing({ ...transfer, role: 'gas' }, null, [], false, true), { kind: 'moved' });
-  // Of native coin nothing else is read.
   const coins = { ...transfer, role: 'gas', currency: 'native' } as const;
-  assert.equal(explainOutgoing(coins, null, [], false), { kind: 'moved' });
+  assert.equal(explainOutgoing(coins, null, [], false, true), { kind: 'moved' });
+  assert.equal(explainOutgoing(coins, null, [], false), { kind: 'foreign' });
   assert.equal(explainOutgoing(transfer, 'r9', [], false, true), { kind: 'ours', payoutId: 'r9' });
 });
 

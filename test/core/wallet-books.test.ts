@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readBook, SHORT_MS, type WalletBook } from '../../src/core/wallet-books.ts';
+import { readBook, SHORT_MS, unreadMinutes, type WalletBook } from '../../src/core/wallet-books.ts';
 
 const reading = (heldUnits: bigint, spentUnits = 0n, openUnits = 0n, nowMs = 0) => ({
   heldUnits,
@@ -58,6 +58,10 @@ test('whatever is spent by the books, in whatever order it is booked and read, n
       assert.is(read(0n) + read(0n), stolen);
     }),
   );
+});
+
+test('a balance that is older than ten minutes was not read', () => {
+  assert.equal([unreadMinutes(0, 600_000), unreadMinutes(0, 600_001), unreadMinutes(5, 0)], [null, 10, null]);
 });
 
 test.run();

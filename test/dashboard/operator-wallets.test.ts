@@ -28,6 +28,10 @@ test('balances are shown beside the books, and what is missing is named', () =>
     assert.match(agreed.text, /<h3>Balances and books<\/h3><table>[\s\S]*<td[^>]* class="number lead"><bdi>5\.00 USDT/);
     await database.compareBooks({ network, heldUnits: { USDT: 5_000_000n }, nowMs: nowMs + 1 });
     assert.match((await mary.get(PATH)).text, 'less than expected');
+    assert.not.match(agreed.text, />\s*not read/);
+    const unread = { ...wallet, key: 'cd'.repeat(20), readAtMs: nowMs - 700_000 };
+    await database.recordBalance({ ...unread, role: 'gas', units: { native: 1n } });
+    assert.match((await mary.get(PATH)).text, />\s*not read[\s\S]*11 min/);
   }));
 
 test('the gas wallet has a code to top it up, and the treasury is shown and cannot be changed', () =>

@@ -18,6 +18,8 @@ import type { AddressCodec } from '../chain.ts';
 export const LAMPORT_DECIMALS = 9;
 
 const KEY_BYTES = 32;
+/** The sender of tokens that nobody sent (MintTo), and the payee of what nobody received. */
+export const NOBODY = '0'.repeat(2 * KEY_BYTES);
 /** 32 bytes in base58: every leading zero byte is a 1. */
 const TEXT = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
 

@@ -26,8 +26,9 @@ import {
 } from '../../core/transfer.ts';
 import type { RawContent, Watched, Wire } from '../chain.ts';
 import { nonsense, type Origin, readResult } from '../json-rpc.ts';
-import { solanaAddress } from './address.ts';
+import { NOBODY, solanaAddress } from './address.ts';
 import { sliceBlock } from './block-slices.ts';
+import { type CoinTransfer, coinsGone, coinsMoved, lostBy, readOwnCoins, readOwnSpend, spentOn } from './own-coins.ts';
 import { solanaErrors } from './rpc-errors.ts';
 
 export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
@@ -41,8 +42,6 @@ const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
 const AMOUNT = /^\d{1,20}$/;
 /** Account indexes within a transaction are one byte. */
 const ACCOUNTS_MAX = 256;
-/** The sender of tokens that nobody sent (MintTo). */
-const NOBODY = '0'.repeat(64);
 
 const isWhole = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
@@ -193,72 +192,6 @@ function payeeOf(nets: ReadonlyMap<string, Net>): string {
   return payee;
 }
 
-/** The lamports of a transaction for which one of our wallets paid. `keyAt`: the key of an account that is ours. */
-type OwnSpend = Readonly<{
-  from: string;
-  accounts: number;
-  keyAt(place: number): string | undefined;
-  gainedAt(place: number): number;
-}>;
-
-/**
- * Returns null if none of our wallets paid the fee. They hold less than 2^53 lamports, so none of these numbers is
- * rounded.
- */
-function readOwnSpend(
-  { own }: Pick<Reading, 'own'>,
-  { preBalances, postBalances }: Fields,
-  transaction: unknown,
-): OwnSpend | null {
-  const { accountKeys } = isFields(transaction) ? transaction : {};
-  if (own.size === 0 || !Array.isArray(accountKeys) || !Array.isArray(preBalances) || !Array.isArray(postBalances))
-    return null;
-  const keyAt = (place: number) => {
-    const account: unknown = accountKeys[place];
-    return own.get(isFields(account) ? String(account.pubkey) : '');
-  };
-  const from = keyAt(0);
-  if (from === undefined) return null;
-  const gainedAt = (place: number) => Number(postBalances[place]) - Number(preBalances[place]);
-  return { from, accounts: accountKeys.length, keyAt, gainedAt };
-}
-
-/** Returns the lamports that our wallet sent to others of ours, with the places of their accounts. */
-function coinsMoved({
-  from,
-  accounts,
-  keyAt,
-  gainedAt,
-}: OwnSpend): (Omit<ChainTransfer, 'tx' | 'index'> & Readonly<{ place: number }>)[] {
-  return Array.from({ length: accounts }, (_, place) => place).flatMap((place) => {
-    const to = place === 0 ? undefined : keyAt(place);
-    const gained = gainedAt(place);
-    if (to === undefined || !Number.isSafeInteger(gained) || gained <= 0) return [];
-    return [{ place, currency: 'native', from, to, units: BigInt(gained), isOutgoing: true }];
-  });
-}
-
-/**
- * Returns the lamports that our wallet spent on a transaction in which a watched address lost tokens: the fee
- * of a sweep, and whatever else left the wallet in it. Null if there are none.
- * @param lost owners of the tokens
- */
-function spentOn(
-  { watched }: Pick<Reading, 'watched'>,
-  spend: OwnSpend,
-  lost: readonly string[],
-): Omit<ChainTransfer, 'tx' | 'index'> | null {
-  const to = lost.map((owner) => solanaAddress.parse(owner)).find((key) => key !== null && watched(key));
-  return to == null ? null : lostBy(spend, to);
-}
-
-/** Returns the lamports that have left our wallet in a transaction, as sent to an address; null if there are none. */
-function lostBy({ from, gainedAt }: OwnSpend, to: string): Omit<ChainTransfer, 'tx' | 'index'> | null {
-  const spent = -gainedAt(0);
-  if (!Number.isSafeInteger(spent) || spent <= 0) return null;
-  return { currency: 'native', from, to, units: BigInt(spent), isOutgoing: true };
-}
-
 /**
  * Adds the transfers of one transaction.
  * @param at the transaction's index in the block
@@ -274,17 +207,20 @@ function takeTransaction(reading: Omit<Reading, 'block'>, value: unknown, at: nu
     if (typeof tx !== 'string' || !SIGNATURE.test(tx)) throw nonsense(origin, 'answered with an unsigned transaction');
     return tx;
   };
-  const ownSpend = readOwnSpend(reading, meta, transaction);
+  const coins = readOwnCoins(own, meta, transaction);
+  const ownSpend = coins && readOwnSpend(coins);
+  // No coins move to the payer itself, whose place is this one's.
+  const takeCoins = ({ place, ...moved }: CoinTransfer): void =>
+    void found.push({ tx: signature(), index: at * ACCOUNTS_MAX + tokens.size + place, ...moved });
   if (meta.err !== null) {
     const fee = ownSpend && lostBy(ownSpend, ownSpend.from);
-    if (fee) found.push({ tx: signature(), index: at * ACCOUNTS_MAX + tokens.size, ...fee });
+    if (fee) takeCoins(fee);
     return;
   }
-  for (const { place, ...moved } of ownSpend ? coinsMoved(ownSpend) : [])
-    found.push({ tx: signature(), index: at * ACCOUNTS_MAX + tokens.size + place, ...moved });
+  const moves = ownSpend ? coinsMoved(ownSpend) : [];
+  moves.forEach(takeCoins);
   const before = readBalances(reading, meta.preTokenBalances);
   const after = readBalances(reading, meta.postTokenBalances);
-  if (before.size + after.size === 0) return;
   const credits: ChainTransfer[] = [];
   const lost: string[] = [];
   for (const [place, { symbol }] of [...tokens.values()].entries()) {
@@ -315,8 +251,10 @@ function takeTransaction(reading: Omit<Reading, 'block'>, value: unknown, at: nu
     }
   }
   const spent = ownSpend && spentOn(reading, ownSpend, lost);
-  // No coins move to the payer itself, whose place is this one's.
-  if (spent) found.push({ tx: signature(), index: at * ACCOUNTS_MAX + tokens.size, ...spent });
+  if (spent) takeCoins(spent);
+  // What a transaction cost the wallet is told with the tokens, the coins or the sweep for which it was.
+  const isTold = moves.length > 0 || spent !== null || credits.some(({ isOutgoing }) => isOutgoing);
+  for (const gone of coins ? coinsGone(coins) : []) if (gone.place > 0 || !isTold) takeCoins(gone);
   found.push(...credits.sort((a, b) => a.index - b.index));
 }
 

@@ -18,7 +18,7 @@ import type { ChainTransfer, Currency, Token } from '../../core/transfer.ts';
 import type { RawContent, Watched, Wire } from '../chain.ts';
 import { readKey, tronAddress } from './address.ts';
 import { isUnknown, nonsense, type Origin, readAnswer } from './answer.ts';
-import { type Listed, readFailedFee } from './failed-fee.ts';
+import { type Listed, readCoins, readFailedFee, type Wanted } from './own-coins.ts';
 
 export const BLOCK_PATH = '/wallet/getblock';
 export const INFOS_PATH = '/wallet/gettransactioninfobyblocknum';
@@ -179,23 +179,6 @@ function namesSender({ blockBytes }: Reading, own: ReadonlySet<string>): boolean
   return false;
 }
 
-/** Contracts that lend a stake, or take it back. */
-const LOAN = /^(Un)?DelegateResourceContract$/;
-
-/** Returns the TRX that one of our wallets sent, or the stake it lent or took back, to another or a watched address. */
-function readCoins({ id: tx, succeeded, rawData }: Listed, index: number, { watched, own }: Wanted): ChainTransfer[] {
-  const [contract] = isFields(rawData) && Array.isArray(rawData.contract) ? rawData.contract : [];
-  const { type, parameter } = isFields(contract) ? contract : {};
-  const isLoan = LOAN.test(String(type));
-  if (!succeeded || !(isLoan || type === 'TransferContract') || !isFields(parameter)) return [];
-  const value = isFields(parameter.value) ? parameter.value : {};
-  const [payee, sun] = isLoan ? [value.receiver_address, value.balance] : [value.to_address, value.amount];
-  const [from, to] = [readKey(value.owner_address) ?? '', readKey(payee) ?? ''];
-  if (!own.has(from) || !(own.has(to) || watched(to)) || from === to || !Number.isSafeInteger(sun) || Number(sun) <= 0)
-    return [];
-  return [{ tx, index, currency: 'native', from, to, units: BigInt(Number(sun)), isOutgoing: true }];
-}
-
 const TX_ID = Buffer.from('"txID":"');
 const BLOCK_ID = Buffer.from('"blockID":"');
 const HASH_CHARS = 64;
@@ -286,8 +269,6 @@ export function readLog(log: unknown, origin: Origin): TronLog {
 export const keyInTopic = (topic: string | undefined): string | null =>
   topic !== undefined && ADDRESS_TOPIC.test(topic) ? topic.slice(24) : null;
 
-/** Whose transfers are wanted: those that pay a watched address, and those out of our own wallets. */
-type Wanted = Readonly<{ watched: Watched; own: ReadonlySet<string> }>;
 type Moved = Omit<ChainTransfer, 'tx' | 'index'>;
 
 /**
@@ -378,7 +359,9 @@ function decode(
   const mayHaveMoved = namesSender(reading, own);
   if (candidates.length === 0 && !mayHaveMoved) return [];
   const listed = readListed(reading);
-  const moved = mayHaveMoved ? listed.flatMap((one, place) => readCoins(one, place, { watched, own })) : [];
+  const moved = mayHaveMoved
+    ? listed.flatMap((one, place) => readCoins(one, place, infos[place]?.fee, { watched, own }))
+    : [];
   const lost = mayHaveMoved ? listed.flatMap((one, place) => readFailedFee(one, place, infos[place]?.fee, own)) : [];
   const paid = candidates.filter(({ place }) => listed[place]?.succeeded).map(({ transfer }) => transfer);
   return [...paid, ...moved, ...lost];

@@ -7,6 +7,7 @@ import { coinText } from '../../chains/coin-text.ts';
 import { chains } from '../../chains/index.ts';
 import type { Asset } from '../../core/ledger.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
+import { unreadMinutes } from '../../core/wallet-books.ts';
 import type { WalletBalance } from '../../database/money-out.ts';
 import type { BookedWallet } from '../../database/outgoing.ts';
 import { type Html, html } from '../../lib/html.ts';
@@ -90,11 +91,13 @@ const balanceTable = (deps: DashboardDeps, { nowMs, words }: Visit<null>, balanc
             .map(([asset, value]) => amountText(deps, network, asset, value))
             .join(', '),
         ),
-        isFormer
-          ? badge(words.say('operator-wallets.former'), 'wait')
-          : low.length > 0
-            ? badge(words.say('operator-sources.low'), 'attention')
-            : badge(words.say('operator-sources.enough'), 'good'),
+        unreadMinutes(readAtMs, nowMs) !== null
+          ? badge(words.say('operator-wallets.not_read'), 'danger')
+          : isFormer
+            ? badge(words.say('operator-wallets.former'), 'wait')
+            : low.length > 0
+              ? badge(words.say('operator-sources.low'), 'attention')
+              : badge(words.say('operator-sources.enough'), 'good'),
         ago(words, readAtMs, nowMs),
       ];
     }),

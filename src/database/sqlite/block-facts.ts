@@ -12,6 +12,7 @@ import {
   type IncomingTransfer,
   isIncoming,
   type Mode,
+  modeOf,
   type NetworkKey,
 } from '../../core/transfer.ts';
 import type { Ingest } from '../ingest.ts';
@@ -57,7 +58,7 @@ type Parts = Readonly<{
 /** The pool whose addresses a network can pay. */
 export const poolOf = ({ network, family }: Pick<Ingest, 'network' | 'family'>): { family: string; mode: Mode } => ({
   family,
-  mode: network.startsWith('live:') ? 'live' : 'test',
+  mode: modeOf(network),
 });
 
 export function createBlockFacts(parts: Parts): BlockFacts {

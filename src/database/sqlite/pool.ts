@@ -9,6 +9,7 @@
  */
 import { and, asc, count, eq, getTableColumns, gt, inArray, lt, max, ne, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
+import type { Mode } from '../../core/transfer.ts';
 import type { OpenAddress } from '../address-pools.ts';
 import type { Database } from '../database.ts';
 import type { PoolKey } from '../sweeps.ts';
@@ -72,6 +73,33 @@ export type Addresses = Readonly<{
 
 const inPool = and(eq(addresses.family, sql.placeholder('family')), eq(addresses.mode, sql.placeholder('mode')));
 
+const createAddressCheck =
+  (guard: RowGuard) =>
+  (row: typeof addresses.$inferSelect): boolean => {
+    const owner = row.sessionId === null ? '' : ` of session ${row.sessionId}`;
+    const name = `deposit address ${row.id} (${row.family}, ${row.mode}, ${row.key})${owner}`;
+    return guard.accepts(macedAddress(row), row.mac, name, REMEDY);
+  };
+
+/** Returns a function that says whether the pools of a mode, of whichever family, have an address. */
+export function createDepositCheck(db: Db, guard: RowGuard): (mode: Mode, key: string) => boolean {
+  const accepts = createAddressCheck(guard);
+  const families = db.orm.select({ family: pools.family }).from(pools);
+  const anywhere = atFirstUse(
+    db.orm
+      .select()
+      .from(addresses)
+      .where(
+        and(
+          inArray(addresses.family, families),
+          eq(addresses.mode, sql.placeholder('mode')),
+          eq(addresses.key, sql.placeholder('key')),
+        ),
+      ),
+  );
+  return (mode, key) => anywhere.all({ mode, key }).some(accepts);
+}
+
 export function createAddresses(db: Db, guard: RowGuard): Addresses {
   const nextFree = atFirstUse(
     db.orm
@@ -119,12 +147,7 @@ export function createAddresses(db: Db, guard: RowGuard): Addresses {
       .where(eq(addresses.sessionId, sql.placeholder('sessionId'))),
   );
 
-  function accepts(row: typeof addresses.$inferSelect): boolean {
-    const owner = row.sessionId === null ? '' : ` of session ${row.sessionId}`;
-    const name = `deposit address ${row.id} (${row.family}, ${row.mode}, ${row.key})${owner}`;
-    return guard.accepts(macedAddress(row), row.mac, name, REMEDY);
-  }
-
+  const accepts = createAddressCheck(guard);
   const spoil = (id: number): void =>
     void db.orm.update(addresses).set({ state: 'spoiled' }).where(eq(addresses.id, id)).run();
 

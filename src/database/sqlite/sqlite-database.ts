@@ -5,6 +5,7 @@
 
 import { createIntentMacs, type IntentMacs, isPayback } from '../../core/intent.ts';
 import { MINOR_DECIMALS, parseUnits } from '../../core/money.ts';
+import { modeOf } from '../../core/transfer.ts';
 import { toSeconds } from '../../lib/clock.ts';
 import type { SecretKeys } from '../../lib/secret-key.ts';
 import type { TargetedAct } from '../audit-log.ts';
@@ -63,7 +64,7 @@ import { walletBookCommands } from './payouts/wallet-books.ts';
 import { createMailWriter, type MailWriter } from './people/mail-writer.ts';
 import { mailCommands } from './people/mails.ts';
 import { peopleCommands } from './people/people.ts';
-import { createAddresses, poolCommands } from './pool.ts';
+import { createAddresses, createDepositCheck, poolCommands } from './pool.ts';
 import { recoveryCommands } from './recovery.ts';
 import { redeliveryCommands } from './redelivery.ts';
 import { createApprovalAlarms } from './refunds/approval-alarms.ts';
@@ -312,6 +313,7 @@ function payoutParts(db: Db, own: MoneyOutParts) {
     isOrdered: (id, nowMs) => approvalsOf(id).some(({ untilS }) => untilS > toSeconds(nowMs)),
   });
   const parts = { steps, ledger, raiseAlarm, followLost, numberFreeze, spends };
+  const isDeposit = createDepositCheck(db, own.guard);
   const settlement = createPayoutSettlement(db, { ...parts, followRefund: own.settlement.settle });
   return {
     ...payoutCommands(db, { ...parts, settlement }),
@@ -323,6 +325,7 @@ function payoutParts(db: Db, own: MoneyOutParts) {
       outflowFreeze: createOutflowFreeze(db, recordAct),
       settlement,
       isPromised: rows.isPromised,
+      isDeposit: (network, key) => isDeposit(modeOf(network), key),
       formatAddress,
     }),
     ...walletBookCommands(db, raiseAlarm, freeze),

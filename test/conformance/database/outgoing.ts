@@ -127,6 +127,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
       assert.equal([await statesOf(database), await database.listFreezes()], [['recorded', 'recorded'], []]);
       assert.is((await database.listOutgoing(network, 1))[0]?.currency, 'native');
       // Native coin for a deposit address is forgotten once it is learned.
+      await database.addAddresses({ family: 'evm', mode: 'test', source: 'signer', firstIndex: 0, keys: [payee] });
       await mineFinal(one, leaves('t4', { from: gas, currency: 'native', units: 5n }));
       const { moves } = await database.judgeOutgoing(network, T0_MS);
       assert.equal([moves.map(({ tx }) => tx), await database.listFreezes()], [['t4'], []]);

@@ -4,17 +4,27 @@
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { PublicKey, SystemProgram, TransactionMessage } from '@solana/web3.js';
+import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { adoptPayouts } from '../../../indexers/payouts/adoption.ts';
+import { chains } from '../../../src/chains/index.ts';
 import { solanaSpending } from '../../../src/chains/solana/spend.ts';
 import { tronSpending } from '../../../src/chains/tron/spend.ts';
 import { SHORT_MS } from '../../../src/core/wallet-books.ts';
 import { askRpc, type SimulatedNode } from '../../support/simulated-node.ts';
 import { seed } from '../../support/temp-signer.ts';
 import { simulatedChains } from '../../support/test-network.ts';
-import { COIN, closeBenches, network, openNodeBench, READ_MS, thief } from './node-bench.ts';
+import { COIN, closeBenches, type NodeBenchOptions, network, openNodeBench, READ_MS, thief } from './node-bench.ts';
 
 type Family = 'tron' | 'solana';
+const USDT = 1_000_000n;
+/** Until what is sent now is final, and a little more. */
+const FINAL_MS = { tron: 30_000, solana: 4_000 } as const;
+const payee = {
+  tron: 'cc'.repeat(20),
+  solana: solanaSpending.derive(new Uint8Array(64).fill(8), { role: 'gas' }).key,
+} as const;
 test.after(closeBenches);
 
 /** Returns a transfer of native coin that the refund wallet's key has signed elsewhere. */
@@ -54,32 +64,90 @@ const steal: Readonly<Record<Family, (sim: SimulatedNode, units: bigint, nowMs: 
   },
 };
 
+/** A wallet with coins, and a thief with its key. */
+async function openRich(family: Family, options: NodeBenchOptions = {}) {
+  const bench = await openNodeBench(family, options);
+  const { sim, walletKey, pass } = bench;
+  const wallet = walletKey('refund', 0).key;
+  sim.world.fund(wallet, 300n * COIN[family]);
+  sim.pay(wallet, 50n * USDT);
+  assert.is(await pass(READ_MS), null);
+  // What an operator adds is no reason; it is expected from now on.
+  sim.world.fund(wallet, 5n * COIN[family]);
+  for (let n = 0; n < 5; n++) assert.is(await pass(READ_MS), null);
+  return { ...bench, wallet, codes: async () => (await bench.database.listFreezes()).map(({ code }) => code) };
+}
+
 for (const family of ['tron', 'solana'] as const) {
-  test(`${family}: native coin that leaves the refund wallet without a payout freezes money out, and the signer`, async () => {
-    const { sim, database, service, node, clock, walletKey, pass } = await openNodeBench(family);
-    const wallet = walletKey('refund', 0).key;
+  test(`${family}: native coin sent to somebody freezes money out, and the signer, once it is final`, async () => {
+    const { sim, database, service, node, clock, wallet, pass, codes } = await openRich(family);
     const held = () => sim.world.accounts().native(wallet);
-    sim.world.fund(wallet, 10n * COIN[family]);
-    assert.is(await pass(READ_MS), null);
-    // What an operator adds is no reason; it is expected from now on.
-    sim.world.fund(wallet, 5n * COIN[family]);
-    for (let n = 0; n < 5; n++) assert.is(await pass(READ_MS), null);
     const before = held();
     const stolen = await steal[family](sim, 7n * COIN[family], clock.nowMs());
     assert.equal(await node.broadcast(stolen), { kind: 'accepted' });
-    assert.is(await pass(READ_MS), null, 'one reading may be that of a node that is behind');
+    await pass(FINAL_MS[family]);
     assert.ok(before - held() >= 7n * COIN[family]);
+    assert.equal(await codes(), ['wallet_outflow_foreign']);
+    const [transfer] = await database.listForeign(network, 9);
+    assert.equal([transfer?.currency, transfer?.from, transfer?.to], ['native', wallet, thief[family]]);
+    const alarm = (await database.listAlarms(10)).find(({ code }) => code === 'wallet_outflow_foreign');
+    assert.match(alarm?.message ?? '', `Transaction ${transfer?.tx} in block`);
+    assert.match(alarm?.message ?? '', `payouts thaw ${network} --because`);
+    await pass(FINAL_MS[family]);
+    assert.match(service.freezeState().freeze?.reason ?? '', 'moved money out of the refund wallet');
+    const [entry] = await database.listAudit(1);
+    assert.equal([entry?.command, entry?.operator], ['payouts freeze', 'quayside']);
+    assert.is(transfer?.units, before - held(), 'with the fee');
+    for (let n = 0; n < 5; n++) await pass(READ_MS);
+    assert.equal(await codes(), ['wallet_outflow_foreign'], 'what was reported is not missing besides');
+  });
+
+  test(`${family}: native coin that is gone without a transfer freezes money out, and the signer, after three minutes`, async () => {
+    const { sim, database, service, wallet, pass, codes } = await openRich(family);
+    sim.world.fund(wallet, -7n * COIN[family]);
+    assert.is(await pass(READ_MS), null, 'one reading may be that of a node that is behind');
     let lastedMs = 0;
-    for (; lastedMs < 2 * SHORT_MS && (await database.findFreeze(network)) === null; lastedMs += READ_MS)
-      await pass(READ_MS);
+    for (; lastedMs < 2 * SHORT_MS && (await codes()).length === 0; lastedMs += READ_MS) await pass(READ_MS);
     assert.ok(lastedMs >= SHORT_MS - READ_MS, `after ${lastedMs} ms`);
-    assert.is((await database.findFreeze(network))?.code, 'wallet_balance_short');
+    assert.equal(await codes(), ['wallet_balance_short']);
     const alarm = (await database.listAlarms(10)).find(({ code }) => code === 'wallet_balance_short');
     assert.match(alarm?.message ?? '', `payouts thaw ${network} --because`);
     await pass(READ_MS);
     assert.match(service.freezeState().freeze?.reason ?? '', 'have left the wallets, and no payout explains it');
-    const [entry] = await database.listAudit(1);
-    assert.equal([entry?.command, entry?.operator], ['payouts freeze', 'quayside']);
+  });
+
+  test(`${family}: more native coin than its fee may be is missed while a payout's fee is not known here`, async () => {
+    const { sim, database, file, signer, clock, wallet, pass, planRefund, restart, codes } = await openRich(family, {
+      // The outcome stays unknown.
+      through: (node) => ({
+        ...node,
+        broadcast: async () => ({ kind: 'accepted' }),
+        outcome: async () => ({ kind: 'waiting', included: null }),
+      }),
+    });
+    await planRefund('rf_1', payee[family], 2n * USDT);
+    await pass(READ_MS);
+    assert.is((await signer.journal(network, 0, 9)).length, 1);
+    // A backup from before it is restored, and what the signer has signed since is adopted.
+    const raw = new Sqlite(file);
+    raw.exec('DELETE FROM payout_attempts; DELETE FROM payouts; UPDATE payout_engines SET journal_id = 0');
+    raw.close();
+    restart();
+    assert.is(await pass(READ_MS), 'payouts_not_adopted');
+    const rules = chains[family].spendRules;
+    await adoptPayouts({ network, rules, signer, database, nowMs: clock.nowMs() });
+    restart();
+    for (let n = 0; n < 6; n++) await pass(READ_MS);
+    const [attempt] = await database.listPayoutAttempts('rf_1');
+    assert.equal([attempt?.feeUnitsMax, attempt?.feeUnits], [0n, null]);
+    assert.equal(await codes(), []);
+    const { feeUnitsMax = 0n } = await signer.wallets(network);
+    sim.world.fund(wallet, -feeUnitsMax);
+    for (let n = 0; n < 5; n++) await pass(READ_MS);
+    assert.equal(await codes(), [], 'it may have cost that');
+    sim.world.fund(wallet, -7n * COIN[family]);
+    for (let n = 0; n < 5; n++) await pass(READ_MS);
+    assert.equal(await codes(), ['wallet_balance_short']);
   });
 }
 

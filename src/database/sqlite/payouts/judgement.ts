@@ -5,13 +5,7 @@
 import { and, asc, desc, eq, lte, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { type Intent, isPayback, type PaybackIntent } from '../../../core/intent.ts';
-import {
-  type Claimant,
-  explainOutgoing,
-  type Meaning,
-  type PaidTransfer,
-  type WatchedRole,
-} from '../../../core/outgoing.ts';
+import { type Claimant, explainOutgoing, type Meaning, type PaidTransfer } from '../../../core/outgoing.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import { OUTFLOW_FOREIGN } from '../../freezes.ts';
 import type {
@@ -30,9 +24,10 @@ import type { RowGuard } from '../row-guard.ts';
 import { createLearnedFailures } from './failures.ts';
 import { type Freezer, type OutflowFreeze, PROGRAM, ROW_ALTERED } from './freezes.ts';
 import { createLoanReturn, createWaitingGas } from './loans.ts';
-import { createOutgoingCheck, macedOutgoing, macedWallet } from './outgoing.ts';
+import { createOutgoingCheck, type FormatAddress, foreignText, macedOutgoing, macedWallet } from './outgoing.ts';
 import type { Learned, PayoutSettlement, Payouts } from './payouts.ts';
 import { outgoingTransfers, ownWallets, type PayoutRow, payoutAttempts, payouts, toPayout } from './schema.ts';
+import { createBookReducer } from './wallet-books.ts';
 
 /** Transfers of the treasury that are kept. Its owner may be an exchange, with any number of them. */
 const RECORDED_MAX = 1_000;
@@ -40,9 +35,6 @@ const RECORDED_MAX = 1_000;
 const JUDGED_MAX = 100;
 
 type OutgoingRow = typeof outgoingTransfers.$inferSelect;
-
-/** Writes an address key as people read it. */
-type FormatAddress = (network: NetworkKey, key: string) => string;
 
 type Parts = Readonly<{
   guard: RowGuard;
@@ -54,6 +46,8 @@ type Parts = Readonly<{
   raiseAlarm: RaiseAlarm;
   /** Returns whether a refund that has no payout yet is to pay exactly this. */
   isPromised(paid: Pick<PaybackIntent, 'network' | 'currency' | 'to' | 'units'>): boolean;
+  /** Returns whether it is a deposit address that this database knows. */
+  isDeposit(network: NetworkKey, key: string): boolean;
   formatAddress: FormatAddress;
 }>;
 
@@ -65,6 +59,7 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
   const failures = createLearnedFailures(db, parts);
   const waitingGas = createWaitingGas(db);
   const takeBack = createLoanReturn(db, steps);
+  const expectLess = createBookReducer(db);
   const attempted = atFirstUse(
     orm
       .select({ payoutId: payoutAttempts.payoutId })
@@ -130,6 +125,7 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
     const reason = `transaction ${row.tx} moved money out of the ${row.role} wallet, and no payout explains it`;
     const act = { atMs: nowMs, operator: PROGRAM, command: 'payouts freeze', reason };
     const isNew = parts.freeze({ network, code, reason, frozenBy: PROGRAM, sinceMs: nowMs }, act);
+    if (row.state !== 'foreign' && row.currency === 'native') expectLess(network, row.units);
     if (isNew || row.state !== 'foreign') {
       parts.raiseAlarm({ atMs: nowMs, code, message, network, sessionId: null });
     }
@@ -318,7 +314,7 @@ function withoutRepeats(claims: readonly OutgoingClaim[]): OutgoingClaim[] {
  */
 function createExplanation(
   { orm }: Db,
-  { steps, isPromised }: Pick<Parts, 'steps' | 'isPromised'>,
+  { steps, isPromised, isDeposit }: Pick<Parts, 'steps' | 'isPromised' | 'isDeposit'>,
   check: ReturnType<typeof createOutgoingCheck>,
 ) {
   const ownWallet = atFirstUse(
@@ -355,34 +351,11 @@ function createExplanation(
     });
     const isRefund = transfer.role === 'refund' && currency !== 'native';
     const isPending = isRefund && isPromised({ network, to, currency, units });
-    return explainOutgoing(
-      transfer,
-      attemptOf,
-      claimants,
-      isPending,
-      ownWallet.all({ network, to }).some(check.isWallet),
-    );
+    const isToOwn =
+      ownWallet.all({ network, to }).some(check.isWallet) || (currency === 'native' && isDeposit(network, to));
+    return explainOutgoing(transfer, attemptOf, claimants, isPending, isToOwn);
   };
   return { openRefunds, explain };
-}
-
-const roleNames: Readonly<Record<WatchedRole, string>> = {
-  refund: 'refund wallet',
-  gas: 'gas wallet',
-  treasury: 'treasury',
-};
-
-function foreignText(row: OutgoingRow, formatAddress: FormatAddress): string {
-  const { network, tx, units, currency, role, fromKey, toKey, blockNumber } = row;
-  const [from, to] = [fromKey, toKey].map((key) => formatAddress(network, key));
-  return (
-    `Transaction ${tx} in block ${blockNumber} of ${network} moved ${units} base units of ${currency} from our ` +
-    `${roleNames[role]} ${from} to ${to}, and no payout explains it: this database was restored from a backup and has ` +
-    `lost a refund, or somebody has the wallet's key. Money out is frozen on ${network}. If it paid a refund, have the ` +
-    `merchant request that refund again: it is then settled by this transaction and not paid again, and the freeze ends by ` +
-    `itself. Otherwise move what the wallet still holds to another seed. \`quayside payouts thaw ${network}\` ends the ` +
-    `freeze; the same amount to this address is then paid only after a person has looked.`
-  );
 }
 
 const toRecord = ({ blockHash, position, fromKey, toKey, mac: _mac, ...row }: OutgoingRow): OutgoingRecord => ({

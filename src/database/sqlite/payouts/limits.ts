@@ -16,7 +16,7 @@ import {
   stepOf,
   sumSpent,
 } from '../../../core/payout-limit.ts';
-import type { Mode, NetworkKey } from '../../../core/transfer.ts';
+import { type Mode, modeOf, type NetworkKey } from '../../../core/transfer.ts';
 import type { LimitScope, LimitState, PayoutLimitDatabase } from '../../payout-limits.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
@@ -52,7 +52,6 @@ function scopeOf(name: string): LimitScope {
   return name.startsWith('store:') ? { storeId: id } : { network: id as NetworkKey };
 }
 
-const modeOf = (network: NetworkKey): Mode => (network.startsWith('live:') ? 'live' : 'test');
 /** Where the steps of a store's mode are added up; those of a network are under its limit's name. */
 const storeSteps = (storeId: string, mode: Mode): string => `store:${storeId}:${mode}`;
 

@@ -6,6 +6,7 @@ import { and, desc, eq, sql } from 'drizzle-orm';
 import type { BlockRef } from '../../../core/block.ts';
 import { invariant } from '../../../core/fault.ts';
 import type { PaybackIntent } from '../../../core/intent.ts';
+import type { WatchedRole } from '../../../core/outgoing.ts';
 import type { ChainTransfer, NetworkKey } from '../../../core/transfer.ts';
 import type { EqualTransfer } from '../../outgoing.ts';
 import type { Db } from '../open.ts';
@@ -50,6 +51,39 @@ export const createOutgoingCheck = (guard: RowGuard) => ({
     ),
 });
 
+/** Writes an address key as people read it. */
+export type FormatAddress = (network: NetworkKey, key: string) => string;
+
+const roleNames: Readonly<Record<WatchedRole, string>> = {
+  refund: 'refund wallet',
+  gas: 'gas wallet',
+  treasury: 'treasury',
+};
+
+/** Returns the alarm about a transfer that nothing explains. */
+export function foreignText(row: OutgoingRow, formatAddress: FormatAddress): string {
+  const { network, tx, units, currency, role, fromKey, toKey, blockNumber } = row;
+  const [from, to] = [fromKey, toKey].map((key) => formatAddress(network, key));
+  const asset = currency === 'native' ? 'the native coin' : currency;
+  const what =
+    `Transaction ${tx} in block ${blockNumber} of ${network} moved ${units} base units of ${asset} from our ` +
+    `${roleNames[role]} ${from} to ${to}, and no payout explains it: `;
+  if (currency === 'native') {
+    return (
+      `${what}somebody here took it, or somebody has the wallet's key. Money out is frozen on ${network}. If somebody ` +
+      `here took it, \`quayside payouts thaw ${network} --because …\` says so and ends the freeze; otherwise move what ` +
+      'the wallet still holds to another seed.'
+    );
+  }
+  return (
+    `${what}this database was restored from a backup and has lost a refund, or somebody has the wallet's key. Money out ` +
+    `is frozen on ${network}. If it paid a refund, have the merchant request that refund again: it is then settled by ` +
+    'this transaction and not paid again, and the freeze ends by itself. Otherwise move what the wallet still holds to ' +
+    `another seed. \`quayside payouts thaw ${network}\` ends the freeze; the same amount to this address is then paid ` +
+    'only after a person has looked.'
+  );
+}
+
 /** To be called within a transaction. */
 export type Outgoing = Readonly<{
   /** Returns the id of the newest wallet of a network; 0 if none is known. */
@@ -80,11 +114,15 @@ export function createOutgoing(db: Db, guard: RowGuard): Outgoing {
   const check = createOutgoingCheck(guard);
   const { newestFirst, withKey, uncounted, attempted, known, unexplained } = createQueries(db);
   const insert = preparedInsert(db, outgoingTransfers, ['id']);
+  const roleOf = (network: NetworkKey, key: string) => withKey.all({ network, key }).find(check.isWallet)?.role;
   const leaving = (network: NetworkKey, content: readonly ChainTransfer[]) =>
     content.flatMap((transfer) => {
-      const role = transfer.isOutgoing && withKey.all({ network, key: transfer.from }).find(check.isWallet)?.role;
-      // The treasury is the merchant's own: the fees of its failed transactions are not recorded.
-      return role && !(role === 'treasury' && transfer.to === transfer.from) ? { role, transfer } : [];
+      const role = transfer.isOutgoing && roleOf(network, transfer.from);
+      if (!role) return [];
+      if (role !== 'treasury' || transfer.currency !== 'native') return { role, transfer };
+      // The treasury is the merchant's own: of its coins and fees, only what it gives our other wallets is recorded.
+      const receiver = roleOf(network, transfer.to) ?? role;
+      return receiver === 'treasury' ? [] : { role, transfer };
     });
   const unexplainedTo = ({ network, to }: PaybackIntent): OutgoingRow[] => unexplained.all({ network, to });
   const isEqual = (row: OutgoingRow, { currency, units }: PaybackIntent): boolean =>

@@ -29,6 +29,22 @@ const openQuery = `
     SELECT max(b.attempt) FROM payout_attempts AS b WHERE b.payout_id = p.id AND b.generation = p.generation)`;
 type OpenRow = Readonly<{ intent: string; role: string; fee: string }>;
 
+const bookOf = (network: NetworkKey, asset: Asset) =>
+  and(eq(walletBooks.network, network), eq(walletBooks.asset, asset));
+
+/**
+ * Returns a function that expects less native coin in a network's wallets, in base units, because it was reported by
+ * itself that so much has left them: that is not missing besides. To be called within a transaction.
+ */
+export const createBookReducer =
+  ({ orm }: Db) =>
+  (network: NetworkKey, goneUnits: bigint): void => {
+    const isBook = bookOf(network, 'native');
+    const { units = 0n } = orm.select().from(walletBooks).where(isBook).get() ?? {};
+    const left = units > goneUnits ? units - goneUnits : 0n;
+    orm.update(walletBooks).set({ units: left }).where(isBook).run();
+  };
+
 export function walletBookCommands(db: Db, raiseAlarm: RaiseAlarm, freeze: Freezer): WalletBooksDatabase {
   const { orm, client } = db;
   const spent = client.prepare(spentQuery);
@@ -43,8 +59,14 @@ export function walletBookCommands(db: Db, raiseAlarm: RaiseAlarm, freeze: Freez
     return sum;
   }
 
-  /** Returns what payouts under way may take; of native coin null if the terms of one are not known here. */
-  function openUnits(network: NetworkKey): Readonly<{ tokens: Sums; native: bigint | null }> {
+  /**
+   * Returns what payouts under way may take; of native coin null if that is not known.
+   * @param feeUnitsMax what one of which no limit is known may cost at most
+   */
+  function openUnits(
+    network: NetworkKey,
+    feeUnitsMax: bigint | undefined,
+  ): Readonly<{ tokens: Sums; native: bigint | null }> {
     const tokens: Sums = new Map();
     let native: bigint | null = 0n;
     for (const { intent: text, role, fee } of open.all({ network }) as OpenRow[]) {
@@ -52,8 +74,9 @@ export function walletBookCommands(db: Db, raiseAlarm: RaiseAlarm, freeze: Freez
       if (isPayback(intent)) add(tokens, intent.currency, intent.units);
       if (role === 'collection') continue;
       const given = intent.kind === 'gas' && intent.form === 'transfer' ? intent.units : 0n;
-      // What was adopted from the signer's journal has no limit here.
-      native = native === null || fee === '0' ? null : native + BigInt(fee) + given;
+      // What was adopted from the signer's journal has no limit here: the signer's policy has one.
+      const feeMax = fee === '0' ? feeUnitsMax : BigInt(fee);
+      native = native === null || feeMax === undefined ? null : native + feeMax + given;
     }
     return { tokens, native };
   }
@@ -70,15 +93,14 @@ export function walletBookCommands(db: Db, raiseAlarm: RaiseAlarm, freeze: Freez
       const select = orm.select(columns).from(walletBooks).orderBy(asc(walletBooks.network), asc(walletBooks.asset));
       return db.read(() => select.all());
     },
-    async compareBooks({ network, heldUnits, nowMs }) {
+    async compareBooks({ network, heldUnits, feeUnitsMax, nowMs }) {
       await db.write(() => {
         const ledgerId = Number(newestEntry.get());
-        const { tokens, native } = openUnits(network);
+        const { tokens, native } = openUnits(network, feeUnitsMax);
         for (const [asset, held] of Object.entries(heldUnits) as [Asset, bigint][]) {
           const under = asset === 'native' ? native : (tokens.get(asset) ?? 0n);
           if (under === null) continue;
-          const isBook = and(eq(walletBooks.network, network), eq(walletBooks.asset, asset));
-          const row = orm.select().from(walletBooks).where(isBook).get() ?? null;
+          const row = orm.select().from(walletBooks).where(bookOf(network, asset)).get() ?? null;
           const spentUnits = row ? spentSince(network, row.ledgerId, asset) : 0n;
           const reading = { heldUnits: held, spentUnits, openUnits: under, nowMs };
           const { book, missingUnits } = readBook(row, reading);
