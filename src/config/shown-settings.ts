@@ -9,6 +9,7 @@ import { isFields } from '../core/fields.ts';
 import { type Layers, readLayers } from './layers.ts';
 import { generalNames, type NamedSetting, networkNames, variableOf } from './setting-names.ts';
 import { pathText, type Tree } from './setting-path.ts';
+import { type UnusedPreset, unusedPresets } from './unused-presets.ts';
 import { fileVariableOf } from './variables.ts';
 
 /** What says what a setting is. `sandbox`: the simulated chains' own file. */
@@ -36,7 +37,13 @@ export type ShownSetting = Readonly<{
 }>;
 
 /** `isShipped`: the file is the sandbox's, which comes with Quayside: an upgrade replaces it. */
-export type ShownSettings = Readonly<{ file: string; isShipped: boolean; settings: readonly ShownSetting[] }>;
+export type ShownSettings = Readonly<{
+  file: string;
+  isShipped: boolean;
+  settings: readonly ShownSetting[];
+  /** Networks that could be added. */
+  unused: readonly UnusedPreset[];
+}>;
 
 /**
  * Returns every setting, as the files and variables are now: the general ones, then those of each network.
@@ -65,7 +72,7 @@ export function readShownSettings(from: Readonly<{ env: NodeJS.ProcessEnv; cwd: 
     if (path.length > 1 && !isInGroup(tree, names, path)) return [];
     return [shown({ ...layers, tree }, named, value)];
   });
-  return { file, isShipped: !from.env.QUAYSIDE_CONFIG, settings };
+  return { file, isShipped: !from.env.QUAYSIDE_CONFIG, settings, unused: unusedPresets(layers) };
 }
 
 /** Whether the group that the setting belongs to is there, or has defaults. */

@@ -6,7 +6,8 @@
 import { type Html, html } from '../lib/html.ts';
 import type { Words } from './texts.ts';
 
-export type Bar = Readonly<{ label: string; size: bigint }>;
+/** `size` is null where nothing is known. */
+export type Bar = Readonly<{ label: string; size: bigint | null }>;
 
 const WIDTH = 600;
 const HEIGHT = 140;
@@ -22,17 +23,22 @@ type Chart = Readonly<{
   bars: readonly Bar[];
   /** Writes a size. */
   text(size: bigint): string;
+  /** Says that nothing is known. */
+  unknown?: string;
   /** The table with the same numbers. */
   numbers: Html;
 }>;
 
 /** Draws bars from zero. */
-export function barChart(words: Words, { title, bars, text, numbers }: Chart): Html {
+export function barChart(words: Words, { title, bars, text, unknown, numbers }: Chart): Html {
   let greatest = 0n;
-  for (const { size } of bars) if (size > greatest) greatest = size;
+  for (const { size } of bars) if (size !== null && size > greatest) greatest = size;
   const step = WIDTH / Math.max(1, bars.length);
   const drawn = bars.map(({ label, size }, at) => {
     if (size === 0n) return null;
+    if (size === null) {
+      return html`<rect class="unknown" x="${at * step}" y="0" width="${step}" height="${HEIGHT}"><title>${label}: ${unknown ?? ''}</title></rect>`;
+    }
     const height = Math.max(1, percent(size, greatest) * HEIGHT);
     return html`<rect x="${at * step + GAP / 2}" y="${HEIGHT - height}" width="${step - GAP}" height="${height}" rx="2"><title>${label}: ${text(size)}</title></rect>`;
   });

@@ -16,6 +16,7 @@ import type developers from './texts/en/developers.json';
 import type frame from './texts/en/frame.json';
 import type general from './texts/en/general.json';
 import type held from './texts/en/held.json';
+import type lagChart from './texts/en/lag-chart.json';
 import type link from './texts/en/link.json';
 import type noticeAdd from './texts/en/notice-add.json';
 import type notices from './texts/en/notices.json';
@@ -59,6 +60,7 @@ type English = Readonly<{
   frame: typeof frame;
   general: typeof general;
   held: typeof held;
+  'lag-chart': typeof lagChart;
   link: typeof link;
   'notice-add': typeof noticeAdd;
   notices: typeof notices;

@@ -26,6 +26,7 @@ import type { KeyDatabase } from './keys.ts';
 import type { LookupDatabase } from './lookups.ts';
 import type { MailDatabase } from './mails.ts';
 import type { MoneyOutDatabase } from './money-out.ts';
+import type { NetworkLag } from './network-lags.ts';
 import type { NoticeDatabase } from './notices.ts';
 import type { OperationDatabase } from './operations.ts';
 import type { OutgoingDatabase } from './outgoing.ts';
@@ -329,6 +330,8 @@ export interface Database
 
   reportNetwork(report: NetworkReport): Promise<void>;
   listNetworks(): Promise<readonly NetworkStatus[]>;
+  /** Returns how far behind a network was read since then, oldest first. */
+  listNetworkLags(network: NetworkKey, fromMs: number): Promise<readonly NetworkLag[]>;
 
   /** Adds an endpoint, unless its URL receives events of the other mode. */
   addEndpoint(input: NewEndpoint): Promise<EndpointAdded>;

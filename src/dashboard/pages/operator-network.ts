@@ -16,6 +16,7 @@ import { REWOUND_TRANSFERS_MAX } from '../../database/recovery.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { changeFields, commonChange, type Plan, type Planned } from '../change.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
+import { lagChart } from '../lag-chart.ts';
 import { askForm, askPath, BECAUSE_CHARS_MAX, becauseField, readBlock } from '../operation-form.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { ago, badge, data, english, facts, faultMessage } from '../show.ts';
@@ -71,6 +72,7 @@ async function page(
     title: words.say('operator-network.title', { network: network.key }),
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}${await reading(database, visit, network, status)}
+${await lagChart(deps, visit, network.key)}
 ${await moneyOut(deps, visit, network)}
 <section aria-labelledby="operations"><h2 id="operations">${words.say('operator-network.operations')}</h2>${operationTable(words, operations)}</section>
 ${recovery(visit, network, status)}

@@ -25,8 +25,10 @@ export const operatorPages = (deps: DashboardDeps): readonly CommonPage[] => {
   });
   return [
     page('/operator', 'frame.operator_overview', (visit) => overview(deps, visit)),
-    page('/operator/networks', 'frame.operator_networks', async (visit) =>
-      networksTable(deps, await reports(deps), visit),
+    page(
+      '/operator/networks',
+      'frame.operator_networks',
+      async (visit) => html`${networksTable(deps, await reports(deps), visit)}${unusedNetworks(deps, visit)}`,
     ),
     page('/operator/people', 'frame.operator_people', (visit) => peopleTable(deps, visit)),
   ];
@@ -150,6 +152,27 @@ function networksTable(
       ];
     }),
   );
+}
+
+/** Networks that could be added, with the line that does. */
+function unusedNetworks({ readSettings }: DashboardDeps, { words }: Visit<null>): Html | null {
+  const { file, isShipped, unused } = readSettings();
+  if (unused.length === 0) return null;
+  const intro = words.html(isShipped ? 'operator.unused_intro_sandbox' : 'operator.unused_intro', {
+    file: html`<code>${file}</code>`,
+  });
+  return html`<section aria-labelledby="unused"><h2 id="unused">${words.say('operator.unused')}</h2><p class="card">${intro}</p>
+${table(
+  words.say('operator.unused'),
+  [words.say('general.network'), words.say('operator.mode'), words.say('operator.to_add')],
+  unused.map(({ name, title, mode, line, into }) => [
+    html`<span>${data(title)} <code>${name}</code></span>`,
+    words.say(mode === 'live' ? 'general.mode_live' : 'general.mode_test'),
+    into === ''
+      ? html`<code data-copy>${line}</code>`
+      : html`<span>${words.html('operator-settings.in_file', { line: html`<code data-copy>${line}</code>`, place: html`<code>${into}</code>` })}</span>`,
+  ]),
+)}</section>`;
 }
 
 async function peopleTable({ database }: DashboardDeps, { words }: Visit<null>): Promise<Html> {

@@ -7,11 +7,12 @@ import type { Moment } from '../../core/session.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import { toSeconds } from '../../lib/clock.ts';
 import type { Database, NetworkStatus } from '../database.ts';
+import { createNetworkLags } from './network-lags.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, laterValues, preparedInsert } from './prepared.ts';
 import { networks } from './schema.ts';
 
-type NetworkCommands = Pick<Database, 'reportNetwork' | 'listNetworks'>;
+type NetworkCommands = Pick<Database, 'reportNetwork' | 'listNetworks' | 'listNetworkLags'>;
 export type NetworkRow = typeof networks.$inferSelect;
 type Progress = Pick<
   NetworkRow,
@@ -104,6 +105,7 @@ export function createNetworks(db: Db): Networks {
 }
 
 export function networkCommands(db: Db, steps: Networks): NetworkCommands {
+  const lags = createNetworkLags(db);
   return {
     async reportNetwork({
       network,
@@ -138,7 +140,11 @@ export function networkCommands(db: Db, steps: Networks): NetworkCommands {
           })
           .where(eq(networks.key, network))
           .run();
+        if (readThroughS > 0) lags.sample(network, Math.max(0, toSeconds(nowMs) - readThroughS), nowMs);
       });
+    },
+    async listNetworkLags(network, fromMs) {
+      return db.read(() => lags.list(network, fromMs));
     },
     async listNetworks() {
       return db.read(() => steps.all()).map(toStatus);

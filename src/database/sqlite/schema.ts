@@ -94,6 +94,12 @@ export const networks = sqliteTable('networks', {
   rewoundAtMs: integer().notNull(),
 });
 
+export const networkLags = sqliteTable('network_lags', {
+  network: text().$type<NetworkKey>().notNull(),
+  atMs: integer().notNull(),
+  lagS: integer().notNull(),
+});
+
 export const blockGaps = sqliteTable('block_gaps', {
   id: integer().primaryKey(),
   network: text().$type<NetworkKey>().notNull(),

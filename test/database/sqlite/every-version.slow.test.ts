@@ -120,6 +120,7 @@ const rows: Readonly<Record<string, string>> = {
   '0059': `
     INSERT INTO mails (id, kind, person_id, created_at_ms, due_at_ms, tries) VALUES ('ml_1', 'account', 'p1', 5, 6, 0);`,
   '0063': `INSERT INTO payment_notes VALUES (1, 'cs_1', 5, 'Ann (dashboard)', 'call back');`,
+  '0081': `INSERT INTO network_lags VALUES ('test:one', 5000000, 3);`,
 };
 
 /** What a later migration computes again from other rows, by table. */
