@@ -39,7 +39,7 @@ const isDead = (kind: ChannelKind): boolean => kind === 'dead-man';
 export const notifyAdd: Command = {
   name: 'notify add',
   args: ['kind'],
-  summary: `Tell somebody of alarms: ${channelKinds.join(', ')}. A code is sent, which \`notify prove\` asks for.`,
+  summary: `Tell somebody of alarms and news: ${channelKinds.join(', ')}. A code is sent, which \`notify prove\` asks for.`,
   options: {
     'secret-file': { value: 'FILE', help: 'what must stay secret, see below; - reads standard input' },
     name: { value: 'NAME', help: 'what you call it (its kind)' },
@@ -49,8 +49,9 @@ export const notifyAdd: Command = {
     user: { value: 'USER', help: 'the user at the mail server' },
     server: { value: 'URL', help: 'another server than api.telegram.org or ntfy.sh' },
     severities: { value: 'LIST', help: `which alarms, from ${severities.join(', ')} (page,act)` },
-    store: { value: 'ID', help: 'only alarms about this store’s payments' },
-    details: { help: 'send the alarm’s own text too, which may name amounts, orders and addresses' },
+    store: { value: 'ID', help: 'only alarms about this store’s payments, and news of its keys and members' },
+    payments: { help: 'tell each payment too, together after five minutes, whatever the severities' },
+    details: { help: 'send the alarm’s own text and a payment’s amount and order too; the text may name addresses' },
     quiet: { value: 'FROM-TO', help: 'hours like 22:00-07:00 in which only pages are sent' },
     after: { value: 'MINUTES', help: 'only alarms that nobody has acknowledged so long after they opened (0)' },
     digest: { value: 'TIME', help: 'send what is open each day at a time like 08:00, or that all is quiet' },
@@ -59,7 +60,8 @@ export const notifyAdd: Command = {
     'dry-run': dryRunOption,
   },
   notes: [
-    'page: money or custody is at risk, told at once and again. act: somebody waits. know: it can wait.',
+    'page: money or custody is at risk, told at once and again. act: somebody waits. know: it can wait; also a new',
+    'member of a store, and a key that was made or revoked.',
     'The secret file holds, by kind:',
     ...channelKinds.map((kind) => `  ${kind}: ${secretFiles[kind]}`),
   ],
@@ -73,14 +75,18 @@ export const notifyAdd: Command = {
     }
     const rest = { afterMinutes: afterOf(input), ...hoursOf(input) };
     const settings = { name: nameOf(input, kind), severities: severitiesOf(input), storeId, ...rest };
-    const showsDetails = input.options.details === true;
-    if (input.options['dry-run']) {
-      return { json: { dry_run: true, kind, ...settings }, lines: [`${settings.name} (${kind}) would be sent a code`] };
+    const isOn = (option: string): boolean => input.options[option] === true;
+    const told = { showsDetails: isOn('details'), payments: isOn('payments') && !isDead(kind) };
+    if (isOn('dry-run')) {
+      return {
+        json: { dry_run: true, kind, payments: told.payments, ...settings },
+        lines: [`${settings.name} (${kind}) would be sent a code`],
+      };
     }
     if ((await database.listNoticeTargets()).length >= TARGETS_MAX) {
       throw usage(`there are ${TARGETS_MAX} targets already; \`quayside notify remove <id>\` removes one`);
     }
-    const target = newTarget({ kind, address, showsDetails, ...settings }, clock.nowMs());
+    const target = newTarget({ kind, address, ...told, ...settings }, clock.nowMs());
     const { id } = target;
     const answer = await sendCode({ send: createSend(createUrlGuard(config.webhooks.allowCidrs)), clock }, target);
     if (!answer.ok) throw refusal(kind, answer);
@@ -155,15 +161,8 @@ export const notifyList: Command = {
   options: {},
   async run(_input, { database }) {
     const targets = await database.listNoticeTargets();
-    const rows = targets.map((one) => [
-      one.id,
-      one.kind,
-      one.name,
-      one.severities.join(','),
-      stateOf(one),
-      hoursText(one),
-    ]);
-    const lines = table([['ID', 'KIND', 'NAME', 'SEVERITIES', 'STATE', 'HOURS'], ...rows]);
+    const rows = targets.map((one) => [one.id, one.kind, one.name, toldText(one), stateOf(one), hoursText(one)]);
+    const lines = table([['ID', 'KIND', 'NAME', 'TOLD', 'STATE', 'HOURS'], ...rows]);
     return {
       json: targets.map(shown),
       lines: targets.length === 0 ? ['nobody is informed about alarms; see `quayside notify add --help`'] : lines,
@@ -240,6 +239,9 @@ function hoursOf(input: Input): Readonly<{ quiet: QuietHours | null; digestMinut
   };
 }
 
+const toldText = ({ severities, payments }: NoticeTarget): string =>
+  [...severities, ...(payments ? ['payments'] : [])].join(',');
+
 function stateOf(target: NoticeTarget): string {
   const { provedAtMs, failingSinceMs, lastError, waiting, pausedAtMs, pausedBy } = target;
   if (provedAtMs === null) return 'waits for its code';
@@ -264,6 +266,7 @@ const shown = (target: NoticeTarget) => ({
   severities: target.severities,
   store: target.storeId,
   details: target.showsDetails,
+  payments: target.payments,
   quiet: target.quiet && `${showMinute(target.quiet.from)}-${showMinute(target.quiet.to)}`,
   digest: target.digestMinute === null ? null : showMinute(target.digestMinute),
   after_minutes: target.afterMinutes,

@@ -1,8 +1,9 @@
 /**
- * The part of the database port about notices: who is informed about alarms, and what is still to be sent. A notice is
- * a row that is written in the transaction of the alarm's change.
+ * The part of the database port about notices: who is informed about alarms and news, and what is still to be sent. A
+ * notice is a row that is written in the transaction of the alarm's change, or of what is news.
  * @module
  */
+import type { NewsTally } from '../core/news.ts';
 import type { Severity, Told } from '../core/notice.ts';
 import type { OperatorAct } from './audit-log.ts';
 
@@ -29,10 +30,12 @@ export type NewNoticeTarget = Readonly<{
   /** Where it goes and with what secrets, as its channel reads it; sealed in the file. */
   address: string;
   severities: readonly Severity[];
-  /** Only alarms about this store's sessions; null for all. */
+  /** Only alarms about this store's sessions, and its news; null for all. */
   storeId: string | null;
-  /** Whether the alarm's own text is sent, which may name amounts. */
+  /** Whether the alarm's own text is sent, and a payment's amount and order. */
   showsDetails: boolean;
+  /** Whether each payment is told, whatever the severities. */
+  payments: boolean;
   quiet: QuietHours | null;
   /** Only alarms that nobody has acknowledged so long after they opened; 0 for all. */
   afterMinutes: number;
@@ -64,8 +67,8 @@ export type NoticeTarget = Omit<NewNoticeTarget, 'address' | 'code'> &
 export const isInformed = ({ kind, provedAtMs, pausedAtMs }: NoticeTarget): boolean =>
   kind !== 'dead-man' && provedAtMs !== null && pausedAtMs === null;
 
-/** A notice that is due, with what its message says. */
-export type DueNotice = Told & Readonly<{ id: number; createdAtMs: number; tries: number }>;
+/** A notice that is due, with what its message says. `count`: how many it stands for. */
+export type DueNotice = Told & Readonly<{ id: number; createdAtMs: number; tries: number; count: number }>;
 
 /** What became of notices that were sent together. `again`: try again then. `wait`: quiet hours until then. */
 export type NoticeOutcome =
@@ -99,9 +102,15 @@ export interface NoticeDatabase {
   removeNoticeTarget(id: string, act: OperatorAct): Promise<boolean>;
   /** Returns what is due at a target, oldest first. */
   dueNotices(targetId: string, nowMs: number, limit: number): Promise<readonly DueNotice[]>;
-  /** Records what became of notices of one target. */
-  settleNotices(targetId: string, ids: readonly number[], outcome: NoticeOutcome, nowMs: number): Promise<void>;
+  /** Records what became of notices of one target, as they were read. */
+  settleNotices(
+    targetId: string,
+    due: readonly Pick<DueNotice, 'id' | 'count'>[],
+    outcome: NoticeOutcome,
+    nowMs: number,
+  ): Promise<void>;
   /** Returns how many messages were sent to a target since then. */
   noticesSentSince(targetId: string, sinceMs: number): Promise<number>;
-  setNextDigest(targetId: string, atMs: number | null): Promise<void>;
+  /** Sets when the next digest is sent. @returns how much news there was since the last, and counts from zero */
+  setNextDigest(targetId: string, atMs: number | null): Promise<NewsTally>;
 }

@@ -20,6 +20,10 @@ const advice: Readonly<Partial<Record<AccountEvent['kind'], keyof typeof english
   code: 'advice_code',
   store_approved: 'advice_store',
   store_refused: 'advice_store',
+  member_added: 'advice_access',
+  operator_added: 'advice_access',
+  key_made: 'advice_access',
+  key_revoked: 'advice_access',
 };
 
 export function accountMail({ name, language, zone, event, atMs }: AccountNews): Pick<NewMail, 'subject' | 'text'> {

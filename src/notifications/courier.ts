@@ -1,10 +1,11 @@
 /**
- * Sends what is due to those who are informed about alarms. A message that was sent and not recorded, because the
- * program ended in between, is sent again under the same id.
+ * Sends what is due to those who are informed about alarms and news. A message that was sent and not recorded, because
+ * the program ended in between, is sent again under the same id.
  * @module
  */
 import { randomUUID } from 'node:crypto';
 import { transient } from '../core/fault.ts';
+import { tallyLine } from '../core/news.ts';
 import {
   alarmTitle,
   NOTICE_TRIES_MAX,
@@ -86,10 +87,9 @@ export function createCourier({ database, send, clock, log, sender, signal }: Co
   /** Records what became of a message, and tells the other targets of one that has failed for a day. */
   async function settle(target: NoticeTarget, due: readonly DueNotice[], answer: Delivered): Promise<void> {
     const nowMs = clock.nowMs();
-    const ids = due.map(({ id }) => id);
     const key = alarmKey('notices', target.id);
     if (answer.ok) {
-      await database.settleNotices(target.id, ids, { kind: 'sent' }, nowMs);
+      await database.settleNotices(target.id, due, { kind: 'sent' }, nowMs);
       if (target.failingSinceMs !== null) await database.endAlarm(key, nowMs);
       return;
     }
@@ -98,7 +98,7 @@ export function createCourier({ database, send, clock, log, sender, signal }: Co
     const atMs = nowMs + Math.max(noticeRetryMs(tries), answer.retryAfterMs ?? 0);
     const isLast = due.length > 0 && tries >= NOTICE_TRIES_MAX;
     const outcome = isLast ? ({ kind: 'failed', error } as const) : ({ kind: 'again', atMs, error } as const);
-    await database.settleNotices(target.id, ids, outcome, nowMs);
+    await database.settleNotices(target.id, due, outcome, nowMs);
     if (target.failingSinceMs === null || nowMs - target.failingSinceMs < DAY_MS) return;
     const message =
       `Notices to ${target.name} (${target.id}) have not arrived for a day: ${error}. ` +
@@ -130,8 +130,7 @@ export function createCourier({ database, send, clock, log, sender, signal }: Co
   async function afterQuiet(target: NoticeTarget, due: readonly DueNotice[]): Promise<readonly DueNotice[]> {
     const nowMs = clock.nowMs();
     const put = async (some: readonly DueNotice[], atMs: number) => {
-      const ids = some.map(({ id }) => id);
-      if (ids.length > 0) await database.settleNotices(target.id, ids, { kind: 'wait', atMs }, nowMs);
+      if (some.length > 0) await database.settleNotices(target.id, some, { kind: 'wait', atMs }, nowMs);
     };
     const stormUntil = await stormUntilMs(target, due.some(isPage));
     if (stormUntil !== null) {
@@ -153,11 +152,8 @@ export function createCourier({ database, send, clock, log, sender, signal }: Co
     const due = await afterQuiet(target, found);
     const [first] = due;
     if (!first) return;
-    const answer = await sendTo(
-      target,
-      `A-${first.alarmId}-${first.id}-${first.times}`,
-      noticeText(due, target.showsDetails, sender),
-    );
+    const id = 'newsId' in first ? `N-${first.id}-${first.times}` : `A-${first.alarmId}-${first.id}-${first.times}`;
+    const answer = await sendTo(target, id, noticeText(due, target.showsDetails, sender));
     await settle(target, due, answer);
   }
 
@@ -165,12 +161,18 @@ export function createCourier({ database, send, clock, log, sender, signal }: Co
     const { digestMinute, digestAtMs, zone } = target;
     const nowMs = clock.nowMs();
     if (digestMinute === null || (digestAtMs !== null && digestAtMs > nowMs)) return;
-    await database.setNextDigest(target.id, nextMinuteMs(zone, digestMinute, nowMs));
+    const tally = tallyLine(await database.setNextDigest(target.id, nextMinuteMs(zone, digestMinute, nowMs)));
     if (digestAtMs === null) return;
     const open = await database.listOpenAlarms();
     const lines = open.slice(0, DIGEST_ALARMS_MAX).map((alarm) => `${alarmTitle(alarm)} (A-${alarm.id})`);
     const rest = open.length > lines.length ? [`and ${open.length - lines.length} more`] : [];
-    const text = [...lines, ...rest, '', 'On the machine, `quayside status` shows the whole.'].join('\n');
+    const text = [
+      ...lines,
+      ...rest,
+      ...(tally === null ? [] : [tally]),
+      '',
+      'On the machine, `quayside status` shows the whole.',
+    ].join('\n');
     const title = open.length === 0 ? `${sender}: all quiet` : `${sender}: ${open.length} open alarms`;
     await settle(
       target,

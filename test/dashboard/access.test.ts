@@ -196,7 +196,14 @@ async function createOperations({ api }: Dashboard) {
   const act = { atMs: nowMs, operator: 'Mary', command: 'ask', reason: null };
   await api.database().askOperation({ id: 'op_1', network, wish: { kind: 'sweep_plan' } }, act);
   const address = JSON.stringify({ url: 'http://127.0.0.1:1/' });
-  const told = { severities: ['page'], storeId: null, showsDetails: false, quiet: null, afterMinutes: 0 } as const;
+  const told = {
+    severities: ['page'],
+    storeId: null,
+    showsDetails: false,
+    payments: false,
+    quiet: null,
+    afterMinutes: 0,
+  } as const;
   const target = { id: 'nt_1', kind: 'slack', name: 'team', address, code: '918273', ...told } as const;
   await api.database().addNoticeTarget({ ...target, digestMinute: null, zone: 'UTC', createdAtMs: nowMs }, act);
   await api.database().proveNoticeTarget('nt_1', '918273', act);

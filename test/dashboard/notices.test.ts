@@ -21,7 +21,15 @@ const withTarget = (work: Work) =>
     const nowMs = api.clock.nowMs();
     const server = await startMerchantServer((response) => response.end('queued'));
     const target: NewNoticeTarget = {
-      ...{ id: 'nt_1', kind: 'slack', name: 'on call', severities: ['page'], storeId: null, showsDetails: false },
+      ...{
+        id: 'nt_1',
+        kind: 'slack',
+        name: 'on call',
+        severities: ['page'],
+        storeId: null,
+        showsDetails: false,
+        payments: false,
+      },
       ...{ quiet: null, afterMinutes: 0, digestMinute: null, zone: 'UTC', code: '918273', createdAtMs: nowMs },
       address: JSON.stringify({ url: `${server.origin}/services/hidden` }),
     };
@@ -115,7 +123,9 @@ test('a URL that is only called says that its service will miss the calls', () =
       storeId: null,
     } as const;
     const hours = { quiet: null, afterMinutes: 0, digestMinute: null, zone: 'UTC', createdAtMs: 0 } as const;
-    await api.database().addNoticeTarget({ ...dead, ...hours, showsDetails: false, code: '1' }, operator(1));
+    await api
+      .database()
+      .addNoticeTarget({ ...dead, ...hours, showsDetails: false, payments: false, code: '1' }, operator(1));
     assert.match((await mary.submit(PATH, `${PATH}/nt_2/pause`)).text, 'calls have stopped');
   }));
 

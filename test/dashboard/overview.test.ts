@@ -181,7 +181,7 @@ test('an operator sees what keeps alarms from being noticed, and how to see paym
 
     const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'notify add', reason: null };
     const hours = { quiet: null, afterMinutes: 0, digestMinute: null, zone: 'UTC', createdAtMs: act.atMs } as const;
-    const wanted = { severities: ['page'], storeId: null, showsDetails: false, ...hours } as const;
+    const wanted = { severities: ['page'], storeId: null, showsDetails: false, payments: false, ...hours } as const;
     const target = { id: 'nt_1', kind: 'slack', name: 'team', address: '{}', code: '918273', ...wanted } as const;
     await api.database().addNoticeTarget(target, act);
     assert.match(await page(), 'nobody is informed about alarms', 'it has to be proved');

@@ -29,6 +29,10 @@ const events: readonly AccountEvent[] = [
   { kind: 'code', code: '12345678' },
   { kind: 'store_approved', store: 'Tea\r\n& Co' },
   { kind: 'store_refused', store: 'Tea\r\n& Co', reason: 'no shop' },
+  { kind: 'member_added', store: 'Tea\r\n& Co', person: 'Ana', role: 'support', by: 'Mary (dashboard)' },
+  { kind: 'operator_added', person: 'Ana', by: 'Mary (dashboard)' },
+  { kind: 'key_made', store: 'Tea\r\n& Co', hint: 'sk_live_…aB3x', by: 'Mary (dashboard)' },
+  { kind: 'key_revoked', store: 'Tea\r\n& Co', hint: 'sk_live_…aB3x', by: 'Mary (dashboard)' },
 ];
 const news = { name: 'Ann', zone: null, atMs: Date.UTC(2027, 0, 1, 12) } as const;
 
@@ -56,6 +60,9 @@ for (const event of events) {
       if ('address' in event) assert.match(text, address);
       if ('code' in event) assert.match(text, event.code);
       if ('store' in event) for (const part of [subject, text]) assert.match(part, 'Tea & Co');
+      if ('by' in event) assert.match(text, event.by);
+      if ('person' in event) assert.match(text, event.person);
+      if ('hint' in event) assert.match(text, event.hint);
       if ('reason' in event) assert.match(text, event.reason);
     }
   });

@@ -44,6 +44,7 @@ test('a target is sent a code, tells nothing before it was typed, is tested, lis
     '22:00-07:00',
     '--zone',
     'UTC',
+    '--payments',
   );
   assert.equal(added.answer, { ok: true, status: 200, text: 'said' });
   const [request] = server.received;
@@ -59,10 +60,12 @@ test('a target is sent a code, tells nothing before it was typed, is tested, lis
   assert.equal(await answer('prove', added.id, code), { id: added.id, proved: true });
   const [listed] = await answer('list');
   assert.equal(
-    [listed.kind, listed.proved, listed.severities, listed.quiet, listed.zone],
-    ['slack', true, ['page', 'act'], '22:00-07:00', 'UTC'],
+    [listed.kind, listed.proved, listed.severities, listed.quiet, listed.zone, listed.payments],
+    ['slack', true, ['page', 'act'], '22:00-07:00', 'UTC', true],
   );
   assert.not.match(JSON.stringify(listed), /xyz|\d{6}"/);
+
+  assert.match((await run('list')).out, 'page,act,payments');
 
   const tested = await answer('test', added.id);
   assert.equal(

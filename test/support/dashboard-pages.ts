@@ -126,7 +126,7 @@ async function addNotices(api: ApiServer): Promise<void> {
   const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'notify add', reason: null };
   for (const id of ['nt_1', 'nt_2', 'nt_3']) {
     const hours = { quiet: null, afterMinutes: 0, digestMinute: null, zone: 'UTC', createdAtMs: act.atMs } as const;
-    const wanted = { severities: ['page'], storeId: null, showsDetails: false, ...hours } as const;
+    const wanted = { severities: ['page'], storeId: null, showsDetails: false, payments: false, ...hours } as const;
     const target = { id, kind: 'slack', name: `team ${id}`, address: '{}', code: '918273', ...wanted } as const;
     await api.database().addNoticeTarget(target, act);
   }

@@ -28,6 +28,7 @@ export const plainTarget: NewNoticeTarget = {
   severities: ['page', 'act', 'know'],
   storeId: null,
   showsDetails: false,
+  payments: false,
   quiet: null,
   afterMinutes: 0,
   digestMinute: null,
@@ -56,11 +57,12 @@ export async function openBench({ targets = [{}], status = () => 200, send = rea
     );
     assert.is(await place.database.proveNoticeTarget(id, '123456', act(clock.nowMs())), 'proved');
   }
-  const { database } = place;
+  const { database, file } = place;
   const courier = createCourier({ database, send, clock, log, sender: 'x', signal: never });
   const texts = (id = 'nt_0') => server.on(`/${id}`).map(({ body }) => String(JSON.parse(body).text).split('\n')[0]);
   return {
     database,
+    file,
     clock,
     server,
     texts,

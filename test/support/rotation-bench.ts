@@ -160,6 +160,7 @@ async function addPersonAndTarget(database: Database, act: ReturnType<typeof ope
         afterMinutes: 0,
         storeId: null,
         showsDetails: false,
+        payments: false,
       },
       ...{ quiet: null, digestMinute: null, zone: 'UTC', code: '918273', createdAtMs: atMs },
       address: JSON.stringify({ url: 'https://hooks.example/hidden' }),

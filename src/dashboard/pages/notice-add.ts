@@ -20,6 +20,7 @@ import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { copyCode, data, english, facts, faultMessage } from '../show.ts';
 import type { Words } from '../texts.ts';
+import { toldText } from './notices.ts';
 
 const LIST = '/operator/notices';
 const PATH = `${LIST}/add`;
@@ -92,6 +93,7 @@ async function formPage(
       html`<option translate="no" value="${id}"${id === form.store ? html` selected` : null}>${name}</option>`,
   )}</select></label>
 <label class="check"><input type="checkbox" name="details"${isOn('details', false)}> ${words.say('notice-add.details')}</label>
+<label class="check"><input type="checkbox" name="payments"${isOn('payments', false)}> ${words.say('notice-add.payments')}</label>
 <details><summary>${words.say('notice-add.when')}</summary>${time('quiet_from')}${time('quiet_to')}
 <label>${words.say('notice-add.after')} <input name="after" inputmode="numeric" maxlength="4" value="${form.after ?? ''}"></label>
 ${time('digest')}
@@ -134,7 +136,7 @@ async function readSettings(
   const name = text('name');
   if (name === '' || name.length > TARGET_NAME_CHARS_MAX) return missing(words.say('notice-add.called'));
   const chosen: readonly Severity[] = isCalled ? ['page'] : severities.filter((one) => form[one] === 'on');
-  if (chosen.length === 0) return words.say('notice-add.no_severity');
+  if (chosen.length === 0 && form.payments !== 'on') return words.say('notice-add.no_severity');
   const storeId = text('store') || null;
   if (storeId !== null && !(await database.findStore(storeId))) return missing(words.say('notice-add.store'));
   const after = text('after') || '0';
@@ -148,6 +150,7 @@ async function readSettings(
     severities: chosen,
     storeId,
     showsDetails: form.details === 'on',
+    payments: !isCalled && form.payments === 'on',
     quiet: from == null || to == null ? null : { from, to },
     afterMinutes: Number(after),
     digestMinute: digest ?? null,
@@ -184,7 +187,7 @@ async function planTarget(deps: DashboardDeps, visit: Visit<null>): Promise<Plan
       title: isCalled ? words.say('notice-add.title') : words.say('notice-add.review_title', { name }),
       consequence: html`${facts([
         [words.say('notices.by'), data(kind)],
-        ...(isCalled ? [] : [[words.say('notices.severities'), data(settings.severities.join(', '))] as const]),
+        ...(isCalled ? [] : [[words.say('notices.severities'), toldText(words, settings)] as const]),
         ...(URL.canParse(typed.secret ?? '')
           ? [[words.say('general.url'), data(new URL(typed.secret ?? '').host)] as const]
           : []),

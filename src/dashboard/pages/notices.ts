@@ -72,7 +72,7 @@ function targetTable(visit: Visit<null>, targets: readonly NoticeTarget[]): Html
     targets.map((target) => [
       html`${data(target.name)} <code>${target.id}</code>`,
       html`<span class="word">${data(target.kind)}</span>`,
-      target.kind === 'dead-man' ? words.say('notices.dead_man') : alarmsFor(words, target),
+      target.kind === 'dead-man' ? words.say('notices.dead_man') : toldText(words, target),
       targetState(words, target),
       target.lastSentAtMs === null ? words.say('notices.none_yet') : time(target.lastSentAtMs),
       html`<div>${targetForms(visit, target)}</div>`,
@@ -80,10 +80,13 @@ function targetTable(visit: Visit<null>, targets: readonly NoticeTarget[]): Html
   );
 }
 
-const alarmsFor = (words: Words, { severities, afterMinutes }: NoticeTarget): Html =>
-  afterMinutes === 0
-    ? data(severities.join(', '))
-    : words.html('notices.late', { severities: severities.join(', '), minutes: afterMinutes });
+/** Returns what a target is told. */
+export function toldText(words: Words, target: Pick<NoticeTarget, 'severities' | 'afterMinutes' | 'payments'>): Html {
+  const severities = data(target.severities.join(', '));
+  const { afterMinutes: minutes } = target;
+  const alarms = minutes === 0 ? severities : words.html('notices.late', { severities, minutes });
+  return target.payments ? words.html('notices.with_payments', { severities: alarms }) : alarms;
+}
 
 const isPaused = ({ pausedAtMs }: NoticeTarget): boolean => pausedAtMs !== null;
 

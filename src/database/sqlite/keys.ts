@@ -5,6 +5,7 @@
 import { and, asc, eq, getTableColumns, isNotNull, isNull, lt, sql } from 'drizzle-orm';
 import { type ApiKey, type KeyDatabase, USE_NOTED_EVERY_MS } from '../keys.ts';
 import type { RecordAct } from './audit-log.ts';
+import type { TellNews } from './news-writer.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
 import type { RowGuard } from './row-guard.ts';
@@ -38,7 +39,9 @@ export const macedKey = (row: Pick<typeof keys.$inferSelect, Protected>): MacedR
   return { table: 'keys', key: [id], fields: [storeId, mode, keyHash, secret, ...lists, expiresAtMs, revokedAtMs] };
 };
 
-export function keyCommands(db: Db, vault: Vault, guard: RowGuard, recordAct: RecordAct): KeyDatabase {
+type Parts = Readonly<{ guard: RowGuard; recordAct: RecordAct; tellNews: TellNews }>;
+
+export function keyCommands(db: Db, vault: Vault, { guard, recordAct, tellNews }: Parts): KeyDatabase {
   const insert = preparedInsert(db, keys);
   const findByHash = atFirstUse(
     db.orm
@@ -60,7 +63,9 @@ export function keyCommands(db: Db, vault: Vault, guard: RowGuard, recordAct: Re
         insert({ ...row, mac: guard.seal(macedKey(row)) });
         const { id: target, storeId, mode, hint } = key;
         const texts = { scopes: key.scopes.join(','), sources: sources.join(',') };
-        if (act) recordAct(act, { target, before: null, after: { storeId, mode, name, hint, ...texts, expiresAtMs } });
+        if (!act) return;
+        recordAct(act, { target, before: null, after: { storeId, mode, name, hint, ...texts, expiresAtMs } });
+        tellNews({ kind: 'key_made', hint, by: act.operator }, storeId, act.atMs);
       });
     },
     async listKeys(ofStore) {
@@ -86,6 +91,7 @@ export function keyCommands(db: Db, vault: Vault, guard: RowGuard, recordAct: Re
           const set = { revokedAtMs, mac: guard.seal(macedKey(revoked)) };
           db.orm.update(keys).set(set).where(eq(keys.id, keyId)).run();
           recordAct(act, { target: keyId, before: { revokedAtMs: null }, after: { revokedAtMs: act.atMs } });
+          tellNews({ kind: 'key_revoked', hint: key.hint, by: act.operator }, key.storeId, act.atMs);
         }
         return key !== undefined;
       });

@@ -34,6 +34,7 @@ import { ledgerAudit } from './ledger-audit.ts';
 import { lookupCommands } from './lookups.ts';
 import { refuseOtherSchema } from './migrate.ts';
 import { createNetworks, type Networks, networkCommands } from './networks.ts';
+import { createNewsWriter, type TellNews } from './news-writer.ts';
 import { noticeCommands } from './notices/notices.ts';
 import { changeCounter, type Db, type OpenOptions, openDatabase } from './open.ts';
 import { operationCommands } from './operations/operations.ts';
@@ -170,7 +171,9 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   const { lines, refused, endpoints, outbox } = createSending(db);
   const replays = createReplays(db);
   const heldRecords = createHeldRecords(db, raiseAlarm, outbox);
-  const changed = { networks, sums, outbox, raiseAlarm, heldRecords };
+  const mails = createMailWriter(db, vault);
+  const tellNews = createNewsWriter(db, mails);
+  const changed = { networks, sums, outbox, raiseAlarm, heldRecords, tellNews };
   const transitions = createSessionTransitions(db, changed, outageWaitS);
   const ledger = createLedger(db, findSession);
   const payouts = createPayouts(db, { raiseAlarm, outgoing });
@@ -179,15 +182,14 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   const rows = createRefundRows(db, { ...sealing, findSession, formatAddress, followApproval });
   const limits = createRefundLimits(db, sums);
   const secrets = createWebhookSecrets(db, vault);
-  const mails = createMailWriter(db, vault);
   const approval = createStoreApproval(db, { raiseAlarm, endAlarm, mails });
   const asked = { rows, limits, ledger, findSession, isSuspended };
   const settlement = createRefundSettlement(db, { ...asked, outbox, transitions });
   const own = { ...asked, settlement, payouts, replays, recordAct };
   const refunds = { ...sealing, ...own };
   return {
-    ...merchantCommands(db, vault, guard, { ...limits, guard, recordAct, secrets, approval }),
-    ...peopleParts(db, vault, { recordAct, raiseAlarm, mails }),
+    ...merchantCommands(db, vault, { ...limits, guard, recordAct, secrets, approval, tellNews }),
+    ...peopleParts(db, vault, { recordAct, raiseAlarm, mails, tellNews }),
     ...poolCommands(db, guard, raiseAlarm, facts.addresses),
     ...payerTokens(keys),
     ...secretKeyCommands(db, { ...sealing, recordAct }),
@@ -225,7 +227,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
 const peopleParts = (
   db: Db,
   vault: Vault,
-  own: Readonly<{ recordAct: RecordAct; raiseAlarm: RaiseAlarm; mails: MailWriter }>,
+  own: Readonly<{ recordAct: RecordAct; raiseAlarm: RaiseAlarm; mails: MailWriter; tellNews: TellNews }>,
 ) => ({
   ...peopleCommands(db, { ...own, vault }),
   ...mailCommands(db, { ...own, vault, writer: own.mails }),
@@ -239,11 +241,15 @@ function createSending(db: Db) {
 }
 
 /** Stores, and what their merchants were given. */
-const merchantCommands = (db: Db, vault: Vault, guard: RowGuard, parts: Parameters<typeof storeCommands>[1]) => ({
+const merchantCommands = (
+  db: Db,
+  vault: Vault,
+  parts: Parameters<typeof storeCommands>[1] & Parameters<typeof keyCommands>[2],
+) => ({
   ...storeCommands(db, parts),
   ...webhookSecretCommands(db, vault, parts),
   ...pageSettingsCommands(db),
-  ...keyCommands(db, vault, guard, parts.recordAct),
+  ...keyCommands(db, vault, parts),
 });
 
 type WebhookParts = Parameters<typeof claimCommands>[1] & Parameters<typeof attemptCommands>[1];

@@ -59,10 +59,7 @@ export function createStoreApproval(
     decide(storeId, decision, nowMs) {
       endAlarm(alarmKey('store', storeId), nowMs);
       wait(nowMs);
-      const isOwner = and(eq(memberships.storeId, storeId), eq(memberships.role, 'owner'));
-      for (const { personId } of orm.select().from(memberships).where(isOwner).all()) {
-        mails.tell(personId, decision, nowMs);
-      }
+      mails.tellOwners(storeId, decision, nowMs);
     },
     countWaiting(personId) {
       const own = orm.select({ of: count() }).from(memberships).innerJoin(stores, eq(stores.id, memberships.storeId));

@@ -3,11 +3,13 @@
  * @module
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { and, asc, count, countDistinct, eq, gt, inArray, isNotNull, lte, sql } from 'drizzle-orm';
-import { repeatAfterMs } from '../../../core/notice.ts';
+import { and, asc, count, countDistinct, eq, gt, inArray, isNotNull, isNull, lt, lte, sql } from 'drizzle-orm';
+import { NEWS_AGE_MS_MAX, NEWS_DELAY_MS, repeatAfterMs } from '../../../core/notice.ts';
+import type { NetworkKey } from '../../../core/transfer.ts';
+import { HOUR_MS } from '../../../lib/clock.ts';
 import { alarmKey } from '../../alarms.ts';
 import type { OperatorAct } from '../../audit-log.ts';
-import type { NoticeDatabase, NoticeOutcome } from '../../notices.ts';
+import type { DueNotice, NoticeDatabase, NoticeOutcome } from '../../notices.ts';
 import { createAlarmEnder } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
@@ -25,6 +27,9 @@ type NoticeRow = typeof notices.$inferSelect;
 
 const working = { failingSinceMs: null, lastError: null };
 const unpaused = { pausedAtMs: null, pausedBy: null };
+
+/** How long news that was told stays, so that messages can be counted. */
+const NEWS_KEPT_MS = HOUR_MS;
 
 /** The names under which a target's address and code are sealed. */
 export const noticeAddressName = (id: string): string => `where notices of ${id} go`;
@@ -49,13 +54,16 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct): Noti
         message: alarms.message,
         network: alarms.network,
         change: notices.change,
+        news: notices.news,
+        facts: notices.facts,
+        count: notices.count,
         severity: notices.severity,
         times: notices.times,
         tries: notices.tries,
         createdAtMs: notices.createdAtMs,
       })
       .from(notices)
-      .innerJoin(alarms, eq(alarms.id, notices.alarmId))
+      .leftJoin(alarms, eq(alarms.id, notices.alarmId))
       .where(and(ofTarget, lte(notices.dueAtMs, sql.placeholder('nowMs'))))
       .orderBy(asc(notices.dueAtMs), asc(notices.id))
       .limit(sql.placeholder('limit')),
@@ -70,7 +78,7 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct): Noti
   /** Returns when a notice that was just sent is sent again. */
   function nextAtMs({ change, severity, times, alarmId, dueAtMs }: NoticeRow, nowMs: number): number | null {
     // It has ended meanwhile.
-    if (change !== 'opened' || dueAtMs === null) return null;
+    if (change !== 'opened' || dueAtMs === null || alarmId === null) return null;
     const alarm = orm.select().from(alarms).where(eq(alarms.id, alarmId)).get();
     if (!alarm || alarm.acknowledgedAtMs !== null) return null;
     // It was put off while it was being sent.
@@ -80,14 +88,30 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct): Noti
     return afterMs === null ? null : nowMs + afterMs;
   }
 
-  function settle(row: NoticeRow, outcome: NoticeOutcome, nowMs: number): void {
+  /** @param untold how much came to the row while it was being sent */
+  function settle(row: NoticeRow, untold: number, outcome: NoticeOutcome, nowMs: number): void {
+    const isOver = row.news !== null && nowMs - row.createdAtMs > NEWS_AGE_MS_MAX;
+    if (row.news !== null && (outcome.kind === 'failed' || (outcome.kind === 'again' && isOver))) {
+      orm.delete(notices).where(eq(notices.id, row.id)).run();
+      return;
+    }
+    const nextMs = () => (untold > 0 ? nowMs + NEWS_DELAY_MS : nextAtMs(row, nowMs));
+    const rest = untold > 0 && { count: untold, createdAtMs: nowMs };
     const values = {
-      sent: () => ({ times: row.times + 1, tries: 0, sentAtMs: nowMs, dueAtMs: nextAtMs(row, nowMs) }),
+      sent: () => ({ times: row.times + 1, tries: 0, sentAtMs: nowMs, dueAtMs: nextMs(), ...rest }),
       failed: () => ({ dueAtMs: null }),
       again: () => ({ tries: row.tries + 1, dueAtMs: laterOf(row, outcome, nowMs) }),
       wait: () => ({ dueAtMs: laterOf(row, outcome, nowMs) }),
     }[outcome.kind]();
     orm.update(notices).set(values).where(eq(notices.id, row.id)).run();
+  }
+
+  function forgetNews(targetId: string, beforeMs: number): void {
+    const isTold = and(isNotNull(notices.news), isNull(notices.dueAtMs), lt(notices.sentAtMs, beforeMs));
+    orm
+      .delete(notices)
+      .where(and(eq(notices.targetId, targetId), isTold))
+      .run();
   }
 
   const endAlarm = createAlarmEnder(db);
@@ -119,9 +143,10 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct): Noti
         const nothing = { wrongCodes: 0, provedAtMs, ...working, lastSentAtMs: null, ...unpaused };
         orm
           .insert(noticeTargets)
-          .values({ ...target, ...sealed, ...nothing, digestAtMs: null })
+          .values({ ...target, ...sealed, ...nothing, digestAtMs: null, tally: {} })
           .run();
-        const after = { kind: target.kind, name: target.name, severities: target.severities.join(' ') };
+        const { kind, name, payments } = target;
+        const after = { kind, name, severities: target.severities.join(' '), payments };
         recordAct(act, { target: target.id, before: null, after });
       });
     },
@@ -138,7 +163,7 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct): Noti
           .from(noticeTargets)
           .orderBy(asc(noticeTargets.createdAtMs), asc(noticeTargets.id))
           .all();
-        return rows.map(({ address: _address, code: _code, wrongCodes: _wrong, ...shown }) => ({
+        return rows.map(({ address: _address, code: _code, wrongCodes: _wrong, tally: _tally, ...shown }) => ({
           ...shown,
           waiting: waiting.find(({ targetId }) => targetId === shown.id)?.waiting ?? 0,
         }));
@@ -178,17 +203,24 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct): Noti
       });
     },
     async dueNotices(targetId, nowMs, limit) {
-      return db.read(() => due.all({ targetId, nowMs, limit }));
+      return db.read(() => due.all({ targetId, nowMs, limit }).flatMap(toDue));
     },
-    async settleNotices(targetId, ids, outcome, nowMs) {
+    async settleNotices(targetId, told, outcome, nowMs) {
       await db.write(() => {
         const rows = orm
           .select()
           .from(notices)
-          .where(inArray(notices.id, [...ids]))
+          .where(
+            inArray(
+              notices.id,
+              told.map(({ id }) => id),
+            ),
+          )
           .all();
-        for (const row of rows) settle(row, outcome, nowMs);
+        const counts = new Map(told.map(({ id, count }) => [id, count]));
+        for (const row of rows) settle(row, row.count - (counts.get(row.id) ?? 0), outcome, nowMs);
         if (outcome.kind === 'wait') return;
+        forgetNews(targetId, nowMs - NEWS_KEPT_MS);
         const before = rowOf(targetId);
         const isSent = outcome.kind === 'sent';
         const values = {
@@ -203,9 +235,23 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct): Noti
       return db.read(() => sentSince.get({ targetId, sinceMs })?.messages ?? 0);
     },
     async setNextDigest(targetId, digestAtMs) {
-      await db.write(() => orm.update(noticeTargets).set({ digestAtMs }).where(eq(noticeTargets.id, targetId)).run());
+      return db.write(() => {
+        const tally = rowOf(targetId)?.tally ?? {};
+        orm.update(noticeTargets).set({ digestAtMs, tally: {} }).where(eq(noticeTargets.id, targetId)).run();
+        return tally;
+      });
     },
   };
+}
+
+type ReadNotice = Omit<NoticeRow, 'targetId' | 'dueAtMs' | 'sentAtMs'> &
+  Readonly<{ code: string | null; message: string | null; network: NetworkKey | null }>;
+
+/** Returns a row as what is told; nothing of an alarm that is no longer kept. */
+function toDue({ alarmId, code, message, network, change, news, facts, ...row }: ReadNotice): readonly DueNotice[] {
+  if (news !== null) return [{ ...row, newsId: row.id, kind: news, facts }];
+  if (alarmId === null || code === null || message === null || change === null) return [];
+  return [{ ...row, alarmId, code, message, network, change }];
 }
 
 /** Returns when a notice is tried again: not before what it was put off to while it was being sent. */

@@ -3,6 +3,7 @@
  * @module
  */
 import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import type { News, NewsKind, NewsTally } from '../../../core/news.ts';
 import type { Change, Severity } from '../../../core/notice.ts';
 import type { ChannelKind, QuietHours } from '../../notices.ts';
 import { json } from '../column-types.ts';
@@ -29,13 +30,18 @@ export const noticeTargets = sqliteTable('notice_targets', {
   afterMinutes: integer().notNull(),
   pausedAtMs: integer(),
   pausedBy: text(),
+  payments: integer({ mode: 'boolean' }).notNull(),
+  tally: json<NewsTally>().notNull(),
 });
 
 export const notices = sqliteTable('notices', {
   id: integer().primaryKey(),
   targetId: text().notNull(),
-  alarmId: integer().notNull(),
-  change: text().$type<Change>().notNull(),
+  alarmId: integer(),
+  change: text().$type<Change>(),
+  news: text().$type<NewsKind>(),
+  facts: json<News>(),
+  count: integer().notNull(),
   severity: text().$type<Severity>().notNull(),
   times: integer().notNull(),
   tries: integer().notNull(),

@@ -27,7 +27,9 @@ export type NoticeWriter = Readonly<{
 
 export function createNoticeWriter(db: Pick<Db, 'orm'>): NoticeWriter {
   const { orm } = db;
-  const insert = preparedInsert(db, notices, ['id']);
+  const insertRow = preparedInsert(db, notices, ['id']);
+  const insert = (row: Omit<Parameters<typeof insertRow>[0], 'news' | 'facts' | 'count'>) =>
+    insertRow({ ...row, news: null, facts: null, count: 1 });
   const targets = atFirstUse(orm.select().from(noticeTargets).where(isNotNull(noticeTargets.provedAtMs)));
   const storeOf = atFirstUse(
     orm

@@ -2,13 +2,13 @@
  * Writes mails in the transaction of what they tell.
  * @module
  */
-import { eq } from 'drizzle-orm';
+import { and, eq, isNull } from 'drizzle-orm';
 import type { AccountEvent } from '../../../core/person-mail.ts';
 import { sortableId } from '../../../lib/id.ts';
 import type { AccountMail, NewMail } from '../../mails.ts';
 import type { Db } from '../open.ts';
 import type { Vault } from '../vault.ts';
-import { mails, people } from './schema.ts';
+import { mails, memberships, people } from './schema.ts';
 
 /** The names under which mails and addresses are sealed. */
 export const mailName = (id: string): string => `mail ${id}`;
@@ -25,6 +25,8 @@ export type MailWriter = Readonly<{
   queue(mail: NewMail | AccountMail, about: MailAbout, nowMs: number): void;
   /** Tells a person, if they have an address that was proved. */
   tell(personId: string, event: AccountEvent, nowMs: number): void;
+  /** Tells the owners of a store, or whoever runs the installation (null), if they have such an address. */
+  tellOwners(storeId: string | null, event: AccountEvent, nowMs: number): void;
 }>;
 
 export function createMailWriter({ orm }: Pick<Db, 'orm'>, vault: Vault): MailWriter {
@@ -38,18 +40,26 @@ export function createMailWriter({ orm }: Pick<Db, 'orm'>, vault: Vault): MailWr
       .values({ id, ...nobody, ...about, message, ...fresh })
       .run();
   };
+  const tell: MailWriter['tell'] = (personId, event, nowMs) => {
+    const row = orm
+      .select({ name: people.name, mail: people.mail, language: people.language, zone: people.zone })
+      .from(people)
+      .where(eq(people.id, personId))
+      .get();
+    if (!row?.mail) return;
+    const { name, language, zone } = row;
+    const to = vault.open(row.mail, personMailName(personId));
+    queue({ to, news: { name, language, zone, event, atMs: nowMs } }, { kind: 'account', personId }, nowMs);
+  };
   return {
     queue,
-    tell(personId, event, nowMs) {
-      const row = orm
-        .select({ name: people.name, mail: people.mail, language: people.language, zone: people.zone })
-        .from(people)
-        .where(eq(people.id, personId))
-        .get();
-      if (!row?.mail) return;
-      const { name, language, zone } = row;
-      const to = vault.open(row.mail, personMailName(personId));
-      queue({ to, news: { name, language, zone, event, atMs: nowMs } }, { kind: 'account', personId }, nowMs);
+    tell,
+    tellOwners(storeId, event, nowMs) {
+      const isOwner =
+        storeId === null
+          ? isNull(memberships.storeId)
+          : and(eq(memberships.storeId, storeId), eq(memberships.role, 'owner'));
+      for (const { personId } of orm.select().from(memberships).where(isOwner).all()) tell(personId, event, nowMs);
     },
   };
 }

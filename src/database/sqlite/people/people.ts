@@ -9,6 +9,7 @@ import type { OperatorAct } from '../../audit-log.ts';
 import type { NewSecrets, PeopleDatabase, Person, UsedFactor, WebSession } from '../../people.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
+import type { TellNews } from '../news-writer.ts';
 import type { Db } from '../open.ts';
 import type { Vault } from '../vault.ts';
 import { createKnownDevices } from './known-devices.ts';
@@ -28,10 +29,16 @@ const kindOf = (factor: UsedFactor): string =>
 
 const shown = ({ role, storeId }: Membership): string => (storeId === null ? role : `${role} of ${storeId}`);
 
-type PeopleParts = Readonly<{ vault: Vault; recordAct: RecordAct; raiseAlarm: RaiseAlarm; mails: MailWriter }>;
+type PeopleParts = Readonly<{
+  vault: Vault;
+  recordAct: RecordAct;
+  raiseAlarm: RaiseAlarm;
+  mails: MailWriter;
+  tellNews: TellNews;
+}>;
 
 export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
-  const { vault, recordAct, mails } = parts;
+  const { vault, recordAct, mails, tellNews } = parts;
   const { orm } = db;
   const devices = createKnownDevices(db, parts);
 
@@ -90,6 +97,11 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
       .where(and(eq(memberships.personId, personId), isSame))
       .run();
     orm.insert(memberships).values({ personId, storeId, role }).run();
+  }
+
+  function tellMember(person: string, { role, storeId }: Membership, { operator: by, atMs }: OperatorAct): void {
+    if (storeId === null) tellNews({ kind: 'operator_added', person, by }, null, atMs);
+    else tellNews({ kind: 'member_added', person, role, by }, storeId, atMs);
   }
 
   function startSession(person: Pick<PersonRow, 'id' | 'name'>, session: WebSession): void {
@@ -162,6 +174,7 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
           .values({ id, name, createdAtMs, ...empty })
           .run();
         addMembership(id, membership);
+        tellMember(name, membership, act);
         recordAct(act, { target: id, before: null, after: { name, role: shown(membership) } });
         return true;
       });
@@ -172,6 +185,7 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
         invariant(row, `there is an account ${personId}`);
         const before = toPerson(row).memberships.find(({ storeId }) => storeId === membership.storeId);
         addMembership(personId, membership);
+        if (!before) tellMember(row.name, membership, act);
         recordAct(act, {
           target: personId,
           before: { role: before ? shown(before) : null },
