@@ -188,6 +188,7 @@ export function createPayer(options: PayerOptions): Payer {
       onQuote: balances.recordQuote,
       onAllot: fees.note,
       onRotated: () => walletWatch.expire(),
+      onDepositNumbers: walletWatch.learnNumbers,
       holdOnNew: () => rollbackWait?.current() ?? null,
       onUnknown: () => rollbackWait?.suspect(),
     });

@@ -1,9 +1,9 @@
 /**
  * Transactions of our own wallets that this database does not know, because it was restored from a backup: moves from
  * one of them to another, native coin for deposit addresses, loans of a stake and their return, sweeps for which the
- * gas wallet paid the fee, and those of all kinds that failed. What the chain shows of them is entered into the books,
- * so that what they cost is not missing there, the numbers that they used halt no wallet, and what is still lent is
- * taken back.
+ * gas wallet or the swept address paid the fee, and those of all kinds that failed. What the chain shows of them is
+ * entered into the books, so that what they cost is not missing there, the numbers that they used halt no wallet, and
+ * what is still lent is taken back.
  *
  * Whoever has stolen a key can hide nothing behind one. A transaction counts only if it is, byte for byte, what the
  * signer would have made, and pays only wallets of this seed or the treasury: a later wallet of the same role, a
@@ -78,8 +78,9 @@ export function createSpendLearner({ network, node, database, wallets, clock, lo
     const { tx, currency, to, owners, loan } = transfer;
     const [from, receiver] = [await wallets.find(payer), await wallets.find(to)];
     const units = owners.reduce((sum, owner) => sum + owner.units, 0n);
-    if (from && receiver && !loan) return learnedMove(network.key, from, receiver, { tx, currency, units });
-    if (from?.role !== 'gas') return null;
+    if (!from) return owners[0]?.key === payer ? sweepOf(transfer) : null;
+    if (receiver && !loan) return learnedMove(network.key, from, receiver, { tx, currency, units });
+    if (from.role !== 'gas') return null;
     if (loan && receiver) {
       const { role, index: refundIndex } = receiver;
       return role === 'refund' ? learnedGas(network.key, { form: loan, refundIndex, units }, tx) : null;
@@ -88,9 +89,14 @@ export function createSpendLearner({ network, node, database, wallets, clock, lo
       const [index] = (await indicesOf([to])) ?? [];
       return index === undefined ? null : learnedGas(network.key, { form: loan ?? 'transfer', index, units }, tx);
     }
+    return sweepOf(transfer);
+  }
+
+  /** Returns the sweep of deposit addresses that a transaction did; null if one of its owners is none. */
+  async function sweepOf({ tx, currency, owners }: PlainTransfer): Promise<LearnedIntent | null> {
     const indices = await indicesOf(owners.map(({ key }) => key));
     const parts = owners.map(({ units }, at) => ({ index: indices?.[at] ?? 0, units }));
-    return indices && learnedSweep(network.key, currency, parts, tx);
+    return indices && currency && learnedSweep(network.key, currency, parts, tx);
   }
 
   /** @returns null while a node does not show the transaction, or not as final */

@@ -62,6 +62,11 @@ export type AdvanceParts = Readonly<{
   onAllot(payout: Payout, attempts: readonly Attempt[]): Promise<void>;
   /** Called when the signer says that another wallet pays now. */
   onRotated(): void;
+  /**
+   * Called with a deposit address's first free number at finality before the address gets its next number, so that what
+   * has used numbers which were not given out here can be learned.
+   */
+  onDepositNumbers(payer: string, finalNonce: number): Promise<void>;
   /** Returns why nothing new is signed now; null if it may be. */
   holdOnNew(): EngineReason | null;
   /** Called when a node shows more transactions of a wallet than are known here. */
@@ -210,6 +215,7 @@ async function nextNonce(work: Work): Promise<number | null | 'soon' | EngineRea
   const sequence = await node.sequence(payer);
   invariant(sequence, `the node of ${payout.network} counts transactions`);
   const { final, head, pending } = sequence;
+  if (final !== null && rules.payer(payout.intent).role === 'collection') await parts.onDepositNumbers(payer, final);
   const offer = await database.offerNonce(payout.network, payer, final ?? { head }, clock.nowMs());
   switch (offer.kind) {
     case 'free':

@@ -23,6 +23,8 @@ import type { PayoutWallets } from './wallets.ts';
 
 /** How often the numbers that a wallet has used are compared with those given out here. */
 const COUNT_MS_MIN = 10_000;
+/** Halted deposit addresses that are looked at again each time. */
+const HALTED_MAX = 16;
 
 export type WalletWatchParts = Readonly<{
   network: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'reorgDepthMax'>;
@@ -43,6 +45,7 @@ export type WalletWatchParts = Readonly<{
     | 'depositIndex'
     | 'nextNonce'
     | 'offerNonce'
+    | 'haltedLanes'
   >;
   wallets: PayoutWallets;
   clock: Clock;
@@ -56,6 +59,11 @@ export interface WalletWatch {
    * @throws Fault transient `payouts_reading` until the chain of the start has been read; others of node and database
    */
   renew(): Promise<boolean>;
+  /**
+   * Learns the transactions that have used numbers of a wallet or deposit address which were not given out here.
+   * @param finalNonce its first free number at finality
+   */
+  learnNumbers(payer: string, finalNonce: number): Promise<void>;
   /** Makes the next `renew` ask the signer at once which wallets pay. */
   expire(): void;
 }
@@ -110,6 +118,17 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
     }
   }
 
+  /** Deposit addresses that were halted while the nodes did not show what used their numbers go on once they do. */
+  async function learnHalted(counts: Start['counts']): Promise<void> {
+    const halted = (await database.haltedLanes()).filter(
+      (one) => one.network === network.key && one.code === 'payout_nonce_foreign' && !counts.has(one.payer),
+    );
+    for (const { payer } of halted.slice(0, HALTED_MAX)) {
+      const sequence = await node.sequence(payer);
+      if (sequence?.final != null) await learner.learnNumbers(payer, sequence.final);
+    }
+  }
+
   async function settle({ transfer, payout }: OutgoingClaim): Promise<void> {
     const { tx } = transfer;
     const paid = await node.paidBy(
@@ -139,6 +158,7 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
   }
 
   return {
+    learnNumbers: learner.learnNumbers,
     expire() {
       askedAtMs = Number.NEGATIVE_INFINITY;
     },
@@ -164,7 +184,9 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
       if (!isRead) await compareCounts(start.counts);
       isRead = true;
       if (floor !== countedFloor && clock.nowMs() >= countedAtMs + COUNT_MS_MIN) {
-        await compareCounts(await readCounts());
+        const counts = await readCounts();
+        await compareCounts(counts);
+        if (rules.lane === 'sequence') await learnHalted(counts);
         [countedFloor, countedAtMs] = [floor, clock.nowMs()];
       }
       return isRotated;

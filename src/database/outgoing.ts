@@ -38,7 +38,7 @@ export type LearnedSpend = Readonly<{
   /** The outgoing transfer that showed it, which is forgotten; absent if a number did. */
   transferId?: number | undefined;
   tx: string;
-  /** Address key of the refund or gas wallet that paid for it. */
+  /** Address key of the refund or gas wallet that paid for it, or of the deposit address that was swept. */
   payer: string;
   /** `nonce`: its sequence number, null where there are none. */
   paid: Readonly<{ feeUnits: bigint; nonce: number | null }>;
@@ -113,8 +113,8 @@ export interface OutgoingDatabase extends WalletBooksDatabase {
   /**
    * Saves what a transaction between our wallets did that is learned from the chain, as a payout that has succeeded,
    * with an attempt that has its number and its cost: whoever had it signed, the wallet has paid that. A halted wallet
-   * goes on after the number. Gas that waits to be sent or lent in exactly the same way is settled by it, and a loan
-   * whose return is not planned gets that.
+   * goes on after the number. Gas or a sweep that waits to do exactly the same is settled by it, and a loan whose
+   * return is not planned gets that.
    * @returns false if a payout has the transaction or its number already, or a refund that is open may have been paid
    */
   recordLearned(

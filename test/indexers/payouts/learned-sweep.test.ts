@@ -8,7 +8,16 @@ import { Message, PublicKey, SystemProgram, TransactionMessage } from '@solana/w
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { SHORT_MS } from '../../../src/core/wallet-books.ts';
-import { COIN, closeBenches, type NodeBench, network, openNodeBench, READ_MS, thief } from './node-bench.ts';
+import {
+  COIN,
+  closeBenches,
+  type NodeBench,
+  type NodeBenchOptions,
+  network,
+  openNodeBench,
+  READ_MS,
+  thief,
+} from './node-bench.ts';
 
 const families = ['evm', 'tron', 'solana'] as const;
 type Family = (typeof families)[number];
@@ -20,8 +29,8 @@ const DEPOSITS = 3;
 test.after(closeBenches);
 
 /** A bench whose gas wallet has coins and whose first deposit addresses have tokens, and that knows all balances. */
-async function openSwept(family: Family): Promise<NodeBench> {
-  const bench = await openNodeBench(family);
+async function openSwept(family: Family, options: NodeBenchOptions = {}): Promise<NodeBench> {
+  const bench = await openNodeBench(family, options);
   const { sim, walletKey, depositKey, pass } = bench;
   for (const role of ['gas', 'refund'] as const) sim.world.fund(walletKey(role, 0).key, 10_000n * COIN[family]);
   const deposits = Array.from({ length: DEPOSITS }, (_, index) => depositKey(index).key);
@@ -35,7 +44,8 @@ async function openSwept(family: Family): Promise<NodeBench> {
 async function isUnstopped({ database }: NodeBench): Promise<void> {
   assert.equal([await database.listFreezes(), await database.haltedLanes()], [[], []]);
   assert.equal(
-    (await database.listAlarms(20)).map(({ code }) => code),
+    // The shop has no sessions here.
+    (await database.listAlarms(20)).map(({ code }) => code).filter((code) => code !== 'payment_without_session'),
     [],
   );
   const { unbalanced, differences } = await database.verifyLedger();
@@ -148,6 +158,92 @@ test('tron: coins for a deposit address that the refund wallet sent, which the s
   await passMinutes(MINUTES);
   assert.equal(await listed(bench, 'gas'), []);
   assert.is((await database.findFreeze(network))?.code, 'wallet_balance_short');
+});
+
+/** A deposit address from which the engine has swept once, and which has got money for two sweeps more since. */
+async function openSweptBefore(through?: NodeBenchOptions['through']) {
+  const bench = await openSwept('evm', through && { through });
+  const { sim, database, depositKey, clock, passMinutes } = bench;
+  const { key } = depositKey(0);
+  sim.world.fund(key, COIN.evm);
+  const planSweep = async (id: string, units: bigint) => {
+    const intent = { kind: 'sweep', id, network, currency: 'USDT', from: [{ index: 0, units }] } as const;
+    const nowMs = clock.nowMs();
+    await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
+  };
+  await planSweep('sw_1', 5n * USDT);
+  await passMinutes(4);
+  assert.is((await database.findPayout('sw_1'))?.state, 'succeeded');
+  for (const units of [4n, 3n]) sim.pay(key, units * USDT);
+  await passMinutes(2);
+  return { ...bench, key, planSweep, states: async () => (await listed(bench, 'sweep')).map(([state]) => state) };
+}
+
+test('evm: a deposit address that was swept before the snapshot and after it goes on without a command', async () => {
+  const bench = await openSweptBefore();
+  const { database, sweep, planSweep, passMinutes, paid, key, treasury, states } = bench;
+  const lost = await sweep('sw_2', 0, 4n * USDT);
+  await passMinutes(2);
+  await planSweep('sw_3', 3n * USDT);
+  await passMinutes(5);
+  assert.equal(await states(), ['succeeded', 'succeeded', 'succeeded']);
+  assert.equal(paid(key, treasury), [5n * USDT, 4n * USDT, 3n * USDT]);
+  const learned = (await database.listPayouts({ network, kind: 'sweep', limit: 9 })).find(({ tx }) => tx === lost);
+  const [attempt] = await database.listPayoutAttempts(learned?.id ?? '');
+  assert.equal([attempt?.payer, attempt?.payerRole, attempt?.nonce], [key, 'collection', 1]);
+  assert.ok((attempt?.feeUnits ?? 0n) > 0n);
+  await isUnstopped(bench);
+});
+
+test('evm: a sweep that the lost run made of a payout which waits here settles that payout', async () => {
+  const bench = await openSweptBefore();
+  const { database, node, signSweep, planSweep, passMinutes, paid, key, treasury, states } = bench;
+  const { tx, bytes } = await signSweep('sw_2', 0, 4n * USDT);
+  assert.equal(await node.broadcast(bytes), { kind: 'accepted' });
+  bench.advance(120_000);
+  await planSweep('sw_2', 4n * USDT);
+  await passMinutes(4);
+  assert.equal(await states(), ['succeeded', 'succeeded']);
+  assert.is((await database.findPayout('sw_2'))?.tx, tx);
+  assert.equal(paid(key, treasury), [5n * USDT, 4n * USDT]);
+  await isUnstopped(bench);
+});
+
+test('evm: a deposit address of which the nodes do not show that sweep is halted until they do', async () => {
+  let isShown = false;
+  const bench = await openSweptBefore((node) => ({
+    ...node,
+    usedBy: async (...asked) => (isShown ? node.usedBy(...asked) : null),
+  }));
+  const { database, sweep, planSweep, passMinutes, states, thawSigner } = bench;
+  await sweep('sw_2', 0, 4n * USDT);
+  await passMinutes(2);
+  await planSweep('sw_3', 3n * USDT);
+  await passMinutes(2);
+  assert.equal(
+    (await database.haltedLanes()).map(({ payer }) => payer),
+    [bench.key],
+  );
+  isShown = true;
+  await passMinutes(2);
+  thawSigner();
+  await passMinutes(4);
+  assert.equal([await database.haltedLanes(), await database.listFreezes()], [[], []]);
+  assert.equal(await states(), ['succeeded', 'succeeded', 'succeeded']);
+});
+
+test('evm: a thief who has a deposit address’ key hides nothing behind a sweep', async () => {
+  const bench = await openSweptBefore();
+  const { database, planSweep, passMinutes, payUnknown, depositKey } = bench;
+  await payUnknown('stolen', thief.evm, 4n * USDT, depositKey(0));
+  await passMinutes(2);
+  await planSweep('sw_3', 3n * USDT);
+  await passMinutes(3);
+  assert.equal(
+    (await database.listFreezes()).map(({ code }) => code),
+    ['payout_nonce_foreign'],
+  );
+  assert.is((await database.haltedLanes()).length, 1);
 });
 
 test.run();

@@ -145,6 +145,7 @@ export async function openNodeBench(family: Family, { wallets, expiryMs, marks, 
     });
   let payer = start();
 
+  const decimals = Object.fromEntries(tokens.map((token) => [token.symbol, token.decimals]));
   /** Keys of deposit addresses that the follower watches. */
   const deposits = new Set<string>();
 
@@ -169,7 +170,7 @@ export async function openNodeBench(family: Family, { wallets, expiryMs, marks, 
       }
       const outcome = await database.ingest({
         ...{ network, family, expectTip: tip?.hash ?? null, watchedThroughId: Number.MAX_SAFE_INTEGER },
-        ...{ ownWalletId: Math.max(0, ...wallets.map(({ id }) => id)), decimals: {}, dustFloorPar: 0n, drop: [] },
+        ...{ ownWalletId: Math.max(0, ...wallets.map(({ id }) => id)), decimals, dustFloorPar: 0n, drop: [] },
         ...{ connect, confirm: [], floor: connect.at(-1)?.block.number ?? null, readThroughS: 0, nowMs: clock.nowMs() },
       });
       assert.is(outcome, 'done');
@@ -304,8 +305,7 @@ export async function openNodeBench(family: Family, { wallets, expiryMs, marks, 
     /** Sweeps a deposit address, which is known nowhere. */
     sweep: async (id: string, index: number, units: bigint): Promise<string> => send(await signSweep(id, index, units)),
     /** Sends tokens from the refund wallet, which is known nowhere: a refund that was lost, or a thief. */
-    async payUnknown(id: string, to: string, units: bigint): Promise<string> {
-      const payer = walletKey('refund', 0);
+    async payUnknown(id: string, to: string, units: bigint, payer = walletKey('refund', 0)): Promise<string> {
       return send(await sign(refundOf(id, units, { network, to }), [payer], payer, to));
     },
     /** Plans a refund to somebody. @returns its id */

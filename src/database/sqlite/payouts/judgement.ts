@@ -23,10 +23,11 @@ import { atFirstUse } from '../prepared.ts';
 import type { RowGuard } from '../row-guard.ts';
 import { createLearnedFailures } from './failures.ts';
 import { type Freezer, type OutflowFreeze, PROGRAM, ROW_ALTERED } from './freezes.ts';
-import { createLoanReturn, createWaitingGas } from './loans.ts';
+import { createLoanReturn } from './loans.ts';
 import { createOutgoingCheck, type FormatAddress, foreignText, macedOutgoing, macedWallet } from './outgoing.ts';
 import type { Learned, PayoutSettlement, Payouts } from './payouts.ts';
 import { outgoingTransfers, ownWallets, type PayoutRow, payoutAttempts, payouts, toPayout } from './schema.ts';
+import { createWaitingSpends } from './waiting-spends.ts';
 import { createBookReducer } from './wallet-books.ts';
 
 /** Transfers of the treasury that are kept. Its owner may be an exchange, with any number of them. */
@@ -57,7 +58,7 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
   const check = createOutgoingCheck(guard);
   const { openRefunds, explain } = createExplanation(db, parts, check);
   const failures = createLearnedFailures(db, parts);
-  const waitingGas = createWaitingGas(db);
+  const waitingSpend = createWaitingSpends(db);
   const takeBack = createLoanReturn(db, steps);
   const expectLess = createBookReducer(db);
   const attempted = atFirstUse(
@@ -156,10 +157,13 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
   ): Learned | null {
     if (attempted.get({ tx })) return null;
     if (nonce !== null && steps.numberedAttempt(intent.network, payer, nonce)) return null;
-    // Only the gas wallet pays for sweeps.
-    const payerRole = isPayback(intent) ? 'refund' : intent.kind === 'move' ? intent.role : 'gas';
+    const payerRole = isPayback(intent) ? 'refund' : intent.kind === 'move' ? intent.role : gasRoleOf(intent, payer);
     return { tx, payer, payerRole, nonce, feeUnits };
   }
+
+  /** A sweep is paid for by the gas wallet, or by the deposit address itself. */
+  const gasRoleOf = ({ kind, network }: Intent, payer: string) =>
+    kind === 'gas' || walletsOf(network).some(({ key }) => key === payer) ? 'gas' : 'collection';
 
   const walletsOf = (network: NetworkKey) =>
     orm.select().from(ownWallets).where(eq(ownWallets.network, network)).orderBy(asc(ownWallets.id)).all();
@@ -249,7 +253,7 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
           if (explain(moved, null).kind !== 'moved') return false;
         }
         // What was planned before, and done by a run that this database has forgotten, is not done again.
-        const waiting = intent.kind === 'gas' ? waitingGas(intent) : undefined;
+        const waiting = waitingSpend(intent);
         const planned = { intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs };
         const { kind, payout } = waiting ? { kind: 'planned', payout: waiting } : steps.plan(planned);
         if (kind !== 'planned') return false;

@@ -4,13 +4,11 @@
  * it before the signer or the chain knew.
  * @module
  */
-import { and, asc, eq, sql } from 'drizzle-orm';
+import { eq } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
-import type { GasIntent } from '../../../core/intent.ts';
 import { gasIdOf } from '../../../core/sweep.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { Db } from '../open.ts';
-import { atFirstUse } from '../prepared.ts';
 import type { Payouts } from './payouts.ts';
 import { type PayoutRow, payouts } from './schema.ts';
 
@@ -57,31 +55,4 @@ export function createLoanReclaimer(db: Db, steps: Pick<Payouts, 'plan' | 'find'
       }
     }
   };
-}
-
-/**
- * Returns a function that finds a gas payout that waits, unsigned, to do exactly what an intent does: with its wallet,
- * form and amount.
- */
-export function createWaitingGas({ orm }: Db) {
-  const waiting = atFirstUse(
-    orm
-      .select()
-      .from(payouts)
-      .where(
-        and(
-          eq(payouts.network, sql.placeholder('network')),
-          eq(payouts.state, sql`'waiting'`),
-          eq(payouts.kind, sql`'gas'`),
-          sql`${payouts.intent} ->> '$.form' = ${sql.placeholder('form')}`,
-          sql`${payouts.intent} ->> '$.index' IS ${sql.placeholder('index')}`,
-          sql`${payouts.intent} ->> '$.refundIndex' IS ${sql.placeholder('refundIndex')}`,
-          sql`${payouts.intent} ->> '$.units' = ${sql.placeholder('units')}`,
-        ),
-      )
-      .orderBy(asc(payouts.createdAtMs), asc(payouts.id))
-      .limit(1),
-  );
-  return ({ network, form, index, refundIndex, units }: GasIntent): PayoutRow | undefined =>
-    waiting.get({ network, form, index: index ?? null, refundIndex: refundIndex ?? null, units: `${units}` });
 }
