@@ -36,7 +36,7 @@ export async function* writeSlices<Cursor>(
   }
 }
 
-/** `name`: of the file, without its date; `back`: a link to the list, for who has to wait. */
+/** `name`: of the file, without its days; `back`: a link to the list, for who has to wait. */
 export type Exported = Readonly<{
   name: string;
   /** What is done, for the audit log, and what it was limited to. */
@@ -50,10 +50,16 @@ export type Exported = Readonly<{
 /** Answers with a file, which is recorded first; or asks to wait. */
 export type StartExport = (visit: Visit<unknown>, exported: Exported) => Promise<Reply>;
 
+/** Names the days of a file, with their zone, or the day on which it was made. */
+function timeOf({ from, to }: Exported['chosen'], zone: string, nowMs: number): string {
+  if (from === undefined || to === undefined) return `${new Date(nowMs).toISOString().slice(0, 10)}-utc`;
+  return `${from}-to-${to}-${zone.toLowerCase().replaceAll(/[^a-z0-9+-]+/g, '-')}`;
+}
+
 /** Creates what all exports of the dashboard start with. */
 export function createExports({ database, clock }: Pick<DashboardDeps, 'database' | 'clock'>): StartExport {
   let running = 0;
-  return async ({ visitor, nowMs, words }, { name, command, target, chosen, back, parts }) => {
+  return async ({ visitor, nowMs, zone, words }, { name, command, target, chosen, back, parts }) => {
     if (running >= EXPORTS_AT_ONCE_MAX) {
       const content = html`<p class="card">${words.html('payments.exports_text', { back })}</p>`;
       return { title: words.say('payments.exports_title'), content, status: 503 };
@@ -68,7 +74,6 @@ export function createExports({ database, clock }: Pick<DashboardDeps, 'database
       end();
       throw error;
     }
-    const day = new Date(nowMs).toISOString().slice(0, 10);
-    return { file: `${name}-${day}-utc.csv`, type: 'text/csv; charset=utf-8', parts, end };
+    return { file: `${name}-${timeOf(chosen, zone, nowMs)}.csv`, type: 'text/csv; charset=utf-8', parts, end };
   };
 }

@@ -66,6 +66,7 @@ const storePages = [
   ['held', 'payments:read'],
   ['webhooks', 'webhooks:read'],
   ['developers', 'keys:manage'],
+  ['reports', 'payments:export'],
   ['store', 'store:manage'],
   ['team', 'store:manage'],
 ] as const satisfies readonly (readonly [string, StorePermission])[];

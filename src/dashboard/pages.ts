@@ -27,6 +27,7 @@ import { paymentsPages } from './pages/payments.ts';
 import { payoutApprovalPages, refundApprovalPages } from './pages/refund-approvals.ts';
 import { refundChanges } from './pages/refund-changes.ts';
 import { refundPages } from './pages/refunds.ts';
+import { reportPages } from './pages/reports.ts';
 import { requestsPage } from './pages/requests.ts';
 import { storePages } from './pages/store.ts';
 import { teamPages } from './pages/team.ts';
@@ -50,6 +51,7 @@ export function dashboardPages(deps: DashboardDeps): readonly Page[] {
     ...webhookChanges(deps),
     ...developerPages(deps),
     requestsPage(deps),
+    ...reportPages(deps, startExport),
     ...storePages(deps),
     ...teamPages(deps),
     ...operatorPages(deps),

@@ -36,6 +36,7 @@ import type { PayoutLimitDatabase } from './payout-limits.ts';
 import type { PeopleDatabase } from './people.ts';
 import type { RecoveryDatabase } from './recovery.ts';
 import type { RefundDatabase, Replay } from './refunds.ts';
+import type { ReportDatabase } from './reports.ts';
 import type { RequestLogDatabase } from './request-log.ts';
 import type { ArchiveDatabase } from './retention.ts';
 import type { SecretKeyDatabase } from './secret-keys.ts';
@@ -297,6 +298,7 @@ export interface Database
     PeopleDatabase,
     RecoveryDatabase,
     RefundDatabase,
+    ReportDatabase,
     RequestLogDatabase,
     SecretKeyDatabase,
     SenderReportDatabase,

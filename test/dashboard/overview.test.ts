@@ -158,7 +158,7 @@ test('the mode changes on the page where one is, beside the pages of the store i
     }
     const { text } = await owner.get(`${base}/test/overview`);
     const pages = [...text.matchAll(/<li><a href="[^"]*\/test\/(\w+)"/g)].map(([, page]) => page);
-    assert.equal(pages.slice(-8, -5), ['overview', 'payments', 'refunds']);
+    assert.equal(pages.slice(-9, -6), ['overview', 'payments', 'refunds']);
     const developer = await dashboard.person('Bob', { role: 'developer', storeId: api.merchantId });
     assert.not.match((await developer.get(`${base}/test/overview`)).text, `${base}/live`);
   }));

@@ -72,6 +72,7 @@ import { createApprovalAlarms } from './refunds/approval-alarms.ts';
 import { type ClaimTokens, createClaimTokens } from './refunds/claim-tokens.ts';
 import { createRefundLimits } from './refunds/limits.ts';
 import { refundCommands } from './refunds/refunds.ts';
+import { refundReports } from './refunds/reports.ts';
 import { createReturned } from './refunds/returned.ts';
 import { createRefundRows, type FormatAddress, type RefundRows } from './refunds/row.ts';
 import { createRefundSettlement, type RefundSettlement } from './refunds/settlement.ts';
@@ -208,6 +209,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
     ...sessionListQueries(db, archive),
     ...paymentNoteCommands(db, findSession, recordAct),
     ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, sums, recordAct, returned }),
+    ...refundReports(db, rows),
     ...refundCommands(db, { ...facts, ...refunds, held: heldRecords, sums, transitions }),
     ...payoutParts(db, { ...changed, ...refunds, transitions, outgoing, formatAddress }),
     ...webhookCommands(db, { secrets, lines, refused, raiseAlarm }),
