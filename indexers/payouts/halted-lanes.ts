@@ -121,7 +121,8 @@ export function usedText({ payer, nonce, spent, refusal }: UsedNumber, network: 
   const { key, family } = network;
   const { address } = chains[family];
   const number = `number ${nonce} of wallet ${address.format(payer)}`;
-  if (!spent) return `${number}: used by a transaction that the node no longer finds; look for it in an explorer`;
+  if (!spent)
+    return `${number}: used by a transaction that the node no longer finds; look for it in an explorer, or name an archive node in rpc_url and run this again`;
   const tokens = spent.tokens.map(
     ({ currency, to, units }) => `${coinText([network], key, currency, units)} to ${address.format(to)}`,
   );

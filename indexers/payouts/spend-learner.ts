@@ -28,8 +28,8 @@ import type { PayoutWallets } from './wallets.ts';
 const ASK_MS_MIN = 10_000;
 /** Numbers of a wallet whose use is looked for. What has used more of them was no emptying of wallets. */
 const NUMBERS_MAX = 200;
-/** A search may read dozens of blocks: that is not repeated for as long as a wallet is halted. */
-const SEARCHES_MAX = 5;
+/** Numbers whose users are remembered. */
+const REMEMBERED_MAX = 1_000;
 
 type Parts = Readonly<{
   network: Pick<NetworkConfig, 'key' | 'family' | 'mode'>;
@@ -64,8 +64,8 @@ export function createSpendLearner({ network, node, database, wallets, clock, lo
   let askedAtMs = Number.NEGATIVE_INFINITY;
   /** Numbers that nothing of ours has used, with their wallets, and what used them. */
   const others = new Map<string, Unknown>();
-  /** How often the blocks after the transaction before could be searched for a number. */
-  const searches = new Map<string, number>();
+  /** What used numbers: it is final, so the nodes are not asked for it again. */
+  const users = new Map<string, Unknown>();
 
   /** Returns the derivation indices of deposit addresses; null if one is none, or its row was altered. */
   async function indicesOf(keys: readonly string[]): Promise<readonly number[] | null> {
@@ -148,11 +148,14 @@ export function createSpendLearner({ network, node, database, wallets, clock, lo
   /** @returns null if the nodes do not show it now */
   async function whoUsed(payer: string, nonce: number, before: string | null): Promise<Unknown | null> {
     const name = `${payer} ${nonce}`;
-    const count = searches.get(name) ?? 0;
-    searches.set(name, count + 1);
-    const after = count < SEARCHES_MAX ? (before ?? undefined) : undefined;
-    const spent = await patiently(() => node.usedBy(payer, nonce, after));
-    return spent && { payer, tx: spent.tx, hasFailed: spent.tokens.length === 0 && spent.native === null };
+    const known = users.get(name);
+    if (known) return known;
+    const spent = await patiently(() => node.usedBy(payer, nonce, before ?? undefined));
+    if (!spent) return null;
+    const user = { payer, tx: spent.tx, hasFailed: spent.tokens.length === 0 && spent.native === null };
+    if (users.size >= REMEMBERED_MAX) users.clear();
+    users.set(name, user);
+    return user;
   }
 
   /** A node that cannot tell now is asked again; payouts go on meanwhile. */

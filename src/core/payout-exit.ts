@@ -64,7 +64,8 @@ export function judgePaid(payout: Named, evidence: Evidence, named: NamedPayment
     return refuse(
       'payout_not_shown',
       `${tx} is not a final, successful transaction of our wallet on every node of ${payout.network}: check the ` +
-        'transaction, or wait until it is final',
+        'transaction, or wait until it is final. If it is old, name nodes in rpc_url and witness_url that still find it ' +
+        'by its id',
     );
   }
   if (shown.kind === 'unclear' && !(vouches && own)) {

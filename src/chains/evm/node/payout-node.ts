@@ -4,7 +4,7 @@
  *
  * Methods used: eth_chainId, eth_getBalance, eth_getTransactionCount, eth_feeHistory, eth_maxPriorityFeePerGas,
  * eth_gasPrice, eth_call, eth_estimateGas, eth_sendRawTransaction, eth_getTransactionReceipt, eth_getTransactionByHash,
- * eth_getBlockByNumber.
+ * eth_getBlockByNumber, eth_getBlockReceipts.
  * Source: https://github.com/ethereum/execution-apis.
  *
  * @module
@@ -32,7 +32,7 @@ import {
   readCount,
 } from './rpc.ts';
 import { askTransaction } from './transaction.ts';
-import { askUsedBy } from './used-number.ts';
+import { createNumberSearch } from './used-number.ts';
 
 /** Concurrent requests. Payouts need few. */
 const CONCURRENCY_MAX = 4;
@@ -51,6 +51,7 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     openEvmRpc({ ...options, url, concurrencyMax: CONCURRENCY_MAX, idleMsMax: IDLE_MS_MAX }, clock);
   const main = open(options.rpcUrl ?? options.url);
   const nodes = options.witnessUrl === undefined ? [main] : [main, open(options.witnessUrl)];
+  const findUsedBy = createNumberSearch(nodes);
   const { rpc, host } = main;
   const tokenKeys = tokens.map(({ address }) => {
     const key = evmAddress.parse(address);
@@ -116,7 +117,7 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     },
     paidBy: (draft, tx) => cost(draft, tx, 'succeeded'),
     failedBy: (draft, tx) => cost(draft, tx, 'failed'),
-    usedBy: (payer, nonce, after) => askUsedBy(nodes, { payer, nonce, chainId, finalDepth, tokens, after }),
+    usedBy: (payer, nonce, after) => findUsedBy({ payer, nonce, chainId, finalDepth, tokens, after }),
     async readTransfer(payer, treasury, tx) {
       const bytes = await firstWith(nodes, (node) => askTransaction(node, tx));
       if (bytes === null || bytes === 'other') return bytes;

@@ -24,28 +24,39 @@ export type NumberQuestion = Readonly<{
 
 /** Blocks that are searched after that one: transactions of one command follow each other closely. */
 const SEARCHED_MAX = 64;
+/** Searches that are remembered. */
+const REMEMBERED_MAX = 1_000;
+
+/** Where a transaction is. */
+type Place = Readonly<{ tx: string; block: number }>;
+/** A search of final blocks on one node: the next of them, and the last; neither changes what was read. */
+type Search = { next: number; readonly last: number };
 
 /**
- * Returns what used the number, as every node shows it; null if it is not used, or no node has the states that tell.
- * @throws Fault transient
+ * Returns a function that returns what used a number, as every node shows it; null if it is not used, or no node has
+ * the states that tell. Blocks in which a number was searched are not read again for it.
+ * It throws a transient Fault.
  */
-export async function askUsedBy(nodes: readonly EvmRpc[], question: NumberQuestion): Promise<Spent | null> {
-  for (const node of nodes) {
-    const tx = (await locate(node, question)) ?? (await search(node, question));
-    if (tx === null) continue;
-    const [first, ...others] = await Promise.all(nodes.map((one) => readSpent(one, tx, question)));
-    invariant(first, 'at least one node answered');
-    if (others.every((other) => describe(other) === describe(first))) return first;
-    throw transient(
-      'payout_nodes_disagree',
-      `the network's nodes disagree about what ${tx} moved: find out which of them is wrong`,
-    );
-  }
-  return null;
+export function createNumberSearch(nodes: readonly EvmRpc[]): (question: NumberQuestion) => Promise<Spent | null> {
+  const searches = new Map<string, Search>();
+  return async (question) => {
+    for (const node of nodes) {
+      const place = (await locate(node, question)) ?? (await search(node, question, searches));
+      if (place === null) continue;
+      const [first, ...others] = await Promise.all(nodes.map((one) => readSpent(one, place, question)));
+      invariant(first, 'at least one node answered');
+      if (others.every((other) => describe(other) === describe(first))) return first;
+      throw transient(
+        'payout_nodes_disagree',
+        `the network's nodes disagree about what ${place.tx} moved: find out which of them is wrong`,
+      );
+    }
+    return null;
+  };
 }
 
-/** Returns the id of the transaction that used the number, according to one node. */
-async function locate(node: EvmRpc, question: NumberQuestion): Promise<string | null> {
+/** Returns the transaction that used the number, according to one node. */
+async function locate(node: EvmRpc, question: NumberQuestion): Promise<Place | null> {
   const { payer, nonce } = question;
   const finalNumber = await finalBlock(node, question);
   const isUsedAt = async (block: number): Promise<boolean | null> => {
@@ -78,19 +89,27 @@ async function locate(node: EvmRpc, question: NumberQuestion): Promise<string | 
   return transactionIn(node, used, question);
 }
 
-/** Returns the id of the transaction if it is in the blocks after another one of the wallet, according to one node. */
-async function search(node: EvmRpc, question: NumberQuestion): Promise<string | null> {
-  const { after } = question;
-  const origin = { method: 'eth_getTransactionReceipt', host: node.host };
-  const receipt = after === undefined ? null : resultOf(await node.rpc.attempt(origin.method, [after]), origin);
-  const start = isFields(receipt) ? readQuantity(receipt.blockNumber) : null;
-  if (start === null) return null;
-  const last = Math.min(await finalBlock(node, question), start + SEARCHED_MAX);
-  for (let block = start; block <= last; block++) {
-    const tx = await findIn(node, block, question);
-    if (tx !== null) return tx;
+/** Returns the transaction if it is in the blocks after another one of the wallet, according to one node. */
+async function search(node: EvmRpc, question: NumberQuestion, searches: Map<string, Search>): Promise<Place | null> {
+  const { payer, nonce, after } = question;
+  if (after === undefined) return null;
+  const name = [node.host, payer, nonce, after].join(' ');
+  const known = searches.get(name) ?? (await beginSearch(node, after));
+  if (!known || known.next > known.last) return null;
+  if (searches.size >= REMEMBERED_MAX) searches.clear();
+  searches.set(name, known);
+  for (const final = await finalBlock(node, question); known.next <= Math.min(known.last, final); known.next++) {
+    const tx = await findIn(node, known.next, question);
+    if (tx !== null) return { tx, block: known.next };
   }
   return null;
+}
+
+async function beginSearch(node: EvmRpc, after: string): Promise<Search | null> {
+  const origin = { method: 'eth_getTransactionReceipt', host: node.host };
+  const receipt = resultOf(await node.rpc.attempt(origin.method, [after]), origin);
+  const start = isFields(receipt) ? readQuantity(receipt.blockNumber) : null;
+  return start === null ? null : { next: start, last: start + SEARCHED_MAX };
 }
 
 /** Returns how many transactions a wallet had sent by a block; null if the node no longer has that state. */
@@ -101,19 +120,23 @@ async function countAt({ rpc, host }: EvmRpc, payer: string, block: number): Pro
   return readCount(answer, origin);
 }
 
-async function transactionIn(node: EvmRpc, block: number, question: NumberQuestion): Promise<string> {
+async function transactionIn(node: EvmRpc, block: number, question: NumberQuestion): Promise<Place> {
   const tx = await findIn(node, block, question);
-  if (tx !== null) return tx;
+  if (tx !== null) return { tx, block };
   const origin = { method: 'eth_getBlockByNumber', host: node.host };
   throw nonsense(origin, `counts a transaction of 0x${question.payer} in block ${block} and does not show it there`);
 }
 
-async function findIn({ rpc, host }: EvmRpc, block: number, { payer, nonce }: NumberQuestion): Promise<string | null> {
+async function transactionsOf({ rpc, host }: EvmRpc, block: number): Promise<readonly unknown[]> {
   const origin = { method: 'eth_getBlockByNumber', host };
   const answer = resultOf(await rpc.attempt(origin.method, [quantity(block), true]), origin);
   const { transactions } = isFields(answer) ? answer : {};
   if (!Array.isArray(transactions)) throw nonsense(origin, 'answered with a block without its transactions');
-  const found: unknown = transactions.find(
+  return transactions;
+}
+
+async function findIn(node: EvmRpc, block: number, { payer, nonce }: NumberQuestion): Promise<string | null> {
+  const found = (await transactionsOf(node, block)).find(
     (one) => isFields(one) && hex(one.from) === `0x${payer}` && readQuantity(one.nonce) === nonce,
   );
   const tx = isFields(found) ? hex(found.hash) : '';
@@ -121,27 +144,57 @@ async function findIn({ rpc, host }: EvmRpc, block: number, { payer, nonce }: Nu
 }
 
 /** Returns what a transaction moved out of the wallet, according to one node. */
-async function readSpent({ rpc, host }: EvmRpc, tx: string, { payer, nonce, tokens }: NumberQuestion): Promise<Spent> {
-  const [method, receiptMethod] = ['eth_getTransactionByHash', 'eth_getTransactionReceipt'];
-  const [sent, receipt] = await rpc.batch([method, receiptMethod].map((one) => ({ method: one, params: [tx] })));
-  invariant(sent && receipt, 'a batch has an answer for each call');
-  const order = resultOf(sent, { method, host });
-  const origin = { method: receiptMethod, host };
-  const result = resultOf(receipt, origin);
+async function readSpent(node: EvmRpc, place: Place, question: NumberQuestion): Promise<Spent> {
+  const { payer, nonce, tokens } = question;
+  const { host } = node;
+  const { tx } = place;
+  const { order, receipt } = (await readById(node, tx)) ?? (await readInBlock(node, place));
   if (!isFields(order) || hex(order.from) !== `0x${payer}` || readQuantity(order.nonce) !== nonce) {
     throw transient(
       'node_inconsistent',
       `${host} does not show ${tx} as number ${nonce} of 0x${payer}: it is asked again`,
     );
   }
-  if (!isFields(result) || hex(result.transactionHash) !== tx || !Array.isArray(result.logs)) {
+  if (!isFields(receipt) || hex(receipt.transactionHash) !== tx || !Array.isArray(receipt.logs)) {
     throw transient('node_inconsistent', `${host} has no receipt of ${tx}: it is asked again`);
   }
-  if (!isSuccess(result, origin)) return { tx, tokens: [], native: null };
+  if (!isSuccess(receipt, { method: RECEIPT, host })) return { tx, tokens: [], native: null };
   const units = readUnits(order.value) ?? 0n;
   const to = hex(order.to);
-  const moved = result.logs.flatMap((log) => readTransfer(log, payer, tokens));
+  const moved = receipt.logs.flatMap((log) => readTransfer(log, payer, tokens));
   return { tx, tokens: moved, native: units > 0n && ADDRESS.test(to) ? { to: to.slice(2), units } : null };
+}
+
+const RECEIPT = 'eth_getTransactionReceipt';
+/** A transaction and its receipt, as a node shows them. */
+type Shown = Readonly<{ order: unknown; receipt: unknown }>;
+
+/** Returns null if the node does not find the transaction by its id. */
+async function readById({ rpc, host }: EvmRpc, tx: string): Promise<Shown | null> {
+  const methods = ['eth_getTransactionByHash', RECEIPT] as const;
+  const answers = await rpc.batch(methods.map((method) => ({ method, params: [tx] })));
+  const [order, receipt] = answers.map((answer, at) => resultOf(answer, { method: methods[at] ?? '', host }));
+  return order == null || receipt == null ? null : { order, receipt };
+}
+
+/**
+ * Reads it in its block. A node may have all blocks, but keep the index of transactions only for the newest.
+ * @throws Fault transient `node_history_pruned`
+ */
+async function readInBlock(node: EvmRpc, { tx, block }: Place): Promise<Shown> {
+  const origin = { method: 'eth_getBlockReceipts', host: node.host };
+  const isIt = (field: string) => (one: unknown) => isFields(one) && hex(one[field]) === tx;
+  const order = (await transactionsOf(node, block)).find(isIt('hash'));
+  const answer = await node.rpc.attempt(origin.method, [quantity(block)]);
+  if (!answer.ok && errorFault(answer.error, origin).code === 'node_method_missing') {
+    throw transient(
+      'node_history_pruned',
+      `${node.host} does not find ${tx} of block ${block} by its id, and has no eth_getBlockReceipts: name a node in ` +
+        'rpc_url and witness_url that keeps the index of all transactions (geth: --history.transactions=0)',
+    );
+  }
+  const receipts = resultOf(answer, origin);
+  return { order, receipt: Array.isArray(receipts) ? receipts.find(isIt('transactionHash')) : null };
 }
 
 function readTransfer(log: unknown, payer: string, tokens: readonly Token[]): Spent['tokens'][number][] {
