@@ -47,6 +47,7 @@ import type signIn from './texts/en/sign-in.json';
 import type store from './texts/en/store.json';
 import type storeLogo from './texts/en/store-logo.json';
 import type team from './texts/en/team.json';
+import type transfers from './texts/en/transfers.json';
 import type webhookChanges from './texts/en/webhook-changes.json';
 import type webhooks from './texts/en/webhooks.json';
 
@@ -92,6 +93,7 @@ type English = Readonly<{
   store: typeof store;
   'store-logo': typeof storeLogo;
   team: typeof team;
+  transfers: typeof transfers;
   'webhook-changes': typeof webhookChanges;
   webhooks: typeof webhooks;
 }>;

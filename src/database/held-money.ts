@@ -19,6 +19,9 @@ export type HeldMoney = Readonly<{
   storeId: string;
   mode: Mode;
   orderId: string;
+  /** Until when its session waited, and when it was canceled. */
+  expiresAtS: number;
+  canceledAtS: number | null;
   kind: HeldKind;
   state: HeldState;
   /** What is there now, and how much of it operators have decided about. */

@@ -79,4 +79,56 @@ test('what is above the store’s limit is not returned by one person', () =>
     assert.equal(await api.database().listRefunds({ sessionId, limit: 9 }), []);
   }));
 
+const plain = (page: string) => page.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
+
+test('a page says what came, from where and how late, how long it waits, what the payer asked, and what else one can do', () =>
+  withHeld(async ({ api, person }, _ada, path, sessionId) => {
+    const [payment] = (await api.database().findSession(sessionId))?.payments ?? [];
+    const ask = { network: 'test:ethereum', family: 'evm', tx: 'ab'.repeat(32) } as const;
+    await api.database().requestLookups({ sessionId, asks: [ask], nowMs: api.clock.nowMs() });
+    await pass(api, 3 * 86_400 + 3_600);
+    const again = await person('Ben', { role: 'owner', storeId: api.merchantId });
+    const list = plain((await again.get(`/s/${api.merchantId}/test/held`)).text);
+    assert.match(
+      list,
+      /for 3 days, 1 hour 10\.50 USDT came after the deadline, or after a cancel confirmed 31 minutes, 40 seconds after the deadline/,
+    );
+    const { text } = await again.get(path);
+    const page = plain(text);
+    assert.match(page, 'All that came for this payment is held: 10.50 USDT . Due was 10.50 USDT / USDC .');
+    assert.match(page, /31 minutes, 40 seconds after the deadline 10\.50 USDT Ethereum/);
+    assert.ok(payment && text.includes(payment.tx), 'the whole hash');
+    assert.ok(text.toLowerCase().includes(payment?.from.slice(-8) ?? '?'));
+    assert.match(page, 'for 3 days, 1 hour');
+    assert.match(page, new RegExp(`${'ab'.repeat(3)}.* on Ethereum.*: not looked yet`));
+    assert.match(page, 'Or leave it: it stays in this list and counts for nothing, and the payment stays expired.');
+    const onPayment = (await again.get(`/s/${api.merchantId}/test/payments/${sessionId}`)).text;
+    assert.ok(onPayment.includes(`<a href="${path}">`));
+    assert.match(plain(onPayment), /10\.50 USDT is held: came after the deadline, or after a cancel/);
+    const act = { atMs: api.clock.nowMs(), operator: 'Ben', command: 'set language', reason: null };
+    await api.database().setLanguage(again.id, 'ar', act);
+    const arabic = plain((await again.get(path)).text);
+    assert.match(arabic, 'بعد المهلة');
+  }));
+
+test('of a payment with too much, the page says that the amount is only a part of what came', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const sale = await openSale(api);
+    await sale.send('4.00', { currency: 'USDC' });
+    await confirmTip(api);
+    await sale.send('11.00');
+    await confirmTip(api);
+    const ada = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
+    const [held] = await api.database().listHeldMoney({ sessionId: sale.id, limit: 1 });
+    const page = plain((await ada.get(`/s/${api.merchantId}/test/held/${held?.id}`)).text);
+    assert.match(
+      page,
+      '11.00 USDT + 4.00 USDC came for this payment in all, 10.50 USDT / USDC was due. What is held is 4.50 USDT of it.',
+    );
+    assert.match(page, /\d+ minutes(, \d+ seconds?)? before the deadline/);
+    assert.not.match(page, 'confirmed 0');
+    assert.match(page, 'The payer has asked about nothing.');
+  }));
+
 test.run();

@@ -4,14 +4,29 @@
  */
 import { isAllowed } from '../../core/access.ts';
 import { type HeldPart, openPar } from '../../core/held-money.ts';
+import type { Session } from '../../database/database.ts';
 import type { AcceptHeldOutcome, HeldMoney, ReturnHeldOutcome } from '../../database/held-money.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { changeFields, type Planned, storeChange } from '../change.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
+import { coinNames, receivedText } from '../received.ts';
 import { addressFault, amountText, minorText, refundBadge, refundsPath } from '../refund-text.ts';
-import { badge, coins, data, facts, faultMessage, grouped, networkTitle, table, time } from '../show.ts';
+import {
+  badge,
+  coins,
+  copyCode,
+  data,
+  facts,
+  faultMessage,
+  grouped,
+  networkTitle,
+  span,
+  table,
+  time,
+} from '../show.ts';
 import type { Words } from '../texts.ts';
+import { lookupText, transferTable } from './transfers.ts';
 
 const ROWS_MAX = 100;
 const ADDRESS_CHARS_MAX = 128;
@@ -62,9 +77,25 @@ function stateOf(words: Words, { state, returns }: HeldMoney): Html {
     : badge(words.say('held.state_gone'), 'wait');
 }
 
+/** How long it has waited. */
+const ageOf = (words: Words, { state, openedAtMs }: HeldMoney, nowMs: number): Html | null =>
+  state === 'open'
+    ? html`<span class="hint">${words.html('held.age', { span: span(words, nowMs - openedAtMs) })}</span>`
+    : null;
+
+/** Why it is held; of what came late, how late it was confirmed. */
+function whyOf(words: Words, { kind, openedAtMs, expiresAtS, canceledAtS }: HeldMoney): Html {
+  const why = html`${words.say(`held.kind_${kind}`)}`;
+  const isCanceled = canceledAtS !== null && canceledAtS < expiresAtS;
+  const lateMs = openedAtMs - (isCanceled ? canceledAtS : expiresAtS) * 1000;
+  if (kind !== 'late' || lateMs < 0) return why;
+  const late = words.html(isCanceled ? 'held.late_by_cancel' : 'held.late_by', { span: span(words, lateMs) });
+  return html`${why} <span class="hint">${late}</span>`;
+}
+
 const columns = ['since', 'amount', 'why', 'order', 'state'] as const;
 
-async function list({ database }: DashboardDeps, { at, query, words }: Visit<StoreAt>): Promise<Reply> {
+async function list({ database }: DashboardDeps, { at, query, words, nowMs }: Visit<StoreAt>): Promise<Reply> {
   const isAll = query.get('state') === 'any';
   const found = await database.listHeldMoney({ ...at, ...(!isAll && { state: 'open' }), limit: ROWS_MAX });
   const other = isAll
@@ -77,9 +108,9 @@ async function list({ database }: DashboardDeps, { at, query, words }: Visit<Sto
           words.say('frame.held'),
           columns.map((column) => words.say(`held.${column}`)),
           found.map((held) => [
-            time(held.openedAtMs),
+            html`${time(held.openedAtMs)} ${ageOf(words, held, nowMs)}`,
             html`<a href="${pathOf(at)}/${held.id}">${data(amountOf(held))}</a>`,
-            words.say(`held.kind_${held.kind}`),
+            whyOf(words, held),
             html`<a href="/s/${at.storeId}/${at.mode}/payments/${held.sessionId}">${data(held.orderId)}</a>`,
             stateOf(words, held),
           ]),
@@ -90,13 +121,50 @@ async function list({ database }: DashboardDeps, { at, query, words }: Visit<Sto
   return { title: words.say('frame.held'), content: html`${content}<p class="pager">${other}</p>` };
 }
 
+/** Says of a payment what of it is held, and leads there; null if nothing is. */
+export function heldList({ words, at }: Pick<Visit<StoreAt>, 'words' | 'at'>, all: readonly HeldMoney[]): Html | null {
+  if (all.length === 0) return null;
+  return html`<ul>${all.map((held) => {
+    const amount = html`<a href="${pathOf(at)}/${held.id}">${data(amountOf(held))}</a>`;
+    return html`<li>${words.html('held.held_of', { amount, why: words.say(`held.kind_${held.kind}`) })}</li>`;
+  })}</ul>`;
+}
+
+/** Says what of all that came the held amount is; null where that is not known any more. */
+function partText(words: Words, held: HeldMoney, { terms, sums }: Session): Html | null {
+  const came = receivedText(sums ?? []);
+  if (held.state !== 'open' || came === null) return null;
+  const values = { came, due: `${coins(terms.duePar)} ${coinNames(terms.accepts)}`, amount: amountOf(held) };
+  const isWhole = came === values.amount;
+  const decided =
+    held.settledPar > 0n && words.html('held.decided_part', { amount: `${coins(held.settledPar)} ${held.currency}` });
+  return html`<p>${words.html(isWhole ? 'held.whole' : 'held.rest', values)}${decided ? html` ${decided}` : null}</p>`;
+}
+
+/** What came for its payment, and what the payer asked about. */
+async function circumstances(
+  { database, config }: DashboardDeps,
+  { words }: Visit<StoreAt>,
+  session: Session,
+): Promise<Html> {
+  const lookups = await database.listLookups(session.id);
+  const asked = lookups.map(
+    (lookup) => html`<li>${time(lookup.askedAtMs)} <div>${lookupText({ config, words }, lookup)}</div></li>`,
+  );
+  return html`<section class="card" aria-labelledby="came"><h2 id="came">${words.say('held.came')}</h2>${transferTable({ config, words }, session)}</section>
+<section class="card" aria-labelledby="asked"><h2 id="asked">${words.say('held.asked')}</h2>${
+    asked.length === 0 ? html`<p>${words.say('held.never_asked')}</p>` : html`<ol class="history">${asked}</ol>`
+  }</section>`;
+}
+
 async function heldPage(
   deps: DashboardDeps,
   visit: Visit<StoreAt>,
   held: HeldMoney,
   fault: Html | string | null,
 ): Promise<Reply> {
-  const { at, visitor, words } = visit;
+  const { at, visitor, words, nowMs } = visit;
+  const session = await deps.database.findSession(held.sessionId);
   const mayDecide = isAllowed(visitor.person.memberships, { permission: 'held:decide', ...at });
   const returns = held.returns.map(
     ({ id, status, ...part }) =>
@@ -107,19 +175,26 @@ async function heldPage(
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}<p><a href="${pathOf(at)}">${words.say('held.all')}</a></p>
 <section class="card" aria-labelledby="held"><h2 id="held">${stateOf(words, held)}</h2>${facts([
-      [words.say('held.why'), words.say(`held.kind_${held.kind}`)],
+      [words.say('held.why'), whyOf(words, held)],
       [
         words.say('held.order'),
         html`<a href="/s/${at.storeId}/${at.mode}/payments/${held.sessionId}">${data(held.orderId)}</a>`,
       ],
-      [words.say('held.held_since'), time(held.openedAtMs)],
+      [words.say('payment.session'), copyCode(held.sessionId)],
+      [words.say('held.held_since'), html`${time(held.openedAtMs)} ${ageOf(words, held, nowMs)}`],
       ...(held.settledAtMs === null ? [] : [[words.say('held.decided'), time(held.settledAtMs)] as const]),
-    ])}${returns.length > 0 ? html`<p>${words.say('held.returns')}</p><ul>${returns}</ul>` : null}</section>
-${held.state === 'open' && mayDecide ? await decisions(deps, visit, held) : null}`,
+    ])}${session && partText(words, held, session)}${returns.length > 0 ? html`<p>${words.say('held.returns')}</p><ul>${returns}</ul>` : null}</section>
+${session && (await circumstances(deps, visit, session))}
+${held.state === 'open' && mayDecide ? await decisions(deps, visit, held, session) : null}`,
   };
 }
 
-async function decisions(deps: DashboardDeps, visit: Visit<StoreAt>, held: HeldMoney): Promise<Html> {
+async function decisions(
+  deps: DashboardDeps,
+  visit: Visit<StoreAt>,
+  held: HeldMoney,
+  session: Session | null,
+): Promise<Html> {
   const { at, visitor, form, words } = visit;
   const act = actOf(visitor.person, 'accept held money', deps.clock);
   const effect = effectText(words, await deps.database.acceptHeldMoney(held.id, act, true));
@@ -135,7 +210,8 @@ async function decisions(deps: DashboardDeps, visit: Visit<StoreAt>, held: HeldM
 <button class="plain">${words.say('held.go_on')}</button></form>`;
   return html`<form method="post" action="${pathOf(at)}/${held.id}/accept" class="card" aria-labelledby="accept">
 <h2 id="accept">${words.say('held.accept')}</h2>${changeFields(visit)}<p>${effect}</p><button>${words.say('held.accept_short')}</button></form>
-${parts.length > 0 ? returning : html`<p class="card">${words.say('held.too_little')}</p>`}`;
+${parts.length > 0 ? returning : html`<p class="card">${words.say('held.too_little')}</p>`}
+${session && html`<p class="hint">${words.say('held.leave', { status: words.say(`general.status_${session.life.status}`) })}</p>`}`;
 }
 
 function effectText(words: Words, outcome: AcceptHeldOutcome): Html {

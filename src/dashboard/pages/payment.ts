@@ -5,7 +5,6 @@
 
 import { isAllowed, type StorePermission } from '../../core/access.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
-import type { NetworkKey } from '../../core/transfer.ts';
 import type { Delivery, Payment, Session } from '../../database/database.ts';
 import type { StoredEvent } from '../../database/events.ts';
 import type { Lookup } from '../../database/lookups.ts';
@@ -14,7 +13,6 @@ import type { ArchivedSession } from '../../database/retention.ts';
 import type { SessionSweep } from '../../database/sweeps.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/session-id.ts';
-import { createAddressFormat } from '../../payments/destination.ts';
 import { optionAddress } from '../../payments/option.ts';
 import { paymentUrl } from '../../payments/payment-url.ts';
 import { changeFields } from '../change.ts';
@@ -34,13 +32,14 @@ import {
   price,
   sessionState,
   type Tone,
-  table,
   time,
 } from '../show.ts';
 import type { Words } from '../texts.ts';
+import { heldList } from './held.ts';
 import { noteSection } from './payment-notes.ts';
 import { pathOf, paymentPath } from './payments.ts';
 import { requestSection } from './requests.ts';
+import { addressOf, lookupText, type ShownTransfers, transactionOf, transferTable, unitsText } from './transfers.ts';
 import { webhooksPath } from './webhooks.ts';
 
 /** A page shows at most this many of a payment's events, deliveries and refunds. */
@@ -82,6 +81,7 @@ export async function showPayment(
   const swept = places.map(([network, family]) => ({ network, family }));
   const sweeps = await database.listSessionSweeps(session.id, swept, SHOWN_MAX);
   const lookups = await database.listLookups(session.id);
+  const held = await database.listHeldMoney({ sessionId: session.id, state: 'open', limit: SHOWN_MAX });
   const isRefundable = may(visit, 'refunds:request') && session.life.status === 'paid';
   return {
     title: words.say('payment.title', { order: session.request.orderId }),
@@ -90,7 +90,7 @@ export async function showPayment(
 ${archived ? archivedNote(words, archived) : null}
 <section class="card" aria-labelledby="asked"><h2 id="asked" class="amounts">${data(confirmedText(session) ?? '–')} ${sessionState(words, session)}<small>${askedText(words, session)}</small></h2>${asked({ config, words }, session)}
 ${copied(words.say('payment.page'), paymentUrl(session, config))}${forms(visit, session)}</section>
-<section class="card" aria-labelledby="came"><h2 id="came">${words.say('payment.came')}</h2>${came({ config, words }, session)}</section>
+<section class="card" aria-labelledby="came"><h2 id="came">${words.say('payment.came')}</h2>${transferTable({ config, words }, session)}${heldList(visit, held)}</section>
 <section class="card" aria-labelledby="history"><h2 id="history">${words.say('payment.history')}</h2>${history({ config, words, webhooks: may(visit, 'webhooks:read') ? webhooksPath(at) : null }, session, { events, deliveries, refunds, sweeps, lookups })}</section>
 ${metadata(words, session.request.metadata ?? {})}
 ${await requestSection(deps, visit, session, may(visit, 'keys:manage'))}
@@ -128,7 +128,7 @@ const archivedNote = (words: Words, { archivedAtMs, hasPayerData }: ArchivedSess
   html`<p class="card">${words.html('payment.archived', { time: time(archivedAtMs) })}${hasPayerData ? null : html` ${words.say('payment.archived_payer')}`}</p>`;
 
 /** `webhooks`: where deliveries have their pages, if the visitor may see them. */
-type Shown = Readonly<{ config: DashboardDeps['config']; words: Words; webhooks?: string | null }>;
+type Shown = ShownTransfers & Readonly<{ webhooks?: string | null }>;
 
 function asked({ config, words }: Shown, session: Session): Html {
   const { request, terms, conversion, options, life } = session;
@@ -166,43 +166,6 @@ function asked({ config, words }: Shown, session: Session): Html {
 <details><summary>${words.say('payment.ways', { count: options.length })}</summary><ul>${ways}</ul></details>`;
 }
 
-/** An amount in the units of its token, with its name. */
-const unitsText = ({ units, decimals, currency }: Pick<Payment, 'units' | 'decimals' | 'currency'>): string =>
-  `${formatUnits(units, decimals, MINOR_DECIMALS)} ${currency}`;
-
-const receiptTones: Readonly<Record<Payment['state'], Tone>> = {
-  seen: 'wait',
-  confirmed: 'good',
-  final: 'good',
-  orphaned: 'attention',
-};
-
-const transactionOf = ({ networkKey: network, tx: text }: Payment) => ({ network, kind: 'tx', text }) as const;
-const addressOf = (network: NetworkKey, text: string) => ({ network, kind: 'address', text }) as const;
-
-function came({ config, words }: Shown, { payments, paymentCount }: Session): Html {
-  const formatAddress = createAddressFormat(config);
-  if (payments.length === 0) return html`<p>${words.say('payment.nothing')}</p>`;
-  const columns = ['block_time', 'amount', 'network', 'transaction', 'from', 'state'] as const;
-  const more =
-    paymentCount > payments.length
-      ? html`<p>${words.html('payment.newest', { shown: payments.length, all: paymentCount })}</p>`
-      : null;
-  return html`${table(
-    words.say('payment.transfers'),
-    columns.map((column) => words.say(`payment.${column}`)),
-    payments.map((payment) => [
-      time(payment.blockTimeS * 1000),
-      data(unitsText(payment)),
-      data(networkTitle(config, payment.networkKey)),
-      shownOnChain({ config, words }, transactionOf(payment)),
-      shownOnChain({ config, words }, addressOf(payment.networkKey, formatAddress(payment.networkKey, payment.from))),
-      html`${badge(words.say(`payment.state_${payment.state}`), receiptTones[payment.state])} ${words.html('payment.confirmations', { count: payment.confirmations })}`,
-    ]),
-    [1],
-  )}${more}`;
-}
-
 type Happened = Readonly<{
   events: readonly StoredEvent[];
   deliveries: readonly Delivery[];
@@ -231,17 +194,7 @@ function history(shown: Shown, session: Session, { events, deliveries, refunds, 
     ...events.map((event) => [event.createdAtMs, eventStep(shown, event, deliveries)] as const),
     ...refunds.flatMap((refund) => refundSteps(shown, refund)),
     ...sweeps.flatMap((sweep) => sweepSteps(shown, session, sweep)),
-    ...lookups.map(
-      ({ askedAtMs, network, tx, finding }) =>
-        [
-          askedAtMs,
-          words.html('payment.looked_up', {
-            tx: shownOnChain(shown, { network, kind: 'tx', text: tx }),
-            network: networkTitle(shown.config, network),
-            finding: finding === null ? html`${words.say('payment.look_waits')}` : html`<code>${finding}</code>`,
-          }),
-        ] as const,
-    ),
+    ...lookups.map((lookup) => [lookup.askedAtMs, lookupText(shown, lookup)] as const),
   ];
   const ordered = steps.toSorted(([one], [other]) => one - other);
   return html`<ol class="history">${ordered.map(([ms, what]) => html`<li>${time(ms)} <div>${what}</div></li>`)}</ol>`;

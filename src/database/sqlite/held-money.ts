@@ -18,6 +18,9 @@ import type { SessionSums } from './session-sums.ts';
 import type { SessionTransitions } from './session-transitions.ts';
 import type { FindSessionRow } from './sessions.ts';
 
+const { storeId, mode, orderId, expiresAtS, canceledAtS } = sessions;
+const sessionColumns = { storeId, mode, orderId, expiresAtS, canceledAtS };
+
 export function heldMoneyCommands(
   db: Db,
   parts: Readonly<{
@@ -41,12 +44,17 @@ export function heldMoneyCommands(
       .limit(sql.placeholder('limit')),
   );
 
-  const viewOf = (row: HeldRow, { storeId, mode, orderId }: Pick<SessionRow, 'storeId' | 'mode' | 'orderId'>) =>
+  const viewOf = (
+    row: HeldRow,
+    { storeId, mode, orderId, expiresAtS, canceledAtS }: Pick<SessionRow, keyof typeof sessionColumns>,
+  ) =>
     ({
       ...row,
       storeId,
       mode,
       orderId,
+      expiresAtS,
+      canceledAtS,
       returns: returned.list(row.sessionId).filter(({ kind }) => kind === row.kind),
     }) satisfies HeldMoney;
 
@@ -64,7 +72,7 @@ export function heldMoneyCommands(
 
   return {
     async listHeldMoney({ storeId, mode, sessionId, state, limit }) {
-      const { storeId: store, mode: ofMode, orderId } = sessions;
+      const { storeId: store, mode: ofMode } = sessions;
       const of = and(
         storeId === undefined ? undefined : eq(store, storeId),
         mode === undefined ? undefined : eq(ofMode, mode),
@@ -73,7 +81,7 @@ export function heldMoneyCommands(
       );
       const rows = db.read(() =>
         db.orm
-          .select({ held: records, session: { storeId: store, mode: ofMode, orderId } })
+          .select({ held: records, session: sessionColumns })
           .from(records)
           .innerJoin(sessions, eq(sessions.id, records.sessionId))
           .where(of)

@@ -1,0 +1,75 @@
+/**
+ * The transfers of a payment and what its payer asked about, for the pages of payments and of held money.
+ * @module
+ */
+import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
+import type { Payment, Session } from '../../database/database.ts';
+import type { Lookup } from '../../database/lookups.ts';
+import { type Html, html } from '../../lib/html.ts';
+import { createAddressFormat } from '../../payments/destination.ts';
+import type { DashboardDeps } from '../deps.ts';
+import { shownOnChain } from '../explorer.ts';
+import { badge, data, networkTitle, span, type Tone, table, time } from '../show.ts';
+import type { Words } from '../texts.ts';
+
+export type ShownTransfers = Readonly<{ config: DashboardDeps['config']; words: Words }>;
+
+/** An amount in the units of its token, with its name. */
+export const unitsText = ({ units, decimals, currency }: Pick<Payment, 'units' | 'decimals' | 'currency'>): string =>
+  `${formatUnits(units, decimals, MINOR_DECIMALS)} ${currency}`;
+
+const receiptTones: Readonly<Record<Payment['state'], Tone>> = {
+  seen: 'wait',
+  confirmed: 'good',
+  final: 'good',
+  orphaned: 'attention',
+};
+
+export const transactionOf = ({ networkKey: network, tx: text }: Payment) => ({ network, kind: 'tx', text }) as const;
+export const addressOf = (network: NetworkKey, text: string) => ({ network, kind: 'address', text }) as const;
+
+/** When a transfer's block came, against the deadline or the cancel before it. */
+function timing(words: Words, { terms, life }: Session, { blockTimeS }: Payment): Html {
+  const { canceledAtS } = life;
+  const isCanceled = canceledAtS !== null && canceledAtS < terms.expiresAtS;
+  const afterMs = (blockTimeS - (isCanceled ? canceledAtS : terms.expiresAtS)) * 1000;
+  const values = { span: span(words, Math.abs(afterMs)) };
+  if (isCanceled) return words.html(afterMs > 0 ? 'transfers.after_cancel' : 'transfers.before_cancel', values);
+  return words.html(afterMs > 0 ? 'transfers.after' : 'transfers.before', values);
+}
+
+const columns = ['block_time', 'deadline', 'amount', 'network', 'transaction', 'from', 'state'] as const;
+
+/** Returns what came for a session, the oldest first. */
+export function transferTable({ config, words }: ShownTransfers, session: Session): Html {
+  const { payments, paymentCount } = session;
+  const formatAddress = createAddressFormat(config);
+  if (payments.length === 0) return html`<p>${words.say('transfers.nothing')}</p>`;
+  const more =
+    paymentCount > payments.length
+      ? html`<p>${words.html('transfers.newest', { shown: payments.length, all: paymentCount })}</p>`
+      : null;
+  return html`${table(
+    words.say('transfers.title'),
+    columns.map((column) => words.say(`transfers.${column}`)),
+    payments.map((payment) => [
+      time(payment.blockTimeS * 1000),
+      timing(words, session, payment),
+      data(unitsText(payment)),
+      data(networkTitle(config, payment.networkKey)),
+      shownOnChain({ config, words }, transactionOf(payment)),
+      shownOnChain({ config, words }, addressOf(payment.networkKey, formatAddress(payment.networkKey, payment.from))),
+      html`${badge(words.say(`payment.state_${payment.state}`), receiptTones[payment.state])} ${words.html('payment.confirmations', { count: payment.confirmations })}`,
+    ]),
+    [2],
+  )}${more}`;
+}
+
+/** Says which transaction the payer asked about, and what was found. */
+export const lookupText = (shown: ShownTransfers, { network, tx, finding }: Lookup): Html =>
+  shown.words.html('transfers.looked_up', {
+    tx: shownOnChain(shown, { network, kind: 'tx', text: tx }),
+    network: networkTitle(shown.config, network),
+    finding: finding === null ? html`${shown.words.say('transfers.look_waits')}` : html`<code>${finding}</code>`,
+  });
