@@ -19,6 +19,7 @@ const PROGRAMS = [
   'src/sandbox/main',
   'src/webhooks/main',
   'src/addresses/derive-worker',
+  'src/app/books-worker',
   'indexers/evm',
   'indexers/solana',
   'indexers/tron',

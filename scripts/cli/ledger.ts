@@ -4,8 +4,8 @@
  */
 
 import { coinText } from '../../src/chains/coin-text.ts';
-import { type LedgerReport, ledgerProblems } from '../../src/database/money-out.ts';
-import { type Command, table } from './command.ts';
+import { booksText, type LedgerReport, ledgerProblems } from '../../src/database/money-out.ts';
+import { type Command, operatorAct, table } from './command.ts';
 
 const SHOWN_MAX = 50;
 
@@ -14,10 +14,13 @@ export const ledgerVerify: Command = {
   args: [],
   summary: 'Add up the ledger and compare it with transfers, refunds and payouts; exit code 1 if they differ.',
   options: {},
-  async run(_input, { database, config }) {
+  async run(input, { database, config, clock }) {
     const report = await database.verifyLedger();
     const { entries, balances } = report;
     const problems = ledgerProblems(report);
+    const { atMs, operator: by } = operatorAct(ledgerVerify, input, clock);
+    const about = booksText({ entries, problems });
+    await database.recordProof({ kind: 'books', atMs, ok: problems.length === 0, by, about });
     const text = (network: string, asset: LedgerReport['balances'][number]['asset'], units: bigint) =>
       coinText(config.networks, network, asset, units);
     return {

@@ -12,7 +12,7 @@ import { permanent } from '../../src/core/fault.ts';
 import type { Database } from '../../src/database/database.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { fingerprintOf, readKeystore } from '../../src/signer/keystore.ts';
-import { type Command, table } from './command.ts';
+import { type Command, operatorAct, table } from './command.ts';
 import { askMnemonic, withTerminal } from './signer.ts';
 
 /** One address as the seed and the database have it, in the family's text form; null if the database has none. */
@@ -29,7 +29,7 @@ export const signerDrill: Command = {
   args: [],
   summary: 'Check that your written-down seed phrase restores the addresses in the database.',
   options: {},
-  run: (_input, { config, database }) =>
+  run: (input, { config, database, clock }) =>
     withTerminal(async (terminal) => {
       const seed = await askMnemonic(terminal);
       try {
@@ -39,14 +39,19 @@ export const signerDrill: Command = {
           pools.push(await comparePool(database, network, seed));
         const keystore = config.signer && signerFiles(config.signer.dir).keystore;
         const kept = keystore && existsSync(keystore) ? readKeystore(keystore).fingerprint : null;
+        const { atMs, operator: by } = operatorAct(signerDrill, input, clock);
+        const record = (ok: boolean) =>
+          database.recordProof({ kind: 'seed', atMs, ok, by, about: `the words give the seed ${fingerprint}` });
         const wrong = pools.filter(({ source, addresses }) => source === 'other' || addresses.some(differs));
         if (wrong.length > 0 || (kept !== null && kept !== fingerprint)) {
+          await record(false);
           const where = wrong.map(({ mode, family }) => `${mode} ${family}`).join(', ');
           throw permanent(
             'drill_failed',
             `these words do NOT restore this installation${where && ` (${where})`}: they give the seed ${fingerprint}${kept === null ? '' : `, but the keystore has ${kept}`}. Find the right words before you need them`,
           );
         }
+        await record(true);
         return { json: { fingerprint, keystore: kept, pools }, lines: shown(fingerprint, kept, pools) };
       } finally {
         seed.fill(0);

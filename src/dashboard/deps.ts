@@ -56,8 +56,9 @@ export type DashboardDeps = Readonly<{
   newNotices: NewNotices;
   /** Returns every setting as it was read at the start. */
   readSettings(): ShownSettings;
-  /** Returns the newest backup that was proved, and why the last scheduled one failed; null where there is none. */
+  /** Returns when a backup was last made and which was last proved, and why the last scheduled one failed; or nulls. */
   readBackups(): Readonly<{
+    madeAtMs: number | null;
     proved: Readonly<{ madeAtMs: number; provedAtMs: number }> | null;
     failure: string | null;
   }>;

@@ -34,6 +34,7 @@ import type { PageSettingsDatabase } from './page-settings.ts';
 import type { PaymentNoteDatabase } from './payment-notes.ts';
 import type { PayoutLimitDatabase } from './payout-limits.ts';
 import type { PeopleDatabase } from './people.ts';
+import type { ProofDatabase } from './proofs.ts';
 import type { RecoveryDatabase } from './recovery.ts';
 import type { RefundDatabase, Replay } from './refunds.ts';
 import type { ReportDatabase } from './reports.ts';
@@ -292,6 +293,7 @@ export interface Database
     KeyDatabase,
     LookupDatabase,
     OperationDatabase,
+    ProofDatabase,
     OutgoingDatabase,
     PageSettingsDatabase,
     PaymentNoteDatabase,

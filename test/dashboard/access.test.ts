@@ -155,6 +155,7 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /operator/wallets/freeze': ['operator'],
   'post /operator/wallets/thaw': ['operator'],
   'get /operator/sources': ['operator'],
+  'post /operator/sources/seed-drill': ['operator'],
   'get /operator/settings': ['operator'],
   'get /operator/payouts': ['operator'],
   'get /operator/payouts/:payout': ['operator'],

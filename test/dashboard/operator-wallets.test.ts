@@ -120,7 +120,7 @@ test('pools and proofs are shown as they are', () =>
     const { text } = await mary.get('/operator/sources');
     assert.match(text, /<bdi>evm<\/bdi>, test/);
     const shown = async (path: string) =>
-      /Backup last proved<\/dt>\s*<dd>([\s\S]*?)<\/dd>/.exec((await mary.get(path)).text)?.[1];
+      /(?:Backup last proved|Restore drill)<\/dt>\s*<dd>([\s\S]*?)<\/dd>/.exec((await mary.get(path)).text)?.[1];
     assert.match((await shown('/operator/sources')) ?? '', /never[\s\S]*quayside backup --prove/);
     const [made, proved] = [api.clock.nowMs() - 3 * 3_600_000, api.clock.nowMs() - 2 * 3_600_000];
     const dataDir = dirname(api.file);

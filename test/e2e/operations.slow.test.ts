@@ -467,6 +467,18 @@ for (const hasScripts of [true, false]) {
   });
 }
 
+test('the books are checked by page, and the page keeps when and what was found', async () => {
+  const { page, complaints } = await signIn({});
+  await page.goto(`${dashboardUrl()}/operator/sources`);
+  assert.match(await text(page), /Books check\s*never proved/);
+  await page.getByRole('button', { name: 'Check the books now' }).click();
+  assert.match(await ended(page), /[1-9]\d* entries add up and match the facts/);
+  await page.goto(`${dashboardUrl()}/operator/sources`);
+  assert.match(await text(page), /Books check[\s\S]*by Mary \d+ \(dashboard\): [1-9]\d* entries add up/);
+  assert.equal(complaints, []);
+  await page.context().close();
+});
+
 test('a signer that is frozen signs nothing until an approver ends that, as the page says; then the refund is paid', async () => {
   const { page, complaints } = await signIn({});
   const session = await shop.paidSession(1_000);

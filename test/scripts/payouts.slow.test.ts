@@ -136,6 +136,8 @@ test('the ledger is verified, and an altered posting is found', async () => {
   const { balanced, problems } = JSON.parse(bad.out);
   assert.is(balanced, false);
   assert.is(problems.length, 2, 'the unbalanced entry and the wrong account');
+  const { books } = await database.latestProofs();
+  assert.equal([books.proved?.about, books.failed?.ok], ['2 entries add up and match the facts', false]);
 });
 
 test.run();

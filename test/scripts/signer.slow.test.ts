@@ -13,6 +13,7 @@ import { xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
 import { evmAddress } from '../../src/chains/evm/address.ts';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import { evmXpubKeys } from '../../src/chains/evm/xpub-keys.ts';
+import type { Database } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/sqlite/migrate.ts';
 import { isApproved } from '../../src/signer/approval.ts';
 import { signerFiles } from '../../src/signer/files.ts';
@@ -306,10 +307,18 @@ test('the drill distinguishes right words from wrong ones, by the addresses that
   // Somebody added an address of their own at the end of the pool.
   await addAddresses(xpub, 1, 30, 'e'.repeat(40));
   assert.is((await drill(mnemonic)).code, 1);
+  const { seed: kept } = await withDatabase((database) => database.latestProofs());
+  assert.equal([kept.proved?.about, kept.failed?.ok], ['the words give the seed 5436d724', false]);
 });
 
 /** Fills the pool of an xpub like the server, or with a stranger's address. */
 async function addAddresses(source: string, count: number, firstIndex: number, stranger?: string): Promise<void> {
+  const keys = Array.from({ length: count }, (_, at) => stranger ?? evmXpubKeys.derive(xpub, firstIndex + at));
+  const own = { family: 'evm', mode: 'test', source: xpubFingerprint(source) } as const;
+  await withDatabase((database) => database.addAddresses({ ...own, firstIndex, keys }));
+}
+
+async function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
   const { openSqliteDatabase } = await import('../../src/database/sqlite/sqlite-database.ts');
   const { readSecretKeys } = await import('../../src/lib/secret-key.ts');
   const dataDir = join(dir, 'data');
@@ -322,9 +331,11 @@ async function addAddresses(source: string, count: number, firstIndex: number, s
     bytesMax: null,
     outageWaitS: 600,
   });
-  const keys = Array.from({ length: count }, (_, at) => stranger ?? evmXpubKeys.derive(xpub, firstIndex + at));
-  await database.addAddresses({ family: 'evm', mode: 'test', source: xpubFingerprint(source), firstIndex, keys });
-  database.close();
+  try {
+    return await work(database);
+  } finally {
+    database.close();
+  }
 }
 
 test('the drill also checks imported addresses, by the seed’s signature of their list', async () => {

@@ -47,7 +47,8 @@ export function readBackupReport(dataDir: string): BackupReport {
 }
 
 /** Returns what the dashboard shows of a report. */
-export const backupsOf = ({ proved, failure }: BackupReport) => ({
+export const backupsOf = ({ newest, proved, failure }: BackupReport) => ({
+  madeAtMs: newest?.made_at_ms ?? null,
   proved: proved?.proved_at_ms ? { madeAtMs: proved.made_at_ms, provedAtMs: proved.proved_at_ms } : null,
   failure: failure?.message ?? null,
 });

@@ -1,26 +1,55 @@
 /**
- * What the installation draws on, and what proves it: deposit address pools, exchange rates, the backup that was proved
- * last, and the certificates that nothing was missed.
+ * What the installation draws on, and what proves it: deposit address pools, exchange rates, backups and drills, the
+ * books, and the certificates that nothing was missed.
  * @module
  */
+import { isAllowed } from '../../core/access.ts';
+import type { ProofState } from '../../database/proofs.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
+import { askForm } from '../operation-form.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { ago, badge, data, english, facts, table, time } from '../show.ts';
+import type { Words } from '../texts.ts';
+
+const PATH = '/operator/sources';
 
 export const operatorSourcePages = (deps: DashboardDeps): readonly CommonPage[] => [
   {
     method: 'get',
-    path: '/operator/sources',
+    path: PATH,
     needs: 'installation:read',
     answer: async (visit): Promise<Reply> => ({
       title: visit.words.say('operator-sources.title'),
       content: html`<section aria-labelledby="pools"><h2 id="pools">${visit.words.say('operator-sources.pools')}</h2>${await poolTable(deps, visit)}</section>
 <section aria-labelledby="rates"><h2 id="rates">${visit.words.say('operator-sources.rates')}</h2>${rateTable(deps, visit)}</section>
-<section aria-labelledby="proofs"><h2 id="proofs">${visit.words.say('operator-sources.proofs')}</h2>${proofs(deps, visit)}</section>`,
+<section aria-labelledby="proofs"><h2 id="proofs">${visit.words.say('operator-sources.proofs')}</h2>${await proofs(deps, visit)}</section>`,
     }),
   },
+  commonChange(deps, {
+    path: `${PATH}/seed-drill`,
+    needs: 'installation:manage',
+    plan: async ({ words }) => planDrilled(words),
+  }),
 ];
+
+/** A drill on a clean machine leaves nothing here, so that whoever did it says so. */
+const planDrilled = (words: Words): Planned => ({
+  command: 'record seed drill',
+  target: 'seed',
+  review: {
+    title: words.say('operator-sources.drilled_title'),
+    consequence: html`<p>${words.html('operator-sources.drilled_text')}</p>`,
+    button: words.say('operator-sources.drilled'),
+    back: PATH,
+    needsSudo: false,
+  },
+  async act(database, act) {
+    await database.vouchForProof('seed', act, 'on another machine');
+    return { to: PATH, said: words.say('operator-sources.drilled_said') };
+  },
+});
 
 async function poolTable(deps: DashboardDeps, { words }: Visit<null>): Promise<Html> {
   const pools = await deps.readPools();
@@ -86,10 +115,53 @@ export function lastProved({ readBackups }: DashboardDeps, { nowMs, words }: Vis
     : html`${when}. ${badge(words.say('operator-sources.last_failed'), 'danger')} ${english(failure)}`;
 }
 
-function proofs(deps: DashboardDeps, visit: Visit<null>): Html {
-  const { words } = visit;
+/** Says when something was last proved and by whom, and what failed since; amber where it never was. */
+function provedText({ words, nowMs }: Visit<null>, { proved, failed }: ProofState, command: string): Html {
+  const run = html` <code data-copy>${command}</code>`;
+  const when = proved
+    ? words.html('operator-sources.proved_by', {
+        time: time(proved.atMs),
+        ago: ago(words, proved.atMs, nowMs),
+        person: proved.by,
+        about: english(proved.about),
+      })
+    : html`${badge(words.say('operator-sources.never_proved'), 'attention')}${run}`;
+  return failed === null
+    ? when
+    : html`${badge(words.say('operator-sources.last_failed'), 'danger')} ${time(failed.atMs)}: ${english(failed.about)}.${run}<br>${when}`;
+}
+
+async function proofs(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
+  const { words, nowMs } = visit;
   const certificates = deps.readCertificates();
-  return html`<div class="card">${facts([[words.say('operator.backup'), lastProved(deps, visit)]])}</div>${table(
+  const { books, seed } = await deps.database.latestProofs();
+  const { madeAtMs } = deps.readBackups();
+  const network = deps.config.networks[0]?.key;
+  const made =
+    madeAtMs === null
+      ? html`${badge(words.say('general.never'), 'attention')} <code data-copy>quayside backup</code>`
+      : html`${time(madeAtMs)}, ${ago(words, madeAtMs, nowMs)}`;
+  const may = isAllowed(visit.visitor.person.memberships, { permission: 'installation:manage' });
+  return html`<div class="card">${facts([
+    [words.say('operator-sources.backup_made'), made],
+    [words.say('operator-sources.restore_drill'), lastProved(deps, visit)],
+    [words.say('operator-sources.seed_drill'), provedText(visit, seed, 'quayside signer drill')],
+    [words.say('operator-sources.books_check'), provedText(visit, books, 'quayside ledger verify')],
+  ])}<p class="hint">${words.html('operator-sources.proofs_hint')}</p>
+${
+  may
+    ? html`<div class="actions">${
+        network === undefined
+          ? null
+          : askForm(
+              visit,
+              network,
+              { kind: 'check_books' },
+              { button: words.say('operator-sources.check_books'), isPlain: true },
+            )
+      }<form method="post" action="${PATH}/seed-drill">${changeFields(visit)}<button class="plain">${words.say('operator-sources.drilled')}…</button></form></div>`
+    : null
+}</div>${table(
     words.say('operator-sources.certificates'),
     [
       words.say('general.network'),

@@ -66,6 +66,7 @@ import { createMailWriter, type MailWriter } from './people/mail-writer.ts';
 import { mailCommands } from './people/mails.ts';
 import { peopleCommands } from './people/people.ts';
 import { createAddresses, createDepositCheck, poolCommands } from './pool.ts';
+import { proofCommands } from './proofs.ts';
 import { recoveryCommands } from './recovery.ts';
 import { redeliveryCommands } from './redelivery.ts';
 import { createApprovalAlarms } from './refunds/approval-alarms.ts';
@@ -380,5 +381,6 @@ function chainCommands(db: Db, own: ChainParts) {
     ...lookupCommands(db, parts),
     ...networkCommands(db, parts.networks),
     ...operationCommands(db, own.recordAct),
+    ...proofCommands(db, own.recordAct),
   };
 }

@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { LAG_KEPT_MS, LAG_STEP_MS } from '../../../src/database/network-lags.ts';
+import { PROOFS_KEPT } from '../../../src/database/proofs.ts';
 import { addressOf, endpoint, inWorld, type MakePlace, newSession, pays, sessionOf, T0_MS, T0_S } from './place.ts';
 
 /** What operators and other processes read. */
@@ -74,6 +75,29 @@ export function operationsConform(makePlace: MakePlace): void {
         'what a clock that was ahead left behind is dropped',
       );
       assert.is((await database.listNetworkLags('test:other', 0)).length, 1);
+    }),
+  );
+
+  test(
+    'of each check the newest proof is known, and what failed after it; a hundred are kept',
+    inWorld(makePlace, async ({ database }) => {
+      const nothing = { proved: null, failed: null };
+      assert.equal(await database.latestProofs(), { books: nothing, seed: nothing });
+      const proof = { kind: 'books', atMs: T0_MS, ok: true, by: 'root', about: '9 entries' } as const;
+      const failed = { ...proof, atMs: T0_MS + 1, ok: false, about: '1 problem' };
+      await database.recordProof(proof);
+      await database.recordProof(failed);
+      assert.equal(await database.latestProofs(), { books: { proved: proof, failed }, seed: nothing });
+      await database.recordProof({ ...proof, atMs: T0_MS + 2 });
+      assert.equal((await database.latestProofs()).books, { proved: { ...proof, atMs: T0_MS + 2 }, failed: null });
+      const act = { atMs: T0_MS + 3, operator: 'Mary', command: 'record seed drill', reason: null };
+      await database.vouchForProof('seed', act, 'elsewhere');
+      const drill = { kind: 'seed', atMs: T0_MS + 3, ok: true, by: 'Mary', about: 'elsewhere' };
+      assert.equal((await database.latestProofs()).seed, { proved: drill, failed: null });
+      assert.equal((await database.listAudit(1))[0]?.command, 'record seed drill');
+      for (let at = 0; at < PROOFS_KEPT; at++) await database.recordProof(failed);
+      assert.equal((await database.latestProofs()).books, { proved: null, failed }, 'older ones are gone');
+      assert.equal((await database.latestProofs()).seed.proved, drill, 'those of another kind are not');
     }),
   );
 

@@ -121,6 +121,7 @@ const rows: Readonly<Record<string, string>> = {
     INSERT INTO mails (id, kind, person_id, created_at_ms, due_at_ms, tries) VALUES ('ml_1', 'account', 'p1', 5, 6, 0);`,
   '0063': `INSERT INTO payment_notes VALUES (1, 'cs_1', 5, 'Ann (dashboard)', 'call back');`,
   '0081': `INSERT INTO network_lags VALUES ('test:one', 5000000, 3);`,
+  '0084': `INSERT INTO proofs VALUES (1, 'seed', 5000000, 1, 'Ann', 'the words give the seed 12345678');`,
 };
 
 /** What a later migration computes again from other rows, by table. */

@@ -16,6 +16,7 @@ import * as operationsSchema from '../../../src/database/sqlite/operations/schem
 import * as paymentNotes from '../../../src/database/sqlite/payment-notes.ts';
 import * as moneyOutSchema from '../../../src/database/sqlite/payouts/schema.ts';
 import * as peopleSchema from '../../../src/database/sqlite/people/schema.ts';
+import * as proofs from '../../../src/database/sqlite/proofs.ts';
 import * as refundSchema from '../../../src/database/sqlite/refunds/schema.ts';
 import * as requestLog from '../../../src/database/sqlite/request-log.ts';
 import * as retentionSchema from '../../../src/database/sqlite/retention/schema.ts';
@@ -261,6 +262,7 @@ test(
       ...requestLog,
       ...auditLog,
       ...paymentNotes,
+      ...proofs,
       ...moneyOutSchema,
       ...peopleSchema,
       ...noticesSchema,

@@ -1,0 +1,64 @@
+/**
+ * What was proved about the installation. A few rows of each kind are kept.
+ * @module
+ */
+import { and, desc, eq, lt } from 'drizzle-orm';
+import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import {
+  type InstallationProof,
+  PROOFS_KEPT,
+  type ProofDatabase,
+  type ProofKind,
+  type ProofState,
+  proofKinds,
+} from '../proofs.ts';
+import type { RecordAct } from './audit-log.ts';
+import type { Db } from './open.ts';
+
+export const proofs = sqliteTable('proofs', {
+  id: integer().primaryKey(),
+  kind: text().$type<ProofKind>().notNull(),
+  atMs: integer().notNull(),
+  ok: integer({ mode: 'boolean' }).notNull(),
+  by: text().notNull(),
+  about: text().notNull(),
+});
+
+export function proofCommands(db: Db, recordAct: RecordAct): ProofDatabase {
+  const { orm } = db;
+  const newest = (kind: ProofKind, limit: number) =>
+    orm.select().from(proofs).where(eq(proofs.kind, kind)).orderBy(desc(proofs.id)).limit(limit).all();
+
+  function add(proof: InstallationProof): void {
+    orm.insert(proofs).values(proof).run();
+    const oldest = newest(proof.kind, PROOFS_KEPT).at(-1);
+    if (oldest) {
+      orm
+        .delete(proofs)
+        .where(and(eq(proofs.kind, proof.kind), lt(proofs.id, oldest.id)))
+        .run();
+    }
+  }
+
+  function stateOf(kind: ProofKind): ProofState {
+    const all = newest(kind, PROOFS_KEPT).map(({ id: _, ...proof }) => proof);
+    return { proved: all.find(({ ok }) => ok) ?? null, failed: all[0]?.ok === false ? all[0] : null };
+  }
+
+  return {
+    async recordProof(proof) {
+      await db.write(() => add(proof));
+    },
+    async vouchForProof(kind, act, about) {
+      await db.write(() => {
+        add({ kind, atMs: act.atMs, ok: true, by: act.operator, about });
+        recordAct(act, { target: kind, before: null, after: { proved: true, about } });
+      });
+    },
+    async latestProofs() {
+      return db.read(
+        () => Object.fromEntries(proofKinds.map((kind) => [kind, stateOf(kind)])) as Record<ProofKind, ProofState>,
+      );
+    },
+  };
+}
