@@ -1,7 +1,8 @@
 /** The audit log on the dashboard: read page by page to its first entry. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { withDashboard } from '../support/dashboard.ts';
+import { PASSWORD, textOf, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { createObjects } from '../support/store-objects.ts';
 
 const ENTRIES = 250;
 
@@ -81,7 +82,7 @@ test('the log is limited to a person, an act and days, in the address, page by p
 
     const csv = await operator.get(`/operator/audit.csv?${days}&who=root`);
     assert.is(csv.headers.get('content-type'), 'text/csv; charset=utf-8');
-    assert.match(csv.headers.get('content-disposition') ?? '', /filename="audit-[\d-]+-utc\.csv"/);
+    assert.match(csv.headers.get('content-disposition') ?? '', /filename="audit-2026-01-11-to-2026-01-12-utc\.csv"/);
     assert.equal(
       linesOf(csv.text).map((line) => line.split(',')[3]),
       expected((nth) => nth >= 24 && nth < 72 && nth % 2 === 1).map((nth) => `t-${nth}`),
@@ -90,6 +91,74 @@ test('the log is limited to a person, an act and days, in the address, page by p
     const [entry] = await api.database().listAudit(1);
     assert.equal([entry?.command, entry?.after], ['export audit log', { what: 't-' }]);
     assert.is(entry?.operator, 'Mary (dashboard)');
+  }));
+
+test('times are the log’s, and what has a page or a name is shown so; what is stored and the CSV stay as they are', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const objects = await createObjects(dashboard);
+    const { id, refund, held, endpoint, key } = objects.test;
+    const mary = await dashboard.person('Mary', { role: 'operator', storeId: null });
+    const shopAct = { atMs: api.clock.nowMs(), operator: 'root', command: 'user role', reason: null };
+    await api.database().setZone(mary.id, 'Asia/Tokyo', shopAct);
+    const suspendedAtMs = Date.UTC(2026, 0, 10, 20, 30);
+    const [before, after] = [
+      {
+        suspendedAtMs: null,
+        limit: 1_700_000_000_000,
+        session: id,
+        gone: 'cs_01kgone',
+        role: `owner of ${api.merchantId}`,
+      },
+      {
+        suspendedAtMs,
+        link_expires_at_ms: suspendedAtMs,
+        snoozedUntil: '2026-01-10T20:30:00.000Z',
+        storeId: api.merchantId,
+      },
+    ];
+    const targets = [id, refund, held, endpoint, key, mary.id, 'test:ethereum', 'A-7', 'nt_1', 'op_none', '<b>'];
+    for (const target of targets) {
+      const act = { ...shopAct, atMs: api.clock.nowMs() + 1, command: 'names' };
+      await api.database().recordAct(act, { target, before, after });
+    }
+    const path = '/operator/audit?what=names';
+    const shown = async (visitor: Visitor) => {
+      const { text } = await visitor.get(path);
+      const rows = text.split('<tr>').filter((row) => row.includes('<td'));
+      return new Map(rows.map((row, at) => [targets.at(-1 - at) ?? '', row]));
+    };
+    const hrefOf = (row = '') => /<td[^>]*data-label="[^"]*"><a class="long" href="([^"]*)"/.exec(row)?.[1];
+    const asOperator = await shown(mary);
+    const [row = ''] = asOperator.values();
+    assert.equal([...row.matchAll(/2026-01-11 05:30:00/g)].length, 3, 'in the zone of the page');
+    assert.match(textOf(row), 'limit: 1700000000000', 'a number that is no time');
+    assert.match(textOf(row), 'suspendedAtMs: –');
+    assert.match(row, `<a class="long" href="/operator/stores"><span title="${api.merchantId}">`);
+    assert.not.match(row, `/payments/${id}`, 'an operator sees no payments');
+    assert.match(textOf(row), /role: owner of A shop\b/);
+    assert.match(row, '&lt;b&gt;');
+    assert.equal(
+      ['test:ethereum', 'A-7', 'nt_1', 'op_none', mary.id].map((target) => hrefOf(asOperator.get(target))),
+      ['/operator/networks/test:ethereum', '/operator/alarms', '/operator/notices', undefined, '/operator/people'],
+    );
+    assert.match(asOperator.get(mary.id) ?? '', '<bdi>Mary</bdi>');
+
+    const { id: graceId, token } = await dashboard.invite('Grace', { role: 'owner', storeId: api.merchantId });
+    await api.database().setMembership(graceId, { role: 'operator', storeId: null }, shopAct);
+    const grace = dashboard.visitor();
+    await grace.post(`/link/${token}`, { password: PASSWORD, code: dashboard.code(token) });
+    const asOwner = await shown(grace);
+    const store = `/s/${api.merchantId}/test`;
+    assert.equal(
+      [id, refund, held, endpoint, key].map((target) => hrefOf(asOwner.get(target))),
+      [`payments/${id}`, `refunds/${refund}`, `held/${held}`, `webhooks/${endpoint}`, 'developers'].map(
+        (page) => `${store}/${page}`,
+      ),
+    );
+    assert.match(asOwner.get('<b>') ?? '', `<a class="long" href="${store}/payments/${id}">`);
+    assert.match(textOf(asOwner.get('<b>') ?? ''), 'gone: cs_01kgone');
+    assert.match((await mary.get('/operator/audit.csv?what=names')).text, `suspendedAtMs: ${suspendedAtMs}`);
   }));
 
 test('a page looks at a bounded number of entries, and goes on from there', () =>

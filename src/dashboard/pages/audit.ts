@@ -4,6 +4,7 @@
  */
 import type { AuditEntry, AuditedState, AuditSearch } from '../../database/audit-log.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { type AuditNames, readAuditNames } from '../audit-names.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { type StartExport, writeSlices } from '../export.ts';
 import { chosenOf, dayFields, queryOfChosen, readDays } from '../list-filter.ts';
@@ -52,13 +53,13 @@ function readFilter({ query, zone }: Pick<Visit<null>, 'query' | 'zone'>): Filte
   return { chosen: chosenOf({ who, what, from, to }), search: { who, what, fromMs, toMs } };
 }
 
-async function auditPage({ database }: DashboardDeps, visit: Visit<null>): Promise<Reply> {
+async function auditPage(deps: DashboardDeps, visit: Visit<null>): Promise<Reply> {
   const { query, words } = visit;
   const filter = readFilter(visit);
   const before = query.get('before') ?? '';
   const beforeId = /^\d{1,15}$/.test(before) ? Number(before) : null;
   const page = { beforeId, limit: ENTRIES_SHOWN, entriesMax: ENTRIES_READ_MAX };
-  const { entries, goOnId } = await database.searchAudit({ ...filter.search, ...page });
+  const { entries, goOnId } = await deps.database.searchAudit({ ...filter.search, ...page });
   const link = (path: string, more: Readonly<Record<string, string>>, text: string, rel: Html | null = null) =>
     html`<a href="${path}${queryOfChosen(filter.chosen, more)}"${rel}>${text}</a>`;
   const isFiltered = Object.keys(filter.chosen).length > 0;
@@ -67,7 +68,7 @@ async function auditPage({ database }: DashboardDeps, visit: Visit<null>): Promi
   return {
     title: words.say('frame.operator_audit'),
     content: html`${filterForm(words, filter)}
-${entries.length === 0 ? none : entryTable(words, entries)}
+${entries.length === 0 ? none : entryTable(words, entries, await readAuditNames(deps, visit, entries))}
 <p class="pager">${beforeId === null ? null : link(PATH, {}, words.say('general.newest'))}
 ${goOnId === null ? null : link(PATH, older, words.say('general.older'), html` rel="next"`)}
 ${link(`${PATH}.csv`, {}, words.say(isFiltered ? 'payments.csv_these' : 'payments.csv_all'))}</p>
@@ -84,7 +85,7 @@ const filterForm = (
 ${dayFields(words, chosen)}
 <button class="plain">${words.say('general.show')}</button></form>`;
 
-const entryTable = (words: Words, entries: readonly AuditEntry[]): Html =>
+const entryTable = (words: Words, entries: readonly AuditEntry[], names: AuditNames): Html =>
   table(
     words.say('frame.operator_audit'),
     columns.map((column) => words.say(`audit.${column}`)),
@@ -92,8 +93,9 @@ const entryTable = (words: Words, entries: readonly AuditEntry[]): Html =>
       time(atMs),
       data(operator),
       data(command),
-      html`<code class="long">${target}</code>`,
-      ...[before, after].map((state) => html`<bdi class="long">${stateText(state)}</bdi>`),
+      names.target(target),
+      names.state(before),
+      names.state(after),
       data(reason ?? ''),
     ]),
   );

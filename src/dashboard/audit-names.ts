@@ -1,0 +1,117 @@
+/**
+ * What entries of the audit log name, as people know it: times in the log's zone, ids as links to the pages that this
+ * person may open, people and stores by their names. What is stored stays as it is.
+ * @module
+ */
+import { isAllowed, type StorePermission } from '../core/access.ts';
+import type { Mode } from '../core/transfer.ts';
+import type { AuditEntry, AuditedState } from '../database/audit-log.ts';
+import { type Html, html } from '../lib/html.ts';
+import type { DashboardDeps } from './deps.ts';
+import { OPERATIONS_PATH } from './operation-form.ts';
+import type { Visit } from './page.ts';
+import { data, time } from './show.ts';
+
+/** Ids that are looked up for one page. */
+const LOOKED_UP_MAX = 150;
+const ID = /^(cs|rf|rt|sw|ga|mv|held|key|we|op)_[\w-]{1,80}$/;
+const STORE = /(\bmer_\w+)/;
+const TIME_NAME = /(at|until|since)_?ms$/i;
+/** What a number must be to be a time: from 1973 to 2286. */
+const timeMs = { least: 1e11, most: 1e13 } as const;
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?Z$/;
+
+/** Shows what an id names. */
+export type AuditNames = Readonly<{
+  target(text: string): Html;
+  state(state: AuditedState): Html;
+}>;
+
+type InStore = Readonly<{ storeId: string; mode: Mode }>;
+
+/** Looks up what the entries of a page name, each once. */
+export async function readAuditNames(
+  deps: DashboardDeps,
+  visit: Visit<null>,
+  entries: readonly AuditEntry[],
+): Promise<AuditNames> {
+  const texts = new Set(
+    entries.flatMap(({ target, before, after }) => [
+      target,
+      ...Object.values(before ?? {}),
+      ...Object.values(after ?? {}),
+    ]),
+  );
+  const named = await readLists(deps, texts);
+  const ids = [...texts].filter((text): text is string => typeof text === 'string' && ID.test(text));
+  for (const id of ids.slice(0, LOOKED_UP_MAX)) {
+    const href = await pageOf(deps, visit, id);
+    if (href !== null) named.set(id, link(href, id));
+  }
+  const value = (name: string, one: string | number | boolean | null): Html => {
+    const ms =
+      typeof one === 'number' && TIME_NAME.test(name) ? one : TIME.test(String(one)) ? Date.parse(String(one)) : 0;
+    if (ms >= timeMs.least && ms <= timeMs.most) return time(ms);
+    if (typeof one !== 'string') return html`${one === null ? '–' : String(one)}`;
+    // A role is said with its store: "owner of mer_…".
+    return named.get(one) ?? html`${one.split(STORE).map((part) => named.get(part) ?? part)}`;
+  };
+  return {
+    target: (text) => named.get(text) ?? html`<code class="long">${text}</code>`,
+    state: (state) =>
+      html`<bdi class="long">${Object.entries(state ?? {}).map(
+        ([name, one], at) => html`${at === 0 ? null : ', '}${name}: ${value(name, one)}`,
+      )}</bdi>`,
+  };
+}
+
+/** `id`: what stands behind a name. */
+const link = (href: string, text: string, id = text): Html =>
+  html`<a class="long" href="${href}">${id === text ? data(text) : html`<span title="${id}">${data(text)}</span>`}</a>`;
+
+/** People, stores, networks, alarms and targets of notices: few, or known by their form. */
+async function readLists({ database, config }: DashboardDeps, texts: ReadonlySet<unknown>): Promise<Map<string, Html>> {
+  const named = new Map<string, Html>();
+  const has = (prefix: string): boolean => [...texts].some((text) => String(text).includes(prefix));
+  if (has('usr_')) {
+    for (const { id, name } of await database.listPeople()) named.set(id, link('/operator/people', name, id));
+  }
+  if (has('mer_')) {
+    for (const { id, name } of await database.listStores()) named.set(id, link('/operator/stores', name, id));
+  }
+  for (const { key } of config.networks) named.set(key, link(`/operator/networks/${key}`, key));
+  for (const text of texts) {
+    if (typeof text !== 'string') continue;
+    if (/^A-[1-9]\d{0,14}$/.test(text)) named.set(text, link('/operator/alarms', text));
+    if (text.startsWith('nt_')) named.set(text, link('/operator/notices', text));
+  }
+  return named;
+}
+
+/** Returns the page of what an id names; null if there is none, or this person may not open it. */
+async function pageOf({ database }: DashboardDeps, visit: Visit<null>, id: string): Promise<string | null> {
+  const { memberships } = visit.visitor.person;
+  const inStore = (at: InStore | null, permission: StorePermission, path: string): string | null =>
+    at && isAllowed(memberships, { permission, ...at }) ? `/s/${at.storeId}/${at.mode}/${path}` : null;
+  const isMember = memberships.some(({ storeId }) => storeId !== null);
+  const payoutPage = async () => ((await database.findPayout(id)) ? `/operator/payouts/${id}` : null);
+  switch (id.split('_')[0]) {
+    case 'cs':
+      return isMember ? inStore(await database.findSession(id), 'payments:read', `payments/${id}`) : null;
+    case 'rf':
+    case 'rt': {
+      const refund = isMember ? await database.findRefundBy({ id }) : null;
+      return inStore(refund, 'payments:read', `refunds/${id}`) ?? payoutPage();
+    }
+    case 'held':
+      return isMember ? inStore(await database.findHeldMoney(id), 'payments:read', `held/${id}`) : null;
+    case 'key':
+      return isMember ? inStore(await database.showKey(id), 'keys:manage', 'developers') : null;
+    case 'we':
+      return isMember ? inStore(await database.findEndpoint(id), 'webhooks:read', `webhooks/${id}`) : null;
+    case 'op':
+      return (await database.findOperation(id, visit.nowMs)) ? `${OPERATIONS_PATH}/${id}` : null;
+    default:
+      return payoutPage();
+  }
+}
