@@ -104,7 +104,7 @@ export const paceOf = ({ lane }: SpendRules, blockTimeMs: number): PayoutRules =
   return { lane, resendMs, outbidMs: Math.max(OUTBID_MS_MIN, OUTBID_BLOCKS * blockTimeMs) };
 };
 
-/** Returns the wait for what may have been signed and lost; null where a later attempt excludes it. */
+/** Returns the wait for what may have been signed and lost; null where nothing can be put back. */
 function rollbackWaitOf(options: PayerOptions, wallets: PayoutWallets): RollbackWait | null {
   const { network, rules, node, chainNode, database, marks, clock, log } = options;
   const lifeMs = rules.rollbackWaitMs?.(network.payoutExpiryMs);
@@ -115,7 +115,7 @@ function rollbackWaitOf(options: PayerOptions, wallets: PayoutWallets): Rollback
 }
 
 /** What may have been signed and lost is no less unknown while something else keeps the engine from working. */
-function heldBy(held: Fault | null | undefined, fault: Fault): Fault {
+function heldBy(held: Fault | null, fault: Fault): Fault {
   if (!held || endsLease(fault)) return fault;
   const message = `${held.message}. Besides, ${fault.code}: ${fault.message}`;
   return fault.kind === 'permanent' ? permanent(held.code, message) : transient(held.code, message);
@@ -143,6 +143,8 @@ export function createPayer(options: PayerOptions): Payer {
   const allotting = new PQueue({ concurrency: ALLOTTING[rules.lane] });
   const wallets = createPayoutWallets({ network: network.key, tokens: network.tokens, rules, signer });
   const rollbackWait = rollbackWaitOf(options, wallets);
+  /** A lock excludes a second payment: there, nothing is ended as never paid meanwhile, and new attempts go on. */
+  const holdOnNew = (): Fault | null => (rules.hasLocks ? null : (rollbackWait?.current() ?? null));
   const loans = createRefundLoans({ network: network.key, node, wallets, database, clock });
   const signerFreezer = createSignerFreezer({ network: network.key, signer, database, clock, log });
   const walletWatch = createWalletWatch({ network, rules, node, chainNode, database, wallets, clock, log });
@@ -189,7 +191,7 @@ export function createPayer(options: PayerOptions): Payer {
       onAllot: fees.note,
       onRotated: () => walletWatch.expire(),
       onDepositNumbers: walletWatch.learnNumbers,
-      holdOnNew: () => rollbackWait?.current() ?? null,
+      holdOnNew,
       onUnknown: () => rollbackWait?.suspect(),
     });
     return advance;
@@ -243,7 +245,7 @@ export function createPayer(options: PayerOptions): Payer {
         lease = null;
         schedule.clear();
       }
-      throw heldBy(rollbackWait?.current(), error);
+      throw heldBy(holdOnNew(), error);
     }
   }
 
@@ -275,7 +277,7 @@ export function createPayer(options: PayerOptions): Payer {
       followedAtMs = nowMs;
     }
     await balances.renew(await wallets.own());
-    return rollbackWait?.current() ?? faults[0] ?? frozenFault(await database.findFreeze(network.key));
+    return holdOnNew() ?? faults[0] ?? frozenFault(await database.findFreeze(network.key));
   }
 
   /** Saves the present fault for `status`, with an alarm if only a person can end it. */

@@ -1,5 +1,6 @@
 /**
- * Keeps new attempts waiting where one that this database does not know may still take effect.
+ * Keeps new attempts waiting where one that this database does not know may still take effect. Where a lock excludes a
+ * second payment they need not wait, but nothing is canceled or ended as never paid either.
  *
  * An attempt that was sent and is in no block is known only to the database and the signer. If both are put back to an
  * earlier state, it can still be included, and nothing on the chain tells about it before. So unless the last run is
@@ -79,7 +80,7 @@ export function createRollbackWait(parts: RollbackWaitParts): RollbackWait {
   function begin(journalId: number, why: string): RunMark {
     lastNumber = null;
     fault = unproved(network, `New payouts wait: ${why}`);
-    log.warn({ code: 'payouts_rollback_possible', reason: why }, 'new payouts wait for what may have been signed');
+    log.warn({ code: 'payouts_rollback_possible', reason: why }, 'what may have been signed and lost is waited for');
     return { atMs: clock.nowMs(), journalId, isClear: false, untilMs: null };
   }
 

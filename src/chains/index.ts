@@ -19,6 +19,8 @@ import { tronWallets } from './tron/wallet.ts';
  * 13 s old when it is signed. How many blocks there were since, the signer cannot know.
  */
 const SOLANA_LIFE_MS_MIN = 30_000;
+/** Such a transaction lives for a minute or two, as blocks come; this is more than twice as long. */
+const SOLANA_LIFE_MS_MAX = 5 * 60_000;
 /**
  * A transaction on an EVM network does not expire. A node that has just started hears of those that wait for a block
  * when it finds its peers, within minutes; those that are sent to builders alone are tried for 25 blocks, which are
@@ -79,6 +81,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
     spendRules: {
       lane: 'expiry',
       expiresAtMs: (_terms, signedAtMs) => signedAtMs + SOLANA_LIFE_MS_MIN,
+      rollbackWaitMs: () => SOLANA_LIFE_MS_MAX,
       payer: sponsoredFees,
       sweepOwnersMax: 6,
       nativeDecimals: LAMPORT_DECIMALS,

@@ -308,11 +308,16 @@ export async function openNodeBench(family: Family, { wallets, expiryMs, marks, 
     async payUnknown(id: string, to: string, units: bigint, payer = walletKey('refund', 0)): Promise<string> {
       return send(await sign(refundOf(id, units, { network, to }), [payer], payer, to));
     },
+    /** Signs a refund as a run does that is lost. */
+    async signRefund(id: string, to: string, units: bigint): Promise<SignedSpend> {
+      const payer = walletKey('refund', 0);
+      return sign(refundOf(id, units, { network, to }), [payer], payer, to);
+    },
     /** Plans a refund to somebody. @returns its id */
-    async planRefund(id: string, to: string, units: bigint): Promise<string> {
+    async planRefund(id: string, to: string, units: bigint, waitMs = 0): Promise<string> {
       const intent = refundOf(id, units, { network, to });
       const nowMs = clock.nowMs();
-      await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
+      await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs + waitMs, nowMs }]);
       return id;
     },
     /** What a payee has been paid by a wallet, in units. */

@@ -267,4 +267,37 @@ test('a restart with the mark of the last run waits for nothing', async () => {
   assert.is(await bench.sentCount('rf_1'), 1);
 });
 
+test('solana: a refund that may be on its way is not canceled before it has expired; others are paid meanwhile', async () => {
+  let mark: RunMark | 'void' = { atMs: 1_795_000_000_000, journalId: 0, isClear: true, untilMs: null };
+  const marks = {
+    read: () => mark,
+    write(next: RunMark) {
+      mark = next;
+    },
+  };
+  const bench = await openNodeBench('solana', { marks });
+  const { sim, database, node, clock, walletKey, pass, passMinutes, planRefund, paid, restart } = bench;
+  const { key } = walletKey('refund', 0);
+  sim.world.fund(key, 100n * COIN.solana);
+  sim.pay(key, 50n * USDT);
+  await passMinutes(1);
+  const cancel = (id: string) => database.cancelPayout(id, clock.nowMs());
+  const old = await bench.signRefund('rf_1', thief.solana, 3n * USDT);
+  mark = 'void';
+  restart();
+  for (const id of ['rf_1', 'rf_2']) await planRefund(id, thief.solana, 3n * USDT, 3_600_000);
+  await planRefund('rf_3', bench.treasury, 2n * USDT);
+  for (let n = 0; n < 5; n++) assert.not.equal(await pass(6_000), HELD);
+  assert.equal([await cancel('rf_1'), await cancel('rf_2')], [false, false]);
+  assert.equal(await node.broadcast(old.bytes), { kind: 'accepted' });
+  await passMinutes(1);
+  const [one, three] = [await database.findPayout('rf_1'), await database.findPayout('rf_3')];
+  assert.equal([one?.state, one?.tx, three?.state], ['succeeded', old.tx, 'succeeded']);
+  assert.is(await cancel('rf_2'), false);
+  await passMinutes(5);
+  assert.is(await cancel('rf_2'), true);
+  assert.equal(paid(key, thief.solana), [3n * USDT]);
+  assert.equal(await database.listFreezes(), []);
+});
+
 test.run();
