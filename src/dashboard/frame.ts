@@ -77,6 +77,7 @@ const operatorPages = [
   'networks',
   'wallets',
   'payouts',
+  'reports',
   'operations',
   'sources',
   'alarms',

@@ -16,6 +16,7 @@ import { operationPages } from './pages/operations.ts';
 import { operatorPages } from './pages/operator.ts';
 import { operatorNetworkPages } from './pages/operator-network.ts';
 import { operatorPayoutPages } from './pages/operator-payouts.ts';
+import { operatorReportPages } from './pages/operator-reports.ts';
 import { operatorSettingsPage } from './pages/operator-settings.ts';
 import { operatorSourcePages } from './pages/operator-sources.ts';
 import { operatorStorePages } from './pages/operator-stores.ts';
@@ -62,6 +63,7 @@ export function dashboardPages(deps: DashboardDeps): readonly Page[] {
     ...operatorPayoutPages(deps),
     ...payoutApprovalPages(deps),
     ...operatorWalletPages(deps),
+    ...operatorReportPages(deps, startExport),
     ...operatorSourcePages(deps),
     operatorSettingsPage(deps),
     ...alarmPages(deps),

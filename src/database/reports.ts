@@ -1,7 +1,10 @@
 /**
- * The part of the port for reports: what a store refunded in a period. What it received is in `credit-totals.ts`.
+ * The part of the port for reports: what a store refunded in a period, and what payouts moved and cost. What a store
+ * received is in `credit-totals.ts`.
  * @module
  */
+import type { Intent } from '../core/intent.ts';
+import type { Payout } from '../core/payout.ts';
 import type { RefundStatus } from '../core/refund.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { Refund } from './refunds.ts';
@@ -29,7 +32,26 @@ export type PaidFee = Readonly<{ tx: string | null; units: bigint }>;
 /** A refund that was paid or has failed, with every transaction for it that cost a fee. */
 export type EndedRefund = Readonly<{ refund: Refund; endedAtMs: number; fees: readonly PaidFee[] }>;
 
+/** What succeeded sweeps of a coin brought to the treasury, in base units. */
+export type SweepSum = Readonly<{ network: NetworkKey; currency: Currency; count: number; units: bigint }>;
+
+/** What transactions for one kind of payout cost. */
+export type PayoutFeeSum = FeeSum & Readonly<{ kind: Intent['kind'] }>;
+
+/** A payout that ended, however it did, with every transaction for it that cost a fee. */
+export type EndedPayout = Readonly<{ payout: Payout; endedAtMs: number; fees: readonly PaidFee[] }>;
+
 export interface ReportDatabase {
+  /** Sums the payouts of the installation that ended in a period; null if there are more than `payoutsMax`. */
+  sumEndedPayouts(
+    period: Period,
+    payoutsMax: number,
+  ): Promise<Readonly<{ sweeps: readonly SweepSum[]; fees: readonly PayoutFeeSum[] }> | null>;
+  /** Returns the payouts of the installation that ended in a period, oldest first. */
+  listEndedPayouts(
+    period: Period,
+    page: Readonly<{ after: EndedPayout | null; limit: number }>,
+  ): Promise<readonly EndedPayout[]>;
   /** Sums the refunds that were made in a period; null if there are more than `refundsMax`. */
   sumRefunds(at: At, period: Period, refundsMax: number): Promise<readonly RefundSum[] | null>;
   /**

@@ -3,6 +3,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { formatUnits, parseUnits } from '../../src/core/money.ts';
+import { sweepIntent } from '../../src/core/sweep.ts';
 import { DAY_MS } from '../../src/lib/clock.ts';
 import { type Dashboard, textOf, type Visitor, withDashboard } from '../support/dashboard.ts';
 
@@ -48,7 +49,7 @@ async function refund({ api }: Shop, order_id: string, refund_id: string, amount
 
 let signatures = 0;
 
-/** Pays a refund out, by as many transactions as there are fees: all but the last one fail. @param atMs when it ends */
+/** Carries a payout out, by as many transactions as there are fees: only the last succeeds. @param atMs when it ends */
 async function payOut({ api }: Shop, id: string, fees: readonly bigint[], atMs: number): Promise<void> {
   const database = api.database();
   await database.advanceRefunds(api.clock.nowMs(), 1000);
@@ -56,14 +57,8 @@ async function payOut({ api }: Shop, id: string, fees: readonly bigint[], atMs: 
     const intent = (await database.findPayout(id))?.intent;
     assert.ok(intent, id);
     const [name, nowMs] = [{ id, generation, attempt: 0 }, api.clock.nowMs() + 61_000];
-    const own = {
-      payer: 'a'.repeat(40),
-      payerRole: 'refund',
-      nonce: null,
-      terms: {},
-      feeUnitsMax: 10n ** 18n,
-    } as const;
-
+    const payerRole = intent.kind === 'sweep' ? 'collection' : 'refund';
+    const own = { payer: 'a'.repeat(40), payerRole, nonce: null, terms: {}, feeUnitsMax: 10n ** 18n } as const;
     assert.is((await database.allotAttempt({ ...name, ...own, intent, nowMs })).kind, 'allotted');
     const tx = `0x${String(++signatures).padStart(64, '0')}`;
     const signed = { ...name, id: signatures, intent, terms: {}, signedAtMs: nowMs, tx, bytes: new Uint8Array([1]) };
@@ -73,6 +68,17 @@ async function payOut({ api }: Shop, id: string, fees: readonly bigint[], atMs: 
     if (generation < fees.length - 1) await database.newGeneration({ id, generation, ...renewed, nowMs });
     else await database.settlePayout({ id, generation, outcome: { kind: 'succeeded', ended }, nowMs: atMs });
   }
+}
+
+/** Plans a sweep of everything that lies on deposit addresses. @returns its id */
+async function planSweep({ api }: Shop): Promise<string> {
+  const place = { network, pool: { family: 'evm', mode: 'test' } } as const;
+  const { owners } = await api.database().unswept(place, 0, 20);
+  const due = owners.map((owner) => ({ owner, why: 'value' as const }));
+  const sweep = sweepIntent(network, { currency: 'USDT', due });
+  const sweeps = [{ sweep, keys: owners.map(({ key }) => key), before: [], after: null }];
+  await api.database().planSweeps({ ...place, treasury: 'd'.repeat(40), sweeps, nowMs: api.clock.nowMs() });
+  return sweep.id;
 }
 
 /** Reads the rows of CSV whose cells have neither commas nor line breaks, as objects. */
@@ -209,6 +215,56 @@ test('days begin and end at the midnights of the zone, and the first moment of a
     const live = await ada.get(`/s/${api.merchantId}/live/reports?from=${day}&to=${later}`);
     for (const text of ['No payment was credited', 'No refund was made', 'Nothing was paid back', 'has cost a fee'])
       assert.match(textOf(live.text), text, 'the other mode');
+  }));
+
+test('an operator sees what was swept, and what payouts of every kind cost, with the files of the same days', () =>
+  withShop(async (shop) => {
+    const { api, day, next } = shop;
+    const session = await pay(shop, 'one', 'USDT', 10_500_000n);
+    await pay(shop, 'two', 'USDT', 11_250_000n);
+    const id = await refund(shop, session, 'r1', '1.00');
+    const nowMs = api.clock.nowMs() + 61_000;
+    await payOut(shop, id, [5_000_000_000_000n, 2_000_000_000_001n], nowMs);
+    const swept = await planSweep(shop);
+    await payOut(shop, swept, [3_000_000_000_000n], nowMs + 1);
+    const mary = await shop.person('Mary', { role: 'operator', storeId: null });
+    const query = `?from=${day}&to=${day}`;
+    const page = textOf((await mary.get(`/operator/reports${query}`)).text);
+    const file = async (name: string) => {
+      const { headers, text } = await mary.get(`/operator/reports/${name}.csv${query}`);
+      assert.match(headers.get('content-disposition') ?? '', `"${name}-${day}-to-${day}-utc.csv"`);
+      return rowsOf(text);
+    };
+    const sweeps = await file('sweeps');
+    assert.equal(
+      sweeps.map((row) => [row.id, row.network, row.currency, row.amount, row.addresses, row.fee]),
+      [[swept, network, 'USDT', '21.75', '2', '0.000003']],
+    );
+    assert.match(page, `Swept to the treasury Network Number Amount ${network} 1 ${sumOf(sweeps, 'amount')} USDT`);
+    const fees = await file('fees');
+    assert.equal(
+      fees.map(({ kind, outcome }) => `${kind} ${outcome}`),
+      ['refund failed', 'refund paid', 'sweep paid'],
+    );
+    const ofKind = (kind: string) =>
+      sumOf(
+        fees.filter((row) => row.kind === kind),
+        'fee',
+      );
+    assert.match(page, `${network} refund 2 ${ofKind('refund')} native`);
+    assert.match(page, `${network} sweep 1 ${ofKind('sweep')} native`);
+    assert.is(ofKind('refund'), '0.000007000000000001');
+    const ledger = (await api.database().verifyLedger()).balances.find(({ account }) => account === 'fees');
+    assert.is(formatUnits(ledger?.units ?? 0n, 18, 2), sumOf(fees, 'fee'), 'the ledger has the same');
+    const none = textOf((await mary.get(`/operator/reports?from=${next}&to=${next}`)).text);
+    assert.match(none, 'Nothing was swept in these days.');
+    assert.match(none, 'No payout that ended in these days has cost a fee.');
+    assert.is((await mary.get(`/operator/reports?from=${next}&to=${day}`)).status, 400);
+    const period = { fromMs: Date.parse(day), toMs: Date.parse(next) };
+    assert.is(await api.database().sumEndedPayouts(period, 1), null, 'no more than a page adds up');
+    assert.is((await api.database().sumEndedPayouts(period, 2))?.sweeps.length, 1);
+    const [entry] = await api.database().listAudit(1);
+    assert.equal([entry?.command, entry?.after], ['export fees', { from: day, to: day }]);
   }));
 
 test('without days it is this month; too many are not added up, and days in the wrong order are refused', () =>

@@ -180,6 +180,7 @@ const operatorPages = [
   ['wallets', '/operator/wallets'],
   ['payouts', '/operator/payouts'],
   ['operator-payout', '/operator/payouts/ga_1'],
+  ['operator-reports', '/operator/reports'],
   ['operations', '/operator/operations'],
   ['operation', '/operator/operations/op_1'],
   ['sources', '/operator/sources'],

@@ -57,6 +57,7 @@ import { outgoingCommands } from './payouts/judgement.ts';
 import { createPayoutSpends, payoutLimitCommands, type Spender } from './payouts/limits.ts';
 import { createOutgoing, type Outgoing } from './payouts/outgoing.ts';
 import { createPayouts, type FollowLost, type Payouts, payoutCommands } from './payouts/payouts.ts';
+import { payoutReports } from './payouts/reports.ts';
 import type { PayoutRow } from './payouts/schema.ts';
 import { createPayoutSettlement } from './payouts/settlement.ts';
 import { sweepCommands } from './payouts/sweeps.ts';
@@ -211,6 +212,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
     ...paymentNoteCommands(db, findSession, recordAct),
     ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, sums, recordAct, returned }),
     ...refundReports(db, rows),
+    ...payoutReports(db),
     ...refundCommands(db, { ...facts, ...refunds, held: heldRecords, sums, transitions }),
     ...payoutParts(db, { ...changed, ...refunds, transitions, outgoing, formatAddress }),
     ...webhookCommands(db, { secrets, lines, refused, raiseAlarm }),

@@ -25,7 +25,7 @@ const small = [
   'CONSTANT',
 ];
 /** Inner results with their own limit. */
-const bounded = ['sets', 'recent', 'looked', 'limited', '(subquery-1)', '(subquery-2)'];
+const bounded = ['sets', 'recent', 'looked', 'limited', 'parts', '(subquery-1)', '(subquery-2)'];
 /** Indexes that hold only what an operator added, or rows in a temporary state: requested resends, and the like. */
 const smallIndexes = [
   'endpoints_of_store',

@@ -34,7 +34,10 @@ function prepareSums({ client }: Db, by: keyof typeof found) {
   };
 }
 
-export function refundReports(db: Db, rows: Pick<RefundRows, 'view'>): ReportDatabase {
+export function refundReports(
+  db: Db,
+  rows: Pick<RefundRows, 'view'>,
+): Pick<ReportDatabase, 'sumRefunds' | 'sumEndedRefunds' | 'listEndedRefunds'> {
   const { client, orm, read } = db;
   defineSum(client);
   const [made, ended] = [prepareSums(db, 'made'), prepareSums(db, 'ended')];
