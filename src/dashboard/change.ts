@@ -113,7 +113,7 @@ async function answer<At>(deps: DashboardDeps, visit: Visit<At>, plan: PlanOf<At
       if (!proof) return again(words.say('change.no_code'));
       token = await proveAgain(deps, visitor, proof);
       if (token === null) {
-        return again(words.say('passkey' in proof ? 'change.wrong_passkey' : 'change.wrong_code'));
+        return again(words.say('passkey' in proof ? 'change.wrong_passkey' : wrongCode(proof.code)));
       }
     }
   }
@@ -124,6 +124,9 @@ async function answer<At>(deps: DashboardDeps, visit: Visit<At>, plan: PlanOf<At
   const reply = await deps.database.recordAs({ ...act, target }, (database) => planned.act(database, act));
   return { reply, token };
 }
+
+/** Says why a code does not count: one with letters is a recovery code. */
+const wrongCode = (code: string) => (/[a-z]/i.test(code) ? 'change.recovery_code' : 'change.wrong_code');
 
 /** Returns what the form proves the second factor with; null if it does not. */
 function proofOf<At>(visit: Visit<At>, review: Review): Proof | null {

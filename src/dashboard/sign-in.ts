@@ -69,7 +69,8 @@ export function serveSignIn(app: Express, deps: SignInDeps): void {
     else {
       await keepLanguage(deps, response, outcome.person);
       outcome.give(response);
-      response.redirect(303, '/');
+      // There the app that is lost is replaced.
+      response.redirect(303, outcome.isRecovered ? '/account' : '/');
     }
   });
 
@@ -91,7 +92,8 @@ export function serveSignIn(app: Express, deps: SignInDeps): void {
   });
 }
 
-type SignedIn = Readonly<{ person: Person; give(response: Response): void }>;
+/** `isRecovered`: with a recovery code. */
+type SignedIn = Readonly<{ person: Person; isRecovered: boolean; give(response: Response): void }>;
 
 type Form = Readonly<Record<string, string>>;
 
@@ -109,7 +111,10 @@ async function signIn(deps: SignInDeps, request: Request, form: Form): Promise<S
   if (proved === null || proved === 'wrong' || proved === 'busy') return proved ?? 'wrong';
   const { session, give } = sessions.prepare(request, proved.person.id);
   const { person } = proved;
-  return (await database.signIn(session, proved, actOf(person, 'sign in', clock))) ? { person, give } : 'wrong';
+  const isRecovered = 'recoveryHash' in proved.factor;
+  return (await database.signIn(session, proved, actOf(person, 'sign in', clock)))
+    ? { person, isRecovered, give }
+    : 'wrong';
 }
 
 /** `password`: as it is stored; null if a passkey was enough. */

@@ -1,6 +1,6 @@
 /**
  * Proving the second factor again, for what lets money or power out: by a code, or by a passkey that signs for this
- * very form. The session gets another token then.
+ * very form. The session gets another token then. Recovery codes are for signing in, and do not count here.
  * @module
  */
 import { createHash } from 'node:crypto';
@@ -16,7 +16,7 @@ type SudoDeps = Pick<DashboardDeps, 'database' | 'clock' | 'passkeys'>;
 
 export const maySudo = ({ session }: Pick<Visitor, 'session'>, nowMs: number): boolean => session.sudoUntilMs > nowMs;
 
-/** What somebody proves with: a one-time or recovery code, or what the script sends for a passkey. */
+/** What somebody proves with: a one-time code, or what the script sends for a passkey. */
 export type Proof = Readonly<{ code: string }> | Readonly<{ passkey: string; purpose: string }>;
 
 /** Returns what a passkey signs for: one form with what it says, of one session. */
@@ -61,5 +61,6 @@ async function factorOf(
   }
   if ((await database.beginSignIn(person.id, session.deviceHash, nowMs)) > 0) return null;
   const secrets = await database.findSignInSecrets(person.name);
-  return secrets && usedFactor(secrets, proof.code, nowMs);
+  const used = secrets && usedFactor(secrets, proof.code, nowMs);
+  return used && !('recoveryHash' in used) ? used : null;
 }

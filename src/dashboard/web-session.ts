@@ -5,7 +5,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Request, Response } from 'express';
 import type { Database } from '../database/database.ts';
-import type { Person, WebSession, WebSessionLimits } from '../database/people.ts';
+import type { OpenSession, Person, WebSession, WebSessionLimits } from '../database/people.ts';
 import type { Clock } from '../lib/clock.ts';
 
 /** OWASP's Session Management Cheat Sheet: 15 to 30 minutes without use, and one working day at all. */
@@ -21,7 +21,7 @@ const DEVICE_CHARS_MAX = 200;
 const DEVICE_S = 180 * 86_400;
 
 /** Somebody who is signed in. `formToken` proves that a form was written for this session. */
-export type Visitor = Readonly<{ person: Person; session: WebSession; formToken: string }>;
+export type Visitor = Readonly<{ person: Person; session: OpenSession; formToken: string }>;
 
 export type WebSessions = Readonly<{
   /** Returns who sent the request, or null. @param isUse whether the session lasts longer for it (true) */

@@ -45,6 +45,9 @@ export type WebSession = Readonly<{
   deviceHash: string | null;
 }>;
 
+/** A session that lasts. `isRecovered`: it began with a recovery code, and nothing else was proved in it since. */
+export type OpenSession = WebSession & Readonly<{ isRecovered: boolean }>;
+
 /** How long a session lives without use, and at all. */
 export type WebSessionLimits = Readonly<{ idleMs: number; lifeMs: number }>;
 
@@ -124,7 +127,8 @@ export interface PeopleDatabase {
   beginSignIn(personId: string, deviceHash: string | null, nowMs: number): Promise<number>;
   findSignInSecrets(name: string): Promise<SignInSecrets | null>;
   /**
-   * Uses the factor up and starts a session.
+   * Uses the factor up and starts a session; one that begins with a recovery code may not do more until something else
+   * is proved.
    * @param proved `password`: as it was stored when it was found right; null if none was asked for
    * @returns false when the factor was used before, or when password or app was replaced meanwhile
    */
@@ -139,7 +143,7 @@ export interface PeopleDatabase {
    * attempts.
    * @param input `newHash`: of the new token; with the token of before the session can be found until
    * `previousUntilMs`, for requests that were on their way, but may not do more
-   * @returns false when the factor was used before, or the session has ended
+   * @returns false when the factor was used before or is a recovery code, or the session has ended
    */
   confirmWebSession(
     input: Readonly<{
@@ -155,7 +159,8 @@ export interface PeopleDatabase {
 
   /**
    * Sets what somebody signs in with who is signed in: the former one ends, and so do the person's other sessions. The
-   * count of attempts is cleared.
+   * count of attempts is cleared. An app that takes the place of one that is lost, in a session that began with a
+   * recovery code, raises an alarm.
    * @returns false when the session has ended
    */
   changeSecret(
@@ -188,7 +193,7 @@ export interface PeopleDatabase {
     nowMs: number,
     limits: WebSessionLimits,
     isUse?: boolean,
-  ): Promise<Readonly<{ person: Person; session: WebSession }> | null>;
+  ): Promise<Readonly<{ person: Person; session: OpenSession }> | null>;
   /** Returns a person's sessions that have not ended, the newest first. */
   listWebSessions(personId: string, nowMs: number, limits: WebSessionLimits): Promise<readonly WebSession[]>;
   /** Ends one session of a person, or all but one. @returns how many */

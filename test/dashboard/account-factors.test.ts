@@ -57,6 +57,83 @@ async function newsOf({ api }: Dashboard): Promise<readonly string[]> {
 
 const commandsOf = async ({ api }: Dashboard) => (await api.database().listAudit(50)).map(({ command }) => command);
 
+/** Ada, with recovery codes, signed in with an app that she has. */
+async function withCodes(dashboard: Dashboard) {
+  const { token } = await dashboard.invite('Ada', operator);
+  const ada = dashboard.visitor();
+  const codes = codesOf(await ada.post(`/link/${token}`, { password: PASSWORD, code: dashboard.code(token) }));
+  dashboard.api.clock.advance(SUDO_ENDED_MS);
+  return { ada, token, codes };
+}
+
+test('a recovery code confirms nothing, and is not used up by that', () =>
+  withDashboard(async (dashboard) => {
+    const { ada, codes } = await withCodes(dashboard);
+    const [code = '', second = ''] = codes;
+    const review = await ada.submit('/account', paths.codes);
+    for (const typed of [code, code.toLowerCase().replaceAll('-', ' ')]) {
+      const refused = await confirm(ada, paths.codes, review, { code: typed });
+      assert.equal([refused.status, codesOf(refused).length], [403, 0]);
+      assert.match(textOf(refused.text), 'A recovery code is for signing in, and does not confirm this.');
+      dashboard.api.clock.advance(3_600_000 / 4);
+    }
+    const thief = dashboard.visitor();
+    const signedIn = await thief.post('/sign-in', { name: 'Ada', password: PASSWORD, code });
+    assert.is(signedIn.headers.get('location'), '/account', 'it was not used up');
+    // Who has just signed in with one proves nothing by that, either, nor with another.
+    const own = await thief.submit('/account', paths.codes);
+    for (const fields of [{}, { code: second }]) {
+      assert.is((await confirm(thief, paths.codes, own, fields)).status, 403);
+    }
+    assert.match(textOf((await thief.get('/account')).text), /Recovery codes left 9 /);
+  }));
+
+test('who has lost the app signs in with a recovery code, and replaces it with the password; the new one confirms', () =>
+  withDashboard(async (dashboard) => {
+    const { ada: before, token, codes } = await withCodes(dashboard);
+    const { clock, database } = dashboard.api;
+    const asUsual = await before.submit('/account', paths.app);
+    assert.not.match(asUsual.text, 'name="current"');
+    const usual = codeOf(secretOf(asUsual), stepAt(clock.nowMs()));
+    const refused = await confirm(before, paths.app, asUsual, { current: PASSWORD, new_code: usual });
+    assert.is(refused.status, 403, 'a session with an app needs its code');
+
+    const ada = dashboard.visitor();
+    await ada.post('/sign-in', { name: 'Ada', password: PASSWORD, code: codes[0] ?? '' });
+    assert.match(textOf((await ada.get('/account')).text), 'You signed in with a recovery code. Set up a new app now');
+    const review = await ada.submit('/account', paths.app);
+    assert.match(textOf(review.text), 'it takes the place of the app that you have lost');
+    const secret = secretOf(review);
+    const new_code = codeOf(secret, stepAt(clock.nowMs()));
+    const alarms = async () => (await database().listAlarms(9)).filter(({ code }) => code === 'recovery_code_used');
+    for (const fields of [
+      { new_code },
+      { new_code, current: 'not the password' },
+      { current: PASSWORD, new_code: String((Number(new_code) + 1) % 1_000_000).padStart(6, '0') },
+    ]) {
+      assert.is((await confirm(ada, paths.app, review, fields)).status, 403, JSON.stringify(fields));
+      clock.advance(1_000);
+    }
+    assert.is((await alarms()).length, 1);
+    const done = await confirm(ada, paths.app, review, { current: PASSWORD, new_code });
+    assert.is(done.headers.get('location')?.split('?')[0], '/account', done.text);
+    const [alarm] = await alarms();
+    assert.match(alarm?.message ?? '', 'replaced the authenticator app');
+    assert.is((await before.get('/account')).status, 303, 'the other session has ended');
+
+    // Only the new app lets power out now, and only it replaces itself.
+    const next = await ada.submit('/account', paths.codes);
+    clock.advance(31_000);
+    for (const code of [codes[1] ?? '', dashboard.code(token)]) {
+      assert.is((await confirm(ada, paths.codes, next, { code })).status, 403);
+      clock.advance(31_000);
+    }
+    assert.not.match((await ada.submit('/account', paths.app)).text, 'name="current"');
+    const made = await confirm(ada, paths.codes, next, { code: codeOf(secret, stepAt(clock.nowMs())) });
+    assert.equal([made.status, codesOf(made).length], [200, 10]);
+    assert.equal((await database().listAudit(50)).filter(({ after }) => after?.by === 'recovery code').length, 1);
+  }));
+
 test('new recovery codes end the old ones and the other sessions, behind the second factor, and are counted', () =>
   withDashboard(async (dashboard) => {
     const { token } = await dashboard.invite('Ada', operator);

@@ -1,7 +1,7 @@
 /**
  * What somebody signs in with, changed by themselves: the password, the authenticator app, the recovery codes. Each
- * change asks for the second factor, ends the other sessions, and is told by mail. For what is lost there is
- * `quayside user reset`.
+ * change asks for the second factor, ends the other sessions, and is told by mail. Who has lost the app signs in with a
+ * recovery code, and replaces it with the password; for what else is lost there is `quayside user reset`.
  * @module
  */
 import type { ChangedSecret } from '../../database/people.ts';
@@ -42,6 +42,7 @@ export async function factorSection({ database }: DashboardDeps, visit: Visit<nu
   const form = (which: keyof typeof paths) => html`<form method="post" action="${paths[which]}">${changeFields(visit)}
 <button class="plain">${words.say(`account-factors.${which}`)}</button></form>`;
   return html`<section class="card" aria-labelledby="factors"><h2 id="factors">${words.say('account-factors.title')}</h2>
+${visitor.session.isRecovered ? html`<p class="message attention">${words.say('account-factors.recovered')}</p>` : null}
 <p class="hint">${words.say('account-factors.text')}</p>
 ${facts([[words.say('account-factors.left'), html`${data(left)}${few}`]])}
 <div class="actions">${form('password')}${form('app')}${form('codes')}</div></section>`;
@@ -52,7 +53,7 @@ const planOf = (
   { visitor: { person }, words }: Visit<null>,
   which: keyof typeof paths,
   command: string,
-  review: Pick<Review, 'consequence' | 'asks'>,
+  review: Pick<Review, 'consequence' | 'asks'> & Partial<Pick<Review, 'needsSudo'>>,
 ): Pick<Plan, 'command' | 'target' | 'review'> => ({
   command,
   target: person.id,
@@ -65,13 +66,25 @@ const planOf = (
   },
 });
 
+/** The present password, for a password manager to fill in. */
+const currentPassword = ({ visitor, words }: Visit<null>): Html =>
+  html`<input type="hidden" name="username" autocomplete="username" value="${visitor.person.name}">
+<label>${words.say('account-factors.current')} <input name="current" type="password" autocomplete="current-password" required></label>`;
+
+/** Says what is wrong with the present password as it was typed; null if it is right. */
+async function passwordFault(deps: DashboardDeps, visit: Visit<null>): Promise<string | null> {
+  const { form, words } = visit;
+  const isRight = await isOwnPassword(deps, visit, form.current ?? '');
+  if (isRight === null) return words.say('sign-in.busy');
+  return isRight ? null : words.say('account-factors.password_wrong');
+}
+
 /** The form that a password manager fills in; both passwords are typed on the page that confirms, and nowhere else. */
 function planPassword(deps: DashboardDeps, visit: Visit<null>): Planned {
   const { visitor, form, words } = visit;
-  const { current = '', password = '' } = form;
+  const { password = '' } = form;
   const consequence = html`<p>${words.say('account-factors.password_text')}</p>
-<input type="hidden" name="username" autocomplete="username" value="${visitor.person.name}">
-<label>${words.say('account-factors.current')} <input name="current" type="password" autocomplete="current-password" required></label>
+${currentPassword(visit)}
 <label>${words.say('account-factors.new')} <input name="password" type="password" autocomplete="new-password" minlength="12" required></label>
 <p class="hint">${words.say('link.hint')}</p>`;
   let stored = '';
@@ -80,9 +93,9 @@ function planPassword(deps: DashboardDeps, visit: Visit<null>): Planned {
     async before() {
       const weak = whyWeak(words, password, visitor.person.name);
       if (weak !== null) return { fault: weak };
-      const isRight = await isOwnPassword(deps, visit, current);
-      if (isRight === false) return { fault: words.say('account-factors.password_wrong') };
-      const hash = isRight === null ? null : await deps.passwords.hash(password);
+      const wrong = await passwordFault(deps, visit);
+      if (wrong !== null) return { fault: wrong };
+      const hash = await deps.passwords.hash(password);
       if (hash === null) return { fault: words.say('sign-in.busy') };
       stored = hash;
       return undefined;
@@ -110,19 +123,30 @@ async function isOwnPassword(
   return passwords.isRight(password, secrets && !waits ? secrets.password : null);
 }
 
-/** The new secret belongs to one rendering of the form: nothing is stored until its code is typed. */
-function planApp({ url }: DashboardDeps, visit: Visit<null>): Planned {
+/**
+ * The new secret belongs to one rendering of the form: nothing is stored until its code is typed. Who has signed in
+ * with a recovery code has no app to prove, and types the password instead.
+ */
+function planApp(deps: DashboardDeps, visit: Visit<null>): Planned {
   const { visitor, form, nowMs, words } = visit;
   const { once = '', new_code = '' } = form;
   if (once === '') return { to: BACK };
   const totpSecret = secretOfForm(visitor.formToken, once);
   const totpStep = stepOf(totpSecret, new_code.replace(/\s/g, ''), nowMs, 0);
-  const consequence = html`<p>${words.say('account-factors.app_text')}</p>
-${secretShown(words, { url, secret: totpSecret, name: visitor.person.name })}
+  const isLost = visitor.session.isRecovered;
+  const consequence = html`<p>${words.say(isLost ? 'account-factors.lost_text' : 'account-factors.app_text')}</p>
+${isLost ? currentPassword(visit) : null}
+${secretShown(words, { url: deps.url, secret: totpSecret, name: visitor.person.name })}
 <label>${words.say('account-factors.app_code')} <input name="new_code" dir="ltr" autocomplete="off" inputmode="numeric" pattern="[0-9 ]*" required></label>`;
   return {
-    ...planOf(visit, 'app', 'replace authenticator app', { consequence, asks: ['new_code'] }),
+    ...planOf(visit, 'app', 'replace authenticator app', {
+      consequence,
+      asks: ['username', 'current', 'new_code'],
+      needsSudo: !isLost,
+    }),
     async before() {
+      const wrong = isLost ? await passwordFault(deps, visit) : null;
+      if (wrong !== null) return { fault: wrong };
       return totpStep === null ? { fault: words.say('link.code_wrong') } : undefined;
     },
     async act(database, act) {

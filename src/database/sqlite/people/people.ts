@@ -104,13 +104,17 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
     else tellNews({ kind: 'member_added', person, role, by }, storeId, atMs);
   }
 
-  function startSession(person: Pick<PersonRow, 'id' | 'name'>, session: WebSession): void {
+  function startSession(person: Pick<PersonRow, 'id' | 'name'>, session: WebSession, isRecovered = false): void {
     const own = eq(webSessions.personId, session.personId);
     const older = orm.select().from(webSessions).where(own).orderBy(desc(webSessions.startedAtMs)).all();
     for (const { hash } of older.slice(WEB_SESSIONS_MAX - 1)) {
       orm.delete(webSessions).where(eq(webSessions.hash, hash)).run();
     }
-    orm.insert(webSessions).values(session).run();
+    const { sudoUntilMs } = session;
+    orm
+      .insert(webSessions)
+      .values({ ...session, isRecovered, sudoUntilMs: isRecovered ? 0 : sudoUntilMs })
+      .run();
     devices.note(person, session);
   }
 
@@ -297,7 +301,7 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
         const row = rowOf(session.personId);
         if (!row || (password !== null && row.password !== password) || !useFactor(row, factor, session, act))
           return false;
-        startSession(row, session);
+        startSession(row, session, 'recoveryHash' in factor);
         const after = { second_factor: kindOf(factor), address: session.address };
         recordAct(act, { target: session.personId, before: null, after });
         return true;
@@ -307,8 +311,11 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
       return db.write(() => {
         const isIt = and(eq(webSessions.hash, hash), eq(webSessions.personId, personId));
         const [row, session] = [rowOf(personId), orm.select().from(webSessions).where(isIt).get()];
+        // It is for signing in: whoever has found one must not let money out with it.
+        if ('recoveryHash' in factor) return false;
         if (!row || !session || !useFactor(row, factor, session, act)) return false;
-        const renewed = { hash: newHash, previousHash: hash, previousUntilMs, sudoUntilMs: untilMs };
+        const own = { previousHash: hash, previousUntilMs, isRecovered: false };
+        const renewed = { hash: newHash, ...own, sudoUntilMs: untilMs };
         orm.update(webSessions).set(renewed).where(isIt).run();
         recordAct(act, { target: personId, before: null, after: { second_factor: kindOf(factor) } });
         return true;

@@ -53,6 +53,7 @@ export const webSessions = sqliteTable('web_sessions', {
   deviceHash: text(),
   previousHash: text(),
   previousUntilMs: integer().notNull().default(0),
+  isRecovered: integer({ mode: 'boolean' }).notNull().default(false),
 });
 
 export const knownDevices = sqliteTable('known_devices', {

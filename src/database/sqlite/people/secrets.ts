@@ -3,7 +3,9 @@
  * @module
  */
 import { and, count, eq } from 'drizzle-orm';
+import type { OperatorAct } from '../../audit-log.ts';
 import type { ChangedSecret, NewSecrets, PeopleDatabase } from '../../people.ts';
+import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
 import type { Vault } from '../vault.ts';
@@ -34,7 +36,13 @@ export function writeSecrets(
   for (const hash of recoveryHashes) orm.insert(recoveryCodes).values({ personId, hash }).run();
 }
 
-type SecretParts = Readonly<{ vault: Vault; recordAct: RecordAct; mails: MailWriter; devices: KnownDevices }>;
+type SecretParts = Readonly<{
+  vault: Vault;
+  recordAct: RecordAct;
+  raiseAlarm: RaiseAlarm;
+  mails: MailWriter;
+  devices: KnownDevices;
+}>;
 
 /** What the mail and the audit log say of it. */
 function newsOf(changed: ChangedSecret) {
@@ -45,20 +53,34 @@ function newsOf(changed: ChangedSecret) {
 
 export function secretCommands(
   db: Db,
-  { vault, recordAct, mails, devices }: SecretParts,
+  { vault, recordAct, raiseAlarm, mails, devices }: SecretParts,
 ): Pick<PeopleDatabase, 'changeSecret' | 'countRecoveryCodes'> {
   const { orm, read, write } = db;
+
+  /** Ends the right to replace the app without the one before, and tells whoever looks at alarms. */
+  function replaceLost({ hash, personId, address }: typeof webSessions.$inferSelect, { atMs }: OperatorAct): void {
+    orm.update(webSessions).set({ isRecovered: false }).where(eq(webSessions.hash, hash)).run();
+    const name = orm.select({ name: people.name }).from(people).where(eq(people.id, personId)).get()?.name ?? personId;
+    const message =
+      `${name} signed in with a recovery code, and replaced the authenticator app with the password, from ${address}. ` +
+      `If that was not ${name}: \`quayside user reset ${name}\` ends it.`;
+    raiseAlarm({ atMs, code: 'recovery_code_used', message, network: null, sessionId: null });
+  }
+
   return {
     async changeSecret({ personId, formToken, deviceHash }, changed, act) {
       return write(() => {
         const isIt = and(eq(webSessions.personId, personId), eq(webSessions.formToken, formToken));
-        if (!orm.select().from(webSessions).where(isIt).get()) return false;
+        const session = orm.select().from(webSessions).where(isIt).get();
+        if (!session) return false;
+        const isLost = session.isRecovered && 'totpSecret' in changed;
         writeSecrets(db, vault, personId, changed);
         devices.clear(personId, deviceHash);
         endOtherSessions(db, personId, formToken);
         const { kind, after } = newsOf(changed);
         mails.tell(personId, { kind }, act.atMs);
-        recordAct(act, { target: personId, before: null, after });
+        recordAct(act, { target: personId, before: null, after: { ...after, ...(isLost && { by: 'recovery code' }) } });
+        if (isLost) replaceLost(session, act);
         return true;
       });
     },

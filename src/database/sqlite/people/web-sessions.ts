@@ -4,7 +4,7 @@
  */
 import { and, desc, eq, gt, ne, or } from 'drizzle-orm';
 import type { OperatorAct } from '../../audit-log.ts';
-import type { PeopleDatabase, Person, WebSession } from '../../people.ts';
+import type { OpenSession, PeopleDatabase, Person, WebSession } from '../../people.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
 import { webSessions } from './schema.ts';
@@ -16,7 +16,7 @@ const SEEN_EVERY_MS = 60_000;
 const toSession = (
   { previousHash: _, previousUntilMs: __, ...row }: typeof webSessions.$inferSelect,
   isNewest: boolean,
-): WebSession => ({ ...row, sudoUntilMs: isNewest ? row.sudoUntilMs : 0 });
+): OpenSession => ({ ...row, sudoUntilMs: isNewest ? row.sudoUntilMs : 0 });
 
 /** Ends a person's sessions but the one whose forms have this token. To be used within a transaction. */
 export function endOtherSessions({ orm }: Pick<Db, 'orm'>, personId: string, keepFormToken: string): void {
