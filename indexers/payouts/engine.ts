@@ -192,6 +192,7 @@ export function createPayer(options: PayerOptions): Payer {
       onRotated: () => walletWatch.expire(),
       onDepositNumbers: walletWatch.learnNumbers,
       holdOnNew,
+      isDoubted: () => rollbackWait?.current() != null,
       onUnknown: () => rollbackWait?.suspect(),
     });
     return advance;

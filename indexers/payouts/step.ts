@@ -69,6 +69,8 @@ export type AdvanceParts = Readonly<{
   onDepositNumbers(payer: string, finalNonce: number): Promise<void>;
   /** Returns why nothing new is signed now; null if it may be. */
   holdOnNew(): EngineReason | null;
+  /** Whether something that is not known here may still take effect, so that nothing ends as never paid. */
+  isDoubted(): boolean;
   /** Called when a node shows more transactions of a wallet than are known here. */
   onUnknown(): void;
 }>;
@@ -191,7 +193,7 @@ async function begin(work: Work): Promise<Progress | null> {
   const awaited = await loans.holdFor(payout, quote);
   if (awaited) return waitFor(work, awaited, clock.nowMs() + LOAN_LOOK_MS);
   const judged = judgeQuote(quote);
-  if (judged.kind === 'wait') return waitFor(work, judged);
+  if (judged.kind === 'wait' || (judged.kind === 'fail' && parts.isDoubted())) return waitFor(work, judged);
   if (judged.kind === 'fail') {
     await database.settlePayout({ ...nameOf(work), outcome: { ...judged, kind: 'failed' }, nowMs: clock.nowMs() });
     return lookAgain(work);

@@ -10,6 +10,7 @@ import { deadEnds, ends, type Move, type Spot, startsOf, walk } from './payout-w
 const kinds = [...paybackKinds, 'sweep', 'gas', 'move'] as const;
 const lanes = ['sequence', 'expiry'] as const;
 const everyStart = kinds.flatMap((kind) => lanes.flatMap((lane) => startsOf(kind, lane)));
+for (const kind of ['refund', 'move'] as const) everyStart.push(...startsOf(kind, 'expiry', true));
 const found = walk(everyStart);
 const spots = [...found.keys()].map((name) => JSON.parse(name) as Spot);
 
@@ -33,8 +34,18 @@ test('nothing is paid twice, and an end says whether it was paid', () => {
     if (!ends.includes(spot.state)) continue;
     // What an unknown transaction has swept or moved is not taken again, because its address is empty.
     const isOfOurs = spot.kind === 'sweep' || spot.kind === 'move';
-    if (isOfOurs && spot.isLost && spot.state === 'failed') continue;
+    if (isOfOurs && spot.lost === 'paid' && spot.state === 'failed') continue;
     assert.is(spot.payments, spot.state === 'succeeded' ? 1 : 0, JSON.stringify(spot));
+  }
+});
+
+test('what is on its way and not known here may still pay: until it has or cannot, nothing ends as never paid', () => {
+  const pending = spots.filter(({ lost }) => lost === 'pending');
+  assert.equal([...new Set(pending.map(({ state }) => state))].sort(), ['sent', 'stuck', 'waiting']);
+  for (const spot of pending) assert.is(spot.payments, 0, JSON.stringify(spot));
+  for (const spot of spots) {
+    const isBoth = spot.lost === 'paid' && (spot.outcome === 'paid' || spot.outcome === 'unclear');
+    assert.not(isBoth, `two transactions have paid: ${JSON.stringify(spot)}`);
   }
 });
 
@@ -43,8 +54,8 @@ test('from every state some way leads to an end', () => {
 });
 
 test('where nothing can happen on the chain any more, engine and commands alone lead to an end', () => {
-  const isSettled = ({ outcome, attempts }: Spot): boolean =>
-    outcome !== 'pending' || !attempts.some((one) => one !== 'allotted');
+  const isSettled = ({ outcome, attempts, lost }: Spot): boolean =>
+    lost !== 'pending' && (outcome !== 'pending' || !attempts.some((one) => one !== 'allotted'));
   // A new signature may need the chain; ending the payout must not.
   const withoutNew = (move: Move): boolean => move.who !== 'chain' && !/^allots|^signs$|again$/.test(move.what);
   const settled = spots.filter(isSettled);

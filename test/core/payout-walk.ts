@@ -29,16 +29,23 @@ import {
 /** What became of the signed attempts of the current generation. Only one of them can ever be included. */
 type Outcome = 'pending' | 'paid' | 'failed' | 'dead' | 'foreign' | 'unclear';
 
+/**
+ * What became of a transaction that this database does not know, because an older state was restored: it is on its way,
+ * it has paid the payout, or it can never be included. `none`: there is none.
+ */
+type Lost = 'none' | 'pending' | 'paid' | 'ended';
+
 export type Spot = Readonly<{
   kind: Intent['kind'];
   lane: PayoutRules['lane'];
+  /** A lock on the chain excludes a second payment; of a sweep, that its address is empty then. */
+  hasLock: boolean;
   state: PayoutState;
   generation: number;
   code: string | null;
   attempts: readonly ('allotted' | 'signed' | 'sent')[];
   outcome: Outcome;
-  /** A transaction that this database does not know has paid it: an older state was restored. */
-  isLost: boolean;
+  lost: Lost;
   /** How often it was paid. `unclear`: something left the wallet, which counts. */
   payments: number;
 }>;
@@ -100,6 +107,10 @@ const attemptsOf = ({ attempts, generation, lane }: Spot): Attempt[] =>
     answer: null,
     feeUnits: null,
   }));
+
+/** Until that is known, engines without locks allot and sign nothing new, and nobody may end it as never paid. */
+const isDoubted = ({ lost }: Spot): boolean => lost === 'pending';
+const isHeld = (spot: Spot): boolean => isDoubted(spot) && !spot.hasLock;
 
 const isAnySigned = ({ attempts }: Spot): boolean => attempts.some((form) => form !== 'allotted');
 const withLast = ({ attempts }: Spot, form: Spot['attempts'][number]) => [...attempts.slice(0, -1), form];
@@ -188,19 +199,22 @@ function unknownStep(step: never): Move[] {
 
 type Make = (what: string, changes: Partial<Spot>, who?: Who) => Move;
 
-function quoteMoves({ isLost }: Spot, by: Make): Move[] {
+function quoteMoves(spot: Spot, by: Make): Move[] {
+  if (isHeld(spot)) return [by('is held', { code: 'payouts_rollback_possible' })];
   const codes = ['destination_frozen', 'destination_invalid', 'token_short', 'native_short', 'would_fail'] as const;
   const refusals = codes.map((code) => {
     const judged = judgeQuote({ kind: 'refused', code, message: code });
-    return by(`quote ${code}`, judged.kind === 'fail' ? { state: 'failed', code } : { code });
+    return by(`quote ${code}`, judged.kind === 'fail' && !isDoubted(spot) ? { state: 'failed', code } : { code });
   });
   // Nothing is allotted then: the transfer, the lock, the wallet's numbers or its empty balance say that it was paid.
-  if (isLost) return [by('is held', { code: 'refund_maybe_paid' })];
+  if (spot.lost === 'paid') return [by('is held', { code: 'refund_maybe_paid' })];
   return [...refusals, by('allots', { state: 'sent', attempts: ['allotted'], code: null, outcome: 'pending' })];
 }
 
 function signMoves(spot: Spot, by: Make): Move[] {
   const isFirst = spot.attempts.length === 1;
+  // A replacement excludes what it replaces.
+  if (isFirst && isHeld(spot)) return [];
   const without = { attempts: spot.attempts.slice(0, -1), state: isFirst ? 'waiting' : spot.state } as const;
   const codes = ['cap', 'approval', 'mac', 'intent', 'generation', 'attempt', 'check', 'fence', 'nonce'];
   const refusals = codes.flatMap((rule) => {
@@ -216,18 +230,40 @@ function signMoves(spot: Spot, by: Make): Move[] {
 
 /** Bytes that are signed may reach the chain although they were never sent from here. */
 function chainMoves(spot: Spot): Move[] {
-  if (spot.outcome !== 'pending' || !isAnySigned(spot)) return [];
-  const ends: Outcome[] = ['paid', 'failed', 'unclear', spot.lane === 'sequence' ? 'foreign' : 'dead'];
-  return ends.map((outcome) => {
+  const lostMoves = lostOnChain(spot);
+  if (spot.outcome !== 'pending' || !isAnySigned(spot)) return lostMoves;
+  const excluded = spot.lane === 'sequence' ? 'foreign' : 'dead';
+  // Once the lost one has paid, nothing new is allotted: the number of these is taken, or they have expired, too.
+  const ends: Outcome[] = spot.lost === 'paid' ? [excluded] : ['paid', 'failed', 'unclear', excluded];
+  const own = ends.map((outcome): Move => {
     const isPayment = outcome === 'paid' || outcome === 'unclear';
-    return { who: 'chain', what: outcome, to: { ...spot, outcome, payments: spot.payments + (isPayment ? 1 : 0) } };
+    // Attempts that are known have the number of the lost one, or its lock is taken.
+    const excludes = spot.lost === 'pending' && (spot.lane === 'sequence' || isPayment);
+    const payments = spot.payments + (isPayment ? 1 : 0);
+    return { who: 'chain', what: outcome, to: { ...spot, outcome, payments, ...(excludes && { lost: 'ended' }) } };
   });
+  return [...own, ...lostMoves];
+}
+
+/** What is on its way and not known here is included, or expires. A number stays free until something else uses it. */
+function lostOnChain(spot: Spot): Move[] {
+  if (spot.lost !== 'pending') return [];
+  // What pays takes the number of the known attempts, or the lock that they need.
+  const excluded = isAnySigned(spot) && spot.outcome === 'pending';
+  const outcome = excluded ? (spot.lane === 'sequence' ? 'foreign' : 'dead') : spot.outcome;
+  const paid: Move = {
+    who: 'chain',
+    what: 'the lost one pays',
+    to: { ...spot, lost: 'paid', outcome, payments: spot.payments + 1 },
+  };
+  if (spot.lane === 'sequence') return [paid];
+  return [paid, { who: 'chain', what: 'the lost one expires', to: { ...spot, lost: 'ended' } }];
 }
 
 /** A final transfer that no attempt explains settles the refund that it pays. */
 function watchMoves(spot: Spot): Move[] {
-  const { kind, isLost, state } = spot;
-  if (!isLost || !isPayback(intents[kind]) || ends.includes(state)) return [];
+  const { kind, lost, state } = spot;
+  if (lost !== 'paid' || !isPayback(intents[kind]) || ends.includes(state)) return [];
   const transfer = {
     network,
     role: 'refund',
@@ -248,7 +284,8 @@ function watchMoves(spot: Spot): Move[] {
 // ── Operators ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function evidenceOf(spot: Spot): Evidence {
-  const { generation, attempts, outcome, isLost, kind, lane } = spot;
+  const { generation, attempts, outcome, lost, kind, lane } = spot;
+  const isLost = lost === 'paid';
   const shown: Readonly<Record<Outcome, ShownOutcome>> = {
     pending: { kind: 'waiting' },
     paid: { kind: 'succeeded', ...ended, tx: 't0' },
@@ -265,10 +302,10 @@ function evidenceOf(spot: Spot): Evidence {
 }
 
 /** What an operator may name: an attempt of its own that paid, or the transaction that is unknown here. */
-function namedBy({ outcome, isLost }: Spot): readonly (readonly [NamedPayment, boolean])[] {
+function namedBy({ outcome, lost }: Spot): readonly (readonly [NamedPayment, boolean])[] {
   const own = { tx: 't0', ownerId: 'p' } as const;
   const all: (readonly [NamedPayment, boolean])[] = [];
-  if (isLost) all.push([{ tx: 'x', ownerId: null, shown: { kind: 'paid', feeUnits: 1n } }, false]);
+  if (lost === 'paid') all.push([{ tx: 'x', ownerId: null, shown: { kind: 'paid', feeUnits: 1n } }, false]);
   if (outcome === 'paid') all.push([{ ...own, shown: { kind: 'paid', feeUnits: 1n } }, false]);
   if (outcome === 'unclear') all.push([{ ...own, shown: { kind: 'unclear', message: 'unclear' } }, true]);
   return all;
@@ -286,7 +323,12 @@ function operatorMoves(spot: Spot): Move[] {
   const goesOn = resumed(state, attempts.length);
   if (goesOn) moves.push(by('payouts resume', { state: goesOn, code: null }));
   if (isUnsigned(state, attempts.length) && evidence.suspect === null) {
-    if (!spot.isLost) moves.push(by('refunds reject', { state: 'canceled', code: null }));
+    if (spot.lost !== 'paid' && !isDoubted(spot)) moves.push(by('refunds reject', { state: 'canceled', code: null }));
+  }
+  // The next wallet pays, and what the former one holds is moved with the number of what never gets into a block.
+  if (isDoubted(spot) && spot.lane === 'sequence') {
+    const isPassed = isAnySigned(spot) && spot.outcome === 'pending';
+    moves.push(by('wallet empty', { lost: 'ended', ...(isPassed && { outcome: 'foreign' }) }));
   }
   if (attempts.at(-1) === 'allotted') {
     const isFirst = attempts.length === 1 && state === 'sent';
@@ -297,7 +339,7 @@ function operatorMoves(spot: Spot): Move[] {
     if (exit.kind === 'paid') moves.push(by('payouts settle --paid', { state: 'succeeded', code: null }));
   }
   const exit = judgeNever(payout, evidence);
-  if (exit.kind === 'never') {
+  if (exit.kind === 'never' && !isDoubted(spot)) {
     moves.push(by('payouts settle --never', { state: 'failed', code: 'rejected_by_operator' }));
     const next = Math.min(GENERATIONS_MAX, generation + (exit.proof === null ? 0 : 1));
     const renewed = { state: 'waiting', generation: next, attempts: [], outcome: 'pending', code: null } as const;
@@ -309,20 +351,28 @@ function operatorMoves(spot: Spot): Move[] {
 // ── The walk ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Where payouts begin: planned, or as an older state of the database has them after they were paid. */
-export function startsOf(kind: Spot['kind'], lane: Spot['lane']): Spot[] {
+export function startsOf(kind: Spot['kind'], lane: Spot['lane'], hasLock = false): Spot[] {
   const planned = {
     kind,
     lane,
+    hasLock,
     state: 'waiting',
     generation: 0,
     code: null,
     attempts: [],
     outcome: 'pending',
   } as const;
-  const lost = { ...planned, isLost: true, payments: 1 };
+  const lost = { ...planned, lost: 'paid', payments: 1 } as const;
+  const underWay = { ...planned, lost: 'pending', payments: 0 } as const;
+  const pending: Spot[] = [
+    underWay,
+    // The state is from before it was signed, or before it was replaced with the same number.
+    { ...underWay, state: 'sent', attempts: ['allotted'] },
+    lane === 'sequence' ? { ...underWay, state: 'sent', attempts: ['sent'] } : sentBefore(underWay),
+  ];
   // Gas that is sent twice is our own coin on our own address; only its numbers can tell.
-  const restored: Spot[] = kind === 'gas' ? [] : [lost, sentBefore(lost)];
-  return [{ ...planned, isLost: false, payments: 0 }, ...restored];
+  const restored: Spot[] = kind === 'gas' ? [] : [lost, sentBefore(lost), ...pending];
+  return [{ ...planned, lost: 'none', payments: 0 }, ...restored];
 }
 
 /** What paid it was signed later than the attempt that is known, so that one has ended. */

@@ -275,7 +275,14 @@ test('solana: a refund that may be on its way is not canceled before it has expi
       mark = next;
     },
   };
-  const bench = await openNodeBench('solana', { marks });
+  const through = (node: PayoutNode): PayoutNode => ({
+    ...node,
+    quote: async (draft, ...of) =>
+      draft.intent.id === 'rf_4'
+        ? { kind: 'refused', code: 'destination_frozen', message: 'it is frozen now' }
+        : node.quote(draft, ...of),
+  });
+  const bench = await openNodeBench('solana', { marks, through });
   const { sim, database, node, clock, walletKey, pass, passMinutes, planRefund, paid, restart } = bench;
   const { key } = walletKey('refund', 0);
   sim.world.fund(key, 100n * COIN.solana);
@@ -287,14 +294,17 @@ test('solana: a refund that may be on its way is not canceled before it has expi
   restart();
   for (const id of ['rf_1', 'rf_2']) await planRefund(id, thief.solana, 3n * USDT, 3_600_000);
   await planRefund('rf_3', bench.treasury, 2n * USDT);
+  await planRefund('rf_4', thief.solana, 4n * USDT);
   for (let n = 0; n < 5; n++) assert.not.equal(await pass(6_000), HELD);
   assert.equal([await cancel('rf_1'), await cancel('rf_2')], [false, false]);
   assert.equal(await node.broadcast(old.bytes), { kind: 'accepted' });
   await passMinutes(1);
-  const [one, three] = [await database.findPayout('rf_1'), await database.findPayout('rf_3')];
-  assert.equal([one?.state, one?.tx, three?.state], ['succeeded', old.tx, 'succeeded']);
+  const stateOf = async (id: string) => (await database.findPayout(id))?.state;
+  assert.equal([await stateOf('rf_1'), (await database.findPayout('rf_1'))?.tx], ['succeeded', old.tx]);
+  assert.equal([await stateOf('rf_3'), await stateOf('rf_4')], ['succeeded', 'waiting']);
   assert.is(await cancel('rf_2'), false);
-  await passMinutes(5);
+  await passMinutes(10);
+  assert.is(await stateOf('rf_4'), 'failed');
   assert.is(await cancel('rf_2'), true);
   assert.equal(paid(key, thief.solana), [3n * USDT]);
   assert.equal(await database.listFreezes(), []);
