@@ -11,35 +11,47 @@ import { everyPage } from '../support/dashboard-pages.ts';
 
 const PICTURES = process.env.QUAYSIDE_PICTURES ?? '.tmp/dashboard/pictures';
 const BYTES_MAX = 150_000;
-const shown = [
-  'store-overview',
-  'payments',
-  'payment',
-  'refund-approval',
-  'held-one',
-  'endpoint',
-  'developers',
-  'network',
-];
 
-test('eight pages are pictured, each small enough for the documentation', async () => {
+/** How a page is pictured, with what its file's name ends in. */
+const looks = {
+  '': { colorScheme: 'light', viewport: { width: 1280, height: 860 } },
+  '-dark': { colorScheme: 'dark', viewport: { width: 1280, height: 860 } },
+  '-phone': { colorScheme: 'light', viewport: { width: 390, height: 844 } },
+} as const;
+
+const shown: Readonly<Record<string, readonly (keyof typeof looks)[]>> = {
+  'store-overview': ['', '-dark'],
+  payments: [''],
+  payment: ['', '-phone'],
+  'refund-approval': [''],
+  'held-one': [''],
+  endpoint: [''],
+  developers: [''],
+  reports: [''],
+  network: [''],
+};
+
+test('pages are pictured in light, dark and on a phone, each small enough for the documentation', async () => {
   mkdirSync(PICTURES, { recursive: true });
   const browser = await openBrowser();
   try {
     await withDashboard(
       async (dashboard) => {
-        const pages = (await everyPage(dashboard)).filter(({ name }) => shown.includes(name));
-        assert.is(pages.length, shown.length);
+        const pages = (await everyPage(dashboard)).filter(({ name }) => name in shown);
+        assert.is(pages.length, Object.keys(shown).length);
         for (const { name, path, cookie } of pages) {
-          const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, colorScheme: 'light' });
-          const [cookieName = '', value = ''] = cookie.split('=', 2);
-          await context.addCookies([{ name: cookieName, value, url: dashboard.url }]);
-          const page = await context.newPage();
-          await page.goto(dashboard.url + path);
-          assert.ok((await page.locator('main h1').count()) === 1, name);
-          const picture = await page.screenshot({ path: `${PICTURES}/${name}.png` });
-          assert.ok(picture.length < BYTES_MAX, `${name} has ${picture.length} bytes`);
-          await context.close();
+          for (const ending of shown[name] ?? []) {
+            const file = `${name}${ending}.png`;
+            const context = await browser.newContext(looks[ending]);
+            const [cookieName = '', value = ''] = cookie.split('=', 2);
+            await context.addCookies([{ name: cookieName, value, url: dashboard.url }]);
+            const page = await context.newPage();
+            await page.goto(dashboard.url + path);
+            assert.ok((await page.locator('main h1').count()) === 1, file);
+            const picture = await page.screenshot({ path: `${PICTURES}/${file}` });
+            assert.ok(picture.length < BYTES_MAX, `${file} has ${picture.length} bytes`);
+            await context.close();
+          }
         }
       },
       { pages: true },
