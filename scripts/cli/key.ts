@@ -4,13 +4,16 @@
  */
 
 import { issueKey, scopes } from '../../src/app/new-credentials.ts';
+import { permanent } from '../../src/core/fault.ts';
 import type { Mode } from '../../src/core/transfer.ts';
-import type { ApiKey, Scope } from '../../src/database/keys.ts';
+import type { OperatorAct } from '../../src/database/audit-log.ts';
+import type { ApiKey, KeyDatabase, Scope } from '../../src/database/keys.ts';
 import { readRange } from '../../src/lib/address-range.ts';
 import {
   becauseOption,
   type Command,
   choiceOption,
+  dryRunOption,
   moment,
   notFound,
   operatorAct,
@@ -64,10 +67,11 @@ export const keyCreate: Command = {
         lines: [`would create a key of store ${storeId} (${mode})`, ...lifeLines(granted, life)],
       };
     }
-    await database.createKey(row, operatorAct(keyCreate, input, clock));
+    const act = operatorAct(keyCreate, input, clock);
+    await database.createKey(row, act);
     const missing = scopes.filter((scope) => !granted.includes(scope));
     return {
-      json: { ...shown({ ...row, ...life, ...unused }), api_key: key, api_secret: row.secret },
+      json: { ...shown({ ...row, ...life, ...unused, createdBy: act.operator }), api_key: key, api_secret: row.secret },
       lines: [
         `key      ${row.id} (${mode})`,
         `api key  ${key}`,
@@ -94,11 +98,12 @@ export const keyList: Command = {
       key.scopes.join(','),
       key.sources.join(',') || 'anywhere',
       moment(key.createdAtMs),
+      key.createdBy ?? 'unknown',
       lastUse(key),
       key.expiresAtMs === null ? 'never' : moment(key.expiresAtMs),
       moment(key.revokedAtMs),
     ]);
-    const head = ['ID', 'STORE', 'KEY', 'SCOPES', 'FROM', 'CREATED', 'LAST USED', 'EXPIRES', 'REVOKED'];
+    const head = ['ID', 'STORE', 'KEY', 'SCOPES', 'FROM', 'CREATED', 'BY', 'LAST USED', 'EXPIRES', 'REVOKED'];
     return { json: keys.map(shown), lines: table([head, ...rows]) };
   },
 };
@@ -106,7 +111,7 @@ export const keyList: Command = {
 export const keyShow: Command = {
   name: 'key show',
   args: ['id'],
-  summary: 'Show an API key: what it may do, from where and until when, and its last use.',
+  summary: 'Show an API key: who created it, what it may do, from where and until when, and its last use.',
   options: {},
   async run(input, { database }) {
     const id = input.args[0] ?? '';
@@ -116,7 +121,7 @@ export const keyShow: Command = {
       json: shown(key),
       lines: [
         `key      ${key.id} (${key.mode}) ${key.hint} of store ${key.storeId}`,
-        `created  ${moment(key.createdAtMs)}`,
+        `created  ${moment(key.createdAtMs)} by ${key.createdBy ?? 'an unknown person (made before this was recorded)'}`,
         ...lifeLines(key.scopes, key),
         `used     ${lastUse(key)}`,
         ...(key.revokedAtMs === null ? [] : [`revoked  ${moment(key.revokedAtMs)}`]),
@@ -124,6 +129,52 @@ export const keyShow: Command = {
     };
   },
 };
+
+export const keyNarrow: Command = {
+  name: 'key narrow',
+  args: ['id'],
+  summary: 'Take scopes from an API key: it keeps those that are named, and can never get one back.',
+  options: {
+    scopes: { value: 'LIST', help: `the scopes that it keeps, comma-separated: ${scopes.join(', ')}` },
+    because: becauseOption,
+    'dry-run': dryRunOption,
+  },
+  async run(input, { database, clock }) {
+    const id = input.args[0] ?? '';
+    const named = textOption(input, 'scopes');
+    if (named === undefined) throw usage('--scopes is missing: it names the scopes that the key keeps');
+    const keep = readScopes(named);
+    const key = await database.showKey(id);
+    if (!key) throw unknownKey(id);
+    const more = keep.filter((scope) => !key.scopes.includes(scope));
+    if (more.length > 0) {
+      throw usage(`${id} may not ${more.join(', ')}, and a key never gets more; \`quayside key create\` makes another`);
+    }
+    if (key.revokedAtMs !== null) throw permanent('key_revoked', `${id} is revoked, so it may do nothing any more`);
+    const kept = key.scopes.filter((scope) => keep.includes(scope));
+    const lost = key.scopes.filter((scope) => !keep.includes(scope));
+    const isDryRun = input.options['dry-run'] === true;
+    if (lost.length > 0 && !isDryRun) await narrow(database, id, kept, operatorAct(keyNarrow, input, clock));
+    const now = isDryRun ? 'would be' : 'is';
+    return {
+      json: { id, scopes: kept, taken: lost, changed: lost.length > 0 && !isDryRun },
+      lines: [
+        lost.length === 0
+          ? `${id} may ${kept.join(', ')} already; nothing is changed`
+          : `${id} ${now} limited to ${kept.join(', ')}; it loses ${lost.join(', ')}`,
+      ],
+    };
+  },
+};
+
+async function narrow(database: KeyDatabase, id: string, kept: readonly Scope[], act: OperatorAct): Promise<void> {
+  if (await database.narrowKey(id, kept, act)) return;
+  throw permanent(
+    'key_not_narrowed',
+    `${id} was not changed: it was revoked or narrowed meanwhile, or its row in the database was altered; ` +
+      `\`quayside key show ${id}\` shows it, and \`quayside key revoke ${id}\` ends it`,
+  );
+}
 
 export const keyRevoke: Command = {
   name: 'key revoke',
@@ -160,7 +211,7 @@ function readSources(text: string | undefined): readonly string[] {
 
 const unknownKey = (id: string) => notFound(`there is no key ${id}; \`quayside key list\` shows all`);
 
-const unused = { name: null, createdBy: null, lastUsedAtMs: null, lastUsedFrom: null };
+const unused = { name: null, lastUsedAtMs: null, lastUsedFrom: null };
 
 const lastUse = ({ lastUsedAtMs, lastUsedFrom }: ApiKey): string =>
   lastUsedAtMs === null ? 'never' : `${moment(lastUsedAtMs)} from ${lastUsedFrom ?? 'an unknown address'}`;
@@ -185,6 +236,7 @@ const shown = (key: ApiKey) => ({
   scopes: key.scopes,
   ...lifeJson(key),
   created_at: moment(key.createdAtMs),
+  created_by: key.createdBy,
   last_used_at: orNull(key.lastUsedAtMs),
   last_used_from: key.lastUsedFrom,
   revoked_at: orNull(key.revokedAtMs),

@@ -37,7 +37,7 @@ import { explain } from './explain.ts';
 import { exportFees, exportPayments, exportRefunds, exportSweeps } from './export.ts';
 import { heldAccept, heldList, heldShow } from './held.ts';
 import { heldReturn } from './held-return.ts';
-import { keyCreate, keyList, keyRevoke, keyShow } from './key.ts';
+import { keyCreate, keyList, keyNarrow, keyRevoke, keyShow } from './key.ts';
 import { ledgerVerify } from './ledger.ts';
 import { networksList, networksReread, networksRewind, networksShow, networksSkip } from './networks.ts';
 import { nodeCheck } from './node-check.ts';
@@ -142,6 +142,7 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   keyCreate,
   keyList,
   keyShow,
+  keyNarrow,
   keyRevoke,
   userCreate,
   userReset,
