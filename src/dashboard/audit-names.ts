@@ -82,7 +82,8 @@ async function readLists({ database, config }: DashboardDeps, texts: ReadonlySet
   for (const { key } of config.networks) named.set(key, link(`/operator/networks/${key}`, key));
   for (const text of texts) {
     if (typeof text !== 'string') continue;
-    if (/^A-[1-9]\d{0,14}$/.test(text)) named.set(text, link('/operator/alarms', text));
+    const [, alarm] = /^A-([1-9]\d{0,14})$/.exec(text) ?? [];
+    if (alarm) named.set(text, link(`/operator/alarms?before=${Number(alarm) + 1}`, text));
     if (text.startsWith('nt_')) named.set(text, link('/operator/notices', text));
   }
   return named;

@@ -111,8 +111,10 @@ export interface AlarmDatabase {
    * @returns null if there is no such alarm
    */
   resolveAlarm(id: number, act: OperatorAct): Promise<Resolved | null>;
-  /** Returns the newest alarms, newest first. */
-  listAlarms(limit: number): Promise<readonly Alarm[]>;
+  /** Returns the newest alarms, newest first; only those with a lower id than `beforeId`, if one is given. */
+  listAlarms(limit: number, beforeId?: number): Promise<readonly Alarm[]>;
+  /** Returns how often the alarm of each key was raised since then. */
+  countRaised(keys: readonly string[], sinceMs: number): Promise<ReadonlyMap<string, number>>;
   /**
    * Returns the newest alarms about a store's sessions that nobody acknowledged, among the newest of all. Held money
    * and refunds to approve are left out: they have lists of their own, with their end.

@@ -140,7 +140,13 @@ test('times are the log’s, and what has a page or a name is shown so; what is 
     assert.match(row, '&lt;b&gt;');
     assert.equal(
       ['test:ethereum', 'A-7', 'nt_1', 'op_none', mary.id].map((target) => hrefOf(asOperator.get(target))),
-      ['/operator/networks/test:ethereum', '/operator/alarms', '/operator/notices', undefined, '/operator/people'],
+      [
+        '/operator/networks/test:ethereum',
+        '/operator/alarms?before=8',
+        '/operator/notices',
+        undefined,
+        '/operator/people',
+      ],
     );
     assert.match(asOperator.get(mary.id) ?? '', '<bdi>Mary</bdi>');
 

@@ -5,17 +5,20 @@
  */
 import { isAllowed } from '../../core/access.ts';
 import { ALARM_NOTE_CHARS_MAX, type Alarm, isSnoozed } from '../../database/alarms.ts';
+import { DAY_MS } from '../../lib/clock.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { type Snooze, snoozeEndMs, snoozes } from '../../lib/snooze.ts';
 import { timeIn } from '../../lib/zone.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
-import { badge, data, english, faultMessage, plainText, table, time } from '../show.ts';
+import { badge, data, english, faultMessage, moreLink, plainText, table, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const PATH = '/operator/alarms';
-const ALARMS_SHOWN = 100;
+const ALARMS_SHOWN = 50;
+/** How often an open alarm was raised is counted in so many days. */
+const COUNTED_DAYS = 30;
 
 export const alarmPages = (deps: DashboardDeps): readonly CommonPage[] => [
   { method: 'get', path: PATH, needs: 'installation:read', answer: (visit) => alarmsPage(deps, visit, null) },
@@ -32,20 +35,49 @@ export const alarmPages = (deps: DashboardDeps): readonly CommonPage[] => [
   commonChange(deps, { path: `${PATH}/resolve`, needs: 'installation:manage', plan: async (visit) => planEnd(visit) }),
 ];
 
+/** Open ones first; then all that there were, page by page. */
 async function alarmsPage(deps: DashboardDeps, visit: Visit<null>, fault: string | null): Promise<Reply> {
+  const { words, query } = visit;
+  const before = query.get('before') ?? '';
+  const beforeId = /^[1-9]\d{0,14}$/.test(before) ? Number(before) : undefined;
+  const found = await deps.database.listAlarms(ALARMS_SHOWN + 1, beforeId);
+  const shown = found.slice(0, ALARMS_SHOWN);
+  const last = found.length > ALARMS_SHOWN ? shown.at(-1) : undefined;
+  const older = last ? moreLink(words, `${PATH}?before=${last.id}`) : null;
+  const title = words.say('frame.operator_alarms');
+  if (beforeId !== undefined) {
+    return {
+      title,
+      content: html`<p><a href="${PATH}">${words.say('general.newest')}</a></p>${await alarmTable(deps, visit, shown)}${older}`,
+    };
+  }
+  const lasting = await deps.database.listOpenAlarms();
+  const needing = [...lasting].reverse().concat(shown.filter((one) => one.key === null && one.resolvedAtMs === null));
+  const past = shown.filter((one) => !needing.some(({ id }) => id === one.id));
   return {
-    title: visit.words.say('frame.operator_alarms'),
+    title,
     status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}${await alarmTable(deps, visit, await deps.database.listAlarms(ALARMS_SHOWN))}
-<p class="hint">${visit.words.html('alarms.newest', { count: ALARMS_SHOWN })}</p>`,
+    content: html`${faultMessage(fault)}<section aria-labelledby="open"><h2 id="open">${words.say('alarms.needing')}</h2>${
+      needing.length === 0 ? quiet(words, past) : await alarmTable(deps, visit, needing)
+    }</section>
+${past.length === 0 ? null : html`<section aria-labelledby="past"><h2 id="past">${words.say('alarms.past')}</h2>${await alarmTable(deps, visit, past)}</section>`}${older}`,
   };
+}
+
+/** Says since when nothing is open. @param past the newest alarms, all of which are over */
+function quiet(words: Words, past: readonly Alarm[]): Html {
+  const sinceMs = Math.max(0, ...past.map(({ endedAtMs, resolvedAtMs, atMs }) => endedAtMs ?? resolvedAtMs ?? atMs));
+  const text = sinceMs === 0 ? words.say('alarms.quiet_ever') : words.html('alarms.quiet', { time: time(sinceMs) });
+  return html`<p class="card">${badge(words.say('alarms.nothing_open'), 'good')} ${text}</p>`;
 }
 
 /** A list of alarms, with what can be done about each, and links to the payments that this person may see. */
 export async function alarmTable(deps: DashboardDeps, visit: Visit<null>, alarms: readonly Alarm[]): Promise<Html> {
-  const { words } = visit;
+  const { words, nowMs } = visit;
   if (alarms.length === 0) return html`<p class="card">${words.say('alarms.none')}</p>`;
   const payments = await paymentPages(deps, visit, alarms);
+  const open = alarms.flatMap(({ key, endedAtMs }) => (key !== null && endedAtMs === null ? [key] : []));
+  const counts = await deps.database.countRaised(open, nowMs - COUNTED_DAYS * DAY_MS);
   return table(
     words.say('frame.operator_alarms'),
     [
@@ -57,12 +89,24 @@ export async function alarmTable(deps: DashboardDeps, visit: Visit<null>, alarms
     ],
     alarms.map((alarm) => [
       time(alarm.atMs),
-      html`<div>${alarmState(visit, alarm)}${noteOf(alarm)}</div>`,
+      html`<div>${alarmState(visit, alarm)}${endText(words, alarm)}${noteOf(alarm)}</div>`,
       html`<span>${data(alarmName(alarm))} <code>${alarm.code}</code>${alarm.network === null ? null : html` <code>${alarm.network}</code>`}</span>`,
-      html`<div>${english(alarm.message)}${paymentLink(words, payments.get(alarm.sessionId ?? ''))}</div>`,
+      html`<div>${english(alarm.message)}${paymentLink(words, payments.get(alarm.sessionId ?? ''))}${countText(words, alarm, counts)}</div>`,
       html`<div>${alarmForms(visit, alarm)}</div>`,
     ]),
   );
+}
+
+/** Says when an alarm was over. */
+function endText(words: Words, { endedAtMs, resolvedAtMs }: Alarm): Html | null {
+  const atMs = endedAtMs ?? resolvedAtMs;
+  return atMs === null ? null : html`<p class="hint">${words.html('alarms.until', { time: time(atMs) })}</p>`;
+}
+
+/** Says that an open alarm comes again and again. */
+function countText(words: Words, { key, endedAtMs }: Alarm, counts: ReadonlyMap<string, number>): Html | null {
+  const count = endedAtMs === null ? (counts.get(key ?? '') ?? 0) : 0;
+  return count < 2 ? null : html`<p class="hint">${words.say('alarms.times', { count, days: COUNTED_DAYS })}</p>`;
 }
 
 /** Returns the page of each session that alarms are about, where this person may see it. */

@@ -2,7 +2,7 @@
  * Alarms: what an operator must look at. Only the newest are kept, and those that are open.
  * @module
  */
-import { and, asc, desc, eq, inArray, isNotNull, isNull, lte, or } from 'drizzle-orm';
+import { and, asc, count, desc, eq, gte, inArray, isNotNull, isNull, lt, lte, or } from 'drizzle-orm';
 import { heldAlarmCode, heldKinds } from '../../core/held-money.ts';
 import { isWorse, severityOf } from '../../core/notice.ts';
 import type { AlarmDatabase, LastingAlarm, NewAlarm } from '../alarms.ts';
@@ -147,8 +147,18 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
         return { outcome: 'resolved', alarm: { ...alarm, ...end } } as const;
       });
     },
-    async listAlarms(limit) {
-      return db.read(() => orm.select().from(alarms).orderBy(desc(alarms.id)).limit(limit).all());
+    async listAlarms(limit, beforeId) {
+      const isOlder = beforeId === undefined ? undefined : lt(alarms.id, beforeId);
+      return db.read(() => orm.select().from(alarms).where(isOlder).orderBy(desc(alarms.id)).limit(limit).all());
+    },
+    async countRaised(keys, sinceMs) {
+      const counted = db.read(() =>
+        keys.map((key) => {
+          const isOfKey = and(eq(alarms.key, key), gte(alarms.atMs, sinceMs));
+          return [key, orm.select({ of: count() }).from(alarms).where(isOfKey).get()?.of ?? 0] as const;
+        }),
+      );
+      return new Map(counted);
     },
     async listStoreAlarms({ storeId, mode }, limit) {
       return db.read(() => {

@@ -125,6 +125,30 @@ export function operationsConform(makePlace: MakePlace): void {
         found.map(({ code }) => code),
         ['c2', 'c1'],
       );
+      const older = await database.listAlarms(2, found.at(-1)?.id);
+      assert.equal(
+        older.map(({ code }) => code),
+        ['c0'],
+      );
+      const flapping = {
+        key: 'network:test:one',
+        code: 'network_behind',
+        message: 'm',
+        network: null,
+        sessionId: null,
+      };
+      for (let n = 0; n < 4; n++) {
+        await database.keepAlarm({ ...flapping, atMs: T0_MS + 10 * n });
+        await database.endAlarm(flapping.key, T0_MS + 10 * n + 5);
+      }
+      const counts = await database.countRaised([flapping.key, 'network:test:none'], T0_MS + 10);
+      assert.equal(
+        [...counts],
+        [
+          [flapping.key, 3],
+          ['network:test:none', 0],
+        ],
+      );
       assert.equal(found[0], {
         id: found[0]?.id,
         atMs: T0_MS + 2,

@@ -1,0 +1,76 @@
+/** The operator's page of alarms: what needs somebody first, then what was, page by page; and since when all is quiet. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { DAY_MS } from '../../src/lib/clock.ts';
+import { textOf, withDashboard } from '../support/dashboard.ts';
+
+const PATH = '/operator/alarms';
+
+test('open alarms come first, with how often they came; then all earlier ones, each once', () =>
+  withDashboard(async ({ api, person }) => {
+    const database = api.database();
+    const mary = await person('Mary', { role: 'operator', storeId: null });
+    for (const { key } of await database.listOpenAlarms()) await database.endAlarm(key ?? '', api.clock.nowMs());
+    const nowMs = api.clock.nowMs();
+    const about = { message: 'look', network: null, sessionId: null };
+    const flapping = { ...about, key: 'network:test:bsc', code: 'network_behind' };
+    for (const daysAgo of [40, 9, 3]) {
+      await database.keepAlarm({ ...flapping, atMs: nowMs - daysAgo * DAY_MS });
+      await database.endAlarm(flapping.key, nowMs - daysAgo * DAY_MS + 60_000);
+    }
+    await database.keepAlarm({ ...flapping, atMs: nowMs });
+    for (let nth = 0; nth < 120; nth++) {
+      await database.keepAlarm({ ...about, key: 'coin:x', code: `c${nth}`, atMs: nowMs + nth });
+    }
+    await database.endAlarm('coin:x', nowMs + 120);
+    await database.raiseAlarm({ ...about, code: 'payment_reversed', atMs: nowMs + 130 });
+
+    const { text } = await mary.get(PATH);
+    const [open = '', past = ''] = text.split('id="past"');
+    const rows = (part: string) =>
+      [...part.matchAll(/<bdi>(A-\d+)<\/bdi> <code>(\w+)<\/code>/g)].map(([, id = '']) => id);
+    const all = await database.listAlarms(1000);
+    const idOf = (code: string) => `A-${all.find((one) => one.code === code)?.id}`;
+    assert.equal(rows(open), [idOf('network_behind'), idOf('payment_reversed')]);
+    assert.match(textOf(open), '3 times in 30 days', 'the one of 40 days ago does not count');
+    assert.match(textOf(past), /over until \d{4}-\d\d-\d\d/);
+
+    const seen = rows(past);
+    for (let path = /href="([^"]*before=\d+)" rel="next"/.exec(text)?.[1]; path; ) {
+      const page: string = (await mary.get(path)).text;
+      seen.push(...rows(page));
+      path = /href="([^"]*before=\d+)" rel="next"/.exec(page)?.[1];
+    }
+    const expected = all.map(({ id }) => `A-${id}`);
+    // One that is open is among the earlier ones too, if it is that old.
+    assert.equal(
+      seen,
+      expected.filter((id) => id !== idOf('payment_reversed')),
+    );
+  }));
+
+test('a quiet page says since when, and from whom it knows', () =>
+  withDashboard(async ({ api, person }) => {
+    const database = api.database();
+    const mary = await person('Mary', { role: 'operator', storeId: null });
+    for (const { key } of await database.listOpenAlarms()) await database.endAlarm(key ?? '', api.clock.nowMs());
+    const about = { message: 'look', network: null, sessionId: null, code: 'network_behind' };
+    const atMs = api.clock.nowMs();
+    await database.keepAlarm({ ...about, key: 'network:test:bsc', atMs });
+    const shown = async () => textOf((await mary.get(PATH)).text);
+    assert.not.match(await shown(), 'All quiet');
+    await database.endAlarm('network:test:bsc', atMs + 5 * 60_000);
+    const since = new Date(atMs + 5 * 60_000).toISOString().slice(0, 19).replace('T', ' ');
+    assert.match(await shown(), `nothing open All quiet since ${since} .`);
+    await database.raiseAlarm({ ...about, code: 'payment_reversed', atMs: atMs + 6 * 60_000 });
+    assert.not.match(await shown(), 'All quiet', 'an event waits for a person');
+  }));
+
+test('without any alarm the page says so', () =>
+  withDashboard(async ({ api, person }) => {
+    const mary = await person('Mary', { role: 'operator', storeId: null });
+    if ((await api.database().listAlarms(1)).length > 0) return;
+    assert.match(textOf((await mary.get(PATH)).text), 'there was no alarm yet');
+  }));
+
+test.run();
