@@ -13,7 +13,7 @@ import type { Visit } from './page.ts';
 import { data, time } from './show.ts';
 
 /** Ids that are looked up for one page. */
-const LOOKED_UP_MAX = 150;
+const LOOKED_UP_MAX = 100;
 const ID = /^(cs|rf|rt|sw|ga|mv|held|key|we|op)_[\w-]{1,80}$/;
 const STORE = /(\bmer_\w+)/;
 const TIME_NAME = /(at|until|since)_?ms$/i;

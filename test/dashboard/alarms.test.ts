@@ -1,4 +1,4 @@
-/** The operator's page of alarms: what needs somebody first, then what was, page by page; and since when all is quiet. */
+/** The operator's page of alarms: what needs somebody, then what was, page by page; and since when all is quiet. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DAY_MS } from '../../src/lib/clock.ts';
@@ -49,7 +49,7 @@ test('open alarms come first, with how often they came; then all earlier ones, e
     );
   }));
 
-test('a quiet page says since when, and from whom it knows', () =>
+test('a quiet page says since when', () =>
   withDashboard(async ({ api, person }) => {
     const database = api.database();
     const mary = await person('Mary', { role: 'operator', storeId: null });
@@ -69,7 +69,7 @@ test('a quiet page says since when, and from whom it knows', () =>
 test('without any alarm the page says so', () =>
   withDashboard(async ({ api, person }) => {
     const mary = await person('Mary', { role: 'operator', storeId: null });
-    if ((await api.database().listAlarms(1)).length > 0) return;
+    assert.equal(await api.database().listAlarms(1), []);
     assert.match(textOf((await mary.get(PATH)).text), 'there was no alarm yet');
   }));
 

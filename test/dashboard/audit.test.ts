@@ -1,7 +1,7 @@
 /** The audit log on the dashboard: read page by page to its first entry. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { PASSWORD, textOf, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { type Dashboard, PASSWORD, textOf, type Visitor, withDashboard } from '../support/dashboard.ts';
 import { createObjects } from '../support/store-objects.ts';
 
 const ENTRIES = 250;
@@ -93,6 +93,16 @@ test('the log is limited to a person, an act and days, in the address, page by p
     assert.is(entry?.operator, 'Mary (dashboard)');
   }));
 
+/** Signs in an operator who owns a store, too. */
+async function operatorOf(dashboard: Dashboard, name: string, storeId: string): Promise<Visitor> {
+  const { id, token } = await dashboard.invite(name, { role: 'owner', storeId });
+  const act = { atMs: dashboard.api.clock.nowMs(), operator: 'root', command: 'user role', reason: null };
+  await dashboard.api.database().setMembership(id, { role: 'operator', storeId: null }, act);
+  const visitor = dashboard.visitor();
+  await visitor.post(`/link/${token}`, { password: PASSWORD, code: dashboard.code(token) });
+  return visitor;
+}
+
 test('times are the log’s, and what has a page or a name is shown so; what is stored and the CSV stay as they are', () =>
   withDashboard(async (dashboard) => {
     const { api } = dashboard;
@@ -129,6 +139,9 @@ test('times are the log’s, and what has a page or a name is shown so; what is 
       return new Map(rows.map((row, at) => [targets.at(-1 - at) ?? '', row]));
     };
     const hrefOf = (row = '') => /<td[^>]*data-label="[^"]*"><a class="long" href="([^"]*)"/.exec(row)?.[1];
+    const eve = await operatorOf(dashboard, 'Eve', await api.addMerchant());
+    const elsewhere = [...(await shown(eve)).values()].join('');
+    assert.not.match(elsewhere, `/s/${api.merchantId}/`, 'nothing of a store that one is no member of');
     const asOperator = await shown(mary);
     const [row = ''] = asOperator.values();
     assert.equal([...row.matchAll(/2026-01-11 05:30:00/g)].length, 3, 'in the zone of the page');
@@ -150,10 +163,7 @@ test('times are the log’s, and what has a page or a name is shown so; what is 
     );
     assert.match(asOperator.get(mary.id) ?? '', '<bdi>Mary</bdi>');
 
-    const { id: graceId, token } = await dashboard.invite('Grace', { role: 'owner', storeId: api.merchantId });
-    await api.database().setMembership(graceId, { role: 'operator', storeId: null }, shopAct);
-    const grace = dashboard.visitor();
-    await grace.post(`/link/${token}`, { password: PASSWORD, code: dashboard.code(token) });
+    const grace = await operatorOf(dashboard, 'Grace', api.merchantId);
     const asOwner = await shown(grace);
     const store = `/s/${api.merchantId}/test`;
     assert.equal(

@@ -13,7 +13,9 @@ import { data, table, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const PATH = '/operator/audit';
-const ENTRIES_SHOWN = 100;
+const ENTRIES_SHOWN = 50;
+/** Of a file. */
+const SLICE_ENTRIES = 100;
 /** So many entries are looked at for each page, and for each slice of a file. */
 const ENTRIES_READ_MAX = 5_000;
 const TEXT_CHARS_MAX = 100;
@@ -108,7 +110,7 @@ const stateText = (state: AuditedState): string =>
 /** Yields the entries as CSV, newest first. */
 const exportAudit = ({ database, clock }: DashboardDeps, search: AuditSearch): AsyncGenerator<string> =>
   writeSlices(clock, columns, async (beforeId: number | null) => {
-    const slice = { beforeId, limit: ENTRIES_SHOWN, entriesMax: ENTRIES_READ_MAX };
+    const slice = { beforeId, limit: SLICE_ENTRIES, entriesMax: ENTRIES_READ_MAX };
     const { entries, goOnId } = await database.searchAudit({ ...search, ...slice });
     const rows = entries.map(({ atMs, operator, command, target, before, after, reason }) => [
       ...[new Date(atMs).toISOString(), operator, command, target],
