@@ -80,7 +80,7 @@ export function grantRefund(order: RefundOrder): Grant {
   const why = faults.length > 0 ? ` (${faults.join('; ')})` : '';
   throw new ApprovalMissing(
     'signer_refused_approval',
-    `${show(units)} needs ${needed} approval(s), the cap per refund is ${show(caps.transactionUnits)}, and ${valid.length} are valid${why}: ${request}`,
+    `${show(units)} has ${valid.length} of ${needed} valid approvals, and the cap per refund is ${show(caps.transactionUnits)}${why}: ${request}`,
     count,
   );
 }

@@ -55,7 +55,7 @@ const onBench = (work: (bench: Bench) => Promise<void>): Promise<void> =>
 /** What the payout engine saves when the signer wants signatures. */
 async function wait(api: Dashboard['api'], id: string, valid: readonly Readonly<{ approver: string; name: string }>[]) {
   const nowMs = api.clock.nowMs();
-  const message = `4.50 USDT needs 2 approval(s), and ${valid.length} are valid`;
+  const message = `4.50 USDT has ${valid.length} of 2 valid approvals`;
   const why = { code: 'signer_refused_approval', message, approvals: { needed: 2, valid } };
   assert.ok(await api.database().recordWait({ id, generation: 0, wait: why, nextLookAtMs: nowMs, nowMs }));
 }

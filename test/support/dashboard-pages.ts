@@ -112,7 +112,7 @@ async function fillStore(api: ApiServer, sale: Sale) {
 async function signOnce(api: ApiServer, id: string): Promise<void> {
   const nowMs = api.clock.nowMs();
   const approvals = { needed: 2, valid: [{ approver: 'ab'.repeat(32), name: 'Anna' }] };
-  const message = '0.25 USDT needs 2 approval(s), the cap per refund is 0.10 USDT, and 1 are valid';
+  const message = '0.25 USDT has 1 of 2 valid approvals, and the cap per refund is 0.10 USDT';
   const wait = { code: 'signer_refused_approval', message, approvals };
   await api.database().recordWait({ id, generation: 0, wait, nextLookAtMs: nowMs, nowMs });
   const untilS = Math.floor(nowMs / 1000) + 86_400;
