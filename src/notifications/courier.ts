@@ -14,7 +14,7 @@ import {
   noticeText,
   severityOf,
 } from '../core/notice.ts';
-import { alarmKey } from '../database/alarms.ts';
+import { type Alarm, alarmKey } from '../database/alarms.ts';
 import type { Database } from '../database/database.ts';
 import type { DueNotice, NoticeTarget } from '../database/notices.ts';
 import { type Clock, DAY_MS, toSeconds } from '../lib/clock.ts';
@@ -46,6 +46,7 @@ export type CourierOptions = Readonly<{
     | 'noticesSentSince'
     | 'setNextDigest'
     | 'listOpenAlarms'
+    | 'findSession'
     | 'keepAlarm'
     | 'endAlarm'
   >;
@@ -157,13 +158,25 @@ export function createCourier({ database, send, clock, log, sender, signal }: Co
     await settle(target, due, answer);
   }
 
+  /** Returns what is open; for a target of one store only what is about its payments. */
+  async function openFor({ storeId }: NoticeTarget): Promise<readonly Alarm[]> {
+    const open = await database.listOpenAlarms();
+    if (storeId === null) return open;
+    const own: Alarm[] = [];
+    for (const alarm of open) {
+      const session = alarm.sessionId === null ? null : await database.findSession(alarm.sessionId);
+      if (session?.storeId === storeId) own.push(alarm);
+    }
+    return own;
+  }
+
   async function sendDigest(target: NoticeTarget): Promise<void> {
     const { digestMinute, digestAtMs, zone } = target;
     const nowMs = clock.nowMs();
     if (digestMinute === null || (digestAtMs !== null && digestAtMs > nowMs)) return;
     const tally = tallyLine(await database.setNextDigest(target.id, nextMinuteMs(zone, digestMinute, nowMs)));
     if (digestAtMs === null) return;
-    const open = await database.listOpenAlarms();
+    const open = await openFor(target);
     const lines = open.slice(0, DIGEST_ALARMS_MAX).map((alarm) => `${alarmTitle(alarm)} (A-${alarm.id})`);
     const rest = open.length > lines.length ? [`and ${open.length - lines.length} more`] : [];
     const text = [

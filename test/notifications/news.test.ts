@@ -279,6 +279,39 @@ test(
 );
 
 test(
+  'a digest for one store has its own alarms and news, and nothing of others or of the installation',
+  onBench({ targets: [{ digestMinute: 8 * 60 }], startMs: Date.UTC(2027, 0, 1) }, async (bench) => {
+    const { database, server, clock } = bench;
+    const shop = await openShop(bench, 'Tea');
+    const address = JSON.stringify({ url: `${server.origin}/nt_tea` });
+    const own = {
+      ...plainTarget,
+      id: 'nt_tea',
+      storeId: shop.store.id,
+      severities: ['know'],
+      digestMinute: 8 * 60,
+    } as const;
+    await database.addNoticeTarget({ ...own, address }, by(bench));
+    await database.proveNoticeTarget('nt_tea', '123456', by(bench));
+    await bench.after(0);
+    await shop.makeKey();
+    await shop.pay(1);
+    const sessionId = `cs_${'1-1'.padStart(26, '0')}`;
+    assert.is((await database.findSession(sessionId))?.storeId, shop.store.id);
+    await bench.open('wallet:a', 'wallet_low');
+    const about = { code: 'refund_unapproved', message: '', network: null, sessionId };
+    await database.keepAlarm({ key: 'refund:1', atMs: clock.nowMs(), ...about });
+    await bench.after(9 * HOUR_MS);
+    const digest = (id: string) => bodies(bench, id).find((text) => text.includes('quayside status')) ?? '';
+    assert.match(digest('nt_0'), /^x: 2 open alarms/);
+    assert.match(
+      digest('nt_tea'),
+      /^x: 1 open alarms\n\nrefund unapproved \(A-2\)\nSince the last digest: 1 API key made\.\n/,
+    );
+  }),
+);
+
+test(
   'payments that come one after the other are told every five minutes',
   onBench({ targets: [whole] }, async (bench) => {
     const shop = await openShop(bench, 'Tea');
