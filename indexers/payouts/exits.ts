@@ -130,7 +130,8 @@ async function conclude(
   if (await database.concludePayout({ id, seen, conclusion, act, nowMs: act.atMs })) return;
   throw permanent(
     'payout_moved',
-    `payout ${id} has changed meanwhile, or a transfer on ${network} that no payout explains may have paid it: look at ` +
-      `it with \`quayside payouts show ${id}\`, and run the command again`,
+    `payout ${id} has changed meanwhile, or a transfer on ${network} that no payout explains may have paid it, or one of ` +
+      'an earlier run may still be on its way, as for some minutes after a start: look at it with `quayside payouts show ' +
+      `${id}\`, and run the command again`,
   );
 }

@@ -188,7 +188,8 @@ export const refundsReject: Command = {
       throw permanent(
         'refused',
         `refund ${refund.id} cannot be rejected: it has ended or its payout is in progress (status ${refund.status}); ` +
-          `\`quayside payouts show ${refund.id}\` says what that waits for`,
+          `\`quayside payouts show ${refund.id}\` says what that waits for. After a start nothing is rejected for some ` +
+          'minutes if a payment of an earlier run may still be on its way: run the command again then',
       );
     }
     return {
