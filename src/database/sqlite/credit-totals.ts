@@ -76,9 +76,14 @@ export function createCreditTotals(db: Db): AddToTotals {
   };
 }
 
-type SummedRow = Readonly<
-  Omit<CreditTotal, 'creditedPar' | 'reversedPar'> & { creditedPar: string; reversedPar: string }
+/** A total of a period, whose amounts are still listed. */
+type ListedRow = Readonly<
+  Omit<CreditTotal, 'creditedPar' | 'reversedPar'> & { creditedPar: string | null; reversedPar: string | null }
 >;
+
+/** Adds up what `group_concat` has listed: SQLite's integers are too small, and a call for each row costs more. */
+const sumOfList = (list: string | null): bigint =>
+  (list?.split(',') ?? []).reduce((sum, units) => sum + BigInt(units), 0n);
 
 /** Gives a connection `sum_units`, the sum of amounts as text: SQLite's integers are too small. */
 export function defineSum(client: Pick<Sqlite.Database, 'aggregate'>): void {
@@ -92,22 +97,21 @@ export function defineSum(client: Pick<Sqlite.Database, 'aggregate'>): void {
 
 export function creditTotalQueries(db: Db): CreditTotalDatabase {
   const { client, orm } = db;
-  defineSum(client);
   return {
     async sumCredits({ storeId, mode }, timesMs) {
       const summed = client.prepare(
-        `SELECT network, currency, sum(credits) AS credits, sum_units(credited_par) AS creditedPar,
-           sum(reversals) AS reversals, sum_units(reversed_par) FILTER (WHERE reversals > 0) AS reversedPar
+        `SELECT network, currency, sum(credits) AS credits, group_concat(credited_par) FILTER (WHERE credits > 0) AS creditedPar,
+           sum(reversals) AS reversals, group_concat(reversed_par) FILTER (WHERE reversals > 0) AS reversedPar
          FROM quarter_totals WHERE store_id = :storeId AND mode = :mode AND quarter >= :from AND quarter < :to
          GROUP BY network, currency`,
       );
       return db.read(() =>
         timesMs.slice(1).map((toMs, at) => {
           const period = { from: quarterOf(timesMs[at] ?? toMs), to: quarterOf(toMs) };
-          return (summed.all({ storeId, mode, ...period }) as SummedRow[]).map((row) => ({
+          return (summed.all({ storeId, mode, ...period }) as ListedRow[]).map((row) => ({
             ...row,
-            creditedPar: BigInt(row.creditedPar),
-            reversedPar: BigInt(row.reversedPar),
+            creditedPar: sumOfList(row.creditedPar),
+            reversedPar: sumOfList(row.reversedPar),
           }));
         }),
       );
