@@ -147,7 +147,18 @@ export function createPayer(options: PayerOptions): Payer {
   const holdOnNew = (): Fault | null => (rules.hasLocks ? null : (rollbackWait?.current() ?? null));
   const loans = createRefundLoans({ network: network.key, node, wallets, database, clock });
   const signerFreezer = createSignerFreezer({ network: network.key, signer, database, clock, log });
-  const walletWatch = createWalletWatch({ network, rules, node, chainNode, database, wallets, clock, log });
+  const followJournal = async (): Promise<void> => lease?.follow();
+  const walletWatch = createWalletWatch({
+    network,
+    rules,
+    node,
+    chainNode,
+    database,
+    wallets,
+    followJournal,
+    clock,
+    log,
+  });
   const certainty = createCertainty(network.key, database, clock);
   const roleOf = ({ intent }: { intent: Parameters<SpendRules['payer']>[0] }) => rules.payer(intent).role;
   const fees = createFeeWatch(network, rules.nativeDecimals, database, clock);

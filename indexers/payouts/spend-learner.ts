@@ -22,6 +22,7 @@ import type { Database } from '../../src/database/database.ts';
 import type { LearnedIntent, OutgoingRecord } from '../../src/database/outgoing.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
+import { endsLease } from './lease.ts';
 import type { PayoutWallets } from './wallets.ts';
 
 /** How often the nodes are asked for what they did not show. */
@@ -39,6 +40,11 @@ type Parts = Readonly<{
     'recordLearned' | 'recordFailed' | 'refundsBehind' | 'recordOutgoing' | 'nextNonce' | 'depositIndex'
   >;
   wallets: Pick<PayoutWallets, 'own' | 'find' | 'draft'>;
+  /**
+   * Reads the signer's journal: what it names is adopted, not learned.
+   * @throws Fault permanent `payouts_not_adopted`
+   */
+  followJournal(): Promise<void>;
   clock: Clock;
   log: Log;
 }>;
@@ -60,7 +66,8 @@ export interface SpendLearner {
   learnNumbers(payer: string, finalNonce: number): Promise<void>;
 }
 
-export function createSpendLearner({ network, node, database, wallets, clock, log }: Parts): SpendLearner {
+export function createSpendLearner(parts: Parts): SpendLearner {
+  const { network, node, database, wallets, followJournal, clock, log } = parts;
   let askedAtMs = Number.NEGATIVE_INFINITY;
   /** Numbers that nothing of ours has used, with their wallets, and what used them. */
   const others = new Map<string, Unknown>();
@@ -113,6 +120,7 @@ export function createSpendLearner({ network, node, database, wallets, clock, lo
     if (!isSame(draft, transfer)) return 'other';
     const paid = await node.paidBy(draft, tx);
     if (!paid) return null;
+    await followJournal();
     const spent = { ...unknown, intent, to: transfer.to, paid, nowMs: clock.nowMs() };
     if (!(await database.recordLearned(spent))) return 'other';
     log.warn(
@@ -138,6 +146,7 @@ export function createSpendLearner({ network, node, database, wallets, clock, lo
       if (!isSame(draft, transfer)) continue;
       const paid = await node.failedBy(draft, tx);
       if (!paid) return null;
+      await followJournal();
       if (!(await database.recordFailed({ ...unknown, intent: one, paid, nowMs: clock.nowMs() }))) continue;
       log.warn({ payout: one.id, tx }, 'one of our wallets has paid the fee of a failed transaction not known here');
       return 'learned';
@@ -163,7 +172,7 @@ export function createSpendLearner({ network, node, database, wallets, clock, lo
     try {
       return await ask();
     } catch (error) {
-      if (!(error instanceof Fault)) throw error;
+      if (!(error instanceof Fault) || endsLease(error)) throw error;
       log.info({ code: error.code, reason: error.message }, 'what left one of our wallets is not clear yet');
       return null;
     }

@@ -48,6 +48,11 @@ export type WalletWatchParts = Readonly<{
     | 'haltedLanes'
   >;
   wallets: PayoutWallets;
+  /**
+   * Reads the signer's journal: what it names is adopted, not learned from the chain.
+   * @throws Fault permanent `payouts_not_adopted`
+   */
+  followJournal(): Promise<void>;
   clock: Clock;
   log: Log;
 }>;
@@ -77,7 +82,7 @@ type Start = Readonly<{
 }>;
 
 export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
-  const { network, rules, node, chainNode, database, wallets, clock, log } = parts;
+  const { network, rules, node, chainNode, database, wallets, followJournal, clock, log } = parts;
   const learner = createSpendLearner(parts);
   let start: Start | null = null;
   let isRead = false;
@@ -136,6 +141,7 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
       tx,
     );
     if (!paid) return;
+    await followJournal();
     const settling = { transferId: transfer.id, payoutId: payout.id, paid, nowMs: clock.nowMs() };
     if (!(await database.settleByTransfer(settling))) return;
     log.warn({ payout: payout.id, tx }, 'a refund was already paid by a transaction that was not known here');

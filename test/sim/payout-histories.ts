@@ -37,6 +37,7 @@ const EXPECTED = [
 const KEPT: Readonly<Record<string, readonly number[]>> = {
   'a sweep that was adopted, and paid while payouts were frozen, is booked': [1_002_054, 2_002_249],
   'a refund that was on its way when the machine was put back is paid once': [30_000_215],
+  'what another engine had signed is adopted, and not learned from the chain': [31_004_531],
   'a wallet’s first number is not taken from a block that a reorg removes': [10_027_656],
 };
 

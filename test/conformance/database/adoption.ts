@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { GasIntent, RefundIntent } from '../../../src/core/intent.ts';
+import { LEARNED_GENERATION } from '../../../src/core/payout.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { Adoption } from '../../../src/database/money-out.ts';
 import { inWorld, type MakePlace, renewal, T0_MS } from './place.ts';
@@ -239,6 +240,67 @@ export function adoptionConforms(makePlace: MakePlace): void {
       assert.is(await adopt(database, journaled), 0);
       assert.is(await database.findPayout('mv_1'), null);
       assert.is((await database.listEngines())[0]?.journalId, 1);
+    }),
+  );
+
+  const fail = (database: Database, tx: string, nonce: number) =>
+    database.recordFailed({ intent: refund('r1'), tx, payer, paid: { feeUnits: 3n, nonce }, nowMs: T0_MS });
+  const attemptsOf = async (database: Database, id: string) =>
+    (await database.listPayoutAttempts(id)).map((one) => [
+      one.generation,
+      one.attempt,
+      one.nonce,
+      one.tx,
+      one.feeUnits,
+    ]);
+  const isBalanced = async (database: Database) => {
+    const { unbalanced, differences } = await database.verifyLedger();
+    assert.equal([unbalanced, differences], [[], []]);
+  };
+
+  test(
+    'a failed transaction that was learned from the chain becomes the attempt that the journal names, and costs once',
+    inWorld(makePlace, async ({ database }) => {
+      await plan(database, 'r1');
+      await database.offerNonce(network, payer, 0, T0_MS);
+      assert.ok(await fail(database, 'tx 2', 0));
+      assert.equal(await attemptsOf(database, 'r1'), [[LEARNED_GENERATION, 0, 0, 'tx 2', 3n]]);
+      assert.is(await adopt(database, signature(1, 'r1', 0), signature(2, 'r1', 0, 0, 1)), 2);
+      assert.equal(await attemptsOf(database, 'r1'), [
+        [0, 0, 0, 'tx 1', null],
+        [0, 1, 0, 'tx 2', 3n],
+      ]);
+      const payout = await database.findPayout('r1');
+      assert.equal([payout?.state, payout?.generation, payout?.proof], ['sent', 0, null]);
+      const ended = { tx: 'tx 2', feeUnits: 3n } as const;
+      assert.ok(await database.newGeneration({ id: 'r1', generation: 0, ...renewal, ended, nowMs: T0_MS }));
+      await isBalanced(database);
+      // After another restore, the next one has a place of its own in the books.
+      assert.ok(await fail(database, 'tx 3', 1));
+      assert.is((await attemptsOf(database, 'r1')).at(-1)?.[0], LEARNED_GENERATION + 1);
+      await isBalanced(database);
+    }),
+  );
+
+  test(
+    'a payment that was learned from the chain becomes the attempt that the journal names, and stays paid',
+    inWorld(makePlace, async ({ database }) => {
+      await database.nextFence(network, 0, T0_MS);
+      await plan(database, 'r1');
+      await database.offerNonce(network, payer, 0, T0_MS);
+      const learned = { payer, payerRole: 'refund', nonce: 0 } as const;
+      const conclusion = { kind: 'paid', tx: 'tx 2', feeUnits: 7n, generation: null, learned } as const;
+      const act = { operator: 'ada', command: 'payouts settle', atMs: T0_MS, reason: null };
+      const seen = { state: 'waiting', generation: 0, attemptCount: 0 } as const;
+      assert.ok(await database.concludePayout({ id: 'r1', seen, conclusion, act, nowMs: T0_MS }));
+      assert.is(await adopt(database, signature(1, 'r1', 0), signature(2, 'r1', 0, 0, 1)), 2);
+      assert.equal(await attemptsOf(database, 'r1'), [
+        [0, 0, 0, 'tx 1', null],
+        [0, 1, 0, 'tx 2', 7n],
+      ]);
+      const payout = await database.findPayout('r1');
+      assert.equal([payout?.state, payout?.tx], ['succeeded', 'tx 2']);
+      await isBalanced(database);
     }),
   );
 

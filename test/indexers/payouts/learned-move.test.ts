@@ -123,6 +123,7 @@ test('the nodes are asked for what used a number until they show it, and not aga
       find: async () => null,
       draft: () => Promise.reject(new Error('nothing is known of it')),
     },
+    followJournal: async () => {},
     clock: handClock(),
     log: openLog('test', 'silent'),
   });

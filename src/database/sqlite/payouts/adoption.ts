@@ -3,8 +3,9 @@
  * restored from a backup up to date from the signer's journal.
  * @module
  */
-import { and, desc, eq, isNotNull, isNull, sql } from 'drizzle-orm';
+import { and, desc, eq, isNotNull, isNull, lt, ne, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
+import { LEARNED_GENERATION } from '../../../core/payout.ts';
 import { resumed } from '../../../core/payout-exit.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { Adoption, MoneyOutDatabase } from '../../money-out.ts';
@@ -12,6 +13,7 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
+import { LEARNED } from './failures.ts';
 import type { NumberFreeze } from './freezes.ts';
 import type { PayoutSpends } from './limits.ts';
 import { createLoanReclaimer } from './loans.ts';
@@ -40,16 +42,53 @@ export function adoptionCommands(
     orm
       .select({ generation: payoutAttempts.generation, terms: payoutAttempts.terms })
       .from(payoutAttempts)
-      .where(and(eq(payoutAttempts.payoutId, sql.placeholder('id')), isNotNull(payoutAttempts.tx)))
+      .where(
+        and(
+          eq(payoutAttempts.payoutId, sql.placeholder('id')),
+          isNotNull(payoutAttempts.tx),
+          lt(payoutAttempts.generation, LEARNED_GENERATION),
+        ),
+      )
       .orderBy(desc(payoutAttempts.generation), desc(payoutAttempts.attempt))
       .limit(1),
   );
 
-  const ownerOf = atFirstUse(
+  const placed = { payoutId: payoutAttempts.payoutId, generation: payoutAttempts.generation, tx: payoutAttempts.tx };
+  const holderOf = atFirstUse(
     orm
-      .select({ payoutId: payoutAttempts.payoutId })
+      .select(placed)
       .from(payoutAttempts)
       .where(eq(payoutAttempts.tx, sql.placeholder('tx'))),
+  );
+  const isLearned = and(
+    eq(payoutAttempts.answer, LEARNED),
+    ne(payoutAttempts.tx, sql.placeholder('tx')),
+    eq(payoutAttempts.attempt, sql.placeholder('attempt')),
+  );
+  const learnedInPlace = atFirstUse(
+    orm
+      .select(placed)
+      .from(payoutAttempts)
+      .where(
+        and(
+          isLearned,
+          eq(payoutAttempts.payoutId, sql.placeholder('id')),
+          eq(payoutAttempts.generation, sql.placeholder('generation')),
+        ),
+      ),
+  );
+  const learnedWithNumber = atFirstUse(
+    orm
+      .select(placed)
+      .from(payoutAttempts)
+      .where(
+        and(
+          isLearned,
+          eq(payoutAttempts.network, sql.placeholder('network')),
+          eq(payoutAttempts.payer, sql.placeholder('payer')),
+          eq(payoutAttempts.nonce, sql.placeholder('nonce')),
+        ),
+      ),
   );
 
   /** Deletes attempts that nobody has signed, and that nobody can sign once the fence is raised. */
@@ -84,39 +123,52 @@ export function adoptionCommands(
     return row;
   }
 
+  /**
+   * Makes room for a signature: what was learned from the chain has the attempt's name or number only until the journal
+   * says which attempt it was.
+   */
+  function makeRoom({ intent: { id, network }, generation, attempt, payer, tx }: Adoption, nonce: number | null): void {
+    const inTheWay = [
+      learnedInPlace.get({ tx, id, generation, attempt }),
+      attempt === 0 && nonce !== null ? learnedWithNumber.get({ tx, network, payer, nonce, attempt }) : undefined,
+    ];
+    for (const learned of inTheWay) {
+      if (!learned) continue;
+      const last = steps.attempts({ id: learned.payoutId, generation: learned.generation }).at(-1);
+      orm
+        .update(payoutAttempts)
+        .set({ attempt: (last?.attempt ?? 0) + 1 })
+        .where(eq(payoutAttempts.tx, learned.tx ?? ''))
+        .run();
+    }
+  }
+
   /** @returns whether the signature was unknown here */
   function adoptOne(signature: Adoption, nowMs: number): boolean {
-    const { generation, attempt, payer, payerRole, terms, tx, bytes, signedAtMs } = signature;
-    // What was learned from the chain, before the journal that names it was there again.
-    const owner = ownerOf.get({ tx })?.payoutId;
-    if (owner !== undefined && owner !== signature.intent.id) return false;
+    const { intent, generation, attempt, payer, payerRole, terms, tx, bytes, signedAtMs } = signature;
+    // What was learned from the chain, before the journal that names it was there again. If it has failed, its payout
+    // goes on from it.
+    const holder = holderOf.get({ tx });
+    const isFailure = holder !== undefined && holder.generation >= LEARNED_GENERATION;
+    if (holder && holder.payoutId !== intent.id && !(isFailure && steps.find(intent.id))) return false;
     const payout = payoutOf(signature, nowMs);
+    const nonce = terms.nonce === undefined ? null : Number(terms.nonce);
+    makeRoom(signature, nonce);
     const known = steps.attempts({ id: payout.id, generation }).find((one) => one.attempt === attempt);
     invariant(!known || known.tx === tx, `attempt ${attempt} of payout ${payout.id} was signed once`);
     if (known) return false;
-    const nonce = terms.nonce === undefined ? null : Number(terms.nonce);
-    orm
-      .insert(payoutAttempts)
-      .values({
-        payoutId: payout.id,
-        generation,
-        attempt,
-        network: payout.network,
-        payer,
-        payerRole,
-        nonce,
-        terms,
-        // The terms hold the real limit in the family's format; a replacement is only compared with zero.
-        feeUnitsMax: 0n,
-        tx,
-        bytes: Buffer.from(bytes),
-        allottedAtMs: signedAtMs,
-        signedAtMs,
-        sentAtMs: null,
-        answer: null,
-        feeUnits: null,
-      })
-      .run();
+    const signed = {
+      ...{ payoutId: payout.id, generation, attempt, network: payout.network, payer, payerRole, nonce, terms, tx },
+      // The terms hold the real limit in the family's format; a replacement is only compared with zero.
+      ...{ feeUnitsMax: 0n, bytes: Buffer.from(bytes), allottedAtMs: signedAtMs, signedAtMs },
+    };
+    // A learned attempt keeps its cost, which is in the books.
+    if (holder) orm.update(payoutAttempts).set(signed).where(eq(payoutAttempts.tx, tx)).run();
+    else
+      orm
+        .insert(payoutAttempts)
+        .values({ ...signed, sentAtMs: null, answer: null, feeUnits: null })
+        .run();
     spends.add(payout, signedAtMs);
     if (nonce !== null) raiseLane(payout.network, payer, nonce + 1);
     return true;

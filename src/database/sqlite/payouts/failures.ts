@@ -3,14 +3,14 @@
  * count. To be called within a transaction.
  * @module
  */
-import { and, count, eq, gte, sql } from 'drizzle-orm';
+import { and, count, eq, gte, max, sql } from 'drizzle-orm';
 import { type Intent, isPayback } from '../../../core/intent.ts';
 import type { PaidTransfer } from '../../../core/outgoing.ts';
 import { GENERATIONS_MAX, LEARNED_GENERATION } from '../../../core/payout.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
 import type { Learned, PayoutSettlement, Payouts } from './payouts.ts';
-import { type PayoutRow, payoutAttempts, payouts } from './schema.ts';
+import { ledgerEntries, type PayoutRow, payoutAttempts, payouts } from './schema.ts';
 
 /** The answer of an attempt that no node was sent from here. The index of such attempts names it. */
 export const LEARNED = 'learned from the chain';
@@ -66,6 +66,17 @@ export function createLearnedFailures(
       .where(and(eq(payoutAttempts.payoutId, sql.placeholder('id')), isFailure)),
   );
 
+  const lastCharged = atFirstUse(
+    orm
+      .select({ occurrence: max(ledgerEntries.occurrence) })
+      .from(ledgerEntries)
+      .where(and(eq(ledgerEntries.cause, sql.placeholder('id')), eq(ledgerEntries.kind, sql`'fee'`))),
+  );
+
+  /** Returns the first generation that has no cost in the books: of what was adopted since, that stays there. */
+  const freeGeneration = (id: string, known: number): number =>
+    Math.max(LEARNED_GENERATION + known, (lastCharged.get({ id })?.occurrence ?? 0) + 1);
+
   /** Returns how many transactions have failed for the same: a refund, or a move or sweep between the same wallets. */
   function countFailed(intent: Intent, payer: string): number {
     const { id, network } = intent;
@@ -82,7 +93,7 @@ export function createLearnedFailures(
       if (isPayback(intent)) {
         const row = steps.find(intent.id);
         if (!row) return false;
-        settlement.chargeLearned(row, learned, LEARNED_GENERATION + known, nowMs);
+        settlement.chargeLearned(row, learned, freeGeneration(row.id, known), nowMs);
         return true;
       }
       const { kind, payout } = steps.plan({ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs });
