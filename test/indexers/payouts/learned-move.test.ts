@@ -10,6 +10,8 @@ import * as assert from 'uvu/assert';
 import { createSpendLearner } from '../../../indexers/payouts/spend-learner.ts';
 import { signTransaction } from '../../../src/chains/evm/transaction-bytes.ts';
 import { transferCall } from '../../../src/chains/evm/wire.ts';
+import type { SpendDraft } from '../../../src/chains/spend.ts';
+import { Fault, permanent, transient } from '../../../src/core/fault.ts';
 import { SHORT_MS } from '../../../src/core/wallet-books.ts';
 import { openLog } from '../../../src/lib/log.ts';
 import { handClock } from '../../support/hand-clock.ts';
@@ -129,6 +131,49 @@ test('the nodes are asked for what used a number until they show it, and not aga
   });
   for (let n = 0; n < 8; n++) await learner.learnNumbers('aa', 8);
   assert.equal(asked, ['t1', 't1', 't1']);
+});
+
+test('a move that the signer’s journal may name is not learned before the journal was read', async () => {
+  const learned: string[] = [];
+  const faults = [transient('signer_unreachable', 'no answer'), permanent('payouts_not_adopted', 'another engine')];
+  const transfer = { tx: 't2', currency: null, to: 'bb', owners: [{ key: 'aa', units: 5n }], feeUnitsMax: 1n };
+  const learner = createSpendLearner({
+    network: { key: network, family: 'evm', mode: 'test' },
+    node: {
+      usedBy: async () => ({ tx: 't2', tokens: [], native: { to: 'bb', units: 5n } }),
+      readTransfer: async () => transfer,
+      paidBy: async () => ({ feeUnits: 1n, nonce: 7 }),
+      failedBy: async () => null,
+    },
+    database: {
+      nextNonce: async () => ({ nonce: 7, unsignedNonce: 7, lastTx: 't1' }),
+      recordLearned: async ({ tx }) => learned.push(tx) > 0,
+      recordFailed: async () => false,
+      refundsBehind: async () => [],
+      recordOutgoing: async () => {},
+      depositIndex: async () => null,
+    },
+    wallets: {
+      own: async () => ({ refund: 'aa', gas: 'cc', treasury: 'dd', feeUnitsMax: 1n }),
+      find: async (key) => ({ role: 'refund', index: key === 'aa' ? 0 : 1, key }),
+      draft: async () => ({ to: 'bb', owners: ['aa'] }) as unknown as SpendDraft,
+    },
+    async followJournal() {
+      const fault = faults.shift();
+      if (fault) throw fault;
+    },
+    clock: handClock(),
+    log: openLog('test', 'silent'),
+  });
+  await learner.learnNumbers('aa', 8);
+  assert.equal(learned, [], 'the signer is asked again');
+  const code = await learner.learnNumbers('aa', 8).then(
+    () => null,
+    (error: unknown) => error instanceof Fault && error.code,
+  );
+  assert.equal([code, learned], ['payouts_not_adopted', []]);
+  await learner.learnNumbers('aa', 8);
+  assert.equal(learned, ['t2']);
 });
 
 test('a move back to an earlier wallet, which the signer never signs, is recorded and explains nothing', async () => {
