@@ -407,7 +407,7 @@ async function revive(stage: Stage): Promise<boolean> {
   return found;
 }
 
-/** @returns false if the nodes could not be asked */
+/** @returns false if it cannot be told yet */
 async function endUnpaid(stage: Stage, payout: Payout, isRenewed: boolean): Promise<boolean> {
   const { bench, network, lane, chain, signer, clock } = stage;
   const rules = chains[familyOf[lane]].spendRules;
@@ -421,7 +421,8 @@ async function endUnpaid(stage: Stage, payout: Payout, isRenewed: boolean): Prom
     if (!(error instanceof Fault)) throw error;
     const [, tx] = /--paid ([0-9a-f]+)/.exec(error.message) ?? [];
     if (error.code === 'payout_was_paid' && tx !== undefined) await settlePaid(parts, payout, tx, false);
-    else if (error.kind === 'permanent') throw error;
+    // For some minutes after a start, what an earlier run has sent may still be on its way: it is tried again.
+    else if (error.kind === 'permanent' && error.code !== 'payout_moved') throw error;
     return false;
   }
 }
