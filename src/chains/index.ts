@@ -81,7 +81,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
     spendRules: {
       lane: 'expiry',
       expiresAtMs: (_terms, signedAtMs) => signedAtMs + SOLANA_LIFE_MS_MIN,
-      rollbackWaitMs: () => SOLANA_LIFE_MS_MAX,
+      rollbackWaitMs: (expiryMs = SOLANA_LIFE_MS_MAX) => expiryMs,
       payer: sponsoredFees,
       sweepOwnersMax: 6,
       nativeDecimals: LAMPORT_DECIMALS,

@@ -120,6 +120,8 @@ export async function openSolanaPayouts() {
       reorg_depth_max: 60,
       block_time_ms: BLOCK_MS,
       poll_ms: 1000,
+      // A blockhash is valid for 150 blocks, which take 30 s here.
+      payout_expiry_s: 35,
       sweep: { min: '1.00', native_price: '100' },
     },
     policy: { chain_id: SOLANA_CHAIN_ID, fee_max: '0.01', gas_caps: { transaction: '0', day: '0' } },
