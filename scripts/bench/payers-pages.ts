@@ -4,7 +4,7 @@
  */
 import { systemClock } from '../../src/lib/clock.ts';
 
-const PAYERS_PAGES = 300;
+const PAYERS_PAGES = 420;
 const PAYER_EVERY_MS = 20;
 
 let looks = 0;
