@@ -3,7 +3,7 @@
  * restored from a backup up to date from the signer's journal.
  * @module
  */
-import { and, desc, eq, isNotNull, isNull, lt, ne, sql } from 'drizzle-orm';
+import { and, desc, eq, isNotNull, isNull, lt, ne, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { LEARNED_GENERATION } from '../../../core/payout.ts';
 import { resumed } from '../../../core/payout-exit.ts';
@@ -60,35 +60,29 @@ export function adoptionCommands(
       .from(payoutAttempts)
       .where(eq(payoutAttempts.tx, sql.placeholder('tx'))),
   );
-  const isLearned = and(
-    eq(payoutAttempts.answer, LEARNED),
-    ne(payoutAttempts.tx, sql.placeholder('tx')),
-    eq(payoutAttempts.attempt, sql.placeholder('attempt')),
-  );
-  const learnedInPlace = atFirstUse(
-    orm
-      .select(placed)
-      .from(payoutAttempts)
-      .where(
-        and(
-          isLearned,
-          eq(payoutAttempts.payoutId, sql.placeholder('id')),
-          eq(payoutAttempts.generation, sql.placeholder('generation')),
+  /** Prepares the search for an attempt with another transaction that was learned from the chain. */
+  const learnedWith = (...where: readonly SQL[]) =>
+    atFirstUse(
+      orm
+        .select(placed)
+        .from(payoutAttempts)
+        .where(
+          and(
+            eq(payoutAttempts.answer, LEARNED),
+            ne(payoutAttempts.tx, sql.placeholder('tx')),
+            eq(payoutAttempts.attempt, sql.placeholder('attempt')),
+            ...where,
+          ),
         ),
-      ),
+    );
+  const learnedInPlace = learnedWith(
+    eq(payoutAttempts.payoutId, sql.placeholder('id')),
+    eq(payoutAttempts.generation, sql.placeholder('generation')),
   );
-  const learnedWithNumber = atFirstUse(
-    orm
-      .select(placed)
-      .from(payoutAttempts)
-      .where(
-        and(
-          isLearned,
-          eq(payoutAttempts.network, sql.placeholder('network')),
-          eq(payoutAttempts.payer, sql.placeholder('payer')),
-          eq(payoutAttempts.nonce, sql.placeholder('nonce')),
-        ),
-      ),
+  const learnedWithNumber = learnedWith(
+    eq(payoutAttempts.network, sql.placeholder('network')),
+    eq(payoutAttempts.payer, sql.placeholder('payer')),
+    eq(payoutAttempts.nonce, sql.placeholder('nonce')),
   );
 
   /** Deletes attempts that nobody has signed, and that nobody can sign once the fence is raised. */

@@ -12,6 +12,15 @@ type Stored<Sum> = Omit<Sum, 'units'> & Readonly<{ units: string }>;
 
 const toUnits = <Sum extends Readonly<{ units: string }>>(row: Sum) => ({ ...row, units: BigInt(row.units) });
 
+/** Prepares what each transaction of a payout cost; those that cost nothing are left out. */
+export function preparePaidFees(client: Db['client']): (payoutId: string) => readonly PaidFee[] {
+  const fees = client.prepare(
+    `SELECT tx, fee_units AS units FROM payout_attempts WHERE payout_id = :id AND fee_units <> '0'
+     ORDER BY generation, attempt`,
+  );
+  return (id) => (fees.all({ id }) as Stored<PaidFee>[]).map(toUnits);
+}
+
 export function payoutReports({ client, orm, read }: Db): Pick<ReportDatabase, 'sumEndedPayouts' | 'listEndedPayouts'> {
   defineSum(client);
   const ended = 'payouts AS p INDEXED BY payouts_settled';
@@ -30,10 +39,7 @@ export function payoutReports({ client, orm, read }: Db): Pick<ReportDatabase, '
      FROM ${ended} CROSS JOIN payout_attempts AS a ON a.payout_id = p.id
      WHERE ${inPeriod} AND a.fee_units <> '0' GROUP BY 1, 2`,
   );
-  const feesOf = client.prepare(
-    `SELECT tx, fee_units AS units FROM payout_attempts WHERE payout_id = :id AND fee_units <> '0'
-     ORDER BY generation, attempt`,
-  );
+  const feesOf = preparePaidFees(client);
   return {
     async sumEndedPayouts({ fromMs, toMs }, payoutsMax) {
       const period = { fromMs, toMs };
@@ -58,7 +64,7 @@ export function payoutReports({ client, orm, read }: Db): Pick<ReportDatabase, '
         page.all().map((row) => ({
           payout: toPayout(row),
           endedAtMs: row.settledAtMs ?? fromMs,
-          fees: (feesOf.all({ id: row.id }) as Stored<PaidFee>[]).map(toUnits),
+          fees: feesOf(row.id),
         })),
       );
     },

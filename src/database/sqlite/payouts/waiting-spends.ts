@@ -3,7 +3,7 @@
  * were planned before the state to which a machine was put back, and done by the run that was lost.
  * @module
  */
-import { and, asc, eq, sql } from 'drizzle-orm';
+import { and, asc, eq, type SQL, sql } from 'drizzle-orm';
 import type { GasIntent, Intent, SweepIntent } from '../../../core/intent.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
@@ -11,36 +11,32 @@ import { isSameIntent, type PayoutRow, payouts } from './schema.ts';
 
 /** Returns a function that finds the oldest payout that waits to do what an intent does, whatever its id. */
 export function createWaitingSpends({ orm }: Db): (intent: Intent) => PayoutRow | undefined {
-  const waiting = and(eq(payouts.network, sql.placeholder('network')), eq(payouts.state, sql`'waiting'`));
-  const gas = atFirstUse(
-    orm
-      .select()
-      .from(payouts)
-      .where(
-        and(
-          waiting,
-          eq(payouts.kind, sql`'gas'`),
-          sql`${payouts.intent} ->> '$.form' = ${sql.placeholder('form')}`,
-          sql`${payouts.intent} ->> '$.index' IS ${sql.placeholder('index')}`,
-          sql`${payouts.intent} ->> '$.refundIndex' IS ${sql.placeholder('refundIndex')}`,
-          sql`${payouts.intent} ->> '$.units' = ${sql.placeholder('units')}`,
-        ),
-      )
-      .orderBy(asc(payouts.createdAtMs), asc(payouts.id))
-      .limit(1),
+  /** Prepares the search for payouts that wait, the oldest first. */
+  const waitingOf = (kind: 'gas' | 'sweep', ...where: readonly SQL[]) =>
+    atFirstUse(
+      orm
+        .select()
+        .from(payouts)
+        .where(
+          and(
+            eq(payouts.network, sql.placeholder('network')),
+            eq(payouts.state, sql`'waiting'`),
+            eq(payouts.kind, sql.raw(`'${kind}'`)),
+            ...where,
+          ),
+        )
+        .orderBy(asc(payouts.createdAtMs), asc(payouts.id)),
+    );
+  const gas = waitingOf(
+    'gas',
+    sql`${payouts.intent} ->> '$.form' = ${sql.placeholder('form')}`,
+    sql`${payouts.intent} ->> '$.index' IS ${sql.placeholder('index')}`,
+    sql`${payouts.intent} ->> '$.refundIndex' IS ${sql.placeholder('refundIndex')}`,
+    sql`${payouts.intent} ->> '$.units' = ${sql.placeholder('units')}`,
   );
-  const sweeps = atFirstUse(
-    orm
-      .select()
-      .from(payouts)
-      .where(
-        and(
-          waiting,
-          eq(payouts.kind, sql`'sweep'`),
-          sql`${payouts.id} IN (SELECT payout_id FROM sweep_parts WHERE network = ${sql.placeholder('network')} AND derivation_index = ${sql.placeholder('index')})`,
-        ),
-      )
-      .orderBy(asc(payouts.createdAtMs), asc(payouts.id)),
+  const sweeps = waitingOf(
+    'sweep',
+    sql`${payouts.id} IN (SELECT payout_id FROM sweep_parts WHERE network = ${sql.placeholder('network')} AND derivation_index = ${sql.placeholder('index')})`,
   );
   const waitingGas = ({ network, form, index, refundIndex, units }: GasIntent) =>
     gas.get({ network, form, index: index ?? null, refundIndex: refundIndex ?? null, units: `${units}` });

@@ -3,9 +3,10 @@
  * @module
  */
 import { and, asc, eq, gte, lt, sql } from 'drizzle-orm';
-import type { PaidFee, RefundSum, ReportDatabase } from '../../reports.ts';
+import type { RefundSum, ReportDatabase } from '../../reports.ts';
 import { defineSum } from '../credit-totals.ts';
 import type { Db } from '../open.ts';
+import { preparePaidFees } from '../payouts/reports.ts';
 import type { RefundRows } from './row.ts';
 import { refunds } from './schema.ts';
 
@@ -47,11 +48,7 @@ export function refundReports(
      FROM ${first} CROSS JOIN payout_attempts AS a ON a.payout_id = r.id
      WHERE ${rest} AND a.fee_units <> '0' GROUP BY a.network`,
   );
-  const feesOf = client.prepare(
-    `SELECT tx, fee_units AS units FROM payout_attempts WHERE payout_id = :id AND fee_units <> '0'
-     ORDER BY generation, attempt`,
-  );
-  const toFee = <T extends Readonly<{ units: string }>>(row: T) => ({ ...row, units: BigInt(row.units) });
+  const feesOf = preparePaidFees(client);
   return {
     async sumRefunds({ storeId, mode }, period, refundsMax) {
       const range = { storeId, mode, ...period };
@@ -64,7 +61,7 @@ export function refundReports(
         if (ended.isMore(range, refundsMax)) return null;
         const periods = ends.map((toMs, at) => ended.of({ storeId, mode, fromMs: timesMs[at] ?? toMs, toMs }));
         type Cost = Readonly<{ network: RefundSum['network']; count: number; units: string }>;
-        return { periods, fees: (costs.all(range) as Cost[]).map(toFee) };
+        return { periods, fees: (costs.all(range) as Cost[]).map((cost) => ({ ...cost, units: BigInt(cost.units) })) };
       });
     },
     async listEndedRefunds({ storeId, mode }, { fromMs, toMs }, { after, limit }) {
@@ -87,9 +84,7 @@ export function refundReports(
         page.all().map((row) => ({
           refund: rows.view(row),
           endedAtMs: row.processedAtMs ?? fromMs,
-          fees: (feesOf.all({ id: row.id }) as Readonly<{ tx: string | null; units: string }>[]).map(
-            (fee): PaidFee => toFee(fee),
-          ),
+          fees: feesOf(row.id),
         })),
       );
     },
