@@ -7,7 +7,7 @@ import { createUnknownNumbers } from '../../indexers/payouts/unknown-numbers.ts'
 import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { Fault, permanent } from '../../src/core/fault.ts';
+import { Fault, invariant, permanent } from '../../src/core/fault.ts';
 import { type HotRole, hotRoles, type MoveIntent } from '../../src/core/intent.ts';
 import type { Asset } from '../../src/core/ledger.ts';
 import type { OtherWallet } from '../../src/core/outgoing.ts';
@@ -95,16 +95,23 @@ export const walletRotate: Command = {
     if (!config.signer) throw permanent('no_signer', 'the configuration has no `signer`, so no wallet pays anything');
     const isDryRun = input.options['dry-run'] === true;
     const { policy: file } = signerFiles(config.signer.dir);
+    // Every network is asked before any is changed: the wallets of one that was changed alone might not be funded.
     const done = [];
     for (const network of networksOf(input, installation, file, role)) {
       const wallets = await withPayoutAccess(network, installation, async (access) => {
         await refuseUnsure(access, database, network, role);
         return access.signer.wallets(network.key);
       });
-      done.push(await rotateOne(file, network, role, wallets, isDryRun));
+      done.push(planRotation(file, network, role, wallets));
     }
-    for (const { network, before, after, isChanged } of done) {
-      if (isChanged && !isDryRun) await database.recordRotation({ network, role, before, after }, act);
+    const rotations = done.filter(({ isChanged }) => isChanged);
+    if (rotations.length > 0 && !isDryRun) {
+      rotateInPolicy(
+        file,
+        rotations.map(({ network }) => network),
+        role,
+      );
+      await database.recordRotations(rotations, act);
     }
     const verb = isDryRun ? 'would be' : 'is';
     return {
@@ -195,7 +202,9 @@ export const signerPolicyRotate: OfflineCommand = {
     const role = roleOf(input);
     const { policy: file } = filesOf(input);
     const network = input.args[1] as NetworkKey;
-    const { before, after } = rotateInPolicy(file, network, role);
+    const [rotation] = rotateInPolicy(file, [network], role);
+    invariant(rotation, 'one network was rotated');
+    const { before, after } = rotation;
     return {
       json: { policy: file, network, role, before, after },
       lines: [`${file}: number ${after} of the ${role} wallets pays on ${network} once the signer is restarted`],
@@ -254,20 +263,14 @@ async function openPayouts(database: Database, network: NetworkKey) {
   return (await Promise.all(states.map((state) => database.listPayouts({ network, state, limit: LOOKED_MAX })))).flat();
 }
 
-async function rotateOne(
-  file: string,
-  { key: network, family }: NetworkConfig,
-  role: HotRole,
-  wallets: SignerWallets,
-  isDryRun: boolean,
-) {
+/** Returns the next wallet of a network, and whether the policy still has to be changed. */
+function planRotation(file: string, { key: network, family }: NetworkConfig, role: HotRole, wallets: SignerWallets) {
   const others = (wallets.others ?? []).filter((one) => one.role === role);
   const running = others.filter(({ isFormer }) => isFormer).length;
   const after = running + 1;
   const next = others.find(({ index }) => index === after);
   if (!next) throw permanent('signer_older', 'the signer is of an older version: restart it, then run this again');
   const isChanged = indexIn(file, network, role) === running;
-  if (isChanged && !isDryRun) rotateInPolicy(file, network, role);
   const { format } = chains[family].address;
   return { network, role, before: running, after, from: format(wallets[role]), to: format(next.key), isChanged };
 }

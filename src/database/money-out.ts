@@ -335,9 +335,9 @@ export interface MoneyOutDatabase {
   /** Saves what a wallet holds. One that pays and did not before raises an alarm, and is in the audit log. */
   recordBalance(balance: WalletBalance): Promise<void>;
   listBalances(): Promise<readonly WalletBalance[]>;
-  /** Writes an operator's rotation to the audit log, with the indices of the wallet before and after. */
-  recordRotation(
-    rotation: Readonly<{ network: NetworkKey; role: HotRole; before: number; after: number }>,
+  /** Writes an operator's rotations to the audit log, with the indices of each wallet before and after. */
+  recordRotations(
+    rotations: readonly Readonly<{ network: NetworkKey; role: HotRole; before: number; after: number }>[],
     act: OperatorAct,
   ): Promise<void>;
   /** Plans moves from former wallets, with an entry of the audit log for each. */

@@ -71,27 +71,36 @@ export function findInPolicy(file: string, network: PaidNetwork, treasury: strin
  * @throws Fault permanent `policy_invalid` if that makes the policy invalid, such as by a second name for a chain
  */
 export function addToPolicy(file: string, key: NetworkKey, draft: NetworkDraft): void {
+  saveNetworks(file, { [key]: draft });
+}
+
+/** Writes these networks' parts of a policy, all of them at once. @throws Fault permanent `policy_invalid` */
+function saveNetworks(file: string, drafts: PolicySettings['networks']): void {
   const policy = JSON.parse(readFileSync(file, 'utf8')) as PolicySettings;
-  const text = `${JSON.stringify({ ...policy, networks: { ...policy.networks, [key]: draft } }, null, 2)}\n`;
+  const text = `${JSON.stringify({ ...policy, networks: { ...policy.networks, ...drafts } }, null, 2)}\n`;
   readPolicy(file, text);
   writeSecretFile(file, text);
 }
 
 /**
- * Makes the next wallet of a role pay on a network. The signer reads that at its next start.
- * @returns the indices before and after
- * @throws Fault permanent `policy_invalid`, `policy_open`; `not_found` if the policy lacks the network
+ * Makes the next wallet of a role pay on these networks, on all or on none. The signer reads that at its next start.
+ * @returns the indices before and after, in the networks' order
+ * @throws Fault permanent `policy_invalid`, `policy_open`; `not_found` if the policy lacks one of the networks
  */
 export function rotateInPolicy(
   file: string,
-  key: NetworkKey,
+  keys: readonly NetworkKey[],
   role: HotRole,
-): Readonly<{ before: number; after: number }> {
-  const known = loadPolicy(file).networks.find((one) => one.key === key);
-  if (!known) throw permanent('not_found', `${file} has no network ${key}; nothing was changed`);
-  const before = known.walletIndices[role];
-  const after = before + 1;
-  const settings = (JSON.parse(readFileSync(file, 'utf8')) as PolicySettings).networks[key] as NetworkDraft;
-  addToPolicy(file, key, { ...settings, wallets: { ...known.walletIndices, [role]: after } });
-  return { before, after };
+): readonly Readonly<{ before: number; after: number }>[] {
+  const { networks } = loadPolicy(file);
+  const { networks: settings } = JSON.parse(readFileSync(file, 'utf8')) as PolicySettings;
+  const rotations = keys.map((key) => {
+    const known = networks.find((one) => one.key === key);
+    if (!known) throw permanent('not_found', `${file} has no network ${key}; nothing was changed`);
+    const after = known.walletIndices[role] + 1;
+    const draft = { ...(settings[key] as NetworkDraft), wallets: { ...known.walletIndices, [role]: after } };
+    return { key, draft, before: after - 1, after };
+  });
+  saveNetworks(file, Object.fromEntries(rotations.map(({ key, draft }) => [key, draft])));
+  return rotations.map(({ before, after }) => ({ before, after }));
 }

@@ -11,7 +11,9 @@ import * as assert from 'uvu/assert';
 import { runTool } from '../../scripts/cli/tool.ts';
 import { evmAddress } from '../../src/chains/evm/address.ts';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
+import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 import { openLog } from '../../src/lib/log.ts';
+import { databaseFile, readSecretKeys } from '../../src/lib/secret-key.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { loadPolicy } from '../../src/signer/policy.ts';
 import { serveSigningService } from '../../src/signer/server.ts';
@@ -42,6 +44,7 @@ async function open() {
   });
   return {
     files,
+    dataDir: join(home, 'data'),
     indices: () =>
       loadPolicy(files.policy).networks.map(({ key, walletIndices }) => [key, walletIndices.refund, walletIndices.gas]),
     async run(...words: string[]) {
@@ -107,6 +110,28 @@ scene('without a network, the wallet is rotated on every network that the policy
     ['test:one', 1, 1],
     ['test:two', 1, 1],
   ]);
+});
+
+scene('if one network refuses, no other is rotated, and nothing is in the audit log', async (world) => {
+  const { run, indices } = world;
+  assert.equal((await run('audit', 'list')).answer, []);
+  const options = { file: databaseFile(world.dataDir), secretKeys: readSecretKeys(world.dataDir, {}) };
+  const database = openSqliteDatabase({ ...options, busyTimeoutMs: 10_000, bytesMax: null, outageWaitS: 600 });
+  try {
+    const waits = { code: 'payouts_rollback_possible', message: 'wait half an hour' };
+    await database.reportEngine('test:two', waits, Date.now());
+  } finally {
+    database.close();
+  }
+  const { code, said } = await run('wallet', 'rotate', 'gas', ...because);
+  assert.is.not(code, 0);
+  assert.match(said, /test:two/);
+  assert.equal(indices(), [
+    ['test:one', 0, 0],
+    ['test:two', 0, 0],
+  ]);
+  assert.equal((await run('audit', 'list')).answer, []);
+  assert.is((await run('wallet', 'rotate', 'gas', 'test:one', ...because)).code, 0);
 });
 
 scene(

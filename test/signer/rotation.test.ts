@@ -49,7 +49,7 @@ function rotating() {
     service: () => opened.service,
     journal: () => opened.journal,
     rotate(role: 'refund' | 'gas' = 'refund') {
-      rotateInPolicy(file, network, role);
+      rotateInPolicy(file, [network], role);
       reopen();
     },
     /** Puts an older policy back, with these indices. */
@@ -178,8 +178,8 @@ scene('the gas wallet is rotated on its own, and a backup has the policy with th
 });
 
 scene('the policy keeps everything else, and stays readable for its owner only', (signer) => {
-  assert.equal(rotateInPolicy(signer.file, network, 'gas'), { before: 0, after: 1 });
-  assert.equal(rotateInPolicy(signer.file, network, 'gas'), { before: 1, after: 2 });
+  assert.equal(rotateInPolicy(signer.file, [network], 'gas'), [{ before: 0, after: 1 }]);
+  assert.equal(rotateInPolicy(signer.file, [network], 'gas'), [{ before: 1, after: 2 }]);
   const [one, two] = loadPolicy(signer.file).networks;
   assert.equal(
     [one?.walletIndices, two?.walletIndices],
@@ -195,9 +195,10 @@ scene('the policy keeps everything else, and stays readable for its owner only',
   );
   assert.is(statSync(signer.file).mode & 0o777, 0o600);
   assert.is(
-    refusalOf(() => rotateInPolicy(signer.file, 'test:none', 'gas')),
+    refusalOf(() => rotateInPolicy(signer.file, [network, 'test:none'], 'gas')),
     'not_found',
   );
+  assert.is(loadPolicy(signer.file).networks[0]?.walletIndices.gas, 2);
 });
 
 test('no two wallets of a seed are the same, on any family, and the first are where they always were', async () => {

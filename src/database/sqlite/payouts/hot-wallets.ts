@@ -21,7 +21,7 @@ type Parts = Readonly<{
   formatAddress(network: WalletBalance['network'], key: string): string;
 }>;
 
-type HotWalletCommands = Pick<MoneyOutDatabase, 'recordBalance' | 'listBalances' | 'recordRotation' | 'planMoves'>;
+type HotWalletCommands = Pick<MoneyOutDatabase, 'recordBalance' | 'listBalances' | 'recordRotations' | 'planMoves'>;
 
 export function hotWalletCommands({ orm, read, write }: Db, parts: Parts): HotWalletCommands {
   const { steps, raiseAlarm, recordAct, formatAddress } = parts;
@@ -90,10 +90,11 @@ export function hotWalletCommands({ orm, read, write }: Db, parts: Parts): HotWa
         >,
       }));
     },
-    async recordRotation({ network, role, before, after }, act) {
-      await write(() =>
-        recordAct(act, { target: `${network} ${role}`, before: { index: before }, after: { index: after } }),
-      );
+    async recordRotations(rotations, act) {
+      await write(() => {
+        for (const { network, role, before, after } of rotations)
+          recordAct(act, { target: `${network} ${role}`, before: { index: before }, after: { index: after } });
+      });
     },
     async planMoves(intents, act) {
       await write(() => {
