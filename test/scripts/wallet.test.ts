@@ -118,7 +118,7 @@ scene('if one network refuses, no other is rotated, and nothing is in the audit 
   const options = { file: databaseFile(world.dataDir), secretKeys: readSecretKeys(world.dataDir, {}) };
   const database = openSqliteDatabase({ ...options, busyTimeoutMs: 10_000, bytesMax: null, outageWaitS: 600 });
   try {
-    const waits = { code: 'payouts_rollback_possible', message: 'wait half an hour' };
+    const waits = { code: 'payouts_not_adopted', message: 'adopt the journal' };
     await database.reportEngine('test:two', waits, Date.now());
   } finally {
     database.close();
