@@ -12,6 +12,7 @@ import { signTransaction } from '../../../src/chains/evm/transaction-bytes.ts';
 import { transferCall } from '../../../src/chains/evm/wire.ts';
 import type { SpendDraft } from '../../../src/chains/spend.ts';
 import { Fault, permanent, transient } from '../../../src/core/fault.ts';
+import type { Intent } from '../../../src/core/intent.ts';
 import { SHORT_MS } from '../../../src/core/wallet-books.ts';
 import { openLog } from '../../../src/lib/log.ts';
 import { handClock } from '../../support/hand-clock.ts';
@@ -78,6 +79,57 @@ for (const family of families) {
       await passMinutes(3);
       assert.is((await database.findPayout('rf_1'))?.state, 'succeeded');
       assert.equal(paid(payer, thief[family]), [2n * USDT]);
+      await isUnstopped(bench);
+    });
+  }
+}
+
+/** Plans what the gas wallet pays for: coin for a deposit address, and on Solana the fee of its sweep. */
+async function planGasWork({ family, database, clock }: NodeBench): Promise<string> {
+  const from = [{ index: 0, units: 5n * USDT }];
+  const intent: Intent =
+    family === 'solana'
+      ? { kind: 'sweep', id: 'sw_1', network, currency: 'USDT', from }
+      : { kind: 'gas', id: 'ga_1', network, form: 'transfer', index: 0, units: COIN[family] / 100n };
+  const nowMs = clock.nowMs();
+  await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
+  return intent.id;
+}
+
+for (const family of families) {
+  for (const [gas, what] of [
+    [1, 'the gas wallet was emptied'],
+    [0, 'the gas wallet was rotated'],
+  ] as const) {
+    test(`${family}: put back to before ${what}, the move is entered with its cost, and the wallet that pays goes on`, async () => {
+      const bench = await openNodeBench(family, { wallets: { refund: 0, gas } });
+      const { sim, database, walletKey, depositKey, pass, passMinutes } = bench;
+      const [former, later] = [walletKey('gas', 0).key, walletKey('gas', 1).key];
+      // The wallet that pays now has some, so that no alarm is raised.
+      for (const key of [former, later]) sim.world.fund(key, 1_000n * COIN[family]);
+      for (const key of [depositKey(0).key, bench.treasury]) sim.pay(key, 5n * USDT);
+      for (let n = 0; n < 2; n++) assert.is(await pass(READ_MS), null);
+      await bench.addDeposits([depositKey(0).key]);
+      const [before, moved] = [sim.world.accounts().native(former), 900n * COIN[family]];
+      const tx = await bench.move('mv_1', null, moved, [0, 1], 'gas');
+      const reported = await passMinutes(MINUTES);
+      assert.ok(
+        reported.every((code) => code === null),
+        reported.join(),
+      );
+      assert.equal(await movesOf(bench), [['succeeded', tx]]);
+      const [payout] = await database.listPayouts({ network, kind: 'move', limit: 10 });
+      const intent = { kind: 'move', network, role: 'gas', fromIndex: 0, toIndex: 1, currency: null, units: moved };
+      assert.equal({ ...payout?.intent, id: '' }, { ...intent, id: '' });
+      const fee = before - moved - sim.world.accounts().native(former);
+      assert.equal([payout?.feeUnits, fee > 0n], [fee, family !== 'tron'], 'all that has left; bandwidth is free');
+      assert.equal(await database.listOutgoing(network, 10), []);
+      await isUnstopped(bench);
+      const payer = gas === 1 ? later : former;
+      const id = await planGasWork(bench);
+      await passMinutes(3);
+      const [attempt] = await database.listPayoutAttempts(id);
+      assert.equal([(await database.findPayout(id))?.state, attempt?.payer], ['succeeded', payer]);
       await isUnstopped(bench);
     });
   }

@@ -15,7 +15,7 @@ import { solanaSpending } from '../../../src/chains/solana/spend.ts';
 import type { PayoutNode, SignedSpend, SpendKey } from '../../../src/chains/spend.ts';
 import { tronSpending } from '../../../src/chains/tron/spend.ts';
 import { Fault } from '../../../src/core/fault.ts';
-import { type Intent, isLockable } from '../../../src/core/intent.ts';
+import { type HotRole, type Intent, isLockable } from '../../../src/core/intent.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { openLog } from '../../../src/lib/log.ts';
 import { approverOf, signApproval } from '../../../src/signer/approval.ts';
@@ -198,7 +198,7 @@ export async function openNodeBench(family: Family, { wallets, expiryMs, marks, 
     }
   }
 
-  const walletKey = (role: 'refund' | 'gas', index: number) => spending.derive(seed, { role, index });
+  const walletKey = (role: HotRole, index: number) => spending.derive(seed, { role, index });
   const depositKey = (index: number) => spending.derive(seed, { role: 'collection', index });
 
   /** Signs what the signer would sign, of which neither the database nor the signer's journal knows. */
@@ -269,10 +269,16 @@ export async function openNodeBench(family: Family, { wallets, expiryMs, marks, 
       await database.addAddresses({ family, mode: 'test', source: 'signer', firstIndex, keys });
       for (const key of keys) deposits.add(key);
     },
-    /** Sends a move between two refund wallets, which is known nowhere. */
-    async move(id: string, currency: 'USDT' | null, units: bigint, [from, to] = [0, 1]): Promise<string> {
-      const [payer, receiver] = [walletKey('refund', from), walletKey('refund', to)];
-      const plain = { kind: 'move', id, network, role: 'refund', fromIndex: from, toIndex: to } as const;
+    /** Sends a move between two wallets of a role, which is known nowhere. */
+    async move(
+      id: string,
+      currency: 'USDT' | null,
+      units: bigint,
+      [from, to] = [0, 1],
+      role: HotRole = 'refund',
+    ): Promise<string> {
+      const [payer, receiver] = [walletKey(role, from), walletKey(role, to)];
+      const plain = { kind: 'move', id, network, role, fromIndex: from, toIndex: to } as const;
       return send(await sign({ ...plain, currency, units }, [payer, receiver], payer, receiver.key));
     },
     /** Sends native coin from a wallet to a deposit address, which is known nowhere. */
