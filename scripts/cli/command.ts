@@ -6,6 +6,7 @@
 
 import { userInfo } from 'node:os';
 import type { Config } from '../../src/config/config.ts';
+import { printable } from '../../src/core/excerpt.ts';
 import { permanent } from '../../src/core/fault.ts';
 import type { OperatorAct } from '../../src/database/audit-log.ts';
 import type { Database } from '../../src/database/database.ts';
@@ -127,16 +128,6 @@ export const usage = (message: string) => permanent('usage', message);
 
 /** Returns the error for something that was named and does not exist: exit code 3. */
 export const notFound = (message: string) => permanent('not_found', message);
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
-const CONTROL = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
-
-/**
- * Returns a text with control characters and changes of writing direction as JSON escapes: a terminal would obey those
- * in a name or an answer that somebody else chose. JSON keeps its meaning.
- */
-export const printable = (text: string): string =>
-  text.replaceAll(CONTROL, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 /** Returns rows as lines with aligned columns. */
 export function table(foreign: readonly (readonly string[])[]): string[] {

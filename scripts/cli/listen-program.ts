@@ -8,11 +8,12 @@ import { parseArgs } from 'node:util';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { type EventType, eventTypes, typesNamed } from '../../src/core/event.ts';
+import { printable } from '../../src/core/excerpt.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { newWebhookSecret } from '../../src/lib/id.ts';
 import { createSecretFile } from '../../src/lib/secret-file.ts';
-import { moment, printable, usage } from './command.ts';
+import { moment, usage } from './command.ts';
 import { type ListenOptions, listen } from './listen.ts';
 
 const options = {

@@ -5,6 +5,7 @@
 import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
+import { printable } from '../../src/core/excerpt.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { explorerPage } from '../../src/dashboard/explorer.ts';
 import { FROZEN_BY_OPERATOR, type Freeze, isAutomatic, OUTFLOW_FOREIGN } from '../../src/database/freezes.ts';
@@ -19,7 +20,6 @@ import {
   notFound,
   type Option,
   operatorAct,
-  printable,
   usage,
 } from './command.ts';
 import { networkOf } from './network-name.ts';

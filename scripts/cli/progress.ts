@@ -2,7 +2,7 @@
  * Progress on standard error: lines that are written again and again. Writes nothing if that is not a terminal.
  * @module
  */
-import { printable } from './command.ts';
+import { printable } from '../../src/core/excerpt.ts';
 
 const BAR_CHARACTERS = 40;
 
@@ -10,7 +10,7 @@ const BAR_CHARACTERS = 40;
 export function openProgressLine(terminal: Pick<typeof process.stderr, 'isTTY' | 'write'>) {
   const show = (line: string): void => {
     // Return to the start of the line and clear it.
-    if (terminal.isTTY) terminal.write(`\r\x1b[K${line}`);
+    if (terminal.isTTY) terminal.write(`\r\x1b[K${printable(line)}`);
   };
   return { show, end: () => show('') };
 }

@@ -22,7 +22,6 @@ import {
   moment,
   notFound,
   operatorAct,
-  printable,
   storeOf,
   storeOption,
   table,
@@ -107,7 +106,7 @@ export const refundsRequest: Command = {
     const lines = await createRefundApprovals(installation).request(refund);
     // The answer goes into a file, which only says what is signed.
     await withTerminal(async ({ say }) => {
-      for (const line of (await priceOf(refund, installation)).lines) say(printable(line));
+      for (const line of (await priceOf(refund, installation)).lines) say(line);
     });
     return { json: JSON.parse(lines.join('\n')), lines };
   },
@@ -165,7 +164,7 @@ async function askApproval(input: Input, refund: Refund, { lines }: RefundPrice)
     if (!terminal.isInteractive) return false;
     const to = refund.destination?.address ?? 'the address that the payer will name';
     for (const line of [`refund ${refund.id}: ${amountText(refund)} on ${refund.network} to ${to}`, ...lines]) {
-      terminal.say(printable(line));
+      terminal.say(line);
     }
     if (/^y(es)?$/i.test(await terminal.ask('Approve this refund? [y/N] '))) return true;
     throw permanent('not_agreed', 'nothing was approved: the answer was not yes');

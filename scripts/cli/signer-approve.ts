@@ -8,7 +8,7 @@ import { systemClock, toSeconds } from '../../src/lib/clock.ts';
 import { APPROVAL_S_MAX } from '../../src/signer/approval.ts';
 import { readRequestFile, textOf } from '../../src/signer/approval-file.ts';
 import { readOperatorKey } from '../../src/signer/operator-key.ts';
-import { moment, type OfflineCommand, printable, textOption, usage, wholeOption } from './command.ts';
+import { moment, type OfflineCommand, textOption, usage, wholeOption } from './command.ts';
 import { withTerminal } from './signer.ts';
 
 export const signerApprove: OfflineCommand = {
@@ -31,7 +31,7 @@ export const signerApprove: OfflineCommand = {
     const lines = text(untilS);
     return withTerminal(async (terminal) => {
       terminal.say('You are about to sign:');
-      for (const line of lines) terminal.say(`  ${printable(line)}`);
+      for (const line of lines) terminal.say(`  ${line}`);
       terminal.say(`  (until ${moment(untilS * 1000)} UTC)`);
       if ((await terminal.ask('Type "yes" if this is what you want: ')) !== 'yes')
         throw permanent('refused', 'nothing was signed');

@@ -27,7 +27,6 @@ const WORDS_BITS = 256;
 const WORDS_ASKED = 3;
 const TRIES_MAX = 3;
 /** Clears the screen and the scrollback. */
-const CLEAR = '\u001b[2J\u001b[3J\u001b[H';
 
 export const dirOption: Option = {
   value: 'DIR',
@@ -229,16 +228,19 @@ async function inventMnemonic(terminal: Terminal): Promise<Uint8Array> {
     );
   }
   const words = generateMnemonic(wordlist, WORDS_BITS).split(' ');
+  terminal.say('');
   terminal.say(
-    '\nWrite these 24 words on paper, in this order. Only they can restore your wallets. They are shown once and stored nowhere.\n',
+    'Write these 24 words on paper, in this order. Only they can restore your wallets. They are shown once and stored nowhere.',
   );
+  terminal.say('');
   const rows = Math.ceil(words.length / 4);
   for (let row = 0; row < rows; row++) {
     const cells = [0, 1, 2, 3].map((column) => column * rows + row);
     terminal.say(cells.map((at) => `${String(at + 1).padStart(4)} ${(words[at] ?? '').padEnd(10)}`).join(''));
   }
-  await terminal.ask('\nPress Enter when they are on paper; the screen is then cleared. ');
-  terminal.say(CLEAR);
+  terminal.say('');
+  await terminal.ask('Press Enter when they are on paper; the screen is then cleared. ');
+  terminal.clear();
   for (let asked = 0, tries = 0; asked < WORDS_ASKED; ) {
     const at = randomInt(words.length);
     const answer = await terminal.askHidden(`Type word ${at + 1} to confirm (not shown): `);

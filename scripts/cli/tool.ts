@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util';
 import { openDatabase } from '../../src/app/open-database.ts';
 import { prepareDatabase } from '../../src/app/prepare-database.ts';
 import { loadConfig } from '../../src/config/config.ts';
+import { printable } from '../../src/core/excerpt.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { refuseStaleBuild } from '../../src/lib/build-stamp.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -25,7 +26,6 @@ import {
   type OfflineCommand,
   type Option,
   operatorAct,
-  printable,
   table,
   textOption,
   usage,

@@ -1,5 +1,5 @@
 /**
- * Shortens what another program sent or somebody typed, for use in a message.
+ * What another program sent or somebody typed, made fit for a message or a terminal.
  *
  * @module
  */
@@ -21,3 +21,13 @@ export function plainLine(text: string, unitsMax: number): string {
   const flat = text.replace(UNPRINTABLE, ' ');
   return flat.length > unitsMax ? `${flat.slice(0, unitsMax - 1)}…` : flat;
 }
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/**
+ * Returns a text with control characters and changes of writing direction as JSON escapes: a terminal would obey those
+ * in a name or an answer that somebody else chose. JSON keeps its meaning.
+ */
+export const printable = (text: string): string =>
+  text.replaceAll(CONTROL, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);

@@ -1,8 +1,10 @@
 /**
  * Asks questions at the terminal; without one, reads lines from a pipe. Hidden answers stay bytes, which can be wiped.
+ * What is shown is printable: nodes' answers are among it, and a terminal would obey their control characters.
  * @module
  */
 import type { ReadStream } from 'node:tty';
+import { printable } from '../core/excerpt.ts';
 import { permanent } from '../core/fault.ts';
 
 const LINE_BYTES_MAX = 4096;
@@ -14,6 +16,7 @@ const RETURN = 0x0d;
 const CTRL_U = 0x15;
 const SPACE = 0x20;
 const DELETE = 0x7f;
+const CLEAR = '\u001b[2J\u001b[3J\u001b[H';
 
 export interface Terminal {
   /** Whether a person answers; otherwise answers are lines from a pipe. */
@@ -21,8 +24,10 @@ export interface Terminal {
   /** Asks without echo. @returns the typed bytes, which the caller wipes */
   askHidden(question: string): Promise<Buffer>;
   ask(question: string): Promise<string>;
-  /** Shows a line to the person, never on standard output. */
+  /** Shows one line to the person, never on standard output. */
   say(line: string): void;
+  /** Clears the screen, and what was scrolled off it. */
+  clear(): void;
   close(): void;
 }
 
@@ -30,6 +35,7 @@ export interface Terminal {
 export function openTerminal(): Terminal {
   const input = process.stdin as typeof process.stdin & Partial<Pick<ReadStream, 'setRawMode'>>;
   const isInteractive = input.isTTY === true && process.stderr.isTTY === true;
+  const show = (text: string) => void process.stderr.write(printable(text));
   const chunks = input.iterator({ destroyOnReturn: false });
   let rest: Buffer = Buffer.alloc(0);
 
@@ -68,7 +74,7 @@ export function openTerminal(): Terminal {
     async askHidden(question) {
       // Turn echo off before the question, so that text pasted ahead is not shown; also if questions go to a file.
       if (input.isTTY) input.setRawMode?.(true);
-      process.stderr.write(question);
+      show(question);
       try {
         return await readLine();
       } finally {
@@ -77,10 +83,14 @@ export function openTerminal(): Terminal {
       }
     },
     async ask(question) {
-      process.stderr.write(question);
+      show(question);
       return (await readLine()).toString('utf8').trim();
     },
-    say: (line) => void process.stderr.write(`${line}\n`),
+    say(line) {
+      show(line);
+      process.stderr.write('\n');
+    },
+    clear: () => void process.stderr.write(CLEAR),
     close() {
       rest.fill(0);
       // If a question is still open, restore the echo and stop reading.
