@@ -59,6 +59,7 @@ export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, c
 async function followFinal({ database }: Base, network: NetworkKey, chain: Chain, nowMs: number): Promise<void> {
   const [tip] = await database.tail(network, 1);
   const known = tip?.number ?? 0;
+  if (chain.final().length <= known) return;
   const hashOf = (number: number) => (number === 0 ? '' : `${network} block ${number}`);
   const connect = chain
     .final()
@@ -69,7 +70,7 @@ async function followFinal({ database }: Base, network: NetworkKey, chain: Chain
       return { block, transfers: mined.flatMap(transferOf) };
     });
   const wallets = await database.listOwnWallets(network);
-  if (connect.length === 0 || wallets.length === 0) return;
+  if (wallets.length === 0) return;
   const outcome = await database.ingest({
     ...{ network, family: 'evm', expectTip: tip?.hash ?? null, watchedThroughId: Number.MAX_SAFE_INTEGER },
     ...{ ownWalletId: Math.max(...wallets.map(({ id }) => id)), decimals: {}, dustFloorPar: 0n, drop: [] },

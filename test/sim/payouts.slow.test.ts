@@ -5,5 +5,6 @@
  * @module
  */
 import { payoutHistories } from './payout-histories.ts';
+import { WIDER_FROM } from './payout-history.ts';
 
-payoutHistories(300, 500);
+payoutHistories(WIDER_FROM + 250, 500);
