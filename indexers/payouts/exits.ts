@@ -68,6 +68,15 @@ export async function settleNever(
     const why = `${equalText(despite)}. If it paid ${payout.id}, settle that with --paid ${despite.tx}`;
     throw permanent('payout_maybe_paid', `${why}; if it did not, run the command again with --yes`);
   }
+  const other = despite && !isRenewed ? await database.findEqualTransfer(payout.id, despite.id) : null;
+  if (despite && other) {
+    const again = `\`quayside payouts settle ${payout.id} --never --again --yes --because …\``;
+    throw permanent(
+      'payout_maybe_paid',
+      `${equalText(other)}, and so has ${despite.tx}. If ${despite.tx} did not pay ${payout.id}, run ${again}: it is not ` +
+        `paid before you have answered for ${other.tx}, too, and can then be ended`,
+    );
+  }
   await conclude(parts, payout, attempts.length, { ...exit, isRenewed, despite });
   return { ...exit, despite };
 }

@@ -149,10 +149,11 @@ export interface OutgoingDatabase extends WalletBooksDatabase {
    */
   listForeign(network: NetworkKey, limit: number): Promise<readonly OutgoingRecord[]>;
   /**
-   * Returns the newest acknowledged transfer that equals what a refund pays, unless an attempt explains it or a person
+   * Returns the oldest acknowledged transfer that equals what a refund pays, unless an attempt explains it or a person
    * has said that it did not pay this one; null if there is none, or the payout is no refund.
+   * @param afterId only those after the transfer with this id, whatever a person has said
    */
-  findEqualTransfer(payoutId: string): Promise<EqualTransfer | null>;
+  findEqualTransfer(payoutId: string, afterId?: number): Promise<EqualTransfer | null>;
   /** Returns the newest outgoing transfers that no attempt explains, the treasury's included. */
   listOutgoing(network: NetworkKey, limit: number): Promise<readonly OutgoingRecord[]>;
 }

@@ -123,6 +123,49 @@ test('a refund that equals an acknowledged transfer by chance is paid once a per
   assert.equal([entry?.command, entry?.target], ['payouts settle', 'rf_10']);
 });
 
+test('a refund that equals two acknowledged transfers is not paid before a person has looked at each', async () => {
+  const { txs, find, planRefund, thaw, passMinutes, parts, refusalOf, paidTo } = await openLost('tron', [
+    payees[0],
+    payees[0],
+  ]);
+  await thaw();
+  await planRefund('rf_8', payees[0], 3n * USDT);
+  const never = async (isRenewed: boolean) =>
+    refusalOf(settleNever(parts(), await find('rf_8'), { isRenewed, isAgreed: true }));
+  for (const tx of txs) {
+    await passMinutes(2);
+    const { state, wait } = await find('rf_8');
+    assert.equal([state, wait?.code], ['waiting', 'refund_equals_transfer']);
+    assert.ok(wait?.message.includes(`--paid ${tx}`), wait?.message);
+    if (tx === txs[0])
+      assert.match(await never(false), new RegExp(`^payout_maybe_paid: transaction ${txs[1]}.*--again`));
+    assert.is(await never(true), 'done');
+    // The command again, before anybody was shown the other one.
+    if (tx === txs[0]) assert.match(await never(true), /^payout_moved/);
+    assert.is(paidTo()[0], 6);
+  }
+  await passMinutes(3);
+  assert.equal([(await find('rf_8')).state, paidTo()[0]], ['succeeded', 9]);
+});
+
+test('of two refunds that equal a transfer one is settled by it: the other is asked about the next', async () => {
+  const { txs, find, planRefund, thaw, passMinutes, parts, refusalOf, paidTo } = await openLost('tron', [
+    payees[0],
+    payees[0],
+  ]);
+  await thaw();
+  for (const id of ['rf_0', 'rf_1']) await planRefund(id, payees[0], 3n * USDT);
+  await passMinutes(2);
+  await settlePaid(parts(), await find('rf_0'), txs[0] ?? '', false);
+  assert.ok((await find('rf_1')).wait?.message.includes(txs[0] ?? ''));
+  const again = async () => refusalOf(settleNever(parts(), await find('rf_1'), { isRenewed: true, isAgreed: true }));
+  assert.match(await again(), /^payout_moved/);
+  assert.ok((await find('rf_1')).wait?.message.includes(txs[1] ?? ''));
+  await settlePaid(parts(), await find('rf_1'), txs[1] ?? '', false);
+  await passMinutes(3);
+  assert.is(paidTo()[0], 6);
+});
+
 test('only transfers that were shown are acknowledged: with another one the network stays frozen', async () => {
   const { database, act, codes, payUnknown, passMinutes, find, planRefund } = await openLost('tron', [payees[0]]);
   const shown = {

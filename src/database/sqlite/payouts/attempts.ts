@@ -16,6 +16,7 @@ import { type FreezeOf, NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
 import type { PayoutSpends } from './limits.ts';
 import type { Outgoing } from './outgoing.ts';
 import { noWait, type Payouts, type RefundHold } from './payouts.ts';
+import { equalTransfer, maybePaid } from './refund-holds.ts';
 import {
   type AttemptRow,
   isSameIntent,
@@ -32,25 +33,6 @@ type AttemptCommands = Pick<
   MoneyOutDatabase,
   'openPayouts' | 'offerNonce' | 'nextNonce' | 'allotAttempt' | 'withdrawAttempt' | 'recordSigned' | 'recordSent'
 >;
-/** A database that was restored from a backup does not know its newest attempts; one of them may be this refund's. */
-const maybePaid: RefundHold = {
-  code: 'refund_maybe_paid',
-  message:
-    'the wallet has sent this amount to this address in a transaction that is not known here. If that is final, the ' +
-    'refund is settled by it; it goes on by itself.',
-  passes: true,
-};
-
-/** It may be this refund, lost with the newest state of the database, or another payment of the same amount. */
-const equalTransfer = (id: string, tx: string): RefundHold => ({
-  code: 'refund_equals_transfer',
-  message:
-    `transaction ${tx} has paid the same amount to the same address, no payout explains it, and an operator has ` +
-    `acknowledged it with \`quayside payouts thaw\`. If it paid this refund, run \`quayside payouts settle ${id} --paid ` +
-    `${tx} --because …\`; if it did not, \`quayside payouts settle ${id} --never --again --yes --because …\` has it paid`,
-  passes: false,
-  untilMs: null,
-});
 
 type LaneRow = typeof lanes.$inferSelect;
 
@@ -105,7 +87,7 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
   function holdFor(row: PayoutRow, intent: PaybackIntent, nowMs: number): RefundHold | null {
     if (outgoing.mayHavePaid(intent)) return maybePaid;
     const equal = outgoing.findEqual(intent, row.notPaidThrough);
-    return equal ? equalTransfer(row.id, equal.tx) : (holdOf(intent.id) ?? spends.holdOf(row, nowMs));
+    return equal ? equalTransfer(row.id, equal) : (holdOf(intent.id) ?? spends.holdOf(row, nowMs));
   }
 
   const withAttempts = (row: PayoutRow) => ({

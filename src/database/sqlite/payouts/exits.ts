@@ -12,7 +12,10 @@ import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import type { Outgoing } from './outgoing.ts';
 import { type FollowRefund, noFault, noWait, type PayoutSettlement, type Payouts } from './payouts.ts';
+import { EQUALS_TRANSFER, equalTransfer } from './refund-holds.ts';
 import { type PayoutRow, payoutAttempts } from './schema.ts';
+
+type Never = Extract<PayoutConclusion, { kind: 'never' }>;
 
 type Parts = Readonly<{
   steps: Payouts;
@@ -56,7 +59,7 @@ export function exitCommands(db: Db, parts: Parts): Pick<MoneyOutDatabase, 'find
     }
   }
 
-  function endUnpaid(row: PayoutRow, conclusion: Extract<PayoutConclusion, { kind: 'never' }>, nowMs: number): void {
+  function endUnpaid(row: PayoutRow, conclusion: Never, nowMs: number): void {
     const { ended, proof, isRenewed, despite } = conclusion;
     if (ended) settlement.charge(row, ended, nowMs);
     ledger.transit(row.intent, false, nowMs);
@@ -72,6 +75,21 @@ export function exitCommands(db: Db, parts: Parts): Pick<MoneyOutDatabase, 'find
     if (row.sessionId !== null) followRefund(row.id, { kind: 'failed', reason: REJECTED }, nowMs);
   }
 
+  /**
+   * Returns whether a person was shown each acknowledged transfer that equals a payout, and has said that it was not
+   * this one. A payout that is renewed waits again for the next of them.
+   */
+  function isAnswered(row: PayoutRow, { despite, isRenewed }: Never, nowMs: number): boolean {
+    const equal = steps.findEqual(row);
+    if (!equal) return true;
+    if (equal.id !== despite?.id) return false;
+    const isNamed = row.waitCode === EQUALS_TRANSFER && row.waitMessage?.includes(equal.tx) === true;
+    // Without a wait or an earlier answer, the command itself has shown the first one.
+    const isShown = isNamed || (row.waitCode !== EQUALS_TRANSFER && row.notPaidThrough === null);
+    if (!isShown) steps.waitFor(row, equalTransfer(row.id, equal), {}, nowMs);
+    return isShown && (isRenewed || !steps.findEqual({ ...row, notPaidThrough: equal.id }));
+  }
+
   return {
     async findAttemptOwner(tx) {
       const owner = orm.select({ id: payoutAttempts.payoutId }).from(payoutAttempts).where(eq(payoutAttempts.tx, tx));
@@ -84,7 +102,7 @@ export function exitCommands(db: Db, parts: Parts): Pick<MoneyOutDatabase, 'find
         if (!row || !isSeen || attemptCount(id) !== seen.attemptCount) return false;
         if (conclusion.kind === 'never') {
           if (!steps.isCertain(row.network) || mayHavePaid(row.intent)) return false;
-          if (steps.findEqual(row) && steps.findEqual(row)?.id !== conclusion.despite?.id) return false;
+          if (!isAnswered(row, conclusion, nowMs)) return false;
           endUnpaid(row, conclusion, nowMs);
         } else pay(row, conclusion, nowMs);
         recordAct(act, { target: id, before: audited(row), after: audited(steps.find(id) ?? row) });

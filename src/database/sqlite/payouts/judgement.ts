@@ -287,10 +287,10 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
     async listForeign(network, limit) {
       return db.read(() => foreign.all({ network, limit }).filter(check.isOutgoing).map(toRecord));
     },
-    async findEqualTransfer(payoutId) {
+    async findEqualTransfer(payoutId, afterId) {
       return db.read(() => {
         const row = steps.find(payoutId);
-        return row ? steps.findEqual(row) : null;
+        return row ? steps.findEqual(afterId === undefined ? row : { ...row, notPaidThrough: afterId }) : null;
       });
     },
     async listOutgoing(network, limit) {

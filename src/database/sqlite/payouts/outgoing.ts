@@ -2,7 +2,7 @@
  * Transfers out of our own wallets, as followers save them; `judgement.ts` judges them at finality.
  * @module
  */
-import { and, desc, eq, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, sql } from 'drizzle-orm';
 import type { BlockRef } from '../../../core/block.ts';
 import { invariant } from '../../../core/fault.ts';
 import type { PaybackIntent } from '../../../core/intent.ts';
@@ -102,9 +102,9 @@ export type Outgoing = Readonly<{
   /** Returns whether something that no attempt explains, and nobody has looked at, may have paid a refund already. */
   mayHavePaid(intent: PaybackIntent): boolean;
   /**
-   * Returns the newest transfer that equals what a refund pays, that no attempt explains, and that an operator has
-   * acknowledged.
-   * @param afterId the newest of which a person has said that it did not pay this refund
+   * Returns the oldest transfer that equals what a refund pays, that no attempt explains, and that an operator has
+   * acknowledged: a person is asked about each in turn.
+   * @param afterId the last of which a person has said that it did not pay this refund; null for none
    */
   findEqual(intent: PaybackIntent, afterId: number | null): EqualTransfer | null;
 }>;
@@ -238,7 +238,7 @@ function createQueries({ orm }: Db) {
           sql`NOT EXISTS (SELECT 1 FROM ${payoutAttempts} AS a WHERE a.tx = ${outgoingTransfers.tx})`,
         ),
       )
-      .orderBy(desc(outgoingTransfers.id)),
+      .orderBy(asc(outgoingTransfers.id)),
   );
   return { newestFirst, withKey, uncounted, attempted, known, unexplained };
 }
