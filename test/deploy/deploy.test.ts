@@ -146,6 +146,20 @@ test('containers have pinned images, no rights and no open ports; the signer has
   assert.match(all.get('server') ?? '', /signer:\/var\/lib\/quayside-signer:ro/);
 });
 
+test('in containers, metrics are served only on the network that Prometheus and Grafana share with the server', () => {
+  const text = read('deploy/compose.yaml');
+  const all = services(text);
+  const host = /QUAYSIDE_METRICS_HOST: (\S+)/.exec(all.get('server') ?? '')?.[1];
+  const own = /\n {6}metrics:\n {8}ipv4_address: (\S+)\n/.exec(all.get('server') ?? '')?.[1];
+  const subnet = /\n {2}metrics:\n {4}internal: true\n(?: .*\n)*? +- subnet: (\S+)\.0\/24\n/.exec(text)?.[1];
+  assert.equal([host, own?.replace(/\.\d+$/, '')], [own, subnet ?? 'a subnet']);
+  const others = [...all].filter(([name, lines]) => name !== 'server' && /networks:.*\bmetrics\b/.test(lines));
+  assert.equal(
+    others.map(([name]) => name),
+    ['prometheus', 'grafana'],
+  );
+});
+
 needs('docker-compose')('docker-compose accepts every profile (needs docker-compose)', () => {
   const profiles = ['core', 'signer', 'monitoring'].flatMap((name) => ['--profile', name]);
   const { status, text } = run('docker-compose', '-f', 'deploy/compose.yaml', ...profiles, 'config', '-q');
