@@ -80,7 +80,7 @@ export const errorTable = {
     'Use a key that has the scope; the operator creates keys.',
   ),
   store_suspended: forbidden(
-    'The operator has suspended this store: it takes no new sessions or refunds. What it has goes on.',
+    'The operator has suspended this store: it takes no new sessions or refunds. Its sessions go on; its refunds that are not signed yet are held until it is resumed.',
     'Ask the operator why. Reading and canceling still work, and events are still sent.',
   ),
   store_not_approved: forbidden('The store of this API key is not approved yet.', 'Ask the operator to approve it.'),

@@ -92,8 +92,9 @@ export interface StoreDatabase {
   findStore(id: string): Promise<MerchantStore | null>;
   listStores(): Promise<readonly MerchantStore[]>;
   /**
-   * Suspends a store for the act's reason, or resumes it. What it has goes on: its sessions are watched and credited,
-   * and its webhooks are sent. Suspending it again keeps the first reason and is not recorded.
+   * Suspends a store for the act's reason, or resumes it. Its sessions are watched and credited, and its webhooks are
+   * sent; its refunds that are not signed yet are held until it is resumed. Suspending it again keeps the first reason
+   * and is not recorded.
    * @param isDryRun nothing is saved; the result is what it would be
    * @returns null when there is no such store
    */

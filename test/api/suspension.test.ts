@@ -77,7 +77,10 @@ test('its keys create and redirect no refund, and read and cancel those that it 
     await suspend(api, 'suspended');
     const refused = await api.send('POST', REFUND, refundBody(id, 'r-2'));
     expectError(refused, forbidden);
-    assert.match(refused.text, /suspended this store/);
+    assert.match(
+      refused.text,
+      /suspended this store.*its refunds that are not signed yet are held until it is resumed/,
+    );
     const elsewhere = { address: chains.evm.address.format('c0ffee'.padStart(40, '2')) };
     expectError(await api.send('POST', '/api/v1/refunds/r-1/destination', elsewhere), forbidden);
     assert.is((await api.send('POST', REFUND, refundBody(id, 'r-1'))).headers['idempotent-replayed'], 'true');
