@@ -32,7 +32,8 @@ export const isTransient = (error: unknown): error is Fault => error instanceof 
 
 /**
  * Ends the current work when a programmer's assumption is false.
- * @throws Error named `InvariantBroken`; never caught: the process ends, and the supervisor restarts it
+ * @throws Error named `InvariantBroken`; not caught: the process ends, and the supervisor restarts it. Only the signer
+ * refuses the request that met it, and goes on
  */
 export function invariant(condition: unknown, what: string): asserts condition {
   if (condition) return;

@@ -357,6 +357,12 @@ function freezesOf(client: Sqlite.Database): Pick<Journal, 'openFreeze' | 'freez
 /** Result codes of SQLite (sqlite.org/rescode.html) that are about the disk, not about the statement. */
 const storageCodes = /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|BUSY|NOMEM)/;
 
+/**
+ * Returns whether an error came from the journal's file other than as a fault: what the file has may differ from what
+ * this process knows.
+ */
+export const isJournalError = (error: unknown): boolean => error instanceof Sqlite.SqliteError;
+
 /** Runs `work`; raises a fault if the disk cannot be used. A violated constraint is a bug and stays an error. */
 function guarded<T>(work: () => T): T {
   try {

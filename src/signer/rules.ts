@@ -6,11 +6,19 @@ import type { SpendRules, Terms } from '../chains/spend.ts';
 import { type Fault, permanent } from '../core/fault.ts';
 import type { GasIntent, HotRole, MoveIntent, Wallet } from '../core/intent.ts';
 import { ATTEMPTS_MAX } from '../core/payout.ts';
+import { DAY_MS } from '../lib/clock.ts';
 import { isSameContent, type SignedIntent } from './journal.ts';
 import type { SignRequest } from './signer.ts';
 
 /** An engine's fence rises by one per start. A much higher one is not an engine's, and would lock out the real one. */
 const FENCE_STEP_MAX = 1_000_000;
+/** The last time that a `Date` can show, in ms (ECMA-262, "Time Values and Time Range"). */
+const DATE_MS_MAX = 8.64e15;
+/**
+ * How far after the signer's time a transaction may expire. No chain takes one that can be included for longer than a
+ * day; the other day is for clocks that differ. Until it has expired, its payout is not signed again.
+ */
+const EXPIRES_IN_MS_MAX = 2 * DAY_MS;
 
 type Rule =
   | 'request'
@@ -71,7 +79,7 @@ export function nonceOf(lane: SpendRules['lane'], terms: Terms): number | null {
 
 /**
  * Checks that a new signature may follow those in the journal.
- * @throws Fault `signer_refused_intent`, `…_generation`, `…_expiry`, `…_attempt`, `…_nonce`
+ * @throws Fault `signer_refused_intent`, `…_generation`, `…_expiry`, `…_attempt`, `…_nonce`, `…_terms`
  */
 export function checkOrder({ request, content, known, rules, nonce, nowMs }: Order): void {
   const { generation, attempt, proof } = request;
@@ -97,6 +105,7 @@ export function checkOrder({ request, content, known, rules, nonce, nowMs }: Ord
     throw refused('attempt', `attempt ${attempt} is out of order: the next one to sign is ${attempts}`);
   if (attempt === 0) {
     if (known && proof === 'dead') checkDeath(known.newest, rules, nowMs);
+    checkExpiry(request.terms, rules, nowMs);
     return;
   }
   if (attempt >= ATTEMPTS_MAX)
@@ -113,6 +122,20 @@ export function checkOrder({ request, content, known, rules, nonce, nowMs }: Ord
     );
   }
 }
+
+/** Checks that what is signed now does not keep its payout waiting for long. @throws Fault `signer_refused_terms` */
+function checkExpiry(terms: Terms, { expiresAtMs }: Pick<SpendRules, 'expiresAtMs'>, nowMs: number): void {
+  const untilMs = expiresAtMs?.(terms, nowMs) ?? nowMs;
+  if (untilMs <= nowMs + EXPIRES_IN_MS_MAX) return;
+  throw refused(
+    'terms',
+    `the transaction would expire at ${timeText(untilMs)}, more than two days after the signer's time, ${timeText(nowMs)}; check the machine's clock and the node's`,
+  );
+}
+
+/** Journals of older versions may have times that no date shows. */
+const timeText = (ms: number): string =>
+  Math.abs(ms) <= DATE_MS_MAX ? new Date(ms).toISOString() : `${ms} ms after 1970`;
 
 /**
  * Checks, by the signer's own clock, that an attempt may be dead. One with a sequence number never is: until its number
@@ -134,7 +157,7 @@ function checkDeath(
   if (nowMs > untilMs) return;
   throw refused(
     'expiry',
-    `the transaction that was signed before can be included until ${new Date(untilMs).toISOString()} by the signer's clock; check the machine's clock if that has passed`,
+    `the transaction that was signed before can be included until ${timeText(untilMs)} by the signer's clock; check the machine's clock if that has passed`,
   );
 }
 

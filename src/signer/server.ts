@@ -7,10 +7,11 @@ import { chmodSync, rmSync, statSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import { dirname } from 'node:path';
 import * as z from 'zod';
-import { Fault, permanent } from '../core/fault.ts';
+import { Fault, permanent, transient } from '../core/fault.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { Log } from '../lib/log.ts';
 import { BodyError, readBody } from '../lib/request-body.ts';
+import { isJournalError } from './journal.ts';
 import { type CallName, type CallParams, calls, REQUEST_BYTES_MAX } from './protocol.ts';
 import { refused } from './rules.ts';
 import { ApprovalMissing } from './signer.ts';
@@ -40,6 +41,7 @@ const REQUEST_MS_MAX = 30_000;
 /** The kernel's limit for a path is 108 bytes, including a final zero (unix(7)). */
 const PATH_BYTES_MAX = 107;
 const MESSAGE_CHARS_MAX = 500;
+const CALL_CHARS_MAX = 20;
 
 type Answer = Readonly<{ status: number; body: unknown }>;
 
@@ -65,7 +67,7 @@ export async function serveSigningService({
   const server = createServer(bounds, async (request, response) => {
     // A caller that disconnects loses nothing: it can repeat the request.
     response.on('error', () => {});
-    const { status, body } = await answer(request, { service, prepareToSign });
+    const { status, body } = await answer(request, { service, prepareToSign, log });
     response.writeHead(status, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`);
   });
   server.maxRequestsPerSocket = 1;
@@ -100,7 +102,7 @@ export async function serveSigningService({
 /** Serves one request. Once everything is read and loaded, it is synchronous, so that requests cannot interleave. */
 async function answer(
   request: IncomingMessage,
-  { service, prepareToSign }: Pick<ServerOptions, 'service' | 'prepareToSign'>,
+  { service, prepareToSign, log }: Pick<ServerOptions, 'service' | 'prepareToSign' | 'log'>,
 ): Promise<Answer> {
   try {
     const method = callOf(request);
@@ -108,13 +110,27 @@ async function answer(
     if (method === 'sign') await prepareToSign(read(method, params).intent.network);
     return { status: 200, body: z.encode(calls[method].result as z.ZodType, serve(service, method, params)) };
   } catch (error) {
-    const fault = error instanceof BodyError ? refusedBody(error) : error;
-    // Anything else is a bug: unhandled, it ends the process.
-    if (!(fault instanceof Fault)) throw fault;
+    const fault = error instanceof Fault ? error : faultOf(error, request, log);
     const { kind, code, message } = fault;
     const approvals = fault instanceof ApprovalMissing && { approvals: fault.approvals };
     return { status: statusOf(fault), body: { kind, code, message, ...approvals } };
   }
+}
+
+/**
+ * Returns the fault for an error that is none. A bug answers the one request that met it, so that a request cannot end
+ * the signer for everybody: between requests, nothing is kept but the seed, and no bytes leave before the journal has
+ * them. If the journal itself is in doubt, the process ends and opens it again.
+ * @throws the error, if it came from the journal
+ */
+function faultOf(error: unknown, { url }: IncomingMessage, log: Log): Fault {
+  if (error instanceof BodyError) return refusedBody(error);
+  if (isJournalError(error)) throw error;
+  log.error({ err: error, call: url?.slice(0, CALL_CHARS_MAX) }, 'a request met an unexpected error');
+  return transient(
+    'signer_failed',
+    'the signer met an unexpected error and refused the request: please report what its log says',
+  );
 }
 
 const statusOf = ({ kind, code }: Fault): number => {

@@ -48,7 +48,7 @@ const folder = makeSignerFolder(
   false,
 );
 const clock = handClock(1_795_000_000_000);
-const { service, close } = openSigningServiceIn(
+const { service, journal, close } = openSigningServiceIn(
   folder.dir,
   clock,
   undefined,
@@ -161,6 +161,42 @@ for (const family of ['tron', 'solana'] as const) {
     );
   });
 }
+
+test('tron: what would expire too late is not signed, and no time that was signed makes the signer fail', () => {
+  const nowMs = clock.nowMs();
+  const gas = (id: string): GasIntent => {
+    return { kind: 'gas', id, network: 'test:tron', form: 'delegate', index: 7, units: 1_000_000n };
+  };
+  const times = (timestampMs: number, expirationMs: number) => {
+    const given = { timestamp_ms: String(timestampMs), expiration_ms: String(expirationMs) };
+    return { ...termsOf('tron', 'gas', 0), ...given };
+  };
+  const ask = (id: string, terms: Terms, more: object = {}) =>
+    refusalOf(() => service.sign({ ...firstOf(gas(id), 0, more), terms }));
+  const dayMs = 86_400_000;
+  const latestMs = nowMs + 2 * dayMs;
+  assert.is(ask('ga_late', times(nowMs, latestMs + 1)), 'signer_refused_terms');
+  assert.is(ask('ga_late', times(9_007_199_254_740_000, 9_007_199_254_740_991)), 'signer_refused_terms');
+  assert.is(ask('ga_late', times(8_639_999_999_999_999, 8_640_000_000_000_001)), 'signer_refused_terms');
+  assert.is(ask('ga_late', times(latestMs - 1, latestMs)), 'none', 'clocks may differ');
+  // A version before had no such limit.
+  const signed = { tx: 'f'.repeat(64), bytes: new Uint8Array(100) };
+  const older = {
+    generation: 0,
+    attempt: 0,
+    proof: null,
+    payer: keyOf('tron', { role: 'gas' }),
+    nonce: null,
+    fence: 1,
+  };
+  journal.record({
+    ...older,
+    ...{ intent: gas('ga_older'), terms: times(9_007_199_254_740_000, 9_007_199_254_740_991) },
+    ...{ capUses: [], approvals: [], signed, atMs: nowMs },
+  });
+  const next = { generation: 1, proof: 'dead' };
+  assert.is(ask('ga_older', times(nowMs, nowMs + 60_000), next), 'signer_refused_expiry');
+});
 
 test('tron: gas is given, lent and reclaimed; lending uses up none of the caps', () => {
   const gasKey = keyOf('tron', { role: 'gas' });

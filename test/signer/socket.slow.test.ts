@@ -2,10 +2,12 @@
  * The signer's socket under attack: nothing is signed, nothing crashes, and no secret is revealed.
  */
 import { connect } from 'node:net';
+import Sqlite from 'better-sqlite3';
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
+import { type Fault, invariant } from '../../src/core/fault.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { openSigner } from '../../src/signer/client.ts';
 import { signerFiles } from '../../src/signer/files.ts';
@@ -264,6 +266,99 @@ test('of two refunds that make the same transaction one is signed, no refund is 
   );
   assert.is(other, 'signer_refused_intent');
   assert.is((await client.journal('test:tron', 0, 100)).length, 2);
+});
+
+test('no number that a request can have ends the signer', async () => {
+  const nowMs = Date.now();
+  const ask = async (id: string, times: object, more: object = {}) => {
+    const intent = { kind: 'gas', id, network: 'test:tron', form: 'delegate', index: 7, units: '1000000' };
+    const terms = { ref_block_number: '70000123', ref_block_hash: '0123456789abcdef', fee_limit: '0', ...times };
+    return codeOf(await exchange(sign({ ...plain, intent, terms, ...more })));
+  };
+  const late = { timestamp_ms: '9007199254740000', expiration_ms: '9007199254740991' };
+  assert.is(await ask('ga_late', late), '403 signer_refused_terms');
+  assert.is(await ask('ga_late', late, { generation: 1, proof: 'dead' }), '403 signer_refused_generation');
+  const soon = { timestamp_ms: String(nowMs), expiration_ms: String(nowMs + 60_000) };
+  assert.is(await ask('ga_soon', soon), '200');
+  assert.is(await ask('ga_soon', late, { generation: 1, proof: 'dead' }), '403 signer_refused_expiry');
+
+  // Every number and every text of digits, at the limits of what JSON, dates and SQLite can hold.
+  const whole = [0, 1, 2 ** 31, 2 ** 32, 2 ** 53 - 1, 2 ** 53, 8.64e15, 1e300];
+  const digits = [...whole.slice(0, 6).map(String), '8640000000000001', String(2n ** 64n), '9'.repeat(78)];
+  const depth = '['.repeat(15_000) + ']'.repeat(15_000);
+  const base = { generation: 0, attempt: 0, proof: null };
+  const gas = { kind: 'gas', id: 'ga_numbers', network: 'test:tron', form: 'transfer', index: 1, units: '1' };
+  const approval = { approver: 'a'.repeat(64), untilS: 1, signature: 'b'.repeat(128) };
+  const params: Readonly<Record<string, object>> = {
+    wallets: { network: 'test:one' },
+    addresses: { network: 'test:tron', indices: [1, 2] },
+    refundLock: { network: 'test:tron', id: 'rf_1', index: 1 },
+    journal: { network: 'test:one', after: 0, limit: 10 },
+    fence: { network: 'test:one' },
+    freezeState: {},
+    thaw: { approval },
+    secretKeys: {},
+    sign: {
+      ...plain,
+      ...base,
+      intent: gas,
+      terms: { ref_block_number: '1', ref_block_hash: '0'.repeat(16), fee_limit: '0', ...soon },
+    },
+  };
+  for (const [call, one] of Object.entries(params)) {
+    for (const path of pathsOf(one)) {
+      for (const value of [...whole, ...digits, null, [], {}, -1, 0.5, '']) {
+        const answer = codeOf(await exchange(post(JSON.stringify(replaced(one, path, value)), `/${call}`)));
+        assert.match(answer, /^(200|40[03] signer_refused_.*)$/, `${call} with ${value} as ${path.join('.')}`);
+      }
+      const deep = JSON.stringify(replaced(one, path, 'DEPTH')).replace('"DEPTH"', depth);
+      assert.is(codeOf(await exchange(post(deep, `/${call}`))), badRequest, `${call} ${path}`);
+    }
+    const many = JSON.stringify({ ...one, indices: Array.from({ length: 20_000 }, () => 1), more: [] });
+    assert.is(codeOf(await exchange(post(many, `/${call}`))), badRequest, call);
+  }
+  assert.is(await client.fence('test:tron'), 1);
+});
+
+/** Returns the paths of everything within an object. */
+function pathsOf(value: unknown): (readonly string[])[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
+  return Object.entries(value).flatMap(([key, inner]) => [[key], ...pathsOf(inner).map((rest) => [key, ...rest])]);
+}
+
+test('an unexpected error refuses the one request that met it', async () => {
+  const folder = makeSignerFolder(undefined, false);
+  const { service, close } = openSigningServiceIn(folder.dir, handClock());
+  const lines: string[] = [];
+  const broken = () => invariant(false, 'it is as assumed');
+  const { socket } = signerFiles(folder.dir);
+  const log = openLog('test', 'error', (line) => lines.push(line));
+  const parts = { socket, service: { ...service, wallets: broken as () => never }, prepareToSign: async () => {}, log };
+  const server = await serveSigningService(parts);
+  const caller = openSigner({ socket, timeoutMs: 30_000 });
+  const refusal = await caller.wallets('test:one').catch(({ kind, code }: Fault) => `${kind} ${code}`);
+  assert.is(refusal, 'transient signer_failed');
+  assert.match(lines.join(), /invariant broken: it is as assumed.*"call":"\/wallets"/);
+  assert.is(await caller.fence('test:one'), 0);
+  await caller.close();
+  await server.close();
+  close();
+  folder.remove();
+});
+
+test('a signer whose journal is in doubt ends', async () => {
+  const other = makeSignerPlace();
+  const running = startSigner(other.args);
+  assert.ok(await running.ready, running.output());
+  const journal = new Sqlite(signerFiles(other.dir).journal);
+  journal.exec('DROP TABLE fences');
+  journal.close();
+  const caller = openSigner({ socket: other.socket, timeoutMs: 30_000 });
+  assert.is(await caller.fence('test:one').catch(({ code }: Fault) => code), 'signer_unreachable');
+  assert.is((await running.ended).code, 1);
+  assert.match(running.output(), /no such table/);
+  await caller.close();
+  other.remove();
 });
 
 test('an idle connection is closed', async () => {

@@ -41,6 +41,8 @@ const SUN_LIMIT = BigInt(Number.MAX_SAFE_INTEGER) + 1n;
 const REF_BLOCK_HASH = /^[0-9a-f]{16}$/;
 const NUMBERS_OF_REF_BLOCKS = 0x1_0000n;
 const EXPIRATION_MS_MAX = 24n * 3600n * 1000n;
+/** The last time that a `Date` can show (ECMA-262, "Time Values and Time Range"). */
+const TIME_MS_MAX = 8_640_000_000_000_000n;
 /**
  * What a byte costs whose bandwidth is burned (chain parameter getTransactionFee), and what creating an account costs.
  */
@@ -67,6 +69,7 @@ function readTerms(terms: Terms): ReadTerms {
   if (expiration_ms <= timestamp_ms || expiration_ms > timestamp_ms + EXPIRATION_MS_MAX) {
     throw badTerms('expiration_ms is not within 24 hours after timestamp_ms');
   }
+  if (expiration_ms > TIME_MS_MAX) throw badTerms(`expiration_ms ${expiration_ms} is no time`);
   return { ref_block_number, timestamp_ms, expiration_ms, fee_limit, ref_block_hash };
 }
 

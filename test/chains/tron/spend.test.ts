@@ -101,6 +101,16 @@ test('a transaction expires, refers to a block and costs according to its terms'
   });
 });
 
+test('no expiration is signed that is no time', () => {
+  const on = (expirationMs: number) => {
+    const given = { timestamp_ms: String(expirationMs - 1), expiration_ms: String(expirationMs) };
+    const keys = tronSpending.signers(refund).map((wallet) => tronSpending.derive(seed, wallet));
+    return () => tronSpending.sign({ network, intent: refund, terms: { ...terms(refund), ...given } }, keys);
+  };
+  assert.throws(on(8.64e15 + 1), /expiration_ms 8640000000000001 is no time/);
+  assert.ok(on(8.64e15)().tx);
+});
+
 const refusalOf = (bytes: Uint8Array): string => {
   try {
     tronSpending.read(bytes, network);
