@@ -15,7 +15,7 @@ import type { Database } from '../../src/database/database.ts';
 const COMPARED_MAX = 1_000;
 
 export type EvidenceParts = Readonly<{
-  node: Pick<PayoutNode, 'outcome' | 'usedBy' | 'findMark' | 'paidBy'>;
+  node: Pick<PayoutNode, 'outcome' | 'usedBy' | 'findMark' | 'paidBy' | 'readTransfer'>;
   database: Pick<Database, 'listOutgoing' | 'findAttemptOwner'>;
 }>;
 
@@ -97,14 +97,40 @@ async function unexplained({ database }: EvidenceParts, intent: Payout['intent']
  */
 export async function readNamed(
   { node, database, draft }: EvidenceParts & Readonly<{ draft: SpendDraft }>,
-  { id }: Pick<Payout, 'id'>,
+  { id, attempts }: Pick<Payout, 'id'> & Readonly<{ attempts: readonly Attempt[] }>,
   tx: string,
 ): Promise<NamedPayment & Readonly<{ nonce: number | null }>> {
   const ownerId = await database.findAttemptOwner(tx);
-  // The records of native coin are not read: only our own attempts are known to do what they say.
-  const isReadable = draft.token !== null || ownerId === id;
+  // No record of its effects shows a transfer of native coin: our own attempts, and its bytes, say what it does.
+  const isReadable = draft.token !== null || ownerId === id || (await isTransferOf({ node, draft }, attempts, tx));
   const paid = isReadable ? await unlessUnclear(() => node.paidBy(draft, tx)) : null;
   if (paid === null) return { tx, ownerId, shown: { kind: 'absent' }, nonce: null };
   if ('message' in paid) return { tx, ownerId, shown: paid, nonce: null };
   return { tx, ownerId, shown: { kind: 'paid', feeUnits: paid.feeUnits }, nonce: paid.nonce };
+}
+
+/** Returns whether a transaction transfers the native coin of a draft, or used the number of an attempt for that. */
+async function isTransferOf(
+  { node, draft }: Pick<EvidenceParts, 'node'> & Readonly<{ draft: SpendDraft }>,
+  attempts: readonly Attempt[],
+  tx: string,
+): Promise<boolean> {
+  const { payer, to, owners, intent } = draft;
+  const moved = await node.readTransfer(payer, to, tx);
+  if (moved !== null && moved !== 'other') {
+    const [owner] = moved.owners;
+    const isSameLoan = moved.loan === ('form' in intent && intent.form !== 'transfer' ? intent.form : undefined);
+    return (
+      isSameLoan &&
+      moved.currency === null &&
+      moved.to === to &&
+      owner?.key === owners[0] &&
+      owner?.units === unitsOf(intent)
+    );
+  }
+  for (const nonce of new Set(attempts.filter((one) => one.payer === payer).map((one) => one.nonce))) {
+    const spent = nonce === null ? null : await node.usedBy(payer, nonce);
+    if (spent?.tx === tx) return isPayment(spent, draft);
+  }
+  return false;
 }

@@ -110,7 +110,7 @@ async function readNamedByPayers(
   const all = [];
   for (const payer of payers) {
     const draft = await draftBy(wallets, payout)(payer);
-    const named = await readNamed({ node, database, draft }, payout, tx);
+    const named = await readNamed({ node, database, draft }, { id: payout.id, attempts }, tx);
     if (named.shown.kind === 'paid') return { ...named, draft };
     all.push({ ...named, draft });
   }

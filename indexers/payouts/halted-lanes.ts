@@ -105,7 +105,6 @@ async function findPaid({ database, wallets, rules }: LaneParts, network: string
   }
   open.sort((a, b) => a.createdAtMs - b.createdAtMs);
   for (const payout of open) {
-    if (payout.intent.kind === 'gas') continue;
     const { intent, olderLock } = payout;
     const wallet = rules.payer(intent);
     // It may have been paid before a rotation, by another wallet than the one that pays now.

@@ -2,7 +2,7 @@
  * How payouts end: with an attempt of theirs, with one that is learned from the chain, or without any.
  * @module
  */
-import { and, eq, isNull, sql } from 'drizzle-orm';
+import { and, eq, isNull, ne, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { feeEntry, payoutEntry } from '../../../core/ledger.ts';
 import type { Ended } from '../../../core/payout.ts';
@@ -24,7 +24,7 @@ import {
   type PayoutSettlement,
   type Payouts,
 } from './payouts.ts';
-import { lanes, type PayoutRow, payoutAttempts } from './schema.ts';
+import { lanes, type PayoutRow, payoutAttempts, payouts } from './schema.ts';
 
 type Parts = Readonly<{
   steps: Payouts;
@@ -48,6 +48,23 @@ export function createPayoutSettlement(
       .where(eq(payoutAttempts.tx, sql.placeholder('tx'))),
   );
   const insertAttempt = preparedInsert(db, payoutAttempts);
+  /** Another payout whose number of this wallet was used by a transaction that is not known here. */
+  const stuckOf = atFirstUse(
+    orm
+      .select({ id: payouts.id })
+      .from(payouts)
+      .innerJoin(payoutAttempts, eq(payoutAttempts.payoutId, payouts.id))
+      .where(
+        and(
+          eq(payouts.network, sql.placeholder('network')),
+          eq(payouts.state, sql`'stuck'`),
+          eq(payouts.waitCode, sql`${NONCE_FOREIGN}`),
+          eq(payoutAttempts.payer, sql.placeholder('payer')),
+          ne(payouts.id, sql.placeholder('id')),
+        ),
+      )
+      .limit(1),
+  );
 
   function charge(row: PayoutRow, { tx, feeUnits }: Ended, nowMs: number): void {
     const attempt = steps.attempts(row).find((one) => one.tx === tx);
@@ -93,6 +110,15 @@ export function createPayoutSettlement(
     numberFreeze.end(network, nowMs);
   }
 
+  /** Lets a wallet go on that was halted because this payout's number was used, where nothing else of it is unclear. */
+  function endHalt({ id, network, waitCode, waitMessage }: PayoutRow, payer: string, nowMs: number): void {
+    if (waitCode !== NONCE_FOREIGN || waitMessage === null || stuckOf.get({ network, payer, id })) return;
+    const isHalt = and(eq(lanes.haltedCode, NONCE_FOREIGN), eq(lanes.haltedMessage, waitMessage));
+    const isLane = and(eq(lanes.network, network), eq(lanes.payer, payer));
+    const ended = orm.update(lanes).set({ haltedCode: null, haltedMessage: null }).where(and(isLane, isHalt)).run();
+    if (ended.changes > 0) numberFreeze.end(network, nowMs);
+  }
+
   /**
    * Takes a number that was used from the first attempt which has it here: one that was never signed is deleted, and
    * its payout waits for another number.
@@ -131,6 +157,7 @@ export function createPayoutSettlement(
       deleteUnsigned(row);
       insertLearned(row, learned, nowMs);
       spends.add(row, nowMs);
+      endHalt(row, learned.payer, nowMs);
       succeed(row, learned, nowMs);
     },
     chargeLearned(row, learned, generation, nowMs) {
