@@ -5,7 +5,8 @@
  * It is asked for at each start, too, while the network is frozen: a signer that was restored from an older backup does
  * not know its freeze. So after a freeze the installation is thawed first, and the signer by an approver after it.
  *
- * It also reports whether the signer is frozen, for those who cannot ask it.
+ * It also reports whether the signer is frozen, for those who cannot ask it, and its policy, so that a change of the
+ * file is in the audit log.
  * @module
  */
 import { Fault } from '../../src/core/fault.ts';
@@ -26,12 +27,12 @@ const ASK_MS = 30_000;
 
 const nameOf = ({ code, sinceMs }: Freeze): string => `${code} ${sinceMs}`;
 
-export type FreezableSigner = Signer & Pick<SignerControl, 'freezeState' | 'freeze'>;
+export type FreezableSigner = Signer & Pick<SignerControl, 'freezeState' | 'status' | 'freeze'>;
 
 export interface SignerFreezer {
   /**
    * Freezes the signer if the network was frozen since the last call, or since the start; and reports, now and then,
-   * whether it is frozen.
+   * whether it is frozen and what its policy is.
    * @throws Fault of the signer, if it had to be frozen
    */
   renew(): Promise<void>;
@@ -40,8 +41,8 @@ export interface SignerFreezer {
 export function createSignerFreezer(
   parts: Readonly<{
     network: NetworkKey;
-    signer: Pick<FreezableSigner, 'freezeState' | 'freeze'>;
-    database: Pick<Database, 'listFreezes' | 'reportSignerFreeze'>;
+    signer: Pick<FreezableSigner, 'freezeState' | 'status' | 'freeze'>;
+    database: Pick<Database, 'listFreezes' | 'reportSignerFreeze' | 'reportSignerPolicy'>;
     clock: Pick<Clock, 'nowMs'>;
     log: Pick<Log, 'warn'>;
   }>,
@@ -51,25 +52,34 @@ export function createSignerFreezer(
   let asked: readonly string[] = [];
   let askedAtMs = Number.NEGATIVE_INFINITY;
   let reported: string | undefined;
+  let reportedPolicy: string | undefined;
 
   async function report({ freeze }: FreezeState): Promise<void> {
     const nowMs = clock.nowMs();
     askedAtMs = nowMs;
     const seen = freeze && { reason: freeze.reason, frozenBy: freeze.frozenBy, frozenAtMs: freeze.frozenAtMs };
     const text = JSON.stringify(seen);
-    if (text === reported) return;
-    await database.reportSignerFreeze(network, seen, nowMs);
+    const status = await unlessRefused(signer.status());
+    const policyText = status && JSON.stringify(status.settings);
+    if (text !== reported) await database.reportSignerFreeze(network, seen, status?.lastThaw ?? null, nowMs);
     reported = text;
+    if (status && policyText !== reportedPolicy) await database.reportSignerPolicy(status.settings, nowMs);
+    reportedPolicy = policyText ?? reportedPolicy;
+  }
+
+  /** Returns null if the signer does not answer, or, being of an older version, does not know the question. */
+  async function unlessRefused<T>(answer: Promise<T>): Promise<T | null> {
+    return answer.catch((error: unknown) => {
+      if (error instanceof Fault) return null;
+      throw error;
+    });
   }
 
   /** What only informs must not keep payouts from advancing: a signer that does not answer is met there. */
   async function look(): Promise<void> {
     if (clock.nowMs() < askedAtMs + ASK_MS) return;
     askedAtMs = clock.nowMs();
-    const state = await signer.freezeState().catch((error: unknown) => {
-      if (error instanceof Fault) return null;
-      throw error;
-    });
+    const state = await unlessRefused(signer.freezeState());
     if (state) await report(state);
   }
 

@@ -9,8 +9,9 @@ import type { Log } from '../lib/log.ts';
 import { type ApprovalText, checkApproval } from './approval.ts';
 import type { Journal } from './journal.ts';
 import type { Policy } from './policy.ts';
+import { reportPolicy } from './policy-report.ts';
 import { refused } from './rules.ts';
-import type { Approval, FreezeState, SignerFreeze } from './signer.ts';
+import type { Approval, FreezeState, SignerFreeze, SignerStatus } from './signer.ts';
 
 const NONCE_BYTES = 16;
 
@@ -30,23 +31,26 @@ export const thawText =
   ];
 
 export type FreezingOptions = Readonly<{
-  policy: Pick<Policy, 'approvers'>;
-  journal: Pick<Journal, 'fingerprint' | 'openFreeze' | 'freeze' | 'thaw'>;
+  policy: Policy;
+  journal: Pick<Journal, 'fingerprint' | 'openFreeze' | 'lastThaw' | 'freeze' | 'thaw'>;
   clock: Pick<Clock, 'nowMs'>;
   log: Log;
 }>;
 
-/** The signing service's calls about freezes; see `SignerControl`. */
+/** The signing service's calls about freezes and the policy; see `SignerControl`. */
 export interface Freezing {
   freezeState(): FreezeState;
+  status(): SignerStatus;
   freeze(reason: string, frozenBy: string): FreezeState;
   thaw(approval: Approval): FreezeState;
   /** @throws Fault `signer_refused_frozen` */
   refuseIfFrozen(): void;
 }
 
-export function openFreezing({ policy: { approvers }, journal, clock, log }: FreezingOptions): Freezing {
+export function openFreezing({ policy, journal, clock, log }: FreezingOptions): Freezing {
   const { fingerprint } = journal;
+  const { approvers } = policy;
+  const settings = { 'seed fingerprint': fingerprint, ...reportPolicy(policy) };
   const freezeState = (): FreezeState => ({
     fingerprint,
     freeze: journal.openFreeze(),
@@ -54,6 +58,13 @@ export function openFreezing({ policy: { approvers }, journal, clock, log }: Fre
   });
   return {
     freezeState,
+    status() {
+      const thaw = journal.lastThaw();
+      if (!thaw) return { settings, lastThaw: null };
+      const { approver, ...when } = thaw;
+      const thawedBy = approvers.find(({ key }) => key === approver)?.name ?? approver;
+      return { settings, lastThaw: { ...when, thawedBy } };
+    },
     freeze(reason, frozenBy) {
       if (!journal.openFreeze()) {
         journal.freeze({

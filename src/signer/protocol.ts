@@ -119,6 +119,12 @@ const freezeState = z.strictObject({
   approvers: z.array(z.string()).readonly(),
 });
 
+/** A line of text for each setting, whichever ones a signer of a later version has. */
+const status = z.strictObject({
+  settings: z.record(z.string().max(200), z.string().max(1_000)).readonly(),
+  lastThaw: z.strictObject({ frozenAtMs: count, thawedBy: z.string(), thawedAtMs: count }).readonly().nullable(),
+});
+
 export const approval = z.strictObject({ approver: hex('64'), untilS: count, signature: hex('128') });
 
 const approvalCount = z.strictObject({
@@ -180,6 +186,7 @@ export const calls = {
   },
   fence: { params: z.strictObject({ network: networkKey }), result: count },
   freezeState: { params: z.strictObject({}), result: freezeState },
+  status: { params: z.strictObject({}), result: status },
   freeze: { params: z.strictObject({ reason: line, frozenBy: line }), result: freezeState },
   thaw: { params: z.strictObject({ approval }), result: freezeState },
   backup: { params: z.strictObject({}), result: z.string() },

@@ -184,6 +184,9 @@ function serve(service: SigningService, method: CallName, params: unknown): unkn
     case 'freezeState':
       read(method, params);
       return service.freezeState();
+    case 'status':
+      read(method, params);
+      return service.status();
     case 'freeze': {
       const { reason, frozenBy } = read(method, params);
       return service.freeze(reason, frozenBy);

@@ -190,14 +190,30 @@ const readers = [
   ...['ledger verify', 'audit list', 'signer drill', 'evidence verify', 'evidence key', 'evidence', 'shadow'],
 ];
 
+/** Without a database: payout engines see at the signer what these changed. */
+const seenAtTheSigner = ['signer freeze', 'signer thaw', 'signer policy add', 'signer policy rotate'];
+/** Changes a folder of no installation yet, the passphrase, what is installed, or nothing (docs/operations.md). */
+const unrecorded = [
+  ...['restore', 'address-pool derive', 'backup verify', 'doctor', 'support-bundle', 'evidence verify'],
+  ...['node check', 'node plan', 'node start', 'node stop', 'node status', 'node logs', 'node connect', 'node install'],
+  ...['node snapshot', 'node upgrade', 'node sync', 'upgrade', 'shadow'],
+  ...['signer operator-key', 'signer approve', 'signer backup', 'signer restore', 'signer init', 'signer import'],
+  ...['signer show', 'signer change-passphrase'],
+];
+
 test('every command is known here, as one that changes something or as one that does not', () => {
   const known = [...Object.keys(changes), ...Object.keys(testedElsewhere), ...plain, ...readers];
-  // What runs without an installation has no database.
-  const all = commands.flatMap((command) => ('runOffline' in command ? [] : [command.name]));
+  const namesOf = (isOffline: boolean) =>
+    commands.flatMap((command) => ('runOffline' in command === isOffline ? [command.name] : []));
   assert.equal(
-    all.filter((name) => !known.includes(name)),
+    namesOf(false).filter((name) => !known.includes(name)),
     [],
   );
+  assert.equal(
+    namesOf(true).filter((name) => ![...seenAtTheSigner, ...unrecorded].includes(name)),
+    [],
+  );
+  assert.match(readFileSync('test/indexers/payouts/signer-policy.test.ts', 'utf8'), /listAudit/);
   for (const name of Object.values(testedElsewhere)) {
     assert.match(readFileSync(name, 'utf8'), /audit/i, name);
   }

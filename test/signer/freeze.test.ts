@@ -8,6 +8,7 @@ import { APPROVAL_S_MAX, approverOf, signApproval } from '../../src/signer/appro
 import { signerFiles } from '../../src/signer/files.ts';
 import { thawText } from '../../src/signer/freeze.ts';
 import { openJournal } from '../../src/signer/journal.ts';
+import { calls } from '../../src/signer/protocol.ts';
 import type { SignerFreeze } from '../../src/signer/signer.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { refusalOf } from '../support/refusal.ts';
@@ -18,6 +19,7 @@ import {
   openSigningServiceIn,
   policySettings,
   refundOf,
+  treasury,
   usdt,
 } from '../support/temp-signer.ts';
 
@@ -62,6 +64,24 @@ test('a frozen signer signs nothing, old attempts included, also after a restart
   assert.equal([place.ask('rf_1', 1), place.ask('rf_2', 2)], ['frozen', 'frozen']);
   assert.equal(place.service().freeze('another reason', 'someone').freeze, freeze, 'the first freeze stays');
   assert.is(place.service().journal('test:one', 0, 10).length, 1);
+});
+
+test('the status has every setting in force, and who ended the last freeze, and nothing secret', () => {
+  const place = open();
+  const { settings, lastThaw } = place.service().status();
+  assert.is(lastThaw, null);
+  const shown = (name: string) => settings[`test:one ${name}`];
+  assert.equal(
+    ['treasury', 'caps.USDT.day', 'fee_max', 'gas_caps.day', 'count_caps.hour', 'wallets.refund'].map(shown),
+    [treasury, '600', '0.02', '0.025', '2000', '0'],
+  );
+  assert.is(settings[`approver ${approverOf(anna)}`], 'Anna');
+  assert.equal(calls.status.result.parse({ settings, lastThaw }), { settings, lastThaw });
+  const { fingerprint, freeze } = place.service().freeze('drill', 'root');
+  assert.ok(freeze);
+  assert.is(place.thaw(thawText(fingerprint, freeze)), 'none');
+  const nowMs = clock.nowMs();
+  assert.equal(place.service().status().lastThaw, { frozenAtMs: nowMs, thawedBy: 'Anna', thawedAtMs: nowMs });
 });
 
 test('only an approver’s valid signature of this freeze ends it, and ends no later one', () => {

@@ -59,6 +59,7 @@ import { createOutgoing, type Outgoing } from './payouts/outgoing.ts';
 import { createPayouts, type FollowLost, type Payouts, payoutCommands } from './payouts/payouts.ts';
 import { payoutReports } from './payouts/reports.ts';
 import type { PayoutRow } from './payouts/schema.ts';
+import { createSeenSigner } from './payouts/seen-signer.ts';
 import { createPayoutSettlement } from './payouts/settlement.ts';
 import { sweepCommands } from './payouts/sweeps.ts';
 import { payoutViews } from './payouts/views.ts';
@@ -317,6 +318,7 @@ function payoutParts(db: Db, own: MoneyOutParts) {
     if (session) own.transitions.followReturn(session, nowMs);
   };
   const numberFreeze = createNumberFreeze(db, freeze, recordAct);
+  const { followFreeze, ...seenSigner } = createSeenSigner(db, recordAct, raiseAlarm);
   const approvalsOf = (id: string) => [rows.find(id)?.approval ?? []].flat();
   const spends = createPayoutSpends(db, {
     raiseAlarm,
@@ -345,7 +347,8 @@ function payoutParts(db: Db, own: MoneyOutParts) {
     ...exitCommands(db, { ...parts, settlement, outgoing, recordAct, followRefund: own.settlement.settle }),
     ...freezeCommands(db, { guard: own.guard, freezeOf, freeze, recordAct }),
     ...payoutLimitCommands(db, recordAct),
-    ...payoutViews(db),
+    ...payoutViews(db, followFreeze),
+    ...seenSigner,
     ...hotWalletCommands(db, { steps, raiseAlarm, recordAct, formatAddress }),
     ...sweepCommands(db, steps),
   };

@@ -95,8 +95,10 @@ for (const family of ['tron', 'solana'] as const) {
     assert.match(alarm?.message ?? '', `payouts thaw ${network} --because`);
     await pass(FINAL_MS[family]);
     assert.match(service.freezeState().freeze?.reason ?? '', 'moved money out of the refund wallet');
-    const [entry] = await database.listAudit(1);
-    assert.equal([entry?.command, entry?.operator], ['payouts freeze', 'quayside']);
+    assert.equal(
+      (await database.listAudit(9)).map(({ command, operator }) => [command, operator]),
+      ['signer freeze', 'payouts freeze'].map((command) => [command, 'quayside']),
+    );
     assert.is(transfer?.units, before - held(), 'with the fee');
     for (let n = 0; n < 5; n++) await pass(READ_MS);
     assert.equal(await codes(), ['wallet_outflow_foreign'], 'what was reported is not missing besides');

@@ -2,7 +2,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createSignerFreezer } from '../../../indexers/payouts/signer-freeze.ts';
-import { transient } from '../../../src/core/fault.ts';
+import { permanent, transient } from '../../../src/core/fault.ts';
 import type { Freeze } from '../../../src/database/freezes.ts';
 import type { FreezeState } from '../../../src/signer/signer.ts';
 import { handClock } from '../../support/hand-clock.ts';
@@ -21,13 +21,22 @@ function place(approvers: readonly string[]) {
   const freezes: Freeze[] = [];
   const asked: string[] = [];
   const clock = handClock();
-  const seen = { isAway: false, questions: 0, reports: [] as (string | null)[] };
+  const seen = {
+    ...{ isAway: false, isOld: true, questions: 0, reports: [] as (string | null)[] },
+    policies: [] as (string | undefined)[],
+    day: '600',
+  };
   let state: FreezeState = { fingerprint: '00000000', freeze: null, approvers };
   const signer = {
     async freezeState() {
       seen.questions++;
       if (seen.isAway) throw transient('signer_unreachable', 'no signer');
       return state;
+    },
+    async status() {
+      if (seen.isAway) throw transient('signer_unreachable', 'no signer');
+      if (seen.isOld) throw permanent('signer_refused_request', 'expected POST with one of /wallets');
+      return { settings: { 'test:one caps.USDT.day': seen.day }, lastThaw: null };
     },
     async freeze(reason: string, frozenBy: string) {
       asked.push(`${frozenBy}: ${reason}`);
@@ -55,6 +64,7 @@ function place(approvers: readonly string[]) {
           listFreezes: async () => freezes,
           reportSignerFreeze: async (_network, freeze) =>
             void seen.reports.push(freeze && `${freeze.frozenBy}: ${freeze.reason}`),
+          reportSignerPolicy: async (policy) => void seen.policies.push(policy['test:one caps.USDT.day']),
         },
         log: { warn: (_: unknown, line?: string) => void lines.push(line ?? '') },
       }),
@@ -141,6 +151,29 @@ test('whether the signer is frozen is asked twice a minute and reported when it 
   clock.advance(30_000);
   await engine.renew();
   assert.equal(reports.slice(2), [null]);
+});
+
+test('the policy is reported when it changes; a signer of the version before has none', async () => {
+  const { clock, seen, start } = place(['anna']);
+  const { reports, policies } = seen;
+  const engine = start();
+  const look = async () => {
+    clock.advance(30_000);
+    await engine.renew();
+  };
+  await look();
+  assert.equal([reports, policies], [[null], []]);
+  seen.isOld = false;
+  await look();
+  await look();
+  assert.equal(policies, ['600']);
+  seen.day = '9000';
+  seen.isAway = true;
+  await look();
+  seen.isAway = false;
+  await look();
+  await look();
+  assert.equal([reports, policies], [[null], ['600', '9000']]);
 });
 
 test('a freeze by the engine itself is reported at once', async () => {

@@ -8,7 +8,7 @@ import type { Account, Asset, EntryKind } from '../../../core/ledger.ts';
 import type { WalletStanding, WatchedRole } from '../../../core/outgoing.ts';
 import type { ApprovalCount, Attempt, Payout, PayoutState, Proof } from '../../../core/payout.ts';
 import type { Currency, NetworkKey } from '../../../core/transfer.ts';
-import type { EngineReason, SeenSignerFreeze } from '../../money-out.ts';
+import type { EngineReason, SeenSignerFreeze, SeenSignerPolicy } from '../../money-out.ts';
 import type { OutgoingState } from '../../outgoing.ts';
 import { json, units } from '../column-types.ts';
 
@@ -99,6 +99,12 @@ export const payoutEngines = sqliteTable('payout_engines', {
   signerFreeze: json<SeenSignerFreeze>(),
   isUncertain: integer({ mode: 'boolean' }).notNull().default(false),
   updatedAtMs: integer().notNull(),
+});
+
+export const seenSigner = sqliteTable('seen_signer', {
+  id: integer().primaryKey(),
+  freeze: json<SeenSignerFreeze>(),
+  policy: json<SeenSignerPolicy>(),
 });
 
 export const payoutFreezes = sqliteTable(

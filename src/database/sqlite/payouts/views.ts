@@ -8,6 +8,7 @@ import type { MoneyOutDatabase } from '../../money-out.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
 import { lanes, payoutAttempts, payoutEngines, payouts, toAttempt, toPayout, toReason } from './schema.ts';
+import type { FollowFreeze } from './seen-signer.ts';
 
 type PayoutViews = Pick<
   MoneyOutDatabase,
@@ -26,7 +27,7 @@ type PayoutViews = Pick<
   | 'overdueRefunds'
 >;
 
-export function payoutViews({ orm, client, read, write }: Db): PayoutViews {
+export function payoutViews({ orm, client, read, write }: Db, followFreeze: FollowFreeze): PayoutViews {
   // Prepared, because the engine runs them often.
   const findEngine = atFirstUse(
     orm
@@ -98,8 +99,11 @@ export function payoutViews({ orm, client, read, write }: Db): PayoutViews {
     async reportCertainty(network, isCertain, nowMs) {
       await write(() => save(network, { isUncertain: !isCertain, updatedAtMs: nowMs }));
     },
-    async reportSignerFreeze(network, signerFreeze, nowMs) {
-      await write(() => save(network, { signerFreeze, updatedAtMs: nowMs }));
+    async reportSignerFreeze(network, signerFreeze, thaw, nowMs) {
+      await write(() => {
+        save(network, { signerFreeze, updatedAtMs: nowMs });
+        followFreeze(signerFreeze, thaw, nowMs);
+      });
     },
     async createdAtMs() {
       return read(() => Number(created.get() ?? 0));
