@@ -22,6 +22,7 @@ import type { Clock } from '../../src/lib/clock.ts';
 import { every } from '../../src/lib/every.ts';
 import type { Log } from '../../src/lib/log.ts';
 import { createBalanceWatch } from './balances.ts';
+import { createDearSweeps } from './dear-sweeps.ts';
 import { createFeeWatch } from './fee-watch.ts';
 import { acquireLease, endsLease, type PayoutLease } from './lease.ts';
 import { createRefundLoans } from './refund-loans.ts';
@@ -30,6 +31,7 @@ import type { RunMarks } from './run-mark.ts';
 import type { SecondOpinion } from './second-opinion.ts';
 import { createSignerFreezer, type FreezableSigner } from './signer-freeze.ts';
 import { type AdvancePayout, createAdvancePayout, type Memory } from './step.ts';
+import { createSweepCosts } from './sweep-costs.ts';
 import { createUnknownNumbers } from './unknown-numbers.ts';
 import { createWalletWatch } from './wallet-watch.ts';
 import { createPayoutWallets, type PayoutWallets } from './wallets.ts';
@@ -145,6 +147,8 @@ export function createPayer(options: PayerOptions): Payer {
   const rollbackWait = rollbackWaitOf(options, wallets);
   /** A lock excludes a second payment: there, nothing is ended as never paid meanwhile, and new attempts go on. */
   const holdOnNew = (): Fault | null => (rules.hasLocks ? null : (rollbackWait?.current() ?? null));
+  const costs = createSweepCosts({ network, rules, node, wallets });
+  const dearSweeps = createDearSweeps({ network, rules, costs, database, clock });
   const loans = createRefundLoans({ network: network.key, node, wallets, database, clock });
   const signerFreezer = createSignerFreezer({ network: network.key, signer, database, clock, log });
   const followJournal = async (): Promise<void> => lease?.follow();
@@ -194,6 +198,7 @@ export function createPayer(options: PayerOptions): Payer {
       wallets,
       lease,
       loans,
+      dearSweeps,
       rules,
       pace,
       allotting,

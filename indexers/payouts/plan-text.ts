@@ -8,7 +8,8 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import { formatUnits, MINOR_DECIMALS, parToUnitsCeil } from '../../src/core/money.ts';
 import { costParOf, type LeftReason, ownersOf, unitsOfGroup } from '../../src/core/sweep.ts';
 import type { Currency } from '../../src/core/transfer.ts';
-import type { PricedSweep, SweepPlan, SweepWays } from './sweeper.ts';
+import type { SweepWays } from './sweep-costs.ts';
+import type { PricedSweep, SweepPlan } from './sweeper.ts';
 import type { RefundCosts } from './waiting-refunds.ts';
 
 /** A network's plan, or why there is none. */

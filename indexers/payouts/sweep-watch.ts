@@ -65,7 +65,7 @@ export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
       const message = `${foreign.length} deposit address(es) on ${key} are not swept, because they are not from the signer's seed (${example}). \`quayside sweep plan\` shows them; find out who changed the addresses`;
       await alarm('sweep_not_ours', message);
     }
-    const planned = await sweeper.commit(plan);
+    const planned = await sweeper.commit(plan, false);
     if (planned.length > 0) log.info({ sweeps: planned.length, left: plan.left.length }, 'sweeps planned');
     return planned.length;
   }

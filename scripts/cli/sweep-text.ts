@@ -13,7 +13,8 @@ import {
   sums,
   whyOf,
 } from '../../indexers/payouts/plan-text.ts';
-import type { SweepPlan, SweepWays } from '../../indexers/payouts/sweeper.ts';
+import type { SweepWays } from '../../indexers/payouts/sweep-costs.ts';
+import type { SweepPlan } from '../../indexers/payouts/sweeper.ts';
 import { coinText } from '../../src/chains/coin-text.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { unitsOfGroup } from '../../src/core/sweep.ts';

@@ -82,7 +82,7 @@ import { storeApprove, storeRefuse } from './store-approve.ts';
 import { storePage } from './store-page.ts';
 import { storeResume, storeSuspend } from './store-suspend.ts';
 import { supportBundle } from './support-bundle.ts';
-import { sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
+import { sweepOrder, sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
 import { trigger } from './trigger.ts';
 import { upgrade } from './upgrade.ts';
 import { userCreate, userList, userRemove, userReset, userRole } from './user.ts';
@@ -190,6 +190,7 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   payoutsOutgoing,
   sweepPlan,
   sweepRun,
+  sweepOrder,
   sweepStatus,
   ledgerVerify,
   exportPayments,

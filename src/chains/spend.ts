@@ -162,8 +162,9 @@ export type RefundLock = Readonly<{ key: string; hasOlder: boolean }>;
  * `depositUnits`: the part of the cost that stays on the chain as deposits of accounts, where it has them.
  * `refused`: it would fail now; `code` is `destination_frozen`, `destination_invalid`, `token_short`, `native_short` or
  * `would_fail`. If the wallet is short, `missingUnits` says how much more it needs, in base units of the token or the
- * native coin. `loan`: it would succeed with the energy of a stake of `units` lent to it (a gas intent's `delegate`)
- * and `missingUnits` (may be 0) of native coin sent to it.
+ * native coin; `costUnits` is the most that a transaction costs which lacks coin for that alone. `loan`: it would
+ * succeed with the energy of a stake of `units` lent to it (a gas intent's `delegate`) and `missingUnits` (may be 0) of
+ * native coin sent to it.
  */
 export type Quote =
   | Readonly<{
@@ -184,6 +185,7 @@ export type Quote =
       code: RefusedCode;
       message: string;
       missingUnits?: bigint;
+      costUnits?: bigint;
       loan?: Readonly<{ units: bigint; missingUnits: bigint }>;
     }>;
 

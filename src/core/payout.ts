@@ -8,6 +8,7 @@
  * @module
  */
 import { type Intent, isPayback, type Wallet } from './intent.ts';
+import { SWEEP_TOO_DEAR } from './sweep.ts';
 import type { NetworkKey } from './transfer.ts';
 
 /**
@@ -35,6 +36,8 @@ export type Payout = Readonly<{
   generation: number;
   /** Whether it is from before refunds' locks were derived by the signer's key: an older lock may mark it as paid. */
   olderLock?: boolean;
+  /** Of a sweep: whether an operator has ordered it. One that was not is signed only while its cost is acceptable. */
+  isOrdered?: boolean;
   /** How the previous generation ended; null for the first. */
   proof: Proof | null;
   /** What the payout waits for; null if it waits for nothing. */
@@ -127,6 +130,9 @@ export const IN_FLIGHT_MAX = 16;
 
 /** Reasons of stuck payouts whose attempts can no longer be mined: others used their number, or they have failed. */
 export const endedCodes: readonly string[] = ['payout_nonce_foreign', 'payout_generations'];
+
+/** Reasons to wait that always pass by themselves, so that nobody is told. */
+export const quietCodes: readonly string[] = ['energy_awaited', SWEEP_TOO_DEAR];
 
 /** What this run of the engine last did for the payout; null: nothing. It need not survive a restart. */
 export type Recent = Readonly<{ sentAtMs: number | null; outbidAtMs: number | null }>;

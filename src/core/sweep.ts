@@ -10,6 +10,9 @@ import type { GasIntent, SweepIntent } from './intent.ts';
 import { divideCeil, pow10, toPar } from './money.ts';
 import type { Currency, NetworkKey } from './transfer.ts';
 
+/** Why a sweep that nobody ordered is not signed now: it would cost too large a share. It passes by itself. */
+export const SWEEP_TOO_DEAR = 'sweep_too_dear';
+
 /** What one deposit address holds of one currency, counting only final transfers. */
 export type SweepOwner = Readonly<{
   /** Derivation index of its key. */

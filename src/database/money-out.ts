@@ -19,6 +19,8 @@ export type NewPayout = Readonly<{
   /** The payout that this one makes possible. */
   servesId: string | null;
   notBeforeMs: number;
+  /** Of a sweep: see `Payout`. */
+  isOrdered?: boolean;
   nowMs: number;
 }>;
 
@@ -278,8 +280,10 @@ export interface MoneyOutDatabase {
   recordSent(
     input: AttemptName & Readonly<{ answer: string; refusal: EngineReason | null; nowMs: number }>,
   ): Promise<void>;
-  /** Saves what a payout waits for, and raises an alarm if that is new. */
-  recordWait(input: PayoutName & Readonly<{ wait: PayoutWait; nextLookAtMs: number; nowMs: number }>): Promise<boolean>;
+  /** Saves what a payout waits for, and raises an alarm if that is new and may need a person; null: nothing. */
+  recordWait(
+    input: PayoutName & Readonly<{ wait: PayoutWait | null; nextLookAtMs: number; nowMs: number }>,
+  ): Promise<boolean>;
   /**
    * Saves the fault that keeps the engine from advancing a payout now; null: nothing does any more. It changes neither
    * what the payout waits for nor when it is due. Whatever advances or ends the payout removes it.

@@ -45,6 +45,8 @@ export type SimulatedNodeOptions = Readonly<{
   tokens: readonly Token[];
   clock?: Pick<Clock, 'nowMs'>;
   finalityDistance?: number;
+  /** The price of gas in the next block, if not the family's own. */
+  price?: (() => bigint) | undefined;
   windowBlocks?: number;
   /** Which numbers have no block, if not the family's own choice. */
   isSkipped?: (number: number) => boolean;
@@ -86,6 +88,7 @@ export async function startSimulatedNode(options: SimulatedNodeOptions): Promise
     seed,
     clock: options.clock ?? systemClock,
     finalityDistance: options.finalityDistance ?? shape.finalityDistance,
+    ...(options.price && { price: options.price }),
     ...(options.windowBlocks && { windowBlocks: options.windowBlocks }),
     ...(options.isSkipped && { isSkipped: options.isSkipped }),
   });

@@ -34,8 +34,9 @@ const planned = (owners: readonly SweepOwner[]): PlannedSweep => {
   const sweep = sweepIntent(network, { currency: owners[0]?.currency ?? 'USDT', due });
   return { sweep, keys: owners.map(({ key }) => key), before: [], after: null };
 };
-const plan = (database: Database, ...sweeps: readonly PlannedSweep[]) =>
-  database.planSweeps({ ...place, treasury, sweeps, nowMs: T0_MS });
+const planAs = (database: Database, isOrdered: boolean, sweeps: readonly PlannedSweep[]) =>
+  database.planSweeps({ ...place, treasury, sweeps, isOrdered, nowMs: T0_MS });
+const plan = (database: Database, ...sweeps: readonly PlannedSweep[]) => planAs(database, false, sweeps);
 
 const gasOf = (sweepId: string, id: string): GasIntent => ({
   kind: 'gas',
@@ -192,7 +193,7 @@ export function sweepsConform(makePlace: MakePlace): void {
     ready(async (database, one) => {
       await receive(one, pays(keyOf(1), 500n));
       const sweeps = (await unswept(database)).map((owner) => planned([owner]));
-      const work = database.planSweeps({ ...place, treasury: keyOf(30), sweeps, nowMs: T0_MS });
+      const work = database.planSweeps({ ...place, treasury: keyOf(30), sweeps, isOrdered: false, nowMs: T0_MS });
       await fails(work, 'treasury_collects');
       assert.equal(await database.listPayouts({ limit: 10 }), []);
     }),
@@ -240,6 +241,45 @@ export function sweepsConform(makePlace: MakePlace): void {
         assert.ok(await database.cancelPayout(next, T0_MS));
       }
       assert.equal(await openIds(), []);
+    }),
+  );
+
+  test(
+    'a sweep that waits because it is too dear raises no alarm, and an order makes it and its gas due at once',
+    ready(async (database, one) => {
+      await receive(one, pays(keyOf(1), 500n), pays(keyOf(2), 300n), pays(keyOf(3), 200n));
+      const [a, b, c] = await unswept(database);
+      assert.ok(a && b && c);
+      const bare = planned([a]);
+      const { id } = bare.sweep;
+      const [coin, loan, back] = [gasOf(id, 'coin'), gasOf(id, 'loan'), gasOf(id, 'back')];
+      const other = planned([b]);
+      await planAs(database, false, [{ ...bare, before: [coin, loan], after: back }, other]);
+      const orderedOf = async (name: string) => (await database.findPayout(name))?.isOrdered;
+      assert.is(await orderedOf(id), false);
+      const wait = { code: 'sweep_too_dear', message: 'too much' };
+      const later = { generation: 0, wait, nextLookAtMs: T0_MS + 9000, nowMs: T0_MS };
+      for (const name of [coin.id, id, other.sweep.id]) await database.recordWait({ ...later, id: name });
+      assert.equal(await database.listAlarms(9), []);
+      const openIds = async () => (await database.openPayouts(network, T0_MS, 10)).map(({ payout }) => payout.id);
+      assert.equal(await openIds(), []);
+
+      assert.is(await database.orderSweep(coin.id, T0_MS), id);
+      assert.equal([await orderedOf(id), await orderedOf(other.sweep.id)], [true, false]);
+      assert.equal(await openIds(), [coin.id]);
+      await database.recordWait({ ...later, id: coin.id, wait: null, nextLookAtMs: T0_MS });
+      assert.is((await database.findPayout(coin.id))?.wait, null);
+      for (const gas of [coin, loan]) assert.ok(await database.cancelPayout(gas.id, T0_MS));
+      assert.equal(await openIds(), [id]);
+      assert.is(await database.orderSweep(other.sweep.id, T0_MS), other.sweep.id);
+      assert.equal((await openIds()).sort(), [id, other.sweep.id].sort());
+
+      assert.equal([await database.orderSweep(back.id, T0_MS), await database.orderSweep('x', T0_MS)], [null, null]);
+      assert.ok(await database.cancelPayout(other.sweep.id, T0_MS));
+      assert.is(await database.orderSweep(other.sweep.id, T0_MS), null, 'it has ended');
+      const shown = planned([c]);
+      await planAs(database, true, [shown]);
+      assert.is(await orderedOf(shown.sweep.id), true);
     }),
   );
 

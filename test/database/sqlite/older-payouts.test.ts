@@ -98,4 +98,13 @@ test('an older installation keeps what left its wallets', () =>
     assert.equal(await database.judgeOutgoing('test:one', 4), { claims: [], moves: [], undecided: 0 });
   }));
 
+test('of the sweeps of an older installation nobody knows whether they were ordered: they wait if they are too dear', () =>
+  withOlderDatabase('0089', before.replaceAll('rf_1', 'sw_1'), async (database) => {
+    assert.is((await database.findPayout('sw_1'))?.isOrdered, false);
+    assert.equal(
+      (await database.openPayouts('test:one', 1, 9)).map(({ payout }) => payout.id),
+      ['sw_1'],
+    );
+  }));
+
 test.run();

@@ -8,6 +8,8 @@ import * as assert from 'uvu/assert';
 import { matchContent } from '../../../indexers/follower/matcher.ts';
 import { createPayer } from '../../../indexers/payouts/engine.ts';
 import type { RunMarks } from '../../../indexers/payouts/run-mark.ts';
+import { createSweeper, type SweeperOptions } from '../../../indexers/payouts/sweeper.ts';
+import { readOwners } from '../../../indexers/payouts/unswept.ts';
 import type { Family } from '../../../src/chains/chain.ts';
 import { evmSpending } from '../../../src/chains/evm/spend.ts';
 import { chains } from '../../../src/chains/index.ts';
@@ -16,6 +18,7 @@ import type { PayoutNode, SignedSpend, SpendKey } from '../../../src/chains/spen
 import { tronSpending } from '../../../src/chains/tron/spend.ts';
 import { Fault } from '../../../src/core/fault.ts';
 import { type HotRole, type Intent, isLockable } from '../../../src/core/intent.ts';
+import type { SweepPolicy } from '../../../src/core/sweep.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { openLog } from '../../../src/lib/log.ts';
 import { approverOf, signApproval } from '../../../src/signer/approval.ts';
@@ -54,6 +57,10 @@ export type NodeBenchOptions = Readonly<{
   expiryMs?: number;
   /** Where the last run left its mark; one that does not count means that the machine was put back. Absent: nowhere. */
   marks?: RunMarks;
+  /** When deposit addresses are swept by the engine, and at which cost. */
+  sweep?: SweepPolicy;
+  /** The price of gas in the next block. */
+  price?: () => bigint;
   /** Between the engine and the chain's client. */
   through?: (node: PayoutNode) => PayoutNode;
 }>;
@@ -99,12 +106,31 @@ function openSigner(family: Family, clock: Clock, wallets: NodeBenchOptions['wal
   return { service, signer, treasury };
 }
 
-export async function openNodeBench(family: Family, { wallets, expiryMs, marks, through }: NodeBenchOptions = {}) {
+function sweepsOn(parts: SweeperOptions) {
+  const { network: settings, database, clock } = parts;
+  const sweeper = createSweeper(parts);
+  return {
+    sweeper,
+    /** Plans sweeps of what is due. @returns their ids */
+    async planSweeps(isOrdered: boolean): Promise<readonly string[]> {
+      const owners = await readOwners(settings, database, clock);
+      return sweeper.commit(await sweeper.plan(owners, settings.sweep), isOrdered);
+    },
+  };
+}
+
+const settingsOf = (family: Family, { sweep, expiryMs }: NodeBenchOptions) => ({
+  ...testNetwork({ name: 'one', family, blockTimeMs: BLOCK_MS[family], ...(sweep && { sweep }) }),
+  ...(expiryMs && { payoutExpiryMs: expiryMs }),
+});
+
+export async function openNodeBench(family: Family, options: NodeBenchOptions = {}) {
+  const { wallets, expiryMs, marks, price, through } = options;
   const clock = handClock(1_795_000_000_000);
   const { chainId, tokens } = simulatedChains[family];
   const spending = spendings[family];
   const sim = await startSimulatedNode({
-    ...{ family, seed: 'payouts', chainId, tokens, clock, finalityDistance: FINAL_BLOCKS },
+    ...{ family, seed: 'payouts', chainId, tokens, clock, finalityDistance: FINAL_BLOCKS, price },
   });
   closers.push(() => sim.close());
   for (let left = FIRST_BLOCKS; left > 0; left--) sim.world.mine();
@@ -128,13 +154,12 @@ export async function openNodeBench(family: Family, { wallets, expiryMs, marks, 
     () => chainNode.close(),
   );
   const wire = await chains[family].wire();
+  const settings = settingsOf(family, options);
+  const rules = chains[family].spendRules;
   const start = () =>
     createPayer({
-      network: {
-        ...testNetwork({ name: 'one', family, tokens, blockTimeMs: BLOCK_MS[family] }),
-        ...(expiryMs && { payoutExpiryMs: expiryMs }),
-      },
-      rules: chains[family].spendRules,
+      network: settings,
+      rules,
       node,
       chainNode,
       signer,
@@ -247,6 +272,7 @@ export async function openNodeBench(family: Family, { wallets, expiryMs, marks, 
 
   return {
     ...{ family, sim, database, file, signer, service, node, clock, tokens, treasury, advance, look, pass, walletKey },
+    ...sweepsOn({ network: settings, rules, node, signer, database, clock }),
     /** Lets minutes pass in which balances are read. @returns what the engine reported */
     async passMinutes(minutes: number): Promise<(string | null)[]> {
       const reported: (string | null)[] = [];

@@ -199,7 +199,7 @@ test('a sweep that waits for coin is sent more, one payout at a time', async () 
   await receive({ 0: 5_000 });
   sim.world.fund(keyOf({ role: 'gas' }), COIN.evm);
   sim.world.mine();
-  const [id] = await sweeper.commit(await look());
+  const [id] = await sweeper.commit(await look(), false);
   assert.ok(id);
   const nowMs = clock.nowMs();
   assert.equal(await sweeper.tend(), { toppedUp: 0, takenBack: 0 });
@@ -223,7 +223,7 @@ test('a sweep of missing money is withdrawn, and planned again without it', asyn
   sim.pay(treasury, 1n);
   sim.world.fund(keyOf({ role: 'gas' }), COIN.solana);
   await receive({ 0: 500, 1: 600 });
-  const [id] = await sweeper.commit(await look());
+  const [id] = await sweeper.commit(await look(), false);
   assert.ok(id);
   const nowMs = clock.nowMs();
   const wait = { code: 'token_short', message: 'somebody took it' };
@@ -231,7 +231,7 @@ test('a sweep of missing money is withdrawn, and planned again without it', asyn
   assert.equal((await look()).sweeps, []);
   assert.equal(await sweeper.tend(), { toppedUp: 0, takenBack: 1 });
   assert.is((await database.findPayout(id))?.state, 'canceled');
-  const again = await sweeper.commit(await look());
+  const again = await sweeper.commit(await look(), false);
   assert.is(again.length, 1);
   assert.is.not(again[0], id);
 });

@@ -136,7 +136,10 @@ export async function askQuote(node: EvmRpc, question: QuoteQuestion): Promise<Q
   const gasLimit = gasLimitOf(gas, draft, outbid);
   const feeUnitsMax = gasLimit * fees.maxFee;
   const missing = value + feeUnitsMax - native;
-  if (missing > 0n) return short('native_short', payer, missing, 'native coin', WEI_DECIMALS);
+  if (missing > 0n) {
+    const poor = short('native_short', payer, missing, 'native coin', WEI_DECIMALS);
+    return value > 0n ? poor : { ...poor, costUnits: feeUnitsMax };
+  }
   const terms = {
     nonce: String(nonce ?? next),
     gas_limit: gasLimit.toString(),
@@ -172,7 +175,7 @@ function short(
   missing: bigint,
   name: string,
   decimals: number,
-): Quote {
+): Quote & { kind: 'refused' } {
   const message = `wallet ${evmAddress.format(wallet)} needs ${formatUnits(missing, decimals)} ${name} more: send that amount to it`;
   return { kind: 'refused', code, message, missingUnits: missing };
 }

@@ -61,6 +61,8 @@ type State = Readonly<{
   allowances: Allowances;
 }>;
 
+type Refused = Quote & Readonly<{ kind: 'refused' }>;
+
 const refuse = (code: RefusedCode, message: string): Quote => ({ kind: 'refused', code, message });
 
 function short(
@@ -68,13 +70,13 @@ function short(
   code: 'token_short' | 'native_short',
   missing: bigint,
   coin: Pick<Token, 'decimals'> & { symbol: string },
-): Quote {
+): Refused {
   const amount = `${formatUnits(missing, coin.decimals)} ${coin.symbol}`;
   const message = `wallet ${tronAddress.format(wallet)} needs ${amount} more: send that amount to it`;
   return { kind: 'refused', code, message, missingUnits: missing };
 }
 
-const nativeShort = (wallet: string, missing: bigint): Quote =>
+const nativeShort = (wallet: string, missing: bigint): Refused =>
   short(wallet, 'native_short', missing, { symbol: 'TRX', decimals: SUN_DECIMALS });
 
 /**
@@ -123,13 +125,14 @@ export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<
   const { feeLimit, burned, neededBalance } = energyCost(tried.energy, allowances.energy, prices);
   const bytes = paidBytes('trigger', feeLimit);
   const bytesSun = bytesCost(bytes, allowances, prices);
-  const missing = missingNative(state, neededBalance + bytesSun);
+  const needed = neededBalance + bytesSun;
+  const missing = missingNative(state, needed);
   const share = missing > 0n || isPayback(intent) ? await askEnergyShare(node, contract) : null;
   const shortEnergy = tried.energy - allowances.energy;
   const lentUnits = share && shortEnergy > 0n ? stakeFor(shortEnergy, share, prices) : null;
   if (missing > 0n) {
     const loan = lentUnits !== null && { units: lentUnits, missingUnits: missingNative(state, bytesSun) };
-    return { ...nativeShort(draft.payer, missing), ...(loan && { loan }) };
+    return { ...nativeShort(draft.payer, missing), costUnits: needed, ...(loan && { loan }) };
   }
   const feeUnitsMax = feeLimit + bytes * prices.perByte;
   const burnedUnits = tried.energy * prices.perEnergy + bytes * prices.perByte;

@@ -5,7 +5,7 @@
 import { and, eq, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { isPayback, type PaybackIntent } from '../../../core/intent.ts';
-import type { Attempt, Ended, PayoutWait } from '../../../core/payout.ts';
+import { type Attempt, type Ended, type PayoutWait, quietCodes } from '../../../core/payout.ts';
 import { isUnsigned } from '../../../core/payout-exit.ts';
 import type { RefundEnd } from '../../../core/refund.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
@@ -60,7 +60,7 @@ export type Payouts = Readonly<{
   hasten(id: string, nowMs: number): void;
   /** Updates the columns that change during a payout's life. */
   change(row: PayoutRow, changes: Partial<Changing>, nowMs: number): PayoutRow;
-  /** Saves what a payout waits for; null: nothing. A reason that no other payout of the network has raises an alarm. */
+  /** Saves what a payout waits for; null: nothing. What no other of its network waits for may raise an alarm. */
   waitFor(row: PayoutRow, wait: PayoutWait | null, changes: Partial<Changing>, nowMs: number): void;
   attempts(name: PayoutName): AttemptRow[];
   /** Returns an attempt with this number of a wallet; `tx` is the final transaction, if it has one. */
@@ -84,6 +84,7 @@ const changingNames = [
   'updatedAtMs',
   'settledAtMs',
   'notPaidThrough',
+  'isOrdered',
 ] as const satisfies readonly (keyof PayoutRow)[];
 type Changing = Pick<PayoutRow, (typeof changingNames)[number]>;
 
@@ -183,14 +184,15 @@ export function createPayouts(
     findEqual,
     isAdopted,
     isCertain,
-    plan({ intent, sessionId, servesId, notBeforeMs, nowMs }, poolId) {
+    plan(input, poolId) {
+      const { intent, sessionId, nowMs } = input;
       const known = find.get({ id: intent.id });
       if (known) {
         if (!isSameIntent(known.intent, intent)) return { kind: 'other', payout: known };
         const isTied = sessionId === null || known.sessionId !== null;
         return { kind: 'known', payout: isTied ? known : change(known, { sessionId }, nowMs) };
       }
-      const row = newRow({ intent, sessionId, servesId, notBeforeMs, nowMs });
+      const row = newRow(input);
       insert(row);
       if (intent.kind === 'sweep') {
         const { id: payoutId, network, currency } = intent;
@@ -226,8 +228,8 @@ export function createPayouts(
         JSON.stringify(row.waitApprovals) === JSON.stringify(waitApprovals);
       if (!isSame || Object.keys(changes).length > 0)
         change(row, { ...changes, waitCode, waitMessage, waitApprovals }, nowMs);
-      const isNews = wait !== null && row.waitCode !== waitCode && !othersWait.get({ ...row, waitCode });
-      if (isNews) raiseAlarm(alarmOf(row, wait, nowMs));
+      if (wait === null || quietCodes.includes(wait.code) || row.waitCode === waitCode) return;
+      if (!othersWait.get({ ...row, waitCode })) raiseAlarm(alarmOf(row, wait, nowMs));
     },
     attempts: ({ id, generation }) => attempts.all({ id, generation }),
     numberedAttempt: createNumberedAttempts(db),
@@ -242,7 +244,7 @@ function createEngineReader(db: Db) {
   return (network: NetworkKey) => engine.get({ network });
 }
 
-const newRow = ({ intent, sessionId, servesId, notBeforeMs, nowMs }: NewPayout): PayoutRow => ({
+const newRow = ({ intent, sessionId, servesId, notBeforeMs, isOrdered = false, nowMs }: NewPayout): PayoutRow => ({
   id: intent.id,
   kind: intent.kind,
   network: intent.network,
@@ -260,6 +262,7 @@ const newRow = ({ intent, sessionId, servesId, notBeforeMs, nowMs }: NewPayout):
   updatedAtMs: nowMs,
   settledAtMs: null,
   olderLock: false,
+  isOrdered,
   notPaidThrough: null,
 });
 

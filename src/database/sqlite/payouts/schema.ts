@@ -60,6 +60,7 @@ export const payouts = sqliteTable('payouts', {
   updatedAtMs: integer().notNull(),
   settledAtMs: integer(),
   olderLock: integer({ mode: 'boolean' }).notNull().default(false),
+  isOrdered: integer({ mode: 'boolean' }).notNull().default(false),
   notPaidThrough: integer(),
 });
 

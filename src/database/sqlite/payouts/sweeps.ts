@@ -4,12 +4,12 @@
  */
 import { permanent } from '../../../core/fault.ts';
 import type { GasIntent, SweepIntent } from '../../../core/intent.ts';
-import type { SweepOwner } from '../../../core/sweep.ts';
+import { SWEEP_TOO_DEAR, type SweepOwner } from '../../../core/sweep.ts';
 import type { Currency, NetworkKey } from '../../../core/transfer.ts';
 import type { PlannedSweep, PoolKey, SessionSweep, SweepDatabase, SweepPlace } from '../../sweeps.ts';
 import type { Db } from '../open.ts';
 import type { Payouts } from './payouts.ts';
-import { unsweptLevels } from './schema.ts';
+import { type PayoutRow, unsweptLevels } from './schema.ts';
 
 type Given = Readonly<{ id: number; index: number; key: string }>;
 type Received = Readonly<{ currency: Currency; units: string; timeS: number }>;
@@ -21,6 +21,8 @@ const nothingTaken: Taken = { units: 0n, openUnits: 0n, sweepCount: 0 };
 /** What an address holds; `gone` is what sweeps have yet to take from the transfers that follow. */
 type Balance = Readonly<{ gone: bigint; units: bigint; oldestAtMs: number }>;
 
+/** States of what has not ended. */
+const open = ['waiting', 'sent', 'stuck'];
 /** States in which a sweep has moved nothing. */
 const without = ['failed', 'canceled'];
 
@@ -54,6 +56,7 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
      WHERE a.session_id = ? AND a.family = ? ORDER BY atMs DESC LIMIT ?`,
   );
   const isDepositAddress = client.prepare('SELECT 1 FROM addresses WHERE family = ? AND mode = ? AND key = ?').pluck();
+  const giversOf = client.prepare('SELECT id FROM payouts WHERE serves_id = ?').pluck();
   const gasStates = client.prepare('SELECT state FROM payouts WHERE serves_id = ?').pluck();
 
   /** Returns what one address holds, by currency. */
@@ -95,18 +98,34 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
     });
   }
 
+  type Own = Readonly<{ servesId: string | null; isOrdered?: boolean; nowMs: number; poolId?: number }>;
+
   /** @returns false when it exists */
-  function plan(intent: GasIntent | SweepIntent, servesId: string | null, nowMs: number, poolId?: number): boolean {
-    const input = { intent, sessionId: null, servesId, notBeforeMs: nowMs, nowMs };
+  function plan(intent: GasIntent | SweepIntent, { poolId, ...own }: Own): boolean {
+    const input = { ...own, intent, sessionId: null, notBeforeMs: own.nowMs };
     return payouts.plan(input, poolId).kind === 'planned';
   }
 
+  /** Returns a sweep by its id, or by that of gas for it. */
+  function servedSweep(id: string | null): PayoutRow | undefined {
+    const row = id === null ? undefined : payouts.find(id);
+    return row?.kind === 'gas' ? servedSweep(row.servesId) : row?.kind === 'sweep' ? row : undefined;
+  }
+
+  /** Makes what waits because a sweep is too dear due now: the sweep, and gas for it. */
+  function hasten(id: string, nowMs: number): void {
+    const row = payouts.find(id);
+    if (row?.state === 'waiting' && row.waitCode === SWEEP_TOO_DEAR) payouts.change(row, { notBeforeMs: nowMs }, nowMs);
+    for (const giverId of giversOf.all(id) as string[]) hasten(giverId, nowMs);
+  }
+
   /** Plans a sweep with its gas. Each payout serves the next, so it waits only for the one before it. */
-  function planChain({ sweep, before, after }: PlannedSweep, nowMs: number, poolId: number): void {
-    if (after) plan(after, null, nowMs);
-    plan(sweep, after?.id ?? null, nowMs, poolId);
-    before.reduceRight((servedId, gas) => {
-      plan(gas, servedId, nowMs);
+  function planChain({ sweep, before, after }: PlannedSweep, own: Omit<Own, 'servesId'>): void {
+    const { nowMs } = own;
+    if (after) plan(after, { servesId: null, nowMs });
+    plan(sweep, { ...own, servesId: after?.id ?? null });
+    before.reduceRight((servesId, gas) => {
+      plan(gas, { servesId, nowMs });
       return gas.id;
     }, sweep.id);
   }
@@ -137,25 +156,34 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
     async checkTreasury(pool, treasury) {
       db.read(() => refuseTreasury(pool, treasury));
     },
-    async planSweeps({ treasury, sweeps, nowMs, ...place }) {
+    async planSweeps({ treasury, sweeps, isOrdered, nowMs, ...place }) {
       return db.write(() => {
         refuseTreasury(place.pool, treasury);
         const poolId = findPool.get(place.pool.family, place.pool.mode) as number | undefined;
         if (poolId === undefined) return [];
         const planned = sweeps.filter((one) => {
           if (payouts.find(one.sweep.id) !== undefined || !isStillThere(poolId, place, one)) return false;
-          planChain(one, nowMs, poolId);
+          planChain(one, { isOrdered, nowMs, poolId });
           return true;
         });
         return planned.map(({ sweep }) => sweep.id);
+      });
+    },
+    async orderSweep(id, nowMs) {
+      return db.write(() => {
+        const sweep = servedSweep(id);
+        if (!sweep || !open.includes(sweep.state)) return null;
+        payouts.change(sweep, { isOrdered: true }, nowMs);
+        hasten(sweep.id, nowMs);
+        return sweep.id;
       });
     },
     async topUpSweep(sweepId, gas, nowMs) {
       return db.write(() => {
         if (payouts.find(sweepId)?.state !== 'waiting') return false;
         const states = gasStates.all(sweepId) as string[];
-        if (states.some((state) => ['waiting', 'sent', 'stuck'].includes(state))) return false;
-        return payouts.find(gas.id) === undefined && plan(gas, sweepId, nowMs);
+        if (states.some((state) => open.includes(state))) return false;
+        return payouts.find(gas.id) === undefined && plan(gas, { servesId: sweepId, nowMs });
       });
     },
     async countTopUps(sweepId) {
