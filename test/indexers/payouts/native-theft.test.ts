@@ -78,6 +78,20 @@ async function openRich(family: Family, options: NodeBenchOptions = {}) {
   return { ...bench, wallet, codes: async () => (await bench.database.listFreezes()).map(({ code }) => code) };
 }
 
+/** Gives every table the rows that it has in a backup, under an open database. */
+function putBackRows(raw: Sqlite.Database, backup: string): void {
+  raw.pragma('foreign_keys = OFF');
+  raw.prepare('ATTACH ? AS backup').run(backup);
+  const isTable = "type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'audit_log'";
+  const names = raw.prepare(`SELECT name FROM backup.sqlite_schema WHERE ${isTable}`).pluck().all() as string[];
+  const sql = names.map((name) => {
+    // Columns that are computed are not among these.
+    const columns = (raw.pragma(`table_info("${name}")`) as { name: string }[]).map((one) => `"${one.name}"`).join();
+    return `DELETE FROM main."${name}"; INSERT INTO main."${name}" (${columns}) SELECT ${columns} FROM backup."${name}";`;
+  });
+  raw.exec(`BEGIN; ${sql.join('')} COMMIT`);
+}
+
 for (const family of ['tron', 'solana'] as const) {
   test(`${family}: native coin sent to somebody freezes money out, and the signer, once it is final`, async () => {
     const { sim, database, service, node, clock, wallet, pass, codes } = await openRich(family);
@@ -150,6 +164,39 @@ for (const family of ['tron', 'solana'] as const) {
     sim.world.fund(wallet, -7n * COIN[family]);
     for (let n = 0; n < 5; n++) await pass(READ_MS);
     assert.equal(await codes(), ['wallet_balance_short']);
+  });
+
+  test(`${family}: the fee of a generation that failed is no loss after a backup from before it is restored and adopted`, async () => {
+    const bench = await openRich(family);
+    const { sim, database, file, signer, clock, wallet, pass, look, advance, planRefund, restart, codes } = bench;
+    await planRefund('rf_1', payee[family], 2n * USDT);
+    const backup = `${file}.backup`;
+    const raw = new Sqlite(file);
+    raw.prepare('VACUUM INTO ?').run(backup);
+    const before = sim.world.accounts().native(wallet);
+    sim.faults.set({ rates: { send_failed: 1 } });
+    await look();
+    sim.faults.heal();
+    const find = () => database.findPayout('rf_1');
+    for (let n = 0; n < 20 && (await find())?.state !== 'succeeded'; n++) {
+      advance(READ_MS);
+      await look();
+    }
+    assert.equal([(await find())?.state, (await find())?.generation], ['succeeded', 1]);
+    const fee = before - sim.world.accounts().native(wallet) - ((await find())?.feeUnits ?? 0n);
+    putBackRows(raw, backup);
+    raw.close();
+    restart();
+    assert.is(await pass(READ_MS), 'payouts_not_adopted');
+    await adoptPayouts({ network, rules: chains[family].spendRules, signer, database, nowMs: clock.nowMs() });
+    restart();
+    for (let n = 0; n < 8; n++) await pass(READ_MS);
+    assert.equal([(await find())?.state, await codes()], ['succeeded', []]);
+    const [failed] = await database.listPayoutAttempts('rf_1');
+    assert.equal([failed?.generation, failed?.feeUnits], [0, family === 'tron' ? fee : failed?.feeUnits]);
+    assert.ok((failed?.feeUnits ?? 0n) > 0n);
+    const { unbalanced, differences } = await database.verifyLedger();
+    assert.equal([unbalanced, differences], [[], []]);
   });
 }
 

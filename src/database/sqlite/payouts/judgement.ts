@@ -63,12 +63,24 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
   const expectLess = createBookReducer(db);
   const attempted = atFirstUse(
     orm
-      .select({ payoutId: payoutAttempts.payoutId })
+      .select()
       .from(payoutAttempts)
       .where(eq(payoutAttempts.tx, sql.placeholder('tx'))),
   );
   const meaningOf = (row: OutgoingRow): Meaning =>
     explain(toRecord(row), attempted.get({ tx: row.tx })?.payoutId ?? null);
+
+  /**
+   * Enters the fee of a generation that has failed and was adopted from the signer's journal, which does not tell fees:
+   * nobody asks for it, because the payout goes on with the newest. What a wallet sends to itself is a fee that moved
+   * nothing.
+   */
+  function chargeFailed({ tx, currency, fromKey, toKey, units }: OutgoingRow, nowMs: number): void {
+    const attempt = currency === 'native' && fromKey === toKey ? attempted.get({ tx }) : undefined;
+    const payout = attempt && steps.find(attempt.payoutId);
+    if (!payout || attempt.generation >= payout.generation) return;
+    settlement.charge({ ...payout, generation: attempt.generation }, { tx, feeUnits: units }, nowMs);
+  }
 
   const { network: ofNetwork, state: judgedState, blockNumber } = outgoingTransfers;
   const unjudged = atFirstUse(
@@ -215,8 +227,10 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
             continue;
           }
           const meaning = meaningOf(row);
-          if (meaning.kind === 'ours') mark(row, null);
-          else if (meaning.kind === 'recorded') mark(row, 'recorded');
+          if (meaning.kind === 'ours') {
+            chargeFailed(row, nowMs);
+            mark(row, null);
+          } else if (meaning.kind === 'recorded') mark(row, 'recorded');
           else if (meaning.kind === 'moved') moves.push(toRecord(row));
           else if (meaning.kind === 'foreign') {
             freezeFor(row, nowMs);
