@@ -8,7 +8,7 @@ import { loadPolicy } from '../../src/signer/policy.ts';
 import { addToPolicy, draftNetwork, findInPolicy, type PaidNetwork } from '../../src/signer/policy-draft.ts';
 import { type Answer, notFound, type OfflineCommand, textOption, usage } from './command.ts';
 import { dirOption, filesOf, withTerminal } from './signer.ts';
-import { askTreasury, readPaidNetworks } from './signer-policy.ts';
+import { askTreasury, capLines, readPaidNetworks } from './signer-policy.ts';
 
 export const signerPolicyAdd: OfflineCommand = {
   name: 'signer policy add',
@@ -47,15 +47,11 @@ function earlierIn(file: string, { family }: PaidNetwork): string | undefined {
 function add(file: string, network: PaidNetwork, treasury: string): Answer {
   const draft = draftNetwork(network, treasury);
   addToPolicy(file, network.key, draft);
-  const { fee_max, caps, gas_caps } = network.signer;
   return {
     json: { policy: file, network: network.key, added: true, ...draft },
     lines: [
       `added ${network.key} to ${file}`,
-      `  treasury: ${treasury}`,
-      `  fee per transaction: at most ${fee_max}`,
-      `  refunds per token: at most ${caps.transaction} per transaction, ${caps.hour} per hour, ${caps.day} per day`,
-      `  gas: at most ${gas_caps.transaction} per transaction, ${gas_caps.day} per day`,
+      ...capLines(loadPolicy(file), network.key),
       'Review these values, edit the file if needed, then restart the signer, which reads its policy at the start.',
     ],
   };

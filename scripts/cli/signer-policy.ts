@@ -9,8 +9,10 @@ import { readLayers } from '../../src/config/layers.ts';
 import { readPaidNetwork } from '../../src/config/network.ts';
 import type { Fault } from '../../src/core/fault.ts';
 import { isFields } from '../../src/core/fields.ts';
-import type { PolicySettings } from '../../src/signer/policy.ts';
+import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { Policy, PolicySettings } from '../../src/signer/policy.ts';
 import { draftNetwork, type PaidNetwork } from '../../src/signer/policy-draft.ts';
+import { reportPolicy } from '../../src/signer/policy-report.ts';
 import type { Terminal } from '../../src/signer/terminal.ts';
 import { type Input, usage } from './command.ts';
 
@@ -65,6 +67,24 @@ export async function draftPolicy(
     drafted[key] = draftNetwork(network, treasury);
   }
   return { version: 1, approvers: [], networks: drafted };
+}
+
+/** Shows what a policy allows on a network, with the defaults that apply. */
+export function capLines(policy: Policy, network: NetworkKey): readonly string[] {
+  const settings = reportPolicy(policy);
+  const of = (setting: string) => settings[`${network} ${setting}`] ?? '-';
+  const tokens = policy.networks.find(({ key }) => key === network)?.spend.tokens ?? [];
+  const refunds = tokens.map(({ symbol }) => {
+    const caps = ['transaction', 'hour', 'day'].map((span) => of(`caps.${symbol}.${span}`));
+    return `  refunds in ${symbol}: at most ${caps[0]} per transaction, ${caps[1]} per hour, ${caps[2]} per day`;
+  });
+  return [
+    `  treasury: ${of('treasury')}`,
+    ...refunds,
+    `  gas: at most ${of('gas_caps.transaction')} per transaction, ${of('gas_caps.day')} per day`,
+    `  fees: at most ${of('fee_max')} per transaction, ${of('fee_caps.hour')} per hour, ${of('fee_caps.day')} per day`,
+    `  signatures: at most ${of('count_caps.hour')} per hour, ${of('count_caps.day')} per day`,
+  ];
 }
 
 function readTreasuries(given: string | undefined): ReadonlyMap<string, string> {

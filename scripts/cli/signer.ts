@@ -21,7 +21,7 @@ import { PASSPHRASE_BYTES_MIN } from '../../src/signer/sealed-file.ts';
 import { makeSigner, refuseExistingSigner } from '../../src/signer/setup.ts';
 import { openTerminal, type Terminal } from '../../src/signer/terminal.ts';
 import { type Answer, type Input, type OfflineCommand, type Option, table, textOption, usage } from './command.ts';
-import { draftPolicy, readPaidNetworks } from './signer-policy.ts';
+import { capLines, draftPolicy, readPaidNetworks } from './signer-policy.ts';
 
 const WORDS_BITS = 256;
 const WORDS_ASKED = 3;
@@ -139,7 +139,8 @@ const making = (input: Input, findSeed: (terminal: Terminal) => Promise<Uint8Arr
   });
 
 /** Describes a signer. No secrets, except that the xpubs reveal all deposit addresses. */
-async function describe(files: SignerFiles, { networks }: Policy, seed: Uint8Array): Promise<Answer> {
+async function describe(files: SignerFiles, policy: Policy, seed: Uint8Array): Promise<Answer> {
+  const { networks } = policy;
   const fingerprint = fingerprintOf(seed);
   const families = [...new Set(networks.map(({ family }) => family))];
   const accounts = new Map<Family, string | null>();
@@ -176,6 +177,8 @@ async function describe(files: SignerFiles, { networks }: Policy, seed: Uint8Arr
         (family) =>
           `  ${family} networks: run \`quayside address-pool derive\` with the seed phrase, then \`quayside address-pool import\``,
       ),
+      '',
+      ...networks.flatMap(({ key }) => [`${key}:`, ...capLines(policy, key)]),
       '',
       `Review the caps, fees and approvers in ${files.policy} before you send money to the wallets.`,
     ],

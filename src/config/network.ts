@@ -340,6 +340,7 @@ function checkCoinAmounts(problems: Problem[], path: string, family: Family, sig
     fee_max: signer.fee_max,
     'gas_caps.transaction': signer.gas_caps.transaction,
     'gas_caps.day': signer.gas_caps.day,
+    ...(signer.fee_caps && { 'fee_caps.hour': signer.fee_caps.hour, 'fee_caps.day': signer.fee_caps.day }),
   };
   for (const [at, amount] of Object.entries(amounts)) {
     if (parseUnits(amount, nativeDecimals) !== null) continue;

@@ -312,10 +312,13 @@ const coinCap = setting(
   'an amount of the network’s coin as text, such as "0.02"',
   matching(/^(0|[1-9]\d{0,11})(\.\d{1,18})?$/),
 );
+const COUNT_MAX = 1_000_000;
 const signerDefaults = group({
   fee_max: coinCap,
   caps: group({ transaction: stablecoinCap, hour: stablecoinCap, day: stablecoinCap }),
   gas_caps: group({ transaction: coinCap, day: coinCap }),
+  fee_caps: orAbsent(group({ hour: coinCap, day: coinCap })),
+  count_caps: orAbsent(group({ hour: whole(0, COUNT_MAX), day: whole(0, COUNT_MAX) })),
 });
 
 /**

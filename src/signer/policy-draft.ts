@@ -20,7 +20,11 @@ export type PaidNetwork = Readonly<{
   family: Family;
   chainId: string;
   tokens: readonly Token[];
-  signer: Readonly<Pick<NetworkDraft, 'fee_max' | 'gas_caps'> & { caps: NonNullable<NetworkDraft['caps'][Currency]> }>;
+  signer: Readonly<
+    Pick<NetworkDraft, 'fee_max' | 'gas_caps' | 'fee_caps' | 'count_caps'> & {
+      caps: NonNullable<NetworkDraft['caps'][Currency]>;
+    }
+  >;
 }>;
 
 /**
@@ -28,7 +32,7 @@ export type PaidNetwork = Readonly<{
  * @param treasury the address that sweeps go to
  */
 export function draftNetwork({ family, chainId, tokens, signer }: PaidNetwork, treasury: string): NetworkDraft {
-  const { fee_max, caps, gas_caps } = signer;
+  const { fee_max, caps, gas_caps, fee_caps, count_caps } = signer;
   return {
     family,
     chain_id: chainId,
@@ -37,6 +41,8 @@ export function draftNetwork({ family, chainId, tokens, signer }: PaidNetwork, t
     fee_max,
     caps: Object.fromEntries(tokens.map(({ symbol }) => [symbol, caps])),
     gas_caps,
+    ...(fee_caps && { fee_caps }),
+    ...(count_caps && { count_caps }),
   };
 }
 

@@ -44,6 +44,8 @@ test('a preset needs only a node URL and an xpub', () => {
       fee_max: '0.02',
       caps: { transaction: '500', hour: '2000', day: '5000' },
       gas_caps: { transaction: '0.02', day: '0.5' },
+      fee_caps: { hour: '0.25', day: '1' },
+      count_caps: { hour: 500, day: 5000 },
     },
     confirmations: [{ blocks: 12 }, { fromPar: 10n ** 22n, finality: 'finalized', usual: 64 }],
     reorgDepthMax: 128,
@@ -128,6 +130,8 @@ test('an operator’s file overrides what a preset says about page, wallets and 
     fee_max: '0.5',
     caps: { transaction: '500', hour: '2000', day: '5000' },
     gas_caps: { transaction: '0.02', day: '3' },
+    fee_caps: { hour: '0.25', day: '1' },
+    count_caps: { hour: 500, day: 5000 },
   });
   const [named] = load({ networks: { bsc: { ...node, exchange_name: 'BSC (BEP20)', signer: null } } }).networks;
   assert.equal(

@@ -84,6 +84,38 @@ test('a network is added with the caps in its file, and the rest of the policy s
   );
 });
 
+test('caps on fees and signatures are copied from the file and printed; without them, the defaults are printed', async () => {
+  const own = { fee_caps: { hour: '30', day: '90' }, count_caps: { hour: 7, day: 70 } };
+  const other = { ...made, chain_id: '434343' };
+  const config = join(dir, 'config.json');
+  const networks = { made: { ...made, signer: { ...made.signer, ...own } }, other };
+  writeFileSync(config, JSON.stringify({ data_dir: 'data', signer: { dir, unlock: 'prompt' }, networks }));
+  const say = async (name: string) => {
+    const words = ['signer', 'policy', 'add', name, '--treasury', payers];
+    return (await runTool(words, { QUAYSIDE_CONFIG: config }, dir)).out;
+  };
+  const said = await say('made');
+  assert.match(said, 'fees: at most 7.5 per transaction, 30 per hour, 90 per day');
+  assert.match(said, 'signatures: at most 7 per hour, 70 per day');
+  const { fee_caps, count_caps } = JSON.parse(readFileSync(file, 'utf8')).networks['test:made'];
+  assert.equal({ fee_caps, count_caps }, own);
+  const without = await say('other');
+  assert.match(without, 'fees: at most 7.5 per transaction, 750 per hour, 3750 per day');
+  assert.match(without, 'signatures: at most 2000 per hour, 20000 per day');
+});
+
+test('every network file limits fees and signatures, with room for some transactions at the highest fee', async () => {
+  for (const name of ['ethereum', 'sepolia', 'bsc', 'bsc-testnet', 'tron', 'tron-nile', 'solana', 'solana-devnet']) {
+    const { signer } = JSON.parse(readFileSync(`config/networks/${name}.json`, 'utf8'));
+    const [each, hour, day] = [signer.fee_max, signer.fee_caps.hour, signer.fee_caps.day].map(Number) as number[];
+    assert.ok(
+      each && hour && day && hour >= 10 * each && hour <= 50 * each && day >= 2 * hour && day <= 200 * each,
+      name,
+    );
+    assert.ok(signer.count_caps.hour <= signer.count_caps.day, name);
+  }
+});
+
 test('adding a network again changes nothing, even if the operator has changed its caps', async () => {
   await add(['made', '--treasury', payers]);
   const changed = readFileSync(file, 'utf8').replace('"7.5"', '"9"');
