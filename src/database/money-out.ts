@@ -289,7 +289,10 @@ export interface MoneyOutDatabase {
    * what the payout waits for nor when it is due. Whatever advances or ends the payout removes it.
    */
   recordFault(input: PayoutName & Readonly<{ fault: EngineReason | null; nowMs: number }>): Promise<boolean>;
-  /** Ends a payout, with everything that follows for its refund and the ledger. */
+  /**
+   * Ends a payout, with everything that follows for its refund and the ledger. A refund that would fail waits instead
+   * while it may have been paid by what is not known here: its amount is not freed.
+   */
   settlePayout(
     input: PayoutName &
       Readonly<{

@@ -202,12 +202,15 @@ type Make = (what: string, changes: Partial<Spot>, who?: Who) => Move;
 function quoteMoves(spot: Spot, by: Make): Move[] {
   if (isHeld(spot)) return [by('is held', { code: 'payouts_rollback_possible' })];
   const codes = ['destination_frozen', 'destination_invalid', 'token_short', 'native_short', 'would_fail'] as const;
+  const isPaid = spot.lost === 'paid';
+  const held = { code: 'refund_maybe_paid' } as const;
   const refusals = codes.map((code) => {
-    const judged = judgeQuote({ kind: 'refused', code, message: code });
-    return by(`quote ${code}`, judged.kind === 'fail' && !isDoubted(spot) ? { state: 'failed', code } : { code });
+    const isEnd = judgeQuote({ kind: 'refused', code, message: code }).kind === 'fail' && !isDoubted(spot);
+    const failed = isPaid && isPayback(intents[spot.kind]) ? held : ({ state: 'failed', code } as const);
+    return by(`quote ${code}`, isEnd ? failed : { code });
   });
   // Nothing is allotted then: the transfer, the lock, the wallet's numbers or its empty balance say that it was paid.
-  if (spot.lost === 'paid') return [by('is held', { code: 'refund_maybe_paid' })];
+  if (isPaid) return [...refusals, by('is held', held)];
   return [...refusals, by('allots', { state: 'sent', attempts: ['allotted'], code: null, outcome: 'pending' })];
 }
 

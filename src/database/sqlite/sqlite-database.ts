@@ -342,7 +342,7 @@ function payoutParts(db: Db, own: MoneyOutParts) {
       formatAddress,
     }),
     ...walletBookCommands(db, raiseAlarm, freeze),
-    ...payoutAttemptCommands(db, { ...parts, freezeOf, outgoing, holdOf: own.settlement.holdOf, approvalsOf }),
+    ...payoutAttemptCommands(db, { ...parts, freezeOf, holdOf: own.settlement.holdOf, approvalsOf }),
     ...adoptionCommands(db, parts),
     ...exitCommands(db, { ...parts, settlement, outgoing, recordAct, followRefund: own.settlement.settle }),
     ...freezeCommands(db, { guard: own.guard, freezeOf, freeze, recordAct }),

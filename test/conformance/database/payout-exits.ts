@@ -139,6 +139,24 @@ export function payoutExitsConform(makePlace: MakePlace): void {
   );
 
   test(
+    'a refund that its engine ends waits instead while it may have been paid by what is not known here',
+    ready(makePlace, async (database) => {
+      await database.planPayouts([
+        { intent: refund('r1'), sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS },
+      ]);
+      const outcome = { kind: 'failed', code: 'destination_invalid', message: 'it is a contract now' } as const;
+      const fail = () => database.settlePayout({ id: 'r1', generation: 0, outcome, nowMs: T0_MS });
+      await database.reportCertainty(network, false, T0_MS);
+      await fail();
+      const { state, wait } = (await database.findPayout('r1')) ?? {};
+      assert.equal([state, wait?.code], ['waiting', 'destination_invalid']);
+      await database.reportCertainty(network, true, T0_MS);
+      await fail();
+      assert.is((await database.findPayout('r1'))?.state, 'failed');
+    }),
+  );
+
+  test(
     'a payout that has ended here and was paid all the same is paid out of unclaimed, with an alarm',
     ready(makePlace, async (database) => {
       await bringOut(database, refund('r1'), 0);

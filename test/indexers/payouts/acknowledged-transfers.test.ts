@@ -9,15 +9,15 @@ import { createPayoutWallets } from '../../../indexers/payouts/wallets.ts';
 import { chains } from '../../../src/chains/index.ts';
 import { Fault } from '../../../src/core/fault.ts';
 import { thawAll } from '../../support/thaw.ts';
-import { COIN, closeBenches, network, openNodeBench, READ_MS } from './node-bench.ts';
+import { COIN, closeBenches, type NodeBenchOptions, network, openNodeBench, READ_MS } from './node-bench.ts';
 
 const USDT = 1_000_000n;
 const payees = ['dd', 'cc', 'bb'].map((one) => one.repeat(20)) as [string, string, string];
 test.after(closeBenches);
 
 /** A wallet that has paid these payees 3 USDT each, of which the database knows nothing. */
-async function openLost(family: 'evm' | 'tron', lost: readonly string[]) {
-  const bench = await openNodeBench(family);
+async function openLost(family: 'evm' | 'tron', lost: readonly string[], through?: NodeBenchOptions['through']) {
+  const bench = await openNodeBench(family, { ...(through && { through }) });
   const { sim, database, node, signer, tokens, walletKey, pass, clock, passMinutes } = bench;
   const wallet = walletKey('refund', 0);
   sim.world.fund(wallet.key, 300n * COIN[family]);
@@ -164,6 +164,34 @@ test('of two refunds that equal a transfer one is settled by it: the other is as
   await settlePaid(parts(), await find('rf_1'), txs[1] ?? '', false);
   await passMinutes(3);
   assert.is(paidTo()[0], 6);
+});
+
+test('a refund whose payee cannot be paid any more does not fail while an acknowledged transfer equals it', async () => {
+  const { txs, database, find, planRefund, thaw, passMinutes, parts, paidTo } = await openLost(
+    'evm',
+    [payees[0]],
+    (node) => ({
+      ...node,
+      quote: async (draft, ...of) =>
+        draft.to === payees[0] && draft.intent.id !== 'rf_0'
+          ? { kind: 'refused', code: 'destination_frozen', message: 'the issuer has frozen it' }
+          : node.quote(draft, ...of),
+    }),
+  );
+  await thaw();
+  for (const id of ['rf_7', 'rf_8']) await planRefund(id, payees[0], 3n * USDT);
+  await planRefund('rf_9', payees[0], 2n * USDT);
+  await passMinutes(3);
+  for (const id of ['rf_7', 'rf_8']) {
+    const { state, wait } = await find(id);
+    assert.equal([state, wait?.code], ['waiting', 'refund_equals_transfer']);
+    assert.match(wait?.message ?? '', new RegExp(`--paid ${txs[0]}.*cannot be paid now: the issuer has frozen it`));
+  }
+  assert.is((await find('rf_9')).state, 'failed', 'another amount fails');
+  await settlePaid(parts(), await find('rf_7'), txs[0] ?? '', false);
+  await passMinutes(6);
+  assert.equal([(await find('rf_7')).state, (await find('rf_8')).state], ['succeeded', 'failed']);
+  assert.equal([paidTo()[0], await database.listFreezes()], [3, []]);
 });
 
 test('only transfers that were shown are acknowledged: with another one the network stays frozen', async () => {

@@ -4,8 +4,8 @@
  */
 import { and, asc, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
-import { isPayback, type PaybackIntent } from '../../../core/intent.ts';
-import { ATTEMPTS_MAX, IN_FLIGHT_MAX, nextLookAtMs, WAIT_MS_MAX } from '../../../core/payout.ts';
+import { isPayback } from '../../../core/intent.ts';
+import { ATTEMPTS_MAX, IN_FLIGHT_MAX } from '../../../core/payout.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { AttemptName, JournaledSignature, MoneyOutDatabase, OpenPayout } from '../../money-out.ts';
 import type { RaiseAlarm } from '../alarms.ts';
@@ -14,9 +14,8 @@ import type { Db } from '../open.ts';
 import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
 import { type FreezeOf, NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
 import type { PayoutSpends } from './limits.ts';
-import type { Outgoing } from './outgoing.ts';
-import { noWait, type Payouts, type RefundHold } from './payouts.ts';
-import { equalTransfer, maybePaid } from './refund-holds.ts';
+import { noWait, type Payouts } from './payouts.ts';
+import { holdRefund, type RefundHold } from './refund-holds.ts';
 import {
   type AttemptRow,
   isSameIntent,
@@ -36,9 +35,6 @@ type AttemptCommands = Pick<
 
 type LaneRow = typeof lanes.$inferSelect;
 
-/** How often a refund looks whether its receipts are final. */
-const FINAL_LOOK_MS = 5_000;
-
 /** Largest share of the concurrent payouts that may be something other than refunds. */
 const OTHERS_SHARE_MAX = 0.75;
 
@@ -50,14 +46,13 @@ type Parts = Readonly<{
   holdOf(id: string): RefundHold | null;
   freezeOf: FreezeOf;
   numberFreeze: NumberFreeze;
-  outgoing: Pick<Outgoing, 'mayHavePaid' | 'findEqual'>;
   /** The approvers' approvals of a refund. */
   approvalsOf(id: string): OpenPayout['approvals'];
   spends: PayoutSpends;
 }>;
 
 export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
-  const { steps, ledger, raiseAlarm, freezeOf, numberFreeze, outgoing, holdOf, approvalsOf, spends } = parts;
+  const { steps, ledger, raiseAlarm, freezeOf, numberFreeze, holdOf, approvalsOf, spends } = parts;
   const { insert, find, remove, setSigned, setSent, findLane, insertLane, moveLane, unsigned, moveJournal } =
     attemptStatements(db);
   const { sent, dueRefunds, dueOthers } = openStatements(db);
@@ -84,11 +79,8 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
     return row;
   }
 
-  function holdFor(row: PayoutRow, intent: PaybackIntent, nowMs: number): RefundHold | null {
-    if (outgoing.mayHavePaid(intent)) return maybePaid;
-    const equal = outgoing.findEqual(intent, row.notPaidThrough);
-    return equal ? equalTransfer(row.id, equal) : (holdOf(intent.id) ?? spends.holdOf(row, nowMs));
-  }
+  const holdFor = (row: PayoutRow, nowMs: number): RefundHold | null =>
+    steps.unexplainedHold(row) ?? holdOf(row.id) ?? spends.holdOf(row, nowMs);
 
   const withAttempts = (row: PayoutRow) => ({
     payout: toPayout(row),
@@ -154,17 +146,9 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
         if (before.length !== attempt || attempt >= ATTEMPTS_MAX) return { kind: 'moved' };
         const { network } = payout;
         if (freezeOf(network)) return { kind: 'moved' };
-        const hold = attempt === 0 && isPayback(intent) ? holdFor(payout, intent, nowMs) : null;
+        const hold = attempt === 0 && isPayback(intent) ? holdFor(payout, nowMs) : null;
         if (hold) {
-          const { code: waitCode, message: waitMessage } = hold;
-          // Finality comes within minutes, and an old refund must not wait much longer than that.
-          const soonMs = hold.passes ? nowMs + FINAL_LOOK_MS : Math.round(nextLookAtMs(payout, nowMs));
-          const notBeforeMs =
-            hold.untilMs === undefined
-              ? soonMs
-              : Math.min(Math.max(soonMs, hold.untilMs ?? Number.POSITIVE_INFINITY), nowMs + WAIT_MS_MAX);
-          if (hold.passes) steps.change(payout, { waitCode, waitMessage, notBeforeMs }, nowMs);
-          else steps.waitFor(payout, hold, { notBeforeMs }, nowMs);
+          holdRefund(steps, payout, hold, nowMs);
           return { kind: 'moved' };
         }
         if (nonce !== null && unsigned.get({ network, payer })) return { kind: 'moved' };

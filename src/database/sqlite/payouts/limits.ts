@@ -22,7 +22,7 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
-import type { RefundHold } from './payouts.ts';
+import type { RefundHold } from './refund-holds.ts';
 import { type PayoutRow, payoutLimits, payoutSpendSteps, payoutSpends } from './schema.ts';
 
 /** An alarm about the same limit is raised again after this time at the earliest. */

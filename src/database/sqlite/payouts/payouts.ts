@@ -17,6 +17,7 @@ import type { Db } from '../open.ts';
 import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
 import { NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
 import type { Outgoing } from './outgoing.ts';
+import { type RefundHold, unexplainedHold } from './refund-holds.ts';
 import type { AttemptRow, PayoutRow } from './schema.ts';
 import { isSameIntent, lanes, payoutAttempts, payoutEngines, payouts, sweepParts } from './schema.ts';
 
@@ -36,6 +37,8 @@ export type Payouts = Readonly<{
   find(id: string): PayoutRow | undefined;
   /** Returns an acknowledged transfer that may have paid a refund, of which nobody has said that it did not. */
   findEqual(row: PayoutRow): EqualTransfer | null;
+  /** Returns why a refund is neither paid nor ended: a transfer that no attempt explains may have paid it. */
+  unexplainedHold(row: PayoutRow): RefundHold | null;
   /** Returns false while a network's engine knows that this database is older than the signer's journal. */
   isAdopted(network: NetworkKey): boolean;
   /**
@@ -167,6 +170,7 @@ export function createPayouts(
 
   const findEqual: Payouts['findEqual'] = ({ intent, notPaidThrough }) =>
     isPayback(intent) ? outgoing.findEqual(intent, notPaidThrough) : null;
+  const holdOf = (row: PayoutRow) => (isPayback(row.intent) ? unexplainedHold(outgoing, row, row.intent) : null);
 
   /** Returns a payout of which nothing can take effect now, or null. `generationMax` 0: nothing was ever signed. */
   function findEnded(id: string, generationMax: number): PayoutRow | null {
@@ -174,7 +178,7 @@ export function createPayouts(
     if (!row || row.generation > generationMax) return null;
     // The signer refused it for good, or all that it signed has failed.
     if (!isUnsigned(row.state, attempts.all(row).length)) return null;
-    if (isPayback(row.intent) && (outgoing.mayHavePaid(row.intent) || findEqual(row))) return null;
+    if (holdOf(row)) return null;
     // Until then, this database does not know whether the payout was signed.
     return isCertain(row.network) ? row : null;
   }
@@ -182,6 +186,7 @@ export function createPayouts(
   return {
     find: (id) => find.get({ id }),
     findEqual,
+    unexplainedHold: holdOf,
     isAdopted,
     isCertain,
     plan(input, poolId) {
@@ -293,14 +298,6 @@ export const alarmOf = ({ id, network, sessionId }: PayoutRow, { code, message }
   sessionId,
 });
 
-/** Why no attempt of a refund is allotted. A reason that passes by itself raises no alarm. */
-export type RefundHold = EngineReason &
-  Readonly<{
-    passes: boolean;
-    /** From when on it may have passed; null: a person must act. Without it, it passes within seconds or minutes. */
-    untilMs?: number | null;
-  }>;
-
 /** A final transaction that paid a payout or failed to, and of which this database has no attempt. */
 export type Learned = Ended & Pick<Attempt, 'payer' | 'payerRole' | 'nonce'>;
 
@@ -319,6 +316,7 @@ export type PayoutSettlement = Readonly<{
    * halted because of its number goes on. The payout stays as it is.
    */
   chargeLearned(row: PayoutRow, learned: Learned, generation: number, nowMs: number): void;
+  /** Fails a payout. A refund that may have been paid waits instead: its amount, once freed, could be paid again. */
   fail(row: PayoutRow, why: EngineReason, nowMs: number): void;
 }>;
 

@@ -1,18 +1,34 @@
 /**
- * Why a refund is neither paid nor ended: a transfer that no attempt explains may have paid it.
+ * Why a refund is not paid now, and in particular neither paid nor ended: a transfer that no attempt explains may have
+ * paid it.
  * @module
  */
+import type { PaybackIntent } from '../../../core/intent.ts';
+import { nextLookAtMs, WAIT_MS_MAX } from '../../../core/payout.ts';
+import type { EngineReason } from '../../money-out.ts';
 import type { EqualTransfer } from '../../outgoing.ts';
-import type { RefundHold } from './payouts.ts';
+import type { Outgoing } from './outgoing.ts';
+import type { PayoutRow } from './schema.ts';
+
+/** How soon a refund looks again whether its reason has passed by itself. */
+const PASSING_LOOK_MS = 5_000;
+
+/** Why no attempt of a refund is allotted. A reason that passes by itself raises no alarm. */
+export type RefundHold = EngineReason &
+  Readonly<{
+    passes: boolean;
+    /** From when on it may have passed; null: a person must act. Without it, it passes within seconds or minutes. */
+    untilMs?: number | null;
+  }>;
 
 export const EQUALS_TRANSFER = 'refund_equals_transfer';
 
 /** A database that was restored from a backup does not know its newest attempts; one of them may be this refund's. */
-export const maybePaid: RefundHold = {
+const maybePaid: RefundHold = {
   code: 'refund_maybe_paid',
   message:
     'the wallet has sent this amount to this address in a transaction that is not known here. If that is final, the ' +
-    'refund is settled by it; it goes on by itself.',
+    'refund is settled by it; it goes on by itself',
   passes: true,
 };
 
@@ -26,3 +42,34 @@ export const equalTransfer = (id: string, { tx }: EqualTransfer): RefundHold => 
   passes: false,
   untilMs: null,
 });
+
+/** Returns why a refund is neither paid nor ended; null if no transfer that no attempt explains may have paid it. */
+export function unexplainedHold(
+  outgoing: Pick<Outgoing, 'mayHavePaid' | 'findEqual'>,
+  { id, notPaidThrough }: Pick<PayoutRow, 'id' | 'notPaidThrough'>,
+  intent: PaybackIntent,
+): RefundHold | null {
+  if (outgoing.mayHavePaid(intent)) return maybePaid;
+  const equal = outgoing.findEqual(intent, notPaidThrough);
+  return equal && equalTransfer(id, equal);
+}
+
+/** The part of `Payouts` that keeps a payout waiting. */
+type Waiting = Readonly<{
+  change(row: PayoutRow, changes: Due & Readonly<{ waitCode: string; waitMessage: string }>, nowMs: number): unknown;
+  waitFor(row: PayoutRow, wait: EngineReason, changes: Due, nowMs: number): void;
+}>;
+type Due = Readonly<{ notBeforeMs: number }>;
+
+/** Keeps a refund waiting. To be called within a transaction. */
+export function holdRefund(steps: Waiting, row: PayoutRow, hold: RefundHold, nowMs: number): void {
+  const { code: waitCode, message: waitMessage, passes, untilMs } = hold;
+  // Finality comes within minutes, and an old refund must not wait much longer than that.
+  const soonMs = passes ? nowMs + PASSING_LOOK_MS : Math.round(nextLookAtMs(row, nowMs));
+  const notBeforeMs =
+    untilMs === undefined
+      ? soonMs
+      : Math.min(Math.max(soonMs, untilMs ?? Number.POSITIVE_INFINITY), nowMs + WAIT_MS_MAX);
+  if (passes) steps.change(row, { waitCode, waitMessage, notBeforeMs }, nowMs);
+  else steps.waitFor(row, hold, { notBeforeMs }, nowMs);
+}

@@ -4,8 +4,9 @@
  */
 import { and, eq, isNull, ne, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
+import { isPayback } from '../../../core/intent.ts';
 import { feeEntry, payoutEntry } from '../../../core/ledger.ts';
-import type { Ended } from '../../../core/payout.ts';
+import { type Ended, nextLookAtMs } from '../../../core/payout.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
@@ -24,6 +25,7 @@ import {
   type PayoutSettlement,
   type Payouts,
 } from './payouts.ts';
+import { holdRefund } from './refund-holds.ts';
 import { lanes, type PayoutRow, payoutAttempts, payouts } from './schema.ts';
 
 type Parts = Readonly<{
@@ -168,6 +170,13 @@ export function createPayoutSettlement(
     fail(row, why, nowMs) {
       invariant(row.state === 'waiting', `payout ${row.id} fails while none of its attempts can be on the chain`);
       const { code: waitCode, message: waitMessage } = why;
+      const hold = steps.unexplainedHold(row);
+      if (hold) {
+        const message = `${hold.message}. It cannot be paid now: ${waitMessage}`;
+        return holdRefund(steps, row, { ...hold, message }, nowMs);
+      }
+      if (isPayback(row.intent) && !steps.isCertain(row.network))
+        return steps.waitFor(row, why, { notBeforeMs: Math.round(nextLookAtMs(row, nowMs)) }, nowMs);
       const failed = steps.change(
         row,
         { state: 'failed', waitCode, waitMessage, ...noFault, settledAtMs: nowMs },

@@ -12,7 +12,7 @@ import { toSeconds } from '../../../lib/clock.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import type { Outbox } from '../outbox.ts';
-import type { RefundHold } from '../payouts/payouts.ts';
+import type { RefundHold } from '../payouts/refund-holds.ts';
 import type { SessionTransitions } from '../session-transitions.ts';
 import type { FindSessionRow } from '../sessions.ts';
 import type { RefundLimits } from './limits.ts';
