@@ -11,7 +11,7 @@ import { booksText } from '../../src/database/money-out.ts';
 import type { Operation } from '../../src/database/operations.ts';
 import { adoptPayouts, isBehindSigner } from '../payouts/adoption.ts';
 import { equalText, settleNever, settlePaid } from '../payouts/exits.ts';
-import { explainNumbers, usedText } from '../payouts/halted-lanes.ts';
+import { explainNumbers, leftText, passNumbers, usedText } from '../payouts/halted-lanes.ts';
 import { payoutNodeOptions } from '../payouts/node-options.ts';
 import type { FreezableSigner } from '../payouts/signer-freeze.ts';
 import { createPayoutWallets } from '../payouts/wallets.ts';
@@ -220,7 +220,7 @@ async function resumeWallets(
   const halted = (await database.haltedLanes()).filter((lane) => lane.network === network.key);
   if (halted.length === 0) throw permanent('not_halted', `no wallet on ${network.key} is halted`);
   await adoptIfBehind(parts, isCheck);
-  const { finals, used } = await explainNumbers(exitParts(parts, act, isCheck), halted);
+  const { lanes, used } = await explainNumbers(exitParts(parts, act, isCheck), halted);
   const settled = used.filter(({ settles }) => settles !== null);
   const rest = used.filter(({ settles }) => settles === null).map((one) => usedText(one, network));
   const digest = createHash('sha256').update(rest.join('\n')).digest('hex');
@@ -229,14 +229,16 @@ async function resumeWallets(
     ...settled.map(({ settles, spent }) => `${settles} ${verb} settled: paid by ${spent?.tx}.`),
     ...rest.map((text) => `${text}.`),
   ];
-  if (isCheck) return { lines: [...lines, `${finals.size} wallets can go on.`], digest };
+  const read = lanes.filter(({ left }) => left === 0);
+  const halting = lanes.filter(({ left }) => left > 0).map((lane) => `${leftText(lane, network)}.`);
+  if (isCheck) return { lines: [...lines, ...halting, `${read.length} wallets can go on.`], digest };
   if (rest.length > 0 && digest !== accepted) {
     throw permanent(
       'not_agreed',
       `the wallets stay halted: ${rest.length} transactions that no payout explains are not those that were shown; check again`,
     );
   }
-  for (const [payer, final] of finals) await database.resumeLane(network.key, payer, final, clock.nowMs());
-  const resumed = [...finals.keys()].map((payer) => `Wallet ${chain.address.format(payer)} goes on.`);
-  return { lines: [...lines, ...resumed] };
+  await passNumbers(database, network.key, lanes, clock.nowMs());
+  const resumed = read.map(({ payer }) => `Wallet ${chain.address.format(payer)} goes on.`);
+  return { lines: [...lines, ...halting, ...resumed] };
 }

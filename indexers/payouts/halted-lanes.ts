@@ -6,15 +6,15 @@
 import { type CoinNetwork, coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { PayoutNode, Spent } from '../../src/chains/spend.ts';
-import { Fault, permanent, transient } from '../../src/core/fault.ts';
+import { Fault, transient } from '../../src/core/fault.ts';
 import type { Payout } from '../../src/core/payout.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { HaltedLane } from '../../src/database/money-out.ts';
 import { isPayment } from './exit-evidence.ts';
 import { type ExitParts, settlePaid } from './exits.ts';
 
-/** Numbers that are read at once. */
-const NUMBERS_MAX = 200;
+/** Numbers of a wallet that are read at once, besides those of its stuck payouts. */
+export const NUMBERS_MAX = 200;
 /** Open payouts that they are compared with, of each state. */
 const COMPARED_MAX = 1_000;
 
@@ -29,6 +29,9 @@ export type UsedNumber = Readonly<{
   refusal: string | null;
 }>;
 
+/** Where a halted wallet goes on: `free` is its number after those that were read, `left` how many it used after that. */
+export type ReadLane = Readonly<{ payer: string; free: number; left: number }>;
+
 export type LaneParts = Omit<ExitParts, 'node' | 'database'> &
   Readonly<{
     node: ExitParts['node'] & Pick<PayoutNode, 'sequence'>;
@@ -36,20 +39,39 @@ export type LaneParts = Omit<ExitParts, 'node' | 'database'> &
   }>;
 
 /**
- * Reads what used the numbers of halted wallets, and settles what was paid by it.
- * @returns the number of each wallet that is free at finality, and what used those before it that are unknown here
- * @throws Fault permanent `too_many_numbers`; transient if a node cannot be asked now
+ * Reads what used the first numbers of halted wallets that are unknown here, and settles what was paid by it.
+ * @returns how far each wallet was read, and what used the numbers
+ * @throws Fault transient if a node cannot be asked now
  */
 export async function explainNumbers(parts: LaneParts, halted: readonly HaltedLane[]) {
-  const finals = new Map<string, number>();
+  const lanes: ReadLane[] = [];
   const used: UsedNumber[] = [];
   for (const lane of halted) {
     const final = await finalNumber(parts, lane);
-    finals.set(lane.payer, final);
-    for (const nonce of await strangeNumbers(parts, lane, final)) used.push(await settleNumber(parts, lane, nonce));
+    const free = Math.max(lane.nextNonce, Math.min(final, lane.nextNonce + NUMBERS_MAX));
+    lanes.push({ payer: lane.payer, free, left: Math.max(0, final - free) });
+    for (const nonce of await strangeNumbers(parts, lane, free)) used.push(await settleNumber(parts, lane, nonce));
   }
-  return { finals, used };
+  return { lanes, used };
 }
+
+/** Lets the wallets go on whose numbers were all read; the others stay halted, and begin after those that were. */
+export async function passNumbers(
+  database: Pick<Database, 'resumeLane' | 'raiseLane'>,
+  network: HaltedLane['network'],
+  lanes: readonly ReadLane[],
+  nowMs: number,
+): Promise<void> {
+  for (const { payer, free, left } of lanes) {
+    if (left === 0) await database.resumeLane(network, payer, free, nowMs);
+    else await database.raiseLane(network, payer, free);
+  }
+}
+
+/** Says that a wallet has used more numbers than were read. */
+export const leftText = ({ payer, left }: ReadLane, { key, family }: Pick<CoinNetwork, 'key' | 'family'>): string =>
+  `wallet ${chains[family].address.format(payer)} stays halted: ${left} more of its numbers are unknown here, and are ` +
+  `read ${NUMBERS_MAX} at a time; run \`quayside payouts resume ${key}\` again`;
 
 /** @throws Fault transient `node_history_pruned` */
 async function finalNumber({ node }: LaneParts, { network, payer }: HaltedLane): Promise<number> {
@@ -59,25 +81,18 @@ async function finalNumber({ node }: LaneParts, { network, payer }: HaltedLane):
   throw transient('node_history_pruned', `${why}: wait until finality no longer lags, or use an archive node`);
 }
 
-/** Returns the final numbers of a wallet that no attempt here is known to have used, lowest first. */
-async function strangeNumbers({ database }: LaneParts, lane: HaltedLane, final: number): Promise<number[]> {
+/** Returns the numbers of a wallet below a final one that no attempt here is known to have used, lowest first. */
+async function strangeNumbers({ database }: LaneParts, lane: HaltedLane, free: number): Promise<number[]> {
   const { network, payer, nextNonce } = lane;
   const numbers = new Set<number>();
   for (const { id, wait } of await database.listPayouts({ network, state: 'stuck', limit: COMPARED_MAX })) {
     if (wait?.code !== 'payout_nonce_foreign') continue;
     for (const one of await database.listPayoutAttempts(id)) {
-      if (one.payer === payer && one.nonce !== null && one.nonce < final && one.feeUnits === null)
+      if (one.payer === payer && one.nonce !== null && one.nonce < free && one.feeUnits === null)
         numbers.add(one.nonce);
     }
   }
-  for (let nonce = nextNonce; nonce < final; nonce++) numbers.add(nonce);
-  if (numbers.size > NUMBERS_MAX) {
-    throw permanent(
-      'too_many_numbers',
-      `${numbers.size} transactions of wallet ${payer} on ${network} are unknown here, more than ${NUMBERS_MAX}: ` +
-        `somebody else uses its key, or this database is very old. Restore a newer backup, then run \`quayside payouts adopt ${network}\``,
-    );
-  }
+  for (let nonce = nextNonce; nonce < free; nonce++) numbers.add(nonce);
   return [...numbers].sort((a, b) => a - b);
 }
 

@@ -27,7 +27,7 @@ import type { PayoutWallets } from './wallets.ts';
 
 /** How often the nodes are asked for what they did not show. */
 const ASK_MS_MIN = 10_000;
-/** Numbers of a wallet whose use is looked for. What has used more of them was no emptying of wallets. */
+/** Numbers of a wallet whose use is looked for in one pass. */
 const NUMBERS_MAX = 200;
 /** Numbers whose users are remembered. */
 const REMEMBERED_MAX = 1_000;
@@ -60,10 +60,11 @@ export interface SpendLearner {
    */
   learn(transfers: readonly OutgoingRecord[]): Promise<number>;
   /**
-   * Learns the transactions that have used numbers of a wallet which were not given out here.
+   * Learns the first transactions that have used numbers of a wallet which were not given out here.
    * @param finalNonce the wallet's first free number at finality
+   * @returns whether all of them were learned and more follow: then ask again
    */
-  learnNumbers(payer: string, finalNonce: number): Promise<void>;
+  learnNumbers(payer: string, finalNonce: number): Promise<boolean>;
 }
 
 export function createSpendLearner(parts: Parts): SpendLearner {
@@ -194,19 +195,21 @@ export function createSpendLearner(parts: Parts): SpendLearner {
     },
     async learnNumbers(payer, finalNonce) {
       const known = await database.nextNonce(network.key, payer);
-      if (!known || finalNonce - known.nonce > NUMBERS_MAX) return;
+      if (!known) return false;
+      const end = Math.min(finalNonce, known.nonce + NUMBERS_MAX);
       let before = known.lastTx;
-      for (let { nonce } = known; nonce < finalNonce; nonce++) {
+      for (let { nonce } = known; nonce < end; nonce++) {
         const name = `${payer} ${nonce}`;
         const other = others.get(name);
         // A merchant may request the refund again for which it was.
         const unknown = other?.hasFailed === false ? null : (other ?? (await whoUsed(payer, nonce, before)));
         const found = unknown && (await patiently(() => learnOne(unknown)));
         // The wallet goes on only after all numbers before.
-        if (found === null && !other) return;
+        if (found === null && !other) return false;
         if (unknown && found === 'other') others.set(name, unknown);
         before = (unknown ?? other)?.tx ?? null;
       }
+      return end < finalNonce && ((await database.nextNonce(network.key, payer))?.nonce ?? 0) >= end;
     },
   };
 }

@@ -68,7 +68,7 @@ export type AdvanceParts = Readonly<{
    * Called with a deposit address's first free number at finality before the address gets its next number, so that what
    * has used numbers which were not given out here can be learned.
    */
-  onDepositNumbers(payer: string, finalNonce: number): Promise<void>;
+  onDepositNumbers(payer: string, finalNonce: number): Promise<unknown>;
   /** Returns why nothing new is signed now; null if it may be. */
   holdOnNew(): EngineReason | null;
   /** Whether something that is not known here may still take effect, so that nothing ends as never paid. */

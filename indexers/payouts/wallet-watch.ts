@@ -11,7 +11,7 @@
 import type { Node } from '../../src/chains/chain.ts';
 import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { invariant, transient } from '../../src/core/fault.ts';
+import { type Fault, invariant, transient } from '../../src/core/fault.ts';
 import { hotRoles } from '../../src/core/intent.ts';
 import { watchedWallets } from '../../src/core/outgoing.ts';
 import type { Database } from '../../src/database/database.ts';
@@ -67,8 +67,9 @@ export interface WalletWatch {
   /**
    * Learns the transactions that have used numbers of a wallet or deposit address which were not given out here.
    * @param finalNonce its first free number at finality
+   * @returns whether more follow: then ask again
    */
-  learnNumbers(payer: string, finalNonce: number): Promise<void>;
+  learnNumbers(payer: string, finalNonce: number): Promise<boolean>;
   /** Makes the next `renew` ask the signer at once which wallets pay. */
   expire(): void;
 }
@@ -116,9 +117,16 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
   const readFloor = async (): Promise<number> =>
     (await database.listNetworks()).find((one) => one.network === network.key)?.floor ?? 0;
 
+  const entering = (): Fault =>
+    transient(
+      'payouts_reading',
+      `transactions of our wallets on ${network.key} that were not known here are being entered into the books; ` +
+        'nothing is paid out until then',
+    );
+
   async function compareCounts(counts: Start['counts']): Promise<void> {
     for (const [key, seen] of counts) {
-      if (typeof seen === 'number') await learner.learnNumbers(key, seen);
+      if (typeof seen === 'number' && (await learner.learnNumbers(key, seen))) throw entering();
       await database.offerNonce(network.key, key, seen, clock.nowMs());
     }
   }
@@ -181,11 +189,7 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
       }
       // Balances are compared with the books only once these have all that was on the chain at the start.
       if ((await judge(isRead ? Number.POSITIVE_INFINITY : start.number)) > 0 && !isRead) {
-        throw transient(
-          'payouts_reading',
-          `transactions of our wallets on ${network.key} that were not known here are being entered into the books; ` +
-            'nothing is paid out until then',
-        );
+        throw entering();
       }
       if (!isRead) await compareCounts(start.counts);
       isRead = true;

@@ -4,7 +4,13 @@
  * @module
  */
 import { settleNever } from '../../indexers/payouts/exits.ts';
-import { explainNumbers, type UsedNumber, usedText } from '../../indexers/payouts/halted-lanes.ts';
+import {
+  explainNumbers,
+  leftText,
+  passNumbers,
+  type UsedNumber,
+  usedText,
+} from '../../indexers/payouts/halted-lanes.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { permanent } from '../../src/core/fault.ts';
 import type { Payout } from '../../src/core/payout.ts';
@@ -38,7 +44,8 @@ export const payoutsResume: Command = {
   },
   notes: [
     'Of a network: reads the transactions that used numbers of its wallets and are unknown here, and settles the',
-    'payouts that they paid. It shows the others and asks before the wallets go on with the numbers after them.',
+    'payouts that they paid. It shows the others and asks before the wallets go on with the numbers after them. Of a',
+    'wallet with very many, it reads 200 at a time and says that you should run it again.',
   ],
   async run(input, installation) {
     const name = input.args[0] ?? '';
@@ -93,7 +100,7 @@ async function resumeWallets(network: NetworkConfig, input: Input, installation:
   const act = operatorAct(payoutsResume, input, clock);
   return withPayoutAccess(network, installation, async (access) => {
     const parts = { ...access, database, act, isDryRun };
-    const { finals, used: all } = await explainNumbers(parts, halted);
+    const { lanes: read, used: all } = await explainNumbers(parts, halted);
     const rest = all.filter(({ settles }) => settles === null);
     const settled = all.filter(({ settles }) => settles !== null);
     const text = (used: UsedNumber) => usedText(used, network);
@@ -102,9 +109,10 @@ async function resumeWallets(network: NetworkConfig, input: Input, installation:
     );
     if (!isDryRun) {
       await expectConsent(input, [...lines, ...rest.map(text)], rest.length);
-      for (const [payer, final] of finals) await database.resumeLane(key, payer, final, clock.nowMs());
+      await passNumbers(database, key, read, clock.nowMs());
     }
-    const payers = [...finals.keys()];
+    const payers = read.flatMap(({ payer, left }) => (left === 0 ? [payer] : []));
+    const halting = read.filter(({ left }) => left > 0);
     const verb = isDryRun ? 'would resume' : 'resumed';
     return {
       json: {
@@ -116,9 +124,15 @@ async function resumeWallets(network: NetworkConfig, input: Input, installation:
           number: nonce,
           transaction_hash: spent?.tx,
         })),
+        still_halted: halting.map(({ payer, left }) => ({ wallet: payer, numbers_left: left })),
         dry_run: isDryRun,
       },
-      lines: [...lines, ...rest.map(text), ...payers.map((payer) => `${verb} wallet ${payer} on ${key}`)],
+      lines: [
+        ...lines,
+        ...rest.map(text),
+        ...halting.map((lane) => leftText(lane, network)),
+        ...payers.map((payer) => `${verb} wallet ${payer} on ${key}`),
+      ],
     };
   });
 }

@@ -348,6 +348,8 @@ export interface MoneyOutDatabase {
    * @returns false when it is not halted
    */
   resumeLane(network: NetworkKey, payer: string, finalNonce: number, nowMs: number): Promise<boolean>;
+  /** Raises the next number of a wallet, which stays halted, past those whose users were looked for. */
+  raiseLane(network: NetworkKey, payer: string, nextNonce: number): Promise<void>;
   haltedLanes(): Promise<readonly HaltedLane[]>;
   /**
    * Brings this database up to date with a part of the signer's journal, in the journal's order: adds the attempts it

@@ -318,6 +318,11 @@ export function attemptsConform(makePlace: MakePlace): void {
         [[payer, 'payout_nonce_foreign']],
       );
       assert.is((await database.findFreeze(network))?.code, 'payout_nonce_foreign');
+      await database.raiseLane(network, payer, IN_FLIGHT_MAX + 1);
+      const [halted] = await database.haltedLanes();
+      assert.equal([halted?.payer, halted?.nextNonce], [payer, IN_FLIGHT_MAX + 1], 'it stays halted');
+      await database.raiseLane(network, payer, 0);
+      assert.is((await database.haltedLanes())[0]?.nextNonce, IN_FLIGHT_MAX + 1, 'a number is never given out again');
       assert.is(await database.resumeLane(network, payer, IN_FLIGHT_MAX + 1, T0_MS), true);
       assert.is(await database.findFreeze(network), null, 'what froze it is over');
       assert.is(await database.resumeLane(network, payer, 0, T0_MS), false);

@@ -185,6 +185,51 @@ test('the nodes are asked for what used a number until they show it, and not aga
   assert.equal(asked, ['t1', 't1', 't1']);
 });
 
+test('numbers beyond the first 200 are learned in the next passes, and none after one that nothing explains', async () => {
+  const learned: number[] = [];
+  let strange = Number.POSITIVE_INFINITY;
+  const learner = createSpendLearner({
+    network: { key: network, family: 'evm', mode: 'test' },
+    node: {
+      usedBy: async (_payer, nonce) => ({ tx: `t${nonce}`, tokens: [], native: { to: 'bb', units: 5n } }),
+      async readTransfer(_payer, _treasury, tx) {
+        if (Number(tx.slice(1)) >= strange) return 'other';
+        return { tx, currency: null, to: 'bb', owners: [{ key: 'aa', units: 5n }], feeUnitsMax: 1n };
+      },
+      paidBy: async (_draft, tx) => ({ feeUnits: 1n, nonce: Number(tx.slice(1)) }),
+      failedBy: async () => null,
+    },
+    database: {
+      async nextNonce() {
+        const nonce = 7 + learned.length;
+        return { nonce, unsignedNonce: nonce, lastTx: null };
+      },
+      recordLearned: async ({ tx }) => learned.push(Number(tx.slice(1))) > 0,
+      recordFailed: async () => false,
+      refundsBehind: async () => [],
+      recordOutgoing: async () => {},
+      depositIndex: async () => null,
+    },
+    wallets: {
+      own: async () => ({ refund: 'aa', gas: 'cc', treasury: 'dd', feeUnitsMax: 1n }),
+      find: async (key) => ({ role: 'refund', index: key === 'aa' ? 0 : 1, key }),
+      draft: async () => ({ to: 'bb', owners: ['aa'] }) as unknown as SpendDraft,
+    },
+    followJournal: async () => {},
+    clock: handClock(),
+    log: openLog('test', 'silent'),
+  });
+  const counts: (boolean | number)[] = [];
+  for (let pass = 0; pass < 3; pass++) counts.push(await learner.learnNumbers('aa', 457), learned.length);
+  assert.equal(counts, [true, 200, true, 400, false, 450]);
+  assert.equal(
+    learned,
+    Array.from({ length: 450 }, (_, at) => 7 + at),
+  );
+  strange = 500;
+  assert.is(await learner.learnNumbers('aa', 900), false, 'the wallet halts at it, and payouts do not wait for it');
+});
+
 test('a move that the signer’s journal may name is not learned before the journal was read', async () => {
   const learned: string[] = [];
   const faults = [transient('signer_unreachable', 'no answer'), permanent('payouts_not_adopted', 'another engine')];

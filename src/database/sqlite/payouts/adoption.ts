@@ -21,7 +21,7 @@ import { type FollowLost, noWait, type Payouts } from './payouts.ts';
 import type { PayoutRow } from './schema.ts';
 import { lanes, payoutAttempts, payoutEngines } from './schema.ts';
 
-type AdoptionCommands = Pick<MoneyOutDatabase, 'resumePayout' | 'resumeLane' | 'adopt'>;
+type AdoptionCommands = Pick<MoneyOutDatabase, 'resumePayout' | 'resumeLane' | 'raiseLane' | 'adopt'>;
 
 type Parts = Readonly<{
   steps: Payouts;
@@ -241,6 +241,7 @@ export function adoptionCommands(
         return true;
       });
     },
+    raiseLane: async (network, payer, nextNonce) => db.write(() => raiseLane(network, payer, nextNonce)),
     async adopt(network, { signatures, isContinued, servedFence, nowMs }) {
       return db.write(() => {
         if (!isContinued) deleteUnsigned(network);
