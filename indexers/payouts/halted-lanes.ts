@@ -29,7 +29,7 @@ export type UsedNumber = Readonly<{
   refusal: string | null;
 }>;
 
-/** Where a halted wallet goes on: `free` is its number after those that were read, `left` how many it used after that. */
+/** How far a halted wallet was read: `free` is the number after those that were, `left` how many it used from there. */
 export type ReadLane = Readonly<{ payer: string; free: number; left: number }>;
 
 export type LaneParts = Omit<ExitParts, 'node' | 'database'> &

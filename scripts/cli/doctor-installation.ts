@@ -133,7 +133,11 @@ async function payoutFindings({ config, database, clock }: Installation): Promis
   const stuck = stats.counts.filter(({ state }) => state === 'stuck').reduce((sum, { count }) => sum + count, 0);
   const found = [
     ...freezes.map((one) =>
-      failure('payouts', `money out is frozen: ${freezeText(one)}`, 'find out why, then `quayside payouts thaw`'),
+      failure(
+        'payouts',
+        `money out is frozen: ${freezeText(one)}`,
+        `find out why, then \`quayside payouts thaw${one.network ? ` ${one.network}` : ''} --because …\``,
+      ),
     ),
     ...lanes.map(({ network, message }) =>
       failure('payouts', `${network}: a wallet is halted: ${message}`, `\`quayside payouts resume ${network}\``),

@@ -81,7 +81,7 @@ async function outcomeLink(scene: Scene, payout: Payout): Promise<Link> {
   if (state === 'succeeded') {
     return link('outcome', 'ok', `final on the chain since ${at(settledAtMs ?? 0)}, transaction ${tx ?? '?'}`);
   }
-  if (state === 'canceled') return link('outcome', 'ok', 'canceled before anything was signed');
+  if (state === 'canceled') return link('outcome', 'ok', 'canceled, when nothing that was signed for it could pay');
   const delay = delayOf(payout);
   const why = delay ? `${delay.message} (${delay.code})` : null;
   if (state === 'failed') return link('outcome', 'broken', `it failed: ${why ?? 'no reason is known'}`);

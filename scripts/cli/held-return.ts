@@ -25,7 +25,8 @@ export const heldReturn: Command = {
   notes: [
     'Whole cents of one coin on one network are returned at a time; --network and --currency choose among several.',
     'The signer’s caps apply: `quayside refunds approve` approves a return above them.',
-    'Until it is signed, `quayside refunds reject` takes it back. It is paid once the money is final.',
+    '`quayside refunds reject` takes it back while it waits and nothing that was signed for it can pay. It is paid once the',
+    'money is final.',
   ],
   async run(input, { database, config, clock }) {
     const { 'dry-run': isDry, 'to-sender': isToSender } = input.options;
@@ -81,7 +82,7 @@ export const heldReturn: Command = {
         throw refuse(`it did not come from one address alone: name one with --to; ${show} shows its transfers`);
       case 'not_adopted':
         throw refuse(
-          'this database was restored from a backup, and the money may have been returned before: run `quayside payouts adopt`',
+          'this database was restored from a backup, and the money may have been returned before: run `quayside payouts adopt <network>`',
         );
       default:
         throw refuse(`${amountOf(held)} ${whyNotOpen(held)}; ${show} shows what became of it`);

@@ -54,7 +54,7 @@ export const payoutsFreeze: Command = {
     const isNew = isDryRun ? known === null : await database.freezePayouts(freeze, act);
     const verb = isDryRun ? 'would be' : 'is';
     const text = isNew
-      ? `money out ${verb} frozen on ${where}; \`quayside payouts thaw\` ends that`
+      ? `money out ${verb} frozen on ${where}; \`quayside payouts thaw${network === null ? '' : ` ${network}`} --because …\` ends that`
       : `it is frozen already: ${freezeText(known ?? freeze)}`;
     const wanted = network === null && input.options['without-signer'] !== true && !isDryRun;
     const signer =

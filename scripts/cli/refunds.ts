@@ -174,7 +174,8 @@ async function askApproval(input: Input, refund: Refund, { lines }: RefundPrice)
 export const refundsReject: Command = {
   name: 'refunds reject',
   args: ['id'],
-  summary: 'Reject a refund before it is signed: it fails, and its amount can be refunded again.',
+  summary:
+    'Reject a refund that waits while nothing signed for it can pay: it fails, and its amount can be refunded again.',
   options: {
     reason: { value: 'TEXT', help: 'the failure reason that the merchant sees (rejected_by_operator)' },
     because: becauseOption,

@@ -6,6 +6,7 @@ import type { SpendRules, Terms } from '../chains/spend.ts';
 import { type Fault, permanent } from '../core/fault.ts';
 import type { GasIntent, HotRole, MoveIntent, Wallet } from '../core/intent.ts';
 import { ATTEMPTS_MAX } from '../core/payout.ts';
+import type { NetworkKey } from '../core/transfer.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import { isSameContent, type SignedIntent } from './journal.ts';
 import type { SignRequest } from './signer.ts';
@@ -43,11 +44,11 @@ type Rule =
 export const refused = (rule: Rule, message: string): Fault => permanent(`signer_refused_${rule}`, message);
 
 /** Checks that no other engine was served since. @throws Fault `signer_refused_fence` */
-export function checkFence(fence: number, highest: number): void {
+export function checkFence(network: NetworkKey, fence: number, highest: number): void {
   if (fence < highest) {
     throw refused(
       'fence',
-      `this engine's fence is ${fence}, but ${highest} was already served: another engine is running, or the database was restored from a backup. Stop the other one, then run \`quayside payouts adopt\``,
+      `this engine's fence is ${fence}, but ${highest} was already served: another engine is running, or the database was restored from a backup. Stop the other one, then run \`quayside payouts adopt ${network}\``,
     );
   }
   if (fence > highest + FENCE_STEP_MAX) {

@@ -185,7 +185,8 @@ export function openSigningService({
     const use = nonce === null ? null : journal.nonceUse(intent.network, payer, nonce);
     if (!use || (use.intentId === intent.id && use.generation === generation)) return;
     const text = `sequence number ${nonce} of ${payer} was used for ${use.intentId} (generation ${use.generation})`;
-    throw refused('nonce', `${text}: the database is behind the signer. Run \`quayside payouts adopt\``);
+    const adopt = `the database is behind the signer. Run \`quayside payouts adopt ${intent.network}\``;
+    throw refused('nonce', `${text}: ${adopt}`);
   }
 
   function checkIntent({ policy: { family, spend, walletIndices } }: Place, intent: Intent): void {
@@ -268,7 +269,7 @@ export function openSigningService({
     refuseIfFrozen();
     const nowMs = clock.nowMs();
     const highest = journal.fence(network);
-    checkFence(fence, highest);
+    checkFence(network, fence, highest);
     const content = canonicalIntent(intent);
     const known = journal.intent(id);
     const stored = journal.find(id, generation, attempt);
