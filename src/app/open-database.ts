@@ -2,6 +2,7 @@
  * Opens the installation's database, in the same way in each of its processes that needs all of it.
  * @module
  */
+import { coinText } from '../chains/coin-text.ts';
 import type { Config } from '../config/config.ts';
 import type { TargetedAct } from '../database/audit-log.ts';
 import type { Database } from '../database/database.ts';
@@ -28,6 +29,7 @@ export function openDatabase(
     ...databaseOptions(config, env, hooks),
     outageWaitS: config.limits.outageWaitS,
     formatAddress: createAddressFormat(config),
+    formatAmount: (...amount) => coinText(config.networks, ...amount),
     ...(beforeTake && { beforeTake }),
     ...(act && { act }),
   });

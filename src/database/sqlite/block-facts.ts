@@ -24,6 +24,7 @@ import type { Address, Addresses } from './pool.ts';
 import { type SessionRow, termsOf } from './session-row.ts';
 import type { SessionTransitions } from './session-transitions.ts';
 import type { FindSessionRow } from './sessions.ts';
+import type { FormatAmount } from './text-formats.ts';
 import type { Transfers } from './transfers.ts';
 
 /** A transfer to one of our addresses. */
@@ -53,6 +54,7 @@ type Parts = Readonly<{
   raiseAlarm: RaiseAlarm;
   ledger: Ledger;
   outgoing: Outgoing;
+  formatAmount: FormatAmount;
 }>;
 
 /** The pool whose addresses a network can pay. */
@@ -62,7 +64,7 @@ export const poolOf = ({ network, family }: Pick<Ingest, 'network' | 'family'>):
 });
 
 export function createBlockFacts(parts: Parts): BlockFacts {
-  const { addresses, blocks, transfers, transitions, findSession, raiseAlarm, ledger, outgoing } = parts;
+  const { addresses, blocks, transfers, transitions, findSession, raiseAlarm, ledger, outgoing, formatAmount } = parts;
 
   /** @returns the phase of what pays its session; null for what does not, and for dust */
   function insert(
@@ -116,7 +118,7 @@ export function createBlockFacts(parts: Parts): BlockFacts {
       atMs: nowMs,
       code: session ? 'payment_before_session' : 'payment_without_session',
       message:
-        `Transaction ${tx} on ${network} paid ${units} base units of ${currency} to our address ${to}, ${why}. ` +
+        `Transaction ${tx} on ${network} paid ${formatAmount(network, currency, units)} to our address ${to}, ${why}. ` +
         'Find the payer and return the money.',
       network,
       sessionId: session?.id ?? null,

@@ -77,7 +77,7 @@ import { createRefundLimits } from './refunds/limits.ts';
 import { refundCommands } from './refunds/refunds.ts';
 import { refundReports } from './refunds/reports.ts';
 import { createReturned } from './refunds/returned.ts';
-import { createRefundRows, type FormatAddress, type RefundRows } from './refunds/row.ts';
+import { createRefundRows, type RefundRows } from './refunds/row.ts';
 import { createRefundSettlement, type RefundSettlement } from './refunds/settlement.ts';
 import { createRefusedDeliveries } from './refused-deliveries.ts';
 import { createReplays } from './replays.ts';
@@ -98,6 +98,7 @@ import { type BeforeTake, createSessionFinder, type FindSessionRow, sessionComma
 import { statsCommands } from './stats.ts';
 import { createStoreApproval } from './store-approval.ts';
 import { createSettingsReader, createSuspensionReader, storeCommands } from './stores.ts';
+import { formatsOf, type TextFormats } from './text-formats.ts';
 import { traceQueries } from './traces.ts';
 import { createTransfers } from './transfers.ts';
 import { triggerCommands } from './triggers.ts';
@@ -106,14 +107,13 @@ import { waitingCommands } from './waiting.ts';
 import { createWebhookSecrets, fillWebhookSecrets, webhookSecretCommands } from './webhook-secrets.ts';
 
 export type SqliteDatabaseOptions = OpenOptions &
+  Partial<TextFormats> &
   Readonly<{
     /** Encrypts the secrets in the file, and makes the MACs of its rows. */
     secretKeys: SecretKeys;
     /** At most this long after its deadline a session stays open because a network is unread. */
     outageWaitS: number;
     beforeTake?: BeforeTake;
-    /** Writes an address key as people read it, for what merchants get; by default the key itself. */
-    formatAddress?: FormatAddress;
     /** The operator's command that this connection is for: what it changes is recorded. */
     act?: TargetedAct;
   }>;
@@ -158,7 +158,8 @@ type Sealing = Readonly<{
 
 function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omit<Database, 'recordAs'> {
   const { keys, vault, guard } = sealing;
-  const { outageWaitS, beforeTake = () => {}, formatAddress = (_network, key) => key } = options;
+  const { outageWaitS, beforeTake = () => {} } = options;
+  const formats = formatsOf(options);
   const raiseAlarm = createAlarmWriter(db);
   const recordAct = createAuditLog(db);
   const networks = createNetworks(db);
@@ -183,7 +184,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   const payouts = createPayouts(db, { raiseAlarm, outgoing });
   const endAlarm = createAlarmEnder(db);
   const followApproval = createApprovalAlarms(db, { raiseAlarm, endAlarm });
-  const rows = createRefundRows(db, { ...sealing, findSession, formatAddress, followApproval });
+  const rows = createRefundRows(db, { ...sealing, findSession, ...formats, followApproval });
   const limits = createRefundLimits(db, sums);
   const secrets = createWebhookSecrets(db, vault);
   const approval = createStoreApproval(db, { raiseAlarm, endAlarm, mails });
@@ -199,23 +200,22 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
     ...secretKeyCommands(db, { ...sealing, recordAct }),
     ...sessionCommands(db, findSession, {
       ...facts,
-      replays,
+      ...own,
       beforeTake,
       endpoints,
       transitions,
       settingsOf,
-      isSuspended,
       outageWaitS,
       archive,
     }),
-    ...chainCommands(db, { ...facts, sums, transitions, findSession, raiseAlarm, ledger, recordAct, settingsOf }),
+    ...chainCommands(db, { ...facts, ...own, ...formats, sums, transitions, raiseAlarm, settingsOf }),
     ...sessionListQueries(db, archive),
     ...paymentNoteCommands(db, findSession, recordAct),
     ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, sums, recordAct, returned }),
     ...refundReports(db, rows),
     ...payoutReports(db),
     ...refundCommands(db, { ...facts, ...refunds, held: heldRecords, sums, transitions }),
-    ...payoutParts(db, { ...changed, ...refunds, transitions, outgoing, formatAddress }),
+    ...payoutParts(db, { ...changed, ...refunds, transitions, outgoing, ...formats }),
     ...webhookCommands(db, { secrets, lines, refused, raiseAlarm }),
     ...eventQueries(db),
     ...triggerCommands(db, findSession, outbox),
@@ -293,24 +293,24 @@ const reports = (db: Db, archive: SessionArchive) => ({
   ...senderReportCommands(db),
 });
 
-type MoneyOutParts = Readonly<{
-  guard: RowGuard;
-  networks: Networks;
-  raiseAlarm: RaiseAlarm;
-  recordAct: RecordAct;
-  ledger: Ledger;
-  payouts: Payouts;
-  outgoing: Outgoing;
-  rows: RefundRows;
-  settlement: RefundSettlement;
-  findSession: FindSessionRow;
-  transitions: SessionTransitions;
-  formatAddress: FormatAddress;
-}>;
+type MoneyOutParts = TextFormats &
+  Readonly<{
+    guard: RowGuard;
+    networks: Networks;
+    raiseAlarm: RaiseAlarm;
+    recordAct: RecordAct;
+    ledger: Ledger;
+    payouts: Payouts;
+    outgoing: Outgoing;
+    rows: RefundRows;
+    settlement: RefundSettlement;
+    findSession: FindSessionRow;
+    transitions: SessionTransitions;
+  }>;
 
 /** What payout engines save, and what operators decide about it. */
 function payoutParts(db: Db, own: MoneyOutParts) {
-  const { payouts: steps, networks, ledger, raiseAlarm, recordAct, outgoing, rows, formatAddress } = own;
+  const { payouts: steps, networks, ledger, raiseAlarm, recordAct, outgoing, rows, formatAddress, formatAmount } = own;
   const freezeOf = createFreezeReader(db);
   const freeze = createFreezer(db, recordAct);
   const followLost: FollowLost = ({ intent, sessionId }, nowMs) => {
@@ -340,8 +340,9 @@ function payoutParts(db: Db, own: MoneyOutParts) {
       isPromised: rows.isPromised,
       isDeposit: (network, key) => isDeposit(modeOf(network), key),
       formatAddress,
+      formatAmount,
     }),
-    ...walletBookCommands(db, raiseAlarm, freeze),
+    ...walletBookCommands(db, { raiseAlarm, freeze, formatAmount }),
     ...payoutAttemptCommands(db, { ...parts, freezeOf, holdOf: own.settlement.holdOf, approvalsOf }),
     ...adoptionCommands(db, parts),
     ...exitCommands(db, { ...parts, settlement, outgoing, recordAct, followRefund: own.settlement.settle }),

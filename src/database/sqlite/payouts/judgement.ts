@@ -21,10 +21,11 @@ import type { Networks } from '../networks.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
 import type { RowGuard } from '../row-guard.ts';
+import type { FormatAddress, FormatAmount } from '../text-formats.ts';
 import { createLearnedFailures } from './failures.ts';
 import { type Freezer, type OutflowFreeze, PROGRAM, ROW_ALTERED } from './freezes.ts';
 import { createLoanReturn } from './loans.ts';
-import { createOutgoingCheck, type FormatAddress, foreignText, macedOutgoing, macedWallet } from './outgoing.ts';
+import { createOutgoingCheck, foreignText, macedOutgoing, macedWallet } from './outgoing.ts';
 import type { Learned, PayoutSettlement, Payouts } from './payouts.ts';
 import { outgoingTransfers, ownWallets, type PayoutRow, payoutAttempts, payouts, toPayout } from './schema.ts';
 import { createWaitingSpends } from './waiting-spends.ts';
@@ -50,6 +51,7 @@ type Parts = Readonly<{
   /** Returns whether it is a deposit address that this database knows. */
   isDeposit(network: NetworkKey, key: string): boolean;
   formatAddress: FormatAddress;
+  formatAmount: FormatAmount;
 }>;
 
 export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, keyof WalletBooksDatabase> {
@@ -134,7 +136,7 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
   function freezeFor(row: OutgoingRow, nowMs: number): void {
     const { network } = row;
     const code = OUTFLOW_FOREIGN;
-    const message = foreignText(row, parts.formatAddress);
+    const message = foreignText(row, parts);
     const reason = `transaction ${row.tx} moved money out of the ${row.role} wallet, and no payout explains it`;
     const act = { atMs: nowMs, operator: PROGRAM, command: 'payouts freeze', reason };
     const isNew = parts.freeze({ network, code, reason, frozenBy: PROGRAM, sinceMs: nowMs }, act);

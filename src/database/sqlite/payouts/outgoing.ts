@@ -13,6 +13,7 @@ import type { Db } from '../open.ts';
 import { atFirstUse, preparedInsert } from '../prepared.ts';
 import type { RowGuard } from '../row-guard.ts';
 import type { MacedRow } from '../row-macs.ts';
+import type { TextFormats } from '../text-formats.ts';
 import { lanes, outgoingTransfers, ownWallets, payoutAttempts } from './schema.ts';
 
 type WalletRow = typeof ownWallets.$inferSelect;
@@ -51,9 +52,6 @@ export const createOutgoingCheck = (guard: RowGuard) => ({
     ),
 });
 
-/** Writes an address key as people read it. */
-export type FormatAddress = (network: NetworkKey, key: string) => string;
-
 const roleNames: Readonly<Record<WatchedRole, string>> = {
   refund: 'refund wallet',
   gas: 'gas wallet',
@@ -61,12 +59,11 @@ const roleNames: Readonly<Record<WatchedRole, string>> = {
 };
 
 /** Returns the alarm about a transfer that nothing explains. */
-export function foreignText(row: OutgoingRow, formatAddress: FormatAddress): string {
+export function foreignText(row: OutgoingRow, { formatAddress, formatAmount }: TextFormats): string {
   const { network, tx, units, currency, role, fromKey, toKey, blockNumber } = row;
   const [from, to] = [fromKey, toKey].map((key) => formatAddress(network, key));
-  const asset = currency === 'native' ? 'the native coin' : currency;
   const what =
-    `Transaction ${tx} in block ${blockNumber} of ${network} moved ${units} base units of ${asset} from our ` +
+    `Transaction ${tx} in block ${blockNumber} of ${network} moved ${formatAmount(network, currency, units)} from our ` +
     `${roleNames[role]} ${from} to ${to}, and no payout explains it: `;
   if (currency === 'native') {
     return (

@@ -10,6 +10,7 @@ import { readBook } from '../../../core/wallet-books.ts';
 import type { WalletBooksDatabase } from '../../outgoing.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { Db } from '../open.ts';
+import type { FormatAmount } from '../text-formats.ts';
 import { type Freezer, PROGRAM } from './freezes.ts';
 import { readIntent, walletBooks } from './schema.ts';
 
@@ -45,7 +46,14 @@ export const createBookReducer =
     orm.update(walletBooks).set({ units: left }).where(isBook).run();
   };
 
-export function walletBookCommands(db: Db, raiseAlarm: RaiseAlarm, freeze: Freezer): WalletBooksDatabase {
+export function walletBookCommands(
+  db: Db,
+  {
+    raiseAlarm,
+    freeze,
+    formatAmount,
+  }: Readonly<{ raiseAlarm: RaiseAlarm; freeze: Freezer; formatAmount: FormatAmount }>,
+): WalletBooksDatabase {
   const { orm, client } = db;
   const spent = client.prepare(spentQuery);
   const open = client.prepare(openQuery);
@@ -82,7 +90,8 @@ export function walletBookCommands(db: Db, raiseAlarm: RaiseAlarm, freeze: Freez
   }
 
   function freezeFor(network: NetworkKey, missingUnits: bigint, nowMs: number): void {
-    const reason = `${missingUnits} base units of the native coin have left the wallets, and no payout explains it`;
+    const amount = formatAmount(network, 'native', missingUnits);
+    const reason = `${amount} has left the wallets, and no payout explains it`;
     const act = { atMs: nowMs, operator: PROGRAM, command: 'payouts freeze', reason };
     freeze({ network, code: 'wallet_balance_short', reason, frozenBy: PROGRAM, sinceMs: nowMs }, act);
   }
@@ -108,7 +117,8 @@ export function walletBookCommands(db: Db, raiseAlarm: RaiseAlarm, freeze: Freez
           const target = [walletBooks.network, walletBooks.asset];
           orm.insert(walletBooks).values(next).onConflictDoUpdate({ target, set: next }).run();
           if (missingUnits === 0n) continue;
-          const message = missingText(network, asset, missingUnits, held);
+          const [has, lacks] = [held, missingUnits].map((units) => formatAmount(network, asset, units));
+          const message = missingText(network, asset, `hold ${has}, ${lacks} less than the books say`);
           // Tokens are watched transfer by transfer.
           if (asset === 'native') freezeFor(network, missingUnits, nowMs);
           raiseAlarm({ atMs: nowMs, code: 'wallet_balance_short', message, network, sessionId: null });
@@ -118,9 +128,9 @@ export function walletBookCommands(db: Db, raiseAlarm: RaiseAlarm, freeze: Freez
   };
 }
 
-const missingText = (network: NetworkKey, asset: Asset, missing: bigint, held: bigint): string =>
-  `The refund and gas wallets of ${network} hold ${held} base units of ${asset === 'native' ? 'the native coin' : asset}, ` +
-  `${missing} less than the books say. Compare the wallets' transactions in an explorer with \`quayside payouts list\`. ` +
+const missingText = (network: NetworkKey, asset: Asset, what: string): string =>
+  `The refund and gas wallets of ${network} ${what}. Compare the wallets' transactions in an explorer with ` +
+  '`quayside payouts list`. ' +
   (asset === 'native'
     ? `Money out is frozen on ${network}. If somebody here took it, for a stake, say, run \`quayside payouts thaw ${network} --because …\`; otherwise `
     : `If nobody here took it, run \`quayside payouts freeze ${network} --because …\` and `) +

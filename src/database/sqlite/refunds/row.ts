@@ -7,12 +7,12 @@ import { and, asc, desc, eq, gte, isNotNull, isNull, lt, ne, or, type SQL, sql }
 import { invariant } from '../../../core/fault.ts';
 import type { IntentMacs, PaybackIntent } from '../../../core/intent.ts';
 import type { EarlierRefund } from '../../../core/refund.ts';
-import type { NetworkKey } from '../../../core/transfer.ts';
 import type { NewRefund, Refund, RefundDatabase } from '../../refunds.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, preparedInsert } from '../prepared.ts';
 import type { RowGuard } from '../row-guard.ts';
 import type { FindSessionRow } from '../sessions.ts';
+import type { FormatAddress } from '../text-formats.ts';
 import type { FollowApproval } from './approval-alarms.ts';
 import type { ClaimTokens } from './claim-tokens.ts';
 import { macedDestination } from './destination-mac.ts';
@@ -57,9 +57,6 @@ export function refundIdOf({ storeId, mode, refundId }: RefundOwner): string {
     .digest('hex');
   return `rf_${hash.slice(0, 32)}`;
 }
-
-/** Writes an address key as people read it. */
-export type FormatAddress = (network: NetworkKey, key: string) => string;
 
 type Parts = Readonly<{
   macOf: IntentMacs;

@@ -1,0 +1,85 @@
+/** Alarms about money, raised through the database as each process of an installation opens it. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openDatabase } from '../../src/app/open-database.ts';
+import { prepareDatabase } from '../../src/app/prepare-database.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import type { ChainTransfer } from '../../src/core/transfer.ts';
+
+const dataDir = mkdtempSync(join(tmpdir(), 'quayside-amounts-'));
+const env = { QUAYSIDE_DATA_DIR: dataDir };
+const config = loadConfig({ env, cwd: dataDir, beforeSandbox: true });
+prepareDatabase(config, env);
+const database = openDatabase(config, env);
+test.after(() => {
+  database.close();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+const [wallet, gas, deposit, stranger] = ['a1', 'a2', 'a3', 'b1'].map((byte) => byte.repeat(20)) as [
+  ...[string, string, string, string],
+];
+const nowMs = 1_800_000_000_000;
+
+/** Returns the newest alarm with a code. */
+async function messageOf(code: string): Promise<string> {
+  const found = (await database.listAlarms(20)).find((one) => one.code === code);
+  assert.ok(found, code);
+  return found.message;
+}
+
+for (const [key, coin] of [
+  ['test:bsc', 'BNB'],
+  ['test:ethereum', 'ETH'],
+] as const) {
+  const network = config.networks.find((one) => one.key === key);
+  assert.ok(network, key);
+  const { family, tokens } = network;
+  const decimals = Object.fromEntries(tokens.map(({ symbol, decimals: places }) => [symbol, places]));
+  const unit = 10n ** BigInt(decimals.USDT ?? 0);
+
+  test(`on ${key}, what is missing in the wallets is told in coins and tokens`, async () => {
+    const compare = (USDT: bigint, native: bigint, atMs: number) =>
+      database.compareBooks({ network: key, heldUnits: { USDT, native }, nowMs: atMs });
+    await compare(20n * unit, 10n ** 18n, nowMs);
+    for (const atMs of [nowMs + 1, nowMs + 200_000]) await compare(10n * unit, 10n ** 18n, atMs);
+    assert.match(await messageOf('wallet_balance_short'), `of ${key} hold 10.00 USDT, 10.00 USDT less than the books`);
+    for (const atMs of [nowMs + 200_001, nowMs + 400_000]) await compare(10n * unit, 10n ** 17n * 9n, atMs);
+    assert.match(
+      await messageOf('wallet_balance_short'),
+      `of ${key} hold 0.90 ${coin}, 0.10 ${coin} less than the books`,
+    );
+    assert.match((await database.findFreeze(key))?.reason ?? '', `0.10 ${coin} has left the wallets`);
+  });
+
+  test(`on ${key}, so is what has left a wallet, and what came to an address without a payment`, async () => {
+    await database.recordOwnWallets(key, [
+      { role: 'refund', key: wallet },
+      { role: 'gas', key: gas },
+    ]);
+    const ownWalletId = (await database.listOwnWallets(key)).at(-1)?.id ?? 0;
+    if (key === 'test:bsc')
+      await database.addAddresses({ family, mode: 'test', source: 'test', firstIndex: 0, keys: [deposit] });
+    const block = { hash: `0x${'1'.repeat(64)}`, parent: `0x${'0'.repeat(64)}`, number: 100, timeS: nowMs / 1000 };
+    const paid = { currency: 'USDT', units: (25n * unit) / 10n } as const;
+    const transfers: ChainTransfer[] = [
+      { ...paid, tx: 't1', index: 0, from: wallet, to: stranger, isOutgoing: true },
+      { ...paid, tx: 't2', index: 0, from: stranger, to: deposit },
+    ];
+    const step = (expectTip: string | null, connect: boolean, floor: number | null) =>
+      database.ingest({
+        ...{ network: key, family, expectTip, watchedThroughId: Number.MAX_SAFE_INTEGER, ownWalletId, decimals },
+        ...{ dustFloorPar: 0n, drop: [], connect: connect ? [{ block, transfers }] : [], confirm: [], floor },
+        ...{ readThroughS: 0, nowMs },
+      });
+    assert.equal([await step(null, true, null), await step(block.hash, false, block.number)], ['done', 'done']);
+    await database.judgeOutgoing(key, nowMs);
+    assert.match(await messageOf('wallet_outflow_foreign'), `of ${key} moved 2.50 USDT from our refund wallet`);
+    assert.match(await messageOf('payment_without_session'), `on ${key} paid 2.50 USDT to our address`);
+  });
+}
+
+test.run();
