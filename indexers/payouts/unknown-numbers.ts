@@ -33,8 +33,9 @@ export function createUnknownNumbers({ network, node, database, wallets }: Unkno
     invariant(pending !== null && sequence, `the node of ${network.key} counts transactions`);
     const known = await database.nextNonce(network.key, key);
     const final = sequence.final ?? 0;
-    // What is final is judged by the watch over our wallets.
-    const first = Math.max(known?.unsignedNonce ?? 0, final);
+    // What is final is judged by the watch over our wallets, once a node has shown it there: it gives out no such number.
+    const isUnjudged = known !== null && final > known.nonce;
+    const first = isUnjudged ? known.nonce : Math.max(known?.unsignedNonce ?? 0, final);
     if (pending <= first) return null;
     if (isFormer && final >= (known?.nonce ?? 0) && (await isWithoutTokens(key))) return null;
     return { first, next: pending };
