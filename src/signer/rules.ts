@@ -21,24 +21,27 @@ const DATE_MS_MAX = 8.64e15;
  */
 const EXPIRES_IN_MS_MAX = 2 * DAY_MS;
 
-type Rule =
-  | 'request'
-  | 'policy'
-  | 'fence'
-  | 'frozen'
-  | 'intent'
-  | 'generation'
-  | 'attempt'
-  | 'expiry'
-  | 'duplicate'
-  | 'nonce'
-  | 'wallet'
-  | 'mac'
-  | 'key'
-  | 'approval'
-  | 'cap'
-  | 'terms'
-  | 'check';
+/** What a request to sign may break: each is the end of a code, `signer_refused_…`. */
+export const signerRules = [
+  'request',
+  'policy',
+  'fence',
+  'frozen',
+  'intent',
+  'generation',
+  'attempt',
+  'expiry',
+  'duplicate',
+  'nonce',
+  'wallet',
+  'mac',
+  'key',
+  'approval',
+  'cap',
+  'terms',
+  'check',
+] as const;
+type Rule = (typeof signerRules)[number];
 
 /** Returns the error for a request that breaks a rule. */
 export const refused = (rule: Rule, message: string): Fault => permanent(`signer_refused_${rule}`, message);

@@ -5,12 +5,13 @@ import { paybackKinds } from '../../src/core/intent.ts';
 import { GENERATIONS_MAX, payoutStates } from '../../src/core/payout.ts';
 import { nextRefundStep, type RefundLife, type RefundStatus } from '../../src/core/refund.ts';
 import { judgeOwners, type SweepOwner } from '../../src/core/sweep.ts';
-import { deadEnds, ends, type Move, type Spot, startsOf, walk } from './payout-walk.ts';
+import { signerRules } from '../../src/signer/rules.ts';
+import { deadEnds, ends, type Move, nameOf, type Spot, startsOf, walk } from './payout-walk.ts';
 
 const kinds = [...paybackKinds, 'sweep', 'gas', 'move'] as const;
 const lanes = ['sequence', 'expiry'] as const;
 const everyStart = kinds.flatMap((kind) => lanes.flatMap((lane) => startsOf(kind, lane)));
-for (const kind of ['refund', 'move'] as const) everyStart.push(...startsOf(kind, 'expiry', true));
+for (const kind of ['refund', 'return', 'move'] as const) everyStart.push(...startsOf(kind, 'expiry', true));
 const found = walk(everyStart);
 const spots = [...found.keys()].map((name) => JSON.parse(name) as Spot);
 
@@ -26,6 +27,29 @@ test('the walk reaches every state that a payout has, and every reason to be stu
   );
   assert.ok(spots.some(({ generation }) => generation === GENERATIONS_MAX));
   assert.ok(spots.length > 500, `only ${spots.length} states`);
+});
+
+test('the walk meets every refusal of the signer that an engine goes on after, and every freeze', () => {
+  const moves = [...found.values()].flat();
+  const met = new Set(moves.flatMap(({ what }) => (what.startsWith('refuses: ') ? what.slice(9) : [])));
+  // After these, the engine stops until `payouts adopt`.
+  const stopping = ['fence', 'nonce'];
+  assert.equal([...met, ...stopping].sort(), [...signerRules].sort());
+  assert.ok(moves.some(({ what }) => what === 'payouts adopt'));
+  for (const lost of ['unseen', 'known'] as const)
+    assert.ok(
+      spots.some((spot) => spot.lost === lost),
+      lost,
+    );
+});
+
+test('while money out is frozen, nothing new is allotted, signed or sent', () => {
+  const frozen = spots.filter((spot) => spot.isFrozen || (spot.lost === 'unseen' && spot.lane === 'expiry'));
+  assert.ok(frozen.length > 500, `only ${frozen.length} states`);
+  for (const spot of frozen) {
+    const spends = (found.get(nameOf(spot)) ?? []).filter(({ what }) => /^(allots|signs|sends)/.test(what));
+    assert.equal(spends, [], nameOf(spot));
+  }
 });
 
 test('nothing is paid twice, and an end says whether it was paid', () => {
@@ -44,7 +68,8 @@ test('what is on its way and not known here may still pay: until it has or canno
   assert.equal([...new Set(pending.map(({ state }) => state))].sort(), ['sent', 'stuck', 'waiting']);
   for (const spot of pending) assert.is(spot.payments, 0, JSON.stringify(spot));
   for (const spot of spots) {
-    const isBoth = spot.lost === 'paid' && (spot.outcome === 'paid' || spot.outcome === 'unclear');
+    const isBoth =
+      ['paid', 'unseen', 'known'].includes(spot.lost) && (spot.outcome === 'paid' || spot.outcome === 'unclear');
     assert.not(isBoth, `two transactions have paid: ${JSON.stringify(spot)}`);
   }
 });

@@ -8,6 +8,7 @@ import { explainOutgoing } from '../../src/core/outgoing.ts';
 import {
   type Attempt,
   decide,
+  decideFrozen,
   GENERATIONS_MAX,
   judgeQuote,
   judgeRefusal,
@@ -25,15 +26,17 @@ import {
   resumed,
   type ShownOutcome,
 } from '../../src/core/payout-exit.ts';
+import { signerRules } from '../../src/signer/rules.ts';
 
 /** What became of the signed attempts of the current generation. Only one of them can ever be included. */
 type Outcome = 'pending' | 'paid' | 'failed' | 'dead' | 'foreign' | 'unclear';
 
 /**
  * What became of a transaction that this database does not know, because an older state was restored: it is on its way,
- * it has paid the payout, or it can never be included. `none`: there is none.
+ * it has paid the payout, or it can never be included. `none`: there is none. `unseen`: it has paid in blocks that were
+ * passed over. `known`: it has paid, and an operator acknowledged its transfer with a thaw.
  */
-type Lost = 'none' | 'pending' | 'paid' | 'ended';
+type Lost = 'none' | 'pending' | 'paid' | 'ended' | 'unseen' | 'known';
 
 export type Spot = Readonly<{
   kind: Intent['kind'];
@@ -46,6 +49,8 @@ export type Spot = Readonly<{
   attempts: readonly ('allotted' | 'signed' | 'sent')[];
   outcome: Outcome;
   lost: Lost;
+  /** Whether an operator has frozen money out. */
+  isFrozen: boolean;
   /** How often it was paid. `unclear`: something left the wallet, which counts. */
   payments: number;
 }>;
@@ -109,8 +114,13 @@ const attemptsOf = ({ attempts, generation, lane }: Spot): Attempt[] =>
   }));
 
 /** Until that is known, engines without locks allot and sign nothing new, and nobody may end it as never paid. */
-const isDoubted = ({ lost }: Spot): boolean => lost === 'pending';
+const isDoubted = ({ lost }: Spot): boolean => lost === 'pending' || lost === 'unseen';
 const isHeld = (spot: Spot): boolean => isDoubted(spot) && !spot.hasLock;
+const hasLostPaid = ({ lost }: Spot): boolean => lost === 'paid' || lost === 'unseen' || lost === 'known';
+/** A freeze is the same for all kinds, so the walk freezes one alone. */
+const mayFreeze = ({ kind }: Spot): boolean => kind === 'refund';
+/** Where no numbers tell what was paid in blocks that were passed over, they freeze money out. */
+const isStopped = ({ isFrozen, lost, lane }: Spot): boolean => isFrozen || (lost === 'unseen' && lane === 'expiry');
 
 const isAnySigned = ({ attempts }: Spot): boolean => attempts.some((form) => form !== 'allotted');
 const withLast = ({ attempts }: Spot, form: Spot['attempts'][number]) => [...attempts.slice(0, -1), form];
@@ -133,10 +143,11 @@ function engineMoves(spot: Spot): Move[] {
     { sentAtMs: NOW_MS, outbidAtMs: NOW_MS },
   ];
   const steps = recents.flatMap((recent) => {
-    const step = decide(payout, attempts, null, recent, NOW_MS, rules);
+    const next = isStopped(spot) ? decideFrozen : decide;
+    const step = next(payout, attempts, null, recent, NOW_MS, rules);
     if (step.kind !== 'ask') return [step];
     const outcome = shownToEngine(spot);
-    return outcome ? [decide(payout, attempts, outcome, recent, NOW_MS, rules)] : [];
+    return outcome ? [next(payout, attempts, outcome, recent, NOW_MS, rules)] : [];
   });
   return steps.flatMap((step) => afterStep(spot, step));
 }
@@ -197,13 +208,20 @@ function unknownStep(step: never): Move[] {
   throw new Error(`the walk does not know this step of the engine: ${JSON.stringify(step)}`);
 }
 
+const heldCodes: Partial<Record<Lost, string>> = { known: 'refund_equals_transfer', unseen: 'wallet_halted' };
+/** Until a refund's money is there, final and approved, its store is open, and limits have room. All lead to one state. */
+const REFUND_HELD = 'refund_…';
+
+/** All refusals after which a payout only waits lead to one state. */
+const WAITING_RULE = 'signer_refused_…';
+
 type Make = (what: string, changes: Partial<Spot>, who?: Who) => Move;
 
 function quoteMoves(spot: Spot, by: Make): Move[] {
   if (isHeld(spot)) return [by('is held', { code: 'payouts_rollback_possible' })];
   const codes = ['destination_frozen', 'destination_invalid', 'token_short', 'native_short', 'would_fail'] as const;
-  const isPaid = spot.lost === 'paid';
-  const held = { code: 'refund_maybe_paid' } as const;
+  const isPaid = hasLostPaid(spot);
+  const held = { code: heldCodes[spot.lost] ?? 'refund_maybe_paid' };
   const refusals = codes.map((code) => {
     const isEnd = judgeQuote({ kind: 'refused', code, message: code }).kind === 'fail' && !isDoubted(spot);
     const failed = isPaid && isPayback(intents[spot.kind]) ? held : ({ state: 'failed', code } as const);
@@ -211,7 +229,12 @@ function quoteMoves(spot: Spot, by: Make): Move[] {
   });
   // Nothing is allotted then: the transfer, the lock, the wallet's numbers or its empty balance say that it was paid.
   if (isPaid) return [...refusals, by('is held', held)];
-  return [...refusals, by('allots', { state: 'sent', attempts: ['allotted'], code: null, outcome: 'pending' })];
+  const holds = isPayback(intents[spot.kind]) ? [by('holds the refund', { code: REFUND_HELD })] : [];
+  return [
+    ...refusals,
+    ...holds,
+    by('allots', { state: 'sent', attempts: ['allotted'], code: null, outcome: 'pending' }),
+  ];
 }
 
 function signMoves(spot: Spot, by: Make): Move[] {
@@ -219,12 +242,12 @@ function signMoves(spot: Spot, by: Make): Move[] {
   // A replacement excludes what it replaces.
   if (isFirst && isHeld(spot)) return [];
   const without = { attempts: spot.attempts.slice(0, -1), state: isFirst ? 'waiting' : spot.state } as const;
-  const codes = ['cap', 'approval', 'mac', 'intent', 'generation', 'attempt', 'check', 'fence', 'nonce'];
-  const refusals = codes.flatMap((rule) => {
+  const refusals = signerRules.flatMap((rule) => {
     const code = `signer_refused_${rule}`;
     const judged = judgeRefusal(code);
     if (judged === 'stop') return [];
-    return [by(`refuses: ${rule}`, { ...without, code, ...(judged === 'stick' && { state: 'stuck' }) }, 'signer')];
+    const end = judged === 'stick' ? ({ state: 'stuck', code } as const) : { code: WAITING_RULE };
+    return [by(`refuses: ${rule}`, { ...without, ...end }, 'signer')];
   });
   return [by('signs', { attempts: withLast(spot, 'signed') }, 'signer'), ...refusals];
 }
@@ -237,7 +260,7 @@ function chainMoves(spot: Spot): Move[] {
   if (spot.outcome !== 'pending' || !isAnySigned(spot)) return lostMoves;
   const excluded = spot.lane === 'sequence' ? 'foreign' : 'dead';
   // Once the lost one has paid, nothing new is allotted: the number of these is taken, or they have expired, too.
-  const ends: Outcome[] = spot.lost === 'paid' ? [excluded] : ['paid', 'failed', 'unclear', excluded];
+  const ends: Outcome[] = hasLostPaid(spot) ? [excluded] : ['paid', 'failed', 'unclear', excluded];
   const own = ends.map((outcome): Move => {
     const isPayment = outcome === 'paid' || outcome === 'unclear';
     // Attempts that are known have the number of the lost one, or its lock is taken.
@@ -253,14 +276,18 @@ function lostOnChain(spot: Spot): Move[] {
   if (spot.lost !== 'pending') return [];
   // What pays takes the number of the known attempts, or the lock that they need.
   const excluded = isAnySigned(spot) && spot.outcome === 'pending';
-  const outcome = excluded ? (spot.lane === 'sequence' ? 'foreign' : 'dead') : spot.outcome;
-  const paid: Move = {
-    who: 'chain',
-    what: 'the lost one pays',
-    to: { ...spot, lost: 'paid', outcome, payments: spot.payments + 1 },
-  };
-  if (spot.lane === 'sequence') return [paid];
-  return [paid, { who: 'chain', what: 'the lost one expires', to: { ...spot, lost: 'ended' } }];
+  // With a lock they are included and fail, or they are not.
+  const without: Outcome[] = spot.lane === 'sequence' ? ['foreign'] : spot.hasLock ? ['failed', 'dead'] : ['dead'];
+  const outcomes = excluded ? without : [spot.outcome];
+  const places = isPayback(intents[spot.kind]) ? (['paid', 'unseen'] as const) : (['paid'] as const);
+  const paid = outcomes.flatMap((outcome) =>
+    places.map((lost): Move => {
+      const to = { ...spot, lost, outcome, payments: spot.payments + 1 };
+      return { who: 'chain', what: `the lost one pays (${lost})`, to };
+    }),
+  );
+  if (spot.lane === 'sequence') return paid;
+  return [...paid, { who: 'chain', what: 'the lost one expires', to: { ...spot, lost: 'ended' } }];
 }
 
 /** A final transfer that no attempt explains settles the refund that it pays. */
@@ -288,7 +315,7 @@ function watchMoves(spot: Spot): Move[] {
 
 function evidenceOf(spot: Spot): Evidence {
   const { generation, attempts, outcome, lost, kind, lane } = spot;
-  const isLost = lost === 'paid';
+  const isLost = hasLostPaid(spot);
   const shown: Readonly<Record<Outcome, ShownOutcome>> = {
     pending: { kind: 'waiting' },
     paid: { kind: 'succeeded', ...ended, tx: 't0' },
@@ -300,15 +327,17 @@ function evidenceOf(spot: Spot): Evidence {
   const txs = attempts.flatMap((form, at) => (form === 'allotted' ? [] : `t${at}`));
   const now = txs.length === 0 ? [] : [{ generation, txs, outcome: shown[outcome] }];
   const before = generation === 0 ? [] : [{ generation: generation - 1, txs: ['old'], outcome: shown.failed }];
-  const suspect = isLost && isPayback(intents[kind]) ? 'transaction x' : null;
+  const isShown = spot.hasLock ? isLost : lost === 'paid';
+  const suspect = isShown && isPayback(intents[kind]) ? 'transaction x, or a lock' : null;
   return { isSigning: attempts.includes('allotted'), generations: [...before, ...now], suspect };
 }
 
 /** What an operator may name: an attempt of its own that paid, or the transaction that is unknown here. */
-function namedBy({ outcome, lost }: Spot): readonly (readonly [NamedPayment, boolean])[] {
+function namedBy(spot: Spot): readonly (readonly [NamedPayment, boolean])[] {
+  const { outcome } = spot;
   const own = { tx: 't0', ownerId: 'p' } as const;
   const all: (readonly [NamedPayment, boolean])[] = [];
-  if (lost === 'paid') all.push([{ tx: 'x', ownerId: null, shown: { kind: 'paid', feeUnits: 1n } }, false]);
+  if (hasLostPaid(spot)) all.push([{ tx: 'x', ownerId: null, shown: { kind: 'paid', feeUnits: 1n } }, false]);
   if (outcome === 'paid') all.push([{ ...own, shown: { kind: 'paid', feeUnits: 1n } }, false]);
   if (outcome === 'unclear') all.push([{ ...own, shown: { kind: 'unclear', message: 'unclear' } }, true]);
   return all;
@@ -326,10 +355,15 @@ function operatorMoves(spot: Spot): Move[] {
   const goesOn = resumed(state, attempts.length);
   if (goesOn) moves.push(by('payouts resume', { state: goesOn, code: null }));
   if (isUnsigned(state, attempts.length) && evidence.suspect === null) {
-    if (spot.lost !== 'paid' && !isDoubted(spot)) moves.push(by('refunds reject', { state: 'canceled', code: null }));
+    if (!hasLostPaid(spot) && !isDoubted(spot)) moves.push(by('refunds reject', { state: 'canceled', code: null }));
   }
+  if (mayFreeze(spot)) moves.push(by(spot.isFrozen ? 'payouts thaw' : 'payouts freeze', { isFrozen: !spot.isFrozen }));
+  if (spot.lost === 'unseen') moves.push(by('networks reread', { lost: 'paid' }));
+  // A refund that nobody had requested again, when an operator acknowledged what had left the wallet.
+  if (spot.lost === 'paid' && isPayback(intents[spot.kind]) && state === 'waiting')
+    moves.push(by('payouts thaw', { lost: 'known' }));
   // The next wallet pays, and what the former one holds is moved with the number of what never gets into a block.
-  if (isDoubted(spot) && spot.lane === 'sequence') {
+  if (spot.lost === 'pending' && spot.lane === 'sequence' && !spot.isFrozen) {
     const isPassed = isAnySigned(spot) && spot.outcome === 'pending';
     moves.push(by('wallet empty', { lost: 'ended', ...(isPassed && { outcome: 'foreign' }) }));
   }
@@ -342,7 +376,8 @@ function operatorMoves(spot: Spot): Move[] {
     if (exit.kind === 'paid') moves.push(by('payouts settle --paid', { state: 'succeeded', code: null }));
   }
   const exit = judgeNever(payout, evidence);
-  if (exit.kind === 'never' && !isDoubted(spot)) {
+  // An acknowledged transfer that equals the refund needs a person's word that it was another one.
+  if (exit.kind === 'never' && !isDoubted(spot) && spot.lost !== 'known') {
     moves.push(by('payouts settle --never', { state: 'failed', code: 'rejected_by_operator' }));
     const next = Math.min(GENERATIONS_MAX, generation + (exit.proof === null ? 0 : 1));
     const renewed = { state: 'waiting', generation: next, attempts: [], outcome: 'pending', code: null } as const;
@@ -364,6 +399,7 @@ export function startsOf(kind: Spot['kind'], lane: Spot['lane'], hasLock = false
     code: null,
     attempts: [],
     outcome: 'pending',
+    isFrozen: false,
   } as const;
   const lost = { ...planned, lost: 'paid', payments: 1 } as const;
   const underWay = { ...planned, lost: 'pending', payments: 0 } as const;
@@ -406,7 +442,12 @@ export function deadEnds(found: ReadonlyMap<string, readonly Move[]>): string[] 
   const isEnd = (name: string): boolean => ends.includes((JSON.parse(name) as Spot).state);
   const comesFrom = new Map<string, string[]>();
   for (const [name, moves] of found) {
-    for (const { to } of moves) comesFrom.set(nameOf(to), [...(comesFrom.get(nameOf(to)) ?? []), name]);
+    for (const { to } of moves) {
+      const next = nameOf(to);
+      const before = comesFrom.get(next);
+      if (before) before.push(name);
+      else comesFrom.set(next, [name]);
+    }
   }
   const open = [...found.keys()].filter(isEnd);
   const good = new Set(open);
