@@ -33,7 +33,7 @@ export function createUnknownNumbers({ network, node, database, wallets }: Unkno
     invariant(pending !== null && sequence, `the node of ${network.key} counts transactions`);
     const known = await database.nextNonce(network.key, key);
     const final = sequence.final ?? 0;
-    // What is final is judged by the watch over our wallets, once a node has shown it there: it gives out no such number.
+    // What is final is judged by the watch over our wallets, once a node has shown it there.
     const isUnjudged = known !== null && final > known.nonce;
     const first = isUnjudged ? known.nonce : Math.max(known?.unsignedNonce ?? 0, final);
     if (pending <= first) return null;

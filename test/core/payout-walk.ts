@@ -209,7 +209,7 @@ function unknownStep(step: never): Move[] {
 }
 
 const heldCodes: Partial<Record<Lost, string>> = { known: 'refund_equals_transfer', unseen: 'wallet_halted' };
-/** Until a refund's money is there, final and approved, its store is open, and limits have room. All lead to one state. */
+/** Until a refund's money is there, final and approved, its store open, and limits have room: all lead to one state. */
 const REFUND_HELD = 'refund_…';
 
 /** All refusals after which a payout only waits lead to one state. */
