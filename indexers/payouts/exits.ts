@@ -17,7 +17,8 @@ export type ExitParts = Readonly<{
   node: EvidenceParts['node'];
   wallets: Pick<PayoutWallets, 'draft' | 'ofRole'>;
   rules: Pick<SpendRules, 'payer'>;
-  database: EvidenceParts['database'] & Pick<Database, 'listPayoutAttempts' | 'concludePayout' | 'findEqualTransfer'>;
+  database: EvidenceParts['database'] &
+    Pick<Database, 'listPayoutAttempts' | 'concludePayout' | 'findEqualTransfer' | 'payoutDoubt'>;
   act: OperatorAct;
   isDryRun: boolean;
 }>;
@@ -137,10 +138,11 @@ async function conclude(
   if (isDryRun) return;
   const seen = { state, generation, attemptCount };
   if (await database.concludePayout({ id, seen, conclusion, act, nowMs: act.atMs })) return;
+  const doubt = conclusion.kind === 'never' ? await database.payoutDoubt(id) : null;
+  if (doubt) throw permanent(doubt.code, `payout ${id} may have been paid: ${doubt.message}`);
   throw permanent(
     'payout_moved',
-    `payout ${id} has changed meanwhile, or a transfer on ${network} that no payout explains may have paid it, or one of ` +
-      'an earlier run may still be on its way, as for some minutes after a start: look at it with `quayside payouts show ' +
-      `${id}\`, and run the command again`,
+    `payout ${id} has changed meanwhile, or a transfer on ${network} that no payout explains may have paid it: look at it ` +
+      `with \`quayside payouts show ${id}\`, and run the command again`,
   );
 }

@@ -7,6 +7,7 @@ import { Fault } from '../../src/core/fault.ts';
 import { watchedWallets } from '../../src/core/outgoing.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
+import { WALLETS_UNKNOWN as CODE } from '../../src/database/freezes.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
 import type { Signer } from '../../src/signer/signer.ts';
@@ -16,7 +17,6 @@ const WAIT_MS_MAX = 10_000;
 /** Where an earlier run may have paid refunds that this database does not know to be paid. */
 const WAIT_MS_MAX_WITH_REFUNDS = 60_000;
 const RETRY_MS = 250;
-const CODE = 'wallets_unknown';
 
 export type LearnWalletsParts = Readonly<{
   network: Readonly<{ key: NetworkKey }>;

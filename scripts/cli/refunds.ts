@@ -185,11 +185,13 @@ export const refundsReject: Command = {
     const reason = textOption(input, 'reason') ?? 'rejected_by_operator';
     const done = await database.rejectRefund(refund.id, reason, clock.nowMs());
     if (!done) {
+      const doubt = refund.status === 'processing' ? await database.payoutDoubt(refund.id) : null;
+      if (doubt)
+        throw permanent(doubt.code, `refund ${refund.id} may have been paid, so it is not rejected: ${doubt.message}`);
       throw permanent(
         'refused',
         `refund ${refund.id} cannot be rejected: it has ended or its payout is in progress (status ${refund.status}); ` +
-          `\`quayside payouts show ${refund.id}\` says what that waits for. After a start nothing is rejected for some ` +
-          'minutes if a payment of an earlier run may still be on its way: run the command again then',
+          `\`quayside payouts show ${refund.id}\` says what that waits for`,
       );
     }
     return {

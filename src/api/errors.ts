@@ -188,7 +188,7 @@ export const errorTable = {
   CANNOT_CHANGE_DESTINATION: invalid(
     400,
     'This refund has ended, or its payment is in progress: its destination can no longer be changed.',
-    'Read the refund to see its status and where it goes.',
+    'Read the refund to see its status and where it goes. If it is still processing, try again in ten minutes: whether it was paid may be being checked.',
   ),
   DUPLICATE_REFUND_ID: invalid(
     400,

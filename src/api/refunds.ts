@@ -181,6 +181,8 @@ const cancelEndpoint = ({ database, clock }: ApiDeps): Endpoint => ({
         return { ...aboutRefund(outcome.refund, canceled(outcome.refund)), replayed: outcome.kind === 'replayed' };
       case 'not_cancelable':
         throw refuse('CANNOT_CANCEL_REFUND');
+      case 'in_doubt':
+        throw refuse('CANNOT_CANCEL_REFUND', { message: IN_DOUBT });
       case 'idempotency_key_conflict':
         throw refuse('IDEMPOTENCY_KEY_CONFLICT', { param: 'Idempotency-Key' });
       default:
@@ -188,6 +190,10 @@ const cancelEndpoint = ({ database, clock }: ApiDeps): Endpoint => ({
     }
   },
 });
+
+const IN_DOUBT =
+  'This refund cannot be canceled now: whether it was paid already is being checked, as for some minutes after a restart. ' +
+  'Try again in ten minutes; if the answer is the same then, ask the operator.';
 
 const aboutRefund = ({ sessionId }: Refund, body: object): Answer => ({ body, sessionId });
 

@@ -13,6 +13,7 @@
  * @module
  */
 import { type HotRole, type Intent, isPayback, type LoanForm, type Wallet } from '../core/intent.ts';
+import type { LOCK_SET } from '../core/payout-exit.ts';
 import type { Currency, Token } from '../core/transfer.ts';
 
 /** The family's rules that need neither a key nor a node; small enough for any process to load. */
@@ -160,8 +161,9 @@ export type RefundLock = Readonly<{ key: string; hasOlder: boolean }>;
  * `stakeUnits` the stake whose energy of a day would serve it, null if nobody has staked;
  * `loan.units` the one that would serve what it lacks of energy now, for which it burns `loan.savedUnits` otherwise.
  * `depositUnits`: the part of the cost that stays on the chain as deposits of accounts, where it has them.
- * `refused`: it would fail now; `code` is `destination_frozen`, `destination_invalid`, `token_short`, `native_short` or
- * `would_fail`. If the wallet is short, `missingUnits` says how much more it needs, in base units of the token or the
+ * `refused`: it would fail now; `code` is `destination_frozen`, `destination_invalid`, `token_short`, `native_short`,
+ * `would_fail`, or `refund_lock_set` where the chain says that the refund was paid.
+ * If the wallet is short, `missingUnits` says how much more it needs, in base units of the token or the
  * native coin; `costUnits` is the most that a transaction costs which lacks coin for that alone. `loan`: it would
  * succeed with the energy of a stake of `units` lent to it (a gas intent's `delegate`) and `missingUnits` (may be 0) of
  * native coin sent to it.
@@ -189,7 +191,13 @@ export type Quote =
       loan?: Readonly<{ units: bigint; missingUnits: bigint }>;
     }>;
 
-export type RefusedCode = 'destination_frozen' | 'destination_invalid' | 'token_short' | 'native_short' | 'would_fail';
+export type RefusedCode =
+  | 'destination_frozen'
+  | 'destination_invalid'
+  | 'token_short'
+  | 'native_short'
+  | 'would_fail'
+  | typeof LOCK_SET;
 
 /** A node's answer to a broadcast. None of them proves anything; `known` is as good as `accepted`. */
 export type Broadcast =

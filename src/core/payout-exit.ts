@@ -6,6 +6,9 @@
  */
 import type { Payout, Proof } from './payout.ts';
 
+/** Why a refund waits whose lock is set on the chain: it was paid, unless the lock is proved to be a stranger's. */
+export const LOCK_SET = 'refund_lock_set';
+
 /** What the nodes show of the signed attempts of one generation. */
 export type ShownOutcome =
   | Readonly<{ kind: 'waiting' | 'dead' }>

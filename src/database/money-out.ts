@@ -233,6 +233,11 @@ export interface MoneyOutDatabase {
   planPayouts(payouts: readonly NewPayout[]): Promise<void>;
   /** Cancels a payout; false once an attempt is allotted, it has ended, or the database must adopt signatures first. */
   cancelPayout(id: string, nowMs: number): Promise<boolean>;
+  /**
+   * Returns why a payout may have been paid by what is not known here, so that it is neither canceled nor rejected, nor
+   * ended as never paid; null if that is excluded, or if a single transfer is the reason.
+   */
+  payoutDoubt(id: string): Promise<EngineReason | null>;
   findPayout(id: string): Promise<Payout | null>;
   listPayouts(filter: PayoutFilter): Promise<readonly Payout[]>;
   /** Returns every attempt ever made, in order. */

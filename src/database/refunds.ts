@@ -108,7 +108,8 @@ export type FindRefundOutcome =
 
 export type CancelRefundOutcome =
   | Readonly<{ kind: 'done' | 'replayed'; refund: Refund }>
-  | Readonly<{ kind: 'not_cancelable' | 'not_found' | 'foreign' | 'idempotency_key_conflict' }>;
+  /** `in_doubt`: it may have been paid by what is not known here, such as what an earlier run has sent. */
+  | Readonly<{ kind: 'not_cancelable' | 'in_doubt' | 'not_found' | 'foreign' | 'idempotency_key_conflict' }>;
 
 /** `fixed`: the merchant or the operator named an address, or the refund no longer takes one. */
 export type SetDestinationOutcome = 'done' | 'fixed' | 'not_found' | Readonly<{ kind: 'bad'; why: DestinationFault }>;

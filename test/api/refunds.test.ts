@@ -320,6 +320,12 @@ test('only a refund that is processing can be canceled; its amount is free again
   const cancel = () => api.send('POST', '/api/v1/refunds/r-6/cancel');
   assert.equal(codeOf(await cancel()), [400, 'CANNOT_CANCEL_REFUND', undefined], 'pending');
   await tick(api);
+  const network = 'test:ethereum' as const;
+  await api.database().reportCertainty(network, false, api.clock.nowMs());
+  const early = await cancel();
+  assert.equal(codeOf(early), [400, 'CANNOT_CANCEL_REFUND', undefined], 'it may have been paid');
+  assert.match(JSON.stringify(early.json), 'Try again in ten minutes');
+  await api.database().reportCertainty(network, true, api.clock.nowMs());
   const done = await cancel();
   assert.is(done.status, 200);
   assert.equal(done.json, { refund_id: 'r-6', status: 'canceled', canceled_at: api.clock.nowS() });

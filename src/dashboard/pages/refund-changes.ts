@@ -294,7 +294,12 @@ const planCancel: PlanOf = async (deps, visit, refund) => {
       const { kind } = await database.cancelRefund({ ...at, refundId, replay, nowMs });
       if (kind === 'done' || kind === 'replayed') return onward(at, refund, words.say('refund-changes.canceled'));
       const now = (await findRefund(deps, visit)) ?? refund;
-      return refundPage(deps, visit, now, words.say('refund-changes.cancel_late'));
+      return refundPage(
+        deps,
+        visit,
+        now,
+        words.say(kind === 'in_doubt' ? 'refund-changes.cancel_in_doubt' : 'refund-changes.cancel_late'),
+      );
     },
   };
 };

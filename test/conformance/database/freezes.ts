@@ -113,6 +113,15 @@ export function freezesConform(makePlace: MakePlace): void {
       await database.recordOwnWallets(network, [own('refund', 'a'), own('gas', 'b'), own('treasury', 'd')]);
       await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS }]);
       const allot = () => database.allotAttempt({ ...attempt, intent, terms: {}, feeUnitsMax: 1n, nowMs: T0_MS });
+      await database.planPayouts([
+        { intent: { ...intent, id: 'r2' }, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS },
+      ]);
+      const cancel = () => database.cancelPayout('r2', T0_MS);
+      const seenNow = { state: 'waiting', generation: 0, attemptCount: 0 } as const;
+      const conclusion = { kind: 'never', proof: null, ended: null, isRenewed: false } as const;
+      const never = () => database.concludePayout({ id: 'r2', seen: seenNow, conclusion, act, nowMs: T0_MS });
+      const doubt = async () => (await database.payoutDoubt('r2'))?.code ?? null;
+      assert.is(await doubt(), null);
       await skip(database, 110, 119);
       await skip(database, 150);
       const frozen = await database.findFreeze(network);
@@ -130,12 +139,14 @@ export function freezesConform(makePlace: MakePlace): void {
       );
       assert.equal(await database.thawPayouts(seen(freeze(network)), act), [freeze(network)]);
       assert.equal(await allot(), { kind: 'moved' }, 'the gap is another reason');
+      assert.equal([await cancel(), await never(), await doubt()], [false, false, 'blocks_unsearched']);
       const closed = await database.closeGaps(network, { from: 110, to: 119, doubtful: [] }, act);
       assert.equal(
         closed.map(({ holdsPayouts }) => holdsPayouts),
         [true],
       );
       assert.match((await database.findFreeze(network))?.reason ?? '', /^block 150 /);
+      assert.equal([await cancel(), await never()], [false, false], 'it may have been paid in the other one');
       assert.equal(
         await database.thawPayouts(seen(...(frozen ? [frozen] : [])), act),
         [],
@@ -146,6 +157,22 @@ export function freezesConform(makePlace: MakePlace): void {
       const [entry] = await database.listAudit(1);
       assert.equal([entry?.before?.code, entry?.after], ['blocks_unsearched', null]);
       assert.is((await allot()).kind, 'allotted');
+      assert.equal([await doubt(), await cancel()], [null, true], 'whoever thawed has looked');
+    }),
+  );
+
+  test(
+    'while payments may have been missed for another reason, nothing is canceled or ended as never paid',
+    inWorld(makePlace, async ({ database }) => {
+      await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS }]);
+      for (const code of ['wallets_unknown', 'row_altered']) {
+        await database.freezePayouts({ ...freeze(network), code, frozenBy: 'quayside' }, null);
+        assert.is(await database.cancelPayout('r1', T0_MS), false, code);
+        assert.equal(await database.payoutDoubt('r1'), { code, message: 'a key was lost' });
+        await thawAll(database, network, act);
+      }
+      await database.freezePayouts(freeze(network), null);
+      assert.is(await database.cancelPayout('r1', T0_MS), true, 'an operator’s own freeze hides nothing');
     }),
   );
 

@@ -157,6 +157,45 @@ export function payoutExitsConform(makePlace: MakePlace): void {
   );
 
   test(
+    'while a refund wallet has used a number that nothing explains, what it may have paid is not canceled or ended',
+    ready(makePlace, async (database) => {
+      const planned = { sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS };
+      await database.planPayouts([{ ...planned, intent: refund('r1') }]);
+      await bringOut(database, refund('r2'), 0);
+      await database.recordOwnWallets(network, [
+        { role: 'refund', key: payer },
+        { role: 'gas', key: 'd'.repeat(40) },
+      ]);
+      const unsigned = never({ proof: null });
+      await database.offerNonce(network, 'd'.repeat(40), 0, T0_MS);
+      assert.is((await database.offerNonce(network, 'd'.repeat(40), 1, T0_MS)).kind, 'halted');
+      assert.is(await database.payoutDoubt('r1'), null, 'a gas wallet pays no refunds');
+      assert.is((await database.offerNonce(network, payer, 2, T0_MS)).kind, 'halted');
+      assert.is(await database.cancelPayout('r1', T0_MS), false);
+      assert.is(await conclude(database, 'r1', unsigned, 0), false);
+      assert.match((await database.payoutDoubt('r1'))?.message ?? '', '`quayside payouts resume test:one`');
+      assert.is(await conclude(database, 'r2', never()), false, 'an attempt that followed may be lost');
+      await stick(database, 'r2');
+      assert.is(await conclude(database, 'r2', never()), true, 'the number that halted it is its own');
+      assert.is(await database.resumeLane(network, payer, 2, T0_MS), true);
+      assert.is(await database.cancelPayout('r1', T0_MS), true);
+    }),
+  );
+
+  test(
+    'a refund whose lock is set on the chain is not canceled, and ended only on what the nodes show',
+    ready(makePlace, async (database) => {
+      const planned = { sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS };
+      await database.planPayouts([{ ...planned, intent: refund('r1') }]);
+      const wait = { code: 'refund_lock_set', message: 'it was paid' };
+      await database.recordWait({ id: 'r1', generation: 0, wait, nextLookAtMs: T0_MS, nowMs: T0_MS });
+      assert.is(await database.cancelPayout('r1', T0_MS), false);
+      assert.equal(await database.payoutDoubt('r1'), wait);
+      assert.is(await conclude(database, 'r1', never({ proof: null }), 0), true);
+    }),
+  );
+
+  test(
     'a payout that has ended here and was paid all the same is paid out of unclaimed, with an alarm',
     ready(makePlace, async (database) => {
       await bringOut(database, refund('r1'), 0);

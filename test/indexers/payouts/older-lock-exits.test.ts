@@ -69,8 +69,8 @@ for (const [rotations, what] of [
   [1, 'a wallet that was rotated since'],
 ] as const) {
   test(`a refund that an older version has paid by ${what} is settled by that transaction, and never paid again`, async () => {
-    const { database, wallet, parts, find, refusalOf, payOlder, advance, look, paid, walletKey } =
-      await openOlder(rotations);
+    const bench = await openOlder(rotations);
+    const { database, wallet, parts, find, refusalOf, payOlder, advance, look, paid, walletKey } = bench;
     const tx = await payOlder();
     advance(60_000);
     assert.is(
@@ -79,7 +79,9 @@ for (const [rotations, what] of [
     );
     if (rotations === 0) {
       await look();
-      assert.equal([(await find()).state, (await find()).wait?.code], ['waiting', 'would_fail']);
+      assert.equal([(await find()).state, (await find()).wait?.code], ['waiting', 'refund_lock_set']);
+      assert.is(await database.cancelPayout('rf_1', bench.clock.nowMs()), false);
+      assert.match((await database.payoutDoubt('rf_1'))?.message ?? '', 'payouts settle rf_1 --paid');
     }
     const settled = await settlePaid(parts(), await find(), tx, false);
     assert.is(settled.kind, 'paid');

@@ -9,6 +9,7 @@ import { isFields } from '../../../core/fields.ts';
 import { isLockable } from '../../../core/intent.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import { formatUnits } from '../../../core/money.ts';
+import { LOCK_SET } from '../../../core/payout-exit.ts';
 import type { Token } from '../../../core/transfer.ts';
 import { nonsense } from '../../json-rpc.ts';
 import type { Quote, RefusedCode, SpendDraft } from '../../spend.ts';
@@ -77,8 +78,9 @@ export async function askQuote(node: SolanaRpc, draft: SpendDraft, nodes: readon
   const lock = await findSet(nodes, locks, rest.slice(0, locks.length), payer);
   if (lock) {
     return refuse(
-      'would_fail',
-      `the lock of refund ${intent.id} exists on the chain already: the refund was paid before. Look for its transaction at ${lock.address}`,
+      LOCK_SET,
+      `the lock of refund ${intent.id} is set on the chain: the refund was paid before. Look in an explorer for the transaction that ` +
+        `set ${lock.address}, then run \`quayside payouts settle ${intent.id} --paid <transaction>\``,
     );
   }
   const ofAccount = BigInt(lockDeposit);

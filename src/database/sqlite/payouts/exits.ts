@@ -101,7 +101,7 @@ export function exitCommands(db: Db, parts: Parts): Pick<MoneyOutDatabase, 'find
         const isSeen = row?.state === seen.state && row.generation === seen.generation;
         if (!row || !isSeen || attemptCount(id) !== seen.attemptCount) return false;
         if (conclusion.kind === 'never') {
-          if (!steps.isCertain(row.network) || mayHavePaid(row.intent)) return false;
+          if (steps.doubtOf(row) || mayHavePaid(row.intent)) return false;
           if (!isAnswered(row, conclusion, nowMs)) return false;
           endUnpaid(row, conclusion, nowMs);
         } else pay(row, conclusion, nowMs);

@@ -58,7 +58,7 @@ export function createFreezeReader(db: Db): FreezeOf {
 }
 
 /** Freezes that follow from gaps: they end when the blocks are read, or when an operator thaws the network. */
-function createGapFreezes({ orm }: Db) {
+export function createGapFreezes({ orm }: Db) {
   const isHolding = and(isNull(blockGaps.closedAtMs), eq(blockGaps.holdsPayouts, sql`1`));
   const isOfNetwork = eq(blockGaps.network, sql.placeholder('network'));
   const oldest = atFirstUse(

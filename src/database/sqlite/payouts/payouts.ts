@@ -15,15 +15,23 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
+import { type Certainty, createCertainty } from './certainty.ts';
 import { NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
 import type { Outgoing } from './outgoing.ts';
 import { type RefundHold, unexplainedHold } from './refund-holds.ts';
 import type { AttemptRow, PayoutRow } from './schema.ts';
-import { isSameIntent, lanes, payoutAttempts, payoutEngines, payouts, sweepParts } from './schema.ts';
+import { isSameIntent, lanes, payoutAttempts, payouts, sweepParts } from './schema.ts';
 
 type PayoutCommands = Pick<
   MoneyOutDatabase,
-  'planPayouts' | 'cancelPayout' | 'recordWait' | 'recordFault' | 'settlePayout' | 'newGeneration' | 'stickPayout'
+  | 'planPayouts'
+  | 'cancelPayout'
+  | 'payoutDoubt'
+  | 'recordWait'
+  | 'recordFault'
+  | 'settlePayout'
+  | 'newGeneration'
+  | 'stickPayout'
 >;
 
 /**
@@ -33,19 +41,14 @@ type PayoutCommands = Pick<
 export type Planned = Readonly<{ kind: 'planned' | 'known' | 'other'; payout: PayoutRow }>;
 
 /** To be called within a transaction. */
-export type Payouts = Readonly<{
+export type Payouts = PayoutSteps & Certainty;
+
+type PayoutSteps = Readonly<{
   find(id: string): PayoutRow | undefined;
   /** Returns an acknowledged transfer that may have paid a refund, of which nobody has said that it did not. */
   findEqual(row: PayoutRow): EqualTransfer | null;
   /** Returns why a refund is neither paid nor ended: a transfer that no attempt explains may have paid it. */
   unexplainedHold(row: PayoutRow): RefundHold | null;
-  /** Returns false while a network's engine knows that this database is older than the signer's journal. */
-  isAdopted(network: NetworkKey): boolean;
-  /**
-   * Returns false while it cannot exclude, either, that payouts were signed which neither of the two knows: also from
-   * each start on until the engine has read the chain.
-   */
-  isCertain(network: NetworkKey): boolean;
   /**
    * Saves a payout. An existing one stays as it is, except that a refund or return without a session gets it.
    * @param poolId of a sweep: the pool of its indices; omitted if only the signer's journal knows the sweep
@@ -57,6 +60,8 @@ export type Payouts = Readonly<{
    * @param generationMax 0 for a payout that was never signed
    */
   cancel(id: string, nowMs: number, generationMax?: number): boolean;
+  /** Returns whether a payout is not canceled only because it may have been paid by what is not known here. */
+  isInDoubt(id: string, generationMax: number): boolean;
   /** Gives a refund's payout another payee; false once an attempt is allotted or it has ended. */
   redirect(intent: PaybackIntent, notBeforeMs: number, nowMs: number): boolean;
   /** Makes a payout due now if it waits for an approval or the signer's cap. */
@@ -100,10 +105,6 @@ const approvable: readonly string[] = [
   'payout_limit_network',
 ];
 
-/** Why an engine does nothing after the database was restored from a backup. */
-const NOT_ADOPTED = 'payouts_not_adopted';
-const unsure: readonly string[] = [NOT_ADOPTED, 'payouts_rollback_possible'];
-
 export const noFault = { faultCode: null, faultMessage: null } as const;
 /** Waits for nothing. */
 export const noWait = { waitCode: null, waitMessage: null, waitApprovals: null, ...noFault } as const;
@@ -138,7 +139,7 @@ export function createPayouts(
       )
       .orderBy(payoutAttempts.attempt),
   );
-  const engineOf = createEngineReader(db);
+  const certainty = createCertainty(db);
   const othersWait = atFirstUse(
     db.orm
       .select({ id: payouts.id })
@@ -162,33 +163,30 @@ export function createPayouts(
     return after;
   };
 
-  const isAdopted = (network: NetworkKey): boolean => engineOf(network)?.reasonCode !== NOT_ADOPTED;
-  const isCertain = (network: NetworkKey): boolean => {
-    const engine = engineOf(network);
-    return !engine || (!engine.isUncertain && !unsure.includes(engine.reasonCode ?? ''));
-  };
-
   const findEqual: Payouts['findEqual'] = ({ intent, notPaidThrough }) =>
     isPayback(intent) ? outgoing.findEqual(intent, notPaidThrough) : null;
   const holdOf = (row: PayoutRow) => (isPayback(row.intent) ? unexplainedHold(outgoing, row, row.intent) : null);
 
-  /** Returns a payout of which nothing can take effect now, or null. `generationMax` 0: nothing was ever signed. */
-  function findEnded(id: string, generationMax: number): PayoutRow | null {
+  /** Returns a payout of which nothing known can take effect, or null. `generationMax` 0: nothing was signed. */
+  function findUnsigned(id: string, generationMax: number): PayoutRow | null {
     const row = find.get({ id });
     if (!row || row.generation > generationMax) return null;
     // The signer refused it for good, or all that it signed has failed.
-    if (!isUnsigned(row.state, attempts.all(row).length)) return null;
-    if (holdOf(row)) return null;
-    // Until then, this database does not know whether the payout was signed.
-    return isCertain(row.network) ? row : null;
+    return isUnsigned(row.state, attempts.all(row).length) ? row : null;
+  }
+
+  const mayBePaid = (row: PayoutRow): boolean => certainty.doubtUnseen(row) !== null || holdOf(row) !== null;
+
+  function findEnded(id: string, generationMax: number): PayoutRow | null {
+    const row = findUnsigned(id, generationMax);
+    return row && !mayBePaid(row) ? row : null;
   }
 
   return {
+    ...certainty,
     find: (id) => find.get({ id }),
     findEqual,
     unexplainedHold: holdOf,
-    isAdopted,
-    isCertain,
     plan(input, poolId) {
       const { intent, sessionId, nowMs } = input;
       const known = find.get({ id: intent.id });
@@ -211,6 +209,10 @@ export function createPayouts(
       const row = findEnded(id, generationMax);
       if (row) change(row, { state: 'canceled', ...noWait, settledAtMs: nowMs }, nowMs);
       return row !== null;
+    },
+    isInDoubt(id, generationMax) {
+      const row = findUnsigned(id, generationMax);
+      return row !== null && mayBePaid(row);
     },
     redirect(intent, notBeforeMs, nowMs) {
       const row = findEnded(intent.id, 0);
@@ -239,14 +241,6 @@ export function createPayouts(
     attempts: ({ id, generation }) => attempts.all({ id, generation }),
     numberedAttempt: createNumberedAttempts(db),
   };
-}
-
-/** Reads what a network's engine has reported; undefined if there never was one. */
-function createEngineReader(db: Db) {
-  const { network: of, reasonCode, isUncertain } = payoutEngines;
-  const select = db.orm.select({ reasonCode, isUncertain }).from(payoutEngines);
-  const engine = atFirstUse(select.where(eq(of, sql.placeholder('network'))));
-  return (network: NetworkKey) => engine.get({ network });
 }
 
 const newRow = ({ intent, sessionId, servesId, notBeforeMs, isOrdered = false, nowMs }: NewPayout): PayoutRow => ({
@@ -356,6 +350,12 @@ export function payoutCommands(db: Db, { steps, ledger, raiseAlarm, settlement, 
     },
     async cancelPayout(id, nowMs) {
       return db.write(() => steps.cancel(id, nowMs));
+    },
+    async payoutDoubt(id) {
+      return db.read(() => {
+        const row = steps.find(id);
+        return row ? steps.doubtUnseen(row) : null;
+      });
     },
     async recordWait({ wait, nextLookAtMs, nowMs, ...name }) {
       return withOpen(name, (row) => steps.waitFor(row, wait, { notBeforeMs: Math.round(nextLookAtMs) }, nowMs));

@@ -175,7 +175,7 @@ export function createPayoutSettlement(
         const message = `${hold.message}. It cannot be paid now: ${waitMessage}`;
         return holdRefund(steps, row, { ...hold, message }, nowMs);
       }
-      if (isPayback(row.intent) && !steps.isCertain(row.network))
+      if (isPayback(row.intent) && steps.doubtOf(row) !== null)
         return steps.waitFor(row, why, { notBeforeMs: Math.round(nextLookAtMs(row, nowMs)) }, nowMs);
       const failed = steps.change(
         row,

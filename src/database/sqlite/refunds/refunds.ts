@@ -227,7 +227,9 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
         const past = replays.recall(input);
         if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
         if (past.kind === 'same_body') return { kind: 'replayed', refund: rows.view(row) };
-        if (row.status !== 'processing' || !payouts.cancel(row.id, input.nowMs, 0)) return { kind: 'not_cancelable' };
+        if (row.status !== 'processing') return { kind: 'not_cancelable' };
+        if (!payouts.cancel(row.id, input.nowMs, 0))
+          return { kind: payouts.isInDoubt(row.id, 0) ? 'in_doubt' : 'not_cancelable' };
         const canceled = giveBack(row, { status: 'canceled', canceledAtMs: input.nowMs }, input.nowMs);
         replays.remember(input, row.sessionId);
         db.describe({ target: row.id, before: { status: row.status }, after: { status: canceled.status } });
