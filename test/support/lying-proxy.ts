@@ -20,6 +20,8 @@ export type Answer = Readonly<{
 
 /** Called for every answer; absent ones change nothing. A batch is one text with several answers. */
 export type Lies = {
+  /** Asks the node something else instead; `answer` then answers the client. Over WebSocket. */
+  question?: (question: Question) => Question;
   answer?: (question: Question, answer: Answer) => Answer;
   /** Changes the whole text just before it is sent; null: it is never sent. `methods` are those it answers. */
   text?: (text: string, methods: readonly string[]) => string | null;
@@ -103,7 +105,10 @@ export async function startLyingProxy(node: Readonly<{ httpUrl: string; wsUrl: s
       const asked = asList(JSON.parse(String(data)) as Question | Question[]);
       for (const question of asked) questions.set(question.id, question);
       await ready;
-      upstream.send(String(data));
+      const { question: change } = lies;
+      const isBatch = Array.isArray(JSON.parse(String(data)));
+      const changed = change && asked.map(change);
+      upstream.send(changed ? JSON.stringify(isBatch ? changed : changed[0]) : String(data));
     });
     upstream.on('message', (data) => {
       const ids = asList(JSON.parse(String(data)) as Answer | Answer[]).map(({ id }) => id);
