@@ -145,8 +145,8 @@ export function createPayer(options: PayerOptions): Payer {
   const allotting = new PQueue({ concurrency: ALLOTTING[rules.lane] });
   const wallets = createPayoutWallets({ network: network.key, tokens: network.tokens, rules, signer });
   const rollbackWait = rollbackWaitOf(options, wallets);
-  /** A lock excludes a second payment: there, nothing is ended as never paid meanwhile, and new attempts go on. */
-  const holdOnNew = (): Fault | null => (rules.hasLocks ? null : (rollbackWait?.current() ?? null));
+  /** A lock on the chain is of one wallet and one refund: it excludes no payment by another, or of the same under another id. */
+  const holdOnNew = (): Fault | null => rollbackWait?.current() ?? null;
   const costs = createSweepCosts({ network, rules, node, wallets });
   const dearSweeps = createDearSweeps({ network, rules, costs, database, clock });
   const loans = createRefundLoans({ network: network.key, node, wallets, database, clock });

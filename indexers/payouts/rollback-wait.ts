@@ -1,6 +1,5 @@
 /**
- * Keeps new attempts waiting where one that this database does not know may still take effect. Where a lock excludes a
- * second payment they need not wait, but nothing is canceled or ended as never paid either.
+ * Keeps new attempts waiting where one that this database does not know may still take effect.
  *
  * An attempt that was sent and is in no block is known only to the database and the signer. If both are put back to an
  * earlier state, it can still be included, and nothing on the chain tells about it before. So unless the last run is

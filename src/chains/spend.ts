@@ -30,7 +30,7 @@ export type SpendRules = Readonly<{
   expiresAtMs?(terms: Terms, signedAtMs: number): number;
   /**
    * Returns for how long, in ms of the chain's time, nothing is ended as never paid if earlier attempts may have been
-   * lost, and new attempts wait where no lock excludes a second payment (`hasLocks`). In an `expiry` lane, an attempt
+   * lost, and new attempts wait. In an `expiry` lane, an attempt
    * can be included for so long after it is signed, at most; in a `sequence` lane, each node shows by then what is
    * still on its way (`PayoutNode.pending`).
    * @param expiryMs `PayoutNodeOptions.expiryMs`
