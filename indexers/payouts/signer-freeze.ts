@@ -19,6 +19,10 @@ import type { FreezeState, Signer, SignerControl } from '../../src/signer/signer
 
 /** The freezes of the program itself that nobody has looked at. */
 const grave: readonly string[] = ['wallet_outflow_foreign', 'wallet_balance_short'];
+/** The same, of a number of a refund or gas wallet: an operator may use one, or a node may show late what did. */
+const NONCE_FOREIGN = 'payout_nonce_foreign';
+/** How long such a number stays unexplained before the signer is frozen. */
+const UNEXPLAINED_MS = 600_000;
 const FROZEN_BY = 'quayside';
 /** As much of a reason as the signer keeps. */
 const REASON_CHARS_MAX = 200;
@@ -42,7 +46,10 @@ export function createSignerFreezer(
   parts: Readonly<{
     network: NetworkKey;
     signer: Pick<FreezableSigner, 'freezeState' | 'status' | 'freeze'>;
-    database: Pick<Database, 'listFreezes' | 'reportSignerFreeze' | 'reportSignerPolicy'>;
+    database: Pick<
+      Database,
+      'listFreezes' | 'reportSignerFreeze' | 'reportSignerPolicy' | 'haltedLanes' | 'listOwnWallets'
+    >;
     clock: Pick<Clock, 'nowMs'>;
     log: Pick<Log, 'warn'>;
   }>,
@@ -83,9 +90,25 @@ export function createSignerFreezer(
     if (state) await report(state);
   }
 
+  /** Deposit addresses are halted, too, and hold no money for refunds. */
+  async function isHotWalletHalted(): Promise<boolean> {
+    const wallets = await database.listOwnWallets(network);
+    const hot = wallets.filter(({ role }) => role !== 'treasury').map(({ key }) => key);
+    return (await database.haltedLanes()).some(
+      (lane) => lane.network === network && lane.code === NONCE_FOREIGN && hot.includes(lane.payer),
+    );
+  }
+
+  async function findGrave(): Promise<readonly Freeze[]> {
+    const own = (await database.listFreezes()).filter((one) => one.network === network);
+    const isLong = ({ code, sinceMs }: Freeze) => code === NONCE_FOREIGN && clock.nowMs() >= sinceMs + UNEXPLAINED_MS;
+    const numbers = own.some(isLong) && (await isHotWalletHalted());
+    return own.filter((one) => grave.includes(one.code) || (numbers && isLong(one)));
+  }
+
   return {
     async renew() {
-      const all = (await database.listFreezes()).filter((one) => one.network === network && grave.includes(one.code));
+      const all = await findGrave();
       const freeze = all.find((one) => !asked.includes(nameOf(one)));
       if (!freeze) return look();
       const state = await signer.freezeState();
