@@ -55,7 +55,12 @@ export const refundSchema = z
   .meta({ id: 'Refund' });
 
 export const canceledRefundSchema = z
-  .object({ refund_id: z.string(), status: z.literal('canceled'), canceled_at: unixSeconds('When it was canceled') })
+  .object({
+    refund_id: z.string(),
+    status: z.literal('canceled'),
+    canceled_at: unixSeconds('When it was canceled'),
+    ...destinationFields,
+  })
   .meta({ id: 'CanceledRefund' });
 
 /** Returns the answer to the creation of a refund, which never changes, with the destination as it is now. */
@@ -65,6 +70,14 @@ export function createdRefund(
 ): z.infer<typeof createdRefundSchema> {
   return { ...common(refund, config), status: 'pending' };
 }
+
+/** Returns the answer to a cancel. */
+export const canceledRefund = (refund: Refund): z.infer<typeof canceledRefundSchema> => ({
+  refund_id: refund.refundId,
+  status: 'canceled',
+  canceled_at: toSeconds(refund.canceledAtMs ?? 0),
+  ...shownDestination(refund.network, refund.destination),
+});
 
 /** Returns the refund as it is now. */
 export function fullRefund(refund: Refund, config: Pick<Config, 'checkoutUrl'>): z.infer<typeof refundSchema> {

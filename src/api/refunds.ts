@@ -4,7 +4,6 @@
  */
 
 import type { Refund } from '../database/refunds.ts';
-import { toSeconds } from '../lib/clock.ts';
 import { destinationFaults } from '../payments/destination.ts';
 import type { Answer, ApiDeps, Caller, Endpoint } from './endpoint.ts';
 import { type ErrorCode, refuse } from './errors.ts';
@@ -19,7 +18,14 @@ import {
   readRefundInput,
   refundDestinationSchema,
 } from './refund-input.ts';
-import { canceledRefundSchema, createdRefund, createdRefundSchema, fullRefund, refundSchema } from './refund-view.ts';
+import {
+  canceledRefund,
+  canceledRefundSchema,
+  createdRefund,
+  createdRefundSchema,
+  fullRefund,
+  refundSchema,
+} from './refund-view.ts';
 
 const PATH = '/api/v1/refunds';
 const CREATE_PATH = `${PATH}/create`;
@@ -166,7 +172,13 @@ const cancelEndpoint = ({ database, clock }: ApiDeps): Endpoint => ({
     answer: {
       schema: canceledRefundSchema,
       examples: {
-        refund: { refund_id: 'refund-77', status: 'canceled', canceled_at: exampleRefund.created_at + 5 },
+        refund: {
+          refund_id: 'refund-77',
+          status: 'canceled',
+          canceled_at: exampleRefund.created_at + 5,
+          destination: exampleRefund.destination,
+          destination_source: exampleRefund.destination_source,
+        },
       },
     },
     errors: ['CANNOT_CANCEL_REFUND', 'IDEMPOTENCY_KEY_CONFLICT', 'REFUND_NOT_FOUND'],
@@ -178,7 +190,10 @@ const cancelEndpoint = ({ database, clock }: ApiDeps): Endpoint => ({
     switch (outcome.kind) {
       case 'done':
       case 'replayed':
-        return { ...aboutRefund(outcome.refund, canceled(outcome.refund)), replayed: outcome.kind === 'replayed' };
+        return {
+          ...aboutRefund(outcome.refund, canceledRefund(outcome.refund)),
+          replayed: outcome.kind === 'replayed',
+        };
       case 'not_cancelable':
         throw refuse('CANNOT_CANCEL_REFUND');
       case 'in_doubt':
@@ -196,12 +211,6 @@ const IN_DOUBT =
   'Try again in ten minutes; if the answer is the same then, ask the operator.';
 
 const aboutRefund = ({ sessionId }: Refund, body: object): Answer => ({ body, sessionId });
-
-const canceled = ({ refundId, canceledAtMs }: Refund) => ({
-  refund_id: refundId,
-  status: 'canceled' as const,
-  canceled_at: toSeconds(canceledAtMs ?? 0),
-});
 
 const unknownRefund = (kind: 'not_found' | 'foreign') =>
   kind === 'foreign'

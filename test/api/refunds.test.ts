@@ -328,7 +328,8 @@ test('only a refund that is processing can be canceled; its amount is free again
   await api.database().reportCertainty(network, true, api.clock.nowMs());
   const done = await cancel();
   assert.is(done.status, 200);
-  assert.equal(done.json, { refund_id: 'r-6', status: 'canceled', canceled_at: api.clock.nowS() });
+  const to = { destination: { network: 'ethereum', address: payerAddress }, destination_source: 'merchant' };
+  assert.equal(done.json, { refund_id: 'r-6', status: 'canceled', canceled_at: api.clock.nowS(), ...to });
   assert.equal(codeOf(await cancel()), [400, 'CANNOT_CANCEL_REFUND', undefined], 'canceled');
   assert.is((await api.send('POST', CREATE, refundTo(session, 'r-6b', { amount: '10' }))).status, 201);
 });
