@@ -145,7 +145,7 @@ export function createPayer(options: PayerOptions): Payer {
   const allotting = new PQueue({ concurrency: ALLOTTING[rules.lane] });
   const wallets = createPayoutWallets({ network: network.key, tokens: network.tokens, rules, signer });
   const rollbackWait = rollbackWaitOf(options, wallets);
-  /** A lock on the chain is of one wallet and one refund: it excludes no payment by another, or of the same under another id. */
+  /** A refund's lock on the chain excludes no payment by another wallet, and none under another id. */
   const holdOnNew = (): Fault | null => rollbackWait?.current() ?? null;
   const costs = createSweepCosts({ network, rules, node, wallets });
   const dearSweeps = createDearSweeps({ network, rules, costs, database, clock });
