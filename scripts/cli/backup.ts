@@ -9,7 +9,8 @@ import { readPassphrase } from '../../src/app/backup/passphrase.ts';
 import { proveBackup } from '../../src/app/backup/prove.ts';
 import { rememberBackup, rememberProof } from '../../src/app/backup/report.ts';
 import { type Restored, restoreBackup } from '../../src/app/backup/restore.ts';
-import { readSignerPart, runScheduledBackup } from '../../src/app/backup/scheduled.ts';
+import { runScheduledBackup } from '../../src/app/backup/scheduled.ts';
+import { writeSignerPart } from '../../src/app/backup/signer-part.ts';
 import { sandboxFiles } from '../../src/app/sandbox-chains.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { Fault } from '../../src/core/fault.ts';
@@ -31,10 +32,9 @@ import {
   usage,
   wholeOption,
 } from './command.ts';
-import { openProgressLine } from './progress.ts';
+import { mebibytes, openProgressLine } from './progress.ts';
 import { askNewPassphrase, withTerminal } from './signer.ts';
 
-const MIB = 2 ** 20;
 const KEEP_MAX = 100_000;
 const INDEX_MAX = 2 ** 31 - 1;
 const passphraseOption: Option = {
@@ -75,7 +75,7 @@ export const backup: Command = {
           config,
           env: input.env,
           settingsFile: input.env.QUAYSIDE_CONFIG ? resolve(input.cwd, input.env.QUAYSIDE_CONFIG) : null,
-          signerPart: signer && (() => readSignerPart(signer)),
+          signerPart: signer && ((path) => writeSignerPart(signer, path, (done) => progress.show(received(done)))),
           passphrase,
           nowMs: act.atMs,
           onProgress: (done, total) => progress.show(`packed ${mebibytes(done)} of ${mebibytes(total)}`),
@@ -123,9 +123,10 @@ async function runAsConfigured(input: Input, { config, database, clock }: Instal
   const progress = openProgressLine(process.stderr);
   const act = operatorAct(backup, input, clock);
   const onProgress = (done: number, total: number) => progress.show(`packed ${mebibytes(done)} of ${mebibytes(total)}`);
+  const onReceived = (done: number) => progress.show(received(done));
   const log = openLog('backup', config.logLevel);
   try {
-    const parts = { config, database, env: input.env, act, clock, log, onProgress };
+    const parts = { config, database, env: input.env, act, clock, log, onProgress, onReceived };
     const { file, bytes, files, sessions, deleted, isSent, signerFault } = await runScheduledBackup(parts);
     return {
       json: { file, bytes, made_at: moment(act.atMs), files, sessions, proved: true, sent: isSent, deleted },
@@ -285,4 +286,4 @@ async function withPassphrase<T>(input: Input, isNew: boolean, work: (passphrase
   }
 }
 
-const mebibytes = (bytes: number): string => `${(bytes / MIB).toFixed(1)} MiB`;
+const received = (bytes: number): string => `received ${mebibytes(bytes)} from the signer`;

@@ -2,21 +2,17 @@
  * Exports the books for an accountant: payments, refunds, sweeps and fees, each row one posting of the ledger.
  * @module
  */
-import { once } from 'node:events';
-import { createWriteStream, existsSync, renameSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { pipeline } from 'node:stream/promises';
-import { permanent } from '../../src/core/fault.ts';
 import { BOOK_PAGE_ENTRIES, type BookFilter, type BookKind } from '../../src/database/bookkeeping.ts';
 import { exportFormats, rowWriter } from '../../src/lib/export-text.ts';
 import { type Command, choiceOption, type Input, type Installation, notFound, textOption, usage } from './command.ts';
 import { cellsOf, columnsOf } from './export-rows.ts';
+import { toNewFile, toStandardOutput } from './output.ts';
 import { openProgress } from './progress.ts';
 import { readMoment } from './since.ts';
 
 /** Exports that look at fewer entries than this show no progress. */
 const PROGRESS_ENTRIES_MIN = 10 * BOOK_PAGE_ENTRIES;
-const PRIVATE = 0o600;
 
 export const exportPayments: Command = {
   name: 'export payments',
@@ -89,7 +85,7 @@ async function run(kind: BookKind, input: Input, installation: Installation) {
     return { json: null, lines: [] };
   }
   const path = resolve(input.cwd, file);
-  await toFile(text, path);
+  await toNewFile(text, path);
   return {
     json: { kind, format, rows: counted.rows, file: path },
     lines: [`${counted.rows} ${kind} written to ${path}`],
@@ -126,43 +122,5 @@ async function* exportText(
     yield writer.end;
   } finally {
     progress?.end();
-  }
-}
-
-/** @throws Fault permanent `output_closed` if whoever reads stops reading */
-async function toStandardOutput(text: AsyncIterable<string>): Promise<void> {
-  const { stdout } = process;
-  let isClosed = false;
-  const close = () => {
-    isClosed = true;
-  };
-  stdout.on('error', close);
-  try {
-    for await (const part of text) {
-      if (isClosed)
-        throw permanent('output_closed', 'the program that read the export stopped reading; nothing was changed');
-      // `once` rejects with the error of a reader that is gone.
-      if (!stdout.write(part)) await once(stdout, 'drain').catch(close);
-    }
-  } finally {
-    // The last write may fail only after this: a program that ends needs no listener removed.
-    await new Promise((done) => setImmediate(done));
-  }
-}
-
-/** Writes beside the file first, so that a file of this name is always whole. */
-async function toFile(text: AsyncIterable<string>, path: string): Promise<void> {
-  if (existsSync(path)) throw permanent('refused', `${path} exists already; name another file`);
-  const partial = `${path}.partial`;
-  try {
-    await pipeline(text, createWriteStream(partial, { mode: PRIVATE }));
-    renameSync(partial, path);
-  } catch (error) {
-    rmSync(partial, { force: true });
-    if (!(error instanceof Error && 'syscall' in error)) throw error;
-    throw permanent(
-      'refused',
-      `${path} could not be written: ${error.message}; name a file in a folder that you can write to`,
-    );
   }
 }

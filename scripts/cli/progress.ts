@@ -5,6 +5,10 @@
 import { printable } from '../../src/core/excerpt.ts';
 
 const BAR_CHARACTERS = 40;
+const MIB = 2 ** 20;
+
+/** Returns a number of bytes as people read it. */
+export const mebibytes = (bytes: number): string => `${(bytes / MIB).toFixed(1)} MiB`;
 
 /** Returns functions to write the line, and to clear it. */
 export function openProgressLine(terminal: Pick<typeof process.stderr, 'isTTY' | 'write'>) {

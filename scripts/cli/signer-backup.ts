@@ -2,31 +2,54 @@
  * Backs up the signer's journal and policy, and restores them into a new folder.
  * @module
  */
-import { readFileSync } from 'node:fs';
+import { accessSync, constants } from 'node:fs';
 import { resolve } from 'node:path';
 import { systemClock } from '../../src/lib/clock.ts';
+import { counted } from '../../src/lib/parts.ts';
 import { openBackup } from '../../src/signer/backup.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
 import { fingerprintOf } from '../../src/signer/keystore.ts';
 import { refuseExistingSigner, restoreSigner } from '../../src/signer/setup.ts';
-import { moment, notFound, type OfflineCommand } from './command.ts';
+import { moment, notFound, type OfflineCommand, textOption, usage } from './command.ts';
+import { toNewFile, toStandardOutput } from './output.ts';
+import { mebibytes, openProgressLine } from './progress.ts';
 import { askMnemonic, askNewPassphrase, dirOption, filesOf, withTerminal } from './signer.ts';
 
 export const signerBackup: OfflineCommand = {
   name: 'signer backup',
   args: [],
-  summary: 'Print an encrypted backup of the running signer’s journal and policy; redirect it to a file.',
-  options: { dir: dirOption },
+  summary: 'Write an encrypted backup of the running signer’s journal and policy; it goes on signing meanwhile.',
+  options: {
+    dir: dirOption,
+    output: { value: 'FILE', help: 'write to a new file that only you can read (default: standard output)' },
+  },
   notes: [
     'It holds neither the seed nor the keystore. Only the seed phrase opens it, with `quayside signer restore`.',
-    'Back up the database (data/quayside.db) with it.',
+    'Back up the database with it: `quayside backup` makes one file of both. A file of --output is always whole; what was',
+    'redirected is not if the exit code is 1. --json prints a summary beside the file, and needs --output.',
   ],
   async runOffline(input) {
+    const output = textOption(input, 'output');
+    if (output === undefined && (input.options.json || process.stdout.isTTY)) {
+      throw usage('a backup is not text: name a file with --output, or redirect it to one');
+    }
     const signer = openConfiguredSigner({ dir: filesOf(input).dir });
+    const progress = openProgressLine(process.stderr);
+    let bytes = 0;
+    const parts = counted(signer.backup(), (done) => {
+      bytes = done;
+      progress.show(`received ${mebibytes(done)} from the signer`);
+    });
     try {
-      const text = await signer.backup();
-      return { json: JSON.parse(text), lines: [text] };
+      if (output === undefined) {
+        await toStandardOutput(parts);
+        return { json: null, lines: [] };
+      }
+      const file = resolve(input.cwd, output);
+      await toNewFile(parts, file);
+      return { json: { file, bytes }, lines: [`wrote ${file}: ${mebibytes(bytes)}`] };
     } finally {
+      progress.end();
       await signer.close();
     }
   },
@@ -42,14 +65,19 @@ export const signerRestore: OfflineCommand = {
     withTerminal(async (terminal) => {
       const files = filesOf(input);
       refuseExistingSigner(files.dir);
-      const text = read(resolve(input.cwd, input.args[0] ?? ''));
+      const file = resolve(input.cwd, input.args[0] ?? '');
+      refuseMissing(file);
       const seed = await askMnemonic(terminal);
       try {
-        const backup = openBackup(text, seed);
+        const backup = openBackup(file, seed);
         const passphrase = await askNewPassphrase(terminal, 'Passphrase for the keystore');
+        const progress = openProgressLine(process.stderr);
         try {
-          restoreSigner(files.dir, seed, passphrase, backup, systemClock.nowMs());
+          const onBytes = (done: number, total: number) =>
+            progress.show(`restored ${mebibytes(done)} of ${mebibytes(total)}`);
+          await restoreSigner(files.dir, seed, passphrase, { backup, nowMs: systemClock.nowMs(), onBytes });
         } finally {
+          progress.end();
           passphrase.fill(0);
         }
         const fingerprint = fingerprintOf(seed);
@@ -67,10 +95,10 @@ export const signerRestore: OfflineCommand = {
     }),
 };
 
-/** @throws Fault permanent `not_found` */
-function read(file: string): string {
+/** Before anybody types a seed phrase. @throws Fault permanent `not_found` */
+function refuseMissing(file: string): void {
   try {
-    return readFileSync(file, 'utf8');
+    accessSync(file, constants.R_OK);
   } catch (error) {
     throw notFound(`${file} cannot be read (${error instanceof Error ? error.message : error}); name a backup’s file`);
   }

@@ -16,9 +16,8 @@ import { exitCodeOf, type Finding, failure, findingLines, ok, warning, worstOf }
 import { type Answer, becauseOption, type Input, type OfflineCommand, operatorAct, usage } from './command.ts';
 import { nodeFindings } from './doctor-node.ts';
 import { readPlaces } from './explain-places.ts';
-import { openProgressLine } from './progress.ts';
+import { mebibytes, openProgressLine } from './progress.ts';
 
-const MIB = 2 ** 20;
 /** Of the database: the copy that stays, and the room that a migration may need. */
 const ROOM_FACTOR = 2;
 
@@ -103,8 +102,6 @@ async function examine(input: Input, say: (text: string) => void): Promise<Findi
   if (worstOf(findings) !== 'error') updateUpgradeRecord(config.dataDir, { proved_build: now.build });
   return findings;
 }
-
-const mebibytes = (bytes: number): string => `${(bytes / MIB).toFixed(1)} MiB`;
 
 async function roomFindings({ dataDir }: Config): Promise<Finding[]> {
   const { freeBytes, usedBytes } = await readRoom(dataDir);

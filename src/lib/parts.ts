@@ -1,5 +1,5 @@
 /**
- * Answers that are written part by part, no faster than they are read.
+ * Answers and files that are written part by part, no faster than they are read.
  * @module
  */
 import type { ServerResponse } from 'node:http';
@@ -21,4 +21,24 @@ export async function writeParts(
     const isReaderGone = error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE';
     if (!isReaderGone) throw error;
   }
+}
+
+/** Yields the same parts. @param onBytes called with how many bytes there were so far */
+export async function* counted<Part extends Uint8Array>(
+  parts: AsyncIterable<Part>,
+  onBytes: (bytes: number) => void,
+): AsyncGenerator<Part, void> {
+  let bytes = 0;
+  for await (const part of parts) {
+    bytes += part.length;
+    onBytes(bytes);
+    yield part;
+  }
+}
+
+/** Calls `late` after so many milliseconds. @returns what prevents that, once a part was given or taken in time */
+export function limitPart(ms: number, late: () => void): () => void {
+  const limit = AbortSignal.timeout(ms);
+  limit.addEventListener('abort', late);
+  return () => limit.removeEventListener('abort', late);
 }

@@ -5,106 +5,265 @@
  * nobody else has: whoever stores the file learns neither what was paid to whom nor the limits. And nothing more can be
  * lost: without the seed phrase, which is on paper, no backup of a signer is worth anything.
  *
- * Format 1: a JSON object with exactly the keys of `schema`. The key is HKDF-SHA-256 of the seed; the additional data
- * of GCM is the JSON text, without spaces, of the list [version, kind, fingerprint, made_at_ms]; `sealed` is the
- * ciphertext of gzipped JSON and the 16-byte tag.
+ * It is written and read part by part, so that neither side needs more memory for a longer journal.
+ *
+ * Format 2: a line of JSON, which is `lineSchema`, and then the chunks of `lib/sealed-chunks.ts`. Their key is
+ * HKDF-SHA-256 of the seed with `salt`, which is random. They hold, gzipped, a line of JSON, which is `contentSchema`,
+ * and the bytes of `signer.db`. `older-backup.ts` reads format 1.
  * @module
  */
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import { gunzipSync, gzipSync } from 'node:zlib';
+import { hkdfSync, randomBytes } from 'node:crypto';
+import { closeSync, createReadStream, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { constants, createGunzip, createGzip } from 'node:zlib';
 import * as z from 'zod';
-import { permanent } from '../core/fault.ts';
+import { Fault, permanent, transient } from '../core/fault.ts';
+import { counted } from '../lib/parts.ts';
+import { CHUNK_BYTES, CHUNK_CIPHER, type ChunkKey, openChunks, sealChunks } from '../lib/sealed-chunks.ts';
+import type { Journal } from './journal.ts';
+import type { JournalSnapshot } from './journal-snapshot.ts';
 import { fingerprintOf } from './keystore.ts';
-import { BACKUP_BYTES_MAX } from './protocol.ts';
+import { openOlderBackup, parseOlderBackup } from './older-backup.ts';
 
 const KIND = 'signer backup';
-const CIPHER = 'aes-256-gcm';
+const VERSION = 2;
 const KEY_BYTES = 32;
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
-const CONTENT_BYTES_MAX = 1024 * 1024 * 1024;
+const SALT_BYTES = 32;
+const READ_BYTES = 256 * 1024;
+const LINE_FEED = 0x0a;
+const LINE_BYTES_MAX = 1024;
+/** A policy has at most 1 MiB, and JSON at most six characters for each of its own. */
+const CONTENT_LINE_BYTES_MAX = 8 * 1024 * 1024;
+/** Twice what signers wrote in format 1. */
+const OLDER_BYTES_MAX = 128 * 1024 * 1024;
 
-const schema = z.strictObject({
-  version: z.literal(1),
+const lineSchema = z.strictObject({
   kind: z.literal(KIND),
+  version: z.literal(VERSION),
   fingerprint: z.string().regex(/^[0-9a-f]{8}$/),
   made_at_ms: z.int().nonnegative(),
-  nonce: z.string().regex(/^[0-9a-f]{24}$/),
-  sealed: z.base64(),
+  cipher: z.literal(CHUNK_CIPHER),
+  chunk_bytes: z.literal(CHUNK_BYTES),
+  salt: z.string().regex(/^[0-9a-f]{64}$/),
 });
-type Header = Omit<z.infer<typeof schema>, 'nonce' | 'sealed'>;
 
-const content = z.strictObject({ policy: z.string(), journal: z.base64() });
+const contentSchema = z.strictObject({ policy: z.string(), journal_bytes: z.int().nonnegative() });
 
-/** What a backup holds: the text of `policy.json`, and `signer.db`. */
-export type SignerBackup = Readonly<{ policy: string; journal: Uint8Array; madeAtMs: number }>;
+export type BackupParts = Readonly<{
+  /** The text of `policy.json`. */
+  policy: string;
+  journal: Pick<Journal, 'snapshot'>;
+  madeAtMs: number;
+}>;
 
-const keyOf = (seed: Uint8Array): Buffer =>
-  Buffer.from(hkdfSync('sha256', seed, new Uint8Array(0), 'quayside signer backup v1', KEY_BYTES));
+/** Called with the bytes that were read so far, and with how many there are. */
+export type OnBytes = (done: number, total: number) => void;
 
-const additionalData = ({ version, kind, fingerprint, made_at_ms }: Header): Buffer =>
-  Buffer.from(JSON.stringify([version, kind, fingerprint, made_at_ms]));
+/** A backup in a file that was not read yet, of the seed that was given. */
+export type SignerBackup = Readonly<{
+  madeAtMs: number;
+  /**
+   * Writes the journal into a new file, which is on the disk when this resolves, and whole only then.
+   * @returns the text of `policy.json`
+   * @throws Fault permanent `backup_damaged`; transient `storage_unavailable`
+   */
+  unpack(journalFile: string, onBytes?: OnBytes): Promise<string>;
+}>;
 
 /**
- * Encrypts a backup.
- * @returns the file's text, one line
- * @throws Fault permanent `backup_too_large`
+ * Encrypts a backup of the journal as it is when the first part is asked for. It ends what it began also if no further
+ * part is asked for (`return`).
+ * @throws Fault transient: see `Journal.snapshot`
  */
-export function sealBackup(seed: Uint8Array, { policy, journal, madeAtMs }: SignerBackup): string {
-  const plain = gzipSync(JSON.stringify({ policy, journal: Buffer.from(journal).toString('base64') }));
-  const header: Header = { version: 1, kind: KIND, fingerprint: fingerprintOf(seed), made_at_ms: madeAtMs };
-  const nonce = randomBytes(NONCE_BYTES);
-  const key = keyOf(seed);
+export async function* sealBackup(
+  seed: Uint8Array,
+  { policy, journal, madeAtMs }: BackupParts,
+): AsyncGenerator<Buffer, void> {
+  const snapshot = journal.snapshot();
   try {
-    const cipher = createCipheriv(CIPHER, key, nonce).setAAD(additionalData(header));
-    const sealed = Buffer.concat([cipher.update(plain), cipher.final(), cipher.getAuthTag()]).toString('base64');
-    if (sealed.length <= BACKUP_BYTES_MAX) return JSON.stringify({ ...header, nonce: nonce.toString('hex'), sealed });
+    const salt = randomBytes(SALT_BYTES).toString('hex');
+    const label = { kind: KIND, version: VERSION, fingerprint: fingerprintOf(seed), made_at_ms: madeAtMs } as const;
+    const line = JSON.stringify({ ...label, cipher: CHUNK_CIPHER, chunk_bytes: CHUNK_BYTES, salt });
+    const key = keyOf(seed, salt);
+    try {
+      yield Buffer.from(`${line}\n`);
+      yield* sealContent(contentOf(policy, snapshot), { key, line });
+    } finally {
+      key.fill(0);
+    }
   } finally {
-    key.fill(0);
+    snapshot.close();
   }
+}
+
+const keyOf = (seed: Uint8Array, salt: string): Buffer =>
+  Buffer.from(hkdfSync('sha256', seed, Buffer.from(salt, 'hex'), 'quayside signer backup v2', KEY_BYTES));
+
+async function* contentOf(policy: string, { bytes, read }: JournalSnapshot): AsyncGenerator<Buffer, void> {
+  yield Buffer.from(`${JSON.stringify({ policy, journal_bytes: bytes })}\n`);
+  yield* read();
+}
+
+async function* sealContent(content: AsyncIterable<Buffer>, key: ChunkKey): AsyncGenerator<Buffer, void> {
+  const gzip = createGzip({ level: constants.Z_BEST_SPEED });
+  // An error of the content ends `gzip` with it.
+  const packed = pipeline(content, gzip).catch(() => {});
+  try {
+    yield* sealChunks(gzip, key);
+  } finally {
+    gzip.destroy();
+    await packed;
+  }
+}
+
+/**
+ * Opens a backup, of which only the first line is read.
+ * @throws Fault permanent `not_found`, `backup_damaged`, `backup_foreign` (of another seed), `backup_newer`
+ */
+export function openBackup(file: string, seed: Uint8Array): SignerBackup {
+  const { line, version, bytes } = readStart(file);
+  if (version < VERSION) return openOlder(file, bytes, seed);
+  if (version > VERSION) {
+    throw permanent(
+      'backup_newer',
+      `${file} was made by a newer version of this program (format ${version}): restore it with that version`,
+    );
+  }
+  const { fingerprint, made_at_ms: madeAtMs, salt } = parseLine(file, line);
+  refuseForeign(fingerprint, seed);
+  return {
+    madeAtMs,
+    unpack: (journalFile, onBytes) =>
+      writing(file, journalFile, async (journal) => {
+        const key = keyOf(seed, salt);
+        let policy = '';
+        try {
+          await pipeline(
+            createReadStream(file, { start: Buffer.byteLength(line) + 1, highWaterMark: READ_BYTES }),
+            (parts: AsyncIterable<Buffer>) => counted(parts, (done) => onBytes?.(done, bytes)),
+            (sealed) => openChunks(sealed, { key, line }, (why, cause) => damaged(file, why, cause)),
+            createGunzip(),
+            async (plain: AsyncIterable<Buffer>) => {
+              policy = await writeContent(file, plain, journal);
+            },
+          );
+          return policy;
+        } finally {
+          key.fill(0);
+        }
+      }),
+  };
+}
+
+/** @throws Fault permanent `backup_damaged`, `backup_foreign` */
+function openOlder(file: string, bytes: number, seed: Uint8Array): SignerBackup {
+  const faultOf = (why: string, cause?: unknown) => damaged(file, why, cause);
+  if (bytes > OLDER_BYTES_MAX) throw faultOf('it is not a file of `quayside signer backup`');
+  const older = parseOlderBackup(readFileSync(file, 'utf8'), faultOf);
+  refuseForeign(older.fingerprint, seed);
+  const { policy, journal } = openOlderBackup(older, seed, faultOf);
+  return {
+    madeAtMs: older.made_at_ms,
+    unpack: (journalFile) =>
+      writing(file, journalFile, async (handle) => {
+        await handle.writeFile(journal);
+        return policy;
+      }),
+  };
+}
+
+/** Reads the first line of a file; of one that has none, or another than a backup's, the version is 0. */
+function readStart(file: string): Readonly<{ line: string; version: number; bytes: number }> {
+  const start = Buffer.alloc(LINE_BYTES_MAX);
+  let bytes: number;
+  try {
+    const handle = openSync(file, 'r');
+    try {
+      bytes = fstatSync(handle).size;
+      readSync(handle, start, 0, LINE_BYTES_MAX, 0);
+    } finally {
+      closeSync(handle);
+    }
+  } catch (error) {
+    const why = error instanceof Error ? error.message : error;
+    throw permanent('not_found', `${file} cannot be read (${why}); name a backup’s file`, error);
+  }
+  const line = start.subarray(0, Math.max(0, start.indexOf(LINE_FEED))).toString('utf8');
+  try {
+    return {
+      line,
+      version: z.object({ kind: z.literal(KIND), version: z.int() }).parse(JSON.parse(line)).version,
+      bytes,
+    };
+  } catch {
+    return { line, version: 0, bytes };
+  }
+}
+
+/** @throws Fault permanent `backup_damaged` */
+function parseLine(file: string, line: string): z.infer<typeof lineSchema> {
+  const { data, error } = lineSchema.safeParse(JSON.parse(line));
+  if (data) return data;
+  throw damaged(file, 'its first line is not that of a backup', error);
+}
+
+/** @throws Fault permanent `backup_foreign` */
+function refuseForeign(fingerprint: string, seed: Uint8Array): void {
+  const own = fingerprintOf(seed);
+  if (fingerprint === own) return;
   throw permanent(
-    'backup_too_large',
-    `the signer's backup would have more than ${BACKUP_BYTES_MAX / 2 ** 20} MiB: stop the signer, and copy signer.db and policy.json from its folder`,
+    'backup_foreign',
+    `this is a backup of the signer ${fingerprint}, but the seed phrase is that of ${own}: use the other one`,
   );
 }
 
-/**
- * Decrypts a backup.
- * @throws Fault permanent `backup_damaged`, `backup_foreign` (of another seed)
- */
-export function openBackup(text: string, seed: Uint8Array): SignerBackup {
-  const { nonce, sealed, ...header } = parse(text);
-  const own = fingerprintOf(seed);
-  if (header.fingerprint !== own) {
-    throw permanent(
-      'backup_foreign',
-      `this is a backup of the signer ${header.fingerprint}, but the seed phrase is that of ${own}: use the other one`,
-    );
-  }
-  const key = keyOf(seed);
+/** Gives `work` a new file, which is on the disk when this resolves. @throws Fault */
+async function writing<T>(backup: string, file: string, work: (handle: FileHandle) => Promise<T>): Promise<T> {
   try {
-    const bytes = Buffer.from(sealed, 'base64');
-    const decipher = createDecipheriv(CIPHER, key, Buffer.from(nonce, 'hex'), { authTagLength: TAG_BYTES });
-    decipher.setAAD(additionalData(header)).setAuthTag(bytes.subarray(-TAG_BYTES));
-    const plain = Buffer.concat([decipher.update(bytes.subarray(0, -TAG_BYTES)), decipher.final()]);
-    const { policy, journal } = content.parse(
-      JSON.parse(gunzipSync(plain, { maxOutputLength: CONTENT_BYTES_MAX }).toString('utf8')),
-    );
-    return { policy, journal: new Uint8Array(Buffer.from(journal, 'base64')), madeAtMs: header.made_at_ms };
+    const handle = await open(file, 'wx', 0o600);
+    try {
+      const result = await work(handle);
+      await handle.sync();
+      return result;
+    } finally {
+      await handle.close();
+    }
   } catch (error) {
-    throw damaged('it was changed or cut off', error);
-  } finally {
-    key.fill(0);
+    if (error instanceof Fault || !(error instanceof Error)) throw error;
+    if (!('syscall' in error)) throw damaged(backup, error.message, error);
+    throw transient(
+      'storage_unavailable',
+      `${backup} cannot be restored (${error.message}): make room on the disk, or name a folder that you can write to`,
+      error,
+    );
   }
 }
 
-function parse(text: string): z.infer<typeof schema> {
-  try {
-    return schema.parse(JSON.parse(text));
-  } catch (error) {
-    throw damaged('it is not a whole file of `quayside signer backup`', error);
+/** Writes the journal of a backup's content. @returns the policy @throws Fault permanent `backup_damaged` */
+async function writeContent(file: string, plain: AsyncIterable<Buffer>, journal: FileHandle): Promise<string> {
+  const head: Buffer[] = [];
+  let headBytes = 0;
+  let content: z.infer<typeof contentSchema> | null = null;
+  let left = 0;
+  for await (const part of plain) {
+    let rest = part;
+    if (!content) {
+      const end = part.indexOf(LINE_FEED);
+      head.push(end < 0 ? part : part.subarray(0, end));
+      headBytes += part.length;
+      if (headBytes > CONTENT_LINE_BYTES_MAX) throw damaged(file, 'its policy is too long');
+      if (end < 0) continue;
+      content = contentSchema.parse(JSON.parse(Buffer.concat(head).toString('utf8')));
+      left = content.journal_bytes;
+      rest = part.subarray(end + 1);
+    }
+    left -= rest.length;
+    await journal.writeFile(rest);
   }
+  if (!content || left !== 0) throw damaged(file, 'its journal has another length than it says');
+  return content.policy;
 }
 
-const damaged = (why: string, cause: unknown) =>
-  permanent('backup_damaged', `the signer's backup is damaged (${why}): use another copy of it`, cause);
+const damaged = (file: string, why: string, cause?: unknown) =>
+  permanent('backup_damaged', `${file} is damaged (${why}): use another copy of it`, cause);

@@ -7,13 +7,14 @@ import { join } from 'node:path';
 import * as z from 'zod';
 import type { SignerConfig } from '../config/config.ts';
 import { Fault, permanent, transient } from '../core/fault.ts';
+import { limitPart } from '../lib/parts.ts';
 import {
   ANSWER_BYTES_MAX,
-  BACKUP_BYTES_MAX,
   type CallName,
   type CallParams,
   type CallResult,
   calls,
+  type JsonCallName,
   refusal,
 } from './protocol.ts';
 import { ApprovalMissing, type Signer, type SignerControl } from './signer.ts';
@@ -30,7 +31,8 @@ const CONNECTIONS_MAX = 4;
 /** A signature takes milliseconds, and a little more with the journal on a slow disk. */
 const TIMEOUT_MS = 20_000;
 
-const bytesMaxOf = (method: CallName): number => (method === 'backup' ? 2 * BACKUP_BYTES_MAX : ANSWER_BYTES_MAX);
+/** The longest answer of a signer of an older version, whose backups were one text of at most 64 MiB. */
+const OLDER_BACKUP_BYTES_MAX = 128 * 1024 * 1024;
 
 /** Returns a client, which connects for each call. Calls may be concurrent; failed ones are not repeated. */
 export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Signer & SignerControl {
@@ -44,27 +46,41 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
       cause,
     );
 
-  /** @throws Fault transient `signer_unreachable` */
-  async function post(
-    path: string,
-    body: string,
-    bytesMax: number,
-  ): Promise<Readonly<{ status: number; value: unknown }>> {
-    const signal = AbortSignal.timeout(timeoutMs);
+  function faultFrom(error: unknown, signal: AbortSignal): Fault {
+    if (error instanceof Fault) return error;
+    if (signal.aborted) return unreachable(`did not answer within ${timeoutMs} ms`);
+    if (error instanceof SyntaxError) return unreachable('did not answer in JSON');
+    const why = error instanceof Error ? error.message : error;
+    return unreachable(why === 'aborted' ? 'disconnected within its answer' : `cannot be reached (${why})`, error);
+  }
+
+  /** Sends a request. @returns the answer, of which nothing was read */
+  function send(name: CallName, params: unknown, signal: AbortSignal): Promise<IncomingMessage> {
+    const body = JSON.stringify(params);
     const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+    return new Promise((resolve, reject) => {
+      const one = request({ socketPath, path: `/${name}`, method: 'POST', agent, signal, headers }, resolve);
+      open.add(one);
+      one.once('close', () => open.delete(one)).on('error', reject);
+      one.end(body);
+    });
+  }
+
+  /** Returns the result in an answer. @throws Fault that the answer is; transient `signer_unreachable` */
+  async function resultIn(response: IncomingMessage, name: CallName, bytesMax: number): Promise<unknown> {
+    const value: unknown = JSON.parse(await read(response, bytesMax));
+    if (response.statusCode === 200) return value;
+    const refusedWith = refusal.safeParse(value).data;
+    throw refusedWith ? faultOf(refusedWith) : unreachable(`gave an invalid answer to "${name}"`);
+  }
+
+  /** @throws Fault that the signer answers; transient `signer_unreachable` */
+  async function post(name: CallName, params: unknown, bytesMax: number): Promise<unknown> {
+    const signal = AbortSignal.timeout(timeoutMs);
     try {
-      const response = await new Promise<IncomingMessage>((resolve, reject) => {
-        const one = request({ socketPath, path, method: 'POST', agent, signal, headers }, resolve);
-        open.add(one);
-        one.once('close', () => open.delete(one)).on('error', reject);
-        one.end(body);
-      });
-      return { status: response.statusCode ?? 0, value: JSON.parse(await read(response, bytesMax)) };
+      return await resultIn(await send(name, params, signal), name, bytesMax);
     } catch (error) {
-      if (error instanceof Fault) throw error;
-      if (signal.aborted) throw unreachable(`did not answer within ${timeoutMs} ms`);
-      if (error instanceof SyntaxError) throw unreachable('did not answer in JSON');
-      throw unreachable(`cannot be reached (${error instanceof Error ? error.message : error})`, error);
+      throw faultFrom(error, signal);
     }
   }
 
@@ -80,8 +96,8 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
     return Buffer.concat(chunks).toString('utf8');
   }
 
-  async function call<N extends CallName>(method: N, params: CallParams<N>): Promise<CallResult<N>> {
-    const { params: paramsWire, result: resultWire } = calls[method] as (typeof calls)[CallName];
+  async function call<N extends JsonCallName>(method: N, params: CallParams<N>): Promise<CallResult<N>> {
+    const { params: paramsWire, result: resultWire } = calls[method] as (typeof calls)[JsonCallName];
     const encoded = z.safeEncode(paramsWire as z.ZodType, params);
     if (!encoded.success) {
       throw permanent(
@@ -89,12 +105,47 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
         `this is not a valid request to the signer: ${z.prettifyError(encoded.error)}`,
       );
     }
-    const { status, value } = await post(`/${method}`, JSON.stringify(encoded.data), bytesMaxOf(method));
-    const refusedWith = status === 200 ? null : refusal.safeParse(value).data;
-    if (refusedWith) throw faultOf(refusedWith);
+    const value = await post(method, encoded.data, ANSWER_BYTES_MAX);
     const { data, success } = z.safeDecode(resultWire as z.ZodType, value);
-    if (status !== 200 || !success) throw unreachable(`gave an invalid answer to "${method}"`);
+    if (!success) throw unreachable(`gave an invalid answer to "${method}"`);
     return data as CallResult<N>;
+  }
+  async function* backup(): AsyncGenerator<Uint8Array, void> {
+    const stalled = new AbortController();
+    /** Each part has the time that whole answers of other calls have; how long the caller takes between is its own. */
+    const limited = async <T>(next: Promise<T>): Promise<T> => {
+      const done = limitPart(timeoutMs, () => stalled.abort());
+      return next.finally(done);
+    };
+    let response: IncomingMessage | null = null;
+    try {
+      response = await limited(send('backup', { format: 2 }, stalled.signal));
+      if (response.statusCode === 200) {
+        const parts = response[Symbol.asyncIterator]();
+        for (let part = await limited(parts.next()); !part.done; part = await limited(parts.next())) yield part.value;
+        return;
+      }
+      const fault = await limited(resultIn(response, 'backup', ANSWER_BYTES_MAX)).catch((error) => error);
+      if (!(fault instanceof Fault) || fault.code !== 'signer_refused_request') throw fault;
+    } catch (error) {
+      throw faultFrom(error, stalled.signal);
+    } finally {
+      response?.destroy();
+    }
+    yield await olderBackup();
+  }
+
+  /** Asks a signer that knows only format 1. @throws Fault */
+  async function olderBackup(): Promise<Uint8Array> {
+    const text = await post('backup', {}, OLDER_BACKUP_BYTES_MAX).catch((error) => {
+      if (!(error instanceof Fault) || error.code !== 'backup_too_large') throw error;
+      throw permanent(
+        'backup_too_large',
+        `the signer at ${socketPath} is of an older version, whose backups have at most 64 MiB: restart it with this version; it asks for its passphrase again`,
+      );
+    });
+    if (typeof text === 'string') return Buffer.from(text);
+    throw unreachable('gave an invalid answer to "backup"');
   }
 
   return {
@@ -108,7 +159,7 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
     status: () => call('status', {}),
     freeze: (reason, frozenBy) => call('freeze', { reason, frozenBy }),
     thaw: (approval) => call('thaw', { approval }),
-    backup: () => call('backup', {}),
+    backup,
     secretKeys: () => call('secretKeys', {}),
     async close() {
       for (const one of open) one.destroy(unreachable('was disconnected'));

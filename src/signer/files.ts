@@ -7,7 +7,14 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { permanent } from '../core/fault.ts';
 
-export type SignerFiles = Readonly<{ dir: string; keystore: string; policy: string; journal: string; socket: string }>;
+export type SignerFiles = Readonly<{
+  dir: string;
+  keystore: string;
+  policy: string;
+  journal: string;
+  socket: string;
+  lock: string;
+}>;
 
 /** Returns the paths of a signer's files. */
 export const signerFiles = (dir: string): SignerFiles => ({
@@ -16,6 +23,7 @@ export const signerFiles = (dir: string): SignerFiles => ({
   policy: join(dir, 'policy.json'),
   journal: join(dir, 'signer.db'),
   socket: join(dir, 'signer.sock'),
+  lock: join(dir, 'signer.lock'),
 });
 
 /**
@@ -40,7 +48,7 @@ export function checkSignerDir(dir: string): void {
 export function takeSignerLock(dir: string): () => void {
   let lock: Sqlite.Database | null = null;
   try {
-    lock = new Sqlite(join(dir, 'signer.lock'), { timeout: 0 });
+    lock = new Sqlite(signerFiles(dir).lock, { timeout: 0 });
     lock.exec('BEGIN EXCLUSIVE');
   } catch (error) {
     lock?.close();

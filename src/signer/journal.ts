@@ -11,6 +11,7 @@ import { invariant, permanent, transient } from '../core/fault.ts';
 import type { Intent } from '../core/intent.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { createSecretFile } from '../lib/secret-file.ts';
+import { type JournalSnapshot, openSnapshots } from './journal-snapshot.ts';
 import { intentWire } from './protocol.ts';
 import type { Approval, JournalEntry, SignerFreeze } from './signer.ts';
 
@@ -97,8 +98,11 @@ export interface Journal {
   thaw(number: number, approval: Approval, atMs: number): void;
   /** Returns signatures with ids above `after`, oldest first. */
   entries(network: NetworkKey, after: number, limit: number): JournalEntry[];
-  /** Returns the file's content with everything that is committed. */
-  copy(): Uint8Array;
+  /**
+   * Opens the file as it is now; one at a time.
+   * @throws Fault transient `backup_running`, `backup_blocked`, `signer_storage_unavailable`
+   */
+  snapshot(): JournalSnapshot;
   close(): void;
 }
 
@@ -150,27 +154,19 @@ export function createJournal(file: string, fingerprint: string): void {
 const RESTORED_FENCE_STEP = 100_000;
 
 /**
- * Creates a journal from the content of a backup. It lacks what was signed since, so it serves no engine whose database
- * has not adopted it.
+ * Makes a journal of what a backup held. It lacks what was signed since, so it serves no engine whose database has not
+ * adopted it.
  * @param networks those of the policy, besides those in the journal
  * @throws Fault permanent `journal_foreign`
  */
-export function restoreJournal(
-  file: string,
-  content: Uint8Array,
-  networks: readonly NetworkKey[],
-  atMs: number,
-): Journal {
-  invariant(createSecretFile(file, content), `there is no journal ${file} yet`);
+export function restoreJournal(file: string, networks: readonly NetworkKey[], atMs: number): void {
   const journal = openJournal(file);
   try {
     for (const network of new Set([...networks, ...journal.networks()])) {
       journal.raiseFence(network, journal.fence(network) + RESTORED_FENCE_STEP, atMs);
     }
-    return journal;
-  } catch (error) {
+  } finally {
     journal.close();
-    throw error;
   }
 }
 
@@ -205,7 +201,7 @@ export function openJournal(file: string): Journal {
   const client = guarded(() => connect(file));
   try {
     checkOwnership(client, file);
-    return journalOn(client);
+    return journalOn(client, file);
   } catch (error) {
     client.close();
     throw error;
@@ -227,7 +223,8 @@ function checkOwnership(client: Sqlite.Database, file: string): void {
   );
 }
 
-function journalOn(client: Sqlite.Database): Journal {
+function journalOn(client: Sqlite.Database, file: string): Journal {
+  const snapshots = openSnapshots(file, client);
   const fingerprint = String(client.prepare('SELECT fingerprint FROM owner').pluck().get());
   const fence = client.prepare('SELECT coalesce(max(fence), 0) FROM fences WHERE network = ?').pluck();
   const fenced = client.prepare('SELECT DISTINCT network FROM fences').pluck();
@@ -330,8 +327,8 @@ function journalOn(client: Sqlite.Database): Journal {
         intent: z.decode(intentWire, JSON.parse(row.intent)),
         terms: JSON.parse(row.terms) as Terms,
       })),
-    copy: () => new Uint8Array(guarded(() => client.serialize())),
-    close: () => void client.close(),
+    snapshot: () => guarded(snapshots.open),
+    close: snapshots.close,
   };
 }
 

@@ -11,11 +11,9 @@ import { heldKinds } from '../core/held-money.ts';
 import { hotRoles, isGasComplete } from '../core/intent.ts';
 import { currencies } from '../core/transfer.ts';
 
-/** The longest request is a sweep, the longest answer a page of the journal. */
+/** The longest request is a sweep, the longest answer in JSON a page of the journal. */
 export const REQUEST_BYTES_MAX = 64 * 1024;
 export const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
-/** A backup of a hundred thousand signatures or so; a larger journal is copied while the signer is stopped. */
-export const BACKUP_BYTES_MAX = 64 * 1024 * 1024;
 export const ADDRESSES_MAX = 100;
 const JOURNAL_PAGE_MAX = 100;
 const SWEEP_OWNERS_MAX = 32;
@@ -156,6 +154,11 @@ const journalEntry = z.strictObject({
   payer: addressKey.optional(),
 });
 
+/** Programs that know only backups of format 1 send none. */
+const backupFormat = z.literal(2, {
+  error: 'the signer is newer than the program that asks for a backup: update that program too, then try again',
+});
+
 /** Every call of the signer. None signs given bytes, and none reveals a key. */
 export const calls = {
   wallets: {
@@ -189,7 +192,8 @@ export const calls = {
   status: { params: z.strictObject({}), result: status },
   freeze: { params: z.strictObject({ reason: line, frozenBy: line }), result: freezeState },
   thaw: { params: z.strictObject({ approval }), result: freezeState },
-  backup: { params: z.strictObject({}), result: z.string() },
+  /** Its result is not JSON but the bytes of the file, while other calls are served. */
+  backup: { params: z.strictObject({ format: backupFormat }), result: z.never() },
   secretKeys: {
     params: z.strictObject({}),
     result: z.array(z.strictObject({ version: z.int().positive(), id: hex('12') })).readonly(),
@@ -197,6 +201,7 @@ export const calls = {
 } as const;
 
 export type CallName = keyof typeof calls;
+export type JsonCallName = Exclude<CallName, 'backup'>;
 export type CallParams<N extends CallName> = z.output<(typeof calls)[N]['params']>;
 export type CallResult<N extends CallName> = z.output<(typeof calls)[N]['result']>;
 

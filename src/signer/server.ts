@@ -4,15 +4,17 @@
  * @module
  */
 import { chmodSync, rmSync, statSync } from 'node:fs';
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { dirname } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import * as z from 'zod';
 import { Fault, permanent, transient } from '../core/fault.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { Log } from '../lib/log.ts';
+import { limitPart } from '../lib/parts.ts';
 import { BodyError, readBody } from '../lib/request-body.ts';
 import { isJournalError } from './journal.ts';
-import { type CallName, type CallParams, calls, REQUEST_BYTES_MAX } from './protocol.ts';
+import { type CallName, type CallParams, calls, type JsonCallName, REQUEST_BYTES_MAX } from './protocol.ts';
 import { refused } from './rules.ts';
 import { ApprovalMissing } from './signer.ts';
 import type { SigningService } from './signing-service.ts';
@@ -30,7 +32,7 @@ export type ServerOptions = Readonly<{
 export type ServerLimits = Readonly<{
   /** Further connections are closed at once. */
   connectionsMax: number;
-  /** A connection that is idle, or does not read its answer, for this long is closed. */
+  /** A connection that is idle, or does not read its answer or the next part of it, for this long is closed. */
   idleMs: number;
 }>;
 
@@ -44,9 +46,11 @@ const MESSAGE_CHARS_MAX = 500;
 const CALL_CHARS_MAX = 20;
 
 type Answer = Readonly<{ status: number; body: unknown }>;
+/** A backup that was begun, so that it can no more be refused. */
+type BackupAnswer = Readonly<{ first: Uint8Array; rest: AsyncGenerator<Uint8Array, void> }>;
 
 /**
- * Starts to listen. Requests are served one after the other.
+ * Starts to listen. Requests are served one after the other, and beside a backup.
  * @throws Fault permanent `socket_unusable`
  */
 export async function serveSigningService({
@@ -64,12 +68,21 @@ export async function serveSigningService({
     );
   }
   const bounds = { maxHeaderSize: HEADER_BYTES_MAX, headersTimeout: REQUEST_MS_MAX, requestTimeout: REQUEST_MS_MAX };
-  const server = createServer(bounds, async (request, response) => {
+  const handled = new Set<Promise<void>>();
+  const server = createServer(bounds, (request, response) => {
+    const one = handle(request, response).finally(() => handled.delete(one));
+    handled.add(one);
+  });
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     // A caller that disconnects loses nothing: it can repeat the request.
     response.on('error', () => {});
-    const { status, body } = await answer(request, { service, prepareToSign, log });
+    const answered = await answer(request, { service, prepareToSign, log });
+    if ('rest' in answered) return sendBackup(response, answered, { idleMs, log });
+    const { status, body } = answered;
     response.writeHead(status, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`);
-  });
+  }
+
   server.maxRequestsPerSocket = 1;
   server.maxConnections = connectionsMax;
   server.timeout = idleMs;
@@ -91,11 +104,14 @@ export async function serveSigningService({
   // If the signer has its own user, the group of the payout engine has access to the folder, and so to the socket.
   chmodSync(path, (statSync(dirname(path)).mode & 0o070) === 0 ? 0o600 : 0o660);
   return {
-    close: () =>
-      new Promise((resolve) => {
+    async close() {
+      await new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
-      }),
+      });
+      // A backup reads the journal until it has noticed that its caller is gone.
+      await Promise.allSettled(handled);
+    },
   };
 }
 
@@ -103,10 +119,11 @@ export async function serveSigningService({
 async function answer(
   request: IncomingMessage,
   { service, prepareToSign, log }: Pick<ServerOptions, 'service' | 'prepareToSign' | 'log'>,
-): Promise<Answer> {
+): Promise<Answer | BackupAnswer> {
   try {
     const method = callOf(request);
     const params = parse(await readBody(request, REQUEST_BYTES_MAX));
+    if (method === 'backup') return await beginBackup(service, params);
     if (method === 'sign') await prepareToSign(read(method, params).intent.network);
     return { status: 200, body: z.encode(calls[method].result as z.ZodType, serve(service, method, params)) };
   } catch (error) {
@@ -131,6 +148,43 @@ function faultOf(error: unknown, { url }: IncomingMessage, log: Log): Fault {
     'signer_failed',
     'the signer met an unexpected error and refused the request: please report what its log says',
   );
+}
+
+/** @throws Fault */
+async function beginBackup(service: SigningService, params: unknown): Promise<BackupAnswer> {
+  read('backup', params);
+  const rest = service.backup();
+  return { first: (await rest.next()).value ?? new Uint8Array(), rest };
+}
+
+/** Sends a backup, and ends it whatever happens. What stops it does not concern signing, so it ends nothing else. */
+async function sendBackup(
+  response: ServerResponse,
+  { first, rest }: BackupAnswer,
+  { idleMs, log }: Readonly<{ idleMs: number; log: Log }>,
+): Promise<void> {
+  let bytes = 0;
+  const parts = async function* () {
+    for (let part: Uint8Array | undefined = first; part; part = (await rest.next()).value ?? undefined) {
+      // Also a caller that reads a few bytes now and then would keep others from making a backup.
+      const taken = limitPart(idleMs, () => response.destroy());
+      try {
+        yield part;
+      } finally {
+        taken();
+      }
+      bytes += part.length;
+    }
+  };
+  try {
+    response.writeHead(200, { 'content-type': 'application/octet-stream' });
+    await pipeline(parts, response);
+    log.info({ bytes }, 'a backup was made');
+  } catch (error) {
+    log.warn({ bytes }, `a backup was broken off: ${error instanceof Error ? error.message : error}`);
+  } finally {
+    await rest.return();
+  }
 }
 
 const statusOf = ({ kind, code }: Fault): number => {
@@ -161,7 +215,7 @@ function parse(body: Buffer): unknown {
 }
 
 /** @throws Fault */
-function serve(service: SigningService, method: CallName, params: unknown): unknown {
+function serve(service: SigningService, method: JsonCallName, params: unknown): unknown {
   switch (method) {
     case 'wallets':
       return service.wallets(read(method, params).network);
@@ -193,9 +247,6 @@ function serve(service: SigningService, method: CallName, params: unknown): unkn
     }
     case 'thaw':
       return service.thaw(read(method, params).approval);
-    case 'backup':
-      read(method, params);
-      return service.backup();
     case 'secretKeys':
       read(method, params);
       return service.secretKeys();

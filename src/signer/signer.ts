@@ -134,8 +134,13 @@ export interface SignerControl {
   freeze(reason: string, frozenBy: string): Promise<FreezeState>;
   /** Ends the freeze with an approver's signature of `thawText`. @throws Fault permanent `signer_refused_approval` */
   thaw(approval: Approval): Promise<FreezeState>;
-  /** Returns the text of an encrypted file with the journal and the policy in force; see `backup.ts`. */
-  backup(): Promise<string>;
+  /**
+   * Yields an encrypted file with the journal and the policy in force, part by part; see `backup.ts`. Every other call
+   * is served meanwhile.
+   * @throws Fault transient `signer_unreachable`, also within the file; `backup_running`, `backup_blocked`; permanent
+   * `backup_too_large` of a signer of an older version
+   */
+  backup(): AsyncGenerator<Uint8Array, void>;
   /** Returns the versions of the installation's secret key by which the signer checks refunds. */
   secretKeys(): Promise<readonly KeyName[]>;
 }

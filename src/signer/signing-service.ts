@@ -65,8 +65,8 @@ export interface SigningService extends Omit<Freezing, 'refuseIfFrozen'> {
   sign(request: SignRequest): SignedSpend;
   journal(network: NetworkKey, after: number, limit: number): JournalEntry[];
   fence(network: NetworkKey): number;
-  /** Returns an encrypted backup. @throws Fault permanent `backup_too_large` */
-  backup(): string;
+  /** Makes an encrypted backup; see `sealBackup`. */
+  backup(): AsyncGenerator<Buffer, void>;
   /** Returns the versions of the secret key that are known now. */
   secretKeys(): KeyName[];
   /** Wipes the seed. */
@@ -354,7 +354,7 @@ export function openSigningService({
       placeOf(network);
       return journal.fence(network);
     },
-    backup: () => sealBackup(seed, { policy: policyText, journal: journal.copy(), madeAtMs: clock.nowMs() }),
+    backup: () => sealBackup(seed, { policy: policyText, journal, madeAtMs: clock.nowMs() }),
     secretKeys: () => keyNames(secretKeys),
     close: () => void seed.fill(0),
   };

@@ -1,13 +1,18 @@
-/** A running signer is backed up through its socket by the command, and restored by the command into another folder. */
+/**
+ * A running signer is backed up through its socket by the command, and restored by the command into another folder:
+ * also one whose journal is long, while it signs.
+ */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openSigner } from '../../src/signer/client.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { quayside } from '../support/built.ts';
+import { LONG_NETWORK, lengthenJournal } from '../support/long-journal.ts';
 import { endSigners, makeSignerPlace, startSigner } from '../support/signer-process.ts';
 import { firstOf, mnemonic, passphrase, refundOf, usdt } from '../support/temp-signer.ts';
 
@@ -22,17 +27,17 @@ test.after(() => {
 /** Runs the command with lines on standard input. */
 async function run(words: readonly string[], lines: readonly string[] = []) {
   const child = spawn(process.execPath, [quayside, ...words], { cwd: home });
-  const said = { out: '', err: '' };
-  child.stdout.on('data', (chunk) => {
-    said.out += chunk;
-  });
+  const out: Buffer[] = [];
+  const said = { err: '' };
+  child.stdout.on('data', (chunk) => out.push(chunk));
   child.stderr.on('data', (chunk) => {
     said.err += chunk;
   });
   child.stdin.on('error', () => {});
   child.stdin.end(lines.map((line) => `${line}\n`).join(''));
   const code = await new Promise<number | null>((done) => child.once('close', done));
-  return { code, ...said };
+  const bytes = Buffer.concat(out);
+  return { code, bytes, out: bytes.toString('utf8'), ...said };
 }
 
 test('backup and restore over real processes: nothing is signed twice, and nothing before the journal is adopted', async () => {
@@ -40,7 +45,7 @@ test('backup and restore over real processes: nothing is signed twice, and nothi
   assert.ok(await first.ready, first.output());
   const client = openSigner({ socket: place.socket, timeoutMs: 20_000 });
   const signed = await client.sign(firstOf(refundOf('rf_1', usdt(5)), 1));
-  const { code, out, err } = await run(['signer', 'backup', '--dir', place.dir]);
+  const { code, bytes, err } = await run(['signer', 'backup', '--dir', place.dir]);
   assert.is(code, 0, err);
   await client.close();
   first.kill('SIGTERM');
@@ -48,9 +53,12 @@ test('backup and restore over real processes: nothing is signed twice, and nothi
   const silent = await run(['signer', 'backup', '--dir', place.dir]);
   assert.equal([silent.code, silent.out], [1, '']);
   assert.match(silent.err, 'Check that it runs and is unlocked');
+  const summary = await run(['signer', 'backup', '--dir', place.dir, '--json']);
+  assert.is(summary.code, 2);
+  assert.match(summary.err, '--output');
 
   const [file, dir] = [join(home, 'signer.backup'), join(home, 'restored')];
-  writeFileSync(file, out);
+  writeFileSync(file, bytes);
   const words = ['signer', 'restore', file, '--dir', dir];
   const wrong = await run(words, [`${'abandon '.repeat(11)}about`, passphrase]);
   assert.is(wrong.code, 1);
@@ -71,6 +79,75 @@ test('backup and restore over real processes: nothing is signed twice, and nothi
   const fence = (await other.fence('test:one')) + 1;
   assert.equal(await other.sign(firstOf(refundOf('rf_1', usdt(5)), 1, { fence })), signed);
   await other.close();
+});
+
+/** Enough for a backup that was refused when it was one text of at most 64 MiB. */
+const ROWS = 150_000;
+const MIB = 2 ** 20;
+
+/** The most memory that a process has used, in bytes. */
+const peakOf = (pid: number): number =>
+  1024 * Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+
+test('a long journal is backed up in little memory while refunds are signed, and restored with all that it had', async () => {
+  const { journal } = signerFiles(place.dir);
+  lengthenJournal(journal, ROWS);
+  assert.ok(statSync(journal).size > 128 * MIB);
+  const signer = startSigner(place.args);
+  assert.ok(await signer.ready, signer.output());
+  const client = openSigner({ socket: place.socket, timeoutMs: 60_000 });
+  let nonce = 10;
+  const sign = () => client.sign(firstOf(refundOf(`rf_long_${++nonce}`, usdt(1)), nonce));
+  await sign();
+  const peak = peakOf(signer.pid);
+
+  const file = join(home, 'long.backup');
+  let isDone = false;
+  const backup = run(['signer', 'backup', '--dir', place.dir, '--output', file, '--json']).finally(() => {
+    isDone = true;
+  });
+  let during = 0;
+  while (!isDone && nonce < 150) {
+    await sign();
+    if (!isDone) during += 1;
+  }
+  const { code, out, err } = await backup;
+  assert.is(code, 0, err);
+  assert.ok(during > 10, `${during} were signed while it was made`);
+  const { size, mode } = statSync(file);
+  assert.equal(JSON.parse(out), { file, bytes: size });
+  assert.equal([mode & 0o777, size > 48 * MIB], [0o600, true], `${size} bytes`);
+  const more = peakOf(signer.pid) - peak;
+  assert.ok(more < 100 * MIB, `${more / MIB} MiB more`);
+
+  // Killed within a backup, the signer leaves what it leaves when it is killed at any time.
+  const others = readdirSync(place.dir).sort();
+  const parts = client.backup();
+  for (let bytes = 0; bytes < 4 * MIB; ) bytes += (await parts.next()).value?.length ?? Number.POSITIVE_INFINITY;
+  assert.equal(readdirSync(place.dir).sort(), others);
+  signer.kill('SIGKILL');
+  await signer.ended;
+  const ended = await (async () => {
+    for await (const _ of parts);
+  })().catch((error) => error.code);
+  assert.is(ended, 'signer_unreachable');
+  await client.close();
+  const again = startSigner(place.args);
+  assert.ok(await again.ready, again.output());
+  again.kill('SIGTERM');
+  await again.ended;
+  const left = readdirSync(place.dir).filter((name) => !name.startsWith('signer.'));
+  assert.equal(left.sort(), ['keystore.json', 'policy.json']);
+
+  const dir = join(home, 'restored-long');
+  const restored = await run(['signer', 'restore', file, '--dir', dir], [mnemonic, passphrase]);
+  assert.is(restored.code, 0, restored.err);
+  const copy = new Sqlite(signerFiles(dir).journal);
+  assert.equal(copy.pragma('integrity_check'), [{ integrity_check: 'ok' }]);
+  const count = copy.prepare('SELECT count(*) FROM signatures WHERE network = ?').pluck();
+  assert.is(count.get(LONG_NETWORK), ROWS);
+  assert.ok(Number(count.get('test:one')) >= 2);
+  copy.close();
 });
 
 test.run();

@@ -1,14 +1,18 @@
-/** A backup of the signer: what is in it, who can open it, and what a restored signer does. */
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+/** A backup of the signer: what is in it, who can open it, what damages it, and what a restored signer does. */
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openBackup, sealBackup } from '../../src/signer/backup.ts';
-import { signerFiles } from '../../src/signer/files.ts';
+import { Fault } from '../../src/core/fault.ts';
+import { installationFolder as root } from '../../src/lib/installation.ts';
+import { openBackup } from '../../src/signer/backup.ts';
+import { signerFiles, takeSignerLock } from '../../src/signer/files.ts';
 import { restoreSigner } from '../../src/signer/setup.ts';
 import { handClock } from '../support/hand-clock.ts';
+import { lengthenJournal } from '../support/long-journal.ts';
 import { refusalOf } from '../support/refusal.ts';
+import { backUpInto, readBackup } from '../support/signer-backup.ts';
 import {
   firstOf,
   makeSignerFolder,
@@ -27,55 +31,95 @@ test.after(() => {
 });
 
 const clock = handClock();
+const file = join(home, 'signer.backup');
+// Several chunks of 1 MiB.
+lengthenJournal(signerFiles(folder.dir).journal, 6_000);
 const { service, close } = openSigningServiceIn(folder.dir, clock);
 const signed = service.sign(firstOf(refundOf('rf_1', usdt(5)), 1, { fence: 7 }));
-const text = service.backup();
+await backUpInto(file, service);
+const other = join(home, 'other.backup');
+await backUpInto(other, service);
 const later = service.sign(firstOf(refundOf('rf_2', usdt(6)), 2, { fence: 8 }));
 close();
+const whole = readFileSync(file);
+const chunksAt = whole.indexOf(10) + 1;
+const chunkBytes = 2 ** 20 + 16;
 
-const changed = (what: object): string => JSON.stringify({ ...JSON.parse(text), ...what });
+/** Makes a file of pieces. @returns the code of what unpacking it throws */
+async function codeOf(...pieces: readonly (Uint8Array | string)[]): Promise<string> {
+  const made = join(home, 'made.backup');
+  writeFileSync(made, Buffer.concat(pieces.map((piece) => Buffer.from(piece))));
+  return readBackup(made).then(
+    () => 'none',
+    (error) => (error instanceof Fault ? error.code : Promise.reject(error)),
+  );
+}
 
-test('it holds the policy and the journal, and nothing readable of them, of the seed or of the keystore', () => {
-  const { policy, journal, madeAtMs } = openBackup(text, seed);
+const restore = (from: string, dir: string) =>
+  restoreSigner(dir, seed, Buffer.from(passphrase), { backup: openBackup(from, seed), nowMs: clock.nowMs() });
+
+test('it holds the policy and the journal, and nothing readable of them, of the seed or of the keystore', async () => {
+  const { policy, journal, madeAtMs } = await readBackup(file);
   assert.is(policy, readFileSync(signerFiles(folder.dir).policy, 'utf8'));
   assert.is(madeAtMs, clock.nowMs());
-  assert.ok(Buffer.from(journal).includes('rf_1'));
-  assert.not.ok(Buffer.from(journal).includes('rf_2'), 'made before the second signature');
-  const whole = Buffer.concat([Buffer.from(journal), Buffer.from(policy)]);
-  assert.not.ok(whole.includes(Buffer.from(seed)) || whole.includes(Buffer.from(seed).toString('hex')));
+  assert.ok(journal.includes('rf_1') && journal.includes('long_6000'));
+  assert.not.ok(journal.includes('rf_2'), 'made before the second signature');
+  const all = Buffer.concat([journal, Buffer.from(policy)]);
+  assert.not.ok(all.includes(Buffer.from(seed)) || all.includes(Buffer.from(seed).toString('hex')));
   assert.not.match(policy, 'scrypt');
-  const sealed = Buffer.from(JSON.parse(text).sealed, 'base64');
-  for (const hidden of ['rf_1', 'treasury', 'SQLite']) assert.not.ok(text.includes(hidden) || sealed.includes(hidden));
-  assert.is.not(text, sealBackup(seed, { policy, journal, madeAtMs }), 'each has a nonce of its own');
+  for (const hidden of ['rf_1', 'treasury', 'SQLite']) assert.not.ok(whole.includes(hidden));
+  const begin = (bytes: Buffer) => bytes.subarray(chunksAt, chunksAt + 1000);
+  assert.not.ok(begin(readFileSync(other)).equals(begin(whole)), 'the same content has another key each time');
 });
 
-test('another seed does not open it, and no part of it can be changed', () => {
-  assert.is(
-    refusalOf(() => openBackup(text, new Uint8Array(64).fill(1))),
-    'backup_foreign',
-  );
-  const { sealed, nonce, made_at_ms: atMs } = JSON.parse(text);
-  for (const bad of [
-    changed({ made_at_ms: atMs + 1 }),
-    changed({ nonce: `${nonce.slice(2)}00` }),
-    changed({ sealed: `${sealed[0] === 'A' ? 'B' : 'A'}${sealed.slice(1)}` }),
-    changed({ sealed: '' }),
-    changed({ version: 2 }),
-    text.slice(0, -10),
-  ]) {
-    assert.is(
-      refusalOf(() => openBackup(bad, seed)),
-      'backup_damaged',
-      bad.slice(0, 80),
-    );
+test('another seed does not open it, a newer format is named, and a missing file too', () => {
+  const refusal = (path: string, of = seed) => refusalOf(() => openBackup(path, of));
+  assert.is(refusal(file, new Uint8Array(64).fill(1)), 'backup_foreign');
+  const newer = join(home, 'newer.backup');
+  writeFileSync(newer, `${JSON.stringify({ kind: 'signer backup', version: 3 })}\n`);
+  assert.is(refusal(newer), 'backup_newer');
+  assert.is(refusal(join(home, 'nothing')), 'not_found');
+  assert.is(refusal(home), 'not_found');
+});
+
+test('a chunk that is cut, dropped, swapped, repeated, altered or of another backup, or another first line, is refused', async () => {
+  const line = whole.subarray(0, chunksAt);
+  const chunks: Buffer[] = [];
+  for (let at = chunksAt; at < whole.length; at += chunkBytes) chunks.push(whole.subarray(at, at + chunkBytes));
+  assert.ok(chunks.length >= 4, `${chunks.length} chunks`);
+  const [a, b, ...rest] = chunks as [Buffer, Buffer, ...Buffer[]];
+  const foreign = readFileSync(other).subarray(chunksAt, chunksAt + chunkBytes);
+  const altered = b.map((byte, at) => (at === 1000 ? byte ^ 1 : byte));
+  const changed = (from: string | RegExp, to: string) => line.toString().replace(from, to);
+  assert.is(await codeOf(line, a, b, ...rest), 'none');
+  for (const [what, ...pieces] of [
+    ['last dropped', line, a, b, ...rest.slice(0, -1)],
+    ['first dropped', line, b, ...rest],
+    ['one dropped', line, a, ...rest],
+    ['swapped', line, b, a, ...rest],
+    ['repeated', line, a, b, b, ...rest],
+    ['last repeated', line, a, b, ...rest, ...rest.slice(-1)],
+    ['altered', line, a, altered, ...rest],
+    ['of another backup', line, foreign, b, ...rest],
+    ['last byte', whole.subarray(0, -1)],
+    ['cut between chunks', line, a, b],
+    ['cut within a chunk', whole.subarray(0, chunksAt + 2 * chunkBytes - 7)],
+    ['a byte more', whole, '\0'],
+    ['no chunk', line],
+    ['half of the line', whole.subarray(0, 50)],
+    ['nothing'],
+    ['another time', changed(/"made_at_ms":1/, '"made_at_ms":2'), a, b, ...rest],
+    ['another salt', changed(/"salt":"../, '"salt":"00'), a, b, ...rest],
+    ['a space in the line', changed(',', ', '), a, b, ...rest],
+    ['a key more', changed('{', '{"more":1,'), a, b, ...rest],
+    ['text', 'this is no backup\n'],
+  ] as const) {
+    assert.is(await codeOf(...pieces), 'backup_damaged', what);
   }
 });
 
-test('a restored signer refuses every engine that has not adopted its journal, and signs nothing twice', () => {
-  const dir = join(home, 'restored');
-  restoreSigner(dir, seed, Buffer.from(passphrase), openBackup(text, seed), clock.nowMs());
-  const files = signerFiles(dir);
-  for (const file of [files.keystore, files.policy, files.journal]) assert.is(statSync(file).mode & 0o777, 0o600);
+/** What every restored signer does whose backup has the first refund and not the second. */
+function checkRestored(dir: string): void {
   const restored = openSigningServiceIn(dir, clock);
   const sign = (id: string, amount: number, nonce: number, fence: number) =>
     restored.service.sign(firstOf(refundOf(id, usdt(amount)), nonce, { fence }));
@@ -94,11 +138,56 @@ test('a restored signer refuses every engine that has not adopted its journal, a
     'the number of rf_1',
   );
   assert.equal(sign('rf_2', 6, 2, adopted), later, 'what was signed since has the same bytes');
-  assert.is(
-    refusalOf(() => restoreSigner(dir, seed, Buffer.from(passphrase), openBackup(text, seed), clock.nowMs())),
-    'signer_exists',
-  );
   restored.close();
+}
+
+test('a restored signer refuses every engine that has not adopted its journal, and signs nothing twice', async () => {
+  const dir = join(home, 'restored');
+  await restore(file, dir);
+  const files = signerFiles(dir);
+  assert.equal(readdirSync(dir).sort(), ['keystore.json', 'policy.json', 'signer.db']);
+  for (const one of [files.keystore, files.policy, files.journal]) assert.is(statSync(one).mode & 0o777, 0o600);
+  checkRestored(dir);
+  assert.is(await restore(file, dir).catch(({ code }) => code), 'signer_exists');
+});
+
+/** Made by the program as it was before format 2, with the first signature of this file and this seed. */
+const older = join(root, 'test/vectors/signer-backup-format-1.json');
+
+test('a backup of format 1 is restored too', async () => {
+  const dir = join(home, 'restored-older');
+  await restore(older, dir);
+  checkRestored(dir);
+  const text = readFileSync(older, 'utf8');
+  const { sealed, nonce, made_at_ms: atMs } = JSON.parse(text);
+  const changed = (what: object): string => JSON.stringify({ ...JSON.parse(text), ...what });
+  assert.is(await codeOf(JSON.stringify(JSON.parse(text), null, 2)), 'none', 'as --json printed it');
+  for (const bad of [
+    changed({ made_at_ms: atMs + 1 }),
+    changed({ nonce: `${nonce.slice(2)}00` }),
+    changed({ sealed: `${sealed[0] === 'A' ? 'B' : 'A'}${sealed.slice(1)}` }),
+    changed({ sealed: '' }),
+    changed({ version: 0 }),
+    text.slice(0, -10),
+  ]) {
+    assert.is(await codeOf(bad), 'backup_damaged', bad.slice(0, 80));
+  }
+});
+
+test('a restore that fails leaves nothing, and removes what a killed one left, but not what another is writing', async () => {
+  const parent = join(home, 'parent');
+  const cut = join(home, 'cut.backup');
+  writeFileSync(cut, whole.subarray(0, -1));
+  const dir = join(parent, 'signer');
+  assert.is(await restore(cut, dir).catch(({ code }) => code), 'backup_damaged');
+  assert.equal(readdirSync(parent), []);
+  const [killed, busy] = [join(parent, '.signer-draft-killed'), join(parent, '.signer-draft-busy')];
+  for (const draft of [killed, busy]) mkdirSync(draft);
+  writeFileSync(join(killed, 'signer.db'), 'a part');
+  const release = takeSignerLock(busy);
+  await restore(file, dir);
+  assert.equal(readdirSync(parent).sort(), ['.signer-draft-busy', 'signer']);
+  release();
 });
 
 test.run();

@@ -179,6 +179,83 @@ test('calls beyond the connection limit wait', async () => {
   assert.ok(most <= 4, `${most} at once`);
 });
 
+async function backedUp(client: ReturnType<typeof openSigner>): Promise<string> {
+  let text = '';
+  for await (const part of client.backup()) text += Buffer.from(part).toString('latin1');
+  return text;
+}
+
+/** Answers as a signer that knows only backups of format 1. */
+const olderSigner =
+  (status: number, answer: unknown): Answering =>
+  (response, _count, body) => {
+    const unknown = 'invalid parameters of "backup": params: Unrecognized key: "format"';
+    if (body === '{}') response.writeHead(status).end(JSON.stringify(answer));
+    else
+      response
+        .writeHead(400)
+        .end(JSON.stringify({ kind: 'permanent', code: 'signer_refused_request', message: unknown }));
+  };
+
+test('a signer of an older version is asked for the backup that it can make', async () => {
+  const text = '{"version":1,"kind":"signer backup"}';
+  await serving(olderSigner(200, text), async (client) => assert.is(await backedUp(client), text));
+  await serving(olderSigner(200, 7), async (client) => assert.is(await codeOf(backedUp(client)), unreachable));
+  const refusedWith = { kind: 'permanent', code: 'backup_too_large', message: 'stop the signer, and copy signer.db' };
+  await serving(olderSigner(403, refusedWith), async (client) => {
+    const { code, message } = await backedUp(client).then(
+      () => assert.unreachable(),
+      (fault) => fault,
+    );
+    assert.is(code, 'backup_too_large');
+    assert.match(message, 'restart it with this version');
+    assert.not.match(message, 'copy');
+  });
+});
+
+test('a backup that the signer refuses, does not go on with, or ends early is no backup', async () => {
+  const error = { kind: 'transient', code: 'backup_running', message: 'wait' };
+  await serving(
+    (response) => refuseWith(response, error),
+    async (client) => assert.is(await codeOf(backedUp(client)), 'transient backup_running'),
+  );
+  const begin = (response: ServerResponse) => response.writeHead(200).write('a part');
+  await serving(
+    (response) => void begin(response),
+    async (client) => assert.is(await codeOf(backedUp(client)), unreachable),
+    200,
+  );
+  await serving(
+    (response) => {
+      begin(response);
+      setImmediate(() => response.destroy());
+    },
+    async (client) => assert.is(await codeOf(backedUp(client)), unreachable),
+  );
+});
+
+test('a backup takes as long as it takes, however long its caller needs for a part', async () => {
+  const answer: Answering = async (response) => {
+    for (const digit of '123456') {
+      response.write(digit);
+      await new Promise((done) => setTimeout(done, 100));
+    }
+    response.end();
+  };
+  await serving(
+    answer,
+    async (client) => {
+      let text = '';
+      for await (const part of client.backup()) {
+        text += Buffer.from(part).toString();
+        if (text.length === 1) await new Promise((done) => setTimeout(done, 600));
+      }
+      assert.is(text, '123456');
+    },
+    400,
+  );
+});
+
 test('an invalid request is refused before it is sent', async () => {
   await serving(
     () => assert.unreachable(),

@@ -8,7 +8,6 @@ import * as assert from 'uvu/assert';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { MoveIntent, Wallet } from '../../src/core/intent.ts';
-import { openBackup } from '../../src/signer/backup.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { loadPolicy, type PolicySettings, readPolicy } from '../../src/signer/policy.ts';
 import { rotateInPolicy } from '../../src/signer/policy-draft.ts';
@@ -16,6 +15,7 @@ import { choosePayer } from '../../src/signer/rules.ts';
 import type { SignRequest } from '../../src/signer/signer.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { refusalOf } from '../support/refusal.ts';
+import { backUpInto, readBackup } from '../support/signer-backup.ts';
 import {
   firstOf,
   makeSignerFolder,
@@ -66,11 +66,11 @@ function rotating() {
   };
 }
 
-const scene = (name: string, work: (signer: ReturnType<typeof rotating>) => void): void =>
-  void test(name, () => {
+const scene = (name: string, work: (signer: ReturnType<typeof rotating>) => void | Promise<void>): void =>
+  void test(name, async () => {
     const signer = rotating();
     try {
-      work(signer);
+      await work(signer);
     } finally {
       signer.close();
     }
@@ -167,13 +167,15 @@ scene(
   },
 );
 
-scene('the gas wallet is rotated on its own, and a backup has the policy with the index', (signer) => {
+scene('the gas wallet is rotated on its own, and a backup has the policy with the index', async (signer) => {
   signer.rotate('gas');
   const gas = { kind: 'gas', id: 'ga_1', network, form: 'transfer', index: 3, units: 10n ** 15n } as const;
   const next = keyOf({ role: 'gas', index: 1 });
   assert.is(fromOf(signer.sign({ ...firstOf(gas, 0), payer: next })), next);
   assert.is(fromOf(signer.sign(firstOf(refundOf('rf_1', usdt(5)), 0))), first);
-  const { policy } = openBackup(signer.service().backup(), seed);
+  const file = `${signer.file}.backup`;
+  await backUpInto(file, signer.service());
+  const { policy } = await readBackup(file);
   assert.equal(readPolicy('backup', policy).networks[0]?.walletIndices, { refund: 0, gas: 1 });
 });
 

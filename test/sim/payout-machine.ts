@@ -29,7 +29,7 @@ export type Machine = Readonly<{
 export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, clock: Clock): Machine {
   let mark: RunMark | 'void' = { atMs: clock.nowMs(), journalId: 0, isClear: true, untilMs: null };
   let signer = bench.openSigner();
-  let kept = signer.journal.copy();
+  let kept = signer.copy();
   copy(bench.main, bench.other, network);
 
   return {
@@ -44,7 +44,7 @@ export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, c
     follow: () => followFinal(bench.main, network, chain, clock.nowMs()),
     keep() {
       copy(bench.main, bench.other, network);
-      kept = signer.journal.copy();
+      kept = signer.copy();
     },
     putBack() {
       copy(bench.other, bench.main, network);

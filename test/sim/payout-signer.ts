@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
+import Sqlite from 'better-sqlite3';
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Spending, SpendNetwork } from '../../src/chains/spend.ts';
@@ -82,10 +83,12 @@ export type SimSigner = Readonly<{
   /** @param walletIndices how often the wallets were rotated */
   service(network: NetworkKey, lane: Lane, walletIndices?: NetworkPolicy['walletIndices']): SigningService;
   journal: Journal;
+  /** Returns the journal's content, to go on from. */
+  copy(): Uint8Array;
   close(): void;
 }>;
 
-/** @param content of an earlier journal (`Journal.copy`), to go on from */
+/** @param content of an earlier journal (`copy`), to go on from */
 export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>, content?: Uint8Array): SimSigner {
   if (content) writeFileSync(file, content, { mode: 0o600 });
   else createJournal(file, 'simulation');
@@ -120,6 +123,14 @@ export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>, content
         log: quiet,
       };
       return openSigningService({ seed, ...parts });
+    },
+    copy() {
+      const reader = new Sqlite(file, { readonly: true });
+      try {
+        return new Uint8Array(reader.serialize());
+      } finally {
+        reader.close();
+      }
     },
     close: () => journal.close(),
   };

@@ -170,8 +170,8 @@ export async function openPayoutShop(chain: PayoutChain) {
         const { code, out, err } = await runTool(words, process.env, home);
         assert.is(code, 0, err);
         cpSync(settings, join(quayside.dataDir, 'config.json'));
-        const part = openBackup(readFileSync(join(quayside.dataDir, 'signer.backup'), 'utf8'), seed);
-        restoreSigner(signer.dir, seed, readFileSync(signer.unlock.file), part, systemClock.nowMs());
+        const part = { backup: openBackup(join(quayside.dataDir, 'signer.backup'), seed), nowMs: systemClock.nowMs() };
+        await restoreSigner(signer.dir, seed, readFileSync(signer.unlock.file), part);
         return JSON.parse(out);
       };
     },

@@ -23,11 +23,11 @@ export type BackupParts = Readonly<{
   env: NodeJS.ProcessEnv;
   /** The operator's settings file; null in the sandbox. */
   settingsFile: string | null;
-  /** Asks the signer for its part; null without a signer. */
-  signerPart: (() => Promise<string>) | null;
+  /** Writes the signer's part into a new file, or leaves none there; null without a signer. */
+  signerPart: ((file: string) => Promise<void>) | null;
   passphrase: Uint8Array;
   nowMs: number;
-  /** Called with the bytes of the database that were packed, and with all of them. */
+  /** Called with the bytes of the large files that were packed, and with all of them. */
   onProgress: (done: number, total: number) => void;
 }>;
 
@@ -47,9 +47,12 @@ export async function makeBackup(folder: string, parts: BackupParts) {
     copyDatabase(databaseFile(config.dataDir), copy);
     const content = describeSnapshot(copy, nowMs);
     // After the database: a journal that knows more than the database is what `payouts adopt` is for.
-    const entries = [
-      { name: 'quayside.db', path: copy, bytes: statSync(copy).size } as const,
-      ...(await smallFiles(parts)),
+    const signerPart = join(scratch.folder, 'signer.backup');
+    await parts.signerPart?.(signerPart);
+    const entries: Entry[] = [
+      fileEntry('quayside.db', copy),
+      ...smallFiles(parts),
+      ...(existsSync(signerPart) ? [fileEntry('signer.backup', signerPart)] : []),
     ];
     const manifest: Manifest = {
       version: 1,
@@ -66,7 +69,7 @@ export async function makeBackup(folder: string, parts: BackupParts) {
       pools: content.pools.map(({ dailyMax, ...pool }) => ({ ...pool, daily_max: dailyMax })),
     };
     const first = { name: 'manifest.json', content: Buffer.from(JSON.stringify(manifest)) } as const;
-    const total = statSync(copy).size;
+    const total = entries.reduce((sum, entry) => sum + ('path' in entry ? entry.bytes : 0), 0);
     await packArchive(partial, [first, ...entries], passphrase, (done) => onProgress(done, total));
     renameSync(partial, file);
     syncFolder(folder);
@@ -91,14 +94,15 @@ function prepareTarget(folder: string, file: string): void {
   if (existsSync(file)) throw permanent('backup_target', `${file} exists already; run \`quayside backup\` again`);
 }
 
-async function smallFiles({ config, env, settingsFile, signerPart }: BackupParts): Promise<Entry[]> {
+const fileEntry = (name: Name, path: string): Entry => ({ name, path, bytes: statSync(path).size });
+
+function smallFiles({ config, env, settingsFile }: BackupParts): Entry[] {
   const paths: [Name, string | null][] = [
     ['secret.key', secretKeyFile(config.dataDir, env)],
     ['evidence.key', existsSync(signingKeyFile(config.dataDir)) ? signingKeyFile(config.dataDir) : null],
     ['settings.json', settingsFile],
   ];
-  const files = paths.flatMap(([name, path]) => (path === null ? [] : [{ name, content: readFileSync(path) }]));
-  return signerPart ? [...files, { name: 'signer.backup', content: Buffer.from(await signerPart()) }] : files;
+  return paths.flatMap(([name, path]) => (path === null ? [] : [{ name, content: readFileSync(path) }]));
 }
 
 /**

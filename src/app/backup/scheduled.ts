@@ -11,7 +11,6 @@ import type { OperatorAct } from '../../database/audit-log.ts';
 import type { Database } from '../../database/database.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { openConfiguredSigner } from '../../signer/client.ts';
 import { keptNames } from './kept.ts';
 import { makeBackup } from './make.ts';
 import { readPassphrase } from './passphrase.ts';
@@ -19,6 +18,7 @@ import { proveBackup } from './prove.ts';
 import { rememberBackup, updateBackupReport } from './report.ts';
 import { lackOfRoom } from './room.ts';
 import { sendBackup } from './send.ts';
+import { writeSignerPart } from './signer-part.ts';
 
 export type ScheduledParts = Readonly<{
   config: Config;
@@ -28,6 +28,8 @@ export type ScheduledParts = Readonly<{
   clock: Clock;
   log: Log;
   onProgress?: (done: number, total: number) => void;
+  /** Called with the number of bytes that came from the signer. */
+  onReceived?: (bytes: number) => void;
 }>;
 
 export type ScheduledResult = Readonly<{
@@ -71,21 +73,21 @@ export async function runScheduledBackup(parts: ScheduledParts): Promise<Schedul
 }
 
 const lacksSignerPart = (file: string, why: string): string =>
-  `${file} lacks the signer’s part (${why}): start the signer, then run \`quayside backup\``;
+  `${file} lacks the signer’s part: ${why}. Then run \`quayside backup\``;
 
 async function makeProveSend(parts: ScheduledParts, scheduled: ScheduledBackup): Promise<ScheduledResult> {
-  const { config, database, env, act, clock, log } = parts;
+  const { config, database, env, act, clock } = parts;
   await refuseWithoutRoom(config, scheduled);
   const passphrase = readPassphrase(scheduled.passphraseFile);
   try {
-    const signer = config.signer ? await signerPart(config.signer, log) : { text: null, fault: null };
-    const { text } = signer;
+    const signer = config.signer ? openSignerPart(config.signer, parts) : null;
     const { file, bytes, manifest } = await makeBackup(scheduled.folder, {
       ...{ config, env, passphrase, nowMs: act.atMs },
       settingsFile: env.QUAYSIDE_CONFIG ? resolve(env.QUAYSIDE_CONFIG) : null,
-      signerPart: text === null ? null : async () => text,
+      signerPart: signer?.write ?? null,
       onProgress: parts.onProgress ?? (() => {}),
     });
+    const signerFault = signer?.fault() ?? null;
     const made = { file, made_at_ms: act.atMs, proved_at_ms: null, sent_at_ms: null };
     rememberBackup(config.dataDir, made);
     updateBackupReport(config.dataDir, ({ unproved }) => ({ unproved: [...unproved, basename(file)] }));
@@ -98,7 +100,7 @@ async function makeProveSend(parts: ScheduledParts, scheduled: ScheduledBackup):
     }
     const proved = { ...made, proved_at_ms: clock.nowMs() };
     rememberBackup(config.dataDir, proved);
-    const deleted = deleteOld(config.dataDir, basename(file), signer.fault === null, scheduled);
+    const deleted = deleteOld(config.dataDir, basename(file), signerFault === null, scheduled);
     const files = manifest.files.map(({ name }) => name);
     const after = { bytes, files: files.join(' '), deleted: deleted.join(' ') };
     await database.recordAct(act, { target: file, before: null, after });
@@ -107,7 +109,7 @@ async function makeProveSend(parts: ScheduledParts, scheduled: ScheduledBackup):
       rememberBackup(config.dataDir, { ...proved, sent_at_ms: clock.nowMs() });
     }
     const sessions = manifest.counts.sessions ?? 0;
-    return { file, bytes, files, sessions, deleted, isSent: scheduled.send !== null, signerFault: signer.fault };
+    return { file, bytes, files, sessions, deleted, isSent: scheduled.send !== null, signerFault };
   } finally {
     passphrase.fill(0);
   }
@@ -119,25 +121,23 @@ async function refuseWithoutRoom(config: Config, scheduled: ScheduledBackup): Pr
   if (lack !== null) throw transient('backup_no_room', `${lack}. Free some; \`quayside doctor\` shows the disks`);
 }
 
-/** A backup without the signer's part is better than none. */
-async function signerPart(signer: SignerConfig, log: Log) {
-  try {
-    return { text: await readSignerPart(signer), fault: null };
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    log.error({ code: error.code }, `the backup is made without the signer’s part: ${error.message}`);
-    return { text: null, fault: error.message };
-  }
-}
-
-/** Asks the running signer for its part. @throws Fault those of the signer's client */
-export async function readSignerPart({ dir }: SignerConfig): Promise<string> {
-  const signer = openConfiguredSigner({ dir });
-  try {
-    return await signer.backup();
-  } finally {
-    await signer.close();
-  }
+/** Returns what asks the signer for its part. A backup without it is better than none. */
+function openSignerPart(signer: SignerConfig, { log, onReceived }: ScheduledParts) {
+  let fault: string | null = null;
+  return {
+    async write(file: string): Promise<void> {
+      try {
+        await writeSignerPart(signer, file, onReceived);
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+        rmSync(file, { force: true });
+        log.error({ code: error.code }, `the backup is made without the signer’s part: ${error.message}`);
+        fault = error.message;
+      }
+    },
+    /** Why the part is missing; null if it is there. */
+    fault: () => fault,
+  };
 }
 
 /**

@@ -1,28 +1,22 @@
 /**
  * Encrypts a stream with a passphrase, in chunks, so that a file of any size is written and read in constant memory.
  *
- * Format 1: a line of JSON, which is `schema`, and then chunks of AES-256-GCM: `chunk_bytes` of plaintext each, the
- * last one 0 to `chunk_bytes`, each followed by its tag of 16 bytes. scrypt of the passphrase and `salt` gives 64
- * bytes: the key, and a check value of which the line has the SHA-256. The nonce is the chunk's number from 0 in 11
- * bytes, big endian, and a byte that is 1 for the last chunk and 0 for others (the STREAM construction: Hoang,
- * Reyhanitabar, Rogaway, Vizár, 2015). The line without its line feed is each chunk's additional data. So a file that
- * was cut, extended, reordered or mixed with another one does not open.
+ * Format 1: a line of JSON, which is `schema`, and then the chunks of `lib/sealed-chunks.ts`. scrypt of the passphrase
+ * and `salt` gives 64 bytes: the key, and a check value of which the line has the SHA-256. So a file that was cut,
+ * extended, reordered or mixed with another one does not open.
  * @module
  */
-import { createCipheriv, createDecipheriv, createHash, randomBytes, scryptSync } from 'node:crypto';
+import { createHash, randomBytes, scryptSync } from 'node:crypto';
 import * as z from 'zod';
 import { permanent } from '../../core/fault.ts';
+import { CHUNK_BYTES, CHUNK_CIPHER, openChunks, sealChunks } from '../../lib/sealed-chunks.ts';
 
 const KIND = 'quayside backup';
 /** 128 MiB and half a second per guess (RFC 7914). */
 const SCRYPT = { N: 2 ** 17, r: 8, p: 1, maxmem: 2 ** 28 } as const;
 const KDF = 'scrypt N=131072 r=8 p=1';
-const CIPHER = 'aes-256-gcm';
 const KEY_BYTES = 32;
 const SALT_BYTES = 32;
-const TAG_BYTES = 16;
-const NONCE_BYTES = 12;
-const CHUNK_BYTES = 1024 * 1024;
 const LINE_BYTES_MAX = 1024;
 const LINE_FEED = 0x0a;
 /** For new files. */
@@ -33,7 +27,7 @@ const schema = z.strictObject({
   kind: z.literal(KIND),
   version: z.literal(1),
   kdf: z.literal(KDF),
-  cipher: z.literal(CIPHER),
+  cipher: z.literal(CHUNK_CIPHER),
   chunk_bytes: z.literal(CHUNK_BYTES),
   salt: hex(SALT_BYTES),
   check: hex(32),
@@ -56,18 +50,14 @@ export async function* seal(plain: AsyncIterable<Uint8Array>, passphrase: Uint8A
     kind: KIND,
     version: 1,
     kdf: KDF,
-    cipher: CIPHER,
+    cipher: CHUNK_CIPHER,
     chunk_bytes: CHUNK_BYTES,
     salt,
     check,
   });
   try {
     yield Buffer.from(`${line}\n`);
-    let number = 0;
-    for await (const { piece, isLast } of pieces(plain, CHUNK_BYTES)) {
-      const cipher = createCipheriv(CIPHER, key, nonceOf(number++, isLast)).setAAD(Buffer.from(line));
-      yield Buffer.concat([cipher.update(piece), cipher.final(), cipher.getAuthTag()]);
-    }
+    yield* sealChunks(plain, { key, line });
   } finally {
     key.fill(0);
   }
@@ -92,25 +82,9 @@ export async function* unseal(
     if (check !== expected) {
       throw permanent('passphrase_wrong', `the passphrase does not open ${file}: it was mistyped or is another file's`);
     }
-    let number = 0;
-    for await (const { piece, isLast } of pieces(following(rest, source), CHUNK_BYTES + TAG_BYTES)) {
-      if (piece.length < TAG_BYTES) throw damaged(file, 'it was cut off');
-      const decipher = createDecipheriv(CIPHER, key, nonceOf(number++, isLast), { authTagLength: TAG_BYTES });
-      decipher.setAAD(Buffer.from(line)).setAuthTag(piece.subarray(-TAG_BYTES));
-      yield finished(decipher, piece.subarray(0, -TAG_BYTES), file);
-    }
+    yield* openChunks(following(rest, source), { key, line }, (why, cause) => damaged(file, why, cause));
   } finally {
     key.fill(0);
-  }
-}
-
-/** @throws Fault permanent `backup_damaged` */
-function finished(decipher: ReturnType<typeof createDecipheriv>, piece: Uint8Array, file: string): Buffer {
-  const plain = decipher.update(piece);
-  try {
-    return Buffer.concat([plain, decipher.final()]);
-  } catch (error) {
-    throw damaged(file, 'it was changed or cut off', error);
   }
 }
 
@@ -119,30 +93,6 @@ function derive(passphrase: Uint8Array, salt: string): Readonly<{ key: Buffer; c
   const derived = scryptSync(passphrase, Buffer.from(salt, 'hex'), 2 * KEY_BYTES, SCRYPT);
   const check = createHash('sha256').update(derived.subarray(KEY_BYTES)).digest('hex');
   return { key: derived.subarray(0, KEY_BYTES), check };
-}
-
-function nonceOf(number: number, isLast: boolean): Buffer {
-  const nonce = Buffer.alloc(NONCE_BYTES);
-  nonce.writeUIntBE(number, NONCE_BYTES - 7, 6);
-  nonce[NONCE_BYTES - 1] = isLast ? 1 : 0;
-  return nonce;
-}
-
-/** Cuts a stream into pieces of `bytes`; the last one has 0 to `bytes`. */
-async function* pieces(source: AsyncIterable<Uint8Array>, bytes: number) {
-  let held: Uint8Array[] = [];
-  let heldBytes = 0;
-  for await (const part of source) {
-    held.push(part);
-    heldBytes += part.length;
-    while (heldBytes > bytes) {
-      const all = Buffer.concat(held);
-      yield { piece: all.subarray(0, bytes), isLast: false };
-      held = [all.subarray(bytes)];
-      heldBytes -= bytes;
-    }
-  }
-  yield { piece: Buffer.concat(held), isLast: true };
 }
 
 /** @throws Fault permanent `backup_damaged` */

@@ -1,0 +1,161 @@
+/** A backup over the signer's socket: other calls are served meanwhile, and no caller can keep it for itself. */
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openLog } from '../../src/lib/log.ts';
+import { openSigner } from '../../src/signer/client.ts';
+import { signerFiles } from '../../src/signer/files.ts';
+import type { Journal } from '../../src/signer/journal.ts';
+import { serveSigningService } from '../../src/signer/server.ts';
+import { handClock } from '../support/hand-clock.ts';
+import { lengthenJournal } from '../support/long-journal.ts';
+import { readBackup } from '../support/signer-backup.ts';
+import { firstOf, makeSignerFolder, openSigningServiceIn, refundOf, usdt } from '../support/temp-signer.ts';
+import { until } from '../support/until.ts';
+
+const IDLE_MS = 1_000;
+/** Read twenty times in that time: less than a chunk of 1 MiB, and enough for the connection not to be idle. */
+const DRIP_BYTES = 16 * 1024;
+
+const home = mkdtempSync(join(tmpdir(), 'quayside-backup-socket-'));
+const folder = makeSignerFolder(undefined, false);
+const { socket, journal: file } = signerFiles(folder.dir);
+lengthenJournal(file, 6_000);
+let isDiskBroken = false;
+/** A journal whose disk can break while it is read. */
+const breaking = (journal: Journal): Journal => ({
+  ...journal,
+  snapshot() {
+    const snapshot = journal.snapshot();
+    return {
+      ...snapshot,
+      async *read() {
+        for await (const part of snapshot.read()) {
+          if (isDiskBroken) throw new Error('EIO: i/o error, read');
+          yield part;
+        }
+      },
+    };
+  },
+});
+const opened = openSigningServiceIn(folder.dir, handClock(), breaking);
+const { service } = opened;
+const log = openLog('test', 'silent');
+const prepareToSign = async () => {};
+const server = await serveSigningService({ socket, service, prepareToSign, log });
+/** Of the same signer, for callers that stall. */
+const impatient = join(home, 'impatient.sock');
+const limits = { idleMs: IDLE_MS };
+const other = await serveSigningService({ socket: impatient, service, prepareToSign, log, limits });
+const client = openSigner({ socket, timeoutMs: 20_000 });
+test.after(async () => {
+  await client.close();
+  await server.close();
+  await other.close();
+  opened.close();
+  folder.remove();
+  rmSync(home, { recursive: true, force: true });
+});
+
+let nonce = 0;
+const sign = () => client.sign(firstOf(refundOf(`rf_${++nonce}`, usdt(1)), nonce));
+
+/** Makes a whole backup. @returns the number of its parts, or the code of the fault */
+async function backUp(meanwhile: () => Promise<unknown> = async () => {}): Promise<number | string> {
+  const parts: Uint8Array[] = [];
+  try {
+    for await (const part of client.backup()) {
+      await meanwhile();
+      parts.push(part);
+    }
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
+  const backup = join(home, 'signer.backup');
+  writeFileSync(backup, Buffer.concat(parts));
+  assert.ok((await readBackup(backup)).journal.includes('long_6000'));
+  return parts.length;
+}
+
+/** Asks for a backup without reading it. */
+function ask(params = '{"format":2}', path = socket): Socket {
+  const one = connect(path).on('error', () => {});
+  one.write(`POST /backup HTTP/1.1\r\nHost: signer\r\nContent-Length: ${params.length}\r\n\r\n${params}`);
+  return one;
+}
+
+/** Asks for a backup, and waits until it has begun, without reading it. */
+async function begin(path = socket): Promise<Socket> {
+  const one = ask(undefined, path);
+  await once(one, 'readable');
+  return one;
+}
+
+const isFree = () => until('the next one may begin', async () => typeof (await backUp()) === 'number');
+
+test('refunds are signed while a backup is made', async () => {
+  const parts = await backUp(() => (nonce < 60 ? sign() : Promise.resolve()));
+  assert.ok(typeof parts === 'number' && parts > 10, String(parts));
+  assert.ok(nonce > 10, String(nonce));
+});
+
+test('a caller that reads nothing keeps nobody waiting for long, nor does one that reads a little now and then', async () => {
+  const silent = await begin(impatient);
+  await isFree();
+  silent.destroy();
+
+  const slow = await begin(impatient);
+  let got = 0;
+  const drip = setInterval(() => {
+    got += slow.read(DRIP_BYTES)?.length ?? 0;
+  }, IDLE_MS / 20);
+  await isFree();
+  clearInterval(drip);
+  assert.ok(got > 0 && got < 2 * 2 ** 20, `${got} bytes of more than three MiB`);
+  slow.destroy();
+});
+
+test('a caller that is gone ends its backup at once', async () => {
+  const gone = await begin();
+  assert.is(await backUp(), 'backup_running');
+  gone.destroy();
+  await isFree();
+});
+
+test('a disk that fails within a backup ends that backup only, and its caller notices', async () => {
+  isDiskBroken = true;
+  assert.is(await backUp(), 'signer_unreachable');
+  isDiskBroken = false;
+  await sign();
+  assert.type(await backUp(), 'number');
+});
+
+test('a program of an older version is told to be updated', async () => {
+  const older = ask('{}').setEncoding('utf8');
+  let answer = '';
+  for await (const part of older) answer += part;
+  assert.match(answer, /^HTTP\/1\.1 400 /);
+  assert.match(answer, 'the signer is newer than the program that asks for a backup: update that program too');
+});
+
+test('the signer stops while a backup is made', async () => {
+  const path = join(home, 'stopping.sock');
+  const stopping = await serveSigningService({ socket: path, service, prepareToSign, log });
+  const caller = openSigner({ socket: path, timeoutMs: 20_000 });
+  const parts = caller.backup();
+  await parts.next();
+  await stopping.close();
+  // Nothing reads the journal any more.
+  opened.journal.snapshot().close();
+  const code = await (async () => {
+    for await (const _ of parts);
+  })().catch((error) => error.code);
+  assert.is(code, 'signer_unreachable');
+  await caller.close();
+});
+
+test.run();

@@ -1,0 +1,29 @@
+/**
+ * Backups of a signer, as files.
+ *
+ * @module
+ */
+import { createWriteStream, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { openBackup } from '../../src/signer/backup.ts';
+import type { SigningService } from '../../src/signer/signing-service.ts';
+import { seed } from './temp-signer.ts';
+
+/** Backs a signer up into a file. */
+export const backUpInto = (file: string, service: SigningService): Promise<void> =>
+  pipeline(service.backup(), createWriteStream(file));
+
+/** Reads what a backup of the test's seed holds. */
+export async function readBackup(file: string) {
+  const folder = mkdtempSync(join(tmpdir(), 'quayside-unpacked-'));
+  try {
+    const journal = join(folder, 'signer.db');
+    const backup = openBackup(file, seed);
+    const policy = await backup.unpack(journal);
+    return { policy, journal: readFileSync(journal), madeAtMs: backup.madeAtMs };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
