@@ -336,7 +336,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
         return database.compareBooks({ network, heldUnits: { USDT, native }, nowMs });
       };
       const alarms = async () =>
-        (await database.listAlarms(9)).map(({ code, message }) => [code, message.slice(0, 110)]);
+        (await database.listAlarms(9)).map(({ code, message }) => [code, message.slice(0, 110).trimEnd()]);
       await compare(2_000n, 100n);
       await plan(database, refund('r1'));
       await allot(database, refund('r1'));
