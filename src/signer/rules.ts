@@ -11,7 +11,10 @@ import { DAY_MS } from '../lib/clock.ts';
 import { isSameContent, type SignedIntent } from './journal.ts';
 import type { SignRequest } from './signer.ts';
 
-/** An engine's fence rises by one per start. A much higher one is not an engine's, and would lock out the real one. */
+/**
+ * An engine's fence rises by one per start, and a journal's by 100,000 per restore. README.md says why any step of who
+ * has the socket locks the engine out; this one keeps fences below what an engine can exceed.
+ */
 const FENCE_STEP_MAX = 1_000_000;
 /** The last time that a `Date` can show, in ms (ECMA-262, "Time Values and Time Range"). */
 const DATE_MS_MAX = 8.64e15;
