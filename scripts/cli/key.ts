@@ -92,7 +92,7 @@ export const keyList: Command = {
   async run(input, { database }) {
     const keys = await database.listKeys(textOption(input, 'store') ?? null);
     const rows = keys.map((key) => [
-      key.id,
+      key.isAltered ? `${key.id} ALTERED` : key.id,
       key.storeId,
       key.hint,
       key.scopes.join(','),
@@ -104,7 +104,12 @@ export const keyList: Command = {
       moment(key.revokedAtMs),
     ]);
     const head = ['ID', 'STORE', 'KEY', 'SCOPES', 'FROM', 'CREATED', 'BY', 'LAST USED', 'EXPIRES', 'REVOKED'];
-    return { json: keys.map(shown), lines: table([head, ...rows]) };
+    const altered = keys.filter(({ isAltered }) => isAltered);
+    return {
+      json: keys.map(shown),
+      lines: [...table([head, ...rows]), ...altered.map(alteredLine)],
+      isBad: altered.length > 0,
+    };
   },
 };
 
@@ -125,7 +130,9 @@ export const keyShow: Command = {
         ...lifeLines(key.scopes, key),
         `used     ${lastUse(key)}`,
         ...(key.revokedAtMs === null ? [] : [`revoked  ${moment(key.revokedAtMs)}`]),
+        ...(key.isAltered ? [alteredLine(key)] : []),
       ],
+      isBad: key.isAltered === true,
     };
   },
 };
@@ -227,6 +234,9 @@ const lifeLines = (granted: readonly Scope[], { sources, expiresAtMs }: Life): s
 const orNull = (ms: number | null): string | null => (ms === null ? null : moment(ms));
 const lifeJson = ({ sources, expiresAtMs }: Life) => ({ from: sources, expires_at: orNull(expiresAtMs) });
 
+const alteredLine = ({ id }: ApiKey): string =>
+  `ALTERED  ${id}: somebody without the secret key has changed its row, so nothing above can be trusted, and the key is refused. Find out who can write to the database; then run \`quayside key revoke ${id}\` and create another`;
+
 const shown = (key: ApiKey) => ({
   id: key.id,
   store: key.storeId,
@@ -240,4 +250,5 @@ const shown = (key: ApiKey) => ({
   last_used_at: orNull(key.lastUsedAtMs),
   last_used_from: key.lastUsedFrom,
   revoked_at: orNull(key.revokedAtMs),
+  altered: key.isAltered === true,
 });

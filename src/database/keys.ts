@@ -29,6 +29,8 @@ export type ApiKey = Readonly<{
   /** When and from which address it was last used, exact to `USE_NOTED_EVERY_MS`; null before its first use. */
   lastUsedAtMs: number | null;
   lastUsedFrom: string | null;
+  /** Its row was changed by somebody without the secret key, so the key is refused. Absent otherwise. */
+  isAltered?: true;
 }>;
 
 /** At most one use of a key is noted in this time. */
@@ -37,7 +39,7 @@ export const USE_NOTED_EVERY_MS = 60_000;
 type Optional = 'name' | 'sources' | 'expiresAtMs';
 
 /** A key to be saved: if left out, it has no name, may be used from anywhere, and does not expire. */
-export type NewApiKey = Omit<ApiKey, Optional | 'createdBy' | 'lastUsedAtMs' | 'lastUsedFrom'> &
+export type NewApiKey = Omit<ApiKey, Optional | 'createdBy' | 'lastUsedAtMs' | 'lastUsedFrom' | 'isAltered'> &
   Partial<Pick<ApiKey, Optional>> &
   Readonly<{ keyHash: string; secret: string }>;
 
@@ -47,6 +49,7 @@ export type ApiKeyWithSecret = ApiKey & Readonly<{ secret: string; storeStatus: 
 export interface KeyDatabase {
   /** @param act the operator's command that creates it, for the audit log */
   createKey(input: NewApiKey, act?: OperatorAct): Promise<void>;
+  /** Returns keys, altered ones too, which are marked. */
   listKeys(storeId: string | null): Promise<readonly ApiKey[]>;
   /** Returns keys that are not revoked and expire before a time, the earliest first. */
   expiringKeys(beforeMs: number, limit: number): Promise<readonly ApiKey[]>;

@@ -490,4 +490,29 @@ test('an invalid configuration gives exit code 2', async () => {
   assert.match(err, /port: "x", expected a whole number .* \(set by QUAYSIDE_PORT\)/);
 });
 
+test('a key whose row somebody else has changed is marked, until it is revoked', async () => {
+  const [key, other] = [
+    await answer('key', 'create', '--mode', 'test'),
+    await answer('key', 'create', '--mode', 'test'),
+  ];
+  const raw = new Sqlite(join(folder, 'data', 'quayside.db'));
+  raw.prepare(`UPDATE keys SET scopes = '["refunds:write"]' WHERE id = ?`).run(key.id);
+  raw.close();
+  const listed = await run('key', 'list', '--json');
+  assert.is(listed.code, 1);
+  const marked = JSON.parse(listed.out).flatMap((one: { id: string; altered: boolean }) =>
+    one.altered ? [one.id] : [],
+  );
+  assert.equal(marked, [key.id]);
+  for (const words of [['list'], ['show', key.id]]) {
+    const { code, out } = await run('key', ...words);
+    assert.is(code, 1);
+    assert.match(out, `\`quayside key revoke ${key.id}\` and create another`);
+  }
+  assert.is((await answer('key', 'show', other.id)).altered, false);
+  await answer('key', 'revoke', key.id);
+  assert.is((await answer('key', 'show', key.id)).altered, false);
+  assert.is((await run('key', 'list')).code, 0);
+});
+
 test.run();

@@ -54,6 +54,10 @@ export function keyCommands(db: Db, vault: Vault, { guard, recordAct, tellNews }
     const remedy = `revoke it by \`quayside key revoke ${row.id}\` and create another`;
     return guard.accepts(macedKey(row), row.mac, `API key ${row.id} of store ${row.storeId}`, remedy);
   };
+  const checked = (row: typeof keys.$inferSelect): ApiKey => {
+    const { keyHash: _hash, secret: _secret, mac: _mac, ...key } = row;
+    return isIntact(row) ? key : { ...key, isAltered: true };
+  };
   return {
     async createKey({ keyHash, secret, name = null, sources = [], expiresAtMs = null, ...key }, act) {
       const sealed = vault.seal(secret, apiSecretName(key.id));
@@ -69,9 +73,9 @@ export function keyCommands(db: Db, vault: Vault, { guard, recordAct, tellNews }
       });
     },
     async listKeys(ofStore) {
-      const select = db.orm.select(keyColumns).from(keys);
+      const select = db.orm.select().from(keys);
       const all = ofStore === null ? select : select.where(eq(keys.storeId, ofStore));
-      return db.read((): ApiKey[] => all.orderBy(keys.createdAtMs, keys.id).all());
+      return db.read(() => all.orderBy(keys.createdAtMs, keys.id).all()).map(checked);
     },
     async expiringKeys(beforeMs, limit) {
       const isExpiring = and(isNotNull(keys.expiresAtMs), isNull(keys.revokedAtMs), lt(keys.expiresAtMs, beforeMs));
@@ -79,7 +83,8 @@ export function keyCommands(db: Db, vault: Vault, { guard, recordAct, tellNews }
       return db.read((): ApiKey[] => select.all());
     },
     async showKey(keyId) {
-      return db.read(() => db.orm.select(keyColumns).from(keys).where(eq(keys.id, keyId)).get() ?? null);
+      const row = db.read(() => db.orm.select().from(keys).where(eq(keys.id, keyId)).get());
+      return row ? checked(row) : null;
     },
     async revokeKey(keyId, act) {
       return db.write(() => {
