@@ -87,7 +87,10 @@ const refundsJson = (network: NetworkConfig, costs: RefundCosts) => ({
 });
 
 /** Returns what refunds cost for programs, with amounts as text. */
-export const costsJson = (network: NetworkConfig, { costUnits, depositUnits, ways, refused }: RefundCosts) => ({
+export const costsJson = (
+  network: NetworkConfig,
+  { costUnits, depositUnits, ways, lending, refused }: RefundCosts,
+) => ({
   likely_cost: nativeText(network, costUnits),
   likely_cost_value: valueText(network, costUnits),
   ...(depositUnits > 0n && { deposits: nativeText(network, depositUnits) }),
@@ -95,6 +98,20 @@ export const costsJson = (network: NetworkConfig, { costUnits, depositUnits, way
     ways: {
       burning: { cost: nativeText(network, ways.burnedUnits) },
       stake: nativeText(network, ways.stakeUnits),
+      bandwidth: {
+        cost: nativeText(network, ways.bandwidth.burnedUnits),
+        stake: nativeText(network, ways.bandwidth.stakeUnits),
+      },
+    },
+  }),
+  ...(lending && {
+    lending: {
+      refunds: lending.count,
+      stake: nativeText(network, lending.stakeUnits),
+      cost: nativeText(network, lending.costUnits),
+      others: lending.others,
+      why_not: lending.whyNot,
+      missing_stake: nativeText(network, lending.missingUnits),
     },
   }),
   refused,
@@ -115,15 +132,35 @@ export function refundSentences(network: NetworkConfig, costs: RefundCosts): str
 /** Says what sending one refund costs now, and each way of paying for it, as sentences. */
 export function priceSentences(network: NetworkConfig, costs: RefundCosts): string[] {
   const [refused] = costs.refused;
-  if (refused) return [`price unknown: it would not be sent now: ${refused.message}`];
+  if (refused) {
+    return [`price unknown: it would not be sent now: ${refused.message}`, ...lendingSentences(network, costs)];
+  }
   return [
     `sending it now costs about ${pricedText(network, costs.costUnits)} of the refund wallet`,
     ...waySentences(network, costs, 'it', 'it'),
   ];
 }
 
-function waySentences(network: NetworkConfig, { ways, depositUnits }: RefundCosts, all: string, one: string): string[] {
+/** Says what lending costs the gas wallet, or why it lends nothing. */
+function lendingSentences(network: NetworkConfig, { count, lending }: RefundCosts): string[] {
+  if (!lending) return [];
+  const { stakeUnits, costUnits, missingUnits, others, whyNot } = lending;
+  const text = (some: number) => (count === 1 ? 'it is' : `${some} of them ${some === 1 ? 'is' : 'are'}`);
+  const stake = nativeText(network, stakeUnits);
+  const cost = costUnits === 0n ? 'free' : `${pricedText(network, costUnits)} for the transactions of the loan`;
+  const more = missingUnits > 0n ? `${nativeText(network, missingUnits)} more stake is needed (${whyNot})` : whyNot;
   return [
+    ...(lending.count > 0
+      ? [`${text(lending.count)} lent energy from the gas wallet's stake, ${stake} for some minutes: ${cost}`]
+      : []),
+    ...(others > 0 ? [`${text(others)} not lent energy: ${more}`] : []),
+  ];
+}
+
+function waySentences(network: NetworkConfig, costs: RefundCosts, all: string, one: string): string[] {
+  const { ways, depositUnits } = costs;
+  return [
+    ...lendingSentences(network, costs),
     ...(depositUnits > 0n
       ? [
           `of that, ${pricedText(network, depositUnits)} are deposits of accounts on the chain, such as the lock of a refund`,
@@ -133,6 +170,7 @@ function waySentences(network: NetworkConfig, { ways, depositUnits }: RefundCost
       ? [
           `if the refund wallet burns coins for ${all}: ${pricedText(network, ways.burnedUnits)}`,
           `if it has a stake for energy, its own or lent to it: ${nativeText(network, ways.stakeUnits)} serves ${one} within a day, and none is spent`,
+          `of what it burns, ${pricedText(network, ways.bandwidth.burnedUnits)} are for bandwidth, if no free bytes are left; that is not lent, but a stake of its own for bandwidth, ${nativeText(network, ways.bandwidth.stakeUnits)}, serves ${one} within a day`,
         ]
       : []),
   ];

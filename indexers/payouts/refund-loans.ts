@@ -23,6 +23,15 @@ const LENT_MS = 600_000;
 /** More loans than are ever planned at once. */
 const PLANNED_MAX = 200;
 
+/** What would be lent, in base units of the native coin. `savedUnits`: burned without it; null: all, and more. */
+export type Loan = Readonly<{ units: bigint; savedUnits: bigint | null }>;
+
+/**
+ * What a loan costs the gas wallet: its two transactions, in base units of the native coin. `whyNot`: why none is made
+ * now, null if one is; `missingUnits`: the stake that the gas wallet lacks for it, 0 if that is not why.
+ */
+export type LoanPrice = Readonly<{ costUnits: bigint; whyNot: string | null; missingUnits: bigint }>;
+
 export interface RefundLoans {
   /**
    * Plans a loan for a refund if it saves coins, once for each refund.
@@ -39,39 +48,79 @@ export interface RefundLoans {
   endUseless(payout: Payout, quote: Quote): Promise<boolean>;
 }
 
+/** Who is asked what a loan costs. */
+type Asked = Readonly<{ node: Pick<PayoutNode, 'quote'>; wallets: Pick<PayoutWallets, 'draft' | 'indexOf'> }>;
+
+const gasFor = (
+  { id, network }: Payout['intent'],
+  form: GasIntent['form'],
+  refundIndex: number,
+  units: bigint,
+): GasIntent => ({ kind: 'gas', id: gasIdOf(id, form, 0), network, form, refundIndex, units });
+
+/**
+ * Prices the loan for a refund.
+ * @param lentUnits what others are lent before
+ * @throws Fault of the node or the signer
+ */
+export async function priceLoan(
+  refund: Payout['intent'],
+  { units, savedUnits }: Loan,
+  lentUnits: bigint,
+  { node, wallets }: Asked,
+): Promise<LoanPrice> {
+  const loan = gasFor(refund, 'delegate', await wallets.indexOf('refund'), units);
+  const draft = await wallets.draft(loan);
+  const quote = await node.quote({ ...draft, intent: { ...loan, units: units + lentUnits } }, null, []);
+  if (quote.kind === 'refused') {
+    const missingUnits = quote.code === 'would_fail' ? (quote.missingUnits ?? 0n) : 0n;
+    return { costUnits: 0n, whyNot: quote.message, missingUnits };
+  }
+  const costUnits = 2n * quote.feeUnits;
+  const isWorth = savedUnits === null || costUnits < savedUnits;
+  return {
+    costUnits,
+    whyNot: isWorth ? null : 'its two transactions would cost as much as it saves',
+    missingUnits: 0n,
+  };
+}
+
+/** Returns the stake that planned loans for refunds other than this one take. @throws Fault `storage_unavailable` */
+export async function plannedLoans(
+  network: NetworkKey,
+  database: Pick<Database, 'listPayouts'>,
+  refundId: string,
+): Promise<bigint> {
+  const gas = await database.listPayouts({ network, kind: 'gas', state: 'waiting', limit: PLANNED_MAX });
+  const own = gasIdOf(refundId, 'delegate', 0);
+  return gas.reduce((sum, { id, intent }) => sum + (isLoan(intent) && id !== own ? intent.units : 0n), 0n);
+}
+
 export function createRefundLoans(
-  parts: Readonly<{
-    network: NetworkKey;
-    node: Pick<PayoutNode, 'quote'>;
-    wallets: Pick<PayoutWallets, 'draft' | 'indexOf'>;
-    database: Pick<Database, 'findPayout' | 'listPayouts' | 'planPayouts' | 'cancelPayout'>;
-    clock: Pick<Clock, 'nowMs'>;
-  }>,
+  parts: Asked &
+    Readonly<{
+      network: NetworkKey;
+      database: Pick<Database, 'findPayout' | 'listPayouts' | 'planPayouts' | 'cancelPayout'>;
+      clock: Pick<Clock, 'nowMs'>;
+    }>,
 ): RefundLoans {
-  const { network, node, wallets, database, clock } = parts;
+  const { network, wallets, database, clock } = parts;
   /** Each loan counts on the stake that those before have left. */
   const turns = new PQueue({ concurrency: 1 });
 
-  const planned = async (): Promise<bigint> => {
-    const gas = await database.listPayouts({ network, kind: 'gas', state: 'waiting', limit: PLANNED_MAX });
-    return gas.reduce((sum, { intent }) => sum + (isLoan(intent) ? intent.units : 0n), 0n);
-  };
-
   /** @returns whether it was planned: enough stake is free, and its transactions cost less than it saves */
-  async function plan(refund: Payout, { units, savedUnits }: Loan): Promise<boolean> {
+  async function plan(refund: Payout, loan: Loan): Promise<boolean> {
+    const lentUnits = await plannedLoans(network, database, refund.id);
+    const { whyNot } = await priceLoan(refund.intent, loan, lentUnits, parts);
+    if (whyNot !== null) return false;
     const refundIndex = await wallets.indexOf('refund');
-    const loanOf = (form: GasIntent['form']): GasIntent => {
-      return { kind: 'gas', id: gasIdOf(refund.id, form, 0), network, form, refundIndex, units };
-    };
-    const [loan, back] = [loanOf('delegate'), loanOf('reclaim')];
-    const draft = await wallets.draft(loan);
-    const quote = await node.quote({ ...draft, intent: { ...loan, units: units + (await planned()) } }, null, []);
-    if (quote.kind === 'refused' || (savedUnits !== null && 2n * quote.feeUnits >= savedUnits)) return false;
+    const gas = (form: GasIntent['form']) => gasFor(refund.intent, form, refundIndex, loan.units);
+    const [lend, back] = [gas('delegate'), gas('reclaim')];
     const nowMs = clock.nowMs();
     const own = { sessionId: null, nowMs };
     await database.planPayouts([
       { ...own, intent: back, servesId: null, notBeforeMs: nowMs + LENT_MS },
-      { ...own, intent: loan, servesId: back.id, notBeforeMs: nowMs },
+      { ...own, intent: lend, servesId: back.id, notBeforeMs: nowMs },
     ]);
     return true;
   }
@@ -106,10 +155,8 @@ export function createRefundLoans(
   };
 }
 
-/** What would be lent, in base units of the native coin. `savedUnits`: burned without it; null: all, and more. */
-type Loan = Readonly<{ units: bigint; savedUnits: bigint | null }>;
-
-function loanIn(quote: Quote): Loan | null {
+/** Returns the loan that a refund could be lent now; null if it needs none, or more than a loan. */
+export function loanIn(quote: Quote): Loan | null {
   if (quote.kind === 'quoted') return quote.ways?.loan ?? null;
   return quote.loan?.missingUnits === 0n ? { units: quote.loan.units, savedUnits: null } : null;
 }

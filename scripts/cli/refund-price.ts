@@ -42,7 +42,7 @@ async function askCosts(refund: Refund, network: NetworkConfig, { database, conf
   const ending = new AbortController();
   try {
     return await withPayoutAccess(network, { config }, (access) => {
-      const answered = priceRefund(priced, access);
+      const answered = priceRefund(priced, { ...access, database });
       const timeUp = clock.sleep(WAIT_MS_MAX, ending.signal).then((): never => {
         throw permanent('node_timeout', `no answer from the node or the signer within ${WAIT_MS_MAX / 1000} s`);
       });

@@ -5,10 +5,12 @@ import * as assert from 'uvu/assert';
 import {
   bytesCost,
   energyCost,
+  paidBytes,
   readAllowances,
-  readEnergyShare,
   readPrices,
+  readStakeShares,
   stakeFor,
+  stakeForBytes,
 } from '../../../src/chains/tron/payout-costs.ts';
 import { Fault } from '../../../src/core/fault.ts';
 import { chargeBytes, chargeEnergy, ENERGY_SUN } from '../../../src/sandbox/tron-resources.ts';
@@ -63,11 +65,13 @@ test('the limit covers a maintenance between the quote and the block, and a larg
 });
 
 test('the computed stake gives the energy and a quarter more, in whole TRX and rounded down', () => {
-  const share = { energy: fc.bigInt({ min: 1n, max: 10n ** 12n }), staked: fc.bigInt({ min: 1n, max: 10n ** 12n }) };
+  const share = { daily: fc.bigInt({ min: 1n, max: 10n ** 12n }), staked: fc.bigInt({ min: 1n, max: 10n ** 12n }) };
   fc.assert(
     fc.property(energy, fc.record(share), (needed, all) => {
       const trx = stakeFor(needed, all, prices) / 1_000_000n;
-      assert.ok((trx * all.energy) / all.staked >= (needed * 5n) / 4n);
+      assert.ok((trx * all.daily) / all.staked >= (needed * 5n) / 4n);
+      const forBytes = stakeForBytes(needed, all) / 1_000_000n;
+      assert.ok((forBytes * all.daily) / all.staked >= needed);
     }),
   );
 });
@@ -86,6 +90,15 @@ test('bytes are free if one allowance covers all of them', () => {
   assert.is(bytesCost(345n, halves, prices), 345_000n, 'never from both');
 });
 
+test('the transactions of a loan take more bytes than a payout, so lending bandwidth would cost more than it saves', () => {
+  fc.assert(
+    fc.property(fc.bigInt({ min: 1n, max: 10n ** 17n }), fc.bigInt({ min: 0n, max: 15_000_000_000n }), (sun, limit) => {
+      assert.ok(paidBytes('delegate', sun) + paidBytes('undelegate', sun) > paidBytes('trigger', limit));
+    }),
+  );
+  assert.ok(paidBytes('trigger', 15_000_000_000n) <= prices.freeBytes, 'an address sweeps once a day for nothing');
+});
+
 test('parameters and resources are read as java-tron writes them, and none is invented', () => {
   const rows = [
     { key: 'getTransactionFee', value: 1000 },
@@ -102,13 +115,16 @@ test('parameters and resources are read as java-tron writes them, and none is in
   const resources = { freeNetUsed: 100, freeNetLimit: 600, EnergyUsed: 9, EnergyLimit: 5, TotalEnergyLimit: 7 };
   assert.equal(readAllowances(resources, true, prices, origin), { energy: 0n, stakedBytes: 0n, freeBytes: 500n });
   assert.is(readAllowances({}, false, prices, origin).freeBytes, 600n);
-  assert.is(readEnergyShare(resources, origin), null, 'nobody has staked');
+  assert.equal(readStakeShares(resources, origin), { energy: null, bytes: null }, 'nobody has staked');
+  const staked = { ...resources, TotalEnergyWeight: 2, TotalNetLimit: 43, TotalNetWeight: 26 };
+  const shares = { energy: { daily: 7n, staked: 2n }, bytes: { daily: 43n, staked: 26n } };
+  assert.equal(readStakeShares(staked, origin), shares);
   for (const wrong of [
     () => readPrices({ chainParameter: rows.slice(1) }, origin),
     () => readPrices({ chainParameter: rows.map((row) => ({ ...row, value: -1 })) }, origin),
     () => readPrices(null, origin),
     () => readAllowances({ EnergyLimit: '5' }, true, prices, origin),
-    () => readEnergyShare([], origin),
+    () => readStakeShares([], origin),
   ]) {
     assert.throws(wrong, (error: unknown) => error instanceof Fault && error.code === 'node_nonsense');
   }

@@ -18,14 +18,14 @@ import { expirySpreadMs } from '../expiry.ts';
 import {
   type Allowances,
   bytesCost,
-  type EnergyShare,
   energyCost,
   type Prices,
   paidBytes,
   readAllowances,
-  readEnergyShare,
   readPrices,
+  readStakeShares,
   stakeFor,
+  stakeForBytes,
 } from '../payout-costs.ts';
 import { BLOCK_PATH } from '../wire.ts';
 import { referenceOf } from './payout-absence.ts';
@@ -63,7 +63,7 @@ type State = Readonly<{
 
 type Refused = Quote & Readonly<{ kind: 'refused' }>;
 
-const refuse = (code: RefusedCode, message: string): Quote => ({ kind: 'refused', code, message });
+const refuse = (code: RefusedCode, message: string): Refused => ({ kind: 'refused', code, message });
 
 function short(
   wallet: string,
@@ -127,15 +127,17 @@ export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<
   const bytesSun = bytesCost(bytes, allowances, prices);
   const needed = neededBalance + bytesSun;
   const missing = missingNative(state, needed);
-  const share = missing > 0n || isPayback(intent) ? await askEnergyShare(node, contract) : null;
+  const shares = missing > 0n || isPayback(intent) ? await askStakeShares(node, contract) : null;
+  const share = shares?.energy ?? null;
   const shortEnergy = tried.energy - allowances.energy;
   const lentUnits = share && shortEnergy > 0n ? stakeFor(shortEnergy, share, prices) : null;
   if (missing > 0n) {
-    const loan = lentUnits !== null && { units: lentUnits, missingUnits: missingNative(state, bytesSun) };
+    const loan = lentUnits !== null && {
+      ...{ units: lentUnits, missingUnits: missingNative(state, bytesSun), feeUnits: bytesSun },
+    };
     return { ...nativeShort(draft.payer, missing), costUnits: needed, ...(loan && { loan }) };
   }
   const feeUnitsMax = feeLimit + bytes * prices.perByte;
-  const burnedUnits = tried.energy * prices.perEnergy + bytes * prices.perByte;
   return {
     kind: 'quoted',
     terms: termsOf(question, state, feeLimit),
@@ -143,18 +145,27 @@ export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<
     feeUnitsMax,
     ...(isPayback(intent) && {
       ways: {
-        burnedUnits,
-        stakeUnits: share && stakeFor(tried.energy, share, prices),
+        ...waysOf(tried.energy, bytes, shares, prices),
         ...(lentUnits !== null && { loan: { units: lentUnits, savedUnits: burned } }),
       },
     }),
   };
 }
 
+/** Returns what a payout costs if nothing of it is free, and the stakes that would serve it. */
+function waysOf(energy: bigint, bytes: bigint, shares: ReturnType<typeof readStakeShares> | null, prices: Prices) {
+  const bytesSun = bytes * prices.perByte;
+  return {
+    burnedUnits: energy * prices.perEnergy + bytesSun,
+    stakeUnits: shares?.energy ? stakeFor(energy, shares.energy, prices) : null,
+    bandwidth: { burnedUnits: bytesSun, stakeUnits: shares?.bytes ? stakeForBytes(bytes, shares.bytes) : null },
+  };
+}
+
 /** Returns what stakes give; null if nobody has staked. The token contract's account exists, which no other must. */
-async function askEnergyShare({ ask, host }: TronRpc, contract: string): Promise<EnergyShare | null> {
+async function askStakeShares({ ask, host }: TronRpc, contract: string): Promise<ReturnType<typeof readStakeShares>> {
   const value = await ask({ path: RESOURCE_PATH, body: { address: wireAddress(contract) } });
-  return readEnergyShare(value, { path: RESOURCE_PATH, host });
+  return readStakeShares(value, { path: RESOURCE_PATH, host });
 }
 
 /** A payer whose account does not exist yet can sign nothing, even for free: it needs at least 1 sun. */
@@ -173,7 +184,7 @@ async function quoteNative(
   const { prices, allowances } = state;
   if (form !== 'transfer') {
     const why = await whyNoLoan(node, payer, to, form, units, receiver);
-    if (why !== null) return refuse('would_fail', why);
+    if (why !== null) return { ...refuse('would_fail', why.text), ...(why.missing && { missingUnits: why.missing }) };
   }
   const bytes = paidBytes(form === 'reclaim' ? 'undelegate' : form, units);
   const makesAccount = form === 'transfer' && receiver === null;
@@ -185,7 +196,7 @@ async function quoteNative(
   return { kind: 'quoted', terms: termsOf(question, state, 0n), feeUnits, feeUnitsMax };
 }
 
-/** Returns why a loan of energy cannot be made or reclaimed now; null if it can. */
+/** Returns why a loan of energy cannot be made or reclaimed now; null if it can. `missing`: stake that would do. */
 async function whyNoLoan(
   { ask, host }: TronRpc,
   payer: string,
@@ -193,15 +204,16 @@ async function whyNoLoan(
   form: 'delegate' | 'reclaim',
   units: bigint,
   receiver: Awaited<ReturnType<typeof readKind>>,
-): Promise<string | null> {
+): Promise<Readonly<{ text: string; missing?: bigint }> | null> {
   const [from, shown] = [tronAddress.format(payer), tronAddress.format(to)];
   if (form === 'delegate') {
-    if (receiver === null) return `${shown} must be sent some TRX before it can be lent energy`;
+    if (receiver === null) return { text: `${shown} must be sent some TRX before it can be lent energy` };
     const value = await ask({ path: LENDABLE_PATH, body: { owner_address: wireAddress(payer), type: ENERGY } });
     const lendable = readWhole(value, 'max_size', { path: LENDABLE_PATH, host });
     if (lendable >= units) return null;
-    const more = formatUnits(units - lendable, SUN_DECIMALS);
-    return `wallet ${from} has too little unlent stake: stake ${more} TRX more`;
+    const missing = units - lendable;
+    const more = formatUnits(missing, SUN_DECIMALS);
+    return { text: `wallet ${from} has too little unlent stake: stake ${more} TRX more`, missing };
   }
   const body = { fromAddress: wireAddress(payer), toAddress: wireAddress(to) };
   const value = await ask({ path: LOANS_PATH, body });
@@ -211,7 +223,7 @@ async function whyNoLoan(
   }, 0n);
   return lent >= units
     ? null
-    : `wallet ${from} has not lent ${shown} that much energy: it may have been reclaimed already`;
+    : { text: `wallet ${from} has not lent ${shown} that much energy: it may have been reclaimed already` };
 }
 
 /**
