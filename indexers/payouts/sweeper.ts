@@ -31,6 +31,12 @@ import { createPayoutWallets } from './wallets.ts';
 
 /** Transactions of one round; each takes a few requests to the node. */
 const SWEEPS_MAX = 200;
+/** At most this many are priced for them: an address that holds nothing needs no transaction. */
+const PRICED_MAX = 5 * SWEEPS_MAX;
+/** For how long the engine believes that an address holds nothing, while no money comes to it. */
+const EMPTY_MS = 24 * 3_600_000;
+/** Such addresses that are remembered. */
+const EMPTY_MAX = 100_000;
 /** How often a sweep is sent native coin; if it still lacks some, a person must act. */
 const TOP_UPS_MAX = 5;
 /** Reasons that may never resolve by themselves. */
@@ -92,6 +98,7 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
   const place: SweepPlace = { network: key, pool: { family, mode } };
   const wallets = createPayoutWallets({ network: key, tokens, rules, signer });
   const costs = createSweepCosts({ network, rules, node, wallets });
+  const empty = new Map<string, Readonly<{ untilMs: number; detail: string }>>();
   const decimalsOf = (currency: Currency): number | undefined =>
     tokens.find(({ symbol }) => symbol === currency)?.decimals;
 
@@ -127,6 +134,9 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
       left: ownersOf(group).map((owner) => ({ owner, why, detail })),
     });
     if (priced.kind === 'refused') {
+      const [only] = group.due;
+      if (only && group.due.length === 1 && priced.code === 'token_short' && priced.missingUnits !== undefined)
+        return judgeHeld(group, only.owner, priced.missingUnits, policy, round);
       // One of them may be frozen, or hold less than it received: the others must not wait for it.
       if (group.due.length > 1 && (priced.code === 'would_fail' || priced.code === 'token_short')) {
         const singles = groupSweeps(group.due, 1);
@@ -140,6 +150,60 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
     const { sharePpm, isTooDear } = costs.judge(sweep, costUnits, policy);
     if (isTooDear) return leave('too_dear', `it would cost ${percentOf(sharePpm ?? 0n)} of its value`);
     return { sweeps: [{ group, sweep, needs, costUnits, sharePpm, ways }], left: [] };
+  }
+
+  /**
+   * An address may hold less than the database calls unswept: a run that was lost when the machine was put back may
+   * have swept it. What it holds is swept then.
+   */
+  async function judgeHeld(
+    group: SweepGroup,
+    owner: SweepOwner,
+    missing: bigint,
+    policy: SweepPolicy,
+    round: Round,
+  ): Promise<Omit<SweepPlan, 'treasury'>> {
+    const held = { ...owner, units: owner.units - missing };
+    if (held.units <= 0n) {
+      const detail = 'the address holds nothing any more: it was swept by a run that is not known here';
+      if (empty.size >= EMPTY_MAX) empty.clear();
+      empty.set(nameOf(owner), { untilMs: clock.nowMs() + EMPTY_MS, detail });
+      return { sweeps: [], left: [{ owner, why: 'refused', detail }] };
+    }
+    const { due, left } = judgeOwners([held], policy, (currency) => decimalsOf(currency) ?? 0, clock.nowMs());
+    return due.length === 0 ? { sweeps: [], left } : judgeGroup({ ...group, due }, policy, round);
+  }
+
+  /** Money that comes to an address, or is swept from it, gives it another name. */
+  const nameOf = ({ index, currency, units }: SweepOwner): string => `${index} ${currency} ${units}`;
+
+  /** Separates the groups of one address that was found empty. */
+  function knownEmpty({ due: [only, ...others] }: SweepGroup): LeftOwner[] {
+    const known = only && others.length === 0 ? empty.get(nameOf(only.owner)) : undefined;
+    return only && known && known.untilMs > clock.nowMs()
+      ? [{ owner: only.owner, why: 'refused', detail: known.detail }]
+      : [];
+  }
+
+  /** Prices groups until there are enough transactions for a round. */
+  async function judgeGroups(groups: readonly SweepGroup[], policy: SweepPolicy) {
+    const round: Round = { lentUnits: 0n };
+    const [sweeps, left]: [PricedSweep[], LeftOwner[]] = [[], []];
+    let [counted, priced] = [0, 0];
+    for (const group of groups) {
+      const none = knownEmpty(group);
+      if (none.length > 0) left.push(...none);
+      else if (counted >= SWEEPS_MAX || priced >= PRICED_MAX)
+        left.push(...ownersOf(group).map((owner) => ({ owner, why: 'later' as const })));
+      else {
+        const judged = await judgeGroup(group, policy, round);
+        sweeps.push(...judged.sweeps);
+        left.push(...judged.left);
+        priced++;
+        if (knownEmpty(group).length === 0) counted++;
+      }
+    }
+    return { sweeps, left };
   }
 
   /** Returns whether more is being sent now: not if that has become too dear, unless an operator has ordered it. */
@@ -177,20 +241,8 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
       const { due, left } = judgeOwners(all, policy, (currency) => decimalsOf(currency) ?? 0, clock.nowMs());
       const { own, foreign } = await ours(due);
       const groups = groupSweeps(own, rules.sweepOwnersMax);
-      const later = groups.slice(SWEEPS_MAX).flatMap(ownersOf);
-      const judged = [];
-      const round: Round = { lentUnits: 0n };
-      for (const group of groups.slice(0, SWEEPS_MAX)) judged.push(await judgeGroup(group, policy, round));
-      return {
-        treasury,
-        sweeps: judged.flatMap(({ sweeps }) => sweeps),
-        left: [
-          ...foreign,
-          ...judged.flatMap((one) => one.left),
-          ...left,
-          ...later.map((owner) => ({ owner, why: 'later' as const })),
-        ],
-      };
+      const judged = await judgeGroups(groups, policy);
+      return { treasury, sweeps: judged.sweeps, left: [...foreign, ...judged.left, ...left] };
     },
     priceRefunds: () => priceRefunds(key, { node, wallets, database }),
     async commit({ treasury, sweeps }, isOrdered) {

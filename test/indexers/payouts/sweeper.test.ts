@@ -13,8 +13,10 @@ import type { Family } from '../../../src/chains/chain.ts';
 import { evmSpending } from '../../../src/chains/evm/spend.ts';
 import { chains } from '../../../src/chains/index.ts';
 import { solanaSpending } from '../../../src/chains/solana/spend.ts';
+import type { PayoutNode } from '../../../src/chains/spend.ts';
 import type { Wallet } from '../../../src/core/intent.ts';
 import type { SweepPolicy } from '../../../src/core/sweep.ts';
+import type { Token } from '../../../src/core/transfer.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { openLog } from '../../../src/lib/log.ts';
 import type { Signer } from '../../../src/signer/signer.ts';
@@ -35,20 +37,16 @@ test.after(async () => {
   for (const close of closers.reverse()) await close();
 });
 
-/** Opens ten addresses of the seed, the last one foreign, on a network whose payments are final at once. */
-async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSweepPolicy) {
-  const clock = handClock();
-  const { chainId, tokens } = simulatedChains[family];
-  const sim = await startSimulatedNode({ family, seed: 'sweeper', chainId, tokens });
-  const { database, close } = openTempDatabase();
-  const keyOf = (wallet: Wallet) => spendings[family].derive(seed, wallet).key;
-  const treasury = spendings[family].derive(new Uint8Array(64).fill(3), { role: 'collection', index: 0 }).key;
-  const [usdt] = tokens;
-  if (!usdt) throw new Error('there is a token');
+/** Opens a real signing service without a socket, and the signer that asks it. */
+function openSigner(
+  family: 'evm' | 'solana',
+  clock: Clock,
+  { chainId, token, treasury }: Readonly<{ chainId: string; token: Token; treasury: string }>,
+) {
   const settings = {
     family,
     chain_id: chainId,
-    tokens: [usdt],
+    tokens: [token],
     treasury: chains[family].address.format(treasury),
     fee_max: '0.05',
     caps: { USDT: { transaction: '100', hour: '100', day: '100' } },
@@ -70,6 +68,21 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
     fence: async (key) => service.fence(key),
     close: async () => {},
   };
+  closers.push(folder.remove, closeSigningService);
+  return { signer, journal };
+}
+
+/** Opens ten addresses of the seed, or more, the last one foreign, on a network whose payments are final at once. */
+async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSweepPolicy, count = 10) {
+  const clock = handClock();
+  const { chainId, tokens } = simulatedChains[family];
+  const sim = await startSimulatedNode({ family, seed: 'sweeper', chainId, tokens });
+  const { database, close } = openTempDatabase();
+  const keyOf = (wallet: Wallet) => spendings[family].derive(seed, wallet).key;
+  const treasury = spendings[family].derive(new Uint8Array(64).fill(3), { role: 'collection', index: 0 }).key;
+  const [usdt] = tokens;
+  if (!usdt) throw new Error('there is a token');
+  const { signer, journal } = openSigner(family, clock, { chainId, token: usdt, treasury });
   const payouts = await chains[family].payouts?.();
   if (!payouts) throw new Error('the family pays out');
   const node = payouts.openPayoutNode({
@@ -83,13 +96,11 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
   closers.push(
     () => sim.close(),
     close,
-    folder.remove,
-    closeSigningService,
     () => node.close(),
   );
   const network = testNetwork({ name: 'one', family, tokens: [usdt], sweep });
   const foreign = FOREIGN.slice(0, keyOf({ role: 'gas' }).length);
-  const own = Array.from({ length: 9 }, (_, index) => keyOf({ role: 'collection', index }));
+  const own = Array.from({ length: count - 1 }, (_, index) => keyOf({ role: 'collection', index }));
   const pool = { family, mode: 'test' } as const;
   await database.addAddresses({ ...pool, source: 'x', firstIndex: 0, keys: [...own, foreign] });
   const keys = [...own, foreign];
@@ -127,8 +138,16 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
     sim.world.mine();
   }
 
-  const sweeper = createSweeper({ network, rules: chains[family].spendRules, node, signer, database, clock });
-  const look = async (policy = sweep) => sweeper.plan(await readOwners(network, database, clock), policy);
+  let quoteCount = 0;
+  const counted: Pick<PayoutNode, 'quote'> = {
+    async quote(...of) {
+      quoteCount++;
+      return node.quote(...of);
+    },
+  };
+  const parts = { network, rules: chains[family].spendRules, node: counted, signer, database, clock };
+  const sweeper = createSweeper(parts);
+  const look = async (policy = sweep) => sweeper.plan(await readOwners(network, database, passing), policy);
   const log = openLog('test', 'silent');
   // Fifteen seconds between two rounds pass at once; the caller of the watch decides when to stop.
   const passing: Clock = {
@@ -140,7 +159,20 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
   };
   const watch = createSweepWatch({ network, sweeper, database, clock: passing, log });
   const signerFence = (fence: number) => journal.raiseFence('test:one', fence, clock.nowMs());
-  return { sim, database, clock, sweeper, watch, look, receive, keyOf, treasury, pool, signerFence };
+  return {
+    sim,
+    database,
+    clock,
+    sweeper,
+    watch,
+    look,
+    receive,
+    keyOf,
+    treasury,
+    pool,
+    signerFence,
+    quotes: () => quoteCount,
+  };
 }
 
 const COIN = { evm: 10n ** 18n, solana: 10n ** 9n };
@@ -171,7 +203,7 @@ test('what is due is priced with its gas; what is foreign, missing, small or exp
     [3, 'refused'],
     [2, 'too_small'],
   ]);
-  assert.match(plan.left[1]?.detail ?? '', /^token_short/);
+  assert.match(plan.left[1]?.detail ?? '', 'holds nothing any more');
 
   // A price at which the sweep of 20 is too expensive, and that of 50 is not.
   const cost = plan.sweeps[0]?.costUnits ?? 0n;
@@ -182,6 +214,41 @@ test('what is due is priced with its gas; what is foreign, missing, small or exp
     [0],
   );
   assert.ok(judged.left.some(({ owner, why }) => owner.index === 1 && why === 'too_dear'));
+});
+
+test('of an address that holds less than it received, what it holds is swept', async () => {
+  for (const family of ['evm', 'solana'] as const) {
+    const { sim, look, receive, keyOf, treasury } = await openBench(family);
+    sim.pay(treasury, 1n);
+    sim.world.fund(keyOf({ role: 'gas' }), COIN[family]);
+    await receive({ 0: 4_000, 1: 4_000 }, false);
+    await receive({ 0: 3_000, 1: 100 });
+    const plan = await look();
+    assert.equal(
+      plan.sweeps.map(({ sweep }) => sweep.from),
+      [[{ index: 0, units: 3_000n * CENT }]],
+    );
+    assert.equal(reasons(plan.left), [[1, 'too_small']], 'what it holds is judged, and not what it received');
+  }
+});
+
+test('addresses that were emptied by a lost run keep no others from being swept, and are asked once a day', async () => {
+  const { sim, clock, look, receive, keyOf, quotes } = await openBench('evm', plainSweepPolicy, 205);
+  sim.world.fund(keyOf({ role: 'gas' }), COIN.evm);
+  const emptied = Object.fromEntries(Array.from({ length: 203 }, (_, index) => [index, 9_000]));
+  await receive(emptied, false);
+  await receive({ 203: 3_000 });
+  const swept = async () => {
+    const before = quotes();
+    const { sweeps, left } = await look();
+    return [sweeps.map(({ sweep }) => sweep.from[0]?.index), left.length, quotes() - before];
+  };
+  assert.equal(await swept(), [[203], 203, 205], 'one of them for the gas');
+  assert.equal(await swept(), [[203], 203, 2]);
+  await receive({ 7: 2_000 });
+  assert.equal(await swept(), [[7, 203], 202, 5], 'what comes is swept');
+  clock.advance(25 * 3_600_000);
+  assert.equal(await swept(), [[7, 203], 202, 207]);
 });
 
 test('a treasury that is one of our deposit addresses is refused before any request', async () => {
