@@ -226,8 +226,13 @@ export const refundsDestination: Command = {
     if (outcome.kind !== 'done' && outcome.kind !== 'replayed') {
       throw permanent(
         'refused',
-        `refund ${before.id} is ${before.status}: it has ended or its payment is in progress; ` +
-          `\`quayside refunds show ${before.id}\` shows where it goes`,
+        before.status === 'pending'
+          ? `refund ${before.id} may have been paid at its present address by what is not known here: \`quayside status\` ` +
+              `shows what payouts wait for, and \`quayside payouts outgoing ${before.network}\` the transfers. After a start, ` +
+              'try again in some minutes. Where a transfer equals it, approve it: it then waits for your answer, and is ' +
+              'not paid before'
+          : `refund ${before.id} is ${before.status}: it has ended or its payment is in progress; ` +
+              `\`quayside refunds show ${before.id}\` shows where it goes`,
       );
     }
     const { refund } = outcome;

@@ -187,8 +187,8 @@ export const errorTable = {
   ),
   CANNOT_CHANGE_DESTINATION: invalid(
     400,
-    'This refund has ended, or its payment is in progress: its destination can no longer be changed.',
-    'Read the refund to see its status and where it goes. If it is still processing, try again in ten minutes: whether it was paid may be being checked.',
+    'This refund has ended, or its payment is in progress, or it may have been paid already: its destination cannot be changed.',
+    'Read the refund to see its status and where it goes. If it is pending or processing, try again in ten minutes, or ask the operator: whether it was paid may be being checked.',
   ),
   DUPLICATE_REFUND_ID: invalid(
     400,

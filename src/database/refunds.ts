@@ -111,14 +111,20 @@ export type CancelRefundOutcome =
   /** `in_doubt`: it may have been paid by what is not known here, such as what an earlier run has sent. */
   | Readonly<{ kind: 'not_cancelable' | 'in_doubt' | 'not_found' | 'foreign' | 'idempotency_key_conflict' }>;
 
-/** `fixed`: the merchant or the operator named an address, or the refund no longer takes one. */
+/**
+ * `fixed`: the merchant or the operator named an address, or the refund no longer takes one, or may have been paid at
+ * its present one by what is not known here.
+ */
 export type SetDestinationOutcome = 'done' | 'fixed' | 'not_found' | Readonly<{ kind: 'bad'; why: DestinationFault }>;
 
 export type RedirectRefundOutcome =
   /** `replayed`: it had this destination already. */
   | Readonly<{ kind: 'done' | 'replayed'; refund: Refund }>
   | Readonly<{ kind: 'bad_destination'; why: DestinationFault }>
-  /** `fixed`: an attempt is allotted, or the refund has ended. */
+  /**
+   * `fixed`: an attempt is allotted, or the refund has ended, or may have been paid at its present destination by what
+   * is not known here.
+   */
   | Readonly<{ kind: 'fixed' | 'not_found' | 'foreign' | 'idempotency_key_conflict' | 'store_suspended' }>;
 
 /** A refund and who gives it another destination: its merchant with a request, or the operator. */

@@ -10,11 +10,14 @@ import { destinationSources, mayReplace } from '../../src/core/refund.ts';
 import { type ApiServer, withApi } from '../support/api-server.ts';
 import { confirmTip, openSale, type Sale } from '../support/payment-scenes.ts';
 import type { HttpAnswer } from '../support/signed-client.ts';
+import { thawAll } from '../support/thaw.ts';
 
 const address = (start: string): string => chains.evm.address.format(start.padEnd(40, '7'));
 const [named, left, claimed, chosen] = ['aa', 'bb', 'cc', 'dd'].map(address) as [string, string, string, string];
-const keyOf = (text: string) => chains.evm.address.parse(text);
+const keyOf = (text: string) => chains.evm.address.parse(text) ?? '';
 const network = 'test:ethereum';
+/** Base units of what is refunded here. */
+const UNITS = 4_500_000n;
 
 type Fields = Readonly<{
   status: string;
@@ -229,6 +232,86 @@ test('an approval holds for the address that was approved, and for no other', ()
     await api.database().approveRefund(id, null, api.clock.nowMs());
     assert.is((await allot(api, 'r-1')).kind, 'allotted');
   }));
+
+for (const [isKnown, code] of [
+  [false, 'refund_maybe_paid'],
+  [true, 'refund_equals_transfer'],
+] as const) {
+  test(`a refund that waits for approval keeps its address while it may have been paid there: ${code}`, () =>
+    withApi({ pages: true }, async (api) => {
+      const database = api.database();
+      await database.setRefundPolicy(api.merchantId, { refundAutoMinor: 1_00 });
+      const sale = await paidSale(api);
+      await leave(api, sale, left);
+      const act = { atMs: api.clock.nowMs(), operator: 'anna', command: 'payouts thaw', reason: 'looked' };
+      if (isKnown) {
+        await payUnknown(api, keyOf(left), UNITS);
+        await database.judgeOutgoing(network, act.atMs);
+        await thawAll(database, network, act);
+      }
+      await create(api, sale, 'r-1');
+      const id = await idOf(api, 'r-1');
+      const check = () => ({ kind: 'ok', family: 'evm', key: keyOf(chosen) }) as const;
+      const isKept = async () => {
+        assert.is((await leave(api, sale, claimed)).status, 303);
+        assert.equal(codeOf(await redirect(api, 'r-1', chosen)), [400, 'CANNOT_CHANGE_DESTINATION']);
+        const wish = { by: 'operator', id, address: chosen, act, isDryRun: false } as const;
+        assert.is((await database.redirectRefund(wish, check)).kind, 'fixed');
+        assert.equal(shown(await read(api, 'r-1')), [left, 'payer']);
+        assert.equal(await database.refundAddresses(sale.id), { [network]: keyOf(left) });
+      };
+      await database.reportCertainty(network, false, act.atMs);
+      await isKept();
+      await database.reportCertainty(network, true, act.atMs);
+      if (!isKnown) await payUnknown(api, keyOf(left), UNITS);
+      await isKept();
+      await database.approveRefund(id, null, act.atMs);
+      await start(api);
+      api.clock.advance(61_000);
+      const { kind, waitsFor } = await allot(api, 'r-1');
+      assert.equal([kind, waitsFor], ['moved', code]);
+    }));
+}
+
+test('a refund that waits for approval is given another address where no transfer equals it', () =>
+  withApi({ pages: true }, async (api) => {
+    await api.database().setRefundPolicy(api.merchantId, { refundAutoMinor: 1_00 });
+    const sale = await paidSale(api);
+    await leave(api, sale, left);
+    await create(api, sale, 'r-1');
+    await payUnknown(api, keyOf(left), UNITS + 1n);
+    assert.is((await leave(api, sale, claimed)).status, 303);
+    assert.equal(shown(await read(api, 'r-1')), [claimed, 'payer']);
+    await redirect(api, 'r-1', chosen);
+    assert.equal(shown(await read(api, 'r-1')), [chosen, 'merchant']);
+  }));
+
+/** Adds a final block in which the refund wallet pays somebody, of which the database knows no payout. */
+async function payUnknown(api: ApiServer, to: string, units: bigint): Promise<void> {
+  const database = api.database();
+  const key = 'a1'.repeat(20);
+  await database.recordOwnWallets(network, [{ role: 'refund', key }]);
+  const ownWalletId = (await database.listOwnWallets(network)).at(-1)?.id ?? 0;
+  const tip = (await database.tail(network, 1)).at(-1);
+  assert.ok(tip);
+  const nowMs = api.clock.nowMs();
+  const block = { hash: `0x${'e'.repeat(64)}`, parent: tip.hash, number: tip.number + 1, timeS: nowMs / 1000 };
+  const paid = {
+    tx: `0x${'d'.repeat(64)}`,
+    index: 0,
+    currency: 'USDT',
+    from: key,
+    to,
+    units,
+    isOutgoing: true,
+  } as const;
+  const outcome = await database.ingest({
+    ...{ network, family: 'evm', expectTip: tip.hash, watchedThroughId: Number.MAX_SAFE_INTEGER, ownWalletId },
+    ...{ decimals: { USDT: 6 }, dustFloorPar: 0n, drop: [], connect: [{ block, transfers: [paid] }], confirm: [] },
+    ...{ floor: block.number, readThroughS: Math.floor(nowMs / 1000), nowMs },
+  });
+  assert.is(outcome, 'done');
+}
 
 test('a refund leaves when its payment is final, or earlier up to what the store allows', () =>
   withApi({ pages: true }, async (api) => {

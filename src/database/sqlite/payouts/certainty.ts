@@ -22,7 +22,7 @@ export type Certainty = Readonly<{
    * Returns why the payout may have been paid, or signed, by what neither this database nor the signer knows; null if
    * that is excluded. From each start on it is not, until the engine has read the chain.
    */
-  doubtOf(row: PayoutRow): EngineReason | null;
+  doubtOf(row: Pick<PayoutRow, 'network' | 'intent' | 'state' | 'waitCode'>): EngineReason | null;
   /** The same for one that nobody ends on what the nodes show: there, a lock on the chain is a reason, too. */
   doubtUnseen(row: PayoutRow): EngineReason | null;
 }>;
@@ -67,7 +67,7 @@ export function createCertainty(db: Db): Certainty {
   const gapFreezes = createGapFreezes(db);
 
   /** What a payout is stuck for is no reason itself: its own attempts say what became of its number. */
-  const isHaltedFor = ({ network, state, waitCode, intent }: PayoutRow): boolean =>
+  const isHaltedFor = ({ network, state, waitCode, intent }: Parameters<Certainty['doubtOf']>[0]): boolean =>
     isPayback(intent) &&
     !(state === 'stuck' && waitCode === NONCE_FOREIGN) &&
     haltedRefundWallet.get({ network }) !== undefined;

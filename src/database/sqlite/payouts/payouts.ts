@@ -48,7 +48,7 @@ type PayoutSteps = Readonly<{
   /** Returns an acknowledged transfer that may have paid a refund, of which nobody has said that it did not. */
   findEqual(row: PayoutRow): EqualTransfer | null;
   /** Returns why a refund is neither paid nor ended: a transfer that no attempt explains may have paid it. */
-  unexplainedHold(row: PayoutRow): RefundHold | null;
+  unexplainedHold(row: Pick<PayoutRow, 'id' | 'intent' | 'notPaidThrough'>): RefundHold | null;
   /**
    * Saves a payout. An existing one stays as it is, except that a refund or return without a session gets it.
    * @param poolId of a sweep: the pool of its indices; omitted if only the signer's journal knows the sweep
@@ -165,7 +165,8 @@ export function createPayouts(
 
   const findEqual: Payouts['findEqual'] = ({ intent, notPaidThrough }) =>
     isPayback(intent) ? outgoing.findEqual(intent, notPaidThrough) : null;
-  const holdOf = (row: PayoutRow) => (isPayback(row.intent) ? unexplainedHold(outgoing, row, row.intent) : null);
+  const holdOf: Payouts['unexplainedHold'] = (row) =>
+    isPayback(row.intent) ? unexplainedHold(outgoing, row, row.intent) : null;
 
   /** Returns a payout of which nothing known can take effect, or null. `generationMax` 0: nothing was signed. */
   function findUnsigned(id: string, generationMax: number): PayoutRow | null {

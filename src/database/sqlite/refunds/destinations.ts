@@ -152,7 +152,8 @@ const actOf = (command: string, atMs: number): OperatorAct => ({ atMs, operator:
 
 export function refundAddressCommands(db: Db, parts: Parts): DestinationCommands {
   const { rows, destinations, replays, findSession, recordAct, isSuspended } = parts;
-  const redirect = createRedirect(parts);
+  const mayBePaid = createDoubt(parts);
+  const redirect = createRedirect(parts, mayBePaid);
   const lookAgain = createPayerDataMark(db);
 
   /** Whether the payer's link still accepts an address. */
@@ -178,6 +179,11 @@ export function refundAddressCommands(db: Db, parts: Parts): DestinationCommands
         if (typeof key === 'object') return { kind: 'bad', why: key.why };
         const before = destinations.left(sessionId, network);
         if (before === key) return 'done';
+        const asked = rows
+          .list({ sessionId, limit: ASKED_MAX })
+          .filter((row) => row.network === network && isClaimOpen(row, nowMs));
+        // The payer sees the earlier address, and can leave another one later.
+        if (asked.some((row) => mayReplace(row.destinationFrom, 'payer') && mayBePaid(row, key))) return 'fixed';
         const act = actOf('payment page', nowMs);
         destinations.leave(sessionId, network, key, nowMs);
         lookAgain(sessionId);
@@ -187,9 +193,7 @@ export function refundAddressCommands(db: Db, parts: Parts): DestinationCommands
           after: { [network]: key },
         });
         // The address also serves refunds that wait for one by claim link: they would expire unanswered.
-        for (const row of rows.list({ sessionId, limit: ASKED_MAX })) {
-          if (row.network === network && isClaimOpen(row, nowMs)) redirect(row, key, 'payer', act);
-        }
+        for (const row of asked) redirect(row, key, 'payer', act);
         return 'done';
       });
     },
@@ -220,15 +224,33 @@ export function refundAddressCommands(db: Db, parts: Parts): DestinationCommands
 }
 
 /**
- * Returns the step that gives a refund another destination. `fixed`: `from` may not replace the destination, or nothing
- * can replace it any more. `same`: it has it already.
+ * Returns a function that tells whether a refund without a payout may have been paid at its present destination, by
+ * what is not known here, so that it must not be given another one.
  */
-function createRedirect({ rows, destinations, limits, payouts, recordAct }: Parts) {
+function createDoubt({ destinations, payouts }: Parts) {
+  return (row: RefundRow, key: string): boolean => {
+    const { id, status, destination, network } = row;
+    if (status !== 'pending' || destination === null || destination === key) return false;
+    const intent = destinations.intentOf(row, null);
+    if (payouts.doubtOf({ network, intent, state: 'waiting', waitCode: null })) return true;
+    return payouts.unexplainedHold({ id, intent, notPaidThrough: null }) !== null;
+  };
+}
+
+/**
+ * Returns the step that gives a refund another destination. `fixed`: `from` may not replace the destination, or nothing
+ * can replace it any more, or it may have been paid already. `same`: it has it already.
+ */
+function createRedirect(
+  { rows, destinations, limits, payouts, recordAct }: Parts,
+  mayBePaid: ReturnType<typeof createDoubt>,
+) {
   return (row: RefundRow, key: string, from: DestinationFrom, act: OperatorAct): RefundRow | 'fixed' | 'same' => {
     const { id, status, destination, destinationFrom, storeId } = row;
     if (status !== 'pending' && status !== 'processing') return 'fixed';
     if (!mayReplace(destinationFrom, from)) return 'fixed';
     if (destination === key && destinationFrom === from) return 'same';
+    if (mayBePaid(row, key)) return 'fixed';
     const isSame = destination === key;
     const columns = isSame ? { destinationFrom: from } : destinations.columns(row, key, from);
     if (status === 'processing' && !isSame) {
