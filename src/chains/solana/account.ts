@@ -8,6 +8,7 @@
 import { base58 } from '@scure/base';
 import { isFields } from '../../core/fields.ts';
 import { nonsense, type Origin } from '../json-rpc.ts';
+import { solanaAddress } from './address.ts';
 import { TOKEN_PROGRAM } from './wire.ts';
 
 /** `owner` is the program that owns the account, base58. */
@@ -42,6 +43,15 @@ export function readAccount(value: unknown, origin: Origin): ChainAccount | null
     throw nonsense(origin, 'answered with an account without lamports, owner or data');
   }
   return { lamports: BigInt(lamports), owner, data: Buffer.from(text, 'base64') };
+}
+
+/**
+ * Returns what an owner holds in a token account. One that was handed over holds nothing of its.
+ * @param key address key of the owner
+ */
+export function unitsHeldBy(key: string, account: ChainAccount | null): bigint {
+  const held = readTokenAccount(account);
+  return held && solanaAddress.parse(held.owner) === key ? held.units : 0n;
 }
 
 /** Returns the account as one of the token program's; null if it is not one. */

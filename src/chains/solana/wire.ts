@@ -7,7 +7,8 @@
  *
  * An account whose *owner* changed within the transaction does not bring its earlier balance to the new owner: only
  * what it received on top counts. Handing over a full account (`SetAuthority`) is not a payment; nobody sent anything,
- * and no wallet looks for the account at its address. What left such an account is a loss of the earlier owner.
+ * and no wallet looks for the account at its address. What left such an account is a loss of the earlier owner. If that
+ * is one of our own wallets, what stayed in the account has left it, too: whoever has its key can hand it over.
  *
  * Only mints of the configured tokens under the classic token program count. Amounts are read from the text `amount`,
  * never from `uiAmount`. Source: Agave, `transaction-status-client-types/src/lib.rs`.
@@ -168,6 +169,23 @@ function netOf(currency: Currency, before: Map<number, Balance>, after: Map<numb
   return nets;
 }
 
+/** Returns what owners lost of one token by handing over accounts that still hold it, and who has most of it now. */
+function cededOf(currency: Currency, before: Map<number, Balance>, after: Map<number, Balance>): Map<string, Ceded> {
+  const ceded = new Map<string, Ceded>();
+  for (const { account, token, owner: to, units } of after.values()) {
+    const prior = before.get(account);
+    if (token.symbol !== currency || prior?.token !== token || prior.owner === to) continue;
+    // What left the account besides is counted as a loss already.
+    const kept = prior.units - (units < prior.units ? prior.units - units : 0n);
+    const known = ceded.get(prior.owner);
+    const most = known && known.mostUnits >= kept ? known : { to, mostUnits: kept };
+    ceded.set(prior.owner, { ...most, units: kept + (known?.units ?? 0n) });
+  }
+  return ceded;
+}
+
+type Ceded = Readonly<{ units: bigint; to: string; mostUnits: bigint }>;
+
 /** Returns the owner who lost most: probably the payer. */
 function payerOf(nets: ReadonlyMap<string, Net>): string {
   let payer = NOBODY;
@@ -225,12 +243,15 @@ function takeTransaction(reading: Omit<Reading, 'block'>, value: unknown, at: nu
   const lost: string[] = [];
   for (const [place, { symbol }] of [...tokens.values()].entries()) {
     const nets = netOf(symbol, before, after);
+    const ceded = own.size > 0 ? cededOf(symbol, before, after) : new Map<string, Ceded>();
     if (ownSpend) for (const [owner, { units }] of nets) if (units < 0n) lost.push(owner);
     for (const [owner, from] of own) {
-      const units = -(nets.get(owner)?.units ?? 0n);
+      const given = ceded.get(owner);
+      const units = (given?.units ?? 0n) - (nets.get(owner)?.units ?? 0n);
       if (units <= 0n) continue;
+      const to = given && given.units > 0n ? (solanaAddress.parse(given.to) ?? NOBODY) : payeeOf(nets);
       // An owner has one loss of a token: the token's place makes it unique among what leaves the wallet here.
-      const moved = { currency: symbol, from, to: payeeOf(nets), units, isOutgoing: true } as const;
+      const moved = { currency: symbol, from, to, units, isOutgoing: true } as const;
       credits.push({ tx: signature(), index: at * ACCOUNTS_MAX + place, ...moved });
     }
     for (const [owner, { units, account }] of nets) {

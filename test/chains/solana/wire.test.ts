@@ -69,18 +69,80 @@ test('what leaves our own wallets is found too: all that its owner lost of a tok
   const sumOf = (some: readonly ChainTransfer[], tx: string, currency: string) =>
     some.filter((one) => one.tx === tx && one.currency === currency).reduce((sum, { units }) => sum + units, 0n);
   let found = 0;
+  let ceded = 0;
   for (const sender of senders) {
     for (const kind of kinds) {
       const left = decode(kind, () => false, [sender]).filter(({ currency }) => currency !== 'native');
       for (const { tx, currency, from, to, units, isOutgoing } of left) {
         found++;
         assert.equal([from, isOutgoing], [sender, true]);
-        assert.is(units, sumOf(all, tx, currency), 'nobody else paid in these');
-        assert.ok(all.some((one) => one.tx === tx && one.to === to));
+        const given = handedOver(tx, sender, currency);
+        if (given.units > 0n) ceded++;
+        assert.is(units, sumOf(all, tx, currency) + given.units, 'nobody else paid in these');
+        assert.ok(given.units > 0n ? to === given.to : all.some((one) => one.tx === tx && one.to === to));
       }
     }
   }
   assert.ok(found >= 2 * senders.size);
+  assert.is(ceded, kinds.length, 'in one transaction of the sample, the virtual machine has run `SetAuthority`');
+});
+
+type Row = Readonly<{ accountIndex: number; mint: string; owner: string; uiTokenAmount: { amount: string } }>;
+
+/** Returns what an owner handed over in a transaction of the sample with an account that kept it, and to whom. */
+function handedOver(tx: string, from: string, currency: string) {
+  type Shown = Readonly<{
+    meta: { preTokenBalances: Row[]; postTokenBalances: Row[] };
+    transaction: { signatures: string[] };
+  }>;
+  const listed = JSON.parse(sample.toString()).result.transactions as Shown[];
+  const meta = listed.find(({ transaction }) => transaction.signatures[0] === tx)?.meta;
+  const mint = truth.tokens.find(({ symbol }: { symbol: string }) => symbol === currency)?.address;
+  for (const before of meta?.preTokenBalances ?? []) {
+    const after = meta?.postTokenBalances.find(({ accountIndex }) => accountIndex === before.accountIndex);
+    if (before.mint !== mint || solanaAddress.parse(before.owner) !== from || !after || after.owner === before.owner)
+      continue;
+    const [had, has] = [before, after].map(({ uiTokenAmount }) => BigInt(uiTokenAmount.amount)) as [bigint, bigint];
+    return { units: had - (has < had ? had - has : 0n), to: solanaAddress.parse(after.owner) };
+  }
+  return { units: 0n, to: null };
+}
+
+test('an account of our own wallet that is handed over takes its balance with it, and is no payment to anybody', () => {
+  type Shown = Readonly<{ meta: { err: unknown; preTokenBalances: Row[] }; transaction: { signatures: string[] } }>;
+  const listed = JSON.parse(sample.toString()).result.transactions as Shown[];
+  const mints = truth.tokens.map(({ address }: { address: string }) => address);
+  const isFull = ({ mint, uiTokenAmount: { amount } }: Row) => mints.includes(mint) && BigInt(amount) > 1n;
+  const place = listed.findIndex(({ meta }) => meta.err === null && meta.preTokenBalances.some(isFull));
+  const row = listed[place]?.meta.preTokenBalances.find(isFull);
+  assert.ok(row);
+  const thief = solanaAddress.parse(mints[0]) ?? '';
+  const [owner, units] = [solanaAddress.parse(row.owner) ?? '', BigInt(row.uiTokenAmount.amount)];
+  for (const kind of kinds) {
+    for (const kept of [units, units - 1n, units + 1n, 0n]) {
+      const bytes = twisted((result) => {
+        const { meta } = result.transactions[place];
+        const uiTokenAmount = { ...row.uiTokenAmount, amount: String(kept) };
+        meta.preTokenBalances = [row];
+        meta.postTokenBalances = [{ ...row, owner: mints[0], uiTokenAmount }];
+      });
+      const decode = (watched: string, own: readonly string[]) =>
+        solanaWire
+          .decode(
+            { block: truth.block, kind, bytes, context: { host: origin.host } },
+            truth.tokens,
+            (key) => key === watched,
+            new Set(own),
+          )
+          .filter(({ tx, currency }) => tx === listed[place]?.transaction.signatures[0] && currency !== 'native')
+          .map(({ from, to, units: moved, isOutgoing }) => [from, to, moved, isOutgoing]);
+      const to = kept === 0n ? NOBODY : thief;
+      assert.equal(decode('', [owner]), [[owner, to, units, true]], `${kind} ${kept} of ${units}`);
+      assert.equal(decode('', [thief]), [], 'nothing left a wallet that got an account');
+      const received = kept > units ? [[NOBODY, thief, 1n, undefined]] : [];
+      assert.equal(decode(thief, []), received, 'only what came on top is a payment');
+    }
+  }
 });
 
 test('lamports that one of our wallets sent another are found, and what it sent to somebody else, with the fee', () => {

@@ -10,7 +10,7 @@ import type { Currency, Token } from '../../../core/transfer.ts';
 import type { Holdings } from '../../chain.ts';
 import { nonsense } from '../../json-rpc.ts';
 import type { RpcClient } from '../../transport/rpc-client.ts';
-import { readAccount, readTokenAccount } from '../account.ts';
+import { readAccount, unitsHeldBy } from '../account.ts';
 import { tokenAddress } from '../token-account.ts';
 
 /** How many accounts `getMultipleAccounts` takes at once. */
@@ -24,6 +24,7 @@ export async function askHoldings(
   keys: readonly string[],
 ): Promise<Holdings> {
   const origin = { method: 'getMultipleAccounts', host };
+  const owners = keys.flatMap((key) => tokens.map(() => key));
   const accounts = keys.flatMap((key) => tokens.map(({ address }) => tokenAddress(key, address)));
   const slots: number[] = [];
   const found: bigint[] = [];
@@ -36,7 +37,7 @@ export async function askHoldings(
       throw nonsense(origin, `answered with something that is not ${asked.length} accounts`);
     }
     slots.push(Number(slot));
-    for (const account of value) found.push(readTokenAccount(readAccount(account, origin))?.units ?? 0n);
+    for (const account of value) found.push(unitsHeldBy(owners[found.length] ?? '', readAccount(account, origin)));
   }
   const units = keys.map((_, row) => {
     const held: Partial<Record<Currency, bigint>> = {};

@@ -17,7 +17,7 @@ import { errorFault } from '../../json-rpc.ts';
 import { agreeOnOutcome, agreeOnPaid } from '../../outcome-quorum.ts';
 import { firstWith, readPlainTransfer } from '../../plain-transfer.ts';
 import type { PayoutNode, PayoutNodeOptions, SpendDraft } from '../../spend.ts';
-import { readTokenAccount } from '../account.ts';
+import { unitsHeldBy } from '../account.ts';
 import { solanaAddress } from '../address.ts';
 import { readRefusal } from '../broadcast-refusal.ts';
 import { isBehind, solanaErrors } from '../rpc-errors.ts';
@@ -47,8 +47,7 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       const named = tokens.map(({ address }) => tokenAddress(key, address));
       const [wallet, ...held] = await main.accounts([solanaAddress.format(key), ...named], 'confirmed');
       const byCurrency: Partial<Record<Currency, bigint>> = {};
-      for (const [at, { symbol }] of tokens.entries())
-        byCurrency[symbol] = readTokenAccount(held[at] ?? null)?.units ?? 0n;
+      for (const [at, { symbol }] of tokens.entries()) byCurrency[symbol] = unitsHeldBy(key, held[at] ?? null);
       return { native: wallet?.lamports ?? 0n, tokens: byCurrency };
     },
     sequence: async () => null,

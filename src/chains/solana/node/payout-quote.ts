@@ -13,7 +13,7 @@ import { LOCK_SET } from '../../../core/payout-exit.ts';
 import type { Token } from '../../../core/transfer.ts';
 import { nonsense } from '../../json-rpc.ts';
 import type { Quote, RefusedCode, SpendDraft } from '../../spend.ts';
-import { type ChainAccount, readTokenAccount } from '../account.ts';
+import { type ChainAccount, readTokenAccount, unitsHeldBy } from '../account.ts';
 import { LAMPORT_DECIMALS, solanaAddress } from '../address.ts';
 import { LOCK_BYTES } from '../lock.ts';
 import { isSpendable } from '../offline-keys.ts';
@@ -127,9 +127,9 @@ function refuseHoldings(
   held: readonly (ChainAccount | null)[],
 ): Quote | null {
   const wanted = intent.kind === 'sweep' ? intent.from.map(({ units }) => units) : [intent.units];
-  const missing = held.findIndex((account, at) => (readTokenAccount(account)?.units ?? 0n) < (wanted[at] ?? 0n));
+  const missing = held.findIndex((account, at) => unitsHeldBy(owners[at] ?? '', account) < (wanted[at] ?? 0n));
   if (missing >= 0) {
-    const units = readTokenAccount(held[missing] ?? null)?.units ?? 0n;
+    const units = unitsHeldBy(owners[missing] ?? '', held[missing] ?? null);
     const text = (amount: bigint) => formatUnits(amount, token.decimals, 2);
     const missingUnits = (wanted[missing] ?? 0n) - units;
     return refuse(
