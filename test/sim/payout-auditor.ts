@@ -27,12 +27,16 @@ type PayoutRow = Readonly<{
   generation: number;
 }>;
 
-/** No intent has moved money twice, at any time or place; the numbers of each wallet are used in order. */
-export function auditChain(chain: Chain): void {
+/**
+ * No intent has moved money twice, at any time or place.
+ * @param endedUnpaid those that were ended as never paid
+ */
+export function auditChain(chain: Chain, endedUnpaid: ReadonlySet<string>): void {
   const paid = new Map<string, string>();
   for (const { tx, intentId, paid: isPaid } of chain.final().flat() as Mined[]) {
     if (!isPaid || intentId === 'foreign') continue;
     assert.not(paid.has(intentId), `${intentId} was paid by ${paid.get(intentId)} and again by ${tx}`);
+    assert.not(endedUnpaid.has(intentId), `${intentId} was ended as never paid, and ${tx} has paid it`);
     paid.set(intentId, tx);
   }
 }
@@ -57,7 +61,6 @@ export function auditEnd(
   planned: readonly string[],
   wasPutBack: boolean,
 ): string[] {
-  auditChain(chain);
   const payouts = main.raw.prepare('SELECT * FROM payouts WHERE network = ?').all(network) as PayoutRow[];
   const attempts = main.raw.prepare('SELECT * FROM payout_attempts WHERE network = ?').all(network) as AttemptRow[];
   const mined = chain.final().flat();

@@ -48,6 +48,7 @@ const parts: readonly (readonly [string, string])[] = [
   ['payout_freezes', 'network = :network'],
   ['networks', 'key = :network'],
   ['blocks', 'network = :network'],
+  ['block_gaps', 'network = :network'],
   ['own_wallets', 'network = :network'],
   ['outgoing_transfers', 'network = :network'],
   ['payout_spends', 'network = :network'],

@@ -1,6 +1,7 @@
 /**
- * A chain from the point of view of payouts, in its two kinds: numbers that are used in order (`sequence`), or
- * transactions that expire (`expiry`). Of the accepted transactions it mines a random choice, and of competing
+ * A chain from the point of view of payouts, in its three kinds: numbers that are used in order (`sequence`),
+ * transactions that expire (`expiry`), or such that expire and set a lock, which lets no second one pay the same refund
+ * (`lock`). Of the accepted transactions it mines a random choice, and of competing
  * replacements any; it forgets, and reorganises above finality. Two nodes show it: one that may lie or lose things, and
  * an honest witness.
  *
@@ -9,11 +10,12 @@
 import { createHash } from 'node:crypto';
 import type { Outcome, PayoutNode, SentAttempt, Spent, Terms } from '../../src/chains/spend.ts';
 import { transient } from '../../src/core/fault.ts';
-import { type Intent, isPayback } from '../../src/core/intent.ts';
+import { type Intent, isLockable, isPayback } from '../../src/core/intent.ts';
 import { unitsOf } from '../../src/core/ledger.ts';
 import type { Random } from '../../src/sandbox/random.ts';
 
-export type Lane = 'sequence' | 'expiry';
+export const lanes = ['sequence', 'expiry', 'lock'] as const;
+export type Lane = (typeof lanes)[number];
 
 /** The content of signed bytes here. */
 export type Spend = Readonly<{ intent: { id: string; kind: Intent['kind'] }; payer: string; terms: Terms }>;
@@ -99,6 +101,9 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
   const pool = new Map<string, Pooled>();
   const failing = new Set<string>();
   let salt = 0;
+  const isNumbered = lane === 'sequence';
+  /** Whether what would fail at a lock reaches no block; otherwise it is included, and fails. */
+  const dropsLocked = lane === 'lock' && random.chance(0.5);
 
   const final = () => blocks.slice(0, Math.max(0, blocks.length - FINAL_DEPTH));
   const nonceOf = (payer: string, seen: readonly Block[]) =>
@@ -112,18 +117,26 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
   }
   const isMined = (tx: string, seen: readonly Block[]) => seen.some((block) => block.some((one) => one.tx === tx));
 
-  function fits({ tx, payer, terms }: Pooled, next: readonly Block[]): boolean {
+  /** Whether a payment of the intent by the wallet has set its lock. */
+  function isLocked(payer: string, intentId: string, seen: readonly Block[]): boolean {
+    const intent = lane === 'lock' ? signedIntents.get(intentId) : undefined;
+    if (!intent || !isLockable(intent)) return false;
+    return seen.flat().some((one) => one.paid && one.payer === payer && one.intentId === intentId);
+  }
+
+  function fits({ tx, payer, terms, intent }: Pooled, next: readonly Block[]): boolean {
     if (isMined(tx, next)) return false;
-    if (lane === 'expiry') return next.length <= Number(terms.expires);
-    return Number(terms.nonce) === nonceOf(payer, next);
+    if (isNumbered) return Number(terms.nonce) === nonceOf(payer, next);
+    return next.length <= Number(terms.expires) && !(dropsLocked && isLocked(payer, intent.id, next));
   }
 
   function mine(): void {
     const block: Mined[] = [];
     for (const one of random.shuffled([...pool.values()])) {
       if (!random.chance(chain.weather.mines) || !fits(one, [...blocks, block])) continue;
-      const nonce = lane === 'sequence' ? Number(one.terms.nonce) : null;
-      block.push({ tx: one.tx, intentId: one.intent.id, payer: one.payer, nonce, paid: !failing.has(one.tx) });
+      const nonce = isNumbered ? Number(one.terms.nonce) : null;
+      const paid = !failing.has(one.tx) && !isLocked(one.payer, one.intent.id, [...blocks, block]);
+      block.push({ tx: one.tx, intentId: one.intent.id, payer: one.payer, nonce, paid });
     }
     blocks.push(block);
     for (const tx of pool.keys()) if (random.chance(chain.weather.forgets)) pool.delete(tx);
@@ -137,7 +150,7 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
   }
 
   /** Returns one node's answer. A liar finds nothing. */
-  function askOutcome(attempts: readonly SentAttempt[], lies: boolean): Outcome {
+  function askOutcome(intentId: string, attempts: readonly SentAttempt[], lies: boolean): Outcome {
     const seen = final();
     for (const { tx } of lies ? [] : attempts) {
       const number = blocks.findIndex((block) => block.some((one) => one.tx === tx));
@@ -148,13 +161,17 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
     }
     const [first] = attempts;
     if (!first) return { kind: 'waiting', included: null };
-    if (lane === 'sequence') {
+    if (isNumbered) {
       if (random.chance(chain.weather.pruned)) throw transient('node_history_pruned', 'the final state is gone');
       const isUsed = nonceOf(first.payer, seen) > Number(first.terms.nonce);
       return isUsed ? { kind: 'foreign', message: 'its number was used' } : { kind: 'waiting', included: null };
     }
     const isOver = attempts.every(({ terms }) => seen.length > Number(terms.expires) + 1);
-    return isOver ? { kind: 'dead' } : { kind: 'waiting', included: null };
+    if (!isOver) return { kind: 'waiting', included: null };
+    if (!lies && isLocked(first.payer, intentId, seen)) {
+      throw transient('payout_outcome_unclear', `no attempt of ${intentId} is known, but its lock is set`);
+    }
+    return { kind: 'dead' };
   }
 
   function refuseWhenDown(): void {
@@ -168,24 +185,26 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
     },
     async sequence(key) {
       refuseWhenDown();
-      if (lane === 'expiry') return null;
+      if (!isNumbered) return null;
       const isPruned = random.chance(chain.weather.pruned);
       return { final: isPruned ? null : nonceOf(key, final()), head: nonceOf(key, blocks), pending: pendingOf(key) };
     },
     async pending(key) {
       refuseWhenDown();
-      return lane === 'expiry' ? null : pendingOf(key);
+      return isNumbered ? pendingOf(key) : null;
     },
-    async quote(_draft, nonce, outbid) {
+    async quote({ intent, payer }, nonce, outbid) {
       refuseWhenDown();
+      if (isLocked(payer, intent.id, blocks)) {
+        return { kind: 'refused', code: 'would_fail', message: `the lock of ${intent.id} exists already` };
+      }
       if (random.chance(chain.weather.dear)) price = (price * 3n) / 2n;
       const floor = outbid.map(({ fee }) => (BigInt(fee ?? 0) * 9n) / 8n + 1n);
       const fee = [price, ...floor].sort((a, b) => (a < b ? 1 : -1))[0] ?? price;
       // Blocks have no times here, so the signer's clock may count each of them as expired.
-      const own: Terms =
-        lane === 'sequence'
-          ? { nonce: String(nonce) }
-          : { expires: String(blocks.length + LIFE_BLOCKS), expiration_ms: '0' };
+      const own: Terms = isNumbered
+        ? { nonce: String(nonce) }
+        : { expires: String(blocks.length + LIFE_BLOCKS), expiration_ms: '0' };
       salt++;
       return {
         kind: 'quoted',
@@ -201,6 +220,9 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
       const { lost, timeoutAfterAccepting, refused, fails } = chain.weather;
       if (random.chance(refused)) return { kind: 'rejected', code: 'pool_full', message: 'try again' };
       if (random.chance(lost)) return { kind: 'accepted' };
+      if (dropsLocked && isLocked(spend.payer, spend.intent.id, blocks)) {
+        return { kind: 'rejected', code: 'would_fail', message: 'its lock exists already' };
+      }
       const isKnown = pool.has(spend.tx);
       if (!isKnown && random.chance(fails)) failing.add(spend.tx);
       pool.set(spend.tx, spend);
@@ -223,7 +245,7 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
     },
     async usedBy(payer, nonce) {
       refuseWhenDown();
-      if (lane === 'expiry' || random.chance(chain.weather.pruned)) return null;
+      if (!isNumbered || random.chance(chain.weather.pruned)) return null;
       const mined = final()
         .flat()
         .find((one) => one.payer === payer && one.nonce === nonce);
@@ -238,10 +260,15 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
       const { currency, to, units } = intent;
       return { tx, currency, to, owners: [{ key: payer, units }], feeUnitsMax: FEE };
     },
-    findMark: async () => null,
-    async outcome(_draft, attempts) {
+    async findMark({ intent, payer }) {
+      if (lane !== 'lock') return null;
       refuseWhenDown();
-      const answers = [askOutcome(attempts, random.chance(chain.weather.lies)), askOutcome(attempts, false)];
+      return isLocked(payer, intent.id, final()) ? `lock of ${intent.id}` : null;
+    },
+    async outcome({ intent }, attempts) {
+      refuseWhenDown();
+      const ask = (lies: boolean) => askOutcome(intent.id, attempts, lies);
+      const answers = [ask(random.chance(chain.weather.lies)), ask(false)];
       const [one, witness] = answers.map((outcome) =>
         JSON.stringify(outcome, (_, v) => (typeof v === 'bigint' ? String(v) : v)),
       );
@@ -260,7 +287,7 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
       mine();
     },
     forgetHidden() {
-      if (lane === 'expiry') return;
+      if (!isNumbered) return;
       for (const [tx, { payer, terms }] of pool) if (Number(terms.nonce) >= pendingOf(payer)) pool.delete(tx);
     },
     usurp(payer) {

@@ -88,19 +88,19 @@ export type EngineParts = Readonly<{
   database: Database;
   clock: Clock;
   fuse: Fuse;
-  /** Of a machine that can be put back: the run's marks, and the blocks that are made and final. */
-  machine?: Readonly<{ marks: RunMarks; blocks(): Readonly<{ head: number; final: number }> }>;
+  /** Of a machine that can be put back: the run's marks, and the blocks that are made, final, and read. */
+  machine?: Readonly<{ marks: RunMarks; blocks(): Readonly<{ head: number; final: number; read: number }> }>;
 }>;
 
 /** How long everything waits after the machine was put back: longer than a simulated transaction lives. */
-const WAIT_MS = { sequence: 60_000, expiry: 360_000 } as const;
+const WAIT_MS = { sequence: 60_000, expiry: 360_000, lock: 360_000 } as const;
 
 export function startEngine({ network, lane, node, signer, database, clock, fuse, machine }: EngineParts): Payer {
   const followed = { network, state: 'following', updatedAtMs: clock.nowMs() } as NetworkStatus;
   const seen: Database = {
     ...database,
     listNetworks: async () => [
-      { ...followed, updatedAtMs: clock.nowMs(), ...(machine && { floor: machine.blocks().final }) },
+      { ...followed, updatedAtMs: clock.nowMs(), ...(machine && { floor: machine.blocks().read }) },
     ],
   };
   const blockAt = (number: number) => ({ ...genesis, number, timeS: Math.floor(clock.nowMs() / 1000) });

@@ -34,6 +34,12 @@ const EXPECTED = [
   'signer_refused_fence',
   'usurped',
   'resumed to be signed again',
+  'rejected',
+  'ended as never paid',
+  'ordered again',
+  'blocks skipped',
+  'blocks read again',
+  'thawed over blocks',
 ];
 
 /** Histories that once went wrong, and what must be right in them. */
@@ -42,6 +48,7 @@ const KEPT: Readonly<Record<string, readonly number[]>> = {
   'a refund that was on its way when the machine was put back is paid once': [30_000_215],
   'what another engine had signed is adopted, and not learned from the chain': [31_004_531],
   'a wallet’s first number is not taken from a block that a reorg removes': [10_027_656],
+  'a refund that was paid in a block which is not read is not rejected': [40_000_194],
 };
 
 /**

@@ -7,24 +7,21 @@
  * @module
  */
 import * as assert from 'uvu/assert';
-import { adoptPayouts } from '../../indexers/payouts/adoption.ts';
 import type { Payer } from '../../indexers/payouts/engine.ts';
-import { settleNever, settlePaid } from '../../indexers/payouts/exits.ts';
 import type { FreezableSigner } from '../../indexers/payouts/signer-freeze.ts';
-import { createPayoutWallets } from '../../indexers/payouts/wallets.ts';
-import { chains } from '../../src/chains/index.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { type Intent, intentMac } from '../../src/core/intent.ts';
-import type { Payout } from '../../src/core/payout.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import { createRandom, type Random } from '../../src/sandbox/random.ts';
 import type { HandClock } from '../support/hand-clock.ts';
 import { auditChain, auditEnd, auditWire } from './payout-auditor.ts';
 import { type Base, type Bench, clear, copy } from './payout-bench.ts';
-import { type Chain, calm, createChain, decodeSpend, type Lane, type Weather } from './payout-chain.ts';
+import { calm, createChain, decodeSpend, type Lane, lanes, type Weather } from './payout-chain.ts';
 import { type Fuse, Killed, overSocket, startEngine } from './payout-engine.ts';
 import { createMachine, type Machine } from './payout-machine.ts';
-import { familyOf, keyOf, macKey, type SimSigner, tokens } from './payout-signer.ts';
+import { endAny, meddle, operate, revive } from './payout-operator.ts';
+import { keyOf, macKey, type SimSigner } from './payout-signer.ts';
+import type { Engine, Stage } from './payout-stage.ts';
 
 const STEPS = 12;
 const HEALING_STEPS_MAX = 120;
@@ -33,27 +30,6 @@ const CALLS_MAX = 24;
 
 /** How often something occurred, by name. */
 export type Tally = Map<string, number>;
-
-type Engine = { payer: Payer; fuse: Fuse };
-
-type Stage = Readonly<{
-  random: Random;
-  clock: HandClock;
-  bench: Bench;
-  network: NetworkKey;
-  lane: Lane;
-  chain: Chain;
-  signer: FreezableSigner;
-  /** Absent: the machine is never put back, only its database is restored. */
-  machine: Machine | null;
-  /** The engine that is broadcasting now. */
-  at: { base: Base; loss: number; broken: unknown };
-  engine: { own: Engine; second: Engine | null };
-  planned: Map<string, Intent>;
-  hasBackup: { yes: boolean };
-  note(what: string): void;
-  count(what: string): void;
-}>;
 
 /**
  * Plays one history.
@@ -67,7 +43,8 @@ export async function playHistory(
   tally: Tally,
 ): Promise<void> {
   const random = createRandom('payouts', seed);
-  const lane: Lane = random.chance(0.5) ? 'sequence' : 'expiry';
+  const operator = seed < WIDER_FROM ? null : createRandom('operator', seed);
+  const lane = laneOf(random, operator);
   const network: NetworkKey = `test:h${seed}`;
   const at: Stage['at'] = { base: bench.main, loss: 0, broken: null };
   const note = (what: string) => story.push(what);
@@ -93,9 +70,15 @@ export async function playHistory(
     signer,
     machine,
     at,
-    engine: { own: { payer: null as unknown as Payer, fuse: { left: null, isDead: true } }, second: null },
+    engine: {
+      own: { payer: null as unknown as Payer, fuse: { left: null, isDead: true }, hasLooked: false },
+      second: null,
+    },
     planned: new Map(),
+    operator,
+    endedUnpaid: new Set(),
     hasBackup: { yes: false },
+    restart: () => restart(stage),
     note,
     count: (what) => tally.set(what, (tally.get(what) ?? 0) + 1),
   };
@@ -113,7 +96,11 @@ export async function playHistory(
   }
 }
 
-async function auditAll({ bench, machine, chain, network, planned, count }: Stage): Promise<void> {
+const laneOf = (random: Random, operator: Random | null): Lane =>
+  operator ? (lanes[operator.int(lanes.length)] ?? 'lock') : random.chance(0.5) ? 'sequence' : 'expiry';
+
+async function auditAll({ bench, machine, chain, network, planned, endedUnpaid, count }: Stage): Promise<void> {
+  auditChain(chain, endedUnpaid);
   const signer = machine?.signer() ?? bench.signer;
   for (const end of auditEnd(bench.main, signer, chain, network, [...planned.keys()], machine !== null)) count(end);
   const report = await bench.main.database.verifyLedger();
@@ -168,6 +155,7 @@ function start(stage: Stage, { database }: Base): Engine {
   const fuse: Fuse = { left: random.chance(0.5) ? random.int(3 * CALLS_MAX) : null, isDead: false };
   return {
     fuse,
+    hasLooked: false,
     payer: startEngine({
       network,
       lane,
@@ -182,12 +170,14 @@ function start(stage: Stage, { database }: Base): Engine {
 }
 
 async function plan(stage: Stage): Promise<void> {
-  const { random, network, planned, bench, clock, machine } = stage;
+  const { random, network, planned, bench, clock, machine, lane } = stage;
   const id = `${network.slice(5)}_${planned.size}`;
   const units = BigInt(1 + random.int(1000));
   const shape = { id, network, currency: 'USDT', to: keyOf({ role: 'collection', index: 77 }), units } as const;
   // What sweeps and gas cost is learned from more than this chain shows (learned-sweep.test.ts).
-  const kind = machine ? 0 : random.int(5);
+  const drawn = machine ? 0 : random.int(5);
+  // On Solana, the gas wallet pays for sweeps itself.
+  const kind = drawn === 4 && lane === 'lock' ? 3 : drawn;
   const intent: Intent =
     kind < 3
       ? payback(shape)
@@ -215,10 +205,10 @@ async function write({ bench, clock }: Stage, intents: readonly Intent[], notBef
 }
 
 async function live(stage: Stage): Promise<void> {
-  const { random, chain, clock, at, note } = stage;
+  const { random, operator, chain, clock, at, note } = stage;
   chain.weather = weatherOf(random);
   at.loss = rarely(random, 0.2);
-  const usurps = random.chance(0.1);
+  const usurps = operator?.chance(0.3) ?? random.chance(0.1);
   note(`weather ${JSON.stringify(chain.weather)}, signer loses ${at.loss}`);
   for (let step = 0; step < STEPS; step++) {
     note(`— step ${step}`);
@@ -230,9 +220,10 @@ async function live(stage: Stage): Promise<void> {
     if (usurps && stage.lane === 'sequence' && random.chance(0.1)) usurp(stage);
     clock.advance(1000 * (1 + random.int(50)));
     chain.step();
+    await meddle(stage);
     await look(stage, 'own');
     await look(stage, 'second');
-    auditChain(chain);
+    auditChain(chain, stage.endedUnpaid);
   }
 }
 
@@ -266,13 +257,16 @@ async function restoreBackup(stage: Stage): Promise<void> {
 
 /** Database and signer are put back together. Merchants repeat requests that are forgotten, in any order. */
 async function putBack(stage: Stage): Promise<void> {
-  const { machine, random, clock, planned, bench, note, count } = stage;
+  const { machine, random, clock, planned, bench, endedUnpaid, note, count } = stage;
   machine?.putBack();
   note('the machine is put back');
   count('put back');
   restart(stage);
   for (const intent of random.shuffled([...planned.values()])) {
-    if (await bench.main.database.findPayout(intent.id)) continue;
+    const known = await bench.main.database.findPayout(intent.id);
+    // What was ended since is open again.
+    if (known?.settledAtMs == null) endedUnpaid.delete(intent.id);
+    if (known) continue;
     await write(stage, [intent], clock.nowMs() + 1000 * random.int(120));
   }
 }
@@ -309,10 +303,12 @@ async function look(stage: Stage, which: 'own' | 'second'): Promise<Fault | null
   at.base = which === 'own' ? bench.main : bench.other;
   try {
     const fault = await running.payer.look();
+    running.hasLooked = true;
     if (fault) note(`  ${which}: ${fault.code}`);
     return fault;
   } catch (error) {
     if (error instanceof Fault) {
+      running.hasLooked = true;
       note(`  ${which}: ${error.code}`);
       count(error.code);
       return error;
@@ -337,6 +333,7 @@ async function heal(stage: Stage): Promise<void> {
   for (let step = 0; step < HEALING_STEPS_MAX; step++) {
     clock.advance(20_000);
     chain.step();
+    await endAny(stage, 0.2);
     engine.own.fuse.left = null;
     const fault = await look(stage, 'own');
     if (fault) await operate(stage, fault);
@@ -365,67 +362,4 @@ async function rest(stage: Stage): Promise<boolean> {
     return false;
   }
   return true;
-}
-
-/** Does what the fault's message says. */
-async function operate(stage: Stage, { code }: Fault): Promise<void> {
-  if (code === 'payouts_not_adopted' || code === 'signer_refused_nonce') await adopt(stage);
-}
-
-async function adopt(stage: Stage): Promise<void> {
-  const { network, lane, signer, bench, clock, count, note } = stage;
-  const rules = chains[familyOf[lane]].spendRules;
-  const { database } = bench.main;
-  const { added } = await adoptPayouts({ network, rules, signer, database, nowMs: clock.nowMs(), page: 2 });
-  note(`  adopted ${added}`);
-  count('adopted');
-  restart(stage);
-}
-
-/**
- * Resumes halted wallets, and ends or renews payouts whose number was used by others or whose attempts failed: only if
- * the nodes show that nothing has paid them.
- * @returns whether there was one
- */
-async function revive(stage: Stage): Promise<boolean> {
-  const { bench, network, chain, random } = stage;
-  const { database } = bench.main;
-  let found = false;
-  for (const lane of await database.haltedLanes()) {
-    if (lane.network !== network) continue;
-    await database.resumeLane(network, lane.payer, chain.nonceOf(lane.payer, chain.final()), stage.clock.nowMs());
-    found = true;
-  }
-  const stuck = () => database.listPayouts({ network, state: 'stuck', limit: 100 });
-  const isForeign = ({ wait }: Payout): boolean => wait?.code === 'payout_nonce_foreign';
-  // An attempt that is unknown here may have paid it already.
-  if ((await stuck()).some(isForeign)) await adopt(stage);
-  for (const payout of await stuck()) {
-    const isRenewed = isForeign(payout);
-    if (!isRenewed && random.chance(0.5)) continue;
-    if (!(await endUnpaid(stage, payout, isRenewed))) continue;
-    stage.count(isRenewed ? 'resumed to be signed again' : 'ended after its attempts failed');
-    found ||= isRenewed;
-  }
-  return found;
-}
-
-/** @returns false if it cannot be told yet */
-async function endUnpaid(stage: Stage, payout: Payout, isRenewed: boolean): Promise<boolean> {
-  const { bench, network, lane, chain, signer, clock } = stage;
-  const rules = chains[familyOf[lane]].spendRules;
-  const wallets = createPayoutWallets({ network, tokens, rules, signer });
-  const act = { atMs: clock.nowMs(), operator: 'alice', command: 'payouts settle', reason: 'the simulation' };
-  const parts = { node: chain.node(), wallets, rules, database: bench.main.database, act, isDryRun: false };
-  try {
-    await settleNever(parts, payout, { isRenewed, isAgreed: false });
-    return true;
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    const [, tx] = /--paid ([0-9a-f]+)/.exec(error.message) ?? [];
-    if (error.code === 'payout_was_paid' && tx !== undefined) await settlePaid(parts, payout, tx, false);
-    // For some minutes after a start, what an earlier run has sent may still be on its way: it is tried again.
-    else if (error.kind === 'permanent' && error.code !== 'payout_moved') throw error;
-    return false;
-  }
 }

@@ -8,14 +8,19 @@ import * as assert from 'uvu/assert';
 import type { RunMark, RunMarks } from '../../indexers/payouts/run-mark.ts';
 import { isPayback } from '../../src/core/intent.ts';
 import type { ChainTransfer, NetworkKey } from '../../src/core/transfer.ts';
+import type { OperatorAct } from '../../src/database/audit-log.ts';
+import type { BlockGap, Reread } from '../../src/database/recovery.ts';
 import type { Clock } from '../../src/lib/clock.ts';
-import { type Base, type Bench, copy } from './payout-bench.ts';
+import { type Bench, copy } from './payout-bench.ts';
 import { type Chain, type Mined, signedIntents } from './payout-chain.ts';
 import type { SimSigner } from './payout-signer.ts';
 
+type MatchedBlock = Reread['blocks'][number];
+
 export type Machine = Readonly<{
   marks: RunMarks;
-  blocks(): Readonly<{ head: number; final: number }>;
+  /** `read`: the newest block that is final and was read, or passed over. */
+  blocks(): Readonly<{ head: number; final: number; read: number }>;
   signer(): SimSigner;
   /** Saves the final blocks that the database does not have. */
   follow(): Promise<void>;
@@ -23,14 +28,86 @@ export type Machine = Readonly<{
   keep(): void;
   /** Puts both back to the state that was remembered last. */
   putBack(): void;
+  /**
+   * Passes over the next final blocks, as `networks skip` does where no node of the follower serves them.
+   * @returns false if there are none, or nothing was read before
+   */
+  skip(count: number): Promise<boolean>;
+  /** Blocks that were passed over and not read since, oldest first. */
+  gaps(): Promise<readonly BlockGap[]>;
+  /** Reads such blocks, as `networks reread` does. @returns false if no block after them was read */
+  reread(gap: BlockGap): Promise<boolean>;
   close(): void;
 }>;
+
+/** The operator of every history. */
+export const actOf = (command: string, atMs: number): OperatorAct => ({
+  ...{ atMs, operator: 'alice', command, reason: 'the simulation' },
+});
 
 export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, clock: Clock): Machine {
   let mark: RunMark | 'void' = { atMs: clock.nowMs(), journalId: 0, isClear: true, untilMs: null };
   let signer = bench.openSigner();
   let kept = signer.copy();
   copy(bench.main, bench.other, network);
+
+  const { database } = bench.main;
+  /** Whether there may be gaps, which are looked for only then. */
+  let hasSkipped = false;
+  let read = 0;
+  const blockAt = (number: number): MatchedBlock => {
+    const block = { hash: hashOf(number), parent: hashOf(number - 1), number, timeS: Math.floor(clock.nowMs() / 1000) };
+    return { block, transfers: (chain.final()[number - 1] ?? []).flatMap(transferOf) };
+  };
+  const hashOf = (number: number): string => (number === 0 ? '' : `${network} block ${number}`);
+  const listGaps = async () => (hasSkipped ? await database.listGaps(network) : []);
+
+  /** Saves the final blocks that the database does not have, but for those that are passed over. */
+  async function follow(): Promise<void> {
+    const [tip] = await database.tail(network, 1);
+    const final = chain.final().length;
+    const gaps = await listGaps();
+    let from = (tip?.number ?? 0) + 1;
+    for (let gap = gapAt(gaps, from); gap; gap = gapAt(gaps, from)) from = gap.to + 1;
+    read = from > final ? (tip?.number ?? 0) : final;
+    if (from > final) return;
+    const wallets = await database.listOwnWallets(network);
+    if (wallets.length === 0) return;
+    const connect = Array.from({ length: final + 1 - from }, (_, at) => blockAt(from + at));
+    const outcome = await database.ingest({
+      ...{ network, family: 'evm', expectTip: tip?.hash ?? null, watchedThroughId: Number.MAX_SAFE_INTEGER },
+      ...{ ownWalletId: Math.max(...wallets.map(({ id }) => id)), decimals: {}, dustFloorPar: 0n, drop: [] },
+      ...{ connect, confirm: [], floor: final, readThroughS: 0, nowMs: clock.nowMs() },
+    });
+    assert.is(outcome, 'done');
+  }
+
+  async function skip(count: number): Promise<boolean> {
+    const [tip] = await database.tail(network, 1);
+    const [from, head] = [(tip?.number ?? 0) + 1, chain.blocks().length];
+    const to = Math.min(from + count - 1, chain.final().length);
+    if (!tip || to < from || gapAt(await listGaps(), from)) return false;
+    const seen = { headNumber: head, nodeConnected: true, nodeHeardAtMs: clock.nowMs(), readThroughS: 0, pid: 1 };
+    await database.reportNetwork({ network, state: 'following', reason: null, ...seen, nowMs: clock.nowMs() });
+    const range = { network, from, to, isDryRun: false };
+    assert.is((await database.skipBlocks({ ...range, act: actOf('networks skip', clock.nowMs()) })).kind, 'done');
+    hasSkipped = true;
+    return true;
+  }
+
+  async function reread({ from, to }: BlockGap): Promise<boolean> {
+    const anchor = await database.rereadAnchor(network, to);
+    if (!anchor) return false;
+    const own = actOf('networks reread', clock.nowMs());
+    const outcome = await database.saveReread({
+      ...{ network, family: 'evm', decimals: {}, dustFloorPar: 0n, watchedThroughId: Number.MAX_SAFE_INTEGER },
+      ...{ from, to, anchor: anchor.hash, isCheck: false, act: own },
+      blocks: Array.from({ length: to + 1 - from }, (_, at) => blockAt(from + at)),
+    });
+    assert.is(outcome.kind, 'done');
+    await database.closeGaps(network, { from, to, doubtful: [] }, own);
+    return true;
+  }
 
   return {
     marks: {
@@ -39,9 +116,12 @@ export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, c
         mark = next;
       },
     },
-    blocks: () => ({ head: chain.blocks().length, final: chain.final().length }),
+    blocks: () => ({ head: chain.blocks().length, final: chain.final().length, read }),
     signer: () => signer,
-    follow: () => followFinal(bench.main, network, chain, clock.nowMs()),
+    follow,
+    skip,
+    gaps: async () => (await listGaps()).filter(({ closedAtMs }) => closedAtMs === null).reverse(),
+    reread,
     keep() {
       copy(bench.main, bench.other, network);
       kept = signer.copy();
@@ -56,28 +136,8 @@ export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, c
   };
 }
 
-async function followFinal({ database }: Base, network: NetworkKey, chain: Chain, nowMs: number): Promise<void> {
-  const [tip] = await database.tail(network, 1);
-  const known = tip?.number ?? 0;
-  if (chain.final().length <= known) return;
-  const hashOf = (number: number) => (number === 0 ? '' : `${network} block ${number}`);
-  const connect = chain
-    .final()
-    .slice(known)
-    .map((mined, at) => {
-      const number = known + at + 1;
-      const block = { hash: hashOf(number), parent: hashOf(number - 1), number, timeS: Math.floor(nowMs / 1000) };
-      return { block, transfers: mined.flatMap(transferOf) };
-    });
-  const wallets = await database.listOwnWallets(network);
-  if (wallets.length === 0) return;
-  const outcome = await database.ingest({
-    ...{ network, family: 'evm', expectTip: tip?.hash ?? null, watchedThroughId: Number.MAX_SAFE_INTEGER },
-    ...{ ownWalletId: Math.max(...wallets.map(({ id }) => id)), decimals: {}, dustFloorPar: 0n, drop: [] },
-    ...{ connect, confirm: [], floor: connect.at(-1)?.block.number ?? null, readThroughS: 0, nowMs },
-  });
-  assert.is(outcome, 'done');
-}
+const gapAt = (gaps: readonly BlockGap[], number: number): BlockGap | undefined =>
+  gaps.find(({ from, to }) => from <= number && number <= to);
 
 function transferOf({ tx, intentId, payer, paid }: Mined): ChainTransfer[] {
   const intent = paid ? signedIntents.get(intentId) : undefined;

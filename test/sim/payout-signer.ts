@@ -8,7 +8,7 @@ import Sqlite from 'better-sqlite3';
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Spending, SpendNetwork } from '../../src/chains/spend.ts';
-import { gasReceiver, intentMacKey, isPayback, type Wallet } from '../../src/core/intent.ts';
+import { gasReceiver, intentMacKey, isPayback, type SweepIntent, type Wallet } from '../../src/core/intent.ts';
 import { assetOf, unitsOf } from '../../src/core/ledger.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Clock } from '../../src/lib/clock.ts';
@@ -17,12 +17,12 @@ import { createJournal, type Journal, openJournal } from '../../src/signer/journ
 import type { NetworkPolicy } from '../../src/signer/policy.ts';
 import { openSigningService, type SigningService } from '../../src/signer/signing-service.ts';
 import { secretKeysOf } from '../support/secret-keys.ts';
-import { decodeSpend, encodeSpend, type Lane, signedIntents, TREASURY } from './payout-chain.ts';
+import { decodeSpend, encodeSpend, type Lane, lanes, signedIntents, TREASURY } from './payout-chain.ts';
 
 const secretKey = new Uint8Array(32).fill(7);
 export const macKey = intentMacKey(secretKey);
-/** Families represent the two kinds of lanes here. */
-export const familyOf: Readonly<Record<Lane, Family>> = { sequence: 'evm', expiry: 'tron' };
+/** Families represent the three kinds of lanes here. */
+export const familyOf: Readonly<Record<Lane, Family>> = { sequence: 'evm', expiry: 'tron', lock: 'solana' };
 
 const token = { symbol: 'USDT', address: 'token', decimals: 6 } as const;
 export const tokens = [token];
@@ -37,14 +37,19 @@ export const keyOf = (wallet: Wallet): string =>
 /** The first refund and gas wallets have no index. */
 const pathOf = (wallet: Wallet): string => JSON.stringify(wallet);
 
+/** Sweeps empty one address each here. */
+const ownerOf = ({ from }: SweepIntent): Wallet => ({ role: 'collection', index: from[0]?.index ?? 0 });
+
 function spending(lane: Lane): Spending {
   const { payer } = chains[familyOf[lane]].spendRules;
   return {
     derive: (_seed, wallet) => ({ wallet, key: keyOf(wallet), secret: new Uint8Array(32) }),
     path: pathOf,
     xpub: () => null,
+    ...(lane === 'lock' && { refundLock: ({ key }, id) => createHash('sha256').update(`${key} ${id}`).digest('hex') }),
     signers(intent) {
       const wallet = payer(intent);
+      if (lane === 'lock' && intent.kind === 'sweep') return [wallet, ownerOf(intent)];
       if (intent.kind === 'move') return [wallet, { role: intent.role, index: intent.toIndex }];
       return intent.kind === 'gas' ? [wallet, gasReceiver(intent)] : [wallet];
     },
@@ -57,7 +62,7 @@ function spending(lane: Lane): Spending {
       const spend = decodeSpend(bytes);
       const intent = signedIntents.get(spend.intent.id);
       if (!intent) throw new Error(`nothing was signed for ${spend.intent.id}`);
-      const from = payer(intent).role === 'collection' ? keyOf(payer(intent)) : spend.payer;
+      const from = intent.kind === 'sweep' ? keyOf(ownerOf(intent)) : spend.payer;
       const to = isPayback(intent)
         ? intent.to
         : intent.kind === 'sweep'
@@ -93,10 +98,7 @@ export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>, content
   if (content) writeFileSync(file, content, { mode: 0o600 });
   else createJournal(file, 'simulation');
   const journal = openJournal(file);
-  const spendings = new Map<Family, Spending>([
-    [familyOf.sequence, spending('sequence')],
-    [familyOf.expiry, spending('expiry')],
-  ]);
+  const spendings = new Map<Family, Spending>(lanes.map((lane) => [familyOf[lane], spending(lane)]));
   return {
     journal,
     service(key, lane, walletIndices) {

@@ -1,0 +1,203 @@
+/**
+ * Operators of a simulated history: they do what messages and docs/money-out.md tell them to, and what the commands
+ * allow.
+ *
+ * @module
+ */
+import { adoptPayouts, isBehindSigner } from '../../indexers/payouts/adoption.ts';
+import { type ExitParts, settleNever, settlePaid } from '../../indexers/payouts/exits.ts';
+import { explainNumbers, type LaneParts } from '../../indexers/payouts/halted-lanes.ts';
+import { createPayoutWallets } from '../../indexers/payouts/wallets.ts';
+import { chains } from '../../src/chains/index.ts';
+import { Fault } from '../../src/core/fault.ts';
+import { isPayback } from '../../src/core/intent.ts';
+import type { Payout } from '../../src/core/payout.ts';
+import type { BlockGap } from '../../src/database/recovery.ts';
+import { actOf } from './payout-machine.ts';
+import { familyOf, tokens } from './payout-signer.ts';
+import type { Stage } from './payout-stage.ts';
+
+/** Does what the fault's message says. */
+export async function operate(stage: Stage, { code }: Fault): Promise<void> {
+  if (code === 'payouts_not_adopted' || code === 'signer_refused_nonce') await adopt(stage);
+  if (!stage.operator?.chance(0.3)) return;
+  if (code === 'payouts_frozen') await closeGaps(stage);
+  // A lock shows that something has paid.
+  if (code === 'payout_outcome_unclear') await settleIn(stage, { from: 1, to: stage.chain.final().length });
+}
+
+async function adopt(stage: Stage): Promise<void> {
+  const { network, lane, signer, bench, clock, count, note } = stage;
+  const rules = chains[familyOf[lane]].spendRules;
+  const { database } = bench.main;
+  const { added } = await adoptPayouts({ network, rules, signer, database, nowMs: clock.nowMs(), page: 2 });
+  note(`  adopted ${added}`);
+  count('adopted');
+  stage.restart();
+}
+
+/**
+ * Every command that ends a payout first adopts what is known to the signer alone.
+ * @returns false if the signer does not answer
+ */
+const isUpToDate = (stage: Stage): Promise<boolean> =>
+  attempted(async () => {
+    const { network, bench, signer } = stage;
+    if (await isBehindSigner(network, bench.main.database, signer)) await adopt(stage);
+  });
+
+function exitParts({ bench, network, lane, chain, signer, clock }: Stage): ExitParts & LaneParts {
+  const { spendRules: rules } = chains[familyOf[lane]];
+  const wallets = createPayoutWallets({ network, tokens, rules, signer });
+  const act = actOf('payouts settle', clock.nowMs());
+  return { node: chain.node(), wallets, rules, database: bench.main.database, act, isDryRun: false };
+}
+
+/**
+ * Resumes halted wallets, and ends or renews payouts whose number was used by others or whose attempts failed: only if
+ * the nodes show that nothing has paid them.
+ * @returns whether there was one
+ */
+export async function revive(stage: Stage): Promise<boolean> {
+  const { bench, network, random } = stage;
+  const { database } = bench.main;
+  let found = await resumeWallets(stage);
+  const stuck = () => database.listPayouts({ network, state: 'stuck', limit: 100 });
+  const isForeign = ({ wait }: Payout): boolean => wait?.code === 'payout_nonce_foreign';
+  // An attempt that is unknown here may have paid it already.
+  if ((await stuck()).some(isForeign)) await adopt(stage);
+  for (const payout of await stuck()) {
+    const isRenewed = isForeign(payout);
+    if (!isRenewed && random.chance(0.5)) continue;
+    if (!(await endUnpaid(stage, payout, isRenewed))) continue;
+    stage.count(isRenewed ? 'resumed to be signed again' : 'ended after its attempts failed');
+    found ||= isRenewed;
+  }
+  return found;
+}
+
+/** @returns whether a wallet was halted */
+async function resumeWallets(stage: Stage): Promise<boolean> {
+  const { bench, network, chain, clock, operator } = stage;
+  const { database } = bench.main;
+  const halted = (await database.haltedLanes()).filter((lane) => lane.network === network);
+  if (halted.length === 0) return false;
+  if (operator) {
+    // What nothing explains is somebody else's: the wallets go on after it.
+    if (!(await isUpToDate(stage)) || !(await attempted(() => explainNumbers(exitParts(stage), halted)))) return true;
+  }
+  for (const { payer } of halted)
+    await database.resumeLane(network, payer, chain.nonceOf(payer, chain.final()), clock.nowMs());
+  return true;
+}
+
+/** @returns false if it cannot be told yet */
+async function endUnpaid(stage: Stage, payout: Payout, isRenewed: boolean): Promise<boolean> {
+  const parts = exitParts(stage);
+  try {
+    await settleNever(parts, payout, { isRenewed, isAgreed: false });
+    if (!isRenewed) stage.endedUnpaid.add(payout.id);
+    return true;
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const [, tx] = /--paid ([0-9a-f]+)/.exec(error.message) ?? [];
+    if (error.code === 'payout_was_paid' && tx !== undefined) await settlePaid(parts, payout, tx, false);
+    // For some minutes after a start, what an earlier run has sent may still be on its way: it is tried again.
+    else if (error.kind === 'permanent' && error.code !== 'payout_moved') throw error;
+    return false;
+  }
+}
+
+/** @returns whether a command was carried out */
+async function attempted(command: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await command();
+    return true;
+  } catch (error) {
+    if (error instanceof Fault) return false;
+    throw error;
+  }
+}
+
+// ── What nobody asks for ─────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Rejects a refund or ends a payout as never paid, sometimes, and passes over blocks or reads such again. */
+export async function meddle(stage: Stage): Promise<void> {
+  const { operator, machine, note, count } = stage;
+  if (!operator || !machine) return;
+  if (operator.chance(0.1) && (await machine.skip(1 + operator.int(3)))) {
+    note('blocks are skipped');
+    count('blocks skipped');
+  }
+  if (operator.chance(0.2)) await closeGaps(stage);
+  await endAny(stage, 0.4);
+}
+
+/** Tries to end an open refund, sometimes, whatever it waits for: the commands refuse what could be paid twice. */
+export async function endAny(stage: Stage, probability: number): Promise<void> {
+  const { bench, planned, clock, operator, machine, engine, note, count, endedUnpaid } = stage;
+  const { database } = bench.main;
+  // From its first look on, an engine that has just started says what is not certain yet.
+  if (!operator || !machine || !engine.own.hasLooked || !operator.chance(probability)) return;
+  const [id] = operator.shuffled([...planned.keys()]);
+  const payout = id === undefined ? null : await database.findPayout(id);
+  if (!payout || !isPayback(payout.intent) || payout.settledAtMs !== null) return;
+  if (operator.chance(0.5)) {
+    if (!(await database.cancelPayout(payout.id, clock.nowMs()))) return;
+    endedUnpaid.add(payout.id);
+    note(`${payout.id} is rejected`);
+    return count('rejected');
+  }
+  if (!(await isUpToDate(stage))) return;
+  const isRenewed = operator.chance(0.5);
+  const current = (await database.findPayout(payout.id)) ?? payout;
+  if (!(await attempted(() => settleNever(exitParts(stage), current, { isRenewed, isAgreed: false })))) return;
+  if (!isRenewed) endedUnpaid.add(payout.id);
+  note(`${payout.id} was never paid, says an operator, and is ${isRenewed ? 'paid again' : 'ended'}`);
+  count(isRenewed ? 'ordered again' : 'ended as never paid');
+}
+
+/** Reads the blocks of each gap, or settles what was paid in them and thaws the network, if no node ever has them. */
+async function closeGaps(stage: Stage): Promise<void> {
+  const { machine, operator, note, count } = stage;
+  for (const gap of (await machine?.gaps()) ?? []) {
+    if (operator?.chance(0.5)) {
+      if (!(await machine?.reread(gap))) continue;
+      note(`blocks ${gap.from} to ${gap.to} are read again`);
+      count('blocks read again');
+    } else if (gap.holdsPayouts && (await settleIn(stage, gap)) && (await thaw(stage))) {
+      note(`blocks ${gap.from} to ${gap.to} were compared in an explorer, and the network is thawed`);
+      count('thawed over blocks');
+    }
+  }
+}
+
+/**
+ * Settles what was paid in these blocks by transactions that are unknown here, as an explorer shows them.
+ * @returns whether all such refunds are settled
+ */
+async function settleIn(stage: Stage, { from, to }: Pick<BlockGap, 'from' | 'to'>): Promise<boolean> {
+  const { chain, bench } = stage;
+  const { database } = bench.main;
+  if (!(await isUpToDate(stage))) return false;
+  for (const { tx, intentId, paid } of chain
+    .final()
+    .slice(from - 1, to)
+    .flat()) {
+    const payout = paid ? await database.findPayout(intentId) : null;
+    if (!payout || payout.state === 'succeeded' || (await database.findAttemptOwner(tx)) !== null) continue;
+    if (!(await attempted(() => settlePaid(exitParts(stage), payout, tx, false)))) return false;
+    stage.count('settled from an explorer');
+  }
+  return true;
+}
+
+/** Ends the freeze for blocks that were passed over. */
+async function thaw({ bench, network, clock }: Stage): Promise<boolean> {
+  const { database } = bench.main;
+  const freezes = (await database.listFreezes()).filter(
+    (one) => one.network === network && one.code === 'blocks_unsearched',
+  );
+  const act = actOf('payouts thaw', clock.nowMs());
+  return (await database.thawPayouts({ freezes, transfers: [] }, act)).length > 0;
+}

@@ -1,0 +1,43 @@
+/**
+ * What a simulated history of payouts consists of: who acts on what.
+ *
+ * @module
+ */
+import type { Payer } from '../../indexers/payouts/engine.ts';
+import type { FreezableSigner } from '../../indexers/payouts/signer-freeze.ts';
+import type { Intent } from '../../src/core/intent.ts';
+import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { Random } from '../../src/sandbox/random.ts';
+import type { HandClock } from '../support/hand-clock.ts';
+import type { Base, Bench } from './payout-bench.ts';
+import type { Chain, Lane } from './payout-chain.ts';
+import type { Fuse } from './payout-engine.ts';
+import type { Machine } from './payout-machine.ts';
+
+/** `hasLooked`: it has begun, so that what is uncertain after a start is known to be so. */
+export type Engine = { payer: Payer; fuse: Fuse; hasLooked: boolean };
+
+export type Stage = Readonly<{
+  random: Random;
+  clock: HandClock;
+  bench: Bench;
+  network: NetworkKey;
+  lane: Lane;
+  chain: Chain;
+  signer: FreezableSigner;
+  /** Absent: the machine is never put back, only its database is restored. */
+  machine: Machine | null;
+  /** The engine that is broadcasting now. */
+  at: { base: Base; loss: number; broken: unknown };
+  engine: { own: Engine; second: Engine | null };
+  planned: Map<string, Intent>;
+  /** What an operator does besides what messages tell; null: nothing, as in histories of seeds below `WIDER_FROM`. */
+  operator: Random | null;
+  /** Payouts that operators have ended as never paid. */
+  endedUnpaid: Set<string>;
+  hasBackup: { yes: boolean };
+  /** Starts the engine again. */
+  restart(): void;
+  note(what: string): void;
+  count(what: string): void;
+}>;
