@@ -113,7 +113,7 @@ export function payoutsConform(makePlace: MakePlace): void {
       await database.reportSignerFreeze('test:two', null, null, T0_MS + 2);
       assert.is(await database.nextFence(network, 3, T0_MS + 3), 4);
       const [seen, two] = await database.listEngines();
-      assert.equal([seen?.signerFreeze, seen?.fence, seen?.reason], [signerFreeze, 4, null]);
+      assert.equal([seen?.signerFreeze, seen?.fence, seen?.reason], [signerFreeze, 4, { code: 'x', message: 'y' }]);
       assert.equal([two?.signerFreeze, two?.fence], [null, 0]);
     }),
   );

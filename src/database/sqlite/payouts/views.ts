@@ -80,16 +80,10 @@ export function payoutViews({ orm, client, read, write }: Db, followFreeze: Foll
       return write(() => {
         const engine = findEngine.get({ network });
         if (servedFence > (engine?.fence ?? 0)) return null;
-        const row = {
-          network,
-          fence: (engine?.fence ?? 0) + 1,
-          journalId: engine?.journalId ?? 0,
-          reasonCode: null,
-          reasonMessage: null,
-          updatedAtMs: nowMs,
-        };
-        orm.insert(payoutEngines).values(row).onConflictDoUpdate({ target: payoutEngines.network, set: row }).run();
-        return row.fence;
+        const fence = (engine?.fence ?? 0) + 1;
+        // What the engine has reported stays until it reports something else: it may be what follows again at once.
+        save(network, { fence, updatedAtMs: nowMs });
+        return fence;
       });
     },
     async reportEngine(network, reason, nowMs) {
