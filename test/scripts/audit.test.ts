@@ -147,6 +147,7 @@ const testedElsewhere: Readonly<Record<string, string>> = {
   'held return': 'test/scripts/held.test.ts',
   'payouts resume': 'test/scripts/payout-exits.slow.test.ts',
   'payouts settle': 'test/scripts/payout-exits.slow.test.ts',
+  'sweep order': 'test/scripts/sweep-order.test.ts',
   backup: 'test/scripts/backup.test.ts',
   archive: 'test/scripts/archive.slow.test.ts',
   'alarms acknowledge': 'test/scripts/quayside.test.ts',

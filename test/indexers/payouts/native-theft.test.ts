@@ -129,7 +129,7 @@ for (const family of ['tron', 'solana'] as const) {
     const alarm = (await database.listAlarms(10)).find(({ code }) => code === 'wallet_balance_short');
     assert.match(alarm?.message ?? '', `payouts thaw ${network} --because`);
     await pass(READ_MS);
-    assert.match(service.freezeState().freeze?.reason ?? '', 'have left the wallets, and no payout explains it');
+    assert.match(service.freezeState().freeze?.reason ?? '', 'has left the wallets, and no payout explains it');
   });
 
   test(`${family}: more native coin than its fee may be is missed while a payout's fee is not known here`, async () => {
