@@ -171,6 +171,12 @@ async function askApproval(input: Input, refund: Refund, { lines }: RefundPrice)
   });
 }
 
+/** Says what to do with a refund that is not approved yet and may have been paid. */
+const maybePaidText = ({ id, network }: Pick<Refund, 'id' | 'network'>, so: string): string =>
+  `refund ${id} may have been paid at its present address by what is not known here, so ${so}: \`quayside status\` ` +
+  `shows what payouts wait for, and \`quayside payouts outgoing ${network}\` the transfers. After a start, try again in ` +
+  'some minutes. Where a transfer equals it, approve it: it then waits for your answer, and is not paid before';
+
 export const refundsReject: Command = {
   name: 'refunds reject',
   args: ['id'],
@@ -188,6 +194,7 @@ export const refundsReject: Command = {
       const doubt = refund.status === 'processing' ? await database.payoutDoubt(refund.id) : null;
       if (doubt)
         throw permanent(doubt.code, `refund ${refund.id} may have been paid, so it is not rejected: ${doubt.message}`);
+      if (refund.status === 'pending') throw permanent('refused', maybePaidText(refund, 'it is not rejected'));
       throw permanent(
         'refused',
         `refund ${refund.id} cannot be rejected: it has ended or its payout is in progress (status ${refund.status}); ` +
@@ -227,10 +234,7 @@ export const refundsDestination: Command = {
       throw permanent(
         'refused',
         before.status === 'pending'
-          ? `refund ${before.id} may have been paid at its present address by what is not known here: \`quayside status\` ` +
-              `shows what payouts wait for, and \`quayside payouts outgoing ${before.network}\` the transfers. After a start, ` +
-              'try again in some minutes. Where a transfer equals it, approve it: it then waits for your answer, and is ' +
-              'not paid before'
+          ? maybePaidText(before, 'it keeps its address')
           : `refund ${before.id} is ${before.status}: it has ended or its payment is in progress; ` +
               `\`quayside refunds show ${before.id}\` shows where it goes`,
       );

@@ -205,7 +205,7 @@ export interface RefundDatabase {
     nowMs: number,
     seen?: string | null,
   ): Promise<boolean | null>;
-  /** Rejects a refund for the operator: it fails with this reason, unless something is signed. */
+  /** Rejects a refund for the operator: it fails with this reason, unless something is signed, or may have paid it. */
   rejectRefund(id: string, reason: string, nowMs: number): Promise<boolean | null>;
   /** Returns what can still be refunded of a session, and by its store today; null when there is no such session. */
   refundRoom(sessionId: string, nowMs: number): Promise<RefundRoom | null>;

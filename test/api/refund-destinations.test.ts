@@ -257,6 +257,7 @@ for (const [isKnown, code] of [
         assert.equal(codeOf(await redirect(api, 'r-1', chosen)), [400, 'CANNOT_CHANGE_DESTINATION']);
         const wish = { by: 'operator', id, address: chosen, act, isDryRun: false } as const;
         assert.is((await database.redirectRefund(wish, check)).kind, 'fixed');
+        assert.is(await database.rejectRefund(id, 'no', act.atMs), false);
         assert.equal(shown(await read(api, 'r-1')), [left, 'payer']);
         assert.equal(await database.refundAddresses(sale.id), { [network]: keyOf(left) });
       };
@@ -284,6 +285,7 @@ test('a refund that waits for approval is given another address where no transfe
     assert.equal(shown(await read(api, 'r-1')), [claimed, 'payer']);
     await redirect(api, 'r-1', chosen);
     assert.equal(shown(await read(api, 'r-1')), [chosen, 'merchant']);
+    assert.is(await api.database().rejectRefund(await idOf(api, 'r-1'), 'no', api.clock.nowMs()), true);
   }));
 
 /** Adds a final block in which the refund wallet pays somebody, of which the database knows no payout. */

@@ -272,7 +272,7 @@ const planRefusal: PlanOf = async (deps, visit, refund) => {
       const isDone = await database.rejectRefund(refund.id, 'rejected_by_merchant', nowMs);
       return isDone
         ? onward(at, refund, words.say('refund-changes.refused'))
-        : again(words.say('refund-changes.changed'));
+        : again(words.say('refund-changes.refuse_in_doubt'));
     },
   };
 };

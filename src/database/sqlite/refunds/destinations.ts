@@ -225,10 +225,10 @@ export function refundAddressCommands(db: Db, parts: Parts): DestinationCommands
 
 /**
  * Returns a function that tells whether a refund without a payout may have been paid at its present destination, by
- * what is not known here, so that it must not be given another one.
+ * what is not known here, so that it must neither be given another one, `key`, nor end, which is null.
  */
-function createDoubt({ destinations, payouts }: Parts) {
-  return (row: RefundRow, key: string): boolean => {
+export function createDoubt({ destinations, payouts }: Pick<Parts, 'destinations' | 'payouts'>) {
+  return (row: RefundRow, key: string | null): boolean => {
     const { id, status, destination, network } = row;
     if (status !== 'pending' || destination === null || destination === key) return false;
     const intent = destinations.intentOf(row, null);

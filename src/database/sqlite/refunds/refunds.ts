@@ -24,7 +24,7 @@ import type { SessionSums } from '../session-sums.ts';
 import type { SessionTransitions } from '../session-transitions.ts';
 import type { FindSessionRow } from '../sessions.ts';
 import type { Transfers } from '../transfers.ts';
-import { createRefundDestinations, refundAddressCommands } from './destinations.ts';
+import { createDoubt, createRefundDestinations, refundAddressCommands } from './destinations.ts';
 import { type RefundLimits, refundPolicyCommands } from './limits.ts';
 import { heldReturnCommands } from './returns.ts';
 import { type RefundRow, type RefundRows, refundIdOf } from './row.ts';
@@ -72,6 +72,7 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
   const { rows, limits, settlement, payouts, ledger, replays, findSession, transfers } = parts;
   const { settle, giveBack, fail, postEvent } = settlement;
   const destinations = createRefundDestinations(db, parts);
+  const mayBePaid = createDoubt({ destinations, payouts });
 
   function create(input: NewRefund, check: DestinationCheck): CreateRefundOutcome {
     const { storeId, mode, sessionId, nowMs } = input;
@@ -272,7 +273,8 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
       return db.write(() => {
         const row = rows.find(id);
         if (!row) return null;
-        if (row.status !== 'pending' && !(row.status === 'processing' && payouts.cancel(id, nowMs))) return false;
+        const isFree = row.status === 'pending' ? !mayBePaid(row, null) : row.status === 'processing';
+        if (!isFree || (row.status === 'processing' && !payouts.cancel(id, nowMs))) return false;
         fail(row, reason, nowMs);
         const after = { status: 'failed', failureReason: reason };
         db.describe({ target: id, before: { status: row.status, failureReason: null }, after });
