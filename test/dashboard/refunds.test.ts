@@ -206,7 +206,36 @@ test('a refused refund fails with its reason in the audit log, and its amount is
     await makeRefund(shop, { amount: '10.50', address: address('5') });
   }));
 
-test('the operator rejects a refund on its payout’s page until something is signed', () =>
+/** Has a refund's first attempt signed, and ended without effect: no attempt of the next generation is allotted. */
+async function endAttempt({ api }: Shop, id: string): Promise<void> {
+  const database = api.database();
+  const payout = await database.findPayout(id);
+  assert.ok(payout);
+  const { intent, network } = payout;
+  const nowMs = Math.max(api.clock.nowMs(), payout.notBeforeMs);
+  await database.setRefundPolicy(api.merchantId, { refundEarlyMaxMinor: 100_000 });
+  await database.nextFence(network, 0, nowMs);
+  await database.offerNonce(network, 'aa', 0, nowMs);
+  const name = { id, generation: 0, attempt: 0 };
+  const own = { ...name, intent, payer: 'aa', payerRole: 'refund', nonce: 0, terms: {}, feeUnitsMax: 9n } as const;
+  assert.is((await database.allotAttempt({ ...own, nowMs })).kind, 'allotted');
+  const signed = { ...name, id: 1, intent, terms: {}, tx: '0x1', bytes: new Uint8Array([1]), signedAtMs: nowMs };
+  assert.is((await database.recordSigned(network, [signed])).kind, 'recorded');
+  const why = { code: 'payout_generations', message: 'it failed' };
+  const end = {
+    id,
+    generation: 0,
+    proof: 'failed',
+    ended: null,
+    notBeforeMs: nowMs,
+    isStuck: true,
+    why,
+    nowMs,
+  } as const;
+  assert.is(await database.newGeneration(end), true);
+}
+
+test('the operator rejects a refund on its payout’s page until something is signed, also after attempts that failed', () =>
   withShop(async (shop) => {
     const { api, person } = shop;
     await makeRefund(shop, { address: address('6') });
@@ -214,6 +243,7 @@ test('the operator rejects a refund on its payout’s page until something is si
     const [refund] = await refundsOf(shop);
     const mary = await person('Mary', { role: 'operator', storeId: null });
     const path = `/operator/payouts/${refund?.id}`;
+    await endAttempt(shop, refund?.id ?? '');
     await follow(mary, await mary.submit(path, `${path}/reject`, { because: ' ' }));
     const review = await mary.submit(path, `${path}/reject`, { because: 'a stolen card' });
     assert.match(review.text, /Reject the refund of 4\.50 USDT\?[\s\S]*a stolen card/);

@@ -8,6 +8,7 @@ import { isAllowed } from '../../core/access.ts';
 import { isPayback } from '../../core/intent.ts';
 import { assetOf, unitsOf } from '../../core/ledger.ts';
 import { type Attempt, attemptName, delayOf, type Payout } from '../../core/payout.ts';
+import { isUnsigned } from '../../core/payout-exit.ts';
 import { SWEEP_TOO_DEAR } from '../../core/sweep.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
@@ -162,10 +163,14 @@ async function onePage(deps: DashboardDeps, visit: Visit<null>, payout: Payout):
 ${await signatures(deps, visit, payout)}
 ${state === 'stuck' ? resumeForm(visit, payout) : null}
 ${payout.wait?.code === SWEEP_TOO_DEAR ? orderForm(visit, payout) : null}
-${state === 'waiting' && isPayback(payout.intent) && attempts.length === 0 ? rejectForm(visit, payout) : null}
+${isRejectable(payout, attempts) ? rejectForm(visit, payout) : null}
 ${state === 'canceled' || (settledAtMs !== null && state === 'succeeded') ? null : settleForms(visit, payout)}`,
   };
 }
+
+/** Nothing of its generation is signed, and all before has ended without effect: the rule of `quayside refunds reject`. */
+const isRejectable = ({ intent, state, generation }: Payout, attempts: readonly Attempt[]): boolean =>
+  isPayback(intent) && isUnsigned(state, attempts.filter((one) => one.generation === generation).length);
 
 /** Approvers' signatures, where the payout is a refund or return that the signer wants them for. */
 async function signatures({ database }: DashboardDeps, visit: Visit<null>, payout: Payout): Promise<Html | null> {
