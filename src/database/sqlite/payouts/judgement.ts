@@ -23,6 +23,7 @@ import { atFirstUse } from '../prepared.ts';
 import type { RowGuard } from '../row-guard.ts';
 import type { FormatAddress, FormatAmount } from '../text-formats.ts';
 import { createLearnedFailures } from './failures.ts';
+import { createFinalTransfers } from './final-transfers.ts';
 import { type Freezer, type OutflowFreeze, PROGRAM, ROW_ALTERED } from './freezes.ts';
 import { createLoanReturn } from './loans.ts';
 import { createOutgoingCheck, foreignText, macedOutgoing, macedWallet } from './outgoing.ts';
@@ -33,8 +34,6 @@ import { createBookReducer } from './wallet-books.ts';
 
 /** Transfers of the treasury that are kept. Its owner may be an exchange, with any number of them. */
 const RECORDED_MAX = 1_000;
-/** Transfers that one transaction judges. */
-const JUDGED_MAX = 100;
 
 type OutgoingRow = typeof outgoingTransfers.$inferSelect;
 
@@ -84,21 +83,8 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
     settlement.charge({ ...payout, generation: attempt.generation }, { tx, feeUnits: units }, nowMs);
   }
 
-  const { network: ofNetwork, state: judgedState, blockNumber } = outgoingTransfers;
-  const unjudged = atFirstUse(
-    orm
-      .select()
-      .from(outgoingTransfers)
-      .where(
-        and(
-          eq(ofNetwork, sql.placeholder('network')),
-          sql`${judgedState} IN ('open', 'foreign')`,
-          lte(blockNumber, sql.placeholder('floor')),
-        ),
-      )
-      .orderBy(asc(blockNumber))
-      .limit(JUDGED_MAX),
-  );
+  const { network: ofNetwork, state: judgedState } = outgoingTransfers;
+  const finalOf = createFinalTransfers(db, networks);
   const foreign = atFirstUse(
     orm
       .select()
@@ -107,9 +93,6 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
       .orderBy(asc(outgoingTransfers.id))
       .limit(sql.placeholder('limit')),
   );
-  const final = (network: NetworkKey): OutgoingRow[] =>
-    unjudged.all({ network, floor: networks.find(network)?.floor ?? 0 });
-
   function mark(row: OutgoingRow, state: OutgoingRow['state'] | null): void {
     const isRow = eq(outgoingTransfers.id, row.id);
     if (state === null) orm.delete(outgoingTransfers).where(isRow).run();
@@ -217,13 +200,15 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
       return intact.map(({ id, role, key }) => ({ id, role, key }));
     },
     async judgeOutgoing(network, nowMs) {
-      const isIdle = () => final(network).length === 0 && !outflowFreeze.isOver(network);
+      const isIdle = () => finalOf(network).rows.length === 0 && !outflowFreeze.isOver(network);
       if (db.read(isIdle)) return { claims: [], moves: [], undecided: 0 };
       return db.write(() => {
         const claims: OutgoingClaim[] = [];
         const moves: OutgoingRecord[] = [];
         let undecided = 0;
-        for (const row of final(network)) {
+        const { rows, goOn } = finalOf(network);
+        goOn();
+        for (const row of rows) {
           if (!check.isOutgoing(row)) {
             freezeForAltered(row, nowMs);
             continue;
