@@ -13,6 +13,7 @@ import { freezesConform } from './database/freezes.ts';
 import { heldMoneyConforms } from './database/held-money.ts';
 import { heldReturnsConform } from './database/held-returns.ts';
 import { historiesConform } from './database/histories.ts';
+import { judgingConforms } from './database/judging.ts';
 import { cancelsConform, expiryConforms } from './database/lifetimes.ts';
 import { lookupsConform } from './database/lookups.ts';
 import { merchantsConform } from './database/merchants.ts';
@@ -58,6 +59,7 @@ export function storeConforms(makePlace: MakePlace): void {
   freezesConform(makePlace);
   outgoingConforms(makePlace);
   failedSpendsConform(makePlace);
+  judgingConforms(makePlace);
   sweepsConform(makePlace);
   operationsConform(makePlace);
   askedOperationsConform(makePlace);

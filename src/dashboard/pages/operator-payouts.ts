@@ -168,7 +168,7 @@ ${state === 'canceled' || (settledAtMs !== null && state === 'succeeded') ? null
   };
 }
 
-/** Nothing of its generation is signed, and all before has ended without effect: the rule of `quayside refunds reject`. */
+/** As `quayside refunds reject`: nothing of its generation is signed, and all before has ended without effect. */
 const isRejectable = ({ intent, state, generation }: Payout, attempts: readonly Attempt[]): boolean =>
   isPayback(intent) && isUnsigned(state, attempts.filter((one) => one.generation === generation).length);
 
