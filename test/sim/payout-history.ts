@@ -11,6 +11,7 @@ import type { Payer } from '../../indexers/payouts/engine.ts';
 import type { FreezableSigner } from '../../indexers/payouts/signer-freeze.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { type Intent, intentMac } from '../../src/core/intent.ts';
+import { unitsOf } from '../../src/core/ledger.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import { createRandom, type Random } from '../../src/sandbox/random.ts';
 import type { HandClock } from '../support/hand-clock.ts';
@@ -172,7 +173,7 @@ function start(stage: Stage, { database }: Base): Engine {
 async function plan(stage: Stage): Promise<void> {
   const { random, network, planned, bench, clock, machine, lane } = stage;
   const id = `${network.slice(5)}_${planned.size}`;
-  const units = BigInt(1 + random.int(1000));
+  const units = freeUnits(stage, BigInt(1 + random.int(1000)));
   const shape = { id, network, currency: 'USDT', to: keyOf({ role: 'collection', index: 77 }), units } as const;
   // What sweeps and gas cost is learned from more than this chain shows (learned-sweep.test.ts).
   const drawn = machine ? 0 : random.int(5);
@@ -187,6 +188,14 @@ async function plan(stage: Stage): Promise<void> {
   planned.set(id, intent);
   await write(stage, [intent], clock.nowMs() + 1000 * random.int(60));
   if (random.chance(0.05)) await bench.main.database.cancelPayout(id, clock.nowMs());
+}
+
+/** Returns an amount that no other payout has: a chain does not tell which of two equal refunds a transaction paid. */
+function freeUnits({ planned }: Stage, drawn: bigint): bigint {
+  const taken = new Set([...planned.values()].map(unitsOf));
+  let units = drawn;
+  while (taken.has(units)) units += 2n;
+  return units;
 }
 
 type Shape = Omit<Parameters<typeof intentMac>[1], 'session' | 'held'>;
