@@ -91,6 +91,9 @@ async function resumeWallets(stage: Stage): Promise<boolean> {
   return true;
 }
 
+/** Why a command is refused that an operator runs again later. */
+const passing: readonly string[] = ['payout_moved', 'payouts_reading', 'payouts_rollback_possible'];
+
 /** @returns false if it cannot be told yet */
 async function endUnpaid(stage: Stage, payout: Payout, isRenewed: boolean): Promise<boolean> {
   const parts = exitParts(stage);
@@ -103,7 +106,7 @@ async function endUnpaid(stage: Stage, payout: Payout, isRenewed: boolean): Prom
     const [, tx] = /--paid ([0-9a-f]+)/.exec(error.message) ?? [];
     if (error.code === 'payout_was_paid' && tx !== undefined) await settlePaid(parts, payout, tx, false);
     // For some minutes after a start, what an earlier run has sent may still be on its way: it is tried again.
-    else if (error.kind === 'permanent' && error.code !== 'payout_moved') throw error;
+    else if (error.kind === 'permanent' && !passing.includes(error.code)) throw error;
     return false;
   }
 }
