@@ -37,6 +37,7 @@ const PRICED_MAX = 5 * SWEEPS_MAX;
 const EMPTY_MS = 24 * 3_600_000;
 /** Such addresses that are remembered. */
 const EMPTY_MAX = 100_000;
+const EMPTY_TEXT = 'the address holds nothing any more: it was swept by a run that is not known here';
 /** How often a sweep is sent native coin; if it still lacks some, a person must act. */
 const TOP_UPS_MAX = 5;
 /** Reasons that may never resolve by themselves. */
@@ -98,7 +99,8 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
   const place: SweepPlace = { network: key, pool: { family, mode } };
   const wallets = createPayoutWallets({ network: key, tokens, rules, signer });
   const costs = createSweepCosts({ network, rules, node, wallets });
-  const empty = new Map<string, Readonly<{ untilMs: number; detail: string }>>();
+  /** Until when each address that was found empty is believed to be. */
+  const empty = new Map<string, number>();
   const decimalsOf = (currency: Currency): number | undefined =>
     tokens.find(({ symbol }) => symbol === currency)?.decimals;
 
@@ -165,10 +167,9 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
   ): Promise<Omit<SweepPlan, 'treasury'>> {
     const held = { ...owner, units: owner.units - missing };
     if (held.units <= 0n) {
-      const detail = 'the address holds nothing any more: it was swept by a run that is not known here';
       if (empty.size >= EMPTY_MAX) empty.clear();
-      empty.set(nameOf(owner), { untilMs: clock.nowMs() + EMPTY_MS, detail });
-      return { sweeps: [], left: [{ owner, why: 'refused', detail }] };
+      empty.set(nameOf(owner), clock.nowMs() + EMPTY_MS);
+      return { sweeps: [], left: [{ owner, why: 'refused', detail: EMPTY_TEXT }] };
     }
     const { due, left } = judgeOwners([held], policy, (currency) => decimalsOf(currency) ?? 0, clock.nowMs());
     return due.length === 0 ? { sweeps: [], left } : judgeGroup({ ...group, due }, policy, round);
@@ -177,30 +178,26 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
   /** Money that comes to an address, or is swept from it, gives it another name. */
   const nameOf = ({ index, currency, units }: SweepOwner): string => `${index} ${currency} ${units}`;
 
-  /** Separates the groups of one address that was found empty. */
-  function knownEmpty({ due: [only, ...others] }: SweepGroup): LeftOwner[] {
-    const known = only && others.length === 0 ? empty.get(nameOf(only.owner)) : undefined;
-    return only && known && known.untilMs > clock.nowMs()
-      ? [{ owner: only.owner, why: 'refused', detail: known.detail }]
-      : [];
-  }
+  /** Returns whether a group is one address that was found empty. */
+  const isEmpty = ({ due: [only, ...others] }: SweepGroup): boolean =>
+    only !== undefined && others.length === 0 && (empty.get(nameOf(only.owner)) ?? 0) > clock.nowMs();
 
   /** Prices groups until there are enough transactions for a round. */
   async function judgeGroups(groups: readonly SweepGroup[], policy: SweepPolicy) {
     const round: Round = { lentUnits: 0n };
     const [sweeps, left]: [PricedSweep[], LeftOwner[]] = [[], []];
     let [counted, priced] = [0, 0];
+    const leave = (group: SweepGroup, why: Pick<LeftOwner, 'why' | 'detail'>) =>
+      left.push(...ownersOf(group).map((owner) => ({ owner, ...why })));
     for (const group of groups) {
-      const none = knownEmpty(group);
-      if (none.length > 0) left.push(...none);
-      else if (counted >= SWEEPS_MAX || priced >= PRICED_MAX)
-        left.push(...ownersOf(group).map((owner) => ({ owner, why: 'later' as const })));
+      if (isEmpty(group)) leave(group, { why: 'refused', detail: EMPTY_TEXT });
+      else if (counted >= SWEEPS_MAX || priced >= PRICED_MAX) leave(group, { why: 'later' });
       else {
         const judged = await judgeGroup(group, policy, round);
         sweeps.push(...judged.sweeps);
         left.push(...judged.left);
         priced++;
-        if (knownEmpty(group).length === 0) counted++;
+        if (!isEmpty(group)) counted++;
       }
     }
     return { sweeps, left };
