@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { Outcome, PayoutNode, SpendDraft, Spent } from '../../src/chains/spend.ts';
-import { Fault } from '../../src/core/fault.ts';
+import { type Outcome, type PayoutNode, type SpendDraft, type Spent, UnclearOutcome } from '../../src/chains/spend.ts';
 import { unitsOf } from '../../src/core/ledger.ts';
 import { isPaidBy } from '../../src/core/outgoing.ts';
 import { type Attempt, isSigned, LEARNED_GENERATION, type Payout, type SignedAttempt } from '../../src/core/payout.ts';
@@ -69,8 +68,8 @@ async function unlessUnclear<T>(work: () => Promise<T>) {
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof Fault) || error.code !== 'payout_outcome_unclear') throw error;
-    return { kind: 'unclear', message: error.message } as const;
+    if (!(error instanceof UnclearOutcome)) throw error;
+    return { kind: 'unclear', message: error.message, feeUnits: error.feeUnits } as const;
   }
 }
 

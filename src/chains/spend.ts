@@ -12,6 +12,7 @@
  *
  * @module
  */
+import { Fault } from '../core/fault.ts';
 import { type HotRole, type Intent, isPayback, type LoanForm, type Wallet } from '../core/intent.ts';
 import type { LOCK_SET } from '../core/payout-exit.ts';
 import type { Currency, Token } from '../core/transfer.ts';
@@ -280,7 +281,7 @@ export interface PayoutNode {
   /**
    * Returns what a transaction cost that is final and did what the draft says, whoever had it signed; null unless it is
    * final on every configured node. `nonce`: the sequence number of the payer that it used, null where there are none.
-   * @throws Fault transient `payout_outcome_unclear` if it did something else
+   * @throws UnclearOutcome if it did something else
    */
   paidBy(draft: SpendDraft, tx: string): Promise<PaidBy | null>;
   /**
@@ -308,6 +309,17 @@ export interface PayoutNode {
   /** Asks every configured node; all must agree before anything is `dead`. */
   outcome(draft: SpendDraft, attempts: readonly SentAttempt[]): Promise<Outcome>;
   close(): Promise<void>;
+}
+
+/** A final, successful transaction of ours does not show the payment, or what else was paid is not known. */
+export class UnclearOutcome extends Fault {
+  /** What the transaction cost; null if that is not known. */
+  readonly feeUnits: bigint | null;
+
+  constructor(what: string, feeUnits: bigint | null) {
+    super('transient', 'payout_outcome_unclear', what);
+    this.feeUnits = feeUnits;
+  }
 }
 
 export type PayoutNodeOptions = Readonly<{

@@ -13,8 +13,8 @@ export const LOCK_SET = 'refund_lock_set';
 export type ShownOutcome =
   | Readonly<{ kind: 'waiting' | 'dead' }>
   | Readonly<{ kind: 'succeeded' | 'failed'; tx: string; feeUnits: bigint }>
-  /** One is final, and its record does not show the payment. */
-  | Readonly<{ kind: 'unclear'; message: string }>
+  /** One is final, and its record does not show the payment. `feeUnits`: what it cost; null if that is not known. */
+  | Readonly<{ kind: 'unclear'; message: string; feeUnits: bigint | null }>
   /** Transaction `tx` used their number; null: the nodes no longer tell which. `paid`: whether it paid this payout. */
   | Readonly<{ kind: 'foreign'; tx: string | null; paid: boolean }>;
 
@@ -78,8 +78,7 @@ export function judgePaid(payout: Named, evidence: Evidence, named: NamedPayment
   const others = evidence.generations.filter((one) => one !== own && !isUsedUpBy(tx, one));
   const rest = whyOpen(payout, { ...evidence, generations: others });
   if (rest) return rest;
-  const feeUnits = shown.kind === 'paid' ? shown.feeUnits : 0n;
-  return { kind: 'paid', tx, feeUnits, generation: own?.generation ?? null };
+  return { kind: 'paid', tx, feeUnits: shown.feeUnits ?? 0n, generation: own?.generation ?? null };
 }
 
 /** Returns whether attempts have ended because this transaction, or one that cannot be named, has their number. */

@@ -14,7 +14,7 @@ import {
 const payout = { id: 'r1', network: 'test:one', state: 'stuck', tx: null, generation: 1 } as const;
 const failed = { kind: 'failed', tx: 't1', feeUnits: 3n } as const;
 const dead = { kind: 'dead' } as const;
-const unclear = { kind: 'unclear', message: 'its logs show something else' } as const;
+const unclear = { kind: 'unclear', message: 'its logs show something else', feeUnits: 9n } as const;
 
 /** Generation n has transaction tn and the n-th outcome. */
 const shown = (outcomes: readonly ShownOutcome[], more: Partial<Evidence> = {}): Evidence => ({
@@ -96,7 +96,7 @@ test('an attempt of another payout, or one that is not final, settles nothing', 
 test('an operator may vouch for an own attempt whose record is unclear, and for no other', () => {
   const name = named('t1', { shown: unclear });
   assert.is(codeOf(paid(name, [dead, unclear])), 'payout_outcome_unclear');
-  assert.equal(paid(name, [dead, unclear], true), { kind: 'paid', tx: 't1', feeUnits: 0n, generation: 1 });
+  assert.equal(paid(name, [dead, unclear], true), { kind: 'paid', tx: 't1', feeUnits: 9n, generation: 1 });
   assert.is(codeOf(paid(named('x', { shown: unclear }), [dead], true)), 'payout_outcome_unclear');
   assert.is(codeOf(paid(named('t1', { shown: { kind: 'absent' } }), [dead, unclear], true)), 'payout_not_shown');
 });

@@ -322,7 +322,7 @@ function evidenceOf(spot: Spot): Evidence {
     failed: { kind: 'failed', ...ended },
     dead: { kind: 'dead' },
     foreign: { kind: 'foreign', tx: 'x', paid: isLost && lane === 'sequence' },
-    unclear: { kind: 'unclear', message: 'its record shows something else' },
+    unclear: { kind: 'unclear', message: 'its record shows something else', feeUnits: 1n },
   };
   const txs = attempts.flatMap((form, at) => (form === 'allotted' ? [] : `t${at}`));
   const now = txs.length === 0 ? [] : [{ generation, txs, outcome: shown[outcome] }];
@@ -339,7 +339,7 @@ function namedBy(spot: Spot): readonly (readonly [NamedPayment, boolean])[] {
   const all: (readonly [NamedPayment, boolean])[] = [];
   if (hasLostPaid(spot)) all.push([{ tx: 'x', ownerId: null, shown: { kind: 'paid', feeUnits: 1n } }, false]);
   if (outcome === 'paid') all.push([{ ...own, shown: { kind: 'paid', feeUnits: 1n } }, false]);
-  if (outcome === 'unclear') all.push([{ ...own, shown: { kind: 'unclear', message: 'unclear' } }, true]);
+  if (outcome === 'unclear') all.push([{ ...own, shown: { kind: 'unclear', message: 'unclear', feeUnits: 1n } }, true]);
   return all;
 }
 

@@ -8,7 +8,14 @@
  * @module
  */
 import { createHash } from 'node:crypto';
-import type { Outcome, PayoutNode, SentAttempt, Spent, Terms } from '../../src/chains/spend.ts';
+import {
+  type Outcome,
+  type PayoutNode,
+  type SentAttempt,
+  type Spent,
+  type Terms,
+  UnclearOutcome,
+} from '../../src/chains/spend.ts';
 import { transient } from '../../src/core/fault.ts';
 import { type Intent, isLockable, isPayback } from '../../src/core/intent.ts';
 import { unitsOf } from '../../src/core/ledger.ts';
@@ -169,7 +176,7 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
     const isOver = attempts.every(({ terms }) => seen.length > Number(terms.expires) + 1);
     if (!isOver) return { kind: 'waiting', included: null };
     if (!lies && isLocked(first.payer, intentId, seen)) {
-      throw transient('payout_outcome_unclear', `no attempt of ${intentId} is known, but its lock is set`);
+      throw new UnclearOutcome(`no attempt of ${intentId} is known, but its lock is set`, null);
     }
     return { kind: 'dead' };
   }

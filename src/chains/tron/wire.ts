@@ -160,9 +160,10 @@ function readListed(reading: Reading): Listed[] {
   });
 }
 
-/** How java-tron writes who sends, in the long form of an address. */
-const OWNER = Buffer.from('"owner_address":"41');
-const KEY_CHARS = 40;
+const OWNER = Buffer.from('"owner_address"');
+/** How a sender follows that name, in the long form of an address. A gateway may write the answer with spaces. */
+const OWNER_KEY = /^\s*:\s*"41([0-9a-f]{40})"/;
+const OWNER_CHARS = 64;
 
 /**
  * Returns whether the block's answer names one of our wallets as a sender, without parsing it: one pass over its bytes.
@@ -173,7 +174,8 @@ function namesSender({ blockBytes }: Reading, own: ReadonlySet<string>): boolean
   let at = blockBytes.indexOf(OWNER);
   while (at >= 0) {
     const keyAt = at + OWNER.length;
-    if (own.has(blockBytes.toString('latin1', keyAt, keyAt + KEY_CHARS))) return true;
+    const [, key] = OWNER_KEY.exec(blockBytes.toString('latin1', keyAt, keyAt + OWNER_CHARS)) ?? [];
+    if (key !== undefined && own.has(key)) return true;
     at = blockBytes.indexOf(OWNER, keyAt);
   }
   return false;

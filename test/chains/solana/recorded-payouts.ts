@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert';
 import { solanaAddress } from '../../../src/chains/solana/address.ts';
 import { readRefusal } from '../../../src/chains/solana/broadcast-refusal.ts';
-import type { Broadcast, SpendDraft } from '../../../src/chains/spend.ts';
+import { type Broadcast, type SpendDraft, UnclearOutcome } from '../../../src/chains/spend.ts';
 import { faultOf } from '../../conformance/chain.ts';
 import { type Recording, recording, resultOf } from '../../support/agave-recordings.ts';
 import {
@@ -209,6 +209,8 @@ reads(
       // It pays another amount than the draft says.
       const fault = await faultOf(outcomeOf(name, 'getBlockHeight.finalized', 'getTransaction.plain'));
       assert.is(fault.code, 'payout_outcome_unclear', fault.message);
+      assert.ok(fault instanceof UnclearOutcome);
+      assert.is(fault.feeUnits, 5_000n, 'it had its cost');
     }
     const intent = { ...draftTo(key(payee)).intent, units: 10_000_000n } as SpendDraft['intent'];
     const paid: SpendDraft = { ...draftTo(key(payee)), intent, payer: key(payer), owners: [key(payer)] };

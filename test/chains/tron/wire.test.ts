@@ -23,8 +23,9 @@ const expected: ChainTransfer[] = golden.expected.map((one: Json) => ({ ...one, 
 const isPayee = (key: string) => key === golden.payee;
 const copy = (): { block: Json; infos: Json } => structuredClone({ block: golden.block, infos: golden.infos });
 
+const text = (value: Json) => (typeof value === 'string' ? value : `${JSON.stringify(value)}\n`);
+
 function decode(block: Json, infos: Json, { ref = goldenRef, kind = 'light' }: Decoding = {}): ChainTransfer[] {
-  const text = (value: Json) => (typeof value === 'string' ? value : `${JSON.stringify(value)}\n`);
   return tronWire.decode(tronContent(ref, text(block), text(infos), kind), tokens, isPayee);
 }
 type Decoding = { ref?: BlockRef; kind?: 'light' | 'thorough' };
@@ -46,15 +47,8 @@ test('in a whole block, exactly the successful transfers to the watched address 
 
 const isMoved = ({ from, to }: ChainTransfer) => from !== to;
 
-const decodeFor = (
-  infos: Json,
-  own: ReadonlySet<string>,
-  block: Json = golden.block,
-  watched: Watched = () => false,
-) => {
-  const text = (value: Json) => `${JSON.stringify(value)}\n`;
-  return tronWire.decode(tronContent(goldenRef, text(block), text(infos), 'light'), tokens, watched, own);
-};
+const decodeFor = (infos: Json, own: ReadonlySet<string>, block: Json = golden.block, watched: Watched = () => false) =>
+  tronWire.decode(tronContent(goldenRef, text(block), text(infos), 'light'), tokens, watched, own);
 
 test('what leaves our own wallets is found too, and a transfer of nothing, which anybody may write, is not', () => {
   const [sender = ''] = expected.map(({ from }) => from);
@@ -111,6 +105,7 @@ test('TRX that one of our wallets sent is found, whoever received it, and none t
     );
     assert.equal(given, own[0] === from ? [moved] : []);
   }
+  assert.equal(coinsIn(both, JSON.stringify(block, null, 2)), [moved], 'a gateway writes it with spaces');
   // What a stranger received is missing from the wallet with the fee.
   const gone = { ...moved, units: moved.units + BigInt(infos[place].fee) };
   assert.equal([coinsIn([from]), coinsIn([to])], [[gone], []]);

@@ -200,9 +200,18 @@ export function payoutExitsConform(makePlace: MakePlace): void {
     ready(makePlace, async (database) => {
       await bringOut(database, refund('r1'), 0);
       await stick(database, 'r1');
-      await conclude(database, 'r1', never());
+      await conclude(database, 'r1', never({ ended: { tx: 'tx of r1', feeUnits: 3n } }));
       assert.is(await conclude(database, 'r1', paid('lost tx', null)), true);
       assert.is((await database.findPayout('r1'))?.state, 'succeeded');
+      const fees = (await database.listPayoutAttempts('r1')).map(({ tx, feeUnits }) => [tx, feeUnits]);
+      assert.equal(
+        fees,
+        [
+          ['tx of r1', 3n],
+          ['lost tx', 7n],
+        ],
+        'what failed had its cost, too',
+      );
       assert.ok((await database.listAlarms(10)).some(({ code }) => code === 'payout_paid_after_end'));
     }),
   );

@@ -11,7 +11,7 @@ import { invariant, transient } from '../../../core/fault.ts';
 import { type Fields, isFields } from '../../../core/fields.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import { nonsense, type Origin } from '../../json-rpc.ts';
-import type { Outcome, PaidBy, SentAttempt, SpendDraft } from '../../spend.ts';
+import { type Outcome, type PaidBy, type SentAttempt, type SpendDraft, UnclearOutcome } from '../../spend.ts';
 import { hasPaid } from '../../token-contract.ts';
 import { evmAddress } from '../address.ts';
 import {
@@ -101,10 +101,10 @@ export async function askCost(
   return { feeUnits: found.feeUnits, nonce: hex(sent.from) === `0x${draft.payer}` ? nonce : null };
 }
 
-const unclear = ({ host }: EvmRpc, { tx }: Receipt, { intent, to }: SpendDraft): Error =>
-  transient(
-    'payout_outcome_unclear',
+const unclear = ({ host }: EvmRpc, { tx, feeUnits }: Receipt, { intent, to }: SpendDraft): Error =>
+  new UnclearOutcome(
     `${tx} is final on ${host} and succeeded, but its receipt does not show that ${unitsOf(intent)} units went to ${evmAddress.format(to)}: this payout waits until its outcome is clear. Look at the transaction in an explorer`,
+    feeUnits,
   );
 
 /**

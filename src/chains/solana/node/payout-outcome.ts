@@ -12,7 +12,7 @@ import { isLockable } from '../../../core/intent.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import type { Token } from '../../../core/transfer.ts';
 import { nonsense, type Origin, readResult } from '../../json-rpc.ts';
-import type { Outcome, PaidBy, SentAttempt, SpendDraft } from '../../spend.ts';
+import { type Outcome, type PaidBy, type SentAttempt, type SpendDraft, UnclearOutcome } from '../../spend.ts';
 import { solanaAddress } from '../address.ts';
 import { solanaErrors } from '../rpc-errors.ts';
 import type { SolanaRpc } from './payout-rpc.ts';
@@ -116,9 +116,9 @@ async function readOutcome({ rpc, host }: SolanaRpc, draft: SpendDraft, tx: stri
   const units = unitsOf(draft.intent);
   if (!draft.token && gained(placeOf(transaction, draft.to, origin)) === units)
     return { kind: 'succeeded', tx, number: status.slot, feeUnits: lost - units };
-  throw transient(
-    'payout_outcome_unclear',
+  throw new UnclearOutcome(
     `${tx} is final on ${host} and succeeded, but does not show that ${unitsOf(draft.intent)} units went to ${solanaAddress.format(draft.to)}: this payout waits until its outcome is clear. Look at the transaction in an explorer`,
+    draft.token && lost,
   );
 }
 

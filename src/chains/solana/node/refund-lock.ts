@@ -4,9 +4,9 @@
  *
  * @module
  */
-import { invariant, transient } from '../../../core/fault.ts';
+import { invariant } from '../../../core/fault.ts';
 import { isLockable } from '../../../core/intent.ts';
-import type { SentAttempt, SpendDraft } from '../../spend.ts';
+import { type SentAttempt, type SpendDraft, UnclearOutcome } from '../../spend.ts';
 import type { ChainAccount } from '../account.ts';
 import { solanaAddress } from '../address.ts';
 import { lockAddress, olderLockSeed } from '../lock.ts';
@@ -73,8 +73,8 @@ export async function refuseLocked(
 ): Promise<void> {
   const lock = await findLock(node, draft, attempts);
   if (lock === null) return;
-  throw transient(
-    'payout_outcome_unclear',
+  throw new UnclearOutcome(
     `${node.host} knows no transaction of refund ${draft.intent.id}, but its ${lock} exists on the chain: it was paid, unless the lock's first transaction in an explorer is a stranger's. Use a node that keeps the lock's whole history, as rpc_url and as witness_url`,
+    null,
   );
 }

@@ -10,7 +10,7 @@
 import { invariant, transient } from '../../../core/fault.ts';
 import { type Fields, isFields } from '../../../core/fields.ts';
 import { unitsOf } from '../../../core/ledger.ts';
-import type { Outcome, PaidBy, SentAttempt, SpendDraft } from '../../spend.ts';
+import { type Outcome, type PaidBy, type SentAttempt, type SpendDraft, UnclearOutcome } from '../../spend.ts';
 import { hasPaid } from '../../token-contract.ts';
 import { tronAddress } from '../address.ts';
 import { isUnknown, nonsense, type Origin, readWhole } from '../answer.ts';
@@ -51,7 +51,7 @@ export async function askOutcome(node: TronRpc, { draft, attempts, chainId }: Ou
   if (!solid) throw nonsense({ path: SOLID_BLOCK_PATH, host: node.host }, 'knows no solidified block');
   const found = await Promise.all(attempts.map(({ tx }) => findSolid(node, tx)));
   const [inclusion, another] = found.filter((one) => one !== null);
-  if (inclusion && another) throw unclear(`${node.host} has both ${inclusion.tx} and ${another.tx}`);
+  if (inclusion && another) throw unclear(`${node.host} has both ${inclusion.tx} and ${another.tx}`, null);
   if (inclusion) return settle(inclusion, draft, node.host, solid.ref.number);
 
   const included = await findIncluded(node, attempts);
@@ -81,10 +81,10 @@ export async function askCost(
   return outcome?.kind === end ? { feeUnits: outcome.feeUnits, nonce: null } : null;
 }
 
-const unclear = (what: string): Error =>
-  transient(
-    'payout_outcome_unclear',
+const unclear = (what: string, feeUnits: bigint | null): Error =>
+  new UnclearOutcome(
     `${what}: this payout waits until its outcome is clear. Look at the transaction in an explorer`,
+    feeUnits,
   );
 
 function settle(inclusion: Inclusion, draft: SpendDraft, host: string, solidNumber: number): Outcome {
@@ -96,7 +96,7 @@ function settle(inclusion: Inclusion, draft: SpendDraft, host: string, solidNumb
     outcome === 'unclear'
       ? 'its own answers contradict each other on whether it succeeded'
       : `it does not show that ${unitsOf(draft.intent)} units went to ${tronAddress.format(draft.to)}`;
-  throw unclear(`${tx} is final on ${host}, but ${why}`);
+  throw unclear(`${tx} is final on ${host}, but ${why}`, feeUnits);
 }
 
 /**

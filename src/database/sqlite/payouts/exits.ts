@@ -49,12 +49,16 @@ export function exitCommands(db: Db, parts: Parts): Pick<MoneyOutDatabase, 'find
   }
 
   function pay(row: PayoutRow, conclusion: Extract<PayoutConclusion, { kind: 'paid' }>, nowMs: number): void {
-    const { tx, feeUnits, generation, learned } = conclusion;
+    const { tx, feeUnits, learned } = conclusion;
     const reopened = reopen(row, nowMs);
     ledger.transit(row.intent, true, nowMs);
-    if (learned) settlement.succeedLearned(reopened, { ...learned, tx, feeUnits }, nowMs);
-    else {
-      const at = generation ?? row.generation;
+    if (learned) {
+      // One attempt of a generation has a cost in the books.
+      const hasFailed = steps.attempts(row).some((one) => one.feeUnits !== null);
+      const next = hasFailed ? ({ generation: row.generation + 1, proof: 'failed' } as const) : {};
+      settlement.succeedLearned({ ...reopened, ...next }, { ...learned, tx, feeUnits }, nowMs);
+    } else {
+      const at = conclusion.generation ?? row.generation;
       settlement.succeed({ ...reopened, generation: at, proof: at === 0 ? null : row.proof }, { tx, feeUnits }, nowMs);
     }
   }

@@ -1,7 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmAddress } from '../../../../src/chains/evm/address.ts';
-import type { Terms } from '../../../../src/chains/spend.ts';
+import { type Terms, UnclearOutcome } from '../../../../src/chains/spend.ts';
 import type { GasIntent, Intent, SweepIntent } from '../../../../src/core/intent.ts';
 import { faultOf } from '../../../conformance/chain.ts';
 import { type Attempt, nothingYet, quoted, type SeedWallets } from '../../seed-wallets.ts';
@@ -324,6 +324,8 @@ test('a call that succeeded and moved nothing is neither paid nor failed: a pers
   assert.is(fault.code, 'payout_outcome_unclear');
   assert.is(fault.kind, 'transient');
   assert.match(fault.message, attempt.tx);
+  assert.ok(fault instanceof UnclearOutcome);
+  assert.ok(fault.feeUnits !== null && fault.feeUnits > 0n, 'it cost its gas');
 });
 
 test('a number that another transaction used is foreign, once that is final', async () => {

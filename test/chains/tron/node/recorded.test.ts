@@ -5,7 +5,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readResult } from '../../../../src/chains/json-rpc.ts';
-import type { PayoutNode, SpendDraft } from '../../../../src/chains/spend.ts';
+import { type PayoutNode, type SpendDraft, UnclearOutcome } from '../../../../src/chains/spend.ts';
 import { tronAddress } from '../../../../src/chains/tron/address.ts';
 import { openNode } from '../../../../src/chains/tron/node/node.ts';
 import { readBroadcast } from '../../../../src/chains/tron/node/payout-broadcast.ts';
@@ -344,6 +344,9 @@ test('the outcome of a payout, from the block’s result, the info’s and the r
   for (const name of ['inner', 'zero', 'dai', 'liar']) {
     const fault = await faultOf(outcomeOf(name, refund(10_000_000n)));
     assert.is(fault.code, 'payout_outcome_unclear', `${name}: it succeeded, and did not pay`);
+    const { fee } = recording(`gettransactioninfobyid.${name}`).response;
+    assert.ok(fault instanceof UnclearOutcome);
+    assert.is(fault.feeUnits, BigInt(fee), `${name} had its cost`);
   }
 });
 
