@@ -9,6 +9,7 @@ import type { Page as BrowserPage, Response } from 'playwright-core';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { chains } from '../../src/chains/index.ts';
 import { invariant } from '../../src/core/fault.ts';
+import { SWEEP_TOO_DEAR } from '../../src/core/sweep.ts';
 import { SUDO_MS } from '../../src/dashboard/web-session.ts';
 import type { ApiServer } from './api-server.ts';
 import { type Answer, type Dashboard, formTokenOf, PASSWORD, type Visitor } from './dashboard.ts';
@@ -134,7 +135,7 @@ async function addNotices(api: ApiServer): Promise<void> {
   await api.database().pauseNoticeTarget('nt_3', { ...act, operator: 'Mary (dashboard)' });
 }
 
-/** Adds what the operator's pages of money show: a stuck payout, wallets, and a plan that was made. */
+/** Adds what the operator's pages of money show: a stuck payout, a sweep that waits, wallets, and a plan that was made. */
 async function addMoneyOut(api: ApiServer): Promise<void> {
   const database = api.database();
   const nowMs = api.clock.nowMs();
@@ -143,6 +144,19 @@ async function addMoneyOut(api: ApiServer): Promise<void> {
   await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
   const why = { code: 'payout_outcome_unclear', message: 'the nodes disagree; look with `quayside payouts show ga_1`' };
   await database.stickPayout({ id: 'ga_1', generation: 0, why, haltsPayer: null, nowMs });
+  const sweep = {
+    kind: 'sweep',
+    id: 'sw_1',
+    network,
+    currency: 'USDT',
+    from: [{ index: 3, units: 5_250_000n }],
+  } as const;
+  await database.planPayouts([{ intent: sweep, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
+  const dear =
+    'sweeping 5.25 USDT would cost about 0.0021 ETH now, 120 % of it, and sweep.cost_share_max is 5 %. It goes on by ' +
+    'itself when that is less; `quayside sweep order sw_1` has it made whatever it costs';
+  const wait = { code: SWEEP_TOO_DEAR, message: dear };
+  await database.recordWait({ id: 'sw_1', generation: 0, wait, nextLookAtMs: nowMs, nowMs });
   const wallet = { network, key: 'ab'.repeat(20), readAtMs: nowMs } as const;
   await database.recordBalance({
     ...wallet,
@@ -180,6 +194,7 @@ const operatorPages = [
   ['wallets', '/operator/wallets'],
   ['payouts', '/operator/payouts'],
   ['operator-payout', '/operator/payouts/ga_1'],
+  ['operator-sweep', '/operator/payouts/sw_1'],
   ['operator-reports', '/operator/reports'],
   ['operations', '/operator/operations'],
   ['operation', '/operator/operations/op_1'],
