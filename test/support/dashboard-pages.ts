@@ -135,7 +135,7 @@ async function addNotices(api: ApiServer): Promise<void> {
   await api.database().pauseNoticeTarget('nt_3', { ...act, operator: 'Mary (dashboard)' });
 }
 
-/** Adds what the operator's pages of money show: a stuck payout, a sweep that waits, wallets, and a plan that was made. */
+/** Adds what the operator’s pages of money show: a stuck payout, a sweep that waits, wallets, and a plan. */
 async function addMoneyOut(api: ApiServer): Promise<void> {
   const database = api.database();
   const nowMs = api.clock.nowMs();
