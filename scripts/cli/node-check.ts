@@ -1,11 +1,12 @@
 /**
- * Checks one node before an installation relies on it: nothing is opened or changed.
- * @module
+ * Checks one node before an installation relies on it, once or for a while: nothing is opened or changed.
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { DAY_MS, systemClock } from '../../src/lib/clock.ts';
 import { exitCodeOf, type Finding, findingLines } from '../nodes/finding.ts';
-import { type Input, type OfflineCommand, type Option, textOption, usage } from './command.ts';
+import type { RepeatedCheck, RepeatedFinding } from '../nodes/repeated-check.ts';
+import { type Answer, type Input, moment, type OfflineCommand, type Option, textOption, usage } from './command.ts';
+import { openProgressLine } from './progress.ts';
 import { readSpan } from './since.ts';
 
 const BLOCKS_WAITED = 3;
@@ -13,6 +14,7 @@ const HEAD_WAIT_MS_MIN = 5_000;
 const HEAD_WAIT_MS_MAX = 60_000;
 const OUTAGE_DAYS = 3;
 const OUTAGE_MS_MAX = 365 * DAY_MS;
+const FOR_MS_MAX = 7 * DAY_MS;
 
 export const outageOption: Option = {
   value: 'TIME',
@@ -26,16 +28,19 @@ export const nodeCheck: OfflineCommand = {
   options: {
     url: { value: 'URL', help: 'the node to check (default: the configured one)' },
     outage: outageOption,
+    for: { value: 'TIME', help: 'repeat the check for this long, such as 30m; Ctrl-C ends it earlier (default: once)' },
   },
   notes: [
     'Checks chain and tokens, first block, version and coming forks, peers, open ports and calls, newest block, transfers',
-    'in two readings, history, final blocks and balances in them, batches, and announcements of new blocks. `node`',
-    'commands need no installation. Exit codes: 0 nothing is wrong, 1 warnings, 2 errors.',
+    'in two readings, history, final blocks and balances in them, batches, and announcements of new blocks. With --for,',
+    'one check begins each 30 seconds, and the answer says how often each finding was seen. `node` commands need no',
+    'installation. Exit codes: 0 nothing is wrong, 1 warnings, 2 errors.',
   ],
   async runOffline(input) {
-    const { readNetwork } = await import('../shadow/network.ts');
+    const { readNetwork } = await import('../nodes/network.ts');
     const url = textOption(input, 'url');
     const network = readNetwork(input, String(input.args[0]), url === undefined ? undefined : nodeUrl(url));
+    if (input.options.for !== undefined) return repeat(input, network);
     const findings = await check(input, network);
     const checks = findings.map(({ area, ...rest }) => ({ check: area, ...rest }));
     return {
@@ -45,6 +50,51 @@ export const nodeCheck: OfflineCommand = {
     };
   },
 };
+
+/** The first Ctrl-C ends the run with its report, the second ends the program. */
+async function repeat(input: Input, network: NetworkConfig): Promise<Answer> {
+  const { repeatCheck, progressText } = await import('../nodes/repeated-check.ts');
+  const forMs = readSpan(input, 'for', FOR_MS_MAX, '');
+  const progress = openProgressLine(process.stderr);
+  const stopped = new AbortController();
+  const stop = () => stopped.abort();
+  process.once('SIGINT', stop);
+  try {
+    const checked = await repeatCheck({
+      check: () => check(input, network),
+      forMs,
+      clock: systemClock,
+      stop: stopped.signal,
+      onRound: (soFar) => progress.show(`${network.key}: ${progressText(soFar, forMs)}`),
+    });
+    return repeatedAnswer(network, checked);
+  } finally {
+    process.off('SIGINT', stop);
+    progress.end();
+  }
+}
+
+function repeatedAnswer({ key, url }: NetworkConfig, { rounds, elapsedMs, findings }: RepeatedCheck): Answer {
+  const worded = ({ text, times, lastMs, ...finding }: RepeatedFinding): Finding =>
+    times === rounds && finding.severity === 'ok'
+      ? { ...finding, text }
+      : { ...finding, text: `${text} (in ${times} of ${rounds} checks, last at ${moment(lastMs)})` };
+  return {
+    json: {
+      network: key,
+      node: new URL(url).host,
+      rounds,
+      seconds: Math.round(elapsedMs / 1000),
+      checks: findings.map(({ area, lastMs, ...rest }) => ({
+        check: area,
+        ...rest,
+        last_at: new Date(lastMs).toISOString(),
+      })),
+    },
+    lines: findingLines(findings.map(worded)),
+    code: exitCodeOf(findings),
+  };
+}
 
 /** Checks the node at the network's `url`. Loads the clients of nodes, which few commands need. */
 export async function check(input: Input, network: NetworkConfig): Promise<Finding[]> {

@@ -80,7 +80,7 @@ type Plan = Readonly<{
 
 /** @throws Fault permanent `usage`, `config_invalid` */
 async function planChange(input: Input): Promise<Plan> {
-  const { readNetwork, settingsName } = await import('../shadow/network.ts');
+  const { readNetwork, settingsName } = await import('../nodes/network.ts');
   const { env, cwd } = input;
   const [wanted = '', address = ''] = input.args;
   if (!env.QUAYSIDE_CONFIG) {

@@ -36,7 +36,7 @@ export const nodeSync: OfflineCommand = {
     'Exit codes: 0 every node is ready; 1 otherwise, also after Ctrl-C; 2 wrong usage or settings.',
   ],
   async runOffline(input) {
-    const { readNetwork, configuredNames } = await import('../shadow/network.ts');
+    const { readNetwork, configuredNames } = await import('../nodes/network.ts');
     const [wanted] = input.args;
     const url = textOption(input, 'url');
     if (url !== undefined && wanted === undefined) throw usage('--url needs a network before it');

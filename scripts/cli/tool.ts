@@ -69,7 +69,6 @@ import {
 } from './refunds.ts';
 import { secretKeyRetire, secretKeyRotate, secretKeyStatus } from './secret-key.ts';
 import { sessionShow } from './session.ts';
-import { shadow } from './shadow.ts';
 import { signerChangePassphrase, signerImport, signerInit, signerShow } from './signer.ts';
 import { signerApprove } from './signer-approve.ts';
 import { signerBackup, signerRestore } from './signer-backup.ts';
@@ -211,7 +210,6 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   evidenceVerify,
   evidenceKey,
   evidence,
-  shadow,
   addressPoolDerive,
   addressPoolImport,
   signerInit,

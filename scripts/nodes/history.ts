@@ -5,8 +5,7 @@
 import type { Node, Wire } from '../../src/chains/chain.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import { Fault, transient } from '../../src/core/fault.ts';
-import type { Token } from '../../src/core/transfer.ts';
-import { compareTransfers } from '../shadow/difference.ts';
+import type { ChainTransfer, Token } from '../../src/core/transfer.ts';
 
 /** Faults that say nothing about a block. */
 const NO_ANSWER: readonly string[] = ['node_unreachable', 'node_timeout', 'node_rate_limited', 'node_refused'];
@@ -22,12 +21,22 @@ export async function readTwice({ node, wire, tokens }: Reader, block: BlockRef)
   const [light, whole] = await Promise.all([node.content(block, false), node.content(block, true)]);
   const everyone = () => true;
   const transfers = wire.decode(light, tokens, everyone);
-  const [difference] = compareTransfers('decoded', transfers, wire.decode(whole, tokens, everyone));
+  const difference = findDifference(transfers, wire.decode(whole, tokens, everyone));
   if (!difference) return transfers.length;
   throw transient(
     'node_contradicts_itself',
     `block ${block.number}: the answer that an indexer asks for and the whole one differ at transaction ${difference.tx}`,
   );
+}
+
+/** Returns a transfer that only one of the readings has like this, or null. The order does not matter. */
+function findDifference(one: readonly ChainTransfer[], other: readonly ChainTransfer[]): ChainTransfer | null {
+  const keyOf = ({ tx, index, currency, from, to, units }: ChainTransfer) =>
+    `${tx} ${index} ${currency} ${from} ${to} ${units}`;
+  const left = new Map(other.map((transfer) => [keyOf(transfer), transfer]));
+  for (const transfer of one) if (!left.delete(keyOf(transfer))) return transfer;
+  const [missing] = left.values();
+  return missing ?? null;
 }
 
 /**

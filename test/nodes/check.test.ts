@@ -5,9 +5,9 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { checkNode } from '../../scripts/nodes/check.ts';
+import { readNetwork } from '../../scripts/nodes/network.ts';
 import { type NetworkRecipe, readClients, readRecipes } from '../../scripts/nodes/recipe.ts';
 import { openSyncWatch, type SyncRow } from '../../scripts/nodes/sync-watch.ts';
-import { readNetwork } from '../../scripts/shadow/network.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { deployToken } from '../support/contracts.ts';
 import { runQuayside } from '../support/quayside-process.ts';

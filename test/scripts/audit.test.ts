@@ -169,7 +169,7 @@ const testedElsewhere: Readonly<Record<string, string>> = {
 /** Whose first write is recorded without states, by the connection that every command gets. */
 const plain = ['payouts adopt', 'sweep run', 'address-pool import', 'webhooks recover'];
 
-/** What changes no row. Some send something, such as `pay` and `notify test`; `evidence` and `shadow` write files. */
+/** What changes no row. Some send something, such as `pay` and `notify test`; `evidence` writes files. */
 const readers = [
   ...[
     'notify list',
@@ -188,7 +188,7 @@ const readers = [
   ...['refunds request', 'payouts list', 'payouts show', 'payouts outgoing', 'sweep plan', 'sweep status'],
   ...['notify test', 'notify list', 'user list', 'export payments', 'export refunds', 'export sweeps', 'export fees'],
   ...['archive show', 'archive find', 'secret-key status', 'wallet list'],
-  ...['ledger verify', 'audit list', 'signer drill', 'evidence verify', 'evidence key', 'evidence', 'shadow'],
+  ...['ledger verify', 'audit list', 'signer drill', 'evidence verify', 'evidence key', 'evidence'],
 ];
 
 /** Without a database: payout engines see at the signer what these changed. */
@@ -197,7 +197,7 @@ const seenAtTheSigner = ['signer freeze', 'signer thaw', 'signer policy add', 's
 const unrecorded = [
   ...['restore', 'address-pool derive', 'backup verify', 'doctor', 'support-bundle', 'evidence verify'],
   ...['node check', 'node plan', 'node start', 'node stop', 'node status', 'node logs', 'node connect', 'node install'],
-  ...['node snapshot', 'node upgrade', 'node sync', 'upgrade', 'shadow'],
+  ...['node snapshot', 'node upgrade', 'node sync', 'upgrade'],
   ...['signer operator-key', 'signer approve', 'signer backup', 'signer restore', 'signer init', 'signer import'],
   ...['signer show', 'signer change-passphrase'],
 ];

@@ -13,10 +13,11 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { checkNode } from '../../scripts/nodes/check.ts';
 import { apiFindings, isLocal, portFindings } from '../../scripts/nodes/exposure.ts';
+import { readNetwork } from '../../scripts/nodes/network.ts';
 import { readRecipes, recipeOf } from '../../scripts/nodes/recipe.ts';
 import { compareVersions, releaseFindings } from '../../scripts/nodes/release-findings.ts';
+import { progressText, type RepeatedCheck, repeatCheck } from '../../scripts/nodes/repeated-check.ts';
 import { readVersion } from '../../scripts/nodes/software.ts';
-import { readNetwork } from '../../scripts/shadow/network.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { startLyingProxy } from '../support/lying-proxy.ts';
@@ -69,6 +70,9 @@ async function check(network: string, url: string, ...words: string[]) {
     );
   return { code, checks, bad: checks.filter(({ severity }) => severity !== 'ok') };
 }
+
+const hideLogs: typeof proxy.lies.answer = ({ method }, answer) =>
+  method === 'eth_getLogs' ? { ...answer, result: [] } : answer;
 
 /** Asserts that exactly one thing is wrong with the node, and that a remedy is named. */
 async function assertOnly(
@@ -129,6 +133,48 @@ test('nodes of the other families pass the same checks', async () => {
   }
 });
 
+test('a check that is repeated says how often it found something', async () => {
+  const { code, out, err } = await runQuayside(
+    ['node', 'check', 'sepolia', '--url', node.wsUrl, ...SHORT_OUTAGE, '--for', '1s', '--json'],
+    variables,
+  );
+  assert.equal([code, err], [0, '']);
+  const { rounds, seconds, checks } = JSON.parse(out);
+  assert.ok(rounds >= 1 && seconds >= 1, out);
+  assert.is(checks.length, 10, out);
+  assert.ok(
+    checks.every((one: { times: number; last_at: string }) => one.times === rounds && one.last_at > '2026'),
+    out,
+  );
+});
+
+test('what is wrong in one check of several is kept, and stands before what is right', async () => {
+  const network = readNetwork({ env: variables, cwd: folder }, 'sepolia', proxy.httpUrl);
+  const options = { network, recipe: null, oldestOf: () => 50, headWaitMs: 0, addresses: [], clock: systemClock };
+  const stop = new AbortController();
+  const seen: RepeatedCheck[] = [];
+  const last = await repeatCheck({
+    check: () => checkNode(options),
+    forMs: 3_600_000,
+    // Pauses are skipped.
+    clock: { nowMs: systemClock.nowMs, sleep: async () => {} },
+    stop: stop.signal,
+    onRound(soFar) {
+      seen.push(soFar);
+      if (soFar.rounds === 1) proxy.lies.answer = hideLogs;
+      if (soFar.rounds === 2) proxy.heal();
+      if (soFar.rounds === 3) stop.abort();
+    },
+  });
+  const inTransfers = (check: RepeatedCheck | undefined) =>
+    check?.findings.filter(({ area }) => area === 'transfers').map(({ severity, times }) => `${severity} ${times}`);
+  assert.equal(seen.map(inTransfers), [['ok 1'], ['error 1'], ['error 1']]);
+  assert.is(last, seen[2]);
+  assert.is(last.findings[0]?.severity, 'error');
+  assert.ok((last.findings[0]?.lastMs ?? 0) < (last.findings.find(({ area }) => area === 'head')?.lastMs ?? 0));
+  assert.match(progressText(last, 3_600_000), /of 60\.0 min, 3 checks, errors: [12], warnings: 0/);
+});
+
 test('a node of another chain, and one that does not answer, are refused at once', async () => {
   node.faults.set({ rates: { wrong_chain: 1 } });
   await assertOnly('error', 'identity', /expected a node of chain 900001/, /docs\/nodes\.md/);
@@ -149,7 +195,7 @@ test('history that ends too early is searched for its end', async () => {
 });
 
 test('a node that hides logs, has no final block, or takes small batches only', async () => {
-  proxy.lies.answer = ({ method }, answer) => (method === 'eth_getLogs' ? { ...answer, result: [] } : answer);
+  proxy.lies.answer = hideLogs;
   const hides = await check('sepolia', proxy.wsUrl, ...SHORT_OUTAGE);
   assert.is(hides.code, 2);
   assert.ok(
@@ -296,6 +342,7 @@ test('wrong words are refused', async () => {
     ['ethereum'],
     ['nowhere', '--url', node.wsUrl],
     ['sepolia', '--url', node.wsUrl, '--outage', '-1'],
+    ['sepolia', '--url', node.wsUrl, '--for', '8d'],
   ])
     assert.is((await runQuayside(['node', 'check', ...words], variables)).code, 2, words.join(' '));
 });

@@ -1,6 +1,5 @@
 /**
- * The network that a shadow follows: a configured one, or a preset with a node named on the command line.
- * @module
+ * The network that a `node` command looks at: a configured one, or a preset with a node named on the command line.
  */
 import { chains } from '../../src/chains/index.ts';
 import { configInvalid, type Problem } from '../../src/config/check.ts';
@@ -16,7 +15,7 @@ const NO_XPUB = 'none';
 /**
  * Returns the network of a name (`tron-nile`, as in the configuration and in config/networks) or key (`test:tron`).
  * Nothing is opened or created.
- * @param url the node to follow instead of the configured one
+ * @param url the node to look at instead of the configured one
  * @returns with a null xpub if the configuration has none
  * @throws Fault permanent `usage` if there is no such network or no node, `config_invalid`
  */
