@@ -296,7 +296,7 @@ function webhook({ meaning, schema, example }: (typeof eventDocs)[number], schem
       '2XX': { description: 'Delivered. Respond within 30 seconds; `{"received": true}` is the usual body.' },
       '4XX': {
         description:
-          'Not retried, except after 429. 401, 403, 404, 405, 409 and 410: sent again after a 2xx to something newer.',
+          'Ends the schedule of retries, except after 429. What was refused with 401, 403, 404, 405, 409 or 410 is sent again once the endpoint answers 2xx to a newer event.',
       },
       '5XX': {
         description:

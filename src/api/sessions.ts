@@ -25,7 +25,7 @@ export function sessionEndpoints(deps: ApiDeps): Endpoint[] {
         tag: 'Payment sessions',
         summary: 'Create a session',
         description:
-          'Creates a session for an order. The same `order_id` with the same body returns the existing session as it is now, with `Idempotent-Replayed: true`. ' +
+          'Creates a session for an order. The same `order_id` with the same body answers 200 with the existing session as it is now, and `Idempotent-Replayed: true`. ' +
           'A body with a decimal string as `amount` and with `mode` or `payment_method_types` is read as the quick-start shape and answered in its envelope.',
         body: {
           schema: z.union([createSessionSchema, modeBodySchema]),

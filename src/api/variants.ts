@@ -113,7 +113,8 @@ export function quickStartEndpoints(deps: ApiDeps): Endpoint[] {
         operationId: 'createQuickStartSession',
         tag: 'Quick start',
         summary: 'Create a session (quick-start shape)',
-        description: 'Like the reference call, with a decimal amount and an envelope.',
+        description:
+          'Like the reference call, with a decimal amount and an envelope. A refused call is answered with the ordinary error body, without the envelope.',
         body: { schema: quickStartBodySchema, examples: { session: exampleQuickStartBody } },
         answer,
         errors: ['FORBIDDEN', ...createErrors],

@@ -12,7 +12,8 @@ import type { Database } from '../database/database.ts';
 import { writeSecretFile } from '../lib/secret-file.ts';
 import { defaultStoreSettings, issueKey, issueStore, scopes } from './new-credentials.ts';
 
-const SANDBOX_CANCEL_WINDOW_S = 5;
+/** Shorter than a store's own, because nobody wants to wait a minute, and long enough to cancel by hand. */
+const SANDBOX_CANCEL_WINDOW_S = 20;
 
 const schema = z.object({
   base_url: z.string(),
@@ -73,7 +74,6 @@ async function issueCredentials(
   const demo = issueStore('Demo store', defaultStoreSettings, nowMs);
   const { key, row } = issueKey(demo.id, 'test', scopes, nowMs);
   await database.createStore(demo);
-  // In the sandbox nobody wants to wait a minute for a refund in case it is canceled.
   await database.setRefundPolicy(demo.id, { refundCancelWindowS: SANDBOX_CANCEL_WINDOW_S });
   await database.createKey(row);
   return {

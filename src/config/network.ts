@@ -221,14 +221,15 @@ type Given<T> = { readonly [Key in keyof T]?: Exclude<T[Key], undefined> };
 const given = <T extends object>(all: T): Given<T> =>
   Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Given<T>;
 
-/** Writes each token's address as its family does. */
+/** Returns the tokens that are not disabled, each with its address as its family writes it. */
 function readTokens(
   problems: Problem[],
   path: string,
   { family, tokens }: Pick<NetworkSettings<Family>, 'family' | 'tokens'>,
 ): readonly Token[] {
   const { address } = chains[family];
-  return tokens.map(({ mark: _, ...token }, at) => {
+  const offered = tokens.flatMap(({ mark: _, disabled, ...token }, at) => {
+    if (disabled !== undefined) return [];
     const key = address.parse(token.address);
     if (key !== null) return { ...token, address: address.format(key) };
     const found = JSON.stringify(token.address);
@@ -236,6 +237,10 @@ function readTokens(
     problems.push({ path: `${path}.tokens[${at}].address`, text });
     return token;
   });
+  if (offered.length === 0) {
+    problems.push({ path: `${path}.tokens`, text: 'all disabled, expected at least one that is not' });
+  }
+  return offered;
 }
 
 const toSweepPolicy = (settings: NetworkSettings<Family>['sweep']): SweepPolicy => ({

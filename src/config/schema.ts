@@ -368,6 +368,7 @@ export const networkSettings = <F extends string>(families: readonly F[], derive
           address: setting('a token contract address', matching(/^\S+$/)),
           decimals: whole(0, 18),
           mark: orAbsent(mark),
+          disabled: orAbsent(setting('the reason why the token is not offered, as text', matching(/\S/))),
         }),
         { error: 'expected a list of tokens' },
       )
