@@ -1,7 +1,6 @@
 /**
- * What a million sessions of a year take on the disk and in a backup, before and after old data is archived; what
- * archiving costs meanwhile; and how long the check before an upgrade takes. The installation is a whole sandbox, whose
- * sessions can be paid on four networks.
+ * What a million sessions of a year take on the disk and in a backup, before and after old data is archived; and
+ * what archiving costs meanwhile. The installation is a whole sandbox, whose sessions can be paid on four networks.
  * @module
  */
 import { spawn } from 'node:child_process';
@@ -48,8 +47,6 @@ export async function benchRetention({ isShort }: Readonly<{ isShort: boolean }>
     const paid = await fill(dataDir, installation, isShort ? SESSIONS_SHORT : SESSIONS);
     keep('A year of sessions', sizeOf(dataDir));
     keep('A backup of it', await backUp(dataDir, installation, true));
-    const checkS = await timed(installation, 'upgrade', '--check', '--without-nodes');
-    keep('The check before an upgrade', { 'upgrade --check s': round(checkS, 0) });
     await installation.start();
     const { url } = (await installation.showSession(paid)) as unknown as { url: string };
     keep('Archiving beside a payer’s page', await archiveBeside(installation, url));

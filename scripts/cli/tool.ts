@@ -83,7 +83,6 @@ import { storeResume, storeSuspend } from './store-suspend.ts';
 import { supportBundle } from './support-bundle.ts';
 import { sweepOrder, sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
 import { trigger } from './trigger.ts';
-import { upgrade } from './upgrade.ts';
 import { userCreate, userList, userRemove, userReset, userRole } from './user.ts';
 import { signerPolicyRotate, walletEmpty, walletList, walletRotate } from './wallet.ts';
 import { webhooksRecover, webhooksShow } from './webhook-recovery.ts';
@@ -206,7 +205,6 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   backupVerify,
   backup,
   restore,
-  upgrade,
   evidenceVerify,
   evidenceKey,
   evidence,

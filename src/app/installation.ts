@@ -21,7 +21,6 @@ import { readCredentials } from './sandbox-credentials.ts';
 import { openServiceManager, type ServiceManager } from './service-manager.ts';
 import { operatorBanner, sandboxBanner } from './startup-banner.ts';
 import { type ChildSpec, type Supervised, supervise } from './supervisor.ts';
-import { proveNewProgram } from './upgrade/first-start.ts';
 
 /** The server's message once it answers requests. */
 const serverReady = z.object({
@@ -100,8 +99,6 @@ async function run(config: Config, server: ChildProcess, manager: ServiceManager
     supervised({ name: `indexer ${key}`, module, args: [key], onHalted, begin });
   }
   removeAbandoned(config.dataDir);
-  await proveNewProgram(config, { env, say, signal: stopping.signal });
-  if (stopping.signal.aborted) return;
   prepareDatabase(config, env, log);
   // The sandbox chooses the addresses of its nodes.
   if (!(await Promise.race([simulating, stopped]))) return;

@@ -14,7 +14,6 @@ import type { Log } from '../lib/log.ts';
 import { databaseFile, readSecretKeys } from '../lib/secret-key.ts';
 import { signerFiles } from '../signer/files.ts';
 import { retireUnknownUse } from './retire-given.ts';
-import { rememberCopy, rememberProgram } from './upgrade/record.ts';
 
 /**
  * Creates the data directory, the secret key and the database if missing, and brings the database to the current
@@ -35,8 +34,7 @@ export function prepareDatabase(
   }
   // The key comes first: a database without its key is refused, and a missing database gets a new key.
   readSecretKeys(config.dataDir, env);
-  const onBackup = (copy: string, schema: number) => rememberCopy(config.dataDir, { copy, schema });
-  migrate({ file, backupDir: join(config.dataDir, 'backups'), onBackup, ...(log && { log }) });
+  migrate({ file, backupDir: join(config.dataDir, 'backups'), ...(log && { log }) });
   retireUnknownUse({ dataDir: config.dataDir, clock, log });
   if (config.signer)
     doubtEngines(
@@ -44,7 +42,6 @@ export function prepareDatabase(
       config.networks.map(({ key }) => key),
       clock.nowMs(),
     );
-  rememberProgram(config.dataDir);
 }
 
 /** Returns whether a signer has signed for live networks, or is allowed to. */

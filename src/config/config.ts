@@ -95,10 +95,6 @@ export type Config = Readonly<{
     /** An alarm is raised when the newest proved backup is older. */
     provedAgeDaysMax: number;
   }>;
-  upgrade: Readonly<{
-    /** Whether a new version proves itself by a payment in a sandbox of its own before it touches the data. */
-    testPayment: boolean;
-  }>;
   /** How long what is no longer needed is kept; null: for ever. */
   retention: Readonly<{
     /** The time of day (UTC, `HH:MM`) at which it is looked for; null: only on request. */
@@ -250,7 +246,7 @@ function toBackup({ data_dir, backup }: GeneralSettings): Config['backup'] {
 }
 
 function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): Config {
-  const { host, port, rates, webhooks, upgrade, retention, limits, alarms } = general;
+  const { host, port, rates, webhooks, retention, limits, alarms } = general;
   const baseUrl = general.base_url ?? defaultBaseUrl(general);
   const dashboardPort = general.dashboard_port ?? portBeside(port, DASHBOARD_PORT_OFFSET);
   return deepFreeze({
@@ -290,7 +286,6 @@ function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): C
     },
     evidence: general.evidence,
     backup: toBackup(general),
-    upgrade: { testPayment: upgrade.test_payment },
     retention: {
       nightly: retention.nightly,
       archiveDays: retention.archive_days,

@@ -198,7 +198,6 @@ export const generalSettings = group({
     keep_monthly: whole(0, 1200),
     proved_age_days_max: whole(1, 366),
   }),
-  upgrade: group({ test_payment: truth }),
   retention: group({
     nightly: timeOfDay,
     archive_days: wholeOrNull(31, DAYS_MAX),

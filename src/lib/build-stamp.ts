@@ -56,12 +56,6 @@ export function stampBuild(folder: string, sinceMs: number): void {
   writeFileSync(join(folder, 'build.json'), `${JSON.stringify(stamp, null, 2)}\n`);
 }
 
-/** Returns the digest of the sources that `dist/` was built from; null if it is not built, or not marked. */
-export function readBuild(): string | null {
-  const file = at('dist/build.json');
-  return isBuilt && existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Stamp).contents : null;
-}
-
 /** Returns whether `dist/` was built from the sources next to it; also true if there are none. */
 export function isBuildFresh(): boolean {
   if (!existsSync(at(PROJECT)) || !existsSync(at('src'))) return true;

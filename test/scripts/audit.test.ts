@@ -197,7 +197,7 @@ const seenAtTheSigner = ['signer freeze', 'signer thaw', 'signer policy add', 's
 const unrecorded = [
   ...['restore', 'address-pool derive', 'backup verify', 'doctor', 'support-bundle', 'evidence verify'],
   ...['node check', 'node plan', 'node start', 'node stop', 'node status', 'node logs', 'node connect', 'node install'],
-  ...['node snapshot', 'node upgrade', 'node sync', 'upgrade'],
+  ...['node snapshot', 'node upgrade', 'node sync'],
   ...['signer operator-key', 'signer approve', 'signer backup', 'signer restore', 'signer init', 'signer import'],
   ...['signer show', 'signer change-passphrase'],
 ];

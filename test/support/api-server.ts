@@ -296,7 +296,6 @@ const configOf = (
   },
   evidence: { nightly: null, except: [] },
   backup: { nightly: null, scheduled: null, provedAgeDaysMax: 2 },
-  upgrade: { testPayment: false },
   retention: noRetention,
   mail: options.mail ?? null,
   alarms: { patienceMs: 300_000, calmMs: 60_000, diskFreeBytesMin: 0 },

@@ -1,5 +1,5 @@
 /**
- * Folders for what a backup is made of or was unpacked into, which nothing encrypts, and for trying an upgrade. A
+ * Folders for what a backup is made of or was unpacked into, which nothing encrypts. A
  * process that was killed leaves its folder behind; the next one removes it.
  * @module
  */
@@ -10,14 +10,14 @@ import { takeInstanceLock } from '../../database/sqlite/instance-lock.ts';
 import { DAY_MS, systemClock } from '../../lib/clock.ts';
 
 /** The names that `openScratch` gives. */
-const SCRATCH_NAME = /^(making-backup|unpacked-backup|testing-upgrade)-\w{6}$/;
+const SCRATCH_NAME = /^(making-backup|unpacked-backup)-\w{6}$/;
 /** A file that is being packed; it changes all the time, so one that has not for a day is nobody's any more. */
 const PARTIAL_NAME = /^quayside-\d{8}T\d{9}Z\.backup\.\d+\.partial$/;
 
 export type Scratch = Readonly<{ folder: string; remove(): void }>;
 
 /** Makes a folder in `parent` for this process, after it has removed what killed ones left there. */
-export function openScratch(parent: string, kind: 'making-backup' | 'unpacked-backup' | 'testing-upgrade'): Scratch {
+export function openScratch(parent: string, kind: 'making-backup' | 'unpacked-backup'): Scratch {
   removeAbandoned(parent);
   const folder = mkdtempSync(join(parent, `${kind}-`));
   // The system releases the lock when this process ends, however it ends.

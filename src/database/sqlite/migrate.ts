@@ -17,7 +17,7 @@ import {
 } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type Sqlite from 'better-sqlite3';
+import Sqlite from 'better-sqlite3';
 import { Fault, permanent } from '../../core/fault.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
@@ -39,8 +39,6 @@ export type MigrateOptions = Readonly<{
    */
   backupDir: string | null;
   log?: Log;
-  /** Called with the copy, and the schema that it has, before the first migration. */
-  onBackup?: (copy: string, schema: number) => void;
   /** Folder of the numbered SQL files; the program's own by default. */
   directory?: string;
 }>;
@@ -48,10 +46,10 @@ export type MigrateOptions = Readonly<{
 /**
  * Creates the file if there is none, and applies what is missing. Several processes may call this at once.
  * @returns the names of the migrations applied now
- * @throws Fault permanent `database_foreign`, `database_newer`, `migration_altered`, `migration_failed`; transient
- * `storage_unavailable`
+ * @throws Fault permanent `database_foreign`, `database_newer`, `migration_altered`, `migration_failed`,
+ * `copy_damaged`; transient `storage_unavailable`
  */
-export function migrate({ file, backupDir, log, onBackup, directory = ownDirectory }: MigrateOptions): string[] {
+export function migrate({ file, backupDir, log, directory = ownDirectory }: MigrateOptions): string[] {
   const migrations = readMigrations(directory);
   return guarded(file, () => {
     // Created here so that its mode is ours: SQLite gives its side files the mode of the main file.
@@ -65,7 +63,6 @@ export function migrate({ file, backupDir, log, onBackup, directory = ownDirecto
       const backup = backUp(client, file, backupDir, next);
       log?.info({ backup, migration: next.name }, 'database backed up before a migration');
       try {
-        onBackup?.(backup, version);
         return applyMissing(client, file, migrations, log);
       } catch (error) {
         // Nothing was changed, so the copy would only fill the disk at each further try.
@@ -98,18 +95,6 @@ function applyMissing(
 
 /** Returns the version that this program's migrations lead to. */
 export const currentVersion = (): number => readMigrations(ownDirectory).length;
-
-/** Returns the schema version of a file. @throws Fault `storage_unavailable`, `storage_damaged` */
-export function readSchemaVersion(file: string): number {
-  return guarded(file, () => {
-    const client = connect(file, BUSY_TIMEOUT_MS, true);
-    try {
-      return versionOf(client);
-    } finally {
-      client.close();
-    }
-  });
-}
 
 /** Returns the schema version of an open file. */
 export const versionOf = (client: Sqlite.Database): number => Number(client.pragma('user_version', { simple: true }));
@@ -185,10 +170,27 @@ function backUp(client: Sqlite.Database, file: string, backupDir: string, next: 
   try {
     client.prepare('VACUUM INTO ?').run(partial);
     fsyncSync(descriptor);
+    checkCopy(partial, file, next);
     return nameCopy(partial, stem);
   } finally {
     closeSync(descriptor);
     rmSync(partial, { force: true });
+  }
+}
+
+/** @throws Fault permanent `copy_damaged` unless SQLite finds every page of the copy and every value in it sound */
+function checkCopy(copy: string, file: string, next: Migration): void {
+  const client = new Sqlite(copy, { readonly: true });
+  try {
+    const [problem] = client.pragma('quick_check(1)') as Readonly<{ quick_check: string }>[];
+    if (problem?.quick_check === 'ok') return;
+    throw permanent(
+      'copy_damaged',
+      `The copy of ${file} that is made before migration ${next.name} is not sound: ${problem?.quick_check}. Nothing was ` +
+        'changed. Start the earlier program again, and run `quayside doctor`, which checks the database and its disk.',
+    );
+  } finally {
+    client.close();
   }
 }
 

@@ -93,11 +93,8 @@ test(
     const older = join(backupDir, 'quayside-before-0002_second.db');
     mkdirSync(backupDir);
     writeFileSync(older, 'an older copy');
-    const noted: [string, number][] = [];
-    const onBackup = (path: string, version: number) => noted.push([path, version]);
-    assert.equal(migrate({ file, backupDir, directory, onBackup }), ['0002_second.sql', '0003_third.sql']);
+    assert.equal(migrate({ file, backupDir, directory }), ['0002_second.sql', '0003_third.sql']);
     const copy = join(backupDir, 'quayside-before-0002_second-2.db');
-    assert.equal(noted, [[copy, 1]]);
     assert.equal(
       readdirSync(backupDir)
         .sort()
@@ -115,6 +112,24 @@ test(
     copyFileSync(copy, file);
     assert.is(migrate({ file, backupDir: null, directory }).length, 2);
     assert.is(readdirSync(backupDir).length, 2);
+  }),
+);
+
+test(
+  'a database whose copy is not sound is not migrated, and the copy is removed',
+  inFolder(({ file, backupDir, directory, write }) => {
+    write('0001_first.sql', 'CREATE TABLE things (size INTEGER) STRICT;');
+    migrate({ file, backupDir, directory });
+    raw(file, (client) => {
+      client.exec('INSERT INTO things VALUES (NULL)');
+      client.unsafeMode(true);
+      client.pragma('writable_schema = ON');
+      client.exec("UPDATE sqlite_schema SET sql = replace(sql, 'INTEGER', 'INTEGER NOT NULL') WHERE name = 'things'");
+    });
+    write('0002_second.sql', 'ALTER TABLE things ADD COLUMN name TEXT;');
+    refuses(() => migrate({ file, backupDir, directory }), 'copy_damaged', /NULL value in things.size/);
+    assert.equal(readdirSync(backupDir), []);
+    raw(file, (client) => assert.is(client.pragma('user_version', { simple: true }), 1));
   }),
 );
 
