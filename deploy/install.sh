@@ -43,7 +43,9 @@ system() {
 [ -f "$here/dist/src/main.js" ] || refuse "there is no build in $here: run \`npm ci\` there first"
 [ -d "$here/node_modules" ] || refuse "no packages are installed in $here: run \`npm ci\` there first"
 if [ -z "$root" ]; then
-  [ -x /usr/bin/node ] || refuse 'there is no /usr/bin/node, which the units run: install Node 20.19 or later, or 22'
+  [ -x /usr/bin/node ] || refuse 'there is no /usr/bin/node, which the units run: install Node 24'
+  major=$(/usr/bin/node -p 'process.versions.node.split(".")[0]')
+  [ "$major" -ge 22 ] || refuse "/usr/bin/node, which the units run, is Node $major: install Node 24"
   [ "$apply" = no ] || [ "$(id -u)" = 0 ] || refuse 'only root can install services: use sudo'
   # A running program loads parts of itself later, which must be of its own version.
   ! systemctl is-active --quiet quayside quayside-signer 2>/dev/null || [ "$apply" = no ] ||
@@ -65,7 +67,8 @@ for part in dist node_modules config package.json package-lock.json CHANGELOG.md
 done
 run cp "$here/scripts/quayside.mjs" "$here/scripts/build.mjs" "$app.new/scripts/"
 run cp "$here/docs/deploy.md" "$app.new/docs/"
-run npm prune --omit=dev --ignore-scripts --prefix "$app.new"
+# Optional packages are the Node that `npm ci` brings for trying: the units run /usr/bin/node, which you keep up to date.
+run npm prune --omit=dev --omit=optional --ignore-scripts --prefix "$app.new"
 system chown -R root:root "$app.new"
 run chmod -R u=rwX,go=rX "$app.new"
 run rm -rf "$app.previous"

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import '../src/lib/runtime.ts';
 import { openDatabase } from '../src/app/open-database.ts';
 import { runIndexer } from './run.ts';
 

@@ -7,6 +7,7 @@
  *
  * @module
  */
+import '../src/lib/runtime.ts';
 import { setPriority } from 'node:os';
 import { openDatabase } from '../src/app/open-database.ts';
 import { chains } from '../src/chains/index.ts';

@@ -6,6 +6,7 @@
  * other work on the machine shows in its load and in the column "others".
  * @module
  */
+import '../src/lib/runtime.ts';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -7,7 +7,6 @@
  *   node scripts/build.mjs --prepare    the same for `npm ci`; succeeds without TypeScript (`npm ci --omit=dev`)
  *
  * It does not check types: `npm run types` does.
- * @module
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
@@ -64,6 +63,14 @@ async function build(compiler) {
   } finally {
     for (const folder of [made, replaced]) rmSync(folder, { recursive: true, force: true });
   }
+}
+
+const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const majorMin = Number.parseInt(engines.node.replace('>=', ''), 10);
+if (Number.parseInt(process.versions.node, 10) < majorMin) {
+  const found = `this is Node ${process.versions.node}, and Quayside needs Node ${majorMin} or later`;
+  process.stderr.write(`quayside: ${found}: install Node 24 from https://nodejs.org, then run \`npm ci\` again\n`);
+  process.exit(2);
 }
 
 const wanted = process.argv[2];

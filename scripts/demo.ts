@@ -8,6 +8,7 @@
  * Exit codes: 0 payment confirmed and webhook received; 1 otherwise.
  * @module
  */
+import '../src/lib/runtime.ts';
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -71,7 +71,7 @@ export async function joinPrograms(folder, { runsAs = 'dist', programs = PROGRAM
     chunkNames: 'chunks/[name]-[hash]',
     format: 'esm',
     platform: 'node',
-    target: 'node20',
+    target: 'node22',
     external: [...PACKAGES_LEFT_ALONE, ...leftAlone],
     banner: { js: preambleOf(runsAs) },
     sourcemap: true,

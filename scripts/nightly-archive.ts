@@ -7,6 +7,7 @@
  *
  * @module
  */
+import '../src/lib/runtime.ts';
 import { setPriority } from 'node:os';
 import { openRetention, runRetention } from '../src/app/retention.ts';
 import { loadConfig } from '../src/config/config.ts';

@@ -7,6 +7,7 @@
  *
  * @module
  */
+import '../src/lib/runtime.ts';
 import { setPriority } from 'node:os';
 import { runScheduledBackup } from '../src/app/backup/scheduled.ts';
 import { openDatabase } from '../src/app/open-database.ts';

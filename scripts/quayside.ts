@@ -3,6 +3,7 @@
  * server is running or not.
  * @module
  */
+import '../src/lib/runtime.ts';
 import { nameSources } from '../src/lib/stack-trace.ts';
 import { runTool } from './cli/tool.ts';
 

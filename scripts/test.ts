@@ -16,6 +16,7 @@
  * passes then counts as passed, and the end names it: it has a race, which is to be mended.
  * @module
  */
+import '../src/lib/runtime.ts';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';

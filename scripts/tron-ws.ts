@@ -3,6 +3,7 @@
  * `tron-ws.md` describes how to set it up.
  * @module
  */
+import '../src/lib/runtime.ts';
 import { runTronWs } from './cli/tron-ws.ts';
 
 process.exitCode = await runTronWs(process.argv.slice(2));

@@ -7,6 +7,7 @@
  * Exit codes: 0 stopped as requested; 2 the configuration, database or port prevents a start.
  * @module
  */
+import './lib/runtime.ts';
 import { forkProgram } from './app/fork-program.ts';
 import { Fault } from './core/fault.ts';
 import { refuseStaleBuild } from './lib/build-stamp.ts';

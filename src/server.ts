@@ -7,6 +7,7 @@
  * @module
  */
 
+import './lib/runtime.ts';
 import { setMaxListeners } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { startPool, WHILE_EMPTY } from './addresses/pool-keeper.ts';

@@ -32,7 +32,7 @@ export async function joinScripts(programs: readonly URL[]): Promise<Joined> {
     bundle: true,
     format: 'esm',
     platform: 'node',
-    target: 'node20',
+    target: 'node22',
     packages: 'external',
     logLevel: 'warning',
     plugins: [places],

@@ -9,6 +9,7 @@
  * @module
  */
 
+import '../lib/runtime.ts';
 import { existsSync } from 'node:fs';
 import type { Config } from '../config/config.ts';
 import { openConfig } from '../config/given-config.ts';

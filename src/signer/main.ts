@@ -10,6 +10,7 @@
  * invariant; 2 the arguments, the files or the passphrase do not allow a start, and a person must act.
  * @module
  */
+import '../lib/runtime.ts';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -6,6 +6,7 @@
  * unavailable; 2 the configuration or database prevents a start.
  * @module
  */
+import '../lib/runtime.ts';
 import { databaseOptions } from '../app/database-options.ts';
 import type { Config } from '../config/config.ts';
 import { openConfig } from '../config/given-config.ts';
