@@ -50,8 +50,8 @@ test('every program refuses a Node that is too old before it does anything', () 
         status: 2,
         stdout: '',
         stderr:
-          'quayside: this is Node 20.20.2, and Quayside needs Node 22 or later: install Node 24 from ' +
-          'https://nodejs.org and start again.\n',
+          'quayside: this is Node 20.20.2, and Quayside needs Node 22 or later: ' +
+          'install Node 24 from https://nodejs.org and start again.\n',
         hasMadeData: false,
       },
       program,
