@@ -19,11 +19,10 @@ import { openDatabase } from '../../src/app/open-database.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault, permanent } from '../../src/core/fault.ts';
+import { isFields } from '../../src/core/fields.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import { exitCodeOf, type Finding, findingLines } from '../nodes/finding.ts';
-import { setInJson } from '../nodes/json-edit.ts';
-import { lineDiff } from '../nodes/line-diff.ts';
 import {
   becauseOption,
   dryRunOption,
@@ -49,31 +48,43 @@ export const nodeConnect: OfflineCommand = {
   },
   notes: [
     'Changes url and fallback_url of the network in the file that QUAYSIDE_CONFIG names, shows what changes, and keeps a',
-    'copy of the file beside it. Restart Quayside afterwards. Exit codes: 0 written, or nothing to change; 1 refused,',
+    'copy of the old file beside it. Restart Quayside afterwards. Exit codes: 0 written, or nothing to change; 1 refused,',
     'because the check found errors; 2 wrong usage, or settings that would be wrong.',
   ],
   async runOffline(input) {
     const plan = await planChange(input);
     const findings = await checkBoth(input, plan);
     const isRefused = exitCodeOf(findings) === 2 && !input.options['despite-errors'];
-    const diff = lineDiff(plan.before, plan.after);
-    const mayWrite = !isRefused && diff.length > 0 && !input.options['dry-run'];
+    const { changes } = plan;
+    const mayWrite = !isRefused && changes.length > 0 && !input.options['dry-run'];
     const backup = mayWrite ? write(plan) : null;
     if (backup !== null) await recordChange(input, plan);
-    const outcome = isRefused ? 'refused' : backup !== null ? 'written' : diff.length > 0 ? 'not written' : 'unchanged';
+    const outcome = isRefused ? 'refused' : backup ? 'written' : changes.length > 0 ? 'not written' : 'unchanged';
     return {
-      json: { network: plan.network.key, outcome, file: plan.file, backup, diff, checks: findings },
-      lines: [...findingLines(findings), '', ...diff, '', ...outcomeLines(outcome, plan.file, backup)],
+      json: { network: plan.network.key, outcome, file: plan.file, backup, changes, checks: findings },
+      lines: [
+        ...findingLines(findings),
+        '',
+        ...changes.map(changeLine),
+        '',
+        ...outcomeLines(outcome, plan.file, backup),
+      ],
       code: isRefused ? 1 : 0,
     };
   },
 };
 
+/** A setting of the network; `before` is null if it was not set. */
+type Change = Readonly<{ setting: string; before: unknown; after: string }>;
+
+const changeLine = ({ setting, before, after }: Change): string => `${setting}: ${before ?? 'not set'} → ${after}`;
+
 /** `network` and `old` are its settings after and before; `old` is null if there were none that work. */
 type Plan = Readonly<{
   file: string;
-  before: string;
+  /** The text to write. */
   after: string;
+  changes: readonly Change[];
   network: NetworkConfig;
   old: NetworkConfig | null;
 }>;
@@ -87,16 +98,15 @@ async function planChange(input: Input): Promise<Plan> {
     throw usage('there are no settings to change: name your file in QUAYSIDE_CONFIG (docs/nodes.md has an example)');
   }
   const file = realpathSync(resolve(cwd, env.QUAYSIDE_CONFIG));
-  const before = readFileSync(file, 'utf8');
-  const path = ['networks', settingsName(input, wanted)];
-  const url = nodeUrl(address);
+  const name = settingsName(input, wanted);
   const fallback = textOption(input, 'fallback');
   const xpub = textOption(input, 'xpub');
-  const after = [
-    ['url', url],
-    ...(fallback === undefined ? [] : [['fallback_url', nodeUrl(fallback)]]),
-    ...(xpub === undefined ? [] : [['xpub', xpub]]),
-  ].reduce((text, [key = '', value]) => setInJson(text, [...path, key], value), before);
+  const url = nodeUrl(address);
+  const { text: after, changes } = setInNetwork(readFileSync(file, 'utf8'), name, {
+    url,
+    ...(fallback !== undefined && { fallback_url: nodeUrl(fallback) }),
+    ...(xpub !== undefined && { xpub }),
+  });
   const old = withoutFault(() => readNetwork(input, wanted, undefined));
   const network = readChanged(file, after, (draft) => {
     const changed = { env: { ...env, QUAYSIDE_CONFIG: draft }, cwd };
@@ -104,7 +114,22 @@ async function planChange(input: Input): Promise<Plan> {
     return readNetwork(changed, wanted, undefined);
   });
   if (network.url !== url) throw usage('a QUAYSIDE_NETWORKS__… variable sets the url of this network: change it there');
-  return { file, before, after, network, old };
+  return { file, after, changes, network, old };
+}
+
+/** Sets values of a network in a settings file, which keeps its indentation. */
+function setInNetwork(text: string, name: string, values: Readonly<Record<string, string>>) {
+  const settings: unknown = JSON.parse(text);
+  const root = isFields(settings) ? settings : {};
+  const networks = isFields(root.networks) ? root.networks : {};
+  const network = isFields(networks[name]) ? networks[name] : {};
+  const changes = Object.entries(values).flatMap(([key, after]): Change[] => {
+    const before = network[key] ?? null;
+    return before === after ? [] : [{ setting: `networks.${name}.${key}`, before, after }];
+  });
+  const [, indent = '  '] = /^([ \t]+)"/m.exec(text) ?? [];
+  const changed = { ...root, networks: { ...networks, [name]: { ...network, ...values } } };
+  return { text: `${JSON.stringify(changed, null, indent)}\n`, changes };
 }
 
 function withoutFault<T>(read: () => T): T | null {

@@ -42,12 +42,7 @@ import { ledgerVerify } from './ledger.ts';
 import { networksList, networksReread, networksRewind, networksShow, networksSkip } from './networks.ts';
 import { nodeCheck } from './node-check.ts';
 import { nodeConnect } from './node-connect.ts';
-import { nodeInstall } from './node-install.ts';
-import { nodePlan } from './node-plan.ts';
-import { nodeLogs, nodeStart, nodeStatus, nodeStop } from './node-service.ts';
-import { nodeSnapshot } from './node-snapshot.ts';
 import { nodeSync } from './node-sync.ts';
-import { nodeUpgrade } from './node-upgrade.ts';
 import { notifyAdd, notifyList, notifyProve, notifyRemove, notifyTest } from './notify.ts';
 import { notifyPause, notifyResume } from './notify-pause.ts';
 import { signerOperatorKey } from './operator-key.ts';
@@ -120,14 +115,6 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   networksSkip,
   nodeCheck,
   nodeConnect,
-  nodePlan,
-  nodeInstall,
-  nodeSnapshot,
-  nodeStart,
-  nodeStop,
-  nodeStatus,
-  nodeLogs,
-  nodeUpgrade,
   nodeSync,
   storeCreate,
   storeUpdate,

@@ -16,9 +16,6 @@ import { Fault } from '../../src/core/fault.ts';
 import { isFields } from '../../src/core/fields.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 
-/** The whole of what an EVM node says while it fetches the chain; null if it does not say that it does. */
-export type Syncing = Readonly<Record<string, unknown>> | null;
-
 export type Software = Readonly<{
   /** In lower case, such as `geth`; null if the node does not say. */
   client: string | null;
@@ -28,7 +25,6 @@ export type Software = Readonly<{
   text: string;
   /** Null if the node does not say. */
   peers: number | null;
-  syncing: Syncing;
   /** Namespaces that can change the node, and that it answers; null if that is not known of this kind of node. */
   openNamespaces: readonly string[] | null;
   /** Whether the node signs for accounts of its own. */
@@ -50,7 +46,6 @@ const unknown: Software = {
   version: null,
   text: 'a client that does not name itself',
   peers: null,
-  syncing: null,
   openNamespaces: null,
   hasKeys: false,
   takesTransactions: null,
@@ -73,7 +68,6 @@ async function readEvm(options: NodeOptions, clock: Clock): Promise<Software> {
   try {
     const text = await resultOf(rpc, 'web3_clientVersion');
     const peers = readQuantity(await resultOf(rpc, 'net_peerCount'));
-    const syncing = await resultOf(rpc, 'eth_syncing');
     const accounts = await resultOf(rpc, 'eth_accounts');
     const open: string[] = [];
     for (const [namespace, method] of Object.entries(openers)) {
@@ -83,7 +77,6 @@ async function readEvm(options: NodeOptions, clock: Clock): Promise<Software> {
       ...unknown,
       ...(typeof text === 'string' && readVersion(text)),
       peers,
-      syncing: isFields(syncing) ? syncing : null,
       openNamespaces: open,
       hasKeys: Array.isArray(accounts) && accounts.length > 0,
       // No transaction is that short.

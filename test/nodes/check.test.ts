@@ -2,11 +2,12 @@
  * `quayside node check` and `node sync` on a real geth: what passes, what is found of versions, open calls and batches,
  * and a chain that is imported while its progress is watched.
  */
+import { readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { checkNode } from '../../scripts/nodes/check.ts';
 import { readNetwork } from '../../scripts/nodes/network.ts';
-import { type NetworkRecipe, readClients, readRecipes } from '../../scripts/nodes/recipe.ts';
+import { type NetworkRecipe, readRecipes } from '../../scripts/nodes/recipe.ts';
 import { openSyncWatch, type SyncRow } from '../../scripts/nodes/sync-watch.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { deployToken } from '../support/contracts.ts';
@@ -23,7 +24,6 @@ const token = await deployToken(geth, { symbol: 'USDT', decimals: 6 });
 await geth.mine(30);
 
 const recipe: NetworkRecipe = {
-  kind: 'network',
   network: 'ethereum',
   family: 'evm',
   chain_id: '1',
@@ -31,7 +31,6 @@ const recipe: NetworkRecipe = {
   history_advice: 'keep more',
   private_ports: [],
   releases: [],
-  machines: [],
 };
 
 async function check(url: string, changes: Partial<NetworkRecipe> = {}) {
@@ -132,12 +131,13 @@ test('while geth imports six hours of blocks, its rate and time left are shown, 
   }
 });
 
-test('geth takes the arguments of the recipe, and its own first block is the one of the recipe', async () => {
-  const client = readClients('ethereum').find((one) => one.client === 'geth');
+test('geth takes the arguments of its unit, and its own first block is the one of the recipe', async () => {
+  const unit = readFileSync('scripts/nodes/ethereum/quayside-ethereum-geth.service', 'utf8');
+  const [, command = ''] = /^ExecStart=\S+ ((?:.*\\\n)*.*)$/m.exec(unit) ?? [];
   const genesis = readRecipes().find((one) => one.network === 'ethereum')?.genesis;
   // The test has its own ports and folders; this version of geth does not know Prague's cut yet.
   const own = ['--datadir', '--http.port', '--ws.port', '--authrpc.port', '--authrpc.jwtsecret'];
-  const given = client?.args ?? [];
+  const given = command.split(/[\s\\]+/).filter(Boolean);
   const args = given
     .filter((word, at) => !own.includes(word) && !own.includes(given[at - 1] ?? ''))
     .map((word) => (word === 'postprague' ? 'postmerge' : word));

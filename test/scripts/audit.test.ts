@@ -196,8 +196,7 @@ const seenAtTheSigner = ['signer freeze', 'signer thaw', 'signer policy add', 's
 /** Changes a folder of no installation yet, the passphrase, what is installed, or nothing (docs/operations.md). */
 const unrecorded = [
   ...['restore', 'address-pool derive', 'backup verify', 'doctor', 'support-bundle', 'evidence verify'],
-  ...['node check', 'node plan', 'node start', 'node stop', 'node status', 'node logs', 'node connect', 'node install'],
-  ...['node snapshot', 'node upgrade', 'node sync'],
+  ...['node check', 'node connect', 'node sync'],
   ...['signer operator-key', 'signer approve', 'signer backup', 'signer restore', 'signer init', 'signer import'],
   ...['signer show', 'signer change-passphrase'],
 ];
