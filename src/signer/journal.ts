@@ -15,16 +15,14 @@ import { type JournalSnapshot, openSnapshots } from './journal-snapshot.ts';
 import { intentWire } from './protocol.ts';
 import type { Approval, JournalEntry, SignerFreeze } from './signer.ts';
 
-/** Identifies the file as a journal (`PRAGMA application_id`): "QSGN". */
-const APPLICATION_ID = 0x5153474e;
+/** Identifies the file as a journal (`PRAGMA application_id`): "Qsgn". */
+const APPLICATION_ID = 0x5173676e;
 /** The value of `PRAGMA synchronous` with which each commit is synced to disk. */
 const FULL = 2;
 const BUSY_TIMEOUT_MS = 5000;
-/** In order; a journal's `PRAGMA user_version` is how many of them it has. */
-const migrations = ['0001_journal.sql', '0002_every_signature_counts.sql', '0003_freezes.sql'].map(
-  (name) => new URL(`./migrations/${name}`, import.meta.url),
-);
-const VERSION = migrations.length;
+const schema = new URL('./journal.sql', import.meta.url);
+/** The version of that schema: a journal's `PRAGMA user_version`. */
+const VERSION = 1;
 
 /** A signed generation of an intent; `terms` and `signedAtMs` are those of its newest attempt. */
 export type SignedGeneration = Readonly<{
@@ -127,7 +125,8 @@ export function createJournal(file: string, fingerprint: string): void {
   try {
     client.transaction(() => {
       client.pragma(`application_id = ${APPLICATION_ID}`);
-      migrate(client, 0);
+      client.exec(readFileSync(schema, 'utf8'));
+      client.pragma(`user_version = ${VERSION}`);
       client.prepare('INSERT INTO owner (only, fingerprint) VALUES (1, ?)').run(fingerprint);
     })();
   } finally {
@@ -182,13 +181,8 @@ function connect(file: string): Sqlite.Database {
   return client;
 }
 
-function migrate(client: Sqlite.Database, version: number): void {
-  for (const file of migrations.slice(version)) client.exec(readFileSync(file, 'utf8'));
-  client.pragma(`user_version = ${VERSION}`);
-}
-
 /**
- * Opens the journal of an existing signer, and brings an older one up to date.
+ * Opens the journal of an existing signer.
  * @throws Fault permanent `journal_missing`, `journal_foreign`; transient `signer_storage_unavailable`
  */
 export function openJournal(file: string): Journal {
@@ -210,16 +204,16 @@ export function openJournal(file: string): Journal {
 
 function checkOwnership(client: Sqlite.Database, file: string): void {
   const foreign = guarded(() => client.pragma('application_id', { simple: true })) !== APPLICATION_ID;
-  if (foreign) throw permanent('journal_foreign', `${file} is not a signer's journal; restore the right file`);
+  if (foreign)
+    throw permanent(
+      'journal_foreign',
+      `${file} is not a signer's journal of 0.1.0 or later. Restore the right file; a signer that has never signed can begin in an empty folder with \`quayside signer init\``,
+    );
   const version = Number(client.pragma('user_version', { simple: true }));
   if (version === VERSION) return;
-  if (version >= 1 && version < VERSION) {
-    guarded(() => client.transaction(migrate).immediate(client, version));
-    return;
-  }
   throw permanent(
     'journal_foreign',
-    `${file} has schema ${version}, but this program knows only ${VERSION}: start the newer version`,
+    `${file} has schema ${version}, but this program knows only ${VERSION}: start the newer program`,
   );
 }
 

@@ -7,7 +7,6 @@ import * as assert from 'uvu/assert';
 import { APPROVAL_S_MAX, approverOf, signApproval } from '../../src/signer/approval.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { thawText } from '../../src/signer/freeze.ts';
-import { openJournal } from '../../src/signer/journal.ts';
 import { calls } from '../../src/signer/protocol.ts';
 import type { SignerFreeze } from '../../src/signer/signer.ts';
 import { handClock } from '../support/hand-clock.ts';
@@ -141,22 +140,6 @@ test('the journal’s file refuses signatures and a second freeze while one is o
       () => client.exec(statement),
       (error: Error) => why.test(error.message),
     );
-});
-
-test('a journal of version 2 gets the tables of freezes and keeps its rows', () => {
-  const place = open();
-  place.service().sign(firstOf(refundOf('rf_1', usdt(5)), 1));
-  const { journal: file } = signerFiles(place.dir);
-  const client = new Sqlite(file);
-  client.exec(
-    `DROP TRIGGER signatures_not_while_frozen; DROP TABLE thaws; DROP TABLE freezes; PRAGMA user_version = 2`,
-  );
-  client.close();
-  const journal = openJournal(file);
-  closing.push(journal);
-  assert.equal([journal.openFreeze(), journal.entries('test:one', 0, 10).length], [null, 1]);
-  journal.freeze({ nonce: 'n', reason: 'r', frozenBy: 'b', frozenAtMs: 1 });
-  assert.is(journal.openFreeze()?.reason, 'r');
 });
 
 test.run();

@@ -1,19 +1,12 @@
 /**
  * The journal's constraints: whatever a program writes, the file itself refuses a second payment.
  */
-import { readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { statSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { signerFiles } from '../../src/signer/files.ts';
-import {
-  canonicalIntent,
-  createJournal,
-  type Journal,
-  type NewSignature,
-  openJournal,
-} from '../../src/signer/journal.ts';
+import { createJournal, type Journal, type NewSignature, openJournal } from '../../src/signer/journal.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { makeSignerFolder, payer, refundOf, terms, usdt } from '../support/temp-signer.ts';
 
@@ -180,61 +173,6 @@ test('entries are paged, for each network separately', () => {
     journal.entries('test:two', 0, 10).map(({ intent }) => [intent.id, intent.kind]),
     [['rf_9', 'refund']],
   );
-});
-
-test('a journal of version 1 is brought up to date, and keeps every row and what it counted', () => {
-  const folder = makeSignerFolder(undefined, false);
-  folders.push(folder);
-  const file = join(folder.dir, 'older.db');
-  const client = new Sqlite(file);
-  client.exec(readFileSync('src/signer/migrations/0001_journal.sql', 'utf8'));
-  client.pragma('application_id = 0x5153474e');
-  client.pragma('user_version = 1');
-  client.prepare("INSERT INTO owner VALUES (1, '5436d724')").run();
-  client.prepare("INSERT INTO fences VALUES ('test:one', 3, 1)").run();
-  const addIntent = client.prepare('INSERT INTO intents VALUES (?, ?, ?, ?, ?, ?, ?)');
-  const addGeneration = client.prepare("INSERT INTO generations VALUES (?, ?, ?, 'test:one', ?, ?)");
-  const addSignature = client.prepare(
-    `INSERT INTO signatures (intent_id, generation, attempt, network, terms, tx, bytes, fence, signed_at_ms)
-     VALUES (?, ?, ?, 'test:one', ?, ?, x'01', 3, ?)`,
-  );
-  const approval = { approver: 'a'.repeat(64), untilS: 77, signature: 'b'.repeat(128) };
-  const content = (id: string) => canonicalIntent(refundOf(id, usdt(5)));
-  addIntent.run('rf_1', 'test:one', content('rf_1'), 'USDT', usdt(5).toString(), null, 1000);
-  addIntent.run('rf_2', 'test:one', content('rf_2'), null, null, JSON.stringify(approval), 2000);
-  addGeneration.run('rf_1', 0, null, payer, 1);
-  addSignature.run('rf_1', 0, 0, JSON.stringify(terms(1)), 't1', 1000);
-  addSignature.run('rf_1', 0, 1, JSON.stringify(terms(1, 30)), 't2', 1500);
-  addGeneration.run('rf_2', 0, null, payer, 2);
-  addSignature.run('rf_2', 0, 0, JSON.stringify(terms(2)), 't3', 2000);
-  client.close();
-  const journal = openJournal(file);
-  assert.equal([journal.fingerprint, journal.fence('test:one')], ['5436d724', 3]);
-  assert.equal(
-    journal.entries('test:one', 0, 10).map(({ tx, intent }) => [tx, intent.id]),
-    [
-      ['t1', 'rf_1'],
-      ['t2', 'rf_1'],
-      ['t3', 'rf_2'],
-    ],
-  );
-  assert.equal(journal.intent('rf_1')?.newest, {
-    generation: 0,
-    nonce: 1,
-    attempts: 2,
-    terms: terms(1, 30),
-    signedAtMs: 1500,
-  });
-  assert.equal(
-    [0, 1000, 1001].map((since) => journal.usedSince('test:one', 'USDT', since)),
-    [usdt(5), usdt(5), 0n],
-  );
-  assert.equal(journal.usedApprovals('rf_2'), [approval.signature]);
-  assert.is(journal.countSince('test:one', 1500), 2);
-  journal.record(entryOf('rf_1', 1, 0, 3, { fence: 3 }));
-  assert.is(journal.usedSince('test:one', 'USDT', 0), usdt(10));
-  journal.close();
-  openJournal(file).close();
 });
 
 test('large amounts add up exactly', () => {

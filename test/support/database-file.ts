@@ -1,6 +1,6 @@
 /**
- * Files with the current schema and no rows. Only the first one of a process is migrated: 30 migrations take a tenth of
- * a second, and a test file opens up to 200 databases.
+ * Files with the current schema and no rows. Only the first one of a process is made of the schema: that takes longer
+ * than a copy, and a test file opens up to 200 databases.
  * @module
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,10 +8,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { migrate } from '../../src/database/sqlite/migrate.ts';
 
-let migrated: Buffer | null = null;
+let made: Buffer | null = null;
 
-function migrateOne(): Buffer {
-  const folder = mkdtempSync(join(tmpdir(), 'quayside-migrated-'));
+function makeOne(): Buffer {
+  const folder = mkdtempSync(join(tmpdir(), 'quayside-made-'));
   const file = join(folder, 'quayside.db');
   try {
     migrate({ file, backupDir: folder });
@@ -23,6 +23,6 @@ function migrateOne(): Buffer {
 
 /** Creates the file as `migrate` does. */
 export function createDatabaseFile(file: string): void {
-  migrated ??= migrateOne();
-  writeFileSync(file, migrated, { mode: 0o600, flag: 'wx' });
+  made ??= makeOne();
+  writeFileSync(file, made, { mode: 0o600, flag: 'wx' });
 }

@@ -1,6 +1,7 @@
 /**
- * A program that brings the database in its first argument to the current schema, with copies in the folder in its
- * second. Prints `copied` after the copy and the name of each migration that it has applied, or the code of the fault.
+ * A program that applies the migrations of the folder in its third argument to the database in its first, with copies
+ * in the folder in its second. Prints `copied` after the copy, and at the end the names of the migrations that it has
+ * applied, or the code of the fault.
  *
  * @module
  */
@@ -9,12 +10,12 @@ import { Fault } from '../../src/core/fault.ts';
 import { migrate } from '../../src/database/sqlite/migrate.ts';
 import type { Log } from '../../src/lib/log.ts';
 
-const [file = '', backupDir = ''] = process.argv.slice(2);
+const [file = '', backupDir = '', directory = ''] = process.argv.slice(2);
 // Not buffered: what was printed before a kill has been read.
 const say = (line: string): void => void writeSync(1, `${line}\n`);
 const log = { info: ({ backup, migration }: Record<string, string>) => say(backup ? 'copied' : (migration ?? '')) };
 try {
-  migrate({ file, backupDir, log: log as unknown as Log });
+  migrate({ file, backupDir, directory, log: log as unknown as Log });
   say('done');
 } catch (error) {
   if (!(error instanceof Fault)) throw error;

@@ -88,7 +88,7 @@ export const banRules: readonly Rule[] = [
       ['a family by name', { 'src/api/a.ts': 'const solana_slot = 1;' }],
       ['a write that nobody waits for', { 'src/database/sqlite/a.ts': '      db.write(() => insert(row));' }],
       ['all of zod', { 'src/api/a.ts': "import { z } from 'zod';" }],
-      ['rows that vanish', { 'src/database/sqlite/migrations/9.sql': 'REFERENCES a(id) on delete cascade' }],
+      ['rows that vanish', { 'src/database/schema.sql': 'REFERENCES a(id) on delete cascade' }],
     ],
     passed: [
       ['a write that is awaited', { 'src/database/sqlite/a.ts': '      await db.write(() => insert(row));' }],

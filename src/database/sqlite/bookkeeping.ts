@@ -52,10 +52,10 @@ const pageOf = ({ account, kinds, session }: Book): string => `
   SELECT e.id AS entry, e.kind, e.cause, e.at_ms AS atMs, p.network, p.asset, p.units,
     coalesce(t.tx, iif(e.kind = 'fee', (
       SELECT a.tx FROM payout_attempts AS a
-      WHERE a.payout_id = e.cause AND a.generation = e.turn AND a.fee_units IS NOT NULL LIMIT 1
+      WHERE a.payout_id = e.cause AND a.generation = e.occurrence AND a.fee_units IS NOT NULL LIMIT 1
     ), NULL), y.tx) AS tx,
     iif(e.kind = 'payment_reversed', (
-      SELECT c.id FROM ledger_entries AS c WHERE c.cause = e.cause AND c.kind = 'payment' AND c.turn = e.turn
+      SELECT c.id FROM ledger_entries AS c WHERE c.cause = e.cause AND c.kind = 'payment' AND c.occurrence = e.occurrence
     ), NULL) AS reverses,
     s.id AS sessionId, s.store_id AS storeId, s.order_id AS orderId, s.currency, s.rate, s.created_at_ms AS createdAtMs,
     t.id AS payment, t.position AS place, t.decimals, t.from_key AS fromKey, d.key AS toKey,

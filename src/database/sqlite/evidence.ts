@@ -34,7 +34,7 @@ const transfersOf = `
     ${entriesOf('payment')} AS payments, ${entriesOf('payment_reversed')} AS reversals,
     (SELECT p.units FROM ledger_entries AS e JOIN ledger_postings AS p ON p.entry_id = e.id
      WHERE e.cause = CAST(t.id AS TEXT) AND e.kind = 'payment' AND p.account = 'collected'
-     ORDER BY e.turn DESC LIMIT 1) AS booked
+     ORDER BY e.occurrence DESC LIMIT 1) AS booked
   FROM blocks AS b JOIN transfers AS t ON t.block_id = b.id JOIN addresses AS a ON a.id = t.address_id
   WHERE b.network = ? AND b.canonical = 1 AND b.number BETWEEN ? AND ?
   ORDER BY b.number, t.position, t.tx`;

@@ -1,7 +1,8 @@
 /**
- * Brings a file to the current schema: numbered SQL files, each applied once, in one transaction, after a copy.
- * `PRAGMA user_version` is the number of the last one; the table `migrations` lists what was applied.
- * @module
+ * Makes a database file and brings it up to date. A new file is made of `schema.sql`; a change after a release is a
+ * numbered SQL file beside it. What is missing is applied in one transaction, after a copy of the file.
+ * `PRAGMA user_version` is the number of the last migration, 0 for the schema of 0.1.0; the table `migrations` lists
+ * them.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -24,46 +25,48 @@ import type { Log } from '../../lib/log.ts';
 import { connect } from './connection.ts';
 import { guarded } from './storage-fault.ts';
 
-type Migration = Readonly<{ version: number; name: string; text: string; checksum: string }>;
+type Script = Readonly<{ version: number; name: string; text: string; checksum: string }>;
 
-/** Marks the file as ours (`PRAGMA application_id`): "QUAY". */
-const APPLICATION_ID = 0x51554159;
+/** The schema of a new file, and the migrations that bring an existing file to it. */
+type Scripts = Readonly<{ schema: Script; migrations: readonly Script[] }>;
+
+/** Marks a file that `schema.sql` has made (`PRAGMA application_id`): "Quay". */
+const APPLICATION_ID = 0x51756179;
 const BUSY_TIMEOUT_MS = 30_000;
-const ownDirectory = fileURLToPath(new URL('./migrations/', import.meta.url));
+const ownDirectory = fileURLToPath(new URL('../', import.meta.url));
 
 export type MigrateOptions = Readonly<{
   file: string;
-  /**
-   * Folder for the copy that is made before the first missing migration of a file that holds data. Null makes none: the
-   * file is a copy itself.
-   */
+  /** Folder for the copy that is made before a migration. Null makes none: the file is a copy itself. */
   backupDir: string | null;
   log?: Log;
-  /** Folder of the numbered SQL files; the program's own by default. */
+  /** Folder of `schema.sql` and the numbered SQL files; the program's own by default. */
   directory?: string;
 }>;
 
 /**
- * Creates the file if there is none, and applies what is missing. Several processes may call this at once.
- * @returns the names of the migrations applied now
+ * Makes the file if there is none or if it is empty, or applies the migrations that it lacks: all of them, or none.
+ * Several processes may call this at once.
+ * @returns the names of the scripts applied now
  * @throws Fault permanent `database_foreign`, `database_newer`, `migration_altered`, `migration_failed`,
  * `copy_damaged`; transient `storage_unavailable`
  */
 export function migrate({ file, backupDir, log, directory = ownDirectory }: MigrateOptions): string[] {
-  const migrations = readMigrations(directory);
+  const scripts = readScripts(directory);
   return guarded(file, () => {
     // Created here so that its mode is ours: SQLite gives its side files the mode of the main file.
     if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));
     const client = connect(file, BUSY_TIMEOUT_MS, true);
     try {
       client.pragma('foreign_keys = OFF');
-      const version = checkApplied(client, file, migrations);
-      const next = migrations[version];
-      if (version === 0 || !next || backupDir === null) return applyMissing(client, file, migrations, log);
+      const [next] = missingScripts(client, file, scripts);
+      if (!next) return [];
+      if (next === scripts.schema || backupDir === null) return applyMissing(client, file, scripts, log);
+      const version = versionOf(client);
       const backup = backUp(client, file, backupDir, next);
       log?.info({ backup, migration: next.name }, 'database backed up before a migration');
       try {
-        return applyMissing(client, file, migrations, log);
+        return applyMissing(client, file, scripts, log);
       } catch (error) {
         // Nothing was changed, so the copy would only fill the disk at each further try.
         if (versionOf(client) === version) rmSync(backup, { force: true });
@@ -75,32 +78,18 @@ export function migrate({ file, backupDir, log, directory = ownDirectory }: Migr
   });
 }
 
-/** Applies what is missing, in order. @returns the names of what this process applied */
-function applyMissing(
-  client: Sqlite.Database,
-  file: string,
-  migrations: readonly Migration[],
-  log: Log | undefined,
-): string[] {
-  const applied: string[] = [];
-  for (;;) {
-    const version = checkApplied(client, file, migrations);
-    const next = migrations[version];
-    if (!next) return applied;
-    if (!apply(client, file, version, next)) continue;
-    log?.info({ migration: next.name }, 'database migrated');
-    applied.push(next.name);
-  }
-}
-
-/** Returns the version that this program's migrations lead to. */
-export const currentVersion = (): number => readMigrations(ownDirectory).length;
+/** Returns the version of the schema that this program uses. */
+export const currentVersion = (): number => readScripts(ownDirectory).migrations.length;
 
 /** Returns the schema version of an open file. */
 export const versionOf = (client: Sqlite.Database): number => Number(client.pragma('user_version', { simple: true }));
 
-/** @throws Fault permanent `schema_not_current` */
+const isOwn = (client: Sqlite.Database): boolean =>
+  client.pragma('application_id', { simple: true }) === APPLICATION_ID;
+
+/** @throws Fault permanent `database_foreign`, `schema_not_current` */
 export function refuseOtherSchema({ client, file }: Readonly<{ client: Sqlite.Database; file: string }>): void {
+  if (!isOwn(client)) throw foreign(file);
   const version = versionOf(client);
   const current = currentVersion();
   if (version === current) return;
@@ -111,31 +100,34 @@ export function refuseOtherSchema({ client, file }: Readonly<{ client: Sqlite.Da
   );
 }
 
-/** Reads `0001_name.sql`, `0002_name.sql`, …, which must be without gaps. */
-function readMigrations(directory: string): Migration[] {
+const foreign = (file: string) =>
+  permanent(
+    'database_foreign',
+    `${file} was not made by Quayside 0.1.0 or later. Set QUAYSIDE_DATA_DIR to an empty folder, and start again.`,
+  );
+
+/** Reads `schema.sql` and `0001_name.sql`, `0002_name.sql`, …, which must be without gaps. */
+function readScripts(directory: string): Scripts {
+  const read = (name: string, version: number): Script => {
+    const text = readFileSync(join(directory, name), 'utf8');
+    return { version, name, text, checksum: createHash('sha256').update(text).digest('hex') };
+  };
   const names = readdirSync(directory)
     .filter((name) => /^\d{4}_.*\.sql$/.test(name))
     .sort();
-  return names.map((name, at) => {
+  const migrations = names.map((name, at) => {
     const version = Number(name.slice(0, 4));
-    if (version !== at + 1) {
-      throw permanent('migration_missing', `Migration ${at + 1} is missing in ${directory}: ${name} follows a gap.`);
-    }
-    const text = readFileSync(join(directory, name), 'utf8');
-    return { version, name, text, checksum: createHash('sha256').update(text).digest('hex') };
+    if (version === at + 1) return read(name, version);
+    throw permanent('migration_missing', `Migration ${at + 1} is missing in ${directory}: ${name} follows a gap.`);
   });
+  return { schema: read('schema.sql', 0), migrations };
 }
 
-/** Checks that the file's history agrees with `migrations`. @returns the file's version */
-function checkApplied(client: Sqlite.Database, file: string, migrations: readonly Migration[]): number {
+/** Checks that the file's history agrees with the scripts. @returns what it lacks: the schema alone if it is empty */
+function missingScripts(client: Sqlite.Database, file: string, { schema, migrations }: Scripts): readonly Script[] {
+  if (client.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() === 0) return [schema];
+  if (!isOwn(client)) throw foreign(file);
   const version = versionOf(client);
-  if (version === 0) {
-    const tables = client.prepare("SELECT count(*) FROM sqlite_schema WHERE type = 'table'").pluck().get();
-    if (tables === 0) return 0;
-  }
-  if (client.pragma('application_id', { simple: true }) !== APPLICATION_ID) {
-    throw permanent('database_foreign', `${file} is a database of another program. Choose another data directory.`);
-  }
   if (version > migrations.length) {
     throw permanent(
       'database_newer',
@@ -143,7 +135,7 @@ function checkApplied(client: Sqlite.Database, file: string, migrations: readonl
         'restore the backup that was made before the upgrade.',
     );
   }
-  const rows = client.prepare('SELECT version, checksum FROM migrations ORDER BY version').all() as {
+  const rows = client.prepare('SELECT version, checksum FROM migrations WHERE version > 0 ORDER BY version').all() as {
     version: number;
     checksum: string;
   }[];
@@ -156,11 +148,11 @@ function checkApplied(client: Sqlite.Database, file: string, migrations: readonl
         'released file; change the schema in a new migration.',
     );
   }
-  return version;
+  return migrations.slice(version);
 }
 
 /** Copies the file into `backupDir`, synced before it gets its name and never over an older copy. @returns the path */
-function backUp(client: Sqlite.Database, file: string, backupDir: string, next: Migration): string {
+function backUp(client: Sqlite.Database, file: string, backupDir: string, next: Script): string {
   mkdirSync(backupDir, { recursive: true, mode: 0o700 });
   removeAbandoned(backupDir);
   const stem = join(backupDir, `${basename(file, '.db')}-before-${basename(next.name, '.sql')}`);
@@ -179,7 +171,7 @@ function backUp(client: Sqlite.Database, file: string, backupDir: string, next: 
 }
 
 /** @throws Fault permanent `copy_damaged` unless SQLite finds every page of the copy and every value in it sound */
-function checkCopy(copy: string, file: string, next: Migration): void {
+function checkCopy(copy: string, file: string, next: Script): void {
   const client = new Sqlite(copy, { readonly: true });
   try {
     const [problem] = client.pragma('quick_check(1)') as Readonly<{ quick_check: string }>[];
@@ -220,35 +212,39 @@ function nameCopy(partial: string, stem: string): string {
   }
 }
 
-/** Applies one migration. @returns false when another process was faster */
-function apply(client: Sqlite.Database, file: string, version: number, next: Migration): boolean {
-  const work = client.transaction((): boolean => {
-    if (versionOf(client) !== version) return false;
-    if (version === 0) {
-      client.pragma(`application_id = ${APPLICATION_ID}`);
-      client.exec(
-        'CREATE TABLE migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at_ms INTEGER NOT NULL) STRICT',
-      );
+/** Applies what the file lacks by then, all or nothing. @returns the names of what this process applied */
+function applyMissing(client: Sqlite.Database, file: string, scripts: Scripts, log: Log | undefined): string[] {
+  let running = '';
+  const work = client.transaction((): string[] => {
+    const missing = missingScripts(client, file, scripts);
+    for (const script of missing) {
+      running = script.name;
+      client.exec(script.text);
+      const orphans = client.pragma('foreign_key_check') as unknown[];
+      if (orphans.length > 0) throw new Error(`it leaves ${orphans.length} rows that refer to nothing`);
+      recordScripts(client, script === scripts.schema ? [script, ...scripts.migrations] : [script]);
     }
-    client.exec(next.text);
-    const orphans = client.pragma('foreign_key_check') as unknown[];
-    if (orphans.length > 0) throw new Error(`it leaves ${orphans.length} rows that refer to nothing`);
-    client
-      .prepare('INSERT INTO migrations (version, name, checksum, applied_at_ms) VALUES (?, ?, ?, ?)')
-      .run(next.version, next.name, next.checksum, systemClock.nowMs());
-    client.pragma(`user_version = ${next.version}`);
-    return true;
+    return missing.map(({ name }) => name);
   });
   try {
-    return guarded(file, () => work.immediate());
+    const applied = guarded(file, () => work.immediate());
+    for (const migration of applied) log?.info({ migration }, 'database migrated');
+    return applied;
   } catch (error) {
     if (error instanceof Fault) throw error;
     const why = error instanceof Error ? error.message : String(error);
     throw permanent(
       'migration_failed',
-      `Migration ${next.name} failed on ${file}, which is unchanged: ${why}. Start the earlier program again and ` +
-        'report this.',
+      `${running} failed on ${file}, which is unchanged: ${why}. Start the earlier program again and report this.`,
       error,
     );
   }
+}
+
+/** Notes what the file was made with. A new file has what its schema's migrations would have done. */
+function recordScripts(client: Sqlite.Database, scripts: readonly Script[]): void {
+  const insert = client.prepare('INSERT INTO migrations (version, name, checksum, applied_at_ms) VALUES (?, ?, ?, ?)');
+  for (const { version, name, checksum } of scripts) insert.run(version, name, checksum, systemClock.nowMs());
+  client.pragma(`application_id = ${APPLICATION_ID}`);
+  client.pragma(`user_version = ${scripts.at(-1)?.version ?? 0}`);
 }

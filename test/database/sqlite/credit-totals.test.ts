@@ -1,5 +1,4 @@
 /** What stores received by quarter of an hour: kept with the ledger, filled from it after an upgrade, and audited. */
-import { readdirSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -7,7 +6,6 @@ import { QUARTER_MS } from '../../../src/database/credit-totals.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { ingestedChain } from '../../support/ingested-chain.ts';
 import { merchantStore, newSession } from '../../support/new-session.ts';
-import { withOlderDatabase } from '../../support/older-database.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { testNetwork } from '../../support/test-network.ts';
 
@@ -95,92 +93,5 @@ test('credits and what a reorg takes back are summed in the quarter of their ent
     place.close();
   }
 });
-
-const own = readdirSync('src/database/sqlite/migrations').find((name) => name.endsWith('_day_totals.sql')) ?? '';
-const ENTRIES = 300;
-
-/** A payment in a currency of 18 decimals: together far beyond what an integer of SQLite holds. */
-const unitsOf = (entry: number): bigint => (BigInt(entry) * 987_654_321_987_654_321n) ** 2n / 7n;
-
-function olderRows(): string {
-  const lines = Array.from({ length: ENTRIES }, (_, at0) => {
-    const entry = at0 + 1;
-    // Every tenth one takes the one before it back, two quarters of an hour later.
-    const isBack = entry % 10 === 0;
-    const transfer = isBack ? entry - 1 : entry;
-    const [units, quarter] = [unitsOf(transfer), QUARTER + (transfer % 4) + (isBack ? 2 : 0)];
-    const session = `cs_${transfer % 3}`;
-    const currency = transfer % 2 ? 'USDT' : 'USDC';
-    const kind = isBack ? 'payment_reversed' : 'payment';
-    const [collected, received] = isBack ? [-units, units] : [units, -units];
-    return `
-      ${
-        isBack
-          ? ''
-          : `INSERT INTO transfers (id, block_id, network, tx, position, currency, from_key, address_id, units, decimals, confirmed)
-        VALUES (${entry}, 1, 'test:one', 't${entry}', 0, '${currency}', 'ff', ${(transfer % 3) + 1}, '${units}', 18, 0);`
-      }
-      INSERT INTO ledger_entries VALUES (${entry}, '${kind}', '${transfer}', 0, ${quarter * QUARTER_MS + entry});
-      INSERT INTO ledger_postings VALUES (${entry}, 'collected', '', 'test:one', '${currency}', '${collected}'),
-        (${entry}, 'received', '${session}', 'test:one', '${currency}', '${received}');`;
-  });
-  return `
-    INSERT INTO networks (key, state, updated_at_ms) VALUES ('test:one', 'following', 0);
-    INSERT INTO stores (id, name, status, settlement_currency, tolerance_minor, top_up_grace_s, monitoring_s, late_policy,
-      created_at_ms) VALUES ('m1', 'Shop', 'approved', 'USDT', 0, 100, 1000, 'hold', 0);
-    INSERT INTO pools VALUES (1, 'evm', 'test', 'xpub', 1, 3, 3, 0);
-    ${[0, 1, 2]
-      .map(
-        (
-          n,
-        ) => `INSERT INTO sessions (id, store_id, mode, order_id, body_hash, amount_minor, currency, due_par, tolerance_par,
-          accepts, expires_at_s, top_up_grace_s, monitoring_s, late_policy, options, networks, created_at_ms, status,
-          paid_late, funded, firm, touched, late, seen_par, confirmed_par, late_par)
-        VALUES ('cs_${n}', 'm1', 'test', 'order ${n}', 'b', '1000', 'USD', '1', '0', '["USDT"]', 800, 100, 1000, 'hold', '[]',
-          '[]', 1, 'pending', 0, 'none', 'none', 0, 0, '0', '0', '0');
-        INSERT INTO addresses (id, pool_id, family, mode, key, derivation_index, state, session_id)
-          VALUES (${n + 1}, 1, 'evm', 'test', 'a${n}', ${n}, 'taken', 'cs_${n}');`,
-      )
-      .join('\n')}
-    INSERT INTO blocks VALUES (1, 'test:one', 'h1', 'h0', 1, 1, 0, 2);
-    ${lines.join('')}`;
-}
-
-test('an older installation’s totals are filled from its ledger, exactly', () =>
-  withOlderDatabase(own.slice(0, 4), olderRows(), async (database) => {
-    const expected = new Map<string, bigint>();
-    for (let entry = 1; entry <= ENTRIES; entry++) {
-      const isBack = entry % 10 === 0;
-      const transfer = isBack ? entry - 1 : entry;
-      const place = `${QUARTER + (transfer % 4) + (isBack ? 2 : 0)} ${transfer % 2 ? 'USDT' : 'USDC'} ${isBack ? 'back' : 'credit'}`;
-      expected.set(place, (expected.get(place) ?? 0n) + unitsOf(transfer));
-    }
-    const totals = await totalsOf(database);
-    const kept = totals.flatMap(({ quarter, currency, creditedPar, reversedPar }) => [
-      ...(creditedPar > 0n ? [[`${quarter} ${currency} credit`, creditedPar] as const] : []),
-      ...(reversedPar > 0n ? [[`${quarter} ${currency} back`, reversedPar] as const] : []),
-    ]);
-    assert.equal(new Map(kept.sort()), new Map([...expected].sort()));
-    assert.ok(
-      [...expected.values()].some((sum) => sum > 2n ** 63n),
-      'more than SQLite adds up',
-    );
-    assert.is(
-      totals.reduce((sum, { credits, reversals }) => sum + credits + reversals, 0),
-      ENTRIES,
-    );
-    const { sums } = await database.verifyLedger();
-    assert.equal(
-      sums.filter((line) => /^(credit total|session asset)/.test(line)),
-      [],
-    );
-    const filter = { ...at, status: null, fromMs: null, toMs: null, beforeId: null, limit: 9 };
-    const paidIn = [{ network: 'test:one', currency: 'USDC' }] as const;
-    const found = await database.listSessions({ ...filter, paidIn });
-    assert.equal(
-      found.sessions.map(({ id }) => id),
-      ['cs_2', 'cs_1', 'cs_0'],
-    );
-  }));
 
 test.run();

@@ -1,6 +1,16 @@
-/** Migrations: each applied once, whole, after a backup. */
+/** A new file is made of the schema; migrations are applied once, all or none, after a copy. */
 import { spawn } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
@@ -10,7 +20,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import * as auditLog from '../../../src/database/sqlite/audit-log.ts';
 import { refuseOldSqlite } from '../../../src/database/sqlite/connection.ts';
-import { currentVersion, migrate } from '../../../src/database/sqlite/migrate.ts';
+import { migrate } from '../../../src/database/sqlite/migrate.ts';
 import * as noticesSchema from '../../../src/database/sqlite/notices/schema.ts';
 import * as operationsSchema from '../../../src/database/sqlite/operations/schema.ts';
 import * as paymentNotes from '../../../src/database/sqlite/payment-notes.ts';
@@ -23,16 +33,23 @@ import * as retentionSchema from '../../../src/database/sqlite/retention/schema.
 import * as schema from '../../../src/database/sqlite/schema.ts';
 import { openSqliteDatabase } from '../../../src/database/sqlite/sqlite-database.ts';
 import * as totalsSchema from '../../../src/database/sqlite/totals-schema.ts';
+import { installationFolder } from '../../../src/lib/installation.ts';
 import { built } from '../../support/built.ts';
 import { secretKeysOf } from '../../support/secret-keys.ts';
 
 type Folder = Readonly<{ file: string; backupDir: string; directory: string; write(name: string, text: string): void }>;
 
-/** Runs a test in its own folder, with an empty folder for migrations. */
+const ownDirectory = join(installationFolder, 'src/database');
+const things = 'CREATE TABLE things (name TEXT NOT NULL) STRICT;';
+const migrationsTable =
+  /CREATE TABLE migrations [^;]+;/.exec(readFileSync(join(ownDirectory, 'schema.sql'), 'utf8'))?.[0] ?? '';
+
+/** Runs a test in its own folder, with a folder for migrations that has a schema of one table. */
 const inFolder = (work: (folder: Folder) => void | Promise<void>) => async () => {
   const root = mkdtempSync(join(tmpdir(), 'quayside-migrate-'));
   const directory = join(root, 'migrations');
   mkdirSync(directory);
+  writeFileSync(join(directory, 'schema.sql'), migrationsTable + things);
   try {
     await work({
       file: join(root, 'quayside.db'),
@@ -74,7 +91,7 @@ const open = (file: string) =>
 test(
   'a new file is readable by its owner only, gets the current schema, and is left alone the next time',
   inFolder(({ file, backupDir }) => {
-    assert.is(migrate({ file, backupDir }).length, currentVersion());
+    assert.equal(migrate({ file, backupDir }), ['schema.sql']);
     assert.is(statSync(file).mode & 0o777, 0o600);
     assert.equal(migrate({ file, backupDir }), []);
     assert.throws(() => readdirSync(backupDir), /ENOENT/, 'nothing to back up');
@@ -83,29 +100,42 @@ test(
 );
 
 test(
-  'a file that holds data is copied once, before the first missing migration, and never over an older copy',
+  'a new file has what the migrations lead to, and is not migrated',
   inFolder(({ file, backupDir, directory, write }) => {
-    write('0001_first.sql', 'CREATE TABLE things (name TEXT NOT NULL) STRICT;');
+    write('0001_first.sql', 'ALTER TABLE things ADD COLUMN size INTEGER;');
+    write('schema.sql', `${migrationsTable} CREATE TABLE things (name TEXT NOT NULL, size INTEGER) STRICT;`);
+    assert.equal(migrate({ file, backupDir, directory }), ['schema.sql']);
+    assert.equal(migrate({ file, backupDir, directory }), []);
+    raw(file, (client) => {
+      assert.is(client.pragma('user_version', { simple: true }), 1);
+      const names = client.prepare('SELECT name FROM migrations ORDER BY version').pluck().all();
+      assert.equal(names, ['schema.sql', '0001_first.sql']);
+    });
+  }),
+);
+
+test(
+  'a file that holds data is copied once, before the first missing migration, and never over an earlier copy',
+  inFolder(({ file, backupDir, directory, write }) => {
     migrate({ file, backupDir, directory });
     raw(file, (client) => client.exec("INSERT INTO things VALUES ('kept')"));
-    write('0002_second.sql', 'ALTER TABLE things ADD COLUMN size INTEGER;');
-    write('0003_third.sql', 'UPDATE things SET size = 3;');
-    const older = join(backupDir, 'quayside-before-0002_second.db');
+    write('0001_first.sql', 'ALTER TABLE things ADD COLUMN size INTEGER;');
+    write('0002_second.sql', 'UPDATE things SET size = 3;');
+    const there = join(backupDir, 'quayside-before-0001_first.db');
     mkdirSync(backupDir);
-    writeFileSync(older, 'an older copy');
-    assert.equal(migrate({ file, backupDir, directory }), ['0002_second.sql', '0003_third.sql']);
-    const copy = join(backupDir, 'quayside-before-0002_second-2.db');
+    writeFileSync(there, 'another copy');
+    assert.equal(migrate({ file, backupDir, directory }), ['0001_first.sql', '0002_second.sql']);
+    const copy = join(backupDir, 'quayside-before-0001_first-2.db');
+    const copies = readdirSync(backupDir).sort();
     assert.equal(
-      readdirSync(backupDir)
-        .sort()
-        .map((name) => join(backupDir, name)),
-      [copy, older],
+      copies.map((name) => join(backupDir, name)),
+      [copy, there],
     );
-    assert.is(statSync(older).size, 'an older copy'.length);
+    assert.is(readFileSync(there, 'utf8'), 'another copy');
     assert.is(statSync(copy).mode & 0o777, 0o600);
     raw(copy, (client) => {
       assert.equal(client.prepare('SELECT * FROM things').all(), [{ name: 'kept' }]);
-      assert.is(client.pragma('user_version', { simple: true }), 1);
+      assert.is(client.pragma('user_version', { simple: true }), 0);
     });
     raw(file, (client) => assert.equal(client.prepare('SELECT * FROM things').all(), [{ name: 'kept', size: 3 }]));
     // A copy is a whole database: in place of the file, it is migrated in the same way, here without one more copy.
@@ -118,52 +148,32 @@ test(
 test(
   'a database whose copy is not sound is not migrated, and the copy is removed',
   inFolder(({ file, backupDir, directory, write }) => {
-    write('0001_first.sql', 'CREATE TABLE things (size INTEGER) STRICT;');
+    write('schema.sql', `${migrationsTable} CREATE TABLE things (size INTEGER) STRICT;`);
     migrate({ file, backupDir, directory });
     raw(file, (client) => {
       client.exec('INSERT INTO things VALUES (NULL)');
       client.unsafeMode(true);
       client.pragma('writable_schema = ON');
-      client.exec("UPDATE sqlite_schema SET sql = replace(sql, 'INTEGER', 'INTEGER NOT NULL') WHERE name = 'things'");
+      client.exec("UPDATE sqlite_schema SET sql = replace(sql, 'size INTEGER', 'size INTEGER NOT NULL')");
     });
-    write('0002_second.sql', 'ALTER TABLE things ADD COLUMN name TEXT;');
+    write('0001_first.sql', 'ALTER TABLE things ADD COLUMN name TEXT;');
     refuses(() => migrate({ file, backupDir, directory }), 'copy_damaged', /NULL value in things.size/);
     assert.equal(readdirSync(backupDir), []);
-    raw(file, (client) => assert.is(client.pragma('user_version', { simple: true }), 1));
+    raw(file, (client) => assert.is(client.pragma('user_version', { simple: true }), 0));
   }),
 );
 
 test(
-  'of a failed upgrade, the copy stays only if a migration before the failed one was applied',
-  inFolder(({ file, backupDir, directory, write }) => {
-    write('0001_first.sql', 'CREATE TABLE things (name TEXT NOT NULL) STRICT;');
-    migrate({ file, backupDir, directory });
-    write('0002_second.sql', 'CREATE NONSENSE;');
-    for (let tries = 0; tries < 3; tries++) {
-      refuses(() => migrate({ file, backupDir, directory }), 'migration_failed', /0002_second/);
-      assert.equal(readdirSync(backupDir), []);
-    }
-    write('0002_second.sql', 'ALTER TABLE things ADD COLUMN size INTEGER;');
-    write('0003_third.sql', 'CREATE NONSENSE;');
-    for (let tries = 0; tries < 3; tries++) {
-      refuses(() => migrate({ file, backupDir, directory }), 'migration_failed', /0003_third/);
-      assert.equal(readdirSync(backupDir), ['quayside-before-0002_second.db']);
-    }
-    raw(join(backupDir, 'quayside-before-0002_second.db'), (client) =>
-      assert.is(client.pragma('user_version', { simple: true }), 1),
-    );
-  }),
-);
-
-test(
-  'a failed migration leaves the file unchanged, and says so',
+  'a failed migration leaves the file unchanged, with those before it, and says so; its copy goes',
   inFolder(({ file, backupDir, directory, write }) => {
     write(
-      '0001_first.sql',
-      'CREATE TABLE a (id INTEGER PRIMARY KEY) STRICT; CREATE TABLE b (a INTEGER REFERENCES a (id)) STRICT;',
+      'schema.sql',
+      `${migrationsTable}
+       CREATE TABLE a (id INTEGER PRIMARY KEY) STRICT; CREATE TABLE b (a INTEGER REFERENCES a (id)) STRICT;`,
     );
     migrate({ file, backupDir, directory });
     raw(file, (client) => client.exec('INSERT INTO a VALUES (1); INSERT INTO b VALUES (1)'));
+    write('0001_first.sql', 'CREATE TABLE d (id INTEGER) STRICT;');
     const broken: [string, RegExp][] = [
       ['CREATE TABLE c (id INTEGER) STRICT; CREATE NONSENSE;', /0002_second\.sql failed .* unchanged: .*NONSENSE/],
       ['DELETE FROM a;', /1 rows that refer to nothing/],
@@ -172,18 +182,20 @@ test(
     for (const [text, words] of broken) {
       write('0002_second.sql', text);
       refuses(() => migrate({ file, backupDir, directory }), 'migration_failed', words);
+      assert.equal(readdirSync(backupDir), []);
       raw(file, (client) => {
-        assert.is(client.pragma('user_version', { simple: true }), 1);
+        assert.is(client.pragma('user_version', { simple: true }), 0);
         assert.is(client.prepare('SELECT count(*) FROM a JOIN b ON b.a = a.id').pluck().get(), 1);
-        assert.is(client.prepare("SELECT count(*) FROM sqlite_schema WHERE name = 'c'").pluck().get(), 0);
+        assert.is(client.prepare("SELECT count(*) FROM sqlite_schema WHERE name IN ('c', 'd')").pluck().get(), 0);
       });
     }
   }),
 );
 
 test(
-  'a file of a newer program, with altered history, or of another program is refused',
+  'a file of a newer program, with altered history, of another program or from before 0.1.0 is refused',
   inFolder(({ file, backupDir, directory, write }) => {
+    migrate({ file, backupDir, directory });
     write('0001_first.sql', 'CREATE TABLE a (id INTEGER) STRICT;');
     migrate({ file, backupDir, directory });
     write('0001_first.sql', 'CREATE TABLE a (id INTEGER, more TEXT) STRICT;');
@@ -193,7 +205,12 @@ test(
     refuses(() => migrate({ file, backupDir, directory }), 'database_newer', /schema 2.* knows 1/);
     rmSync(file);
     raw(file, (client) => client.exec('CREATE TABLE theirs (id INTEGER)'));
-    refuses(() => migrate({ file, backupDir, directory }), 'database_foreign', /another program/);
+    const words = /was not made by Quayside 0\.1\.0 or later\. Set QUAYSIDE_DATA_DIR to an empty folder/;
+    refuses(() => migrate({ file, backupDir, directory }), 'database_foreign', words);
+    refuses(() => open(file), 'database_foreign', words);
+    // The mark that files had while the schema was still made of migrations.
+    raw(file, (client) => client.exec('PRAGMA application_id = 0x51554159; PRAGMA user_version = 89'));
+    refuses(() => migrate({ file, backupDir, directory }), 'database_foreign', words);
     const nowhere = join(directory, 'no', 'such', 'folder', 'quayside.db');
     assert.throws(
       () => migrate({ file: nowhere, backupDir, directory }),
@@ -207,22 +224,22 @@ test(
 );
 
 test(
-  'the database is not opened with an older or newer schema, or without a file',
+  'the database is not opened with a newer schema, while it is empty, or without a file',
   inFolder(({ file, backupDir }) => {
     assert.throws(
       () => open(file),
       (error: { code?: string }) => error.code === 'storage_unavailable',
     );
+    writeFileSync(file, '');
+    refuses(() => open(file), 'database_foreign', /empty folder/);
     migrate({ file, backupDir });
-    raw(file, (client) => client.pragma('user_version = 0'));
-    refuses(() => open(file), 'schema_not_current', /has schema 0.*npm start/);
     raw(file, (client) => client.pragma('user_version = 99'));
     refuses(() => open(file), 'schema_not_current', /has schema 99.*newer program/);
   }),
 );
 
 test(
-  'processes that start at the same time migrate once',
+  'processes that start at the same time make the file once',
   inFolder(async ({ file, backupDir }) => {
     const program = `
       import { migrate } from ${JSON.stringify(built('src/database/sqlite/migrate.ts'))};
@@ -238,13 +255,9 @@ test(
       });
       return new Promise<string>((resolve) => child.on('close', () => resolve(output)));
     });
-    // They may take turns; each migration is applied by one of them.
+    // One of them makes it.
     const applied = (await Promise.all(runs)).flatMap((output) => JSON.parse(output) as string[]);
-    assert.equal(
-      applied.sort(),
-      raw(file, (client) => client.prepare('SELECT name FROM migrations ORDER BY version').pluck().all()),
-    );
-    assert.is(applied.length, currentVersion());
+    assert.equal(applied, ['schema.sql']);
     open(file).close();
   }),
 );
@@ -264,7 +277,7 @@ test(
 );
 
 test(
-  'the query builder’s tables equal those of the migrations, column by column',
+  'the query builder’s tables equal those of the schema, column by column',
   inFolder(({ file, backupDir }) => {
     migrate({ file, backupDir });
     const dialect = new SQLiteSyncDialect({ casing: 'snake_case' });
@@ -320,6 +333,80 @@ test(
       );
       assert.equal(loose, [], 'every table is STRICT');
     });
+  }),
+);
+
+/** Returns the columns and constraints of each table of a file, in an order of their own, its indexes and triggers. */
+function shapeOf(file: string): Record<string, readonly string[]> {
+  const parts = (definition: string): string[] => {
+    const text = definition
+      .replaceAll(/--.*/g, '')
+      .replaceAll(/[\s"]+/g, ' ')
+      .replaceAll(/ ?([(),]) ?/g, '$1');
+    const found = [''];
+    let depth = 0;
+    for (const letter of text.slice(text.indexOf('(') + 1)) {
+      if (letter === '(') depth++;
+      if (letter === ')') depth--;
+      if ((letter === ',' && depth === 0) || depth < 0) found.push('');
+      else found.push(`${found.pop()}${letter}`);
+    }
+    return found.sort();
+  };
+  return raw(file, (client) => {
+    const rows = client
+      .prepare(
+        "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY name",
+      )
+      .all() as Readonly<{ type: string; name: string; sql: string }>[];
+    return Object.fromEntries(
+      rows.map(({ type, name, sql: text }) => [`${type} ${name}`, type === 'table' ? parts(text) : [text]]),
+    );
+  });
+}
+
+/** Makes one file of the schema, and one of what 0.1.0 had and the migrations since. @returns the shapes of both */
+function bothWays(root: Folder, released: string, current: string) {
+  const { backupDir, directory, write } = root;
+  const [made, grown] = ['made.db', 'grown.db'].map((name) => join(directory, name)) as [string, string];
+  const migrations = readdirSync(directory).filter((name) => /^\d{4}_/.test(name));
+  const texts = migrations.map((name) => [name, readFileSync(join(directory, name), 'utf8')] as const);
+  for (const name of migrations) rmSync(join(directory, name));
+  write('schema.sql', released);
+  migrate({ file: grown, backupDir, directory });
+  write('schema.sql', current);
+  for (const [name, text] of texts) write(name, text);
+  migrate({ file: grown, backupDir, directory });
+  migrate({ file: made, backupDir, directory });
+  return { made: shapeOf(made), grown: shapeOf(grown) };
+}
+
+test(
+  'the schema equals that of 0.1.0 with all migrations since',
+  inFolder((folder) => {
+    const current = readFileSync(join(ownDirectory, 'schema.sql'), 'utf8');
+    const own = readdirSync(ownDirectory).filter((name) => /^\d{4}_.*\.sql$/.test(name));
+    const released = 'test/fixtures/schema-0.1.0.sql';
+    // The first migration comes with a copy of the schema that was released.
+    assert.ok(existsSync(released) || own.length === 0, `put the schema.sql of 0.1.0 into ${released}`);
+    for (const name of own) copyFileSync(join(ownDirectory, name), join(folder.directory, name));
+    const { made, grown } = bothWays(folder, own.length === 0 ? current : readFileSync(released, 'utf8'), current);
+    assert.equal(grown, made);
+  }),
+);
+
+test(
+  'a migration that does not lead to the schema is found',
+  inFolder((folder) => {
+    const released = `${migrationsTable} ${things}`;
+    const current = (rest: string) =>
+      `${migrationsTable} CREATE TABLE things (size INTEGER CHECK (size > 0), -- in grams\n name TEXT NOT NULL) STRICT; ${rest}`;
+    folder.write('0001_first.sql', 'ALTER TABLE things ADD COLUMN size INTEGER CHECK (size > 0);');
+    const agreeing = bothWays(folder, released, current(''));
+    assert.equal(agreeing.grown, agreeing.made);
+    for (const name of readdirSync(folder.directory)) if (name.includes('.db')) rmSync(join(folder.directory, name));
+    const other = bothWays(folder, released, current('CREATE INDEX by_size ON things (size);'));
+    assert.not.equal(other.grown, other.made);
   }),
 );
 

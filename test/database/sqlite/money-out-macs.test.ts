@@ -8,11 +8,8 @@ import * as assert from 'uvu/assert';
 import type { RefundIntent } from '../../../src/core/intent.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
 import type { Database } from '../../../src/database/database.ts';
-import { createVault } from '../../../src/database/sqlite/vault.ts';
 import { act, type Feed, inWorld, keyOf, pool, T0_MS, type World } from '../../conformance/database/place.ts';
-import { withOlderDatabase } from '../../support/older-database.ts';
-import { dataKeysOf } from '../../support/secret-keys.ts';
-import { openTempDatabase, secretKey } from '../../support/temp-database.ts';
+import { openTempDatabase } from '../../support/temp-database.ts';
 import { thawAll } from '../../support/thaw.ts';
 import { until } from '../../support/until.ts';
 import { audit } from './audit.ts';
@@ -215,48 +212,5 @@ for (const change of [
     assert.equal([await database.suspendedStores(), (await database.findStore('m1'))?.suspension], [[], undefined]);
   });
 }
-
-const olderRows = `
-  INSERT INTO stores (id, name, status, settlement_currency, tolerance_minor, top_up_grace_s, monitoring_s, late_policy,
-      credit, created_at_ms, suspended_at_ms, suspended_because)
-    VALUES ('m1', 'Shop', 'approved', 'USDT', 0, 100, 1000, 'hold', '', 0, 7, 'why'),
-      ('m2', 'Shop', 'approved', 'USDT', 0, 100, 1000, 'hold', '', 0, NULL, NULL);
-  INSERT INTO own_wallets (network, role, key) VALUES ('${network}', 'refund', '${wallet}');
-  INSERT INTO outgoing_transfers (network, block_hash, block_number, tx, position, role, from_key, to_key, currency,
-      units, state, seen_at_ms)
-    VALUES ('${network}', 'h', 1, 't1', 0, 'refund', '${wallet}', '${payee}', 'USDT', '500', 'known', 1);
-  INSERT INTO keys (id, store_id, mode, key_hash, secret, hint, scopes, created_at_ms, sources)
-    VALUES ('k1', 'm1', 'live', 'h1', '${createVault(dataKeysOf(secretKey)).seal('ss', 'key k1')}', 'sk', '["sessions:read"]', 5, '[]');
-  INSERT INTO webhook_secrets (owner, mode, secret)
-    SELECT s.id, m.mode, '' FROM stores AS s, (SELECT 'live' AS mode UNION SELECT 'test') AS m;`;
-
-test('the rows of an older installation get their MACs once', () =>
-  withOlderDatabase('0054', olderRows, async (database, reopen, file) => {
-    const shows = async (one: Database) => [
-      (await one.listOwnWallets(network)).map(({ key }) => key),
-      await statesOf(one),
-      await one.suspendedStores(),
-    ];
-    assert.equal(await shows(database), [[wallet], ['known'], ['m1']]);
-    const raw = new Sqlite(file);
-    raw.exec(
-      `UPDATE own_wallets SET mac = NULL; UPDATE outgoing_transfers SET mac = NULL; UPDATE stores SET mac = NULL`,
-    );
-    raw.close();
-    const later = reopen();
-    assert.equal(await shows(later), [[], [], ['m1', 'm2']], 'opening it again gives no row a MAC');
-    later.close();
-  }));
-
-test('a key without a MAC gets none from an upgrade of a file whose keys had theirs', () =>
-  withOlderDatabase(
-    '0054',
-    olderRows,
-    async (database) => {
-      assert.is(await database.findKey('h1'), null);
-      assert.equal(await database.suspendedStores(), ['m1']);
-    },
-    'the secret key of this database, whose rows have MACs, transfers too',
-  ));
 
 test.run();

@@ -4,10 +4,8 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { QUARTER_MS } from '../../../src/database/credit-totals.ts';
 import type { Database } from '../../../src/database/database.ts';
-import { newSessionId } from '../../../src/lib/session-id.ts';
 import { ingestedChain } from '../../support/ingested-chain.ts';
 import { merchantStore, newSession } from '../../support/new-session.ts';
-import { withOlderDatabase } from '../../support/older-database.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { testNetwork } from '../../support/test-network.ts';
 
@@ -83,42 +81,5 @@ test('a session is counted where it was created, and what becomes of it is count
     place.close();
   }
 });
-
-/** A session of each status in a quarter of an hour, one beside it, and two archived ones. */
-function olderRows(): string {
-  const statuses = ['pending', 'paid', 'expired', 'canceled', 'failed', 'paid'];
-  const session = (status: string, at: number, createdAtMs: number) => `
-    INSERT INTO sessions (id, store_id, mode, order_id, body_hash, amount_minor, currency, due_par, tolerance_par, accepts,
-      expires_at_s, top_up_grace_s, monitoring_s, late_policy, options, networks, created_at_ms, status, ended_at_s, paid_at_s, canceled_at_s, paid_late, funded,
-      firm, touched, late, seen_par, confirmed_par, late_par, sums)
-    VALUES ('cs_${at}', 'm1', 'test', 'order ${at}', 'b', '1000', 'USD', '1', '0', '["USDT"]', 800, 100, 1000, 'hold',
-      '[]', '[]', ${createdAtMs}, '${status}', ${status === 'pending' ? 'NULL' : 5}, ${status === 'paid' ? 5 : 'NULL'},
-      ${status === 'canceled' ? 5 : 'NULL'}, 0, 'none', 'none', 0, 0, '0', '0', '0', '[]');
-    UPDATE session_counts SET sessions = sessions + 1 WHERE status = '${status}';`;
-  const archived = (createdAtMs: number) => `
-    INSERT INTO archived_sessions VALUES ('${newSessionId(createdAtMs)}', 'm1', 'test', 'old ${createdAtMs}', 1, 2, 0, 1, x'00');`;
-  const inQuarter = (quarter: number, ms: number) => quarter * QUARTER_MS + ms;
-  return `
-    INSERT INTO stores (id, name, status, settlement_currency, tolerance_minor, top_up_grace_s, monitoring_s, late_policy,
-      created_at_ms) VALUES ('m1', 'Shop', 'approved', 'USDT', 0, 100, 1000, 'hold', 0);
-    ${statuses.map((status, at) => session(status, at, inQuarter(QUARTER, at))).join('')}
-    ${session('paid', 9, inQuarter(QUARTER + 1, 0))}
-    INSERT INTO archive_dictionaries VALUES (1, x'00');
-    ${archived(inQuarter(QUARTER, QUARTER_MS - 1))}${archived(inQuarter(QUARTER + 1, QUARTER_MS - 1))}`;
-}
-
-test('an older installation’s counts are filled from its sessions, archived ones by the time in their ids', () =>
-  withOlderDatabase('0079', olderRows(), async (database) => {
-    assert.equal(await countsOf(database, { storeId: 'm1', mode: 'test' }), [
-      [0, 0, 0],
-      [7, 2, 4],
-      [2, 1, 1],
-    ]);
-    const { sums } = await database.verifyLedger();
-    assert.equal(
-      sums.filter((line) => line.startsWith('session total')),
-      [],
-    );
-  }));
 
 test.run();

@@ -1,11 +1,9 @@
 /** What the database keeps of the refund and gas wallets through a rotation, and of an installation from before. */
-import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { MoveIntent } from '../../../src/core/intent.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { act, inWorld, T0_MS } from '../../conformance/database/place.ts';
-import { withOlderDatabase } from '../../support/older-database.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { audit } from './audit.ts';
 
@@ -100,40 +98,5 @@ test(
     );
   }),
 );
-
-const intent = `{"currency":"USDT","id":"rf_1","kind":"refund","mac":"c","network":"${network}","to":"b","units":"5"}`;
-const before = `
-  INSERT INTO payouts (id, kind, network, intent, state, generation, proof, wait_code, wait_message, fault_code,
-      fault_message, not_before_ms, created_at_ms, updated_at_ms, older_lock)
-    VALUES ('rf_1', 'refund', '${network}', '${intent}', 'waiting', 1, 'failed', 'w', 'wm', 'f', 'fm', 3, 1, 2, 1);
-  INSERT INTO payout_attempts (payout_id, generation, attempt, network, payer, payer_role, nonce, terms, fee_units_max,
-      tx, bytes, allotted_at_ms)
-    VALUES ('rf_1', 0, 0, '${network}', 'a1', 'refund', 4, '{}', '9', NULL, NULL, 1);
-  INSERT INTO wallet_balances VALUES ('${network}', 'refund', 'a1', '{"USDT":"5"}', '[]', ${T0_MS});
-  INSERT INTO own_wallets (network, role, key) VALUES ('${network}', 'refund', 'a1');`;
-
-test('an installation from before keeps its payouts, attempts and wallets, which pay now', () =>
-  withOlderDatabase('0058', before, async (database, _reopen, file) => {
-    const raw = new Sqlite(file, { readonly: true });
-    const row = raw.prepare('SELECT * FROM payouts').get() as Record<string, unknown>;
-    const standing = raw.prepare('SELECT standing FROM own_wallets').pluck().all();
-    const { foreign_key_check } = { foreign_key_check: raw.pragma('foreign_key_check') };
-    raw.close();
-    assert.equal(
-      [
-        row.generation,
-        row.proof,
-        row.wait_code,
-        row.fault_message,
-        row.not_before_ms,
-        row.updated_at_ms,
-        row.older_lock,
-      ],
-      [1, 'failed', 'w', 'fm', 3, 2, 1],
-    );
-    assert.equal([row.intent, standing, foreign_key_check], [intent, ['current'], []]);
-    assert.equal(await shown(database), [['a1', false]]);
-    assert.is((await database.listPayoutAttempts('rf_1')).length, 1);
-  }));
 
 test.run();

@@ -193,7 +193,7 @@ export const ledgerEntries = sqliteTable('ledger_entries', {
   id: integer().primaryKey(),
   kind: text().$type<EntryKind>().notNull(),
   cause: text().notNull(),
-  occurrence: integer('turn').notNull(),
+  occurrence: integer().notNull(),
   atMs: integer().notNull(),
 });
 

@@ -7,20 +7,13 @@ CREATE TABLE owner (
   fingerprint TEXT NOT NULL
 ) STRICT;
 
--- An intent, when it was signed for the first time. It counts towards the caps once, then.
+-- An intent, when it was signed for the first time.
 CREATE TABLE intents (
   id TEXT PRIMARY KEY,
   network TEXT NOT NULL,
   intent TEXT NOT NULL CHECK (json_valid(intent)),
-  -- What the caps count: a currency or `gas`, with its base units; null where no cap applies, or an operator approved it.
-  cap TEXT,
-  units TEXT CHECK (units NOT GLOB '*[^0-9]*' AND units <> ''),
-  approval TEXT CHECK (json_valid(approval)),
-  signed_at_ms INTEGER NOT NULL,
-  CHECK ((cap IS NULL) = (units IS NULL)),
-  CHECK (cap IS NULL OR approval IS NULL)
+  signed_at_ms INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX intents_by_cap ON intents (network, cap, signed_at_ms) WHERE cap IS NOT NULL;
 
 -- A generation of an intent: attempts of which the chain can take one. The next needs proof that none of them can stand any more.
 CREATE TABLE generations (
@@ -29,14 +22,15 @@ CREATE TABLE generations (
   proof TEXT CHECK (proof IN ('failed', 'dead')),
   network TEXT NOT NULL,
   payer TEXT NOT NULL,
-  -- Null where a family's lanes expire.
+  -- Null where a family has no nonces.
   nonce INTEGER CHECK (nonce >= 0),
   PRIMARY KEY (intent_id, generation),
   CHECK ((generation = 0) = (proof IS NULL)),
-  -- One sequence number serves one generation of one intent.
+  -- One nonce serves one generation of one intent.
   UNIQUE (network, payer, nonce)
 ) STRICT;
 
+-- A signed transaction.
 CREATE TABLE signatures (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   intent_id TEXT NOT NULL,
@@ -53,6 +47,30 @@ CREATE TABLE signatures (
   FOREIGN KEY (intent_id, generation) REFERENCES generations (intent_id, generation)
 ) STRICT;
 CREATE INDEX signatures_by_network ON signatures (network, id);
+CREATE INDEX signatures_by_time ON signatures (network, signed_at_ms);
+
+-- A signature's part of the caps. Every one counts, also replacements and each generation after the first.
+CREATE TABLE cap_uses (
+  signature_id INTEGER NOT NULL REFERENCES signatures (id),
+  -- A currency or `gas`: what the transaction moves. `fee`: by how much it can cost more than the one that it replaces.
+  cap TEXT NOT NULL,
+  units TEXT NOT NULL CHECK (units NOT GLOB '*[^0-9]*' AND units <> ''),
+  network TEXT NOT NULL,
+  used_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (signature_id, cap)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX cap_uses_by_time ON cap_uses (network, cap, used_at_ms);
+
+-- An approval that a generation was signed with in place of the caps. It serves one generation.
+CREATE TABLE approvals (
+  intent_id TEXT NOT NULL,
+  generation INTEGER NOT NULL,
+  approver TEXT NOT NULL,
+  until_s INTEGER NOT NULL,
+  signature TEXT NOT NULL UNIQUE,
+  PRIMARY KEY (intent_id, generation, approver),
+  FOREIGN KEY (intent_id, generation) REFERENCES generations (intent_id, generation)
+) STRICT, WITHOUT ROWID;
 
 -- Each rise of an engine's turn.
 CREATE TABLE fences (
@@ -61,6 +79,25 @@ CREATE TABLE fences (
   seen_at_ms INTEGER NOT NULL,
   PRIMARY KEY (network, fence)
 ) STRICT, WITHOUT ROWID;
+
+-- A freeze of the signer: until an approver's signature ends it, nothing is signed on any network.
+CREATE TABLE freezes (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  -- Random, so that a signature that ended a freeze ends no other one, even after an old journal was restored.
+  nonce TEXT NOT NULL UNIQUE,
+  reason TEXT NOT NULL,
+  frozen_by TEXT NOT NULL,
+  frozen_at_ms INTEGER NOT NULL
+) STRICT;
+
+-- The end of a freeze.
+CREATE TABLE thaws (
+  freeze INTEGER PRIMARY KEY REFERENCES freezes (number),
+  approver TEXT NOT NULL,
+  until_s INTEGER NOT NULL,
+  signature TEXT NOT NULL UNIQUE,
+  thawed_at_ms INTEGER NOT NULL
+) STRICT;
 
 -- ── Nothing goes backwards ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -86,11 +123,21 @@ WHEN NEW.attempt <> (
   )
   OR NEW.generation <> (SELECT max(generation) FROM generations WHERE intent_id = NEW.intent_id)
   OR NEW.network <> (SELECT network FROM intents WHERE id = NEW.intent_id)
-  -- Without a sequence number a second attempt could stand beside the first.
+  -- Without a nonce a second attempt could stand beside the first.
   OR NEW.attempt > 0 AND (
     SELECT nonce FROM generations WHERE intent_id = NEW.intent_id AND generation = NEW.generation
   ) IS NULL
 BEGIN SELECT RAISE(ABORT, 'an attempt follows those before it, in the newest generation'); END;
+
+-- ── Nothing while frozen ─────────────────────────────────────────────────────────────────────────────────────────────
+
+CREATE TRIGGER freezes_one_at_a_time BEFORE INSERT ON freezes
+WHEN EXISTS (SELECT 1 FROM freezes WHERE number = (SELECT max(number) FROM freezes) AND number NOT IN (SELECT freeze FROM thaws))
+BEGIN SELECT RAISE(ABORT, 'the signer is frozen already'); END;
+
+CREATE TRIGGER signatures_not_while_frozen BEFORE INSERT ON signatures
+WHEN EXISTS (SELECT 1 FROM freezes WHERE number = (SELECT max(number) FROM freezes) AND number NOT IN (SELECT freeze FROM thaws))
+BEGIN SELECT RAISE(ABORT, 'the signer is frozen'); END;
 
 -- ── Append only ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -104,3 +151,11 @@ CREATE TRIGGER signatures_kept BEFORE UPDATE ON signatures BEGIN SELECT RAISE(AB
 CREATE TRIGGER signatures_stay BEFORE DELETE ON signatures BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
 CREATE TRIGGER fences_kept BEFORE UPDATE ON fences BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
 CREATE TRIGGER fences_stay BEFORE DELETE ON fences BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+CREATE TRIGGER cap_uses_kept BEFORE UPDATE ON cap_uses BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+CREATE TRIGGER cap_uses_stay BEFORE DELETE ON cap_uses BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+CREATE TRIGGER approvals_kept BEFORE UPDATE ON approvals BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+CREATE TRIGGER approvals_stay BEFORE DELETE ON approvals BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+CREATE TRIGGER freezes_kept BEFORE UPDATE ON freezes BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+CREATE TRIGGER freezes_stay BEFORE DELETE ON freezes BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+CREATE TRIGGER thaws_kept BEFORE UPDATE ON thaws BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+CREATE TRIGGER thaws_stay BEFORE DELETE ON thaws BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;

@@ -1,0 +1,1237 @@
+-- The tables of the database, in the order in which a payment passes through them. This file is their only description: a new
+-- database is made of it, and a test compares the query builder's tables with it. After 0.1.0, a change is made here and in a
+-- numbered migration beside this file; a test proves that the two agree.
+--
+-- Names end in their unit: `_ms` and `_s` are Unix milliseconds and seconds (or durations), `_minor` the smallest unit of a
+-- currency (0.01), `_par` value with 18 decimals, `_units` base units of a token or coin. Money is decimal TEXT: added and
+-- compared in code, never in SQL. Flags are 0 and 1. Every table is STRICT, and nothing cascades.
+-- `mac` is an HMAC over what the row decides. It is made wherever such a row is written and checked wherever one is read; a row
+-- that fails is not used, and raises an alarm. `network` is a network's key, with its mode before the colon. `…_by` is a
+-- person's id, or the user of an operator.
+-- `--> T` at the end of a line is the column's TypeScript type, where SQL does not say it.
+
+-- ── The file itself ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- Single values: what only the right secret key opens, how far retention has come, what it did last.
+CREATE TABLE meta (
+  name TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What this file was made with: `schema.sql` itself is version 0, later rows are migrations. `PRAGMA user_version` is the newest.
+CREATE TABLE migrations (
+  version INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  checksum TEXT NOT NULL,
+  applied_at_ms INTEGER NOT NULL
+) STRICT;
+
+-- ── Stores and their keys ───────────────────────────────────────────────────────────────────────────────────────────────
+
+-- A merchant's shop, and the terms of its sessions.
+CREATE TABLE stores (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL,
+  status TEXT NOT NULL CHECK (status IN ('pending', 'approved')),
+  channel_type TEXT NOT NULL DEFAULT 'API', --> MerchantStore['channelType']
+  settlement_currency TEXT NOT NULL CHECK (settlement_currency IN ('USDT', 'USDC')),
+  tolerance_minor INTEGER NOT NULL CHECK (tolerance_minor >= 0),
+  top_up_grace_s INTEGER NOT NULL CHECK (top_up_grace_s >= 0),
+  monitoring_s INTEGER NOT NULL CHECK (monitoring_s >= 0),
+  late_policy TEXT NOT NULL CHECK (late_policy IN ('accept', 'hold')),
+  -- Asked for before a payment is credited, besides the network's own policy (src/core/store-credit.ts).
+  credit TEXT NOT NULL DEFAULT '',
+  -- Where its days begin.
+  zone TEXT NOT NULL DEFAULT 'UTC',
+  created_at_ms INTEGER NOT NULL,
+  -- A suspended store's keys create neither sessions nor refunds. The MAC covers the suspension.
+  suspended_at_ms INTEGER,
+  suspended_because TEXT,
+  mac TEXT,
+  refused_at_ms INTEGER,
+  refused_because TEXT,
+  CHECK ((suspended_because IS NULL) = (suspended_at_ms IS NULL)),
+  CHECK ((refused_because IS NULL) = (refused_at_ms IS NULL))
+) STRICT;
+CREATE INDEX stores_by_age ON stores (created_at_ms, id);
+CREATE INDEX stores_waiting ON stores (created_at_ms, id) WHERE status = 'pending' AND refused_at_ms IS NULL;
+CREATE INDEX stores_suspended ON stores (id) WHERE suspended_at_ms IS NOT NULL;
+
+-- An API key. The key itself is not kept.
+CREATE TABLE keys (
+  id TEXT PRIMARY KEY,
+  store_id TEXT NOT NULL REFERENCES stores (id),
+  mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+  key_hash TEXT NOT NULL UNIQUE, -- SHA-256, hex
+  secret TEXT NOT NULL, -- sealed with the installation's secret key
+  name TEXT,
+  hint TEXT NOT NULL, -- the key's last characters
+  scopes TEXT NOT NULL CHECK (json_valid(scopes)), --> readonly Scope[]
+  -- Addresses and ranges that may use it; empty: all.
+  sources TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(sources)), --> readonly string[]
+  created_at_ms INTEGER NOT NULL,
+  created_by TEXT,
+  expires_at_ms INTEGER,
+  revoked_at_ms INTEGER,
+  last_used_at_ms INTEGER,
+  last_used_from TEXT,
+  mac TEXT
+) STRICT;
+CREATE INDEX keys_by_store ON keys (store_id);
+CREATE INDEX keys_expiring ON keys (expires_at_ms) WHERE expires_at_ms IS NOT NULL AND revoked_at_ms IS NULL;
+
+-- A nonce that a signed request has used; removed once the request would be too old anyhow.
+CREATE TABLE nonces (
+  key_id TEXT NOT NULL REFERENCES keys (id),
+  nonce TEXT NOT NULL,
+  keep_until_ms INTEGER NOT NULL,
+  PRIMARY KEY (key_id, nonce)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX nonces_by_end ON nonces (keep_until_ms);
+
+-- The look of a store's payment page, and who may embed it. No row: the defaults, and nobody.
+CREATE TABLE page_settings (
+  store_id TEXT PRIMARY KEY REFERENCES stores (id),
+  accent TEXT CHECK (accent GLOB '#[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'),
+  embed_origins TEXT NOT NULL CHECK (json_valid(embed_origins)), --> readonly string[]
+  logo BLOB,
+  logo_type TEXT CHECK (logo_type IN ('png', 'svg')),
+  logo_hash TEXT, -- SHA-256, hex
+  receipts_reply_to TEXT, -- a store without it mails no receipts
+  CHECK ((logo IS NULL) = (logo_type IS NULL) AND (logo IS NULL) = (logo_hash IS NULL))
+) STRICT;
+
+-- ── Deposit addresses ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- A source of addresses: an xpub, or an imported list. Each family and mode has one current pool.
+CREATE TABLE pools (
+  id INTEGER PRIMARY KEY,
+  family TEXT NOT NULL,
+  mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+  source TEXT NOT NULL,
+  current INTEGER NOT NULL CHECK (current IN (0, 1)),
+  next_index INTEGER NOT NULL,
+  taken INTEGER NOT NULL, -- how many sessions took an address
+  -- Addresses below this index may have been given out by a database that was lost: watched, never given out again.
+  retired_through INTEGER NOT NULL DEFAULT 0 CHECK (retired_through >= 0),
+  -- The last gap in which this database was not used, and how many addresses were retired for it.
+  gap_since_ms INTEGER,
+  gap_given INTEGER NOT NULL DEFAULT 0,
+  UNIQUE (family, mode, source)
+) STRICT;
+CREATE UNIQUE INDEX pools_current ON pools (family, mode) WHERE current = 1;
+
+-- A deposit address. Ids rise in the order of commits, so that a follower that knows the newest knows all.
+CREATE TABLE addresses (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  pool_id INTEGER NOT NULL REFERENCES pools (id),
+  family TEXT NOT NULL,
+  mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+  key TEXT NOT NULL,
+  derivation_index INTEGER NOT NULL,
+  -- taken: by one session, for ever. spoiled: money came before any session; watched, never given out.
+  state TEXT NOT NULL CHECK (state IN ('free', 'taken', 'spoiled')),
+  session_id TEXT, -- may be in archived_sessions
+  mac TEXT,
+  UNIQUE (family, mode, key),
+  CHECK ((state = 'taken') = (session_id IS NOT NULL))
+) STRICT;
+CREATE INDEX addresses_watched ON addresses (family, mode);
+CREATE INDEX addresses_free ON addresses (pool_id) WHERE state = 'free';
+CREATE INDEX addresses_by_session ON addresses (session_id) WHERE session_id IS NOT NULL;
+CREATE INDEX addresses_given ON addresses (pool_id, id) WHERE state <> 'free';
+
+-- ── Sessions ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- A checkout session. Request and terms never change, and `paid` is final.
+CREATE TABLE sessions (
+  id TEXT PRIMARY KEY, -- rises with time
+  store_id TEXT NOT NULL REFERENCES stores (id),
+  mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+  -- The request
+  order_id TEXT NOT NULL,
+  body_hash TEXT NOT NULL,
+  amount_minor TEXT NOT NULL,
+  currency TEXT NOT NULL,
+  description TEXT,
+  line_items TEXT CHECK (json_valid(line_items)), --> readonly LineItem[]
+  tax_minor TEXT,
+  shipping_minor TEXT,
+  success_url TEXT,
+  cancel_url TEXT,
+  metadata TEXT CHECK (json_valid(metadata)), --> Readonly<Record<string, string>>
+  webhook_url TEXT,
+  endpoint_id TEXT REFERENCES endpoints (id), -- of `webhook_url`
+  -- The conversion; all null at par
+  rate TEXT,
+  rate_sources TEXT CHECK (json_valid(rate_sources)), --> readonly string[]
+  target_currency TEXT CHECK (target_currency IN ('USDT', 'USDC')),
+  target_minor TEXT,
+  -- The terms
+  due_par TEXT NOT NULL,
+  tolerance_par TEXT NOT NULL,
+  accepts TEXT NOT NULL CHECK (json_valid(accepts)), --> readonly Currency[]
+  expires_at_s INTEGER NOT NULL,
+  -- By network: for how many seconds after the deadline a block counts as in time.
+  inclusion_grace_s TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(inclusion_grace_s)), --> InclusionGrace
+  top_up_grace_s INTEGER NOT NULL,
+  monitoring_s INTEGER NOT NULL,
+  late_policy TEXT NOT NULL CHECK (late_policy IN ('accept', 'hold')),
+  options TEXT NOT NULL CHECK (json_valid(options)), --> paymentOptions
+  networks TEXT NOT NULL CHECK (json_valid(networks)), --> readonly NetworkKey[]
+  created_at_ms INTEGER NOT NULL,
+  -- By network: the newest block that came before the session.
+  before_numbers TEXT CHECK (json_valid(before_numbers)), --> Terms['beforeNumbers']
+  -- The life
+  status TEXT NOT NULL CHECK (status IN ('pending', 'paid', 'failed', 'expired', 'canceled')),
+  ended_at_s INTEGER,
+  paid_at_s INTEGER,
+  canceled_at_s INTEGER,
+  paid_late INTEGER NOT NULL CHECK (paid_late IN (0, 1)),
+  -- An operator lets every coin count at par, whatever `accepts` says.
+  takes_any_token INTEGER NOT NULL DEFAULT 0 CHECK (takes_any_token IN (0, 1)),
+  -- The standing follows from `sums`, which equal the fold of the session's transfers in src/core/session.ts.
+  funded TEXT NOT NULL CHECK (funded IN ('none', 'part', 'full', 'over')),
+  firm TEXT NOT NULL CHECK (firm IN ('none', 'seen', 'confirmed', 'final')),
+  touched INTEGER NOT NULL CHECK (touched IN (0, 1)),
+  late INTEGER NOT NULL CHECK (late IN (0, 1)),
+  seen_par TEXT NOT NULL,
+  confirmed_par TEXT NOT NULL,
+  late_par TEXT NOT NULL,
+  deadline_s INTEGER, -- when the clock alone ends the session
+  sums TEXT CHECK (json_valid(sums)), --> receiptSums
+  payment_count INTEGER NOT NULL DEFAULT 0, -- its transfers that are not dust, orphaned ones included
+  UNIQUE (store_id, mode, order_id),
+  CHECK ((status = 'pending') = (ended_at_s IS NULL)),
+  CHECK (status <> 'paid' OR paid_at_s IS NOT NULL),
+  CHECK (status = 'pending' OR deadline_s IS NULL),
+  CHECK ((rate IS NULL) = (target_currency IS NULL) AND (rate IS NULL) = (target_minor IS NULL))
+) STRICT;
+CREATE INDEX sessions_by_deadline ON sessions (networks, deadline_s) WHERE deadline_s IS NOT NULL;
+CREATE INDEX sessions_listed ON sessions (store_id, mode, id);
+CREATE INDEX sessions_by_status ON sessions (store_id, mode, status, id);
+CREATE INDEX sessions_by_currency ON sessions (store_id, mode, currency, id);
+CREATE INDEX sessions_by_amount ON sessions (store_id, mode, amount_minor, currency, id);
+CREATE INDEX sessions_by_received ON sessions (store_id, mode, confirmed_par, id) WHERE confirmed_par <> '0';
+CREATE INDEX sessions_over ON sessions (store_id, mode, id) WHERE funded = 'over';
+CREATE INDEX sessions_under ON sessions (store_id, mode, id) WHERE funded = 'part';
+CREATE INDEX sessions_late ON sessions (store_id, mode, id) WHERE late + paid_late > 0;
+CREATE INDEX sessions_by_endpoint ON sessions (endpoint_id) WHERE endpoint_id IS NOT NULL;
+CREATE INDEX sessions_unpaid ON sessions (ended_at_s, id)
+  WHERE payment_count = 0 AND status IN ('expired', 'canceled', 'failed');
+
+-- How many sessions have a status: equal to a count of `sessions`.
+CREATE TABLE session_counts (
+  status TEXT PRIMARY KEY CHECK (status IN ('pending', 'paid', 'failed', 'expired', 'canceled')),
+  sessions INTEGER NOT NULL CHECK (sessions >= 0)
+) STRICT, WITHOUT ROWID;
+INSERT INTO session_counts (status, sessions)
+  VALUES ('pending', 0), ('paid', 0), ('failed', 0), ('expired', 0), ('canceled', 0);
+
+-- An Idempotency-Key and the session that it made. Successes only, for a day.
+CREATE TABLE replays (
+  store_id TEXT NOT NULL REFERENCES stores (id),
+  mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+  path TEXT NOT NULL,
+  idempotency_key TEXT NOT NULL,
+  body_hash TEXT NOT NULL,
+  session_id TEXT NOT NULL, -- may be in archived_sessions
+  created_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (store_id, mode, path, idempotency_key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX replays_by_age ON replays (created_at_ms);
+
+-- What a store's people write down about a payment: shown to neither its payer nor the API.
+CREATE TABLE payment_notes (
+  id INTEGER PRIMARY KEY,
+  session_id TEXT NOT NULL REFERENCES sessions (id),
+  at_ms INTEGER NOT NULL,
+  author TEXT NOT NULL,
+  text TEXT NOT NULL
+) STRICT;
+CREATE INDEX payment_notes_of_session ON payment_notes (session_id, id);
+
+-- ── Networks, blocks and payments ───────────────────────────────────────────────────────────────────────────────────────
+
+-- How far a network has been read, and how its follower is.
+CREATE TABLE networks (
+  key TEXT PRIMARY KEY, --> NetworkKey
+  state TEXT NOT NULL CHECK (state IN ('starting', 'following', 'behind', 'fault', 'halted')),
+  reason_code TEXT,
+  reason_message TEXT,
+  -- The newest canonical block.
+  tip_hash TEXT,
+  tip_number INTEGER,
+  tip_time_s INTEGER,
+  head_number INTEGER, -- of the node
+  node_connected INTEGER NOT NULL DEFAULT 0 CHECK (node_connected IN (0, 1)),
+  node_heard_at_ms INTEGER NOT NULL DEFAULT 0,
+  -- Blocks at or below it are final; it falls only when an operator rewinds.
+  floor INTEGER NOT NULL DEFAULT 0,
+  -- Chain time up to which sessions may be judged.
+  read_through_s INTEGER NOT NULL DEFAULT 0,
+  pruned_through INTEGER NOT NULL DEFAULT -1,
+  updated_at_ms INTEGER NOT NULL,
+  pid INTEGER NOT NULL DEFAULT 0,
+  -- Rises whenever an operator moves the position: the follower then loads it again.
+  recoveries INTEGER NOT NULL DEFAULT 0,
+  -- When an operator last rewound it: what is read again holds its sessions open from then on. 0: never.
+  rewound_at_ms INTEGER NOT NULL DEFAULT 0,
+  CHECK ((tip_hash IS NULL) = (tip_number IS NULL) AND (tip_hash IS NULL) = (tip_time_s IS NULL)),
+  CHECK ((reason_code IS NULL) = (reason_message IS NULL))
+) STRICT;
+
+-- How far behind a network was read: the worst of every five minutes, kept for a day.
+CREATE TABLE network_lags (
+  network TEXT NOT NULL,
+  at_ms INTEGER NOT NULL,
+  lag_s INTEGER NOT NULL,
+  PRIMARY KEY (network, at_ms)
+) STRICT, WITHOUT ROWID;
+
+-- Blocks over which a follower went on without having read them: the block after them need not be the child of the one before.
+-- Open: they may hold payments. Closed: they were read later, or before they were pruned.
+CREATE TABLE block_gaps (
+  id INTEGER PRIMARY KEY,
+  network TEXT NOT NULL REFERENCES networks (key),
+  from_number INTEGER NOT NULL CHECK (from_number >= 0),
+  to_number INTEGER NOT NULL CHECK (to_number >= from_number),
+  because TEXT NOT NULL,
+  at_ms INTEGER NOT NULL,
+  closed_at_ms INTEGER,
+  -- They may hold transfers out of our own wallets: money out is frozen until they are read, or an operator thaws it.
+  holds_payouts INTEGER NOT NULL DEFAULT 0 CHECK (holds_payouts IN (0, 1))
+) STRICT;
+CREATE INDEX block_gaps_by_network ON block_gaps (network, to_number);
+CREATE INDEX block_gaps_holding ON block_gaps (holds_payouts, network) WHERE closed_at_ms IS NULL;
+
+-- A block that was read, by hash. Only `canonical` changes (and a number that a node named wrongly). A network has one
+-- canonical block per height, linked by parent except after a gap. Those without transfers go 1,000 below the floor.
+CREATE TABLE blocks (
+  id INTEGER PRIMARY KEY,
+  network TEXT NOT NULL REFERENCES networks (key),
+  hash TEXT NOT NULL,
+  parent TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  time_s INTEGER NOT NULL,
+  canonical INTEGER NOT NULL CHECK (canonical IN (0, 1)),
+  -- The newest address that was looked for in it.
+  watched_through_id INTEGER NOT NULL,
+  UNIQUE (network, hash)
+) STRICT;
+CREATE INDEX blocks_by_number ON blocks (network, number);
+CREATE UNIQUE INDEX blocks_canonical ON blocks (network, number) WHERE canonical = 1;
+
+-- A token transfer to a deposit address. Never deleted.
+CREATE TABLE transfers (
+  id INTEGER PRIMARY KEY,
+  block_id INTEGER NOT NULL REFERENCES blocks (id),
+  network TEXT NOT NULL REFERENCES networks (key),
+  tx TEXT NOT NULL,
+  position INTEGER NOT NULL,
+  currency TEXT NOT NULL CHECK (currency IN ('USDT', 'USDC')),
+  from_key TEXT NOT NULL,
+  address_id INTEGER NOT NULL REFERENCES addresses (id),
+  units TEXT NOT NULL CHECK (units NOT GLOB '*[^0-9]*' AND units <> ''),
+  decimals INTEGER NOT NULL CHECK (decimals BETWEEN 0 AND 18),
+  -- Below the token's dust floor: a fact that touches no session, is not confirmed and is not booked.
+  dust INTEGER NOT NULL DEFAULT 0 CHECK (dust IN (0, 1)),
+  -- When its transaction first came, as the session's terms count it; null for what touches no session.
+  phase TEXT CHECK (phase IN ('in_time', 'top_up', 'late', 'too_late')),
+  -- Which of its session's sums contains it.
+  counted TEXT NOT NULL DEFAULT 'none' CHECK (counted IN ('none', 'seen', 'confirmed', 'final')),
+  seen_at_ms INTEGER, -- when it was first read in a block of ours
+  confirmed INTEGER NOT NULL CHECK (confirmed IN (0, 1)), -- only while its block is canonical
+  first_confirmed_at_ms INTEGER, -- kept for ever
+  mac TEXT,
+  UNIQUE (block_id, tx, position),
+  CHECK (confirmed = 0 OR first_confirmed_at_ms IS NOT NULL)
+) STRICT;
+CREATE INDEX transfers_by_address ON transfers (address_id) WHERE dust = 0;
+CREATE INDEX transfers_by_tx ON transfers (address_id, tx, network, phase);
+CREATE INDEX transfers_unconfirmed ON transfers (network) WHERE confirmed = 0 AND dust = 0;
+CREATE INDEX transfers_of_transaction ON transfers (tx);
+
+-- A lookup of a transaction that a payer asked for. It never credits, and is kept for a day.
+CREATE TABLE look_ups (
+  id INTEGER PRIMARY KEY,
+  session_id TEXT NOT NULL REFERENCES sessions (id),
+  network TEXT NOT NULL,
+  family TEXT NOT NULL,
+  tx TEXT NOT NULL,
+  asked_at_ms INTEGER NOT NULL,
+  next_look_at_ms INTEGER, -- null: the answer stands
+  -- Null: not looked up yet.
+  finding TEXT CHECK (finding IN ('unknown', 'waiting', 'failed', 'kept', 'unread', 'missed', 'wrong_token',
+    'wrong_network', 'other_order', 'elsewhere')),
+  UNIQUE (session_id, tx, network),
+  CHECK (finding IS NOT NULL OR next_look_at_ms IS NOT NULL)
+) STRICT;
+CREATE INDEX look_ups_due ON look_ups (network, next_look_at_ms) WHERE next_look_at_ms IS NOT NULL;
+CREATE INDEX look_ups_by_age ON look_ups (asked_at_ms);
+
+-- Confirmed money that counts for nothing until an operator decides about it: at most one row of each kind for a session.
+CREATE TABLE held_money (
+  id TEXT PRIMARY KEY CHECK (id GLOB 'held_*'),
+  session_id TEXT NOT NULL REFERENCES sessions (id),
+  kind TEXT NOT NULL CHECK (kind IN ('late', 'short', 'surplus', 'wrong_token')),
+  -- open: a cent or more is undecided. settled: an operator decided. gone: it counts by now, or a reorg took it.
+  state TEXT NOT NULL CHECK (state IN ('open', 'settled', 'gone')),
+  value_par TEXT NOT NULL, -- follows from the session's sums
+  settled_par TEXT NOT NULL, -- how much of it operators decided about
+  currency TEXT NOT NULL, --> Currency
+  opened_at_ms INTEGER NOT NULL,
+  settled_at_ms INTEGER,
+  UNIQUE (session_id, kind)
+) STRICT;
+CREATE INDEX held_money_by_state ON held_money (state, opened_at_ms);
+CREATE INDEX held_money_open ON held_money (session_id) WHERE state = 'open';
+
+-- ── The ledger ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- An event in the ledger: double entry, append only.
+CREATE TABLE ledger_entries (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  kind TEXT NOT NULL, --> EntryKind
+  cause TEXT NOT NULL, -- the transfer or payout
+  -- How often this has happened to the cause before: a reorg takes a payment back and gives it again, a payout has generations.
+  occurrence INTEGER NOT NULL CHECK (occurrence >= 0),
+  at_ms INTEGER NOT NULL,
+  UNIQUE (cause, kind, occurrence)
+) STRICT;
+
+-- What an entry moves, by account. The postings of one entry add up to zero for each network and asset.
+CREATE TABLE ledger_postings (
+  entry_id INTEGER NOT NULL REFERENCES ledger_entries (id),
+  account TEXT NOT NULL, --> Account
+  subject TEXT NOT NULL, -- whose part of the account: a session's id, or empty
+  network TEXT NOT NULL,
+  asset TEXT NOT NULL, --> Asset
+  units TEXT NOT NULL CHECK (units NOT GLOB '*[^0-9-]*' AND units NOT IN ('', '0')),
+  PRIMARY KEY (entry_id, account, subject, network, asset)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX postings_by_subject ON ledger_postings (subject, account) WHERE subject <> '';
+
+-- A network and currency in which a session was ever credited, for lists that are filtered by them.
+CREATE TABLE session_assets (
+  store_id TEXT NOT NULL REFERENCES stores (id),
+  network TEXT NOT NULL,
+  currency TEXT NOT NULL, --> Currency
+  session_id TEXT NOT NULL REFERENCES sessions (id),
+  PRIMARY KEY (store_id, network, currency, session_id)
+) STRICT, WITHOUT ROWID;
+
+-- What the ledger booked for a store's sessions in a quarter of an hour since 1970 (days of all zones begin with one): credits,
+-- and what reorgs took back.
+CREATE TABLE quarter_totals (
+  store_id TEXT NOT NULL REFERENCES stores (id),
+  mode TEXT NOT NULL, --> Mode
+  quarter INTEGER NOT NULL,
+  network TEXT NOT NULL,
+  currency TEXT NOT NULL, --> Currency
+  credits INTEGER NOT NULL,
+  credited_par TEXT NOT NULL,
+  reversals INTEGER NOT NULL,
+  reversed_par TEXT NOT NULL,
+  PRIMARY KEY (store_id, mode, quarter, network, currency)
+) STRICT, WITHOUT ROWID;
+
+-- How many sessions a store created in a quarter of an hour, and what became of them. The rest is pending.
+CREATE TABLE session_totals (
+  store_id TEXT NOT NULL REFERENCES stores (id),
+  mode TEXT NOT NULL, --> Mode
+  quarter INTEGER NOT NULL,
+  created INTEGER NOT NULL,
+  paid INTEGER NOT NULL,
+  unpaid INTEGER NOT NULL,
+  PRIMARY KEY (store_id, mode, quarter)
+) STRICT, WITHOUT ROWID;
+
+-- ── Events and their deliveries ─────────────────────────────────────────────────────────────────────────────────────────
+
+-- A URL that events go to: a store's, or that of single sessions. Kept when removed, because deliveries refer to it.
+CREATE TABLE endpoints (
+  id TEXT PRIMARY KEY,
+  store_id TEXT NOT NULL REFERENCES stores (id),
+  mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+  url TEXT NOT NULL,
+  host TEXT NOT NULL DEFAULT '',
+  extended_events TEXT NOT NULL CHECK (json_valid(extended_events)), --> readonly ExtendedEventType[]
+  per_session INTEGER NOT NULL CHECK (per_session IN (0, 1)),
+  created_at_ms INTEGER NOT NULL,
+  disabled_at_ms INTEGER,
+  disabled_reason TEXT,
+  removed INTEGER NOT NULL CHECK (removed IN (0, 1)),
+  -- 410s in a row, and when the first of them came.
+  gone_count INTEGER NOT NULL DEFAULT 0,
+  gone_since_ms INTEGER,
+  -- Since when nothing was answered with 2xx although it was tried.
+  failing_since_ms INTEGER,
+  answered_event_id TEXT, -- the newest event that was answered with 2xx
+  -- The last session whose line was resumed after the endpoint was enabled; null when all are.
+  resumed_through TEXT,
+  last_event_at_ms INTEGER,
+  -- An endpoint of single sessions is retired after some days without an event, and comes back with the next one.
+  retired_at_ms INTEGER,
+  -- A refused delivery is tried again by itself: when the next one is, and how many there were since the last success.
+  probe_at_ms INTEGER,
+  probes INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX endpoints_of_store ON endpoints (store_id, mode) WHERE per_session = 0 AND removed = 0;
+CREATE UNIQUE INDEX endpoints_per_session ON endpoints (store_id, mode, url) WHERE per_session = 1 AND removed = 0;
+CREATE INDEX endpoints_resuming ON endpoints (id) WHERE resumed_through IS NOT NULL;
+CREATE INDEX endpoints_probing ON endpoints (probe_at_ms) WHERE probe_at_ms IS NOT NULL;
+CREATE INDEX endpoints_idle ON endpoints (last_event_at_ms)
+  WHERE per_session = 1 AND removed = 0 AND retired_at_ms IS NULL;
+CREATE INDEX endpoints_retired ON endpoints (retired_at_ms)
+  WHERE per_session = 1 AND removed = 0 AND retired_at_ms IS NOT NULL;
+
+-- The secret that signs for an endpoint, or for a store's endpoints without one of their own. Sealed.
+CREATE TABLE webhook_secrets (
+  owner TEXT NOT NULL, -- an endpoint's id, or a store's
+  mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+  -- Empty: the program that opens the file next makes one.
+  secret TEXT NOT NULL,
+  next_secret TEXT, -- valid too, while the secret is being rotated
+  rotated_at_ms INTEGER,
+  PRIMARY KEY (owner, mode),
+  CHECK ((next_secret IS NULL) = (rotated_at_ms IS NULL))
+) STRICT;
+CREATE INDEX webhook_secrets_empty ON webhook_secrets (owner) WHERE secret = '';
+
+-- An event with the exact bytes to send. Ids rise strictly in the order of commits.
+CREATE TABLE events (
+  id TEXT PRIMARY KEY CHECK (id GLOB 'evt_*'),
+  store_id TEXT NOT NULL REFERENCES stores (id),
+  mode TEXT NOT NULL DEFAULT 'live' CHECK (mode IN ('live', 'test')),
+  session_id TEXT NOT NULL REFERENCES sessions (id),
+  type TEXT NOT NULL, --> EventType
+  body TEXT NOT NULL,
+  created_at_ms INTEGER NOT NULL
+) STRICT;
+CREATE INDEX events_by_session ON events (session_id, id);
+CREATE INDEX events_by_store ON events (store_id, id);
+CREATE INDEX events_by_mode ON events (store_id, mode, id);
+CREATE INDEX events_by_type ON events (store_id, mode, type, id);
+
+-- One event for one endpoint, disabled or not. Delivered stays delivered.
+CREATE TABLE deliveries (
+  id TEXT PRIMARY KEY,
+  event_id TEXT NOT NULL REFERENCES events (id),
+  endpoint_id TEXT NOT NULL REFERENCES endpoints (id),
+  session_id TEXT NOT NULL DEFAULT '',
+  state TEXT NOT NULL CHECK (state IN ('waiting', 'delivered', 'failed')),
+  attempts INTEGER NOT NULL CHECK (attempts >= 0),
+  next_attempt_at_ms INTEGER,
+  manual_at_ms INTEGER, -- when a person asked for it to be sent again
+  last_status INTEGER,
+  last_error TEXT,
+  created_at_ms INTEGER NOT NULL,
+  CHECK ((state = 'waiting') = (next_attempt_at_ms IS NOT NULL))
+) STRICT;
+CREATE UNIQUE INDEX deliveries_of_event ON deliveries (event_id, endpoint_id);
+CREATE INDEX deliveries_manual ON deliveries (manual_at_ms) WHERE manual_at_ms IS NOT NULL;
+CREATE INDEX deliveries_by_state ON deliveries (state, event_id);
+CREATE INDEX deliveries_untried ON deliveries (endpoint_id, session_id, event_id)
+  WHERE state = 'waiting' AND attempts = 0;
+CREATE INDEX deliveries_retried ON deliveries (endpoint_id, session_id, next_attempt_at_ms)
+  WHERE state = 'waiting' AND attempts > 0;
+CREATE INDEX deliveries_failed ON deliveries (endpoint_id, event_id) WHERE state = 'failed';
+-- Refused in a way that may have been a firewall's or a deployment's, with attempts left.
+CREATE INDEX deliveries_refused ON deliveries (endpoint_id, event_id)
+  WHERE state = 'failed' AND last_status IN (401, 403, 404, 405, 409, 410) AND attempts < 11;
+
+-- The deliveries that wait for one endpoint about one session: one is sent at a time.
+CREATE TABLE delivery_lines (
+  endpoint_id TEXT NOT NULL REFERENCES endpoints (id),
+  session_id TEXT NOT NULL REFERENCES sessions (id),
+  queue TEXT NOT NULL,
+  host TEXT NOT NULL,
+  -- When the first may be leased; null while the endpoint is disabled, or only a resend is under way.
+  ready_at_ms INTEGER,
+  lease_until_ms INTEGER,
+  leased_id TEXT,
+  PRIMARY KEY (endpoint_id, session_id),
+  CHECK ((lease_until_ms IS NULL) = (leased_id IS NULL))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX delivery_lines_due ON delivery_lines (queue, ready_at_ms);
+CREATE INDEX delivery_lines_leased ON delivery_lines (lease_until_ms, queue, host) WHERE lease_until_ms IS NOT NULL;
+
+-- A store's endpoint, or all endpoints of single sessions on one host, with something waiting.
+CREATE TABLE delivery_queues (
+  queue TEXT PRIMARY KEY,
+  host TEXT NOT NULL,
+  ready_at_ms INTEGER, -- the least of its lines'
+  silences INTEGER NOT NULL DEFAULT 0, -- attempts without any answer since the last answer
+  -- 1 once something was answered, and for standing endpoints, which an operator adds.
+  answered INTEGER NOT NULL DEFAULT 0,
+  paused_until_ms INTEGER NOT NULL DEFAULT 0,
+  -- Attempts to the host in a row without an answer, over all of its queues.
+  host_silences INTEGER NOT NULL DEFAULT 0,
+  host_paused_until_ms INTEGER NOT NULL DEFAULT 0,
+  -- The queue's own last attempt was answered: the silence of its host does not hold it up.
+  trusted INTEGER NOT NULL DEFAULT 0 CHECK (trusted IN (0, 1)),
+  tried_at_ms INTEGER NOT NULL DEFAULT 0, -- the last attempt without an answer: queues of a silent host take turns
+  -- For hosts of single sessions' endpoints: since when something waits and nothing is answered.
+  unanswered_since_ms INTEGER,
+  -- 2: silent; 1: unproven; 0: proven.
+  rank INTEGER
+    GENERATED ALWAYS AS (iif(silences >= 5 OR host_silences >= 5 AND trusted = 0, 2, iif(answered = 0, 1, 0))) VIRTUAL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX delivery_queues_due ON delivery_queues (rank, ready_at_ms, tried_at_ms) WHERE ready_at_ms IS NOT NULL;
+CREATE INDEX delivery_queues_of_host ON delivery_queues (host);
+CREATE INDEX delivery_queues_unanswered ON delivery_queues (unanswered_since_ms)
+  WHERE unanswered_since_ms IS NOT NULL AND ready_at_ms IS NOT NULL;
+
+-- One attempt of a delivery. Append only, except that the answer is forgotten by age.
+CREATE TABLE attempts (
+  id INTEGER PRIMARY KEY,
+  delivery_id TEXT NOT NULL REFERENCES deliveries (id),
+  attempt INTEGER NOT NULL,
+  trigger TEXT NOT NULL CHECK (trigger IN ('auto', 'manual')),
+  started_at_ms INTEGER NOT NULL,
+  duration_ms INTEGER NOT NULL,
+  status INTEGER,
+  error TEXT,
+  response_excerpt TEXT,
+  -- What it was signed with; null where nothing was sent.
+  timestamp_s INTEGER,
+  nonce TEXT,
+  signature TEXT,
+  standard_signature TEXT
+) STRICT;
+CREATE INDEX attempts_by_delivery ON attempts (delivery_id);
+
+-- What the process that sends webhooks reports about itself: one row.
+CREATE TABLE webhook_sender (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  report TEXT NOT NULL CHECK (json_valid(report)) --> SenderReport
+) STRICT;
+
+-- ── Refunds ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- What an operator has set for a store's refunds. No row: the defaults.
+CREATE TABLE refund_policies (
+  store_id TEXT PRIMARY KEY REFERENCES stores (id),
+  refund_window_s INTEGER NOT NULL CHECK (refund_window_s >= 0),
+  refund_daily_minor INTEGER NOT NULL CHECK (refund_daily_minor >= 0),
+  refund_auto_minor INTEGER NOT NULL CHECK (refund_auto_minor >= 0), -- up to this much needs no approval
+  refund_cancel_window_s INTEGER NOT NULL CHECK (refund_cancel_window_s >= 0),
+  refund_claim_s INTEGER NOT NULL CHECK (refund_claim_s > 0),
+  refund_to_sender INTEGER NOT NULL CHECK (refund_to_sender IN (0, 1)),
+  -- What a session may refund before its receipts are final.
+  refund_early_max_minor INTEGER NOT NULL DEFAULT 0 CHECK (refund_early_max_minor >= 0)
+) STRICT, WITHOUT ROWID;
+
+-- Where a payer wants money back, on one network. Only the payer replaces it.
+CREATE TABLE refund_addresses (
+  session_id TEXT NOT NULL REFERENCES sessions (id),
+  network TEXT NOT NULL,
+  key TEXT NOT NULL,
+  set_at_ms INTEGER NOT NULL,
+  mac TEXT,
+  PRIMARY KEY (session_id, network)
+) STRICT, WITHOUT ROWID;
+
+-- A refund, or (with `held_kind`) a return of held money that an operator made, whose id stands for the receipt number.
+CREATE TABLE refunds (
+  -- Follows from store, mode and refund_id, so that a restored database gives the same one again.
+  id TEXT PRIMARY KEY,
+  store_id TEXT NOT NULL REFERENCES stores (id),
+  mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+  refund_id TEXT NOT NULL, -- the merchant's
+  session_id TEXT NOT NULL REFERENCES sessions (id),
+  held_kind TEXT CHECK (held_kind IN ('late', 'short', 'surplus', 'wrong_token')),
+  body_hash TEXT NOT NULL,
+  amount_minor TEXT NOT NULL CHECK (amount_minor NOT GLOB '*[^0-9]*' AND amount_minor NOT IN ('', '0')),
+  currency TEXT NOT NULL CHECK (currency IN ('USDT', 'USDC')),
+  reason TEXT, --> RefundReason
+  description TEXT,
+  metadata TEXT CHECK (json_valid(metadata)), --> exact NonNullable<Refund['metadata']>
+  requested_by TEXT REFERENCES people (id), -- in the dashboard; nobody approves their own
+  -- What is paid, and where: network, units and destination never change once they are set.
+  network TEXT NOT NULL,
+  units TEXT NOT NULL CHECK (units NOT GLOB '*[^0-9]*' AND units NOT IN ('', '0')),
+  destination TEXT,
+  destination_from TEXT CHECK (destination_from IN ('payer', 'claim_link', 'merchant', 'operator', 'sender')),
+  mac TEXT,
+  claim_hash TEXT UNIQUE,
+  claim_until_s INTEGER,
+  -- The life
+  status TEXT NOT NULL CHECK (status IN ('pending', 'processing', 'completed', 'failed', 'canceled')),
+  needs_approval INTEGER NOT NULL CHECK (needs_approval IN (0, 1)),
+  approved_at_ms INTEGER,
+  -- The newest of each approver.
+  approval TEXT CHECK (json_valid(approval)), --> RefundApproval | readonly RefundApproval[]
+  failure_reason TEXT,
+  tx TEXT,
+  receipt_number TEXT,
+  created_at_ms INTEGER NOT NULL,
+  processing_at_ms INTEGER,
+  processed_at_ms INTEGER,
+  canceled_at_ms INTEGER,
+  UNIQUE (store_id, mode, refund_id),
+  UNIQUE (store_id, receipt_number),
+  CHECK ((destination IS NULL) = (mac IS NULL) AND (destination IS NULL) = (destination_from IS NULL)),
+  CHECK (status NOT IN ('processing', 'completed') OR destination IS NOT NULL),
+  CHECK ((status = 'completed') = (receipt_number IS NOT NULL)),
+  CHECK ((status = 'failed') = (failure_reason IS NOT NULL))
+) STRICT;
+CREATE INDEX refunds_by_session ON refunds (session_id);
+-- What a tick of the clock looks at: refunds that can start, and claim links that have run out.
+CREATE INDEX refunds_ready ON refunds (created_at_ms)
+  WHERE status = 'pending' AND destination IS NOT NULL AND (needs_approval = 0 OR approved_at_ms IS NOT NULL);
+CREATE INDEX refunds_unclaimed ON refunds (claim_until_s) WHERE status = 'pending' AND destination IS NULL;
+CREATE INDEX refunds_to_approve ON refunds (store_id, created_at_ms)
+  WHERE needs_approval = 1 AND approved_at_ms IS NULL AND status IN ('pending', 'processing');
+CREATE INDEX refunds_by_refund_id ON refunds (refund_id);
+CREATE INDEX refunds_by_status ON refunds (status, created_at_ms);
+CREATE INDEX refunds_listed ON refunds (store_id, mode, created_at_ms, id);
+CREATE INDEX refunds_listed_by_status ON refunds (store_id, mode, status, created_at_ms, id);
+CREATE INDEX refunds_by_transaction ON refunds (store_id, mode, tx) WHERE tx IS NOT NULL;
+CREATE INDEX refunds_ended ON refunds (store_id, mode, processed_at_ms, id) WHERE processed_at_ms IS NOT NULL;
+
+-- What a store refunds in a UTC day (days since 1970-01-01), without what failed or was canceled.
+CREATE TABLE refund_days (
+  store_id TEXT NOT NULL REFERENCES stores (id),
+  mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+  day INTEGER NOT NULL,
+  amount_minor TEXT NOT NULL,
+  PRIMARY KEY (store_id, mode, day)
+) STRICT, WITHOUT ROWID;
+
+-- The next receipt number of a store. Gapless.
+CREATE TABLE receipt_numbers (
+  store_id TEXT PRIMARY KEY REFERENCES stores (id),
+  next INTEGER NOT NULL CHECK (next > 0)
+) STRICT, WITHOUT ROWID;
+
+-- ── Money out ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- A payment out of our wallets, by its intent, which never changes (a refund's may get another payee before its first attempt).
+CREATE TABLE payouts (
+  id TEXT PRIMARY KEY, -- of a refund or return: its id
+  kind TEXT NOT NULL CHECK (kind IN ('refund', 'return', 'sweep', 'gas', 'move')),
+  network TEXT NOT NULL,
+  intent TEXT NOT NULL CHECK (json_valid(intent)), --> intent
+  -- Whose received money is given back. Null for what is no refund or return, and for what only the signer's journal knows.
+  session_id TEXT REFERENCES sessions (id),
+  -- The payout that this one makes possible (gas for a sweep): it waits until this one has ended.
+  serves_id TEXT REFERENCES payouts (id),
+  -- waiting: no attempt of this generation is allotted. sent: one is, and may be on its way. stuck: a person must look.
+  state TEXT NOT NULL CHECK (state IN ('waiting', 'sent', 'succeeded', 'failed', 'canceled', 'stuck')),
+  generation INTEGER NOT NULL DEFAULT 0 CHECK (generation >= 0),
+  -- How the previous generation ended: what the signer is told before it signs again.
+  proof TEXT CHECK (proof IN ('failed', 'dead')),
+  -- What the engine decided to wait for, and how many approvers' signatures a refund has and needs.
+  wait_code TEXT,
+  wait_message TEXT,
+  wait_approvals TEXT CHECK (json_valid(wait_approvals)), --> ApprovalCount
+  -- What kept the engine from advancing it when it last tried.
+  fault_code TEXT,
+  fault_message TEXT,
+  not_before_ms INTEGER NOT NULL, -- the end of a refund's cancel window, then the next look
+  tx TEXT,
+  fee_units TEXT,
+  created_at_ms INTEGER NOT NULL,
+  updated_at_ms INTEGER NOT NULL,
+  settled_at_ms INTEGER,
+  -- Also held against the account that marked refunds before.
+  older_lock INTEGER NOT NULL DEFAULT 0 CHECK (older_lock IN (0, 1)),
+  -- An operator ordered this sweep, whatever it costs.
+  is_ordered INTEGER NOT NULL DEFAULT 0 CHECK (is_ordered IN (0, 1)),
+  -- The newest transfer out of our wallets of which a person has said that it, and none before it, paid this refund.
+  not_paid_through INTEGER,
+  CHECK ((generation = 0) = (proof IS NULL)),
+  CHECK ((wait_code IS NULL) = (wait_message IS NULL)),
+  CHECK ((fault_code IS NULL) = (fault_message IS NULL)),
+  CHECK ((state IN ('succeeded', 'failed', 'canceled')) = (settled_at_ms IS NOT NULL)),
+  CHECK ((state = 'succeeded') = (tx IS NOT NULL) AND (state = 'succeeded') = (fee_units IS NOT NULL))
+) STRICT;
+CREATE INDEX payouts_open ON payouts (network, state, not_before_ms) WHERE state IN ('waiting', 'sent');
+CREATE INDEX payouts_by_state ON payouts (state, kind, created_at_ms);
+CREATE INDEX payouts_by_age ON payouts (created_at_ms, id);
+CREATE INDEX payouts_settled ON payouts (settled_at_ms, id) WHERE settled_at_ms IS NOT NULL;
+CREATE INDEX payouts_served ON payouts (serves_id) WHERE serves_id IS NOT NULL;
+-- Refunds that only the signer's journal knows: they are held against the session that their intent names.
+CREATE INDEX payouts_of_lost_refunds ON payouts (intent ->> '$.session.id')
+  WHERE kind IN ('refund', 'return') AND session_id IS NULL;
+-- Open refunds by payee: what a transfer that no attempt explains may have paid.
+CREATE INDEX payouts_by_payee ON payouts (network, intent ->> '$.to')
+  WHERE kind IN ('refund', 'return') AND state IN ('waiting', 'sent', 'stuck');
+
+-- A signature that was asked for. Kept for ever once signed: the chain may take any of them until a final one is there.
+CREATE TABLE payout_attempts (
+  payout_id TEXT NOT NULL REFERENCES payouts (id),
+  generation INTEGER NOT NULL CHECK (generation >= 0),
+  -- 0, and then one more for each replacement that uses the same nonce.
+  attempt INTEGER NOT NULL CHECK (attempt >= 0),
+  network TEXT NOT NULL,
+  payer TEXT NOT NULL, -- address key of the wallet that pays the fee
+  payer_role TEXT NOT NULL CHECK (payer_role IN ('refund', 'gas', 'collection')),
+  nonce INTEGER CHECK (nonce >= 0),
+  terms TEXT NOT NULL CHECK (json_valid(terms)), --> Attempt['terms']
+  fee_units_max TEXT NOT NULL CHECK (fee_units_max NOT GLOB '*[^0-9]*' AND fee_units_max <> ''),
+  tx TEXT UNIQUE,
+  bytes BLOB, -- on disk before any node gets them
+  allotted_at_ms INTEGER NOT NULL,
+  signed_at_ms INTEGER,
+  -- When it was first handed to a node, and what the node said last.
+  sent_at_ms INTEGER,
+  answer TEXT,
+  -- What it cost: set once it is final on the chain, whether it moved the money or not.
+  fee_units TEXT CHECK (fee_units NOT GLOB '*[^0-9]*' AND fee_units <> ''),
+  PRIMARY KEY (payout_id, generation, attempt),
+  CHECK ((tx IS NULL) = (bytes IS NULL) AND (tx IS NULL) = (signed_at_ms IS NULL)),
+  CHECK (sent_at_ms IS NULL OR tx IS NOT NULL),
+  CHECK (fee_units IS NULL OR tx IS NOT NULL)
+) STRICT;
+-- One nonce serves one generation of one payout. Replacements (attempt 1 and on) take over the nonce of attempt 0.
+CREATE UNIQUE INDEX attempts_by_nonce ON payout_attempts (network, payer, nonce) WHERE nonce IS NOT NULL AND attempt = 0;
+-- A nonce whose attempt may yet be refused by the signer must be the wallet's last, or it would leave a gap.
+CREATE UNIQUE INDEX attempts_unsigned ON payout_attempts (network, payer) WHERE nonce IS NOT NULL AND tx IS NULL;
+CREATE INDEX attempts_by_number ON payout_attempts (network, payer, nonce) WHERE nonce IS NOT NULL;
+CREATE INDEX attempts_learned ON payout_attempts (network, payer) WHERE answer = 'learned from the chain';
+
+-- The nonces of one wallet. No gaps: one is given out in the transaction that allots its attempt, and only the last one can
+-- be taken back.
+CREATE TABLE lanes (
+  network TEXT NOT NULL,
+  payer TEXT NOT NULL,
+  next_nonce INTEGER NOT NULL CHECK (next_nonce >= 0),
+  halted_code TEXT,
+  halted_message TEXT,
+  PRIMARY KEY (network, payer),
+  CHECK ((halted_code IS NULL) = (halted_message IS NULL))
+) STRICT, WITHOUT ROWID;
+
+-- The payout engine of a network.
+CREATE TABLE payout_engines (
+  network TEXT PRIMARY KEY,
+  -- Its turn: one more at each start, 0 before the first; the signer serves only the highest that it has seen.
+  fence INTEGER NOT NULL CHECK (fence >= 0),
+  -- Every entry of the signer's journal through this id is an attempt here.
+  journal_id INTEGER NOT NULL CHECK (journal_id >= 0),
+  -- What keeps it from working.
+  reason_code TEXT,
+  reason_message TEXT,
+  signer_freeze TEXT CHECK (json_valid(signer_freeze)), --> SeenSignerFreeze
+  -- It has not looked yet, since its start, for payments that this database does not know.
+  is_uncertain INTEGER NOT NULL DEFAULT 0 CHECK (is_uncertain IN (0, 1)),
+  updated_at_ms INTEGER NOT NULL,
+  CHECK ((reason_code IS NULL) = (reason_message IS NULL))
+) STRICT, WITHOUT ROWID;
+
+-- One row: the signer's freeze and policy as an engine last saw them. A difference becomes an entry of `audit_log`, because the
+-- signer's own machine has no database that could record who changed them.
+CREATE TABLE seen_signer (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  freeze TEXT CHECK (json_valid(freeze)), --> SeenSignerFreeze
+  policy TEXT CHECK (json_valid(policy)) --> SeenSignerPolicy
+) STRICT;
+
+-- Where money out is frozen, one row for each cause: nothing is allotted, signed or broadcast there until an operator thaws it.
+CREATE TABLE payout_freezes (
+  network TEXT NOT NULL, --> NetworkKey | ''
+  code TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  frozen_by TEXT NOT NULL, -- the operator's user, or the part of the program
+  since_ms INTEGER NOT NULL,
+  PRIMARY KEY (network, code)
+) STRICT;
+
+-- How much a store or network may pay out in refunds and returns. Null: no limit.
+CREATE TABLE payout_limits (
+  scope TEXT PRIMARY KEY, -- `store:` or `network:`, and its id or key
+  hour_minor TEXT,
+  day_minor TEXT,
+  hour_count INTEGER,
+  day_count INTEGER,
+  alarmed_at_ms INTEGER -- when an alarm last said that payouts wait for it
+) STRICT, WITHOUT ROWID;
+
+-- What a refund or return counts with: once, from its first attempt on.
+CREATE TABLE payout_spends (
+  payout_id TEXT PRIMARY KEY,
+  network TEXT NOT NULL,
+  store_id TEXT, -- null: of no store's limit
+  amount_minor TEXT NOT NULL,
+  at_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The sums of these in steps of five minutes, by network and by store and mode.
+CREATE TABLE payout_spend_steps (
+  scope TEXT NOT NULL,
+  at_ms INTEGER NOT NULL,
+  amount_minor TEXT NOT NULL,
+  count INTEGER NOT NULL,
+  PRIMARY KEY (scope, at_ms)
+) STRICT, WITHOUT ROWID;
+
+-- A wallet whose outgoing transfers followers read: the signer's, and the treasury. Ids rise in the order of commits.
+CREATE TABLE own_wallets (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  network TEXT NOT NULL,
+  role TEXT NOT NULL CHECK (role IN ('refund', 'gas', 'treasury')),
+  key TEXT NOT NULL,
+  -- It pays now, paid before a rotation, or would pay after the next ones.
+  standing TEXT NOT NULL DEFAULT 'current' CHECK (standing IN ('current', 'former', 'next')),
+  mac TEXT,
+  UNIQUE (network, key, role)
+) STRICT;
+
+-- A transfer out of these wallets. What an attempt of ours explains is deleted once it is final: the attempt stands for it.
+CREATE TABLE outgoing_transfers (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  network TEXT NOT NULL,
+  block_hash TEXT NOT NULL,
+  block_number INTEGER NOT NULL,
+  tx TEXT NOT NULL,
+  position INTEGER NOT NULL,
+  role TEXT NOT NULL CHECK (role IN ('refund', 'gas', 'treasury')),
+  from_key TEXT NOT NULL,
+  to_key TEXT NOT NULL,
+  currency TEXT NOT NULL CHECK (currency IN ('USDT', 'USDC', 'native')),
+  units TEXT NOT NULL CHECK (units NOT GLOB '*[^0-9]*' AND units NOT IN ('', '0')),
+  -- open: not judged yet. foreign: final, and nothing explains it. known: an operator acknowledged it.
+  -- recorded: the treasury's, or it went to another wallet of ours; only the newest of them.
+  state TEXT NOT NULL CHECK (state IN ('open', 'foreign', 'known', 'recorded')),
+  seen_at_ms INTEGER NOT NULL,
+  mac TEXT,
+  UNIQUE (network, block_hash, tx, position, from_key)
+) STRICT;
+CREATE INDEX outgoing_by_state ON outgoing_transfers (network, state, block_number);
+CREATE INDEX outgoing_by_payee ON outgoing_transfers (network, to_key) WHERE state IN ('open', 'foreign', 'known');
+
+-- What the refund and gas wallets of a network should hold together of an asset, since the balances were last compared.
+CREATE TABLE wallet_books (
+  network TEXT NOT NULL,
+  asset TEXT NOT NULL, --> Asset
+  units TEXT NOT NULL CHECK (units NOT GLOB '*[^0-9-]*' AND units <> ''),
+  short_since_ms INTEGER, -- since when they hold less
+  ledger_id INTEGER NOT NULL CHECK (ledger_id >= 0), -- through this entry, the ledger is in `units`
+  PRIMARY KEY (network, asset)
+) STRICT, WITHOUT ROWID;
+
+-- What the signer's wallets held when the engine last looked.
+CREATE TABLE wallet_balances (
+  network TEXT NOT NULL,
+  role TEXT NOT NULL CHECK (role IN ('refund', 'gas')),
+  key TEXT NOT NULL,
+  is_former INTEGER NOT NULL DEFAULT 0 CHECK (is_former IN (0, 1)), -- it paid before a rotation
+  units TEXT NOT NULL CHECK (json_valid(units)), --> Readonly<Partial<Record<Asset, string>>>
+  low TEXT NOT NULL CHECK (json_valid(low)), --> readonly Asset[]
+  read_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (network, role, key)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX wallet_balances_current ON wallet_balances (network, role) WHERE is_former = 0;
+
+-- What a sweep takes from one address, out of its intent. What an address received, less these without failed sweeps, is
+-- what it holds.
+CREATE TABLE sweep_parts (
+  payout_id TEXT NOT NULL REFERENCES payouts (id),
+  network TEXT NOT NULL,
+  derivation_index INTEGER NOT NULL CHECK (derivation_index >= 0),
+  currency TEXT NOT NULL CHECK (currency IN ('USDT', 'USDC')),
+  -- Null where only the signer's journal knows the sweep, which then counts for any pool.
+  pool_id INTEGER REFERENCES pools (id),
+  units TEXT NOT NULL CHECK (units NOT GLOB '*[^0-9]*' AND units NOT IN ('', '0')),
+  PRIMARY KEY (payout_id, derivation_index)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sweep_parts_by_owner ON sweep_parts (network, derivation_index);
+
+-- What a network's deposit addresses held when the engine last looked.
+CREATE TABLE unswept_levels (
+  network TEXT NOT NULL,
+  currency TEXT NOT NULL CHECK (currency IN ('USDT', 'USDC')),
+  owners INTEGER NOT NULL CHECK (owners >= 0),
+  units TEXT NOT NULL CHECK (units NOT GLOB '*[^0-9]*' AND units <> ''),
+  open_units TEXT NOT NULL CHECK (open_units NOT GLOB '*[^0-9]*' AND open_units <> ''),
+  read_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (network, currency)
+) STRICT, WITHOUT ROWID;
+
+-- ── People ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- A user of the dashboard. Nothing here opens the API, and no API key opens the dashboard.
+CREATE TABLE people (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL COLLATE NOCASE,
+  zone TEXT, -- null: that of the store
+  language TEXT, -- null: that of the browser
+  password TEXT, -- scrypt, as a PHC string; null until the one-time link is used
+  totp_secret TEXT, -- sealed
+  -- The newest 30-second step whose code was used: an earlier or equal one is refused.
+  totp_step INTEGER NOT NULL,
+  failures INTEGER NOT NULL, -- attempts to sign in since the last that succeeded
+  locked_until_ms INTEGER NOT NULL,
+  created_at_ms INTEGER NOT NULL,
+  removed_at_ms INTEGER,
+  -- The mail address, the one that waits for the code that was sent there, and that code. All sealed.
+  mail TEXT,
+  next_mail TEXT,
+  mail_code TEXT,
+  wrong_mail_codes INTEGER NOT NULL DEFAULT 0,
+  has_dense_lists INTEGER NOT NULL DEFAULT 0 CHECK (has_dense_lists IN (0, 1)),
+  CHECK ((password IS NULL) = (totp_secret IS NULL))
+) STRICT;
+CREATE UNIQUE INDEX people_by_name ON people (name) WHERE removed_at_ms IS NULL;
+
+-- What a person may do, in a store or (null) in the installation.
+CREATE TABLE memberships (
+  person_id TEXT NOT NULL REFERENCES people (id),
+  store_id TEXT REFERENCES stores (id),
+  role TEXT NOT NULL CHECK (role IN ('owner', 'developer', 'accountant', 'support', 'operator')),
+  CHECK ((role = 'operator') = (store_id IS NULL))
+) STRICT;
+CREATE UNIQUE INDEX memberships_of_person ON memberships (person_id, ifnull(store_id, ''));
+
+-- Codes that stand for the second factor, each once. All hashes of people are SHA-256.
+CREATE TABLE recovery_codes (
+  person_id TEXT NOT NULL REFERENCES people (id),
+  hash TEXT NOT NULL,
+  PRIMARY KEY (person_id, hash)
+) STRICT, WITHOUT ROWID;
+
+-- The one-time link with which a person sets password and second factor.
+CREATE TABLE sign_in_links (
+  hash TEXT PRIMARY KEY,
+  person_id TEXT NOT NULL UNIQUE REFERENCES people (id),
+  expires_at_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- A passkey (WebAuthn): a second factor, and a way to sign in by itself.
+CREATE TABLE passkeys (
+  id TEXT PRIMARY KEY, -- the credential's, base64url
+  person_id TEXT NOT NULL REFERENCES people (id),
+  name TEXT NOT NULL,
+  public_key TEXT NOT NULL, -- COSE, base64url
+  counter INTEGER NOT NULL, -- signatures, as the authenticator counts them; 0 for those that do not count
+  created_at_ms INTEGER NOT NULL,
+  used_at_ms INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX passkeys_of_person ON passkeys (person_id, created_at_ms);
+
+-- A browser in which a person has signed in: wrong attempts elsewhere do not make it wait.
+CREATE TABLE known_devices (
+  person_id TEXT NOT NULL REFERENCES people (id),
+  hash TEXT NOT NULL, -- of a token in a cookie
+  used_at_ms INTEGER NOT NULL,
+  failures INTEGER NOT NULL, -- attempts in it since the last that succeeded
+  locked_until_ms INTEGER NOT NULL,
+  PRIMARY KEY (person_id, hash)
+) STRICT, WITHOUT ROWID;
+
+-- A session of a signed-in person in a browser.
+CREATE TABLE web_sessions (
+  hash TEXT PRIMARY KEY, -- of the token in the cookie
+  person_id TEXT NOT NULL REFERENCES people (id),
+  device TEXT NOT NULL,
+  device_hash TEXT,
+  address TEXT NOT NULL,
+  started_at_ms INTEGER NOT NULL,
+  seen_at_ms INTEGER NOT NULL,
+  -- Until when the second factor, just proved again, allows what lets money or power out.
+  sudo_until_ms INTEGER NOT NULL DEFAULT 0,
+  form_token TEXT NOT NULL DEFAULT '',
+  -- The token before, for requests that were on their way when it changed.
+  previous_hash TEXT,
+  previous_until_ms INTEGER NOT NULL DEFAULT 0,
+  -- It began with a recovery code, and no other second factor was proved since.
+  is_recovered INTEGER NOT NULL DEFAULT 0 CHECK (is_recovered IN (0, 1))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX web_sessions_of_person ON web_sessions (person_id, started_at_ms);
+CREATE UNIQUE INDEX web_sessions_previous ON web_sessions (previous_hash) WHERE previous_hash IS NOT NULL;
+
+-- Mail to people and payers: still to be sent, or sent.
+CREATE TABLE mails (
+  id TEXT PRIMARY KEY,
+  kind TEXT NOT NULL CHECK (kind IN ('receipt', 'code', 'account')),
+  session_id TEXT UNIQUE, -- a payment has one receipt by mail
+  store_id TEXT,
+  person_id TEXT,
+  message TEXT, -- sealed, and erased after 30 days
+  created_at_ms INTEGER NOT NULL,
+  due_at_ms INTEGER,
+  tries INTEGER NOT NULL,
+  sent_at_ms INTEGER,
+  error TEXT
+) STRICT;
+CREATE INDEX mails_due ON mails (due_at_ms, id) WHERE due_at_ms IS NOT NULL;
+CREATE INDEX mails_of_store ON mails (store_id, created_at_ms) WHERE store_id IS NOT NULL;
+CREATE INDEX mails_of_person ON mails (person_id, created_at_ms) WHERE person_id IS NOT NULL;
+CREATE INDEX mails_kept ON mails (created_at_ms, id) WHERE message IS NOT NULL OR session_id IS NULL;
+
+-- ── Operators ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- Something that an operator must look at. With a `key` it lasts until it ends by itself, and a key has one open alarm at most;
+-- without one it reports an event, which a person resolves. The newest 10,000 are kept, and those that are open.
+CREATE TABLE alarms (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  at_ms INTEGER NOT NULL,
+  code TEXT NOT NULL,
+  message TEXT NOT NULL,
+  network TEXT,
+  session_id TEXT,
+  key TEXT,
+  ended_at_ms INTEGER,
+  resolved_at_ms INTEGER,
+  -- Somebody is looking at it: it is open as before, and nobody is told again.
+  acknowledged_at_ms INTEGER,
+  acknowledged_by TEXT,
+  acknowledged_note TEXT,
+  snoozed_until_ms INTEGER,
+  snoozed_by TEXT,
+  CHECK (ended_at_ms IS NULL OR key IS NOT NULL),
+  CHECK (resolved_at_ms IS NULL OR key IS NULL)
+) STRICT;
+CREATE UNIQUE INDEX alarms_open ON alarms (key) WHERE key IS NOT NULL AND ended_at_ms IS NULL;
+CREATE INDEX alarms_of_key ON alarms (key, at_ms) WHERE key IS NOT NULL;
+
+-- A target of notices about alarms and news.
+CREATE TABLE notice_targets (
+  id TEXT PRIMARY KEY,
+  kind TEXT NOT NULL, --> ChannelKind
+  name TEXT NOT NULL,
+  address TEXT NOT NULL, -- where it goes and with what secrets; sealed
+  severities TEXT NOT NULL CHECK (json_valid(severities)), --> readonly Severity[]
+  store_id TEXT REFERENCES stores (id),
+  shows_details INTEGER NOT NULL CHECK (shows_details IN (0, 1)),
+  payments INTEGER NOT NULL DEFAULT 0 CHECK (payments IN (0, 1)), -- it is told of each payment
+  quiet TEXT CHECK (json_valid(quiet)), --> QuietHours
+  digest_minute INTEGER,
+  zone TEXT NOT NULL,
+  after_minutes INTEGER NOT NULL DEFAULT 0, -- only alarms that nobody has acknowledged for so long
+  code TEXT NOT NULL, -- typed by a person to prove that messages arrive; sealed
+  wrong_codes INTEGER NOT NULL DEFAULT 0,
+  created_at_ms INTEGER NOT NULL,
+  proved_at_ms INTEGER,
+  failing_since_ms INTEGER,
+  last_error TEXT,
+  last_sent_at_ms INTEGER,
+  digest_at_ms INTEGER,
+  tally TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(tally)), --> NewsTally
+  paused_at_ms INTEGER,
+  paused_by TEXT
+) STRICT, WITHOUT ROWID;
+
+-- A notice to one target: of an alarm's change, written in its transaction, or of news.
+CREATE TABLE notices (
+  id INTEGER PRIMARY KEY,
+  target_id TEXT NOT NULL REFERENCES notice_targets (id),
+  alarm_id INTEGER,
+  change TEXT, --> Change
+  news TEXT, --> NewsKind
+  facts TEXT CHECK (json_valid(facts)), --> News
+  count INTEGER NOT NULL DEFAULT 1,
+  severity TEXT NOT NULL, --> Severity
+  times INTEGER NOT NULL DEFAULT 0, -- how often it was sent
+  tries INTEGER NOT NULL DEFAULT 0, -- since it became due
+  created_at_ms INTEGER NOT NULL,
+  due_at_ms INTEGER, -- null: nothing more is to be sent
+  sent_at_ms INTEGER,
+  CHECK (iif(news IS NULL, alarm_id IS NOT NULL AND change IS NOT NULL, alarm_id IS NULL AND change IS NULL))
+) STRICT;
+CREATE UNIQUE INDEX notices_of_alarm ON notices (alarm_id, target_id, change) WHERE alarm_id IS NOT NULL;
+CREATE INDEX notices_of_news ON notices (target_id, news, id) WHERE news IS NOT NULL;
+CREATE INDEX notices_due ON notices (target_id, due_at_ms) WHERE due_at_ms IS NOT NULL;
+CREATE INDEX notices_sent ON notices (target_id, sent_at_ms) WHERE sent_at_ms IS NOT NULL;
+
+-- What operators changed: saved in the transaction of the change, never changed or deleted.
+CREATE TABLE audit_log (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  at_ms INTEGER NOT NULL,
+  operator TEXT NOT NULL, -- the user of the operating system
+  command TEXT NOT NULL,
+  target TEXT NOT NULL, -- an id, or a network's key
+  before TEXT CHECK (json_valid(before)), --> AuditedState
+  after TEXT CHECK (json_valid(after)), --> AuditedState
+  reason TEXT
+) STRICT;
+CREATE INDEX audit_log_by_time ON audit_log (at_ms, id);
+CREATE TRIGGER audit_log_is_not_deleted BEFORE DELETE ON audit_log
+BEGIN
+  SELECT RAISE(ABORT, 'audit_log is append-only');
+END;
+CREATE TRIGGER audit_log_is_not_changed BEFORE UPDATE ON audit_log
+BEGIN
+  SELECT RAISE(ABORT, 'audit_log is append-only');
+END;
+
+-- The newest API requests of each store and mode, for its developers. No bodies and no secrets.
+CREATE TABLE api_requests (
+  id INTEGER PRIMARY KEY,
+  store_id TEXT NOT NULL REFERENCES stores (id),
+  mode TEXT NOT NULL, --> Mode
+  key_id TEXT NOT NULL REFERENCES keys (id),
+  request_id TEXT NOT NULL,
+  at_ms INTEGER NOT NULL,
+  method TEXT NOT NULL,
+  path TEXT NOT NULL,
+  status INTEGER NOT NULL,
+  code TEXT, -- of a refusal
+  ms INTEGER NOT NULL,
+  session_id TEXT -- made or named by it
+) STRICT;
+CREATE INDEX api_requests_of_store ON api_requests (store_id, mode, id);
+CREATE INDEX api_requests_by_time ON api_requests (at_ms);
+CREATE INDEX api_requests_by_request_id ON api_requests (store_id, mode, request_id);
+CREATE INDEX api_requests_of_session ON api_requests (store_id, mode, session_id, id) WHERE session_id IS NOT NULL;
+
+-- What an operator asked a network's indexer to do, and what came of it.
+CREATE TABLE operations (
+  id TEXT PRIMARY KEY,
+  network TEXT NOT NULL,
+  wish TEXT NOT NULL CHECK (json_valid(wish)), --> Wish
+  plan_id TEXT UNIQUE, -- of a run: the plan that was shown
+  asked_by TEXT NOT NULL,
+  because TEXT,
+  asked_at_ms INTEGER NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('requested', 'running', 'done', 'failed', 'expired')),
+  runner TEXT,
+  tries INTEGER NOT NULL,
+  started_at_ms INTEGER,
+  progress TEXT,
+  result TEXT CHECK (json_valid(result)), --> OperationResult
+  ended_at_ms INTEGER,
+  CHECK ((ended_at_ms IS NULL) = (state IN ('requested', 'running'))),
+  CHECK ((result IS NULL) = (state IN ('requested', 'running', 'expired')))
+) STRICT;
+CREATE INDEX operations_of_network ON operations (network, id);
+CREATE INDEX operations_open ON operations (network, id) WHERE ended_at_ms IS NULL;
+
+-- What was proved about the installation: that its books add up, that the seed phrase restores it.
+CREATE TABLE proofs (
+  id INTEGER PRIMARY KEY,
+  kind TEXT NOT NULL, --> ProofKind
+  at_ms INTEGER NOT NULL,
+  ok INTEGER NOT NULL CHECK (ok IN (0, 1)),
+  by TEXT NOT NULL,
+  about TEXT NOT NULL
+) STRICT;
+CREATE INDEX proofs_newest ON proofs (kind, id);
+
+-- ── The archive ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- A session without payer data that others are compressed with, for ever.
+CREATE TABLE archive_dictionaries (
+  id INTEGER PRIMARY KEY,
+  text BLOB NOT NULL
+) STRICT;
+
+-- A session that was never paid, with its events and deliveries, compressed. It is in `sessions` or here; a write that asks for
+-- it moves it back.
+CREATE TABLE archived_sessions (
+  id TEXT PRIMARY KEY,
+  store_id TEXT NOT NULL REFERENCES stores (id),
+  mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+  order_id TEXT NOT NULL,
+  ended_at_s INTEGER NOT NULL,
+  archived_at_ms INTEGER NOT NULL,
+  has_payer_data INTEGER NOT NULL CHECK (has_payer_data IN (0, 1)),
+  dictionary_id INTEGER NOT NULL REFERENCES archive_dictionaries (id),
+  content BLOB NOT NULL,
+  UNIQUE (store_id, mode, order_id)
+) STRICT;
+CREATE INDEX archived_sessions_with_payer_data ON archived_sessions (ended_at_s) WHERE has_payer_data = 1;
+INSERT INTO meta (name, value) VALUES ('archived_sessions', '0');

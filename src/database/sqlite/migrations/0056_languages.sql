@@ -1,2 +1,0 @@
--- The language in which a person reads the dashboard; null for the browser's.
-ALTER TABLE people ADD COLUMN language TEXT;

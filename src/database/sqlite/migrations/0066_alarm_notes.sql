@@ -1,2 +1,0 @@
--- What whoever acknowledged an alarm noted for the others.
-ALTER TABLE alarms ADD COLUMN acknowledged_note TEXT;
