@@ -19,16 +19,12 @@ export type SignerConfig = Readonly<{
   unlock: Readonly<{ kind: 'prompt' | 'credential' | 'external' }> | Readonly<{ kind: 'file'; path: string }>;
 }>;
 
-/** Where backups are copied to: into the standard input of a program, or into a bucket of an S3-compatible store. */
-export type BackupTarget =
-  | Readonly<{ kind: 'command'; run: readonly string[] }>
-  | Readonly<{ kind: 's3'; url: string; region: string; credentialsFile: string }>;
-
 /** The backup that is made by itself. */
 export type ScheduledBackup = Readonly<{
   folder: string;
   passphraseFile: string;
-  send: BackupTarget | null;
+  /** A program and its arguments, which gets each backup on its standard input; null: none. */
+  send: readonly string[] | null;
   /** Of how many of the last days, weeks and months the newest is kept. */
   keep: Readonly<{ daily: number; weekly: number; monthly: number }>;
 }>;
@@ -231,15 +227,11 @@ function toSigner({ signer, data_dir }: GeneralSettings): SignerConfig | null {
 function toBackup({ data_dir, backup }: GeneralSettings): Config['backup'] {
   const { nightly, folder, passphrase_path, send, keep_daily, keep_weekly, keep_monthly, proved_age_days_max } = backup;
   const from = (path: string) => resolve(data_dir, path);
-  const toTarget = ({ credentials_path, ...rest }: Extract<typeof send, { kind: 's3' }>): BackupTarget => ({
-    ...rest,
-    credentialsFile: from(credentials_path),
-  });
   const scheduled = folder !== null &&
     passphrase_path !== null && {
       folder: from(folder),
       passphraseFile: from(passphrase_path),
-      send: send?.kind === 's3' ? toTarget(send) : send,
+      send,
       keep: { daily: keep_daily, weekly: keep_weekly, monthly: keep_monthly },
     };
   return { nightly, scheduled: scheduled || null, provedAgeDaysMax: proved_age_days_max };

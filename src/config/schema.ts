@@ -96,42 +96,16 @@ const signer = z.union(
   { error: 'expected null or {"dir": …, "unlock": "prompt", "credential", "external" or {"file": …}}' },
 );
 
-const path = setting('a path', matching(/./));
 const pathOrNull = setting('a path, or null', orNull(matching(/./)));
 const timeOfDay = setting(
   'a time of day in UTC such as "02:15", or null',
   orNull(matching(/^([01]\d|2[0-3]):[0-5]\d$/)),
 );
 
-/** It has no slash at the end, and the name of the file follows it. */
-const bucketUrl = setting(
-  'an http:// or https:// URL with the bucket, such as "https://s3.example.com/backups"',
-  (value) => {
-    const url = readPublicUrl(value);
-    return url !== undefined && new URL(url).pathname.length > 1 ? url : undefined;
-  },
-);
-
-const send = z.union(
-  [
-    z.null(),
-    group({
-      kind: oneOf(['command'] as const),
-      // Programs are given passwords in their arguments.
-      run: z.array(setting('a word', matching(/./), false)).min(1, 'empty, expected a program and its arguments'),
-    }),
-    group({
-      kind: oneOf(['s3'] as const),
-      url: bucketUrl,
-      region: setting('a region such as "eu-central-1"', matching(/^[\w-]{1,64}$/)),
-      credentials_path: path,
-    }),
-  ],
-  {
-    error:
-      'expected null, {"kind": "command", "run": ["program", …]} or {"kind": "s3", "url": …, "region": …, "credentials_path": …}',
-  },
-);
+/** Programs are given passwords in their arguments, so no message shows a word. */
+const send = z.union([z.null(), z.array(setting('a word', matching(/./), false)).min(1)], {
+  error: 'expected null or a program with its arguments, such as ["rclone", "rcat", "remote:backups/{name}"]',
+});
 
 const listenHost = setting('a host name or IP address to listen on', matching(/^[\w.:-]+$/));
 const cidr: Reader<string> = (value) => (typeof value === 'string' && ipaddr.isValidCIDR(value) ? value : undefined);
