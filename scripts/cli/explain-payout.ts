@@ -54,7 +54,7 @@ async function refundLink(scene: Scene, refund: Refund): Promise<Link> {
 function pendingLink({ id, destination, claim, needsApproval, approvedAtMs }: Refund): Link {
   if (!destination) {
     const until = claim ? ` until ${at(claim.untilS * 1000)}, then it fails` : '';
-    const advice = `send the claim link of \`quayside refunds show ${id}\` to the payer, or name an address: \`quayside refunds destination ${id} --address ADDRESS --because …\``;
+    const advice = `send the claim link of \`quayside refunds show ${id} --link\` to the payer, or name an address: \`quayside refunds destination ${id} --address ADDRESS --because …\``;
     return link('payout', 'waiting', `it waits for the payer’s address${until}`, advice);
   }
   if (needsApproval && approvedAtMs === null) {

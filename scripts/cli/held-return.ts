@@ -40,7 +40,8 @@ export const heldReturn: Command = {
     const act = operatorAct(heldReturn, input, clock);
     if (act.reason === null) throw usage('--because is required: the audit log keeps why money was returned');
     const held = await findHeld(database, input.args[0] ?? '');
-    const wish = { id: held.id, to: to ?? null, ...(chosen && { network: chosen.key }), ...(currency && { currency }) };
+    const named = { id: held.id, to: to ?? null, requestedBy: null };
+    const wish = { ...named, ...(chosen && { network: chosen.key }), ...(currency && { currency }) };
     const outcome = await database.returnHeldMoney({ ...wish, act, isDryRun }, await createDestinationCheck(config));
     const refuse = (why: string) => permanent('refused', `${held.id} cannot be returned: ${why}`);
     const show = `\`quayside held show ${held.id}\``;

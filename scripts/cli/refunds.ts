@@ -4,7 +4,6 @@
  */
 import { resolve } from 'node:path';
 import { createRefundApprovals } from '../../src/app/refund-approvals.ts';
-import type { Config } from '../../src/config/config.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../src/core/money.ts';
 import { delayOf } from '../../src/core/payout.ts';
@@ -46,7 +45,7 @@ export const refundsList: Command = {
     status: { value: 'STATUS', help: statuses.join(', ') },
     limit: { value: 'N', help: `at most N refunds (50), up to ${LISTED_MAX}` },
   },
-  async run(input, { database, config }) {
+  async run(input, { database }) {
     const status = statuses.find((one) => one === textOption(input, 'status'));
     if (textOption(input, 'status') !== undefined && !status)
       throw usage(`--status must be one of ${statuses.join(', ')}`);
@@ -68,7 +67,7 @@ export const refundsList: Command = {
       whatNext(refund),
     ]);
     return {
-      json: refunds.map((refund) => shown(refund, config)),
+      json: refunds.map((refund) => shown(refund)),
       lines: table([['ID', 'STATUS', 'AMOUNT', 'NETWORK', 'CREATED', 'MERCHANT’S ID', 'NOTE'], ...rows]),
     };
   },
@@ -78,10 +77,16 @@ export const refundsShow: Command = {
   name: 'refunds show',
   args: ['id'],
   summary: 'Show a refund: its amount, recipient and status, and what it waits for.',
-  options: {},
-  async run(input, { database, config }) {
+  options: {
+    link: {
+      help: 'also show the link by which the payer names an address; the audit log and the refund keep that you saw it',
+    },
+  },
+  async run(input, { database, config, clock }) {
     const refund = await findRefund(database, input.args[0] ?? '');
-    const { json, lines } = { json: shown(refund, config), lines: describe(refund, config) };
+    const link = input.options.link === true ? await seenLink(input, refund, { database, config, clock }) : null;
+    const json = { ...shown(refund), ...(link !== null && { claim_url: link }) };
+    const lines = [...describe(refund), ...(link === null ? [] : [['claim link', link]])];
     const payout = await database.findPayout(refund.id);
     const delay = payout && delayOf(payout);
     const waits = delay ? [['payout waits', `${delay.code}: ${delay.message}`]] : [];
@@ -128,41 +133,47 @@ export const refundsApprove: Command = {
   ],
   needsSandbox: true,
   async run(input, installation) {
-    const { database, config, clock } = installation;
+    const { database, clock } = installation;
     const refund = await findRefund(database, input.args[0] ?? '');
     const approval = await givenApproval(input, refund, installation);
     if (refund.status !== 'pending' && refund.status !== 'processing')
       throw permanent('refused', `refund ${refund.id} is ${refund.status} and needs no approval any more`);
+    if (!refund.destination) throw permanent('refused', addressFirst(refund));
     const price = await priceOf(refund, installation);
     const signed = approval ? `, signed by ${approval.approver} until ${moment(approval.untilS * 1000)}` : '';
     const what = `refund ${refund.id} of ${amountText(refund)}${signed}`;
     const own = { approver: approval?.approver ?? null, sending: price.json };
     if (input.options['dry-run'] === true) {
       return {
-        json: { ...shown(refund, config), ...own, dry_run: true },
+        json: { ...shown(refund), ...own, dry_run: true },
         lines: [`would approve ${what}`, ...price.lines],
       };
     }
     const isAsked = await askApproval(input, refund, price);
-    const done = await database.approveRefund(refund.id, approval, clock.nowMs(), refund.destination?.key);
-    if (!done) {
+    const done = await database.approveRefund(refund.id, approval, clock.nowMs(), refund.destination.key);
+    if (done !== 'done') {
       const why = 'it ended or was given another address meanwhile';
       throw permanent('refused', `${why}: \`quayside refunds show ${refund.id}\` shows what there is to approve`);
     }
     const approved = await findRefund(database, refund.id);
     return {
-      json: { ...shown(approved, config), ...own },
+      json: { ...shown(approved), ...own },
       lines: [`approved ${what}`, ...(isAsked ? [] : price.lines)],
     };
   },
 };
+
+/** Says why nothing can be approved yet: an approval counts for one address alone. */
+const addressFirst = ({ id }: Pick<Refund, 'id'>): string =>
+  `refund ${id} has no address yet, and an approval counts for one address alone: wait until the payer has named it, or ` +
+  `name it by \`quayside refunds destination ${id} --address ADDRESS --because …\``;
 
 /** Shows a person what they approve, and asks. @returns false where nobody can be asked, or is to be */
 async function askApproval(input: Input, refund: Refund, { lines }: RefundPrice): Promise<boolean> {
   if (input.options.yes === true) return false;
   return withTerminal(async (terminal) => {
     if (!terminal.isInteractive) return false;
-    const to = refund.destination?.address ?? 'the address that the payer will name';
+    const to = refund.destination?.address ?? '–';
     for (const line of [`refund ${refund.id}: ${amountText(refund)} on ${refund.network} to ${to}`, ...lines]) {
       terminal.say(line);
     }
@@ -186,7 +197,7 @@ export const refundsReject: Command = {
     reason: { value: 'TEXT', help: 'the failure reason that the merchant sees (rejected_by_operator)' },
     because: becauseOption,
   },
-  async run(input, { database, config, clock }) {
+  async run(input, { database, clock }) {
     const refund = await findRefund(database, input.args[0] ?? '');
     const reason = textOption(input, 'reason') ?? 'rejected_by_operator';
     const done = await database.rejectRefund(refund.id, reason, clock.nowMs());
@@ -202,7 +213,7 @@ export const refundsReject: Command = {
       );
     }
     return {
-      json: shown(await findRefund(database, refund.id), config),
+      json: shown(await findRefund(database, refund.id)),
       lines: [`rejected refund ${refund.id} of ${amountText(refund)}: ${reason}`],
     };
   },
@@ -242,7 +253,7 @@ export const refundsDestination: Command = {
     const { refund } = outcome;
     const [from, to] = [before.destination?.address ?? 'no address', refund.destination?.address];
     return {
-      json: { ...shown(refund, config), before: before.destination?.address ?? null, dry_run: isDryRun },
+      json: { ...shown(refund), before: before.destination?.address ?? null, dry_run: isDryRun },
       lines: [
         `${isDryRun ? 'would send' : 'sends'} refund ${refund.id} of ${amountText(refund)} to ${to}, not ${from}`,
       ],
@@ -312,7 +323,27 @@ function whatNext(refund: Refund): string {
   return refund.needsApproval && refund.approvedAtMs === null ? 'waiting for `quayside refunds approve`' : '';
 }
 
-function shown(refund: Refund, config: Config) {
+/** Says through what an address came, and that staff may have named it. */
+const sourceText = ({ destination }: Refund): string =>
+  `${destination?.from.replace('_', ' ')}${destination?.isLinkSeen ? ', through a link that staff had seen' : ''}`;
+
+/**
+ * Returns the link for the payer, and records that the operator has seen it: whoever has it may name where money goes.
+ * @throws Fault permanent `refused`
+ */
+async function seenLink(
+  input: Input,
+  { id, claim, status, destination }: Refund,
+  { database, config, clock }: Pick<Installation, 'database' | 'config' | 'clock'>,
+): Promise<string> {
+  if (!claim || status !== 'pending' || destination) {
+    throw permanent('refused', `refund ${id} waits for no address, so it has no link`);
+  }
+  await database.recordLinkSeen({ refundId: id }, operatorAct(refundsShow, input, clock));
+  return claimUrl(claim.token, config);
+}
+
+function shown(refund: Refund) {
   return {
     id: refund.id,
     refund_id: refund.refundId,
@@ -327,7 +358,7 @@ function shown(refund: Refund, config: Config) {
     needs: whatNext(refund) || null,
     address: refund.destination?.address ?? null,
     address_from: refund.destination?.from ?? null,
-    claim_url: refund.claim ? claimUrl(refund.claim.token, config) : null,
+    link_seen: refund.destination?.isLinkSeen ?? false,
     transaction_hash: refund.tx,
     receipt_number: refund.receiptNumber,
     failure_reason: refund.failureReason,
@@ -337,7 +368,7 @@ function shown(refund: Refund, config: Config) {
   };
 }
 
-function describe(refund: Refund, config: Config): string[][] {
+function describe(refund: Refund): string[][] {
   const address = refund.destination?.address ?? null;
   return [
     [
@@ -348,10 +379,7 @@ function describe(refund: Refund, config: Config): string[][] {
     ['store', `${refund.storeId} (${refund.mode})`],
     ['amount', `${amountText(refund)} on ${refund.network}`],
     ['status', `${refund.status}${whatNext(refund) && `: ${whatNext(refund)}`}`],
-    ['to', address === null ? '-' : `${address} (from the ${refund.destination?.from.replace('_', ' ')})`],
-    ...(refund.claim && refund.status === 'pending' && address === null
-      ? [['claim link', claimUrl(refund.claim.token, config)]]
-      : []),
+    ['to', address === null ? '-' : `${address} (from the ${sourceText(refund)})`],
     ['created', moment(refund.createdAtMs)],
     ...(refund.tx === null ? [] : [['transaction', refund.tx]]),
     ...(refund.receiptNumber === null ? [] : [['receipt', refund.receiptNumber]]),

@@ -21,7 +21,7 @@ export const destinationFields = {
   }),
   destination_source: z.enum(['merchant', 'payer', 'claim_link', 'sender']).optional().meta({
     description:
-      'Who named it: the merchant (or the operator), the payer on the payment page or by claim link, or nobody, and it is where the payment came from.',
+      'Who named it: the merchant (or the operator); the payer on the payment page; somebody with a claim link, or with the link of the payment page after staff had seen it; or nobody, and it is where the payment came from.',
   }),
 };
 
@@ -36,8 +36,16 @@ const subset = {
   description: z.string().optional(),
   created_at: unixSeconds('Creation'),
   metadata: z.record(z.string(), z.unknown()).optional().meta({
-    description: 'What was sent. If the payer has to give an address, also `claim_url`: send that link to the payer.',
+    description:
+      'What was sent. If the payer has to give an address, also `claim_url`, for keys with the scope `refunds:write`: send that link to the payer.',
   }),
+  next_action: z
+    .object({ type: z.literal('claim'), url: z.string().meta({ description: 'Send this link to the payer.' }) })
+    .optional()
+    .meta({
+      description:
+        'What the refund waits for: no address was named, so the payer has to name one. Only while that is so, and for keys with the scope `refunds:write`.',
+    }),
   ...destinationFields,
 };
 
@@ -68,7 +76,7 @@ export function createdRefund(
   refund: Refund,
   config: Pick<Config, 'checkoutUrl'>,
 ): z.infer<typeof createdRefundSchema> {
-  return { ...common(refund, config), status: 'pending' };
+  return { ...common(refund, config, true), status: 'pending' };
 }
 
 /** Returns the answer to a cancel. */
@@ -79,11 +87,15 @@ export const canceledRefund = (refund: Refund): z.infer<typeof canceledRefundSch
   ...shownDestination(refund.network, refund.destination),
 });
 
-/** Returns the refund as it is now. */
-export function fullRefund(refund: Refund, config: Pick<Config, 'checkoutUrl'>): z.infer<typeof refundSchema> {
+/** Returns the refund as it is now. @param showsLink whether the caller may see the payer's link */
+export function fullRefund(
+  refund: Refund,
+  config: Pick<Config, 'checkoutUrl'>,
+  showsLink: boolean,
+): z.infer<typeof refundSchema> {
   const { failureReason, tx, receiptNumber, processedAtMs } = refund;
   return {
-    ...common(refund, config),
+    ...common(refund, config, showsLink),
     ...(refund.status === 'failed' && { failure_reason: failureReason }),
     ...(refund.status === 'completed' && tx !== null && { transaction_hash: tx }),
     ...(receiptNumber !== null && { receipt_number: receiptNumber }),
@@ -91,9 +103,15 @@ export function fullRefund(refund: Refund, config: Pick<Config, 'checkoutUrl'>):
   };
 }
 
-function common(refund: Refund, config: Pick<Config, 'checkoutUrl'>): z.infer<typeof createdRefundSchema> {
+function common(
+  refund: Refund,
+  config: Pick<Config, 'checkoutUrl'>,
+  showsLink: boolean,
+): z.infer<typeof createdRefundSchema> {
   const { reason, description, metadata, claim } = refund;
-  const shown = claim ? { ...metadata, claim_url: claimUrl(claim.token, config) } : metadata;
+  const url = claim && showsLink ? claimUrl(claim.token, config) : null;
+  const shown = url === null ? metadata : { ...metadata, claim_url: url };
+  const isAsked = refund.status === 'pending' && refund.destination === null;
   return {
     refund_id: refund.refundId,
     session_id: refund.sessionId,
@@ -105,6 +123,7 @@ function common(refund: Refund, config: Pick<Config, 'checkoutUrl'>): z.infer<ty
     ...(description !== null && { description }),
     created_at: toSeconds(refund.createdAtMs),
     ...(shown && { metadata: { ...shown } }),
+    ...(url !== null && isAsked && { next_action: { type: 'claim' as const, url } }),
     ...shownDestination(refund.network, refund.destination),
   };
 }

@@ -58,7 +58,7 @@ const createEndpoint = (deps: ApiDeps): Endpoint => ({
       'Refunds a paid session in part or in full, in the token and on the network of the payment. Several refunds are possible, up to what was received. ' +
       'The same `refund_id` with the same body returns the first answer again, with `Idempotent-Replayed: true`. ' +
       '`metadata.refund_address` names the destination; without it the refund goes to the address that the payer left. ' +
-      'If neither gave an address, the answer’s `metadata.claim_url` is a link that asks the payer for one.',
+      'If neither gave an address, the answer’s `next_action` is a link that asks the payer for one, as is `metadata.claim_url`.',
     body: { schema: createRefundSchema, examples: { refund: exampleRefundBody } },
     answer: { schema: createdRefundSchema, examples: { refund: exampleCreatedRefund } },
     errors: [
@@ -93,13 +93,15 @@ const readEndpoint = ({ database, config }: ApiDeps): Endpoint => ({
     operationId: 'getRefund',
     tag: 'Refunds',
     summary: 'Read a refund',
-    description: 'Returns the refund as it is now.',
+    description:
+      'Returns the refund as it is now. The links by which its payer names an address, `next_action` and `metadata.claim_url`, are shown to keys with the scope `refunds:write` alone.',
     answer: { schema: refundSchema, examples: { refund: exampleRefund } },
     errors: ['REFUND_NOT_FOUND'],
   },
-  async run({ caller: { storeId, mode }, params }) {
+  async run({ caller: { storeId, mode, scopes }, params }) {
     const outcome = await database.findRefund({ storeId, mode, refundId: readRefundId(params.refund_id ?? '') });
-    if (outcome.kind === 'found') return aboutRefund(outcome.refund, fullRefund(outcome.refund, config));
+    if (outcome.kind === 'found')
+      return aboutRefund(outcome.refund, fullRefund(outcome.refund, config, mayRedirect(scopes)));
     throw unknownRefund(outcome.kind);
   },
 });
@@ -141,7 +143,7 @@ const destinationEndpoint = ({ database, config, clock, checkDestination }: ApiD
       case 'done':
       case 'replayed':
         return {
-          ...aboutRefund(outcome.refund, fullRefund(outcome.refund, config)),
+          ...aboutRefund(outcome.refund, fullRefund(outcome.refund, config, true)),
           replayed: outcome.kind === 'replayed',
         };
       case 'bad_destination':
@@ -210,6 +212,9 @@ const IN_DOUBT =
   'This refund cannot be canceled now: whether it was paid already is being checked, as for some minutes after a restart. ' +
   'Try again in ten minutes; if the answer is the same then, ask the operator.';
 
+/** Links by which a payer names where a refund goes are for those who may name it themselves. */
+const mayRedirect = (scopes: Caller['scopes']): boolean => scopes.includes('refunds:write');
+
 const aboutRefund = ({ sessionId }: Refund, body: object): Answer => ({ body, sessionId });
 
 const unknownRefund = (kind: 'not_found' | 'foreign') =>
@@ -223,13 +228,13 @@ const suspendedStore = () => refuse('FORBIDDEN', { message: refuse('store_suspen
 
 async function createRefund(
   { database, clock, checkDestination }: ApiDeps,
-  { storeId, mode }: Caller,
+  { keyId, storeId, mode }: Caller,
   { sessionId, ...input }: RefundInput,
   idempotencyKey: string | null,
 ): Promise<Readonly<{ refund: Refund; replayed: boolean }>> {
   const replay = { idempotencyKey, path: CREATE_PATH, bodyHash: meaningHash({ sessionId, ...input }) };
   const outcome = await database.createRefund(
-    { storeId, mode, ...input, sessionId: sessionId ?? '', replay, nowMs: clock.nowMs() },
+    { storeId, mode, ...input, sessionId: sessionId ?? '', requestedKey: keyId, replay, nowMs: clock.nowMs() },
     checkDestination,
   );
   switch (outcome.kind) {

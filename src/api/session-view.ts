@@ -8,6 +8,7 @@ import { currencies } from '../core/transfer.ts';
 import { PAYMENTS_MAX, type Payment, type PaymentOption, type Session } from '../database/database.ts';
 import { optionAddress, optionLink } from '../payments/option.ts';
 import { payerUrl, paymentUrl, type UrlParts } from '../payments/payment-url.ts';
+import type { Caller } from './endpoint.ts';
 
 const minorUnits = (description: string) => z.int().meta({ description, format: 'int64' });
 const unixSeconds = (description: string) => z.int().meta({ description: `${description}, Unix seconds.` });
@@ -72,7 +73,7 @@ export const paymentSessionSchema = z
     url: z.string().optional().meta({ description: 'Hosted payment page.' }),
     payer_url: z.string().optional().meta({
       description:
-        'The same page for the payer alone: it also lets the payer name a refund address. Redirect the payer to it, and show it to nobody else.',
+        'The same page for the payer alone: it also lets the payer name a refund address. Redirect the payer to it, and show it to nobody else. Only for keys with the scope `sessions:write`.',
     }),
     line_items: z.array(lineItemSchema).optional(),
     tax_amount: minorUnits('Minor units.').optional(),
@@ -103,8 +104,19 @@ export const paymentSessionSchema = z
 
 export type PaymentSession = z.infer<typeof paymentSessionSchema>;
 
+/**
+ * Returns the link with which the payer names where refunds go: for keys that make sessions, and not for those that
+ * only read them.
+ */
+export const payerLink = (
+  session: Session,
+  parts: UrlParts,
+  { scopes }: Pick<Caller, 'scopes'>,
+): Readonly<{ payer_url?: string }> =>
+  scopes.includes('sessions:write') ? { payer_url: payerUrl(session, parts) } : {};
+
 /** Returns the reference shape of a session. */
-export function paymentSession(session: Session, parts: UrlParts): PaymentSession {
+export function paymentSession(session: Session, parts: UrlParts, caller: Pick<Caller, 'scopes'>): PaymentSession {
   const { request, conversion, life, standing, terms } = session;
   return {
     id: session.id,
@@ -114,7 +126,7 @@ export function paymentSession(session: Session, parts: UrlParts): PaymentSessio
     created: session.createdAtS,
     expires_at: terms.expiresAtS,
     url: paymentUrl(session, parts.config),
-    payer_url: payerUrl(session, parts),
+    ...payerLink(session, parts, caller),
     ...(request.lineItems && { line_items: request.lineItems.map(lineItem) }),
     ...(request.taxMinor !== null && { tax_amount: Number(request.taxMinor) }),
     ...(request.shippingMinor !== null && { shipping_amount: Number(request.shippingMinor) }),

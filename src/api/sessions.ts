@@ -41,7 +41,7 @@ export function sessionEndpoints(deps: ApiDeps): Endpoint[] {
         const isQuickStart = isModeShape(body);
         const input = isQuickStart ? readModeInput(body, caller.mode, config) : readSessionInput(body, caller.mode);
         const { session, replayed } = await createSession(deps, caller, input, { idempotencyKey, path: CREATE_PATH });
-        const shown = isQuickStart ? modeAnswer(session, deps) : paymentSession(session, deps);
+        const shown = isQuickStart ? modeAnswer(session, deps, caller) : paymentSession(session, deps, caller);
         return { body: shown, replayed, sessionId: session.id };
       },
     },
@@ -58,7 +58,7 @@ export function sessionEndpoints(deps: ApiDeps): Endpoint[] {
         errors: ['session_not_found'],
       },
       async run({ caller, params }) {
-        return { body: paymentSession(await findSession(deps, caller, params.session_id ?? ''), deps) };
+        return { body: paymentSession(await findSession(deps, caller, params.session_id ?? ''), deps, caller) };
       },
     },
     {
@@ -88,7 +88,7 @@ export function sessionEndpoints(deps: ApiDeps): Endpoint[] {
           idempotencyKey,
           path: `${PATH}/${id}/cancel`,
         }));
-        return { body: paymentSession(session, deps), replayed };
+        return { body: paymentSession(session, deps, caller), replayed };
       },
     },
   ];

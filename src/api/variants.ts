@@ -11,7 +11,7 @@ import { formatUnits, parseUnits } from '../core/money.ts';
 import { currencies, type Mode, otherMode } from '../core/transfer.ts';
 import type { Session } from '../database/database.ts';
 import { optionAddress } from '../payments/option.ts';
-import { payerUrl, paymentUrl, type UrlParts } from '../payments/payment-url.ts';
+import { paymentUrl, type UrlParts } from '../payments/payment-url.ts';
 import { exponentOf } from '../rates/currencies.ts';
 import type { ApiDeps, Caller, Endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
@@ -27,7 +27,7 @@ import {
   textSchema,
 } from './session-input.ts';
 import { createErrors, createSession, findSession } from './session-service.ts';
-import { paymentStatusSchema } from './session-view.ts';
+import { payerLink, paymentStatusSchema } from './session-view.ts';
 
 const PATH = '/v1/payment/sessions';
 
@@ -136,7 +136,7 @@ export function quickStartEndpoints(deps: ApiDeps): Endpoint[] {
           only: anyOption,
         };
         const { session, replayed } = await createSession(deps, caller, input, { idempotencyKey, path: PATH });
-        return { body: quickStartAnswer(session, deps), replayed, sessionId: session.id };
+        return { body: quickStartAnswer(session, deps, caller), replayed, sessionId: session.id };
       },
     },
     {
@@ -152,7 +152,7 @@ export function quickStartEndpoints(deps: ApiDeps): Endpoint[] {
         errors: ['session_not_found'],
       },
       async run({ caller, params }) {
-        return { body: quickStartAnswer(await findSession(deps, caller, params.session_id ?? ''), deps) };
+        return { body: quickStartAnswer(await findSession(deps, caller, params.session_id ?? ''), deps, caller) };
       },
     },
   ];
@@ -166,7 +166,11 @@ async function checkWebhookUrl(deps: ApiDeps, { storeId, mode }: Caller, url: st
   return `webhook_url is an endpoint of ${otherMode(mode)} mode, which never receives events of ${mode} mode. Name another URL.`;
 }
 
-function quickStartAnswer(session: Session, parts: UrlParts): z.infer<typeof quickStartAnswerSchema> {
+function quickStartAnswer(
+  session: Session,
+  parts: UrlParts,
+  caller: Pick<Caller, 'scopes'>,
+): z.infer<typeof quickStartAnswerSchema> {
   const { request, options, terms } = session;
   const first = options[0];
   return {
@@ -178,7 +182,7 @@ function quickStartAnswer(session: Session, parts: UrlParts): z.infer<typeof qui
       amount: { value: decimalAmount(session), currency: request.currency },
       status: upperStatus[session.life.status],
       payment_url: paymentUrl(session, parts.config),
-      payer_url: payerUrl(session, parts),
+      ...payerLink(session, parts, caller),
       ...Object.fromEntries(options.map((option) => [`${option.network}_address`, optionAddress(session, option)])),
       ...(first && { qr_code_data: optionAddress(session, first) }),
       created_at: session.createdAtS,
@@ -282,7 +286,11 @@ function offeredNetwork(name: string | null | undefined, mode: Mode, config: Pic
   return network.name;
 }
 
-export function modeAnswer(session: Session, parts: UrlParts): z.infer<typeof modeAnswerSchema> {
+export function modeAnswer(
+  session: Session,
+  parts: UrlParts,
+  caller: Pick<Caller, 'scopes'>,
+): z.infer<typeof modeAnswerSchema> {
   return {
     base,
     session: {
@@ -292,7 +300,7 @@ export function modeAnswer(session: Session, parts: UrlParts): z.infer<typeof mo
       created: session.createdAtS,
       status: upperStatus[session.life.status],
       url: paymentUrl(session, parts.config),
-      payer_url: payerUrl(session, parts),
+      ...payerLink(session, parts, caller),
       created_at: session.createdAtS,
       expires_at: session.terms.expiresAtS,
     },

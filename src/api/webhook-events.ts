@@ -158,7 +158,11 @@ const refundDocs = Object.entries(refundEvents).map(([type, meaning]) => ({
       amountMinor: 4_50n,
       currency: 'USDT',
       network: 'live:example',
-      destination: { address: exampleRefund.destination.address, from: exampleRefund.destination_source },
+      destination: {
+        address: exampleRefund.destination.address,
+        from: exampleRefund.destination_source,
+        isLinkSeen: false,
+      },
     }),
   ) as unknown,
 }));

@@ -37,7 +37,9 @@ export type RefundPolicy = Readonly<{
   refundWindowS: number;
   /** What one store may refund in one UTC day, in stablecoin minor units. */
   refundDailyMinor: number;
-  /** Refunds up to this need no approval by the operator. */
+  /**
+   * What one session, one destination and one asker may get in 24 hours without an approval, in stablecoin minor units.
+   */
   refundAutoMinor: number;
   /** How long a refund that is processing can still be canceled, unless it is signed first. */
   refundCancelWindowS: number;
@@ -86,7 +88,7 @@ export type RefundRefusal =
 export type RefundJudgement =
   | Readonly<{ kind: 'refused'; why: RefundRefusal }>
   /** `part` names the network to pay on; `units` are base units of its token. */
-  | Readonly<{ kind: 'accepted'; part: ReceivedPart; units: bigint; needsApproval: boolean }>;
+  | Readonly<{ kind: 'accepted'; part: ReceivedPart; units: bigint }>;
 
 /** Returns whether a refund reduces what can still be refunded. One that failed or was canceled does not. */
 export const isHeld = ({ status }: Pick<EarlierRefund, 'status'>): boolean =>
@@ -130,13 +132,25 @@ export function judgeRefund(
   if (moment.nowS > session.paidAtS + policy.refundWindowS) return refused('REFUND_TIME_EXPIRED');
   if (moment.todayMinor + amountMinor > BigInt(policy.refundDailyMinor)) return refused('DAILY_REFUND_LIMIT_EXCEEDED');
   const part = choosePart(parts, held);
-  return {
-    kind: 'accepted',
-    part,
-    units: minorToUnits(amountMinor, part.decimals),
-    needsApproval: amountMinor > BigInt(policy.refundAutoMinor),
-  };
+  return { kind: 'accepted', part, units: minorToUnits(amountMinor, part.decimals) };
 }
+
+/** How far back refunds count towards the amount that needs no approval. */
+export const RECENT_MS = 24 * 3600 * 1000;
+
+/** What other refunds of the last 24 hours gave, in minor units: of one session, to one address, for one asker. */
+export type RecentRefunds = Readonly<{ sessionMinor: bigint; destinationMinor: bigint; askerMinor: bigint }>;
+
+/**
+ * Returns whether a refund needs an approval: it would bring what one session, one destination or one asker gets in 24
+ * hours above what the store refunds without one.
+ */
+export const exceedsAutomatic = (
+  amountMinor: bigint,
+  { sessionMinor, destinationMinor, askerMinor }: RecentRefunds,
+  { refundAutoMinor }: Pick<RefundPolicy, 'refundAutoMinor'>,
+): boolean =>
+  [sessionMinor, destinationMinor, askerMinor].some((minor) => minor + amountMinor > BigInt(refundAutoMinor));
 
 /**
  * Returns what can still be refunded of each coin that a session received, in minor units, and the network on which its
@@ -206,11 +220,19 @@ const heldMinorOf = (currency: Currency, refunds: readonly EarlierRefund[]): big
 /** The part of a refund's state on which its next step depends. */
 export type RefundLife = Readonly<{
   status: RefundStatus;
-  hasDestination: boolean;
+  destination: string | null;
   needsApproval: boolean;
-  isApproved: boolean;
+  approvedDestination: string | null;
   claimUntilS: number | null;
 }>;
+
+/** Returns whether a refund may be paid to its destination: it needs no approval, or one that named this address. */
+export const isApproved = ({
+  destination,
+  needsApproval,
+  approvedDestination,
+}: Pick<RefundLife, 'destination' | 'needsApproval' | 'approvedDestination'>): boolean =>
+  !needsApproval || (destination !== null && approvedDestination === destination);
 
 export type RefundStep = 'start' | 'expire' | null;
 
@@ -218,12 +240,12 @@ export type RefundStep = 'start' | 'expire' | null;
 export type RefundEnd = Readonly<{ kind: 'completed'; tx: string }> | Readonly<{ kind: 'failed'; reason: string }>;
 
 /**
- * Returns what happens to a pending refund: it starts once it has a destination and every approval it needs, and fails
- * once its claim link has expired.
+ * Returns what happens to a pending refund: it starts once it has a destination, and an approval of that destination if
+ * it needs one; it fails once its claim link has expired.
  */
 export function nextRefundStep(life: RefundLife, nowS: number): RefundStep {
   if (life.status !== 'pending') return null;
-  if (life.hasDestination) return life.needsApproval && !life.isApproved ? null : 'start';
+  if (life.destination !== null) return isApproved(life) ? 'start' : null;
   return life.claimUntilS !== null && nowS > life.claimUntilS ? 'expire' : null;
 }
 

@@ -22,6 +22,10 @@ export const amountText = ({ amountMinor, currency }: Pick<Refund, 'amountMinor'
 export const waitsForApproval = ({ status, needsApproval, approvedAtMs }: Refund): boolean =>
   (status === 'pending' || status === 'processing') && needsApproval && approvedAtMs === null;
 
+/** Whether the payer has to name an address. */
+export const waitsForAddress = ({ status, destination, claim }: Refund): boolean =>
+  status === 'pending' && destination === null && claim !== null;
+
 const tones: Readonly<Record<RefundStatus, Tone>> = {
   pending: 'wait',
   processing: 'wait',

@@ -53,6 +53,11 @@ export type ReturnHeldMoney = Readonly<{
   network?: NetworkKey;
   currency?: Currency;
   act: OperatorAct;
+  /**
+   * The id of the person who orders it for the store: it is then the store's, like a refund. Null for the operator,
+   * whom neither the store's suspension nor its limits bind.
+   */
+  requestedBy: string | null;
   /** Nothing is saved; the outcome is what it would be. */
   isDryRun: boolean;
 }>;
@@ -66,7 +71,12 @@ export type ReturnHeldOutcome =
    * `refunded`: refunds of the session have used it. `senders_differ`: it came from nobody or from several addresses.
    * `not_adopted`: the database was restored from a backup and may lack returns that were paid.
    */
-  | Readonly<{ kind: 'not_open' | 'not_found' | 'refunded' | 'senders_differ' | 'not_adopted' }>;
+  | Readonly<{ kind: 'not_open' | 'not_found' | 'refunded' | 'senders_differ' | 'not_adopted' }>
+  /**
+   * Of what a store orders alone. `above_limit`: it is more than is refunded without an approval. `daily_limit`: more
+   * than the store may still refund today.
+   */
+  | Readonly<{ kind: 'store_suspended' | 'above_limit' | 'daily_limit' }>;
 
 export interface HeldReturnDatabase {
   /**

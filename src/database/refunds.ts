@@ -37,13 +37,24 @@ export type Refund = Readonly<{
   network: NetworkKey;
   /** Base units of the token on that network. */
   units: bigint;
-  /** What is paid. `address` is the key as people read it; `mac` comes from `intentMac`. */
-  destination: Readonly<{ key: string; address: string; from: DestinationFrom; mac: string }> | null;
+  /**
+   * What is paid. `address` is the key as people read it; `mac` comes from `intentMac`. `isLinkSeen`: it was named
+   * through a link that staff had seen, so they may have named it themselves.
+   */
+  destination: Readonly<{
+    key: string;
+    address: string;
+    from: DestinationFrom;
+    isLinkSeen: boolean;
+    mac: string;
+  }> | null;
   /** Set when the payer is asked for an address by claim link. */
   claim: Readonly<{ token: string; untilS: number }> | null;
   status: RefundStatus;
   needsApproval: boolean;
   approvedAtMs: number | null;
+  /** The key of the destination that the approval named; it counts for no other. */
+  approvedDestination: string | null;
   /** Approvers' signatures, where the signer wants any; it alone knows which are valid. */
   approvals: readonly RefundApproval[];
   failureReason: string | null;
@@ -57,6 +68,8 @@ export type Refund = Readonly<{
   heldKind: HeldKind | null;
   /** The id of the person who asked for it in the dashboard. */
   requestedBy: string | null;
+  /** The id of the API key that asked for it. */
+  requestedKey: string | null;
 }>;
 
 export type NewRefund = Readonly<{
@@ -72,6 +85,7 @@ export type NewRefund = Readonly<{
   /** The destination as the merchant wrote it; parsed once the network of the refund is chosen. */
   refundAddress: string | null;
   requestedBy?: string;
+  requestedKey?: string;
   /** Nothing is saved; the outcome is what it would be. */
   isDryRun?: boolean;
   replay: Replay;
@@ -134,6 +148,12 @@ export type RedirectRefund = Readonly<{ address: string; act: OperatorAct }> &
     | Readonly<{ by: 'operator'; id: string; isDryRun: boolean }>
   );
 
+/**
+ * `no_destination`: nobody has named an address, so there is nothing to approve. `changed`: it goes elsewhere than
+ * seen.
+ */
+export type ApproveRefundOutcome = 'done' | 'not_found' | 'ended' | 'no_destination' | 'changed';
+
 /** An approver's approval as stored with a refund; the signer verifies it. */
 export type RefundApproval = Readonly<{ approver: string; untilS: number; signature: string }>;
 
@@ -194,17 +214,21 @@ export interface RefundDatabase {
   /** Starts refunds that are ready and fails those whose claim link expired. @returns how many, at most `limit` */
   advanceRefunds(nowMs: number, limit: number): Promise<number>;
   /**
-   * Approves a refund for the operator, with an approver's signature where the signer wants one: it is added to those
-   * of others.
-   * @param seen the key of the destination that was looked at, or null for none; if left out, any
-   * @returns null when there is no such refund, false when it has ended or goes elsewhere than was seen
+   * Approves the destination of a refund, with an approver's signature where the signer wants one: it is added to those
+   * of others. The approval counts for this destination alone.
+   * @param seen the key of the destination that was looked at
    */
   approveRefund(
     id: string,
     approval: RefundApproval | null,
     nowMs: number,
-    seen?: string | null,
-  ): Promise<boolean | null>;
+    seen: string | null,
+  ): Promise<ApproveRefundOutcome>;
+  /** Records that staff see the link by which the payer of a session, or of one refund, names where refunds go. */
+  recordLinkSeen(
+    link: Readonly<{ sessionId: string }> | Readonly<{ refundId: string }>,
+    act: OperatorAct,
+  ): Promise<void>;
   /** Rejects a refund for the operator: it fails with this reason, unless something is signed, or may have paid it. */
   rejectRefund(id: string, reason: string, nowMs: number): Promise<boolean | null>;
   /** Returns what can still be refunded of a session, and by its store today; null when there is no such session. */

@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { APPROVAL_ALARMS_MAX } from '../../src/database/refunds.ts';
 import { type ApiServer, withApi } from '../support/api-server.ts';
+import { approve } from '../support/approve.ts';
 import { confirmTip, openSale } from '../support/payment-scenes.ts';
 
 const [first, second] = ['aa', 'bb'].map((start) => chains.evm.address.format(start.padEnd(40, '7')));
@@ -46,7 +47,7 @@ test('a refund that waits for an approval is an alarm, which ends with the decis
     assert.match(alarm?.message ?? '', new RegExp(`refunds approve ${one}.*refunds reject ${one} --reason`));
     assert.not.match(alarm?.message ?? '', new RegExp(`${first}|2\\.00`), 'neither amount nor destination');
     assert.equal(await database.listStoreAlarms({ storeId: api.merchantId, mode: 'test' }, 9), [], 'it has a list');
-    await database.approveRefund(one, null, api.clock.nowMs());
+    await approve(database, one, api.clock.nowMs());
     assert.equal(await told(api), [two]);
     await database.rejectRefund(two, 'no', api.clock.nowMs());
     assert.equal(await told(api), []);
@@ -56,7 +57,7 @@ test('it is one again when its destination is changed after the approval, and un
   withSale(async (api, session) => {
     const database = api.database();
     const id = await ask(api, session, 'one', '2.00');
-    await database.approveRefund(id, null, api.clock.nowMs());
+    await approve(database, id, api.clock.nowMs());
     await database.advanceRefunds(api.clock.nowMs(), 10);
     assert.equal(await told(api), []);
     const moved = await api.send('POST', '/api/v1/refunds/one/destination', { address: second });

@@ -8,6 +8,7 @@ import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { destinationSources, mayReplace } from '../../src/core/refund.ts';
 import { type ApiServer, withApi } from '../support/api-server.ts';
+import { approve } from '../support/approve.ts';
 import { confirmTip, openSale, type Sale } from '../support/payment-scenes.ts';
 import type { HttpAnswer } from '../support/signed-client.ts';
 import { thawAll } from '../support/thaw.ts';
@@ -223,13 +224,13 @@ test('an approval holds for the address that was approved, and for no other', ()
     const sale = await paidSale(api);
     await create(api, sale, 'r-1', { refund_address: named });
     const id = await idOf(api, 'r-1');
-    await api.database().approveRefund(id, null, api.clock.nowMs());
+    await approve(api.database(), id, api.clock.nowMs());
     await start(api);
     assert.is(fields(await read(api, 'r-1')).status, 'processing');
     await redirect(api, 'r-1', chosen);
     api.clock.advance(61_000);
     assert.equal(await allot(api, 'r-1'), { kind: 'moved', waitsFor: 'refund_unapproved', to: keyOf(chosen) });
-    await api.database().approveRefund(id, null, api.clock.nowMs());
+    await approve(api.database(), id, api.clock.nowMs());
     assert.is((await allot(api, 'r-1')).kind, 'allotted');
   }));
 
@@ -266,7 +267,7 @@ for (const [isKnown, code] of [
       await database.reportCertainty(network, true, act.atMs);
       if (!isKnown) await payUnknown(api, keyOf(left), UNITS);
       await isKept();
-      await database.approveRefund(id, null, act.atMs);
+      await approve(database, id, act.atMs);
       await start(api);
       api.clock.advance(61_000);
       const { kind, waitsFor } = await allot(api, 'r-1');

@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 import { type ApiServer, startApi, withApi } from '../support/api-server.ts';
+import { approve } from '../support/approve.ts';
 import type { HttpAnswer } from '../support/signed-client.ts';
 
 const CREATE = '/api/v1/refunds/create';
@@ -383,7 +384,7 @@ test('a refund above the store’s limit needs approval by the operator', async 
     await tick(own);
     assert.is(await status(), 'pending');
     const [refund] = await own.database().listRefunds({ sessionId: session, limit: 1 });
-    assert.is(await own.database().approveRefund(refund?.id ?? '', null, own.clock.nowMs()), true);
+    assert.is(await approve(own.database(), refund?.id ?? '', own.clock.nowMs()), 'done');
     await tick(own);
     assert.is(await status(), 'processing');
   });
@@ -397,8 +398,8 @@ test('an approval that the signer needs takes effect at once, and shortens no ot
     const [refund] = await own.database().listRefunds({ sessionId: session, limit: 1 });
     assert.ok(refund);
     const isDue = async () => (await own.database().openPayouts(refund.network, own.clock.nowMs(), 10)).length === 1;
-    const approve = () => own.database().approveRefund(refund.id, null, own.clock.nowMs());
-    await approve();
+    const approveIt = () => approve(own.database(), refund.id, own.clock.nowMs());
+    await approveIt();
     assert.is(await isDue(), false, 'it can still be canceled');
     own.clock.advance(60_000);
     assert.is(await isDue(), true);
@@ -406,7 +407,7 @@ test('an approval that the signer needs takes effect at once, and shortens no ot
     const nowMs = own.clock.nowMs();
     await own.database().recordWait({ id: refund.id, generation: 0, wait, nextLookAtMs: nowMs + 300_000, nowMs });
     assert.is(await isDue(), false);
-    await approve();
+    await approveIt();
     assert.is(await isDue(), true);
   });
 });
@@ -472,14 +473,14 @@ test('a refund beyond a limit waits until an approver orders it, and not only a 
     const nowS = own.clock.nowMs() / 1000;
     const signed = { approver: 'ann', signature: 'ab', untilS: nowS + 3_600 };
     for (const approval of [null, { ...signed, untilS: nowS - 1 }]) {
-      await database.approveRefund(id, approval, own.clock.nowMs());
+      await approve(database, id, own.clock.nowMs(), approval);
       assert.equal(
         await allotFirst(own, payer),
         ['moved', 'payout_limit_store'],
         'an order has a signature and a time',
       );
     }
-    await database.approveRefund(id, signed, own.clock.nowMs());
+    await approve(database, id, own.clock.nowMs(), signed);
     assert.equal(await allotFirst(own, payer), ['allotted', undefined], 'at once');
     const { spent } = await database.payoutLimit({ storeId: own.merchantId }, own.clock.nowMs());
     assert.is(spent.find(({ mode }) => mode === 'test')?.hourCount, 1, 'it counts all the same');

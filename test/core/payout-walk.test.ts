@@ -104,7 +104,8 @@ function refundMoves(life: RefundLife): RefundLife[] {
   const step = [0, 2].flatMap((nowS) => nextRefundStep(life, nowS) ?? []);
   const next = step.map((one) => to(one === 'start' ? 'processing' : 'failed'));
   if (life.status === 'pending') {
-    return [...next, { ...life, hasDestination: true }, { ...life, isApproved: true }, to('failed')];
+    const named = { ...life, destination: 'aa' };
+    return [...next, named, { ...life, approvedDestination: life.destination }, to('failed')];
   }
   // Its payout ends in one of these, from every state: see above.
   return life.status === 'processing' ? [to('completed'), to('failed'), to('canceled')] : next;
@@ -117,9 +118,9 @@ test('every refund can end, and none that has ended starts again', () => {
   const open: RefundLife[] = flags.flatMap((needsApproval) =>
     flags.map((hasDestination) => ({
       status: 'pending',
-      hasDestination,
+      destination: hasDestination ? 'aa' : null,
       needsApproval,
-      isApproved: false,
+      approvedDestination: null,
       claimUntilS: hasDestination ? null : 1,
     })),
   );

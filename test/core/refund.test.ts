@@ -4,11 +4,13 @@ import * as assert from 'uvu/assert';
 import {
   defaultRefundPolicy,
   type EarlierRefund,
+  exceedsAutomatic,
   isHeld,
   judgeRefund,
   minorToUnits,
   nextRefundStep,
   type ReceivedPart,
+  type RecentRefunds,
   type RefundLife,
   type RefundStatus,
   receiptNumber,
@@ -104,14 +106,22 @@ test('a refund is paid on the network with most left to refund, in that token’
   assert.is(second.units, 3_000_000n);
 });
 
-test('a refund above the store’s limit needs approval', () => {
-  const policy = { ...defaultRefundPolicy, refundAutoMinor: 5_00 };
-  const needs = (amount: bigint) => {
-    const judgement = judge(amount, [part('one', 10_00n)], [], policy);
-    return judgement.kind === 'accepted' && judgement.needsApproval;
-  };
+test('a refund needs approval if one session, one destination or one asker gets more with it than the store’s limit', () => {
+  const policy = { refundAutoMinor: 5_00 };
+  const none = { sessionMinor: 0n, destinationMinor: 0n, askerMinor: 0n };
+  const needs = (amount: bigint, recent: Partial<RecentRefunds> = {}) =>
+    exceedsAutomatic(amount, { ...none, ...recent }, policy);
   assert.is(needs(5_00n), false);
   assert.is(needs(5_01n), true);
+  for (const part of ['sessionMinor', 'destinationMinor', 'askerMinor'] as const) {
+    assert.is(needs(2_00n, { [part]: 3_00n }), false, part);
+    assert.is(needs(2_00n, { [part]: 3_01n }), true, part);
+  }
+  assert.is(
+    needs(2_00n, { sessionMinor: 3_00n, destinationMinor: 3_00n, askerMinor: 3_00n }),
+    false,
+    'none of them alone',
+  );
 });
 
 test('refunds in any order never hold more than was received', () => {
@@ -143,20 +153,22 @@ test('refunds in any order never hold more than was received', () => {
 
 const pending: RefundLife = {
   status: 'pending',
-  hasDestination: false,
+  destination: null,
   needsApproval: false,
-  isApproved: false,
+  approvedDestination: null,
   claimUntilS: 100,
 };
 
 test('a pending refund starts once it has an address and its approval, or fails when its claim link expires', () => {
   assert.is(nextRefundStep(pending, 100), null);
   assert.is(nextRefundStep(pending, 101), 'expire');
-  assert.is(nextRefundStep({ ...pending, hasDestination: true }, 101), 'start');
-  assert.is(nextRefundStep({ ...pending, hasDestination: true, needsApproval: true }, 101), null);
-  assert.is(nextRefundStep({ ...pending, hasDestination: true, needsApproval: true, isApproved: true }, 1), 'start');
+  const named = { ...pending, destination: 'aa' };
+  assert.is(nextRefundStep(named, 101), 'start');
+  assert.is(nextRefundStep({ ...named, needsApproval: true }, 101), null);
+  assert.is(nextRefundStep({ ...named, needsApproval: true, approvedDestination: 'aa' }, 1), 'start');
+  assert.is(nextRefundStep({ ...named, needsApproval: true, approvedDestination: 'bb' }, 1), null, 'another address');
   for (const status of ['processing', 'completed', 'failed', 'canceled'] as const) {
-    assert.is(nextRefundStep({ ...pending, status, hasDestination: true }, 101), null, status);
+    assert.is(nextRefundStep({ ...named, status }, 101), null, status);
   }
 });
 

@@ -79,6 +79,67 @@ test('what is above the store’s limit is not returned by one person', () =>
     assert.equal(await api.database().listRefunds({ sessionId, limit: 9 }), []);
   }));
 
+/** Orders a return with all that the review asks for. */
+async function orderReturn(ada: Visitor, path: string) {
+  const review = await ada.submit(path, `${path}/return`, { part: 'test:ethereum USDT', address: to, because: 'x' });
+  return review.status === 200 ? confirm(ada, `${path}/return`, review, { typed: '10.50' }) : review;
+}
+
+test('the owner of a suspended store sends no held money out, neither ordered before nor after', () =>
+  withHeld(async ({ api }, ada, path, sessionId) => {
+    const database = api.database();
+    const suspend = (what: 'suspended' | 'resumed') =>
+      database.suspendStore(
+        api.merchantId,
+        what,
+        { atMs: api.clock.nowMs(), operator: 'root', command: 'store suspend', reason: 'fraud' },
+        false,
+      );
+    await suspend('suspended');
+    const refused = await orderReturn(ada, path);
+    assert.equal([refused.status, /The store is suspended/.test(refused.text)], [400, true]);
+    assert.equal(await database.listRefunds({ sessionId, limit: 9 }), []);
+
+    await suspend('resumed');
+    assert.is((await orderReturn(ada, path)).status, 303);
+    const [made] = await database.listRefunds({ sessionId, limit: 9 });
+    assert.is(made?.destination?.from, 'merchant', 'it was the store, not the operator');
+    await suspend('suspended');
+    await database.advanceRefunds(api.clock.nowMs(), 9);
+    api.clock.advance(61_000);
+    const payout = await database.findPayout(made?.id ?? '');
+    assert.ok(payout);
+    const attempt = { id: payout.id, generation: 0, attempt: 0, intent: payout.intent, payer: 'ab'.repeat(20) };
+    const terms = { payerRole: 'refund', nonce: null, terms: {}, feeUnitsMax: 1n } as const;
+    assert.is((await database.allotAttempt({ ...attempt, ...terms, nowMs: api.clock.nowMs() })).kind, 'moved');
+    assert.is((await database.findPayout(payout.id))?.wait?.code, 'refund_store_suspended');
+  }));
+
+test('what a store’s owner returns counts in the store’s daily limit, and in the amount that needs an approval', () =>
+  withHeld(async ({ api, person }, ada, path, sessionId) => {
+    const database = api.database();
+    await database.setRefundPolicy(api.merchantId, { refundDailyMinor: 1049 });
+    const refused = await orderReturn(ada, path);
+    assert.equal([refused.status, /what the store may still refund today: 10\.49/.test(refused.text)], [400, true]);
+    await database.setRefundPolicy(api.merchantId, { refundDailyMinor: 2000, refundAutoMinor: 1500 });
+    assert.is((await orderReturn(ada, path)).status, 303);
+    assert.is((await database.refundRoom(sessionId, api.clock.nowMs()))?.dayLeftMinor, 950n);
+
+    const other = await openSale(api);
+    await pass(api, 3700);
+    await other.send('10.50');
+    await confirmTip(api);
+    await database.setRefundPolicy(api.merchantId, { refundDailyMinor: 9999 });
+    const [held] = await database.listHeldMoney({ sessionId: other.id, limit: 1 });
+    const ben = await person('Ben', { role: 'owner', storeId: api.merchantId });
+    const again = await orderReturn(ben, `/s/${api.merchantId}/test/held/${held?.id}`);
+    assert.equal(
+      [again.status, /quayside held return/.test(again.text)],
+      [400, true],
+      'another owner to the same address',
+    );
+  }));
+
 const plain = (page: string) => page.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
 
 test('a page says what came, from where and how late, how long it waits, what the payer asked, and what else one can do', () =>

@@ -12,6 +12,7 @@ import { chains } from '../../src/chains/index.ts';
 import { SUDO_MS } from '../../src/dashboard/web-session.ts';
 import { approverOf, signApproval } from '../../src/signer/approval.ts';
 import { readRequestFile, textOf } from '../../src/signer/approval-file.ts';
+import { approve } from '../support/approve.ts';
 import {
   type Answer,
   confirm,
@@ -183,7 +184,7 @@ test('a refund that was sent elsewhere after its approval is approved again on i
     });
     const [refund] = await api.database().listRefunds({ sessionId: sale.id, limit: 1 });
     const id = refund?.id ?? '';
-    await api.database().approveRefund(id, null, api.clock.nowMs());
+    await approve(api.database(), id, api.clock.nowMs());
     await api.database().advanceRefunds(api.clock.nowMs(), 10);
     const path = `/s/${api.merchantId}/test/refunds/${id}`;
     assert.not.match((await grace.get(path)).text, `${path}/approve`);

@@ -138,7 +138,7 @@ test('without an address the payer gets a link, and an owner can name one until 
   withShop(async (shop) => {
     const { api, ada, bob } = shop;
     const path = await makeRefund(shop, {});
-    const page = await ada.get(path);
+    const page = await confirm(ada, `${path}/link`, await ada.submit(path, `${path}/link`));
     const link = /<input value="([^"]+\/refund\/[0-9a-f]{32})" readonly/.exec(page.text)?.[1] ?? '';
     const [refund] = await refundsOf(shop);
     assert.is(link, `${api.baseUrl}/refund/${refund?.claim?.token}`);

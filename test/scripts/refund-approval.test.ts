@@ -7,6 +7,7 @@ import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
+import { createIntentMacs } from '../../src/core/intent.ts';
 import { writeIntent } from '../../src/database/sqlite/payouts/schema.ts';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 import { databaseFile, readSecretKeys } from '../../src/lib/secret-key.ts';
@@ -63,6 +64,8 @@ mkdirSync(dataDir);
 writeFileSync(file, JSON.stringify({ data_dir: 'data', networks: { one: network } }));
 const secretKeys = readSecretKeys(dataDir, {});
 createDatabaseFile(databaseFile(dataDir));
+/** With this installation’s key: a destination that nobody set cannot be approved. */
+const mac = createIntentMacs(secretKeys.find)(intent, 1);
 const raw = new Sqlite(databaseFile(dataDir));
 raw.exec(`
   INSERT INTO stores (id, name, status, settlement_currency, tolerance_minor, top_up_grace_s, monitoring_s, late_policy,
@@ -76,7 +79,7 @@ raw.exec(`
   INSERT INTO refunds (id, store_id, mode, refund_id, session_id, body_hash, amount_minor, currency, network, units,
       destination, destination_from, mac, status, needs_approval, approval, created_at_ms)
     VALUES ('rf_1', 'm1', 'test', 'own', 'cs_1', 'h', '500000', 'USDT', 'test:one', '${intent.units}', '${payer}', 'payer',
-      '${intent.mac}', 'processing', 0, '${JSON.stringify(older)}', 5);
+      '${mac}', 'processing', 0, '${JSON.stringify(older)}', 5);
   INSERT INTO payouts (id, kind, network, intent, session_id, state, generation, not_before_ms, created_at_ms, updated_at_ms)
     VALUES ('rf_1', 'refund', 'test:one', '${writeIntent(intent)}', 'cs_1', 'waiting', 0, 0, 1, 2)`);
 const database = openSqliteDatabase({

@@ -12,6 +12,7 @@ import { invariant } from '../../src/core/fault.ts';
 import { SWEEP_TOO_DEAR } from '../../src/core/sweep.ts';
 import { SUDO_MS } from '../../src/dashboard/web-session.ts';
 import type { ApiServer } from './api-server.ts';
+import { approve } from './approve.ts';
 import { type Answer, type Dashboard, formTokenOf, PASSWORD, type Visitor } from './dashboard.ts';
 import { confirmTip, openSale, type Sale } from './payment-scenes.ts';
 
@@ -87,6 +88,7 @@ async function fillStore(api: ApiServer, sale: Sale) {
   api.clock.advance(1);
   const asked = await refund('r-2', '0.50', {});
   api.clock.advance(1);
+  await api.database().setRefundPolicy(api.merchantId, { refundAutoMinor: 100_00 });
   const processing = await refund('r-3', '0.25', { refund_address: PAYEE });
   await api.database().advanceRefunds(api.clock.nowMs(), 10);
   await signOnce(api, processing ?? '');
@@ -118,7 +120,7 @@ async function signOnce(api: ApiServer, id: string): Promise<void> {
   await api.database().recordWait({ id, generation: 0, wait, nextLookAtMs: nowMs, nowMs });
   const untilS = Math.floor(nowMs / 1000) + 86_400;
   for (const approver of ['ab', 'cd'].map((byte) => byte.repeat(32))) {
-    await api.database().approveRefund(id, { approver, untilS, signature: 'ef'.repeat(64) }, nowMs);
+    await approve(api.database(), id, nowMs, { approver, untilS, signature: 'ef'.repeat(64) });
   }
 }
 

@@ -11,7 +11,8 @@ import type { ChainTransfer, Currency } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 
-export type Coin = Readonly<{ to: string; currency: Currency; units: bigint }>;
+/** `from`: the key of the sender, who is always the same unless named. */
+export type Coin = Readonly<{ to: string; from?: string; currency: Currency; units: bigint }>;
 
 export type IngestedChain = Readonly<{
   /**
@@ -83,7 +84,7 @@ export function ingestedChain(
     async mine(coins = [], hash = undefined) {
       const next = nextBlock(path.at(-1));
       const block = hash === undefined ? next : { ...next, hash };
-      const transfers = coins.map((coin, index) => ({ ...coin, tx: txOf(block, index), index, from: 'ab'.repeat(20) }));
+      const transfers = coins.map((coin, index) => ({ from: 'ab'.repeat(20), ...coin, tx: txOf(block, index), index }));
       await step([], [{ block, transfers }], []);
       path.push(block);
       return block;

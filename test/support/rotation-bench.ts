@@ -12,6 +12,7 @@ import type { Database } from '../../src/database/database.ts';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 import { openSecretKeys } from '../../src/lib/secret-key.ts';
 import type { ApiServer } from './api-server.ts';
+import { approve } from './approve.ts';
 import { confirmTip, openSale, type Sale } from './payment-scenes.ts';
 
 export const operator = (command: string, atMs: number) => ({ atMs, operator: 'alice', command, reason: null });
@@ -102,7 +103,7 @@ export async function fill(api: ApiServer): Promise<Contents> {
   const ids = new Map((await database.listRefunds({ limit: 10 })).map(({ refundId, id }) => [refundId, id]));
   const idOf = (refundId: string) => ids.get(refundId) ?? '';
   const approval = { approver: 'ab'.repeat(32), untilS: 2_000_000_000, signature: 'cd'.repeat(64) };
-  assert.is(await database.approveRefund(idOf('r-approved'), approval, act.atMs), true);
+  assert.is(await approve(database, idOf('r-approved'), act.atMs, approval), 'done');
   const secrets = await database.findWebhookSecret('we_1', 'test');
   assert.ok(secrets);
   return {

@@ -232,7 +232,8 @@ async function partsOf(
   const act = actOf(visitor.person, 'return held money', clock);
   // No part is on a network of this name, so the outcome lists them all.
   const none = { network: 'test:', to: null } as const;
-  const tried = await database.returnHeldMoney({ id, ...none, act, isDryRun: true }, checkDestination);
+  const requestedBy = visitor.person.id;
+  const tried = await database.returnHeldMoney({ id, ...none, act, requestedBy, isDryRun: true }, checkDestination);
   return tried.kind === 'choose' ? tried.parts : [];
 }
 
@@ -274,16 +275,12 @@ async function planReturn(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<P
   if (because === '' || because.length > BECAUSE_CHARS_MAX) {
     return again(words.say('refund-changes.say_why', { max: BECAUSE_CHARS_MAX }));
   }
-  const { refundAutoMinor } = await deps.database.refundPolicy(at.storeId);
-  if (part.amountMinor > BigInt(refundAutoMinor)) {
-    const command = html`<code>quayside held return ${held.id} --to ADDRESS</code>`;
-    return again(words.html('held.above_limit', { amount: minorText(BigInt(refundAutoMinor)), command }));
-  }
   const { network, currency } = part;
-  const wish = { id: held.id, to: address, network, currency };
+  const wish = { id: held.id, to: address, network, currency, requestedBy: visitor.person.id };
+  const refuse = async (outcome: RefusedReturn) => again(await refusalOf(deps, visit, held, outcome));
   const act = { ...actOf(visitor.person, 'return held money', deps.clock), reason: because };
   const tried = await deps.database.returnHeldMoney({ ...wish, act, isDryRun: true }, deps.checkDestination);
-  if (tried.kind !== 'done') return again(refusalOf(words, tried));
+  if (tried.kind !== 'done') return refuse(tried);
   const { refund } = tried;
   return {
     command: 'return held money',
@@ -304,11 +301,37 @@ async function planReturn(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<P
     },
     async act(database, own) {
       const done = await database.returnHeldMoney({ ...wish, act: own, isDryRun: false }, deps.checkDestination);
-      if (done.kind !== 'done') return again(refusalOf(words, done));
+      if (done.kind !== 'done') return refuse(done);
       return { to: `${refundsPath(at)}/${done.refund.id}`, said: words.say('held.returning') };
     },
   };
 }
 
-const refusalOf = (words: Words, outcome: Exclude<ReturnHeldOutcome, Readonly<{ kind: 'done' }>>): string =>
-  outcome.kind === 'bad_destination' ? addressFault(words, outcome.why) : words.say(`held.refused_${outcome.kind}`);
+type RefusedReturn = Exclude<ReturnHeldOutcome, Readonly<{ kind: 'done' }>>;
+
+/** Says why held money was not returned. */
+async function refusalOf(
+  { database }: DashboardDeps,
+  { at, words, nowMs }: Visit<StoreAt>,
+  { id, sessionId }: HeldMoney,
+  outcome: RefusedReturn,
+): Promise<Html | string> {
+  switch (outcome.kind) {
+    case 'bad_destination':
+      return addressFault(words, outcome.why);
+    case 'store_suspended':
+      return words.say('refunds.suspended');
+    case 'daily_limit': {
+      const room = await database.refundRoom(sessionId, nowMs);
+      const [left, today] = ['–', room ? minorText(room.dayLeftMinor) : '–'];
+      return words.say('refunds.refused_DAILY_REFUND_LIMIT_EXCEEDED', { left, today });
+    }
+    case 'above_limit': {
+      const { refundAutoMinor } = await database.refundPolicy(at.storeId);
+      const command = html`<code>quayside held return ${id} --to ADDRESS</code>`;
+      return words.html('held.above_limit', { amount: minorText(BigInt(refundAutoMinor)), command });
+    }
+    default:
+      return words.say(`held.refused_${outcome.kind}`);
+  }
+}

@@ -74,10 +74,10 @@ const planLink: PlanOf = async (deps, visit) => {
       consequence: html`<p class="message attention">${words.say('payment-changes.link_text')}</p>`,
       button: words.say('payment-changes.link_button'),
       back: paymentPath(at, session),
-      needsSudo: false,
+      needsSudo: true,
     },
     async act(database, act) {
-      await database.recordAct(act, { target: session.id, before: null, after: null });
+      await database.recordLinkSeen({ sessionId: session.id }, act);
       const back = html`<a href="${paymentPath(at, session)}">${words.say('payment-changes.back')}</a>`;
       return {
         title: words.say('payment-changes.link_title', { order }),

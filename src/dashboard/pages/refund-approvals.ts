@@ -131,8 +131,8 @@ async function planHandingIn(
       needsSudo: true,
     },
     async act(database) {
-      const isDone = await database.approveRefund(refund.id, approval, nowMs, refund.destination?.key);
-      return isDone
+      const seen = refund.destination?.key ?? null;
+      return (await database.approveRefund(refund.id, approval, nowMs, seen)) === 'done'
         ? { to: back, said: words.say('refund-approvals.taken') }
         : again(words.say('refund-changes.changed'));
     },

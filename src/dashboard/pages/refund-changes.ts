@@ -9,6 +9,7 @@ import { type Currency, currencies } from '../../core/transfer.ts';
 import type { Session } from '../../database/database.ts';
 import type { NewRefund, Refund, RefundRoom } from '../../database/refunds.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { claimUrl } from '../../payments/destination.ts';
 import { changeFields, type Planned, storeChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { idOfForm } from '../once.ts';
@@ -22,10 +23,11 @@ import {
   refundBadge,
   refundsPath,
   refusalText,
+  waitsForAddress,
   waitsForApproval,
   whatIsPaid,
 } from '../refund-text.ts';
-import { data, facts, faultMessage, grouped, networkTitle, price } from '../show.ts';
+import { copied, data, facts, faultMessage, grouped, networkTitle, price } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { findPayment } from './payment.ts';
 import { paymentPath } from './payments.ts';
@@ -58,6 +60,7 @@ export const refundChanges = (deps: DashboardDeps): readonly StorePage[] => [
       ['refuse', 'refunds:decide', planRefusal],
       ['cancel', 'refunds:request', planCancel],
       ['destination', 'refunds:decide', planDestination],
+      ['link', 'payments:manage', planLink],
     ] as const
   ).map(([act, needs, planOf]) =>
     storeChange(deps, {
@@ -225,10 +228,11 @@ const onward = (at: StoreAt, refund: Refund, said: string): Reply => ({ to: `${r
 const planApproval: PlanOf = async (deps, visit, refund) => {
   const { at, form, visitor, nowMs, words } = visit;
   const again = (fault: string) => refundPage(deps, visit, refund, fault);
-  const seen = form.seen === '' ? null : (form.seen ?? null);
+  const seen = form.seen ?? null;
   if (!waitsForApproval(refund)) return again(words.say('refund-changes.not_waiting'));
   if (refund.requestedBy === visitor.person.id) return again(words.say('refund-changes.own'));
-  if ((refund.destination?.key ?? null) !== seen) return again(words.say('refund-changes.address_changed'));
+  if (!refund.destination) return again(words.say('refund-changes.no_address'));
+  if (refund.destination.key !== seen) return again(words.say('refund-changes.address_changed'));
   const { refundCancelWindowS } = await deps.database.refundPolicy(at.storeId);
   return {
     command: 'approve refund',
@@ -241,8 +245,7 @@ const planApproval: PlanOf = async (deps, visit, refund) => {
       needsSudo: true,
     },
     async act(database) {
-      const isDone = await database.approveRefund(refund.id, null, nowMs, seen);
-      return isDone
+      return (await database.approveRefund(refund.id, null, nowMs, seen)) === 'done'
         ? onward(at, refund, words.say('refund-changes.approved'))
         : again(words.say('refund-changes.changed'));
     },
@@ -347,6 +350,35 @@ const planDestination: PlanOf = async (deps, visit, refund) => {
       return again(
         words.say(done.kind === 'store_suspended' ? 'refund-changes.store_suspended' : 'refund-changes.redirect_late'),
       );
+    },
+  };
+};
+
+/** Whoever has the link may name where the refund goes: who saw it is recorded, and that staff had seen it. */
+const planLink: PlanOf = async (deps, visit, refund) => {
+  const { at, words } = visit;
+  const { id, claim } = refund;
+  if (!claim || !waitsForAddress(refund)) return refundPage(deps, visit, refund, words.say('refund-changes.link_gone'));
+  const title = words.say('refund-changes.link_title');
+  const path = `${refundsPath(at)}/${id}`;
+  return {
+    command: 'show claim link',
+    target: id,
+    review: {
+      title,
+      consequence: html`<p class="message attention">${words.say('refund-changes.link_text')}</p>`,
+      button: words.say('refund-changes.link_button'),
+      back: path,
+      needsSudo: true,
+    },
+    async act(database, act) {
+      await database.recordLinkSeen({ refundId: id }, act);
+      return {
+        title,
+        content: html`<section class="card">${copied(words.say('refunds.claim_link'), claimUrl(claim.token, deps.config))}
+<p class="hint">${words.say('refund-changes.link_hint')}</p>
+<p><a href="${path}">${words.say('refund-changes.link_back')}</a></p></section>`,
+      };
     },
   };
 };

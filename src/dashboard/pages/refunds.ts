@@ -7,7 +7,6 @@ import { delayOf } from '../../core/payout.ts';
 import type { RefundStatus } from '../../core/refund.ts';
 import type { Refund, RefundFilter } from '../../database/refunds.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { claimUrl } from '../../payments/destination.ts';
 import { changeFields } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { explorerPage, type Named, shownOnChain } from '../explorer.ts';
@@ -16,9 +15,8 @@ import { choice, chosenOf, dayFields, queryOfChosen, readDays } from '../list-fi
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { exportRefunds } from '../refund-export.ts';
 import { approvalSection } from '../refund-signatures.ts';
-import { amountText, refundState, refundsPath, waitsForApproval } from '../refund-text.ts';
+import { amountText, refundState, refundsPath, waitsForAddress, waitsForApproval } from '../refund-text.ts';
 import {
-  copied,
   countdown,
   data,
   english,
@@ -182,7 +180,7 @@ function described({ config }: DashboardDeps, { at, words }: Visit<StoreAt>, ref
       destination
         ? words.html('refunds.to_address', {
             address: html`${grouped(destination.address)}${explorerOf(addressOf(refund, destination.address))}`,
-            source: html`${words.say(`refunds.source_${destination.from}`)}`,
+            source: html`${words.say(`refunds.source_${destination.isLinkSeen ? 'seen_link' : destination.from}`)}`,
           })
         : words.say('refunds.no_address'),
     ],
@@ -203,15 +201,13 @@ function described({ config }: DashboardDeps, { at, words }: Visit<StoreAt>, ref
 }
 
 /** Says what the refund waits for. */
-async function waiting(
-  { database, config }: DashboardDeps,
-  { nowMs, words }: Visit<StoreAt>,
-  refund: Refund,
-): Promise<Html> {
-  const { status, destination, claim } = refund;
-  if (status === 'pending' && !destination && claim) {
-    return html`<p>${words.html('refunds.waits_for_address', { time: time(claim.untilS * 1000) })}</p>
-${copied(words.say('refunds.claim_link'), claimUrl(claim.token, config))}`;
+async function waiting({ database }: DashboardDeps, visit: Visit<StoreAt>, refund: Refund): Promise<Html> {
+  const { at, visitor, nowMs, words } = visit;
+  const { status, claim } = refund;
+  if (claim && waitsForAddress(refund)) {
+    const mayShow = isAllowed(visitor.person.memberships, { permission: 'payments:manage', ...at });
+    const showing = html`<form method="post" action="${refundsPath(at)}/${refund.id}/link">${changeFields(visit)}<button class="plain">${words.say('refund-changes.link_button')}</button></form>`;
+    return html`<p>${words.html('refunds.waits_for_address', { time: time(claim.untilS * 1000) })}</p>${mayShow ? showing : null}`;
   }
   const above = waitsForApproval(refund) ? html`<p>${words.say('refunds.above_limit')}</p>` : null;
   if (status !== 'processing') return html`${above}`;
@@ -242,9 +238,11 @@ async function forms({ database, config }: DashboardDeps, visit: Visit<StoreAt>,
   const to = (act: string) => `${refundsPath(at)}/${refund.id}/${act}`;
   const seen = html`${changeFields(visit)}<input type="hidden" name="seen" value="${refund.destination?.key ?? ''}">`;
   const isOwn = refund.requestedBy === visitor.person.id;
-  const approving = isOwn
-    ? html`<p>${words.html('refunds.own_request', { command: html`<code>quayside refunds approve ${refund.id}</code>` })}</p>`
-    : html`<form method="post" action="${to('approve')}">${seen}<button>${words.say('refunds.approve')}</button></form>`;
+  const approving = !refund.destination
+    ? html`<p>${words.say('refunds.address_first')}</p>`
+    : isOwn
+      ? html`<p>${words.html('refunds.own_request', { command: html`<code>quayside refunds approve ${refund.id}</code>` })}</p>`
+      : html`<form method="post" action="${to('approve')}">${seen}<button>${words.say('refunds.approve')}</button></form>`;
   const deciding = html`<section class="card" aria-labelledby="decide"><h2 id="decide">${words.say('refunds.decide')}</h2>${approving}
 <form method="post" action="${to('refuse')}">${changeFields(visit)}
 <label>${words.say('refunds.why_refused')} <input name="because" maxlength="200" required></label>

@@ -74,6 +74,7 @@ import { redeliveryCommands } from './redelivery.ts';
 import { createApprovalAlarms } from './refunds/approval-alarms.ts';
 import { type ClaimTokens, createClaimTokens } from './refunds/claim-tokens.ts';
 import { createRefundLimits } from './refunds/limits.ts';
+import { isOperators } from './refunds/recent.ts';
 import { refundCommands } from './refunds/refunds.ts';
 import { refundReports } from './refunds/reports.ts';
 import { createReturned } from './refunds/returned.ts';
@@ -214,7 +215,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
     ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, sums, recordAct, returned }),
     ...refundReports(db, rows),
     ...payoutReports(db),
-    ...refundCommands(db, { ...facts, ...refunds, held: heldRecords, sums, transitions }),
+    ...refundCommands(db, { ...facts, ...refunds, ...formats, held: heldRecords, sums, transitions }),
     ...payoutParts(db, { ...changed, ...refunds, transitions, outgoing, ...formats }),
     ...webhookCommands(db, { secrets, lines, refused, raiseAlarm }),
     ...eventQueries(db),
@@ -358,8 +359,7 @@ function payoutParts(db: Db, own: MoneyOutParts) {
 /** Returns what a refund or return counts against: its store's limit, and with how much. */
 function spenderOf({ id, intent }: PayoutRow, { rows, findSession }: MoneyOutParts): Spender | null {
   const refund = rows.find(id);
-  // A return was ordered by the operator, not by the store.
-  if (refund) return { storeId: refund.heldKind === null ? refund.storeId : null, amountMinor: refund.amountMinor };
+  if (refund) return { storeId: isOperators(refund) ? null : refund.storeId, amountMinor: refund.amountMinor };
   // After a restore only the signer's journal knows the payout.
   if (!isPayback(intent) || !intent.session) return null;
   const amountMinor = parseUnits(intent.session.amount, MINOR_DECIMALS) ?? 0n;

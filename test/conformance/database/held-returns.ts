@@ -59,7 +59,13 @@ const brief = async (database: Database): Promise<string[]> =>
 
 async function giveBack({ database, one }: World, more: Partial<ReturnHeldMoney> = {}): Promise<ReturnHeldOutcome> {
   const open = (await held(database)).filter(({ state }) => state === 'open');
-  const wish = { id: open[0]?.id ?? '', to: payee, act: act('held return', one.nowMs), isDryRun: false };
+  const wish = {
+    id: open[0]?.id ?? '',
+    to: payee,
+    act: act('held return', one.nowMs),
+    requestedBy: null,
+    isDryRun: false,
+  };
   return database.returnHeldMoney({ ...wish, ...more }, check);
 }
 

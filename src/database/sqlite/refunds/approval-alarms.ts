@@ -3,7 +3,7 @@
  * ends.
  * @module
  */
-import { and, asc, count, eq, gt, isNull, lt, sql } from 'drizzle-orm';
+import { and, asc, count, eq, gt, isNotNull, isNull, lt, sql } from 'drizzle-orm';
 import { alarmKey } from '../../alarms.ts';
 import { APPROVAL_ALARMS_MAX } from '../../refunds.ts';
 import { type EndAlarm, isOpen, type RaiseAlarm } from '../alarms.ts';
@@ -16,12 +16,14 @@ type RefundRow = typeof refunds.$inferSelect;
 /** To be called within the transaction of each change of a refund. `before` is null for a new one. */
 export type FollowApproval = (before: RefundRow | null, after: RefundRow, nowMs: number) => void;
 
-const isWaiting = ({ status, needsApproval, approvedAtMs }: RefundRow): boolean =>
-  needsApproval && approvedAtMs === null && (status === 'pending' || status === 'processing');
+/** Without a destination there is nothing to approve yet. */
+const isWaiting = ({ status, destination, needsApproval, approvedAtMs }: RefundRow): boolean =>
+  needsApproval && destination !== null && approvedAtMs === null && (status === 'pending' || status === 'processing');
 
 /** As text, so that the partial index fits. */
 const waits = and(
   sql`${refunds.needsApproval} = 1`,
+  isNotNull(refunds.destination),
   isNull(refunds.approvedAtMs),
   sql`${refunds.status} IN ('pending', 'processing')`,
 );

@@ -12,7 +12,7 @@ import {
   type MacedRefund,
   type PaybackIntent,
 } from '../../../core/intent.ts';
-import { type DestinationFrom, mayReplace } from '../../../core/refund.ts';
+import { type DestinationFrom, exceedsAutomatic, mayReplace } from '../../../core/refund.ts';
 import type { Mode, NetworkKey } from '../../../core/transfer.ts';
 import { toSeconds } from '../../../lib/clock.ts';
 import type { OperatorAct } from '../../audit-log.ts';
@@ -30,8 +30,9 @@ import type { MacedRow } from '../row-macs.ts';
 import type { FindSessionRow } from '../sessions.ts';
 import { type Bound, boundTo } from './destination-mac.ts';
 import type { RefundLimits } from './limits.ts';
+import { isOperators } from './recent.ts';
 import type { RefundRow, RefundRows } from './row.ts';
-import { refundAddresses } from './schema.ts';
+import { refundAddresses, seenPayerLinks } from './schema.ts';
 
 /** What the MAC of an address covers that a payer left. */
 export const macedRefundAddress = ({
@@ -44,7 +45,15 @@ export const macedRefundAddress = ({
   fields: [key],
 });
 
-type Destination = Readonly<{ destination: string; destinationFrom: DestinationFrom; mac: string }>;
+type Destination = Readonly<{
+  destination: string;
+  destinationFrom: DestinationFrom;
+  linkSeen: boolean;
+  mac: string;
+}>;
+
+/** What the payer left at checkout. `isLinkSeen`: staff had seen the payer's link before. */
+type LeftAddress = Readonly<{ key: string; isLinkSeen: boolean }>;
 
 type DestinationParts = Readonly<{ addresses: Addresses; guard: RowGuard; macOf: IntentMacs; keys: DataKeys }>;
 
@@ -52,14 +61,16 @@ type DestinationParts = Readonly<{ addresses: Addresses; guard: RowGuard; macOf:
 export type RefundDestinations = Readonly<{
   /** Returns the key of an address that somebody typed, or what is wrong with it. */
   read(network: NetworkKey, mode: Mode, text: string, check: DestinationCheck): string | { why: DestinationFault };
-  /** Returns the key that the payer left at checkout for this network. */
-  left(sessionId: string, network: NetworkKey): string | null;
+  /** Returns what the payer left at checkout for this network. */
+  left(sessionId: string, network: NetworkKey): LeftAddress | null;
   /** Returns what the payer left, by network. */
-  allLeft(sessionId: string): Readonly<Record<NetworkKey, string>>;
+  allLeft(sessionId: string): Readonly<Record<NetworkKey, LeftAddress>>;
+  /** Returns since when staff know the payer's link to a session; null if none has seen it. */
+  linkSeenAtMs(sessionId: string): number | null;
   /** Saves the key that the payer leaves, in place of an earlier one. */
   leave(sessionId: string, network: NetworkKey, key: string, nowMs: number): void;
   /** Returns the columns of a destination, including its MAC. */
-  columns(refund: Bound, key: string, from: DestinationFrom): Destination;
+  columns(refund: Bound, key: string, from: DestinationFrom, linkSeen?: boolean): Destination;
   /**
    * Returns the intent of a refund that has a destination.
    * @param known what the signer's journal has under this id, whose form it takes; null for nothing
@@ -80,14 +91,23 @@ export function createRefundDestinations(
     );
   }
 
-  function allLeft(sessionId: string): Readonly<Record<NetworkKey, string>> {
+  function linkSeenAtMs(sessionId: string): number | null {
+    const isOf = eq(seenPayerLinks.sessionId, sessionId);
+    return db.orm.select().from(seenPayerLinks).where(isOf).get()?.seenAtMs ?? null;
+  }
+
+  function allLeft(sessionId: string): Readonly<Record<NetworkKey, LeftAddress>> {
     const rows = db.orm.select().from(refundAddresses).where(eq(refundAddresses.sessionId, sessionId)).all();
     const intact = rows.filter((row) => {
       const name = `the refund address of session ${sessionId} on ${row.network}`;
       const remedy = 'have the payer leave it again, or name one by `quayside refunds destination`';
       return guard.accepts(macedRefundAddress(row), row.mac, name, remedy);
     });
-    return Object.fromEntries(intact.map(({ network, key }) => [network, key]));
+    const seenAtMs = intact.length === 0 ? null : linkSeenAtMs(sessionId);
+    const isLinkSeen = (setAtMs: number) => seenAtMs !== null && seenAtMs <= setAtMs;
+    return Object.fromEntries(
+      intact.map(({ network, key, setAtMs }) => [network, { key, isLinkSeen: isLinkSeen(setAtMs) }]),
+    );
   }
 
   return {
@@ -99,6 +119,7 @@ export function createRefundDestinations(
     },
     left: (sessionId, network) => allLeft(sessionId)[network] ?? null,
     allLeft,
+    linkSeenAtMs,
     leave(sessionId, network, key, setAtMs) {
       const set = { key, setAtMs, mac: guard.seal(macedRefundAddress({ sessionId, network, key })) };
       db.orm
@@ -107,9 +128,10 @@ export function createRefundDestinations(
         .onConflictDoUpdate({ target: [refundAddresses.sessionId, refundAddresses.network], set })
         .run();
     },
-    columns: (refund, key, from) => ({
+    columns: (refund, key, from, linkSeen = false) => ({
       destination: key,
       destinationFrom: from,
+      linkSeen,
       mac: sealed(boundTo(refund, key), keys.current()),
     }),
     intentOf(row, known) {
@@ -144,7 +166,7 @@ type Parts = Readonly<{
 
 type DestinationCommands = Pick<
   RefundDatabase,
-  'claimRefund' | 'leaveRefundAddress' | 'redirectRefund' | 'refundAddresses'
+  'claimRefund' | 'leaveRefundAddress' | 'recordLinkSeen' | 'redirectRefund' | 'refundAddresses'
 >;
 
 /** The acts of payers in the audit log. */
@@ -177,7 +199,7 @@ export function refundAddressCommands(db: Db, parts: Parts): DestinationCommands
         if (!session?.networks.includes(network)) return 'not_found';
         const key = destinations.read(network, session.mode, address, check);
         if (typeof key === 'object') return { kind: 'bad', why: key.why };
-        const before = destinations.left(sessionId, network);
+        const before = destinations.left(sessionId, network)?.key ?? null;
         if (before === key) return 'done';
         const asked = rows
           .list({ sessionId, limit: ASKED_MAX })
@@ -218,7 +240,26 @@ export function refundAddressCommands(db: Db, parts: Parts): DestinationCommands
       return writeOrTry(db, input.by === 'operator' && input.isDryRun, redirectNow);
     },
     async refundAddresses(sessionId) {
-      return db.read(() => destinations.allLeft(sessionId));
+      return db.read(() => {
+        const left = Object.entries(destinations.allLeft(sessionId));
+        return Object.fromEntries(left.map(([network, { key }]) => [network, key]));
+      });
+    },
+    async recordLinkSeen(link, act) {
+      return db.write(() => {
+        const seenAtMs = act.atMs;
+        if ('sessionId' in link) {
+          db.orm
+            .insert(seenPayerLinks)
+            .values({ ...link, seenAtMs })
+            .onConflictDoNothing()
+            .run();
+        } else {
+          const row = rows.find(link.refundId);
+          if (row && row.claimSeenAtMs === null) rows.change(row, { claimSeenAtMs: seenAtMs }, seenAtMs);
+        }
+        recordAct(act, { target: 'sessionId' in link ? link.sessionId : link.refundId, before: null, after: null });
+      });
     },
   };
 }
@@ -245,6 +286,21 @@ function createRedirect(
   { rows, destinations, limits, payouts, recordAct }: Parts,
   mayBePaid: ReturnType<typeof createDoubt>,
 ) {
+  /** Whether staff had seen the link through which an address is named now. */
+  const isLinkSeen = (row: RefundRow, from: DestinationFrom): boolean =>
+    from === 'claim_link'
+      ? row.claimSeenAtMs !== null
+      : from === 'payer' && destinations.linkSeenAtMs(row.sessionId) !== null;
+
+  /** An approval named the earlier destination, and this one may have got much already. */
+  function approvalOf(row: RefundRow, key: string, atMs: number) {
+    const withdrawn = { approvedAtMs: null, approval: null, approvedDestination: null };
+    if (row.needsApproval || isOperators(row)) return withdrawn;
+    const recent = rows.recent({ ...row, destination: key }, atMs);
+    const needsApproval = exceedsAutomatic(row.amountMinor, recent, limits.policyOf(row.storeId));
+    return { ...withdrawn, needsApproval };
+  }
+
   return (row: RefundRow, key: string, from: DestinationFrom, act: OperatorAct): RefundRow | 'fixed' | 'same' => {
     const { id, status, destination, destinationFrom, storeId } = row;
     if (status !== 'pending' && status !== 'processing') return 'fixed';
@@ -252,19 +308,18 @@ function createRedirect(
     if (destination === key && destinationFrom === from) return 'same';
     if (mayBePaid(row, key)) return 'fixed';
     const isSame = destination === key;
-    const columns = isSame ? { destinationFrom: from } : destinations.columns(row, key, from);
+    const linkSeen = isLinkSeen(row, from);
+    const columns = isSame ? { destinationFrom: from, linkSeen } : destinations.columns(row, key, from, linkSeen);
     if (status === 'processing' && !isSame) {
       const intent = destinations.intentOf({ ...row, ...columns }, null);
       const windowMs = limits.policyOf(storeId).refundCancelWindowS * 1000;
       if (!payouts.redirect(intent, act.atMs + windowMs, act.atMs)) return 'fixed';
     }
-    // Whoever approved the refund saw the earlier destination.
-    const isReplaced = destination !== null && !isSame;
-    const approval = isReplaced ? { approvedAtMs: null, approval: null } : {};
+    const approval = isSame ? {} : approvalOf(row, key, act.atMs);
     recordAct(act, {
       target: id,
       before: destination === null ? null : { destination, from: destinationFrom },
-      after: { destination: key, from },
+      after: { destination: key, from, ...(linkSeen && { linkSeen }) },
     });
     return rows.change(row, { ...columns, ...approval }, act.atMs);
   };

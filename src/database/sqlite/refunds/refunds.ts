@@ -6,7 +6,7 @@
 import type { IntentMacs } from '../../../core/intent.ts';
 import { refundEntry } from '../../../core/ledger.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../../core/money.ts';
-import { judgeRefund, nextRefundStep, refundable } from '../../../core/refund.ts';
+import { exceedsAutomatic, judgeRefund, nextRefundStep, type RefundPolicy, refundable } from '../../../core/refund.ts';
 import { toSeconds } from '../../../lib/clock.ts';
 import type { HeldReturnDatabase } from '../../held-money.ts';
 import type { CreateRefundOutcome, DestinationCheck, NewRefund, RefundDatabase } from '../../refunds.ts';
@@ -23,7 +23,9 @@ import type { RowGuard } from '../row-guard.ts';
 import type { SessionSums } from '../session-sums.ts';
 import type { SessionTransitions } from '../session-transitions.ts';
 import type { FindSessionRow } from '../sessions.ts';
+import type { FormatAddress } from '../text-formats.ts';
 import type { Transfers } from '../transfers.ts';
+import type { Bound } from './destination-mac.ts';
 import { createDoubt, createRefundDestinations, refundAddressCommands } from './destinations.ts';
 import { type RefundLimits, refundPolicyCommands } from './limits.ts';
 import { heldReturnCommands } from './returns.ts';
@@ -42,6 +44,7 @@ type Parts = Readonly<{
   addresses: Addresses;
   replays: Replays;
   findSession: FindSessionRow;
+  formatAddress: FormatAddress;
   transfers: Transfers;
   held: HeldRecords;
   sums: SessionSums;
@@ -50,9 +53,12 @@ type Parts = Readonly<{
   isSuspended: (storeId: string) => boolean;
 }>;
 
-/** What an approval changes: who has approved, for the audit log. */
-const approvalState = ({ approvedAtMs, approval }: RefundRow) => ({
+type NewDestination = Pick<RefundRow, 'destination' | 'destinationFrom' | 'linkSeen' | 'mac'>;
+
+/** What an approval changes: which address is approved, and by whose signatures, for the audit log. */
+const approvalState = ({ approvedAtMs, approvedDestination, approval }: RefundRow) => ({
   approvedAtMs,
+  approvedDestination,
   approvers: [approval ?? []]
     .flat()
     .map(({ approver }) => approver)
@@ -69,10 +75,32 @@ const createdState = ({ amountMinor, currency, sessionId, network, destination, 
 });
 
 export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldReturnDatabase {
-  const { rows, limits, settlement, payouts, ledger, replays, findSession, transfers } = parts;
+  const { rows, limits, settlement, payouts, ledger, replays, findSession, transfers, formatAddress } = parts;
   const { settle, giveBack, fail, postEvent } = settlement;
   const destinations = createRefundDestinations(db, parts);
   const mayBePaid = createDoubt({ destinations, payouts });
+
+  /** Returns where a new refund goes: to the address that is named, was left or, if the store wants that, has paid. */
+  function destinationOf(
+    input: NewRefund,
+    bare: Bound,
+    policy: RefundPolicy,
+    check: DestinationCheck,
+  ): NewDestination | Extract<CreateRefundOutcome, { kind: 'bad_destination' }> {
+    const { network, sessionId, currency } = bare;
+    if (input.refundAddress !== null) {
+      const named = destinations.read(network, input.mode, input.refundAddress, check);
+      if (typeof named === 'object') return { kind: 'bad_destination', why: named.why };
+      return destinations.columns(bare, named, 'merchant');
+    }
+    const left = destinations.left(sessionId, network);
+    if (left !== null) return destinations.columns(bare, left.key, 'payer', left.isLinkSeen);
+    const sender = policy.refundToSender ? transfers.largestSender(sessionId, network, currency) : null;
+    // A program's or a contract's address may have paid, to which nothing can be sent back: the payer is asked then.
+    const key = sender && destinations.read(network, input.mode, formatAddress(network, sender), check);
+    if (typeof key === 'string') return destinations.columns(bare, key, 'sender');
+    return { destination: null, destinationFrom: null, linkSeen: false, mac: null };
+  }
 
   function create(input: NewRefund, check: DestinationCheck): CreateRefundOutcome {
     const { storeId, mode, sessionId, nowMs } = input;
@@ -86,36 +114,19 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
       todayMinor: limits.todayMinor(storeId, mode, nowMs),
     });
     if (judgement.kind === 'refused') return judgement;
-    const { part, units, needsApproval } = judgement;
-    const named =
-      input.refundAddress === null ? null : destinations.read(part.network, mode, input.refundAddress, check);
-    if (typeof named === 'object' && named !== null) return { kind: 'bad_destination', why: named.why };
-
-    const { network } = part;
-    if (!payouts.isAdopted(network)) return { kind: 'not_adopted' };
-    const left = destinations.left(sessionId, network);
-    const bare = {
-      id,
-      network,
-      currency: input.currency,
-      units,
-      sessionId,
-      amountMinor: input.amountMinor,
-      heldKind: null,
-    };
-    const sender = policy.refundToSender ? transfers.largestSender(sessionId, network, input.currency) : null;
-    const destination =
-      named !== null
-        ? destinations.columns(bare, named, 'merchant')
-        : left !== null
-          ? destinations.columns(bare, left, 'payer')
-          : sender !== null
-            ? destinations.columns(bare, sender, 'sender')
-            : { destination: null, destinationFrom: null, mac: null };
+    const { part, units } = judgement;
+    if (!payouts.isAdopted(part.network)) return { kind: 'not_adopted' };
+    const { currency, amountMinor } = input;
+    const bare = { id, network: part.network, currency, units, sessionId, amountMinor, heldKind: null };
+    const destination = destinationOf(input, bare, policy, check);
+    if ('why' in destination) return destination;
+    const asker = { requestedBy: input.requestedBy ?? null, requestedKey: input.requestedKey ?? null };
+    const recent = rows.recent({ ...bare, ...destination, ...asker, storeId, mode }, nowMs);
     const isAsked = destination.destination === null;
     const row: RefundRow = {
       ...bare,
       ...destination,
+      ...asker,
       storeId,
       mode,
       refundId: input.refundId,
@@ -125,9 +136,11 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
       metadata: input.metadata,
       claimHash: isAsked ? rows.claimHashOf(id) : null,
       claimUntilS: isAsked ? toSeconds(nowMs) + policy.refundClaimS : null,
+      claimSeenAtMs: null,
       status: 'pending',
-      needsApproval,
+      needsApproval: exceedsAutomatic(amountMinor, recent, policy),
       approvedAtMs: null,
+      approvedDestination: null,
       approval: null,
       failureReason: null,
       tx: null,
@@ -136,7 +149,6 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
       processingAtMs: null,
       processedAtMs: null,
       canceledAtMs: null,
-      requestedBy: input.requestedBy ?? null,
     };
     rows.insert(row);
     limits.countDay(row, 1n);
@@ -245,9 +257,7 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
       return db.write(() => {
         const found = due();
         for (const row of found) {
-          const isApproved = row.approvedAtMs !== null;
-          const hasDestination = row.destination !== null;
-          const step = nextRefundStep({ ...row, hasDestination, isApproved }, nowS);
+          const step = nextRefundStep(row, nowS);
           if (step === 'start') start(row, nowMs);
           if (step === 'expire') fail(row, 'claim_expired', nowMs);
         }
@@ -257,16 +267,18 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
     async approveRefund(id, approval, nowMs, seen) {
       return db.write(() => {
         const row = rows.find(id);
-        if (!row) return null;
-        if (row.status !== 'pending' && row.status !== 'processing') return false;
-        if (seen !== undefined && row.destination !== seen) return false;
+        if (!row) return 'not_found';
+        if (row.status !== 'pending' && row.status !== 'processing') return 'ended';
+        if (row.destination === null) return 'no_destination';
+        if (row.destination !== seen) return 'changed';
         // One that an approver repeats replaces the earlier one.
         const others = [row.approval ?? []].flat().filter((one) => one.approver !== approval?.approver);
         const approvals = approval ? { approval: [...others, approval] } : {};
-        const after = rows.change(row, { approvedAtMs: row.approvedAtMs ?? nowMs, ...approvals }, nowMs);
+        const named = { approvedAtMs: row.approvedAtMs ?? nowMs, approvedDestination: row.destination };
+        const after = rows.change(row, { ...named, ...approvals }, nowMs);
         db.describe({ target: id, before: approvalState(row), after: approvalState(after) });
         payouts.hasten(id, nowMs);
-        return true;
+        return 'done';
       });
     },
     async rejectRefund(id, reason, nowMs) {

@@ -1,12 +1,12 @@
 /**
- * Returns of held money: an operator sends it back to whom it came from. A return is a refund that no merchant asked
- * for: it has an intent of its own, and goes out like any other.
+ * Returns of held money: the operator, or an owner of the store, sends it back to whom it came from. A return is a
+ * refund that no merchant asked for: it has an intent of its own, and goes out like any other.
  * @module
  */
 import { createHash } from 'node:crypto';
 import { type HeldPart, heldParts, openPar } from '../../../core/held-money.ts';
 import { refundEntry } from '../../../core/ledger.ts';
-import { isCovered } from '../../../core/refund.ts';
+import { exceedsAutomatic, isCovered } from '../../../core/refund.ts';
 import type { HeldReturnDatabase, ReturnHeldMoney, ReturnHeldOutcome } from '../../held-money.ts';
 import type { DestinationCheck } from '../../refunds.ts';
 import type { RecordAct } from '../audit-log.ts';
@@ -22,6 +22,7 @@ import type { FindSessionRow } from '../sessions.ts';
 import type { Transfers } from '../transfers.ts';
 import type { RefundDestinations } from './destinations.ts';
 import type { RefundLimits } from './limits.ts';
+import { isOperators } from './recent.ts';
 import type { RefundRow, RefundRows } from './row.ts';
 
 type Parts = Readonly<{
@@ -36,6 +37,7 @@ type Parts = Readonly<{
   transfers: Transfers;
   findSession: FindSessionRow;
   recordAct: RecordAct;
+  isSuspended: (storeId: string) => boolean;
 }>;
 
 /** Derives a return's id from what it returns, and from how many such returns there were. */
@@ -65,15 +67,21 @@ export function heldReturnCommands(db: Db, parts: Parts): HeldReturnDatabase {
     }
   }
 
-  function rowOf(session: SessionRow, of: HeldRow, part: HeldPart, nowMs: number): Omit<RefundRow, 'destination'> {
+  function rowOf(
+    session: SessionRow,
+    of: HeldRow,
+    part: HeldPart,
+    { act: { atMs: nowMs }, requestedBy }: ReturnHeldMoney,
+  ): Omit<RefundRow, 'destination'> {
     const { id: sessionId, storeId, mode } = session;
     const id = freeId(of, part);
     const ended = { failureReason: null, tx: null, receiptNumber: null };
     const times = { createdAtMs: nowMs, processingAtMs: null, processedAtMs: null, canceledAtMs: null };
     const asked = { reason: null, description: null, metadata: null, claimHash: null, claimUntilS: null };
-    // The signer's caps ask for an approval where they want one: the operator has decided already.
-    const decided = { needsApproval: false, approvedAtMs: nowMs, approval: null };
-    const own = { ...part, ...ended, ...times, ...asked, ...decided, destinationFrom: null, mac: null };
+    // The signer's caps ask for an approval where they want one: whoever ordered it has decided already.
+    const decided = { needsApproval: false, approvedAtMs: nowMs, approvedDestination: null, approval: null };
+    const nobodys = { destinationFrom: null, mac: null, linkSeen: false, claimSeenAtMs: null };
+    const own = { ...part, ...ended, ...times, ...asked, ...decided, ...nobodys };
     return {
       ...own,
       id,
@@ -84,11 +92,24 @@ export function heldReturnCommands(db: Db, parts: Parts): HeldReturnDatabase {
       bodyHash: '',
       status: 'pending',
       heldKind: of.kind,
-      requestedBy: null,
+      requestedBy,
+      requestedKey: null,
     };
   }
 
-  function returnNow({ id, to, network, currency, act }: ReturnHeldMoney, check: DestinationCheck): ReturnHeldOutcome {
+  /** Returns why a store may not send this out itself, or null. The operator may. */
+  function refusalOf(row: RefundRow, nowMs: number): ReturnHeldOutcome | null {
+    const { storeId, mode, amountMinor } = row;
+    if (isOperators(row)) return null;
+    if (parts.isSuspended(storeId)) return { kind: 'store_suspended' };
+    const policy = limits.policyOf(storeId);
+    if (exceedsAutomatic(amountMinor, rows.recent(row, nowMs), policy)) return { kind: 'above_limit' };
+    const isWithinDay = limits.todayMinor(storeId, mode, nowMs) + amountMinor <= BigInt(policy.refundDailyMinor);
+    return isWithinDay ? null : { kind: 'daily_limit' };
+  }
+
+  function returnNow(input: ReturnHeldMoney, check: DestinationCheck): ReturnHeldOutcome {
+    const { id, to, network, currency, act } = input;
     const row = held.find(id);
     const session = row && findSession(row.sessionId);
     if (!row || !session) return { kind: 'not_found' };
@@ -110,9 +131,13 @@ export function heldReturnCommands(db: Db, parts: Parts): HeldReturnDatabase {
     }
     const payee = payeeOf(now, part, to, check);
     if (typeof payee === 'object') return payee;
-    const bare = rowOf(now, row, part, act.atMs);
-    const made = { ...bare, ...destinations.columns(bare, payee, to === null ? 'sender' : 'operator') };
+    const bare = rowOf(now, row, part, input);
+    const by = input.requestedBy === null ? 'operator' : 'merchant';
+    const made = { ...bare, ...destinations.columns(bare, payee, to === null ? 'sender' : by) };
+    const refused = refusalOf(made, act.atMs);
+    if (refused) return refused;
     rows.insert(made);
+    if (!isOperators(made)) limits.countDay(made, 1n);
     ledger.post(refundEntry(made, 'reserved'), act.atMs);
     transitions.followReturn(now, act.atMs);
     const refund = rows.view(made);

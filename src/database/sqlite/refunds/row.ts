@@ -17,6 +17,7 @@ import type { FollowApproval } from './approval-alarms.ts';
 import type { ClaimTokens } from './claim-tokens.ts';
 import { macedDestination } from './destination-mac.ts';
 import { createLostRefunds } from './lost.ts';
+import { createRecentRefunds, type RecentOf } from './recent.ts';
 import { refunds } from './schema.ts';
 
 export type RefundRow = typeof refunds.$inferSelect;
@@ -42,6 +43,8 @@ export type RefundRows = Readonly<{
   /** Returns refunds that can start or whose claim link has expired, longest waiting first. */
   due(nowS: number, limit: number): RefundRow[];
   list(filter: Parameters<RefundDatabase['listRefunds']>[0]): RefundRow[];
+  /** Returns what the store's other refunds of the last 24 hours gave that count together with this one. */
+  recent: RecentOf;
   /** Returns whether a refund that is not processing yet is to pay exactly this. */
   isPromised(paid: Pick<PaybackIntent, 'network' | 'currency' | 'to' | 'units'>): boolean;
   view(row: RefundRow): Refund;
@@ -92,7 +95,7 @@ export function createRefundRows(db: Db, parts: Parts): RefundRows {
         and(
           eq(refunds.status, sql`'pending'`),
           isNotNull(refunds.destination),
-          or(eq(refunds.needsApproval, sql`0`), isNotNull(refunds.approvedAtMs)),
+          or(eq(refunds.needsApproval, sql`0`), eq(refunds.approvedDestination, refunds.destination)),
         ),
       )
       .orderBy(asc(refunds.createdAtMs))
@@ -117,7 +120,9 @@ export function createRefundRows(db: Db, parts: Parts): RefundRows {
   function destinationOf(row: RefundRow): Refund['destination'] {
     const { id, network, destination: key, destinationFrom: from, mac } = row;
     if (key === null || from === null || mac === null) return null;
-    if (macedDestination(macOf, row)) return { key, address: formatAddress(network, key), from, mac };
+    if (macedDestination(macOf, row)) {
+      return { key, address: formatAddress(network, key), from, isLinkSeen: row.linkSeen, mac };
+    }
     guard.refuse(
       'refunds',
       `refund ${id}`,
@@ -127,7 +132,8 @@ export function createRefundRows(db: Db, parts: Parts): RefundRows {
   }
 
   function view(row: RefundRow): Refund {
-    const { claimHash: hash, claimUntilS, destination: _key, destinationFrom: _from, mac: _mac, ...rest } = row;
+    const { claimHash: hash, claimUntilS, destination: _key, destinationFrom: _from, mac: _mac, ...own } = row;
+    const { linkSeen: _isSeen, claimSeenAtMs: _seen, ...rest } = own;
     const session = findSession(row.sessionId);
     invariant(session, `refund ${row.id} belongs to a session`);
     const { bodyHash: _body, approval, ...shown } = rest;
@@ -198,6 +204,7 @@ export function createRefundRows(db: Db, parts: Parts): RefundRows {
       const isIt = and(isPending, eq(refunds.currency, currency), eq(refunds.units, units));
       return db.orm.select({ id: refunds.id }).from(refunds).where(isIt).limit(1).get() !== undefined;
     },
+    recent: createRecentRefunds(db),
     view,
     destinationOf,
     claimHashOf: claimTokens.newHash,

@@ -64,6 +64,15 @@ export const refunds = sqliteTable('refunds', {
   /** Of a return of held money: its kind. */
   heldKind: text().$type<HeldKind>(),
   requestedBy: text(),
+  approvedDestination: text(),
+  requestedKey: text(),
+  claimSeenAtMs: integer(),
+  linkSeen: flag().notNull(),
+});
+
+export const seenPayerLinks = sqliteTable('seen_payer_links', {
+  sessionId: text().primaryKey(),
+  seenAtMs: integer().notNull(),
 });
 
 export const refundDays = sqliteTable('refund_days', {

@@ -7,7 +7,14 @@ import { eq } from 'drizzle-orm';
 import { type RefundEventType, refundEventBody } from '../../../core/event.ts';
 import { invariant } from '../../../core/fault.ts';
 import { refundEntry } from '../../../core/ledger.ts';
-import { isCovered, isCoveredByFinal, isHeld, type RefundEnd, receiptNumber } from '../../../core/refund.ts';
+import {
+  isApproved,
+  isCovered,
+  isCoveredByFinal,
+  isHeld,
+  type RefundEnd,
+  receiptNumber,
+} from '../../../core/refund.ts';
 import { toSeconds } from '../../../lib/clock.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
@@ -16,6 +23,7 @@ import type { RefundHold } from '../payouts/refund-holds.ts';
 import type { SessionTransitions } from '../session-transitions.ts';
 import type { FindSessionRow } from '../sessions.ts';
 import type { RefundLimits } from './limits.ts';
+import { isOperators } from './recent.ts';
 import type { RefundRow, RefundRows } from './row.ts';
 import { receiptNumbers } from './schema.ts';
 
@@ -102,8 +110,8 @@ export function createRefundSettlement(db: Db, parts: Parts): RefundSettlement {
     invariant(isHeld(row), `refund ${row.id} holds its amount`);
     const ended = rows.change(row, values, nowMs);
     ledger.post(refundEntry(ended, 'released'), nowMs);
-    if (row.heldKind === null) limits.countDay(row, -1n);
-    else holdAgain(row.sessionId, nowMs);
+    if (!isOperators(row)) limits.countDay(row, -1n);
+    if (row.heldKind !== null) holdAgain(row.sessionId, nowMs);
     return ended;
   }
 
@@ -154,12 +162,11 @@ export function createRefundSettlement(db: Db, parts: Parts): RefundSettlement {
       const row = rows.find(id);
       const session = row && findSession(row.sessionId);
       if (!session) return null;
-      const { currency, needsApproval, approvedAtMs, storeId } = row;
-      // A return of held money was ordered by the operator, not by the store.
-      if (row.heldKind === null && isSuspended(storeId)) return suspended;
+      const { currency, storeId } = row;
+      if (!isOperators(row) && isSuspended(storeId)) return suspended;
       const all = rows.ofSession(row.sessionId);
       if (!isCovered(currency, limits.received(session), all)) return uncovered;
-      if (needsApproval && approvedAtMs === null) return unapproved;
+      if (!isApproved(row)) return unapproved;
       const isFinal = isCoveredByFinal(currency, limits.receivedFinally(session), all, limits.policyOf(storeId));
       return isFinal ? null : notFinal;
     },
