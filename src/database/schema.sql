@@ -633,7 +633,14 @@ CREATE TABLE refund_addresses (
   PRIMARY KEY (session_id, network)
 ) STRICT, WITHOUT ROWID;
 
--- A refund, or (with `held_kind`) a return of held money that an operator made, whose id stands for the receipt number.
+-- Sessions whose payer's link staff have seen: an address that is left afterwards may be theirs.
+CREATE TABLE seen_payer_links (
+  session_id TEXT PRIMARY KEY REFERENCES sessions (id),
+  seen_at_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- A refund, or (with `held_kind`) a return of held money, whose id stands for the receipt number; the operator's has no
+-- `requested_by`.
 CREATE TABLE refunds (
   -- Follows from store, mode and refund_id, so that a restored database gives the same one again.
   id TEXT PRIMARY KEY,
@@ -649,18 +656,23 @@ CREATE TABLE refunds (
   description TEXT,
   metadata TEXT CHECK (json_valid(metadata)), --> exact NonNullable<Refund['metadata']>
   requested_by TEXT REFERENCES people (id), -- in the dashboard; nobody approves their own
+  requested_key TEXT, -- the API key that asked
   -- What is paid, and where: network, units and destination never change once they are set.
   network TEXT NOT NULL,
   units TEXT NOT NULL CHECK (units NOT GLOB '*[^0-9]*' AND units NOT IN ('', '0')),
   destination TEXT,
   destination_from TEXT CHECK (destination_from IN ('payer', 'claim_link', 'merchant', 'operator', 'sender')),
   mac TEXT,
+  -- 1: staff had seen the link through which it was named, so they may have named it themselves.
+  link_seen INTEGER NOT NULL DEFAULT 0 CHECK (link_seen IN (0, 1)),
   claim_hash TEXT UNIQUE,
   claim_until_s INTEGER,
+  claim_seen_at_ms INTEGER, -- when staff first saw the claim link
   -- The life
   status TEXT NOT NULL CHECK (status IN ('pending', 'processing', 'completed', 'failed', 'canceled')),
   needs_approval INTEGER NOT NULL CHECK (needs_approval IN (0, 1)),
   approved_at_ms INTEGER,
+  approved_destination TEXT, -- what the approval named; it counts for no other
   -- The newest of each approver.
   approval TEXT CHECK (json_valid(approval)), --> RefundApproval | readonly RefundApproval[]
   failure_reason TEXT,
@@ -680,7 +692,7 @@ CREATE TABLE refunds (
 CREATE INDEX refunds_by_session ON refunds (session_id);
 -- What a tick of the clock looks at: refunds that can start, and claim links that have run out.
 CREATE INDEX refunds_ready ON refunds (created_at_ms)
-  WHERE status = 'pending' AND destination IS NOT NULL AND (needs_approval = 0 OR approved_at_ms IS NOT NULL);
+  WHERE status = 'pending' AND destination IS NOT NULL AND (needs_approval = 0 OR approved_destination = destination);
 CREATE INDEX refunds_unclaimed ON refunds (claim_until_s) WHERE status = 'pending' AND destination IS NULL;
 CREATE INDEX refunds_to_approve ON refunds (store_id, created_at_ms)
   WHERE needs_approval = 1 AND approved_at_ms IS NULL AND status IN ('pending', 'processing');
