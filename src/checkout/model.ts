@@ -34,6 +34,8 @@ export type Choice = Readonly<{
   mailFault: string | null;
   /** The origin whose page frames this one. */
   parent: string | null;
+  /** The payer has chosen not to be returned to the shop. */
+  stays: boolean;
   language: string | null;
   /** The payer's token. Links to third parties never carry it. */
   payerToken: string | null;
@@ -216,7 +218,7 @@ export function sumText(payments: readonly Payment[]): string {
 
 /** Returns the query of this page with a changed choice. It is relative, so it works behind any proxy. */
 export function linkTo({ choice }: PageModel, change: Partial<Choice>): string {
-  const { pay, token, walletQr, transaction, parent, language, payerToken } = { ...choice, ...change };
+  const { pay, token, walletQr, transaction, parent, stays, language, payerToken } = { ...choice, ...change };
   const query = new URLSearchParams();
   if (payerToken !== null) query.set('k', payerToken);
   if (pay !== null) query.set('pay', pay);
@@ -224,6 +226,7 @@ export function linkTo({ choice }: PageModel, change: Partial<Choice>): string {
   if (walletQr) query.set('qr', 'wallet');
   if (transaction !== null) query.set('tx', transaction);
   if (parent !== null) query.set('parent', parent);
+  if (stays) query.set('stay', '1');
   if (language !== null) query.set('lang', language);
   return `?${query}`;
 }

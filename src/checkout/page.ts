@@ -34,6 +34,7 @@ import { orderSummary } from './order.ts';
 import { receiptMailPanel } from './receipt-mail.ts';
 import { refundAddressPanel } from './refund-address.ts';
 import { refundList } from './refund-list.ts';
+import { returnNotice, returnRefresh, successLink } from './return.ts';
 import { sandboxPanel } from './sandbox-panel.ts';
 import { sendPanel, timeLeft } from './send.ts';
 import { allWords, type Words } from './texts.ts';
@@ -47,7 +48,7 @@ export function paymentPage(model: PageModel, assets: Assets): string {
     words,
     say('title', { shop }),
     html`<link rel="stylesheet" href="${assets.style}">${brandStyle(model)}
-${!model.isLive ? null : html`<noscript><meta http-equiv="refresh" content="${RELOAD_S}"></noscript>`}
+${!model.isLive ? null : html`<noscript><meta http-equiv="refresh" content="${RELOAD_S}"></noscript>`}${returnRefresh(model)}
 <script type="module" src="${assets.script}"></script>`,
     html`<a class="skip" href="#main">${say('skip')}</a>
 <header>${brandName(model)}${isTest ? html`<p class="test">${say('test_mode')}</p>` : null}</header>
@@ -129,7 +130,7 @@ function stateSection(model: PageModel): Section {
       return {
         headline,
         body: html`${stateHead('wait', 'good', headline)}<p>${say('seen_text')}</p>
-${slowest && confirmationBar(model, slowest)}${overNote(model)}${transferList(model)}${backLink(model, session.request.successUrl, false)}`,
+${slowest && confirmationBar(model, slowest)}${overNote(model)}${transferList(model)}${backLink(model, shopLink(session), false)}`,
       };
     }
     case 'paid':
@@ -181,7 +182,7 @@ function paidSection(model: PageModel): Section {
     body: html`${stateHead('done', 'good', headline)}
 <p class="lead">${life.paidLate ? say('paid_late_text', { shop }) : say('paid_text', { shop })}</p>
 ${overNote(model)}${foreignNote(model)}
-${backLink(model, session.request.successUrl, true)}
+${backLink(model, shopLink(session), true)}${returnNotice(model)}
 <h2>${say('receipt')}</h2>
 <dl class="sums"><div><dt>${say('received')}</dt><dd>${sumText(standingPayments(model))}</dd></div>
 <div><dt>${say('paid_at')}</dt><dd>${life.paidAtS === null ? null : time(life.paidAtS)}</dd></div></dl>
@@ -270,13 +271,17 @@ function ended(model: PageModel, name: IconName, headline: string, text: string,
   // A payer who has to contact the shop needs a reference.
   const isForTheShop = state.kind === 'late' || state.kind === 'failed';
   const reference = isForTheShop ? html`<p>${words.say('reference', { id: session.id })}</p>` : null;
-  const back = backLink(model, session.request.cancelUrl ?? session.request.successUrl, false);
+  const back = backLink(model, session.request.cancelUrl ?? shopLink(session), false);
   return {
     headline,
     body: html`${stateHead(name, tone, headline)}<p class="lead">${text}</p>${more === null ? null : html`<p>${more}</p>`}${reference}
 ${foreignNote(model)}${back}${session.payments.length > 0 ? transferList(model) : null}`,
   };
 }
+
+/** Returns the shop's page for a payer who has paid. */
+const shopLink = ({ id, request }: PageModel['session']): string | null =>
+  request.successUrl === null ? null : successLink(request.successUrl, id);
 
 const backLink = (model: PageModel, url: string | null, isMain: boolean): Html | null =>
   url === null

@@ -47,6 +47,7 @@ export function asked(request: Request): { choice: Choice; words: Words } {
     refundFault: query.get('fault'),
     mailFault: query.get('mail'),
     parent: query.get('parent'),
+    stays: query.get('stay') === '1',
     // Dropped if there is no such language, to keep links short.
     language: language === words.code ? language : null,
     payerToken: query.get('k'),

@@ -29,6 +29,7 @@ import { serveRefundAddress } from './refund-address.ts';
 import { isOnItsWay, refundsOf } from './refund-list.ts';
 import { serveRefunds } from './refund-routes.ts';
 import { asked, findSession, formReader, type Refuse } from './request.ts';
+import { returnsTo } from './return.ts';
 import { findOption, pageState } from './state.ts';
 import { createStreams } from './streams.ts';
 import type { Words } from './texts.ts';
@@ -106,6 +107,7 @@ export function createCheckout(deps: CheckoutDeps): Router {
       settings,
       model.refundAddresses,
       model.receiptMail,
+      returnsTo(model),
     ];
     const etag = `W/"${hash(JSON.stringify(shownFor))}"`;
     // The page's timer follows this clock, also when the answer is 304.

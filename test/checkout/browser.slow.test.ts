@@ -185,9 +185,9 @@ test('the language is chosen by a link, and stays', async ({ browser, api }) => 
 });
 
 test('a payer on a phone, from the choice to the receipt, without reloading the page', async ({ browser, api }) => {
-  const sale = await openSale(api);
+  const sale = await openSale(api, { success_url: 'https://shop.example/thanks' });
   const { page, complaints } = await openPage(browser, api.baseUrl, phone);
-  await page.goto(api.baseUrl + sale.path);
+  await page.goto(`${api.baseUrl}${sale.path}?stay=1`);
   await page.tap('text=BNB Smart Chain (BEP20)');
   await says(page, /Send 10\.50 USDT/);
   await page.evaluate('window.isSamePage = true');
@@ -212,7 +212,7 @@ test('a payer on a phone, from the choice to the receipt, without reloading the 
   assert.ok(paidIn);
   await api.chain('bsc').confirm(paidIn);
   await says(page, /^Paid$/);
-  assert.is(await page.getAttribute('#back', 'href'), 'https://shop.example/thanks');
+  assert.is(await page.getAttribute('#back', 'href'), `https://shop.example/thanks?session_id=${sale.id}`);
   assert.is(await page.evaluate('window.isSamePage'), true);
   assert.equal(complaints, []);
   await page.context().close();

@@ -44,7 +44,6 @@ export async function openSale(api: ApiServer, body: object = {}): Promise<Sale>
     line_items: [price('Espresso beans, 250 g', 350, 2), price('Filter papers', 150, 1)],
     tax_amount: 80,
     shipping_amount: 120,
-    success_url: 'https://shop.example/thanks',
     cancel_url: 'https://shop.example/cart',
     ...body,
   });
@@ -192,10 +191,10 @@ export const scenes: Readonly<Record<string, Scene>> = {
   paid: {
     headline: /^Paid$/,
     async play(api) {
-      const sale = await openSale(api);
+      const sale = await openSale(api, { success_url: 'https://shop.example/thanks' });
       await sale.send('10.50');
       await confirmTip(api);
-      return sale.path;
+      return `${sale.path}?stay=1`;
     },
   },
   overpaid: {

@@ -220,6 +220,15 @@ async function showParent() {
   reportToParent();
 }
 
+// ── Back to the shop ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Loads the script that returns to the shop, once the payment is made. In a frame the page around it decides. */
+async function offerReturn() {
+  if (window.parent !== window || !document.querySelector('#return')) return;
+  const { returnToShop } = await import('./return.js');
+  returnToShop();
+}
+
 // ── Start ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Prepares new content: shows what needs this script. */
@@ -229,6 +238,7 @@ function prepare() {
   showTime();
   offerWallets();
   showParent();
+  offerReturn();
 }
 
 document.addEventListener('click', ({ target }) => {
