@@ -51,8 +51,8 @@ const RETRY_MS_MAX = 30_000;
  * does not fit.
  */
 const RESEND_MS = { sequence: { min: 1000, max: 15_000 }, expiry: { min: 3000, max: 3000 } } as const;
-/** How long the processes of an installation take to start, at most. */
-const START_MS_MAX = 10_000;
+/** How long the processes of an installation take to start, at most: the first time, on a busy machine. */
+const START_MS_MAX = 60_000;
 const OUTBID_MS_MIN = 30_000;
 const OUTBID_BLOCKS = 10;
 

@@ -31,10 +31,10 @@ export const addressPoolDerive: OfflineCommand = {
   args: [],
   summary: 'Derive a signed list of addresses from a seed phrase, on the machine that has it.',
   options: {
-    network: { value: 'PRESET', help: 'a preset in config/networks that the addresses are for' },
+    network: { value: 'PRESET', help: 'a preset in config/networks that the addresses are for', required: true },
     from: { value: 'N', help: 'the index of the first address (0); `quayside status` shows where the pool ends' },
     count: { value: 'N', help: `how many addresses to derive (1000), at most ${LIST_ADDRESSES_MAX}` },
-    out: { value: 'FILE', help: 'where to write the list; an existing file is never overwritten' },
+    out: { value: 'FILE', help: 'where to write the list; an existing file is never overwritten', required: true },
     'seed-file': { value: 'FILE', help: 'a file with the seed phrase; if left out, you are asked for it' },
   },
   async runOffline(input) {

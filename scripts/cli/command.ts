@@ -16,8 +16,11 @@ import type { Clock } from '../../src/lib/clock.ts';
 /** What commands work on: the configuration and database of one installation. */
 export type Installation = Readonly<{ config: Config; database: Database; clock: Clock }>;
 
-/** An option. It takes a value if `value` names its placeholder; otherwise it is a switch. */
-export type Option = Readonly<{ value?: string; help: string }>;
+/**
+ * An option. It takes a value if `value` names its placeholder; otherwise it is a switch. `required`: the command
+ * refuses to run without it, which the help shows.
+ */
+export type Option = Readonly<{ value?: string; help: string; required?: true }>;
 
 export type Input = Readonly<{
   /** At least as many as the command's own `args`, and at most as many as those and its `optionalArgs`. */
@@ -54,12 +57,16 @@ export type Command = Described &
   Readonly<{
     /** It talks to the simulated nodes, so a sandbox must have been started. */
     needsSandbox?: true;
+    /** It makes the installation where there is none. */
+    createsInstallation?: true;
     run(input: Input, installation: Installation): Promise<Answer>;
   }>;
 
 export const storeOption: Option = { value: 'ID', help: 'the store; optional if there is only one' };
 
 export const becauseOption: Option = { value: 'REASON', help: 'why, for the audit log (`quayside audit list`)' };
+
+export const requiredBecause: Option = { ...becauseOption, required: true };
 
 export const dryRunOption: Option = { help: 'show what would change, and change nothing' };
 

@@ -39,7 +39,7 @@ export const keyCreate: Command = {
   summary: 'Create an API key and its secret, which are shown once.',
   options: {
     store: storeOption,
-    mode: { value: 'test|live', help: 'the mode of the sessions that it creates' },
+    mode: { value: 'test|live', help: 'the mode of the sessions that it creates', required: true },
     scopes: { value: 'LIST', help: `comma-separated: ${scopes.join(', ')} (default: ${usualScopes.join(', ')})` },
     expires: expiresOption,
     from: {
@@ -142,7 +142,7 @@ export const keyNarrow: Command = {
   args: ['id'],
   summary: 'Take scopes from an API key: it keeps those that are named, and can never get one back.',
   options: {
-    scopes: { value: 'LIST', help: `the scopes that it keeps, comma-separated: ${scopes.join(', ')}` },
+    scopes: { value: 'LIST', help: `the scopes that it keeps, comma-separated: ${scopes.join(', ')}`, required: true },
     because: becauseOption,
     'dry-run': dryRunOption,
   },

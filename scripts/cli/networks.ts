@@ -14,6 +14,7 @@ import {
   type Installation,
   moment,
   operatorAct,
+  requiredBecause,
   table,
   textOption,
   usage,
@@ -27,8 +28,6 @@ import { networkLine } from './status.ts';
 const NUMBER_MAX = 999_999_999_999_999;
 const DIFFERENCES_SHOWN = 50;
 const dryRunOption = { help: 'show what would happen, and change nothing' };
-const because = { ...becauseOption, help: `${becauseOption.help}; required` };
-
 type Place = Readonly<{ network: NetworkConfig; report: NetworkStatus | null; gaps: readonly BlockGap[] }>;
 
 export const networksList: Command = {
@@ -95,7 +94,7 @@ export const networksRewind: Command = {
   summary: 'Take the newest blocks out of our chain, even final ones, and read them again.',
   options: {
     to: { value: 'BLOCK', help: 'the newest block to keep' },
-    because,
+    because: requiredBecause,
     'dry-run': dryRunOption,
   },
   notes: [
@@ -153,7 +152,7 @@ export const networksSkip: Command = {
   summary: 'Go on without a block that no node can serve; payments in it are not seen.',
   options: {
     through: { value: 'BLOCK', help: 'the last block to skip, if there are several' },
-    because,
+    because: requiredBecause,
     'dry-run': dryRunOption,
   },
   notes: [

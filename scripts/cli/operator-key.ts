@@ -12,7 +12,11 @@ export const signerOperatorKey: OfflineCommand = {
   args: [],
   summary: 'Create a key that approves refunds above the signer’s caps, on the approver’s own machine.',
   options: {
-    out: { value: 'FILE', help: 'where to write the encrypted key; an existing file is never overwritten' },
+    out: {
+      value: 'FILE',
+      help: 'where to write the encrypted key; an existing file is never overwritten',
+      required: true,
+    },
   },
   runOffline: (input) =>
     withTerminal(async (terminal) => {

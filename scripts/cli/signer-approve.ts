@@ -16,7 +16,11 @@ export const signerApprove: OfflineCommand = {
   args: ['file'],
   summary: 'Show what a request asks for and sign it, on the approver’s own machine; prints the approval.',
   options: {
-    key: { value: 'FILE', help: 'a key made by `signer operator-key`; you are asked for its passphrase' },
+    key: {
+      value: 'FILE',
+      help: 'a key made by `signer operator-key`; you are asked for its passphrase',
+      required: true,
+    },
     hours: { value: 'N', help: 'how many hours the approval is valid (24)' },
   },
   notes: ['Needs no installation and no network. What is shown is, line by line, what is signed.'],

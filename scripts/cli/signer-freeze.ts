@@ -17,7 +17,7 @@ export const signerFreeze: OfflineCommand = {
   summary: 'Freeze the signer: it signs nothing more, on any network, until an approver’s signature ends that.',
   options: {
     dir: dirOption,
-    because: { ...becauseOption, help: 'why; the signer’s journal keeps it, and approvers see it' },
+    because: { ...becauseOption, help: 'why; the signer’s journal keeps it, and approvers see it', required: true },
     'dry-run': { help: 'show whether the signer is frozen and who could end it, and change nothing' },
   },
   notes: ['It holds across restarts. The signer needs no approver to be frozen, but one to be thawed.'],

@@ -3,7 +3,7 @@
  * @module
  */
 import { permanent } from '../../src/core/fault.ts';
-import { becauseOption, type Command, dryRunOption, moment, operatorAct, usage } from './command.ts';
+import { becauseOption, type Command, dryRunOption, moment, operatorAct, requiredBecause, usage } from './command.ts';
 import { storeJson, unknownStore } from './store.ts';
 
 export const storeApprove: Command = {
@@ -33,7 +33,7 @@ export const storeRefuse: Command = {
   name: 'store refuse',
   args: ['store'],
   summary: 'Refuse a store that a merchant has created in the dashboard: its owner sees the reason.',
-  options: { because: becauseOption, 'dry-run': dryRunOption },
+  options: { because: requiredBecause, 'dry-run': dryRunOption },
   notes: ['It gets no keys. `quayside store approve` ends the refusal; an approved store is suspended instead.'],
   async run(input, { database, clock }) {
     const act = operatorAct(storeRefuse, input, clock);

@@ -2,7 +2,7 @@
  * Suspends a store and resumes it: whether its keys may create sessions and refunds.
  * @module
  */
-import { becauseOption, type Command, dryRunOption, moment, operatorAct, usage } from './command.ts';
+import { becauseOption, type Command, dryRunOption, moment, operatorAct, requiredBecause, usage } from './command.ts';
 import { storeJson, unknownStore } from './store.ts';
 
 /** How many refunds that wait are counted. */
@@ -12,7 +12,7 @@ export const storeSuspend: Command = {
   name: 'store suspend',
   args: ['store'],
   summary: 'Stop a store: its keys create no sessions and no refunds. What it has is still watched, credited and sent.',
-  options: { because: becauseOption, 'dry-run': dryRunOption },
+  options: { because: requiredBecause, 'dry-run': dryRunOption },
   notes: [
     'Its refunds that are not signed yet are held until `quayside store resume`; `quayside refunds reject <id>` ends one.',
     'Payment pages of open sessions say that the shop takes no new orders.',

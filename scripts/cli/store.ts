@@ -18,6 +18,7 @@ import {
 
 export const storeCreate: Command = {
   name: 'store create',
+  createsInstallation: true,
   args: ['name'],
   summary: 'Create a store, ready for use, and print its webhook secrets.',
   options: {

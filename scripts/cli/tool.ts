@@ -11,25 +11,17 @@ import { openDatabase } from '../../src/app/open-database.ts';
 import { prepareDatabase } from '../../src/app/prepare-database.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { printable } from '../../src/core/excerpt.ts';
-import { Fault } from '../../src/core/fault.ts';
+import { Fault, permanent } from '../../src/core/fault.ts';
 import { refuseStaleBuild } from '../../src/lib/build-stamp.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { readShipped } from '../../src/lib/installation.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
 import { alarmsAcknowledge, alarmsList, alarmsResolve, alarmsSnooze } from './alarms.ts';
 import { archive, archiveFind, archiveShow } from './archive.ts';
 import { auditList } from './audit.ts';
 import { backup, backupVerify, restore } from './backup.ts';
-import {
-  type Command,
-  type Input,
-  type OfflineCommand,
-  type Option,
-  operatorAct,
-  table,
-  textOption,
-  usage,
-} from './command.ts';
+import { type Command, type Input, type OfflineCommand, operatorAct, textOption, usage } from './command.ts';
 import { doctor } from './doctor.ts';
 import { eventsList, eventsShow } from './events.ts';
 import { evidence, evidenceKey, evidenceVerify } from './evidence.ts';
@@ -37,6 +29,7 @@ import { explain } from './explain.ts';
 import { exportFees, exportPayments, exportRefunds, exportSweeps } from './export.ts';
 import { heldAccept, heldList, heldShow } from './held.ts';
 import { heldReturn } from './held-return.ts';
+import { commandHelp, everywhere, groupHelp, type Listed, overview, unknownCommand, usageLine } from './help.ts';
 import { keyCreate, keyList, keyNarrow, keyRevoke, keyShow } from './key.ts';
 import { ledgerVerify } from './ledger.ts';
 import { networksList, networksReread, networksRewind, networksShow, networksSkip } from './networks.ts';
@@ -212,11 +205,6 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   signerDrill,
 ];
 
-const everywhere: Readonly<Record<string, Option>> = {
-  json: { help: 'print the answer as JSON' },
-  help: { help: 'show this text' },
-};
-
 const EXIT = { done: 0, failed: 1, usage: 2, notFound: 3 } as const;
 
 /** Separate programs, which need no installation. Each gets the words after its name and returns the exit code. */
@@ -243,14 +231,16 @@ export type Ended = Readonly<{ code: number; out: string; err: string }>;
 export async function runTool(words: readonly string[], env: NodeJS.ProcessEnv, cwd: string): Promise<Ended> {
   const program = programs[words[0] ?? ''];
   if (program) return { code: await program.run(words.slice(1)), out: '', err: '' };
-  const command = commands.find(({ name }) => name === words.slice(0, name.split(' ').length).join(' '));
+  if (words[0] === '--version')
+    return ended(EXIT.done, [`quayside ${readShipped<{ version: string }>('package.json').version}`]);
   const wantsHelp = words.includes('--help') || words.includes('-h') || words[0] === 'help';
-  if (!command) {
-    const isUnknown = words.length > 0 && !wantsHelp;
-    const complaints = isUnknown ? [`unknown command "${words.slice(0, 2).join(' ')}"`] : [];
-    return ended(wantsHelp ? EXIT.done : EXIT.usage, overview(), complaints);
+  const named = words.filter((word) => !['help', '--help', '-h'].includes(word));
+  const command = commands.find(({ name }) => name === named.slice(0, name.split(' ').length).join(' '));
+  if (!command) return withoutCommand(wantsHelp, named);
+  if (wantsHelp) {
+    const group = groupHelp(listed, command.name);
+    return ended(EXIT.done, [...commandHelp(command), ...(group ? ['', ...group] : [])]);
   }
-  if (wantsHelp) return ended(EXIT.done, help(command));
   try {
     refuseStaleBuild();
     const input = { ...readInput(command, words.slice(command.name.split(' ').length)), env, cwd };
@@ -267,6 +257,20 @@ export async function runTool(words: readonly string[], env: NodeJS.ProcessEnv, 
   }
 }
 
+/** Every command and program that the help lists. */
+const listed: readonly Listed[] = [
+  ...commands,
+  ...Object.entries(programs).map(([name, { summary }]) => ({ name, summary })),
+];
+
+/** Answers words that name no command: a group of commands, nothing at all, or a typo. */
+function withoutCommand(wantsHelp: boolean, named: readonly string[]): Ended {
+  const group = named.length === 1 || wantsHelp ? groupHelp(listed, named[0] ?? '') : null;
+  if (group) return ended(wantsHelp ? EXIT.done : EXIT.usage, group);
+  if (named.length === 0) return ended(wantsHelp ? EXIT.done : EXIT.usage, overview(listed));
+  return ended(EXIT.usage, [], [unknownCommand(listed, named)]);
+}
+
 function ended(code: number, lines: readonly string[], complaints: readonly string[] = []): Ended {
   const text = (all: readonly string[]) => all.map((one) => `${one.split('\n').map(printable).join('\n')}\n`).join('');
   return { code, out: text(lines), err: text(complaints.map((line) => `quayside: ${line}`)) };
@@ -276,9 +280,11 @@ async function runOn(command: Command | OfflineCommand, input: Input) {
   if ('runOffline' in command) return command.runOffline(input);
   const { env, cwd } = input;
   const config = loadConfig({ env, cwd, beforeSandbox: !command.needsSandbox });
-  // Creates a missing database, but leaves the upgrade of an older one to `npm start`, which makes sure that nothing
-  // else uses it.
-  if (!existsSync(databaseFile(config.dataDir))) prepareDatabase(config, env);
+  // The upgrade of an older database is left to `npm start`, which makes sure that nothing else uses it.
+  if (!existsSync(databaseFile(config.dataDir))) {
+    if (!command.createsInstallation) throw noInstallation(config.dataDir);
+    prepareDatabase(config, env);
+  }
   const target = [...input.args, textOption(input, 'store') ?? []].flat().join(' ') || '-';
   const act = { ...operatorAct(command, input, systemClock), target };
   const database = openDatabase(config, env, { act });
@@ -288,6 +294,13 @@ async function runOn(command: Command | OfflineCommand, input: Input) {
     database.close();
   }
 }
+
+/** A mistyped folder must not become an installation, with a secret key of its own. */
+const noInstallation = (dataDir: string): Fault =>
+  permanent(
+    'no_installation',
+    `there is no installation in ${dataDir}; check QUAYSIDE_DATA_DIR and QUAYSIDE_CONFIG, or make one there with \`npm start\` or \`quayside store create <name>\``,
+  );
 
 /** @throws Fault permanent `usage` */
 function readInput(command: Command | OfflineCommand, words: string[]): Pick<Input, 'args' | 'options'> {
@@ -314,45 +327,7 @@ function parse(args: string[], options: Record<string, { type: 'string' | 'boole
 }
 
 function exitCode(fault: Fault): number {
-  if (['usage', 'config_invalid', 'build_stale', 'cannot_start'].includes(fault.code)) return EXIT.usage;
+  if (['usage', 'config_invalid', 'build_stale', 'cannot_start', 'no_installation'].includes(fault.code))
+    return EXIT.usage;
   return fault.code === 'not_found' ? EXIT.notFound : EXIT.failed;
 }
-
-const placeholders = ({ args, optionalArgs = [] }: Command | OfflineCommand): string[] => [
-  ...args.map((arg) => `<${arg}>`),
-  ...optionalArgs.map((arg) => `[${arg}]`),
-];
-
-const usageLine = (command: Command | OfflineCommand): string =>
-  [
-    'quayside',
-    command.name,
-    ...placeholders(command),
-    ...Object.entries(command.options).map(([option, { value }]) => `[--${option}${value ? ` ${value}` : ''}]`),
-  ].join(' ');
-
-const help = (command: Command | OfflineCommand): string[] => [
-  command.summary,
-  '',
-  `  ${usageLine(command)}`,
-  '',
-  ...table(
-    Object.entries({ ...command.options, ...everywhere }).map(([name, { value, help: text }]) => [
-      `  --${name}${value ? ` ${value}` : ''}`,
-      text,
-    ]),
-  ),
-  ...(command.notes ? ['', ...command.notes] : []),
-];
-
-const overview = (): string[] => [
-  'quayside: operates a Quayside installation',
-  '',
-  ...table([
-    ...commands.map((command) => [`  ${[command.name, ...placeholders(command)].join(' ')}`, command.summary]),
-    ...Object.entries(programs).map(([name, { summary }]) => [`  ${name}`, summary]),
-  ]),
-  '',
-  'Every command accepts --json and --help. QUAYSIDE_CONFIG and QUAYSIDE_DATA_DIR select the installation.',
-  'Exit codes: 0 done, 1 refused or failed, 2 wrong usage or configuration, 3 what was named does not exist.',
-];

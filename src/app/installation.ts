@@ -3,6 +3,7 @@
  * @module
  */
 import type { ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import * as z from 'zod';
 import { type Config, loadConfig, type SignerConfig, withPorts } from '../config/config.ts';
 import type { GivenToServer } from '../config/given-config.ts';
@@ -11,9 +12,10 @@ import { permanent } from '../core/fault.ts';
 import { takeInstanceLock } from '../database/sqlite/instance-lock.ts';
 import { systemClock } from '../lib/clock.ts';
 import { openLog } from '../lib/log.ts';
-import { secretKeyFile } from '../lib/secret-key.ts';
+import { databaseFile, secretKeyFile } from '../lib/secret-key.ts';
 import { removeAbandoned } from './backup/scratch.ts';
 import { everyDay, runOnce } from './nightly.ts';
+import { refuseTakenPorts } from './ports.ts';
 import { prepareDatabase } from './prepare-database.ts';
 import { safetyWarnings } from './safety-warnings.ts';
 import { refuseLostChains } from './sandbox-chains.ts';
@@ -69,7 +71,10 @@ export async function runInstallation(server: ChildProcess): Promise<void> {
   const release = takeInstanceLock(config.dataDir);
   try {
     refuseLostChains(config);
-    await run(config, server, manager);
+    const isNew = !existsSync(databaseFile(config.dataDir));
+    const { signal } = stopping;
+    await refuseTakenPorts(config, { clock, signal, mayWait: !isNew, onWait: (text) => say([text]) });
+    if (!signal.aborted) await run(config, server, { manager, isNew });
   } finally {
     // What ends by this signal is awaited, also when something else than a signal ended the run.
     stopping.abort();
@@ -80,9 +85,18 @@ export async function runInstallation(server: ChildProcess): Promise<void> {
 }
 
 /** @throws Fault permanent when the sandbox or the server cannot start, now or later */
-async function run(config: Config, server: ChildProcess, manager: ServiceManager): Promise<void> {
+async function run(
+  config: Config,
+  server: ChildProcess,
+  { manager, isNew }: Readonly<{ manager: ServiceManager; isNew: boolean }>,
+): Promise<void> {
   const { signer } = config;
-  const hasSandbox = config.networks.some((network) => network.sandbox);
+  const simulated = config.networks.filter((network) => network.sandbox).map(({ name }) => name);
+  const hasSandbox = simulated.length > 0;
+  // People who wait for a first start, or watch one, see what takes long.
+  const sayStep = (text: string) => (isNew || process.stdout.isTTY ? say([text]) : undefined);
+  if (isNew) sayStep(`Making a new installation in ${config.dataDir} …`);
+  if (hasSandbox) sayStep(`Starting simulated networks (${simulated.join(', ')}) …`);
   const simulating = hasSandbox
     ? start('sandbox', '../sandbox/main.ts', ready, { begin: async () => config })
     : Promise.resolve(true);
@@ -107,6 +121,7 @@ async function run(config: Config, server: ChildProcess, manager: ServiceManager
     await Promise.race([startSigner(config.dataDir, signer, config.logLevel), stopped]);
     if (stopping.signal.aborted) return;
   }
+  sayStep(isNew ? 'Deriving deposit addresses and starting the server …' : 'Starting the server …');
   mayBegin();
   const listening = await Promise.race([serving, stopped]);
   if (!listening) return;

@@ -76,7 +76,7 @@ export function nearestVariable(name: string, networks: readonly string[]): stri
 }
 
 /** Counts the characters to insert, remove or replace until the texts are equal (Levenshtein's distance). */
-function charsBetween(a: string, b: string): number {
+export function charsBetween(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, at) => at);
   for (const [at, char] of [...a].entries()) {
     const next = [at + 1];

@@ -6,7 +6,7 @@ import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startMerchantServer } from '../support/merchant-server.ts';
-import { runQuayside } from '../support/quayside-process.ts';
+import { makeInstallation, runQuayside } from '../support/quayside-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-notify-'));
 const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
@@ -21,6 +21,7 @@ test.after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+makeInstallation({ QUAYSIDE_CONFIG: file });
 const run = (...words: string[]) => runQuayside(['notify', ...words], { QUAYSIDE_CONFIG: file });
 async function answer(...words: string[]) {
   const { code, out, err } = await run(...words, '--json');

@@ -7,7 +7,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 import { databaseFile, readSecretKeys } from '../../src/lib/secret-key.ts';
-import { runQuayside } from '../support/quayside-process.ts';
+import { makeInstallation, runQuayside } from '../support/quayside-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-outgoing-'));
 const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
@@ -16,6 +16,7 @@ writeFileSync(file, JSON.stringify({ data_dir: 'data', networks: { sepolia: { ur
 test.after(() => rmSync(folder, { recursive: true }));
 
 const KEY = 'test:ethereum';
+makeInstallation({ QUAYSIDE_CONFIG: file });
 const run = (...words: string[]) => runQuayside(words, { QUAYSIDE_CONFIG: file });
 const list = async () => JSON.parse((await run('payouts', 'outgoing', KEY, '--json')).out);
 

@@ -8,9 +8,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { runProgram, runQuayside } from '../support/quayside-process.ts';
+import { makeInstallation, runProgram, runQuayside } from '../support/quayside-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-program-'));
+makeInstallation({ QUAYSIDE_DATA_DIR: folder });
 test.after(() => rmSync(folder, { recursive: true, force: true }));
 
 for (const [code, ...words] of [

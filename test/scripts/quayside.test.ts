@@ -1,13 +1,14 @@
 /**
  * The `quayside` command on an installation that is not running.
  */
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { readShipped } from '../../src/lib/installation.ts';
 import { runQuayside } from '../support/quayside-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-tool-'));
@@ -478,10 +479,54 @@ test('with --json, a refusal is JSON too', async () => {
   assert.is(JSON.parse(out).error.code, 'not_found');
 });
 
-test('--help exits with 0', async () => {
-  const { code, out } = await run('pay', '--help');
-  assert.is(code, 0);
-  assert.match(out, /quayside pay <session> \[--network NAME\]/);
+test('--help exits with 0: of a command, of a group and of everything, on lines that a terminal shows whole', async () => {
+  for (const [words, expected] of [
+    [['pay', '--help'], /quayside pay <session> \[--network NAME\]/],
+    [['help', 'pay'], /quayside pay <session> \[--network NAME\]/],
+    [['key', 'create', '--help'], /quayside key create \[--store ID\] --mode test\|live \[--scopes LIST\]/],
+    [['payouts', '--help'], /quayside payouts list[^\n]*\n[\s\S]*quayside payouts show <id>/],
+    [['--help'], /\n {2}status +Show [\s\S]*\n {2}key +create, list, show, narrow, revoke\n/],
+  ] as const) {
+    const { code, out, err } = await run(...words);
+    assert.equal([code, err], [0, ''], words.join(' '));
+    assert.match(out, expected);
+  }
+  const { out } = await run('--help');
+  for (const line of out.split('\n')) assert.ok(line.length <= 130, `${line.length} columns: ${line}`);
+  const group = await run('payouts');
+  assert.equal([group.code, group.err], [2, '']);
+  assert.match(group.out, /quayside payouts list/);
+});
+
+test('--version names the version', async () => {
+  const { version } = readShipped<{ version: string }>('package.json');
+  assert.equal(await run('--version'), { code: 0, out: `quayside ${version}\n`, err: '' });
+});
+
+test('a typo is answered with the command that was meant, and not with all of them', async () => {
+  for (const [words, expected] of [
+    [['staus'], /unknown command "staus"; did you mean `quayside status`\? `quayside --help` lists/],
+    [['key', 'lst'], /did you mean `quayside key list`\? `quayside key --help` lists/],
+    [['keys', 'create', '--mode', 'test'], /unknown command "keys create"; did you mean `quayside key create`\?/],
+    [['payouts', 'everything'], /unknown command "payouts everything"; `quayside payouts --help` lists/],
+  ] as const) {
+    const { code, out, err } = await run(...words);
+    assert.equal([code, out], [2, '']);
+    assert.match(err, expected);
+  }
+});
+
+test('no command but `store create` makes an installation', async () => {
+  const dataDir = join(folder, 'mistyped');
+  const elsewhere = { ...variables, QUAYSIDE_DATA_DIR: dataDir };
+  for (const words of [['key', 'list'], ['status'], ['user', 'create', 'Ann']]) {
+    const { code, out, err } = await runQuayside(words, elsewhere);
+    assert.equal([code, out], [2, '']);
+    assert.match(err, `there is no installation in ${dataDir}; check QUAYSIDE_DATA_DIR`);
+  }
+  assert.is(existsSync(dataDir), false);
+  assert.is((await runQuayside(['store', 'create', 'First'], elsewhere)).code, 0);
+  assert.is((await runQuayside(['key', 'list'], elsewhere)).code, 0);
 });
 
 test('an invalid configuration gives exit code 2', async () => {

@@ -7,7 +7,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 import { databaseFile, readSecretKeys } from '../../src/lib/secret-key.ts';
-import { runQuayside } from '../support/quayside-process.ts';
+import { makeInstallation, runQuayside } from '../support/quayside-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-order-'));
 const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
@@ -15,6 +15,7 @@ const file = join(folder, 'quayside.json');
 writeFileSync(file, JSON.stringify({ data_dir: 'data', networks: { sepolia: { url: 'ws://127.0.0.1:1', xpub } } }));
 test.after(() => rmSync(folder, { recursive: true }));
 
+makeInstallation({ QUAYSIDE_CONFIG: file });
 const run = (...words: string[]) => runQuayside(words, { QUAYSIDE_CONFIG: file });
 const network = 'test:ethereum';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { runQuayside } from '../support/quayside-process.ts';
+import { makeInstallation, runQuayside } from '../support/quayside-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-user-'));
 const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
@@ -18,6 +18,7 @@ writeFileSync(
     networks: { sepolia: { url: 'ws://127.0.0.1:1', xpub } },
   }),
 );
+makeInstallation({ QUAYSIDE_CONFIG: file });
 const run = (...words: string[]) => runQuayside(words, { QUAYSIDE_CONFIG: file });
 test.after(() => rmSync(folder, { recursive: true, force: true }));
 

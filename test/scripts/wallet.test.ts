@@ -18,6 +18,7 @@ import { signerFiles } from '../../src/signer/files.ts';
 import { loadPolicy } from '../../src/signer/policy.ts';
 import { serveSigningService } from '../../src/signer/server.ts';
 import { handClock } from '../support/hand-clock.ts';
+import { makeInstallation } from '../support/quayside-process.ts';
 import { makeSignerFolder, openSigningServiceIn, policySettings, seed } from '../support/temp-signer.ts';
 
 const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
@@ -37,6 +38,7 @@ async function open() {
   const config = join(home, 'config.json');
   mkdirSync(join(home, 'data'));
   writeFileSync(config, JSON.stringify({ data_dir: 'data', signer: { dir, unlock: 'external' }, networks }));
+  makeInstallation({ QUAYSIDE_CONFIG: config });
   const opened = openSigningServiceIn(dir, handClock());
   const served = await serveSigningService({
     ...{ socket: files.socket, service: opened.service, log: openLog('test', 'silent') },

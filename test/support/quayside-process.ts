@@ -7,8 +7,10 @@ import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runTool } from '../../scripts/cli/tool.ts';
+import { prepareDatabase } from '../../src/app/prepare-database.ts';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { readShipped, installationFolder as root } from '../../src/lib/installation.ts';
 import { built } from './built.ts';
 import { signedClient } from './signed-client.ts';
@@ -46,6 +48,12 @@ export function runProgram(words: readonly string[], variables: Variables, cwd =
  */
 export const runQuayside = (words: readonly string[], variables: Variables, cwd = root) =>
   runTool(words, environment(variables), cwd);
+
+/** Makes the installation that the variables name, without a store in it. */
+export function makeInstallation(variables: Variables): void {
+  const env = environment(variables);
+  prepareDatabase(loadConfig({ env, cwd: root, beforeSandbox: true }), env);
+}
 
 /** Waits until `look` finds something. @throws Error naming `what` after five minutes */
 export async function find<T>(what: string, look: () => Promise<T | null | undefined | false>): Promise<T> {

@@ -68,7 +68,8 @@ export async function restoreBackup(parts: RestoreParts): Promise<Restored> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   // A restore that was killed leaves its scratch folder.
   removeAbandoned(folder);
-  const [occupant] = readdirSync(folder);
+  // The data folder of a fresh installation has this file.
+  const [occupant] = readdirSync(folder).filter((name) => name !== 'README.md');
   if (occupant !== undefined) {
     throw permanent(
       'folder_not_empty',
