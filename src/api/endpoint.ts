@@ -72,10 +72,23 @@ export type Call = Readonly<{
  */
 export type Answer = Readonly<{ body: object; replayed?: boolean; sessionId?: string }>;
 
+/** What the parts of the API are about, in the order in which they are shown. */
+export const tags = {
+  'Payment sessions': 'Ask a payer for money, and read what became of it.',
+  Refunds: 'Pay money of a session back.',
+  Events: 'What happened, as webhooks send it.',
+  'Quick start': 'The same sessions, in the shapes of the quick start.',
+  Sandbox: 'Payments that cost nothing, on simulated networks.',
+  Health: 'Whether this server can serve requests; not signed.',
+  Webhooks: 'Signed requests that this server sends to your endpoints.',
+} as const;
+
+type Tag = keyof typeof tags;
+
 /** The endpoint's part of the reference, with the same schemas that the endpoint uses. */
 export type EndpointDoc = Readonly<{
   operationId: string;
-  tag: string;
+  tag: Tag;
   summary: string;
   description: string;
   /** Schema and named examples of the body; absent if the endpoint takes none. */

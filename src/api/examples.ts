@@ -94,29 +94,6 @@ export const exampleQuickStartAnswer = {
   },
 };
 
-export const exampleModeBody = {
-  mode: 'payment',
-  amount: '10.50',
-  order_id: 'order-1003',
-  payment_method_types: ['crypto'],
-  payment_method_options: { crypto: { network: 'example', currency: 'USDT' } },
-};
-
-export const exampleModeAnswer = {
-  base: { code: 0, message: 'success' },
-  session: {
-    session_id: sessionId,
-    order_id: 'order-1003',
-    payment_status: 'pending',
-    created: createdAtS,
-    status: 'PENDING',
-    url: `https://pay.example/pay/${sessionId}`,
-    payer_url: payerUrl,
-    created_at: createdAtS,
-    expires_at: createdAtS + 1800,
-  },
-};
-
 export const exampleRefundBody = {
   order_id: sessionId,
   refund_id: 'refund-77',

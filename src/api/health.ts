@@ -9,13 +9,18 @@ import type { ApiDeps } from './endpoint.ts';
 
 export const healthSchema = z
   .object({
-    status: z.enum(['ok', 'unavailable']),
+    status: z.enum(['ok', 'unavailable']).meta({ description: 'Whether requests can be served.' }),
     reasons: z
       .array(z.string())
       .optional()
       .meta({ description: 'What is missing: `draining`, `storage_unavailable`, `no_network_followed:<mode>`.' }),
     networks_not_followed: z
-      .array(z.object({ network: z.string(), reason: z.string() }))
+      .array(
+        z.object({
+          network: z.string().meta({ description: 'Mode and name: `<mode>:<network>`.' }),
+          reason: z.string().meta({ description: 'A code, as `quayside status` explains it.' }),
+        }),
+      )
       .optional()
       .meta({ description: 'Networks on which a payment would not be seen now, whether or not others are followed.' }),
   })

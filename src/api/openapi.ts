@@ -4,7 +4,7 @@
  */
 import * as z from 'zod';
 import { readShipped } from '../lib/installation.ts';
-import type { Endpoint } from './endpoint.ts';
+import { type Endpoint, tags } from './endpoint.ts';
 import { type ErrorCode, errorBody, errorTable, errorTypes, refuse } from './errors.ts';
 import { exampleSession } from './examples.ts';
 import { healthSchema } from './health.ts';
@@ -46,8 +46,10 @@ export type OpenApiDocument = Readonly<{
     title: string;
     version: string;
     description: string;
+    contact: { name: string; url: string };
     license: { name: string; identifier: string };
   }>;
+  tags: readonly Readonly<{ name: string; description: string }>[];
   servers: readonly Readonly<{ url: string }>[];
   components: Readonly<{
     securitySchemes: Readonly<Record<string, Readonly<{ type: string; name?: string; description: string }>>>;
@@ -57,20 +59,33 @@ export type OpenApiDocument = Readonly<{
   webhooks: Operations;
 }>;
 
+/** Some codes differ only in their case, which generators of clients do not keep: those of refunds get a prefix. */
+const errorCodeName = (code: string): string => (/[a-z]/.test(code) ? code : `refund_${code.toLowerCase()}`);
+
+const errorCodes = Object.keys(errorTable) as [ErrorCode, ...ErrorCode[]];
+
+const errorCodeSchema = z.enum(errorCodes).meta({
+  id: 'ErrorCode',
+  description: 'Stable, for programs to branch on. Later versions may add codes.',
+  'x-enum-varnames': errorCodes.map(errorCodeName),
+});
+
 export const errorSchema = z
   .object({
-    error: z.object({
-      type: z.enum(errorTypes),
-      code: z.string().meta({ description: 'Stable, for programs to branch on.' }),
-      message: z.string().meta({ description: 'For people; the text may change.' }),
-      param: z.string().optional().meta({ description: 'The field or header that is wrong.' }),
-      doc_url: z.string(),
-      server_time: z.int().optional().meta({ description: 'Unix seconds; with `timestamp_out_of_range` only.' }),
-    }),
+    error: z
+      .object({
+        type: z.enum(errorTypes).meta({ description: 'The class of the error.' }),
+        code: errorCodeSchema,
+        message: z.string().meta({ description: 'For people; the text may change.' }),
+        param: z.string().optional().meta({ description: 'The field or header that is wrong.' }),
+        doc_url: z.string().meta({ description: 'Explains the code, on this server.' }),
+        server_time: z.int().optional().meta({ description: 'Unix seconds; with `timestamp_out_of_range` only.' }),
+      })
+      .meta({ description: 'The first thing that was wrong.' }),
     request_id: z.string().meta({ description: 'Also in the `Request-Id` header.' }),
     timestamp: z.int().meta({ description: 'Unix seconds.' }),
   })
-  .meta({ id: 'Error' });
+  .meta({ id: 'ApiError' });
 
 /** The errors that every signed request can get; below, those of every request with a body. */
 const signedErrors: readonly ErrorCode[] = [
@@ -123,6 +138,13 @@ const securitySchemes = {
 
 type Headers = Readonly<Record<string, z.ZodType>>;
 
+/** The parameters that paths have. */
+const pathParameters: Headers = {
+  session_id: z.string().meta({ description: 'The session’s id, written as `cs_<id>`, `sess_<id>` or bare.' }),
+  refund_id: z.string().meta({ description: 'The merchant’s own id of the refund.' }),
+  event_id: z.string().meta({ description: 'The event’s id.' }),
+};
+
 const sharedHeaders: Headers = {
   'X-Merchant-Id': z.string().optional().meta({ description: 'If sent, it must be the merchant of the API key.' }),
   'X-Service-Request-Signature': z.string().optional().meta({
@@ -170,12 +192,14 @@ export function openApiDocument(endpoints: readonly Endpoint[], baseUrl: string)
       title: 'Quayside merchant API',
       version: packageInfo.version,
       description:
-        'Take USDT and USDC at your own addresses, through your own nodes. Amounts are integers in minor units.',
+        'Take USDT and USDC at your own addresses, through your own nodes. Amounts of sessions are integers in minor units, those of refunds decimal strings.',
+      contact: { name: 'The operator of this server', url: baseUrl },
       license: { name: packageInfo.license, identifier: packageInfo.license },
     },
     servers: [{ url: baseUrl }],
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     components: { securitySchemes, schemas: schemas.named },
-    paths: { ...paths, ...healthPaths(schemas) },
+    paths: { ...paths, ...healthPaths(schemas, baseUrl) },
     webhooks: Object.fromEntries(eventDocs.map((doc) => [doc.type, { post: webhook(doc, schemas) }])),
   };
 }
@@ -185,7 +209,9 @@ function operation(
   schemas: SchemaWriter,
   baseUrl: string,
 ): Operation {
-  const params = Object.fromEntries([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => [name, z.string()]));
+  const params = Object.fromEntries(
+    [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, pathParameters[name] ?? z.string()]),
+  );
   const isPost = method === 'post';
   const codes = [...doc.errors, ...(isPost ? postErrors : []), ...signedErrors].map((code) => renames[code] ?? code);
   return {
@@ -261,24 +287,30 @@ function json(schemas: SchemaWriter, schema: z.ZodType, examples: Readonly<Recor
   return { 'application/json': { schema: schemas.write(schema), examples: Object.fromEntries(named) } };
 }
 
-function healthPaths(schemas: SchemaWriter): Operations {
-  const tags = ['Health'];
+function healthPaths(schemas: SchemaWriter, baseUrl: string): Operations {
+  const unsigned = { tags: ['Health'], security: [] };
+  const refused = refusals(['malformed_request'], schemas, baseUrl);
   const draining = { status: 'unavailable', reasons: ['draining'] };
   const ok = json(schemas, healthSchema, { ok: { status: 'ok' } });
   return {
     '/livez': {
       get: {
-        tags,
+        ...unsigned,
+        operationId: 'checkLive',
         summary: 'Check that the process answers',
-        responses: { 200: { description: 'Alive.', content: ok } },
+        description: 'For a service manager: restart the server if this is not answered.',
+        responses: { 200: { description: 'Alive.', content: ok }, ...refused },
       },
     },
     '/readyz': {
       get: {
-        tags,
+        ...unsigned,
+        operationId: 'checkReady',
         summary: 'Check that the server can do its work',
+        description: 'For a load balancer: send requests here only while this answers 200.',
         responses: {
           200: { description: 'Ready.', content: ok },
+          ...refused,
           503: { description: 'Not ready.', content: json(schemas, healthSchema, { draining }) },
         },
       },
@@ -286,10 +318,13 @@ function healthPaths(schemas: SchemaWriter): Operations {
   };
 }
 
-function webhook({ meaning, schema, example }: (typeof eventDocs)[number], schemas: SchemaWriter): Operation {
+function webhook({ type, meaning, schema, example }: (typeof eventDocs)[number], schemas: SchemaWriter): Operation {
   return {
+    operationId: `receive_${type.replace('.', '_')}`,
     tags: ['Webhooks'],
+    security: [],
     summary: meaning,
+    description: 'Verify the signature, keep the id to recognize repeats, and answer before you do the work.',
     parameters: parameters('header', webhookHeadersSchema.shape, schemas),
     requestBody: { required: true, content: json(schemas, schema, { event: example }) },
     responses: {
@@ -300,7 +335,7 @@ function webhook({ meaning, schema, example }: (typeof eventDocs)[number], schem
       },
       '5XX': {
         description:
-          'Sent again, as after a timeout: at most 10 attempts, after 2 minutes and then twice as long each time.',
+          'Sent again, as after a timeout: at most 10 times, after 2 minutes and then twice as long each time.',
       },
     },
   };

@@ -35,8 +35,8 @@ export const createRefundSchema = z
     }),
     amount: textSchema().meta({ description: 'Decimal string with at most 2 decimals, above zero.', example: '4.50' }),
     currency: z.enum(currencies).meta({ description: 'The currency that the session was paid in.' }),
-    reason: z.enum(refundReasons).nullish(),
-    description: descriptionSchema().nullish(),
+    reason: z.enum(refundReasons).nullish().meta({ description: 'Why money is returned.' }),
+    description: descriptionSchema('Shown to the payer.').nullish(),
     metadata: z
       .record(z.string(), z.unknown(), 'must be an object')
       .nullish()
@@ -56,7 +56,7 @@ export const refundDestinationSchema = z
       maxLength: ADDRESS_CHARACTERS_MAX,
     }),
   })
-  .meta({ id: 'RefundDestination' });
+  .meta({ id: 'ChangeRefundDestination' });
 
 /**
  * Reads the body of another destination.

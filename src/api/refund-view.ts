@@ -16,9 +16,14 @@ const unixSeconds = (description: string) => z.int().meta({ description: `${desc
 
 /** What is really paid, in answers and events. */
 export const destinationFields = {
-  destination: z.object({ network: z.string(), address: z.string() }).optional().meta({
-    description: 'Where the refund goes; absent until an address is named.',
-  }),
+  destination: z
+    .object({
+      network: z.string().meta({ description: 'Name of the network that the payment came on.', example: 'mynet' }),
+      address: z.string().meta({ description: 'The address that is paid.' }),
+    })
+    .meta({ id: 'RefundDestination' })
+    .optional()
+    .meta({ description: 'Where the refund goes; absent until an address is named.' }),
   destination_source: z.enum(['merchant', 'payer', 'claim_link', 'sender']).optional().meta({
     description:
       'Who named it: the merchant (or the operator); the payer on the payment page; somebody with a claim link, or with the link of the payment page after staff had seen it; or nobody, and it is where the payment came from.',
@@ -27,13 +32,16 @@ export const destinationFields = {
 
 const subset = {
   refund_id: z.string().meta({ description: 'The merchant’s own id.', example: 'refund-77' }),
-  session_id: z.string().meta({ example: 'cs_01kaj8xq2m7v5c9t3w6e1r4y0p' }),
+  session_id: z.string().meta({ description: 'The payment session’s id.', example: 'cs_01kaj8xq2m7v5c9t3w6e1r4y0p' }),
   order_id: z.string().meta({ description: 'The merchant’s order id.', example: 'order-1001' }),
   amount: z.string().meta({ description: 'With two decimals.', example: '4.50' }),
-  currency: z.enum(currencies),
-  status: z.enum(['pending', 'processing', 'completed', 'failed', 'canceled']),
-  reason: z.enum(refundReasons).optional(),
-  description: z.string().optional(),
+  currency: z.enum(currencies).meta({ description: 'The currency that the session was paid in.' }),
+  status: z.enum(['pending', 'processing', 'completed', 'failed', 'canceled']).meta({
+    description:
+      '`pending` until an address, approval and funds are there; `processing` until it is paid. The other three are final.',
+  }),
+  reason: z.enum(refundReasons).optional().meta({ description: 'As it was sent.' }),
+  description: z.string().optional().meta({ description: 'As it was sent.' }),
   created_at: unixSeconds('Creation'),
   metadata: z.record(z.string(), z.unknown()).optional().meta({
     description:
@@ -64,8 +72,8 @@ export const refundSchema = z
 
 export const canceledRefundSchema = z
   .object({
-    refund_id: z.string(),
-    status: z.literal('canceled'),
+    refund_id: z.string().meta({ description: 'The merchant’s own id.', example: 'refund-77' }),
+    status: z.literal('canceled').meta({ description: 'Always `canceled`.' }),
     canceled_at: unixSeconds('When it was canceled'),
     ...destinationFields,
   })

@@ -37,11 +37,11 @@ const shortTextSchema = (charactersMax: number) =>
     .meta({ maxLength: charactersMax });
 
 /** Returns a schema for an int64 of minor units. JSON numbers are exact up to 2^53 - 1. */
-const minorUnits = () =>
+const minorUnits = (description: string) =>
   z
     .int({ error: INTEGER })
     .min(0, 'must not be negative')
-    .meta({ format: 'int64', maximum: Number.MAX_SAFE_INTEGER, example: 1050 });
+    .meta({ description, format: 'int64', maximum: Number.MAX_SAFE_INTEGER, example: 1050 });
 
 const isAbsoluteUrl = (value: string): boolean => /^https?:\/\/[^\s\p{Cc}]+$/iu.test(value) && URL.canParse(value);
 
@@ -50,7 +50,9 @@ const redirectUrl = () =>
     .refine((value) => isAtMost(value, URL_CHARACTERS_MAX), `must be at most ${URL_CHARACTERS_MAX} characters`)
     .refine(isAbsoluteUrl, 'must be an absolute https URL (http only in test mode)');
 
-export const descriptionSchema = () => shortTextSchema(DESCRIPTION_CHARACTERS_MAX);
+/** Returns a schema for a description of what `description` names. */
+export const descriptionSchema = (description: string) =>
+  shortTextSchema(DESCRIPTION_CHARACTERS_MAX).meta({ description, maxLength: DESCRIPTION_CHARACTERS_MAX });
 
 const orderIdSchema = textSchema()
   .refine(
@@ -104,27 +106,33 @@ function metadataFault(key: string, value: string): string | null {
 const lineItemSchema = z
   .object(
     {
-      price_data: z.object(
-        {
-          currency: textSchema().meta({ description: 'Must equal the session currency.', example: 'USD' }),
-          unit_amount: minorUnits(),
-          product_data: z.object(
-            {
-              name: shortTextSchema(PRODUCT_NAME_CHARACTERS_MAX)
-                .min(1, 'must not be empty')
-                .meta({ maxLength: PRODUCT_NAME_CHARACTERS_MAX, example: 'Coffee, 1 kg' }),
-              description: descriptionSchema().nullish(),
-            },
-            'must be an object',
-          ),
-        },
-        'must be an object',
-      ),
+      price_data: z
+        .object(
+          {
+            currency: textSchema().meta({ description: 'Must equal the session currency.', example: 'USD' }),
+            unit_amount: minorUnits('Price of one, in minor units.'),
+            product_data: z
+              .object(
+                {
+                  name: shortTextSchema(PRODUCT_NAME_CHARACTERS_MAX).min(1, 'must not be empty').meta({
+                    description: 'Shown to the payer.',
+                    maxLength: PRODUCT_NAME_CHARACTERS_MAX,
+                    example: 'Coffee, 1 kg',
+                  }),
+                  description: descriptionSchema('Shown to the payer below the name.').nullish(),
+                },
+                'must be an object',
+              )
+              .meta({ description: 'The product or service.' }),
+          },
+          'must be an object',
+        )
+        .meta({ description: 'The product and its price.' }),
       quantity: z
         .int({ error: INTEGER })
         .min(1, 'must be at least 1')
         .nullish()
-        .meta({ description: 'Default 1.', maximum: Number.MAX_SAFE_INTEGER, example: 1 }),
+        .meta({ description: 'How many, at least 1; default 1.', maximum: Number.MAX_SAFE_INTEGER, example: 1 }),
     },
     'must be an object',
   )
@@ -133,7 +141,7 @@ const lineItemSchema = z
 /** The fields that all shapes of the create call have. */
 export const commonFields = {
   order_id: orderIdSchema,
-  description: descriptionSchema().nullish(),
+  description: descriptionSchema('Shown to the payer.').nullish(),
   success_url: redirectUrl().nullish().meta({ description: 'Where the payer goes after paying.' }),
   cancel_url: redirectUrl().nullish().meta({ description: 'Where a payer who gives up goes.' }),
   metadata: metadataSchema.nullish(),
@@ -148,7 +156,7 @@ export const commonFields = {
 /** The body of the reference create call. Unknown fields are ignored; null in an optional field means absent. */
 export const createSessionSchema = z
   .object({
-    amount: minorUnits().min(1, 'must be at least 1').meta({
+    amount: minorUnits('').min(1, 'must be at least 1').meta({
       description:
         'Minor units. Must equal line items plus tax plus shipping or, without line items, be at least tax plus shipping.',
     }),
@@ -157,9 +165,10 @@ export const createSessionSchema = z
     line_items: z
       .array(lineItemSchema, 'must be an array')
       .max(LINE_ITEMS_MAX, `must have at most ${LINE_ITEMS_MAX} items`)
-      .nullish(),
-    tax_amount: minorUnits().nullish(),
-    shipping_amount: minorUnits().nullish(),
+      .nullish()
+      .meta({ description: `The basket, shown to the payer; at most ${LINE_ITEMS_MAX} items.` }),
+    tax_amount: minorUnits('Tax within `amount`, in minor units.').nullish(),
+    shipping_amount: minorUnits('Shipping within `amount`, in minor units.').nullish(),
   })
   .meta({ id: 'CreateSession' });
 

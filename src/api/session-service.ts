@@ -33,6 +33,7 @@ export const createErrors: readonly ErrorCode[] = [
   'no_payment_option',
   'no_network_followed',
   'address_pool_empty',
+  'store_suspended',
 ];
 
 /** What identifies a repeated request, besides its body. */

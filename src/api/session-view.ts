@@ -16,8 +16,8 @@ const tokenAmount = () => z.string().meta({ description: 'Decimal amount of the 
 
 const paymentOptionSchema = z
   .object({
-    network: z.string().meta({ example: 'ethereum' }),
-    currency: z.enum(currencies),
+    network: z.string().meta({ description: 'Name of the network.', example: 'mynet' }),
+    currency: z.enum(currencies).meta({ description: 'The stablecoin to send.' }),
     address: z.string().meta({ description: 'Deposit address, used for this session only.' }),
     amount: tokenAmount(),
     confirmations_required: z.int().meta({
@@ -32,16 +32,18 @@ const paymentOptionSchema = z
 
 const paymentSchema = z
   .object({
-    network: z.string(),
-    currency: z.enum(currencies),
+    network: z.string().meta({ description: 'Name of the network.', example: 'mynet' }),
+    currency: z.enum(currencies).meta({ description: 'The stablecoin that was sent.' }),
     amount: tokenAmount(),
-    transaction_hash: z.string(),
+    transaction_hash: z.string().meta({ description: 'As explorers of the network write it.' }),
     confirmations: z.int().meta({
       description:
         'Blocks on top of the transfer’s own, and that one. It may have as many as required and still be `seen`, ' +
         'while the network makes it final.',
     }),
-    status: z.enum(['seen', 'confirmed', 'orphaned']),
+    status: z.enum(['seen', 'confirmed', 'orphaned']).meta({
+      description: '`confirmed` counts as paid; `orphaned` was removed by a reorg and does not count.',
+    }),
   })
   .meta({
     id: 'Payment',
@@ -51,22 +53,32 @@ const paymentSchema = z
 
 const lineItemSchema = z
   .object({
-    price_data: z.object({
-      currency: z.string(),
-      unit_amount: minorUnits('Minor units.'),
-      product_data: z.object({ name: z.string(), description: z.string().optional() }),
-    }),
-    quantity: z.int(),
+    price_data: z
+      .object({
+        currency: z.string().meta({ description: 'The session currency.' }),
+        unit_amount: minorUnits('Price of one, in minor units.'),
+        product_data: z
+          .object({
+            name: z.string().meta({ description: 'Shown to the payer.' }),
+            description: z.string().optional().meta({ description: 'Shown to the payer below the name.' }),
+          })
+          .meta({ description: 'The product or service.' }),
+      })
+      .meta({ description: 'The product and its price.' }),
+    quantity: z.int().meta({ description: 'How many.' }),
   })
   .meta({ id: 'LineItem' });
 
-export const paymentStatusSchema = z.enum(['pending', 'paid', 'failed', 'expired', 'canceled']);
+export const paymentStatusSchema = z.enum(['pending', 'paid', 'failed', 'expired', 'canceled']).meta({
+  description:
+    '`pending` until it ends as `paid`, as `failed` (too little came), as `expired` (nothing came), or as `canceled`.',
+});
 
 export const paymentSessionSchema = z
   .object({
-    id: z.string().meta({ example: 'cs_01hzy3k9v7q8w6e5r4t3y2m1n0' }),
+    id: z.string().meta({ description: 'The session’s id.', example: 'cs_01hzy3k9v7q8w6e5r4t3y2m1n0' }),
     amount_total: minorUnits('Total in minor units of `currency`.'),
-    currency: z.string(),
+    currency: z.string().meta({ description: 'As it was sent.', example: 'EUR' }),
     payment_status: paymentStatusSchema,
     created: unixSeconds('Creation'),
     expires_at: unixSeconds('Expiry'),
@@ -75,19 +87,23 @@ export const paymentSessionSchema = z
       description:
         'The same page for the payer alone: it also lets the payer name a refund address. Redirect the payer to it, and show it to nobody else. Only for keys with the scope `sessions:write`.',
     }),
-    line_items: z.array(lineItemSchema).optional(),
-    tax_amount: minorUnits('Minor units.').optional(),
-    shipping_amount: minorUnits('Minor units.').optional(),
+    line_items: z.array(lineItemSchema).optional().meta({ description: 'The basket, as it was sent.' }),
+    tax_amount: minorUnits('Tax within the total, in minor units.').optional(),
+    shipping_amount: minorUnits('Shipping within the total, in minor units.').optional(),
     exchange_rate: z.string().optional().meta({
       description:
         'Stablecoin per unit of `currency`. This field and the next three are present only if the amount was converted.',
       example: '1.08340',
     }),
-    target_currency: z.enum(currencies).optional(),
+    target_currency: z.enum(currencies).optional().meta({ description: 'The stablecoin that the rate leads to.' }),
     target_amount_total: minorUnits('What the payer must pay, in 0.01 of the stablecoin.').optional(),
     rate_locked_at: unixSeconds('When the rate was locked').optional(),
-    metadata: z.record(z.string(), z.string()).optional(),
-    payment_options: z.array(paymentOptionSchema).optional(),
+    metadata: z.record(z.string(), z.string()).optional().meta({
+      description: 'As it was sent; `order_id` is added unless it was among it.',
+    }),
+    payment_options: z.array(paymentOptionSchema).optional().meta({
+      description: 'Each network and stablecoin that the payer can use.',
+    }),
     payments: z
       .array(paymentSchema)
       .optional()

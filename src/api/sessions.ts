@@ -2,13 +2,12 @@
  * The payment session endpoints of the reference: create, read, cancel.
  * @module
  */
-import * as z from 'zod';
 import type { ApiDeps, Endpoint } from './endpoint.ts';
-import { exampleModeAnswer, exampleModeBody, exampleSession, exampleSessionBody } from './examples.ts';
+import { exampleSession, exampleSessionBody } from './examples.ts';
 import { createSessionSchema, readSessionInput } from './session-input.ts';
 import { cancelSession, createErrors, createSession, findSession } from './session-service.ts';
 import { paymentSession, paymentSessionSchema } from './session-view.ts';
-import { isModeShape, modeAnswer, modeAnswerSchema, modeBodySchema, readModeInput } from './variants.ts';
+import { isModeShape, modeAnswer, readModeInput } from './variants.ts';
 
 const PATH = '/api/v1/checkout/sessions';
 const CREATE_PATH = `${PATH}/create`;
@@ -26,15 +25,10 @@ export function sessionEndpoints(deps: ApiDeps): Endpoint[] {
         summary: 'Create a session',
         description:
           'Creates a session for an order. The same `order_id` with the same body answers 200 with the existing session as it is now, and `Idempotent-Replayed: true`. ' +
-          'A body with a decimal string as `amount` and with `mode` or `payment_method_types` is read as the quick-start shape and answered in its envelope.',
-        body: {
-          schema: z.union([createSessionSchema, modeBodySchema]),
-          examples: { reference: exampleSessionBody, 'quick-start': exampleModeBody },
-        },
-        answer: {
-          schema: z.union([paymentSessionSchema, modeAnswerSchema]),
-          examples: { reference: exampleSession, 'quick-start': exampleModeAnswer },
-        },
+          'A quick-start variant has a decimal string as `amount`, and `mode` or `payment_method_types`; `payment_method_options.crypto` may name the only `network` and `currency` to offer. ' +
+          'It is answered with `base` and `session`, as `/v1/payment/sessions` is; use the fields below for anything new.',
+        body: { schema: createSessionSchema, examples: { order: exampleSessionBody } },
+        answer: { schema: paymentSessionSchema, examples: { session: exampleSession } },
         errors: createErrors,
       },
       async run({ caller, body, idempotencyKey }) {

@@ -25,16 +25,16 @@ const bodySchema = z
       example: 'pay_under',
     }),
     network: z.string().nullish().meta({ description: 'Default: the session’s first.' }),
-    currency: z.enum(currencies).nullish(),
+    currency: z.enum(currencies).nullish().meta({ description: 'Default: the network’s first stablecoin.' }),
   })
   .meta({ id: 'Simulation' });
 
 const answerSchema = z
   .object({
-    action: z.enum(simulations),
-    network: z.string(),
-    currency: z.enum(currencies),
-    transaction_hashes: z.array(z.string()),
+    action: z.enum(simulations).meta({ description: 'The action that was simulated.' }),
+    network: z.string().meta({ description: 'Name of the simulated network.' }),
+    currency: z.enum(currencies).meta({ description: 'The stablecoin of the payment option.' }),
+    transaction_hashes: z.array(z.string()).meta({ description: 'The transactions that were made.' }),
   })
   .meta({ id: 'Simulated' });
 

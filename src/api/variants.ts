@@ -27,12 +27,17 @@ import {
   textSchema,
 } from './session-input.ts';
 import { createErrors, createSession, findSession } from './session-service.ts';
-import { payerLink, paymentStatusSchema } from './session-view.ts';
+import { payerLink } from './session-view.ts';
 
 const PATH = '/v1/payment/sessions';
 
 const decimalSchema = textSchema().meta({ description: 'Decimal amount in units of the currency.', example: '10.50' });
-const baseSchema = z.object({ code: z.literal(0), message: z.literal('success') });
+const baseSchema = z
+  .object({
+    code: z.literal(0).meta({ description: 'Always 0: errors have the ordinary body.' }),
+    message: z.literal('success').meta({ description: 'Always `success`.' }),
+  })
+  .meta({ description: 'The result of the call.' });
 const base = { code: 0, message: 'success' } as const;
 
 /** The quick-start names of the five statuses. */
@@ -69,7 +74,9 @@ function readAmount(text: string, currency: string, params: Readonly<{ amount: s
 const quickStartBodySchema = z
   .object({
     merchant_id: textSchema().nullish().meta({ description: 'The merchant of the API key.' }),
-    amount: z.object({ value: decimalSchema, currency: currencySchema }, 'must be an object'),
+    amount: z
+      .object({ value: decimalSchema, currency: currencySchema }, 'must be an object')
+      .meta({ description: 'The price.' }),
     ...commonFields,
     webhook_url: textSchema().max(2048, 'must be at most 2048 characters').nullish().meta({
       description: 'Receives the events of this session, in addition to the store’s endpoints.',
@@ -77,23 +84,30 @@ const quickStartBodySchema = z
   })
   .meta({ id: 'QuickStartCreate' });
 
+const sessionAmountSchema = z
+  .object({
+    value: z.string().meta({ description: 'Decimal amount in units of the currency.' }),
+    currency: z.string().meta({ description: 'As it was sent.' }),
+  })
+  .meta({ description: 'The price.' });
+
 const quickStartAnswerSchema = z
   .object({
     base: baseSchema,
     session: z
       .object({
-        session_id: z.string(),
-        merchant_id: z.string(),
-        order_id: z.string(),
-        amount: z.object({ value: z.string(), currency: z.string() }),
-        status: z.enum(upperStatuses),
-        payment_url: z.string(),
-        payer_url: z.string().optional(),
+        session_id: z.string().meta({ description: 'The session’s id.' }),
+        merchant_id: z.string().meta({ description: 'The merchant of the API key.' }),
+        order_id: z.string().meta({ description: 'The merchant’s order id.' }),
+        amount: sessionAmountSchema,
+        status: z.enum(upperStatuses).meta({ description: 'The session’s status; a paid session is `COMPLETED`.' }),
+        payment_url: z.string().meta({ description: 'Hosted payment page.' }),
+        payer_url: z.string().optional().meta({ description: 'The same page for the payer alone.' }),
         qr_code_data: z.string().optional().meta({ description: 'The bare address of the first network.' }),
-        created_at: z.int(),
-        expires_at: z.int(),
+        created_at: z.int().meta({ description: 'Creation, Unix seconds.' }),
+        expires_at: z.int().meta({ description: 'Expiry, Unix seconds.' }),
       })
-      .catchall(z.union([z.string(), z.number(), z.object({ value: z.string(), currency: z.string() })]))
+      .catchall(z.union([z.string(), z.number(), sessionAmountSchema]))
       .meta({ description: 'Contains `<network>_address` for every network on offer.' }),
   })
   .meta({ id: 'QuickStartSession' });
@@ -199,54 +213,29 @@ function decimalAmount({ request }: Session): string {
 
 // ── The `mode` shape of the create call ──────────────────────────────────────────────────────────────────────────────
 
-export const modeBodySchema = z
-  .object({
-    mode: textSchema().nullish().meta({ example: 'payment' }),
-    amount: decimalSchema,
-    currency: currencySchema.nullish().meta({ description: 'Default: the currency of payment_method_options.crypto.' }),
-    payment_method_types: z
-      .array(textSchema(), 'must be an array')
-      .nullish()
-      .meta({ example: ['crypto'] }),
-    payment_method_options: z
-      .object(
-        {
-          crypto: z
-            .object(
-              {
-                network: textSchema().nullish().meta({ description: 'Offer only this network.' }),
-                currency: z
-                  .enum(currencies, 'must be USDT or USDC')
-                  .nullish()
-                  .meta({ description: 'Offer only this stablecoin.' }),
-              },
-              'must be an object',
-            )
-            .nullish(),
-        },
-        'must be an object',
-      )
-      .nullish(),
-    ...commonFields,
-  })
-  .meta({ id: 'QuickStartModeCreate' });
+const mustBeObject = 'must be an object';
 
-export const modeAnswerSchema = z
-  .object({
-    base: baseSchema,
-    session: z.object({
-      session_id: z.string(),
-      order_id: z.string(),
-      payment_status: paymentStatusSchema,
-      created: z.int(),
-      status: z.enum(upperStatuses),
-      url: z.string(),
-      payer_url: z.string().optional(),
-      created_at: z.int(),
-      expires_at: z.int(),
-    }),
-  })
-  .meta({ id: 'QuickStartModeSession' });
+/** The currency is by default that of `payment_method_options.crypto`, whose fields narrow what is offered. */
+const modeBodySchema = z.object({
+  mode: textSchema().nullish(),
+  amount: decimalSchema,
+  currency: currencySchema.nullish(),
+  payment_method_types: z.array(textSchema(), 'must be an array').nullish(),
+  payment_method_options: z
+    .object(
+      {
+        crypto: z
+          .object(
+            { network: textSchema().nullish(), currency: z.enum(currencies, 'must be USDT or USDC').nullish() },
+            mustBeObject,
+          )
+          .nullish(),
+      },
+      mustBeObject,
+    )
+    .nullish(),
+  ...commonFields,
+});
 
 /**
  * Says whether a body has the quick-start shape. The reference shape has an integer amount and ignores unknown fields,
@@ -286,11 +275,8 @@ function offeredNetwork(name: string | null | undefined, mode: Mode, config: Pic
   return network.name;
 }
 
-export function modeAnswer(
-  session: Session,
-  parts: UrlParts,
-  caller: Pick<Caller, 'scopes'>,
-): z.infer<typeof modeAnswerSchema> {
+/** Returns the `mode` shape of a session: `base` and `session`. */
+export function modeAnswer(session: Session, parts: UrlParts, caller: Pick<Caller, 'scopes'>) {
   return {
     base,
     session: {

@@ -24,29 +24,39 @@ const triggeredField = z
   .optional()
   .meta({ description: 'A developer sent it with `quayside trigger`: nothing happened. Only in test mode.' });
 
+const sourceField = z.literal('api').meta({ description: 'Always `api`.' });
+
 const paymentEventSchema = z
   .object({
     id: z
       .string()
       .meta({ description: '`evt_<nanoseconds>`; the same in every attempt. Use it to recognize repeats.' }),
-    type: z.enum([...documentedPaymentEvents, ...extendedPaymentEvents]),
+    type: z
+      .enum([...documentedPaymentEvents, ...extendedPaymentEvents])
+      .meta({ description: 'The type of the event.' }),
     created_at: z.int().meta({ description: 'Unix seconds.' }),
     livemode: z.boolean().meta({ description: 'False for an event of test mode: no real money.' }),
     triggered: triggeredField,
-    data: z.object({
-      object: z.object({
-        amount: z.int().optional().meta({
-          format: 'int64',
-          description: 'What was received, in 0.01 of the stablecoin; absent if nothing was.',
-        }),
-        status: z.enum(['completed', 'failed', 'expired', 'canceled', 'pending']),
-        currency: z.enum(currencies).optional(),
-        exchange_rate: z.string().optional().meta({ description: 'Absent at par.' }),
-        order_id: z.string(),
-        session_id: z.string(),
-        source: z.literal('api'),
-      }),
-    }),
+    data: z
+      .object({
+        object: z
+          .object({
+            amount: z.int().optional().meta({
+              format: 'int64',
+              description: 'What was received, in 0.01 of the stablecoin; absent if nothing was.',
+            }),
+            status: z
+              .enum(['completed', 'failed', 'expired', 'canceled', 'pending'])
+              .meta({ description: 'The session’s status; a paid session is `completed`.' }),
+            currency: z.enum(currencies).optional().meta({ description: 'The stablecoin of `amount`.' }),
+            exchange_rate: z.string().optional().meta({ description: 'Absent at par.' }),
+            order_id: z.string().meta({ description: 'The merchant’s order id.' }),
+            session_id: z.string().meta({ description: 'The payment session’s id.' }),
+            source: sourceField,
+          })
+          .meta({ description: 'The payment or refund, as it was at the time of the event.' }),
+      })
+      .meta({ description: 'What the event is about.' }),
   })
   .meta({ id: 'PaymentEvent' });
 
@@ -55,22 +65,26 @@ const refundEventSchema = z
     id: z
       .string()
       .meta({ description: '`evt_<nanoseconds>`; the same in every attempt. Use it to recognize repeats.' }),
-    type: z.enum([...documentedRefundEvents, ...extendedRefundEvents]),
+    type: z.enum([...documentedRefundEvents, ...extendedRefundEvents]).meta({ description: 'The type of the event.' }),
     created_at: z.int().meta({ description: 'Unix seconds.' }),
     livemode: z.boolean().meta({ description: 'False for an event of test mode: no real money.' }),
     triggered: triggeredField,
-    data: z.object({
-      object: z.object({
-        session_id: z.string(),
-        order_id: z.string(),
-        refund_id: z.string(),
-        refund_amount: z.int().meta({ format: 'int64', description: 'In 0.01 of the stablecoin.' }),
-        refund_currency: z.enum(currencies),
-        status: z.enum(['completed', 'failed', 'processing']),
-        source: z.literal('api'),
-        ...destinationFields,
-      }),
-    }),
+    data: z
+      .object({
+        object: z
+          .object({
+            session_id: z.string().meta({ description: 'The payment session’s id.' }),
+            order_id: z.string().meta({ description: 'The merchant’s order id.' }),
+            refund_id: z.string().meta({ description: 'The merchant’s own id of the refund.' }),
+            refund_amount: z.int().meta({ format: 'int64', description: 'In 0.01 of the stablecoin.' }),
+            refund_currency: z.enum(currencies).meta({ description: 'The stablecoin that is refunded.' }),
+            status: z.enum(['completed', 'failed', 'processing']).meta({ description: 'The refund’s status.' }),
+            source: sourceField,
+            ...destinationFields,
+          })
+          .meta({ description: 'The payment or refund, as it was at the time of the event.' }),
+      })
+      .meta({ description: 'What the event is about.' }),
   })
   .meta({ id: 'RefundEvent' });
 
