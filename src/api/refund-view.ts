@@ -48,7 +48,10 @@ const subset = {
       'What was sent. If the payer has to give an address, also `claim_url`, for keys with the scope `refunds:write`: send that link to the payer.',
   }),
   next_action: z
-    .object({ type: z.literal('claim'), url: z.string().meta({ description: 'Send this link to the payer.' }) })
+    .object({
+      type: z.literal('claim').meta({ description: 'Always `claim`.' }),
+      url: z.string().meta({ description: 'Send this link to the payer.' }),
+    })
     .optional()
     .meta({
       description:
