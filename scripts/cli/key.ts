@@ -30,8 +30,8 @@ export const modes: readonly Mode[] = ['live', 'test'];
 /** Ranges of one key. */
 const SOURCES_MAX = 50;
 
-/** A key that leaks cannot pay out, unless it was made for refunds. */
-const usualScopes: readonly Scope[] = ['sessions:read', 'sessions:write'];
+/** Said where a key is made that can move money. */
+const REFUNDS_PAY = 'refunds:write makes refunds: anybody who has such a key can send money out';
 
 export const keyCreate: Command = {
   name: 'key create',
@@ -40,7 +40,7 @@ export const keyCreate: Command = {
   options: {
     store: storeOption,
     mode: { value: 'test|live', help: 'the mode of the sessions that it creates', required: true },
-    scopes: { value: 'LIST', help: `comma-separated: ${scopes.join(', ')} (default: ${usualScopes.join(', ')})` },
+    scopes: { value: 'LIST', help: `comma-separated: ${scopes.join(', ')}; a test key has all by default` },
     expires: expiresOption,
     from: {
       value: 'RANGES',
@@ -50,12 +50,13 @@ export const keyCreate: Command = {
     'dry-run': { help: 'show what the key would be, and create none' },
   },
   notes: [
+    `A live key is made only with --scopes. ${REFUNDS_PAY}.`,
     'A request with an expired key, or from another address, is answered like one with an unknown key. Behind a reverse',
     'proxy, the address is the one that the proxy names: see `trusted_proxies` in the settings.',
   ],
   async run(input, { database, clock }) {
     const mode = choiceOption(input, 'mode', modes);
-    const granted = readScopes(textOption(input, 'scopes'));
+    const granted = grantedTo(mode, textOption(input, 'scopes'));
     const { id: storeId } = await storeOf(input, database);
     const nowMs = clock.nowMs();
     const life = { expiresAtMs: readExpiry(input, nowMs), sources: readSources(textOption(input, 'from')) };
@@ -78,6 +79,7 @@ export const keyCreate: Command = {
         `secret   ${row.secret}`,
         ...lifeLines(granted, life),
         ...(missing.length > 0 ? [`may not  ${missing.join(', ')}; --scopes gives a key more`] : []),
+        ...(mode === 'live' && granted.includes('refunds:write') ? [`${REFUNDS_PAY}.`] : []),
         'Save both now: they are not shown again.',
       ],
     };
@@ -196,8 +198,16 @@ export const keyRevoke: Command = {
   },
 };
 
-function readScopes(text: string | undefined): readonly Scope[] {
-  if (text === undefined) return usualScopes;
+/** @throws Fault permanent `usage` where nobody has said what a live key may do */
+function grantedTo(mode: Mode, text: string | undefined): readonly Scope[] {
+  if (text !== undefined) return readScopes(text);
+  if (mode === 'test') return scopes;
+  throw usage(
+    `--scopes is missing: say what a live key may do, such as --scopes sessions:read,sessions:write. ${REFUNDS_PAY}`,
+  );
+}
+
+function readScopes(text: string): readonly Scope[] {
   return text.split(',').map((name) => {
     const scope = scopes.find((one) => one === name.trim());
     if (!scope) throw usage(`--scopes contains "${name}", expected ${scopes.join(', ')}`);

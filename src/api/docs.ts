@@ -17,8 +17,35 @@ export const referencePages = (document: () => OpenApiDocument): readonly Page[]
   { path: '/openapi.json', type: 'json', write: () => JSON.stringify(document()) },
   { path: '/docs', type: 'html', write: () => referencePage(document()) },
   { path: '/docs/errors', type: 'html', write: () => errorsPage(document()) },
+  { path: '/llms.txt', type: 'text', write: () => summaryText(document()) },
   { path: '/docs/style.css', type: 'css', write: () => readFileSync(new URL('./docs.css', import.meta.url), 'utf8') },
 ];
+
+/**
+ * Writes what programs that read for people are to read, and nothing that they could not read there: a title, a
+ * summary and links. Format: https://llmstxt.org
+ */
+function summaryText({ info, servers, paths }: OpenApiDocument): string {
+  const base = servers[0]?.url ?? '';
+  return [
+    `# ${info.title}`,
+    '',
+    `> ${info.description}`,
+    '',
+    '## Reference',
+    '',
+    `- [OpenAPI document](${base}/openapi.json): every call, its fields and its errors`,
+    `- [Reference for people](${base}/docs): the same, with how to sign a request and to verify a webhook`,
+    `- [Errors](${base}/docs/errors): every code, and what to do about it`,
+    '',
+    '## Calls',
+    '',
+    ...operationsOf(paths).map(
+      ({ method, path, summary, anchor }) => `- [${method} ${path}](${base}/docs#${anchor}): ${summary}`,
+    ),
+    '',
+  ].join('\n');
+}
 
 const layout = (title: string, nav: Html, main: Html): string =>
   `<!doctype html>${

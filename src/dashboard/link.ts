@@ -85,8 +85,12 @@ async function claim(
 export const secretShown = (
   words: Words,
   { url, secret, name }: Readonly<{ url: string; secret: string; name: string }>,
-): Html => html`${qrSvg(setUpUri(secret, name, new URL(url).host), words.say('link.qr'))}
+): Html => {
+  const uri = setUpUri(secret, name, new URL(url).host);
+  return html`${qrSvg(uri, words.say('link.qr'))}
+<p><a href="${uri}">${words.say('link.open_app')}</a></p>
 <p>${words.html('link.type', { secret: html`<code>${secretText(secret)}</code>` })}</p>`;
+};
 
 type Shown = Readonly<{ person: Person; status: number; fault: string | null }>;
 
@@ -123,7 +127,13 @@ ${secretShown(words, { url, secret, name: person.name })}
 export const codesShown = (words: Words, codes: readonly string[], to: string): Html =>
   html`<p>${words.say('link.codes_text')}</p>
 <ol class="codes card">${codes.map((code) => html`<li><code>${code}</code></li>`)}</ol>
+<p><a class="button plain" download="quayside-recovery-codes.txt" href="${codesFile(codes)}">${words.say('link.codes_download')}</a></p>
+<label>${words.say('link.codes_copy')} <input readonly data-copy dir="ltr" spellcheck="false" value="${codes.join(' ')}"></label>
 <p><a class="button" href="${to}">${words.say('general.saved_codes')}</a></p>`;
+
+/** Returns the codes as a file in a link, so that saving them needs no script, and no second answer with them. */
+const codesFile = (codes: readonly string[]): string =>
+  `data:text/plain;charset=utf-8,${encodeURIComponent(codes.map((code) => `${code}\n`).join(''))}`;
 
 const codesPage = (words: Words, codes: readonly string[]): Html => html`<main id="main" class="narrow">
 <h1>${words.say('link.codes')}</h1>

@@ -12,6 +12,7 @@ const types = {
   json: 'application/json',
   css: 'text/css',
   js: 'text/javascript',
+  text: 'text/plain',
 } as const;
 
 export type StaticType = keyof typeof types;

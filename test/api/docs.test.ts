@@ -23,7 +23,7 @@ test('the pages are HTML in one language, with a style sheet from the same serve
 });
 
 test('the reference is compressed if the client accepts it, cached, and not sent again', async () => {
-  for (const path of ['/docs', '/docs/errors', '/docs/style.css', '/openapi.json']) {
+  for (const path of ['/docs', '/docs/errors', '/docs/style.css', '/openapi.json', '/llms.txt']) {
     const plain = await get(path);
     assert.is(plain.headers['content-encoding'], undefined, path);
     assert.is(plain.headers['cache-control'], 'public, max-age=300', path);

@@ -78,6 +78,22 @@ test('the header line with the merchant id is on the page of keys, and beside a 
     assert.match((await ada.post(post, form)).text, line);
   }));
 
+test('a test key may do everything unless somebody says otherwise; a live key only what is chosen', () =>
+  withDashboard(async (dashboard) => {
+    const ada = await owner(dashboard);
+    const checked = async (mode: string) => {
+      const { text } = await ada.get(keysOf(dashboard, mode));
+      return [...text.matchAll(/type="checkbox" name="([a-z:]+)" checked/g)].map(([, scope]) => scope);
+    };
+    assert.equal(await checked('test'), ['sessions:read', 'sessions:write', 'refunds:read', 'refunds:write']);
+    assert.equal(await checked('live'), []);
+    const page = keysOf(dashboard, 'live');
+    const refused = await ada.submit(page, `${page}/keys`, { name: 'Shop server' });
+    assert.is(refused.status, 400);
+    assert.match(refused.text, 'Choose at least one thing that the key may do');
+    assert.match(refused.text, 'can send money out');
+  }));
+
 test('the signed call of a new key works as it is pasted into a shell', () =>
   withDashboard(async (dashboard) => {
     const ada = await owner(dashboard);

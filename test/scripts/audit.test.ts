@@ -115,7 +115,7 @@ const changes: Readonly<Record<string, Change>> = {
   'store suspend': { words: [store, ...why], target: store, states: 'both' },
   'store resume': { words: [store, ...why], target: store, states: 'both' },
   'store page': { words: ['--store', store, '--name', 'Renamed', ...why], target: store, states: 'both' },
-  'key create': { words: ['--store', store, '--mode', 'live', ...why], states: 'after' },
+  'key create': { words: ['--store', store, '--mode', 'live', '--scopes', 'sessions:read', ...why], states: 'after' },
   'key narrow': { words: [key.id, '--scopes', 'sessions:read', ...why], target: key.id, states: 'both' },
   'key revoke': { words: [key.id, ...why], target: key.id, states: 'both' },
   'webhooks add': {

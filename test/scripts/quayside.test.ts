@@ -49,7 +49,7 @@ test('a store, its keys and its endpoint are created, listed and removed', async
   assert.equal(listed, shown);
   assert.equal([shown.settlement_currency, shown.late_policy, shown.tolerance_minor], ['USDC', 'accept', 5]);
 
-  const key = await answer('key', 'create', '--mode', 'live');
+  const key = await answer('key', 'create', '--mode', 'live', '--scopes', 'sessions:read,sessions:write');
   assert.match(key.api_key, /^sk_live_[0-9A-Za-z]{32}$/);
   assert.match(key.api_secret, /^ss_/);
   await answer('key', 'revoke', key.id, '--because', 'it was mailed');
@@ -136,12 +136,13 @@ test('a key is made with an end, ranges and scopes, which are listed and shown',
   assert.equal([entry.after.scopes, entry.after.sources], ['refunds:read', '203.0.113.0/24,2001:db8::7/128']);
   assert.not.ok(JSON.stringify(entry).includes(secret));
   const made = await run('key', 'create', '--mode', 'test');
-  assert.match(
-    made.out,
-    /\nmay not +refunds:read, refunds:write; --scopes gives a key more\n/,
-    'sessions only by default',
-  );
-  assert.not.match((await run('key', 'create', '--mode', 'test', '--scopes', 'all')).out, 'may not');
+  assert.match(made.out, /\nmay +sessions:read, sessions:write, refunds:read, refunds:write\n/, 'a test key may all');
+  assert.not.match(made.out, 'may not');
+  const sessions = await run('key', 'create', '--mode', 'live', '--scopes', 'sessions:read,sessions:write');
+  assert.match(sessions.out, /\nmay not +refunds:read, refunds:write; --scopes gives a key more\n/);
+  assert.not.match(sessions.out, 'can send money out');
+  const paying = await run('key', 'create', '--mode', 'live', '--scopes', 'refunds:write');
+  assert.match(paying.out, 'anybody who has such a key can send money out');
   const text = await run('key', 'show', key.id);
   assert.match(
     text.out,
@@ -447,6 +448,7 @@ const refused: readonly (readonly [number, RegExp, ...string[]])[] = [
   [2, /--colour/, 'status', '--colour'],
   [2, /--mode is "both", expected live or test/, 'key', 'create', '--mode', 'both'],
   [2, /--mode is missing/, 'key', 'create'],
+  [2, /--scopes is missing: say what a live key may do.*can send money out/, 'key', 'create', '--mode', 'live'],
   [2, /--scopes contains "everything"/, 'key', 'create', '--mode', 'test', '--scopes', 'everything'],
   [2, /--tolerance is "-1"/, 'store', 'create', 'x', '--tolerance=-1'],
   [2, /--accent is "yellow", expected a colour/, 'store', 'page', '--accent', 'yellow'],

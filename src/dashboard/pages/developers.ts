@@ -26,9 +26,6 @@ const scopes = [
   ['refunds:read', 'developers.scope_refunds_read'],
   ['refunds:write', 'developers.scope_refunds_write'],
 ] as const satisfies readonly (readonly [Scope, TextKey])[];
-/** A key that leaks cannot pay out, unless it was made for refunds. */
-const usualScopes: readonly Scope[] = ['sessions:read', 'sessions:write'];
-
 const lives = [
   ['', 'general.never'],
   ['30', 'developers.life_30'],
@@ -165,8 +162,9 @@ function keyState(words: Words, key: ApiKey, nowMs: number): Html {
   return html`${badge(words.say('developers.works'), 'good')}${until}`;
 }
 
+/** A test key may do everything, unless somebody says otherwise; a live key only what somebody has chosen. */
 const isChecked = (visit: Visit<StoreAt>, scope: Scope): boolean =>
-  visit.form.once === undefined ? usualScopes.includes(scope) : visit.form[scope] === 'on';
+  visit.form.once === undefined ? visit.at.mode === 'test' : visit.form[scope] === 'on';
 
 function keyForm(visit: Visit<StoreAt>): Html {
   const { at, form, words } = visit;
