@@ -8,7 +8,6 @@ import type { PayoutNode } from '../src/chains/spend.ts';
 import type { NetworkConfig } from '../src/config/network.ts';
 import { Fault } from '../src/core/fault.ts';
 import type { Database } from '../src/database/database.ts';
-import type { BooksCheck } from '../src/database/money-out.ts';
 import type { Clock } from '../src/lib/clock.ts';
 import type { Log } from '../src/lib/log.ts';
 import { createFirstBlockAlarm } from './first-block.ts';
@@ -43,8 +42,6 @@ export type IndexerOptions = Readonly<{
   signer?: FreezableSigner | null;
   /** Where payouts leave their marks. */
   runMarks?: RunMarks;
-  /** Adds up the ledger, in another thread. */
-  checkBooks?: () => Promise<BooksCheck>;
   clock: Clock;
   log: Log;
   pid: number;

@@ -9,7 +9,6 @@
  * @module
  */
 
-import { openBooksCheck } from '../src/app/books-check.ts';
 import type { Family } from '../src/chains/chain.ts';
 import { chains } from '../src/chains/index.ts';
 import type { Config } from '../src/config/config.ts';
@@ -20,7 +19,6 @@ import type { Database } from '../src/database/database.ts';
 import { systemClock } from '../src/lib/clock.ts';
 import { giveSignsOfLife } from '../src/lib/heartbeat.ts';
 import { type Log, openLog } from '../src/lib/log.ts';
-import { databaseFile } from '../src/lib/secret-key.ts';
 import { awaitStart } from '../src/lib/start-signal.ts';
 import type { Signer, SignerControl } from '../src/signer/signer.ts';
 import { indexNetwork } from './indexer.ts';
@@ -57,7 +55,6 @@ export async function runIndexer({ family, network: key, env, cwd, openDatabase 
   let log = openLog(`indexer ${key ?? ''}`, 'info');
   let database: Database | null = null;
   let signer: (Signer & SignerControl) | null = null;
-  let books: ReturnType<typeof openBooksCheck> | null = null;
   try {
     const start = await awaitStart(env, stopping.signal);
     if (!start) return exitCodes.stopped;
@@ -69,8 +66,7 @@ export async function runIndexer({ family, network: key, env, cwd, openDatabase 
     const { blocksPerIngestMax } = config.limits;
     signer = config.signer && (await import('../src/signer/client.ts')).openConfiguredSigner(config.signer);
     const runMarks = openRunMarks(runMarkFile(config.dataDir, network.key));
-    books = openBooksCheck(databaseFile(config.dataDir));
-    const own = { network, database, chain, signer, runMarks, checkBooks: books.run };
+    const own = { network, database, chain, signer, runMarks };
     const parts = { ...own, clock: systemClock, log, pid: process.pid, random: Math.random };
     const end = await indexNetwork({ ...parts, blocksPerIngestMax }, stopping.signal);
     if (end === 'stopped') return exitCodes.stopped;
@@ -84,7 +80,6 @@ export async function runIndexer({ family, network: key, env, cwd, openDatabase 
     living.abort();
     // The listener for the supervisor would keep this process alive.
     for (const request of requests) process.off(request, stop);
-    await books?.close();
     await signer?.close();
     database?.close();
   }

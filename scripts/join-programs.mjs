@@ -19,7 +19,6 @@ const PROGRAMS = [
   'src/sandbox/main',
   'src/webhooks/main',
   'src/addresses/derive-worker',
-  'src/app/books-worker',
   'indexers/evm',
   'indexers/solana',
   'indexers/tron',

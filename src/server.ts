@@ -18,7 +18,6 @@ import { createRequestLog, type RequestLog, runRequestLog } from './api/request-
 import { addressMarksFile, openAddressMarks } from './app/address-marks.ts';
 import { backupsOf, readBackupReport } from './app/backup/report.ts';
 import { type Listening, listen } from './app/http-server.ts';
-import { latestCertificates } from './app/latest-certificates.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { issueEndpoint, issueKey, issueUsualStore } from './app/new-credentials.ts';
 import { openDatabase } from './app/open-database.ts';
@@ -217,7 +216,6 @@ async function listenForPeople(
       newNotices: createTargetMaker({ guard, clock }),
       readPools: () => Promise.all(networkOfEachPool(config.networks).map((network) => readPool(database, network))),
       readRates: rates.status,
-      readCertificates: () => latestCertificates(config),
       readSettings: () => shown,
       readBackups: () => backupsOf(readBackupReport(config.dataDir)),
     });

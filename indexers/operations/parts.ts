@@ -6,7 +6,6 @@ import type { Chain } from '../../src/chains/chain.ts';
 import type { PayoutNode } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { BooksCheck } from '../../src/database/money-out.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { FreezableSigner } from '../payouts/signer-freeze.ts';
 
@@ -16,8 +15,6 @@ export type WorkParts = Readonly<{
   database: Database;
   /** Null if this network only receives. */
   signer: FreezableSigner | null;
-  /** Adds up the ledger, in another thread. */
-  checkBooks?: () => Promise<BooksCheck>;
   clock: Clock;
   /** Called with how far it is, in words. */
   report: (progress: string) => void;

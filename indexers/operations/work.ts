@@ -7,7 +7,6 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import { permanent } from '../../src/core/fault.ts';
 import type { OperationResult, OtherNode, Wish } from '../../src/core/operation.ts';
 import type { OperatorAct } from '../../src/database/audit-log.ts';
-import { booksText } from '../../src/database/money-out.ts';
 import type { Operation } from '../../src/database/operations.ts';
 import { adoptPayouts, isBehindSigner } from '../payouts/adoption.ts';
 import { equalText, settleNever, settlePaid } from '../payouts/exits.ts';
@@ -35,8 +34,6 @@ export async function doOperation(parts: WorkParts, { wish, ...asked }: Operatio
       return reread(parts, wish, act);
     case 'freeze_signer':
       return freezeSigner(parts, act);
-    case 'check_books':
-      return checkBooks(parts, act);
     case 'sweep_plan':
       return withPayouts(parts, (own) => planSweeps(own, wish.min));
     case 'sweep_run':
@@ -136,27 +133,6 @@ async function freezeSigner(parts: WorkParts, { operator, reason }: OperatorAct)
         ? `An approver ends that (${state.approvers.join(', ')}): \`quayside signer thaw --help\` shows how.`
         : 'Its policy names no approver, so nothing can end that yet: `quayside signer operator-key` makes a key to name.',
     ],
-  };
-}
-
-async function checkBooks(
-  { checkBooks: check, database, clock }: WorkParts,
-  act: OperatorAct,
-): Promise<OperationResult> {
-  if (!check) throw permanent('refused', 'the books are added up by `npm start` only; run `quayside ledger verify`');
-  const { entries, problems } = await check();
-  const about = booksText({ entries, problems });
-  await database.recordProof({
-    kind: 'books',
-    atMs: clock.nowMs(),
-    ok: problems.length === 0,
-    by: act.operator,
-    about,
-  });
-  if (problems.length === 0) return { lines: [`${about}.`] };
-  return {
-    lines: [`${about}. \`quayside ledger verify\` shows all of it; report it before you pay anything out.`],
-    table: { columns: ['Problem'], rows: problems.slice(0, DIFFERENCES_SHOWN).map((problem) => [problem]) },
   };
 }
 

@@ -17,7 +17,6 @@ import { isSenderSilent } from '../../src/database/sender-report.ts';
 import { DAY_MS } from '../../src/lib/clock.ts';
 import { type Finding, failure, ok, warning } from '../nodes/finding.ts';
 import { type Installation, moment } from './command.ts';
-import { evidenceStatus } from './evidence-status.ts';
 import { networkLink, readPlaces } from './explain-places.ts';
 import { pausedText } from './notice-status.ts';
 import { freezeText } from './payout-freeze.ts';
@@ -216,22 +215,21 @@ async function otherFindings(installation: Installation): Promise<Finding[]> {
   const alarms = (await database.listOpenAlarms()).map(({ code, message }) =>
     warning('alarms', `${code}: ${message}`, 'docs/alarms.md says what to do about it'),
   );
-  const evidence = evidenceStatus(installation).json.flatMap(({ network, open, fault }) => [
-    ...(fault === null ? [] : [failure('evidence', `${network}: ${fault}`, '`quayside evidence verify` shows more')]),
-    ...(open.length > 0
+  const compared = (await database.listComparisons()).flatMap(({ network, differs, message }) =>
+    differs
       ? [
           failure(
-            'evidence',
-            `${network}: differences in certificate ${open.join(', ')}`,
-            '`quayside evidence verify` lists them',
+            'comparison',
+            `${network}: ${message}`,
+            `\`quayside networks reread ${network} --from ${differs.from} --to ${differs.to}\` adds missed transfers`,
           ),
         ]
-      : []),
-  ]);
+      : [],
+  );
   const unsafe = safetyWarnings(config).map(({ code, message }) => warning('safety', `${code}: ${message}`));
   const isLive = config.networks.some(({ mode, sandbox }) => mode === 'live' && !sandbox);
   const backup = backupFinding(config, installation.clock.nowMs(), isLive);
-  return [...alarms, ...evidence, ...unsafe, backup, noticeFinding(await database.listNoticeTargets(), isLive)];
+  return [...alarms, ...compared, ...unsafe, backup, noticeFinding(await database.listNoticeTargets(), isLive)];
 }
 
 function noticeFinding(targets: readonly NoticeTarget[], isLive: boolean): Finding {

@@ -25,7 +25,7 @@ export const doctor: OfflineCommand = {
   },
   notes: [
     'Checks configuration, permissions, disk, database, ledger, address pools, signer, nodes, rates, webhooks, payouts,',
-    'alarms, certificates and version. Exit codes: 0 nothing is wrong, 1 warnings, 2 errors.',
+    'alarms, compared blocks and version. Exit codes: 0 nothing is wrong, 1 warnings, 2 errors.',
   ],
   async runOffline(input) {
     const findings = await examine(input);

@@ -14,7 +14,7 @@ import type { SourceStatus } from '../../src/rates/rates.ts';
 import { alarmLines, alarmShown } from './alarms.ts';
 import { backupStatus } from './backup-status.ts';
 import { type Command, type Installation, table } from './command.ts';
-import { evidenceStatus } from './evidence-status.ts';
+import { comparisonStatus } from './comparison-status.ts';
 import { noticeStatus } from './notice-status.ts';
 import { payoutStatus } from './payout-status.ts';
 
@@ -39,7 +39,7 @@ export const status: Command = {
     const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.stats(nowMs);
     const sender = senderLine(await database.readSenderReport(), nowMs);
     const payouts = await payoutStatus(installation);
-    const evidence = evidenceStatus(installation);
+    const comparison = await comparisonStatus(installation);
     const backups = backupStatus(installation);
     const unfinished = await readUnfinished(database);
     const notices = noticeStatus(await database.listNoticeTargets());
@@ -59,7 +59,7 @@ export const status: Command = {
         held_money: heldOpen,
         ...unfinished.json,
         payouts: payouts.json,
-        evidence: evidence.json,
+        comparison: comparison.json,
         notices: notices.json,
         backup: backups.json,
         open_alarms: open.map(alarmShown),
@@ -91,7 +91,7 @@ export const status: Command = {
         ...(heldOpen ? [`held money: ${heldOpen} waiting for your decision: \`quayside held list\``] : []),
         ...unfinished.lines,
         ...payouts.lines,
-        ...evidence.lines,
+        ...comparison.lines,
         notices.line,
         ...backups.lines,
         ...safetyWarnings(config).map(({ code, message }) => `warning: ${code}: ${message}`),

@@ -73,7 +73,7 @@ const settingsOf = (config: Config) => ({
   request_signature: config.requestSignature,
   limits: config.limits,
   alarms: config.alarms,
-  evidence: config.evidence,
+  comparison: config.comparison,
   rates: { sources: config.rates.sources, refresh: config.rates.refresh },
   signer: config.signer ? config.signer.unlock.kind : null,
   networks: config.networks.map((one) => ({

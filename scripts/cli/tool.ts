@@ -24,7 +24,6 @@ import { backup, backupVerify, restore } from './backup.ts';
 import { type Command, type Input, type OfflineCommand, operatorAct, textOption, usage } from './command.ts';
 import { doctor } from './doctor.ts';
 import { eventsList, eventsShow } from './events.ts';
-import { evidence, evidenceKey, evidenceVerify } from './evidence.ts';
 import { explain } from './explain.ts';
 import { exportFees, exportPayments, exportRefunds, exportSweeps } from './export.ts';
 import { heldAccept, heldList, heldShow } from './held.ts';
@@ -185,9 +184,6 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   backupVerify,
   backup,
   restore,
-  evidenceVerify,
-  evidenceKey,
-  evidence,
   addressPoolDerive,
   addressPoolImport,
   signerInit,

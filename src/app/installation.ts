@@ -135,7 +135,7 @@ async function run(
   if (signer && !['prompt', 'external'].includes(signer.unlock.kind)) {
     void startSigner(config.dataDir, signer, config.logLevel);
   }
-  const { nightly } = config.evidence;
+  const { nightly } = config.comparison;
   if (nightly !== null) background.push(runNightly(nightly, '../../indexers/nightly.ts'));
   if (config.backup.nightly !== null)
     background.push(runNightly(config.backup.nightly, '../../scripts/nightly-backup.ts'));
@@ -151,7 +151,7 @@ function startWebhooks(): void {
   supervised({ name: 'webhooks', module, args: [], onHalted, begin: async () => currentConfig() });
 }
 
-/** Runs a program every night: the one that makes certificates or backups, or removes old data. */
+/** Runs a program every night: the one that compares blocks, makes backups or removes old data. */
 function runNightly(at: string, program: string): Promise<void> {
   const { signal } = stopping;
   const module = new URL(program, import.meta.url);

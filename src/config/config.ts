@@ -77,11 +77,9 @@ export type Config = Readonly<{
     /** A URL that single sessions named is retired after so many days without an event. */
     oneOffIdleDays: number;
   }>;
-  evidence: Readonly<{
-    /** The time of day (UTC, `HH:MM`) at which certificates are made; null: never. */
+  comparison: Readonly<{
+    /** The time of day (UTC, `HH:MM`) at which final blocks are compared with the database; null: never. */
     nightly: string | null;
-    /** Networks, by name or key, that get none. */
-    except: readonly string[];
   }>;
   backup: Readonly<{
     /** The time of day (UTC, `HH:MM`) at which it is made; null: only on request. */
@@ -152,7 +150,6 @@ export function loadConfig(from: Readonly<{ env: NodeJS.ProcessEnv; cwd: string;
     }
     const networks = readNetworks(problems, settings, presets, sandbox);
     checkTogether(problems, networks);
-    if (general) checkExcept(problems, general.evidence.except, networks);
     if (general) checkBackup(problems, general.backup);
     if (general && problems.length === 0) return assemble(general, networks);
   }
@@ -160,15 +157,6 @@ export function loadConfig(from: Readonly<{ env: NodeJS.ProcessEnv; cwd: string;
   const own = Object.entries(isFields(tree.networks) ? tree.networks : {});
   const known = own.flatMap(([name, entry]) => (isFields(entry) && entry.family !== undefined ? [name] : []));
   throw configInvalid(problems, origins, (variable) => nearestVariable(variable, [...presets, ...known]));
-}
-
-/** A name that is spelt wrongly would be certified after all. */
-function checkExcept(problems: Problem[], except: readonly string[], networks: readonly ReadNetwork[]): void {
-  const names = networks.flatMap(({ config: { name, key } }) => [name, key]);
-  for (const [at, name] of except.entries()) {
-    if (names.includes(name)) continue;
-    problems.push({ path: `evidence.except[${at}]`, text: `"${name}", expected one of ${names.join(', ')}` });
-  }
 }
 
 function checkBackup(problems: Problem[], { nightly, folder, passphrase_path }: GeneralSettings['backup']): void {
@@ -276,7 +264,7 @@ function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): C
       retryDelaysS: webhooks.retry_delays_s,
       oneOffIdleDays: webhooks.one_off_idle_days,
     },
-    evidence: general.evidence,
+    comparison: general.comparison,
     backup: toBackup(general),
     retention: {
       nightly: retention.nightly,

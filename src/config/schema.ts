@@ -158,10 +158,7 @@ export const generalSettings = group({
     retry_delays_s: listOf(whole(1, 604_800)),
     one_off_idle_days: whole(2, 3650),
   }),
-  evidence: group({
-    nightly: timeOfDay,
-    except: listOf(setting('the name of a network', matching(/^\S+$/))),
-  }),
+  comparison: group({ nightly: timeOfDay }),
   backup: group({
     nightly: timeOfDay,
     folder: pathOrNull,

@@ -26,7 +26,7 @@ const pages: ReadonlySet<string> = new Set([
   'token_not_a_contract',
   'indexer_silent',
   'second_node_disagrees',
-  'evidence_differs',
+  'comparison_differs',
   'recovery_code_used',
   'passkey_copied',
 ]);
@@ -40,8 +40,7 @@ const knows: ReadonlySet<string> = new Set([
   'webhook_failing',
   'webhooks_delayed',
   'api_key_expiring',
-  'evidence_stale',
-  'evidence_not_made',
+  'comparison_stale',
 ]);
 
 export const severityOf = (code: string): Severity => (pages.has(code) ? 'page' : knows.has(code) ? 'know' : 'act');

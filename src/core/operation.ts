@@ -28,9 +28,7 @@ export type Wish =
     }>
   /** `accepted`: the digest of the unexplained transactions that an earlier check has shown. */
   | Readonly<{ kind: 'resume_wallets'; isCheck: boolean; accepted: string | null }>
-  | Readonly<{ kind: 'freeze_signer' }>
-  /** Adds up the ledger of the whole installation. */
-  | Readonly<{ kind: 'check_books' }>;
+  | Readonly<{ kind: 'freeze_signer' }>;
 
 /** Nodes that the settings name beside the usual one: `witness_url` and `fallback_url`. */
 export const otherNodes = ['witness', 'fallback'] as const;
@@ -79,7 +77,6 @@ const rules: Readonly<Record<OperationKind, Readonly<{ timeMsMax: number; mayRep
   settle: { timeMsMax: 10 * MINUTE_MS, mayRepeat: false },
   resume_wallets: { timeMsMax: 30 * MINUTE_MS, mayRepeat: false },
   freeze_signer: { timeMsMax: MINUTE_MS, mayRepeat: true },
-  check_books: { timeMsMax: 60 * MINUTE_MS, mayRepeat: true },
 };
 
 export const timeMsMaxOf = ({ kind }: Wish): number => rules[kind].timeMsMax;

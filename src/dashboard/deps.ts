@@ -6,7 +6,7 @@ import type { Config } from '../config/config.ts';
 import type { ShownSettings } from '../config/shown-settings.ts';
 import type { ExtendedEventType } from '../core/event.ts';
 import type { Severity } from '../core/notice.ts';
-import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
+import type { Currency, Mode } from '../core/transfer.ts';
 import type { PoolLevel } from '../database/address-pools.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
 import type { Database, Endpoint } from '../database/database.ts';
@@ -65,8 +65,6 @@ export type DashboardDeps = Readonly<{
   /** Returns how full each pool of deposit addresses is. */
   readPools(): Promise<readonly PoolShown[]>;
   readRates(): readonly SourceStatus[];
-  /** Returns how far each network is certified, and the numbers of certificates with differences. */
-  readCertificates(): readonly CertificateShown[];
 }>;
 
 /** Approvers' signatures of refunds. */
@@ -86,15 +84,6 @@ export type RefundApprovals = Readonly<{
 
 /** A pool of deposit addresses. `source`: an xpub's fingerprint, or the signer of imported lists. */
 export type PoolShown = PoolLevel & Readonly<{ imported: boolean; source: string | null; isLow: boolean }>;
-
-/** The newest certificate of a network; nulls if there is none. */
-export type CertificateShown = Readonly<{
-  network: NetworkKey;
-  through: number | null;
-  madeAtMs: number | null;
-  open: readonly number[];
-  fault: string | null;
-}>;
 
 /** What a service answered to a test message of a severity. `status` is null if it gave no answer. */
 export type NoticeAnswer = Readonly<{

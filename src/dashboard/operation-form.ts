@@ -30,7 +30,6 @@ export function readWish(words: Words, form: Readonly<Record<string, string>>): 
   switch (form.kind) {
     case 'adopt':
     case 'freeze_signer':
-    case 'check_books':
       return { kind: form.kind };
     case 'sweep_plan': {
       const min = (form.min ?? '').trim();
@@ -132,8 +131,6 @@ export function askedOf(words: Words, wish: Wish): Asked {
   switch (wish.kind) {
     case 'sweep_plan':
       return looks(words, 'operation-form.plan_sweeps');
-    case 'check_books':
-      return looks(words, 'operation-form.check_books');
     case 'sweep_run':
       return { ...textsOf(words, 'sweep'), ...moves, needsReason: false };
     case 'reread':

@@ -16,9 +16,9 @@ import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { AddressPoolDatabase } from './address-pools.ts';
 import type { AlarmDatabase } from './alarms.ts';
 import type { AuditDatabase } from './audit-log.ts';
+import type { ComparisonDatabase } from './comparison.ts';
 import type { CreditTotalDatabase } from './credit-totals.ts';
 import type { EventDatabase } from './events.ts';
-import type { EvidenceDatabase } from './evidence.ts';
 import type { FreezeDatabase } from './freezes.ts';
 import type { HeldMoneyDatabase, HeldReturnDatabase } from './held-money.ts';
 import type { IngestDatabase } from './ingest.ts';
@@ -311,7 +311,7 @@ export interface Database
     MoneyOutDatabase,
     SweepDatabase,
     WebhookSecretDatabase,
-    EvidenceDatabase {
+    ComparisonDatabase {
   /** Takes addresses, saves the session and remembers the idempotency key, in one transaction. */
   createSession(input: NewSession): Promise<CreateSessionOutcome>;
   /** @param id with or without its `cs_` prefix */

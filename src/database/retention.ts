@@ -1,6 +1,6 @@
 /**
  * What becomes of old data: sessions that were never paid are archived, what identifies payers is removed, and so are
- * answers of merchants' servers and URLs of single sessions. Nothing that the ledger, refunds or certificates need is
+ * answers of merchants' servers and URLs of single sessions. Nothing that the ledger or refunds need is
  * ever touched.
  * @module
  */

@@ -1223,6 +1223,23 @@ CREATE TABLE proofs (
 ) STRICT;
 CREATE INDEX proofs_newest ON proofs (kind, id);
 
+-- How far a network's final blocks were compared with this file, and what the last night found.
+CREATE TABLE block_comparisons (
+  network TEXT PRIMARY KEY, --> NetworkKey
+  from_number INTEGER NOT NULL,
+  through_number INTEGER NOT NULL,
+  compared_at_ms INTEGER NOT NULL,
+  blocks INTEGER NOT NULL,
+  transfers INTEGER NOT NULL,
+  -- The blocks that differ still: the next night compares them again.
+  differs_from INTEGER,
+  differs_to INTEGER,
+  differences INTEGER NOT NULL,
+  message TEXT,
+  CHECK ((differs_from IS NULL) = (differs_to IS NULL)),
+  CHECK ((differs_from IS NULL) = (differences = 0))
+) STRICT, WITHOUT ROWID;
+
 -- ── The archive ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- A session without payer data that others are compressed with, for ever.

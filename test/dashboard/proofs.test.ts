@@ -1,4 +1,4 @@
-/** What was proved and when, on the operator's page: never in amber with the command, and a check that is asked for. */
+/** What was proved and compared, and when, on the operator's page; what never was has its command beside it. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DAY_MS } from '../../src/lib/clock.ts';
@@ -29,10 +29,20 @@ test('drills and checks say when they were proved, by whom, and what failed sinc
       /Books check the last one failed .*: 2 problems \. quayside ledger verify .* 3 days ago/,
     );
 
-    const asked = await joan.submit(PATH, '/operator/networks/test:ethereum/ask');
-    assert.is(asked.status, 303);
-    const [operation] = await api.database().listOperations({ limit: 1 }, api.clock.nowMs());
-    assert.equal(operation?.wish, { kind: 'check_books' });
+    assert.match(await later(), /test:ethereum none yet – –/);
+    const compared = {
+      network: 'test:ethereum',
+      from: 90,
+      through: 99,
+      comparedAtMs: api.clock.nowMs(),
+      blocks: 10,
+    } as const;
+    const same = { transfers: 2, differs: null, differences: 0, message: null };
+    await api.database().recordComparison({ ...compared, ...same });
+    assert.match(await later(), /test:ethereum no difference 99 \d{4}-/);
+    const other = { differs: { from: 95, to: 96 }, differences: 2, message: 'the node has one more' };
+    await api.database().recordComparison({ ...compared, ...same, ...other });
+    assert.match(await later(), /test:ethereum differences the node has one more 99/);
 
     const review = await joan.submit(PATH, `${PATH}/seed-drill`);
     assert.match(review.text, 'on another machine');

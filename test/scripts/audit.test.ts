@@ -169,7 +169,7 @@ const testedElsewhere: Readonly<Record<string, string>> = {
 /** Whose first write is recorded without states, by the connection that every command gets. */
 const plain = ['payouts adopt', 'sweep run', 'address-pool import', 'webhooks recover'];
 
-/** What changes no row. Some send something, such as `pay` and `notify test`; `evidence` writes files. */
+/** What changes no row. Some send something, such as `pay` and `notify test`. */
 const readers = [
   ...[
     'notify list',
@@ -188,14 +188,14 @@ const readers = [
   ...['refunds request', 'payouts list', 'payouts show', 'payouts outgoing', 'sweep plan', 'sweep status'],
   ...['notify test', 'notify list', 'user list', 'export payments', 'export refunds', 'export sweeps', 'export fees'],
   ...['archive show', 'archive find', 'secret-key status', 'wallet list'],
-  ...['ledger verify', 'audit list', 'signer drill', 'evidence verify', 'evidence key', 'evidence'],
+  ...['ledger verify', 'audit list', 'signer drill'],
 ];
 
 /** Without a database: payout engines see at the signer what these changed. */
 const seenAtTheSigner = ['signer freeze', 'signer thaw', 'signer policy add', 'signer policy rotate'];
 /** Changes a folder of no installation yet, the passphrase, what is installed, or nothing (docs/operations.md). */
 const unrecorded = [
-  ...['restore', 'address-pool derive', 'backup verify', 'doctor', 'support-bundle', 'evidence verify'],
+  ...['restore', 'address-pool derive', 'backup verify', 'doctor', 'support-bundle'],
   ...['node check', 'node connect', 'node sync'],
   ...['signer operator-key', 'signer approve', 'signer backup', 'signer restore', 'signer init', 'signer import'],
   ...['signer show', 'signer change-passphrase'],

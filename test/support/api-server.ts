@@ -294,7 +294,7 @@ const configOf = (
     retryDelaysS: [],
     oneOffIdleDays: 30,
   },
-  evidence: { nightly: null, except: [] },
+  comparison: { nightly: null },
   backup: { nightly: null, scheduled: null, provedAgeDaysMax: 2 },
   retention: noRetention,
   mail: options.mail ?? null,

@@ -7,7 +7,6 @@ import { dirname } from 'node:path';
 import { networkOfEachPool, readPool } from '../../src/addresses/pool-level.ts';
 import { backupsOf, readBackupReport } from '../../src/app/backup/report.ts';
 import { listen } from '../../src/app/http-server.ts';
-import { latestCertificates } from '../../src/app/latest-certificates.ts';
 import { issueEndpoint, issueKey, issueUsualStore } from '../../src/app/new-credentials.ts';
 import { createRefundApprovals } from '../../src/app/refund-approvals.ts';
 import { readShownSettings } from '../../src/config/shown-settings.ts';
@@ -113,7 +112,6 @@ export async function startDashboard({
         readBackups: () => backupsOf(readBackupReport(dirname(api.file))),
         readPools: () => Promise.all(networkOfEachPool(networks).map((one) => readPool(database, one))),
         readRates: () => [],
-        readCertificates: () => latestCertificates({ networks, dataDir: dirname(api.file) }),
       };
       const passkeys = createPasskeys(url, clock);
       const parts = {

@@ -24,7 +24,6 @@ const port = /^src\/database\/[\w-]+\.ts$/;
 const codecs = /^src\/chains\/(?!transport\/|\w+\/node\/)/;
 const chains = /^src\/chains\//;
 const rates = /^src\/rates\//;
-const evidence = /^src\/evidence\//;
 const payments = /^src\/payments\//;
 /** How other processes talk to the signer. */
 const signerClient = /^src\/signer\/(signer|protocol|client)\.ts$/;
@@ -63,11 +62,6 @@ const rooms: readonly Room[] = [
     may: [codecs, files, /^src\/rates\/source\.ts$/, /^config\/[\w-]+\.json$/, /^(zod|ipaddr\.js)$/],
   },
   { name: 'src/addresses', files: /^src\/addresses\//, may: [port, codecs, config, /^node:crypto$/, /^zod$/] },
-  {
-    name: 'src/evidence',
-    files: evidence,
-    may: [/^node:(crypto|fs|path|stream|zlib|stream\/promises|events)$/, /^zod$/],
-  },
   { name: 'src/payments', files: payments, may: [port, codecs, config] },
   { name: 'src/rates', files: rates, may: [/^config\/currencies\.json$/, /^(node-cron|undici|zod)$/] },
   {
@@ -120,7 +114,7 @@ const rooms: readonly Room[] = [
   {
     name: 'indexers',
     files: /^indexers\//,
-    may: [port, chains, evidence, signerClient, offlineNode, /^p-queue$/],
+    may: [port, chains, signerClient, offlineNode, /^p-queue$/],
     types: [config],
   },
   {

@@ -18,14 +18,7 @@ const LINE_BYTES_MAX = 1024;
 const LINE_FEED = 0x0a;
 
 /** What a backup may hold; nothing else is written when it is unpacked. */
-export const names = [
-  'manifest.json',
-  'quayside.db',
-  'secret.key',
-  'evidence.key',
-  'settings.json',
-  'signer.backup',
-] as const;
+export const names = ['manifest.json', 'quayside.db', 'secret.key', 'settings.json', 'signer.backup'] as const;
 export type Name = (typeof names)[number];
 
 const entryLine = z.strictObject({ name: z.enum(names), bytes: z.int().nonnegative() });

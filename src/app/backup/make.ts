@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { permanent } from '../../core/fault.ts';
 import { copyDatabase, describeSnapshot } from '../../database/sqlite/snapshot.ts';
-import { signingKeyFile } from '../../evidence/signing-key.ts';
 import { readShipped } from '../../lib/installation.ts';
 import { syncFolder } from '../../lib/secret-file.ts';
 import { databaseFile, secretKeyFile } from '../../lib/secret-key.ts';
@@ -99,7 +98,6 @@ const fileEntry = (name: Name, path: string): Entry => ({ name, path, bytes: sta
 function smallFiles({ config, env, settingsFile }: BackupParts): Entry[] {
   const paths: [Name, string | null][] = [
     ['secret.key', secretKeyFile(config.dataDir, env)],
-    ['evidence.key', existsSync(signingKeyFile(config.dataDir)) ? signingKeyFile(config.dataDir) : null],
     ['settings.json', settingsFile],
   ];
   return paths.flatMap(([name, path]) => (path === null ? [] : [{ name, content: readFileSync(path) }]));

@@ -10,7 +10,7 @@ export const manifestSchema = z.strictObject({
   program_version: z.string(),
   /** When the database was copied. */
   made_at_ms: z.int().nonnegative(),
-  schema_version: z.int().positive(),
+  schema_version: z.int().nonnegative(),
   /** It follows simulated chains, which are not in the backup. */
   sandbox: z.boolean().default(false),
   files: z.array(z.strictObject({ name: z.enum(names), bytes: z.int().nonnegative() })),

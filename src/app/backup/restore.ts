@@ -23,7 +23,7 @@ import { type Unpacked, withUnpacked } from './unpacked.ts';
 /** How many times the busiest day before the backup each day since may have been. */
 const USE_FACTOR = 3;
 /** The key last: a database without its key does not start, so a restore that was interrupted does not either. */
-const restoredNames = ['evidence.key', 'signer.backup', 'settings.json', 'address-marks', 'quayside.db', 'secret.key'];
+const restoredNames = ['signer.backup', 'settings.json', 'address-marks', 'quayside.db', 'secret.key'];
 
 export type RestoreParts = Readonly<{
   file: string;

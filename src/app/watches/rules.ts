@@ -90,11 +90,10 @@ export const watchRules = {
     'When nothing is left, new sessions are refused. Remove what is not needed, such as old backups, or make it larger; ' +
       '`quayside status` shows when it is enough',
   ),
-  evidence_stale: rule(
+  comparison_stale: rule(
     'nightly',
     0,
-    'Make one with `quayside evidence <network>`, and read the log of the night; a damaged file is restored from a backup ' +
-      'or moved away',
+    'Read the log of the night (`comparison`), which says why; `quayside node check <network>` looks at the node',
   ),
   backup_unproved: rule(
     'backup',

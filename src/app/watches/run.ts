@@ -10,8 +10,8 @@ import type { Log } from '../../lib/log.ts';
 import type { Rates } from '../../rates/rates.ts';
 import { watchBackup } from './backup.ts';
 import { watchClock } from './clock.ts';
+import { watchComparison } from './comparison.ts';
 import { watchDisk } from './disk.ts';
-import { watchEvidence } from './evidence.ts';
 import { watchHeldMoney } from './held-money.ts';
 import { watchKeys } from './keys.ts';
 import { watchNetworks } from './networks.ts';
@@ -45,7 +45,7 @@ export async function runWatches(options: WatchesOptions, signal: AbortSignal): 
     watchHeldMoney(database),
     watchKeys(database),
     watchWebhooks(database),
-    watchEvidence(config),
+    watchComparison(database, config),
     watchBackup(config),
     watchDisk(config.dataDir, { bytesMin: diskFreeBytesMin, storageBytesMax }),
   ];

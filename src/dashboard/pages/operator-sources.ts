@@ -1,6 +1,6 @@
 /**
  * What the installation draws on, and what proves it: deposit address pools, exchange rates, backups and drills, the
- * books, and the certificates that nothing was missed.
+ * books, and the comparison of final blocks with the database.
  * @module
  */
 import { isAllowed } from '../../core/access.ts';
@@ -8,7 +8,6 @@ import type { ProofState } from '../../database/proofs.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { askForm } from '../operation-form.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { ago, badge, data, english, facts, table, time } from '../show.ts';
 import type { Words } from '../texts.ts';
@@ -133,10 +132,9 @@ function provedText({ words, nowMs }: Visit<null>, { proved, failed }: ProofStat
 
 async function proofs(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { words, nowMs } = visit;
-  const certificates = deps.readCertificates();
+  const compared = new Map((await deps.database.listComparisons()).map((one) => [one.network, one]));
   const { books, seed } = await deps.database.latestProofs();
   const { madeAtMs } = deps.readBackups();
-  const network = deps.config.networks[0]?.key;
   const made =
     madeAtMs === null
       ? html`${badge(words.say('general.never'), 'attention')} <code data-copy>quayside backup</code>`
@@ -150,39 +148,28 @@ async function proofs(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
   ])}<p class="hint">${words.html('operator-sources.proofs_hint')}</p>
 ${
   may
-    ? html`<div class="actions">${
-        network === undefined
-          ? null
-          : askForm(
-              visit,
-              network,
-              { kind: 'check_books' },
-              { button: words.say('operator-sources.check_books'), isPlain: true },
-            )
-      }<form method="post" action="${PATH}/seed-drill">${changeFields(visit)}<button class="plain">${words.say('operator-sources.drilled')}…</button></form></div>`
+    ? html`<div class="actions"><form method="post" action="${PATH}/seed-drill">${changeFields(visit)}<button class="plain">${words.say('operator-sources.drilled')}…</button></form></div>`
     : null
 }</div>${table(
-    words.say('operator-sources.certificates'),
+    words.say('operator-sources.comparisons'),
     [
       words.say('general.network'),
       words.say('general.state'),
       words.say('operator-sources.through'),
-      words.say('operator-sources.made'),
+      words.say('operator-sources.compared'),
     ],
-    certificates.map(({ network, through, madeAtMs, open, fault }) => [
-      html`<a href="/operator/networks/${network}">${data(network)}</a>`,
-      fault !== null
-        ? html`<span>${badge(words.say('operator-sources.unreadable'), 'danger')} ${english(fault)}</span>`
-        : open.length > 0
-          ? html`<span>${words.html('operator-sources.differences_in', {
-              state: badge(words.say('operator-sources.differences'), 'danger'),
-              blocks: open.join(', '),
-            })}</span>`
-          : through === null
-            ? badge(words.say('operator-sources.none_yet'), 'wait')
+    deps.config.networks.map(({ key }) => {
+      const one = compared.get(key);
+      return [
+        html`<a href="/operator/networks/${key}">${data(key)}</a>`,
+        one === undefined
+          ? badge(words.say('operator-sources.none_yet'), 'wait')
+          : one.differs
+            ? html`<span>${badge(words.say('operator-sources.differences'), 'danger')} ${english(one.message ?? '')}</span>`
             : badge(words.say('operator-sources.no_difference'), 'good'),
-      through === null ? '–' : String(through),
-      madeAtMs === null ? '–' : time(madeAtMs),
-    ]),
+        one === undefined ? '–' : String(one.through),
+        one === undefined ? '–' : time(one.comparedAtMs),
+      ];
+    }),
   )}`;
 }

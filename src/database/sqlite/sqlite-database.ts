@@ -17,13 +17,13 @@ import { createBlockFacts } from './block-facts.ts';
 import { blockCommands, createBlocks } from './blocks.ts';
 import { bookQueries } from './bookkeeping.ts';
 import { claimCommands } from './claims.ts';
+import { comparisonQueries } from './comparison.ts';
 import { creditTotalQueries } from './credit-totals.ts';
 import { createDataKeys, type DataKeys } from './data-keys.ts';
 import { deliveryCommands } from './deliveries.ts';
 import { createDeliveryLines } from './delivery-lines.ts';
 import { createSessionEndpoints, endpointCommands } from './endpoints.ts';
 import { eventQueries } from './events.ts';
-import { evidenceQueries } from './evidence.ts';
 import { createGaps } from './gaps.ts';
 import { heldMoneyCommands } from './held-money.ts';
 import { createHeldRecords } from './held-records.ts';
@@ -282,7 +282,7 @@ const alarmParts = (db: Db, vault: Vault, { raiseAlarm, recordAct }: AlarmParts)
 /** What operators and programs read about the whole. */
 const reports = (db: Db, archive: SessionArchive) => ({
   ...ledgerAudit(db),
-  ...evidenceQueries(db),
+  ...comparisonQueries(db),
   ...traceQueries(db, archive),
   ...archiveQueries(db),
   ...bookQueries(db),

@@ -19,6 +19,7 @@ import { getTableConfig, SQLiteSyncDialect, SQLiteTable } from 'drizzle-orm/sqli
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import * as auditLog from '../../../src/database/sqlite/audit-log.ts';
+import * as comparison from '../../../src/database/sqlite/comparison.ts';
 import { refuseOldSqlite } from '../../../src/database/sqlite/connection.ts';
 import { migrate } from '../../../src/database/sqlite/migrate.ts';
 import * as noticesSchema from '../../../src/database/sqlite/notices/schema.ts';
@@ -290,6 +291,7 @@ test(
       ...requestLog,
       ...auditLog,
       ...paymentNotes,
+      ...comparison,
       ...proofs,
       ...moneyOutSchema,
       ...peopleSchema,

@@ -8,11 +8,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { runOperations } from '../../../indexers/operations/runner.ts';
-import { openBooksCheck } from '../../../src/app/books-check.ts';
 import { chains } from '../../../src/chains/index.ts';
 import type { Wish } from '../../../src/core/operation.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
@@ -105,48 +103,6 @@ test('what needs a signer fails with the reason where there is none', () =>
     assert.match(result?.lines.join() ?? '', 'the configuration has no `signer`');
     stopping.abort();
     await running;
-  }));
-
-test('the books are added up in another thread, and what was found is kept with its time', () =>
-  withSilence(async ({ place, url, ask }) => {
-    const books = openBooksCheck(place.file);
-    const stopping = new AbortController();
-    const own = {
-      network: testNetwork({ name: 'one', url }),
-      chain: chains.evm,
-      database: place.database,
-      signer: null,
-    };
-    const parts = {
-      ...own,
-      checkBooks: books.run,
-      clock: systemClock,
-      log: openLog('books', 'silent'),
-      runner: 'books',
-    };
-    const running = runOperations(parts, stopping.signal);
-    const checked = async () => {
-      const id = await ask({ kind: 'check_books' });
-      await until('it has ended', async () => (await stateOf(place, id)) === 'done');
-      return (await place.database.findOperation(id, systemClock.nowMs()))?.result;
-    };
-    assert.equal((await checked())?.lines, ['0 entries add up and match the facts.']);
-    const { proved } = (await place.database.latestProofs()).books;
-    assert.equal([proved?.by, proved?.about], ['Mary', '0 entries add up and match the facts']);
-
-    const db = new Sqlite(place.file);
-    db.exec(`INSERT INTO ledger_entries (id, kind, cause, turn, at_ms) VALUES (1, 'refund_reserved', 'rf_1', 0, 0);
-      INSERT INTO ledger_postings (entry_id, account, subject, network, asset, units)
-        VALUES (1, 'refunds', '', 'test:one', 'USDT', '5');`);
-    db.close();
-    const bad = await checked();
-    assert.match(bad?.lines.join() ?? '', '1 entries do NOT add up');
-    assert.ok((bad?.table?.rows.length ?? 0) > 0);
-    const after = (await place.database.latestProofs()).books;
-    assert.equal([after.proved?.atMs, after.failed?.ok], [proved?.atMs, false]);
-    stopping.abort();
-    await running;
-    await books.close();
   }));
 
 test('an operation that takes too long is ended', () =>

@@ -1,18 +1,15 @@
 /**
  * Compares the blocks and transfers that the database holds with those of the node's chain.
- *
- * @module
  */
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { formatUnits } from '../../src/core/money.ts';
 import type { ChainTransfer } from '../../src/core/transfer.ts';
-import type { RecordedRange, RecordedTransfer } from '../../src/database/evidence.ts';
-import type { ListLine } from '../../src/evidence/block-list.ts';
+import type { RecordedRange, RecordedTransfer } from '../../src/database/comparison.ts';
 import type { MatchedBlock } from '../follower/cursor.ts';
-import type { Difference } from './difference.ts';
 
-export type Comparison = Readonly<{ lines: readonly ListLine[]; stored: number; differences: readonly Difference[] }>;
+/** Something that the database and the node's chain do not agree on, in one block. `message` names it for people. */
+export type Difference = Readonly<{ number: number; message: string }>;
 
 type Named = Pick<NetworkConfig, 'family' | 'tokens'>;
 
@@ -21,40 +18,34 @@ type Named = Pick<NetworkConfig, 'family' | 'tokens'>;
  * @param read what the node has there, oldest first
  * @param recorded what the database has of the same numbers
  * @param creditedThrough transfers up to this number must have been credited
- * @returns a line for each block, and for each transfer that the database holds in it
  */
 export function compareBlocks(
   network: Named,
   read: readonly MatchedBlock[],
   recorded: RecordedRange,
   creditedThrough: number,
-): Comparison {
+): readonly Difference[] {
   const differences: Difference[] = [];
-  const lines: ListLine[] = [];
   const hashes = new Map(read.map(({ block }) => [block.number, block.hash]));
   for (const { number, hash } of recorded.blocks) {
     const other = hashes.get(number);
     if (other === hash) continue;
     const message = `the database holds block ${number} as ${hash}, the node's chain has ${other ?? 'none'} there`;
-    differences.push({ code: 'block_differs', message });
+    differences.push({ number, message });
   }
   const byBlock = groupByBlock(recorded.transfers);
   for (const { block, transfers } of read) {
-    const { number, hash, parent, timeS } = block;
-    lines.push({ kind: 'block', number, hash, parent, timeS });
+    const { number, hash } = block;
     const own = byBlock.get(hash) ?? [];
     byBlock.delete(hash);
-    differences.push(...compareTransfers(network, block.number, transfers, own));
-    for (const one of own) {
-      lines.push(lineOf(network, one));
-      differences.push(...creditDifferences(network, one, creditedThrough));
-    }
+    differences.push(...compareTransfers(network, number, transfers, own));
+    for (const one of own) differences.push(...creditDifferences(network, one, creditedThrough));
   }
   // Their blocks differ, which was said above.
   for (const lost of [...byBlock.values()].flat()) {
-    differences.push({ code: 'transfer_unknown', message: `the node's chain does not have ${textOf(network, lost)}` });
+    differences.push({ number: lost.number, message: `the node's chain does not have ${textOf(network, lost)}` });
   }
-  return { lines, stored: recorded.blocks.length, differences };
+  return differences;
 }
 
 function groupByBlock(transfers: readonly RecordedTransfer[]): Map<string, RecordedTransfer[]> {
@@ -81,16 +72,13 @@ function compareTransfers(
     const recorded = left.get(keyOf(one));
     left.delete(keyOf(one));
     const text = textOf(network, { ...one, number });
-    if (!recorded) found.push({ code: 'transfer_missing', message: `the database does not have ${text}` });
+    if (!recorded) found.push({ number, message: `the database does not have ${text}` });
     else if (recorded.units !== one.units || recorded.currency !== one.currency || recorded.from !== one.from) {
-      found.push({
-        code: 'transfer_differs',
-        message: `the database has ${textOf(network, recorded)}, the node ${text}`,
-      });
+      found.push({ number, message: `the database has ${textOf(network, recorded)}, the node ${text}` });
     }
   }
   for (const one of left.values()) {
-    found.push({ code: 'transfer_unknown', message: `the node's block does not have ${textOf(network, one)}` });
+    found.push({ number, message: `the node's block does not have ${textOf(network, one)}` });
   }
   return found;
 }
@@ -101,17 +89,12 @@ function creditDifferences(network: Named, one: RecordedTransfer, creditedThroug
   const found: Difference[] = [];
   if (one.bookedUnits !== wanted) {
     const message = `the ledger has ${one.bookedUnits} base units of ${textOf(network, one)}, and should have ${wanted}`;
-    found.push({ code: 'ledger_differs', message });
+    found.push({ number: one.number, message });
   }
   if (one.state === 'unconfirmed' && one.number <= creditedThrough) {
-    found.push({ code: 'not_credited', message: `not credited, although it is final: ${textOf(network, one)}` });
+    found.push({ number: one.number, message: `not credited, although it is final: ${textOf(network, one)}` });
   }
   return found;
-}
-
-function lineOf({ family }: Named, { tx, index, currency, units, to, sessionId, state }: RecordedTransfer): ListLine {
-  const address = chains[family].address.format(to);
-  return { kind: 'transfer', tx, index, currency, units, address, sessionId, state };
 }
 
 function textOf(

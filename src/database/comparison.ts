@@ -1,0 +1,63 @@
+/**
+ * The part of the port for the nightly comparison: what the database holds about a range of blocks, to be compared with
+ * the chain, and what was found.
+ */
+import type { Currency, NetworkKey } from '../core/transfer.ts';
+import type { BookDatabase } from './bookkeeping.ts';
+import type { TraceDatabase } from './traces.ts';
+
+/** `unconfirmed`: in a canonical block, and not credited yet. */
+export type RecordedState = 'confirmed' | 'unconfirmed' | 'dust';
+
+/**
+ * A transfer in a canonical block. `bookedUnits` is what the ledger holds of it, 0 if its entries cancel out; `from`
+ * and `to` are address keys.
+ */
+export type RecordedTransfer = Readonly<{
+  block: string;
+  number: number;
+  tx: string;
+  index: number;
+  currency: Currency;
+  from: string;
+  to: string;
+  units: bigint;
+  sessionId: string | null;
+  state: RecordedState;
+  bookedUnits: bigint;
+}>;
+
+/** Canonical blocks and their transfers, lowest first. Final blocks without transfers are not kept for long. */
+export type RecordedRange = Readonly<{
+  blocks: readonly Readonly<{ number: number; hash: string }>[];
+  transfers: readonly RecordedTransfer[];
+}>;
+
+export type NumberRange = Readonly<{ from: number; to: number }>;
+
+/**
+ * How far a network's final blocks were compared with the database. `from` to `through` are the numbers of the last
+ * night, with the blocks that were read in them and the transfers to us. `differs` spans the blocks that differ still,
+ * which the next night compares again; `message` is the first difference in them.
+ */
+export type BlockComparison = Readonly<{
+  network: NetworkKey;
+  from: number;
+  through: number;
+  comparedAtMs: number;
+  blocks: number;
+  transfers: number;
+  differs: NumberRange | null;
+  differences: number;
+  message: string | null;
+}>;
+
+export interface ComparisonDatabase extends BookDatabase, TraceDatabase {
+  /** Returns the lowest canonical block at or above a number; null if there is none. */
+  firstBlockFrom(network: NetworkKey, number: number): Promise<number | null>;
+  recordedRange(network: NetworkKey, range: NumberRange): Promise<RecordedRange>;
+  /** Returns how far each network was compared; nothing for those that never were. */
+  listComparisons(): Promise<readonly BlockComparison[]>;
+  /** Replaces what is known of the network. */
+  recordComparison(comparison: BlockComparison): Promise<void>;
+}

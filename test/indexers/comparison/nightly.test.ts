@@ -1,0 +1,189 @@
+/** What is compared at night, and what is reported, with real nodes' wire formats of each family. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { compareBlocks } from '../../../indexers/comparison/blocks.ts';
+import { rereadBlocks } from '../../../indexers/reread.ts';
+import type { Family, Node } from '../../../src/chains/chain.ts';
+import { chains } from '../../../src/chains/index.ts';
+import { transient } from '../../../src/core/fault.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { type ComparisonBench, openComparisonBench } from '../../support/comparison-bench.ts';
+import { testNetwork } from '../../support/test-network.ts';
+import { until } from '../../support/until.ts';
+
+const onBench =
+  (work: (bench: ComparisonBench) => Promise<void>, family: Family = 'evm') =>
+  async (): Promise<void> => {
+    const bench = await openComparisonBench(family);
+    try {
+      await work(bench);
+    } finally {
+      await bench.close();
+    }
+  };
+
+const open = async ({ shop }: ComparisonBench): Promise<string[]> =>
+  (await shop.database.listOpenAlarms()).map(({ code }) => code);
+
+/** Pays an order, and waits until that is final and was credited. */
+async function payOne(bench: ComparisonBench): Promise<void> {
+  const order = await bench.order();
+  bench.pay(order, bench.units(10));
+  await bench.settle();
+}
+
+/** Loses every transfer with what was booked for it, as a bug would. */
+function loseTransfers({ raw }: ComparisonBench): void {
+  raw.pragma('foreign_keys = OFF');
+  for (const table of ['transfers', 'ledger_postings', 'ledger_entries']) raw.prepare(`DELETE FROM ${table}`).run();
+}
+
+/** Adds what was missed, as an operator does. */
+async function rereadAll({ shop, network, floor }: ComparisonBench): Promise<void> {
+  const { database } = shop;
+  const act = { atMs: systemClock.nowMs(), operator: 'test', command: 'networks reread', reason: 'a test' };
+  const options = { network, database, chain: chains[network.family], from: 1, to: await floor(), isCheck: false, act };
+  await rereadBlocks({ ...options, clock: systemClock, onProgress: () => {} });
+}
+
+for (const family of ['evm', 'tron', 'solana'] as const) {
+  test(
+    `${family}: what the database holds is what the node has, and a night goes on where the last one ended`,
+    onBench(async (bench) => {
+      await payOne(bench);
+      const first = await bench.night();
+      const { differs, message, transfers = 0, blocks = 0 } = first ?? {};
+      assert.equal([differs, message, transfers], [null, null, 1]);
+      assert.ok(blocks > 1, JSON.stringify(first));
+      assert.equal(await bench.night(), first, 'nothing is new');
+      await payOne(bench);
+      const second = await bench.night();
+      assert.equal([second?.from, second?.transfers, second?.differs], [(first?.through ?? 0) + 1, 1, null]);
+      assert.equal(await open(bench), []);
+    }, family),
+  );
+}
+
+test(
+  'a transfer that the database lacks is an alarm until the blocks were read again',
+  onBench(async (bench) => {
+    await payOne(bench);
+    loseTransfers(bench);
+    const first = await bench.night();
+    assert.is(first?.differences, 1);
+    assert.is(first?.differs?.from, first?.differs?.to);
+    const [alarm] = await bench.shop.database.listAlarms(1);
+    assert.is(alarm?.code, 'comparison_differs');
+    assert.match(alarm?.message ?? '', /the database does not have 10 USDT to 0x\w+ in block \d+/);
+    assert.match(alarm?.message ?? '', /quayside networks reread test:evm --from \d+ --to \d+/);
+    await payOne(bench);
+    const second = await bench.night();
+    assert.ok((second?.through ?? 0) > (first?.through ?? 0), 'later blocks are compared all the same');
+    assert.equal(second?.differs, first?.differs);
+    assert.equal(await open(bench), ['comparison_differs'], 'clean blocks do not end it');
+    await rereadAll(bench);
+    assert.is((await bench.night())?.differs, null);
+    assert.equal(await open(bench), []);
+  }),
+);
+
+const wrongs: readonly (readonly [string, string, RegExp])[] = [
+  ['another amount', "UPDATE transfers SET units = '5'", /the database has .* USDT to .*, the node 10 USDT to/],
+  ['another payer', "UPDATE transfers SET from_key = 'ff'", /the database has 10 USDT to .*, the node 10 USDT to/],
+  [
+    'a transfer that is not on the chain',
+    "UPDATE transfers SET tx = '0xabc'",
+    /2 difference.* the database does not have 10 USDT/,
+  ],
+  ['a payment without its entry', "UPDATE ledger_entries SET kind = 'payment_reversed'", /the ledger has 0 base units/],
+  [
+    'another block',
+    "UPDATE blocks SET hash = '0xabc' WHERE id = (SELECT block_id FROM transfers)",
+    /holds block \d+ as 0xabc/,
+  ],
+];
+for (const [what, statement, words] of wrongs) {
+  test(
+    `${what} in the database is a difference`,
+    onBench(async (bench) => {
+      await payOne(bench);
+      // Beyond what a reorg may still replace.
+      for (let n = 0; n < bench.network.reorgDepthMax; n += 5) bench.mine(5);
+      await bench.settle();
+      bench.raw.pragma('foreign_keys = OFF');
+      bench.raw.exec(statement);
+      const found = await bench.night();
+      assert.ok((found?.differences ?? 0) >= 1, JSON.stringify(found));
+      const [alarm] = await bench.shop.database.listAlarms(1);
+      assert.match(alarm?.message ?? '', words);
+    }),
+  );
+}
+
+test('a transfer must be credited once it cannot be replaced any more', () => {
+  const network = testNetwork({ name: 'evm', family: 'evm' });
+  const block = { number: 7, hash: '0x7', parent: '0x6', timeS: 1 };
+  const transfer = { tx: '0xa', index: 0, currency: 'USDT', from: 'f0', to: 'a0'.repeat(20), units: 5n } as const;
+  const own = {
+    ...transfer,
+    block: '0x7',
+    number: 7,
+    sessionId: 'cs_1',
+    state: 'unconfirmed',
+    bookedUnits: 0n,
+  } as const;
+  const recorded = { blocks: [{ number: 7, hash: '0x7' }], transfers: [own] };
+  const found = (through: number) => compareBlocks(network, [{ block, transfers: [transfer] }], recorded, through);
+  assert.equal(found(6), []);
+  assert.match(found(7)[0]?.message ?? '', /not credited, although it is final: 0\.0*5 USDT/);
+});
+
+test(
+  'what the node no longer has stays a difference, and later blocks are compared',
+  onBench(async (bench) => {
+    await payOne(bench);
+    loseTransfers(bench);
+    const first = await bench.night();
+    await payOne(bench);
+    const pruned = (node: Node): Node => ({
+      ...node,
+      async range(from, to) {
+        if (from <= (first?.through ?? 0)) throw transient('node_history_pruned', 'this block is gone');
+        return node.range(from, to);
+      },
+    });
+    const second = await bench.night(pruned);
+    assert.equal([second?.differs, second?.message], [first?.differs, first?.message]);
+    assert.ok((second?.through ?? 0) > (first?.through ?? 0));
+    assert.equal(await open(bench), ['comparison_differs']);
+  }),
+);
+
+test(
+  'a node that fails ends the night, and the next night compares what is due',
+  onBench(async (bench) => {
+    await payOne(bench);
+    const failing = (node: Node): Node => ({
+      ...node,
+      content: () => Promise.reject(transient('node_unreachable', 'nobody answers')),
+    });
+    assert.is(await bench.night(failing), null);
+    assert.is((await bench.night())?.transfers, 1);
+  }),
+);
+
+test(
+  'it waits while the network is not followed, and ends when it is asked to',
+  onBench(async (bench) => {
+    await bench.settle();
+    await bench.own.stop();
+    await until('the network has a fault', async () => (await bench.shop.status())?.state === 'fault');
+    const stopping = new AbortController();
+    const running = bench.night((node) => node, stopping);
+    stopping.abort();
+    assert.is(await running, null);
+    await bench.own.start();
+  }),
+);
+
+test.run();

@@ -1,0 +1,83 @@
+/**
+ * A shop on a simulated node, whose final blocks are compared with its database by the real parts.
+ */
+import Sqlite from 'better-sqlite3';
+import { compareNetwork } from '../../indexers/comparison/network.ts';
+import { openComparison } from '../../indexers/comparison/open.ts';
+import type { Family, Node } from '../../src/chains/chain.ts';
+import type { BlockComparison } from '../../src/database/comparison.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { openLog } from '../../src/lib/log.ts';
+import { type IndexedShop, type Order, openIndexedShop } from './indexed-shop.ts';
+import { startSimulatedNode, writtenBy } from './simulated-node.ts';
+import { simulatedChains, testNetwork } from './test-network.ts';
+import { until } from './until.ts';
+
+const FINAL_BLOCKS = 5;
+const PATIENCE_MS = 1_000;
+
+export type ComparisonBench = Awaited<ReturnType<typeof openComparisonBench>>;
+
+/** Starts the node, the database and the indexer, and waits until blocks are final. */
+export async function openComparisonBench(family: Family) {
+  const own = await startSimulatedNode({
+    ...simulatedChains[family],
+    seed: 'comparison',
+    finalityDistance: FINAL_BLOCKS,
+  });
+  const mineSome = (blocks: number) => {
+    for (let left = blocks; left > 0; left--) own.world.mine();
+  };
+  mineSome(30);
+  const network = testNetwork({ name: family, family, url: own.httpUrl });
+  const shop: IndexedShop = await openIndexedShop(network);
+  const raw = new Sqlite(shop.temp.file);
+  const [token] = network.tokens;
+  let orders = 0;
+  shop.start();
+  await shop.isIn('following');
+
+  const floor = async (): Promise<number> => (await shop.status())?.floor ?? 0;
+
+  /** Mines until everything so far is final, and waits until the follower knows. */
+  async function settle(): Promise<number> {
+    const { number } = own.world.tip();
+    mineSome(FINAL_BLOCKS + 1);
+    const tip = writtenBy[family].hash(own.world.tip().hash);
+    await shop.holds(tip);
+    await until('the blocks are final', async () => (await floor()) >= number);
+    return number;
+  }
+
+  return {
+    own,
+    shop,
+    network,
+    raw,
+    settle,
+    floor,
+    mine: mineSome,
+    units: (whole: number) => BigInt(whole) * 10n ** BigInt(token?.decimals ?? 0),
+    order: (): Promise<Order> => shop.order(`order-${orders++}`),
+    pay: (order: Order, units: bigint) => own.pay(order.address, units),
+    /** Compares what is due, as at night. @returns what is known afterwards */
+    async night(
+      through: (node: Node) => Node = (node) => node,
+      stopping = new AbortController(),
+    ): Promise<BlockComparison | null> {
+      const log = openLog('comparison', 'silent');
+      const open = await openComparison({ network, database: shop.database, clock: systemClock, log });
+      try {
+        await compareNetwork({ ...open, node: through(open.node), patienceMs: PATIENCE_MS }, stopping.signal);
+      } finally {
+        await open.close();
+      }
+      return (await shop.database.listComparisons())[0] ?? null;
+    },
+    async close(): Promise<void> {
+      raw.close();
+      await shop.close();
+      await own.close();
+    },
+  };
+}
