@@ -1,0 +1,205 @@
+/** What the service does: the general facts. */
+import * as assert from 'uvu/assert';
+import {
+  canceled,
+  coins,
+  converted,
+  create,
+  full,
+  liveMerchant,
+  networks,
+  otherMerchant,
+  paidIn,
+  readSession,
+  refundCanceled,
+  refundedIn,
+  refundedTwice,
+  SESSIONS,
+} from '../journeys.ts';
+import { row, section } from '../row.ts';
+import { accepted, refused, signatureOf } from '../shop.ts';
+import { throughTls } from '../tls-proxy.ts';
+
+const NETWORK_NAMES = { tron: 'TRON', ethereum: 'Ethereum', bsc: 'BSC', solana: 'Solana' } as const;
+
+const cells = networks.flatMap((network) =>
+  coins.map((coin) =>
+    row(`Payments in ${coin} on ${NETWORK_NAMES[network]}`, async (shop) => {
+      const { created, paid, hook } = await paidIn(shop, network, coin);
+      const option = created.payment_options.find(
+        (one: Record<string, unknown>) => one.network === network && one.currency === coin,
+      );
+      assert.is(option.amount, '10.50');
+      assert.is(paid.payment_status, 'paid');
+      const [{ amount, currency, network: on }] = paid.payments;
+      assert.equal({ amount, currency, on }, { amount: '10.50', currency: coin, on: network });
+      assert.is(hook.event.data.object.currency, coin);
+      assert.is(hook.event.data.object.amount, 1050);
+    }),
+  ),
+);
+
+const refundCells = networks.flatMap((network) =>
+  coins.map((coin) =>
+    row(`Refunds in ${coin} on ${NETWORK_NAMES[network]}`, async (shop) => {
+      const { completed, hook } = await refundedIn(shop, network, coin);
+      assert.is(completed.status, 'completed');
+      assert.is(completed.currency, coin);
+      assert.ok(completed.transaction_hash);
+      assert.ok(completed.receipt_number);
+      assert.is(hook.event.data.object.refund_currency, coin);
+    }),
+  ),
+);
+
+export const serviceSections = [
+  section(
+    'What the service does',
+    row('The service returns a hosted payment page URL', async (shop) => {
+      const { url } = await create(shop);
+      const page = await fetch(url);
+      assert.is(page.status, 200);
+      assert.match(page.headers.get('content-type') ?? '', /^text\/html/);
+      assert.match(await page.text(), /10\.50/);
+    }),
+    row('it also provides a collection address, QR code and wallet deep link', async (shop) => {
+      const { payment_options: options } = await create(shop);
+      assert.is(options.length, networks.length * coins.length);
+      for (const { address, qr_code_data, deep_link } of options) {
+        assert.ok(address);
+        assert.is(qr_code_data, address);
+        assert.match(deep_link, /^[a-z]+:/);
+      }
+    }),
+    row('converts it to a crypto settlement currency and locks the rate', async (shop) => {
+      const { created, paid } = await converted(shop);
+      assert.is(created.target_currency, 'USDT');
+      for (const field of ['exchange_rate', 'target_amount_total', 'rate_locked_at']) {
+        assert.is(paid[field], created[field], field);
+      }
+    }),
+    row('The merchant can read and cancel (expire) a session', async (shop) => {
+      const { created, canceled: read } = await canceled(shop);
+      assert.is(read.id, created.id);
+      assert.is(read.payment_status, 'canceled');
+    }),
+    row('The merchant can refund a paid session in part or in full, several times', async (shop) => {
+      const { parts } = await refundedTwice(shop);
+      assert.equal(
+        parts.map(({ completed }) => [completed.amount, completed.status]),
+        [
+          ['5.25', 'completed'],
+          ['5.25', 'completed'],
+        ],
+      );
+    }),
+    row('A refund can be read and cancelled while it is processing', async (shop) => {
+      const { processing, canceled: read } = await refundCanceled(shop);
+      assert.is(processing.status, 'processing');
+      assert.is(read.status, 'canceled');
+    }),
+    row('The service sends signed HTTP POST webhook notifications to a merchant-configured URL', async (shop) => {
+      const { hook } = await paidIn(shop, 'bsc', 'USDT');
+      assert.is(hook.method, 'POST');
+      assert.is(hook.headers['x-service-signature'], signatureOf(shop.endpointSecret, hook));
+    }),
+  ),
+  section(
+    'General transport facts',
+    row('Base address (production)', async (shop) => {
+      const live = await liveMerchant(shop);
+      refused(await live.call('GET', `${SESSIONS}/cs_${'0'.repeat(26)}`), 404, 'session_not_found');
+    }),
+    row('Test base address', async (shop) => {
+      const { id } = await create(shop);
+      assert.is((await readSession(shop, id)).id, id);
+    }),
+    row('API path prefix: /api/v1', async (shop) => {
+      accepted(
+        await shop.call('POST', '/api/v1/checkout/sessions/create', {
+          amount: 1,
+          currency: 'USD',
+          order_id: shop.orderId(),
+        }),
+      );
+      refused(await shop.call('POST', '/api/v9/checkout/sessions/create', {}), 404);
+    }),
+    row('Protocol: HTTPS', async (shop) => {
+      const { id } = await create(shop);
+      const { status, body } = await throughTls(shop, `${SESSIONS}/${id}`);
+      assert.is(status, 200);
+      assert.is(body.id, id);
+    }),
+    row('Data format: JSON', async (shop) => {
+      const answer = await shop.call('GET', `${SESSIONS}/${(await create(shop)).id}`);
+      assert.match(String(answer.headers['content-type']), /^application\/json/);
+      assert.equal(JSON.parse(answer.text), answer.body);
+    }),
+    row('Character encoding: UTF-8', async (shop) => {
+      const { body, created } = await full(shop);
+      const { text } = await shop.call('GET', `${SESSIONS}/${created.id}`);
+      assert.ok(body.description.includes('süß'));
+      const metadata = { greeting: 'Zürich – 東京 – 🍰' };
+      const answer = await shop.call('POST', `${SESSIONS}/create`, {
+        amount: 1,
+        currency: 'USD',
+        order_id: shop.orderId(),
+        metadata,
+      });
+      assert.is(accepted(answer).metadata.greeting, metadata.greeting);
+      assert.match(String(answer.headers['content-type']), /charset=utf-8/i);
+      assert.ok(text.length > 0);
+    }),
+    row('Supported stablecoins: USDT, USDC', async (shop) => {
+      const { payment_options: options } = await create(shop);
+      assert.equal([...new Set(options.map((one: { currency: string }) => one.currency))].sort(), ['USDC', 'USDT']);
+    }),
+    row('Supported networks: TRON, Ethereum, BSC, Solana', async (shop) => {
+      const { payment_options: options } = await create(shop);
+      assert.equal([...new Set(options.map((one: { network: string }) => one.network))].sort(), [...networks].sort());
+    }),
+    cells,
+    refundCells,
+  ),
+  section(
+    'Quick-start facts',
+    row('A session expires after 30 minutes by default', async (shop) => {
+      const { created, expires_at } = await create(shop);
+      assert.is(expires_at - created, 30 * 60);
+    }),
+    row('An optional expires_in parameter (seconds, 60 to 3600) overrides this', async (shop) => {
+      for (const expires_in of [60, 3600]) {
+        const { created, expires_at } = await create(shop, { expires_in });
+        assert.is(expires_at - created, expires_in);
+      }
+    }),
+    row('TRON requires 19 block confirmations by default', async (shop) => {
+      const { created, paid } = await paidIn(shop, 'tron', 'USDT');
+      const [option] = created.payment_options.filter((one: { network: string }) => one.network === 'tron');
+      assert.is(option.confirmations_required, 19);
+      assert.ok(paid.payments[0].confirmations >= 19);
+    }),
+    row('After confirmation the payment is complete', async (shop) => {
+      const { paid, hook } = await paidIn(shop, 'tron', 'USDT');
+      assert.is(paid.payments[0].status, 'confirmed');
+      assert.is(hook.event.data.object.status, 'completed');
+    }),
+    row(
+      'A merchant account and an API key (plus a paired secret): create a store with channel type API',
+      async (shop) => {
+        const { store, key, merchant } = await otherMerchant(shop);
+        assert.ok(store.id && key.api_key && key.api_secret);
+        accepted(
+          await merchant.call('POST', `${SESSIONS}/create`, { amount: 1, currency: 'USD', order_id: shop.orderId() }),
+        );
+      },
+    ),
+    row('The key is shown once', async (shop) => {
+      const { store, key } = await otherMerchant(shop);
+      const listed = JSON.stringify(await shop.installation.tool('key', 'list', '--store', store.id));
+      assert.ok(listed.includes(key.id));
+      assert.not.ok(listed.includes(key.api_key));
+      assert.not.ok(listed.includes(key.api_secret));
+    }),
+  ),
+];
