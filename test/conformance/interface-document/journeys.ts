@@ -1,7 +1,7 @@
 /**
- * What a shop lives through with the service, each once: orders that are paid, expire, fail or are canceled, and refunds
- * that succeed, fail or are canceled. Rows look at what was seen on the way. The payer is the sandbox's own, and the
- * operator decides where the document's system does.
+ * Orders that are paid, expire, fail or are canceled, and refunds that succeed, fail or are canceled. Each happens
+ * once, and rows look at what was seen on the way. The sandbox plays the payer, and the operator decides where the
+ * document says that the system does.
  */
 import { randomUUID } from 'node:crypto';
 import type { Json } from './json.ts';
@@ -235,14 +235,16 @@ type Rejected = Readonly<{ body: Json; before: Json; failed: Json; hook: Hook }>
 
 // ── Others ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+const SCOPES = 'sessions:read,sessions:write,refunds:read,refunds:write';
+
 /** Another merchant on the same installation, whose refunds can be canceled for ten minutes. */
 export const otherMerchant = (shop: Shop) =>
   shop.once('another merchant', async () => {
     const { tool } = shop.installation;
     const store = await tool('store', 'create', 'Another shop');
     const [key] = await Promise.all([
-      tool('key', 'create', '--store', store.id, '--mode', 'test'),
-      tool('refunds', 'policy', '--store', store.id, '--cancel-window', '600'),
+      tool('key', 'create', '--store', store.id, '--mode', 'test', '--scopes', SCOPES),
+      tool('refunds', 'policy', '--store', store.id, '--cancel-window', '600', '--to-sender', 'yes'),
       tool('webhooks', 'add', shop.receiver.url('/other'), '--store', store.id),
     ]);
     const merchant = shop.merchant({ merchantId: store.id, apiKey: key.api_key, apiSecret: key.api_secret });

@@ -21,12 +21,15 @@ const WAIT_MS_MAX = 100_000;
 
 export type Answer = Omit<HttpAnswer, 'json'> & Readonly<{ body: Json }>;
 
+/** What a call does otherwise. `clockOffS` is how far its clock is off when it is sent, however long it waited. */
+export type Bent = Bend & Readonly<{ clockOffS?: number }>;
+
 /** What may call the API: a merchant with a key. */
 export type Merchant = Readonly<{
   merchantId: string;
   apiKey: string;
   /** Makes one signed call. @param body an object is sent as JSON, a string as it is */
-  call(method: string, path: string, body?: object | string, bend?: Bend): Promise<Answer>;
+  call(method: string, path: string, body?: object | string, bent?: Bent): Promise<Answer>;
 }>;
 
 /** A webhook as it arrived. `event` is the parsed body. */
@@ -82,16 +85,22 @@ export async function openShop(installation: Installation, receiver: Receiver, t
     return {
       merchantId,
       apiKey,
-      async call(method, path, body, bend) {
+      async call(method, path, body, { clockOffS = 0, ...bend } = {}) {
         for (;;) {
-          const { json, ...answer } = await calls.add(() => client.send(method, path, body, bend));
-          if (!isBusy(json) || bend?.nonce) return { ...answer, body: json };
+          const { json, ...answer } = await calls.add(() => {
+            const timestamp = String(nowS() + clockOffS);
+            return client.send(method, path, body, { timestamp, ...bend });
+          });
+          if (!isBusy(json) || bend.nonce) return { ...answer, body: json };
           await new Promise((resolve) => setTimeout(resolve, 1000 * Number(answer.headers['retry-after'])));
         }
       },
     };
   };
-  const endpoint = await installation.tool('webhooks', 'add', receiver.url('/shop'));
+  const [endpoint] = await Promise.all([
+    installation.tool('webhooks', 'add', receiver.url('/shop')),
+    installation.tool('refunds', 'policy', '--to-sender', 'yes'),
+  ]);
   await until('every network is followed', async () => {
     const answer = await fetch(`${installation.baseUrl}/readyz`);
     const { networks_not_followed: missing = [] } = (await answer.json()) as Json;

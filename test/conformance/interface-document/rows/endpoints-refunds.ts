@@ -121,10 +121,6 @@ export const refundEndpointSections = [
       assert.ok('failure_reason' in (await refundsRejected(shop)).processing.failed);
     }),
     row('200', async (shop) => assert.is((await read(shop, (await refundPending(shop)).body)).status, 200)),
-    row('400', async (shop) => {
-      const { body } = await refundPending(shop);
-      refused(await shop.call('GET', `${REFUNDS}/${body.refund_id}?expand=all`), 400);
-    }),
     row('401', async (shop) => {
       const { body } = await refundPending(shop);
       refused(await shop.call('GET', `${REFUNDS}/${body.refund_id}`, '', unsigned), 401);

@@ -138,10 +138,6 @@ export const sessionEndpointSections = [
     row('200', async (shop) => {
       assert.is((await shop.call('GET', `${SESSIONS}/${(await create(shop)).id}`)).status, 200);
     }),
-    row('400', async (shop) => {
-      const { id } = await create(shop);
-      refused(await shop.call('GET', `${SESSIONS}/${id}?expand=all`), 400);
-    }),
     row('401', async (shop) => {
       refused(await shop.call('GET', `${SESSIONS}/${(await create(shop)).id}`, '', unsigned), 401);
     }),

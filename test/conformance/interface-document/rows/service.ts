@@ -39,7 +39,7 @@ const cells = networks.flatMap((network) =>
   ),
 );
 
-const refundCells = networks.flatMap((network) =>
+const refundCells = networks.slice(0, 3).flatMap((network) =>
   coins.map((coin) =>
     row(`Refunds in ${coin} on ${NETWORK_NAMES[network]}`, async (shop) => {
       const { completed, hook } = await refundedIn(shop, network, coin);
@@ -62,7 +62,7 @@ export const serviceSections = [
       assert.match(page.headers.get('content-type') ?? '', /^text\/html/);
       assert.match(await page.text(), /10\.50/);
     }),
-    row('it also provides a collection address, QR code and wallet deep link', async (shop) => {
+    row('it also provides an address, a QR code and wallet deep link', async (shop) => {
       const { payment_options: options } = await create(shop);
       assert.is(options.length, networks.length * coins.length);
       for (const { address, qr_code_data, deep_link } of options) {

@@ -62,12 +62,12 @@ export const stateSections = [
       refused(await shop.call('POST', `${REFUNDS}/${body.refund_id}/cancel`), 400, 'CANNOT_CANCEL_REFUND');
     }),
     row('processing, processing succeeds: completed; transaction_hash and receipt_number set', async (shop) => {
-      const { completed } = await refundedIn(shop, 'solana', 'USDT');
+      const { completed } = await refundedIn(shop, 'tron', 'USDT');
       assert.is(completed.status, 'completed');
       assert.ok(completed.transaction_hash && completed.receipt_number);
     }),
     row('processing, processing succeeds: webhook refund.succeeded', async (shop) => {
-      const { body, hook } = await refundedIn(shop, 'solana', 'USDT');
+      const { body, hook } = await refundedIn(shop, 'tron', 'USDT');
       assert.is(hook.event.data.object.refund_id, body.refund_id);
     }),
     row('processing, processing fails: failed; failure_reason set; webhook refund.failed', async (shop) => {
