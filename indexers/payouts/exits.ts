@@ -88,9 +88,9 @@ export const equalText = ({ tx }: EqualTransfer): string =>
 
 /** Returns a function that drafts a payout as a wallet pays it. */
 const draftBy =
-  (wallets: Pick<PayoutWallets, 'draft'>, { intent, olderLock }: Payout) =>
+  (wallets: Pick<PayoutWallets, 'draft'>, { intent }: Payout) =>
   (payer: string | undefined): Promise<SpendDraft> =>
-    wallets.draft(intent, { olderLock, payer });
+    wallets.draft(intent, { payer });
 
 /** Returns the wallets that may have paid a payout: those of its role, where the intent names no certain one. */
 async function payersOf({ wallets, rules }: ExitParts, { intent }: Payout): Promise<readonly string[]> {

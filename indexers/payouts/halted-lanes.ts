@@ -120,11 +120,11 @@ async function findPaid({ database, wallets, rules }: LaneParts, network: string
   }
   open.sort((a, b) => a.createdAtMs - b.createdAtMs);
   for (const payout of open) {
-    const { intent, olderLock } = payout;
+    const { intent } = payout;
     const wallet = rules.payer(intent);
     // It may have been paid before a rotation, by another wallet than the one that pays now.
     const isItsWallet = wallet.role !== 'collection' && (await wallets.ofRole(wallet.role)).includes(payer);
-    const draft = await wallets.draft(intent, { olderLock, payer: isItsWallet ? payer : undefined });
+    const draft = await wallets.draft(intent, { payer: isItsWallet ? payer : undefined });
     if (draft.payer === payer && isPayment(spent, draft)) return payout;
   }
   return null;

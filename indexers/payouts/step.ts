@@ -99,7 +99,7 @@ type Work = {
 export function createAdvancePayout(parts: AdvanceParts): AdvancePayout {
   return async ({ payout, approvals, attempts }, memory) => {
     const payer = await payerOf(parts, payout, attempts);
-    const draft = await parts.wallets.draft(payout.intent, { olderLock: payout.olderLock, payer });
+    const draft = await parts.wallets.draft(payout.intent, { payer });
     const work: Work = { parts, payout, approvals, draft, attempts, memory, outcome: null };
     for (let steps = 0; steps < STEPS_MAX; steps++) {
       const next = (await isFrozen(work)) ? decideFrozen : decide;

@@ -4,7 +4,6 @@
  */
 import type { PayoutNode, Quote } from '../../src/chains/spend.ts';
 import { isPayback, type PaybackIntent } from '../../src/core/intent.ts';
-import type { Payout } from '../../src/core/payout.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
 import { type Loan, type LoanPrice, loanIn, plannedLoans, priceLoan } from './refund-loans.ts';
@@ -67,17 +66,16 @@ export async function priceRefunds(network: NetworkKey, asked: Asked): Promise<R
   }
   const priced: Priced[] = [];
   let lentUnits = 0n;
-  for (const { intent, olderLock } of listed.slice(0, PRICED_MAX)) {
+  for (const { intent } of listed.slice(0, PRICED_MAX)) {
     if (!isPayback(intent)) continue;
-    const one = await priceOne({ intent, olderLock }, lentUnits, asked);
+    const one = await priceOne({ intent }, lentUnits, asked);
     if (one.loan?.whyNot === null) lentUnits += one.loan.units;
     priced.push(one);
   }
   return { ...summed(priced), isMore: listed.length > PRICED_MAX };
 }
 
-/** What is priced; `olderLock` as its payout has it. */
-export type PricedRefund = Readonly<{ intent: PaybackIntent; olderLock?: Payout['olderLock'] | undefined }>;
+export type PricedRefund = Readonly<{ intent: PaybackIntent }>;
 
 /**
  * Prices one refund or return, whether or not it waits to be sent.
@@ -90,8 +88,8 @@ export async function priceRefund(refund: PricedRefund, asked: Asked): Promise<R
 }
 
 /** @param lentUnits what others are lent before */
-async function priceOne({ intent, olderLock }: PricedRefund, lentUnits: bigint, asked: Asked): Promise<Priced> {
-  const quote = await asked.node.quote(await asked.wallets.draft(intent, { olderLock }), null, []);
+async function priceOne({ intent }: PricedRefund, lentUnits: bigint, asked: Asked): Promise<Priced> {
+  const quote = await asked.node.quote(await asked.wallets.draft(intent), null, []);
   const loan = loanIn(quote);
   return { quote, loan: loan && { ...loan, ...(await priceLoan(intent, loan, lentUnits, asked)) } };
 }

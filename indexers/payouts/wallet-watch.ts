@@ -144,10 +144,7 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
 
   async function settle({ transfer, payout }: OutgoingClaim): Promise<void> {
     const { tx } = transfer;
-    const paid = await node.paidBy(
-      await wallets.draft(payout.intent, { olderLock: payout.olderLock, payer: transfer.from }),
-      tx,
-    );
+    const paid = await node.paidBy(await wallets.draft(payout.intent, { payer: transfer.from }), tx);
     if (!paid) return;
     await followJournal();
     const settling = { transferId: transfer.id, payoutId: payout.id, paid, nowMs: clock.nowMs() };

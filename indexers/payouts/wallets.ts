@@ -15,8 +15,6 @@ const REMEMBERED_MAX = 10_000;
 
 /** What is known of the payout of an intent. */
 export type Drafting = Readonly<{
-  /** Whether older versions may have paid it. */
-  olderLock?: boolean | undefined;
   /** Address key of the refund or gas wallet that pays it; absent, the one that pays now. */
   payer?: string | undefined;
 }>;
@@ -117,14 +115,14 @@ export function createPayoutWallets(
       const former = others.filter((one) => one.role === role && one.isFormer).map(({ key }) => key);
       return [known[role], ...former.reverse()];
     },
-    async draft(intent, { olderLock = false, payer: known } = {}) {
+    async draft(intent, { payer: known } = {}) {
       const payer = known ?? (await keyOf(rules.payer(intent)));
       const currency = intent.kind === 'gas' ? null : intent.currency;
       const hasLock = rules.hasLocks === true && isLockable(intent);
       return {
         ...{ intent, payer, token: currency === null ? null : tokenOf(currency) },
         ...(await endsOf(intent, payer)),
-        ...(hasLock && { lock: { key: await lockOf(intent.id, payer), hasOlder: olderLock } }),
+        ...(hasLock && { lock: await lockOf(intent.id, payer) }),
       };
     },
     async find(key) {

@@ -57,7 +57,7 @@ async function askCosts(refund: Refund, network: NetworkConfig, { database, conf
 
 /** Returns what would be paid; before its payout is planned, as far as the price depends on it. */
 function whatIsPaid({ id, network, currency, units, destination }: Refund, payout: Payout | null): PricedRefund {
-  if (payout && isPayback(payout.intent)) return { intent: payout.intent, olderLock: payout.olderLock };
+  if (payout && isPayback(payout.intent)) return { intent: payout.intent };
   if (!destination) throw permanent('no_address', 'it depends on the address, which the payer has not named yet');
   const { key: to, mac } = destination;
   return { intent: { kind: 'refund', id, network, currency, to, units, mac } };

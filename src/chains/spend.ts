@@ -148,12 +148,9 @@ export type SpendDraft = Readonly<{
   to: string;
   /** The token that moves; null for native coin. */
   token: Token | null;
-  /** Of a refund or return where the family has locks. */
-  lock?: RefundLock | undefined;
+  /** Of a refund or return where the family has locks: the lock's address key. */
+  lock?: string | undefined;
 }>;
-
-/** `key`: address key of the lock. `hasOlder`: older versions, whose locks were elsewhere, may have paid it. */
-export type RefundLock = Readonly<{ key: string; hasOlder: boolean }>;
 
 /**
  * `terms` to sign on and the cost in base units of the native coin: `feeUnits` likely, `feeUnitsMax` at most.

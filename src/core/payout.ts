@@ -34,8 +34,6 @@ export type Payout = Readonly<{
   servesId: string | null;
   state: PayoutState;
   generation: number;
-  /** Whether it is from before refunds' locks were derived by the signer's key: an older lock may mark it as paid. */
-  olderLock?: boolean;
   /** Of a sweep: whether an operator has ordered it. One that was not is signed only while its cost is acceptable. */
   isOrdered?: boolean;
   /** How the previous generation ended; null for the first. */

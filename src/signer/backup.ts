@@ -7,13 +7,13 @@
  *
  * It is written and read part by part, so that neither side needs more memory for a longer journal.
  *
- * Format 2: a line of JSON, which is `lineSchema`, and then the chunks of `lib/sealed-chunks.ts`. Their key is
+ * Format 1: a line of JSON, which is `lineSchema`, and then the chunks of `lib/sealed-chunks.ts`. Their key is
  * HKDF-SHA-256 of the seed with `salt`, which is random. They hold, gzipped, a line of JSON, which is `contentSchema`,
- * and the bytes of `signer.db`. `older-backup.ts` reads format 1.
+ * and the bytes of `signer.db`.
  * @module
  */
 import { hkdfSync, randomBytes } from 'node:crypto';
-import { closeSync, createReadStream, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, createReadStream, fstatSync, openSync, readSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { constants, createGunzip, createGzip } from 'node:zlib';
@@ -24,10 +24,9 @@ import { CHUNK_BYTES, CHUNK_CIPHER, type ChunkKey, openChunks, sealChunks } from
 import type { Journal } from './journal.ts';
 import type { JournalSnapshot } from './journal-snapshot.ts';
 import { fingerprintOf } from './keystore.ts';
-import { openOlderBackup, parseOlderBackup } from './older-backup.ts';
 
 const KIND = 'signer backup';
-const VERSION = 2;
+const VERSION = 1;
 const KEY_BYTES = 32;
 const SALT_BYTES = 32;
 const READ_BYTES = 256 * 1024;
@@ -35,8 +34,6 @@ const LINE_FEED = 0x0a;
 const LINE_BYTES_MAX = 1024;
 /** A policy has at most 1 MiB, and JSON at most six characters for each of its own. */
 const CONTENT_LINE_BYTES_MAX = 8 * 1024 * 1024;
-/** Twice what signers wrote in format 1. */
-const OLDER_BYTES_MAX = 128 * 1024 * 1024;
 
 const lineSchema = z.strictObject({
   kind: z.literal(KIND),
@@ -98,7 +95,7 @@ export async function* sealBackup(
 }
 
 const keyOf = (seed: Uint8Array, salt: string): Buffer =>
-  Buffer.from(hkdfSync('sha256', seed, Buffer.from(salt, 'hex'), 'quayside signer backup v2', KEY_BYTES));
+  Buffer.from(hkdfSync('sha256', seed, Buffer.from(salt, 'hex'), 'quayside signer backup v1', KEY_BYTES));
 
 async function* contentOf(policy: string, { bytes, read }: JournalSnapshot): AsyncGenerator<Buffer, void> {
   yield Buffer.from(`${JSON.stringify({ policy, journal_bytes: bytes })}\n`);
@@ -123,7 +120,7 @@ async function* sealContent(content: AsyncIterable<Buffer>, key: ChunkKey): Asyn
  */
 export function openBackup(file: string, seed: Uint8Array): SignerBackup {
   const { line, version, bytes } = readStart(file);
-  if (version < VERSION) return openOlder(file, bytes, seed);
+  if (version < VERSION) throw damaged(file, 'it is not a file of `quayside signer backup`');
   if (version > VERSION) {
     throw permanent(
       'backup_newer',
@@ -152,23 +149,6 @@ export function openBackup(file: string, seed: Uint8Array): SignerBackup {
         } finally {
           key.fill(0);
         }
-      }),
-  };
-}
-
-/** @throws Fault permanent `backup_damaged`, `backup_foreign` */
-function openOlder(file: string, bytes: number, seed: Uint8Array): SignerBackup {
-  const faultOf = (why: string, cause?: unknown) => damaged(file, why, cause);
-  if (bytes > OLDER_BYTES_MAX) throw faultOf('it is not a file of `quayside signer backup`');
-  const older = parseOlderBackup(readFileSync(file, 'utf8'), faultOf);
-  refuseForeign(older.fingerprint, seed);
-  const { policy, journal } = openOlderBackup(older, seed, faultOf);
-  return {
-    madeAtMs: older.made_at_ms,
-    unpack: (journalFile) =>
-      writing(file, journalFile, async (handle) => {
-        await handle.writeFile(journal);
-        return policy;
       }),
   };
 }

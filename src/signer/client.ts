@@ -31,9 +31,6 @@ const CONNECTIONS_MAX = 4;
 /** A signature takes milliseconds, and a little more with the journal on a slow disk. */
 const TIMEOUT_MS = 20_000;
 
-/** The longest answer of a signer of an older version, whose backups were one text of at most 64 MiB. */
-const OLDER_BACKUP_BYTES_MAX = 128 * 1024 * 1024;
-
 /** Returns a client, which connects for each call. Calls may be concurrent; failed ones are not repeated. */
 export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Signer & SignerControl {
   const agent = new Agent({ keepAlive: false, maxSockets: CONNECTIONS_MAX });
@@ -119,33 +116,19 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
     };
     let response: IncomingMessage | null = null;
     try {
-      response = await limited(send('backup', { format: 2 }, stalled.signal));
+      response = await limited(send('backup', {}, stalled.signal));
       if (response.statusCode === 200) {
         const parts = response[Symbol.asyncIterator]();
         for (let part = await limited(parts.next()); !part.done; part = await limited(parts.next())) yield part.value;
         return;
       }
-      const fault = await limited(resultIn(response, 'backup', ANSWER_BYTES_MAX)).catch((error) => error);
-      if (!(fault instanceof Fault) || fault.code !== 'signer_refused_request') throw fault;
+      await limited(resultIn(response, 'backup', ANSWER_BYTES_MAX));
+      throw unreachable('gave an invalid answer to "backup"');
     } catch (error) {
       throw faultFrom(error, stalled.signal);
     } finally {
       response?.destroy();
     }
-    yield await olderBackup();
-  }
-
-  /** Asks a signer that knows only format 1. @throws Fault */
-  async function olderBackup(): Promise<Uint8Array> {
-    const text = await post('backup', {}, OLDER_BACKUP_BYTES_MAX).catch((error) => {
-      if (!(error instanceof Fault) || error.code !== 'backup_too_large') throw error;
-      throw permanent(
-        'backup_too_large',
-        `the signer at ${socketPath} is of an older version, whose backups have at most 64 MiB: restart it with this version; it asks for its passphrase again`,
-      );
-    });
-    if (typeof text === 'string') return Buffer.from(text);
-    throw unreachable('gave an invalid answer to "backup"');
   }
 
   return {

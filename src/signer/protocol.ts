@@ -154,11 +154,6 @@ const journalEntry = z.strictObject({
   payer: addressKey.optional(),
 });
 
-/** Programs that know only backups of format 1 send none. */
-const backupFormat = z.literal(2, {
-  error: 'the signer is newer than the program that asks for a backup: update that program too, then try again',
-});
-
 /** Every call of the signer. None signs given bytes, and none reveals a key. */
 export const calls = {
   wallets: {
@@ -193,7 +188,7 @@ export const calls = {
   freeze: { params: z.strictObject({ reason: line, frozenBy: line }), result: freezeState },
   thaw: { params: z.strictObject({ approval }), result: freezeState },
   /** Its result is not JSON but the bytes of the file, while other calls are served. */
-  backup: { params: z.strictObject({ format: backupFormat }), result: z.never() },
+  backup: { params: z.strictObject({}), result: z.never() },
   secretKeys: {
     params: z.strictObject({}),
     result: z.array(z.strictObject({ version: z.int().positive(), id: hex('12') })).readonly(),

@@ -14,7 +14,7 @@ import type { FaultKind } from '../../src/sandbox/faults.ts';
 import { solanaMethods } from '../../src/sandbox/solana-methods.ts';
 import { formatSignature, signatureOf, versionOf } from '../../src/sandbox/solana-render.ts';
 import { recording, recordings, resultOf } from '../support/agave-recordings.ts';
-import { signOlderRefund } from '../support/older-refund.ts';
+import { signRecordedRefund } from '../support/recorded-refund.ts';
 import { accountKeyOf } from '../support/simulated-node.ts';
 import {
   SOLANA_CHAIN_ID,
@@ -101,8 +101,7 @@ function bytesOf(
     compute_unit_price: '0',
     lock_lamports: String(change.lock ?? LOCK),
   };
-  // The recordings are of transactions that older versions signed.
-  return Buffer.from(signOlderRefund(seedOf(wallet), network, intent, terms).bytes);
+  return Buffer.from(signRecordedRefund(seedOf(wallet), network, intent, terms).bytes);
 }
 const hashOfTip = (): string => solanaAddress.format(world.tip().hash);
 const settings = { encoding: 'base64', skipPreflight: false, preflightCommitment: 'confirmed', maxRetries: 0 };

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
-import { installationFolder as root } from '../../src/lib/installation.ts';
 import { openBackup } from '../../src/signer/backup.ts';
 import { signerFiles, takeSignerLock } from '../../src/signer/files.ts';
 import { restoreSigner } from '../../src/signer/setup.ts';
@@ -76,7 +75,7 @@ test('another seed does not open it, a newer format is named, and a missing file
   const refusal = (path: string, of = seed) => refusalOf(() => openBackup(path, of));
   assert.is(refusal(file, new Uint8Array(64).fill(1)), 'backup_foreign');
   const newer = join(home, 'newer.backup');
-  writeFileSync(newer, `${JSON.stringify({ kind: 'signer backup', version: 3 })}\n`);
+  writeFileSync(newer, `${JSON.stringify({ kind: 'signer backup', version: 2 })}\n`);
   assert.is(refusal(newer), 'backup_newer');
   assert.is(refusal(join(home, 'nothing')), 'not_found');
   assert.is(refusal(home), 'not_found');
@@ -149,29 +148,6 @@ test('a restored signer refuses every engine that has not adopted its journal, a
   for (const one of [files.keystore, files.policy, files.journal]) assert.is(statSync(one).mode & 0o777, 0o600);
   checkRestored(dir);
   assert.is(await restore(file, dir).catch(({ code }) => code), 'signer_exists');
-});
-
-/** Made by the program as it was before format 2, with the first signature of this file and this seed. */
-const older = join(root, 'test/vectors/signer-backup-format-1.json');
-
-test('a backup of format 1 is restored too', async () => {
-  const dir = join(home, 'restored-older');
-  await restore(older, dir);
-  checkRestored(dir);
-  const text = readFileSync(older, 'utf8');
-  const { sealed, nonce, made_at_ms: atMs } = JSON.parse(text);
-  const changed = (what: object): string => JSON.stringify({ ...JSON.parse(text), ...what });
-  assert.is(await codeOf(JSON.stringify(JSON.parse(text), null, 2)), 'none', 'as --json printed it');
-  for (const bad of [
-    changed({ made_at_ms: atMs + 1 }),
-    changed({ nonce: `${nonce.slice(2)}00` }),
-    changed({ sealed: `${sealed[0] === 'A' ? 'B' : 'A'}${sealed.slice(1)}` }),
-    changed({ sealed: '' }),
-    changed({ version: 0 }),
-    text.slice(0, -10),
-  ]) {
-    assert.is(await codeOf(bad), 'backup_damaged', bad.slice(0, 80));
-  }
 });
 
 test('a restore that fails leaves nothing, and removes what a killed one left, but not what another is writing', async () => {

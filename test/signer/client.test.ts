@@ -185,34 +185,6 @@ async function backedUp(client: ReturnType<typeof openSigner>): Promise<string> 
   return text;
 }
 
-/** Answers as a signer that knows only backups of format 1. */
-const olderSigner =
-  (status: number, answer: unknown): Answering =>
-  (response, _count, body) => {
-    const unknown = 'invalid parameters of "backup": params: Unrecognized key: "format"';
-    if (body === '{}') response.writeHead(status).end(JSON.stringify(answer));
-    else
-      response
-        .writeHead(400)
-        .end(JSON.stringify({ kind: 'permanent', code: 'signer_refused_request', message: unknown }));
-  };
-
-test('a signer of an older version is asked for the backup that it can make', async () => {
-  const text = '{"version":1,"kind":"signer backup"}';
-  await serving(olderSigner(200, text), async (client) => assert.is(await backedUp(client), text));
-  await serving(olderSigner(200, 7), async (client) => assert.is(await codeOf(backedUp(client)), unreachable));
-  const refusedWith = { kind: 'permanent', code: 'backup_too_large', message: 'stop the signer, and copy signer.db' };
-  await serving(olderSigner(403, refusedWith), async (client) => {
-    const { code, message } = await backedUp(client).then(
-      () => assert.unreachable(),
-      (fault) => fault,
-    );
-    assert.is(code, 'backup_too_large');
-    assert.match(message, 'restart it with this version');
-    assert.not.match(message, 'copy');
-  });
-});
-
 test('a backup that the signer refuses, does not go on with, or ends early is no backup', async () => {
   const error = { kind: 'transient', code: 'backup_running', message: 'wait' };
   await serving(

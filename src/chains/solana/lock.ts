@@ -29,13 +29,6 @@ export function lockSeed(secret: Uint8Array, refundId: string): string {
 }
 
 /**
- * Returns the seed that older versions used: anybody who knows the refund's id can compute it, and send lamports to the
- * address, where the account that those versions created could then not be created any more.
- */
-export const olderLockSeed = (refundId: string): string =>
-  bytesToHex(sha256(utf8ToBytes(`quayside refund lock v1 ${refundId}`))).slice(0, LOCK_SEED_CHARACTERS);
-
-/**
  * Returns the address of a refund's lock, as a key.
  * @param wallet key of the refund wallet
  */

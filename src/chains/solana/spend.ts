@@ -6,8 +6,7 @@
  *
  * Terms: `blockhash` (base58), and as decimal text `last_valid_block_height`, `compute_unit_limit`,
  * `compute_unit_price` (micro-lamports per unit) and, for refunds, `lock_deposit_lamports`, what the lock's account
- * must hold. Older versions created the lock as an account without data, and called its deposit `lock_lamports`: such
- * transactions are read, but not signed any more. Sources: https://solana.com/docs/core/transactions,
+ * must hold. Sources: https://solana.com/docs/core/transactions,
  * `system_instruction.rs`, spl-token's `instruction.rs`. `message.ts` encodes and reads the bytes back, and they are
  * compared with what their meaning encodes to.
  *
@@ -46,7 +45,6 @@ const U64_MAX = UNITS_LIMIT - 1n;
 const TRANSFER_CHECKED = 12;
 const CREATE_IF_ABSENT = 1;
 const TRANSFER = 2;
-const CREATE_WITH_SEED = 3;
 const ALLOCATE_WITH_SEED = 9;
 const SET_UNIT_LIMIT = 2;
 const SET_UNIT_PRICE = 3;
@@ -64,8 +62,8 @@ type Plan = Readonly<{
   blockhash: string;
   unitLimit: bigint;
   unitPrice: bigint;
-  /** Of a refund: the seed of the lock's address, its deposit, who is paid, and whether an older version made it. */
-  refund: Readonly<{ seed: string; lockLamports: bigint; to: string; isOlder: boolean }> | null;
+  /** Of a refund: the seed of the lock's address, its deposit, and who is paid. */
+  refund: Readonly<{ seed: string; lockLamports: bigint; to: string }> | null;
   /** All of one mint, to one owner; null for native coin, which the fee payer sends. */
   mint: string | null;
   decimals: number;
@@ -119,7 +117,6 @@ const transferCoins = (from: string, to: string, lamports: bigint): WrittenInstr
  * Data of `AllocateWithSeed`: number, base, text with its length, space, owner.
  */
 function lockOf(feePayer: string, refund: NonNullable<Plan['refund']>): readonly WrittenInstruction[] {
-  if (refund.isOlder) return [createOlderLock(feePayer, refund)];
   const { seed, lockLamports } = refund;
   const lock = lockAddress(feePayer, seed);
   const text = utf8ToBytes(seed);
@@ -138,24 +135,6 @@ function lockOf(feePayer: string, refund: NonNullable<Plan['refund']>): readonly
       ),
     },
   ];
-}
-
-/** Data: number, base, text with its length, lamports, space, owner. */
-function createOlderLock(feePayer: string, { seed, lockLamports }: NonNullable<Plan['refund']>): WrittenInstruction {
-  const text = utf8ToBytes(seed);
-  return {
-    program: SYSTEM_PROGRAM,
-    accounts: [writer(feePayer, true), writer(lockAddress(feePayer, seed))],
-    data: concatBytes(
-      littleEndian(BigInt(CREATE_WITH_SEED), 4),
-      hexToBytes(feePayer),
-      littleEndian(BigInt(text.length), 8),
-      text,
-      littleEndian(lockLamports, 8),
-      littleEndian(0n, 8),
-      hexToBytes(SYSTEM_PROGRAM),
-    ),
-  };
 }
 
 const createTokenAccount = (feePayer: string, owner: string, mint: string): WrittenInstruction => ({
@@ -226,7 +205,7 @@ function planOf(intent: Intent, network: SpendNetwork, terms: Terms, keys: reado
     blockhash,
     unitLimit,
     unitPrice,
-    refund: isRefund ? { seed: lockSeed(payer.secret, intent.id), lockLamports, to, isOlder: false } : null,
+    refund: isRefund ? { seed: lockSeed(payer.secret, intent.id), lockLamports, to } : null,
     mint: token && bytesToHex(base58.decode(token.address)),
     decimals: token?.decimals ?? 0,
     to,
@@ -300,9 +279,8 @@ function readLock(system: SignedMessage['instructions'], to: string): Plan['refu
   if (data.length < 44 || Number(uint(data.subarray(36, 44))) !== LOCK_SEED_CHARACTERS) return null;
   const end = 44 + LOCK_SEED_CHARACTERS;
   const seed = new TextDecoder().decode(data.subarray(44, end));
-  const isOlder = data[0] === CREATE_WITH_SEED;
-  const lockLamports = uint(isOlder ? data.subarray(end, end + 8) : (system[0]?.data.subarray(4, 12) ?? data));
-  return { seed, lockLamports, to, isOlder };
+  const lockLamports = uint(system[0]?.data.subarray(4, 12) ?? data);
+  return { seed, lockLamports, to };
 }
 
 const isSame = (a: Uint8Array, b: Uint8Array): boolean =>

@@ -28,7 +28,7 @@ const draftTo = (to: string): SpendDraft => ({
   owners: [key(payee)],
   to,
   token: usdt,
-  lock: { key: 'ab'.repeat(32), hasOlder: false },
+  lock: 'ab'.repeat(32),
 });
 
 /** The last one also answers for the lock's single byte, which was not asked when these were recorded. */

@@ -8,7 +8,7 @@ import { PublicKey, SystemProgram } from '@solana/web3.js';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { solanaAddress } from '../../../src/chains/solana/address.ts';
-import { lockAddress, lockSeed, olderLockSeed } from '../../../src/chains/solana/lock.ts';
+import { lockAddress, lockSeed } from '../../../src/chains/solana/lock.ts';
 import { solanaSpending } from '../../../src/chains/solana/spend.ts';
 import type { SpendNetwork, Terms } from '../../../src/chains/spend.ts';
 import {
@@ -18,7 +18,6 @@ import {
   type RefundIntent,
   type SweepIntent,
 } from '../../../src/core/intent.ts';
-import { signOlderRefund } from '../../support/older-refund.ts';
 import { ataOf, openSvmBank, type Signer, signerOf } from '../../support/svm-bank.ts';
 
 const seed = new Uint8Array(pbkdf2Sync('money out', 'mnemonic', 2048, 64, 'sha512'));
@@ -131,24 +130,6 @@ test('only the refund wallet can allocate data in a lock, even for somebody who 
     bank.run([griefer, signer], [allocate({ address: refundWallet, isSigner })]).meta.err;
   assert.is.not(err(griefer, false), null);
   assert.is(err({ address: refundWallet, secret }, true), null, 'the same instruction with its signature');
-});
-
-test('the transaction of an older version has its own lock, and fails where somebody holds it', () => {
-  const payer = signerOf('older payer').address;
-  const intent = refund('rf_older', payer, 2_000_000n);
-  const { lock_deposit_lamports: _, ...rest } = terms(intent);
-  const older = { ...rest, lock_lamports: bank.rent(0).toString() };
-  const send = (one: RefundIntent) => {
-    const signers = keysOf(one).map(({ key, secret }) => ({ address: solanaAddress.format(key), secret }));
-    return bank.sendUnsigned(signOlderRefund(seed, network, one, older).bytes, signers).meta;
-  };
-  assert.is(send(intent).err, null);
-  assert.is(held(payer), 2_000_000n);
-  assert.is.not(send(intent).err, null);
-  const griefed = refund('rf_older_griefed', payer, 1n);
-  bank.giveCoins(solanaAddress.format(lockAddress(keyOf(refundWallet), olderLockSeed(griefed.id))), bank.rent(0));
-  assert.is.not(send(griefed).err, null, 'the fault of the older scheme');
-  assert.is(pay(griefed).err, null);
 });
 
 test('a former wallet’s coins are moved once, to one that holds none yet; it must keep what an account must hold', () => {

@@ -4,13 +4,12 @@ import { Keypair, Transaction } from '@solana/web3.js';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../../src/chains/index.ts';
-import { lockSeed, olderLockSeed } from '../../../src/chains/solana/lock.ts';
+import { lockSeed } from '../../../src/chains/solana/lock.ts';
 import { solanaOfflineKeys } from '../../../src/chains/solana/offline-keys.ts';
 import { solanaSpending } from '../../../src/chains/solana/spend.ts';
 import type { SpendNetwork, Terms } from '../../../src/chains/spend.ts';
-import type { Intent, RefundIntent, SweepIntent } from '../../../src/core/intent.ts';
+import type { Intent, SweepIntent } from '../../../src/core/intent.ts';
 import { runSpendConformance } from '../../conformance/spend.ts';
-import { signOlderRefund } from '../../support/older-refund.ts';
 
 const mnemonic = 'test test test test test test test test test test test junk';
 const seed = new Uint8Array(pbkdf2Sync(mnemonic, 'mnemonic', 2048, 64, 'sha512'));
@@ -65,23 +64,8 @@ test('the lock of a refund is derived from its id and the private key of the ref
   const { secret: other } = solanaSpending.derive(seed, { role: 'gas' });
   assert.is(lockSeed(secret, 'rf_1'), lockSeed(secret, 'rf_1'));
   assert.match(lockSeed(secret, 'rf_1'), /^[0-9a-f]{32}$/);
-  const all = [lockSeed(secret, 'rf_1'), lockSeed(secret, 'rf_2'), lockSeed(other, 'rf_1'), olderLockSeed('rf_1')];
-  assert.is(new Set(all).size, 4);
-});
-
-test('a refund of an older version is read, with the lock that it creates, and not signed any more', () => {
-  const to = payee(3);
-  const base = { network: 'live:solana', currency: 'USDT', mac: 'ab'.repeat(32) } as const;
-  const intent: RefundIntent = { kind: 'refund', id: 'rf_older', to, units: 5n, ...base };
-  const { lock_deposit_lamports: lamports = '', ...rest } = terms(intent);
-  const older = { ...rest, lock_lamports: lamports };
-  const { bytes, tx } = signOlderRefund(seed, network, intent, older);
-  const reading = solanaSpending.read(bytes, network);
-  const pair = solanaSpending.derive(seed, { role: 'refund' });
-  assert.equal([reading.tx, reading.signers], [tx, [pair.key]]);
-  assert.equal(reading.effects, [{ token: network.tokens[0]?.address, from: pair.key, to, units: 5n }]);
-  assert.ok(Buffer.from(bytes).includes(olderLockSeed(intent.id)));
-  assert.throws(() => solanaSpending.sign({ network, intent, terms: older }, [pair]), /"lock_lamports" is not one of/);
+  const all = [lockSeed(secret, 'rf_1'), lockSeed(secret, 'rf_2'), lockSeed(other, 'rf_1')];
+  assert.is(new Set(all).size, 3);
 });
 
 await runSpendConformance('solana', {

@@ -233,7 +233,7 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
     assert.ok(payer);
     const currency = 'currency' in intent ? intent.currency : null;
     const lockKey = isLockable(intent) && spending.refundLock?.(payer, intent.id);
-    const lock = lockKey && { key: lockKey, hasOlder: false };
+    const lock = lockKey;
     const token = tokens.find(({ symbol }) => symbol === currency) ?? null;
     const draft = { intent, payer: payer.key, owners: [owner.key], to, token, ...(lock && { lock }) };
     const nonce = (await own.sequence(payer.key))?.head ?? null;

@@ -3,8 +3,8 @@
  * has no keys.
  *
  * Methods used: getGenesisHash, getMultipleAccounts, getLatestBlockhash, getMinimumBalanceForRentExemption,
- * getRecentPrioritizationFees, sendTransaction, getBlockHeight, getSignatureStatuses, getTransaction, and
- * getSignaturesForAddress where an older lock exists. Source: https://solana.com/docs/rpc. The node needs
+ * getRecentPrioritizationFees, sendTransaction, getBlockHeight, getSignatureStatuses, getTransaction.
+ * Source: https://solana.com/docs/rpc. The node needs
  * --full-rpc-api and --enable-rpc-transaction-history.
  *
  * @module
@@ -52,7 +52,7 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     },
     sequence: async () => null,
     pending: async () => null,
-    quote: (draft) => askQuote(main, draft, nodes),
+    quote: (draft) => askQuote(main, draft),
     async broadcast(bytes) {
       // The engine rebroadcasts; if the node did so too, it would only obscure the outcome.
       const settings = { encoding: 'base64', skipPreflight: false, preflightCommitment: 'confirmed', maxRetries: 0 };

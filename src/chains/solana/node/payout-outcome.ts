@@ -44,7 +44,7 @@ export async function askOutcome(
   const tx = attempts[seen]?.tx;
   if (included && tx !== undefined) return { kind: 'waiting', included: { tx, number: included.slot } };
   if (!isOver(attempts, finalHeight)) return { kind: 'waiting', included: null };
-  await refuseLocked(node, draft, attempts);
+  await refuseLocked(node, draft);
   return { kind: 'dead' };
 }
 

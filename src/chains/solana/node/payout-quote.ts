@@ -19,7 +19,7 @@ import { LOCK_BYTES } from '../lock.ts';
 import { isSpendable } from '../offline-keys.ts';
 import { tokenAddress } from '../token-account.ts';
 import type { SolanaRpc } from './payout-rpc.ts';
-import { findSet, locksOf } from './refund-lock.ts';
+import { isSet, lockAddressOf } from './refund-lock.ts';
 
 const SYSTEM_PROGRAM = '11111111111111111111111111111111';
 const TOKEN_ACCOUNT_BYTES = 165;
@@ -44,10 +44,9 @@ const sol = (lamports: bigint): string => `${formatUnits(lamports, LAMPORT_DECIM
 
 /**
  * Quotes a draft.
- * @param nodes every configured node, which must agree that an older lock is dust
  * @throws Fault transient
  */
-export async function askQuote(node: SolanaRpc, draft: SpendDraft, nodes: readonly SolanaRpc[]): Promise<Quote> {
+export async function askQuote(node: SolanaRpc, draft: SpendDraft): Promise<Quote> {
   const { intent, payer, owners, to, token } = draft;
   if (intent.kind === 'gas') return refuse('would_fail', 'the gas wallet pays for sweeps here: no address needs coins');
   const isRefund = isLockable(intent);
@@ -57,14 +56,8 @@ export async function askQuote(node: SolanaRpc, draft: SpendDraft, nodes: readon
   const accountsOf = (keys: readonly string[]) => (token ? keys.map((key) => tokenAddress(key, token.address)) : []);
   const sources = accountsOf(owners);
   const targets = accountsOf([to]);
-  const locks = isRefund ? locksOf(draft, []) : [];
-  const named = [
-    solanaAddress.format(payer),
-    solanaAddress.format(to),
-    ...locks.map(({ address }) => address),
-    ...targets,
-    ...sources,
-  ];
+  const locks = isRefund ? [lockAddressOf(draft)] : [];
+  const named = [solanaAddress.format(payer), solanaAddress.format(to), ...locks, ...targets, ...sources];
   const [accounts, block, accountDeposit, lockDeposit, unitPrice] = await Promise.all([
     node.accounts(named, 'confirmed'),
     latestBlock(node),
@@ -75,12 +68,12 @@ export async function askQuote(node: SolanaRpc, draft: SpendDraft, nodes: readon
   const [wallet = null, payee = null, ...rest] = accounts;
   const [target = null, ...held] = rest.slice(locks.length);
 
-  const lock = await findSet(nodes, locks, rest.slice(0, locks.length), payer);
-  if (lock) {
+  const [lock] = locks;
+  if (lock !== undefined && isSet(rest[0] ?? null)) {
     return refuse(
       LOCK_SET,
       `the lock of refund ${intent.id} is set on the chain: the refund was paid before. Look in an explorer for the transaction that ` +
-        `set ${lock.address}, then run \`quayside payouts settle ${intent.id} --paid <transaction>\``,
+        `set ${lock}, then run \`quayside payouts settle ${intent.id} --paid <transaction>\``,
     );
   }
   const ofAccount = BigInt(lockDeposit);

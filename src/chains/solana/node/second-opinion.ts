@@ -92,13 +92,11 @@ function checkAccount({ programId, keys, data }: TransactionInstruction, owner: 
 
 /**
  * Returns the terms that the lock states.
- * @throws Error if the instructions are neither the deposit and the allocation of a lock by the fee payer, nor the
- * creation of an account without data, as older versions made it
+ * @throws Error if the instructions are not the deposit and the allocation of a lock by the fee payer
  */
 function readLock(instructions: readonly TransactionInstruction[], payer: PublicKey): Terms {
   const [first, second, ...more] = instructions;
-  if (!first || more.length > 0) throw new Error('it does something besides making a lock');
-  if (!second) return { lock_lamports: readOlderLock(first, payer) };
+  if (!first || !second || more.length > 0) throw new Error('it does something besides making a lock');
   const { fromPubkey, toPubkey, lamports } = SystemInstruction.decodeTransfer(first);
   const { accountPubkey, basePubkey, space, programId } = SystemInstruction.decodeAllocateWithSeed(second);
   const isLock =
@@ -108,12 +106,4 @@ function readLock(instructions: readonly TransactionInstruction[], payer: Public
     programId.equals(SystemProgram.programId);
   if (!isLock || space !== LOCK_BYTES) throw new Error('it makes an account that is not a lock');
   return { lock_deposit_lamports: String(lamports) };
-}
-
-function readOlderLock(instruction: TransactionInstruction, payer: PublicKey): string {
-  const lock = SystemInstruction.decodeCreateWithSeed(instruction);
-  const { fromPubkey, basePubkey, programId, space, lamports } = lock;
-  const isLock = fromPubkey.equals(payer) && basePubkey.equals(payer) && programId.equals(SystemProgram.programId);
-  if (!isLock || space !== 0) throw new Error('it creates an account that is not a lock');
-  return String(lamports);
 }

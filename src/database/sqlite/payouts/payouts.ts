@@ -261,7 +261,6 @@ const newRow = ({ intent, sessionId, servesId, notBeforeMs, isOrdered = false, n
   createdAtMs: nowMs,
   updatedAtMs: nowMs,
   settledAtMs: null,
-  olderLock: false,
   isOrdered,
   notPaidThrough: null,
 });

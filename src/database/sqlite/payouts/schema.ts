@@ -59,7 +59,6 @@ export const payouts = sqliteTable('payouts', {
   createdAtMs: integer().notNull(),
   updatedAtMs: integer().notNull(),
   settledAtMs: integer(),
-  olderLock: integer({ mode: 'boolean' }).notNull().default(false),
   isOrdered: integer({ mode: 'boolean' }).notNull().default(false),
   notPaidThrough: integer(),
 });

@@ -5,7 +5,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../../../src/chains/index.ts';
-import { lockAddress, lockSeed, olderLockSeed } from '../../../../src/chains/solana/lock.ts';
+import { lockAddress, lockSeed } from '../../../../src/chains/solana/lock.ts';
 import { openPayoutNode } from '../../../../src/chains/solana/node/payout-node.ts';
 import { solanaOfflineKeys } from '../../../../src/chains/solana/offline-keys.ts';
 import { solanaSpending } from '../../../../src/chains/solana/spend.ts';
@@ -20,7 +20,6 @@ import {
 } from '../../../../src/core/intent.ts';
 import type { Token } from '../../../../src/core/transfer.ts';
 import { faultOf } from '../../../conformance/chain.ts';
-import { signOlderRefund } from '../../../support/older-refund.ts';
 import { startSimulatedNode } from '../../../support/simulated-node.ts';
 import { quoted, refused } from '../../seed-wallets.ts';
 
@@ -79,9 +78,8 @@ const refund = (units: bigint, to = freshPayee(), id = `rf_${++refunds}`): Refun
 
 const { secret } = solanaSpending.derive(seed, { role: 'refund' });
 const lockOf = ({ id }: Pick<Intent, 'id'>): string => lockAddress(refundWallet, lockSeed(secret, id));
-const olderLockOf = ({ id }: Pick<Intent, 'id'>): string => lockAddress(refundWallet, olderLockSeed(id));
 
-const draftOf = (intent: Intent, hasOlder = false): SpendDraft => {
+const draftOf = (intent: Intent): SpendDraft => {
   if (intent.kind === 'gas' || intent.kind === 'move') throw new Error('only refunds and sweeps are tested here');
   const isRefund = isPayback(intent);
   return {
@@ -90,7 +88,7 @@ const draftOf = (intent: Intent, hasOlder = false): SpendDraft => {
     owners: isRefund ? [refundWallet] : intent.from.map(({ index }) => keyOf({ role: 'collection', index })),
     to: isRefund ? intent.to : treasury,
     token: tokens[0] ?? null,
-    ...(isRefund && { lock: { key: lockOf(intent), hasOlder } }),
+    ...(isRefund && { lock: lockOf(intent) }),
   };
 };
 
@@ -200,7 +198,7 @@ test('a node that denies a payment is contradicted by the lock', async () => {
 test('lamports at the lock, sent before, during and after an attempt, neither stop a refund nor count as paid', async () => {
   const intent = refund(600_000n);
   const give = () => {
-    for (const lock of [lockOf(intent), olderLockOf(intent)]) world.fund(lock, 650_240n);
+    world.fund(lockOf(intent), 650_240n);
     mine();
   };
   give();
@@ -221,50 +219,6 @@ test('lamports at the lock, sent before, during and after an attempt, neither st
   assert.is(held(intent.to), 600_000n);
   assert.match(String(await node.findMark(draftOf(intent))), chains.solana.address.format(lockOf(intent)));
   assert.match((await refusal(intent)).message, 'paid before');
-});
-
-/** Signs as older versions did, whose lock anybody can compute. */
-async function prepareOlder(intent: RefundIntent): Promise<SentAttempt & { bytes: Uint8Array }> {
-  const { lock_deposit_lamports: _, ...rest } = quoted(await node.quote(draftOf(intent), null, [])).terms;
-  const terms = { ...rest, lock_lamports: '650240' };
-  return { ...signOlderRefund(seed, network, intent, terms), terms, payer: refundWallet };
-}
-
-test('an attempt of an older version that was paid is never paid again, whether it is known or not', async () => {
-  const intent = refund(700_000n);
-  const attempt = await prepareOlder(intent);
-  assert.equal(await node.broadcast(attempt.bytes), { kind: 'accepted' });
-  mine(FINAL + 4);
-  assert.is((await outcome(intent, attempt)).kind, 'succeeded');
-  mine(200);
-  sim.faults.set({ rates: { unknown_block: 1 } });
-  const fault = await faultOf(outcome(intent, attempt));
-  sim.faults.heal();
-  sim.faults.set({ rates: {} });
-  assert.equal([fault.kind, fault.code], ['transient', 'payout_outcome_unclear']);
-  assert.match(fault.message, chains.solana.address.format(olderLockOf(intent)));
-  // A database from before the upgrade, in which the attempt is not known.
-  assert.match(refused(await node.quote(draftOf(intent, true), null, [])).message, 'paid before');
-  assert.match(String(await node.findMark(draftOf(intent, true))), chains.solana.address.format(olderLockOf(intent)));
-  assert.is(held(intent.to), 700_000n);
-});
-
-test('an attempt of an older version that died is paid once, with the new lock', async () => {
-  const intent = refund(800_000n);
-  const older = await prepareOlder(intent);
-  sim.faults.set({ rates: { send_dropped: 1 } });
-  await node.broadcast(older.bytes);
-  sim.faults.heal();
-  sim.faults.set({ rates: {} });
-  mine(120);
-  assert.is((await outcome(intent, older)).kind, 'waiting', 'it can still be included');
-  mine(80);
-  assert.equal(await outcome(intent, older), { kind: 'dead' });
-  const attempt = sign(intent, quoted(await node.quote(draftOf(intent, true), null, [])).terms);
-  await node.broadcast(attempt.bytes);
-  mine(FINAL + 4);
-  assert.is((await outcome(intent, attempt)).kind, 'succeeded');
-  assert.is(held(intent.to), 800_000n);
 });
 
 test('a node that is behind refuses nothing: it has not looked at the transaction', async () => {

@@ -1,6 +1,5 @@
 /**
- * Refunds on Solana as older versions signed them: their lock is an account without data, at an address that
- * anybody can compute. Built by web3.js.
+ * Refunds on Solana as in the recordings: their lock is an account without data, created with a seed. Built by web3.js.
  * @module
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
@@ -12,7 +11,7 @@ import {
   TransactionInstruction,
   TransactionMessage,
 } from '@solana/web3.js';
-import { lockAddress, olderLockSeed } from '../../src/chains/solana/lock.ts';
+import { LOCK_SEED_CHARACTERS, lockAddress } from '../../src/chains/solana/lock.ts';
 import { solanaSpending } from '../../src/chains/solana/spend.ts';
 import { TOKEN_ACCOUNT_PROGRAM, TOKEN_PROGRAM, tokenAddress } from '../../src/chains/solana/token-account.ts';
 import type { SpendNetwork, Terms } from '../../src/chains/spend.ts';
@@ -26,7 +25,7 @@ const reader = (pubkey: PublicKey, isSigner = false) => ({ pubkey, isSigner, isW
 const writer = (pubkey: PublicKey, isSigner = false) => ({ pubkey, isSigner, isWritable: true });
 
 /** @param terms with `lock_lamports` */
-export function signOlderRefund(seed: Uint8Array, { tokens }: SpendNetwork, intent: RefundIntent, terms: Terms) {
+export function signRecordedRefund(seed: Uint8Array, { tokens }: SpendNetwork, intent: RefundIntent, terms: Terms) {
   const { key, secret } = solanaSpending.derive(seed, { role: 'refund' });
   const [payer, to] = [keyOf(key), keyOf(intent.to)];
   const token = tokens.find(({ symbol }) => symbol === intent.currency);
@@ -34,7 +33,7 @@ export function signOlderRefund(seed: Uint8Array, { tokens }: SpendNetwork, inte
   const mint = new PublicKey(token.address);
   const [source, target] = [key, intent.to].map((owner) => new PublicKey(tokenAddress(owner, token.address)));
   if (!source || !target) throw new Error('both have a token account');
-  const lockText = olderLockSeed(intent.id);
+  const lockText = intent.id.padEnd(LOCK_SEED_CHARACTERS, '0').slice(0, LOCK_SEED_CHARACTERS);
   const units = Buffer.alloc(8);
   units.writeBigUInt64LE(intent.units);
   const instructions = [
