@@ -264,8 +264,7 @@ function settleDue(database: Database, signal: AbortSignal): Promise<void> {
   const settle = async (): Promise<Round> => {
     const settled = await database.settleDue(clock.nowMs(), SETTLE_BATCH);
     const moved = await database.advanceRefunds(clock.nowMs(), SETTLE_BATCH);
-    const recorded = await database.recordOlderHeldMoney(clock.nowMs(), SETTLE_BATCH);
-    return Math.max(settled, moved, recorded) >= SETTLE_BATCH ? 'again' : undefined;
+    return Math.max(settled, moved) >= SETTLE_BATCH ? 'again' : undefined;
   };
   return every(SETTLE_MS, settle, { clock, log, signal, what: 'settling due sessions and refunds' });
 }

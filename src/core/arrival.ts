@@ -7,10 +7,7 @@ import type { NetworkKey } from './transfer.ts';
 /** When a session was created (Unix seconds), and which blocks there were. */
 export type Beginning = Readonly<{
   createdAtS: number;
-  /**
-   * For each network that was followed then, the newest block that certainly came before. Empty for a session that an
-   * older version created.
-   */
+  /** For each network that was followed then, the newest block that certainly came before. */
   beforeNumbers: Readonly<Partial<Record<NetworkKey, number>>>;
 }>;
 

@@ -119,7 +119,7 @@ export type Session = Readonly<{
   life: Life;
   standing: Standing;
   /** What came, by network, coin and when; null for one of an early version, until its money changes. */
-  sums: readonly ReceiptSum[] | null;
+  sums: readonly ReceiptSum[];
   options: readonly PaymentOption[];
   addresses: Readonly<Record<string, string>>;
   /** The newest `PAYMENTS_MAX` transfers that are not dust, oldest first; `paymentCount` is how many there are. */

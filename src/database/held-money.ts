@@ -97,10 +97,4 @@ export interface HeldMoneyDatabase {
    * @param isDryRun nothing is saved; the outcome is what it would be
    */
   acceptHeldMoney(id: string, act: OperatorAct, isDryRun: boolean): Promise<AcceptHeldOutcome>;
-  /**
-   * Records what sessions of an earlier version hold, without alarms and events of its own; each session once.
-   * @param limit how many sessions to look at
-   * @returns how many were looked at; 0 once all were
-   */
-  recordOlderHeldMoney(nowMs: number, limit: number): Promise<number>;
 }

@@ -181,7 +181,7 @@ CREATE TABLE sessions (
   networks TEXT NOT NULL CHECK (json_valid(networks)), --> readonly NetworkKey[]
   created_at_ms INTEGER NOT NULL,
   -- By network: the newest block that came before the session.
-  before_numbers TEXT CHECK (json_valid(before_numbers)), --> Terms['beforeNumbers']
+  before_numbers TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(before_numbers)), --> Terms['beforeNumbers']
   -- The life
   status TEXT NOT NULL CHECK (status IN ('pending', 'paid', 'failed', 'expired', 'canceled')),
   ended_at_s INTEGER,
@@ -199,7 +199,7 @@ CREATE TABLE sessions (
   confirmed_par TEXT NOT NULL,
   late_par TEXT NOT NULL,
   deadline_s INTEGER, -- when the clock alone ends the session
-  sums TEXT CHECK (json_valid(sums)), --> receiptSums
+  sums TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(sums)), --> receiptSums
   payment_count INTEGER NOT NULL DEFAULT 0, -- its transfers that are not dust, orphaned ones included
   UNIQUE (store_id, mode, order_id),
   CHECK ((status = 'pending') = (ended_at_s IS NULL)),
@@ -490,14 +490,12 @@ CREATE INDEX endpoints_retired ON endpoints (retired_at_ms)
 CREATE TABLE webhook_secrets (
   owner TEXT NOT NULL, -- an endpoint's id, or a store's
   mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
-  -- Empty: the program that opens the file next makes one.
   secret TEXT NOT NULL,
   next_secret TEXT, -- valid too, while the secret is being rotated
   rotated_at_ms INTEGER,
   PRIMARY KEY (owner, mode),
   CHECK ((next_secret IS NULL) = (rotated_at_ms IS NULL))
 ) STRICT;
-CREATE INDEX webhook_secrets_empty ON webhook_secrets (owner) WHERE secret = '';
 
 -- An event with the exact bytes to send. Ids rise strictly in the order of commits.
 CREATE TABLE events (
@@ -674,7 +672,7 @@ CREATE TABLE refunds (
   approved_at_ms INTEGER,
   approved_destination TEXT, -- what the approval named; it counts for no other
   -- The newest of each approver.
-  approval TEXT CHECK (json_valid(approval)), --> RefundApproval | readonly RefundApproval[]
+  approvals TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(approvals)), --> readonly RefundApproval[]
   failure_reason TEXT,
   tx TEXT,
   receipt_number TEXT,

@@ -58,7 +58,7 @@ const FILE_BYTES_MAX = 1024 * 1024;
 const NETWORKS_MAX = 64;
 const APPROVERS_MAX = 32;
 const THRESHOLDS_MAX = 8;
-/** Without `fee_caps`, as in policies of earlier versions: this many transactions at `fee_max`. */
+/** Without `fee_caps`: this many transactions at `fee_max`. */
 const FEES_MAX = { hour: 100n, day: 500n } as const;
 /** Without `count_caps`. */
 const COUNT_CAPS: CountCaps = { hour: 2_000, day: 20_000 };

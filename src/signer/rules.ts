@@ -140,7 +140,7 @@ function checkExpiry(terms: Terms, { expiresAtMs }: Pick<SpendRules, 'expiresAtM
   );
 }
 
-/** Journals of older versions may have times that no date shows. */
+/** A time may be one that no date shows. */
 const timeText = (ms: number): string =>
   Math.abs(ms) <= DATE_MS_MAX ? new Date(ms).toISOString() : `${ms} ms after 1970`;
 

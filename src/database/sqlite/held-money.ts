@@ -2,7 +2,7 @@
  * Operators' decisions about held money.
  * @module
  */
-import { and, asc, desc, eq, gt, sql } from 'drizzle-orm';
+import { and, desc, eq } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import { openPar } from '../../core/held-money.ts';
 import type { Life, Standing } from '../../core/session.ts';
@@ -10,11 +10,9 @@ import type { HeldMoney, HeldMoneyDatabase, HeldSession } from '../held-money.ts
 import type { RecordAct } from './audit-log.ts';
 import { amountText, type HeldRecords, type HeldRow } from './held-records.ts';
 import type { Db } from './open.ts';
-import { atFirstUse } from './prepared.ts';
 import type { ReturnedMoney } from './refunds/returned.ts';
-import { meta, heldMoney as records, sessions } from './schema.ts';
-import { lifeOf, type SessionRow } from './session-row.ts';
-import type { SessionSums } from './session-sums.ts';
+import { heldMoney as records, sessions } from './schema.ts';
+import type { SessionRow } from './session-row.ts';
 import type { SessionTransitions } from './session-transitions.ts';
 import type { FindSessionRow } from './sessions.ts';
 
@@ -27,23 +25,11 @@ export function heldMoneyCommands(
     held: HeldRecords;
     transitions: SessionTransitions;
     findSession: FindSessionRow;
-    sums: SessionSums;
     recordAct: RecordAct;
     returned: ReturnedMoney;
   }>,
 ): HeldMoneyDatabase {
-  const { held, transitions, findSession, sums, recordAct, returned } = parts;
-  const isMark = eq(meta.name, 'held_money_recorded_through');
-  const mark = atFirstUse(db.orm.select().from(meta).where(isMark));
-  const after = atFirstUse(
-    db.orm
-      .select()
-      .from(sessions)
-      .where(gt(sessions.id, sql.placeholder('id')))
-      .orderBy(asc(sessions.id))
-      .limit(sql.placeholder('limit')),
-  );
-
+  const { held, transitions, findSession, recordAct, returned } = parts;
   const viewOf = (
     row: HeldRow,
     { storeId, mode, orderId, expiresAtS, canceledAtS }: Pick<SessionRow, keyof typeof sessionColumns>,
@@ -96,24 +82,6 @@ export function heldMoneyCommands(
       return db.read(() => {
         const row = held.find(id);
         return row ? viewOf(row, sessionOf(row)) : null;
-      });
-    },
-    async recordOlderHeldMoney(nowMs, limit) {
-      if (!db.read(() => mark.get())) return 0;
-      return db.write(() => {
-        const found = mark.get();
-        const rows = found ? after.all({ id: found.value, limit }) : [];
-        for (const row of rows.filter(({ paymentCount }) => paymentCount > 0)) {
-          held.follow(
-            row,
-            { life: lifeOf(row), sums: sums.counting(row, sums.of(row)) },
-            { nowMs, cause: null, reporting: 'nothing' },
-          );
-        }
-        const last = rows.at(-1);
-        if (last) db.orm.update(meta).set({ value: last.id }).where(isMark).run();
-        else db.orm.delete(meta).where(isMark).run();
-        return rows.length;
       });
     },
     async acceptHeldMoney(id, act, isDryRun) {

@@ -28,7 +28,7 @@ import { type SessionRow, termsOf } from './session-row.ts';
 
 export type HeldRow = typeof records.$inferSelect;
 
-export type HeldReporting = 'alarm' | 'event' | 'nothing';
+export type HeldReporting = 'alarm' | 'event';
 
 /** To be called within a transaction. */
 export type HeldRecords = Readonly<{
@@ -36,7 +36,7 @@ export type HeldRecords = Readonly<{
    * Brings a session's records up to date.
    * @param cause the network whose block caused this; null for the clock or a person
    * @param reporting `alarm`: an alarm, and an event for the merchant. `event`: an operator decides now; what is newly
-   * held is known to them, and settled at once. `nothing`: it has been there since an earlier version
+   * held is known to them, and settled at once
    */
   follow(
     row: SessionRow,
@@ -133,7 +133,7 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, outbox: Outbox
             : held;
         if (before) update.run(saved);
         else insert(saved);
-        if (isNew && reporting !== 'nothing') report(row, life, held, cause, reporting === 'alarm');
+        if (isNew) report(row, life, held, cause, reporting === 'alarm');
       }
     },
     find: (id) => find.get({ id }),

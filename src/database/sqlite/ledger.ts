@@ -3,7 +3,6 @@
  * @module
  */
 import { and, eq, max, sql } from 'drizzle-orm';
-import { type Arrival, isOlder } from '../../core/arrival.ts';
 import { invariant } from '../../core/fault.ts';
 import type { Intent } from '../../core/intent.ts';
 import {
@@ -20,7 +19,7 @@ import type { Db } from './open.ts';
 import { ledgerEntries, ledgerPostings } from './payouts/schema.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
 import { addresses, blocks, transfers } from './schema.ts';
-import { type SessionRow, termsOf } from './session-row.ts';
+import type { SessionRow } from './session-row.ts';
 import type { FindSessionRow } from './sessions.ts';
 
 /** To be called within a transaction. */
@@ -82,10 +81,9 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
   }
 
   /** Returns the session that a transfer's money belongs to; null for money that came before its session. */
-  function ownerOf(sessionId: string | null, phase: Phase | null, came: Arrival): SessionRow | null {
+  function ownerOf(sessionId: string | null, phase: Phase | null): SessionRow | null {
     const session = sessionId === null ? undefined : findSession(sessionId);
-    // An older version saved no phase.
-    return session && (phase !== null || !isOlder(termsOf(session), came)) ? session : null;
+    return session && phase !== null ? session : null;
   }
 
   return {
@@ -103,7 +101,7 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
       for (const row of ofBlock.all({ blockId, confirmed: !isTaken })) {
         const { tx, sessionId, phase, blockNumber: _, blockTimeS: __, decimals, ...transfer } = row;
         if (only?.has(tx) === false) continue;
-        const session = ownerOf(sessionId, phase, row);
+        const session = ownerOf(sessionId, phase);
         const payment: BookedPayment = { ...transfer, sessionId: session?.id ?? null };
         if (session) credits.push({ ...transfer, decimals, session });
         const kind = isTaken ? 'payment' : 'payment_reversed';

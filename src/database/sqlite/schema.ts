@@ -198,7 +198,7 @@ export const sessions = sqliteTable('sessions', {
   options: paymentOptions().notNull(),
   networks: json<readonly NetworkKey[]>().notNull(),
   createdAtMs: integer().notNull(),
-  beforeNumbers: json<Terms['beforeNumbers']>(),
+  beforeNumbers: json<Terms['beforeNumbers']>().notNull(),
   status: text().$type<SessionStatus>().notNull(),
   endedAtS: integer(),
   paidAtS: integer(),
@@ -213,7 +213,7 @@ export const sessions = sqliteTable('sessions', {
   confirmedPar: units().notNull(),
   latePar: units().notNull(),
   deadlineS: integer(),
-  sums: receiptSums(),
+  sums: receiptSums().notNull(),
   paymentCount: integer().notNull(),
   rateSources: json<readonly string[]>(),
 });
@@ -275,7 +275,6 @@ export const endpoints = sqliteTable('endpoints', {
   probes: integer().notNull(),
 });
 
-/** An empty `secret` is filled when the file is opened. */
 export const webhookSecrets = sqliteTable('webhook_secrets', {
   owner: text().notNull(),
   mode: mode().notNull(),

@@ -36,7 +36,7 @@ export const termsOf = (row: SessionRow): Terms => ({
   tolerancePar: row.tolerancePar,
   accepts: row.accepts,
   createdAtS: toSeconds(row.createdAtMs),
-  beforeNumbers: row.beforeNumbers ?? {},
+  beforeNumbers: row.beforeNumbers,
   expiresAtS: row.expiresAtS,
   inclusionGraceS: row.inclusionGraceS,
   topUpGraceS: row.topUpGraceS,

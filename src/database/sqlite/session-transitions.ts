@@ -30,7 +30,7 @@ import type { Outbox } from './outbox.ts';
 import { atFirstUse, laterValues } from './prepared.ts';
 import { sessionCounts, sessions } from './schema.ts';
 import { lifeOf, type SessionRow, standingOf, stateColumnNames, stateOf, termsOf } from './session-row.ts';
-import type { SessionSums } from './session-sums.ts';
+import { type CountingSums, sumsAfter } from './session-sums.ts';
 import { createSessionTotals } from './session-totals.ts';
 
 /** To be called within a transaction. */
@@ -55,7 +55,7 @@ export type SessionTransitions = Readonly<{
 
 type Parts = Readonly<{
   networks: Networks;
-  sums: SessionSums;
+  countingSums: CountingSums;
   outbox: Outbox;
   raiseAlarm: RaiseAlarm;
   heldRecords: HeldRecords;
@@ -65,7 +65,7 @@ type Parts = Readonly<{
 /** @param outageWaitS how long after a deadline an unread network may hold a session open */
 export function createSessionTransitions(
   db: Db,
-  { networks, sums, outbox, raiseAlarm, heldRecords, tellNews }: Parts,
+  { networks, countingSums, outbox, raiseAlarm, heldRecords, tellNews }: Parts,
   outageWaitS: number,
 ): SessionTransitions {
   const update = atFirstUse(
@@ -110,7 +110,7 @@ export function createSessionTransitions(
   ): void {
     const terms = termsOf(row);
     const state = stateOf(terms, after.life, after.standing, kept);
-    const held = sums.counting(row, kept);
+    const held = countingSums(row, kept);
     if (stateColumnNames.every((name) => row[name] === state[name])) return;
     update.run({ id: row.id, ...state });
     if (state.status !== row.status) {
@@ -146,34 +146,34 @@ export function createSessionTransitions(
       });
     }
     // Records follow from the sums: where nothing is held before or after, there is none to change.
-    const isHeld = (life: Life, of: readonly ReceiptSum[] | null) => !of || heldMoney(terms, life, of).length > 0;
+    const isHeld = (life: Life, of: readonly ReceiptSum[]) => heldMoney(terms, life, of).length > 0;
     if (!isHeld(lifeOf(row), row.sums) && !isHeld(after.life, held)) return;
     heldRecords.follow(row, { life: after.life, sums: held }, { nowMs, cause, reporting });
   }
 
   return {
     advance(row, nowMs, cause, changed) {
-      const kept = sums.after(row, changed);
-      const after = advance(termsOf(row), lifeOf(row), sums.counting(row, kept), momentOf(row, nowMs));
+      const kept = sumsAfter(row, changed);
+      const after = advance(termsOf(row), lifeOf(row), countingSums(row, kept), momentOf(row, nowMs));
       save(row, kept, after, nowMs, cause);
       return after.life.status !== row.status;
     },
     cancel(row, nowMs) {
-      const kept = sums.after(row, []);
-      const after = cancel(termsOf(row), lifeOf(row), sums.counting(row, kept), momentOf(row, nowMs));
+      const kept = row.sums;
+      const after = cancel(termsOf(row), lifeOf(row), countingSums(row, kept), momentOf(row, nowMs));
       save(row, kept, after, nowMs, null);
       return after.refusal;
     },
     accept(row, kind, nowMs, isDryRun) {
-      const kept = isDryRun ? sums.of(row) : sums.after(row, []);
-      const counting = sums.counting(row, kept);
+      const kept = row.sums;
+      const counting = countingSums(row, kept);
       const after = accept(termsOf(row), lifeOf(row), counting, kind, isStablecoin(row.currency), momentOf(row, nowMs));
       if (!isDryRun) save(row, kept, after, nowMs, null, 'event');
       return after;
     },
     followReturn(row, nowMs) {
-      const [terms, life, kept] = [termsOf(row), lifeOf(row), sums.after(row, [])];
-      const counting = sums.counting(row, kept);
+      const [terms, life, kept] = [termsOf(row), lifeOf(row), row.sums];
+      const counting = countingSums(row, kept);
       update.run({ id: row.id, ...stateOf(terms, life, standing(terms, life, counting), kept) });
       heldRecords.follow(row, { life, sums: counting }, { nowMs, cause: null, reporting: 'alarm' });
     },

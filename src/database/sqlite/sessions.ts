@@ -247,7 +247,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
         const expiresAtS = Math.max(toSeconds(nowMs) - 1, ...cameS);
         const cut = { expiresAtS, topUpGraceS: 0, inclusionGraceS: {} };
         const terms: Terms = { ...termsOf(row), ...cut };
-        const { deadlineS } = stateOf(terms, lifeOf(row), standingOf(row), row.sums ?? []);
+        const { deadlineS } = stateOf(terms, lifeOf(row), standingOf(row), row.sums);
         db.orm
           .update(sessions)
           .set({ ...cut, deadlineS })

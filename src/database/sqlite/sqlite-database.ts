@@ -87,12 +87,10 @@ import { rereadCommands } from './reread.ts';
 import { archiveQueries, createSessionArchive, type SessionArchive } from './retention/archive.ts';
 import { retirementCommands } from './retirement.ts';
 import { createRowGuard, type RowGuard } from './row-guard.ts';
-import { createRowMacs } from './row-macs.ts';
-import { sealRows } from './row-sealing.ts';
 import { secretKeyCommands } from './secret-keys/rotation.ts';
 import { senderReportCommands } from './sender-report.ts';
 import { sessionListQueries } from './session-lists.ts';
-import { createSessionSums, type SessionSums } from './session-sums.ts';
+import { createCountingSums } from './session-sums.ts';
 import { sessionTotalQueries } from './session-totals.ts';
 import { createSessionTransitions, type SessionTransitions } from './session-transitions.ts';
 import { type BeforeTake, createSessionFinder, type FindSessionRow, sessionCommands } from './sessions.ts';
@@ -105,7 +103,7 @@ import { createTransfers } from './transfers.ts';
 import { triggerCommands } from './triggers.ts';
 import { checkKey, createVault, type Vault } from './vault.ts';
 import { waitingCommands } from './waiting.ts';
-import { createWebhookSecrets, fillWebhookSecrets, webhookSecretCommands } from './webhook-secrets.ts';
+import { createWebhookSecrets, webhookSecretCommands } from './webhook-secrets.ts';
 
 export type SqliteDatabaseOptions = OpenOptions &
   Partial<TextFormats> &
@@ -133,9 +131,7 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
     refuseOtherSchema(db);
     const keys = createDataKeys(db, options.secretKeys);
     const vault = createVault(keys);
-    const stage = checkKey(db, vault);
-    if (stage !== 'all') sealRows(db, vault, createRowMacs(keys), stage);
-    fillWebhookSecrets(db, vault);
+    checkKey(db, vault);
     const guard = createRowGuard(db, keys);
     const own = options.act ? recordWrites(db, options.act) : db;
     const sealing = { keys, vault, guard, macOf: createIntentMacs(keys.find), claimTokens: createClaimTokens(keys) };
@@ -169,7 +165,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   const outgoing = createOutgoing(db, guard);
   const facts = { addresses, blocks: createBlocks(db), transfers, networks, outgoing };
   const returned = createReturned(db);
-  const sums = createSessionSums(transfers, returned.of);
+  const countingSums = createCountingSums(returned.of);
   const archive = createSessionArchive(db);
   const findSession = createSessionFinder(db, archive);
   const settingsOf = createSettingsReader(db);
@@ -179,14 +175,14 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   const heldRecords = createHeldRecords(db, raiseAlarm, outbox);
   const mails = createMailWriter(db, vault);
   const tellNews = createNewsWriter(db, mails);
-  const changed = { networks, sums, outbox, raiseAlarm, heldRecords, tellNews };
+  const changed = { networks, countingSums, outbox, raiseAlarm, heldRecords, tellNews };
   const transitions = createSessionTransitions(db, changed, outageWaitS);
   const ledger = createLedger(db, findSession);
   const payouts = createPayouts(db, { raiseAlarm, outgoing });
   const endAlarm = createAlarmEnder(db);
   const followApproval = createApprovalAlarms(db, { raiseAlarm, endAlarm });
   const rows = createRefundRows(db, { ...sealing, findSession, ...formats, followApproval });
-  const limits = createRefundLimits(db, sums);
+  const limits = createRefundLimits(db);
   const secrets = createWebhookSecrets(db, vault);
   const approval = createStoreApproval(db, { raiseAlarm, endAlarm, mails });
   const asked = { rows, limits, ledger, findSession, isSuspended };
@@ -209,13 +205,13 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
       outageWaitS,
       archive,
     }),
-    ...chainCommands(db, { ...facts, ...own, ...formats, sums, transitions, raiseAlarm, settingsOf }),
+    ...chainCommands(db, { ...facts, ...own, ...formats, transitions, raiseAlarm, settingsOf }),
     ...sessionListQueries(db, archive),
     ...paymentNoteCommands(db, findSession, recordAct),
-    ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, sums, recordAct, returned }),
+    ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, recordAct, returned }),
     ...refundReports(db, rows),
     ...payoutReports(db),
-    ...refundCommands(db, { ...facts, ...refunds, ...formats, held: heldRecords, sums, transitions }),
+    ...refundCommands(db, { ...facts, ...refunds, ...formats, held: heldRecords, countingSums, transitions }),
     ...payoutParts(db, { ...changed, ...refunds, transitions, outgoing, ...formats }),
     ...webhookCommands(db, { secrets, lines, refused, raiseAlarm }),
     ...eventQueries(db),
@@ -320,7 +316,7 @@ function payoutParts(db: Db, own: MoneyOutParts) {
   };
   const numberFreeze = createNumberFreeze(db, freeze, recordAct);
   const { followFreeze, ...seenSigner } = createSeenSigner(db, recordAct, raiseAlarm);
-  const approvalsOf = (id: string) => [rows.find(id)?.approval ?? []].flat();
+  const approvalsOf = (id: string) => rows.find(id)?.approvals ?? [];
   const spends = createPayoutSpends(db, {
     raiseAlarm,
     spenderOf: (payout) => spenderOf(payout, own),
@@ -370,7 +366,6 @@ function spenderOf({ id, intent }: PayoutRow, { rows, findSession }: MoneyOutPar
 type ChainParts = Parameters<typeof createBlockFacts>[0] &
   Readonly<{
     networks: Networks;
-    sums: SessionSums;
     recordAct: RecordAct;
     settingsOf: ReturnType<typeof createSettingsReader>;
   }>;

@@ -70,44 +70,25 @@ function wrongKey(name: string, why: string, keys: DataKeys, cause?: unknown): F
 
 const PROBE = 'the secret key of this database';
 /**
- * Which older rows have their MACs (`row-sealing.ts`); rows of those tables never get one later. `transfers`: those
- * that had MACs first, transfers too. `all`: our own wallets and suspensions as well.
- */
-export type SealedStage = 'none' | 'transfers' | 'all';
-/** What is in the probe at each stage. */
-const sealedTexts: Readonly<Record<Exclude<SealedStage, 'none'>, string>> = {
-  transfers: `${PROBE}, whose rows have MACs, transfers too`,
-  all: `${PROBE}, whose rows have MACs, transfers, wallets and suspensions too`,
-};
-
-/**
  * Compares the key with the one that the file was first opened with; the first call stores a sealed text for this.
- * @returns which rows have their MACs; fewer than all for a file of an older version
  * @throws Fault permanent `secret_key_wrong`
  */
-export function checkKey(db: Db, vault: Vault): SealedStage {
+export function checkKey(db: Db, vault: Vault): void {
   const find = () => db.orm.select().from(meta).where(eq(meta.name, 'sealed_probe')).get();
   const findOrAdd = db.client.transaction(() => {
     const first = find();
     if (first) return first;
-    const probe = { name: 'sealed_probe', value: vault.seal(sealedTexts.all, PROBE) };
+    const probe = { name: 'sealed_probe', value: vault.seal(PROBE, PROBE) };
     db.orm.insert(meta).values(probe).run();
     return probe;
   });
   // Nothing is served yet, so it may wait for another process.
   const kept = find() ?? guarded(db.file, () => findOrAdd.immediate());
-  const text = vault.open(kept.value, PROBE);
-  return text === sealedTexts.all ? 'all' : text === sealedTexts.transfers ? 'transfers' : 'none';
+  vault.open(kept.value, PROBE);
 }
 
 /** Makes a version of the secret key the current one, within a transaction: the probe is sealed with it. */
-export const sealProbe = (db: Db, keys: DataKeys, version: number): void =>
-  noteRowsSealed(db, createVault({ ...keys, current: () => version }));
-
-/** Notes, within a transaction, that all rows have their MACs. */
-export const noteRowsSealed = (db: Db, vault: Vault): void =>
-  void db.orm
-    .update(meta)
-    .set({ value: vault.seal(sealedTexts.all, PROBE) })
-    .where(eq(meta.name, 'sealed_probe'))
-    .run();
+export function sealProbe(db: Db, keys: DataKeys, version: number): void {
+  const value = createVault({ ...keys, current: () => version }).seal(PROBE, PROBE);
+  db.orm.update(meta).set({ value }).where(eq(meta.name, 'sealed_probe')).run();
+}

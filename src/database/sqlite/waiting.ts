@@ -13,19 +13,17 @@ import type { StoreSettings } from '../stores.ts';
 import type { Db } from './open.ts';
 import { atFirstUse } from './prepared.ts';
 import { addresses, blocks, transfers } from './schema.ts';
-import type { SessionSums } from './session-sums.ts';
 import type { FindSessionRow } from './sessions.ts';
 
 type WaitingCommands = Pick<IngestDatabase, 'waiting'>;
 type Parts = Readonly<{
-  sums: SessionSums;
   findSession: FindSessionRow;
   settingsOf: (storeId: string) => StoreSettings;
 }>;
 /** What a session received, and what its store asks for. */
 type Judged = Pick<WaitingTransfer, 'received' | 'stricter'>;
 
-export function waitingCommands(db: Db, { sums, findSession, settingsOf }: Parts): WaitingCommands {
+export function waitingCommands(db: Db, { findSession, settingsOf }: Parts): WaitingCommands {
   const select = atFirstUse(
     db.orm
       .select({ transfer: transfers, to: addresses.key, sessionId: addresses.sessionId })
@@ -49,7 +47,7 @@ export function waitingCommands(db: Db, { sums, findSession, settingsOf }: Parts
     const session = findSession(sessionId);
     invariant(session, `session ${sessionId} of a taken address exists`);
     const stricter = storeTiers(settingsOf(session.storeId).credit, nameOf(network));
-    return { received: receivedOn(network, sums.of(session)), stricter };
+    return { received: receivedOn(network, session.sums), stricter };
   }
 
   return {

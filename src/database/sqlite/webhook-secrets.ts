@@ -5,14 +5,12 @@
 import { and, eq, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import type { Mode } from '../../core/transfer.ts';
-import { newWebhookSecret } from '../../lib/id.ts';
 import type { RotationOutcome, RotationStep, SecretPair, WebhookSecretDatabase } from '../webhook-secrets.ts';
 import type { RecordAct } from './audit-log.ts';
 import { writeOrTry } from './dry-run.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
 import { endpoints, stores, webhookSecrets } from './schema.ts';
-import { guarded } from './storage-fault.ts';
 import type { Vault } from './vault.ts';
 
 type SecretRow = typeof webhookSecrets.$inferSelect;
@@ -27,9 +25,8 @@ export type WebhookSecrets = Readonly<{
   open(row: SecretRow): SecretPair;
 }>;
 
-/** The name under which the secret is sealed. Those of live mode are named as stores' were before there were others. */
-export const webhookSecretName = (owner: string, mode: Mode): string =>
-  mode === 'live' ? `store ${owner}, webhook secret` : `${owner}, ${mode} webhook secret`;
+/** The name under which the secret is sealed. */
+export const webhookSecretName = (owner: string, mode: Mode): string => `${owner}, ${mode} webhook secret`;
 
 export function createWebhookSecrets(db: Db, vault: Vault): WebhookSecrets {
   const insert = preparedInsert(db, webhookSecrets);
@@ -63,24 +60,6 @@ export function createWebhookSecrets(db: Db, vault: Vault): WebhookSecrets {
       return { secret: vault.open(secret, name), nextSecret: nextSecret && vault.open(nextSecret, name) };
     },
   };
-}
-
-/** Makes the secrets that a migration left empty. */
-export function fillWebhookSecrets(db: Db, vault: Vault): void {
-  const isEmpty = sql`${webhookSecrets.secret} = ''`;
-  const listEmpty = () => db.orm.select().from(webhookSecrets).where(isEmpty).all();
-  const fill = db.client.transaction(() => {
-    for (const { owner, mode } of listEmpty()) {
-      const secret = vault.seal(newWebhookSecret(), webhookSecretName(owner, mode));
-      db.orm
-        .update(webhookSecrets)
-        .set({ secret })
-        .where(and(eq(webhookSecrets.owner, owner), eq(webhookSecrets.mode, mode)))
-        .run();
-    }
-  });
-  // Nothing is served yet, so it may wait for another process.
-  if (listEmpty().length > 0) guarded(db.file, () => fill.immediate());
 }
 
 type Parts = Readonly<{ secrets: WebhookSecrets; recordAct: RecordAct }>;

@@ -32,7 +32,6 @@ const smallIndexes = [
   'endpoints_resuming',
   'deliveries_manual',
   'transfers_unconfirmed',
-  'webhook_secrets_empty',
   'sessions_by_deadline',
 ];
 /** What waits, is listed for people or is not due yet: without a range, a statement would scan the whole backlog. */

@@ -115,7 +115,7 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
     }
   }
 
-  /** Once for each transfer, and again if its freeze is missing: earlier versions kept one freeze of a network only. */
+  /** Once for each transfer, and again if its freeze is missing. */
   function freezeFor(row: OutgoingRow, nowMs: number): void {
     const { network } = row;
     const code = OUTFLOW_FOREIGN;

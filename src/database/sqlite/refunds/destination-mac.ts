@@ -16,16 +16,10 @@ export const boundTo = ({ id, network, currency, units, sessionId, amountMinor, 
   return { id, network, currency, to, units, session, held: heldKind ?? undefined };
 };
 
-/**
- * Returns what a destination's MAC covers: versions before did not cover the session. Null if the destination is not
- * the one that was set.
- */
+/** Returns what a destination's MAC covers; null if the destination is not the one that was set. */
 export function macedDestination(macOf: IntentMacs, row: Row): MacedRefund | null {
-  const { destination, mac, heldKind } = row;
+  const { destination, mac } = row;
   if (destination === null || mac === null) return null;
   const bound = boundTo(row, destination);
-  const version = intentMacVersion(mac);
-  if (macOf(bound, version) === mac) return bound;
-  const { session: _, ...older } = bound;
-  return heldKind === null && macOf(older, version) === mac ? older : null;
+  return macOf(bound, intentMacVersion(mac)) === mac ? bound : null;
 }

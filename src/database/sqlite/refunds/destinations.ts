@@ -5,13 +5,7 @@
  */
 import { eq } from 'drizzle-orm';
 import { invariant, permanent } from '../../../core/fault.ts';
-import {
-  type Intent,
-  type IntentMacs,
-  intentMacVersion,
-  type MacedRefund,
-  type PaybackIntent,
-} from '../../../core/intent.ts';
+import type { IntentMacs, MacedRefund, PaybackIntent } from '../../../core/intent.ts';
 import { type DestinationFrom, exceedsAutomatic, mayReplace } from '../../../core/refund.ts';
 import type { Mode, NetworkKey } from '../../../core/transfer.ts';
 import { toSeconds } from '../../../lib/clock.ts';
@@ -71,11 +65,8 @@ export type RefundDestinations = Readonly<{
   leave(sessionId: string, network: NetworkKey, key: string, nowMs: number): void;
   /** Returns the columns of a destination, including its MAC. */
   columns(refund: Bound, key: string, from: DestinationFrom, linkSeen?: boolean): Destination;
-  /**
-   * Returns the intent of a refund that has a destination.
-   * @param known what the signer's journal has under this id, whose form it takes; null for nothing
-   */
-  intentOf(row: RefundRow, known: Intent | null): PaybackIntent;
+  /** Returns the intent of a refund that has a destination. */
+  intentOf(row: RefundRow): PaybackIntent;
 }>;
 
 export function createRefundDestinations(
@@ -134,18 +125,12 @@ export function createRefundDestinations(
       linkSeen,
       mac: sealed(boundTo(refund, key), keys.current()),
     }),
-    intentOf(row, known) {
+    intentOf(row) {
       const { destination, mac } = row;
       invariant(destination !== null && mac !== null, `refund ${row.id} has a destination`);
       const { held, ...bound } = boundTo(row, destination);
       if (held !== undefined) return { kind: 'return', ...bound, held, mac };
-      const { session: _unbound, ...older } = bound;
-      const version = intentMacVersion(mac);
-      const isBound = macOf(bound, version) === mac;
-      // An older version signed it, or set its destination: neither covered the session.
-      if (isBound && known?.kind === 'refund' && !known.session)
-        return { kind: 'refund', ...older, mac: sealed(older, version) };
-      return { kind: 'refund', ...(isBound ? bound : older), mac };
+      return { kind: 'refund', ...bound, mac };
     },
   };
 }
@@ -272,7 +257,7 @@ export function createDoubt({ destinations, payouts }: Pick<Parts, 'destinations
   return (row: RefundRow, key: string | null): boolean => {
     const { id, status, destination, network } = row;
     if (status !== 'pending' || destination === null || destination === key) return false;
-    const intent = destinations.intentOf(row, null);
+    const intent = destinations.intentOf(row);
     if (payouts.doubtOf({ network, intent, state: 'waiting', waitCode: null })) return true;
     return payouts.unexplainedHold({ id, intent, notPaidThrough: null }) !== null;
   };
@@ -294,7 +279,7 @@ function createRedirect(
 
   /** An approval named the earlier destination, and this one may have got much already. */
   function approvalOf(row: RefundRow, key: string, atMs: number) {
-    const withdrawn = { approvedAtMs: null, approval: null, approvedDestination: null };
+    const withdrawn = { approvedAtMs: null, approvals: [], approvedDestination: null };
     if (row.needsApproval || isOperators(row)) return withdrawn;
     const recent = rows.recent({ ...row, destination: key }, atMs);
     const needsApproval = exceedsAutomatic(row.amountMinor, recent, limits.policyOf(row.storeId));
@@ -311,7 +296,7 @@ function createRedirect(
     const linkSeen = isLinkSeen(row, from);
     const columns = isSame ? { destinationFrom: from, linkSeen } : destinations.columns(row, key, from, linkSeen);
     if (status === 'processing' && !isSame) {
-      const intent = destinations.intentOf({ ...row, ...columns }, null);
+      const intent = destinations.intentOf({ ...row, ...columns });
       const windowMs = limits.policyOf(storeId).refundCancelWindowS * 1000;
       if (!payouts.redirect(intent, act.atMs + windowMs, act.atMs)) return 'fixed';
     }

@@ -11,7 +11,6 @@ import { dayOf } from '../../../lib/clock.ts';
 import type { RefundDatabase } from '../../refunds.ts';
 import type { Db } from '../open.ts';
 import type { SessionRow } from '../session-row.ts';
-import type { SessionSums } from '../session-sums.ts';
 import type { RefundRow } from './row.ts';
 import { refundDays, refundPolicies } from './schema.ts';
 
@@ -30,11 +29,11 @@ export type RefundLimits = Readonly<{
 
 export type RefundPolicyCommands = Pick<RefundDatabase, 'setRefundPolicy' | 'refundPolicy'>;
 
-export function createRefundLimits(db: Db, sums: SessionSums): RefundLimits {
+export function createRefundLimits(db: Db): RefundLimits {
   /** Returns a session's confirmed money by network and token. Money older than the session is somebody else's. */
   function received(session: SessionRow, isFinal = false): ReceivedPart[] {
     const found = new Map<string, ReceivedPart>();
-    for (const { network, currency, decimals, confirmed, final } of sums.of(session)) {
+    for (const { network, currency, decimals, confirmed, final } of session.sums) {
       const counted = isFinal ? final : confirmed + final;
       if (counted === 0n) continue;
       const place = `${network} ${currency} ${decimals}`;

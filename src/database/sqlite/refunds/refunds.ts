@@ -20,7 +20,7 @@ import type { Payouts } from '../payouts/payouts.ts';
 import type { Addresses } from '../pool.ts';
 import type { Replays } from '../replays.ts';
 import type { RowGuard } from '../row-guard.ts';
-import type { SessionSums } from '../session-sums.ts';
+import type { CountingSums } from '../session-sums.ts';
 import type { SessionTransitions } from '../session-transitions.ts';
 import type { FindSessionRow } from '../sessions.ts';
 import type { FormatAddress } from '../text-formats.ts';
@@ -47,7 +47,7 @@ type Parts = Readonly<{
   formatAddress: FormatAddress;
   transfers: Transfers;
   held: HeldRecords;
-  sums: SessionSums;
+  countingSums: CountingSums;
   transitions: SessionTransitions;
   recordAct: RecordAct;
   isSuspended: (storeId: string) => boolean;
@@ -56,13 +56,10 @@ type Parts = Readonly<{
 type NewDestination = Pick<RefundRow, 'destination' | 'destinationFrom' | 'linkSeen' | 'mac'>;
 
 /** What an approval changes: which address is approved, and by whose signatures, for the audit log. */
-const approvalState = ({ approvedAtMs, approvedDestination, approval }: RefundRow) => ({
+const approvalState = ({ approvedAtMs, approvedDestination, approvals }: RefundRow) => ({
   approvedAtMs,
   approvedDestination,
-  approvers: [approval ?? []]
-    .flat()
-    .map(({ approver }) => approver)
-    .join(','),
+  approvers: approvals.map(({ approver }) => approver).join(','),
 });
 
 /** What a person creates, for the audit log. */
@@ -141,7 +138,7 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
       needsApproval: exceedsAutomatic(amountMinor, recent, policy),
       approvedAtMs: null,
       approvedDestination: null,
-      approval: null,
+      approvals: [],
       failureReason: null,
       tx: null,
       receiptNumber: null,
@@ -167,7 +164,7 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
   /** Plans the payout of a refund that starts. */
   function plan(row: RefundRow, notBeforeMs: number, nowMs: number): void {
     const { id, sessionId } = row;
-    const intent = destinations.intentOf(row, payouts.find(id)?.intent ?? null);
+    const intent = destinations.intentOf(row);
     const planned = payouts.plan({ intent, sessionId, servesId: null, notBeforeMs, nowMs });
     // The database was restored from a backup: this id was signed before, for the same intent or another.
     const isOther = planned.kind === 'other';
@@ -272,8 +269,8 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
         if (row.destination === null) return 'no_destination';
         if (row.destination !== seen) return 'changed';
         // One that an approver repeats replaces the earlier one.
-        const others = [row.approval ?? []].flat().filter((one) => one.approver !== approval?.approver);
-        const approvals = approval ? { approval: [...others, approval] } : {};
+        const others = row.approvals.filter((one) => one.approver !== approval?.approver);
+        const approvals = approval ? { approvals: [...others, approval] } : {};
         const named = { approvedAtMs: row.approvedAtMs ?? nowMs, approvedDestination: row.destination };
         const after = rows.change(row, { ...named, ...approvals }, nowMs);
         db.describe({ target: id, before: approvalState(row), after: approvalState(after) });

@@ -16,7 +16,7 @@ import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import type { Payouts } from '../payouts/payouts.ts';
 import { lifeOf, type SessionRow, termsOf } from '../session-row.ts';
-import type { SessionSums } from '../session-sums.ts';
+import type { CountingSums } from '../session-sums.ts';
 import type { SessionTransitions } from '../session-transitions.ts';
 import type { FindSessionRow } from '../sessions.ts';
 import type { Transfers } from '../transfers.ts';
@@ -32,7 +32,7 @@ type Parts = Readonly<{
   payouts: Payouts;
   ledger: Ledger;
   held: HeldRecords;
-  sums: SessionSums;
+  countingSums: CountingSums;
   transitions: SessionTransitions;
   transfers: Transfers;
   findSession: FindSessionRow;
@@ -47,7 +47,8 @@ function returnIdOf(row: HeldRow, { network, currency }: HeldPart, count: number
 }
 
 export function heldReturnCommands(db: Db, parts: Parts): HeldReturnDatabase {
-  const { rows, limits, destinations, payouts, ledger, held, sums, transitions, findSession, recordAct } = parts;
+  const { rows, limits, destinations, payouts, ledger, held, countingSums, transitions, findSession, recordAct } =
+    parts;
 
   /** Returns whom a return goes to: the address that was named or, for null, the only sender of that money. */
   function payeeOf(session: SessionRow, part: HeldPart, to: string | null, check: DestinationCheck) {
@@ -79,7 +80,7 @@ export function heldReturnCommands(db: Db, parts: Parts): HeldReturnDatabase {
     const times = { createdAtMs: nowMs, processingAtMs: null, processedAtMs: null, canceledAtMs: null };
     const asked = { reason: null, description: null, metadata: null, claimHash: null, claimUntilS: null };
     // The signer's caps ask for an approval where they want one: whoever ordered it has decided already.
-    const decided = { needsApproval: false, approvedAtMs: nowMs, approvedDestination: null, approval: null };
+    const decided = { needsApproval: false, approvedAtMs: nowMs, approvedDestination: null, approvals: [] };
     const nobodys = { destinationFrom: null, mac: null, linkSeen: false, claimSeenAtMs: null };
     const own = { ...part, ...ended, ...times, ...asked, ...decided, ...nobodys };
     return {
@@ -117,7 +118,7 @@ export function heldReturnCommands(db: Db, parts: Parts): HeldReturnDatabase {
     // What the clock changes about the session is settled before what this does.
     transitions.advance(session, act.atMs, null, []);
     const now = findSession(session.id) ?? session;
-    const counting = sums.counting(now, sums.of(now));
+    const counting = countingSums(now, now.sums);
     const all = heldParts(termsOf(now), lifeOf(now), counting, row.kind, openPar(row));
     const wanted = all.filter(
       (part) => (network ?? part.network) === part.network && (currency ?? part.currency) === part.currency,

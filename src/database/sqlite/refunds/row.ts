@@ -136,11 +136,10 @@ export function createRefundRows(db: Db, parts: Parts): RefundRows {
     const { linkSeen: _isSeen, claimSeenAtMs: _seen, ...rest } = own;
     const session = findSession(row.sessionId);
     invariant(session, `refund ${row.id} belongs to a session`);
-    const { bodyHash: _body, approval, ...shown } = rest;
+    const { bodyHash: _body, ...shown } = rest;
     const claim = hash === null ? null : claimTokens.find(row.id, hash);
     return {
       ...shown,
-      approvals: [approval ?? []].flat(),
       orderId: session.orderId,
       destination: destinationOf(row),
       claim: claim !== null && claimUntilS !== null ? { token: claim.token, untilS: claimUntilS } : null,

@@ -52,8 +52,8 @@ export const refunds = sqliteTable('refunds', {
   status: text().$type<RefundStatus>().notNull(),
   needsApproval: flag().notNull(),
   approvedAtMs: integer(),
-  /** The newest of each approver; one alone where an older version wrote it. */
-  approval: json<RefundApproval | readonly RefundApproval[]>(),
+  /** The newest of each approver. */
+  approvals: json<readonly RefundApproval[]>().notNull(),
   failureReason: text(),
   tx: text(),
   receiptNumber: text(),

@@ -294,7 +294,7 @@ function macedTables({ orm, client }: Db, { keys: dataKeys, macs }: SealedTableP
 /** Refunds and their payouts, whose MACs the signer checks. */
 function refundTables({ orm }: Db, { keys: dataKeys, macOf }: SealedTableParts): SealedTable[] {
   /** An approver's signature covers the MAC: one that was given stays valid. */
-  const isApproved = and(inArray(refunds.status, openStatuses), sql`${refunds.approval} IS NOT NULL`);
+  const isApproved = and(inArray(refunds.status, openStatuses), sql`${refunds.approvals} <> '[]'`);
 
   return [
     {
