@@ -163,4 +163,31 @@ test('a sender that was altered is not refunded, where refunds go back to sender
     await alarmed(api, altered.id);
   }));
 
+for (const change of [
+  `destination = '${FOREIGN}'`,
+  `units = '4500001'`,
+  `amount_minor = '451'`,
+  `session_id = (SELECT id FROM sessions WHERE order_id <> 'o1' LIMIT 1)`,
+  `mac = 'm'`,
+])
+  test(`a refund that was altered (${change}) shows no destination, and an alarm says what to do`, () =>
+    withApi({}, async (api) => {
+      await api.database().setRefundPolicy(api.merchantId, { refundToSender: true });
+      const sale = await openSale(api);
+      await openSale(api);
+      await sale.send('10.50');
+      await confirmTip(api);
+      const tip = (await api.database().tail('test:ethereum', 1)).at(-1);
+      assert.ok(tip);
+      await api.chain('ethereum').finalize(tip);
+      const body = { order_id: sale.id, refund_id: 'r1', amount: '4.50', currency: 'USDT' };
+      assert.is((await api.send('POST', '/api/v1/refunds/create', body)).status, 201);
+      const [before] = await api.database().listRefunds({ limit: 9 });
+      assert.is(before?.destination?.from, 'sender');
+      alter(api, `UPDATE refunds SET ${change.replace("'o1'", `'${sale.id}'`)}`);
+      const [after] = await api.database().listRefunds({ limit: 9 });
+      assert.is(after?.destination, null);
+      await alarmed(api, `quayside refunds destination ${after?.id}`);
+    }));
+
 test.run();
