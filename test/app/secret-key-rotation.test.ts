@@ -136,12 +136,11 @@ const sealers: Readonly<Record<string, number>> = {
   'payouts/outgoing.ts': 1,
   'pool.ts': 2,
   'refunds/destinations.ts': 1,
-  'row-sealing.ts': 0,
   'secret-keys/sealed-tables.ts': 3,
   'stores.ts': 2,
   'transfers.ts': 1,
   'vault.ts': 2,
-  'webhook-secrets.ts': 3,
+  'webhook-secrets.ts': 2,
 };
 
 test('no other place in the sources seals anything: a new one needs its table in `secret-keys/sealed-tables.ts`', () => {
