@@ -2,6 +2,7 @@
  * `quayside backup`, `backup verify` and `restore` on an installation in use: what is restored is whole, gives no
  * address twice and pays nothing by itself, and a backup that was touched is refused.
  */
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   copyFileSync,
@@ -17,6 +18,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
+import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
@@ -109,6 +111,25 @@ test('a backup is one encrypted file that only its owner reads, and an entry in 
   );
 });
 
+/** Runs `age -d` as a person does: it asks for the passphrase at a terminal, which `script` makes. */
+const openWithAge = (path: string, out: string) =>
+  spawnSync('script', ['-qec', `age -d -o ${out} ${path}`, '/dev/null'], { input: 'correct horse battery\n' });
+const hasAge = ['age', 'script'].every((name) => spawnSync(name, ['--version']).status === 0);
+(hasAge ? test : test.skip)('`age -d` and `tar -xz` open it without Quayside (needs age and script)', () => {
+  const inside = join(folder, 'by-hand');
+  mkdirSync(inside);
+  const ended = openWithAge(made.file, join(inside, 'backup.tar.gz'));
+  assert.is(ended.status, 0, String(ended.stdout));
+  execFileSync('tar', ['-xzf', join(inside, 'backup.tar.gz'), '-C', inside]);
+  const names = ['manifest.json', 'quayside.db', 'secret.key', 'settings.json'];
+  assert.equal(readdirSync(inside).sort(), ['backup.tar.gz', ...names]);
+  assert.is(readFileSync(join(inside, 'settings.json'), 'utf8'), readFileSync(file, 'utf8'));
+  assert.is(statSync(join(inside, 'secret.key')).mode & 0o777, 0o600);
+  const copy = new Sqlite(join(inside, 'quayside.db'), { readonly: true });
+  assert.is(copy.prepare('SELECT count(*) FROM sessions').pluck().get(), 2);
+  copy.close();
+});
+
 test('verify restores it, adds up the ledger, compares the counts and leaves nothing behind', async () => {
   const proved = await answer('backup', 'verify', made.file, ...secret);
   assert.is(proved.sound, true);
@@ -128,7 +149,7 @@ test('--prove checks the backup at once, and `doctor` says when', async () => {
     const { out } = await runQuayside(['doctor', '--json'], variables);
     return JSON.parse(out).findings.find(({ area }: { area: string }) => area === 'backup').text;
   };
-  assert.match(await backupLine(), /the newest backup is .*\.backup of .*, proved \d{4}-/);
+  assert.match(await backupLine(), /the newest backup is .*\.age of .*, proved \d{4}-/);
   const later = await answer('backup', '--to', join(folder, 'unproved'), ...secret);
   assert.match(await backupLine(), /which was not proved; the newest proved one is of \d{4}-/);
   // A copy elsewhere proves it too; the proof of an older one changes nothing.
@@ -143,12 +164,16 @@ test('--prove checks the backup at once, and `doctor` says when', async () => {
 test('--keep deletes the oldest backups of the folder, and nothing else', async () => {
   const kept = join(folder, 'kept');
   mkdirSync(kept);
-  const others = ['notes.txt', 'quayside-20200101T000000000Z.backup.part', 'signer.backup'];
-  for (const name of [...others, 'quayside-20200101T000000000Z.backup', 'quayside-20210101T000000000Z.backup']) {
+  const others = ['notes.txt', 'quayside-20200101T000000000Z.tar.gz.age.part', 'signer.backup'];
+  for (const name of [
+    ...others,
+    'quayside-20200101T000000000Z.tar.gz.age',
+    'quayside-20210101T000000000Z.tar.gz.age',
+  ]) {
     writeFileSync(join(kept, name), '');
   }
   const said = await answer('backup', '--to', kept, '--keep', '2', ...secret);
-  assert.equal(said.deleted, ['quayside-20200101T000000000Z.backup']);
+  assert.equal(said.deleted, ['quayside-20200101T000000000Z.tar.gz.age']);
   const left = readdirSync(kept).filter((name) => !others.includes(name));
   assert.equal([left.length, readdirSync(kept).length], [2, 5]);
   assert.ok(existsSync(said.file));
@@ -161,7 +186,7 @@ test('a file that was cut, extended or changed, or another passphrase, is refuse
   const flip = (at: number) => whole.map((byte, index) => (index === at ? byte ^ 1 : byte));
   const touched = {
     empty: whole.subarray(0, 0),
-    'first line only': whole.subarray(0, whole.indexOf(10) + 1),
+    'another first line': flip(3),
     'last byte': whole.subarray(0, -1),
     more: Buffer.concat([whole, Buffer.alloc(1)]),
     'byte of the tag': flip(whole.length - 1),
@@ -192,7 +217,7 @@ test('a database that does not agree with the manifest is not sound, and is not 
   writeFileSync(join(inside, 'manifest.json'), JSON.stringify(manifest));
   const lying = join(folder, 'lying.backup');
   const entries = names.map((name) => ({ name, content: readFileSync(join(inside, name)) }));
-  await packArchive(lying, entries, passphrase, () => {});
+  await packArchive(lying, entries, { passphrase, madeAtMs: 0, onBytes: () => {} });
   const { code, out } = await runQuayside(['backup', 'verify', lying, ...secret, '--json'], variables);
   assert.is(code, 1);
   assert.equal(JSON.parse(out).problems, ['sessions has 2 rows, the manifest says 3']);

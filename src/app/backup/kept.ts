@@ -8,7 +8,7 @@ export type Keep = Readonly<{ daily: number; weekly: number; monthly: number }>;
 
 /** Returns when the backup of this name was made, or null for another file. */
 export function madeAtMs(name: string): number | null {
-  const found = /^quayside-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z\.backup$/.exec(name);
+  const found = /^quayside-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z\.tar\.gz\.age$/.exec(name);
   if (!found) return null;
   const [year = 0, month = 0, ...rest] = found.slice(1).map(Number);
   return Date.UTC(year, month - 1, ...rest);

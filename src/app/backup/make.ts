@@ -15,7 +15,7 @@ import type { Manifest } from './manifest.ts';
 import { openScratch, removeAbandoned } from './scratch.ts';
 
 /** Names sort by time. */
-const BACKUP_NAME = /^quayside-\d{8}T\d{9}Z\.backup$/;
+const BACKUP_NAME = /^quayside-\d{8}T\d{9}Z\.tar\.gz\.age$/;
 
 export type BackupParts = Readonly<{
   config: Pick<Config, 'dataDir' | 'limits' | 'networks'>;
@@ -37,7 +37,7 @@ export type BackupParts = Readonly<{
  */
 export async function makeBackup(folder: string, parts: BackupParts) {
   const { config, nowMs, passphrase, onProgress } = parts;
-  const file = join(folder, `quayside-${new Date(nowMs).toISOString().replaceAll(/[-:.]/g, '')}.backup`);
+  const file = join(folder, `quayside-${new Date(nowMs).toISOString().replaceAll(/[-:.]/g, '')}.tar.gz.age`);
   const partial = `${file}.${process.pid}.partial`;
   prepareTarget(folder, file);
   const scratch = openScratch(config.dataDir, 'making-backup');
@@ -69,7 +69,8 @@ export async function makeBackup(folder: string, parts: BackupParts) {
     };
     const first = { name: 'manifest.json', content: Buffer.from(JSON.stringify(manifest)) } as const;
     const total = entries.reduce((sum, entry) => sum + ('path' in entry ? entry.bytes : 0), 0);
-    await packArchive(partial, [first, ...entries], passphrase, (done) => onProgress(done, total));
+    const options = { passphrase, madeAtMs: nowMs, onBytes: (done: number) => onProgress(done, total) };
+    await packArchive(partial, [first, ...entries], options);
     renameSync(partial, file);
     syncFolder(folder);
     return { file, bytes: statSync(file).size, manifest };

@@ -4,7 +4,7 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { permanent } from '../../core/fault.ts';
-import { PASSPHRASE_BYTES_MIN } from './sealed-stream.ts';
+import { PASSPHRASE_BYTES_MIN } from './archive.ts';
 
 /**
  * Returns the first line of a file, which the caller wipes.

@@ -12,7 +12,7 @@ import { DAY_MS, systemClock } from '../../lib/clock.ts';
 /** The names that `openScratch` gives. */
 const SCRATCH_NAME = /^(making-backup|unpacked-backup)-\w{6}$/;
 /** A file that is being packed; it changes all the time, so one that has not for a day is nobody's any more. */
-const PARTIAL_NAME = /^quayside-\d{8}T\d{9}Z\.backup\.\d+\.partial$/;
+const PARTIAL_NAME = /^quayside-\d{8}T\d{9}Z\.tar\.gz\.age\.\d+\.partial$/;
 
 export type Scratch = Readonly<{ folder: string; remove(): void }>;
 

@@ -11,10 +11,9 @@ import { migrate } from '../../database/sqlite/migrate.ts';
 import { describeSnapshot } from '../../database/sqlite/snapshot.ts';
 import { openSqliteDatabase } from '../../database/sqlite/sqlite-database.ts';
 import { openSecretKeys } from '../../lib/secret-key.ts';
-import { unpackArchive } from './archive.ts';
+import { damaged, unpackArchive } from './archive.ts';
 import { type Manifest, manifestSchema } from './manifest.ts';
 import { openScratch } from './scratch.ts';
-import { damaged } from './sealed-stream.ts';
 
 const BUSY_TIMEOUT_MS = 5_000;
 

@@ -3,12 +3,12 @@ import * as assert from 'uvu/assert';
 import { keptNames, madeAtMs } from '../../../src/app/backup/kept.ts';
 import { DAY_MS } from '../../../src/lib/clock.ts';
 
-const nameAt = (ms: number) => `quayside-${new Date(ms).toISOString().replaceAll(/[-:.]/g, '')}.backup`;
+const nameAt = (ms: number) => `quayside-${new Date(ms).toISOString().replaceAll(/[-:.]/g, '')}.tar.gz.age`;
 const dayOf = (name: string) => new Date(madeAtMs(name) ?? 0).toISOString().slice(0, 10);
 
 test('a name says when it was made; another file says nothing', () => {
   const ms = Date.UTC(2026, 1, 3, 4, 5, 6, 7);
-  assert.is(nameAt(ms), 'quayside-20260203T040506007Z.backup');
+  assert.is(nameAt(ms), 'quayside-20260203T040506007Z.tar.gz.age');
   assert.is(madeAtMs(nameAt(ms)), ms);
   for (const other of ['notes.txt', `${nameAt(ms)}.partial`, `../${nameAt(ms)}`]) assert.is(madeAtMs(other), null);
 });

@@ -71,7 +71,7 @@ const report = () => readBackupReport(config.dataDir);
 
 test('a proved backup replaces older scheduled ones, and never a file that the schedule did not make', async () => {
   const first = await night(4);
-  const foreign = ['quayside-20200101T000000000Z.backup', 'notes.txt'];
+  const foreign = ['quayside-20200101T000000000Z.tar.gz.age', 'notes.txt'];
   for (const name of foreign) writeFileSync(join(target, name), '');
   const second = await night(2);
   assert.equal([first.deleted, second.deleted], [[], []]);
@@ -91,7 +91,7 @@ test('a night that fails deletes nothing, is remembered, and keeps what was prov
   assert.equal(readdirSync(target), before);
   assert.equal([report().proved, report().failure?.message], [proved, fault.message]);
   // One that was made and is not sound does not count either, and goes with the next that is.
-  const unsound = 'quayside-20260101T000000000Z.backup';
+  const unsound = 'quayside-20260101T000000000Z.tar.gz.age';
   writeFileSync(join(target, unsound), '');
   updateBackupReport(config.dataDir, () => ({ unproved: [unsound] }));
   const next = await night(0);

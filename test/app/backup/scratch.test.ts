@@ -44,16 +44,16 @@ test('one that an earlier version left, and files that were being packed a day a
   mkdirSync(join(parent, 'making-backup-Ab3dEf'), { recursive: true });
   writeFileSync(join(parent, 'making-backup-Ab3dEf', 'quayside.db'), 'plain');
   mkdirSync(join(parent, 'making-backup-of-my-own'));
-  const [old, fresh] = ['1', '2'].map((pid) => `quayside-20260101T000000000Z.backup.${pid}.partial`) as [
+  const [old, fresh] = ['1', '2'].map((pid) => `quayside-20260101T000000000Z.tar.gz.age.${pid}.partial`) as [
     string,
     string,
   ];
-  for (const name of [old, fresh, 'quayside-20260101T000000000Z.backup']) writeFileSync(join(parent, name), '');
+  for (const name of [old, fresh, 'quayside-20260101T000000000Z.tar.gz.age']) writeFileSync(join(parent, name), '');
   utimesSync(join(parent, old), 0, 0);
   const { folder: own, remove } = openScratch(parent, 'unpacked-backup');
   assert.equal(readdirSync(parent).sort(), [
     'making-backup-of-my-own',
-    'quayside-20260101T000000000Z.backup',
+    'quayside-20260101T000000000Z.tar.gz.age',
     fresh,
     own.slice(parent.length + 1),
   ]);
