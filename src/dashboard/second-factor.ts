@@ -3,26 +3,17 @@
  * it) and recovery codes.
  * @module
  */
-import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
+import { HOTP, Secret, TOTP } from 'otpauth';
 import type { SignInSecrets, UsedFactor } from '../database/people.ts';
 
 const STEP_S = 30;
-const DIGITS = 6;
 /** A code of the step before or after is accepted: clocks differ, and people type slowly. */
 const STEPS_AROUND = 1;
 const SECRET_BYTES = 20;
 
 const RECOVERY_CODES = 10;
 const RECOVERY_BYTES = 10;
-
-const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
-
-/** Returns bytes in base32 (RFC 4648) without padding. */
-function base32(bytes: Buffer): string {
-  let bits = '';
-  for (const byte of bytes) bits += byte.toString(2).padStart(8, '0');
-  return (bits.match(/.{1,5}/g) ?? []).map((five) => BASE32.charAt(Number.parseInt(five.padEnd(5, '0'), 2))).join('');
-}
 
 /** Returns the secret (hex) that one link sets up: the same whenever its page is shown, and another for each link. */
 export const secretOfLink = (token: string): string =>
@@ -32,38 +23,32 @@ export const secretOfLink = (token: string): string =>
 export const secretOfForm = (formToken: string, once: string): string => secretOfLink(`${formToken} ${once}`);
 
 /** Returns a secret as people type it, in groups of four. */
-export const secretText = (secret: string): string => base32(Buffer.from(secret, 'hex')).replace(/.{4}(?=.)/g, '$& ');
+export const secretText = (secret: string): string => Secret.fromHex(secret).base32.replace(/.{4}(?=.)/g, '$& ');
 
 /** Returns what an app reads from the QR code (the key URI format of Google Authenticator). */
 export function setUpUri(secret: string, name: string, host: string): string {
-  const label = encodeURIComponent(`Quayside ${host}:${name}`);
-  return `otpauth://totp/${label}?secret=${base32(Buffer.from(secret, 'hex'))}&issuer=${encodeURIComponent(`Quayside ${host}`)}`;
+  return new TOTP({ issuer: `Quayside ${host}`, label: name, secret: Secret.fromHex(secret) }).toString();
 }
 
 export const stepAt = (nowMs: number): number => Math.floor(nowMs / 1000 / STEP_S);
 
 /** Returns the code of a step (HOTP, RFC 4226). */
-export function codeOf(secret: string, step: number): string {
-  const counter = Buffer.alloc(8);
-  counter.writeBigUInt64BE(BigInt(step));
-  const digest = createHmac('sha1', Buffer.from(secret, 'hex')).update(counter).digest();
-  const offset = (digest.at(-1) ?? 0) & 15;
-  const number = digest.readUInt32BE(offset) & 0x7fffffff;
-  return String(number % 10 ** DIGITS).padStart(DIGITS, '0');
-}
+export const codeOf = (secret: string, step: number): string =>
+  HOTP.generate({ secret: Secret.fromHex(secret), counter: step });
 
 /** Returns the step that a code belongs to, now and after `usedStep`; null if there is none. */
 export function stepOf(secret: string, code: string, nowMs: number, usedStep: number): number | null {
-  const now = stepAt(nowMs);
-  for (let step = now - STEPS_AROUND; step <= now + STEPS_AROUND; step++) {
-    if (step > usedStep && codeOf(secret, step) === code) return step;
-  }
-  return null;
+  const own = { token: code, secret: Secret.fromHex(secret), timestamp: nowMs, window: STEPS_AROUND };
+  const delta = TOTP.validate(own);
+  const step = delta === null ? null : stepAt(nowMs) + delta;
+  return step !== null && step > usedStep ? step : null;
 }
 
 /** Returns codes of 80 random bits each, in groups of four. */
 export const newRecoveryCodes = (): readonly string[] =>
-  Array.from({ length: RECOVERY_CODES }, () => base32(randomBytes(RECOVERY_BYTES)).replace(/.{4}(?=.)/g, '$&-'));
+  Array.from({ length: RECOVERY_CODES }, () =>
+    new Secret({ size: RECOVERY_BYTES }).base32.replace(/.{4}(?=.)/g, '$&-'),
+  );
 
 /** Returns the SHA-256 of a recovery code, however its groups and letters were typed. */
 export const recoveryHash = (code: string): string =>

@@ -45,7 +45,11 @@ const rooms: readonly Room[] = [
   { name: 'scripts/bench', files: /^scripts\/bench\//, may: [/./] },
   { name: 'scripts', files: /^scripts\//, may: [/^(?!test\/)/] },
   { name: 'src/core', files: core, may: [/^@noble\/hashes\//], pure: true },
-  { name: 'src/lib', files: lib, may: [node, /^(piscina|ipaddr\.js|p-queue|undici(\/lib\/.+)?|uqr)$/] },
+  {
+    name: 'src/lib',
+    files: lib,
+    may: [node, /^(age-encryption|busboy|piscina|ipaddr\.js|p-queue|undici(\/lib\/.+)?|uqr)$/],
+  },
   { name: 'the table of chains', files: /^src\/chains\/index\.ts$/, may: [chains], pure: true },
   { name: 'chain codecs', files: codecs, may: [cryptography], pure: true },
   {
@@ -86,7 +90,7 @@ const rooms: readonly Room[] = [
   {
     name: 'src/dashboard',
     files: /^src\/dashboard\//,
-    may: [port, rates, payments, codecs, config, files, /^node:net$/, /^(express|@simplewebauthn\/server)$/],
+    may: [port, rates, payments, codecs, config, files, /^node:net$/, /^(express|otpauth|@simplewebauthn\/server)$/],
   },
   { name: 'src/webhooks', files: /^src\/webhooks\//, may: [port, /^node:crypto$/, /^(undici|p-queue)$/] },
   {

@@ -1,6 +1,6 @@
 /**
- * The container of a backup: a tar of its files, compressed with gzip and encrypted with a passphrase in the age format.
- * `age -d FILE | tar -xz` opens it without this program.
+ * The container of a backup: a tar of its files, compressed with gzip and encrypted with a passphrase in the age
+ * format. `age -d FILE | tar -xz` opens it without this program.
  */
 import { once } from 'node:events';
 import { closeSync, createReadStream, createWriteStream, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
