@@ -1,23 +1,12 @@
-/**
- * Worker threads. One place starts them, because a `Fault` loses its class and code on the way between threads, and
- * because tsx, which runs the sources in development, registers itself only in a program's main thread on Node 20.
- * @module
- */
+/** Worker threads. One place starts them, because a `Fault` loses its class and code on the way between threads. */
 import type { Transferable } from 'node:worker_threads';
 import type { Piscina } from 'piscina';
 import { Fault, type FaultKind, invariant } from '../core/fault.ts';
-import { isBuilt, runnable } from './installation.ts';
+import { runnable } from './installation.ts';
 import { nameSources } from './stack-trace.ts';
 
 // In the threads, too.
 nameSources();
-
-/** Options of a `Worker`: in development, the loader with which it can run a `.ts` file. */
-export function threadOptions(): Readonly<{ execArgv?: string[] }> {
-  if (isBuilt) return {};
-  const tsx = JSON.stringify(import.meta.resolve('tsx/esm/api'));
-  return { execArgv: ['--import', `data:text/javascript,import{register}from${tsx};register();`] };
-}
 
 /** A task's result as it crosses to the main thread. */
 export type ThreadAnswer<Output> =
@@ -66,7 +55,6 @@ export function openThreadPool<Input, Output>(options: ThreadPoolOptions): Threa
       minThreads: 0,
       maxThreads: options.threadsMax,
       idleTimeout: options.idleMsMax,
-      ...threadOptions(),
     });
   }
 

@@ -5,7 +5,6 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createAddressTable, openAddressTable } from '../../../indexers/follower/address-table.ts';
 import { runnable } from '../../../src/lib/installation.ts';
-import { threadOptions } from '../../../src/lib/thread-pool.ts';
 import { addressKeyOf } from '../../support/address-keys.ts';
 import type { ReaderReport, ReaderWork } from '../../support/address-table-reader.ts';
 import { until } from '../../support/until.ts';
@@ -88,7 +87,6 @@ test('threads that read while keys are added find every published key and no oth
     const workerData: ReaderWork = { table: buffer, shared, reader, total, keyBytes };
     const worker = new Worker(runnable(new URL('../../support/address-table-reader.ts', import.meta.url)), {
       workerData,
-      ...threadOptions(),
     });
     return Promise.all([once(worker, 'message'), once(worker, 'exit')]);
   });
