@@ -50,12 +50,12 @@ import { createTargetMaker } from './notifications/new-target.ts';
 import { createSend } from './notifications/post.ts';
 import { sendTestNotices } from './notifications/test-notice.ts';
 import { createDestinationCheck } from './payments/destination.ts';
-import { createRates, type Rates } from './rates/rates.ts';
+import { createRates, type Rates, usualRates } from './rates/rates.ts';
 import { openSources } from './rates/sources.ts';
 import { keepSandboxAddresses } from './sandbox/operator/addresses.ts';
 import { fundSandboxWallets } from './sandbox/operator/funding.ts';
 import { createSimulator } from './sandbox/operator/simulator.ts';
-import { createSender } from './webhooks/sender.ts';
+import { attemptLimits, createSender } from './webhooks/sender.ts';
 import { sendTestEvent } from './webhooks/test-event.ts';
 
 const EXIT_CANNOT_START = 2;
@@ -83,7 +83,7 @@ async function serve(
   writeTimes: WriteTimes,
   signal: AbortSignal,
 ): Promise<void> {
-  const rates = createRates({ ...config.rates, sources: openSources(config.rates), clock, log });
+  const rates = createRates({ ...usualRates, ...config.rates, sources: openSources(config.rates), clock, log });
   const metrics = createMetrics({ database, config, rates, clock, writeTimes });
   const pool = startPool({ database, config, clock, log });
   const simulating = keepSandboxAddresses({ database, config, clock, log }, signal);
@@ -191,11 +191,11 @@ async function listenForPeople(
   database: Database,
   rates: Rates,
 ): Promise<Listening> {
-  const { dashboardHost: host, dashboardPort: wanted, trustedProxies: proxies } = config;
+  const { host, dashboardPort: wanted, trustedProxies: proxies } = config;
   const at = { host, port: wanted, setting: 'QUAYSIDE_DASHBOARD_PORT', proxies };
   const passwords = createPasswords();
   const guard = createUrlGuard(config.webhooks.allowCidrs);
-  const sender = createSender(guard, config.webhooks, clock);
+  const sender = createSender(guard, attemptLimits, clock);
   const checkDestination = await createDestinationCheck(config);
   const answerAt = (url: string) =>
     createDashboard({

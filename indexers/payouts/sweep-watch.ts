@@ -7,7 +7,6 @@
 
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { Fault } from '../../src/core/fault.ts';
-import { sweepsNow } from '../../src/core/sweep.ts';
 import type { Database } from '../../src/database/database.ts';
 import { isFollowed } from '../../src/database/network-health.ts';
 import type { Clock } from '../../src/lib/clock.ts';
@@ -56,7 +55,7 @@ export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
     const owners = await readOwners(network, database, clock, signal);
     if (signal?.aborted) return 0;
     await database.recordUnswept(key, levelsOf(key, owners, clock.nowMs()));
-    if (!sweepsNow(policy, clock.nowMs())) return 0;
+    if (!policy.auto) return 0;
     const plan = await sweeper.plan(owners, policy);
     const foreign = plan.left.filter(({ why }) => why === 'not_ours');
     const [first] = foreign;

@@ -74,7 +74,7 @@ const settingsOf = (config: Config) => ({
   limits: config.limits,
   alarms: config.alarms,
   comparison: config.comparison,
-  rates: { sources: config.rates.sources, refresh: config.rates.refresh },
+  rates: { sources: config.rates.sources },
   signer: config.signer ? config.signer.unlock.kind : null,
   networks: config.networks.map((one) => ({
     network: one.key,

@@ -4,7 +4,7 @@
  */
 
 import { createUrlGuard } from '../../src/lib/guard.ts';
-import { createSender } from '../../src/webhooks/sender.ts';
+import { attemptLimits, createSender } from '../../src/webhooks/sender.ts';
 import { sendTestEvent, TEST_EVENT_TYPE } from '../../src/webhooks/test-event.ts';
 import { type Command, notFound } from './command.ts';
 import { wrongWith } from './webhook-recovery.ts';
@@ -21,7 +21,7 @@ export const webhooksTest: Command = {
   async run(input, { config, database, clock }) {
     const id = input.args[0] ?? '';
     const endpoint = (await database.listEndpoints(null)).find((one) => one.id === id);
-    const sender = createSender(createUrlGuard(config.webhooks.allowCidrs), config.webhooks, clock);
+    const sender = createSender(createUrlGuard(config.webhooks.allowCidrs), attemptLimits, clock);
     const sent = endpoint ? await sendTestEvent({ database, sender, clock }, endpoint) : null;
     sender.abort();
     if (!endpoint || !sent) throw notFound(`there is no endpoint ${id}; \`quayside webhooks list\` shows all`);

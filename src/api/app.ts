@@ -33,6 +33,10 @@ import { sessionEndpoints } from './sessions.ts';
 import { simulationEndpoint } from './simulate.ts';
 import { quickStartEndpoints } from './variants.ts';
 
+/** The interface document's limit of a request; larger ones are answered with 413. */
+const BODY_BYTES_MAX = 262_144;
+/** A person looks at several pages before sending one. */
+const PAGES_PER_FORM = 4;
 /** How many callers' rates are kept at once. */
 const LIMITED_NAMES_MAX = 10_000;
 const REFERENCE_AGE_S = 300;
@@ -84,10 +88,11 @@ export function createApp(deps: ApiDeps): Express {
  * Its files, which have an extension, take none.
  */
 function limitPages(
-  { pagesPerSecondPerAddress: pages, formsPerSecondPerAddress: forms }: ApiDeps['config']['limits'],
+  { pagesPerSecondPerAddress: pages }: ApiDeps['config']['limits'],
   limiter: (perSecond: number, burst: number) => Limiter,
   clock: ApiDeps['clock'],
 ): RequestHandler {
+  const forms = Math.ceil(pages / PAGES_PER_FORM);
   const takeTurn = createTurns();
   const sleep: typeof clock.sleep = async (ms, signal) => {
     await clock.sleep(ms, signal);
@@ -142,7 +147,7 @@ function servePages(app: Express, pages: ReturnType<typeof referencePages>): voi
 
 /** Serves the endpoints. Those of one path share a route, so that a wrong method answers 405 and a wrong path 404. */
 function serveEndpoints(app: Express, endpoints: readonly Endpoint[], deps: ApiDeps, keyLimiter: Limiter): void {
-  const bytesMax = deps.config.limits.bodyBytesMax;
+  const bytesMax = BODY_BYTES_MAX;
   const answer = async (request: Request, response: Response, endpoint: Endpoint): Promise<Answer> => {
     try {
       const call = await openCall(request, response, endpoint, { ...deps, keyLimiter });

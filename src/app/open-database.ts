@@ -11,6 +11,9 @@ import { openSqliteDatabase } from '../database/sqlite/sqlite-database.ts';
 import { createAddressFormat } from '../payments/destination.ts';
 import { databaseOptions, type WriteHooks } from './database-options.ts';
 
+/** How long after its deadline a session stays open because a network could not be read. */
+const OUTAGE_WAIT_S = 3600;
+
 export type DatabaseHooks = WriteHooks &
   Readonly<{
     /** Called with the addresses that a new session takes, before they are offered. */
@@ -27,7 +30,7 @@ export function openDatabase(
 ): Database {
   return openSqliteDatabase({
     ...databaseOptions(config, env, hooks),
-    outageWaitS: config.limits.outageWaitS,
+    outageWaitS: OUTAGE_WAIT_S,
     formatAddress: createAddressFormat(config),
     formatAmount: (...amount) => coinText(config.networks, ...amount),
     ...(beforeTake && { beforeTake }),

@@ -36,8 +36,6 @@ export type Config = Readonly<{
   /** Where `/metrics` and `/rates` are served. */
   metricsHost: string;
   metricsPort: number;
-  /** Where the dashboard listens. */
-  dashboardHost: string;
   dashboardPort: number;
   /** The dashboard's address in browsers, without a trailing slash. */
   dashboardUrl: string;
@@ -56,26 +54,13 @@ export type Config = Readonly<{
     sources: readonly SourceName[];
     /** Stablecoin per one unit of a currency, as decimal text, for the `static` source. */
     static: Readonly<Record<string, string>>;
-    /** node-cron expression. */
-    refresh: string;
-    ageSMax: Readonly<Partial<Record<SourceName, number>>>;
     /** Currencies for which one source is enough. */
     singleSource: readonly string[];
-    spreadPpmMax: bigint;
-    jumpPpmMax: bigint;
-    /** What a stablecoin may be worth and still be offered in other currencies, in millionths of a dollar. */
-    pegPpmMin: bigint;
-    pegPpmMax: bigint;
   }>;
   webhooks: Readonly<{
     /** Private CIDR ranges that may be called. */
     allowCidrs: readonly string[];
-    timeoutMs: number;
-    responseBytesMax: number;
-    perEndpointMax: number;
     retryDelaysS: readonly number[];
-    /** A URL that single sessions named is retired after so many days without an event. */
-    oneOffIdleDays: number;
   }>;
   comparison: Readonly<{
     /** The time of day (UTC, `HH:MM`) at which final blocks are compared with the database; null: never. */
@@ -103,14 +88,11 @@ export type Config = Readonly<{
     endpointsDays: number | null;
   }>;
   limits: Readonly<{
-    bodyBytesMax: number;
     requestsPerSecondPerKey: number;
     requestsPerSecondPerAddress: number;
-    /** Payment and refund pages, and what is sent from them. */
+    /** Payment and refund pages. */
     pagesPerSecondPerAddress: number;
-    formsPerSecondPerAddress: number;
     poolTarget: number;
-    outageWaitS: number;
     blocksPerIngestMax: number;
     storageBytesMax: number | null;
   }>;
@@ -119,8 +101,6 @@ export type Config = Readonly<{
   alarms: Readonly<{
     /** How long most troubles last before an alarm is raised. */
     patienceMs: number;
-    /** How long a trouble is over before its alarm ends. */
-    calmMs: number;
     diskFreeBytesMin: number;
   }>;
   sandbox: boolean;
@@ -235,7 +215,6 @@ function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): C
     port,
     metricsHost: general.metrics_host,
     metricsPort: general.metrics_port ?? portBeside(port, METRICS_PORT_OFFSET),
-    dashboardHost: general.dashboard_host,
     dashboardPort,
     dashboardUrl: general.dashboard_url ?? localUrl(dashboardPort),
     trustedProxies: general.trusted_proxies,
@@ -248,21 +227,11 @@ function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): C
     rates: {
       sources: rates.sources,
       static: rates.static,
-      refresh: rates.refresh,
-      ageSMax: rates.age_s_max,
       singleSource: rates.single_source,
-      spreadPpmMax: rates.spread_share_max,
-      jumpPpmMax: rates.jump_share_max,
-      pegPpmMin: rates.peg_usd_min,
-      pegPpmMax: rates.peg_usd_max,
     },
     webhooks: {
       allowCidrs: webhooks.allow_cidrs,
-      timeoutMs: webhooks.timeout_ms,
-      responseBytesMax: webhooks.response_bytes_max,
-      perEndpointMax: webhooks.per_endpoint_max,
       retryDelaysS: webhooks.retry_delays_s,
-      oneOffIdleDays: webhooks.one_off_idle_days,
     },
     comparison: general.comparison,
     backup: toBackup(general),
@@ -274,20 +243,16 @@ function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): C
       endpointsDays: retention.endpoints_days,
     },
     limits: {
-      bodyBytesMax: limits.body_bytes_max,
       requestsPerSecondPerKey: limits.requests_per_second_per_key,
       requestsPerSecondPerAddress: limits.requests_per_second_per_address,
       pagesPerSecondPerAddress: limits.pages_per_second_per_address,
-      formsPerSecondPerAddress: limits.forms_per_second_per_address,
       poolTarget: limits.pool_target,
-      outageWaitS: limits.outage_wait_s,
       blocksPerIngestMax: limits.blocks_per_ingest_max,
       storageBytesMax: limits.storage_bytes_max,
     },
     mail: general.mail && { server: general.mail.url, from: general.mail.from },
     alarms: {
       patienceMs: alarms.patience_s * 1000,
-      calmMs: alarms.calm_s * 1000,
       diskFreeBytesMin: alarms.disk_free_bytes_min,
     },
     sandbox: networks.every(({ config }) => config.sandbox),

@@ -249,7 +249,6 @@ const toSweepPolicy = (settings: NetworkSettings<Family>['sweep']): SweepPolicy 
   ageMsMax: settings.age_days_max * DAY_MS,
   costSharePpmMax: settings.cost_share_max,
   nativePricePar: settings.native_price,
-  hours: settings.hours,
 });
 
 /** Adds the node URL and xpub of a simulated network, which the sandbox wrote; placeholders before its first start. */

@@ -7,7 +7,6 @@ import ipaddr from 'ipaddr.js';
 import * as z from 'zod';
 import { GRACE_S_MAX } from '../core/inclusion.ts';
 import { PAR_DECIMALS, parseUnits } from '../core/money.ts';
-import type { DailyHours } from '../core/sweep.ts';
 import { type Currency, currencies, type Mode } from '../core/transfer.ts';
 import { sourceNames } from '../rates/source.ts';
 import { confirmations, depthMax } from './credit-settings.ts';
@@ -26,9 +25,6 @@ import {
   whole,
   wholeOrNull,
 } from './setting.ts';
-
-/** Five fields, or six with seconds. The server checks the rest of it, so that no other process loads node-cron. */
-const CRON = /^([\w*/,#-]+ +){4,5}[\w*/,#-]+$/;
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
@@ -77,10 +73,6 @@ const MILLION_DECIMALS = 6;
 /** In millionths. */
 const share = (example: string) =>
   setting(`a part of one as text, such as "${example}"`, decimalUpTo(MILLION_DECIMALS, 1_000_000n));
-const dollarsFromOne: Reader<bigint> = (value) => {
-  const ppm = decimalUpTo(MILLION_DECIMALS, 1_000_000_000n)(value);
-  return ppm !== undefined && ppm >= 1_000_000n ? ppm : undefined;
-};
 
 const signer = z.union(
   [
@@ -121,7 +113,6 @@ export const generalSettings = group({
   port: whole(0, 65535),
   metrics_host: listenHost,
   metrics_port: wholeOrNull(0, 65535),
-  dashboard_host: listenHost,
   dashboard_port: wholeOrNull(0, 65535),
   dashboard_url: dashboardUrl,
   trusted_proxies: listOf(setting('a CIDR range such as 172.18.0.0/16, not of all addresses', proxyRange)),
@@ -140,23 +131,11 @@ export const generalSettings = group({
       ),
       { error: 'expected currency codes of three capitals' },
     ),
-    refresh: setting<string>('a cron expression such as "*/1 * * * *"', (value) =>
-      typeof value === 'string' && CRON.test(value) ? value : undefined,
-    ),
     single_source: listOf(setting('a currency code of three capitals', matching(/^[A-Z]{3}$/))),
-    spread_share_max: share('0.03'),
-    jump_share_max: share('0.1'),
-    peg_usd_min: setting('dollars as text, at most one, such as "0.98"', decimalUpTo(MILLION_DECIMALS, 1_000_000n)),
-    peg_usd_max: setting('dollars as text, at least one, such as "1.02"', dollarsFromOne),
-    age_s_max: z.partialRecord(z.enum(sourceNames, { error: 'no such rate source' }), whole(1, 315_360_000)),
   }),
   webhooks: group({
     allow_cidrs: cidrs,
-    timeout_ms: whole(100, 120_000),
-    response_bytes_max: whole(0, 16_777_216),
-    per_endpoint_max: whole(1, 64),
     retry_delays_s: listOf(whole(1, 604_800)),
-    one_off_idle_days: whole(2, 3650),
   }),
   comparison: group({ nightly: timeOfDay }),
   backup: group({
@@ -177,20 +156,16 @@ export const generalSettings = group({
     endpoints_days: wholeOrNull(1, DAYS_MAX),
   }),
   limits: group({
-    body_bytes_max: whole(1024, 16_777_216),
     requests_per_second_per_key: whole(1, 100_000),
     requests_per_second_per_address: whole(1, 1_000_000),
     pages_per_second_per_address: whole(1, 1_000_000),
-    forms_per_second_per_address: whole(1, 1_000_000),
     pool_target: whole(1, 100_000),
-    outage_wait_s: whole(0, 604_800),
     blocks_per_ingest_max: whole(1, 1024),
     storage_bytes_max: wholeOrNull(1_048_576, 2 ** 50),
   }),
   mail,
   alarms: group({
     patience_s: whole(1, 86_400),
-    calm_s: whole(0, 86_400),
     disk_free_bytes_min: whole(0, 2 ** 50),
   }),
 });
@@ -204,12 +179,6 @@ const addressSigner = setting('the signer that `quayside address-pool derive` sh
 const chainId = setting<string>('the chain id as a whole number, or a genesis hash', (value) =>
   /^([1-9]\d{0,30}|[1-9A-HJ-NP-Za-km-z]{32,44})$/.test(String(value)) ? String(value) : undefined,
 );
-
-/** Reads `22-06`: from 22:00 until 06:00. */
-function hoursOfDay(value: unknown): DailyHours | undefined {
-  const [, from = '', to = ''] = /^([01]\d|2[0-3])-([01]\d|2[0-3])$/.exec(String(value)) ?? [];
-  return from === to ? undefined : { fromHour: Number(from), toHour: Number(to) };
-}
 
 /** What is left out has its default. */
 const sweep = z
@@ -225,8 +194,6 @@ const sweep = z
         'stablecoins per coin as text, such as "3000.00", or null',
         orNull(decimalUpTo(PAR_DECIMALS, 10n ** 30n)),
       ).prefault(null),
-      /** In UTC. */
-      hours: setting('hours of the day in UTC such as "22-06", or null', orNull(hoursOfDay)).prefault(null),
     }).refine(({ auto, native_price: price }) => !auto || price !== null, {
       path: ['native_price'],
       error:

@@ -30,9 +30,6 @@ export type SweepOwner = Readonly<{
   sweepCount: number;
 }>;
 
-/** From the start of one hour of the day to the start of another, in UTC; from 22 to 6 is a night. */
-export type DailyHours = Readonly<{ fromHour: number; toHour: number }>;
-
 export type SweepPolicy = Readonly<{
   /** Whether the engine sweeps on its own; an operator always can. */
   auto: boolean;
@@ -44,8 +41,6 @@ export type SweepPolicy = Readonly<{
   costSharePpmMax: bigint;
   /** Par value of one native coin; null: unknown, so the cost is not judged, and age is no reason to sweep. */
   nativePricePar: bigint | null;
-  /** When the engine plans sweeps on its own, because fees are usually low then; null: at any time. */
-  hours: DailyHours | null;
 }>;
 
 export type SweepReason = 'value' | 'age';
@@ -85,14 +80,6 @@ export function judgeOwners(
     else left.push({ owner, why: 'too_small' });
   }
   return { due, left };
-}
-
-/** Returns whether the engine may plan sweeps on its own at this moment. */
-export function sweepsNow({ auto, hours }: Pick<SweepPolicy, 'auto' | 'hours'>, nowMs: number): boolean {
-  if (!auto || hours === null) return auto;
-  const { fromHour, toHour } = hours;
-  const hour = new Date(nowMs).getUTCHours();
-  return fromHour < toHour ? hour >= fromHour && hour < toHour : hour >= fromHour || hour < toHour;
 }
 
 /** Groups due owners into transactions by currency, largest amounts first, so that an expensive one can be left out. */

@@ -85,7 +85,7 @@ async function readBody(response: Response, bytesMax: number): Promise<{ text: s
 function refused(source: string, limits: HttpLimits, status: number, body: string) {
   const advice =
     status === 429 || status === 418
-      ? 'it asks for fewer requests: make rates.refresh less frequent'
+      ? `it asks for fewer requests than one a minute: if this lasts, remove ${source} from rates.sources`
       : status === 403 || status === 451
         ? `it does not serve this IP address: remove ${source} from rates.sources`
         : 'asking again at the next refresh';

@@ -52,7 +52,7 @@ export type Dispatcher = Readonly<{
   state(): Omit<SenderReport, 'pid' | 'startedAtMs' | 'atMs'>;
 }>;
 
-/** The settings of webhooks, which `config/README.md` describes. */
+/** What may be called, how long and how often. */
 export type WebhookSettings = Readonly<{
   allowCidrs: readonly string[];
   timeoutMs: number;

@@ -18,11 +18,14 @@ import { giveSignsOfLife } from '../lib/heartbeat.ts';
 import { openLog } from '../lib/log.ts';
 import { awaitStart } from '../lib/start-signal.ts';
 import { startDispatcher } from './dispatcher.ts';
+import { attemptLimits } from './sender.ts';
 
 const exitCodes = { broken: 1, cannotStart: 2 } as const;
 const REPORT_MS = 5_000;
 const RETIRE_MS = 3_600_000;
-const DAY_MS = 86_400_000;
+/** A URL that single sessions named is retired after so long without an event. */
+const ONE_OFF_IDLE_MS = 30 * 86_400_000;
+const PER_ENDPOINT_MAX = 4;
 
 const clock = systemClock;
 const stopping = new AbortController();
@@ -38,12 +41,17 @@ async function send(config: Config, database: DeliveryDatabase, signal: AbortSig
   const startedAtMs = clock.nowMs();
   // There is one sender: the supervisor has seen the one before end, whatever it had under way.
   await database.endLeases();
-  const dispatcher = startDispatcher({ database, config: config.webhooks, clock, log });
+  const dispatcher = startDispatcher({
+    database,
+    config: { ...attemptLimits, perEndpointMax: PER_ENDPOINT_MAX, ...config.webhooks },
+    clock,
+    log,
+  });
   const report = () =>
     database.reportSender({ pid: process.pid, startedAtMs, atMs: clock.nowMs(), ...dispatcher.state() });
   const reporting = every(REPORT_MS, report, { clock, log, signal, what: 'reporting what was sent' });
   const retire = async () => {
-    const retired = await database.retireEndpoints(clock.nowMs(), config.webhooks.oneOffIdleDays * DAY_MS);
+    const retired = await database.retireEndpoints(clock.nowMs(), ONE_OFF_IDLE_MS);
     if (retired > 0) log.info({ retired }, 'URLs that no session has named for long are retired');
   };
   const retiring = every(RETIRE_MS, retire, { clock, log, signal, what: 'retiring URLs of single sessions' });

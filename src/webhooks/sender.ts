@@ -21,6 +21,9 @@ export type SendLimits = Readonly<{
   responseBytesMax: number;
 }>;
 
+/** The limits of each attempt, in every installation. */
+export const attemptLimits: SendLimits = { timeoutMs: 30_000, responseBytesMax: 65_536 };
+
 /** `headers` makes those of one request: their nonce is used once. */
 export type Post = Readonly<{ url: string; mode: Mode; headers: () => Record<string, string>; body: string }>;
 

@@ -71,7 +71,7 @@ test('an IP address is limited before authentication, except for health', () =>
   }));
 
 test('pages and their forms have limits of their own, which neither files nor signed calls use up', () =>
-  withApi({ limits: { pagesPerSecondPerAddress: 2, formsPerSecondPerAddress: 1 }, pages: true }, async (api) => {
+  withApi({ limits: { pagesPerSecondPerAddress: 2 }, pages: true }, async (api) => {
     const page = async (method = 'GET', from = '192.0.2.1', path = '/pay/cs_none') =>
       (await exchange(method, api.baseUrl + path, { 'X-Forwarded-For': from })).status;
     const times = async (count: number, ask: () => Promise<number>): Promise<number[]> => {

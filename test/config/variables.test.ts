@@ -32,7 +32,13 @@ const kinds: readonly (readonly [string, readonly string[], string, (config: Con
   ['true', ['networks', 'bsc', 'sweep', 'auto'], 'true', (c) => c.networks[0]?.sweep.auto, true],
   ['false', ['networks', 'bsc', 'wallets', 'okx'], 'false', (c) => c.networks[0]?.wallets.okx, false],
   ['an amount', ['networks', 'bsc', 'payment_min'], '5.00', (c) => c.networks[0]?.paymentMinPar, 5n * 10n ** 18n],
-  ['a part of one', ['rates', 'jump_share_max'], '0.2', ({ rates }) => rates.jumpPpmMax, 200_000n],
+  [
+    'a part of one',
+    ['networks', 'bsc', 'sweep', 'cost_share_max'],
+    '0.2',
+    (c) => c.networks[0]?.sweep.costSharePpmMax,
+    200_000n,
+  ],
   ['a URL', ['networks', 'bsc', 'url'], 'wss://n.example/?key=1', (c) => c.networks[0]?.url, 'wss://n.example/?key=1'],
   ['a list', ['rates', 'sources'], 'kraken, ecb', ({ rates }) => rates.sources, ['kraken', 'ecb']],
   ['a list as JSON', ['webhooks', 'retry_delays_s'], '[60, 120]', (c) => c.webhooks.retryDelaysS, [60, 120]],
@@ -47,7 +53,6 @@ const kinds: readonly (readonly [string, readonly string[], string, (config: Con
   ],
   ['an element of a list', ['networks', 'bsc', 'tokens', '1', 'decimals'], '6', (c) => decimalsOf(c), [18, 6]],
   ['a key in capitals', ['rates', 'static', 'EUR'], '1.10', ({ rates }) => rates.static.EUR, '1.10'],
-  ['a key of a record', ['rates', 'age_s_max', 'ecb'], '7200', ({ rates }) => rates.ageSMax.ecb, 7200],
   [
     'an object as JSON',
     ['networks', 'bsc', 'confirmations'],

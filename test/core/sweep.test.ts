@@ -12,7 +12,6 @@ import {
   type SweepOwner,
   type SweepPolicy,
   sweepIntent,
-  sweepsNow,
   unitsOfGroup,
 } from '../../src/core/sweep.ts';
 
@@ -25,7 +24,6 @@ const policy: SweepPolicy = {
   ageMsMax: 30 * DAY_MS,
   costSharePpmMax: 20_000n,
   nativePricePar: 3000n * PAR,
-  hours: null,
 };
 const decimalsOf = () => 6;
 
@@ -54,22 +52,6 @@ test('an address is swept for its value or its age, but not while another sweep 
   assert.is(unpriced.left[0]?.why, 'too_small', 'the cost may be more than it holds');
   assert.is(whyOf(owner({ openUnits: 1n })), 'in_flight');
   assert.is(whyOf(owner({ units: 0n })), undefined);
-});
-
-test('the engine plans sweeps in its hours, also across midnight, and never without `auto`', () => {
-  const at = (hours: SweepPolicy['hours'], text: string, auto = true): boolean =>
-    sweepsNow({ auto, hours }, Date.parse(`2026-03-01T${text}Z`));
-  const [night, noon] = [
-    { fromHour: 22, toHour: 6 },
-    { fromHour: 9, toHour: 17 },
-  ];
-  for (const text of ['22:00:00', '23:59:59', '00:00:00', '05:59:59']) assert.ok(at(night, text), text);
-  for (const text of ['06:00:00', '12:00:00', '21:59:59']) assert.not.ok(at(night, text), text);
-  for (const text of ['09:00:00', '16:59:59']) assert.ok(at(noon, text), text);
-  for (const text of ['08:59:59', '17:00:00', '00:00:00']) assert.not.ok(at(noon, text), text);
-  assert.ok(at(null, '12:00:00'));
-  assert.not.ok(at(null, '12:00:00', false));
-  assert.not.ok(at(night, '23:00:00', false));
 });
 
 test('amounts are compared with the token’s decimals', () => {

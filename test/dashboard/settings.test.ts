@@ -25,7 +25,7 @@ writeFileSync(
 const env = {
   QUAYSIDE_CONFIG: file,
   QUAYSIDE_NETWORKS__BSC__URL_FILE: urlFile,
-  QUAYSIDE_LIMITS__OUTAGE_WAIT_S: '60',
+  QUAYSIDE_LIMITS__BLOCKS_PER_INGEST_MAX: '60',
   QUAYSIDE_RATES__STATIC__EUR: '1.1',
 };
 
@@ -50,13 +50,13 @@ test('each setting is shown with its value, its origin and the line to paste', (
       // The file has the group already: a second one of that name would replace it.
       assert.match(row(limits, 'limits.pool_target')[3] ?? '', /^"pool_target": 77 in limits/);
       assert.match(row(limits, 'limits.pool_target')[3] ?? '', 'May be a whole number from 1 to 100000');
-      assert.equal(row(limits, 'limits.body_bytes_max').slice(1, 3), ['262144', 'default']);
-      const [, value, from, how] = row(limits, 'limits.outage_wait_s');
-      assert.equal([value, from], ['"60"', 'variable QUAYSIDE_LIMITS__OUTAGE_WAIT_S']);
+      assert.equal(row(limits, 'limits.requests_per_second_per_key').slice(1, 3), ['100', 'default']);
+      const [, value, from, how] = row(limits, 'limits.blocks_per_ingest_max');
+      assert.equal([value, from], ['"60"', 'variable QUAYSIDE_LIMITS__BLOCKS_PER_INGEST_MAX']);
       // A line in the file would change nothing below the variable.
-      assert.match(how ?? '', /^QUAYSIDE_LIMITS__OUTAGE_WAIT_S=/);
+      assert.match(how ?? '', /^QUAYSIDE_LIMITS__BLOCKS_PER_INGEST_MAX=/);
       const alarms = (await mary.get(`${PATH}?of=alarms`)).text;
-      assert.match(row(alarms, 'alarms.calm_s')[3] ?? '', /^"alarms": \{ "calm_s": 60 \}/);
+      assert.match(row(alarms, 'alarms.patience_s')[3] ?? '', /^"alarms": \{ "patience_s": 300 \}/);
       const rates = (await mary.get(`${PATH}?of=rates`)).text;
       assert.match(row(rates, 'rates.static')[2] ?? '', 'QUAYSIDE_RATES__STATIC__EUR');
       const general = (await mary.get(PATH)).text;

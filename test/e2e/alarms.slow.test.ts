@@ -33,7 +33,7 @@ const quayside = await startInstance(
       },
     },
     rates: { sources: ['static'], static: { USD: '1.05' } },
-    alarms: { patience_s: 2, calm_s: 1 },
+    alarms: { patience_s: 2 },
   },
   'https://93.184.215.14/hook',
 );

@@ -1,6 +1,5 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '../../src/core/fault.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { binance } from '../../src/rates/binance.ts';
@@ -398,24 +397,6 @@ rates('a bug in a source is not treated as a failing source', async (stage) => {
     .refresh()
     .then(() => null, String);
   assert.is(refused, 'TypeError: undefined is not a function');
-});
-
-rates('settings that cannot work are refused with their path', (stage) => {
-  const refused: readonly [setup: Partial<RatesSetup>, says: string][] = [
-    [{ refresh: 'every minute' }, 'rates.refresh: "every minute" is not a cron expression'],
-    [{ refresh: '0 * * * *' }, 'raise rates.age_s_max.kraken'],
-    [{ ageSMax: {} }, 'rates.age_s_max.kraken'],
-  ];
-  for (const [setup, says] of refused) {
-    assert.throws(
-      () => stage.open([kraken()], setup),
-      (error: Error) =>
-        error instanceof Fault &&
-        error.kind === 'permanent' &&
-        error.code === 'config_invalid' &&
-        error.message.includes(says),
-    );
-  }
 });
 
 rates.run();

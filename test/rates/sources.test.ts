@@ -162,7 +162,7 @@ test(
     assert.is(fault.code, 'rate_source_refused');
     assert.match(fault.message, 'coinbase');
     assert.match(fault.message, 'HTTP 429');
-    assert.match(fault.message, 'rates.refresh');
+    assert.match(fault.message, 'remove coinbase from rates.sources');
   }),
 );
 
@@ -313,8 +313,8 @@ for (const { name, open, path, body } of asked) {
     'refusals by status',
     withServer(async (server) => {
       const refusals: readonly [status: number, body: string, advice: string][] = [
-        [429, '{"code":-1003,"msg":"Too many requests"}', 'rates.refresh'],
-        [418, '{"code":-1003,"msg":"Way too many requests"}', 'rates.refresh'],
+        [429, '{"code":-1003,"msg":"Too many requests"}', 'rates.sources'],
+        [418, '{"code":-1003,"msg":"Way too many requests"}', 'rates.sources'],
         [451, '{"code":0,"msg":"Service unavailable from a restricted location"}', `remove ${name} from rates.sources`],
         [403, '<html>Forbidden</html>', `remove ${name} from rates.sources`],
         [500, '', 'next refresh'],

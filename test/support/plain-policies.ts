@@ -8,12 +8,11 @@ export const plainSweepPolicy: SweepPolicy = {
   ageMsMax: 30 * 86_400_000,
   costSharePpmMax: 20_000n,
   nativePricePar: null,
-  hours: null,
 };
 
 export const plainDustFloorPar = 10n ** 16n;
 
-/** The rules for rates of `config/default.json`. */
+/** The usual rules for rates. */
 export const plainRateRules = {
   singleSource: [] as readonly string[],
   spreadPpmMax: 30_000n,

@@ -5,13 +5,17 @@
  * @module
  */
 import { randomBytes } from 'node:crypto';
-import type { Config } from '../../src/config/config.ts';
 import type { ExtendedEventType } from '../../src/core/event.ts';
 import { invariant } from '../../src/core/fault.ts';
 import type { Attempt, Database, Delivery, Session } from '../../src/database/database.ts';
 import { sortableId } from '../../src/lib/id.ts';
 import { openLog } from '../../src/lib/log.ts';
-import { type Dispatcher, type DispatcherOptions, startDispatcher } from '../../src/webhooks/dispatcher.ts';
+import {
+  type Dispatcher,
+  type DispatcherOptions,
+  startDispatcher,
+  type WebhookSettings,
+} from '../../src/webhooks/dispatcher.ts';
 import { type IngestedChain, ingestedChain } from './ingested-chain.ts';
 import { merchantStore, newSession } from './new-session.ts';
 import { type ShiftedClock, shiftedClock } from './shifted-clock.ts';
@@ -21,13 +25,12 @@ import { testNetwork } from './test-network.ts';
 export const DELAYS_S = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024].map((minutes) => minutes * 60);
 
 /** The settings, except that loopback targets are allowed. */
-export const webhookConfig: Config['webhooks'] = {
+export const webhookConfig: WebhookSettings = {
   allowCidrs: ['127.0.0.0/8'],
   timeoutMs: 20_000,
   responseBytesMax: 65_536,
   perEndpointMax: 4,
   retryDelaysS: DELAYS_S,
-  oneOffIdleDays: 30,
 };
 
 export type WebhookShop = Readonly<{
@@ -46,7 +49,7 @@ export type WebhookShop = Readonly<{
    */
   cancelOne(webhookUrl?: string): Promise<string>;
   /** Starts a dispatcher that stops with the shop. */
-  dispatch(options?: Partial<Omit<DispatcherOptions, 'config'>>, config?: Partial<Config['webhooks']>): Dispatcher;
+  dispatch(options?: Partial<Omit<DispatcherOptions, 'config'>>, config?: Partial<WebhookSettings>): Dispatcher;
   deliveries(): Promise<readonly Delivery[]>;
   /** The only delivery, with its attempts. */
   only(): Promise<Delivery & { readonly log: readonly Attempt[] }>;

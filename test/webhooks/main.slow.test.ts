@@ -9,7 +9,7 @@ import { DAY_MS } from '../../src/lib/clock.ts';
 import { startSender } from '../support/killed-sender.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
 import { until } from '../support/until.ts';
-import { inShop, webhookConfig } from '../support/webhook-shop.ts';
+import { inShop } from '../support/webhook-shop.ts';
 
 test(
   'it retires the URLs that no session has named for long, and no others',
@@ -19,7 +19,7 @@ test(
     for (const name of ['old', 'new']) await shop.cancelOne(`${server.origin}/${name}`);
     const client = new Sqlite(shop.file);
     const age = client.prepare('UPDATE endpoints SET last_event_at_ms = last_event_at_ms - :ms WHERE url <> :but');
-    age.run({ ms: (webhookConfig.oneOffIdleDays + 1) * DAY_MS, but: `${server.origin}/new` });
+    age.run({ ms: 31 * DAY_MS, but: `${server.origin}/new` });
     client.close();
     const urls = async () =>
       (await shop.database.listEndpoints(null)).map(({ url }) => url.slice(server.origin.length));

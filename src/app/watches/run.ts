@@ -22,6 +22,8 @@ import { createWatchdog } from './watchdog.ts';
 import { watchWebhooks } from './webhooks.ts';
 
 const LOOK_MS = 5_000;
+/** A trouble is over for this long before its alarm ends. */
+const CALM_MS_MAX = 60_000;
 
 export type WatchesOptions = Readonly<{
   database: Database;
@@ -34,7 +36,7 @@ export type WatchesOptions = Readonly<{
 /** Watches until the signal aborts. */
 export async function runWatches(options: WatchesOptions, signal: AbortSignal): Promise<void> {
   const { database, config, rates, clock, log } = options;
-  const { patienceMs, calmMs, diskFreeBytesMin } = config.alarms;
+  const { patienceMs, diskFreeBytesMin } = config.alarms;
   const { storageBytesMax } = config.limits;
   const watches = [
     watchNetworks(database, config.networks, patienceMs),
@@ -49,7 +51,7 @@ export async function runWatches(options: WatchesOptions, signal: AbortSignal): 
     watchBackup(config),
     watchDisk(config.dataDir, { bytesMin: diskFreeBytesMin, storageBytesMax }),
   ];
-  const parts = { database, settings: { patienceMs, calmMs }, clock, log };
+  const parts = { database, settings: { patienceMs, calmMs: Math.min(CALM_MS_MAX, patienceMs) }, clock, log };
   await Promise.all(
     watches.map((watch) =>
       every(LOOK_MS, createWatchdog(watch, parts), { clock, log, signal, what: `watching ${watch.what}` }),
