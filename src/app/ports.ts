@@ -17,16 +17,11 @@ type Place = Readonly<{ what: string; host: string; port: number; setting: strin
 const placesOf = (config: PortSettings): readonly Place[] =>
   [
     { what: 'API and payment page', host: config.host, port: config.port, setting: 'QUAYSIDE_PORT' },
-    {
-      what: 'dashboard',
-      host: config.dashboardHost,
-      port: config.dashboardPort,
-      setting: 'QUAYSIDE_DASHBOARD_PORT',
-    },
+    { what: 'dashboard', host: config.host, port: config.dashboardPort, setting: 'QUAYSIDE_DASHBOARD_PORT' },
     { what: 'metrics', host: config.metricsHost, port: config.metricsPort, setting: 'QUAYSIDE_METRICS_PORT' },
   ].filter(({ port }) => port !== 0);
 
-type PortSettings = Pick<Config, 'host' | 'port' | 'dashboardHost' | 'dashboardPort' | 'metricsHost' | 'metricsPort'>;
+type PortSettings = Pick<Config, 'host' | 'port' | 'dashboardPort' | 'metricsHost' | 'metricsPort'>;
 
 /**
  * Refuses a start whose ports are in use, with all of them in one message.
