@@ -17,7 +17,7 @@ import type { Json } from './json.ts';
 const CALLS = { concurrency: 8, intervalCap: 20, interval: 400 };
 const POLL_MS = 400;
 /** What has not come by then will not come: everything together takes less than two minutes. */
-const WAIT_MS_MAX = 100_000;
+const WAIT_MS_MAX = 240_000;
 
 export type Answer = Omit<HttpAnswer, 'json'> & Readonly<{ body: Json }>;
 

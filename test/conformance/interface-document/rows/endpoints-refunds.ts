@@ -120,14 +120,14 @@ export const refundEndpointSections = [
     row('Response: the full Refund (failure_reason)', async (shop) => {
       assert.ok('failure_reason' in (await refundsRejected(shop)).processing.failed);
     }),
-    row('200', async (shop) => assert.is((await read(shop, (await refundPending(shop)).body)).status, 200)),
+    row('200', async (shop) => assert.is((await read(shop, (await refundedIn(shop, 'bsc', 'USDT')).body)).status, 200)),
     row('401', async (shop) => {
       const { body } = await refundPending(shop);
       refused(await shop.call('GET', `${REFUNDS}/${body.refund_id}`, '', unsigned), 401);
     }),
     row('403 (no access to the refund)', async (shop) => {
-      const [{ merchant }, { body }] = await Promise.all([otherMerchant(shop), refundPending(shop)]);
-      refused(await read(merchant, body), 403);
+      const { body } = await refundPending(shop);
+      refused(await read(shop, body), 403);
     }),
     row('404 (refund not found)', async (shop) => refused(await read(shop, { refund_id: 'refund-none' }), 404)),
   ),
@@ -150,15 +150,16 @@ export const refundEndpointSections = [
     }),
     row('200', async (shop) => assert.is((await refundCanceled(shop)).answer.status, 'canceled')),
     row('400 (current state does not allow cancelling)', async (shop) => {
-      refused(await cancel(shop, (await refundPending(shop)).body), 400, 'CANNOT_CANCEL_REFUND');
+      const { merchant, body } = await refundPending(shop);
+      refused(await cancel(merchant, body), 400, 'CANNOT_CANCEL_REFUND');
     }),
     row('401', async (shop) => {
       const { body } = await refundPending(shop);
       refused(await shop.call('POST', `${REFUNDS}/${body.refund_id}/cancel`, '', unsigned), 401);
     }),
     row('403', async (shop) => {
-      const [{ merchant }, { body }] = await Promise.all([otherMerchant(shop), refundPending(shop)]);
-      refused(await cancel(merchant, body), 403);
+      const { body } = await refundPending(shop);
+      refused(await cancel(shop, body), 403);
     }),
     row('404', async (shop) => refused(await cancel(shop, { refund_id: 'refund-none' }), 404)),
   ),
@@ -197,8 +198,8 @@ export const refundEndpointSections = [
       refused(await read(shop, { refund_id: 'refund-none' }), 404, 'REFUND_NOT_FOUND');
     }),
     row('FORBIDDEN, 403: no access to the refund', async (shop) => {
-      const [{ merchant }, { body }] = await Promise.all([otherMerchant(shop), refundPending(shop)]);
-      refused(await read(merchant, body), 403, 'FORBIDDEN');
+      const { body } = await refundPending(shop);
+      refused(await read(shop, body), 403, 'FORBIDDEN');
     }),
     row('INVALID_SESSION_STATUS, 400: only paid sessions can be refunded', async (shop) => {
       refused(await ask(shop, { order_id: (await create(shop)).id }), 400, 'INVALID_SESSION_STATUS');

@@ -15,7 +15,6 @@ import {
   readSession,
   refundBody,
   refundedIn,
-  refundPending,
   refundsRejected,
   SESSIONS,
 } from '../journeys.ts';
@@ -259,8 +258,8 @@ export const resourceSections = [
     }),
     row('description: string, optional', async (shop) => {
       assert.is((await refundedIn(shop, 'bsc', 'USDT')).completed.description, 'One coffee was cold');
-      const { session } = await refundPending(shop);
-      const { order_id, refund_id, amount, currency } = refundBody(session.id, 'USDT', '1000.01');
+      const { paid } = await paidIn(shop, 'bsc', 'USDT');
+      const { order_id, refund_id, amount, currency } = refundBody(paid.id, 'USDT', '0.10');
       assert.not.ok('description' in (await askRefund(shop, { order_id, refund_id, amount, currency })));
     }),
     row('failure_reason: string or null, only when failed', async (shop) => {
@@ -304,8 +303,8 @@ export const resourceSections = [
       }),
     ),
     row('reason: one of requested_by_customer, duplicate, fraudulent, expired_uncaptured', async (shop) => {
-      const { session } = await refundPending(shop);
-      const body = { ...refundBody(session.id, 'USDT', '1.00'), reason: 'other', refund_id: randomUUID() };
+      const { paid } = await paidIn(shop, 'bsc', 'USDT');
+      const body = { ...refundBody(paid.id, 'USDT', '1.00'), reason: 'other', refund_id: randomUUID() };
       refused(await shop.call('POST', `${REFUNDS}/create`, body), 400, undefined, 'reason');
     }),
   ),

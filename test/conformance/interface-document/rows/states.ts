@@ -58,8 +58,8 @@ export const stateSections = [
       assert.equal([pending.before.status, pending.failed.status], ['pending', 'failed']);
     }),
     row('pending, refund cancelled: the cancel endpoint does not allow it on a pending refund', async (shop) => {
-      const { body } = await refundPending(shop);
-      refused(await shop.call('POST', `${REFUNDS}/${body.refund_id}/cancel`), 400, 'CANNOT_CANCEL_REFUND');
+      const { merchant, body } = await refundPending(shop);
+      refused(await merchant.call('POST', `${REFUNDS}/${body.refund_id}/cancel`), 400, 'CANNOT_CANCEL_REFUND');
     }),
     row('processing, processing succeeds: completed; transaction_hash and receipt_number set', async (shop) => {
       const { completed } = await refundedIn(shop, 'tron', 'USDT');
