@@ -7,9 +7,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readServerFile } from '../../src/app/server-file.ts';
-import { codeOf, secretOfLink, stepAt } from '../../src/dashboard/second-factor.ts';
+import { codeOf, stepAt } from '../../src/dashboard/second-factor.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { databaseFile } from '../../src/lib/secret-key.ts';
 import { openVisitor, PASSWORD, type Visitor } from '../../test/support/dashboard.ts';
+import { linkSecretIn } from '../../test/support/link-secret.ts';
 import { endAll, type SandboxInstallation, sandboxInstallation } from '../../test/support/quayside-process.ts';
 import { addSessions } from './million-sessions.ts';
 import { asAnother, payersPages } from './payers-pages.ts';
@@ -63,7 +65,7 @@ export async function benchDashboard({ isShort }: Readonly<{ isShort: boolean }>
 async function measure(dataDir: string, installation: SandboxInstallation, sessionId: string): Promise<Row[]> {
   const running = readServerFile(dataDir);
   if (!running) throw new Error(`no sandbox runs in ${dataDir}`);
-  const visitor = await signIn(installation, running.dashboard_url);
+  const visitor = await signIn(installation, dataDir, running.dashboard_url);
   const pages = await timePages(visitor, await findPages(visitor), running.metrics_url);
   show(`Pages of the dashboard, ${LOOKS} times each`, pages);
   process.stdout.write(`${pagesVerdict(pages)}\n`);
@@ -88,12 +90,12 @@ function pagesVerdict(pages: readonly Row[]): string {
 }
 
 /** Signs an operator in who is also the store's owner, and sees every page. */
-async function signIn({ tool }: SandboxInstallation, dashboardUrl: string): Promise<Visitor> {
+async function signIn({ tool }: SandboxInstallation, dataDir: string, dashboardUrl: string): Promise<Visitor> {
   const { link } = await tool('user', 'create', 'Ada');
   await tool('user', 'role', 'Ada', '--role', 'owner');
   const token = String(link).split('/').at(-1) ?? '';
   const visitor = openVisitor(dashboardUrl);
-  const code = codeOf(secretOfLink(token), stepAt(systemClock.nowMs()));
+  const code = codeOf(linkSecretIn(databaseFile(dataDir), token), stepAt(systemClock.nowMs()));
   await visitor.post(`/link/${token}`, { password: PASSWORD, code }, asAnother());
   return visitor;
 }

@@ -15,7 +15,7 @@ import {
   TARGETS_MAX,
 } from '../../src/database/notices.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
-import { isZone, readMinute, showMinute } from '../../src/lib/zone.ts';
+import { readMinute, readZone, showMinute } from '../../src/lib/zone.ts';
 import type { Delivered } from '../../src/notifications/channels.ts';
 import { newTarget, sendCode } from '../../src/notifications/new-target.ts';
 import { createSend } from '../../src/notifications/post.ts';
@@ -222,8 +222,9 @@ function severitiesOf(input: Input): readonly Severity[] {
 }
 
 function hoursOf(input: Input): Readonly<{ quiet: QuietHours | null; digestMinute: number | null; zone: string }> {
-  const zone = textOption(input, 'zone') ?? new Intl.DateTimeFormat().resolvedOptions().timeZone;
-  if (!isZone(zone)) throw usage(`--zone is "${zone}", which is no time zone; one is Europe/Berlin`);
+  const text = textOption(input, 'zone') ?? new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const zone = readZone(text);
+  if (zone === null) throw usage(`--zone is "${text}", which is no time zone; one is Europe/Berlin`);
   const minuteOf = (option: string, text: string): number => {
     const minute = readMinute(text);
     if (minute === null) throw usage(`--${option} names "${text}", expected a time of day such as 08:00`);

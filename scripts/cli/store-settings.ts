@@ -9,7 +9,7 @@ import type { RefundPolicy } from '../../src/core/refund.ts';
 import { parseStoreCredit, storeCreditExample } from '../../src/core/store-credit.ts';
 import { currencies } from '../../src/core/transfer.ts';
 import type { StoreSettings, StoreValues } from '../../src/database/stores.ts';
-import { isZone } from '../../src/lib/zone.ts';
+import { readZone } from '../../src/lib/zone.ts';
 import { choiceOption, type Input, type Option, textOption, usage, wholeOption } from './command.ts';
 
 type Value = StoreValues[keyof StoreValues];
@@ -181,9 +181,10 @@ export function nameOption(input: Input, option: string): string {
 
 /** Returns the option's time zone. @throws Fault permanent `usage` */
 function zoneOption(input: Input, option: string): string {
-  const zone = textOption(input, option) ?? '';
-  if (isZone(zone)) return zone;
-  throw usage(`--${option} is "${zone}", expected an IANA time zone such as Europe/Berlin, Asia/Kolkata or UTC`);
+  const text = textOption(input, option) ?? '';
+  const zone = readZone(text);
+  if (zone !== null) return zone;
+  throw usage(`--${option} is "${text}", expected an IANA time zone such as Europe/Berlin, Asia/Kolkata or UTC`);
 }
 
 /** Returns the option's rules, or '' for `none`. @throws Fault permanent `usage` */

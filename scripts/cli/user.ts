@@ -164,7 +164,7 @@ async function linkFor(
   const token = newToken();
   const expiresAtMs = clock.nowMs() + LINK_LIFE_MS;
   const act = operatorAct(command, input, clock);
-  await database.addSignInLink({ hash: hashOf(token), personId: id, expiresAtMs }, act);
+  await database.addSignInLink({ hash: hashOf(token), personId: id, salt: newToken(), expiresAtMs }, act);
   const base = readServerFile(config.dataDir)?.dashboard_url ?? config.dashboardUrl;
   const link = `${base}/link/${token}`;
   return {

@@ -74,7 +74,8 @@ async function issueCredentials(
   const demo = issueStore('Demo store', defaultStoreSettings, nowMs);
   const { key, row } = issueKey(demo.id, 'test', scopes, nowMs);
   await database.createStore(demo);
-  await database.setRefundPolicy(demo.id, { refundCancelWindowS: SANDBOX_CANCEL_WINDOW_S });
+  // No sender is an exchange here, so a refund that names no address goes back where the payment came from.
+  await database.setRefundPolicy(demo.id, { refundCancelWindowS: SANDBOX_CANCEL_WINDOW_S, refundToSender: true });
   await database.createKey(row);
   return {
     base_url: baseUrl,

@@ -3,12 +3,15 @@
  * @module
  */
 import type { RequestHandler, Response } from 'express';
+import { invariant } from '../core/fault.ts';
 
 /**
  * Returns the content security policy: the page loads only its own files, and only the given origins may frame it.
  * @param allowed `connect`: other origins that the page may call; `ancestors`: origins whose pages may frame it
  */
 function contentPolicy({ connect, ancestors }: Allowed): string {
+  const isSource = (origin: string) => !/[\s;,*]/.test(origin);
+  invariant([...connect, ...ancestors].every(isSource), 'an origin of a security policy ends no directive');
   return [
     "default-src 'none'",
     "script-src 'self'",

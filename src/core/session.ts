@@ -126,6 +126,13 @@ export type Moment = Readonly<{
   outageWaitS: number;
 }>;
 
+/** The largest tolerance, as the part of what is due: a fixed amount must not swallow a small order. */
+const TOLERANCE_PARTS = 20n;
+
+/** Returns how much less than due pays for a session: what the store tolerates, and at most 5 % of what is due. */
+export const toleratedPar = (duePar: bigint, storePar: bigint): bigint =>
+  storePar * TOLERANCE_PARTS < duePar ? storePar : duePar / TOLERANCE_PARTS;
+
 /** Returns what must be confirmed. A tolerance as large as the due value is ignored: nothing is given away. */
 export const enoughPar = (terms: Terms): bigint =>
   terms.tolerancePar < terms.duePar ? terms.duePar - terms.tolerancePar : terms.duePar;

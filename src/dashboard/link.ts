@@ -26,32 +26,35 @@ export function serveLinks(app: Express, deps: SignInDeps): void {
     const words = wordsFor(languages, response);
     refuse(words, response, 404, words.html('link.gone'));
   };
-  const find = (request: Request): Promise<Person | null> =>
+  const find = (request: Request): Promise<OpenLink | null> =>
     database.findSignInLink(hashOf(String(request.params.token)), clock.nowMs());
 
   app.get('/link/:token', async (request, response) => {
-    const person = await find(request);
-    if (person) sendForm(deps, request, response, { person, status: 200, fault: null });
+    const link = await find(request);
+    if (link) sendForm(deps, request, response, { ...link, status: 200, fault: null });
     else refuseGone(response);
   });
 
   app.post('/link/:token', async (request, response) => {
     const form = await readForm(request, FORM_BYTES_MAX);
-    const person = await find(request);
-    if (!person) {
+    const link = await find(request);
+    if (!link) {
       refuseGone(response);
       return;
     }
     const words = wordsFor(languages, response);
-    const outcome = await claim(deps, words, request, { person, form });
+    const outcome = await claim(deps, words, request, { ...link, form });
     if ('codes' in outcome) {
       outcome.give(response);
-      await keepLanguage(deps, response, person);
+      await keepLanguage(deps, response, link.person);
       response.type('html').send(documentOf(words, words.say('link.codes_title'), codesPage(words, outcome.codes)));
     } else if (outcome.status === 404) refuseGone(response);
-    else sendForm(deps, request, response, { person, ...outcome });
+    else sendForm(deps, request, response, { ...link, ...outcome });
   });
 }
+
+/** A link that is not used yet. */
+type OpenLink = Readonly<{ person: Person; salt: string }>;
 
 type Refused = Readonly<{ status: number; fault: string }>;
 type Claimed = Readonly<{ codes: readonly string[]; give(response: Response): void }>;
@@ -60,13 +63,13 @@ async function claim(
   { database, sessions, passwords, clock }: SignInDeps,
   words: Words,
   request: Request,
-  { person, form }: Readonly<{ person: Person; form: Readonly<Record<string, string>> }>,
+  { person, salt, form }: OpenLink & Readonly<{ form: Readonly<Record<string, string>> }>,
 ): Promise<Claimed | Refused> {
   const { password = '', code = '' } = form;
   const weak = whyWeak(words, password, person.name);
   if (weak !== null) return { status: 400, fault: weak };
   const token = String(request.params.token);
-  const totpSecret = secretOfLink(token);
+  const totpSecret = secretOfLink(token, salt);
   const totpStep = stepOf(totpSecret, code.replace(/\s/g, ''), clock.nowMs(), 0);
   if (totpStep === null) {
     return { status: 400, fault: words.say('link.code_wrong') };
@@ -92,15 +95,15 @@ export const secretShown = (
 <p>${words.html('link.type', { secret: html`<code>${secretText(secret)}</code>` })}</p>`;
 };
 
-type Shown = Readonly<{ person: Person; status: number; fault: string | null }>;
+type Shown = OpenLink & Readonly<{ status: number; fault: string | null }>;
 
 function sendForm(
   { url, languages }: SignInDeps,
   request: Request,
   response: Response,
-  { person, status, fault }: Shown,
+  { person, salt, status, fault }: Shown,
 ): void {
-  const secret = secretOfLink(String(request.params.token));
+  const secret = secretOfLink(String(request.params.token), salt);
   const words = wordsFor(languages, response);
   const language = chosenLanguage(languages, response);
   const page = html`<main id="main" class="narrow">

@@ -15,12 +15,17 @@ const SECRET_BYTES = 20;
 const RECOVERY_CODES = 10;
 const RECOVERY_BYTES = 10;
 
-/** Returns the secret (hex) that one link sets up: the same whenever its page is shown, and another for each link. */
-export const secretOfLink = (token: string): string =>
-  createHmac('sha256', token).update('one-time codes').digest().subarray(0, SECRET_BYTES).toString('hex');
+const secretOf = (key: string, text: string): string =>
+  createHmac('sha256', key).update(`one-time codes ${text}`).digest().subarray(0, SECRET_BYTES).toString('hex');
+
+/**
+ * Returns the secret (hex) that one link sets up: the same whenever its page is shown, and another for each link.
+ * @param salt of the link's row, which is gone once the link is used: a link that somebody finds later tells nothing
+ */
+export const secretOfLink = (token: string, salt: string): string => secretOf(token, salt);
 
 /** Returns the secret (hex) that one rendering of a form sets up in a session. */
-export const secretOfForm = (formToken: string, once: string): string => secretOfLink(`${formToken} ${once}`);
+export const secretOfForm = (formToken: string, once: string): string => secretOf(formToken, once);
 
 /** Returns a secret as people type it, in groups of four. */
 export const secretText = (secret: string): string => Secret.fromHex(secret).base32.replace(/.{4}(?=.)/g, '$& ');

@@ -107,12 +107,15 @@ export interface PeopleDatabase {
   /** Finds an account by its name, in any case; not one that has ended. */
   findPerson(name: string): Promise<Person | null>;
 
-  /** Makes a one-time link; earlier links of the person end, and so does everything that they are signed in with. */
+  /**
+   * Makes a one-time link; earlier links of the person end, and so does everything that they are signed in with.
+   * @param link `salt`: random; gone once the link is used
+   */
   addSignInLink(
-    link: Readonly<{ hash: string; personId: string; expiresAtMs: number }>,
+    link: Readonly<{ hash: string; personId: string; salt: string; expiresAtMs: number }>,
     act: OperatorAct,
   ): Promise<void>;
-  findSignInLink(hash: string, nowMs: number): Promise<Person | null>;
+  findSignInLink(hash: string, nowMs: number): Promise<Readonly<{ person: Person; salt: string }> | null>;
   /** Uses a link up, sets the person's secrets and signs them in. @returns false when the link is used or too old */
   claimSignInLink(
     claim: Readonly<{ hash: string; secrets: NewSecrets; session: WebSession }>,

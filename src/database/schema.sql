@@ -1005,6 +1005,7 @@ CREATE TABLE recovery_codes (
 CREATE TABLE sign_in_links (
   hash TEXT PRIMARY KEY,
   person_id TEXT NOT NULL UNIQUE REFERENCES people (id),
+  salt TEXT NOT NULL, -- random: with the link it makes the second factor, and it is gone once the link is used
   expires_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 

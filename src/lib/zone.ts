@@ -7,7 +7,7 @@ import { DAY_MS } from './clock.ts';
 /** The zone of who has chosen none. */
 export const UTC = 'UTC';
 
-/** Formats that are in use; there are some 600 names of zones. */
+/** Formats that are in use: some 600 names of zones, each in one spelling. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 /** @throws RangeError for what is no zone */
@@ -16,17 +16,21 @@ function formatOf(zone: string): Intl.DateTimeFormat {
   if (known) return known;
   const digits = { year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit' } as const;
   const made = new Intl.DateTimeFormat('en-GB', { timeZone: zone, ...digits, second: '2-digit', hourCycle: 'h23' });
-  formats.set(zone, made);
+  // Any upper and lower case is accepted: a map of all spellings would have no limit.
+  if (made.resolvedOptions().timeZone === zone) formats.set(zone, made);
   return made;
 }
 
-/** Returns whether the text is an IANA time zone that this machine knows, such as `Europe/Berlin`. */
-export function isZone(zone: string): boolean {
+/**
+ * Returns an IANA time zone that this machine knows in its one spelling, such as `Europe/Berlin` for `europe/berlin`;
+ * null for what is none.
+ */
+export function readZone(text: string): string | null {
+  if (!/^[a-z]/i.test(text)) return null;
   try {
-    formatOf(zone);
-    return true;
+    return new Intl.DateTimeFormat('en-GB', { timeZone: text }).resolvedOptions().timeZone;
   } catch {
-    return false;
+    return null;
   }
 }
 

@@ -25,6 +25,8 @@ export type Controlled = Readonly<{
   faults: Faults;
   tokens: readonly Readonly<{ symbol: Token['symbol']; key: string }>[];
   codec: Pick<AddressCodec, 'keyBytes' | 'parse' | 'format'>;
+  /** Whether somebody can have the key of an address; everybody can, if absent. */
+  isSpendable?: (key: string) => boolean;
   /** How the family writes the hashes of blocks, and of transactions if that differs. */
   formatHash: (digits: string) => string;
   formatTransaction?: (digits: string) => string;
@@ -129,6 +131,7 @@ export function openControl(controlled: Controlled, token: string | null): Contr
 
 function controlMethods(controlled: Controlled): ReadonlyMap<string, Method> {
   const { world, miner, faults, tokens, codec, formatHash, formatTransaction = formatHash } = controlled;
+  const { isSpendable = () => true } = controlled;
 
   const keyOf = (text: string): string => {
     const key = codec.parse(text);
@@ -150,6 +153,14 @@ function controlMethods(controlled: Controlled): ReadonlyMap<string, Method> {
     units: given.amount,
   });
 
+  /** Returns a stranger, the same for the same payment: an address that can be paid back. */
+  function strangerPaying(to: string): string {
+    for (let tries = 0; ; tries++) {
+      const key = digest('payer', to, tries).slice(0, 2 * codec.keyBytes);
+      if (isSpendable(key)) return key;
+    }
+  }
+
   const showBlock = (block: WorldBlock) => ({ number: block.number, hash: formatHash(block.hash) });
 
   const methods: Record<string, Method> = {
@@ -157,9 +168,7 @@ function controlMethods(controlled: Controlled): ReadonlyMap<string, Method> {
       const isMany = Object.hasOwn(Object(named(params)), 'outputs');
       const { from, kind, outputs: given } = isMany ? read(payManyParams, params) : one(read(payOneParams, params));
       const outputs = given.map(outputOf);
-      // A stranger, but the same payer for the same payment.
-      const payer =
-        from === undefined ? digest('payer', outputs[0]?.to ?? '').slice(0, 2 * codec.keyBytes) : keyOf(from);
+      const payer = from === undefined ? strangerPaying(outputs[0]?.to ?? '') : keyOf(from);
       return { transactionHash: formatTransaction(world.pay({ kind, from: payer, outputs })) };
     },
     sandbox_fund(params) {

@@ -5,6 +5,7 @@
  * @module
  */
 import { solanaAddress } from '../chains/solana/address.ts';
+import { isSpendable } from '../chains/solana/offline-keys.ts';
 import { openControl } from './control.ts';
 import { RpcError } from './json-rpc.ts';
 import { type Peer, type RpcService, serveJsonRpc, transportFaults } from './json-rpc-server.ts';
@@ -49,6 +50,7 @@ export async function startSolanaServer(options: NodeServerOptions): Promise<Nod
       faults,
       tokens,
       codec: solanaAddress,
+      isSpendable,
       formatHash: formatBlockHash,
       formatTransaction: formatSignature,
     },

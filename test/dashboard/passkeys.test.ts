@@ -5,7 +5,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createPasskeys } from '../../src/dashboard/passkeys.ts';
-import { secretOfLink } from '../../src/dashboard/second-factor.ts';
 import { hashOf } from '../../src/dashboard/web-session.ts';
 import { type Authenticator, createAuthenticator } from '../support/authenticator.ts';
 import { type Dashboard, PASSWORD, type Visitor, withDashboard } from '../support/dashboard.ts';
@@ -177,7 +176,7 @@ test('the token of before a proof lets nobody do more', () =>
     const proved = {
       hash,
       personId: ada.id,
-      factor: { totpStep: 2 ** 40, totpSecret: secretOfLink(ada.token) },
+      factor: { totpStep: 2 ** 40, totpSecret: dashboard.secret(ada.token) },
       untilMs: nowMs + 600_000,
     };
     const limits = { idleMs: 1e9, lifeMs: 1e9 };
@@ -202,7 +201,7 @@ test('ten passkeys are the most, nobody adds another’s, and a reset removes al
     const act = { atMs: clock.nowMs(), operator: 'root', command: 'user reset', reason: null };
     const { token } = await dashboard.invite('Unused', operator);
     await database().addSignInLink(
-      { hash: hashOf(`${token}x`), personId: person.id, expiresAtMs: clock.nowMs() + 1e6 },
+      { hash: hashOf(`${token}x`), personId: person.id, salt: 'salt', expiresAtMs: clock.nowMs() + 1e6 },
       act,
     );
     const claimed = await dashboard

@@ -1,6 +1,7 @@
 /**
  * Signing in to the dashboard over real HTTP, and every way around it that is known from other products.
  */
+import { readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { codeOf, recoveryHash, secretOfLink, stepAt, stepOf } from '../../src/dashboard/second-factor.ts';
@@ -47,7 +48,12 @@ test('a link ends after an hour, with a newer one, and with the account', () =>
   withDashboard(async (dashboard) => {
     const { api } = dashboard;
     const { id, token } = await dashboard.invite('Ada', operator);
-    const newer = { hash: recoveryHash('other'), personId: id, expiresAtMs: api.clock.nowMs() + 3_600_000 };
+    const newer = {
+      hash: recoveryHash('other'),
+      personId: id,
+      salt: 'salt',
+      expiresAtMs: api.clock.nowMs() + 3_600_000,
+    };
     const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'user reset', reason: null };
     await api.database().addSignInLink(newer, act);
     assert.is((await dashboard.visitor().get(`/link/${token}`)).status, 404, 'replaced');
@@ -149,7 +155,10 @@ test('a reset forgets which browsers were known', () =>
     const { clock, database } = dashboard.api;
     const ada = await dashboard.person('Ada', operator);
     const act = { atMs: clock.nowMs(), operator: 'root', command: 'user reset', reason: null };
-    await database().addSignInLink({ hash: 'x'.repeat(64), personId: ada.id, expiresAtMs: clock.nowMs() + 1000 }, act);
+    await database().addSignInLink(
+      { hash: 'x'.repeat(64), personId: ada.id, salt: 'salt', expiresAtMs: clock.nowMs() + 1000 },
+      act,
+    );
     for (let one = 0; one < 8; one++) {
       await dashboard.visitor().post('/sign-in', { name: 'Ada', password: 'wrong', code: '000000' });
     }
@@ -169,8 +178,28 @@ test('an address has twenty attempts, then one every three seconds', () =>
     assert.equal(statuses.slice(20), [429, 429]);
   }));
 
+test('whoever finds a used link cannot make the codes of its second factor', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const ada = await dashboard.person('Ada', operator);
+    const thief = dashboard.visitor();
+    assert.is((await thief.get(`/link/${ada.token}`)).status, 404, 'the link is used');
+    api.clock.advance(60_000);
+    const dump = readFileSync(api.file).toString('latin1');
+    const salts = new Set(['', 'one-time codes', ada.id, ...(dump.match(/[A-Za-z0-9_-]{43}/g) ?? [])]);
+    const real = dashboard.secret(ada.token);
+    assert.not.ok(
+      [...salts].some((salt) => secretOfLink(ada.token, salt) === real),
+      'nor with a copy of the database',
+    );
+    const code = codeOf(secretOfLink(ada.token, ''), stepAt(api.clock.nowMs()));
+    assert.is((await thief.post('/sign-in', { name: 'Ada', password: PASSWORD, code })).status, 403);
+    const right = await thief.post('/sign-in', { name: 'Ada', password: PASSWORD, code: dashboard.code(ada.token) });
+    assert.is(right.status, 303);
+  }));
+
 test('ten thousand wrong codes are refused', () => {
-  const secret = secretOfLink('a link');
+  const secret = secretOfLink('a link', 'its salt');
   const nowMs = 1_800_000_000_000;
   const right = new Set([-1, 0, 1].map((around) => codeOf(secret, stepAt(nowMs) + around)));
   let accepted = 0;
@@ -217,7 +246,7 @@ test('a session ends after thirty minutes without use, after eight hours, by han
     assert.is((await dashboard.visitor().get('/operator', { cookie: before })).status, 303, 'signed out');
     const joan = await dashboard.person('Joan', operator);
     const act = { atMs: clock.nowMs(), operator: 'root', command: 'user reset', reason: null };
-    const link = { hash: 'x'.repeat(64), personId: joan.id, expiresAtMs: clock.nowMs() + 1000 };
+    const link = { hash: 'x'.repeat(64), personId: joan.id, salt: 'salt', expiresAtMs: clock.nowMs() + 1000 };
     await dashboard.api.database().addSignInLink(link, act);
     assert.is((await joan.get('/operator')).status, 303, 'reset');
   }));

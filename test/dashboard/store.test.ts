@@ -1,7 +1,9 @@
 /** The store's form: a new one waits for approval; policy and look are checked, confirmed and recorded. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { SUDO_MS } from '../../src/dashboard/web-session.ts';
 import { type Answer, confirm, withDashboard } from '../support/dashboard.ts';
+import { confirmTip, openSale } from '../support/payment-scenes.ts';
 
 const operator = { atMs: 0, operator: 'root', command: 'store approve', reason: null };
 
@@ -128,6 +130,36 @@ test('colour and origins are checked, previewed and saved', () =>
     assert.equal([accent, embedOrigins], ['#ffee00', ['https://shop.example', 'https://other.example:8443']]);
     const [entry] = await api.database().listAudit(1);
     assert.equal([entry?.operator, entry?.command], ['Ada (dashboard)', 'change payment page']);
+  }));
+
+test('a session alone lowers no price, and lets no other site frame the page', () =>
+  withDashboard(async ({ api, person, code }) => {
+    const ada = await person('Ada', { role: 'owner', storeId: api.merchantId });
+    const path = `/s/${api.merchantId}/test/store`;
+    api.clock.advance(SUDO_MS + 1);
+    const tolerance = async () => (await api.database().findStore(api.merchantId))?.settings.toleranceMinor;
+    const fields = { ...shownFields(await ada.get(path)), toleranceMinor: '9900' };
+    const review = await ada.submit(path, path, fields);
+    assert.is((await confirm(ada, path, review)).status, 403);
+    assert.is(await tolerance(), 0);
+    const look = await ada.submit(path, `${path}/look`, { origins: 'https://evil.example' });
+    assert.is((await confirm(ada, `${path}/look`, look)).status, 403);
+    assert.equal((await api.database().findPageSettings(api.merchantId)).embedOrigins, []);
+    for (const origins of ['https://*', 'https://a;report-uri', 'https://x;sandbox', 'https://*.example']) {
+      assert.is((await ada.submit(path, `${path}/look`, { origins })).status, 400, origins);
+    }
+
+    // Where the tolerance is set all the same, 1.00 does not pay for 10.50.
+    assert.is((await confirm(ada, path, review, { code: code(ada.token) })).status, 303);
+    assert.is(await tolerance(), 9900);
+    const sale = await openSale(api);
+    await sale.send('1.00');
+    await confirmTip(api);
+    assert.is((await api.database().findSession(sale.id))?.life.status, 'pending');
+    const other = await openSale(api);
+    await other.send('9.98');
+    await confirmTip(api);
+    assert.is((await api.database().findSession(other.id))?.life.status, 'paid', 'within 5 %');
   }));
 
 test.run();

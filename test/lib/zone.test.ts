@@ -2,13 +2,23 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DAY_MS } from '../../src/lib/clock.ts';
-import { dateIn, datePlus, isZone, startOfDayMs, timeIn, tomorrowMs } from '../../src/lib/zone.ts';
+import { dateIn, datePlus, readZone, startOfDayMs, timeIn, tomorrowMs } from '../../src/lib/zone.ts';
 
 const at = (text: string): number => Date.parse(text);
 
 test('zones are known by their names', () => {
-  for (const zone of ['UTC', 'Europe/Berlin', 'Asia/Kathmandu', 'America/St_Johns']) assert.ok(isZone(zone), zone);
-  for (const text of ['', 'Berlin', 'Europe/Nowhere', '<b>', 'UTC+25']) assert.not.ok(isZone(text), text);
+  for (const zone of ['UTC', 'Europe/Berlin', 'Asia/Kathmandu', 'America/St_Johns']) assert.ok(readZone(zone), zone);
+  for (const text of ['', 'Berlin', 'Europe/Nowhere', '<b>', 'UTC+25', '+05:30']) assert.is(readZone(text), null, text);
+});
+
+test('a zone has one spelling, so that nobody fills the memory with others', () => {
+  const letters = [...'america/argentina/comodrivadavia'];
+  const spellings = Array.from({ length: 500 }, (_, n) =>
+    letters.map((one, at) => ((n >> (at % 9)) & 1 ? one.toUpperCase() : one)).join(''),
+  );
+  assert.ok(new Set(spellings).size > 400);
+  assert.is(new Set(spellings.map(readZone)).size, 1);
+  assert.is(readZone('EUROPE/berlin'), 'Europe/Berlin');
 });
 
 test('times are what the clocks of a zone show', () => {

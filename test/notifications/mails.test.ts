@@ -79,7 +79,10 @@ test(
   onBench(async (bench) => {
     const { database, act, send, received, clock } = bench;
     const link = (n: number) =>
-      database.addSignInLink({ hash: String(n), personId: 'usr_ann', expiresAtMs: START_MS * 2 }, act('user reset'));
+      database.addSignInLink(
+        { hash: String(n), personId: 'usr_ann', salt: 'salt', expiresAtMs: START_MS * 2 },
+        act('user reset'),
+      );
     await link(1);
     assert.is(await ask(bench), true);
     await link(2);
@@ -126,7 +129,10 @@ test(
     clock.advance(1);
     await database.setLanguage('usr_ann', 'es', act());
     await database.setZone('usr_ann', 'Asia/Tokyo', act());
-    await database.addSignInLink({ hash: '1', personId: 'usr_ann', expiresAtMs: START_MS * 2 }, act('user reset'));
+    await database.addSignInLink(
+      { hash: '1', personId: 'usr_ann', salt: 'salt', expiresAtMs: START_MS * 2 },
+      act('user reset'),
+    );
     await send();
     const last = received.at(-1) ?? { text: '' };
     assert.is(subjectOf(last), 'pay.example: Ann: se creó un enlace para una contraseña nueva');

@@ -14,7 +14,7 @@ import type { Membership } from '../../src/core/access.ts';
 import { createDashboard } from '../../src/dashboard/app.ts';
 import { createPasskeys } from '../../src/dashboard/passkeys.ts';
 import { createPasswords } from '../../src/dashboard/passwords.ts';
-import { codeOf, secretOfLink, stepAt } from '../../src/dashboard/second-factor.ts';
+import { codeOf, stepAt } from '../../src/dashboard/second-factor.ts';
 import { languages as everyLanguage, type Languages } from '../../src/dashboard/texts.ts';
 import { hashOf, newToken } from '../../src/dashboard/web-session.ts';
 import type { Endpoint } from '../../src/database/database.ts';
@@ -30,6 +30,7 @@ import { createDestinationCheck } from '../../src/payments/destination.ts';
 import { createSender } from '../../src/webhooks/sender.ts';
 import { sendTestEvent } from '../../src/webhooks/test-event.ts';
 import { type ApiServer, type ApiServerOptions, network, noRetention, startApi, token } from './api-server.ts';
+import { linkSecretIn } from './link-secret.ts';
 
 export const PASSWORD = 'correct horse battery staple';
 
@@ -58,6 +59,8 @@ export type Dashboard = Readonly<{
   person(name: string, membership: Membership): Promise<Visitor & Readonly<{ id: string; token: string }>>;
   /** The code that the app shows now for somebody who was invited with this link. */
   code(linkToken: string): string;
+  /** The secret of that app. */
+  secret(linkToken: string): string;
   close(): Promise<void>;
 }>;
 
@@ -136,17 +139,24 @@ export async function startDashboard({
     const id = `usr_${sortableId(clock.nowMs())}`;
     const linkToken = newToken();
     await database.addPerson({ id, name, membership, createdAtMs: clock.nowMs() }, act(clock.nowMs()));
-    const link = { hash: hashOf(linkToken), personId: id, expiresAtMs: clock.nowMs() + 3_600_000 };
+    const link = { hash: hashOf(linkToken), personId: id, salt: newToken(), expiresAtMs: clock.nowMs() + 3_600_000 };
     await database.addSignInLink(link, act(clock.nowMs()));
     return { id, token: linkToken };
   };
-  const code = (linkToken: string) => codeOf(secretOfLink(linkToken), stepAt(clock.nowMs()));
+  const secrets = new Map<string, string>();
+  const secret = (linkToken: string): string => {
+    const known = secrets.get(linkToken) ?? linkSecretIn(api.file, linkToken);
+    secrets.set(linkToken, known);
+    return known;
+  };
+  const code = (linkToken: string) => codeOf(secret(linkToken), stepAt(clock.nowMs()));
   return {
     api,
     url,
     visitor: () => openVisitor(url),
     invite,
     code,
+    secret,
     async person(name, membership) {
       const invited = await invite(name, membership);
       const visitor = openVisitor(url);

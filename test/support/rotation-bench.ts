@@ -143,7 +143,7 @@ async function addPersonAndTarget(database: Database, act: ReturnType<typeof ope
   const { atMs } = act;
   const membership = { role: 'operator', storeId: null } as const;
   await database.addPerson({ id: 'usr_1', name: 'Ada', membership, createdAtMs: atMs }, act);
-  const link = { hash: 'link', personId: 'usr_1', expiresAtMs: atMs + 60_000 };
+  const link = { hash: 'link', personId: 'usr_1', salt: 'salt', expiresAtMs: atMs + 60_000 };
   await database.addSignInLink(link, act);
   const session = {
     ...{ hash: 's', personId: 'usr_1', device: 'd', address: '127.0.0.1' },

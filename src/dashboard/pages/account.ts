@@ -4,7 +4,7 @@
  */
 import type { Person } from '../../database/people.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { isZone } from '../../lib/zone.ts';
+import { readZone } from '../../lib/zone.ts';
 import { browserName } from '../browser-name.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
@@ -186,14 +186,15 @@ async function planLanguage(deps: DashboardDeps, visit: Visit<null>): Promise<Pl
 
 async function planZone(deps: DashboardDeps, visit: Visit<null>): Promise<Planned> {
   const { visitor, form, words } = visit;
-  const zone = (form.zone ?? '').trim();
-  if (zone !== '' && !isZone(zone)) return accountPage(deps, visit, words.say('account.zone_unknown', { zone }));
+  const text = (form.zone ?? '').trim();
+  const zone = text === '' ? null : readZone(text);
+  if (text !== '' && zone === null) return accountPage(deps, visit, words.say('account.zone_unknown', { zone: text }));
   return {
     command: 'set time zone',
     target: visitor.person.id,
     review: null,
     async act(database, act) {
-      await database.setZone(visitor.person.id, zone === '' ? null : zone, act);
+      await database.setZone(visitor.person.id, zone, act);
       return { to: '/account', said: words.say('account.zone_saved') };
     },
   };

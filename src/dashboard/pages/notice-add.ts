@@ -14,7 +14,7 @@ import {
   type TargetField,
 } from '../../database/notices.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { isZone, readMinute } from '../../lib/zone.ts';
+import { readMinute, readZone } from '../../lib/zone.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
@@ -143,8 +143,8 @@ async function readSettings(
   if (!/^\d{1,4}$/.test(after) || Number(after) > AFTER_MINUTES_MAX) return missing(words.say('notice-add.after'));
   const [from, to, digest] = (['quiet_from', 'quiet_to', 'digest'] as const).map((field) => readMinute(text(field)));
   if ((from === null) !== (to === null)) return missing(words.say('notice-add.quiet_to'));
-  const zone = text('zone') || ownZone;
-  if (!isZone(zone)) return missing(words.say('notice-add.zone'));
+  const zone = readZone(text('zone') || ownZone);
+  if (zone === null) return missing(words.say('notice-add.zone'));
   return {
     name,
     severities: chosen,

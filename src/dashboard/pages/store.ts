@@ -11,7 +11,7 @@ import { channelTypes, type MerchantStore, type StoreValues, WAITING_STORES_MAX 
 import { accentColours, readAccent, type Scheme } from '../../lib/accent.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { isMailAddress, MAIL_ADDRESS_CHARS_MAX } from '../../lib/mail-server.ts';
-import { isZone } from '../../lib/zone.ts';
+import { readZone } from '../../lib/zone.ts';
 import { changeFields, commonChange, type Planned, storeChange } from '../change.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
 import { idOfForm } from '../once.ts';
@@ -79,14 +79,15 @@ const fields: readonly Field[] = [
   { key: 'name', read: readName, write: ({ name }) => name },
   {
     key: 'zone',
-    read: (text) => (isZone(text) ? text : undefined),
+    read: (text) => readZone(text) ?? undefined,
     write: ({ zone }) => zone,
   },
   choice(
     'settlementCurrency',
     currencies.map((one) => [one, null] as const),
   ),
-  whole('toleranceMinor', [0, 1_000_000]),
+  // It lets less money pay for an order.
+  { ...whole('toleranceMinor', [0, 1_000_000]), needsSudo: true },
   whole('topUpGraceS', [0, 527_040], 60),
   whole('monitoringS', [0, 366], DAY_S),
   {
@@ -274,11 +275,13 @@ async function planSettings(deps: DashboardDeps, visit: Visit<StoreAt>): Promise
   };
 }
 
+/** A host of letters, digits, dots and hyphens, or a bracketed address: no `*`, and nothing that ends a directive. */
+const ORIGIN = /^https?:\/\/(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d+)?$/;
+
 /** Returns origins as browsers write them: anything else would never match, or match too much. Null for any other. */
 function readOrigins(text: string): readonly string[] | null {
   const origins = [...new Set(text.split(/[\s,]+/).filter((one) => one !== ''))];
-  const isOrigin = (one: string) =>
-    URL.canParse(one) && new URL(one).origin === one && /^https?:$/.test(new URL(one).protocol);
+  const isOrigin = (one: string) => ORIGIN.test(one) && URL.canParse(one) && new URL(one).origin === one;
   return origins.length <= ORIGINS_MAX && origins.every(isOrigin) ? origins : null;
 }
 
@@ -290,6 +293,7 @@ async function planLook(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Pla
   const replyTo = (form.receipts ?? '').trim();
   const receiptsReplyTo = replyTo === '' ? null : replyTo;
   const fault = (said: string) => storePage(deps, visit, said);
+  const before = await deps.database.findPageSettings(at.storeId);
   if (typed !== '' && accent === null) return fault(words.say('store.bad_colour', { example: USUAL_ACCENT }));
   if (!embedOrigins) return fault(words.say('store.bad_sites', { count: ORIGINS_MAX, example: ORIGIN_EXAMPLE }));
   if (receiptsReplyTo !== null && !isMailAddress(receiptsReplyTo)) {
@@ -315,7 +319,8 @@ async function planLook(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Pla
       ])}`,
       button: words.say('general.save'),
       back: pathOf(at),
-      needsSudo: false,
+      // A page inside another site can be made to say something else than it does, and payers name addresses on it.
+      needsSudo: embedOrigins.join() !== before.embedOrigins.join() || receiptsReplyTo !== before.receiptsReplyTo,
     },
     async act(database) {
       await database.setPageSettings(at.storeId, { accent, embedOrigins, receiptsReplyTo });

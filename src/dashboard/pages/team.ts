@@ -181,7 +181,7 @@ async function planInvitation(deps: DashboardDeps, visit: Visit<StoreAt>): Promi
       if (!(await database.addPerson({ id, name, membership, createdAtMs: nowMs }, act))) {
         return again(words.say('team.taken'));
       }
-      await database.addSignInLink({ hash: hashOf(token), personId: id, expiresAtMs }, act);
+      await database.addSignInLink({ hash: hashOf(token), personId: id, salt: newToken(), expiresAtMs }, act);
       return linkPage(deps, visit, { name, token, expiresAtMs });
     },
   };
@@ -273,7 +273,7 @@ const planLink: PlanOf = async (deps, visit, person) => {
       // They may have used the earlier link meanwhile.
       const now = (await membersOf(database, at)).find(({ id }) => id === person.id);
       if (!now || now.isReady) return teamPage(deps, visit, words.say('team.earlier_used'));
-      await database.addSignInLink({ hash: hashOf(token), personId: person.id, expiresAtMs }, act);
+      await database.addSignInLink({ hash: hashOf(token), personId: person.id, salt: newToken(), expiresAtMs }, act);
       return linkPage(deps, visit, { name: person.name, token, expiresAtMs });
     },
   };

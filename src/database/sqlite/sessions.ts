@@ -7,7 +7,7 @@ import { certainlyBefore } from '../../core/arrival.ts';
 import { invariant, permanent } from '../../core/fault.ts';
 import { graceOf } from '../../core/inclusion.ts';
 import { minorToPar } from '../../core/money.ts';
-import { newLife, newStanding, type Terms } from '../../core/session.ts';
+import { newLife, newStanding, type Terms, toleratedPar } from '../../core/session.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import { toSeconds } from '../../lib/clock.ts';
 import type { Taken } from '../address-pools.ts';
@@ -278,7 +278,7 @@ const termsFor = (
   beforeNumbers: Terms['beforeNumbers'],
 ): Terms => ({
   duePar,
-  tolerancePar: minorToPar(BigInt(settings.toleranceMinor)),
+  tolerancePar: toleratedPar(duePar, minorToPar(BigInt(settings.toleranceMinor))),
   accepts,
   createdAtS: toSeconds(nowMs),
   beforeNumbers,

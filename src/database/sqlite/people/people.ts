@@ -269,7 +269,7 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
       return db.read(() => {
         const link = openLink(hash, nowMs);
         const row = link && rowOf(link.personId);
-        return row ? toPerson(row) : null;
+        return link && row ? { person: toPerson(row), salt: link.salt } : null;
       });
     },
     async claimSignInLink({ hash, secrets, session }, act) {

@@ -38,6 +38,7 @@ export const recoveryCodes = sqliteTable('recovery_codes', {
 export const signInLinks = sqliteTable('sign_in_links', {
   hash: text().primaryKey(),
   personId: text().notNull(),
+  salt: text().notNull(),
   expiresAtMs: integer().notNull(),
 });
 

@@ -1,0 +1,16 @@
+/** The second factor that a one-time link sets up, as an authenticator app gets it from the link's page. */
+import Sqlite from 'better-sqlite3';
+import { secretOfLink } from '../../src/dashboard/second-factor.ts';
+import { hashOf } from '../../src/dashboard/web-session.ts';
+
+/** @param file of the database, in which the link is not used yet */
+export function linkSecretIn(file: string, token: string): string {
+  const client = new Sqlite(file, { readonly: true });
+  try {
+    const salt = client.prepare('SELECT salt FROM sign_in_links WHERE hash = ?').pluck().get(hashOf(token));
+    if (typeof salt !== 'string') throw new Error('the link is used, or there is none');
+    return secretOfLink(token, salt);
+  } finally {
+    client.close();
+  }
+}
