@@ -18,7 +18,7 @@ import {
 
 /** Jitter takes at most a tenth off a delay. */
 const JITTER = 0.9;
-const TIMEOUT_S = 30;
+export const TIMEOUT_S = 30;
 
 const completedEvent = async (shop: Shop): Promise<Hook> => (await paidIn(shop, 'bsc', 'USDT')).hook;
 const objectOf = async (shop: Shop): Promise<Json> => (await completedEvent(shop)).event.data.object;
@@ -54,7 +54,7 @@ async function attempts(shop: Shop, path: string, reply: Reply, count: number) {
 const down = (shop: Shop) => attempts(shop, '/down', statusReply(500), 1 + RETRY_DELAYS_S.length);
 
 /** A receiver that leaves the first attempt open. @returns how long that lasted in ms, and the attempts */
-const slow = (shop: Shop) =>
+export const slow = (shop: Shop) =>
   shop.once('slow receiver', async () => {
     let openMs = 0;
     const leaves: Reply = (response, earlier) => {
