@@ -4,23 +4,28 @@
  */
 import { formatUnits } from '../core/money.ts';
 import type { EarlierRefund } from '../core/refund.ts';
-import { nameOf } from '../core/transfer.ts';
+import { currencies, nameOf } from '../core/transfer.ts';
 import type { Database, SessionSummary } from '../database/database.ts';
 import type { SessionFilter } from '../database/session-lists.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Cells } from '../lib/export-text.ts';
 import { exponentOf } from '../rates/currencies.ts';
 import { writeSlices } from './export.ts';
-import { networksOf, refundedText } from './received.ts';
+import { confirmedByCoin, networksOf, refundedText } from './received.ts';
 import { coins, oddities } from './show.ts';
 
 /** Sessions that are read at once: some 2 ms of the thread. */
 const SLICE_ROWS = 25;
 
 const columns = [
-  ...['created', 'session', 'order', 'mode', 'status', 'flags', 'description', 'amount', 'currency', 'rate', 'due'],
-  ...['received', 'late', 'expires', 'paid', 'network', 'tx', 'refunded'],
+  ...['created', 'session', 'order', 'mode', 'status', 'flags', 'description', 'amount', 'currency'],
+  ...['rate', 'rate_source', 'due', 'received', 'coins', ...currencies.map((one) => `received_${one.toLowerCase()}`)],
+  ...['late', 'expires', 'paid', 'network', 'tx', 'refunded'],
 ];
+
+/** Where the rate is from: `par` where one coin stands for one unit of the currency, else the sources of the median. */
+const rateSource = ({ conversion }: SessionSummary): string =>
+  conversion === null ? 'par' : (conversion.sources?.join(' + ') ?? 'locked');
 
 const isoTime = (s: number): string => new Date(s * 1000).toISOString();
 
@@ -32,12 +37,18 @@ type More = Readonly<{ transactions: readonly string[]; refunds: readonly Earlie
 function cellsOf(session: SessionSummary, { transactions, refunds }: More): Cells {
   const { request, life, standing, terms, conversion } = session;
   const exponent = exponentOf(request.currency) ?? 0;
+  const received = confirmedByCoin(session);
   return [
     ...[isoTime(session.createdAtS), session.id, request.orderId, session.mode, life.status],
     ...[oddities(session).join(', ').replaceAll('_', ' ') || null, request.description ?? null],
-    ...[formatUnits(request.amountMinor, exponent, exponent), request.currency, conversion?.rate ?? null],
-    ...[coins(terms.duePar), coins(standing.confirmedPar), coins(standing.latePar)],
-    ...[isoTime(terms.expiresAtS), life.paidAtS === null ? null : isoTime(life.paidAtS)],
+    ...[formatUnits(request.amountMinor, exponent, exponent), request.currency],
+    ...[conversion?.rate ?? null, rateSource(session), coins(terms.duePar), coins(standing.confirmedPar)],
+    received.map(({ currency }) => currency).join(' + ') || null,
+    ...currencies.map((one) => {
+      const par = received.find(({ currency }) => currency === one)?.par;
+      return par == null ? null : coins(par);
+    }),
+    ...[coins(standing.latePar), isoTime(terms.expiresAtS), life.paidAtS === null ? null : isoTime(life.paidAtS)],
     ...[networksOf(session).map(nameOf).join(' ') || null, transactions.join(' ') || null],
     refundedText(refunds) || null,
   ];

@@ -4,35 +4,37 @@
  */
 import type { EarlierRefund } from '../core/refund.ts';
 import { type ReceiptSum, sortOut, sumPar } from '../core/session.ts';
-import { currencies, type NetworkKey } from '../core/transfer.ts';
+import { type Currency, currencies, type NetworkKey } from '../core/transfer.ts';
 import type { SessionSummary } from '../database/database.ts';
 import { minorText } from './refund-text.ts';
 import { coins } from './show.ts';
 
 type Came = Pick<SessionSummary, 'terms' | 'life' | 'standing' | 'sums'>;
 
+type States = Parameters<typeof sumPar>[1];
+
 /** Writes what several coins stand for: "USDT / USDC". */
 export const coinNames = (symbols: readonly string[]): string => symbols.join(' / ');
 
-/**
- * Writes the sum of each coin, such as "10.50 USDT + 2.00 USDC"; null if there is none.
- * @param allPar what counts of it, which is less where held money was returned
- */
-function text(
-  { terms, life, sums }: Came,
-  which: 'counted' | 'late',
-  states: Parameters<typeof sumPar>[1],
-  allPar: bigint,
-): string | null {
-  if (allPar === 0n) return null;
+/** Returns the sum of each coin of which something came. */
+function partsOf({ terms, life, sums }: Omit<Came, 'standing'>, which: 'counted' | 'late', states: States) {
   const own = sortOut(terms, life, sums ?? [])[which];
-  const parts = currencies.flatMap((currency) => {
+  return currencies.flatMap((currency) => {
     const par = sumPar(
       own.filter((sum) => sum.currency === currency),
       states,
     );
     return par === 0n ? [] : [{ currency, par }];
   });
+}
+
+/**
+ * Writes the sum of each coin, such as "10.50 USDT + 2.00 USDC"; null if there is none.
+ * @param allPar what counts of it, which is less where held money was returned
+ */
+function text({ terms, life, sums }: Came, which: 'counted' | 'late', states: States, allPar: bigint): string | null {
+  if (allPar === 0n) return null;
+  const parts = partsOf({ terms, life, sums }, which, states);
   const isAll = parts.reduce((total, { par }) => total + par, 0n) === allPar;
   if (parts.length > 1 && isAll) return parts.map(({ currency, par }) => `${coins(par)} ${currency}`).join(' + ');
   return `${coins(allPar)} ${coinNames(parts.length > 0 ? parts.map(({ currency }) => currency) : terms.accepts)}`;
@@ -41,6 +43,22 @@ function text(
 /** Returns what counts and is confirmed; null if nothing is. */
 export const confirmedText = (session: Came): string | null =>
   text(session, 'counted', ['confirmed', 'final'], session.standing.confirmedPar);
+
+/**
+ * Returns what counts and is confirmed, by coin, at par. Of several coins of which part was returned, it is not known
+ * how much of each is left: `par` is then null.
+ */
+export function confirmedByCoin(session: Came): readonly Readonly<{ currency: Currency; par: bigint | null }>[] {
+  const all = session.standing.confirmedPar;
+  if (all === 0n) return [];
+  const parts = partsOf(session, 'counted', ['confirmed', 'final']);
+  const [only, ...others] = parts.length > 0 ? parts.map(({ currency }) => currency) : session.terms.accepts;
+  if (only !== undefined && others.length === 0) return [{ currency: only, par: all }];
+  const isWhole = parts.length > 0 && parts.reduce((sum, { par }) => sum + par, 0n) === all;
+  return isWhole
+    ? parts
+    : [only, ...others].flatMap((one) => (one === undefined ? [] : [{ currency: one, par: null }]));
+}
 
 /** Returns what counts and is not confirmed yet; null if nothing is. */
 export const seenText = (session: Came): string | null => text(session, 'counted', ['seen'], session.standing.seenPar);

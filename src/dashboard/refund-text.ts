@@ -79,14 +79,21 @@ export function refusalText(
   }
 }
 
-/** Says order, amount, network and whole destination. */
-export const whatIsPaid = (config: DashboardDeps['config'], words: Words, refund: Refund): Html =>
+/** Says order, amount, network and whole destination. @param source by whom the destination was named */
+export const whatIsPaid = (
+  config: DashboardDeps['config'],
+  words: Words,
+  refund: Refund,
+  source: Html | null = null,
+): Html =>
   facts([
     [words.say('refunds.order'), data(refund.orderId)],
     [words.say('refund-changes.amount'), data(amountText(refund))],
     [words.say('refunds.network'), data(networkTitle(config, refund.network))],
     [
       words.say('refunds.to'),
-      refund.destination ? grouped(refund.destination.address) : words.say('refund-changes.by_link'),
+      refund.destination
+        ? html`<div>${grouped(refund.destination.address)}${source}</div>`
+        : words.say('refund-changes.by_link'),
     ],
   ]);

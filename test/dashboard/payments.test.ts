@@ -54,7 +54,7 @@ const ordersOf = (text: string): string[] =>
 
 /** Reads CSV whose cells have no line breaks. */
 const cellsOf = (line: string): string[] =>
-  [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)].slice(0, 18).map(([, cell = '']) => cell);
+  [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)].slice(0, 22).map(([, cell = '']) => cell);
 
 test('an amount is what is asked or came, in the currencies that can have it', () => {
   const dollars = readAmount('12.34');
@@ -299,9 +299,16 @@ test('the export has what the list has, without formulas, and is in the audit lo
       rows.map(([, , order]) => order),
       ['"a,""b"""', 'plain', "'@SUM(A1)", "'-3+4", "'+2", "'=1+1"],
     );
-    assert.is(first.split(',').slice(15).join(), 'network,tx,refunded');
+    assert.is(first.split(',').slice(19).join(), 'network,tx,refunded');
+    const paidIn = first.split(',').slice(9, 16);
+    assert.is(paidIn.join(), 'rate,rate_source,due,received,coins,received_usdt,received_usdc');
+    const cell = (cells: readonly string[] | undefined, name: string) => cells?.[first.split(',').indexOf(name)];
     assert.equal(
-      rows.slice(2).map((cells) => cells.slice(15)),
+      ['rate_source', 'coins', 'received_usdt', 'received_usdc'].map((name) => cell(rows.at(-1), name)),
+      ['par', 'USDT', '10.50', ''],
+    );
+    assert.equal(
+      rows.slice(2).map((cells) => cells.slice(19)),
       [
         ['', '', ''],
         ['bsc', three.tx, ''],
@@ -310,7 +317,7 @@ test('the export has what the list has, without formulas, and is in the audit lo
       ],
       'only what was paid back is refunded',
     );
-    const received = rows.reduce((sum, cells) => sum + Number(cells[11]), 0);
+    const received = rows.reduce((sum, cells) => sum + Number(cells[12]), 0);
     assert.ok(Math.abs(received - 31.500003) < 1e-9, String(received));
     const own = { storeId: api.merchantId, mode: 'test' } as const;
     const [totals = []] = await api.database().sumCredits(own, [0, 2 * Date.now()]);

@@ -176,6 +176,13 @@ test('who asked for a refund does not approve it, and an approval is for what wa
 
     const review = await bob.submit(path, `${path}/approve`);
     assert.match(review.text, 'Approve 4.50 USDT?');
+    for (const text of [textOf((await bob.get(path)).text), textOf(review.text)]) {
+      assert.match(text, /Asked for by Ada ?, \d{4}-/, 'who asked');
+      assert.match(text, 'named by Ada', 'not by whoever looks');
+      assert.match(text, 'The payment received 10.50 USDT');
+      assert.match(text, 'Left after all its refunds 6.00 USDT');
+      assert.not.match(text, 'Approved by');
+    }
     const elsewhere = await ada.submit(path, `${path}/destination`, { address: address('4') });
     await follow(ada, await confirm(ada, `${path}/destination`, elsewhere, { typed: '4.50' }));
     const stale = await confirm(bob, `${path}/approve`, review);
@@ -188,6 +195,39 @@ test('who asked for a refund does not approve it, and an approval is for what wa
     assert.is((await refundsOf(shop))[0]?.approvedAtMs, api.clock.nowMs());
     const [entry] = await api.database().listAudit(1);
     assert.equal([entry?.operator, entry?.command], ['Bob (dashboard)', 'approve refund']);
+    assert.match(textOf((await ada.get(path)).text), /Approved by Bob ?, \d{4}-/);
+  }));
+
+test('the page says who named the address now, and that the shop itself asked', () =>
+  withShop(async (shop) => {
+    const { api, ada, bob, base, sessionId } = shop;
+    await needApproval(shop);
+    const path = await makeRefund(shop, { address: address('3') });
+    const elsewhere = await bob.submit(path, `${path}/destination`, { address: address('4') });
+    await confirm(bob, `${path}/destination`, elsewhere, { typed: '4.50' });
+    const moved = textOf((await ada.get(path)).text);
+    assert.match(moved, 'named by Bob');
+    assert.match(moved, /Asked for by Ada ?, /);
+    const metadata = { refund_address: address('5') };
+    const asked = { order_id: sessionId, refund_id: 'r-api', amount: '1.00', currency: 'USDT', metadata };
+    assert.is((await api.send('POST', '/api/v1/refunds/create', asked)).status, 201);
+    const own = (await refundsOf(shop)).find(({ refundId }) => refundId === 'r-api');
+    const byShop = textOf((await ada.get(`${base}/refunds/${own?.id}`)).text);
+    assert.match(byShop, /Asked for by your shop, through the API ?, /);
+    assert.match(byShop, 'named by your shop, through the API');
+  }));
+
+test('a refund that waits is not said to be made', () =>
+  withShop(async (shop) => {
+    const { ada, refundForm } = shop;
+    await needApproval(shop);
+    const made = async (fields: object) => {
+      const review = await ada.submit(refundForm, refundForm, { amount: '1.00', currency: 'USDT', ...fields });
+      return textOf((await follow(ada, await confirm(ada, refundForm, review))).text);
+    };
+    const waits = await made({ address: address('1') });
+    assert.match(waits, 'waits for an approval: nothing is paid until');
+    assert.not.match(waits, 'The refund is made');
   }));
 
 test('a refused refund fails with its reason in the audit log, and its amount is free again', () =>

@@ -15,6 +15,7 @@ import type { DashboardDeps } from '../deps.ts';
 import { idOfForm } from '../once.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { coinNames, confirmedText } from '../received.ts';
+import { namedBy, readRefundPeople, refundBackground } from '../refund-people.ts';
 import {
   addressFault,
   amountText,
@@ -208,9 +209,23 @@ ${refund.needsApproval ? html`<p>${words.say('refund-changes.needs_other')}</p>`
       if (!('refund' in done)) return refused(done);
       return done.kind === 'replayed'
         ? isMade(done.refund.id)
-        : onward(visit.at, done.refund, words.say('refund-changes.made'));
+        : onward(visit.at, done.refund, madeText(words, done.refund));
     },
   };
+}
+
+/** Says what became of a refund that was just made: most often nothing is paid yet. */
+function madeText(words: Words, refund: Refund): string {
+  if (waitsForApproval(refund)) return words.say('refund-changes.made_waits_approval');
+  return words.say(refund.destination ? 'refund-changes.made' : 'refund-changes.made_waits_address');
+}
+
+/** Says what is paid, who asked for it, who named the address, and what the payment received and has left. */
+async function whatIsDecided(deps: DashboardDeps, { words, nowMs }: Visit<StoreAt>, refund: Refund): Promise<Html> {
+  const people = await readRefundPeople(deps, words, refund);
+  const background = await refundBackground(deps, words, refund, people, nowMs);
+  const source = refund.destination && html`<p>${namedBy(words, refund.destination, people.named)}</p>`;
+  return html`${whatIsPaid(deps.config, words, refund, source)}${facts(background)}`;
 }
 
 /** Says whether a refund can be canceled, and until when. @param waits whether an approval is missing */
@@ -239,7 +254,7 @@ const planApproval: PlanOf = async (deps, visit, refund) => {
     target: refund.id,
     review: {
       title: words.say('refund-changes.approve_review', { amount: amountText(refund) }),
-      consequence: html`${whatIsPaid(deps.config, words, refund)}<p>${cancelText(words, refund, refundCancelWindowS, false)}</p>`,
+      consequence: html`${await whatIsDecided(deps, visit, refund)}<p>${cancelText(words, refund, refundCancelWindowS, false)}</p>`,
       button: words.say('refund-changes.approve_button', { amount: amountText(refund) }),
       back: `${refundsPath(at)}/${refund.id}`,
       needsSudo: true,
@@ -265,7 +280,7 @@ const planRefusal: PlanOf = async (deps, visit, refund) => {
     reason: because,
     review: {
       title: words.say('refund-changes.refuse_review', { amount: amountText(refund) }),
-      consequence: html`${whatIsPaid(deps.config, words, refund)}<p>${words.html('refund-changes.refuse_text', { reason: because })}</p>`,
+      consequence: html`${await whatIsDecided(deps, visit, refund)}<p>${words.html('refund-changes.refuse_text', { reason: because })}</p>`,
       button: words.say('refund-changes.refuse_button'),
       back: `${refundsPath(at)}/${refund.id}`,
       needsSudo: false,

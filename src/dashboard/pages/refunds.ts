@@ -14,6 +14,7 @@ import type { StartExport } from '../export.ts';
 import { choice, chosenOf, dayFields, queryOfChosen, readDays } from '../list-filter.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { exportRefunds } from '../refund-export.ts';
+import { namedBy, readRefundPeople, refundBackground } from '../refund-people.ts';
 import { approvalSection } from '../refund-signatures.ts';
 import { amountText, refundState, refundsPath, waitsForAddress, waitsForApproval } from '../refund-text.ts';
 import {
@@ -149,21 +150,21 @@ export async function refundPage(
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}<p><a href="${refundsPath(at)}">${words.say('refunds.all')}</a></p>
 <section class="card" aria-labelledby="state"><h2 id="state">${refundState(words, refund)}</h2>
-${await waiting(deps, visit, refund)}${described(deps, visit, refund)}</section>
+${await waiting(deps, visit, refund)}${await described(deps, visit, refund)}</section>
 ${await signatures(deps, visit, refund)}
 ${await forms(deps, visit, refund)}`,
   };
 }
 
-function described({ config }: DashboardDeps, { at, words }: Visit<StoreAt>, refund: Refund): Html {
+async function described(deps: DashboardDeps, { at, words, nowMs }: Visit<StoreAt>, refund: Refund): Promise<Html> {
+  const { config } = deps;
+  const people = await readRefundPeople(deps, words, refund);
   const { destination, reason, failureReason, tx, receiptNumber } = refund;
   const explorerOf = (named: Named) => {
     const page = explorerPage(config.networks, named);
     return page === null ? null : explorerLink(words, named.text, page);
   };
   const times = [
-    ['created', refund.createdAtMs],
-    ['approved', refund.approvedAtMs],
     ['processing', refund.processingAtMs],
     ['canceled', refund.canceledAtMs],
     ['ended', refund.processedAtMs],
@@ -180,10 +181,11 @@ function described({ config }: DashboardDeps, { at, words }: Visit<StoreAt>, ref
       destination
         ? words.html('refunds.to_address', {
             address: html`${grouped(destination.address)}${explorerOf(addressOf(refund, destination.address))}`,
-            source: html`${words.say(`refunds.source_${destination.isLinkSeen ? 'seen_link' : destination.from}`)}`,
+            source: html`${namedBy(words, destination, people.named)}`,
           })
         : words.say('refunds.no_address'),
     ],
+    ...(await refundBackground(deps, words, refund, people, nowMs)),
     ...(reason === null ? [] : [[words.say('refunds.reason'), words.say(`refunds.reason_${reason}`)] as const]),
     ...(refund.description === null ? [] : [[words.say('refunds.note'), data(refund.description)] as const]),
     ...(failureReason === null ? [] : [[words.say('refunds.failure'), data(failureReason)] as const]),
