@@ -163,7 +163,7 @@ async function listenForMerchants(
       rates,
       clock,
       log,
-      checkWebhookUrl: guard.check,
+      checkWebhookUrl: (url, mode) => guard.check(url, mode, true),
       checkDestination,
       isDraining: () => stopping.signal.aborted,
       pages: createCheckout({

@@ -28,7 +28,9 @@ import {
   takeBody,
 } from './middleware.ts';
 import { openApiDocument } from './openapi.ts';
+import { refundListEndpoint } from './refund-list.ts';
 import { refundEndpoints } from './refunds.ts';
+import { sessionListEndpoint } from './session-list.ts';
 import { sessionEndpoints } from './sessions.ts';
 import { simulationEndpoint } from './simulate.ts';
 import { quickStartEndpoints } from './variants.ts';
@@ -46,8 +48,10 @@ const PAGES_BURST_S = 3;
 /** Returns every signed endpoint. A literal path comes before one with a parameter in the same place. */
 export const apiEndpoints = (deps: ApiDeps): readonly Endpoint[] => [
   ...sessionEndpoints(deps),
+  sessionListEndpoint(deps),
   ...quickStartEndpoints(deps),
   ...refundEndpoints(deps),
+  refundListEndpoint(deps),
   ...eventEndpoints(deps),
   ...(deps.simulate ? [simulationEndpoint(deps, deps.simulate)] : []),
 ];

@@ -122,7 +122,7 @@ export const errorTable = {
   ),
   order_id_conflict: invalid(
     400,
-    'This order_id was already used with a different request body.',
+    'This order_id has a session that is pending or paid, with a different request body.',
     'Use a new order_id for a new order; repeat the exact request to get the existing session.',
   ),
   idempotency_key_conflict: invalid(

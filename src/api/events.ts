@@ -18,50 +18,23 @@ import type { EventFilter, StoredEvent } from '../database/events.ts';
 import { toSeconds } from '../lib/clock.ts';
 import type { ApiDeps, Caller, Endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
+import { listSchema, pageOf, pagingFields, readPaging, TIME_S_MAX } from './paging.ts';
 import { readQuery } from './query.ts';
 import { eventDocs, eventSchema } from './webhook-events.ts';
 
 const PATH = '/api/v1/events';
-const LIMIT_DEFAULT = 20;
-const LIMIT_MAX = 100;
-/** The last second whose ids have 19 digits: in the year 2286. */
-const TIME_S_MAX = 9_999_999_999;
 
 const eventId = () => z.string().regex(/^evt_\d{19}$/, 'must be an event id: `evt_` and 19 digits');
-const timeS = () =>
-  z
-    .int('must be Unix seconds in digits')
-    .max(TIME_S_MAX, `must be at most ${TIME_S_MAX}`)
-    .meta({ format: 'int64', maximum: TIME_S_MAX });
-
 const querySchema = z.object({
-  limit: z
-    .int(`must be a whole number from 1 to ${LIMIT_MAX}`)
-    .min(1, 'must be at least 1')
-    .max(LIMIT_MAX, `must be at most ${LIMIT_MAX}`)
-    .optional()
-    .meta({ description: `How many events to return, at most ${LIMIT_MAX}; ${LIMIT_DEFAULT} if absent.` }),
-  starting_after: eventId()
-    .optional()
-    .meta({ description: 'Only events older than this id: the last one of the page before.' }),
-  ending_before: eventId().optional().meta({
-    description: 'Only events newer than this id, the nearest of them. Not together with `starting_after`.',
-  }),
+  ...pagingFields('events', eventId),
   type: z
     .array(z.string().refine((name) => typesNamed(name).length > 0, 'must be an event type, `payment.*` or `refund.*`'))
     .max(eventTypes.length, `must be given at most ${eventTypes.length} times`)
     .optional()
     .meta({ description: 'Only events of this type, or of `payment.*` or `refund.*`. Repeat it for several.' }),
-  created_from: timeS().optional().meta({ description: 'Only events from this time on, in Unix seconds.' }),
-  created_to: timeS().optional().meta({ description: 'Only events before this time, in Unix seconds.' }),
 });
 
-const listSchema = z
-  .object({
-    data: z.array(eventSchema).meta({ description: 'Newest first, each exactly as webhooks send it.' }),
-    has_more: z.boolean().meta({ description: 'True if there are more events in the direction that was asked for.' }),
-  })
-  .meta({ id: 'EventList' });
+const eventListSchema = listSchema(eventSchema).meta({ id: 'EventList' });
 
 const refundTypes: readonly EventType[] = [...documentedRefundEvents, ...extendedRefundEvents];
 const exampleOf = (type: EventType) => eventDocs.find((doc) => doc.type === type)?.example;
@@ -78,14 +51,8 @@ function typesFor({ scopes }: Caller, names: readonly string[] | undefined): rea
 }
 
 /** Returns the range of ids that a query asks for, within what can still be read. */
-function rangeOf(query: z.infer<typeof querySchema>, nowS: number): Pick<EventFilter, 'fromId' | 'beforeId' | 'first'> {
+function rangeOf(query: z.infer<typeof querySchema>, nowS: number): Pick<EventFilter, 'fromId' | 'beforeId'> {
   const { starting_after: after, ending_before: before, created_from: fromS = 0, created_to: toS } = query;
-  if (after !== undefined && before !== undefined) {
-    throw refuse('invalid_parameter', {
-      param: 'ending_before',
-      message: 'Use either starting_after or ending_before, not both.',
-    });
-  }
   const oldest = eventIdAt(Math.max(fromS, nowS - EVENT_AGE_S_MAX));
   const newest = eventIdAt(toS ?? TIME_S_MAX);
   // The id after `before`, because the range begins with its first id.
@@ -93,7 +60,6 @@ function rangeOf(query: z.infer<typeof querySchema>, nowS: number): Pick<EventFi
   return {
     fromId: next !== undefined && next > oldest ? next : oldest,
     beforeId: after !== undefined && after < newest ? after : newest,
-    first: before === undefined ? 'newest' : 'oldest',
   };
 }
 
@@ -118,16 +84,20 @@ export function eventEndpoints({ database, clock }: ApiDeps): Endpoint[] {
           'Events of refunds are left out unless the key has the scope `refunds:read`.',
         query: querySchema,
         answer: {
-          schema: listSchema,
+          schema: eventListSchema,
           examples: {
-            events: { data: [exampleOf('refund.succeeded'), exampleOf('payment.completed')], has_more: false },
+            events: {
+              object: 'list',
+              data: [exampleOf('refund.succeeded'), exampleOf('payment.completed')],
+              has_more: false,
+            },
           },
         },
         errors: ['invalid_parameter'],
       },
       async run({ caller, search }) {
         const query = readQuery(querySchema, search);
-        const { limit = LIMIT_DEFAULT } = query;
+        const paging = readPaging(query);
         const range = rangeOf(query, toSeconds(clock.nowMs()));
         const types = typesFor(caller, query.type);
         const { storeId, mode } = caller;
@@ -135,12 +105,11 @@ export function eventEndpoints({ database, clock }: ApiDeps): Endpoint[] {
           storeId,
           mode,
           ...range,
+          first: paging.first,
           ...(types && { types }),
-          limit: limit + 1,
+          limit: paging.limit + 1,
         });
-        const page = found.slice(0, limit);
-        if (range.first === 'oldest') page.reverse();
-        return { body: { data: page.map(({ body }) => parseExactly(body)), has_more: found.length > limit } };
+        return { body: pageOf(found, paging, ({ body }) => parseExactly(body)) };
       },
     },
     {

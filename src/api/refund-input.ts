@@ -10,7 +10,7 @@ import { readRefundAmount, refundReasons } from '../core/refund.ts';
 import { currencies } from '../core/transfer.ts';
 import type { NewRefund } from '../database/refunds.ts';
 import { parseSessionId } from '../lib/session-id.ts';
-import { type Refusal, refuse } from './errors.ts';
+import { type ErrorCode, type Refusal, refuse } from './errors.ts';
 import { badParam, check } from './parameter.ts';
 import { descriptionSchema, isAtMost, textSchema } from './session-input.ts';
 
@@ -19,6 +19,13 @@ const METADATA_BYTES_MAX = 8 * 1024;
 /** Nested objects and arrays, with the metadata itself as the first level. */
 const METADATA_LEVELS_MAX = 32;
 const ADDRESS_CHARACTERS_MAX = 128;
+
+/** The documented codes of the refund endpoints, by those of the other endpoints. */
+export const refundRenames: Readonly<Partial<Record<ErrorCode, ErrorCode>>> = {
+  invalid_json: 'INVALID_JSON',
+  invalid_parameter: 'INVALID_JSON',
+  missing_parameter: 'INVALID_JSON',
+};
 
 export const createRefundSchema = z
   .object({

@@ -30,16 +30,18 @@ export const destinationFields = {
   }),
 };
 
+export const refundStatusSchema = z.enum(['pending', 'processing', 'completed', 'failed', 'canceled']).meta({
+  description:
+    '`pending` until an address, approval and funds are there; `processing` until it is paid. The other three are final.',
+});
+
 const subset = {
   refund_id: z.string().meta({ description: 'The merchant’s own id.', example: 'refund-77' }),
   session_id: z.string().meta({ description: 'The payment session’s id.', example: 'cs_01kaj8xq2m7v5c9t3w6e1r4y0p' }),
   order_id: z.string().meta({ description: 'The merchant’s order id.', example: 'order-1001' }),
   amount: z.string().meta({ description: 'With two decimals.', example: '4.50' }),
   currency: z.enum(currencies).meta({ description: 'The currency that the session was paid in.' }),
-  status: z.enum(['pending', 'processing', 'completed', 'failed', 'canceled']).meta({
-    description:
-      '`pending` until an address, approval and funds are there; `processing` until it is paid. The other three are final.',
-  }),
+  status: refundStatusSchema,
   reason: z.enum(refundReasons).optional().meta({ description: 'As it was sent.' }),
   description: z.string().optional().meta({ description: 'As it was sent.' }),
   created_at: unixSeconds('Creation'),

@@ -6,7 +6,7 @@
 import type { Refund } from '../database/refunds.ts';
 import { destinationFaults } from '../payments/destination.ts';
 import type { Answer, ApiDeps, Caller, Endpoint } from './endpoint.ts';
-import { type ErrorCode, refuse } from './errors.ts';
+import { refuse } from './errors.ts';
 import { exampleCreatedRefund, exampleRefund, exampleRefundBody } from './examples.ts';
 import { meaningHash } from './json.ts';
 import { badParam } from './parameter.ts';
@@ -17,6 +17,7 @@ import {
   readRefundId,
   readRefundInput,
   refundDestinationSchema,
+  refundRenames,
 } from './refund-input.ts';
 import {
   canceledRefund,
@@ -30,13 +31,6 @@ import {
 const PATH = '/api/v1/refunds';
 const CREATE_PATH = `${PATH}/create`;
 
-/** The documented codes of these endpoints, by those of the other endpoints. */
-const renames: Readonly<Partial<Record<ErrorCode, ErrorCode>>> = {
-  invalid_json: 'INVALID_JSON',
-  invalid_parameter: 'INVALID_JSON',
-  missing_parameter: 'INVALID_JSON',
-};
-
 export const refundEndpoints = (deps: ApiDeps): Endpoint[] => [
   createEndpoint(deps),
   readEndpoint(deps),
@@ -49,7 +43,7 @@ const createEndpoint = (deps: ApiDeps): Endpoint => ({
   path: CREATE_PATH,
   scope: 'refunds:write',
   status: 201,
-  renames,
+  renames: refundRenames,
   doc: {
     operationId: 'createRefund',
     tag: 'Refunds',
@@ -88,7 +82,7 @@ const readEndpoint = ({ database, config }: ApiDeps): Endpoint => ({
   method: 'get',
   path: `${PATH}/{refund_id}`,
   scope: 'refunds:read',
-  renames,
+  renames: refundRenames,
   doc: {
     operationId: 'getRefund',
     tag: 'Refunds',
@@ -110,7 +104,7 @@ const destinationEndpoint = ({ database, config, clock, checkDestination }: ApiD
   method: 'post',
   path: `${PATH}/{refund_id}/destination`,
   scope: 'refunds:write',
-  renames,
+  renames: refundRenames,
   doc: {
     operationId: 'setRefundDestination',
     tag: 'Refunds',
@@ -164,7 +158,7 @@ const cancelEndpoint = ({ database, clock }: ApiDeps): Endpoint => ({
   method: 'post',
   path: `${PATH}/{refund_id}/cancel`,
   scope: 'refunds:write',
-  renames,
+  renames: refundRenames,
   doc: {
     operationId: 'cancelRefund',
     tag: 'Refunds',
@@ -213,7 +207,7 @@ const IN_DOUBT =
   'Try again in ten minutes; if the answer is the same then, ask the operator.';
 
 /** Links by which a payer names where a refund goes are for those who may name it themselves. */
-const mayRedirect = (scopes: Caller['scopes']): boolean => scopes.includes('refunds:write');
+export const mayRedirect = (scopes: Caller['scopes']): boolean => scopes.includes('refunds:write');
 
 const aboutRefund = ({ sessionId }: Refund, body: object): Answer => ({ body, sessionId });
 

@@ -145,6 +145,11 @@ export const commonFields = {
   success_url: redirectUrl().nullish().meta({ description: 'Where the payer goes after paying.' }),
   cancel_url: redirectUrl().nullish().meta({ description: 'Where a payer who gives up goes.' }),
   metadata: metadataSchema.nullish(),
+  webhook_url: textSchema().max(URL_CHARACTERS_MAX, `must be at most ${URL_CHARACTERS_MAX} characters`).nullish().meta({
+    description: 'Receives the events of this session, in addition to the store’s endpoints.',
+    maxLength: URL_CHARACTERS_MAX,
+    example: 'https://shop.example/webhooks',
+  }),
   expires_in: z
     .int({ error: INTEGER })
     .min(60, 'must be at least 60')
@@ -200,7 +205,6 @@ export function readSessionInput(body: unknown, mode: Mode): SessionInput {
       lineItems: line_items?.length ? line_items.map(plainItem) : null,
       taxMinor: toMinor(tax_amount),
       shippingMinor: toMinor(shipping_amount),
-      webhookUrl: null,
     },
     expiresInS: expiresInS(parsed),
     only: anyOption,
@@ -225,6 +229,7 @@ export function readCommon(parsed: CommonFields, sent: unknown, mode: Mode) {
     successUrl: parsed.success_url ?? null,
     cancelUrl: parsed.cancel_url ?? null,
     metadata: readMetadata(sent),
+    webhookUrl: parsed.webhook_url ?? null,
   };
 }
 

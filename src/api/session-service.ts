@@ -9,7 +9,7 @@ import { invariant } from '../core/fault.ts';
 import { formatUnits, MINOR_DECIMALS, minorToPar, PAR_DECIMALS, parToUnitsCeil } from '../core/money.ts';
 import { convertMinor } from '../core/rate.ts';
 import { policyFor } from '../core/store-credit.ts';
-import { type Currency, currencies, type Token } from '../core/transfer.ts';
+import { type Currency, currencies, otherMode, type Token } from '../core/transfer.ts';
 import type { NewSession, PaymentOption, Session } from '../database/database.ts';
 import type { Replay } from '../database/refunds.ts';
 import type { Conversion } from '../database/session-request.ts';
@@ -66,6 +66,7 @@ export async function createSession(
   input: SessionInput,
   replay: ReplayOf,
 ): Promise<Kept> {
+  await checkWebhookUrl(deps, caller, input.request.webhookUrl);
   const nowMs = deps.clock.nowMs();
   const offer = await makeOffer(deps, caller, input);
   // A refusal goes to the database too: the same request may have created a session before, when it was possible.
@@ -93,6 +94,17 @@ export async function createSession(
     case 'idempotency_key_conflict':
       throw refuse('idempotency_key_conflict', { param: 'Idempotency-Key' });
   }
+}
+
+/** @throws Refusal `invalid_parameter` if a session must not name this URL */
+async function checkWebhookUrl(deps: ApiDeps, { storeId, mode }: Caller, url: string | null): Promise<void> {
+  if (url === null) return;
+  const objection = await deps.checkWebhookUrl(url, mode);
+  const isOther = objection === null && (await deps.database.findEndpointOfOtherMode({ storeId, mode, url })) !== null;
+  const message = isOther
+    ? `webhook_url is an endpoint of ${otherMode(mode)} mode, which never receives events of ${mode} mode. Name another URL.`
+    : objection;
+  if (message !== null) throw refuse('invalid_parameter', { param: 'webhook_url', message });
 }
 
 /**

@@ -8,7 +8,7 @@ import type { Config } from '../config/config.ts';
 import type { SessionStatus } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
 import { formatUnits, parseUnits } from '../core/money.ts';
-import { currencies, type Mode, otherMode } from '../core/transfer.ts';
+import { currencies, type Mode } from '../core/transfer.ts';
 import type { Session } from '../database/database.ts';
 import { optionAddress } from '../payments/option.ts';
 import { paymentUrl, type UrlParts } from '../payments/payment-url.ts';
@@ -78,9 +78,6 @@ const quickStartBodySchema = z
       .object({ value: decimalSchema, currency: currencySchema }, 'must be an object')
       .meta({ description: 'The price.' }),
     ...commonFields,
-    webhook_url: textSchema().max(2048, 'must be at most 2048 characters').nullish().meta({
-      description: 'Receives the events of this session, in addition to the store’s endpoints.',
-    }),
   })
   .meta({ id: 'QuickStartCreate' });
 
@@ -140,12 +137,8 @@ export function quickStartEndpoints(deps: ApiDeps): Endpoint[] {
         }
         const { value, currency } = parsed.amount;
         const amountMinor = readAmount(value, currency, { amount: 'amount.value', currency: 'amount.currency' });
-        const webhookUrl = parsed.webhook_url ?? null;
-        const common = readCommon(parsed, body, caller.mode);
-        const objection = webhookUrl === null ? null : await checkWebhookUrl(deps, caller, webhookUrl);
-        if (objection !== null) throw refuse('invalid_parameter', { param: 'webhook_url', message: objection });
         const input: SessionInput = {
-          request: { ...common, ...absent, amountMinor, currency, webhookUrl },
+          request: { ...readCommon(parsed, body, caller.mode), ...absent, amountMinor, currency },
           expiresInS: expiresInS(parsed),
           only: anyOption,
         };
@@ -170,14 +163,6 @@ export function quickStartEndpoints(deps: ApiDeps): Endpoint[] {
       },
     },
   ];
-}
-
-/** Says in one sentence why a session must not name this URL, or returns null. */
-async function checkWebhookUrl(deps: ApiDeps, { storeId, mode }: Caller, url: string): Promise<string | null> {
-  const objection = await deps.checkWebhookUrl(url, mode);
-  if (objection !== null) return objection;
-  if ((await deps.database.findEndpointOfOtherMode({ storeId, mode, url })) === null) return null;
-  return `webhook_url is an endpoint of ${otherMode(mode)} mode, which never receives events of ${mode} mode. Name another URL.`;
 }
 
 function quickStartAnswer(
@@ -260,7 +245,6 @@ export function readModeInput(body: unknown, mode: Mode, config: Pick<Config, 'n
       ...absent,
       amountMinor: readAmount(parsed.amount, currency, { amount: 'amount', currency: param }),
       currency,
-      webhookUrl: null,
     },
     expiresInS: expiresInS(parsed),
     only: { network: offeredNetwork(crypto?.network, mode, config), currency: crypto?.currency ?? null },

@@ -43,13 +43,16 @@ const paymentEventSchema = z
           .object({
             amount: z.int().optional().meta({
               format: 'int64',
-              description: 'What was received, in 0.01 of the stablecoin; absent if nothing was.',
+              description:
+                'What was received, in 0.01 of the stablecoin. Where nothing was, an expired or cancelled event has what was due.',
             }),
             status: z
               .enum(['completed', 'failed', 'expired', 'canceled', 'pending'])
               .meta({ description: 'The session’s status; a paid session is `completed`.' }),
             currency: z.enum(currencies).optional().meta({ description: 'The stablecoin of `amount`.' }),
-            exchange_rate: z.string().optional().meta({ description: 'Absent at par.' }),
+            exchange_rate: z
+              .string()
+              .meta({ description: 'Stablecoin per unit of the session currency; `1.0000` at par.' }),
             order_id: z.string().meta({ description: 'The merchant’s order id.' }),
             session_id: z.string().meta({ description: 'The payment session’s id.' }),
             source: sourceField,
@@ -91,43 +94,37 @@ const refundEventSchema = z
 /** The body of any event. */
 export const eventSchema = z.union([paymentEventSchema, refundEventSchema]);
 
-type EventDoc = Readonly<{ meaning: string; status: SessionStatus; received: boolean }>;
+type EventDoc = Readonly<{ meaning: string; status: SessionStatus }>;
 
-/** When each event is sent, and the status and received money in its example. */
+/** When each event is sent, and the status in its example. */
 const events: Readonly<Record<PaymentEventType, EventDoc>> = {
   'payment.completed': {
     meaning: 'The session was paid and the payment is confirmed on the chain.',
     status: 'paid',
-    received: true,
   },
-  'payment.failed': { meaning: 'The session ended with too little paid.', status: 'failed', received: true },
-  'payment.expired': { meaning: 'The session passed its expiry time unpaid.', status: 'expired', received: false },
-  'payment.cancelled': { meaning: 'The merchant canceled the session.', status: 'canceled', received: false },
+  'payment.failed': { meaning: 'The session ended with too little paid.', status: 'failed' },
+  'payment.expired': { meaning: 'The session passed its expiry time unpaid.', status: 'expired' },
+  'payment.cancelled': { meaning: 'The merchant canceled the session.', status: 'canceled' },
   'payment.detected': {
     meaning: 'Opt-in: the first transfer for the session was seen.',
     status: 'pending',
-    received: true,
   },
   'payment.partially_paid': {
     meaning: 'Opt-in: part of the amount due is confirmed.',
     status: 'pending',
-    received: true,
   },
-  'payment.late': { meaning: 'Opt-in: money arrived after the end of the session.', status: 'expired', received: true },
+  'payment.late': { meaning: 'Opt-in: money arrived after the end of the session.', status: 'expired' },
   'payment.overpaid': {
     meaning: 'Opt-in: a paid session received more than was due; `amount` is what is above it.',
     status: 'paid',
-    received: true,
   },
   'payment.wrong_token': {
     meaning: 'Opt-in: money in a coin that the session does not take is confirmed. It does not count.',
     status: 'pending',
-    received: true,
   },
   'payment.reversed': {
     meaning: 'Opt-in: a reorg removed money of a session that was already paid.',
     status: 'paid',
-    received: true,
   },
 };
 
@@ -137,7 +134,7 @@ const refundEvents: Readonly<Record<RefundEventType, string>> = {
   'refund.processing': 'Opt-in: the refund has an address and is sent after the cancel window.',
 };
 
-const paymentDocs = Object.entries(events).map(([type, { meaning, status, received }]) => ({
+const paymentDocs = Object.entries(events).map(([type, { meaning, status }]) => ({
   type,
   meaning,
   schema: paymentEventSchema,
@@ -150,7 +147,7 @@ const paymentDocs = Object.entries(events).map(([type, { meaning, status, receiv
       sessionId: exampleSession.id,
       orderId: exampleSession.metadata.order_id,
       status,
-      received: received ? { amountMinor: BigInt(exampleSession.target_amount_total), currency: 'USDT' } : null,
+      sum: { amountMinor: BigInt(exampleSession.target_amount_total), currency: 'USDT' },
       exchangeRate: exampleSession.exchange_rate,
     }),
   ) as unknown,

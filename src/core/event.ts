@@ -70,7 +70,10 @@ export const isExtended = (type: EventType): type is ExtendedEventType =>
 /** Webhooks call the session status `paid` `completed`. */
 export type PaymentEventStatus = 'completed' | Exclude<SessionStatus, 'paid'>;
 
-/** A payment event. `received` is null when nothing was received, `exchangeRate` when the session is at par. */
+/**
+ * A payment event. `sum` is what was received or, where nothing was and the session has ended, what was due; null where
+ * neither says anything. `exchangeRate` is null when the session is at par.
+ */
 export type PaymentEvent = Readonly<{
   id: string;
   type: PaymentEventType;
@@ -79,9 +82,12 @@ export type PaymentEvent = Readonly<{
   sessionId: string;
   orderId: string;
   status: SessionStatus;
-  received: Readonly<{ amountMinor: bigint; currency: Currency }> | null;
+  sum: Readonly<{ amountMinor: bigint; currency: Currency }> | null;
   exchangeRate: string | null;
 }>;
+
+/** A stablecoin for a unit of a currency at par. Sessions show no rate then; events always show one. */
+const PAR_RATE = '1.0000';
 
 /** Returns the exact JSON text that is stored once and sent on every attempt. */
 export function paymentEventBody(event: PaymentEvent): string {
@@ -93,10 +99,10 @@ export function paymentEventBody(event: PaymentEvent): string {
     livemode: event.mode === 'live',
     data: {
       object: {
-        ...(event.received && { amount: Number(event.received.amountMinor) }),
+        ...(event.sum && { amount: Number(event.sum.amountMinor) }),
         status,
-        ...(event.received && { currency: event.received.currency }),
-        ...(event.exchangeRate !== null && { exchange_rate: event.exchangeRate }),
+        ...(event.sum && { currency: event.sum.currency }),
+        exchange_rate: event.exchangeRate ?? PAR_RATE,
         order_id: event.orderId,
         session_id: event.sessionId,
         source: 'api',

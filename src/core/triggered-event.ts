@@ -20,7 +20,7 @@ import { permanent } from './fault.ts';
 
 /** The session that it is about, and what it says was received or refunded. */
 export type TriggerSubject = Pick<PaymentEvent, 'sessionId' | 'orderId' | 'exchangeRate'> &
-  Readonly<{ sum: NonNullable<PaymentEvent['received']>; network: RefundEvent['network'] }>;
+  Readonly<{ sum: NonNullable<PaymentEvent['sum']>; network: RefundEvent['network'] }>;
 
 /** Fields of `data.object` to replace, as text. */
 export type Overrides = Readonly<Record<string, string>>;
@@ -61,7 +61,7 @@ export function triggeredBody(
         ...common,
         type,
         status: statuses[type],
-        received: ['payment.expired', 'payment.cancelled'].includes(type) ? null : sum,
+        sum,
         exchangeRate,
       });
   const body = JSON.parse(text);

@@ -42,7 +42,7 @@ import type { RequestLogDatabase } from './request-log.ts';
 import type { ArchiveDatabase } from './retention.ts';
 import type { SecretKeyDatabase } from './secret-keys.ts';
 import type { SenderReportDatabase } from './sender-report.ts';
-import type { SessionListDatabase } from './session-lists.ts';
+import type { SessionListDatabase, SessionPaging } from './session-lists.ts';
 import type { Conversion, SessionRequest } from './session-request.ts';
 import type { SessionTotalDatabase } from './session-totals.ts';
 import type { StatsDatabase } from './stats.ts';
@@ -316,6 +316,8 @@ export interface Database
   createSession(input: NewSession): Promise<CreateSessionOutcome>;
   /** @param id with or without its `cs_` prefix */
   findSession(id: string): Promise<Session | null>;
+  /** Returns at most `limit` sessions by their ids; the cost does not grow with what is stored. */
+  pageSessions(page: SessionPaging): Promise<readonly Session[]>;
   /** Returns the token of a session's payer, by the current secret key. Those by earlier versions stay valid. */
   payerToken(sessionId: string): string;
   /** Compares in constant time. */

@@ -166,6 +166,10 @@ export type RefundFilter = Readonly<{
   fromMs?: number | null;
   toMs?: number | null;
   before?: Pick<Refund, 'createdAtMs' | 'id'>;
+  /** Only those that are newer than this one, the nearest of them first. */
+  after?: Pick<Refund, 'createdAtMs' | 'id'>;
+  /** Only those of sessions of this order. */
+  order?: Readonly<{ storeId: string; mode: Mode; orderId: string }>;
   limit: number;
 }>;
 
@@ -235,7 +239,7 @@ export interface RefundDatabase {
   refundRoom(sessionId: string, nowMs: number): Promise<RefundRoom | null>;
   /** Returns the refunds that count against sessions, by session. */
   refundsOf(sessionIds: readonly string[]): Promise<ReadonlyMap<string, readonly EarlierRefund[]>>;
-  /** Returns refunds, newest first. @param filter `before`: only those that are older than this one */
+  /** Returns refunds, newest first, or oldest first with `after`. */
   listRefunds(filter: RefundFilter): Promise<readonly Refund[]>;
   /** @param storeId an existing store */
   setRefundPolicy(storeId: string, changes: Partial<RefundPolicy>): Promise<RefundPolicy>;

@@ -201,12 +201,14 @@ CREATE TABLE sessions (
   deadline_s INTEGER, -- when the clock alone ends the session
   sums TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(sums)), --> receiptSums
   payment_count INTEGER NOT NULL DEFAULT 0, -- its transfers that are not dust, orphaned ones included
-  UNIQUE (store_id, mode, order_id),
   CHECK ((status = 'pending') = (ended_at_s IS NULL)),
   CHECK (status <> 'paid' OR paid_at_s IS NOT NULL),
   CHECK (status = 'pending' OR deadline_s IS NULL),
   CHECK ((rate IS NULL) = (target_currency IS NULL) AND (rate IS NULL) = (target_minor IS NULL))
 ) STRICT;
+-- An order whose session ended unpaid can be tried again, by one session at a time.
+CREATE UNIQUE INDEX sessions_open_of_order ON sessions (store_id, mode, order_id) WHERE status = 'pending';
+CREATE INDEX sessions_by_order ON sessions (store_id, mode, order_id, id);
 CREATE INDEX sessions_by_deadline ON sessions (networks, deadline_s) WHERE deadline_s IS NOT NULL;
 CREATE INDEX sessions_listed ON sessions (store_id, mode, id);
 CREATE INDEX sessions_by_status ON sessions (store_id, mode, status, id);
@@ -1256,8 +1258,8 @@ CREATE TABLE archived_sessions (
   archived_at_ms INTEGER NOT NULL,
   has_payer_data INTEGER NOT NULL CHECK (has_payer_data IN (0, 1)),
   dictionary_id INTEGER NOT NULL REFERENCES archive_dictionaries (id),
-  content BLOB NOT NULL,
-  UNIQUE (store_id, mode, order_id)
+  content BLOB NOT NULL
 ) STRICT;
+CREATE INDEX archived_sessions_by_order ON archived_sessions (store_id, mode, order_id, id);
 CREATE INDEX archived_sessions_with_payer_data ON archived_sessions (ended_at_s) WHERE has_payer_data = 1;
 INSERT INTO meta (name, value) VALUES ('archived_sessions', '0');

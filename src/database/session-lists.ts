@@ -30,6 +30,22 @@ export type SessionFilter = Readonly<{
 /** A page of a list, newest first. Ids sort by time, so `beforeId` goes on where a page ended. */
 export type SessionList = SessionFilter & Readonly<{ beforeId: string | null; limit: number }>;
 
+/**
+ * A page of whole sessions, as their merchant reads them back. `first`: which of those that match come first. Null: no
+ * filter.
+ */
+export type SessionPaging = Readonly<{
+  storeId: string;
+  mode: Mode;
+  orderId: string | null;
+  status: SessionStatus | null;
+  /** Only ids from here on, and only ids below. */
+  fromId: string;
+  beforeId: string;
+  first: 'newest' | 'oldest';
+  limit: number;
+}>;
+
 /** `goOnId` is the `beforeId` of the next page, which may be shorter than `limit`, or empty; null at the end. */
 export type SessionPage<Summary> = Readonly<{ sessions: readonly Summary[]; goOnId: string | null }>;
 

@@ -27,8 +27,12 @@ const publicIpv6 = ipaddr.parseCIDR('2000::/3');
 type Admits = (address: string) => boolean;
 
 export type UrlGuard = Readonly<{
-  /** @returns a sentence that tells the merchant why the URL cannot be used, or null when it can */
-  check(url: string, mode: Mode): Promise<string | null>;
+  /**
+   * Checks a URL before it is saved.
+   * @param mayBeUnresolved whether a name that cannot be resolved now is accepted: it is checked again at each delivery
+   * @returns a sentence that tells the merchant why the URL cannot be used, or null when it can
+   */
+  check(url: string, mode: Mode, mayBeUnresolved?: boolean): Promise<string | null>;
   /**
    * Returns undici's connector. It verifies TLS, and refuses with a `Fault` of code `blocked_address` or `dns`.
    * @param timeoutMs limit for name lookup, connection and TLS together
@@ -51,7 +55,7 @@ export function createUrlGuard(allowCidrs: readonly string[], lookup: Lookup = c
   const resolve = sharedLookup(lookup);
 
   return {
-    async check(url, mode) {
+    async check(url, mode, mayBeUnresolved = false) {
       const target = parseTarget(url, mode);
       if (typeof target === 'string') return target;
       const host = bareHost(target.hostname);
@@ -61,6 +65,7 @@ export function createUrlGuard(allowCidrs: readonly string[], lookup: Lookup = c
           addresses = await within(LOOKUP_AT_SAVE_MS_MAX, resolve(host));
         } catch (error) {
           if (!(error instanceof Fault)) throw error;
+          if (mayBeUnresolved) return null;
           return `The host name ${host} cannot be resolved. Check its spelling and its DNS record.`;
         }
       }

@@ -65,7 +65,7 @@ test('an event reads byte for byte as webhooks send it, in the list and alone', 
     ]);
     const newestFirst = [...sent].sort((a, b) => (a.eventId < b.eventId ? 1 : -1));
     const all = await api.send('GET', PATH);
-    assert.is(all.text, `{"data":[${newestFirst.map(({ body }) => body).join(',')}],"has_more":false}`);
+    assert.is(all.text, `{"object":"list","data":[${newestFirst.map(({ body }) => body).join(',')}],"has_more":false}`);
     for (const { eventId, body } of sent) assert.is((await api.send('GET', `${PATH}/${eventId}`)).text, body);
   }));
 
@@ -115,7 +115,7 @@ test('pages in both directions have every event once, also while events are adde
       if (!next.has_more) break;
     }
     assert.equal(followed, ['o0', 'o1', 'o2', 'o3', 'o4', 'o5', 'o6', 'later3', 'later6']);
-    assert.equal(await list(api, `?ending_before=${last}`), { data: [], has_more: false });
+    assert.equal(await list(api, `?ending_before=${last}`), { object: 'list', data: [], has_more: false });
   }));
 
 test('types and times filter, in pages too', () =>

@@ -209,10 +209,11 @@ test('a repeated order with the same meaning returns the same session as it is n
     assert.is(answer.headers['idempotent-replayed'], 'true');
     assert.equal(answer.json, first.json);
   }
+  const keyed = { headers: { 'Idempotency-Key': 'as-it-is-now' } };
+  await api.send('POST', CREATE, body, keyed);
   await cancel(id);
-  const later = await api.send('POST', CREATE, body);
-  assert.is(sessionIn(later).payment_status, 'canceled');
-  assert.is(later.headers['idempotent-replayed'], 'true');
+  const { json } = await api.send('POST', CREATE, body, keyed);
+  assert.equal([(json as PaymentSession).id, (json as PaymentSession).payment_status], [id, 'canceled']);
 });
 
 test('a repeated order with another meaning is a conflict', async () => {
@@ -515,6 +516,46 @@ test('no session is created in a mode without networks', () =>
   withApi({ networks: [] }, async (bare) => {
     expectError(await bare.send('POST', CREATE, order()), { status: 503, code: 'no_network_followed' });
   }));
+
+test('an order that ended unpaid can be tried again, by one session at a time', async () => {
+  const body = { amount: 1000, currency: 'USD', order_id: 'tried again' };
+  const post = async (more: object = {}) => {
+    const answer = await api.send('POST', CREATE, { ...body, ...more });
+    assert.is(answer.status, 200, answer.text);
+    const replayed = answer.headers['idempotent-replayed'] === 'true';
+    return { id: (answer.json as PaymentSession).id, replayed };
+  };
+  const first = await post();
+  assert.equal(await post(), { ...first, replayed: true });
+  await api.send('POST', `/api/v1/checkout/sessions/${first.id}/cancel`);
+  const second = await post({ amount: 1200 });
+  assert.equal([second.replayed, second.id === first.id], [false, false]);
+  assert.equal(await post({ amount: 1200 }), { ...second, replayed: true });
+  const conflict = { status: 400, code: 'order_id_conflict', param: 'order_id' };
+  expectError(await api.send('POST', CREATE, body), conflict, 'the newest session counts, and it is open');
+
+  await api.send('POST', `/api/v1/checkout/sessions/${second.id}/cancel`);
+  const many = await Promise.all(Array.from({ length: 8 }, () => post()));
+  assert.is(new Set(many.map(({ id }) => id)).size, 1);
+  assert.is(many.filter(({ replayed }) => !replayed).length, 1);
+});
+
+test('the endpoint of a session is taken by the reference call too, and checked', async () => {
+  const body = { amount: 1000, currency: 'USD', order_id: 'with an endpoint' };
+  for (const webhook_url of [7, 'x'.repeat(3000)]) {
+    const answer = await api.send('POST', CREATE, { ...body, webhook_url });
+    expectError(answer, { status: 400, code: 'invalid_parameter', param: 'webhook_url' });
+  }
+  const url = 'https://shop.example/of-this-order';
+  const made = await api.send('POST', CREATE, { ...body, webhook_url: url });
+  assert.is(made.status, 200, made.text);
+  await api.send('POST', `/api/v1/checkout/sessions/${(made.json as PaymentSession).id}/cancel`);
+  const due = { nowMs: api.clock.nowMs(), leaseMs: 1000, limit: 100, perEndpointMax: 100 };
+  const [delivery] = (await api.database().claimDeliveries(due)).filter((one) => one.url === url);
+  assert.is(delivery?.eventType, 'payment.cancelled');
+  const { object } = JSON.parse(delivery?.body ?? '').data;
+  assert.equal([object.amount, object.currency, object.exchange_rate], [1000, 'USDT', '1.0000']);
+});
 
 test.after(() => api.close());
 test.run();

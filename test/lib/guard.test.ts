@@ -161,6 +161,12 @@ for (const [url, why] of [
   });
 }
 
+test('a name that cannot be resolved now is accepted where each delivery checks it again', async () => {
+  const guard = createUrlGuard([], publicNames);
+  assert.is(await guard.check('https://nowhere.example/', 'live', true), null);
+  assert.match((await guard.check('https://inside.example/', 'live', true)) ?? '', /not on the public Internet/);
+});
+
 test('messages do not tell what a name resolves to', async () => {
   const why = await createUrlGuard([], publicNames).check('https://inside.example/', 'live');
   assert.not.match(why ?? '', '10.0.0.5');

@@ -104,7 +104,16 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, outbox: Outbox
     nowMs: number,
   ): void {
     const { id: sessionId, mode, orderId, rate: exchangeRate } = row;
-    const common = { type, createdAtS: toSeconds(nowMs), mode, sessionId, orderId, status, received, exchangeRate };
+    const common = {
+      type,
+      createdAtS: toSeconds(nowMs),
+      mode,
+      sessionId,
+      orderId,
+      status,
+      sum: received,
+      exchangeRate,
+    };
     outbox.post(row, type, nowMs, (id) => paymentEventBody({ id, ...common }));
   }
 

@@ -71,6 +71,12 @@ export const stateOf = (terms: Terms, life: Life, standing: Standing, sums: read
   sums,
 });
 
+/** Returns what is due, in the minor unit of the coin that the session settles in. */
+export const dueOf = ({ targetMinor, targetCurrency, amountMinor, accepts }: SessionRow) => ({
+  amountMinor: targetMinor ?? amountMinor,
+  currency: targetCurrency ?? accepts[0] ?? 'USDT',
+});
+
 /** Returns the session as the port shows it. */
 export function toSession(
   row: SessionRow,

@@ -3,7 +3,7 @@
  * @module
  */
 import { eq, sql } from 'drizzle-orm';
-import { paymentEventBody } from '../../core/event.ts';
+import { type PaymentEventType, paymentEventBody } from '../../core/event.ts';
 import { accept, type HeldKind, heldMoney } from '../../core/held-money.ts';
 import { parToMinorFloor } from '../../core/money.ts';
 import {
@@ -29,7 +29,7 @@ import type { Db } from './open.ts';
 import type { Outbox } from './outbox.ts';
 import { atFirstUse, laterValues } from './prepared.ts';
 import { sessionCounts, sessions } from './schema.ts';
-import { lifeOf, type SessionRow, standingOf, stateColumnNames, stateOf, termsOf } from './session-row.ts';
+import { dueOf, lifeOf, type SessionRow, standingOf, stateColumnNames, stateOf, termsOf } from './session-row.ts';
 import { type CountingSums, sumsAfter } from './session-sums.ts';
 import { createSessionTotals } from './session-totals.ts';
 
@@ -61,6 +61,9 @@ type Parts = Readonly<{
   heldRecords: HeldRecords;
   tellNews: TellNews;
 }>;
+
+/** Where nothing was received, these say what was due. */
+const endsUnpaid: readonly PaymentEventType[] = ['payment.expired', 'payment.cancelled'];
 
 /** @param outageWaitS how long after a deadline an unread network may hold a session open */
 export function createSessionTransitions(
@@ -130,7 +133,11 @@ export function createSessionTransitions(
           sessionId: row.id,
           orderId: row.orderId,
           status: after.life.status,
-          received: sum && { amountMinor: parToMinorFloor(sum.valuePar), currency: sum.currency },
+          sum: sum
+            ? { amountMinor: parToMinorFloor(sum.valuePar), currency: sum.currency }
+            : endsUnpaid.includes(type)
+              ? dueOf(row)
+              : null,
           exchangeRate: row.rate,
         }),
       );

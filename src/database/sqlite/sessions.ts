@@ -2,7 +2,7 @@
  * Payment sessions: creating, reading, canceling and settling them.
  * @module
  */
-import { and, asc, eq, lt, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, lt, sql } from 'drizzle-orm';
 import { certainlyBefore } from '../../core/arrival.ts';
 import { invariant, permanent } from '../../core/fault.ts';
 import { graceOf } from '../../core/inclusion.ts';
@@ -33,7 +33,10 @@ import { lifeOf, type SessionRow, standingOf, stateOf, termsOf, toSession } from
 import type { SessionTransitions } from './session-transitions.ts';
 import { type Transfers, toPayment } from './transfers.ts';
 
-type SessionCommands = Pick<Database, 'createSession' | 'findSession' | 'cancelSession' | 'cutShort' | 'settleDue'>;
+type SessionCommands = Pick<
+  Database,
+  'createSession' | 'findSession' | 'pageSessions' | 'cancelSession' | 'cutShort' | 'settleDue'
+>;
 
 type Parts = Readonly<{
   addresses: Addresses;
@@ -47,7 +50,6 @@ type Parts = Readonly<{
   isSuspended: (storeId: string) => boolean;
   outageWaitS: number;
   beforeTake: BeforeTake;
-  archive: SessionArchive;
 }>;
 
 /** Called with the addresses that a new session takes, before anybody sees them; if it throws, none is taken. */
@@ -89,9 +91,9 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
     isSuspended,
     outageWaitS,
     beforeTake,
-    archive,
   } = parts;
   const insert = preparedInsert(db, sessions);
+  // One that ended unpaid is past: the order can be tried again. Money that came late may have paid an earlier one.
   const findByOrder = atFirstUse(
     db.orm
       .select({ id: sessions.id, bodyHash: sessions.bodyHash })
@@ -101,8 +103,11 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
           eq(sessions.storeId, sql.placeholder('storeId')),
           eq(sessions.mode, sql.placeholder('mode')),
           eq(sessions.orderId, sql.placeholder('orderId')),
+          sql`${sessions.status} IN ('pending', 'paid')`,
         ),
-      ),
+      )
+      .orderBy(desc(sql`${sessions.status} = 'pending'`), desc(sessions.id))
+      .limit(1),
   );
   // Every set of networks with open deadlines, each found by one seek. There are few sets, however many sessions.
   const openSets = db.client
@@ -210,8 +215,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
         if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
         if (past.kind === 'same_body') return { kind: 'replayed', session: viewOf(past.sessionId) };
         const { storeId, mode, request, replay } = input;
-        const order = { storeId, mode, orderId: request.orderId };
-        const earlier = findByOrder.get(order) ?? archive.ofOrder(order);
+        const earlier = findByOrder.get({ storeId, mode, orderId: request.orderId });
         if (!earlier && isSuspended(storeId)) return { kind: 'store_suspended' };
         if (!earlier) return begin({ ...input, id: fullId(input.id) });
         if (earlier.bodyHash !== replay.bodyHash) return { kind: 'order_id_conflict' };
@@ -224,6 +228,18 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
         const row = findRow(fullId(id));
         return row ? view(row) : null;
       });
+    },
+    async pageSessions({ storeId, mode, orderId, status, fromId, beforeId, first, limit }) {
+      const where = and(
+        eq(sessions.storeId, storeId),
+        eq(sessions.mode, mode),
+        orderId === null ? undefined : eq(sessions.orderId, orderId),
+        status === null ? undefined : eq(sessions.status, status),
+        gte(sessions.id, fromId),
+        lt(sessions.id, beforeId),
+      );
+      const order = first === 'newest' ? desc(sessions.id) : asc(sessions.id);
+      return db.read(() => db.orm.select().from(sessions).where(where).orderBy(order).limit(limit).all().map(view));
     },
     async cancelSession(input) {
       return db.write(() => {

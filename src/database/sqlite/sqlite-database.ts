@@ -203,7 +203,6 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
       transitions,
       settingsOf,
       outageWaitS,
-      archive,
     }),
     ...chainCommands(db, { ...facts, ...own, ...formats, transitions, raiseAlarm, settingsOf }),
     ...sessionListQueries(db, archive),

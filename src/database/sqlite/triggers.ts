@@ -13,6 +13,8 @@ import type { FindSessionRow } from './sessions.ts';
 /** The newest sessions, among which one of the store's test mode is looked for. */
 const SESSIONS_SEARCHED_MAX = 10_000;
 
+import { dueOf } from './session-row.ts';
+
 export function triggerCommands(db: Db, findSession: FindSessionRow, outbox: Outbox): TriggerDatabase {
   const newest = (storeId: string): string | undefined =>
     db.client
@@ -34,8 +36,8 @@ export function triggerCommands(db: Db, findSession: FindSessionRow, outbox: Out
               : `this store has no test session ${sessionId}; without --session the event is about the newest`,
           );
         }
-        const { id, orderId, rate: exchangeRate, targetMinor, targetCurrency, amountMinor, accepts, networks } = row;
-        const sum = { amountMinor: targetMinor ?? amountMinor, currency: targetCurrency ?? accepts[0] ?? 'USDT' };
+        const { id, orderId, rate: exchangeRate, networks } = row;
+        const sum = dueOf(row);
         const subject = { sessionId: id, orderId, exchangeRate, sum, network: networks[0] ?? 'test:none' };
         let posted = { id: '', body: '' };
         outbox.post(row, type, nowMs, (eventId) => {

@@ -22,6 +22,7 @@ const small = [
   'meta',
   'migrations',
   'sqlite_schema',
+  'sqlite_master',
   'CONSTANT',
 ];
 /** Inner results with their own limit. */
@@ -204,6 +205,28 @@ test('lists and searches of payments seek in an index that has their order', asy
       index,
     );
   }
+});
+
+test('a page of whole sessions seeks in an index that has its order and its filter, from either end', async () => {
+  const plans = await plansWithPayment(async (database, storeId) => {
+    const page = { storeId, mode: 'test', fromId: 'cs_1', beforeId: 'cs_2', limit: 9 } as const;
+    for (const first of ['newest', 'oldest'] as const) {
+      await database.pageSessions({ ...page, first, orderId: null, status: null });
+      await database.pageSessions({ ...page, first, orderId: null, status: 'paid' });
+      await database.pageSessions({ ...page, first, orderId: 'o1', status: null });
+    }
+  });
+  const steps = [...plans].flatMap(([text, plan]) => (/^select .*"sessions"\."id" >= \?/i.test(text) ? plan : []));
+  const seeks = ['sessions_listed', 'sessions_by_status', 'sessions_by_order'];
+  assert.equal(
+    seeks.filter((index) => !steps.some((step) => step.includes(`USING INDEX ${index} (`))),
+    [],
+    steps.join('\n'),
+  );
+  assert.equal(
+    steps.filter((step) => !step.startsWith('SEARCH')),
+    [],
+  );
 });
 
 test('a page of refunds seeks in an index that has its order, also where it goes on', async () => {

@@ -3,14 +3,16 @@
  * @module
  */
 import { createHash } from 'node:crypto';
-import { and, asc, desc, eq, gte, isNotNull, isNull, lt, ne, or, type SQL, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, ne, or, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import type { IntentMacs, PaybackIntent } from '../../../core/intent.ts';
 import type { EarlierRefund } from '../../../core/refund.ts';
+import type { Mode } from '../../../core/transfer.ts';
 import type { NewRefund, Refund, RefundDatabase } from '../../refunds.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, preparedInsert } from '../prepared.ts';
 import type { RowGuard } from '../row-guard.ts';
+import { sessions } from '../schema.ts';
 import type { FindSessionRow } from '../sessions.ts';
 import type { FormatAddress } from '../text-formats.ts';
 import type { FollowApproval } from './approval-alarms.ts';
@@ -146,6 +148,13 @@ export function createRefundRows(db: Db, parts: Parts): RefundRows {
     };
   }
 
+  /** An order has as many sessions as it was tried. */
+  const idsOfOrder = (storeId: string, mode: Mode, orderId: string) =>
+    db.orm
+      .select({ id: sessions.id })
+      .from(sessions)
+      .where(and(eq(sessions.storeId, storeId), eq(sessions.mode, mode), eq(sessions.orderId, orderId)));
+
   return {
     insert(row) {
       insert(row);
@@ -185,7 +194,7 @@ export function createRefundRows(db: Db, parts: Parts): RefundRows {
     },
     ofSession: (sessionId, exceptId = '') => [...ofSession.all({ sessionId }), ...lostOfSession(sessionId, exceptId)],
     due: (nowS, limit) => [...ready.all({ limit }), ...unclaimed.all({ limit, nowS })].slice(0, limit),
-    list({ storeId, mode, sessionId, status, fromMs = null, toMs = null, before, limit }) {
+    list({ storeId, mode, sessionId, order, status, fromMs = null, toMs = null, before, after, limit }) {
       const { id, createdAtMs } = refunds;
       const where = and(
         storeId === undefined ? undefined : eq(refunds.storeId, storeId),
@@ -195,8 +204,17 @@ export function createRefundRows(db: Db, parts: Parts): RefundRows {
         fromMs === null ? undefined : gte(createdAtMs, fromMs),
         toMs === null ? undefined : lt(createdAtMs, toMs),
         before === undefined ? undefined : sql`(${createdAtMs}, ${id}) < (${before.createdAtMs}, ${before.id})`,
+        after === undefined ? undefined : sql`(${createdAtMs}, ${id}) > (${after.createdAtMs}, ${after.id})`,
+        order && inArray(refunds.sessionId, idsOfOrder(order.storeId, order.mode, order.orderId)),
       );
-      return db.orm.select().from(refunds).where(where).orderBy(desc(createdAtMs), desc(id)).limit(limit).all();
+      const direction = after === undefined ? [desc(createdAtMs), desc(id)] : [asc(createdAtMs), asc(id)];
+      return db.orm
+        .select()
+        .from(refunds)
+        .where(where)
+        .orderBy(...direction)
+        .limit(limit)
+        .all();
     },
     isPromised({ network, currency, to, units }) {
       const isPending = and(eq(refunds.status, 'pending'), eq(refunds.network, network), eq(refunds.destination, to));

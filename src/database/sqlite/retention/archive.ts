@@ -69,7 +69,10 @@ export function createSessionArchive(db: Db): SessionArchive {
       .where(eq(archivedSessions.id, sql.placeholder('id'))),
   );
   const idOfOrder = client
-    .prepare('SELECT id FROM archived_sessions WHERE store_id = :storeId AND mode = :mode AND order_id = :orderId')
+    .prepare(
+      `SELECT id FROM archived_sessions
+       WHERE store_id = :storeId AND mode = :mode AND order_id = :orderId ORDER BY id DESC LIMIT 1`,
+    )
     .pluck();
   const insert = preparedInsert(db, archivedSessions);
   const dictionaries = createDictionaries(db);
