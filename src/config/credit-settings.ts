@@ -4,7 +4,6 @@
  */
 import * as z from 'zod';
 import { type CreditPolicy, type CreditTier, type Finality, finalities } from '../core/credit-policy.ts';
-import { isFields } from '../core/fields.ts';
 import { orAbsent, setting, stablecoinAmount, truth, whole } from './setting.ts';
 
 export const depthMax = 100_000;
@@ -12,19 +11,9 @@ const policyForms =
   '{"blocks": …}, {"finality": "finalized", "usual": …} or {"blocks": …, "finality": "finalized"}, and with ' +
   '"tiers": [{"from": "10000.00", …}] what larger amounts need besides';
 
-/** Rewrites the form with a `kind`, which names one condition, as the form that names all that must hold. */
-function withoutKind(value: unknown): unknown {
-  if (!isFields(value)) return value;
-  const { kind, ...conditions } = value;
-  if (kind === 'depth') return { ...conditions, finality: false };
-  return kind === 'finalized' ? { ...conditions, finality: true } : value;
-}
-
-/** True is what earlier versions called final. */
-const finality = setting<Finality | false>(`one of ${finalities.map((name) => `"${name}"`).join(', ')}`, (value) => {
-  if (value === true) return 'finalized';
-  return value === false ? false : finalities.find((known) => known === value);
-});
+const finality = setting<Finality | false>(`one of ${finalities.map((name) => `"${name}"`).join(', ')}`, (value) =>
+  value === false ? false : finalities.find((known) => known === value),
+);
 
 const conditions = {
   blocks: orAbsent(whole(1, depthMax)),
@@ -58,38 +47,34 @@ function toTier(
 
 const largerAmounts = z.array(z.strictObject({ from: stablecoinAmount, ...conditions }), { error: 'expected a list' });
 
-export const confirmations = z.preprocess(
-  withoutKind,
-  z
-    .strictObject(
-      {
-        kind: z.undefined({ error: `expected "depth" or "finalized", or no kind and ${policyForms}` }).optional(),
-        ...conditions,
-        tiers: orAbsent(largerAmounts),
-        confirmed_amount_max: orAbsent(stablecoinAmount),
-      },
-      { error: (issue) => (issue.code === 'invalid_type' ? `expected ${policyForms}` : undefined) },
-    )
-    .transform((settings, context): CreditPolicy => {
-      const { tiers = [], confirmed_amount_max: confirmedParMax, ...base } = settings;
-      const problem = (path: PropertyKey[], message: string) => {
-        context.issues.push({ code: 'custom', input: settings, path, message });
-        return z.NEVER;
-      };
-      if (confirmedParMax !== undefined && base.blocks !== undefined) {
-        return problem(['confirmed_amount_max'], 'blocks are counted here, whatever the amount: leave it out');
+export const confirmations = z
+  .strictObject(
+    {
+      ...conditions,
+      tiers: orAbsent(largerAmounts),
+      confirmed_amount_max: orAbsent(stablecoinAmount),
+    },
+    { error: (issue) => (issue.code === 'invalid_type' ? `expected ${policyForms}` : undefined) },
+  )
+  .transform((settings, context): CreditPolicy => {
+    const { tiers = [], confirmed_amount_max: confirmedParMax, ...base } = settings;
+    const problem = (path: PropertyKey[], message: string) => {
+      context.issues.push({ code: 'custom', input: settings, path, message });
+      return z.NEVER;
+    };
+    if (confirmedParMax !== undefined && base.blocks !== undefined) {
+      return problem(['confirmed_amount_max'], 'blocks are counted here, whatever the amount: leave it out');
+    }
+    const policy: CreditTier[] = confirmedParMax === undefined ? [] : [{ finality: 'confirmed' }];
+    const parts = [{ ...base, from: confirmedParMax && confirmedParMax + 1n }, ...tiers];
+    for (const [at, { from, ...part }] of parts.entries()) {
+      const path = at === 0 ? [] : ['tiers', at - 1];
+      const tier = toTier(part, from);
+      if ('text' in tier) return problem([...path, ...tier.at], tier.text);
+      if (at > 0 && (from ?? 0n) <= (parts[at - 1]?.from ?? 0n)) {
+        return problem([...path, 'from'], 'expected more than in the tier before: amounts rise from tier to tier');
       }
-      const policy: CreditTier[] = confirmedParMax === undefined ? [] : [{ finality: 'confirmed' }];
-      const parts = [{ ...base, from: confirmedParMax && confirmedParMax + 1n }, ...tiers];
-      for (const [at, { from, ...part }] of parts.entries()) {
-        const path = at === 0 ? [] : ['tiers', at - 1];
-        const tier = toTier(part, from);
-        if ('text' in tier) return problem([...path, ...tier.at], tier.text);
-        if (at > 0 && (from ?? 0n) <= (parts[at - 1]?.from ?? 0n)) {
-          return problem([...path, 'from'], 'expected more than in the tier before: amounts rise from tier to tier');
-        }
-        policy.push(tier);
-      }
-      return policy;
-    }),
-);
+      policy.push(tier);
+    }
+    return policy;
+  });

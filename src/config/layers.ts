@@ -61,13 +61,13 @@ export function readLayers(env: NodeJS.ProcessEnv, cwd: string): Layers {
   return { tree, origins, presets, preset, file: operatorFile, own, problems: [...problems, ...unset] };
 }
 
-/** Merges `above` into `below`. Objects merge, except those with a `kind`, which are one value. Lists replace lists. */
+/** Merges `above` into `below`. Objects merge. Lists replace lists. */
 function merge(below: Tree, above: unknown): Tree {
   if (!isFields(above)) return above as Tree;
   const merged: Tree = { ...below };
   for (const [key, value] of Object.entries(above)) {
     const base = below[key];
-    merged[key] = isFields(value) && isFields(base) && !('kind' in value) ? merge(base, value) : value;
+    merged[key] = isFields(value) && isFields(base) ? merge(base, value) : value;
   }
   return merged;
 }

@@ -351,7 +351,7 @@ test('variables override the file, in any case and with underscores for dashes',
       QUAYSIDE_NETWORKS__BSC_TESTNET__URL: 'wss://node.example.com/?apikey=1',
       QUAYSIDE_NETWORKS__Bsc_Testnet__Xpub: xpub,
       QUAYSIDE_NETWORKS__BSC_TESTNET__TOKENS__1__DECIMALS: '6',
-      QUAYSIDE_NETWORKS__BSC_TESTNET__CONFIRMATIONS: '{"kind":"finalized","usual":3}',
+      QUAYSIDE_NETWORKS__BSC_TESTNET__CONFIRMATIONS: '{"finality":"finalized","usual":5}',
       QUAYSIDE_RATES__SOURCES: 'kraken, ecb',
       QUAYSIDE_RATES__STATIC__EUR: '1.10',
       QUAYSIDE_LIMITS__STORAGE_BYTES_MAX: 'null',
@@ -367,7 +367,7 @@ test('variables override the file, in any case and with underscores for dashes',
   const [network] = config.networks;
   assert.is(network?.url, 'wss://node.example.com/?apikey=1');
   assert.is(network?.tokens[1]?.decimals, 6);
-  assert.equal(network?.confirmations, [{ finality: 'finalized', usual: 3 }]);
+  assert.equal(network?.confirmations, [{ finality: 'finalized', usual: 5 }]);
 });
 
 test('a variable alone adds a preset', () => {
@@ -390,7 +390,7 @@ test('a custom network has all settings, and its paths are resolved from its fil
     family: 'evm',
     mode: 'test',
     chain_id: 31337,
-    confirmations: { kind: 'depth', blocks: 1 },
+    confirmations: { blocks: 1 },
     reorg_depth_max: 1,
     block_time_ms: 1000,
     poll_ms: 1000,
@@ -414,7 +414,7 @@ test('all problems are listed at once, each with its path and the variable that 
       rates: { static: { EUR: '0', dollars: '1' } },
       networks: {
         ethereum: { url: 'ftp://x', tokens: [{ symbol: 'DAI', address: '0x1', decimals: 19 }] },
-        bsc: { ...node, confirmations: { kind: 'depth', blocks: 0 } },
+        bsc: { ...node, confirmations: { blocks: 0 } },
       },
     },
     { QUAYSIDE_PORT: 'eighty', QUAYSIDE_POOL: '3' },

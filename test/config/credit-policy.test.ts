@@ -11,7 +11,7 @@ test.after(close);
 const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(1)).derive("m/44'/60'/0'/0").publicExtendedKey;
 const node = { url: 'ws://127.0.0.1:8546', xpub };
 
-test('TRON credits what is deep and final; the settings of an earlier version keep their meaning', () => {
+test('TRON credits what is deep and final, or as the settings say', () => {
   const policyOf = (settings: object) => {
     const [network] = load({ networks: { tron: { ...node, ...settings } } }).networks;
     return [network?.confirmations, network?.creditsUnfinal];
@@ -19,8 +19,7 @@ test('TRON credits what is deep and final; the settings of an earlier version ke
   assert.equal(policyOf({}), [[{ blocks: 19, finality: 'finalized' }], undefined]);
   assert.equal(policyOf({ confirmations: { blocks: 30 } }), [[{ blocks: 30, finality: 'finalized' }], undefined]);
   assert.equal(policyOf({ confirmations: { finality: false } }), [[{ blocks: 19 }], undefined]);
-  assert.equal(policyOf({ confirmations: { kind: 'depth', blocks: 30 } }), [[{ blocks: 30 }], undefined]);
-  const finalized = { kind: 'finalized', usual: 21 };
+  const finalized = { blocks: null, usual: 21 };
   assert.equal(policyOf({ confirmations: finalized }), [[{ finality: 'finalized', usual: 21 }], undefined]);
   assert.equal(policyOf({ solid_url: null }), [[{ blocks: 19 }], true], 'it is followed as before, and says so');
 });
@@ -40,18 +39,18 @@ test('the amount that need not be final overrides the preset’s, and is read at
   assert.equal(plain.networks[0]?.confirmations, all, 'all money waits by default');
 });
 
-test('a policy has tiers by amount; what an operator names joins the preset’s, or replaces it whole with a kind', () => {
+test('a policy has tiers by amount; what an operator names joins the preset’s, and null removes', () => {
   const policyOf = (preset: string, confirmations: unknown, more = {}) =>
     load({ networks: { [preset]: { ...node, confirmations, ...more } } }).networks[0]?.confirmations;
   const large = { fromPar: minorToPar(1_000_000n), finality: 'finalized', usual: 64 };
   assert.equal(policyOf('ethereum', {}), [{ blocks: 12 }, large]);
   assert.equal(policyOf('ethereum', { blocks: 20 }), [{ blocks: 20 }, large]);
-  assert.equal(policyOf('ethereum', { finality: true }), [{ blocks: 12, finality: 'finalized' }, large]);
+  assert.equal(policyOf('ethereum', { finality: 'finalized' }), [{ blocks: 12, finality: 'finalized' }, large]);
   assert.equal(policyOf('ethereum', { tiers: null }), [{ blocks: 12 }]);
-  assert.equal(policyOf('ethereum', { kind: 'depth', blocks: 30 }), [{ blocks: 30 }]);
+  assert.equal(policyOf('ethereum', { blocks: 30, tiers: null }), [{ blocks: 30 }]);
   assert.equal(policyOf('bsc', {}), [{ finality: 'finalized', usual: 3 }]);
   assert.equal(policyOf('bsc', { blocks: 15 }), [{ blocks: 15, finality: 'finalized' }], 'both must hold');
-  assert.equal(policyOf('bsc', { kind: 'depth', blocks: 15 }), [{ blocks: 15 }]);
+  assert.equal(policyOf('bsc', { blocks: 15, finality: false }), [{ blocks: 15 }]);
   const rollup = {
     finality: 'sequencer',
     blocks: null,
@@ -74,22 +73,22 @@ test('a policy has tiers by amount; what an operator names joins the preset’s,
 const refused: readonly (readonly [string, Record<string, unknown>, RegExp])[] = [
   [
     'deeper than reorg_depth_max',
-    { ethereum: { ...node, confirmations: { kind: 'depth', blocks: 200 } } },
+    { ethereum: { ...node, confirmations: { blocks: 200 } } },
     /^networks\.ethereum\.confirmations\.blocks: 200, expected at most reorg_depth_max \(128\)/,
   ],
   [
     'an unknown policy',
-    { ethereum: { ...node, confirmations: { kind: 'hope' } } },
-    /^networks\.ethereum\.confirmations\.kind: expected "depth" or "finalized", or no kind and \{"blocks"/,
+    { ethereum: { ...node, confirmations: 'hope' } },
+    /^networks\.ethereum\.confirmations: expected \{"blocks"/,
   ],
   [
     'a policy that names nothing',
-    { ethereum: { ...node, confirmations: { kind: 'depth' } } },
+    { ethereum: { ...node, confirmations: { blocks: null } } },
     /^networks\.ethereum\.confirmations: expected \{"blocks"/,
   ],
   [
     'finality that the node does not show',
-    { tron: { ...node, solid_url: null, confirmations: { kind: 'finalized', usual: 21 } } },
+    { tron: { ...node, solid_url: null, confirmations: { blocks: null, usual: 21 } } },
     /^networks\.tron\.solid_url: null, expected an address: "finality" waits/,
   ],
   ...['0', '-1', '1.001', 'many', 50].map(
@@ -126,6 +125,11 @@ const refused: readonly (readonly [string, Record<string, unknown>, RegExp])[] =
     /^networks\.ethereum\.confirmations\.tiers\[0\]\.usual: missing, expected a whole number/,
   ],
   [
+    'a finality without its name',
+    { bsc: { ...node, confirmations: { finality: true } } },
+    /^networks\.bsc\.confirmations\.finality: true, expected one of "sequencer", "confirmed", "safe", "finalized"$/,
+  ],
+  [
     'a finality that nobody knows',
     { ethereum: { ...node, confirmations: { finality: 'soon' } } },
     /^networks\.ethereum\.confirmations\.finality: "soon", expected one of "sequencer", "confirmed", "safe", "finalized"$/,
@@ -142,12 +146,12 @@ const refused: readonly (readonly [string, Record<string, unknown>, RegExp])[] =
   ],
   [
     'small amounts where no block is confirmed before it is final',
-    { bsc: { ...node, confirmations: { kind: 'finalized', usual: 3, confirmed_amount_max: '50' } } },
+    { bsc: { ...node, confirmations: { confirmed_amount_max: '50' } } },
     /^networks\.bsc\.confirmations: "confirmed" \(confirmed_amount_max\) is nothing that evm nodes say .*Name one of these/,
   ],
   [
     'small amounts where blocks are counted',
-    { solana: { url: 'ws://10.0.0.8:8900', confirmations: { kind: 'depth', blocks: 5, confirmed_amount_max: '50' } } },
+    { solana: { url: 'ws://10.0.0.8:8900', confirmations: { blocks: 5, confirmed_amount_max: '50' } } },
     /^networks\.solana\.confirmations\.confirmed_amount_max: blocks are counted here, whatever the amount: leave it out$/,
   ],
 ];

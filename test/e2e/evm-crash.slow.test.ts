@@ -65,7 +65,7 @@ const settingsOf = (dataDir: string, url: string, tokens: readonly TokenContract
       mode: 'test',
       url,
       xpub: XPUB,
-      confirmations: { kind: 'depth', blocks: DEPTH },
+      confirmations: { blocks: DEPTH, finality: false, tiers: null },
       reorg_depth_max: 20,
       poll_ms: 100,
       block_time_ms: 1000,

@@ -108,7 +108,7 @@ export async function openEvmFlowOn(sources: readonly [FlowSource, ...FlowSource
       mode: 'test',
       url: node.wsUrl,
       xpub: XPUB,
-      confirmations: { kind: 'depth', blocks: DEPTH },
+      confirmations: { blocks: DEPTH, finality: false, tiers: null },
       reorg_depth_max: 40,
       block_time_ms: 1000,
       poll_ms: 1000,
@@ -176,7 +176,7 @@ export async function openEvmPayouts(network: PayoutNetwork = ethereum, started?
     ],
     settings: {
       url: node.wsUrl,
-      confirmations: { kind: 'depth', blocks: 2 },
+      confirmations: { blocks: 2, finality: false, tiers: null },
       reorg_depth_max: 40,
       block_time_ms: 1000,
       poll_ms: 1000,

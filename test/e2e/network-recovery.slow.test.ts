@@ -73,7 +73,7 @@ test.before(async () => {
         url: ethereum.wsUrl,
         chain_id: SANDBOX_CHAIN_ID,
         xpub: XPUB,
-        confirmations: { kind: 'depth', blocks: 3 },
+        confirmations: { blocks: 3, finality: false, tiers: null },
         tokens: sandboxTokens,
       },
       solana: {
@@ -81,7 +81,7 @@ test.before(async () => {
         url: solana.url,
         rpc_url: solana.rpcUrl,
         chain_id: SOLANA_CHAIN_ID,
-        confirmations: { kind: 'finalized', usual: FINALITY + 1 },
+        confirmations: { finality: 'finalized', usual: FINALITY + 1, blocks: null, tiers: null },
         tokens: solanaTokens,
       },
     },

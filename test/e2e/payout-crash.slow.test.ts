@@ -73,7 +73,7 @@ const settingsOf = (dataDir: string, dir: string, url: string, token: PaidToken)
       mode: 'test',
       url,
       xpub: evmSpending.xpub(seed),
-      confirmations: { kind: 'depth', blocks: 2 },
+      confirmations: { blocks: 2, finality: false, tiers: null },
       reorg_depth_max: 40,
       block_time_ms: 1000,
       poll_ms: 100,

@@ -33,7 +33,7 @@ test.before(async () => {
     url: node.url,
     rpc_url: node.rpcUrl,
     chain_id: SOLANA_CHAIN_ID,
-    confirmations: { kind: 'finalized', usual: USUAL, confirmed_amount_max: '20.00' },
+    confirmations: { finality: 'finalized', usual: USUAL, confirmed_amount_max: '20.00' },
     reorg_depth_max: 60,
     block_time_ms: 400,
     poll_ms: 100,

@@ -5,7 +5,7 @@ import type { Json } from '../support/instance.ts';
 import { find } from '../support/quayside-process.ts';
 import { openTronPayouts } from './tron.ts';
 
-const { shop, node } = await openTronPayouts({ kind: 'depth', blocks: 2 });
+const { shop, node } = await openTronPayouts({ blocks: 2, finality: false, tiers: null });
 refundConforms(shop, { coinsLate: 500, gas: { units: 16_000_000n, coins: 100 } });
 
 test('a refund that the node fails to quote says so itself, until it is paid', async () => {

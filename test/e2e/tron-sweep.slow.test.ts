@@ -12,7 +12,7 @@ import { openTronPayouts } from './tron.ts';
 
 const TRX = 1_000_000n;
 
-const { shop, node } = await openTronPayouts({ kind: 'finalized', usual: 4 });
+const { shop, node } = await openTronPayouts({ finality: 'finalized', usual: 4, blocks: null, tiers: null });
 const { chain, quayside, gasWallet, refundWallet } = shop;
 const { world } = node;
 

@@ -55,7 +55,7 @@ export async function openTronFlow() {
     url,
     xpub: XPUB,
     chain_id: chainId,
-    confirmations: { kind: 'depth', blocks: DEPTH },
+    confirmations: { blocks: DEPTH, finality: false, tiers: null },
     reorg_depth_max: 40,
     block_time_ms: 1000,
     poll_ms: 250,

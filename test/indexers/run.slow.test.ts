@@ -36,7 +36,7 @@ async function place(play: (place: Place) => Promise<void>): Promise<void> {
     mode: 'test',
     url: node.wsUrl,
     chain_id: SANDBOX_CHAIN_ID,
-    confirmations: { kind: 'depth', blocks: 3 },
+    confirmations: { blocks: 3 },
     tokens: sandboxTokens,
     xpub,
     block_time_ms: 1000,

@@ -11,7 +11,7 @@ const geth = await startDrivenGeth({ chainId: 1, finalDepth: null });
 const bench = await openNodeShop({
   node: geth,
   // With blocks this slow, finality that is 30 of them behind has stalled.
-  settings: { confirmations: { kind: 'finalized', usual: 3 }, block_time_ms: 12_000 },
+  settings: { confirmations: { finality: 'finalized', usual: 3, blocks: null, tiers: null }, block_time_ms: 12_000 },
 });
 const { quayside, shop, pay, expectPaid } = bench;
 test.after(() => bench.close());

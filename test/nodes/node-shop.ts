@@ -70,7 +70,7 @@ export async function openNodeShop({ node, url = node.wsUrl, settings, limits }:
     url,
     chain_id: String(node.chainId),
     xpub: XPUB,
-    confirmations: { kind: 'depth', blocks: 4 },
+    confirmations: { blocks: 4, finality: false, tiers: null },
     reorg_depth_max: 40,
     block_time_ms: 1000,
     poll_ms: 100,

@@ -11,7 +11,6 @@ const bench = await openNodeShop({
   node: geth,
   settings: {
     confirmations: {
-      kind: 'depth',
       blocks: 4,
       tiers: [
         { from: '20.00', finality: 'safe', usual: 10 },

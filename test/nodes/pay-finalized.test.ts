@@ -6,7 +6,7 @@ import { openNodeShop } from './node-shop.ts';
 import { waysOfPayingConform } from './ways-of-paying.ts';
 
 const node = await startDrivenGeth({ chainId: 1, finalDepth: 3 });
-const settings = { confirmations: { kind: 'finalized', usual: 3 } };
+const settings = { confirmations: { finality: 'finalized', usual: 3, blocks: null, tiers: null } };
 const bench = await openNodeShop({ node, settings, limits: { pool_target: 300 } });
 await node.mineEvery(1);
 waysOfPayingConform(bench, async (send) => {

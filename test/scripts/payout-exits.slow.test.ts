@@ -60,7 +60,7 @@ test.before(async () => {
   cpSync(place.dir, join(home, 'signer-backup'), { recursive: true });
   const network = {
     ...{ name: 'one', family: 'evm', mode: 'test', url: anvil.wsUrl, xpub: evmSpending.xpub(seed) },
-    ...{ chain_id: String(CHAIN_ID), native_symbol: 'ETH', confirmations: { kind: 'depth', blocks: 2 } },
+    ...{ chain_id: String(CHAIN_ID), native_symbol: 'ETH', confirmations: { blocks: 2 } },
     ...{ reorg_depth_max: 40, block_time_ms: 1000, poll_ms: 1000, tokens },
   };
   const signer = { dir: place.dir, unlock: 'external' };

@@ -34,7 +34,7 @@ const network = {
   xpub: evmSpending.xpub(seed),
   chain_id: policy?.chain_id,
   native_symbol: 'ETH',
-  confirmations: { kind: 'depth', blocks: 2 },
+  confirmations: { blocks: 2 },
   reorg_depth_max: 40,
   block_time_ms: 1000,
   poll_ms: 1000,

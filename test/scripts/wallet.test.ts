@@ -32,7 +32,7 @@ async function open() {
   const { tokens } = policySettings.networks['test:one'] ?? {};
   const network = (chain: string) => ({
     ...{ family: 'evm', mode: 'test', chain_id: chain, url: 'ws://127.0.0.1:1', xpub, tokens },
-    ...{ confirmations: { kind: 'depth', blocks: 2 }, reorg_depth_max: 40, block_time_ms: 1000, poll_ms: 100 },
+    ...{ confirmations: { blocks: 2 }, reorg_depth_max: 40, block_time_ms: 1000, poll_ms: 100 },
   });
   const networks = { one: network('31337'), two: network('31338'), three: network('31339') };
   const config = join(home, 'config.json');
