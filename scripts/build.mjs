@@ -35,7 +35,7 @@ const stampModule = (build) => import(pathToFileURL(join(build, 'src/lib/build-s
 /** Returns whether `dist/` was built from the present sources. */
 async function isFresh() {
   if (!existsSync(dist)) return false;
-  // Without that module, it is the build of a much older version, or a foreign folder.
+  // Without that module, it is no build of this program.
   return stampModule(dist).then(
     ({ isBuildFresh }) => isBuildFresh(),
     () => false,

@@ -73,8 +73,7 @@ export function createBalanceWatch(
       const nowMs = clock.nowMs();
       if (nowMs < readAtMs + READ_MS) return;
       readAtMs = nowMs;
-      const others = wallets.others ?? [];
-      const former = others.filter((one) => one.isFormer);
+      const former = wallets.others.filter((one) => one.isFormer);
       const sums: Partial<Record<Asset, bigint>> = {};
       const read = async (key: string): Promise<WalletBalance> => {
         const held = await node.balance(key);
@@ -96,7 +95,7 @@ export function createBalanceWatch(
         });
       }
       // A machine that was put back to before a rotation finds there what was moved since.
-      for (const { key, isFormer } of others) if (!isFormer) await read(key);
+      for (const { key, isFormer } of wallets.others) if (!isFormer) await read(key);
       await database.compareBooks({ network, heldUnits: sums, feeUnitsMax: wallets.feeUnitsMax, nowMs });
     },
   };

@@ -74,7 +74,7 @@ export function createSignerFreezer(
     reportedPolicy = policyText ?? reportedPolicy;
   }
 
-  /** Returns null if the signer does not answer, or, being of an older version, does not know the question. */
+  /** Returns null if the signer does not answer, or refuses. */
   async function unlessRefused<T>(answer: Promise<T>): Promise<T | null> {
     return answer.catch((error: unknown) => {
       if (error instanceof Fault) return null;

@@ -113,7 +113,7 @@ export function createSpendLearner(parts: Parts): SpendLearner {
     const { treasury, feeUnitsMax } = await wallets.own();
     const transfer = await node.readTransfer(payer, treasury, tx);
     if (transfer === null || transfer === 'other') return transfer;
-    if (feeUnitsMax === undefined ? hasFailed : transfer.feeUnitsMax > feeUnitsMax) return 'other';
+    if (transfer.feeUnitsMax > feeUnitsMax) return 'other';
     const intent = await intentOf(payer, transfer);
     if (hasFailed) return learnFailed(unknown, transfer, intent);
     if (!intent) return 'other';

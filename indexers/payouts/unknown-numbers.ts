@@ -47,7 +47,7 @@ export function createUnknownNumbers({ network, node, database, wallets }: Unkno
   }
 
   return async (): Promise<string | null> => {
-    const { refund, gas, others = [] } = await wallets.own();
+    const { refund, gas, others } = await wallets.own();
     const all = [{ key: refund, isFormer: false }, { key: gas, isFormer: false }, ...others];
     for (const { key, isFormer } of all) {
       const found = await unknownOf(key, isFormer);

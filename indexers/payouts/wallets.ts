@@ -52,7 +52,7 @@ export function createPayoutWallets(
   async function hotKeyOf({ role, index }: Extract<Wallet, { role: HotRole }>): Promise<string> {
     const known = await own();
     if (index === undefined || index === indexOf(known, known[role])) return known[role];
-    const other = known.others?.find((one) => one.role === role && one.index === index);
+    const other = known.others.find((one) => one.role === role && one.index === index);
     if (other) return other.key;
     throw permanent('signer_refused_wallet', `the signer names no ${role} wallet ${index} on ${network}; restart it`);
   }
@@ -111,7 +111,7 @@ export function createPayoutWallets(
   return {
     own,
     async ofRole(role) {
-      const { others = [], ...known } = await own();
+      const { others, ...known } = await own();
       const former = others.filter((one) => one.role === role && one.isFormer).map(({ key }) => key);
       return [known[role], ...former.reverse()];
     },
@@ -128,7 +128,7 @@ export function createPayoutWallets(
     async find(key) {
       const known = await own();
       const index = indexOf(known, key);
-      const role = known.others?.find((one) => one.key === key)?.role ?? hotRoles.find((one) => known[one] === key);
+      const role = known.others.find((one) => one.key === key)?.role ?? hotRoles.find((one) => known[one] === key);
       return index === null || role === undefined ? null : { role, index };
     },
     async indexOf(role) {
@@ -151,7 +151,7 @@ export function createPayoutWallets(
  * Returns the index of a refund or gas wallet; null for a deposit address. The one that pays now has the index between
  * the former and the next ones.
  */
-function indexOf({ refund, gas, others = [] }: SignerWallets, key: string): number | null {
+function indexOf({ refund, gas, others }: SignerWallets, key: string): number | null {
   const other = others.find((one) => one.key === key);
   if (other) return other.index;
   const role = key === refund ? 'refund' : key === gas ? 'gas' : null;

@@ -141,7 +141,7 @@ export const walletEmpty: Command = {
     const { database, clock, config } = installation;
     const act = operatorAct(walletEmpty, input, clock);
     return withPayoutAccess(network, installation, async (access) => {
-      const { others = [] } = await access.wallets.own();
+      const { others } = await access.wallets.own();
       const former = others.filter((one) => one.role === role && one.isFormer);
       if (former.length === 0) throw notFound(`${network.key} has no former ${role} wallet`);
       const busy = await busyWallets(access, database, network.key);
@@ -265,11 +265,16 @@ async function openPayouts(database: Database, network: NetworkKey) {
 
 /** Returns the next wallet of a network, and whether the policy still has to be changed. */
 function planRotation(file: string, { key: network, family }: NetworkConfig, role: HotRole, wallets: SignerWallets) {
-  const others = (wallets.others ?? []).filter((one) => one.role === role);
+  const others = wallets.others.filter((one) => one.role === role);
   const running = others.filter(({ isFormer }) => isFormer).length;
   const after = running + 1;
   const next = others.find(({ index }) => index === after);
-  if (!next) throw permanent('signer_older', 'the signer is of an older version: restart it, then run this again');
+  if (!next) {
+    throw permanent(
+      'wallets_used_up',
+      `${network} has used every ${role} wallet of this seed: \`quayside signer init\` makes a new seed`,
+    );
+  }
   const isChanged = indexIn(file, network, role) === running;
   const { format } = chains[family].address;
   return { network, role, before: running, after, from: format(wallets[role]), to: format(next.key), isChanged };

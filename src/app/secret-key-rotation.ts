@@ -68,7 +68,7 @@ async function withKeyLock<T>(dataDir: string, work: () => Promise<T>): Promise<
 
 /**
  * Begins a rotation, or continues one.
- * @throws Fault permanent `secret_key_given`, `server_older`, `server_lacks_key`, `signer_lacks_key`,
+ * @throws Fault permanent `secret_key_given`, `server_lacks_key`, `signer_lacks_key`,
  * `secret_key_invalid`; transient `server_starting`, `secret_key_busy`, `storage_unavailable` and those of the signer
  */
 export const rotateSecretKey = (parts: RotationParts): Promise<Rotation> =>
@@ -79,7 +79,7 @@ export const rotateSecretKey = (parts: RotationParts): Promise<Rotation> =>
     const state = await database.secretKeyState();
     let table = readKeyTable(file);
     const isContinued = newestOf(table) > state.current || !state.isFinished;
-    refuseOlderServer(dataDir);
+    refuseStartingServer(dataDir);
     if (!isContinued) {
       const made = withNewKey(table);
       if (isGiven && to === null) throw given(file);
@@ -160,24 +160,16 @@ function writeNew(file: string, table: KeyTable): void {
   throw permanent('file_exists', `${file} exists already; name a new file with --to`);
 }
 
-/** @throws Fault permanent `server_older`; transient `server_starting` */
-function refuseOlderServer(dataDir: string): void {
-  const running = readServerFile(dataDir);
-  if (running && !running.secret_keys) {
-    throw permanent(
-      'server_older',
-      'the Quayside that runs was started before its upgrade, and knows no versions of the secret key; restart it, then ' +
-        'run this again',
-    );
-  }
-  if (running || !isSupervised(dataDir)) return;
+/** @throws Fault transient `server_starting` */
+function refuseStartingServer(dataDir: string): void {
+  if (readServerFile(dataDir) || !isSupervised(dataDir)) return;
   throw transient('server_starting', 'Quayside is starting or stopping; run this again once it has');
 }
 
 /** A given file is a copy that only a new start reads. @throws Fault permanent `server_lacks_key` */
 function refuseServerWithout(dataDir: string, { version, id }: KeyName): void {
   const running = readServerFile(dataDir);
-  if (!running || running.secret_keys?.some((one) => one.version === version && one.id === id)) return;
+  if (!running || running.secret_keys.some((one) => one.version === version && one.id === id)) return;
   throw permanent(
     'server_lacks_key',
     `the Quayside that runs was started without version ${version} of the secret key; restart it, then run this again`,

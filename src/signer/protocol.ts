@@ -151,7 +151,7 @@ const journalEntry = z.strictObject({
   attempt: count,
   terms,
   signedAtMs: count,
-  payer: addressKey.optional(),
+  payer: addressKey,
 });
 
 /** Every call of the signer. None signs given bytes, and none reveals a key. */
@@ -164,9 +164,8 @@ export const calls = {
       treasury: addressKey,
       others: z
         .array(z.strictObject({ role: z.enum(hotRoles), index: hotIndex, key: addressKey, isFormer: z.boolean() }))
-        .readonly()
-        .optional(),
-      feeUnitsMax: whole(/^(0|[1-9][0-9]{0,77})$/).optional(),
+        .readonly(),
+      feeUnitsMax: whole(/^(0|[1-9][0-9]{0,77})$/),
     }),
   },
   addresses: {

@@ -49,17 +49,15 @@ export type SignRequest = Readonly<{
 
 /**
  * Address keys of the wallets that pay on a network, and of its treasury. `others` are the former ones, oldest first,
- * and those that the next rotations make current; a signer of an older version names none.
+ * and those that the next rotations make current.
  */
 export type SignerWallets = Readonly<{
   refund: string;
   gas: string;
   treasury: string;
-  others?: readonly OtherWallet[] | undefined;
-  /**
-   * The most that a transaction may cost by its policy, in base units of the native coin; an older signer names none.
-   */
-  feeUnitsMax?: bigint | undefined;
+  others: readonly OtherWallet[];
+  /** The most that a transaction may cost by its policy, in base units of the native coin. */
+  feeUnitsMax: bigint;
 }>;
 
 /** One signature in the signer's journal. */
@@ -71,8 +69,8 @@ export type JournalEntry = SignedSpend &
     attempt: number;
     terms: Terms;
     signedAtMs: number;
-    /** Address key of the wallet that pays the fee. A signer of an older version does not name it. */
-    payer?: string | undefined;
+    /** Address key of the wallet that pays the fee. */
+    payer: string;
   }>;
 
 /**
@@ -117,7 +115,7 @@ export type FreezeState = Readonly<{
   approvers: readonly string[];
 }>;
 
-/** What is in force, with nothing secret. A signer of an older version does not say it. */
+/** What is in force, with nothing secret. */
 export type SignerStatus = Readonly<{
   /** Each setting of the policy by its path, and the seed's fingerprint; see `policy-report.ts`. */
   settings: Readonly<Record<string, string>>;
@@ -137,8 +135,7 @@ export interface SignerControl {
   /**
    * Yields an encrypted file with the journal and the policy in force, part by part; see `backup.ts`. Every other call
    * is served meanwhile.
-   * @throws Fault transient `signer_unreachable`, also within the file; `backup_running`, `backup_blocked`; permanent
-   * `backup_too_large` of a signer of an older version
+   * @throws Fault transient `signer_unreachable`, also within the file; `backup_running`, `backup_blocked`
    */
   backup(): AsyncGenerator<Uint8Array, void>;
   /** Returns the versions of the installation's secret key by which the signer checks refunds. */

@@ -66,7 +66,7 @@ if (!rates.listening) await once(rates, 'listening');
 const metricsUrl = `http://127.0.0.1:${(rates.address() as AddressInfo).port}`;
 const baseUrl = 'http://127.0.0.1:1';
 const urls = { base_url: baseUrl, metrics_url: metricsUrl, dashboard_url: baseUrl };
-const serverFile = { pid: process.pid, port: 1, ...urls };
+const serverFile = { pid: process.pid, port: 1, ...urls, secret_keys: [] };
 writeServerFile(data, serverFile);
 test.after(async () => {
   database.close();

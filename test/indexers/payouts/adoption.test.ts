@@ -31,6 +31,7 @@ const entry = (id: number): JournalEntry => ({
   tx: `tx ${id}`,
   bytes: new Uint8Array([1]),
   signedAtMs: nowMs,
+  payer: 'd'.repeat(40),
 });
 
 /** A signer with `count` signatures, and a database that remembers them and fails once, at part `dieAt`. */
@@ -45,8 +46,6 @@ function openScene(count: number, dieAt = Number.POSITIVE_INFINITY) {
       rules,
       signer: {
         fence: async () => FENCE,
-        wallets: async () => ({ refund: 'd'.repeat(40), gas: 'e'.repeat(40), treasury: 'f'.repeat(40) }),
-        addresses: async () => [],
         journal: async (_, after, limit) =>
           Array.from({ length: Math.max(0, Math.min(limit, count - after)) }, (_, n) => entry(after + n + 1)),
       },

@@ -6,7 +6,13 @@ import { permanent, transient } from '../../../src/core/fault.ts';
 import type { SignerWallets } from '../../../src/signer/signer.ts';
 import { type Bench, network, onBench } from './engine-bench.ts';
 
-const wallets: SignerWallets = { refund: 'aa'.repeat(20), gas: 'bb'.repeat(20), treasury: 'cc'.repeat(20) };
+const wallets: SignerWallets = {
+  refund: 'aa'.repeat(20),
+  gas: 'bb'.repeat(20),
+  treasury: 'cc'.repeat(20),
+  others: [],
+  feeUnitsMax: 1n,
+};
 
 /** Starts beside a signer that fails with these faults before it answers. @returns how long that took */
 async function startBeside(

@@ -173,7 +173,7 @@ test('the nodes are asked for what used a number until they show it, and not aga
       depositIndex: async () => null,
     },
     wallets: {
-      own: async () => ({ refund: 'aa', gas: 'bb', treasury: 'cc' }),
+      own: async () => ({ refund: 'aa', gas: 'bb', treasury: 'cc', others: [], feeUnitsMax: 1n }),
       find: async () => null,
       draft: () => Promise.reject(new Error('nothing is known of it')),
     },
@@ -211,7 +211,7 @@ test('numbers beyond the first 200 are learned in the next passes, and none afte
       depositIndex: async () => null,
     },
     wallets: {
-      own: async () => ({ refund: 'aa', gas: 'cc', treasury: 'dd', feeUnitsMax: 1n }),
+      own: async () => ({ refund: 'aa', gas: 'cc', treasury: 'dd', others: [], feeUnitsMax: 1n }),
       find: async (key) => ({ role: 'refund', index: key === 'aa' ? 0 : 1, key }),
       draft: async () => ({ to: 'bb', owners: ['aa'] }) as unknown as SpendDraft,
     },
@@ -251,7 +251,7 @@ test('a move that the signer’s journal may name is not learned before the jour
       depositIndex: async () => null,
     },
     wallets: {
-      own: async () => ({ refund: 'aa', gas: 'cc', treasury: 'dd', feeUnitsMax: 1n }),
+      own: async () => ({ refund: 'aa', gas: 'cc', treasury: 'dd', others: [], feeUnitsMax: 1n }),
       find: async (key) => ({ role: 'refund', index: key === 'aa' ? 0 : 1, key }),
       draft: async () => ({ to: 'bb', owners: ['aa'] }) as unknown as SpendDraft,
     },
