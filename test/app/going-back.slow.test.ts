@@ -41,7 +41,7 @@ test.after(() => {
 const schema = currentVersion();
 const next = String(schema + 1).padStart(4, '0');
 writeFileSync(
-  join(newer, 'dist/src/database/sqlite/migrations', `${next}_more.sql`),
+  join(newer, 'dist/src/database', `${next}_more.sql`),
   'CREATE TABLE more (id INTEGER PRIMARY KEY) STRICT;',
 );
 const stamp = join(newer, 'dist/build.json');
