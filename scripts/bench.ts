@@ -51,7 +51,7 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   writes: { about: 'sessions and reads beside followers that never pause', run: benchWrites },
   webhooks: { about: 'deliveries a second, and the delay beside dead hosts', run: benchWebhooks },
   dashboard: { about: "the dashboard's pages and an export, with a million sessions", run: benchDashboard },
-  retention: { about: 'a year of a million sessions: size, archiving, backups', run: benchRetention },
+  retention: { about: 'a year of a million sessions: size, removal of old data, backups', run: benchRetention },
   footprint: { about: 'start-up time and memory of the built sandbox, by process', run: benchFootprint },
   'long-run': {
     about: 'payments while processes are killed and a node flaps, then an audit',

@@ -1,6 +1,6 @@
 /**
- * What a million sessions of a year take on the disk and in a backup, before and after old data is archived; and
- * what archiving costs meanwhile. The installation is a whole sandbox, whose sessions can be paid on four networks.
+ * What a million sessions of a year take on the disk and in a backup, before and after old data is removed; and
+ * what removing costs meanwhile. The installation is a whole sandbox, whose sessions can be paid on four networks.
  * @module
  */
 import { spawn } from 'node:child_process';
@@ -49,10 +49,10 @@ export async function benchRetention({ isShort }: Readonly<{ isShort: boolean }>
     keep('A backup of it', await backUp(dataDir, installation, true));
     await installation.start();
     const { url } = (await installation.showSession(paid)) as unknown as { url: string };
-    keep('Archiving beside a payer’s page', await archiveBeside(installation, url));
+    keep('Removing beside a payer’s page', await removeBeside(installation, url));
     await endAll();
-    keep('The rest of it, while nothing else runs', await archiveRest(installation));
-    keep('A year of sessions, archived', sizeOf(dataDir));
+    keep('The rest of it, while nothing else runs', await removeRest(installation));
+    keep('A year of sessions, made anonymous', sizeOf(dataDir));
     keep('A backup of it', await backUp(dataDir, installation, false));
     return rows;
   } finally {
@@ -91,16 +91,14 @@ function sizeOf(dataDir: string): Row {
   client.pragma('wal_checkpoint(TRUNCATE)');
   const of = (pragma: string) => Number(client.pragma(pragma, { simple: true }));
   const freeBytes = of('freelist_count') * of('page_size');
-  const count = (table: string) => Number(client.prepare(`SELECT count(*) FROM ${table}`).pluck().get());
-  const [live, archived] = [count('sessions'), count('archived_sessions')];
+  const sessions = Number(client.prepare('SELECT count(*) FROM sessions').pluck().get());
   client.close();
   const { size } = statSync(file);
   return {
-    sessions: live,
-    archived,
+    sessions,
     'file GB': round(size / GB),
     'in use GB': round((size - freeBytes) / GB),
-    'kB a session': round((size - freeBytes) / (live + archived) / 1e3),
+    'kB a session': round((size - freeBytes) / sessions / 1e3),
   };
 }
 
@@ -130,14 +128,14 @@ async function timed({ variables }: SandboxInstallation, ...words: string[]): Pr
 }
 
 /** Runs the program of every night for as long as payers look at pages. What it leaves is done the next time. */
-async function archiveBeside({ variables }: SandboxInstallation, pageUrl: string): Promise<Row> {
+async function removeBeside({ variables }: SandboxInstallation, pageUrl: string): Promise<Row> {
   const p99s = async (): Promise<number[]> => {
     const all: number[] = [];
     for (let run = 0; run < RUNS; run++) all.push(quantile(await payersPages(pageUrl), 0.99));
     return all;
   };
   const quietMs = quantile(await p99s(), 0.5);
-  const child = spawn(process.execPath, [built('scripts/nightly-archive.ts')], {
+  const child = spawn(process.execPath, [built('scripts/nightly-retention.ts')], {
     env: { ...process.env, ...variables },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
@@ -146,7 +144,7 @@ async function archiveBeside({ variables }: SandboxInstallation, pageUrl: string
   const peakKb = peakMemoryKb(child.pid ?? 0);
   child.kill('SIGTERM');
   const [code] = await ended;
-  if (code !== 0) throw new Error(`archiving ended with ${code}`);
+  if (code !== 0) throw new Error(`removing ended with ${code}`);
   return {
     'peak memory MB': round(peakKb / KB_PER_MB, 0),
     'p99 quiet ms': round(quietMs, 1),
@@ -156,7 +154,7 @@ async function archiveBeside({ variables }: SandboxInstallation, pageUrl: string
 }
 
 /** Does what is left without pauses, in this process. */
-async function archiveRest({ variables }: SandboxInstallation): Promise<Row> {
+async function removeRest({ variables }: SandboxInstallation): Promise<Row> {
   const config = loadConfig({ env: { ...process.env, ...variables }, cwd: process.cwd() });
   const database = openRetention(config, variables);
   const sinceMs = performance.now();

@@ -12,7 +12,6 @@ export type Mark = 'ok' | 'waiting' | 'broken' | 'note';
 
 export type Step =
   | 'session'
-  | 'archive'
   | 'address'
   | 'transaction'
   | 'network'

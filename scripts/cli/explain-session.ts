@@ -6,7 +6,6 @@ import { openPar } from '../../src/core/held-money.ts';
 import { deadline, enoughPar } from '../../src/core/session.ts';
 import type { Session } from '../../src/database/database.ts';
 import type { HeldMoney } from '../../src/database/held-money.ts';
-import type { ArchivedSession } from '../../src/database/retention.ts';
 import { eventLinks } from './explain-delivery.ts';
 import { type Link, link } from './explain-link.ts';
 import { refundLinks } from './explain-payout.ts';
@@ -22,29 +21,19 @@ export async function sessionLink(scene: Scene, session: Session): Promise<Link>
   const { database } = scene;
   const traced = await database.traceSession(id);
   const held = await database.listHeldMoney({ sessionId: id, limit: HELD_MAX });
-  const archived = await database.findArchived(id);
   const text = `${id}, order ${request.orderId}, store ${storeId} (${mode}), created ${at(createdAtS * 1000)}: ${life.status}`;
   const due = `${parText(terms.duePar)} in ${terms.accepts.join(' or ')} until ${at(terms.expiresAtS * 1000)}`;
   const transfers = await Promise.all(traced.map((transfer) => transferLink(scene, transfer, session)));
   return link('session', 'ok', `${text}; due ${due}`, null, [
-    ...(archived ? [archivedLink(archived)] : []),
     ...networkLinks(scene, session),
     ...transfers,
     creditLink(scene, session, traced.length > 0),
     ...missedLinks(scene, session, traced.length > 0),
     ...held.flatMap((one) => heldLink(one)),
-    ...(archived ? [] : await eventLinks(scene, session)),
+    ...(await eventLinks(scene, session)),
     ...(await refundLinks(scene, id)),
   ]);
 }
-
-const archivedLink = ({ archivedAtMs, hasPayerData }: ArchivedSession): Link =>
-  link(
-    'archive',
-    'note',
-    `archived at ${at(archivedAtMs)} with its events and deliveries, because it ended without a payment; its addresses ` +
-      `are still watched, and money brings it back${hasPayerData ? '' : '. What its merchant sent about the payer was removed'}`,
-  );
 
 const placesOf = ({ places }: Scene, { options }: Session): Place[] =>
   [...new Set(options.map(({ networkKey }) => networkKey))].flatMap((key) => places.get(key) ?? []);

@@ -28,7 +28,6 @@ export const sessionShow: Command = {
   options: {},
   async run(input, { database, config }) {
     const session = await findSession(database, input.args[0] ?? '');
-    const archived = await database.findArchived(session.id);
     const held = await database.listHeldMoney({ sessionId: session.id, state: 'open', limit: HELD_MAX });
     const { terms, standing, life, request } = session;
     const value = (par: bigint) => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
@@ -54,7 +53,6 @@ export const sessionShow: Command = {
           ['created', moment(session.createdAtS * 1000)],
           ['expires', moment(terms.expiresAtS * 1000)],
           ...(life.endedAtS === null ? [] : [['ended', moment(life.endedAtS * 1000)]]),
-          ...(archived === null ? [] : [['archived', moment(archived.archivedAtMs)]]),
         ]),
         '',
         ...table([

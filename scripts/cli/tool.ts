@@ -18,7 +18,6 @@ import { readShipped } from '../../src/lib/installation.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
 import { alarmsAcknowledge, alarmsList, alarmsResolve, alarmsSnooze } from './alarms.ts';
-import { archive, archiveFind, archiveShow } from './archive.ts';
 import { auditList } from './audit.ts';
 import { backup, backupVerify, restore } from './backup.ts';
 import { type Command, type Input, type OfflineCommand, operatorAct, textOption, usage } from './command.ts';
@@ -178,9 +177,6 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   secretKeyRotate,
   secretKeyRetire,
   auditList,
-  archiveShow,
-  archiveFind,
-  archive,
   backupVerify,
   backup,
   restore,

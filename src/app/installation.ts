@@ -17,6 +17,7 @@ import { removeAbandoned } from './backup/scratch.ts';
 import { everyDay, runOnce } from './nightly.ts';
 import { refuseTakenPorts } from './ports.ts';
 import { prepareDatabase } from './prepare-database.ts';
+import { RETENTION_TIME } from './retention.ts';
 import { safetyWarnings } from './safety-warnings.ts';
 import { refuseLostChains } from './sandbox-chains.ts';
 import { readCredentials } from './sandbox-credentials.ts';
@@ -139,8 +140,7 @@ async function run(
   if (nightly !== null) background.push(runNightly(nightly, '../../indexers/nightly.ts'));
   if (config.backup.nightly !== null)
     background.push(runNightly(config.backup.nightly, '../../scripts/nightly-backup.ts'));
-  if (config.retention.nightly !== null)
-    background.push(runNightly(config.retention.nightly, '../../scripts/nightly-archive.ts'));
+  background.push(runNightly(RETENTION_TIME, '../../scripts/nightly-retention.ts'));
   await Promise.race([stopped, ...broken]);
 }
 

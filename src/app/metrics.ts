@@ -97,8 +97,7 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
   );
   const openAlarms = gauge('alarm_open', '1 while a lasting alarm is open, by its code and key.', ['code', 'key']);
   const sessions = gauge('sessions', 'Sessions by status.', ['status']);
-  const archivedSessions = gauge('archived_sessions', 'Sessions that were never paid and are archived.');
-  const retention = gauge('retention_timestamp_seconds', 'When old data was last archived and removed; 0 if never.');
+  const retention = gauge('retention_timestamp_seconds', 'When old data was last removed; 0 if never.');
   const waiting = gauge('deliveries_waiting', 'Webhook deliveries that are not delivered yet.');
   const oldestWaiting = gauge('delivery_oldest_wait_seconds', 'How long the oldest waiting delivery has waited.');
   const heldOpen = gauge('held_money_open', 'Amounts of held money that wait for an operator’s decision.');
@@ -140,7 +139,6 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
     waiting.set(stats.deliveriesWaiting);
     oldestWaiting.set(stats.oldestWaitingMs / 1000);
     heldOpen.set(stats.heldOpen);
-    archivedSessions.set(stats.archivedSessions);
     retention.set((stats.retentionAtMs ?? 0) / 1000);
     const [alarm] = await database.listAlarms(1);
     lastAlarm.set((alarm?.atMs ?? 0) / 1000);

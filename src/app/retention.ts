@@ -1,78 +1,55 @@
-/**
- * Removes and archives old data, as the settings say: every night, or when an operator asks.
- * @module
- */
+/** Removes old data, as the settings say. */
 import type { Config } from '../config/config.ts';
-import {
-  type RetentionDatabase,
-  type RetentionDone,
-  type RetentionKind,
-  type RetentionPlace,
-  retentionKinds,
-} from '../database/retention.ts';
+import { type RetentionDatabase, type RetentionKind, retentionKinds } from '../database/retention.ts';
 import { openRetentionDatabase } from '../database/sqlite/retention/retention-database.ts';
 import { type Clock, DAY_MS } from '../lib/clock.ts';
 import { databaseOptions } from './database-options.ts';
 
+/** When the supervisor starts it, in UTC: no shop is at its busiest, and the nightly backup is made. */
+export const RETENTION_TIME = '03:40';
+
+/** How long the URL that a session named is kept after it was retired. */
+const ENDPOINTS_DAYS = 90;
 /** After each slice; whoever else writes has the lock for at least as long as a slice had it. */
 const PAUSE_MS_MIN = 2;
 
-export type RetentionParts = Readonly<{
+type RetentionParts = Readonly<{
   config: Pick<Config, 'retention'>;
   database: RetentionDatabase;
   clock: Clock;
-  isDryRun?: boolean;
   /** Ends it after the slice that is under way. */
   signal?: AbortSignal;
-  /** Called after each slice, with how many of a kind are done. */
-  onProgress?: (kind: RetentionKind, done: number) => void;
 }>;
 
 /** @throws Fault: see `openRetentionDatabase` */
 export const openRetention = (config: Config, env: NodeJS.ProcessEnv): RetentionDatabase =>
   openRetentionDatabase(databaseOptions(config, env, {}));
 
-/** Returns how many days each kind is kept; null: for ever. */
-export const daysOf = ({ retention }: Pick<Config, 'retention'>): Readonly<Record<RetentionKind, number | null>> => ({
-  anonymised: retention.anonymiseDays,
-  anonymised_archived: retention.anonymiseDays,
-  archived: retention.archiveDays,
-  attempts: retention.attemptsDays,
-  endpoints: retention.endpointsDays,
-});
-
 /**
  * Does what is due, slice by slice with pauses, and remembers that it did. What an interruption leaves is done the next
- * time. @returns how many rows of each kind were changed, or would be
+ * night. @returns how many rows of each kind were changed
  */
-export async function runRetention(parts: RetentionParts): Promise<RetentionDone> {
-  const { config, database, clock, isDryRun = false, signal, onProgress } = parts;
+export async function runRetention({
+  config,
+  database,
+  clock,
+  signal,
+}: RetentionParts): Promise<Readonly<Record<RetentionKind, number>>> {
   const nowMs = clock.nowMs();
-  const days = daysOf(config);
-  const done: Record<RetentionKind, number> = {
-    anonymised: 0,
-    anonymised_archived: 0,
-    archived: 0,
-    attempts: 0,
-    endpoints: 0,
-  };
+  const { anonymiseDays, attemptsDays } = config.retention;
+  const days = { anonymised: anonymiseDays, attempts: attemptsDays, endpoints: ENDPOINTS_DAYS };
+  const done: Record<RetentionKind, number> = { anonymised: 0, attempts: 0, endpoints: 0 };
   for (const kind of retentionKinds) {
     const kept = days[kind];
-    if (kept === null) continue;
-    const walk = { kind, beforeMs: nowMs - kept * DAY_MS, nowMs, isDryRun };
-    for (let place: RetentionPlace | null = null; signal?.aborted !== true; ) {
-      const sinceMs = performance.now();
-      const slice: Awaited<ReturnType<RetentionDatabase['retainSlice']>> = await database.retainSlice({
-        ...walk,
-        place,
-      });
-      done[kind] += slice.done;
-      onProgress?.(kind, done[kind]);
-      if (slice.next === null) break;
-      place = slice.next;
+    if (kept === null || signal?.aborted) continue;
+    let sinceMs = performance.now();
+    for await (const changed of database.retain(kind, { beforeMs: nowMs - kept * DAY_MS, nowMs })) {
+      done[kind] += changed;
+      if (signal?.aborted) break;
       await clock.sleep(Math.max(PAUSE_MS_MIN, performance.now() - sinceMs), signal);
+      sinceMs = performance.now();
     }
   }
-  if (!isDryRun) await database.rememberRun({ atMs: nowMs, done });
+  await database.rememberRun(nowMs);
   return done;
 }

@@ -76,16 +76,10 @@ export type Config = Readonly<{
   }>;
   /** How long what is no longer needed is kept; null: for ever. */
   retention: Readonly<{
-    /** The time of day (UTC, `HH:MM`) at which it is looked for; null: only on request. */
-    nightly: string | null;
-    /** Sessions that were never paid, after their end. */
-    archiveDays: number | null;
     /** What merchants sent about payers, after the end of the session and its refund window. */
     anonymiseDays: number | null;
     /** What merchants' servers answered. */
     attemptsDays: number | null;
-    /** URLs that single sessions named, after they were retired. */
-    endpointsDays: number | null;
   }>;
   limits: Readonly<{
     requestsPerSecondPerKey: number;
@@ -236,11 +230,8 @@ function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): C
     comparison: general.comparison,
     backup: toBackup(general),
     retention: {
-      nightly: retention.nightly,
-      archiveDays: retention.archive_days,
       anonymiseDays: retention.anonymise_days,
       attemptsDays: retention.attempts_days,
-      endpointsDays: retention.endpoints_days,
     },
     limits: {
       requestsPerSecondPerKey: limits.requests_per_second_per_key,

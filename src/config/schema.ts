@@ -149,11 +149,8 @@ export const generalSettings = group({
     proved_age_days_max: whole(1, 366),
   }),
   retention: group({
-    nightly: timeOfDay,
-    archive_days: wholeOrNull(31, DAYS_MAX),
     anonymise_days: wholeOrNull(7, DAYS_MAX),
     attempts_days: wholeOrNull(1, DAYS_MAX),
-    endpoints_days: wholeOrNull(1, DAYS_MAX),
   }),
   limits: group({
     requests_per_second_per_key: whole(1, 100_000),

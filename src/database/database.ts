@@ -39,7 +39,6 @@ import type { RecoveryDatabase } from './recovery.ts';
 import type { RefundDatabase, Replay } from './refunds.ts';
 import type { ReportDatabase } from './reports.ts';
 import type { RequestLogDatabase } from './request-log.ts';
-import type { ArchiveDatabase } from './retention.ts';
 import type { SecretKeyDatabase } from './secret-keys.ts';
 import type { SenderReportDatabase } from './sender-report.ts';
 import type { SessionListDatabase, SessionPaging } from './session-lists.ts';
@@ -279,7 +278,6 @@ export type PastAttempt = Attempt & Readonly<{ stamp: WebhookStamp | null }>;
 export interface Database
   extends AddressPoolDatabase,
     AlarmDatabase,
-    ArchiveDatabase,
     MailDatabase,
     NoticeDatabase,
     AuditDatabase<Database>,

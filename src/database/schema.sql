@@ -131,7 +131,7 @@ CREATE TABLE addresses (
   derivation_index INTEGER NOT NULL,
   -- taken: by one session, for ever. spoiled: money came before any session; watched, never given out.
   state TEXT NOT NULL CHECK (state IN ('free', 'taken', 'spoiled')),
-  session_id TEXT, -- may be in archived_sessions
+  session_id TEXT,
   mac TEXT,
   UNIQUE (family, mode, key),
   CHECK ((state = 'taken') = (session_id IS NOT NULL))
@@ -219,8 +219,6 @@ CREATE INDEX sessions_over ON sessions (store_id, mode, id) WHERE funded = 'over
 CREATE INDEX sessions_under ON sessions (store_id, mode, id) WHERE funded = 'part';
 CREATE INDEX sessions_late ON sessions (store_id, mode, id) WHERE late + paid_late > 0;
 CREATE INDEX sessions_by_endpoint ON sessions (endpoint_id) WHERE endpoint_id IS NOT NULL;
-CREATE INDEX sessions_unpaid ON sessions (ended_at_s, id)
-  WHERE payment_count = 0 AND status IN ('expired', 'canceled', 'failed');
 
 -- How many sessions have a status: equal to a count of `sessions`.
 CREATE TABLE session_counts (
@@ -237,7 +235,7 @@ CREATE TABLE replays (
   path TEXT NOT NULL,
   idempotency_key TEXT NOT NULL,
   body_hash TEXT NOT NULL,
-  session_id TEXT NOT NULL, -- may be in archived_sessions
+  session_id TEXT NOT NULL,
   created_at_ms INTEGER NOT NULL,
   PRIMARY KEY (store_id, mode, path, idempotency_key)
 ) STRICT, WITHOUT ROWID;
@@ -1238,28 +1236,3 @@ CREATE TABLE block_comparisons (
   CHECK ((differs_from IS NULL) = (differs_to IS NULL)),
   CHECK ((differs_from IS NULL) = (differences = 0))
 ) STRICT, WITHOUT ROWID;
-
--- ── The archive ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
--- A session without payer data that others are compressed with, for ever.
-CREATE TABLE archive_dictionaries (
-  id INTEGER PRIMARY KEY,
-  text BLOB NOT NULL
-) STRICT;
-
--- A session that was never paid, with its events and deliveries, compressed. It is in `sessions` or here; a write that asks for
--- it moves it back.
-CREATE TABLE archived_sessions (
-  id TEXT PRIMARY KEY,
-  store_id TEXT NOT NULL REFERENCES stores (id),
-  mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
-  order_id TEXT NOT NULL,
-  ended_at_s INTEGER NOT NULL,
-  archived_at_ms INTEGER NOT NULL,
-  has_payer_data INTEGER NOT NULL CHECK (has_payer_data IN (0, 1)),
-  dictionary_id INTEGER NOT NULL REFERENCES archive_dictionaries (id),
-  content BLOB NOT NULL
-) STRICT;
-CREATE INDEX archived_sessions_by_order ON archived_sessions (store_id, mode, order_id, id);
-CREATE INDEX archived_sessions_with_payer_data ON archived_sessions (ended_at_s) WHERE has_payer_data = 1;
-INSERT INTO meta (name, value) VALUES ('archived_sessions', '0');

@@ -11,7 +11,7 @@ export type SessionTotal = Readonly<{ created: number; paid: number; unpaid: num
 export interface SessionTotalDatabase {
   /**
    * Returns how many sessions a store created between one time and the next, and how many of those are paid or ended
-   * without a payment now, archived ones included.
+   * without a payment now.
    * @param timesMs ascending beginnings of quarters of an hour; there is one period less
    */
   countSessions(

@@ -149,7 +149,6 @@ const testedElsewhere: Readonly<Record<string, string>> = {
   'payouts settle': 'test/scripts/payout-exits.slow.test.ts',
   'sweep order': 'test/scripts/sweep-order.test.ts',
   backup: 'test/scripts/backup.test.ts',
-  archive: 'test/scripts/archive.slow.test.ts',
   'alarms acknowledge': 'test/scripts/quayside.test.ts',
   'alarms resolve': 'test/scripts/quayside.test.ts',
   'alarms snooze': 'test/scripts/quayside.test.ts',
@@ -187,7 +186,7 @@ const readers = [
   ...['webhooks show', 'webhooks secret', 'events list', 'events show', 'refunds list', 'refunds show'],
   ...['refunds request', 'payouts list', 'payouts show', 'payouts outgoing', 'sweep plan', 'sweep status'],
   ...['notify test', 'notify list', 'user list', 'export payments', 'export refunds', 'export sweeps', 'export fees'],
-  ...['archive show', 'archive find', 'secret-key status', 'wallet list'],
+  ...['secret-key status', 'wallet list'],
   ...['ledger verify', 'audit list', 'signer drill'],
 ];
 

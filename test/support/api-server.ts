@@ -257,11 +257,8 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
 
 /** Everything is kept. */
 export const noRetention: Config['retention'] = {
-  nightly: null,
-  archiveDays: null,
   anonymiseDays: null,
   attemptsDays: null,
-  endpointsDays: null,
 };
 
 const configOf = (

@@ -59,7 +59,7 @@ const rooms: readonly Room[] = [
   },
   { name: 'chain nodes and transports', files: chains, may: [chains, node, /^(ws|undici|p-queue)$/] },
   { name: 'the database port', files: port, may: [], pure: true },
-  { name: 'src/database', files: /^src\/database\//, may: [files, /^node:zlib$/, /^(drizzle-orm|better-sqlite3)/] },
+  { name: 'src/database', files: /^src\/database\//, may: [files, /^(drizzle-orm|better-sqlite3)/] },
   {
     name: 'src/config',
     files: config,

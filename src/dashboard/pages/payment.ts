@@ -9,7 +9,6 @@ import type { Delivery, Payment, Session } from '../../database/database.ts';
 import type { StoredEvent } from '../../database/events.ts';
 import type { Lookup } from '../../database/lookups.ts';
 import type { Refund } from '../../database/refunds.ts';
-import type { ArchivedSession } from '../../database/retention.ts';
 import type { SessionSweep } from '../../database/sweeps.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/session-id.ts';
@@ -73,7 +72,6 @@ export async function showPayment(
 ): Promise<Reply> {
   const { database, config } = deps;
   const { at, words } = visit;
-  const archived = await database.findArchived(session.id);
   const events = await database.listSessionEvents(session.id, SHOWN_MAX);
   const deliveries = await database.listDeliveries({ sessionId: session.id, limit: SHOWN_MAX });
   const refunds = await database.listRefunds({ sessionId: session.id, limit: SHOWN_MAX });
@@ -87,7 +85,6 @@ export async function showPayment(
     title: words.say('payment.title', { order: session.request.orderId }),
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}<p class="actions"><a href="${pathOf(at)}">${words.say('payment.all')}</a>${isRefundable ? html` <a href="${paymentPath(at, session)}/refund">${words.say('payment.refund')}</a>` : null}</p>
-${archived ? archivedNote(words, archived) : null}
 <section class="card" aria-labelledby="asked"><h2 id="asked" class="amounts">${data(confirmedText(session) ?? '–')} ${sessionState(words, session)}<small>${askedText(words, session)}</small></h2>${asked({ config, words }, session)}
 ${copied(words.say('payment.page'), paymentUrl(session, config))}${forms(visit, session)}</section>
 <section class="card" aria-labelledby="came"><h2 id="came">${words.say('payment.came')}</h2>${transferTable({ config, words }, session)}${heldList(visit, held)}</section>
@@ -123,9 +120,6 @@ const askedText = (words: Words, session: Session): Html => {
       })
     : words.html('payment.asked', { asked });
 };
-
-const archivedNote = (words: Words, { archivedAtMs, hasPayerData }: ArchivedSession): Html =>
-  html`<p class="card">${words.html('payment.archived', { time: time(archivedAtMs) })}${hasPayerData ? null : html` ${words.say('payment.archived_payer')}`}</p>`;
 
 /** `webhooks`: where deliveries have their pages, if the visitor may see them. */
 type Shown = ShownTransfers & Readonly<{ webhooks?: string | null }>;

@@ -76,12 +76,7 @@ ${mayExport ? link(`${pathOf(at)}.csv`, {}, words.say(isFiltered ? 'payments.csv
   // A list by network or coin with a status looks at a bounded number of payments for each page.
   const rest = html`<p class="card">${words.say('payments.rest')}</p>`;
   const empty = goOnId === null ? emptyList(words, at, isFiltered || beforeId !== null) : html`${rest}${pager}`;
-  const { archiveDays } = deps.config.retention;
-  const archived =
-    goOnId === null && archiveDays !== null
-      ? html`<p>${words.html('payments.archived', { days: archiveDays })}</p>`
-      : null;
-  const content = shown.length > 0 ? html`${await rows(deps, visit, shown)}${pager}${archived}` : empty;
+  const content = shown.length > 0 ? html`${await rows(deps, visit, shown)}${pager}` : empty;
   const announced = isFiltered || beforeId !== null ? null : newer(at, shown[0]);
   return { title: titleOf(words, at), content: html`${await controls(deps, visit, '', filter)}${announced}${content}` };
 }

@@ -19,8 +19,6 @@ export type Db = Readonly<{
    * @throws Fault transient `storage_unavailable`
    */
   write: WriteQueue['write'];
-  /** Whether a write of this connection is running. */
-  isWriting(): boolean;
   /** Says what the current write changes, for the audit log, if this connection is for an operator's command. */
   describe(change: AuditedChange): void;
   /** Runs `work` on one consistent snapshot of the file. */
@@ -54,21 +52,11 @@ export function openDatabase({ file, busyTimeoutMs, bytesMax, onWrite }: OpenOpt
       }
       return createWriteQueue(client, { file, waitMs: busyTimeoutMs, busyTimeoutMs, ...(onWrite && { onWrite }) });
     });
-    let isWriting = false;
     return {
       file,
       client,
       orm: drizzle(client, { casing: 'snake_case' }),
-      write: (work, options) =>
-        queue.write(() => {
-          isWriting = true;
-          try {
-            return work();
-          } finally {
-            isWriting = false;
-          }
-        }, options),
-      isWriting: () => isWriting,
+      write: (work, options) => queue.write(work, options),
       describe() {},
       read: <T>(work: () => T) => guarded(file, () => inTransaction.deferred(work) as T),
       close() {

@@ -1,5 +1,5 @@
 /**
- * Notes about payments. A session with notes is not archived; they go with what identifies its payer.
+ * Notes about payments. They go with what identifies the payer.
  * @module
  */
 import { and, asc, count, eq } from 'drizzle-orm';
@@ -7,7 +7,7 @@ import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import { PAYMENT_NOTES_MAX, type PaymentNoteDatabase } from '../payment-notes.ts';
 import type { RecordAct } from './audit-log.ts';
 import type { Db } from './open.ts';
-import { createPayerDataMark } from './retention/archive.ts';
+import { createPayerDataMark } from './retention/marks.ts';
 import type { FindSessionRow } from './sessions.ts';
 
 export const paymentNotes = sqliteTable('payment_notes', {

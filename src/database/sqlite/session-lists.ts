@@ -9,7 +9,6 @@ import type { SessionSummary } from '../database.ts';
 import type { SessionFilter, SessionFlag, SessionListDatabase, SessionSearch } from '../session-lists.ts';
 import type { Db } from './open.ts';
 import { atFirstUse } from './prepared.ts';
-import type { SessionArchive } from './retention/archive.ts';
 import { addresses, events, sessionAssets, sessions, transfers } from './schema.ts';
 import { type SessionRow, toSession } from './session-row.ts';
 
@@ -39,7 +38,7 @@ const summaryOf = (row: SessionRow): SessionSummary => {
   return summary;
 };
 
-export function sessionListQueries(db: Db, archive: SessionArchive): SessionListDatabase<SessionSummary> {
+export function sessionListQueries(db: Db): SessionListDatabase<SessionSummary> {
   const { orm } = db;
   const select = (where: SQL | undefined, limit: number) =>
     orm.select().from(sessions).where(where).orderBy(desc(sessions.id)).limit(limit).all().map(summaryOf);
@@ -169,9 +168,6 @@ export function sessionListQueries(db: Db, archive: SessionArchive): SessionList
     return [...byId.values()].sort((one, other) => (one.id < other.id ? 1 : -1)).slice(0, limit);
   }
 
-  const archivedSummary = ({ storeId, mode }: At, row: SessionRow | undefined): SessionSummary[] =>
-    row?.storeId === storeId && row.mode === mode ? [summaryOf(row)] : [];
-
   /** Returns the ids of the sessions whose addresses a search is about. */
   function idsOf(search: Extract<SessionSearch, { kind: 'address' | 'transaction' }>): string[] {
     const rows =
@@ -240,24 +236,16 @@ export function sessionListQueries(db: Db, archive: SessionArchive): SessionList
     },
     async listSessionEvents(sessionId, limit) {
       return db.read(() =>
-        [
-          ...orm.select().from(events).where(eq(events.sessionId, sessionId)).orderBy(events.id).limit(limit).all(),
-          ...archive.eventsOf(sessionId),
-        ].slice(0, limit),
+        orm.select().from(events).where(eq(events.sessionId, sessionId)).orderBy(events.id).limit(limit).all(),
       );
     },
     async searchSessions(search, { limit, ...at }) {
       const own = ofStore(at);
       return db.read(() => {
         if (search.kind === 'amount') return ofAmount(at, search, limit);
-        if (search.kind !== 'order') {
-          const ids = idsOf(search);
-          const archived = ids.flatMap((id) => archivedSummary(at, archive.find(id)));
-          return [...select(and(own, inArray(sessions.id, ids)), limit), ...archived].slice(0, limit);
-        }
+        if (search.kind !== 'order') return select(and(own, inArray(sessions.id, idsOf(search))), limit);
         const { orderId } = search;
-        const kept = select(and(own, eq(sessions.orderId, orderId)), 1);
-        const whole = kept.length > 0 ? kept : archivedSummary(at, archive.ofOrder({ ...at, orderId }));
+        const whole = select(and(own, eq(sessions.orderId, orderId)), 1);
         const longer = orm
           .select()
           .from(sessions)

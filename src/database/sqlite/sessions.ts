@@ -27,7 +27,6 @@ import type { Db } from './open.ts';
 import type { Addresses } from './pool.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
 import type { Replays } from './replays.ts';
-import type { SessionArchive } from './retention/archive.ts';
 import { sessions } from './schema.ts';
 import { lifeOf, type SessionRow, standingOf, stateOf, termsOf, toSession } from './session-row.ts';
 import type { SessionTransitions } from './session-transitions.ts';
@@ -58,25 +57,17 @@ export type BeforeTake = (taken: readonly Taken[]) => void;
 /** Ids are stored with their prefix; callers may omit it. */
 const fullId = (id: string): string => (id.startsWith('cs_') ? id : `cs_${id}`);
 
-/**
- * Finds a session's row by its full id, archived or not. A write that asks for an archived one brings it back first:
- * what it writes may refer to it.
- */
+/** Finds a session's row by its full id. */
 export type FindSessionRow = (id: string) => SessionRow | undefined;
 
-export function createSessionFinder(db: Db, archive: SessionArchive): FindSessionRow {
+export function createSessionFinder(db: Db): FindSessionRow {
   const select = atFirstUse(
     db.orm
       .select()
       .from(sessions)
       .where(eq(sessions.id, sql.placeholder('id'))),
   );
-  return (id) => {
-    const row = select.get({ id });
-    if (row) return row;
-    if (!db.isWriting()) return archive.find(id);
-    return archive.bringBack(id) ? select.get({ id }) : undefined;
-  };
+  return (id) => select.get({ id });
 }
 
 export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): SessionCommands {

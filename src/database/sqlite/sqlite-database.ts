@@ -84,7 +84,6 @@ import { createRefusedDeliveries } from './refused-deliveries.ts';
 import { createReplays } from './replays.ts';
 import { requestLogCommands } from './request-log.ts';
 import { rereadCommands } from './reread.ts';
-import { archiveQueries, createSessionArchive, type SessionArchive } from './retention/archive.ts';
 import { retirementCommands } from './retirement.ts';
 import { createRowGuard, type RowGuard } from './row-guard.ts';
 import { secretKeyCommands } from './secret-keys/rotation.ts';
@@ -166,8 +165,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   const facts = { addresses, blocks: createBlocks(db), transfers, networks, outgoing };
   const returned = createReturned(db);
   const countingSums = createCountingSums(returned.of);
-  const archive = createSessionArchive(db);
-  const findSession = createSessionFinder(db, archive);
+  const findSession = createSessionFinder(db);
   const settingsOf = createSettingsReader(db);
   const isSuspended = createSuspensionReader(db, guard);
   const { lines, refused, endpoints, outbox } = createSending(db);
@@ -205,7 +203,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
       outageWaitS,
     }),
     ...chainCommands(db, { ...facts, ...own, ...formats, transitions, raiseAlarm, settingsOf }),
-    ...sessionListQueries(db, archive),
+    ...sessionListQueries(db),
     ...paymentNoteCommands(db, findSession, recordAct),
     ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, recordAct, returned }),
     ...refundReports(db, rows),
@@ -216,7 +214,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
     ...eventQueries(db),
     ...triggerCommands(db, findSession, outbox),
     ...alarmParts(db, vault, { raiseAlarm, recordAct }),
-    ...reports(db, archive),
+    ...reports(db),
     changeCount: changeCounter(db),
     async probe() {
       await db.write(() => {}, { waitMs: PROBE_WAIT_MS });
@@ -275,11 +273,10 @@ const alarmParts = (db: Db, vault: Vault, { raiseAlarm, recordAct }: AlarmParts)
 });
 
 /** What operators and programs read about the whole. */
-const reports = (db: Db, archive: SessionArchive) => ({
+const reports = (db: Db) => ({
   ...ledgerAudit(db),
   ...comparisonQueries(db),
-  ...traceQueries(db, archive),
-  ...archiveQueries(db),
+  ...traceQueries(db),
   ...bookQueries(db),
   ...auditCommands(db),
   ...statsCommands(db),

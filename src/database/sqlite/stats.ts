@@ -3,10 +3,9 @@
  * @module
  */
 import { asc, count, eq } from 'drizzle-orm';
-import type { RetentionRun } from '../retention.ts';
 import type { StatsDatabase } from '../stats.ts';
 import type { Db } from './open.ts';
-import { ARCHIVED_COUNT, LAST_RUN } from './retention/archive.ts';
+import { LAST_RUN } from './retention/marks.ts';
 import { deliveries, heldMoney, sessionCounts } from './schema.ts';
 
 export function statsCommands({ client, orm, read }: Db): StatsDatabase {
@@ -26,8 +25,7 @@ export function statsCommands({ client, orm, read }: Db): StatsDatabase {
           .get();
         const lastRun = meta.get(LAST_RUN) as string | undefined;
         return {
-          archivedSessions: Number(meta.get(ARCHIVED_COUNT) ?? 0),
-          retentionAtMs: lastRun === undefined ? null : (JSON.parse(lastRun) as RetentionRun).atMs,
+          retentionAtMs: lastRun === undefined ? null : Number(lastRun),
           sessions: Object.fromEntries(counts.map(({ status, sessions }) => [status, sessions])),
           deliveriesWaiting: orm.select({ n: count() }).from(deliveries).where(isWaiting).get()?.n ?? 0,
           heldOpen: orm.select({ n: count() }).from(heldMoney).where(isOpen).get()?.n ?? 0,

@@ -11,7 +11,6 @@ import {
   type TracedTransfer,
 } from '../traces.ts';
 import type { Db } from './open.ts';
-import type { SessionArchive } from './retention/archive.ts';
 
 type Flag = 0 | 1;
 type AddressRow = Omit<TracedAddress, 'isRetired'> & Readonly<{ isRetired: Flag }>;
@@ -59,9 +58,9 @@ const ofAddress = ofAddresses(':subject');
 const addressesWith = `
   SELECT a.id, ${addressColumns} FROM addresses AS a JOIN pools AS p ON p.id = a.pool_id
   WHERE a.family = ? AND a.mode IN ('live', 'test') AND a.key = ?`;
-const ofOrder = (table: 'sessions' | 'archived_sessions'): string => `
+const ofOrder = `
   SELECT s.id FROM stores AS o CROSS JOIN (SELECT 'live' AS mode UNION ALL SELECT 'test') AS m
-  CROSS JOIN ${table} AS s ON s.store_id = o.id AND s.mode = m.mode AND s.order_id = ? ORDER BY s.id LIMIT ?`;
+  CROSS JOIN sessions AS s ON s.store_id = o.id AND s.mode = m.mode AND s.order_id = ? ORDER BY s.id LIMIT ?`;
 const eventsOf = `
   SELECT id, store_id AS storeId, session_id AS sessionId, mode, type, body, created_at_ms AS createdAtMs
   FROM events WHERE session_id = ? ORDER BY id DESC LIMIT ?`;
@@ -70,7 +69,7 @@ const outgoingIn = `
   WHERE tx = ? ORDER BY id LIMIT ?`;
 
 /** Statements are prepared when they are asked for: only a person's command does, and some of them read much. */
-export function traceQueries(db: Db, archive: SessionArchive): TraceDatabase {
+export function traceQueries(db: Db): TraceDatabase {
   const all = <T>(text: string, ...values: readonly unknown[]): T[] =>
     db.read(() => db.client.prepare(text).all(...values) as T[]);
   return {
@@ -87,14 +86,10 @@ export function traceQueries(db: Db, archive: SessionArchive): TraceDatabase {
       return all<AddressRow>(addressesWith, family, key).map((row) => ({ ...row, isRetired: row.isRetired === 1 }));
     },
     async sessionsOfOrder(orderId) {
-      const found = [ofOrder('sessions'), ofOrder('archived_sessions')].flatMap((query) =>
-        all<{ id: string }>(query, orderId, TRACED_MAX),
-      );
-      return found.map(({ id }) => id);
+      return all<{ id: string }>(ofOrder, orderId, TRACED_MAX).map(({ id }) => id);
     },
     async eventsOfSession(sessionId) {
-      const kept = all<StoredEvent>(eventsOf, sessionId, TRACED_MAX).reverse();
-      return kept.length > 0 ? kept : db.read(() => archive.eventsOf(sessionId));
+      return all<StoredEvent>(eventsOf, sessionId, TRACED_MAX).reverse();
     },
     async outgoingOf(tx) {
       return all<OutgoingRow>(outgoingIn, tx, TRACED_MAX).map(({ units, ...row }) => ({

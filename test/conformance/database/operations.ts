@@ -206,7 +206,6 @@ export function operationsConform(makePlace: MakePlace): void {
         deliveriesWaiting: 0,
         oldestWaitingMs: 0,
         heldOpen: 0,
-        archivedSessions: 0,
         retentionAtMs: null,
       });
       await database.addEndpoint(endpoint('e1'));
@@ -220,7 +219,6 @@ export function operationsConform(makePlace: MakePlace): void {
         deliveriesWaiting: 2,
         oldestWaitingMs: 800,
         heldOpen: 0,
-        archivedSessions: 0,
         retentionAtMs: null,
       });
     }),

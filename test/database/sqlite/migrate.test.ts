@@ -30,7 +30,6 @@ import * as peopleSchema from '../../../src/database/sqlite/people/schema.ts';
 import * as proofs from '../../../src/database/sqlite/proofs.ts';
 import * as refundSchema from '../../../src/database/sqlite/refunds/schema.ts';
 import * as requestLog from '../../../src/database/sqlite/request-log.ts';
-import * as retentionSchema from '../../../src/database/sqlite/retention/schema.ts';
 import * as schema from '../../../src/database/sqlite/schema.ts';
 import { openSqliteDatabase } from '../../../src/database/sqlite/sqlite-database.ts';
 import * as totalsSchema from '../../../src/database/sqlite/totals-schema.ts';
@@ -287,7 +286,6 @@ test(
       ...schema,
       ...totalsSchema,
       ...refundSchema,
-      ...retentionSchema,
       ...requestLog,
       ...auditLog,
       ...paymentNotes,

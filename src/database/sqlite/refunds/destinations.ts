@@ -18,7 +18,7 @@ import type { Db } from '../open.ts';
 import type { Payouts } from '../payouts/payouts.ts';
 import type { Addresses } from '../pool.ts';
 import type { Replays } from '../replays.ts';
-import { createPayerDataMark } from '../retention/archive.ts';
+import { createPayerDataMark } from '../retention/marks.ts';
 import type { RowGuard } from '../row-guard.ts';
 import type { MacedRow } from '../row-macs.ts';
 import type { FindSessionRow } from '../sessions.ts';

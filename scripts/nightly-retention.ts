@@ -1,11 +1,9 @@
 /**
- * Archives and removes old data once, and ends. The supervisor starts it every night.
+ * Removes old data once, and ends. The supervisor starts it every night.
  *
  * It is a process of its own, of low priority, so that neither its memory nor its work slows payments. A stop ends it
  * after the slice that is under way; the rest is done the next night. Exit codes: 0 done; 1 it failed, as the log says;
  * 2 the configuration or the database does not allow a start.
- *
- * @module
  */
 import '../src/lib/runtime.ts';
 import { setPriority } from 'node:os';
@@ -23,15 +21,15 @@ const NICENESS = 10;
 const stopping = new AbortController();
 const stop = (): void => stopping.abort();
 for (const request of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(request, stop);
-let log = openLog('archive', 'info');
+let log = openLog('retention', 'info');
 try {
   setPriority(NICENESS);
   const config = loadConfig({ env: process.env, cwd: process.cwd() });
-  log = openLog('archive', config.logLevel);
+  log = openLog('retention', config.logLevel);
   const database = openRetention(config, process.env);
   try {
     const done = await runRetention({ config, database, clock: systemClock, signal: stopping.signal });
-    log.info({ ...done }, 'old data was archived and removed');
+    log.info({ ...done }, 'old data was removed');
   } finally {
     database.close();
   }

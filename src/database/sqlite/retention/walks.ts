@@ -1,0 +1,104 @@
+/**
+ * The walks of retention. Each call looks at the next old rows and changes those that are due, within one short
+ * transaction; what still has open matters is left for another night.
+ */
+import { defaultRefundPolicy } from '../../../core/refund.ts';
+import { toSeconds } from '../../../lib/clock.ts';
+import type { RetentionKind, RetentionTimes } from '../../retention.ts';
+import type { Db } from '../open.ts';
+import { ANONYMISED_THROUGH, ATTEMPTS_THROUGH, type Marks } from './marks.ts';
+
+/** `done`: the rows that it changed. */
+type Walk = () => Readonly<{ done: number; isEnd: boolean }>;
+
+/** Rows that one transaction looks at. */
+const LOOKED_AT = 500;
+
+/** The columns of `sessions` with what a merchant sent about the payer: free texts, goods, and pages of the shop. */
+const payerColumns = ['description', 'line_items', 'metadata', 'success_url', 'cancel_url'];
+
+export const walks: Readonly<Record<RetentionKind, (db: Db, marks: Marks, times: RetentionTimes) => Walk>> = {
+  anonymised: anonymising,
+  attempts: agingAttempts,
+  endpoints: removingEndpoints,
+};
+
+/** Sessions that ended, and whose money can no longer be refunded or decided about. */
+function anonymising({ client }: Db, marks: Marks, { beforeMs, nowMs }: RetentionTimes): Walk {
+  const hasColumn = payerColumns.map((name) => `s.${name} IS NOT NULL`).join(' OR ');
+  const walked = client.prepare(
+    `SELECT s.id, s.created_at_ms AS createdAtMs,
+       ${hasColumn} OR EXISTS (SELECT 1 FROM refund_addresses WHERE session_id = s.id)
+         OR EXISTS (SELECT 1 FROM payment_notes WHERE session_id = s.id)
+         OR EXISTS (SELECT 1 FROM refunds WHERE session_id = s.id AND (description IS NOT NULL OR metadata IS NOT NULL)) AS isNamed,
+       s.ended_at_s IS NULL OR s.ended_at_s >= :beforeS
+         OR EXISTS (SELECT 1 FROM refunds WHERE session_id = s.id AND status IN ('pending', 'processing'))
+         OR EXISTS (SELECT 1 FROM held_money WHERE session_id = s.id AND state = 'open')
+         OR (s.payment_count > 0 AND coalesce(s.paid_at_s, s.ended_at_s) + coalesce(
+           (SELECT refund_window_s FROM refund_policies WHERE store_id = s.store_id), :windowS) >= :nowS) AS isOpen
+     FROM sessions AS s WHERE s.id > :after ORDER BY s.id LIMIT ${LOOKED_AT}`,
+  );
+  type Walked = Readonly<{ id: string; createdAtMs: number; isNamed: 0 | 1; isOpen: 0 | 1 }>;
+  const forget = [
+    `UPDATE sessions SET ${payerColumns.map((name) => `${name} = NULL`).join(', ')} WHERE id = :id`,
+    'DELETE FROM refund_addresses WHERE session_id = :id',
+    'DELETE FROM payment_notes WHERE session_id = :id',
+    'UPDATE refunds SET description = NULL, metadata = NULL WHERE session_id = :id',
+  ].map((text) => client.prepare(text));
+  const times = { beforeS: toSeconds(beforeMs), nowS: toSeconds(nowMs), windowS: defaultRefundPolicy.refundWindowS };
+  let after = marks.read(ANONYMISED_THROUGH) ?? '';
+  let isHeldUp = false;
+  return () => {
+    const rows = walked.all({ after, ...times }) as Walked[];
+    const old = rows.filter(({ createdAtMs }) => createdAtMs < beforeMs);
+    const due = old.filter(({ isNamed, isOpen }) => isNamed === 1 && isOpen === 0);
+    for (const { id } of due) for (const statement of forget) statement.run({ id });
+    // The next night begins before the first session that is left for another day, or may still get a refund.
+    const firstOpen = old.findIndex(({ isOpen }) => isOpen === 1);
+    const passed = isHeldUp ? undefined : firstOpen < 0 ? old.at(-1) : old[firstOpen - 1];
+    if (passed) marks.write(ANONYMISED_THROUGH, passed.id);
+    isHeldUp ||= firstOpen >= 0;
+    after = old.at(-1)?.id ?? after;
+    return { done: due.length, isEnd: old.length < LOOKED_AT };
+  };
+}
+
+/** The answers of merchants' servers. Times, statuses and errors stay. Ids rise with time. */
+function agingAttempts({ client }: Db, marks: Marks, { beforeMs }: RetentionTimes): Walk {
+  const walked = client.prepare(
+    `SELECT id, started_at_ms AS startedAtMs FROM attempts WHERE id > :after ORDER BY id LIMIT ${LOOKED_AT}`,
+  );
+  type Walked = Readonly<{ id: number; startedAtMs: number }>;
+  const forget = client.prepare(
+    `UPDATE attempts SET response_excerpt = NULL
+     WHERE id > :after AND id <= :through AND response_excerpt IS NOT NULL`,
+  );
+  let after = Number(marks.read(ATTEMPTS_THROUGH) ?? -1);
+  return () => {
+    const rows = walked.all({ after }) as Walked[];
+    const firstYoung = rows.findIndex(({ startedAtMs }) => startedAtMs >= beforeMs);
+    const old = firstYoung < 0 ? rows : rows.slice(0, firstYoung);
+    const last = old.at(-1);
+    if (!last) return { done: 0, isEnd: true };
+    const { changes } = forget.run({ after, through: last.id });
+    marks.write(ATTEMPTS_THROUGH, String(last.id));
+    after = last.id;
+    return { done: changes, isEnd: old.length < LOOKED_AT };
+  };
+}
+
+/** URLs that single sessions named, retired, with nothing that waits. A session's next event adds its own again. */
+function removingEndpoints({ client }: Db, _marks: Marks, { beforeMs }: RetentionTimes): Walk {
+  // The row stays, because sessions and deliveries refer to it.
+  const empty = client.prepare(
+    `UPDATE endpoints SET removed = 1, url = '', host = '' WHERE id IN (
+       SELECT id FROM endpoints INDEXED BY endpoints_retired
+       WHERE per_session = 1 AND removed = 0 AND retired_at_ms < :beforeMs
+         AND NOT EXISTS (SELECT 1 FROM delivery_lines WHERE endpoint_id = endpoints.id)
+       LIMIT ${LOOKED_AT})`,
+  );
+  return () => {
+    const { changes } = empty.run({ beforeMs });
+    return { done: changes, isEnd: changes < LOOKED_AT };
+  };
+}
