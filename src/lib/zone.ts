@@ -7,28 +7,30 @@ import { DAY_MS } from './clock.ts';
 /** The zone of who has chosen none. */
 export const UTC = 'UTC';
 
-/** Formats that are in use: some 600 names of zones, each in one spelling. */
+/** Formats that are in use, by name in lower case: some 600. Any upper and lower case is a name of the same zone. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 /** @throws RangeError for what is no zone */
 function formatOf(zone: string): Intl.DateTimeFormat {
-  const known = formats.get(zone);
+  const name = zone.toLowerCase();
+  const known = formats.get(name);
   if (known) return known;
   const digits = { year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit' } as const;
   const made = new Intl.DateTimeFormat('en-GB', { timeZone: zone, ...digits, second: '2-digit', hourCycle: 'h23' });
-  // Any upper and lower case is accepted: a map of all spellings would have no limit.
-  if (made.resolvedOptions().timeZone === zone) formats.set(zone, made);
+  formats.set(name, made);
   return made;
 }
 
 /**
- * Returns an IANA time zone that this machine knows in its one spelling, such as `Europe/Berlin` for `europe/berlin`;
- * null for what is none.
+ * Returns an IANA time zone that this machine knows in one spelling, such as `Europe/Berlin` for `europe/berlin`; null
+ * for a text that names none. A later name stays what it is: Node would call `Asia/Kolkata` by its earlier name.
  */
 export function readZone(text: string): string | null {
   if (!/^[a-z]/i.test(text)) return null;
+  const name = text.toLowerCase();
   try {
-    return new Intl.DateTimeFormat('en-GB', { timeZone: text }).resolvedOptions().timeZone;
+    const own = new Intl.DateTimeFormat('en-GB', { timeZone: text }).resolvedOptions().timeZone;
+    return own.toLowerCase() === name ? own : name.replace(/(?<![a-z])[a-z]/g, (letter) => letter.toUpperCase());
   } catch {
     return null;
   }

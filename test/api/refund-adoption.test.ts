@@ -3,7 +3,7 @@ import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
-import { type Intent, intentMac, intentMacKey } from '../../src/core/intent.ts';
+import type { Intent } from '../../src/core/intent.ts';
 import { renewal } from '../conformance/database/place.ts';
 import { type ApiServer, withApi } from '../support/api-server.ts';
 
@@ -172,22 +172,6 @@ test('until the journal is adopted, new refunds are answered with 503 and those 
     assert.equal(await answerOf(server, sessionId, 'known', '1.00'), [201, undefined]);
     await database.adopt('test:ethereum', { signatures: [], servedFence: 1, nowMs });
     assert.equal(await answerOf(server, sessionId, 'new', '1.00'), [201, undefined]);
-  });
-});
-
-test('a refund that an older version signed is known by its id, without its session', async () => {
-  await withApi({}, async (server) => {
-    const withoutSession = (intent: Intent): Intent => {
-      assert.ok(intent.kind === 'refund' && intent.session);
-      const { session: _, mac: __, ...plain } = intent;
-      return { ...plain, mac: intentMac(intentMacKey(server.secretKey), plain) };
-    };
-    const { sessionId, payoutId: id } = await forgetAndAdopt(server, undefined, withoutSession);
-    const outcome = { kind: 'succeeded', ended: { tx, feeUnits: 5n } } as const;
-    await server.database().settlePayout({ id, generation: 0, outcome, nowMs: server.clock.nowMs() });
-    await ask(server, sessionId);
-    assert.is((await show(server)).status, 'completed');
-    await booksAreSound(server);
   });
 });
 

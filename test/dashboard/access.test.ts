@@ -64,6 +64,8 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /s/:store/test/refunds/:refund/refuse': ['owner'],
   'post /s/:store/live/refunds/:refund/cancel': ['owner', 'support'],
   'post /s/:store/test/refunds/:refund/cancel': ['owner', 'support'],
+  'post /s/:store/live/refunds/:refund/link': ['owner', 'support'],
+  'post /s/:store/test/refunds/:refund/link': ['owner', 'developer', 'support'],
   'post /s/:store/live/refunds/:refund/destination': ['owner'],
   'post /s/:store/test/refunds/:refund/destination': ['owner'],
   'get /s/:store/live/held': ['owner', 'accountant', 'support'],

@@ -19,6 +19,7 @@ test('a zone has one spelling, so that nobody fills the memory with others', () 
   assert.ok(new Set(spellings).size > 400);
   assert.is(new Set(spellings.map(readZone)).size, 1);
   assert.is(readZone('EUROPE/berlin'), 'Europe/Berlin');
+  assert.is(readZone('asia/KOLKATA'), 'Asia/Kolkata', 'not the name that it had before');
 });
 
 test('times are what the clocks of a zone show', () => {
