@@ -52,7 +52,8 @@ async function stepsOf(deps: DashboardDeps, { at, visitor, nowMs, words }: Visit
       next: words.html('setup.addresses_next'),
     },
     {
-      isDone: statuses.some((status) => isFollowed(status, nowMs)),
+      // That it stops later is no step of setting up: the overview says so.
+      isDone: statuses.some((status) => status.cursor !== null || isFollowed(status, nowMs)),
       what: `setup.network_${mode}`,
       next: words.html('setup.network_next'),
     },

@@ -21,6 +21,31 @@ export const isSilent = ({ updatedAtMs }: Pick<NetworkStatus, 'updatedAtMs'>, no
   updatedAtMs < nowMs - REPORT_AGE_MS_MAX;
 
 /**
+ * Returns when a network's node was last heard, where that is so long ago that its figures say nothing about now; null
+ * while they do.
+ */
+export function staleSinceMs(
+  { nodeHeardAtMs, updatedAtMs }: Pick<NetworkStatus, 'nodeHeardAtMs' | 'updatedAtMs'>,
+  nowMs: number,
+): number | null {
+  const heardAtMs = Math.min(nodeHeardAtMs, updatedAtMs);
+  return heardAtMs < nowMs - REPORT_AGE_MS_MAX ? heardAtMs : null;
+}
+
+/**
+ * Returns until when payments on a network were seen, where it has not been read to its head for half a minute; null
+ * while they are seen. A restart is shorter, and needs nobody.
+ */
+export function unseenSinceMs(
+  status: Pick<NetworkStatus, 'state' | 'updatedAtMs' | 'readThroughS'>,
+  nowMs: number,
+): number | null {
+  const readMs = status.readThroughS * 1000;
+  if (isFollowed(status, nowMs)) return null;
+  return status.state === 'halted' || readMs < nowMs - REPORT_AGE_MS_MAX ? readMs : null;
+}
+
+/**
  * Returns why a payment on the network would not be seen soon, as a code and a sentence; null while it would.
  * @param status null if its indexer has never reported
  */

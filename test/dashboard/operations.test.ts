@@ -211,6 +211,7 @@ test('a rewind is tried first, and done with its reason', () =>
     const tip = async () =>
       (await api.database().listNetworks()).find((one) => one.network === network)?.cursor?.number ?? 0;
     const before = await tip();
+    await chain.report('halted');
     const rewind = `${PAGE}/rewind`;
     assert.is((await mary.submit(PAGE, rewind, { to: String(before), because: 'x' })).status, 400);
     const review = await mary.submit(PAGE, rewind, { to: String(before - 2), because: 'a bad node' });
@@ -220,6 +221,7 @@ test('a rewind is tried first, and done with its reason', () =>
     assert.is(await tip(), before - 2);
     const [entry] = (await api.database().listAudit(9)).filter(({ command }) => command === 'networks rewind');
     assert.equal([entry?.operator, entry?.reason], ['Mary (dashboard)', 'a bad node']);
+    await chain.report('halted');
     const skip = `${PAGE}/skip`;
     const early = await mary.submit(PAGE, skip, { from: '1', to: '1', because: 'x' });
     assert.match(early.text, 'was read already');

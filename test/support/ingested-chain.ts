@@ -28,7 +28,7 @@ export type IngestedChain = Readonly<{
   /** Replaces the newest block with an empty one. */
   orphanTip(): Promise<void>;
   /** Reports that the network is followed, with this many blocks at the node. */
-  report(state: 'following' | 'fault'): Promise<void>;
+  report(state: 'following' | 'fault' | 'halted'): Promise<void>;
 }>;
 
 export const txOf = (block: BlockRef, index: number): string =>

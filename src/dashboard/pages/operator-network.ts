@@ -11,7 +11,7 @@ import { otherNodes } from '../../core/operation.ts';
 import type { Database, NetworkStatus } from '../../database/database.ts';
 import type { Freeze } from '../../database/freezes.ts';
 import type { WalletBalance } from '../../database/money-out.ts';
-import { whyUnfollowed } from '../../database/network-health.ts';
+import { staleSinceMs, whyUnfollowed } from '../../database/network-health.ts';
 import { REWOUND_TRANSFERS_MAX } from '../../database/recovery.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { changeFields, commonChange, type Plan, type Planned } from '../change.ts';
@@ -23,7 +23,7 @@ import { ago, badge, data, english, facts, faultMessage } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { freezeForms, planFreeze, planThaw, signerFrozen } from './freezes.ts';
 import { operationTable } from './operations.ts';
-import { networkState } from './operator.ts';
+import { figure, heardAgo, networkState } from './operator.ts';
 
 const OPERATIONS_SHOWN = 5;
 const SESSIONS_SHOWN = 20;
@@ -73,7 +73,7 @@ async function page(
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}${await reading(database, visit, network, status)}
 ${await lagChart(deps, visit, network.key)}
-${await moneyOut(deps, visit, network)}
+${await moneyOut(deps, visit, network, whyUnfollowed(status, visit.nowMs) === null)}
 <section aria-labelledby="operations"><h2 id="operations">${words.say('operator-network.operations')}</h2>${operationTable(words, operations)}</section>
 ${recovery(visit, network, status)}
 <p><a href="/operator/networks">${words.say('operator-network.all')}</a></p>`,
@@ -88,7 +88,7 @@ async function reading(
 ): Promise<Html> {
   const why = whyUnfollowed(status, nowMs);
   const gaps = status ? (await database.listGaps(key)).filter(({ closedAtMs }) => closedAtMs === null) : [];
-  const number = (value: number | null | undefined) => (value == null ? '–' : String(value));
+  const number = (value: number | null | undefined) => figure(words, value, status, nowMs);
   return html`<section class="card" aria-labelledby="reading"><h2 id="reading">${words.say('operator-network.reading')}</h2>${facts(
     [
       [
@@ -103,7 +103,7 @@ async function reading(
       ],
       [words.say('operator-network.read_to'), number(status?.cursor?.number)],
       [words.say('operator-network.final_to'), number(status?.floor)],
-      [words.say('operator.heard'), status ? ago(words, status.nodeHeardAtMs, nowMs) : words.say('general.never')],
+      [words.say('operator.heard'), heardAgo(words, status, nowMs)],
       ...gaps.map(
         ({ from, to, because }) =>
           [
@@ -115,7 +115,13 @@ async function reading(
   )}${why ? html`<p class="message attention">${english(why.message)}</p>` : null}</section>`;
 }
 
-async function moneyOut(deps: DashboardDeps, visit: Visit<null>, network: NetworkConfig): Promise<Html> {
+/** @param isFollowed whether the network is read: nothing is paid out on one that is not */
+async function moneyOut(
+  deps: DashboardDeps,
+  visit: Visit<null>,
+  network: NetworkConfig,
+  isFollowed: boolean,
+): Promise<Html> {
   const { database } = deps;
   const { words } = visit;
   const { key, family } = network;
@@ -130,7 +136,9 @@ async function moneyOut(deps: DashboardDeps, visit: Visit<null>, network: Networ
         words.say('general.state'),
         freezes.length > 0 || signer
           ? badge(words.say('operator-wallets.frozen'), 'danger')
-          : badge(words.say('operator-network.pays'), 'good'),
+          : isFollowed && !engine?.reason && lanes.length === 0
+            ? badge(words.say('operator-network.pays'), 'good')
+            : badge(words.say('operator-network.pays_not'), 'attention'),
       ],
       ...freezes.map((one) => [words.say('operator-network.freeze'), freezeText(words, one)] as const),
       ...(engine?.reason && freezes.length === 0 && engine.reason.code !== 'payouts_frozen'
@@ -201,23 +209,30 @@ function nodeField(words: Words, { witnessUrl, fallbackUrl }: NetworkConfig): Ht
   )}</select></label>`;
 }
 
+/** Offers only what fits the network's state: without a node that answers, nothing does. */
 function recovery(visit: Visit<null>, network: NetworkConfig, status: NetworkStatus | null): Html {
-  const { words } = visit;
+  const { words, nowMs } = visit;
+  if (!status || staleSinceMs(status, nowMs) !== null) {
+    const command = html`<code>quayside node check ${network.key}</code>`;
+    return html`<p class="card">${words.html('operator-network.no_way_out', { command })}</p>`;
+  }
   const path = pathOf(network);
   const first = words.say('operator-network.first_block');
   const last = words.say('operator-network.last_block');
-  const next = (status?.cursor?.number ?? -1) + 1;
+  const next = (status.cursor?.number ?? -1) + 1;
+  const isStopped = status.state === 'fault' || status.state === 'halted';
+  const rewind = html`<form method="post" action="${path}/rewind" aria-labelledby="rewind"><h3 id="rewind">${words.say('operator-network.rewind')}</h3>${changeFields(visit)}
+<p class="hint">${words.say('operator-network.rewind_hint')}</p>
+${block(words.say('operator-network.keep_block'), 'to')}${becauseField(words)}<button class="plain">${words.say('frame.go_on')}</button></form>`;
+  const skip = html`<form method="post" action="${path}/skip" aria-labelledby="skip"><h3 id="skip">${words.say('operator-network.skip')}</h3>${changeFields(visit)}
+<p class="hint">${words.say('operator-network.skip_hint', { next })}</p>
+${block(first, 'from')}${block(last, 'to')}${becauseField(words)}<button class="plain">${words.say('frame.go_on')}</button></form>`;
   return html`<details class="card"><summary>${words.say('operator-network.ways_out')}</summary>
 <form method="post" action="${askPath(network.key)}" aria-labelledby="reread"><h3 id="reread">${words.say('operation-form.reread')}</h3>${changeFields(visit)}
 <p class="hint">${words.say('operator-network.reread_hint')}</p>
 <input type="hidden" name="kind" value="reread"><input type="hidden" name="check" value="yes">
 ${block(first, 'from')}${block(last, 'to')}${nodeField(words, network)}<button class="plain">${words.say('operator-network.compare')}</button></form>
-<form method="post" action="${path}/rewind" aria-labelledby="rewind"><h3 id="rewind">${words.say('operator-network.rewind')}</h3>${changeFields(visit)}
-<p class="hint">${words.say('operator-network.rewind_hint')}</p>
-${block(words.say('operator-network.keep_block'), 'to')}${becauseField(words)}<button class="plain">${words.say('frame.go_on')}</button></form>
-<form method="post" action="${path}/skip" aria-labelledby="skip"><h3 id="skip">${words.say('operator-network.skip')}</h3>${changeFields(visit)}
-<p class="hint">${words.say('operator-network.skip_hint', { next })}</p>
-${block(first, 'from')}${block(last, 'to')}${becauseField(words)}<button class="plain">${words.say('frame.go_on')}</button></form>
+${status.state === 'halted' ? rewind : null}${isStopped ? skip : null}
 </details>`;
 }
 

@@ -5,7 +5,7 @@
 import type { SessionStatus } from '../../core/event.ts';
 import { isSnoozed } from '../../database/alarms.ts';
 import type { NetworkStatus } from '../../database/database.ts';
-import { whyUnfollowed } from '../../database/network-health.ts';
+import { isSilent, staleSinceMs, unseenSinceMs, whyUnfollowed } from '../../database/network-health.ts';
 import type { MerchantStore } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
 import type { DashboardDeps } from '../deps.ts';
@@ -44,6 +44,7 @@ async function overview(deps: DashboardDeps, visit: Visit<null>): Promise<Html> 
   const open = all.filter((one) => !isSnoozed(one, nowMs));
   const putOff = all.length - open.length;
   const missing = await missingGuards(deps, visit);
+  const stopped = await stoppedNetworks(deps, visit);
   const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.stats(nowMs);
   const stores = await database.listStores();
   const toApprove = stores.filter(({ status, refusal }) => status === 'pending' && !refusal).length;
@@ -54,7 +55,8 @@ async function overview(deps: DashboardDeps, visit: Visit<null>): Promise<Html> 
       : words.say('operator.oldest', { count: deliveriesWaiting, seconds: Math.floor(oldestWaitingMs / 1000) });
   return html`<section class="card" aria-labelledby="needs"><h2 id="needs">${words.say('operator.needs')}</h2>
 ${toApprove > 0 ? html`<p>${badge(words.say('operator.to_approve', { count: toApprove }), 'attention')} <a href="/operator/stores">${words.say('operator.stores_wait')}</a></p>` : null}
-${open.length > 0 ? await alarmTable(deps, visit, open) : putOff + missing.length > 0 ? null : html`<p>${badge(words.say('operator.no_alarm'), 'good')}</p>`}
+${stopped.map((line) => html`<p>${badge(words.say('operator.stopped'), 'danger')} ${line}</p>`)}
+${open.length > 0 ? await alarmTable(deps, visit, open) : putOff + missing.length + stopped.length > 0 ? null : html`<p>${badge(words.say('operator.no_alarm'), 'good')}</p>`}
 ${putOff > 0 ? html`<p>${badge(words.say('alarms.snoozed'), 'wait')} <a href="/operator/alarms">${words.say('operator.put_off', { count: putOff })}</a></p>` : null}
 ${paused > 0 ? html`<p>${badge(words.say('notices.paused'), 'attention')} <a href="/operator/notices">${words.say('operator.notices_paused', { count: paused })}</a></p>` : null}
 ${missing.map(([what, mend]) => html`<p>${badge(words.say(what), 'attention')} ${mend}</p>`)}
@@ -70,6 +72,41 @@ ${noStore(visit, stores)}</section>
     [words.say('operator.held_open'), String(heldOpen)],
     [words.say('operator.backup'), lastProved(deps, visit)],
   ])}</section>`;
+}
+
+/** Says which networks are not read, how old what is known of them is, and what to do. */
+async function stoppedNetworks(deps: DashboardDeps, { nowMs, words }: Visit<null>): Promise<readonly Html[]> {
+  const known = await reports(deps);
+  return deps.config.networks.flatMap(({ key, title }) => {
+    const status = known.get(key);
+    const network = html`<a href="/operator/networks/${key}">${title}</a>`;
+    const command = html`<code>quayside node check ${key}</code>`;
+    const sinceMs = status ? unseenSinceMs(status, nowMs) : 0;
+    if (sinceMs === null) return [];
+    if (!status || sinceMs === 0) return [words.html('operator.never_read', { network, command })];
+    const read = { network, time: time(sinceMs) };
+    return isSilent(status, nowMs)
+      ? [words.html('operator.indexer_silent', { ...read, ago: ago(words, status.updatedAtMs, nowMs) })]
+      : [words.html('operator.node_silent', { ...read, command, ago: heardAgo(words, status, nowMs) })];
+  });
+}
+
+/** Says how long ago a network's node was last heard. */
+export const heardAgo = (
+  words: Words,
+  status: Pick<NetworkStatus, 'nodeHeardAtMs'> | null | undefined,
+  nowMs: number,
+) =>
+  status && status.nodeHeardAtMs > 0 ? ago(words, status.nodeHeardAtMs, nowMs) : html`${words.say('general.never')}`;
+
+/** Shows a number that a network's node has said, and how old it is where that says nothing about now. */
+export function figure(words: Words, value: number | null | undefined, status: NetworkStatus | null, nowMs: number) {
+  if (value == null) return html`–`;
+  const sinceMs = status && staleSinceMs(status, nowMs);
+  if (sinceMs === null) return data(value);
+  const asOf =
+    sinceMs === 0 ? words.say('operator.stopped') : words.html('operator.as_of', { ago: ago(words, sinceMs, nowMs) });
+  return html`<span>${data(value)} ${badge(asOf, 'attention')}</span>`;
 }
 
 /** What keeps trouble from being noticed or mended, and how to get it. */
@@ -139,15 +176,17 @@ function networksTable(
     config.networks.map(({ key }) => {
       const status = known.get(key);
       const why = whyUnfollowed(status ?? null, nowMs);
-      const isSilent = !status || why?.code === 'indexer_silent';
+      const isUnheard = !status || why?.code === 'indexer_silent';
       const [at, head] = [status?.cursor?.number ?? null, status?.headNumber ?? null];
       return [
         html`<a href="/operator/networks/${key}">${data(key)}</a>`,
-        isSilent ? badge(words.say('operator.silent'), 'danger') : networkState(words, status),
-        at === null ? '–' : String(at),
-        head === null ? '–' : String(head),
-        at === null || head === null ? '–' : words.say('operator.blocks', { count: Math.max(0, head - at) }),
-        status ? ago(words, status.nodeHeardAtMs, nowMs) : words.say('general.never'),
+        isUnheard ? badge(words.say('operator.silent'), 'danger') : networkState(words, status),
+        figure(words, at, status ?? null, nowMs),
+        figure(words, head, status ?? null, nowMs),
+        at === null || head === null || !status || staleSinceMs(status, nowMs) !== null
+          ? '–'
+          : words.say('operator.blocks', { count: Math.max(0, head - at) }),
+        heardAgo(words, status, nowMs),
         why ? html`${english(why.message)}. <code>quayside networks show ${key}</code>` : '',
       ];
     }),

@@ -7,7 +7,7 @@ import { isAllowed } from '../../core/access.ts';
 import { currencies, type NetworkKey } from '../../core/transfer.ts';
 import { alarmKey } from '../../database/alarms.ts';
 import type { CreditTotal } from '../../database/credit-totals.ts';
-import { isSilent, whyUnfollowed } from '../../database/network-health.ts';
+import { isSilent, unseenSinceMs, whyUnfollowed } from '../../database/network-health.ts';
 import type { SessionTotal } from '../../database/session-totals.ts';
 import { DAY_MS } from '../../lib/clock.ts';
 import { type Html, html } from '../../lib/html.ts';
@@ -55,13 +55,16 @@ const counted = (words: Words, what: 'held' | 'refund', count: number): string =
     ? words.say(`overview.${what}_many`, { count: COUNTED_MAX })
     : words.say(`overview.${what}_waits`, { count });
 
-async function needs({ database }: DashboardDeps, { at, words }: Visit<StoreAt>): Promise<Html> {
+async function needs(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Html> {
+  const { database } = deps;
+  const { at, words } = visit;
   const base = `/s/${at.storeId}/${at.mode}`;
   const limit = COUNTED_MAX + 1;
   const held = (await database.listHeldMoney({ ...at, state: 'open', limit })).length;
   const pending = await database.listRefunds({ ...at, status: 'pending', limit });
   const waiting = pending.filter(waitsForApproval).length;
   const alarms = await database.listStoreAlarms(at, ALARMS_SHOWN);
+  const stopped = await stoppedNetworks(deps, visit);
   const lines = [
     ...(held > 0 ? [html`<a href="${base}/held">${counted(words, 'held', held)}</a>`] : []),
     ...(waiting > 0 ? [html`<a href="${base}/refunds?status=pending">${counted(words, 'refund', waiting)}</a>`] : []),
@@ -72,10 +75,28 @@ async function needs({ database }: DashboardDeps, { at, words }: Visit<StoreAt>)
   ];
   return html`<section class="card" aria-labelledby="needs"><h2 id="needs">${words.say('overview.needs_you')}</h2>
 ${
-  lines.length === 0
+  lines.length + stopped.length === 0
     ? html`<p>${badge(words.say('overview.nothing'), 'good')}</p>`
-    : html`<ul class="steps">${lines.map((line) => html`<li>${badge(words.say('overview.waits'), 'attention')} ${line}</li>`)}</ul>`
+    : html`<ul class="steps">${stopped.map((line) => html`<li>${badge(words.say('overview.not_followed'), 'danger')} ${line}</li>`)}${lines.map((line) => html`<li>${badge(words.say('overview.waits'), 'attention')} ${line}</li>`)}</ul>`
 }</section>`;
+}
+
+/** Says which networks of the mode show no payments now, and since when; operators get a link to what to do. */
+async function stoppedNetworks({ database, config }: DashboardDeps, visit: Visit<StoreAt>): Promise<readonly Html[]> {
+  const { at, nowMs, visitor, words } = visit;
+  const known = new Map((await database.listNetworks()).map((status) => [status.network as string, status]));
+  const isOperator = isAllowed(visitor.person.memberships, { permission: 'installation:read' });
+  return config.networks
+    .filter(({ mode }) => mode === at.mode)
+    .flatMap(({ key, title }) => {
+      const network = isOperator ? html`<a href="/operator/networks/${key}">${title}</a>` : data(title);
+      const status = known.get(key);
+      const sinceMs = status ? unseenSinceMs(status, nowMs) : 0;
+      if (sinceMs === null) return [];
+      return sinceMs === 0
+        ? [words.html('overview.network_never', { network })]
+        : [words.html('overview.network_stopped', { network, time: time(sinceMs) })];
+    });
 }
 
 type Day = Omit<CreditTotal, 'network' | 'currency'>;
@@ -167,7 +188,11 @@ async function health(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Html>
       if (why === null)
         return html`<li>${badge(words.say('overview.followed'), 'good')} ${words.html('overview.network_seen', { network: title })}</li>`;
       const isDown = status === null || status.state === 'halted' || isSilent(status, nowMs);
-      return html`<li>${badge(words.say(isDown ? 'overview.not_followed' : `general.network_${status.state}`), isDown ? 'danger' : 'attention')} ${words.html('overview.network_unseen', { network: title, reason: english(why.message) })}</li>`;
+      return html`<li>${badge(words.say(isDown ? 'overview.not_followed' : `general.network_${status.state}`), isDown ? 'danger' : 'attention')} ${
+        status === null || status.readThroughS === 0
+          ? words.html('overview.network_never', { network: title })
+          : words.html('overview.network_unseen', { network: title, time: time(status.readThroughS * 1000) })
+      }</li>`;
     });
   const all = await database.listEndpoints(at.storeId);
   const alarms = new Map((await database.listOpenAlarms()).map((alarm) => [alarm.key, alarm]));
