@@ -16,6 +16,7 @@ import { Refusal } from './errors.ts';
 import { eventEndpoints } from './events.ts';
 import { readiness } from './health.ts';
 import {
+  allowScripts,
   answerErrors,
   echoVersion,
   limitAddresses,
@@ -28,6 +29,7 @@ import {
   takeBody,
 } from './middleware.ts';
 import { openApiDocument } from './openapi.ts';
+import { BODY_BYTES_MAX } from './reference-limits.ts';
 import { refundListEndpoint } from './refund-list.ts';
 import { refundEndpoints } from './refunds.ts';
 import { sessionListEndpoint } from './session-list.ts';
@@ -35,8 +37,6 @@ import { sessionEndpoints } from './sessions.ts';
 import { simulationEndpoint } from './simulate.ts';
 import { quickStartEndpoints } from './variants.ts';
 
-/** The interface document's limit of a request; larger ones are answered with 413. */
-const BODY_BYTES_MAX = 262_144;
 /** A person looks at several pages before sending one. */
 const PAGES_PER_FORM = 4;
 /** How many callers' rates are kept at once. */
@@ -79,7 +79,7 @@ export function createApp(deps: ApiDeps): Express {
   // Written at the first request: a start would wait for it a tenth of a second.
   servePages(
     app,
-    referencePages(() => openApiDocument(endpoints, config.baseUrl)),
+    referencePages(() => openApiDocument(endpoints, config.baseUrl), config.limits),
   );
   serveEndpoints(app, endpoints, deps, keyLimiter);
   app.use(refuseRoute);
@@ -138,6 +138,7 @@ function servePages(app: Express, pages: ReturnType<typeof referencePages>): voi
         if (type === 'json') {
           response.set({ 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy': 'cross-origin' });
         }
+        if (type === 'html') allowScripts(response);
         send(request, response);
       })
       .all(refuseMethod(['get']));

@@ -83,6 +83,12 @@ export function securityHeaders(baseUrl: string): RequestHandler {
   });
 }
 
+/** Lets a page load scripts of this server too. */
+export function allowScripts(response: Response): void {
+  const policy = 'Content-Security-Policy';
+  response.set(policy, `${response.get(policy)};script-src 'self'`);
+}
+
 const VERSION = /^[ -~]{1,64}$/;
 
 /** Returns a client's `Service-Version` unchanged. It has no effect. */

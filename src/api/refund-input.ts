@@ -14,10 +14,10 @@ import { type ErrorCode, type Refusal, refuse } from './errors.ts';
 import { badParam, check } from './parameter.ts';
 import { descriptionSchema, isAtMost, textSchema } from './session-input.ts';
 
-const REFUND_ID_CHARACTERS_MAX = 128;
-const METADATA_BYTES_MAX = 8 * 1024;
+export const REFUND_ID_CHARACTERS_MAX = 128;
+export const METADATA_BYTES_MAX = 8 * 1024;
 /** Nested objects and arrays, with the metadata itself as the first level. */
-const METADATA_LEVELS_MAX = 32;
+export const METADATA_LEVELS_MAX = 32;
 const ADDRESS_CHARACTERS_MAX = 128;
 
 /** The documented codes of the refund endpoints, by those of the other endpoints. */

@@ -94,6 +94,9 @@ const refundEventSchema = z
 /** The body of any event. */
 export const eventSchema = z.union([paymentEventSchema, refundEventSchema]);
 
+/** The id of a payment’s event in examples. */
+export const exampleEventId = 'evt_1795000042000000001';
+
 type EventDoc = Readonly<{ meaning: string; status: SessionStatus }>;
 
 /** When each event is sent, and the status in its example. */
@@ -140,7 +143,7 @@ const paymentDocs = Object.entries(events).map(([type, { meaning, status }]) => 
   schema: paymentEventSchema,
   example: JSON.parse(
     paymentEventBody({
-      id: 'evt_1795000042000000001',
+      id: exampleEventId,
       type: type as PaymentEventType,
       createdAtS: exampleSession.created + 42,
       mode: 'live',

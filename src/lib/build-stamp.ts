@@ -10,7 +10,7 @@ import { permanent } from '../core/fault.ts';
 import { installationFolder, isBuilt } from './installation.ts';
 
 const PROJECT = 'tsconfig.build.json';
-const EXTENSIONS = /\.(ts|sql|css|js|json|txt)$/;
+const EXTENSIONS = /\.(ts|sql|css|js|json|txt|mjs|php|py|go|sh)$/;
 
 type Stamp = Readonly<{ times: string; contents: string }>;
 

@@ -1,6 +1,11 @@
+import { gzipSync } from 'node:zlib';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { errorTable } from '../../src/api/errors.ts';
+import type { OpenApiDocument } from '../../src/api/openapi.ts';
+import { exampleCall, operationsOf } from '../../src/api/reference-page.ts';
+import { callSamples } from '../../src/api/samples.ts';
+import { eventDocs } from '../../src/api/webhook-events.ts';
 import { html, prose } from '../../src/lib/html.ts';
 import { startApi } from '../support/api-server.ts';
 import { exchange } from '../support/signed-client.ts';
@@ -23,7 +28,7 @@ test('the pages are HTML in one language, with a style sheet from the same serve
 });
 
 test('the reference is compressed if the client accepts it, cached, and not sent again', async () => {
-  for (const path of ['/docs', '/docs/errors', '/docs/style.css', '/openapi.json', '/llms.txt']) {
+  for (const path of ['/docs', '/docs/errors', '/docs/style.css', '/docs/script.js', '/openapi.json', '/llms.txt']) {
     const plain = await get(path);
     assert.is(plain.headers['content-encoding'], undefined, path);
     assert.is(plain.headers['cache-control'], 'public, max-age=300', path);
@@ -57,6 +62,12 @@ test('any origin may read the document, and nothing else', async () => {
   }
 });
 
+test('an answer of the API may run no script', async () => {
+  for (const path of ['/openapi.json', '/livez', '/nowhere']) {
+    assert.not.match(String((await get(path)).headers['content-security-policy']), /script-src/, path);
+  }
+});
+
 test('the root redirects to the reference', async () => {
   for (const path of ['/', '/docs/']) {
     const answer = await get(path);
@@ -69,11 +80,12 @@ test('nothing is loaded from elsewhere, and the policy allows nothing else', () 
     const loaded = [...text.matchAll(/<(?:link|script|img|iframe)\b[^>]*?(?:href|src)="([^"]*)"/g)].map(
       ([, url]) => url,
     );
-    assert.equal(loaded, ['data:,', '/docs/style.css']);
-    assert.not.match(text, /<script|<style|style="|onclick|@import|url\(/i);
+    assert.equal(loaded, ['data:,', '/docs/style.css', '/docs/script.js']);
+    assert.not.match(text, /<script(?! src=)|<style|style="|onclick|@import|url\(/i);
     const policy = String(headers['content-security-policy']);
     assert.match(policy, /default-src 'none'/);
     assert.match(policy, /style-src 'self'/);
+    assert.match(policy, /script-src 'self'/);
     assert.not.match(policy, /unsafe|https:|\*/);
     assert.not.match(policy, /upgrade-insecure-requests/, 'the pages work on plain http');
     assert.is(headers['strict-transport-security'], undefined);
@@ -116,6 +128,53 @@ test('the reference names every field with its full path', () => {
   const events = ['data.object.session_id', 'payment.completed', 'X-Service-Event-ID'];
   for (const text of [...fields, ...events, '/api/v1/checkout/sessions/{session_id}/cancel', '/v1/payment/sessions']) {
     assert.ok(docs.text.replaceAll('<wbr>', '').includes(`<code>${text}</code>`), text);
+  }
+});
+
+test('the reference has every header, every event with its body, and the limits', async () => {
+  const document = (await get('/openapi.json')).json as OpenApiDocument;
+  const { paths, webhooks, components } = document;
+  const operations = [...operationsOf(paths), ...operationsOf(webhooks)];
+  const headers = operations.flatMap(({ raw }) => [
+    ...(raw.parameters ?? []).filter((one) => one.in === 'header').map(({ name }) => name),
+    ...Object.values(raw.responses).flatMap((response) => Object.keys(response.headers ?? {})),
+  ]);
+  assert.ok(headers.includes('X-Service-Request-Signature'));
+  for (const name of headers) assert.ok(docs.text.includes(`<dt><code>${name}</code>`), name);
+  for (const { type, example } of eventDocs) {
+    const own = docs.text.split(`<section id="${type}"`)[1]?.split('</section>')[0] ?? '';
+    assert.ok(own.includes(html`${JSON.stringify(example, null, 2)}`.html), type);
+  }
+  const { minimum, maximum } = (components.schemas.CreateSession?.properties?.expires_in ?? {}) as {
+    minimum?: number;
+    maximum?: number;
+  };
+  assert.ok(docs.text.includes(`${minimum} to ${maximum} seconds`));
+  assert.ok(docs.text.includes('100000 a second for each API key'));
+});
+
+test('the reference has a sample of each signed call in each language, and stays light', async () => {
+  const document = (await get('/openapi.json')).json as OpenApiDocument;
+  const signed = operationsOf(document.paths).filter(({ raw }) => raw.security?.length !== 0);
+  assert.ok(signed.length > 10);
+  for (const operation of signed) {
+    const call = exampleCall(operation);
+    assert.not.match(call.path, /[{}]/, `${operation.path} has an example of each parameter`);
+    for (const { language, text } of callSamples(operation.anchor, call)) {
+      assert.ok(docs.text.includes(html`<code>${text}</code>`.html), `${operation.anchor} in ${language}`);
+    }
+  }
+  assert.ok(gzipSync(docs.text).length < 60_000);
+});
+
+test('the summary for programs says how amounts are written, and links to each call', async () => {
+  const { text } = await get('/llms.txt');
+  assert.match(text, /sessions are integers in minor units, those of refunds decimal strings/);
+  for (const [, url] of text.matchAll(/\]\(([^)]*)\)/g)) {
+    const [page = '', anchor] = (url ?? '').split('#');
+    const answer = await exchange('GET', page);
+    assert.is(answer.status, 200, url);
+    if (anchor) assert.ok(answer.text.includes(`id="${anchor}"`), url);
   }
 });
 

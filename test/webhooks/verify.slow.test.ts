@@ -1,4 +1,4 @@
-/** The functions of `docs/webhooks` trust what our sender sends, and nothing else, in each installed language. */
+/** The functions of the reference trust what our sender sends, and nothing else, in each installed language. */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,6 +7,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newWebhookSecret } from '../../src/lib/id.ts';
 import { installationFolder } from '../../src/lib/installation.ts';
+import { shellWord } from '../../src/lib/shell-word.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
 import { until } from '../support/until.ts';
 import { inShop } from '../support/webhook-shop.ts';
@@ -21,7 +22,7 @@ type Case = Readonly<{
   isTrusted: boolean;
 }>;
 
-const docs = join(installationFolder, 'docs/webhooks');
+const docs = join(installationFolder, 'src/api/samples');
 const folder = mkdtempSync(join(tmpdir(), 'quayside-verify-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -61,6 +62,12 @@ require '${docs}/verify.php';
 $cases = json_decode(file_get_contents('cases.json'), true);
 $trusted = fn($one) => verify_webhook($one['headers'], $one['body'], $one['secrets'], $one['mode'], $one['now']) !== null;
 echo json_encode(array_map($trusted, $cases));`,
+  },
+  {
+    language: 'a shell',
+    command: ['sh', 'run.sh'],
+    name: 'run.sh',
+    text: '. ./verify.sh\n. ./cases.sh\n',
   },
   {
     language: 'Go',
@@ -156,9 +163,21 @@ async function sentCases(): Promise<Case[]> {
   return cases;
 }
 
+/** Writes the calls for a shell, which takes one secret at a time. */
+function shellCases(all: readonly Case[]): string {
+  const calls = all.map(({ headers, body, secrets, mode, now }, at) => {
+    writeFileSync(join(folder, `body-${at}`), body);
+    const head = ['timestamp', 'nonce', 'signature'].map((name) => shellWord(headers[`x-service-${name}`] ?? ''));
+    const check = (secret: string) => `verify_webhook ${head.join(' ')} body-${at} ${shellWord(secret)} ${mode} ${now}`;
+    return `if ${secrets.map(check).join(' || ') || 'false'}; then echo true; else echo false; fi`;
+  });
+  return `{\n${calls.join('\n')}\n} | paste -s -d , | sed 's/.*/[&]/'\n`;
+}
+
 const cases = await sentCases();
 writeFileSync(join(folder, 'cases.json'), JSON.stringify(cases));
-copyFileSync(join(docs, 'verify.mjs'), join(folder, 'verify.mjs'));
+writeFileSync(join(folder, 'cases.sh'), shellCases(cases));
+for (const name of ['verify.mjs', 'verify.sh']) copyFileSync(join(docs, name), join(folder, name));
 writeFileSync(
   join(folder, 'verify.go'),
   readFileSync(join(docs, 'verify.go'), 'utf8').replace('package webhooks', 'package main'),
