@@ -1,6 +1,4 @@
-/**
- * Compares the blocks and transfers that the database holds with those of the node's chain.
- */
+/** Compares the blocks and transfers that the database holds with those of the node's chain. */
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { formatUnits } from '../../src/core/money.ts';
@@ -11,8 +9,6 @@ import type { MatchedBlock } from '../follower/cursor.ts';
 /** Something that the database and the node's chain do not agree on, in one block. `message` names it for people. */
 export type Difference = Readonly<{ number: number; message: string }>;
 
-type Named = Pick<NetworkConfig, 'family' | 'tokens'>;
-
 /**
  * Compares some consecutive blocks.
  * @param read what the node has there, oldest first
@@ -20,7 +16,7 @@ type Named = Pick<NetworkConfig, 'family' | 'tokens'>;
  * @param creditedThrough transfers up to this number must have been credited
  */
 export function compareBlocks(
-  network: Named,
+  network: NetworkConfig,
   read: readonly MatchedBlock[],
   recorded: RecordedRange,
   creditedThrough: number,
@@ -33,7 +29,8 @@ export function compareBlocks(
     const message = `the database holds block ${number} as ${hash}, the node's chain has ${other ?? 'none'} there`;
     differences.push({ number, message });
   }
-  const byBlock = groupByBlock(recorded.transfers);
+  const byBlock = new Map<string, RecordedTransfer[]>();
+  for (const one of recorded.transfers) byBlock.set(one.block, [...(byBlock.get(one.block) ?? []), one]);
   for (const { block, transfers } of read) {
     const { number, hash } = block;
     const own = byBlock.get(hash) ?? [];
@@ -48,20 +45,10 @@ export function compareBlocks(
   return differences;
 }
 
-function groupByBlock(transfers: readonly RecordedTransfer[]): Map<string, RecordedTransfer[]> {
-  const groups = new Map<string, RecordedTransfer[]>();
-  for (const one of transfers) {
-    const group = groups.get(one.block) ?? [];
-    group.push(one);
-    groups.set(one.block, group);
-  }
-  return groups;
-}
-
 const keyOf = ({ tx, index, to }: Pick<ChainTransfer, 'tx' | 'index' | 'to'>): string => `${tx} ${index} ${to}`;
 
 function compareTransfers(
-  network: Named,
+  network: NetworkConfig,
   number: number,
   read: readonly ChainTransfer[],
   own: readonly RecordedTransfer[],
@@ -84,7 +71,7 @@ function compareTransfers(
 }
 
 /** Compares a transfer with the ledger, and with what should have become of it. */
-function creditDifferences(network: Named, one: RecordedTransfer, creditedThrough: number): Difference[] {
+function creditDifferences(network: NetworkConfig, one: RecordedTransfer, creditedThrough: number): Difference[] {
   const wanted = one.state === 'confirmed' ? one.units : 0n;
   const found: Difference[] = [];
   if (one.bookedUnits !== wanted) {
@@ -97,10 +84,8 @@ function creditDifferences(network: Named, one: RecordedTransfer, creditedThroug
   return found;
 }
 
-function textOf(
-  { family, tokens }: Named,
-  { tx, index, currency, units, to, number }: ChainTransfer & Readonly<{ number: number }>,
-): string {
+function textOf({ family, tokens }: NetworkConfig, one: ChainTransfer & Readonly<{ number: number }>): string {
+  const { tx, index, currency, units, to, number } = one;
   const decimals = tokens.find(({ symbol }) => symbol === currency)?.decimals ?? 0;
   const { format } = chains[family].address;
   return `${formatUnits(units, decimals)} ${currency} to ${format(to)} in block ${number}, transaction ${tx}, index ${index}`;

@@ -4,10 +4,10 @@
  */
 import type { Node } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { Fault } from '../../src/core/fault.ts';
+import { Fault, transient } from '../../src/core/fault.ts';
 import { alarmKey } from '../../src/database/alarms.ts';
 import type { BlockComparison, NumberRange } from '../../src/database/comparison.ts';
-import type { Database } from '../../src/database/database.ts';
+import type { Database, NetworkStatus } from '../../src/database/database.ts';
 import { isFollowed } from '../../src/database/network-health.ts';
 import { type Clock, DAY_MS } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
@@ -21,9 +21,6 @@ import { compareBlocks, type Difference } from './blocks.ts';
 const PATIENCE_MS = 600_000;
 /** The process rests as long as it works, so that the node and the follower have half of the time for themselves. */
 const REST_MS_MAX = 5_000;
-const FOLLOWED_POLL_MS = 5_000;
-/** After this long without being followed, the network is left for the next night. */
-const UNFOLLOWED_MS_MAX = 4 * 3_600_000;
 /** Faults of a node that no longer has the blocks. */
 const GONE: readonly string[] = ['node_history_pruned', 'node_block_missing'];
 
@@ -32,134 +29,101 @@ export type ComparisonParts = Readonly<{
   node: Node;
   matcher: Pick<Matcher, 'match'>;
   watch: Watch;
-  database: Pick<
-    Database,
-    | 'listNetworks'
-    | 'firstBlockFrom'
-    | 'recordedRange'
-    | 'listComparisons'
-    | 'recordComparison'
-    | 'keepAlarm'
-    | 'endAlarm'
-  >;
+  database: Database;
   clock: Clock;
   log: Log;
   patienceMs?: number;
 }>;
 
+/** `final`: the highest number that was read and is final. */
+type Night = ComparisonParts & Readonly<{ final: number; signal: AbortSignal }>;
 type Found = Pick<BlockComparison, 'differs' | 'differences' | 'message'>;
 const nothing: Found = { differs: null, differences: 0, message: null };
 
 /** Compares everything that is due. Faults of the node are logged, and the rest is left for the next night. */
 export async function compareNetwork(parts: ComparisonParts, signal: AbortSignal): Promise<void> {
-  const { network, log } = parts;
+  const { network, database, log } = parts;
   try {
-    await rest(parts, 0, signal);
-    const final = await finalNumber(parts);
-    if (final === null || signal.aborted) return;
-    await createIdentityProof(network, parts.node, parts.clock).renew(0, final);
+    const { cursor, floor } = await followedStatus(parts);
+    if (!cursor || floor <= 0) return;
+    const night = { ...parts, signal, final: Math.min(floor, cursor.number) };
+    await createIdentityProof(network, parts.node, parts.clock).renew(0, night.final);
     await parts.watch.load(true);
-    const before = (await parts.database.listComparisons()).find((one) => one.network === network.key) ?? null;
-    const open = before ? await compareAgain(parts, before, final, signal) : nothing;
-    await compareNew(parts, before, open, final, signal);
+    const before = (await database.listComparisons()).find((one) => one.network === network.key) ?? null;
+    const open = before ? await compareAgain(night, before) : nothing;
+    await compareNew(night, before, open);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     if (!signal.aborted) log.warn({ network: network.key, code: error.code }, `blocks not compared: ${error.message}`);
   }
 }
 
-/** Returns the highest number that was read and is final; null before the first. */
-async function finalNumber({ network, database }: ComparisonParts): Promise<number | null> {
-  const status = (await database.listNetworks()).find((one) => one.network === network.key);
-  return status?.cursor && status.floor > 0 ? Math.min(status.floor, status.cursor.number) : null;
+/**
+ * Returns the status of a network that is followed. The node of another has more urgent things to answer.
+ * @throws Fault transient `network_not_followed`
+ */
+async function followedStatus({ network: { key }, database, clock }: ComparisonParts): Promise<NetworkStatus> {
+  const status = (await database.listNetworks()).find((one) => one.network === key);
+  if (status && isFollowed(status, clock.nowMs())) return status;
+  throw transient('network_not_followed', `${key} is not followed`);
 }
 
 /** Compares the blocks that differed. What the node no longer has stays as it was. @returns what differs still */
-async function compareAgain(
-  parts: ComparisonParts,
-  before: BlockComparison,
-  final: number,
-  signal: AbortSignal,
-): Promise<Found> {
-  const { differs, differences, message } = before;
-  if (differs === null) return nothing;
+async function compareAgain(night: Night, before: BlockComparison): Promise<Found> {
+  if (!before.differs) return nothing;
   let found = nothing;
   try {
-    for await (const part of walk(parts, differs, final, signal)) found = added(found, part.differences);
+    for await (const { differences } of walk(night, before.differs)) found = added(found, differences);
   } catch (error) {
-    if (error instanceof Fault && GONE.includes(error.code)) return { differs, differences, message };
+    if (error instanceof Fault && GONE.includes(error.code)) return before;
     throw error;
   }
-  if (signal.aborted) return { differs, differences, message };
-  await keep(parts, { ...before, ...found });
+  if (night.signal.aborted) return before;
+  await keep(night, { ...before, ...found });
   return found;
 }
 
 /** Compares the blocks since the last night, or since a day ago; keeps how far it came after each part of them. */
-async function compareNew(
-  parts: ComparisonParts,
-  before: BlockComparison | null,
-  open: Found,
-  final: number,
-  signal: AbortSignal,
-): Promise<void> {
-  const { network, database, clock, log } = parts;
+async function compareNew(night: Night, before: BlockComparison | null, open: Found): Promise<void> {
+  const { network, database, clock, log, final } = night;
   const dayAgo = Math.max(0, final - Math.ceil(DAY_MS / network.blockTimeMs));
   const from = before ? before.through + 1 : await database.firstBlockFrom(network.key, dayAgo);
   if (from === null || from > final) return;
   let state = { ...open, network: network.key, from, through: from, comparedAtMs: 0, blocks: 0, transfers: 0 };
-  for await (const part of walk(parts, { from, to: final }, final, signal)) {
-    const { blocks, transfers, through } = part;
-    state = {
-      ...state,
-      ...added(state, part.differences),
-      through,
-      comparedAtMs: clock.nowMs(),
-      blocks: state.blocks + blocks,
-      transfers: state.transfers + transfers,
-    };
-    await keep(parts, state);
+  for await (const { through, blocks, transfers, differences } of walk(night, { from, to: final })) {
+    state = { ...state, ...added(state, differences), through, comparedAtMs: clock.nowMs() };
+    state = { ...state, blocks: state.blocks + blocks, transfers: state.transfers + transfers };
+    await keep(night, state);
   }
   const { through, blocks, transfers, differences } = state;
   log.info({ network: network.key, from, through, blocks, transfers, differences }, 'final blocks compared');
 }
 
-type Part = Readonly<{ through: number; blocks: number; transfers: number; differences: readonly Difference[] }>;
-
 /** Compares a range part by part, and rests after each. */
-async function* walk(
-  parts: ComparisonParts,
-  range: NumberRange,
-  final: number,
-  signal: AbortSignal,
-): AsyncGenerator<Part> {
-  const { network, database, clock, patienceMs = PATIENCE_MS } = parts;
-  let from = range.from;
-  let sinceMs = clock.nowMs();
-  for await (const part of readChainRange({ ...parts, patienceMs }, range.from, range.to, signal)) {
-    const { blocks, throughNumber: through } = part;
-    const recorded = await database.recordedRange(network.key, { from, to: through });
+async function* walk(night: Night, { from, to }: NumberRange) {
+  const { network, database, clock, signal, final, patienceMs = PATIENCE_MS } = night;
+  let [next, sinceMs] = [from, clock.nowMs()];
+  for await (const { blocks, throughNumber: through } of readChainRange({ ...night, patienceMs }, from, to, signal)) {
+    const recorded = await database.recordedRange(network.key, { from: next, to: through });
     const differences = compareBlocks(network, blocks, recorded, final - network.reorgDepthMax);
     const transfers = blocks.reduce((sum, block) => sum + block.transfers.length, 0);
     yield { through, blocks: blocks.length, transfers, differences };
-    from = through + 1;
-    await rest(parts, clock.nowMs() - sinceMs, signal);
-    sinceMs = clock.nowMs();
+    await clock.sleep(Math.min(clock.nowMs() - sinceMs, REST_MS_MAX), signal);
+    await followedStatus(night);
+    [next, sinceMs] = [through + 1, clock.nowMs()];
   }
 }
 
-const added = ({ differs, differences, message }: Found, more: readonly Difference[]): Found =>
-  more.reduce<Found>(
-    (found, { number, message: text }) => ({
-      differs: {
-        from: Math.min(found.differs?.from ?? number, number),
-        to: Math.max(found.differs?.to ?? number, number),
-      },
-      differences: found.differences + 1,
-      message: found.message ?? text,
-    }),
-    { differs, differences, message },
-  );
+function added({ differs, differences, message }: Found, more: readonly Difference[]): Found {
+  const [first] = more;
+  if (!first) return { differs, differences, message };
+  const numbers = [...more.map(({ number }) => number), ...(differs ? [differs.from, differs.to] : [])];
+  return {
+    differs: { from: Math.min(...numbers), to: Math.max(...numbers) },
+    differences: differences + more.length,
+    message: message ?? first.message,
+  };
+}
 
 /** Saves how far it came, and raises or ends the alarm. */
 async function keep({ database, clock }: ComparisonParts, comparison: BlockComparison): Promise<void> {
@@ -179,21 +143,4 @@ async function keep({ database, clock }: ComparisonParts, comparison: BlockCompa
       `database: ${message}. \`${reread}\` adds missed transfers; the next night compares these blocks again, and ends ` +
       'this alarm if they are the same',
   });
-}
-
-/**
- * Rests after work, and for as long as the network is not followed: then its node has more urgent things to answer.
- * @throws Fault transient `network_not_followed` after hours of that
- */
-async function rest({ network, database, clock }: ComparisonParts, tookMs: number, signal: AbortSignal): Promise<void> {
-  if (tookMs > 0) await clock.sleep(Math.min(tookMs, REST_MS_MAX), signal);
-  const giveUpAtMs = clock.nowMs() + UNFOLLOWED_MS_MAX;
-  while (!signal.aborted) {
-    const status = (await database.listNetworks()).find((one) => one.network === network.key);
-    if (status && isFollowed(status, clock.nowMs())) return;
-    if (clock.nowMs() >= giveUpAtMs) {
-      throw new Fault('transient', 'network_not_followed', `${network.key} was not followed for hours`);
-    }
-    await clock.sleep(FOLLOWED_POLL_MS, signal);
-  }
 }

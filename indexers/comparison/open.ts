@@ -1,11 +1,5 @@
-/**
- * Opens what the comparison of one network needs: a connection to its node, and the addresses to look for.
- */
+/** Opens what the comparison of one network needs: a connection to its node, and the addresses to look for. */
 import { chains } from '../../src/chains/index.ts';
-import type { NetworkConfig } from '../../src/config/network.ts';
-import type { Database } from '../../src/database/database.ts';
-import type { Clock } from '../../src/lib/clock.ts';
-import type { Log } from '../../src/lib/log.ts';
 import { createAddressTable } from '../follower/address-table.ts';
 import { createWatch } from '../follower/address-watch.ts';
 import { createMatcher } from '../follower/matcher.ts';
@@ -15,11 +9,9 @@ import type { ComparisonParts } from './network.ts';
 /** Concurrent requests: the follower's come first. */
 const REQUESTS_MAX = 8;
 
-type Options = Readonly<{ network: NetworkConfig; database: Database; clock: Clock; log: Log }>;
-
 /** @throws Fault permanent `node_url_invalid` */
 export async function openComparison(
-  options: Options,
+  options: Pick<ComparisonParts, 'network' | 'database' | 'clock' | 'log'>,
 ): Promise<ComparisonParts & Readonly<{ close(): Promise<void> }>> {
   const { network, database } = options;
   const chain = chains[network.family];
@@ -34,8 +26,6 @@ export async function openComparison(
     node,
     matcher,
     watch: createWatch(database, network, table),
-    async close() {
-      await Promise.all([node.close(), matcher.close()]);
-    },
+    close: async () => void (await Promise.all([node.close(), matcher.close()])),
   };
 }

@@ -1,6 +1,4 @@
-/**
- * The part of `status` about the nightly comparison: how far final blocks were compared with the database, and when.
- */
+/** The part of `status` about the nightly comparison: how far final blocks were compared, and when. */
 import type { BlockComparison } from '../../src/database/comparison.ts';
 import { type Installation, moment } from './command.ts';
 
@@ -21,18 +19,23 @@ export async function comparisonStatus({ config, database }: Pick<Installation, 
       message: one?.message ?? null,
     })),
     lines: found.flatMap(({ key, one }) => {
-      if (one) return [comparedLine(key, one)];
-      return config.comparison.nightly === null
-        ? []
-        : [`compared ${key}: not yet, next at ${config.comparison.nightly} UTC`];
+      const { nightly } = config.comparison;
+      if (one) return [comparedLine(one)];
+      return nightly === null ? [] : [`compared ${key}: not yet, next at ${nightly} UTC`];
     }),
   };
 }
 
-function comparedLine(
-  key: string,
-  { through, comparedAtMs, blocks, transfers, differs, message }: BlockComparison,
-): string {
+function comparedLine({
+  network,
+  through,
+  comparedAtMs,
+  blocks,
+  transfers,
+  differs,
+  message,
+}: BlockComparison): string {
   const what = `through block ${through} at ${moment(comparedAtMs)} (${blocks} blocks, ${transfers} transfers)`;
-  return `compared ${key}: ${what}, ${differs ? `DIFFERENCES in blocks ${differs.from} to ${differs.to}: ${message}` : 'no difference'}`;
+  const found = differs ? `DIFFERENCES in blocks ${differs.from} to ${differs.to}: ${message}` : 'no difference';
+  return `compared ${network}: ${what}, ${found}`;
 }

@@ -1,17 +1,9 @@
-/**
- * The part of the port for the nightly comparison: what the database holds about a range of blocks, to be compared with
- * the chain, and what was found.
- */
+/** What the database holds about a range of blocks, to be compared with the chain at night, and what was found. */
 import type { Currency, NetworkKey } from '../core/transfer.ts';
-import type { BookDatabase } from './bookkeeping.ts';
-import type { TraceDatabase } from './traces.ts';
-
-/** `unconfirmed`: in a canonical block, and not credited yet. */
-export type RecordedState = 'confirmed' | 'unconfirmed' | 'dust';
 
 /**
  * A transfer in a canonical block. `bookedUnits` is what the ledger holds of it, 0 if its entries cancel out; `from`
- * and `to` are address keys.
+ * and `to` are address keys. `unconfirmed`: not credited yet.
  */
 export type RecordedTransfer = Readonly<{
   block: string;
@@ -22,8 +14,7 @@ export type RecordedTransfer = Readonly<{
   from: string;
   to: string;
   units: bigint;
-  sessionId: string | null;
-  state: RecordedState;
+  state: 'confirmed' | 'unconfirmed' | 'dust';
   bookedUnits: bigint;
 }>;
 
@@ -52,7 +43,7 @@ export type BlockComparison = Readonly<{
   message: string | null;
 }>;
 
-export interface ComparisonDatabase extends BookDatabase, TraceDatabase {
+export interface ComparisonDatabase {
   /** Returns the lowest canonical block at or above a number; null if there is none. */
   firstBlockFrom(network: NetworkKey, number: number): Promise<number | null>;
   recordedRange(network: NetworkKey, range: NumberRange): Promise<RecordedRange>;

@@ -1,12 +1,10 @@
 /**
  * The database port. Each command is one whole transaction: load, decide in `src/core`, save. Effects (events,
  * deliveries, alarms) are rows of that same transaction. There is no `transaction(callback)`.
- *
  * The port is asynchronous: a command may wait for other processes' writes while the thread goes on, and commands of
  * one process are done in the order in which they were called. Every call may fail with a `Fault` of code
  * `storage_unavailable` (locked, full or failing disk; transient): then nothing was changed, and nothing will be.
  * `test/conformance/database.ts` is the contract in executable form.
- * @module
  */
 import type { Verdict, WebhookStamp } from '../core/delivery.ts';
 import type { EventType, ExtendedEventType } from '../core/event.ts';
@@ -16,6 +14,7 @@ import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { AddressPoolDatabase } from './address-pools.ts';
 import type { AlarmDatabase } from './alarms.ts';
 import type { AuditDatabase } from './audit-log.ts';
+import type { BookDatabase } from './bookkeeping.ts';
 import type { ComparisonDatabase } from './comparison.ts';
 import type { CreditTotalDatabase } from './credit-totals.ts';
 import type { EventDatabase } from './events.ts';
@@ -47,6 +46,7 @@ import type { SessionTotalDatabase } from './session-totals.ts';
 import type { StatsDatabase } from './stats.ts';
 import type { StoreDatabase } from './stores.ts';
 import type { SweepDatabase } from './sweeps.ts';
+import type { TraceDatabase } from './traces.ts';
 import type { SecretPair, WebhookSecretDatabase } from './webhook-secrets.ts';
 
 // ── Sessions ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -309,6 +309,8 @@ export interface Database
     MoneyOutDatabase,
     SweepDatabase,
     WebhookSecretDatabase,
+    BookDatabase,
+    TraceDatabase,
     ComparisonDatabase {
   /** Takes addresses, saves the session and remembers the idempotency key, in one transaction. */
   createSession(input: NewSession): Promise<CreateSessionOutcome>;

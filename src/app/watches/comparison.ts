@@ -1,6 +1,4 @@
-/**
- * Watches whether final blocks are compared with the database at night: the program that does it may fail each time.
- */
+/** Watches whether final blocks are compared with the database at night: the program for it may fail each time. */
 import type { Config } from '../../config/config.ts';
 import type { Database } from '../../database/database.ts';
 import type { Watch } from './watchdog.ts';

@@ -1,28 +1,23 @@
-/**
- * What the database holds about a range of blocks, and how far final blocks were compared with it.
- */
+/** What the database holds about a range of blocks, and how far final blocks were compared with it. */
 import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { NetworkKey } from '../../core/transfer.ts';
-import type { BookDatabase } from '../bookkeeping.ts';
 import type { ComparisonDatabase, RecordedTransfer } from '../comparison.ts';
-import type { TraceDatabase } from '../traces.ts';
 import type { Db } from './open.ts';
 
 type TransferRow = Omit<RecordedTransfer, 'units' | 'bookedUnits'> &
-  Readonly<{ id: number; units: string; payments: number; reversals: number; booked: string | null }>;
+  Readonly<{ units: string; bookedUnits: string | null }>;
 
 /** How often an entry of a kind was written for a transfer. */
 const entriesOf = (kind: string): string =>
   `(SELECT count(*) FROM ledger_entries WHERE cause = CAST(t.id AS TEXT) AND kind = '${kind}')`;
 
 const transfersOf = `
-  SELECT t.id, b.hash AS block, b.number, t.tx, t.position AS "index", t.currency, t.from_key AS "from", a.key AS "to",
-    t.units, a.session_id AS sessionId,
-    iif(t.dust = 1, 'dust', iif(t.confirmed = 1, 'confirmed', 'unconfirmed')) AS state,
-    ${entriesOf('payment')} AS payments, ${entriesOf('payment_reversed')} AS reversals,
-    (SELECT p.units FROM ledger_entries AS e JOIN ledger_postings AS p ON p.entry_id = e.id
-     WHERE e.cause = CAST(t.id AS TEXT) AND e.kind = 'payment' AND p.account = 'collected'
-     ORDER BY e.occurrence DESC LIMIT 1) AS booked
+  SELECT b.hash AS block, b.number, t.tx, t.position AS "index", t.currency, t.from_key AS "from", a.key AS "to",
+    t.units, iif(t.dust = 1, 'dust', iif(t.confirmed = 1, 'confirmed', 'unconfirmed')) AS state,
+    iif(${entriesOf('payment')} > ${entriesOf('payment_reversed')},
+      (SELECT p.units FROM ledger_entries AS e JOIN ledger_postings AS p ON p.entry_id = e.id
+       WHERE e.cause = CAST(t.id AS TEXT) AND e.kind = 'payment' AND p.account = 'collected'
+       ORDER BY e.occurrence DESC LIMIT 1), '0') AS bookedUnits
   FROM blocks AS b JOIN transfers AS t ON t.block_id = b.id JOIN addresses AS a ON a.id = t.address_id
   WHERE b.network = ? AND b.canonical = 1 AND b.number BETWEEN ? AND ?
   ORDER BY b.number, t.position, t.tx`;
@@ -40,7 +35,7 @@ export const blockComparisons = sqliteTable('block_comparisons', {
   message: text(),
 });
 
-export function comparisonQueries(db: Db): Omit<ComparisonDatabase, keyof (BookDatabase & TraceDatabase)> {
+export function comparisonQueries(db: Db): ComparisonDatabase {
   const { client, orm } = db;
   const lowest = client
     .prepare('SELECT min(number) FROM blocks WHERE network = ? AND canonical = 1 AND number >= ?')
@@ -57,7 +52,11 @@ export function comparisonQueries(db: Db): Omit<ComparisonDatabase, keyof (BookD
     async recordedRange(network, { from, to }) {
       return db.read(() => ({
         blocks: blocks.all(network, from, to) as { number: number; hash: string }[],
-        transfers: (transfers.all(network, from, to) as TransferRow[]).map(toRecorded),
+        transfers: (transfers.all(network, from, to) as TransferRow[]).map(({ units, bookedUnits, ...row }) => ({
+          ...row,
+          units: BigInt(units),
+          bookedUnits: BigInt(bookedUnits ?? 0),
+        })),
       }));
     },
     async listComparisons() {
@@ -76,8 +75,4 @@ export function comparisonQueries(db: Db): Omit<ComparisonDatabase, keyof (BookD
       });
     },
   };
-}
-
-function toRecorded({ id: _id, units, payments, reversals, booked, ...row }: TransferRow): RecordedTransfer {
-  return { ...row, units: BigInt(units), bookedUnits: payments > reversals ? BigInt(booked ?? 0) : 0n };
 }

@@ -128,7 +128,6 @@ test('a transfer must be credited once it cannot be replaced any more', () => {
     ...transfer,
     block: '0x7',
     number: 7,
-    sessionId: 'cs_1',
     state: 'unconfirmed',
     bookedUnits: 0n,
   } as const;
@@ -173,16 +172,33 @@ test(
 );
 
 test(
-  'it waits while the network is not followed, and ends when it is asked to',
+  'a network that is not followed is left for another night',
   onBench(async (bench) => {
-    await bench.settle();
+    await payOne(bench);
     await bench.own.stop();
     await until('the network has a fault', async () => (await bench.shop.status())?.state === 'fault');
-    const stopping = new AbortController();
-    const running = bench.night((node) => node, stopping);
-    stopping.abort();
-    assert.is(await running, null);
+    assert.is(await bench.night(), null);
     await bench.own.start();
+    await bench.shop.isIn('following');
+    assert.is((await bench.night())?.transfers, 1);
+  }),
+);
+
+test(
+  'a night that is asked to end keeps what it has compared, and the next goes on there',
+  onBench(async (bench) => {
+    await payOne(bench);
+    const stopping = new AbortController();
+    const ending = (node: Node): Node => ({
+      ...node,
+      async range(from, to) {
+        stopping.abort();
+        return node.range(from, to);
+      },
+    });
+    await bench.night(ending, stopping);
+    assert.is((await bench.night())?.differs, null);
+    assert.is((await bench.night())?.through, await bench.floor());
   }),
 );
 
