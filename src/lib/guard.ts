@@ -42,6 +42,8 @@ export type UrlGuard = Readonly<{
   isCurrent(target: URL, address: string): Promise<boolean>;
 }>;
 
+const HTTPS_ONLY = 'The URL must start with https://; plain http is only for hosts that the operator allows.';
+
 /**
  * @param allowCidrs ranges that the operator allows although they are not public, such as `10.0.0.0/8` or `::1/128`
  * @throws Fault permanent `config_invalid` for an invalid range
@@ -65,14 +67,14 @@ export function createUrlGuard(allowCidrs: readonly string[], lookup: Lookup = c
           addresses = await within(LOOKUP_AT_SAVE_MS_MAX, resolve(host));
         } catch (error) {
           if (!(error instanceof Fault)) throw error;
-          if (mayBeUnresolved) return null;
+          if (mayBeUnresolved) return target.protocol === 'https:' ? null : HTTPS_ONLY;
           return `The host name ${host} cannot be resolved. Check its spelling and its DNS record.`;
         }
       }
       if (addresses.every(admitsFor(target.protocol))) return null;
       // The message does not name the address: merchants must not learn what the operator's DNS answers.
       return addresses.every(admitsTls)
-        ? 'The URL must start with https://; plain http is only for hosts that the operator allows.'
+        ? HTTPS_ONLY
         : `The host ${host} is not on the public Internet. Use a public host, or ask the operator to allow its address.`;
     },
 

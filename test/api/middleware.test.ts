@@ -21,7 +21,7 @@ test('an unknown path is 404 before authentication', async () => {
     '/api',
     '/api/v1',
     '/api/v2/checkout/sessions/create',
-    SESSIONS,
+    '/api/v1/checkout/session',
     `${SESSIONS}/`,
     `${CREATE}/`,
     `${SESSIONS}/x/cancel/y`,

@@ -236,6 +236,7 @@ export function paymentsConform(makePlace: MakePlace): void {
         order_id: 'o1',
         session_id: 'cs_o1',
         source: 'api',
+        exchange_rate: '1.0000',
       });
     }),
   );

@@ -97,10 +97,7 @@ export async function openShop(installation: Installation, receiver: Receiver, t
       },
     };
   };
-  const [endpoint] = await Promise.all([
-    installation.tool('webhooks', 'add', receiver.url('/shop')),
-    installation.tool('refunds', 'policy', '--to-sender', 'yes'),
-  ]);
+  const endpoint = await installation.tool('webhooks', 'add', receiver.url('/shop'));
   await until('every network is followed', async () => {
     const answer = await fetch(`${installation.baseUrl}/readyz`);
     const { networks_not_followed: missing = [] } = (await answer.json()) as Json;

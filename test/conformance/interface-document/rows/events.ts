@@ -180,6 +180,7 @@ export const eventSections = [
     row('data.object.exchange_rate: decimal string', async (shop) => {
       const { created, hook } = await converted(shop);
       assert.is(hook.event.data.object.exchange_rate, created.exchange_rate);
+      assert.is((await objectOf(shop)).exchange_rate, '1.0000', 'at par');
     }),
     row('data.object.order_id: merchant order id', async (shop) => {
       const { created, hook } = await paidIn(shop, 'bsc', 'USDT');

@@ -39,7 +39,7 @@ const cells = networks.flatMap((network) =>
   ),
 );
 
-const refundCells = networks.slice(0, 3).flatMap((network) =>
+const refundCells = networks.flatMap((network) =>
   coins.map((coin) =>
     row(`Refunds in ${coin} on ${NETWORK_NAMES[network]}`, async (shop) => {
       const { completed, hook } = await refundedIn(shop, network, coin);
