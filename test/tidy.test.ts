@@ -57,4 +57,10 @@ test('caught: packages without a reason, and a reason without a package', () => 
   assert.is(dependencyFindings(some, page).length, 3);
 });
 
+test('npm compiles no package: SQLite comes as a binary', () => {
+  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
+  // npm runs node-gyp for each package with a binding.gyp unless the lock says this; `npm install` may drop the line.
+  assert.is(packages['node_modules/better-sqlite3'].gypfile, false, 'write "gypfile": false back into the lock');
+});
+
 test.run();

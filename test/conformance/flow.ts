@@ -96,6 +96,7 @@ export function paymentConforms(bench: FlowBench): void {
           order_id: session.metadata.order_id,
           session_id: session.id,
           source: 'api',
+          exchange_rate: '1.0000',
         });
       });
     }
