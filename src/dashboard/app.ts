@@ -67,8 +67,14 @@ export function createDashboard(deps: DashboardDeps): Express {
     app[page.method](page.path, (request, response) => answerPage(signedIn, page, request, response));
   }
   app.use(async (request, response) => {
-    setLanguage(response, (await sessions.visitorOf(request))?.person.language ?? null);
-    refuseUnseen(wordsFor(deps.languages, response), response);
+    const visitor = await sessions.visitorOf(request);
+    setLanguage(response, visitor?.person.language ?? null);
+    const words = wordsFor(deps.languages, response);
+    if (!visitor) refuseUnseen(words, response);
+    else {
+      const zone = visitor.person.zone ?? UTC;
+      await send(signedIn, { visitor, at: null, zone, words, reply: null }, request, response);
+    }
   });
   app.use(answerErrors(deps));
   return app;
@@ -104,7 +110,8 @@ async function answerPage(deps: SignInDeps, page: Page, request: Request, respon
   const at: StoreAt | null =
     isStorePage(page) && (mode === 'live' || mode === 'test') ? { storeId: store ?? '', mode } : null;
   if (!isOpenTo(visitor, page, at)) {
-    refuseUnseen(words, response);
+    const closed = { visitor, at: null, zone: visitor.person.zone ?? UTC, words, reply: null };
+    await send(deps, closed, request, response);
     return;
   }
   const form = page.method === 'post' ? await readForm(request, page.formBytesMax ?? FORM_BYTES_MAX) : {};
@@ -144,7 +151,11 @@ function isOpenTo({ person }: Visitor, page: Page, at: StoreAt | null): boolean 
 function askToSignIn({ sessions, languages }: SignInDeps, request: Request, response: Response): void {
   const isLinked = request.method === 'GET' && request.get('Sec-Fetch-Site') === 'cross-site';
   if (!isLinked || sessions.hasCookie(request)) {
-    response.redirect(303, '/sign-in');
+    const query = new URLSearchParams({
+      ...(request.method === 'GET' && request.originalUrl !== '/' && { to: request.originalUrl }),
+      ...(sessions.hasCookie(request) && { ended: 'yes' }),
+    }).toString();
+    response.redirect(303, query === '' ? '/sign-in' : `/sign-in?${query}`);
     return;
   }
   const words = wordsFor(languages, response);
@@ -160,8 +171,12 @@ async function send(
   request: Request,
   response: Response,
 ): Promise<void> {
-  if (reply === null) refuseUnseen(words, response);
-  else if ('to' in reply) {
+  if (reply === null) {
+    // With its menu: whoever is signed in goes on from there.
+    const content = html`<p class="card">${words.say('refusal.no_page')}</p><p><a href="/">${words.say('refusal.back')}</a></p>`;
+    const missing = { title: words.say('refusal.title_404'), content, status: 404 };
+    await send(deps, { visitor, at, zone, words, reply: missing }, request, response);
+  } else if ('to' in reply) {
     const { to, said } = reply;
     response.redirect(303, said === undefined ? to : withNotice(to, said, visitor.formToken));
   } else if ('text' in reply) {

@@ -162,11 +162,11 @@ const sessionEnd = (words: Words, { idleMs, leftMs }: FrameOf['endsIn']): Html =
 const copyWords = (words: Words): Html =>
   html`<p class="unseen" id="copied" aria-live="polite" data-copying="${words.say('general.copy')}" data-done="${words.say('general.copied')}" data-failed="${words.say('general.not_copied')}"></p>`;
 
-/** Links to the same page in the other languages, for who is not signed in. */
-export const languageSwitch = (languages: Languages, own: Words): Html =>
+/** Links to the same page in the other languages, for who is not signed in. @param more what else the address says */
+export const languageSwitch = (languages: Languages, own: Words, more: Readonly<Record<string, string>> = {}): Html =>
   html`<nav class="languages" aria-label="${own.say('frame.languages')}">${languages.all.map((words) => {
     const name = words.say('frame.language');
     return words.code === own.code
       ? html`<span lang="${words.code}" aria-current="true">${name}</span>`
-      : html`<a href="?lang=${words.code}" lang="${words.code}" hreflang="${words.code}">${name}</a>`;
+      : html`<a href="?${new URLSearchParams({ lang: words.code, ...more }).toString()}" lang="${words.code}" hreflang="${words.code}">${name}</a>`;
   })}</nav>`;

@@ -5,7 +5,7 @@
  */
 import type { Express, Request, Response } from 'express';
 import type { Person, UsedFactor } from '../database/people.ts';
-import { readForm } from '../lib/form.ts';
+import { queryOf, readForm } from '../lib/form.ts';
 import { type Html, html } from '../lib/html.ts';
 import { createLimiter, subscriberOf } from '../lib/rate-limit.ts';
 import { actOf, type SignInDeps } from './deps.ts';
@@ -40,8 +40,13 @@ export function serveSignIn(app: Express, deps: SignInDeps): void {
   const sendForm = (response: Response, status: number, fault: Html | string | null) => {
     const words = wordsFor(languages, response);
     const asked = passkeys.isPossible ? passkeys.request(null, PURPOSE) : null;
-    const form = signInForm(words, { fault, asked, language: chosenLanguage(languages, response) });
-    const page = html`${form}${languageSwitch(languages, words)}`;
+    const query = queryOf(response.req);
+    const to = ownPath(query.get('to'));
+    const form = signInForm(words, {
+      ...{ fault, asked, to, isEnded: query.get('ended') === 'yes' && fault === null },
+      language: chosenLanguage(languages, response),
+    });
+    const page = html`${form}${languageSwitch(languages, words, to === null ? {} : { to })}`;
     response
       .status(status)
       .type('html')
@@ -70,7 +75,7 @@ export function serveSignIn(app: Express, deps: SignInDeps): void {
       await keepLanguage(deps, response, outcome.person);
       outcome.give(response);
       // There the app that is lost is replaced.
-      response.redirect(303, outcome.isRecovered ? '/account' : '/');
+      response.redirect(303, outcome.isRecovered ? '/account' : (ownPath(queryOf(request).get('to')) ?? '/'));
     }
   });
 
@@ -147,13 +152,37 @@ export async function keepLanguage(
   if (chosen !== null) await database.setLanguage(person.id, chosen, actOf(person, 'set language', clock));
 }
 
-type Shown = Readonly<{ fault: Html | string | null; asked: string | null; language: string | null }>;
+const PATH_CHARS_MAX = 2_000;
+
+/** Returns the page of this dashboard that was asked for before somebody signed in; null for any other address. */
+function ownPath(to: string | null): string | null {
+  if (to === null || to.length > PATH_CHARS_MAX || !/^\/(?![/\\])[\x21-\x7e]*$/.test(to)) return null;
+  return /^\/(sign-in|sign-out|link)\b/.test(to) ? null : to;
+}
+
+/** `to`: where it leads; `isEnded`: a session of this browser is over. */
+type Shown = Readonly<{
+  fault: Html | string | null;
+  asked: string | null;
+  language: string | null;
+  to: string | null;
+  isEnded: boolean;
+}>;
+
+/** The address of the form, which keeps the language and where it leads. */
+function actionOf({ language, to }: Pick<Shown, 'language' | 'to'>): string {
+  const query = new URLSearchParams({ ...(language !== null && { lang: language }), ...(to !== null && { to }) });
+  return query.size === 0 ? '/sign-in' : `/sign-in?${query}`;
+}
 
 /** @param shown `asked`: what a passkey is asked for; null where browsers cannot use any */
-const signInForm = (words: Words, { fault, asked, language }: Shown): Html => html`<main id="main" class="narrow">
+const signInForm = (
+  words: Words,
+  { fault, asked, language, to, isEnded }: Shown,
+): Html => html`<main id="main" class="narrow">
 <h1>${words.say('sign-in.title')}</h1>
-${faultMessage(fault)}
-<form method="post" action="/sign-in${language === null ? '' : `?lang=${language}`}" class="card">
+${isEnded ? html`<p class="message attention" role="status">${words.say('sign-in.ended')}</p>` : null}${faultMessage(fault)}
+<form method="post" action="${actionOf({ language, to })}" class="card">
 <label>${words.say('sign-in.name')} <input name="name" autocomplete="username" autocapitalize="none" spellcheck="false" required></label>
 <label>${words.say('sign-in.password')} <input name="password" type="password" autocomplete="current-password" required></label>
 <label>${words.say('general.code')} <input name="code" autocomplete="one-time-code" inputmode="text" spellcheck="false" dir="ltr" required></label>

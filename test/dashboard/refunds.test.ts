@@ -217,6 +217,20 @@ test('the page says who named the address now, and that the shop itself asked', 
     assert.match(byShop, 'named by your shop, through the API');
   }));
 
+test('the overview leads to the refunds that wait for approval, and to no others', () =>
+  withShop(async (shop) => {
+    const { ada, base } = shop;
+    await makeRefund(shop, { amount: '1.25' });
+    await needApproval(shop);
+    await makeRefund(shop, { amount: '2.50', address: address('1') });
+    const { text } = await ada.get(`${base}/overview`);
+    assert.match(textOf(text), '1 refund waits for approval');
+    const [, list = ''] = /href="([^"]+)">1 refund waits/.exec(text) ?? [];
+    const shown = textOf((await ada.get(list)).text);
+    assert.match(shown, '2.50 USDT');
+    assert.not.match(shown, '1.25 USDT', 'it waits for an address');
+  }));
+
 test('a refund that waits is not said to be made', () =>
   withShop(async (shop) => {
     const { ada, refundForm } = shop;

@@ -251,6 +251,41 @@ test('a session ends after thirty minutes without use, after eight hours, by han
     assert.is((await joan.get('/operator')).status, 303, 'reset');
   }));
 
+test('an address survives the sign-in, and a session that has ended is said; no other site is led to', () =>
+  withDashboard(async (dashboard) => {
+    const ada = await dashboard.person('Ada', operator);
+    dashboard.api.clock.advance(31 * 60 * 1000);
+    const page = '/operator/audit?who=Ada&what=a%20b';
+    const asked = (await ada.get(page)).headers.get('location') ?? '';
+    assert.match(asked, /^\/sign-in\?to=/);
+    const form = (await ada.get(asked)).text;
+    assert.match(form, 'Your session has ended');
+    const action = /<form method="post" action="([^"]+)"/.exec(form)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    const signIn = { name: 'Ada', password: PASSWORD, code: dashboard.code(ada.token) };
+    assert.is((await ada.post(action, signIn)).headers.get('location'), page);
+
+    const fresh = dashboard.visitor();
+    assert.not.match((await fresh.get((await fresh.get(page)).headers.get('location') ?? '')).text, 'has ended');
+    for (const to of ['//evil.example', '/\\evil.example', 'https://evil.example/', '/sign-out', '/a b', '/\n']) {
+      const { text } = await fresh.get(`/sign-in?${new URLSearchParams({ to })}`);
+      assert.match(text, 'action="/sign-in"', to);
+    }
+  }));
+
+test('what is not there is said with the menu, to whoever is signed in', () =>
+  withDashboard(async (dashboard) => {
+    const ada = await dashboard.person('Ada', operator);
+    for (const path of ['/nothing', '/s/mer_none/test/overview', '/operator/networks/test:none']) {
+      const { status, text } = await ada.get(path);
+      assert.is(status, 404, path);
+      assert.match(text, 'There is no such page');
+      assert.match(text, 'href="/operator/networks"', 'the menu');
+    }
+    const stranger = await dashboard.visitor().get('/nothing');
+    assert.is(stranger.status, 404);
+    assert.not.match(stranger.text, 'class="menu"');
+  }));
+
 test('one session ends another', () =>
   withDashboard(async (dashboard) => {
     const here = await dashboard.person('Ada', operator);

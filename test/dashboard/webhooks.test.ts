@@ -10,7 +10,7 @@ import { openLog } from '../../src/lib/log.ts';
 import { startDispatcher } from '../../src/webhooks/dispatcher.ts';
 import { type Answer, confirm, type Dashboard, textOf, type Visitor, withDashboard } from '../support/dashboard.ts';
 import { freePort } from '../support/free-port.ts';
-import { openSale, pass } from '../support/payment-scenes.ts';
+import { confirmTip, openSale, pass } from '../support/payment-scenes.ts';
 import { recordAttempt } from '../support/record-attempt.ts';
 import { until } from '../support/until.ts';
 import { webhookConfig } from '../support/webhook-shop.ts';
@@ -195,6 +195,35 @@ test('a delivery shows its attempts and body escaped, and is sent again; failed 
     assert.is(resent.status, 303);
     const commands = (await api.database().listAudit(2)).map(({ command }) => command);
     assert.equal(commands, ['resend webhook', 'recover webhooks']);
+  }));
+
+test('an endpoint that fails is not “enabled”, is what needs the owner, and its deliveries say what it answered', () =>
+  withShop(async (shop, hook) => {
+    const { api, base, ada } = shop;
+    const { path, id } = await addEndpoint(shop, hook);
+    const sale = await openSale(api);
+    await sale.send('10.50');
+    await confirmTip(api);
+    const overview = base.replace('/webhooks', '/overview');
+    assert.match(textOf((await ada.get(base)).text), /Z? enabled/);
+    assert.not.match(textOf((await ada.get(overview)).text), 'has accepted nothing');
+    const [delivery] = await api.database().listDeliveries({ sessionId: sale.id, limit: 1 });
+    const went = { deliveryId: delivery?.id ?? '', attempt: 1, trigger: 'auto', durationMs: 87 } as const;
+    const answer = { startedAtMs: api.clock.nowMs(), status: 500, error: null, responseExcerpt: 'no' } as const;
+    const verdict = { kind: 'retry', atMs: api.clock.nowMs() + 60_000 } as const;
+    await api.database().recordAttempts([{ attempt: { ...went, ...answer }, verdict }]);
+
+    const list = textOf((await ada.get(base)).text);
+    assert.match(list, 'failing nothing accepted since');
+    assert.match(list, new RegExp(`${hook} 1 500 failed, tried again`), 'with its endpoint');
+    const own = textOf((await ada.get(path)).text);
+    assert.match(own, /Recent deliveries.* cs_\w+… 1 500 failed, tried again/, 'with its payment and answer');
+    const needs = (await ada.get(overview)).text;
+    assert.match(textOf(needs), `waits ${hook} has accepted nothing since`);
+    assert.match(textOf(needs), `failing ${hook} : nothing accepted since`);
+    assert.match(needs, `${base}/${id}`);
+    const ida = await shop.person('Ida', { role: 'accountant', storeId: api.merchantId });
+    assert.not.match((await ida.get(overview)).text, `href="${base}`, 'no link that is closed to her');
   }));
 
 test('deliveries are paged without repeating or skipping one', () =>

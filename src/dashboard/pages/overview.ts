@@ -5,7 +5,6 @@
 import { coinOf } from '../../chains/coin-text.ts';
 import { isAllowed } from '../../core/access.ts';
 import { currencies, type NetworkKey } from '../../core/transfer.ts';
-import { alarmKey } from '../../database/alarms.ts';
 import type { CreditTotal } from '../../database/credit-totals.ts';
 import { isSilent, unseenSinceMs, whyUnfollowed } from '../../database/network-health.ts';
 import type { SessionTotal } from '../../database/session-totals.ts';
@@ -14,6 +13,7 @@ import { type Html, html } from '../../lib/html.ts';
 import { dateIn, datePlus, startOfDayMs } from '../../lib/zone.ts';
 import { barChart } from '../chart.ts';
 import type { DashboardDeps } from '../deps.ts';
+import { failingEndpoints } from '../failing-endpoints.ts';
 import type { StoreAt, StorePage, Visit } from '../page.ts';
 import { coinNames } from '../received.ts';
 import { waitsForApproval } from '../refund-text.ts';
@@ -66,8 +66,9 @@ async function needs(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Html> 
   const alarms = await database.listStoreAlarms(at, ALARMS_SHOWN);
   const stopped = await stoppedNetworks(deps, visit);
   const lines = [
+    ...(await failingHooks(deps, visit)),
     ...(held > 0 ? [html`<a href="${base}/held">${counted(words, 'held', held)}</a>`] : []),
-    ...(waiting > 0 ? [html`<a href="${base}/refunds?status=pending">${counted(words, 'refund', waiting)}</a>`] : []),
+    ...(waiting > 0 ? [html`<a href="${base}/refunds?waits=approval">${counted(words, 'refund', waiting)}</a>`] : []),
     ...alarms.map(
       ({ atMs, message, sessionId }) =>
         html`${time(atMs)} ${english(message)} <a href="${base}/payments/${sessionId}">${words.say('overview.alarm_payment')}</a>`,
@@ -79,6 +80,21 @@ ${
     ? html`<p>${badge(words.say('overview.nothing'), 'good')}</p>`
     : html`<ul class="steps">${stopped.map((line) => html`<li>${badge(words.say('overview.not_followed'), 'danger')} ${line}</li>`)}${lines.map((line) => html`<li>${badge(words.say('overview.waits'), 'attention')} ${line}</li>`)}</ul>`
 }</section>`;
+}
+
+/** Says which endpoints of the store accept nothing now, to who may look at them. */
+async function failingHooks({ database }: DashboardDeps, { at, nowMs, visitor, words }: Visit<StoreAt>) {
+  if (!isAllowed(visitor.person.memberships, { permission: 'webhooks:read', ...at })) return [];
+  const failing = await failingEndpoints(database, nowMs);
+  const own = (await database.listEndpoints(at.storeId)).filter(
+    ({ mode, perSession, disabledAtMs }) => mode === at.mode && !perSession && disabledAtMs === null,
+  );
+  return own.flatMap(({ id, url }) => {
+    const sinceMs = failing.get(id);
+    if (sinceMs === undefined) return [];
+    const endpoint = html`<a href="/s/${at.storeId}/${at.mode}/webhooks/${id}">${data(url)}</a>`;
+    return [words.html('overview.endpoint_fails', { endpoint, time: time(sinceMs) })];
+  });
 }
 
 /** Says which networks of the mode show no payments now, and since when; operators get a link to what to do. */
@@ -195,12 +211,15 @@ async function health(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Html>
       }</li>`;
     });
   const all = await database.listEndpoints(at.storeId);
-  const alarms = new Map((await database.listOpenAlarms()).map((alarm) => [alarm.key, alarm]));
+  const failing = await failingEndpoints(database, nowMs);
+  const mayOpen = isAllowed(visit.visitor.person.memberships, { permission: 'webhooks:read', ...at });
   const endpoints = all
     .filter(({ mode, perSession }) => mode === at.mode && !perSession)
     .map(({ id, url, disabledAtMs, disabledReason }) => {
-      const endpoint = html`<a href="/s/${at.storeId}/${at.mode}/webhooks/${id}">${data(url)}</a>`;
-      const alarm = alarms.get(alarmKey('endpoint', id));
+      const endpoint = mayOpen
+        ? html`<a href="/s/${at.storeId}/${at.mode}/webhooks/${id}">${data(url)}</a>`
+        : data(url);
+      const sinceMs = failing.get(id);
       if (disabledAtMs !== null) {
         const since = { endpoint, time: time(disabledAtMs) };
         const said =
@@ -209,8 +228,8 @@ async function health(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Html>
             : words.html('overview.disabled_because', { ...since, reason: disabledReason });
         return html`<li>${badge(words.say('overview.disabled'), 'attention')} ${said}</li>`;
       }
-      if (alarm)
-        return html`<li>${badge(words.say('overview.failing'), 'danger')} ${words.html('overview.failing_why', { endpoint, reason: english(alarm.message) })}</li>`;
+      if (sinceMs !== undefined)
+        return html`<li>${badge(words.say('overview.failing'), 'danger')} ${words.html('overview.failing_since', { endpoint, time: time(sinceMs) })}</li>`;
       return html`<li>${badge(words.say('overview.enabled'), 'good')} ${endpoint}</li>`;
     });
   return html`<h3>${words.say('overview.networks')}</h3>

@@ -75,9 +75,11 @@ async function list({ database, config }: DashboardDeps, visit: Visit<StoreAt>):
     ...(last && isOwn && { before: last }),
     limit: PAGE_ROWS + 1,
   });
-  const shown = found.slice(0, PAGE_ROWS);
-  const older = found.length > PAGE_ROWS ? shown.at(-1) : undefined;
-  const isFiltered = Object.keys(chosen).length > 0;
+  // What waits for an approval is few: among those of a page, the others are left out.
+  const isWaiting = query.get('waits') === 'approval';
+  const shown = found.slice(0, PAGE_ROWS).filter((one) => !isWaiting || waitsForApproval(one));
+  const older = found.length > PAGE_ROWS ? found[PAGE_ROWS - 1] : undefined;
+  const isFiltered = isWaiting || Object.keys(chosen).length > 0;
   const mayExport = isAllowed(visitor.person.memberships, { permission: 'payments:export', ...at });
   const all = html`<a href="${refundsPath(at)}">${words.say('general.all')}</a>`;
   const empty = html`<p class="card">${
@@ -90,9 +92,10 @@ async function list({ database, config }: DashboardDeps, visit: Visit<StoreAt>):
     content: html`<form method="get" action="${refundsPath(at)}" class="controls">
 ${choice(words, { label: words.say('refunds.status'), name: 'status', values }, chosen.status)}
 ${dayFields(words, chosen)}<button class="plain">${words.say('general.show')}</button></form>
+${isWaiting ? html`<p class="hint">${words.html('refunds.only_waiting', { all })}</p>` : null}
 ${shown.length === 0 ? empty : rows(config, visit, shown)}
 <p class="pager">${isOwn ? html`<a href="${refundsPath(at)}${queryOfChosen(chosen)}">${words.say('general.newest')}</a>` : null}
-${older ? html`<a href="${refundsPath(at)}${queryOfChosen(chosen, { before: older.id })}" rel="next">${words.say('general.older')}</a>` : null}
+${older ? html`<a href="${refundsPath(at)}${queryOfChosen(chosen, { ...(isWaiting && { waits: 'approval' }), before: older.id })}" rel="next">${words.say('general.older')}</a>` : null}
 ${mayExport ? html`<a href="${refundsPath(at)}.csv${queryOfChosen(chosen)}">${csv}</a>` : null}</p>`,
   };
 }

@@ -17,6 +17,7 @@ import { type Html, html } from '../../lib/html.ts';
 import { changeFields } from '../change.ts';
 import { deliveryFilterForm, readDeliveryFilter } from '../delivery-filter.ts';
 import type { DashboardDeps } from '../deps.ts';
+import { failingEndpoints } from '../failing-endpoints.ts';
 import { queryOfChosen } from '../list-filter.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { badge, data, facts, faultMessage, moreLink, plainText, type Tone, table, time } from '../show.ts';
@@ -96,12 +97,14 @@ export async function webhooksPage(
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}
 <section aria-labelledby="endpoints"><h2 id="endpoints">${words.say('webhooks.endpoints')}</h2>${
-      own.length === 0 ? html`<p class="card">${words.say('webhooks.no_endpoint')}</p>` : endpointTable(visit, own)
+      own.length === 0
+        ? html`<p class="card">${words.say('webhooks.no_endpoint')}</p>`
+        : endpointTable(visit, own, await failingEndpoints(database, visit.nowMs))
     }</section>
 ${may(visit, 'webhooks:manage') ? addForm(visit) : null}
 <section aria-labelledby="deliveries"><h2 id="deliveries">${words.say('webhooks.deliveries')}</h2>
 ${deliveryFilterForm(words, webhooksPath(at), filter, own)}${
-  shown.length === 0 ? noDeliveries(visit, isFiltered, goOn !== null) : deliveryTable(visit, shown)
+  shown.length === 0 ? noDeliveries(visit, isFiltered, goOn !== null) : deliveryTable(visit, shown, all)
 }${older}</section>`,
   };
 }
@@ -122,7 +125,22 @@ const usualEvents: readonly string[] = [...documentedPaymentEvents, ...documente
 /** Names the events that an endpoint gets: those that every one gets, and which more. */
 export const eventsText = (more: readonly string[]): Html => data([...usualEvents, ...more].join(', '));
 
-const endpointTable = ({ at, words }: Visit<StoreAt>, endpoints: readonly Endpoint[]): Html =>
+function endpointState(words: Words, { id, disabledAtMs }: Endpoint, failing: ReadonlyMap<string, number>): Html {
+  if (disabledAtMs !== null) return badge(words.say('webhooks.disabled'), 'attention');
+  const sinceMs = failing.get(id);
+  return sinceMs === undefined
+    ? badge(words.say('webhooks.enabled'), 'good')
+    : words.html('webhooks.failing_since', {
+        state: badge(words.say('webhooks.failing'), 'danger'),
+        time: time(sinceMs),
+      });
+}
+
+const endpointTable = (
+  { at, words }: Visit<StoreAt>,
+  endpoints: readonly Endpoint[],
+  failing: ReadonlyMap<string, number>,
+): Html =>
   table(
     words.say('webhooks.endpoints'),
     [words.say('general.url'), words.say('general.events'), words.say('general.created'), words.say('general.state')],
@@ -130,9 +148,7 @@ const endpointTable = ({ at, words }: Visit<StoreAt>, endpoints: readonly Endpoi
       html`<a href="${webhooksPath(at)}/${one.id}">${data(one.url)}</a>`,
       eventsText(one.extendedEvents),
       time(one.createdAtMs),
-      one.disabledAtMs === null
-        ? badge(words.say('webhooks.enabled'), 'good')
-        : badge(words.say('webhooks.disabled'), 'attention'),
+      html`<span>${endpointState(words, one, failing)}</span>`,
     ]),
   );
 
@@ -153,16 +169,25 @@ ${eventBoxes(visit.words, Object.keys(visit.form))}
 
 const tones: Readonly<Record<Delivery['state'], Tone>> = { delivered: 'good', waiting: 'wait', failed: 'danger' };
 
-const stateBadge = (words: Words, { state }: Pick<Delivery, 'state'>): Html =>
-  badge(words.say(`general.delivery_${state}`), tones[state]);
+/** What waits after a try that failed is no quiet waiting. */
+const stateBadge = (words: Words, { state, attempts }: Pick<Delivery, 'state' | 'attempts'>): Html =>
+  state === 'waiting' && attempts > 0
+    ? badge(words.say('webhooks.retrying'), 'attention')
+    : badge(words.say(`general.delivery_${state}`), tones[state]);
 
-const deliveryTable = ({ at, words }: Visit<StoreAt>, deliveries: readonly Delivery[]): Html =>
+/** @param endpoints those that deliveries may name; of one endpoint's own deliveries none, and no column */
+const deliveryTable = (
+  { at, words }: Visit<StoreAt>,
+  deliveries: readonly Delivery[],
+  endpoints: readonly Endpoint[],
+): Html =>
   table(
     words.say('webhooks.deliveries'),
     [
       words.say('general.created'),
       words.say('webhooks.event'),
       words.say('webhooks.payment'),
+      ...(endpoints.length === 0 ? [] : [words.say('webhooks.endpoint')]),
       words.say('webhooks.tries'),
       words.say('webhooks.last_answer'),
       words.say('general.state'),
@@ -171,6 +196,9 @@ const deliveryTable = ({ at, words }: Visit<StoreAt>, deliveries: readonly Deliv
       time(one.createdAtMs),
       html`<a href="${webhooksPath(at)}/deliveries/${one.id}">${data(one.eventType)}</a>`,
       html`<a href="/s/${at.storeId}/${at.mode}/payments/${one.sessionId}"><code>${one.sessionId.slice(0, 13)}…</code></a>`,
+      ...(endpoints.length === 0
+        ? []
+        : [data(endpoints.find(({ id }) => id === one.endpointId)?.url ?? one.endpointId)]),
       String(one.attempts),
       data(one.lastStatus ?? one.lastError ?? '–'),
       stateBadge(words, one),
@@ -189,17 +217,9 @@ export async function endpointPage(
   if (!health) return null;
   const activity = await database.endpointActivity(endpoint.id, visit.nowMs - DAY_MS);
   const secret = await database.findWebhookSecret(endpoint.id, endpoint.mode);
-  const recent = table(
-    words.say('webhooks.recent'),
-    [words.say('webhooks.delivery'), words.say('webhooks.tries'), words.say('general.state')],
-    health.recent
-      .slice(0, RECENT_SHOWN)
-      .map((one) => [
-        html`<a href="${webhooksPath(at)}/deliveries/${one.id}">${data(one.eventType)}</a>`,
-        String(one.attempts),
-        stateBadge(words, one),
-      ]),
-  );
+  const search = { endpointId: endpoint.id, state: null, answer: null };
+  const page = { after: null, limit: RECENT_SHOWN, lookMax: LOOK_MAX };
+  const { deliveries: recent } = await database.listStoreDeliveries(at, search, page);
   return {
     title: words.say('webhooks.endpoint'),
     status: fault === null ? 200 : 400,
@@ -207,7 +227,9 @@ export async function endpointPage(
 <section class="card" aria-labelledby="url"><h2 id="url">${data(endpoint.url)}</h2>${healthFacts(words, endpoint, health)}
 ${activity ? activityFacts(visit, endpoint, activity) : null}${may(visit, 'webhooks:resend') ? button(visit, endpoint, 'test', words.say('webhooks.test')) : null}</section>
 <section aria-labelledby="recent"><h2 id="recent">${words.say('webhooks.recent')}</h2>${
-      health.recent.length === 0 ? html`<p class="card">${words.say('webhooks.nothing_sent_to_it')}</p>` : recent
+      recent.length === 0
+        ? html`<p class="card">${words.say('webhooks.nothing_sent_to_it')}</p>`
+        : deliveryTable(visit, recent, [])
     }</section>
 ${may(visit, 'webhooks:manage') ? manageForms(visit, endpoint, (secret?.nextSecret ?? null) !== null) : null}`,
   };
