@@ -1,7 +1,6 @@
 /**
- * What a million sessions of a year take on the disk and in a backup, before and after old data is removed; and
- * what removing costs meanwhile. The installation is a whole sandbox, whose sessions can be paid on four networks.
- * @module
+ * Measures the size of a million sessions on the disk and in a backup, before and after old data is removed, and the
+ * cost of removing it. The installation is a whole sandbox. Its sessions can be paid on four networks.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

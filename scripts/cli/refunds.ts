@@ -328,7 +328,7 @@ const sourceText = ({ destination }: Refund): string =>
   `${destination?.from.replace('_', ' ')}${destination?.isLinkSeen ? ', through a link that staff had seen' : ''}`;
 
 /**
- * Returns the link for the payer, and records that the operator has seen it: whoever has it may name where money goes.
+ * Returns the payer's claim link and records that the operator has seen it. The link's holder can name the destination.
  * @throws Fault permanent `refused`
  */
 async function seenLink(

@@ -44,7 +44,7 @@ export async function repeatCheck({ check, forMs, clock, stop, onRound }: Repeat
   }
 }
 
-/** A check may find several things of one area and severity: they are told apart by their order. */
+/** Adds findings to those already seen. The order distinguishes findings of the same area and severity. */
 function addFindings(seen: Map<string, RepeatedFinding>, found: readonly Finding[], atMs: number): void {
   const counts = new Map<string, number>();
   for (const finding of found) {

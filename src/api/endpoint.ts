@@ -72,7 +72,7 @@ export type Call = Readonly<{
  */
 export type Answer = Readonly<{ body: object; replayed?: boolean; sessionId?: string }>;
 
-/** What the parts of the API are about, in the order in which they are shown. */
+/** Descriptions of the API's parts, in the order of the reference. */
 export const tags = {
   'Payment sessions': 'Ask a payer for money, and read what became of it.',
   Refunds: 'Pay money of a session back.',

@@ -17,7 +17,7 @@ export const BODY_BYTES_MAX = 262_144;
 
 export type RateLimits = Pick<Config['limits'], 'requestsPerSecondPerKey' | 'requestsPerSecondPerAddress'>;
 
-/** What is limited, and how, as a sentence. */
+/** A limit of the API, as a sentence. */
 export type ApiLimit = Readonly<{ what: string; limit: string }>;
 
 const DAY_S = 86_400;

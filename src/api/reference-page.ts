@@ -33,7 +33,7 @@ export const operationsOf = (operations: Operations): Listed[] =>
     }),
   );
 
-/** What the sections are written from. `shared`: names of the objects that have a section of their own. */
+/** Input of the page's sections. `shared`: names of the objects that have a section of their own. */
 type Reference = Readonly<{
   document: OpenApiDocument;
   operations: readonly Listed[];

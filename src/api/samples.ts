@@ -13,7 +13,7 @@ export type SampleCall = Readonly<{ method: string; path: string; body: unknown;
 type Language = Readonly<{
   id: string;
   name: string;
-  /** What the files in `samples/` end with, and a program that uses them. */
+  /** Extension of the language's files in `samples/`. */
   extension: string;
   /** Writes a program that makes one call and prints the answer. */
   write(call: SampleCall): string;
@@ -181,7 +181,7 @@ export const callSamples = (operationId: string, call: SampleCall): readonly Sam
     text: write(call),
   }));
 
-/** What samples have for the parameters of paths. */
+/** Example values of path parameters. */
 export const pathExamples: Readonly<Record<string, string>> = {
   session_id: exampleSession.id,
   refund_id: exampleRefund.refund_id,

@@ -49,7 +49,7 @@ async function takenOf(places: readonly Place[]): Promise<readonly Place[]> {
   return places.filter((_, at) => !free[at]);
 }
 
-/** What else prevents listening, such as an address of another machine, is reported by the server that listens. */
+/** Returns whether a port is free. The server itself reports other obstacles, such as an address of another machine. */
 const isFree = ({ host, port }: Place): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createServer();

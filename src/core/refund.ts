@@ -38,7 +38,8 @@ export type RefundPolicy = Readonly<{
   /** What one store may refund in one UTC day, in stablecoin minor units. */
   refundDailyMinor: number;
   /**
-   * What one session, one destination and one asker may get in 24 hours without an approval, in stablecoin minor units.
+   * Largest sum in 24 hours without an approval, in stablecoin minor units. It applies to one session, to one destination
+   * and to one asker.
    */
   refundAutoMinor: number;
   /** How long a refund that is processing can still be canceled, unless it is signed first. */
@@ -138,7 +139,7 @@ export function judgeRefund(
 /** How far back refunds count towards the amount that needs no approval. */
 export const RECENT_MS = 24 * 3600 * 1000;
 
-/** What other refunds of the last 24 hours gave, in minor units: of one session, to one address, for one asker. */
+/** Sums of other refunds in the last 24 hours, in minor units: of one session, to one address, for one asker. */
 export type RecentRefunds = Readonly<{ sessionMinor: bigint; destinationMinor: bigint; askerMinor: bigint }>;
 
 /**
