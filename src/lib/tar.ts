@@ -2,9 +2,11 @@
  * Plain tar archives of files (POSIX ustar, pax(1)), as `tar -x` reads them. Sizes above 8 GiB are written as GNU tar
  * does, in base 256.
  */
+import { invariant } from '../core/fault.ts';
 
 const BLOCK_BYTES = 512;
 const OCTAL_MAX = 0o77777777777;
+const NAME_BYTES_MAX = 100;
 
 /** A file to pack: its size in bytes, and as many bytes of content. `madeAtMs` is in Unix milliseconds. */
 export type TarFile = Readonly<{
@@ -27,10 +29,11 @@ export async function* writeTar(files: Iterable<TarFile>): AsyncGenerator<Uint8A
 const paddingOf = (bytes: number): number => (BLOCK_BYTES - (bytes % BLOCK_BYTES)) % BLOCK_BYTES;
 
 function headerOf(name: string, bytes: number, madeAtMs: number): Buffer {
+  invariant(Buffer.byteLength(name) <= NAME_BYTES_MAX, `the name ${name} fits into a header`);
   const header = Buffer.alloc(BLOCK_BYTES);
   const octal = (value: number, at: number, digits: number) =>
     header.write(value.toString(8).padStart(digits, '0'), at, 'ascii');
-  header.write(name, 0, 100, 'utf8');
+  header.write(name, 0, NAME_BYTES_MAX, 'utf8');
   octal(0o600, 100, 7);
   octal(0, 108, 7);
   octal(0, 116, 7);
@@ -87,9 +90,9 @@ function entryOf(header: Buffer): TarEntry {
     /^[^\0]*/.exec(header.toString('utf8', at, at + length))?.[0] ?? '';
   const octal = (at: number, length: number): number => Number.parseInt(text(at, length).trim() || '0', 8);
   if (octal(148, 8) !== sumOf(header)) throw new Error('a header has another checksum');
-  if (!['0', ''].includes(text(156, 1))) throw new Error(`${text(0, 100)} is no file`);
+  if (!['0', ''].includes(text(156, 1))) throw new Error(`${text(0, NAME_BYTES_MAX)} is no file`);
   const bytes = header[124] === 0x80 ? Number(header.readBigUInt64BE(128)) : octal(124, 12);
-  return { name: text(0, 100), bytes, madeAtMs: octal(136, 12) * 1000 };
+  return { name: text(0, NAME_BYTES_MAX), bytes, madeAtMs: octal(136, 12) * 1000 };
 }
 
 /** Hands a stream out in pieces of a wanted size. */

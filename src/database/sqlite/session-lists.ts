@@ -245,7 +245,8 @@ export function sessionListQueries(db: Db): SessionListDatabase<SessionSummary> 
         if (search.kind === 'amount') return ofAmount(at, search, limit);
         if (search.kind !== 'order') return select(and(own, inArray(sessions.id, idsOf(search))), limit);
         const { orderId } = search;
-        const whole = select(and(own, eq(sessions.orderId, orderId)), 1);
+        // An order that ended unpaid can be tried again, so it can have several.
+        const whole = select(and(own, eq(sessions.orderId, orderId)), limit);
         const longer = orm
           .select()
           .from(sessions)
