@@ -38,8 +38,8 @@ export type RefundPolicy = Readonly<{
   /** What one store may refund in one UTC day, in stablecoin minor units. */
   refundDailyMinor: number;
   /**
-   * Largest sum in 24 hours without an approval, in stablecoin minor units. It applies to one session, to one destination
-   * and to one asker.
+   * Largest sum in 24 hours without an approval, in stablecoin minor units. It applies to one session, to one
+   * destination and to one asker.
    */
   refundAutoMinor: number;
   /** How long a refund that is processing can still be canceled, unless it is signed first. */
