@@ -26,7 +26,7 @@ import {
 import type { Database } from '../../src/database/database.ts';
 import type { EngineReason, OpenPayout } from '../../src/database/money-out.ts';
 import type { Clock } from '../../src/lib/clock.ts';
-import { ApprovalMissing, type Signer } from '../../src/signer/signer.ts';
+import type { Signer } from '../../src/signer/signer.ts';
 import type { DearSweeps } from './dear-sweeps.ts';
 import { journalBehind, type PayoutLease } from './lease.ts';
 import type { RefundLoans } from './refund-loans.ts';
@@ -316,8 +316,7 @@ async function refused(work: Work, attempt: number, fault: Fault): Promise<Progr
   await reload(work);
   // It had been signed before, whatever the answer is now.
   if (isSignedHere(work, attempt)) return null;
-  const approvals = fault instanceof ApprovalMissing && { approvals: fault.approvals };
-  const wait: PayoutWait = { code, message, ...approvals };
+  const wait: PayoutWait = { code, message };
   const nowMs = clock.nowMs();
   if (code === 'signer_refused_wallet') {
     // Nothing is wrong with the payout: it is drafted again once the wallets are known that pay now.

@@ -51,15 +51,8 @@ export type Payout = Readonly<{
   settledAtMs: number | null;
 }>;
 
-/** What a payout waits for. `approvals`: how far approvers have signed it, where the signer wants that. */
-export type PayoutWait = Readonly<{ code: string; message: string; approvals?: ApprovalCount }>;
-
-/** Approvals of a refund as the signer counts them: as many as are `needed` of different approvers have to be valid. */
-export type ApprovalCount = Readonly<{
-  needed: number;
-  /** Each approver's public key, and their name in the signer's policy. */
-  valid: readonly Readonly<{ approver: string; name: string }>[];
-}>;
+/** What a payout waits for. */
+export type PayoutWait = Readonly<{ code: string; message: string }>;
 
 /** Returns why a payout does not advance: the fault of now, or what was decided earlier. */
 export const delayOf = ({ wait, fault }: Pick<Payout, 'wait' | 'fault'>): Payout['wait'] => fault ?? wait;

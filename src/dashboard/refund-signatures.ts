@@ -1,5 +1,5 @@
 /**
- * Approvers' signatures of a refund that the signer pays only with them: who has signed, and how the rest do.
+ * Approvers' signatures of a refund that the signer pays only with one: who has signed, and how an approver does.
  * @module
  */
 import type { Payout } from '../core/payout.ts';
@@ -7,7 +7,7 @@ import type { Refund } from '../database/refunds.ts';
 import { type Html, html } from '../lib/html.ts';
 import { changeFields } from './change.ts';
 import type { Visit } from './page.ts';
-import { badge, data, short, table, time } from './show.ts';
+import { badge, short, table, time } from './show.ts';
 import type { Words } from './texts.ts';
 
 export const APPROVAL_BYTES_MAX = 8 * 1024;
@@ -16,7 +16,7 @@ export const APPROVAL_BYTES_MAX = 8 * 1024;
 const held: readonly string[] = ['payout_limit_store', 'payout_limit_network'];
 
 /**
- * Shows who has signed a refund, and how the rest do. @param path of the page that it is on
+ * Shows who has signed a refund, and how an approver does. @param path of the page that it is on
  * @returns null if the refund neither needs a signature nor has one
  */
 export function approvalSection(
@@ -27,38 +27,26 @@ export function approvalSection(
 ): Html | null {
   const { visitor, nowMs, words } = visit;
   const wait = payout?.state === 'waiting' ? payout.wait : null;
-  const count = wait?.approvals;
-  const isWaiting = refund.status === 'processing' && (count !== undefined || held.includes(wait?.code ?? ''));
+  const isRefused = wait?.code === 'signer_refused_approval';
+  const isWaiting = refund.status === 'processing' && (isRefused || held.includes(wait?.code ?? ''));
   if (!isWaiting && refund.approvals.length === 0) return null;
   const ways = refund.requestedBy === visitor.person.id ? ownRequest(words, refund) : steps(visit, refund, path);
   return html`<section class="card" aria-labelledby="signatures"><h2 id="signatures">${words.say('refund-approvals.title')}</h2>
-${isWaiting ? html`<p>${words.say(count ? 'refund-approvals.why' : 'refund-approvals.why_limit')}</p>` : null}
-${count ? html`<p><strong>${words.say('refund-approvals.count', { valid: count.valid.length, needed: count.needed })}</strong></p>` : null}
-${refund.approvals.length === 0 ? html`<p>${words.say('refund-approvals.none')}</p>` : signatures(words, refund, isWaiting ? wait : null, nowMs)}
+${isWaiting ? html`<p>${words.say(isRefused ? 'refund-approvals.why' : 'refund-approvals.why_limit')}</p>` : null}
+${refund.approvals.length === 0 ? html`<p>${words.say('refund-approvals.none')}</p>` : signatures(words, refund, isWaiting, nowMs)}
 ${isWaiting && mayDecide ? ways : null}</section>`;
 }
 
-function signatures(words: Words, { approvals }: Refund, wait: Payout['wait'], nowMs: number): Html {
-  const valid = wait?.approvals?.valid ?? [];
-  const signerOf = (approver: string): Html => {
-    const known = valid.find((one) => one.approver === approver);
-    return known ? data(known.name) : short(approver);
-  };
-  const stateOf = (approver: string, untilMs: number): Html | string => {
-    if (wait === null) return '';
+function signatures(words: Words, { approvals }: Refund, isWaiting: boolean, nowMs: number): Html {
+  const stateOf = (untilMs: number): Html | string => {
+    if (!isWaiting) return '';
     if (untilMs < nowMs) return badge(words.say('refund-approvals.expired'), 'attention');
-    return valid.some((one) => one.approver === approver)
-      ? badge(words.say('refund-approvals.counts'), 'good')
-      : badge(words.say('refund-approvals.uncounted'), 'wait');
+    return badge(words.say('refund-approvals.uncounted'), 'wait');
   };
   return table(
     words.say('refund-approvals.title'),
     [words.say('refund-approvals.approver'), words.say('refund-approvals.valid_until'), words.say('general.state')],
-    approvals.map(({ approver, untilS }) => [
-      signerOf(approver),
-      time(untilS * 1000),
-      stateOf(approver, untilS * 1000),
-    ]),
+    approvals.map(({ approver, untilS }) => [short(approver), time(untilS * 1000), stateOf(untilS * 1000)]),
   );
 }
 

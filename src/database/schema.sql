@@ -733,10 +733,9 @@ CREATE TABLE payouts (
   generation INTEGER NOT NULL DEFAULT 0 CHECK (generation >= 0),
   -- How the previous generation ended: what the signer is told before it signs again.
   proof TEXT CHECK (proof IN ('failed', 'dead')),
-  -- What the engine decided to wait for, and how many approvers' signatures a refund has and needs.
+  -- What the engine decided to wait for.
   wait_code TEXT,
   wait_message TEXT,
-  wait_approvals TEXT CHECK (json_valid(wait_approvals)), --> ApprovalCount
   -- What kept the engine from advancing it when it last tried.
   fault_code TEXT,
   fault_message TEXT,

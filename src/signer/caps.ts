@@ -7,14 +7,13 @@
 import { Fault } from '../core/fault.ts';
 import type { PaybackIntent } from '../core/intent.ts';
 import { formatUnits } from '../core/money.ts';
-import type { ApprovalCount } from '../core/payout.ts';
 import type { Token } from '../core/transfer.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import { checkApproval, paybackText } from './approval.ts';
 import type { CapUse } from './journal.ts';
-import type { CountCaps, FeeCaps, NetworkPolicy, Policy, Threshold } from './policy.ts';
+import type { CountCaps, FeeCaps, NetworkPolicy, Policy } from './policy.ts';
 import { refused } from './rules.ts';
-import { type Approval, ApprovalMissing } from './signer.ts';
+import type { Approval } from './signer.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -27,13 +26,14 @@ export const capWindows = (nowMs: number): Readonly<{ hourMs: number; dayMs: num
   dayMs: nowMs - (nowMs % DAY_MS),
 });
 
-/** What a generation uses of the amount's cap, and the approvals that it is signed with. */
-export type Grant = Readonly<{ capUse: CapUse | null; approvals: readonly Approval[] }>;
+/** What a generation uses of the amount's cap, or the approval that it is signed with instead. */
+export type Grant = Readonly<{ capUse: CapUse | null; approval: Approval | null }>;
 
 export type RefundOrder = Readonly<{
   refund: PaybackIntent;
   /** Its canonical text. */
   content: string;
+  /** Those that were handed in; one that is valid is enough. */
   approvals: readonly Approval[];
   /** Signatures of approvals that earlier generations of the refund were signed with. */
   usedApprovals: readonly string[];
@@ -44,12 +44,12 @@ export type RefundOrder = Readonly<{
 }>;
 
 /**
- * Checks that a generation of a refund is within the caps of its currency or approved, and that as many approvers as
- * the policy wants for its amount have approved it. One above the caps uses up none of them.
+ * Checks that a generation of a refund is within the caps of its currency or approved. One above the caps uses up none
+ * of them.
  * @throws Fault `signer_refused_approval`, `signer_refused_cap`
  */
 export function grantRefund(order: RefundOrder): Grant {
-  const { refund, network, used } = order;
+  const { refund, approvals, network, used } = order;
   const { currency, units, id } = refund;
   const caps = network.caps[currency];
   const token = network.spend.tokens.find(({ symbol }) => symbol === currency);
@@ -58,47 +58,30 @@ export function grantRefund(order: RefundOrder): Grant {
     units <= caps.transactionUnits &&
     used.hourUnits + units <= caps.hourUnits &&
     used.dayUnits + units <= caps.dayUnits;
-  const needed = approvalsNeeded(network.approvals[currency] ?? [], units, isWithin);
-  const capUse = isWithin ? { cap: currency, units } : null;
-  if (needed === 0) return { capUse, approvals: [] };
+  if (isWithin) return { capUse: { cap: currency, units }, approval: null };
+  const { valid, faults } = readApprovals(order, token);
+  if (valid) return { capUse: null, approval: valid };
   const show = (value: bigint) => `${formatUnits(value, token.decimals, 2)} ${currency}`;
-  const { valid, faults } = validApprovals(order, token);
-  if (valid.length >= needed) return { capUse, approvals: valid };
+  const why = faults.length > 0 ? ` (${faults.join('; ')})` : '';
   const request = `\`quayside refunds request ${id}\` shows an approver what to sign`;
-  const count: ApprovalCount = {
-    needed,
-    valid: valid.map(({ approver }) => ({ approver, name: nameOf(order, approver) })),
-  };
-  const isOnlyTime = needed === 1 && faults.length === 0 && units <= caps.transactionUnits && !isWithin;
-  if (isOnlyTime) {
-    throw new ApprovalMissing(
-      'signer_refused_cap',
+  if (units <= caps.transactionUnits && approvals.length === 0) {
+    throw refused(
+      'cap',
       `${show(units)} more would exceed the cap of the last hour (${show(used.hourUnits)} of ${show(caps.hourUnits)} used) or of this UTC day (${show(used.dayUnits)} of ${show(caps.dayUnits)} used): wait, or have it approved: ${request}`,
-      count,
     );
   }
-  const why = faults.length > 0 ? ` (${faults.join('; ')})` : '';
-  throw new ApprovalMissing(
-    'signer_refused_approval',
-    `${show(units)} has ${valid.length} of ${needed} valid approvals, and the cap per refund is ${show(caps.transactionUnits)}${why}: ${request}`,
-    count,
+  throw refused(
+    'approval',
+    `${show(units)} is above the caps (${show(caps.transactionUnits)} for each refund) and has no valid approval${why}: ${request}`,
   );
 }
 
-const nameOf = ({ approvers }: RefundOrder, approver: string): string =>
-  approvers.find(({ key }) => key === approver)?.name ?? approver;
-
-/** Returns how many approvers a refund needs: those of the highest threshold that it exceeds, one above the caps. */
-const approvalsNeeded = (thresholds: readonly Threshold[], units: bigint, isWithin: boolean): number =>
-  Math.max(isWithin ? 0 : 1, ...thresholds.map(({ aboveUnits, needed }) => (units > aboveUnits ? needed : 0)));
-
-/** Returns the valid approvals, one for each approver, and why the others are not valid. */
-function validApprovals(
+/** Returns the first approval that is valid, and why those before it are not. */
+function readApprovals(
   { refund, content, approvals, usedApprovals, network, approvers, nowMs }: RefundOrder,
   token: Token,
-) {
+): Readonly<{ valid: Approval | null; faults: readonly string[] }> {
   const text = paybackText(refund, content, { family: network.family, chainId: network.spend.chainId, token });
-  const valid = new Map<string, Approval>();
   const faults: string[] = [];
   for (const approval of approvals) {
     try {
@@ -109,13 +92,13 @@ function validApprovals(
           'approval',
           'the refund was signed with it before; make sure that it was not paid, then approve it again',
         );
-      valid.set(approval.approver, approval);
+      return { valid: approval, faults };
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       faults.push(error.message);
     }
   }
-  return { valid: [...valid.values()], faults };
+  return { valid: null, faults };
 }
 
 /** Checks that native coin for a deposit address is within the caps. @throws Fault `signer_refused_cap` */
@@ -135,7 +118,7 @@ export function grantGas(
       `${show(units)} more gas would exceed the cap of this UTC day (${show(usedDayUnits)} of ${show(gasCaps.dayUnits)} used)`,
     );
   }
-  return { capUse: { cap: 'gas', units }, approvals: [] };
+  return { capUse: { cap: 'gas', units }, approval: null };
 }
 
 /**

@@ -17,7 +17,7 @@ import {
   type JsonCallName,
   refusal,
 } from './protocol.ts';
-import { ApprovalMissing, type Signer, type SignerControl } from './signer.ts';
+import type { Signer, SignerControl } from './signer.ts';
 
 export type SignerOptions = Readonly<{
   /** Path of the signer's socket. */
@@ -151,8 +151,7 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
   };
 }
 
-const faultOf = ({ kind, code, message, approvals }: z.output<typeof refusal>): Fault =>
-  approvals ? new ApprovalMissing(code, message, approvals) : new Fault(kind, code, message);
+const faultOf = ({ kind, code, message }: z.output<typeof refusal>): Fault => new Fault(kind, code, message);
 
 /** Returns a client of the configured signer. */
 export const openConfiguredSigner = ({ dir }: Pick<SignerConfig, 'dir'>): Signer & SignerControl =>

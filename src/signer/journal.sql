@@ -68,7 +68,7 @@ CREATE TABLE approvals (
   approver TEXT NOT NULL,
   until_s INTEGER NOT NULL,
   signature TEXT NOT NULL UNIQUE,
-  PRIMARY KEY (intent_id, generation, approver),
+  PRIMARY KEY (intent_id, generation),
   FOREIGN KEY (intent_id, generation) REFERENCES generations (intent_id, generation)
 ) STRICT, WITHOUT ROWID;
 

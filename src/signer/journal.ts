@@ -39,7 +39,7 @@ export type SignedIntent = Readonly<{ content: string; newest: SignedGeneration 
 /** How much of a cap (a currency, `gas` or `fee`) a signature uses, in base units. */
 export type CapUse = Readonly<{ cap: string; units: bigint }>;
 
-/** A signature to record. A fence above the highest seen rises with it. `approvals` belong to its generation. */
+/** A signature to record. A fence above the highest seen rises with it. An `approval` belongs to its generation. */
 export type NewSignature = Readonly<{
   intent: Intent;
   generation: number;
@@ -50,7 +50,7 @@ export type NewSignature = Readonly<{
   nonce: number | null;
   fence: number;
   capUses: readonly CapUse[];
-  approvals: readonly Approval[];
+  approval: Approval | null;
   signed: SignedSpend;
   atMs: number;
 }>;
@@ -264,13 +264,12 @@ function journalOn(client: Sqlite.Database, file: string): Journal {
   );
 
   const record = client.transaction((entry: NewSignature) => {
-    const { intent, generation, attempt, capUses, approvals, signed, atMs } = entry;
+    const { intent, generation, attempt, capUses, approval, signed, atMs } = entry;
     const { id, network } = intent;
     if (entry.fence > (fence.get(network) as number)) insertFence.run(network, entry.fence, atMs);
     insertIntent.run(id, network, canonicalIntent(intent), atMs);
     if (attempt === 0) insertGeneration.run(id, generation, entry.proof, network, entry.payer, entry.nonce);
-    for (const { approver, untilS, signature } of approvals)
-      insertApproval.run(id, generation, approver, untilS, signature);
+    if (approval) insertApproval.run(id, generation, approval.approver, approval.untilS, approval.signature);
     const terms = JSON.stringify(entry.terms);
     const row = insertSignature.run(
       id,

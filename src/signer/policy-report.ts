@@ -20,14 +20,13 @@ export function reportPolicy({ networks, approvers }: Policy): PolicyReport {
   return report;
 }
 
-function settingsOf({ family, spend, caps, approvals, ...own }: NetworkPolicy): (readonly [string, string])[] {
+function settingsOf({ family, spend, caps, ...own }: NetworkPolicy): (readonly [string, string])[] {
   const { gasCaps, feeCaps, countCaps, walletIndices } = own;
   const { address, spendRules } = chains[family];
   const native = (units: bigint) => formatUnits(units, spendRules.nativeDecimals);
   const ofTokens = spend.tokens.flatMap(({ symbol, address: contract, decimals }) => {
     const show = (units: bigint) => formatUnits(units, decimals);
     const cap = caps[symbol as Currency];
-    const thresholds = approvals[symbol as Currency] ?? [];
     return [
       [`tokens.${symbol}`, `${contract}, ${decimals} decimals`],
       ...(cap
@@ -37,10 +36,6 @@ function settingsOf({ family, spend, caps, approvals, ...own }: NetworkPolicy): 
             [`caps.${symbol}.day`, show(cap.dayUnits)],
           ]
         : []),
-      ...thresholds.map(({ aboveUnits, needed }, at) => [
-        `approvals.${symbol}.${at}`,
-        `${needed} above ${show(aboveUnits)}`,
-      ]),
     ] as [string, string][];
   });
   return [

@@ -29,17 +29,12 @@ export type FeeCaps = Readonly<{ hourUnits: bigint; dayUnits: bigint }>;
 /** Caps on the number of signatures, replacements included. */
 export type CountCaps = Readonly<{ hour: number; day: number }>;
 
-/** Refunds above this many base units need this many approvers. */
-export type Threshold = Readonly<{ aboveUnits: bigint; needed: number }>;
-
 export type NetworkPolicy = Readonly<{
   key: NetworkKey;
   family: Family;
   spend: SpendNetwork;
-  /** Caps of refunds; a currency without caps is never refunded. */
+  /** Caps of refunds, above which one needs an approval; a currency without caps is never refunded. */
   caps: Readonly<Partial<Record<Currency, Caps>>>;
-  /** Approvers that refunds of a currency need by their amount; any refund above the caps needs one. */
-  approvals: Readonly<Partial<Record<Currency, readonly Threshold[]>>>;
   gasCaps: GasCaps;
   feeCaps: FeeCaps;
   countCaps: CountCaps;
@@ -57,7 +52,6 @@ export type Policy = Readonly<{
 const FILE_BYTES_MAX = 1024 * 1024;
 const NETWORKS_MAX = 64;
 const APPROVERS_MAX = 32;
-const THRESHOLDS_MAX = 8;
 /** Without `fee_caps`: this many transactions at `fee_max`. */
 const FEES_MAX = { hour: 100n, day: 500n } as const;
 /** Without `count_caps`. */
@@ -78,19 +72,12 @@ const networkSchema = z.strictObject({
   treasury: z.string({ error: 'missing, expected the address that sweeps go to' }),
   fee_max: decimal,
   caps: z.partialRecord(z.enum(currencies), z.strictObject({ transaction: decimal, hour: decimal, day: decimal })),
-  approvals: z
-    .partialRecord(
-      z.enum(currencies),
-      z.array(z.strictObject({ above: decimal, approvers: z.int().min(1).max(APPROVERS_MAX) })).max(THRESHOLDS_MAX),
-    )
-    .optional(),
   gas_caps: z.strictObject({ transaction: decimal, day: decimal }),
   fee_caps: z.strictObject({ hour: decimal, day: decimal }).optional(),
   count_caps: z.strictObject({ hour: z.int().nonnegative(), day: z.int().nonnegative() }).optional(),
   wallets: z.strictObject({ refund: hotIndex, gas: hotIndex }).optional(),
 });
 type NetworkSettings = z.infer<typeof networkSchema>;
-type ThresholdSettings = readonly Readonly<{ above: string; approvers: number }>[];
 
 const policySchema = z.strictObject({
   version: z.literal(1),
@@ -160,15 +147,6 @@ export function readPolicy(file: string, text: string): Policy {
     if (data.approvers.findIndex((other) => other.key === key) !== at)
       problems.push(`approvers.${at}.key: is listed twice`);
   }
-  for (const { key, approvals } of networks) {
-    for (const [currency, thresholds] of Object.entries(approvals)) {
-      for (const [at, { needed }] of thresholds.entries()) {
-        const path = `networks.${key}.approvals.${currency}.${at}.approvers`;
-        if (needed > data.approvers.length)
-          problems.push(`${path}: ${needed} are needed, but the policy names ${data.approvers.length} approver(s)`);
-      }
-    }
-  }
   if (problems.length > 0) throw invalid(file, problems);
   return deepFreeze({ networks, approvers: data.approvers });
 }
@@ -215,16 +193,6 @@ function readNetwork(key: NetworkKey, settings: NetworkSettings, complain: Compl
   for (const currency of Object.keys(settings.caps) as Currency[]) {
     if (!caps[currency]) complain(`caps.${currency}`, `this network has no token ${currency}`);
   }
-  const approvals: Partial<Record<Currency, readonly Threshold[]>> = {};
-  for (const [currency, thresholds] of Object.entries(settings.approvals ?? {}) as [Currency, ThresholdSettings][]) {
-    const token = tokens.find(({ symbol }) => symbol === currency);
-    if (!token) complain(`approvals.${currency}`, `this network has no token ${currency}`);
-    else
-      approvals[currency] = thresholds.map(({ above, approvers }, at) => ({
-        aboveUnits: amount(`approvals.${currency}.${at}.above`, above, token.decimals),
-        needed: approvers,
-      }));
-  }
   const feeUnitsMax = amount('fee_max', settings.fee_max, nativeDecimals);
   const { fee_caps } = settings;
   return {
@@ -232,7 +200,6 @@ function readNetwork(key: NetworkKey, settings: NetworkSettings, complain: Compl
     family,
     spend: { chainId: settings.chain_id, tokens, treasury: treasury ?? '', feeUnitsMax },
     caps,
-    approvals,
     gasCaps: {
       transactionUnits: amount('gas_caps.transaction', settings.gas_caps.transaction, nativeDecimals),
       dayUnits: amount('gas_caps.day', settings.gas_caps.day, nativeDecimals),

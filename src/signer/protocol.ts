@@ -125,11 +125,6 @@ const status = z.strictObject({
 
 export const approval = z.strictObject({ approver: hex('64'), untilS: count, signature: hex('128') });
 
-const approvalCount = z.strictObject({
-  needed: z.int().positive(),
-  valid: z.array(z.strictObject({ approver: hex('64'), name: z.string() })).readonly(),
-});
-
 const signRequest = z.strictObject({
   fence: z.int().positive(),
   intent: intentWire,
@@ -204,5 +199,4 @@ export const refusal = z.strictObject({
   kind: z.enum(['transient', 'permanent']),
   code: z.string(),
   message: z.string(),
-  approvals: approvalCount.optional(),
 });

@@ -16,7 +16,6 @@ import { BodyError, readBody } from '../lib/request-body.ts';
 import { isJournalError } from './journal.ts';
 import { type CallName, type CallParams, calls, type JsonCallName, REQUEST_BYTES_MAX } from './protocol.ts';
 import { refused } from './rules.ts';
-import { ApprovalMissing } from './signer.ts';
 import type { SigningService } from './signing-service.ts';
 
 export type ServerOptions = Readonly<{
@@ -129,8 +128,7 @@ async function answer(
   } catch (error) {
     const fault = error instanceof Fault ? error : faultOf(error, request, log);
     const { kind, code, message } = fault;
-    const approvals = fault instanceof ApprovalMissing && { approvals: fault.approvals };
-    return { status: statusOf(fault), body: { kind, code, message, ...approvals } };
+    return { status: statusOf(fault), body: { kind, code, message } };
   }
 }
 

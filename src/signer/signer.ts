@@ -4,25 +4,13 @@
  * @module
  */
 import type { SignedSpend, Terms } from '../chains/spend.ts';
-import { Fault } from '../core/fault.ts';
 import type { Intent } from '../core/intent.ts';
 import type { OtherWallet } from '../core/outgoing.ts';
-import type { ApprovalCount } from '../core/payout.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { KeyName } from '../lib/secret-key.ts';
 
 /** An approver's ed25519 signature (hex) of an `ApprovalText`: a refund above the caps, or the end of a freeze. */
 export type Approval = Readonly<{ approver: string; untilS: number; signature: string }>;
-
-/** A refund that approvers may order, or have to. */
-export class ApprovalMissing extends Fault {
-  readonly approvals: ApprovalCount;
-
-  constructor(code: string, message: string, approvals: ApprovalCount) {
-    super('permanent', code, message);
-    this.approvals = approvals;
-  }
-}
 
 /**
  * One attempt to sign. For the same (intent id, generation, attempt), the signer always returns the bytes that it
@@ -38,7 +26,7 @@ export type SignRequest = Readonly<{
   attempt: number;
   proof: 'failed' | 'dead' | null;
   terms: Terms;
-  /** Approvals of a refund, where the policy wants any. Those that are not valid are not counted. */
+  /** Approvals of a refund above the caps, of which one that is valid is enough. */
   approvals: readonly Approval[];
   /**
    * Address key of the wallet that the engine expects to pay the fee; absent, the first of its role. The signer decides
@@ -76,9 +64,10 @@ export type JournalEntry = SignedSpend &
 /**
  * The signer, as its callers see it. Faults: transient `signer_unreachable` and `signer_storage_unavailable` (the
  * journal cannot be written; nothing was signed); permanent `signer_refused_*`. Of these, `_approval` needs an
- * operator's approval, `_cap` needs time or an approval, `_frozen` means that an approver has to end a freeze, `_fence`
- * that another engine or a later state of the database was served before, `_mac` that the intent was altered, `_key`
- * that its MAC needs a version of the secret key that the signer does not have, and `_wallet` that another wallet pays
+ * approver's signature, `_cap` needs time or, of a refund, that signature, `_frozen` means that an approver has to end
+ * a freeze, `_fence` that another engine or a later state of the database was served before, `_mac` that the intent was
+ * altered, `_key` that its MAC needs a version of the secret key that the signer does not have, and `_wallet` that
+ * another wallet pays
  * since a rotation. The others mean that the request breaks a rule: `_request`, `_policy`, `_intent`, `_generation`,
  * `_attempt`, `_nonce`, `_terms`, `_check`.
  */

@@ -81,7 +81,7 @@ type Payer = Readonly<{ wallet: Wallet; key: string }>;
 /** How many later wallets are named for every role, so that what they pay is found by a machine that was put back. */
 const WALLETS_AHEAD = 2;
 
-const NO_GRANT: Grant = { capUse: null, approvals: [] };
+const NO_GRANT: Grant = { capUse: null, approval: null };
 
 /** Returns the service; opens nothing itself. */
 export function openSigningService({
@@ -289,7 +289,7 @@ export function openSigningService({
     const payer = payerOf(place, request);
     checkNonce(nonce, payer.key, request);
     checkCounts(place, nowMs);
-    const { capUse, approvals } = attempt === 0 ? grant(place, request, nowMs) : NO_GRANT;
+    const { capUse, approval } = attempt === 0 ? grant(place, request, nowMs) : NO_GRANT;
     const { feeUnitsMax, ...signed } = signChecked(place, { network: place.policy.spend, intent, terms }, payer);
     const feeUse = grantFeeOf(place, request, feeUnitsMax, nowMs);
     if (journal.hasSigned(network, signed.tx))
@@ -308,12 +308,12 @@ export function openSigningService({
       nonce,
       fence,
       capUses,
-      approvals,
+      approval,
       signed,
     };
     journal.record({ ...entry, atMs: nowMs });
-    const approvers = approvals.map(({ approver }) => approver);
-    log.info({ intent: id, network, generation, attempt, tx: signed.tx, approvers }, 'signed');
+    const approver = approval?.approver;
+    log.info({ intent: id, network, generation, attempt, tx: signed.tx, approver }, 'signed');
     return signed;
   }
 

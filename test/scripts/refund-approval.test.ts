@@ -35,7 +35,6 @@ const one = policySettings.networks['test:one'] as NonNullable<(typeof policySet
 const settings = {
   ...policySettings,
   approvers: [anna, bob].map((secret, at) => ({ name: `Approver ${at}`, key: approverOf(secret) })),
-  networks: { 'test:one': { ...one, approvals: { USDT: [{ above: '1000', approvers: 2 }] } } },
 };
 const folder = makeSignerFolder(settings, false);
 const nowMs = Date.now();
@@ -119,9 +118,9 @@ test('a request says what is paid; each approver’s signature is kept once, bes
     given.map(({ approver }) => approver),
     [older.approver, approverOf(anna)],
   );
-  assert.is(await sign(), 'signer_refused_approval', 'two are needed');
   assert.is(await approve(bob), 0);
   given = await approvals();
+  assert.is(given.length, 3);
   assert.is(
     await sign(refundOf('rf_1', usdt(5000), { to: 'c'.repeat(40), session: intent.session })),
     'signer_refused_approval',

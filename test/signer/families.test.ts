@@ -192,7 +192,7 @@ test('tron: what would expire too late is not signed, and no time that was signe
   journal.record({
     ...older,
     ...{ intent: gas('ga_older'), terms: times(9_007_199_254_740_000, 9_007_199_254_740_991) },
-    ...{ capUses: [], approvals: [], signed, atMs: nowMs },
+    ...{ capUses: [], approval: null, signed, atMs: nowMs },
   });
   const next = { generation: 1, proof: 'dead' };
   assert.is(ask('ga_older', times(nowMs, nowMs + 60_000), next), 'signer_refused_expiry');

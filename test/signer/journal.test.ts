@@ -38,7 +38,7 @@ function entryOf(
     nonce,
     fence: 1,
     capUses: [{ cap: 'USDT', units: usdt(5) }],
-    approvals: [],
+    approval: null,
     signed: { tx, bytes: new Uint8Array([signatures]) },
     atMs: 1000,
     ...more,
@@ -135,8 +135,8 @@ test('a fence only rises', () => {
 test('no row is ever changed or deleted, not even by REPLACE', () => {
   const { journal, file } = newJournal();
   const approval = { approver: 'a'.repeat(64), untilS: 1, signature: 'b'.repeat(128) };
-  journal.record(entryOf('rf_1', 0, 0, 1, { approvals: [approval] }));
-  broken(() => journal.record(entryOf('rf_2', 0, 0, 2, { approvals: [approval] })), /UNIQUE.*approvals/);
+  journal.record(entryOf('rf_1', 0, 0, 1, { approval }));
+  broken(() => journal.record(entryOf('rf_2', 0, 0, 2, { approval })), /UNIQUE.*approvals/);
   const client = new Sqlite(file);
   try {
     client.pragma('recursive_triggers = ON');

@@ -156,23 +156,4 @@ test('a file that others may read or change, a missing one, and one that is not 
   }
 });
 
-test('thresholds need a token of the network, and no more approvers than the policy names', () => {
-  const one = policySettings.networks['test:one'];
-  const network = (approvals: object) => ({
-    ...policySettings,
-    approvers: [anna],
-    networks: { 'test:one': { ...one, approvals } },
-  });
-  assert.equal(read(network({ USDT: [{ above: '50', approvers: 1 }] })).networks[0]?.approvals, {
-    USDT: [{ aboveUnits: 50_000_000n, needed: 1 }],
-  });
-  for (const [approvals, problem] of [
-    [{ USDT: [{ above: '50', approvers: 2 }] }, /USDT\.0\.approvers: 2 are needed, but the policy names 1/],
-    [{ USDC: [{ above: '50', approvers: 1 }] }, /no token USDC/],
-    [{ USDT: [{ above: '0.0000001', approvers: 1 }] }, /more than 6 decimals/],
-    [{ USDT: [{ above: '1', approvers: 0 }] }, /approvers/],
-  ] as const)
-    assert.match(problemsOf(network(approvals)).join('\n'), problem);
-});
-
 test.run();

@@ -107,7 +107,6 @@ export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>, content
         family: familyOf[lane],
         spend: { chainId: key, tokens, treasury: TREASURY, feeUnitsMax: plenty },
         caps: { USDT: { transactionUnits: plenty, hourUnits: plenty, dayUnits: plenty } },
-        approvals: {},
         gasCaps: { transactionUnits: plenty, dayUnits: plenty },
         feeCaps: { hourUnits: plenty, dayUnits: plenty },
         countCaps: { hour: 1_000_000, day: 1_000_000 },

@@ -111,12 +111,11 @@ async function fillStore(api: ApiServer, sale: Sale) {
   return { held: held?.id, approved, asked, processing, endpoint: endpoint.id, delivery: delivery?.id };
 }
 
-/** Lets a refund wait for the signatures of two approvers, of which it has one. */
+/** Lets a refund wait for the signature of an approver, with two that do not count. */
 async function signOnce(api: ApiServer, id: string): Promise<void> {
   const nowMs = api.clock.nowMs();
-  const approvals = { needed: 2, valid: [{ approver: 'ab'.repeat(32), name: 'Anna' }] };
-  const message = '0.25 USDT has 1 of 2 valid approvals, and the cap per refund is 0.10 USDT';
-  const wait = { code: 'signer_refused_approval', message, approvals };
+  const message = '0.25 USDT is above the cap per refund of 0.10 USDT and has no valid approval';
+  const wait = { code: 'signer_refused_approval', message };
   await api.database().recordWait({ id, generation: 0, wait, nextLookAtMs: nowMs, nowMs });
   const untilS = Math.floor(nowMs / 1000) + 86_400;
   for (const approver of ['ab', 'cd'].map((byte) => byte.repeat(32))) {

@@ -9,10 +9,9 @@ import type { FreezableSigner } from '../../../indexers/payouts/signer-freeze.ts
 import { watchPayouts } from '../../../src/app/watches/payouts.ts';
 import { chains } from '../../../src/chains/index.ts';
 import type { PayoutNode, SpendDraft } from '../../../src/chains/spend.ts';
-import { type Fault, transient } from '../../../src/core/fault.ts';
+import { type Fault, permanent, transient } from '../../../src/core/fault.ts';
 import { intentMac } from '../../../src/core/intent.ts';
 import { openLog } from '../../../src/lib/log.ts';
-import { ApprovalMissing } from '../../../src/signer/signer.ts';
 import { calm } from '../../sim/payout-chain.ts';
 import { familyOf, keyOf, macKey, tokens } from '../../sim/payout-signer.ts';
 import { lockstepClock } from '../../support/lockstep-clock.ts';
@@ -71,7 +70,6 @@ test(
       assert.equal((await database.findPayout('r1'))?.wait, {
         code: 'signer_refused_cap',
         message: 'too much today',
-        approvals: { needed: 1, valid: [] },
       });
       assert.equal(await database.listPayoutAttempts('r1'), []);
       assert.is((await database.listPayoutAttempts('r2'))[0]?.nonce, 0);
@@ -84,8 +82,7 @@ test(
       signer: (signer) => ({
         ...signer,
         async sign(request) {
-          if (isCapped && request.intent.id === 'r1')
-            throw new ApprovalMissing('signer_refused_cap', 'too much today', { needed: 1, valid: [] });
+          if (isCapped && request.intent.id === 'r1') throw permanent('signer_refused_cap', 'too much today');
           return signer.sign(request);
         },
       }),

@@ -83,7 +83,6 @@ const changingNames = [
   'proof',
   'waitCode',
   'waitMessage',
-  'waitApprovals',
   'faultCode',
   'faultMessage',
   'notBeforeMs',
@@ -107,7 +106,7 @@ const approvable: readonly string[] = [
 
 export const noFault = { faultCode: null, faultMessage: null } as const;
 /** Waits for nothing. */
-export const noWait = { waitCode: null, waitMessage: null, waitApprovals: null, ...noFault } as const;
+export const noWait = { waitCode: null, waitMessage: null, ...noFault } as const;
 
 export function createPayouts(
   db: Db,
@@ -157,8 +156,7 @@ export function createPayouts(
 
   const change: Payouts['change'] = (row, changes, nowMs) => {
     // They belong to what the payout waits for, so another reason drops them.
-    const approvals = 'waitCode' in changes && { waitApprovals: null };
-    const after = { ...row, ...approvals, ...changes, updatedAtMs: nowMs };
+    const after = { ...row, ...changes, updatedAtMs: nowMs };
     update.run(after);
     return after;
   };
@@ -229,13 +227,8 @@ export function createPayouts(
     waitFor(row, wait, changes, nowMs) {
       const waitCode = wait?.code ?? null;
       const waitMessage = wait?.message ?? null;
-      const waitApprovals = wait?.approvals ?? null;
-      const isSame =
-        row.waitCode === waitCode &&
-        row.waitMessage === waitMessage &&
-        JSON.stringify(row.waitApprovals) === JSON.stringify(waitApprovals);
-      if (!isSame || Object.keys(changes).length > 0)
-        change(row, { ...changes, waitCode, waitMessage, waitApprovals }, nowMs);
+      const isSame = row.waitCode === waitCode && row.waitMessage === waitMessage;
+      if (!isSame || Object.keys(changes).length > 0) change(row, { ...changes, waitCode, waitMessage }, nowMs);
       if (wait === null || quietCodes.includes(wait.code) || row.waitCode === waitCode) return;
       if (!othersWait.get({ ...row, waitCode })) raiseAlarm(alarmOf(row, wait, nowMs));
     },

@@ -6,7 +6,7 @@ import { blob, customType, integer, primaryKey, sqliteTable, text } from 'drizzl
 import { type HotRole, type Intent, type Wallet, withoutMac } from '../../../core/intent.ts';
 import type { Account, Asset, EntryKind } from '../../../core/ledger.ts';
 import type { WalletStanding, WatchedRole } from '../../../core/outgoing.ts';
-import type { ApprovalCount, Attempt, Payout, PayoutState, Proof } from '../../../core/payout.ts';
+import type { Attempt, Payout, PayoutState, Proof } from '../../../core/payout.ts';
 import type { Currency, NetworkKey } from '../../../core/transfer.ts';
 import type { EngineReason, SeenSignerFreeze, SeenSignerPolicy } from '../../money-out.ts';
 import type { OutgoingState } from '../../outgoing.ts';
@@ -50,7 +50,6 @@ export const payouts = sqliteTable('payouts', {
   proof: text().$type<Proof>(),
   waitCode: text(),
   waitMessage: text(),
-  waitApprovals: json<ApprovalCount>(),
   faultCode: text(),
   faultMessage: text(),
   notBeforeMs: integer().notNull(),
@@ -231,14 +230,11 @@ export function toPayout({
   notPaidThrough: __,
   waitCode,
   waitMessage,
-  waitApprovals: approvals,
   faultCode,
   faultMessage,
   ...row
 }: PayoutRow): Payout {
-  const reason = toReason(waitCode, waitMessage);
-  const wait = reason && approvals ? { ...reason, approvals } : reason;
-  return { ...row, wait, fault: toReason(faultCode, faultMessage) };
+  return { ...row, wait: toReason(waitCode, waitMessage), fault: toReason(faultCode, faultMessage) };
 }
 
 export const toReason = (code: string | null, message: string | null): EngineReason | null =>
