@@ -8,20 +8,18 @@ import type { Asset } from '../../src/core/ledger.ts';
 import { unreadMinutes } from '../../src/core/wallet-books.ts';
 import { type Installation, moment, table } from './command.ts';
 import { freezeText, signerState } from './payout-freeze.ts';
-import { limitJson, limitLines } from './payout-limits.ts';
 
 const open = ['waiting', 'sent', 'stuck'];
 
 /** Returns what `status` prints about payouts; no lines if there never was one. */
 export async function payoutStatus({ database, config, clock }: Installation) {
   const nowMs = clock.nowMs();
-  const [engines, stats, balances, lanes, freezes, limits] = await Promise.all([
+  const [engines, stats, balances, lanes, freezes] = await Promise.all([
     database.listEngines(),
     database.payoutStats(),
     database.listBalances(),
     database.haltedLanes(),
     database.listFreezes(),
-    database.listPayoutLimits(nowMs),
   ]);
   const signer = config.signer ? await signerState(config.signer.dir) : [];
   const openCount = stats.counts.filter(({ state }) => open.includes(state)).reduce((sum, one) => sum + one.count, 0);
@@ -56,7 +54,6 @@ export async function payoutStatus({ database, config, clock }: Installation) {
         frozen_by: frozenBy,
         since: moment(sinceMs),
       })),
-      limits: limits.map(limitJson),
     },
     lines: [
       ...freezes.map((one) => `money out is FROZEN: ${freezeText(one)}`),
@@ -69,7 +66,6 @@ export async function payoutStatus({ database, config, clock }: Installation) {
         ({ network, reason, payouts, oldest_s }) =>
           `  ${network}: ${payouts} ${reason ? `waiting (${reason})` : 'in progress'}, the oldest for ${oldest_s} s`,
       ),
-      ...limits.flatMap(limitLines).map((line) => `  limit of ${line}`),
       ...engines.flatMap(({ network, reason }) =>
         reason ? [`  payouts on ${network} are stopped: ${reason.code}: ${reason.message}`] : [],
       ),

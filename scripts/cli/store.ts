@@ -6,7 +6,6 @@
 import { defaultStoreSettings, issueStore } from '../../src/app/new-credentials.ts';
 import type { MerchantStore } from '../../src/database/stores.ts';
 import { becauseOption, type Command, dryRunOption, moment, notFound, operatorAct, table } from './command.ts';
-import { limitJson, limitLines } from './payout-limits.ts';
 import {
   checkCredit,
   optionsOf,
@@ -89,7 +88,6 @@ export const storeUpdate: Command = {
     const { before, after } = done;
     const changed = storeSettings.filter(({ key }) => before[key] !== after[key]);
     const isShowing = Object.keys(changes).length === 0;
-    const limit = await database.payoutLimit({ storeId: id }, clock.nowMs());
     const rows = (isShowing ? storeSettings : changed).map(({ key, option, text }) =>
       isShowing ? [`--${option}`, text(after[key])] : [`--${option}`, text(before[key]), '→', text(after[key])],
     );
@@ -105,14 +103,9 @@ export const storeUpdate: Command = {
         id,
         before: settingsJson(before),
         after: settingsJson(after),
-        payout_limit: limitJson(limit),
         dry_run: isDryRun,
       },
-      lines: [
-        `store ${id}: ${title}`,
-        ...table(rows),
-        ...(isShowing ? ['', 'paid out (limits: `quayside payouts limits`):', ...limitLines(limit)] : []),
-      ],
+      lines: [`store ${id}: ${title}`, ...table(rows)],
     };
   },
 };

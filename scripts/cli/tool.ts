@@ -39,7 +39,6 @@ import { notifyPause, notifyResume } from './notify-pause.ts';
 import { signerOperatorKey } from './operator-key.ts';
 import { pay } from './pay.ts';
 import { payoutsFreeze, payoutsThaw } from './payout-freeze.ts';
-import { payoutsLimits } from './payout-limits.ts';
 import { payoutsOutgoing } from './payout-outgoing.ts';
 import { payoutsResume } from './payout-resume.ts';
 import { payoutsSettle } from './payout-settle.ts';
@@ -159,7 +158,6 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   payoutsAdopt,
   payoutsFreeze,
   payoutsThaw,
-  payoutsLimits,
   walletList,
   walletRotate,
   walletEmpty,

@@ -12,9 +12,6 @@ import type { Words } from './texts.ts';
 
 export const APPROVAL_BYTES_MAX = 8 * 1024;
 
-/** What an approver's signature orders, although it is within the signer's caps. */
-const held: readonly string[] = ['payout_limit_store', 'payout_limit_network'];
-
 /**
  * Shows who has signed a refund, and how an approver does. @param path of the page that it is on
  * @returns null if the refund neither needs a signature nor has one
@@ -27,12 +24,11 @@ export function approvalSection(
 ): Html | null {
   const { visitor, nowMs, words } = visit;
   const wait = payout?.state === 'waiting' ? payout.wait : null;
-  const isRefused = wait?.code === 'signer_refused_approval';
-  const isWaiting = refund.status === 'processing' && (isRefused || held.includes(wait?.code ?? ''));
+  const isWaiting = refund.status === 'processing' && wait?.code === 'signer_refused_approval';
   if (!isWaiting && refund.approvals.length === 0) return null;
   const ways = refund.requestedBy === visitor.person.id ? ownRequest(words, refund) : steps(visit, refund, path);
   return html`<section class="card" aria-labelledby="signatures"><h2 id="signatures">${words.say('refund-approvals.title')}</h2>
-${isWaiting ? html`<p>${words.say(isRefused ? 'refund-approvals.why' : 'refund-approvals.why_limit')}</p>` : null}
+${isWaiting ? html`<p>${words.say('refund-approvals.why')}</p>` : null}
 ${refund.approvals.length === 0 ? html`<p>${words.say('refund-approvals.none')}</p>` : signatures(words, refund, isWaiting, nowMs)}
 ${isWaiting && mayDecide ? ways : null}</section>`;
 }

@@ -31,7 +31,6 @@ import type { OperationDatabase } from './operations.ts';
 import type { OutgoingDatabase } from './outgoing.ts';
 import type { PageSettingsDatabase } from './page-settings.ts';
 import type { PaymentNoteDatabase } from './payment-notes.ts';
-import type { PayoutLimitDatabase } from './payout-limits.ts';
 import type { PeopleDatabase } from './people.ts';
 import type { ProofDatabase } from './proofs.ts';
 import type { RecoveryDatabase } from './recovery.ts';
@@ -284,7 +283,6 @@ export interface Database
     CreditTotalDatabase,
     EventDatabase,
     FreezeDatabase,
-    PayoutLimitDatabase,
     HeldMoneyDatabase,
     HeldReturnDatabase,
     IngestDatabase,

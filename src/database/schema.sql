@@ -847,34 +847,6 @@ CREATE TABLE payout_freezes (
   PRIMARY KEY (network, code)
 ) STRICT;
 
--- How much a store or network may pay out in refunds and returns. Null: no limit.
-CREATE TABLE payout_limits (
-  scope TEXT PRIMARY KEY, -- `store:` or `network:`, and its id or key
-  hour_minor TEXT,
-  day_minor TEXT,
-  hour_count INTEGER,
-  day_count INTEGER,
-  alarmed_at_ms INTEGER -- when an alarm last said that payouts wait for it
-) STRICT, WITHOUT ROWID;
-
--- What a refund or return counts with: once, from its first attempt on.
-CREATE TABLE payout_spends (
-  payout_id TEXT PRIMARY KEY,
-  network TEXT NOT NULL,
-  store_id TEXT, -- null: of no store's limit
-  amount_minor TEXT NOT NULL,
-  at_ms INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
--- The sums of these in steps of five minutes, by network and by store and mode.
-CREATE TABLE payout_spend_steps (
-  scope TEXT NOT NULL,
-  at_ms INTEGER NOT NULL,
-  amount_minor TEXT NOT NULL,
-  count INTEGER NOT NULL,
-  PRIMARY KEY (scope, at_ms)
-) STRICT, WITHOUT ROWID;
-
 -- A wallet whose outgoing transfers followers read: the signer's, and the treasury. Ids rise in the order of commits.
 CREATE TABLE own_wallets (
   id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -452,41 +452,6 @@ test('a refund that is not signed is held while its store is suspended, and goes
   });
 });
 
-test('a refund beyond a limit waits until an approver orders it, and not only a person of the store', async () => {
-  await withApi({}, async (own) => {
-    const database = own.database();
-    const atMs = own.clock.nowMs();
-    const act = { atMs, operator: 'alice', command: 'payouts limits', reason: 'a key leaked' };
-    await database.setPayoutLimit({ storeId: own.merchantId }, { hourMinor: 100n }, act);
-    const session = await paidSession(own);
-    assert.is((await own.send('POST', CREATE, refundTo(session, 'limited'))).status, 201);
-    await tick(own);
-    await own.chain('ethereum').confirm(await own.chain('ethereum').mine([]));
-    await own.chain('ethereum').finalize(await own.chain('ethereum').mine([]));
-    own.clock.advance(61_000);
-    const payer = 'ab'.repeat(20);
-    await database.offerNonce('test:ethereum', payer, 0, own.clock.nowMs());
-    const [refund] = await database.listRefunds({ sessionId: session, limit: 1 });
-    const id = refund?.id ?? '';
-    assert.equal(await allotFirst(own, payer), ['moved', 'payout_limit_store']);
-    assert.match((await database.findPayout(id))?.wait?.message ?? '', /more than the whole limit/);
-    const nowS = own.clock.nowMs() / 1000;
-    const signed = { approver: 'ann', signature: 'ab', untilS: nowS + 3_600 };
-    for (const approval of [null, { ...signed, untilS: nowS - 1 }]) {
-      await approve(database, id, own.clock.nowMs(), approval);
-      assert.equal(
-        await allotFirst(own, payer),
-        ['moved', 'payout_limit_store'],
-        'an order has a signature and a time',
-      );
-    }
-    await approve(database, id, own.clock.nowMs(), signed);
-    assert.equal(await allotFirst(own, payer), ['allotted', undefined], 'at once');
-    const { spent } = await database.payoutLimit({ storeId: own.merchantId }, own.clock.nowMs());
-    assert.is(spent.find(({ mode }) => mode === 'test')?.hourCount, 1, 'it counts all the same');
-  });
-});
-
 test('a refund whose payment was removed by a reorg is not signed until the payment is back', async () => {
   await withApi({}, async (own) => {
     const database = own.database();

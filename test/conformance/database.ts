@@ -21,7 +21,6 @@ import { operationsConform } from './database/operations.ts';
 import { outgoingConforms } from './database/outgoing.ts';
 import { paymentsConform } from './database/payments.ts';
 import { payoutExitsConform } from './database/payout-exits.ts';
-import { payoutLimitsConform } from './database/payout-limits.ts';
 import { attemptsConform, payoutsConform } from './database/payouts.ts';
 import type { MakePlace } from './database/place.ts';
 import { poolsConform } from './database/pools.ts';
@@ -52,7 +51,6 @@ export function storeConforms(makePlace: MakePlace): void {
   lookupsConform(makePlace);
   booksConform(makePlace);
   payoutsConform(makePlace);
-  payoutLimitsConform(makePlace);
   payoutExitsConform(makePlace);
   attemptsConform(makePlace);
   adoptionConforms(makePlace);

@@ -132,7 +132,6 @@ const changes: Readonly<Record<string, Change>> = {
   'refunds approve': { words: [approved, ...why], target: approved, states: 'both' },
   'refunds reject': { words: [rejected, ...why], target: rejected, states: 'both' },
   'held accept': { words: [held?.id ?? '', ...why], states: 'both' },
-  'payouts limits': { words: [KEY, '--hour', '500.00', ...why], target: `network:${KEY}`, states: 'both' },
   'payouts freeze': { words: [KEY, ...why], states: 'after' },
   'payouts thaw': { words: [KEY, ...why], states: 'before' },
   'networks rewind': { words: [KEY, '--to', '0', ...why], target: KEY, states: 'both' },

@@ -8,7 +8,6 @@ import { type Asset, add, type Balances, differences, imbalances, type Posting }
 import type { LedgerReport, MoneyOutDatabase } from '../money-out.ts';
 import { auditCreditTotals } from './credit-totals.ts';
 import type { Db } from './open.ts';
-import { auditPayoutSpends } from './payouts/limits.ts';
 import { readIntent } from './payouts/schema.ts';
 import { createReturned } from './refunds/returned.ts';
 import { auditSessionTotals } from './session-totals.ts';
@@ -141,7 +140,6 @@ export function ledgerAudit(db: Db): Pick<MoneyOutDatabase, 'verifyLedger'> {
             ...auditHeldMoney(db, createReturned(db).of),
             ...auditCreditTotals(db),
             ...auditSessionTotals(db),
-            ...auditPayoutSpends(db),
           ],
         };
       });

@@ -3,10 +3,8 @@
  * @module
  */
 
-import { createIntentMacs, type IntentMacs, isPayback } from '../../core/intent.ts';
-import { MINOR_DECIMALS, parseUnits } from '../../core/money.ts';
+import { createIntentMacs, type IntentMacs } from '../../core/intent.ts';
 import { modeOf } from '../../core/transfer.ts';
-import { toSeconds } from '../../lib/clock.ts';
 import type { SecretKeys } from '../../lib/secret-key.ts';
 import type { TargetedAct } from '../audit-log.ts';
 import type { Database } from '../database.ts';
@@ -54,11 +52,9 @@ import {
 } from './payouts/freezes.ts';
 import { hotWalletCommands } from './payouts/hot-wallets.ts';
 import { outgoingCommands } from './payouts/judgement.ts';
-import { createPayoutSpends, payoutLimitCommands, type Spender } from './payouts/limits.ts';
 import { createOutgoing, type Outgoing } from './payouts/outgoing.ts';
 import { createPayouts, type FollowLost, type Payouts, payoutCommands } from './payouts/payouts.ts';
 import { payoutReports } from './payouts/reports.ts';
-import type { PayoutRow } from './payouts/schema.ts';
 import { createSeenSigner } from './payouts/seen-signer.ts';
 import { createPayoutSettlement } from './payouts/settlement.ts';
 import { sweepCommands } from './payouts/sweeps.ts';
@@ -74,7 +70,6 @@ import { redeliveryCommands } from './redelivery.ts';
 import { createApprovalAlarms } from './refunds/approval-alarms.ts';
 import { type ClaimTokens, createClaimTokens } from './refunds/claim-tokens.ts';
 import { createRefundLimits } from './refunds/limits.ts';
-import { isOperators } from './refunds/recent.ts';
 import { refundCommands } from './refunds/refunds.ts';
 import { refundReports } from './refunds/reports.ts';
 import { createReturned } from './refunds/returned.ts';
@@ -313,12 +308,7 @@ function payoutParts(db: Db, own: MoneyOutParts) {
   const numberFreeze = createNumberFreeze(db, freeze, recordAct);
   const { followFreeze, ...seenSigner } = createSeenSigner(db, recordAct, raiseAlarm);
   const approvalsOf = (id: string) => rows.find(id)?.approvals ?? [];
-  const spends = createPayoutSpends(db, {
-    raiseAlarm,
-    spenderOf: (payout) => spenderOf(payout, own),
-    isOrdered: (id, nowMs) => approvalsOf(id).some(({ untilS }) => untilS > toSeconds(nowMs)),
-  });
-  const parts = { steps, ledger, raiseAlarm, followLost, numberFreeze, spends };
+  const parts = { steps, ledger, raiseAlarm, followLost, numberFreeze };
   const isDeposit = createDepositCheck(db, own.guard);
   const settlement = createPayoutSettlement(db, { ...parts, followRefund: own.settlement.settle });
   return {
@@ -340,23 +330,11 @@ function payoutParts(db: Db, own: MoneyOutParts) {
     ...adoptionCommands(db, parts),
     ...exitCommands(db, { ...parts, settlement, outgoing, recordAct, followRefund: own.settlement.settle }),
     ...freezeCommands(db, { guard: own.guard, freezeOf, freeze, recordAct }),
-    ...payoutLimitCommands(db, recordAct),
     ...payoutViews(db, followFreeze),
     ...seenSigner,
     ...hotWalletCommands(db, { steps, raiseAlarm, recordAct, formatAddress }),
     ...sweepCommands(db, steps),
   };
-}
-
-/** Returns what a refund or return counts against: its store's limit, and with how much. */
-function spenderOf({ id, intent }: PayoutRow, { rows, findSession }: MoneyOutParts): Spender | null {
-  const refund = rows.find(id);
-  if (refund) return { storeId: isOperators(refund) ? null : refund.storeId, amountMinor: refund.amountMinor };
-  // After a restore only the signer's journal knows the payout.
-  if (!isPayback(intent) || !intent.session) return null;
-  const amountMinor = parseUnits(intent.session.amount, MINOR_DECIMALS) ?? 0n;
-  const session = intent.kind === 'refund' ? findSession(intent.session.id) : undefined;
-  return { storeId: session?.storeId ?? null, amountMinor };
 }
 
 type ChainParts = Parameters<typeof createBlockFacts>[0] &

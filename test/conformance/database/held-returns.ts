@@ -143,8 +143,6 @@ export function heldReturnsConform(makePlace: MakePlace): void {
       assert.is((await database.acceptHeldMoney(record?.id ?? '', act('held accept'), false)).kind, 'not_open');
       assert.is((await giveBack(world, { id: record?.id ?? '' })).kind, 'not_open');
       await booksAgree(database);
-      // The operator ordered it, so the store's limit does not hold it.
-      await database.setPayoutLimit({ storeId: 'm1' }, { hourCount: 0 }, act('payouts limits'));
       await payOut(world, id);
       assert.equal(await brief(database), ['surplus gone 0 completed']);
       const { life, standing } = await show(database, 'o1');

@@ -15,7 +15,6 @@ import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
 import { LEARNED } from './failures.ts';
 import type { NumberFreeze } from './freezes.ts';
-import type { PayoutSpends } from './limits.ts';
 import { createLoanReclaimer } from './loans.ts';
 import { type FollowLost, noWait, type Payouts } from './payouts.ts';
 import type { PayoutRow } from './schema.ts';
@@ -29,12 +28,11 @@ type Parts = Readonly<{
   raiseAlarm: RaiseAlarm;
   followLost: FollowLost;
   numberFreeze: NumberFreeze;
-  spends: PayoutSpends;
 }>;
 
 export function adoptionCommands(
   db: Db,
-  { steps, ledger, raiseAlarm, followLost, numberFreeze, spends }: Parts,
+  { steps, ledger, raiseAlarm, followLost, numberFreeze }: Parts,
 ): AdoptionCommands {
   const { orm } = db;
   const reclaimLoans = createLoanReclaimer(db, steps);
@@ -92,11 +90,10 @@ export function adoptionCommands(
       .where(and(eq(payoutAttempts.network, network), isNull(payoutAttempts.tx)))
       .returning()
       .all();
-    for (const { payoutId, generation, attempt, payer, nonce } of rows) {
+    for (const { payoutId, attempt, payer, nonce } of rows) {
       const payout = steps.find(payoutId);
       invariant(payout, `payout ${payoutId} of an attempt exists`);
       if (attempt > 0) continue;
-      if (generation === 0) spends.remove(payoutId);
       if (payout.state === 'sent') steps.change(payout, { state: 'waiting' }, payout.updatedAtMs);
       if (nonce === null) continue;
       orm
@@ -163,7 +160,6 @@ export function adoptionCommands(
         .insert(payoutAttempts)
         .values({ ...signed, sentAtMs: null, answer: null, feeUnits: null })
         .run();
-    spends.add(payout, signedAtMs);
     if (nonce !== null) raiseLane(payout.network, payer, nonce + 1);
     return true;
   }

@@ -13,7 +13,6 @@ import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
 import { type FreezeOf, NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
-import type { PayoutSpends } from './limits.ts';
 import { noWait, type Payouts } from './payouts.ts';
 import { holdRefund, type RefundHold } from './refund-holds.ts';
 import {
@@ -48,11 +47,10 @@ type Parts = Readonly<{
   numberFreeze: NumberFreeze;
   /** The approvers' approvals of a refund. */
   approvalsOf(id: string): OpenPayout['approvals'];
-  spends: PayoutSpends;
 }>;
 
 export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
-  const { steps, ledger, raiseAlarm, freezeOf, numberFreeze, holdOf, approvalsOf, spends } = parts;
+  const { steps, ledger, raiseAlarm, freezeOf, numberFreeze, holdOf, approvalsOf } = parts;
   const { insert, find, remove, setSigned, setSent, findLane, insertLane, moveLane, unsigned, moveJournal } =
     attemptStatements(db);
   const { sent, dueRefunds, dueOthers } = openStatements(db);
@@ -79,8 +77,7 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
     return row;
   }
 
-  const holdFor = (row: PayoutRow, nowMs: number): RefundHold | null =>
-    steps.unexplainedHold(row) ?? holdOf(row.id) ?? spends.holdOf(row, nowMs);
+  const holdFor = (row: PayoutRow): RefundHold | null => steps.unexplainedHold(row) ?? holdOf(row.id);
 
   const withAttempts = (row: PayoutRow) => ({
     payout: toPayout(row),
@@ -146,7 +143,7 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
         if (before.length !== attempt || attempt >= ATTEMPTS_MAX) return { kind: 'moved' };
         const { network } = payout;
         if (freezeOf(network)) return { kind: 'moved' };
-        const hold = attempt === 0 && isPayback(intent) ? holdFor(payout, nowMs) : null;
+        const hold = attempt === 0 && isPayback(intent) ? holdFor(payout) : null;
         if (hold) {
           holdRefund(steps, payout, hold, nowMs);
           return { kind: 'moved' };
@@ -179,7 +176,6 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
           feeUnits: null,
         };
         insert(row);
-        spends.add(payout, nowMs);
         steps.change(payout, { state: 'sent', ...noWait }, nowMs);
         return { kind: 'allotted', attempt: toAttempt(row) };
       });
@@ -191,7 +187,6 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
         if (!payout || !row) return false;
         invariant(row.tx === null, `attempt ${name.attempt} of payout ${name.id} was never signed`);
         remove.run(name);
-        if (row.attempt === 0 && row.generation === 0) spends.remove(name.id);
         if (row.attempt === 0 && row.nonce !== null) {
           const { network, payer, nonce } = row;
           const wallet = findLane.get({ network, payer });

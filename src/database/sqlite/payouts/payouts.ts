@@ -96,13 +96,7 @@ const changingNames = [
 type Changing = Pick<PayoutRow, (typeof changingNames)[number]>;
 
 /** What an approval may end. */
-const approvable: readonly string[] = [
-  'signer_refused_approval',
-  'signer_refused_cap',
-  'refund_unapproved',
-  'payout_limit_store',
-  'payout_limit_network',
-];
+const approvable: readonly string[] = ['signer_refused_approval', 'signer_refused_cap', 'refund_unapproved'];
 
 export const noFault = { faultCode: null, faultMessage: null } as const;
 /** Waits for nothing. */

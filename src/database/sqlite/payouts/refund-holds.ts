@@ -4,7 +4,7 @@
  * @module
  */
 import type { PaybackIntent } from '../../../core/intent.ts';
-import { nextLookAtMs, WAIT_MS_MAX } from '../../../core/payout.ts';
+import { nextLookAtMs } from '../../../core/payout.ts';
 import type { EngineReason } from '../../money-out.ts';
 import type { EqualTransfer } from '../../outgoing.ts';
 import type { Outgoing } from './outgoing.ts';
@@ -14,12 +14,7 @@ import type { PayoutRow } from './schema.ts';
 const PASSING_LOOK_MS = 5_000;
 
 /** Why no attempt of a refund is allotted. A reason that passes by itself raises no alarm. */
-export type RefundHold = EngineReason &
-  Readonly<{
-    passes: boolean;
-    /** From when on it may have passed; null: a person must act. Without it, it passes within seconds or minutes. */
-    untilMs?: number | null;
-  }>;
+export type RefundHold = EngineReason & Readonly<{ passes: boolean }>;
 
 export const EQUALS_TRANSFER = 'refund_equals_transfer';
 
@@ -40,7 +35,6 @@ export const equalTransfer = (id: string, { tx }: EqualTransfer): RefundHold => 
     `acknowledged it with \`quayside payouts thaw\`. If it paid this refund, run \`quayside payouts settle ${id} --paid ` +
     `${tx} --because …\`; if it did not, \`quayside payouts settle ${id} --never --again --yes --because …\` has it paid`,
   passes: false,
-  untilMs: null,
 });
 
 /** Returns why a refund is neither paid nor ended; null if no transfer that no attempt explains may have paid it. */
@@ -63,13 +57,9 @@ type Due = Readonly<{ notBeforeMs: number }>;
 
 /** Keeps a refund waiting. To be called within a transaction. */
 export function holdRefund(steps: Waiting, row: PayoutRow, hold: RefundHold, nowMs: number): void {
-  const { code: waitCode, message: waitMessage, passes, untilMs } = hold;
+  const { code: waitCode, message: waitMessage, passes } = hold;
   // Finality comes within minutes, and an old refund must not wait much longer than that.
-  const soonMs = passes ? nowMs + PASSING_LOOK_MS : Math.round(nextLookAtMs(row, nowMs));
-  const notBeforeMs =
-    untilMs === undefined
-      ? soonMs
-      : Math.min(Math.max(soonMs, untilMs ?? Number.POSITIVE_INFINITY), nowMs + WAIT_MS_MAX);
+  const notBeforeMs = passes ? nowMs + PASSING_LOOK_MS : Math.round(nextLookAtMs(row, nowMs));
   if (passes) steps.change(row, { waitCode, waitMessage, notBeforeMs }, nowMs);
   else steps.waitFor(row, hold, { notBeforeMs }, nowMs);
 }

@@ -119,30 +119,6 @@ export const payoutFreezes = sqliteTable(
   (table) => [primaryKey({ columns: [table.network, table.code] })],
 );
 
-export const payoutLimits = sqliteTable('payout_limits', {
-  scope: text().primaryKey(),
-  hourMinor: units(),
-  dayMinor: units(),
-  hourCount: integer(),
-  dayCount: integer(),
-  alarmedAtMs: integer(),
-});
-
-export const payoutSpends = sqliteTable('payout_spends', {
-  payoutId: text().primaryKey(),
-  network: network(),
-  storeId: text(),
-  amountMinor: units().notNull(),
-  atMs: integer().notNull(),
-});
-
-export const payoutSpendSteps = sqliteTable('payout_spend_steps', {
-  scope: text().notNull(),
-  atMs: integer().notNull(),
-  amountMinor: units().notNull(),
-  count: integer().notNull(),
-});
-
 export const ownWallets = sqliteTable('own_wallets', {
   id: integer().primaryKey(),
   network: network(),

@@ -14,7 +14,6 @@ import type { Db } from '../open.ts';
 import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
 import { LEARNED } from './failures.ts';
 import { NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
-import type { PayoutSpends } from './limits.ts';
 import {
   alarmOf,
   type FollowLost,
@@ -35,12 +34,11 @@ type Parts = Readonly<{
   followRefund: FollowRefund;
   followLost: FollowLost;
   numberFreeze: NumberFreeze;
-  spends: PayoutSpends;
 }>;
 
 export function createPayoutSettlement(
   db: Db,
-  { steps, ledger, raiseAlarm, followRefund, followLost, numberFreeze, spends }: Parts,
+  { steps, ledger, raiseAlarm, followRefund, followLost, numberFreeze }: Parts,
 ): PayoutSettlement {
   const { orm } = db;
   const setFee = atFirstUse(
@@ -135,7 +133,6 @@ export function createPayoutSettlement(
     const row = steps.find(holder.payoutId);
     if (holder.tx !== null || !row) return null;
     deleteUnsigned(row);
-    if (holder.generation === 0) spends.remove(row.id);
     steps.change(row, { state: 'waiting', ...noWait, notBeforeMs: nowMs }, nowMs);
     return nonce;
   }
@@ -158,7 +155,6 @@ export function createPayoutSettlement(
     succeedLearned(row, learned, nowMs) {
       deleteUnsigned(row);
       insertLearned(row, learned, nowMs);
-      spends.add(row, nowMs);
       endHalt(row, learned.payer, nowMs);
       succeed(row, learned, nowMs);
     },
