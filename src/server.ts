@@ -103,8 +103,7 @@ async function serve(
   const send = createSend(createUrlGuard(config.webhooks.allowCidrs));
   const notifying = runNotices({ database, send, clock, log, sender: new URL(baseUrl).host, signal });
 
-  const sender = new URL(baseUrl).host;
-  const mailing = runMails({ database, mail: config.mail, clock, log, sender, signal });
+  const mailing = runMails({ database, mail: config.mail, clock, log, signal });
   const funding = fundSandboxWallets(config, clock, log, signal);
   const at = { dataDir: config.dataDir, baseUrl, nowMs: clock.nowMs() };
   const hasNewCredentials = config.sandbox && (await ensureCredentials(database, at)).isNew;

@@ -3,8 +3,16 @@
  * @module
  */
 import { plainLine } from './excerpt.ts';
-import type { AccessEvent } from './person-mail.ts';
 import type { Mode } from './transfer.ts';
+
+/**
+ * A change of who may do what. `person`: who was added. `hint`: the part of an API key by which people recognize it.
+ * `by`: who did it.
+ */
+type AccessNews =
+  | Readonly<{ kind: 'member_added'; store: string; person: string; role: string; by: string }>
+  | Readonly<{ kind: 'operator_added'; person: string; by: string }>
+  | Readonly<{ kind: 'key_made' | 'key_revoked'; store: string; hint: string; by: string }>;
 
 /** A session that became paid. `received`: an amount as people read it; null if nothing that counts came. */
 export type PaymentNews = Readonly<{
@@ -16,7 +24,7 @@ export type PaymentNews = Readonly<{
   received: string | null;
 }>;
 
-export type News = AccessEvent | PaymentNews;
+export type News = AccessNews | PaymentNews;
 export type NewsKind = News['kind'];
 
 /** So much news of one kind waits at a target with its facts; the rest is only counted. */

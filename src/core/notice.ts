@@ -31,7 +31,6 @@ const pages: ReadonlySet<string> = new Set([
   'passkey_copied',
 ]);
 const knows: ReadonlySet<string> = new Set([
-  'sign_in_new_device',
   'address_pool_low',
   'addresses_retired',
   'network_behind',

@@ -110,8 +110,7 @@ async function signIn(deps: SignInDeps, request: Request, form: Form): Promise<S
   if (passkey !== '' && !used) return 'wrong';
   let proved: Proved | 'wrong' | 'busy' | null = used && { ...used, password: null };
   if (!used || password !== '') {
-    const device = sessions.deviceOf(request);
-    proved = await checkPassword(deps, { name: name.trim(), password, device }, used ?? { code });
+    proved = await checkPassword(deps, { name: name.trim(), password }, used ?? { code });
   }
   if (proved === null || proved === 'wrong' || proved === 'busy') return proved ?? 'wrong';
   const { session, give } = sessions.prepare(request, proved.person.id);
@@ -127,12 +126,12 @@ type Proved = Readonly<{ person: Person; factor: UsedFactor; password: string | 
 
 async function checkPassword(
   { database, passwords, clock }: SignInDeps,
-  { name, password, device }: Readonly<{ name: string; password: string; device: string | null }>,
+  { name, password }: Readonly<{ name: string; password: string }>,
   second: UsedPasskey | Readonly<{ code: string }>,
 ): Promise<Proved | 'wrong' | 'busy'> {
   const secrets = await database.findSignInSecrets(name);
   const nowMs = clock.nowMs();
-  const waits = secrets !== null && (await database.beginSignIn(secrets.person.id, device, nowMs)) > 0;
+  const waits = secrets !== null && (await database.beginSignIn(secrets.person.id, nowMs)) > 0;
   const isRight = await passwords.isRight(password, secrets && !waits ? secrets.password : null);
   if (isRight === null) return 'busy';
   if (!secrets || !isRight) return 'wrong';

@@ -51,7 +51,7 @@ export async function proveAgain(deps: SudoDeps, visitor: Visitor, proof: Proof)
 
 async function factorOf(
   { database, passkeys }: SudoDeps,
-  { person, session }: Visitor,
+  { person }: Visitor,
   proof: Proof,
   nowMs: number,
 ): Promise<UsedFactor | null> {
@@ -59,7 +59,7 @@ async function factorOf(
     const used = await passkeys.used(proof.passkey, proof.purpose, (id) => database.findPasskey(id));
     return used?.person.id === person.id ? used.factor : null;
   }
-  if ((await database.beginSignIn(person.id, session.deviceHash, nowMs)) > 0) return null;
+  if ((await database.beginSignIn(person.id, nowMs)) > 0) return null;
   const secrets = await database.findSignInSecrets(person.name);
   const used = secrets && usedFactor(secrets, proof.code, nowMs);
   return used && !('recoveryHash' in used) ? used : null;

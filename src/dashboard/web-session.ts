@@ -17,9 +17,6 @@ export const SUDO_MS = 10 * 60_000;
 const TOKEN_BYTES = 32;
 const DEVICE_CHARS_MAX = 200;
 
-/** How long a browser is known after somebody has signed in with it. */
-const DEVICE_S = 180 * 86_400;
-
 /** Somebody who is signed in. `formToken` proves that a form was written for this session. */
 export type Visitor = Readonly<{ person: Person; session: OpenSession; formToken: string }>;
 
@@ -29,8 +26,6 @@ export type WebSessions = Readonly<{
   hasCookie(request: Request): boolean;
   /** Returns a new session of a person, and a function that gives its cookie to the browser. */
   prepare(request: Request, personId: string): Readonly<{ session: WebSession; give(response: Response): void }>;
-  /** Returns the hash by which the browser may be known; null if it has none. */
-  deviceOf(request: Request): string | null;
   /** Gives the browser a session's token. */
   give(response: Response, token: string): void;
   /** Makes the browser forget its cookie. */
@@ -53,25 +48,18 @@ export function isFormToken(visitor: Visitor, text: string | undefined): boolean
 export function createWebSessions(database: Database, clock: Clock, isHttps: boolean): WebSessions {
   const name = isHttps ? '__Host-quayside' : 'quayside';
   const flags = `Path=/; HttpOnly; SameSite=Strict${isHttps ? '; Secure' : ''}`;
-  const deviceName = `${name}-device`;
-  const cookieOf = (request: Request, wanted: string): string | null => {
+  const tokenOf = (request: Request): string | null => {
     for (const part of (request.get('Cookie') ?? '').split(';')) {
       const [key, value = ''] = part.trim().split('=', 2);
-      if (key === wanted && /^[\w-]{43}$/.test(value)) return value;
+      if (key === name && /^[\w-]{43}$/.test(value)) return value;
     }
     return null;
   };
-  const tokenOf = (request: Request): string | null => cookieOf(request, name);
-  const deviceTokenOf = (request: Request): string | null => cookieOf(request, deviceName);
   const give = (response: Response, token: string): void => {
     response.append('Set-Cookie', `${name}=${token}; ${flags}`);
   };
   return {
     give,
-    deviceOf(request) {
-      const token = deviceTokenOf(request);
-      return token === null ? null : hashOf(token);
-    },
     async visitorOf(request, isUse = true) {
       const token = tokenOf(request);
       if (token === null) return null;
@@ -81,7 +69,6 @@ export function createWebSessions(database: Database, clock: Clock, isHttps: boo
     hasCookie: (request) => tokenOf(request) !== null,
     prepare(request, personId) {
       const token = newToken();
-      const deviceToken = deviceTokenOf(request) ?? newToken();
       const nowMs = clock.nowMs();
       const session: WebSession = {
         hash: hashOf(token),
@@ -92,15 +79,8 @@ export function createWebSessions(database: Database, clock: Clock, isHttps: boo
         startedAtMs: nowMs,
         seenAtMs: nowMs,
         sudoUntilMs: nowMs + SUDO_MS,
-        deviceHash: hashOf(deviceToken),
       };
-      return {
-        session,
-        give(response) {
-          give(response, token);
-          response.append('Set-Cookie', `${deviceName}=${deviceToken}; Max-Age=${DEVICE_S}; ${flags}`);
-        },
-      };
+      return { session, give: (response) => give(response, token) };
     },
     forget(response) {
       response.append('Set-Cookie', `${name}=; Max-Age=0; ${flags}`);

@@ -41,8 +41,6 @@ export type WebSession = Readonly<{
   startedAtMs: number;
   seenAtMs: number;
   sudoUntilMs: number;
-  /** SHA-256 (hex) of the token by which its browser is known; null for sessions from before there were any. */
-  deviceHash: string | null;
 }>;
 
 /** A session that lasts. `isRecovered`: it began with a recovery code, and nothing else was proved in it since. */
@@ -124,10 +122,10 @@ export interface PeopleDatabase {
 
   /**
    * Counts an attempt before it is checked, so that attempts at once cannot outrun the delay. `signIn` clears the
-   * count. A browser that the person has signed in with has a count of its own, so that nobody else makes it wait.
-   * @returns how many seconds the account or browser waits, and takes no attempt, or 0
+   * count.
+   * @returns how many seconds the account waits, and takes no attempt, or 0
    */
-  beginSignIn(personId: string, deviceHash: string | null, nowMs: number): Promise<number>;
+  beginSignIn(personId: string, nowMs: number): Promise<number>;
   findSignInSecrets(name: string): Promise<SignInSecrets | null>;
   /**
    * Uses the factor up and starts a session; one that begins with a recovery code may not do more until something else
@@ -167,7 +165,7 @@ export interface PeopleDatabase {
    * @returns false when the session has ended
    */
   changeSecret(
-    session: Pick<WebSession, 'personId' | 'formToken' | 'deviceHash'>,
+    session: Pick<WebSession, 'personId' | 'formToken'>,
     changed: ChangedSecret,
     act: OperatorAct,
   ): Promise<boolean>;

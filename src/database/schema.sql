@@ -946,11 +946,6 @@ CREATE TABLE people (
   locked_until_ms INTEGER NOT NULL,
   created_at_ms INTEGER NOT NULL,
   removed_at_ms INTEGER,
-  -- The mail address, the one that waits for the code that was sent there, and that code. All sealed.
-  mail TEXT,
-  next_mail TEXT,
-  mail_code TEXT,
-  wrong_mail_codes INTEGER NOT NULL DEFAULT 0,
   has_dense_lists INTEGER NOT NULL DEFAULT 0 CHECK (has_dense_lists IN (0, 1)),
   CHECK ((password IS NULL) = (totp_secret IS NULL))
 ) STRICT;
@@ -992,22 +987,11 @@ CREATE TABLE passkeys (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX passkeys_of_person ON passkeys (person_id, created_at_ms);
 
--- A browser in which a person has signed in: wrong attempts elsewhere do not make it wait.
-CREATE TABLE known_devices (
-  person_id TEXT NOT NULL REFERENCES people (id),
-  hash TEXT NOT NULL, -- of a token in a cookie
-  used_at_ms INTEGER NOT NULL,
-  failures INTEGER NOT NULL, -- attempts in it since the last that succeeded
-  locked_until_ms INTEGER NOT NULL,
-  PRIMARY KEY (person_id, hash)
-) STRICT, WITHOUT ROWID;
-
 -- A session of a signed-in person in a browser.
 CREATE TABLE web_sessions (
   hash TEXT PRIMARY KEY, -- of the token in the cookie
   person_id TEXT NOT NULL REFERENCES people (id),
   device TEXT NOT NULL,
-  device_hash TEXT,
   address TEXT NOT NULL,
   started_at_ms INTEGER NOT NULL,
   seen_at_ms INTEGER NOT NULL,
@@ -1023,13 +1007,11 @@ CREATE TABLE web_sessions (
 CREATE INDEX web_sessions_of_person ON web_sessions (person_id, started_at_ms);
 CREATE UNIQUE INDEX web_sessions_previous ON web_sessions (previous_hash) WHERE previous_hash IS NOT NULL;
 
--- Mail to people and payers: still to be sent, or sent.
+-- Receipts by mail: still to be sent, or sent.
 CREATE TABLE mails (
   id TEXT PRIMARY KEY,
-  kind TEXT NOT NULL CHECK (kind IN ('receipt', 'code', 'account')),
-  session_id TEXT UNIQUE, -- a payment has one receipt by mail
-  store_id TEXT,
-  person_id TEXT,
+  session_id TEXT NOT NULL UNIQUE, -- a payment has one receipt by mail
+  store_id TEXT NOT NULL,
   message TEXT, -- sealed, and erased after 30 days
   created_at_ms INTEGER NOT NULL,
   due_at_ms INTEGER,
@@ -1038,9 +1020,8 @@ CREATE TABLE mails (
   error TEXT
 ) STRICT;
 CREATE INDEX mails_due ON mails (due_at_ms, id) WHERE due_at_ms IS NOT NULL;
-CREATE INDEX mails_of_store ON mails (store_id, created_at_ms) WHERE store_id IS NOT NULL;
-CREATE INDEX mails_of_person ON mails (person_id, created_at_ms) WHERE person_id IS NOT NULL;
-CREATE INDEX mails_kept ON mails (created_at_ms, id) WHERE message IS NOT NULL OR session_id IS NULL;
+CREATE INDEX mails_of_store ON mails (store_id, created_at_ms);
+CREATE INDEX mails_kept ON mails (created_at_ms, id) WHERE message IS NOT NULL;
 
 -- ── Operators ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 

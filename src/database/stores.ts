@@ -74,7 +74,7 @@ export interface StoreDatabase {
    */
   requestStore(input: MerchantStore, ownerId: string, act: OperatorAct): Promise<boolean>;
   /**
-   * Lets the keys of a store that waits, or was refused, be used. Its owners are told by mail.
+   * Lets the keys of a store that waits, or was refused, be used.
    * @returns null if there is no such store; `hasChanged` is false for one that was approved
    */
   approveStore(
@@ -83,8 +83,8 @@ export interface StoreDatabase {
     isDryRun: boolean,
   ): Promise<Readonly<{ store: MerchantStore; hasChanged: boolean }> | null>;
   /**
-   * Refuses a store that waits, for the act's reason, which its owners are told by mail. Refusing it again keeps the
-   * first reason and is not recorded.
+   * Refuses a store that waits, for the act's reason, which its owners see. Refusing it again keeps the first reason
+   * and is not recorded.
    * @returns null if there is no such store
    */
   refuseStore(id: string, act: OperatorAct, isDryRun: boolean): Promise<RefusedStore | null>;

@@ -1,5 +1,5 @@
 /**
- * Sends mail to people and payers through the installation's mail server. A mail that was sent and not recorded,
+ * Sends receipts to payers through the installation's mail server. A mail that was sent and not recorded,
  * because the program ended in between, is sent again with the same Message-ID.
  * @module
  */
@@ -12,7 +12,6 @@ import { type Clock, DAY_MS } from '../lib/clock.ts';
 import { every, type Round } from '../lib/every.ts';
 import type { Log } from '../lib/log.ts';
 import type { MailSettings } from '../lib/mail-server.ts';
-import { accountMail } from './account-mail.ts';
 import { sendMail } from './email.ts';
 import type { Answer } from './post.ts';
 
@@ -30,18 +29,16 @@ export type MailOptions = Readonly<{
   mail: MailSettings | null;
   clock: Clock;
   log: Log;
-  /** Names this installation in mails to people. */
-  sender: string;
   signal: AbortSignal;
 }>;
 
 /** Sends what is due now, and erases what is old. @throws Fault transient when it is to stop */
 export async function sendDueMails(options: MailOptions): Promise<Round> {
-  const { database, mail, clock, log, sender, signal } = options;
+  const { database, mail, clock, log, signal } = options;
   const due = await database.dueMails(clock.nowMs(), BATCH);
   for (const one of due) {
     const outcome = mail
-      ? outcomeOf(await unlessStopped(signal, sendOne(mail, one, sender)), one, clock.nowMs())
+      ? outcomeOf(await unlessStopped(signal, sendOne(mail, one)), one, clock.nowMs())
       : ({ kind: 'failed', error: 'the settings have no `mail`' } as const);
     if (outcome.kind === 'sent') log.info({ mail: one.id }, 'mail sent');
     else log.warn({ mail: one.id, answer: outcome.error }, 'mail not sent');
@@ -66,16 +63,14 @@ async function unlessStopped<T>(signal: AbortSignal, work: Promise<T>): Promise<
   }
 }
 
-async function sendOne({ server, from }: MailSettings, one: DueMail, sender: string): Promise<Answer> {
-  const { id, to } = one;
-  const { fromName, replyTo, subject, text } =
-    'news' in one ? { fromName: null, replyTo: null, ...accountMail(one.news) } : one;
+async function sendOne({ server, from }: MailSettings, one: DueMail): Promise<Answer> {
+  const { id, to, fromName, replyTo, subject, text } = one;
   const answer = await sendMail(server, {
     from,
-    fromName: fromName ?? 'Quayside',
+    fromName,
     to,
     replyTo,
-    subject: fromName === null ? `${sender}: ${subject}` : subject,
+    subject,
     text,
     messageId: `<${id}@${from.split('@')[1]}>`,
   });

@@ -7,7 +7,6 @@ import * as assert from 'uvu/assert';
 import { isAllowed, type Membership, type Role, storeRoles } from '../../src/core/access.ts';
 import { dashboardPages } from '../../src/dashboard/pages.ts';
 import { type Dashboard, formTokenOf, withDashboard } from '../support/dashboard.ts';
-import { mailSettings } from '../support/mail-server.ts';
 import { addNote, createObjects, LOGO_HASH, type StoreObjects, withObjects } from '../support/store-objects.ts';
 
 /** Written by hand, so that a page that opens to more people than before fails here. */
@@ -20,9 +19,6 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /account/passkeys': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'post /account/passkeys/remove': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'post /account/language': ['operator', 'owner', 'developer', 'accountant', 'support'],
-  'post /account/mail': ['operator', 'owner', 'developer', 'accountant', 'support'],
-  'post /account/mail/prove': ['operator', 'owner', 'developer', 'accountant', 'support'],
-  'post /account/mail/remove': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'post /account/lists': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'post /account/zone': ['operator', 'owner', 'developer', 'accountant', 'support'],
   'post /account/sessions/end': ['operator', 'owner', 'developer', 'accountant', 'support'],
@@ -231,64 +227,58 @@ const fieldsOf = (page: string, { test, live }: Readonly<Record<'test' | 'live',
 });
 
 test('every page opens to the roles that the table names, and in no other store', () =>
-  withDashboard(
-    async (dashboard) => {
-      const { api } = dashboard;
-      const objects = await createObjects(dashboard);
-      const other = await api.addMerchant();
-      const rest = { ...(await createOperations(dashboard)), merchant: other };
-      const known = dashboardPages({ config: { networks: [] } } as never).flatMap(({ method, path }) =>
-        path.includes(':mode')
-          ? ['live', 'test'].map((mode) => `${method} ${path.replace(':mode', mode)}`)
-          : `${method} ${path}`,
-      );
-      assert.equal(known.sort(), Object.keys(mayOpen).sort(), 'each page is in the table');
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const objects = await createObjects(dashboard);
+    const other = await api.addMerchant();
+    const rest = { ...(await createOperations(dashboard)), merchant: other };
+    const known = dashboardPages({ config: { networks: [] } } as never).flatMap(({ method, path }) =>
+      path.includes(':mode')
+        ? ['live', 'test'].map((mode) => `${method} ${path.replace(':mode', mode)}`)
+        : `${method} ${path}`,
+    );
+    assert.equal(known.sort(), Object.keys(mayOpen).sort(), 'each page is in the table');
 
-      const targetOf = async (page: string) => {
-        const path = page.split(' ')[1] ?? '';
-        const mode = path.split('/')[3] === 'live' ? 'live' : 'test';
-        // Each time another note, because it is removed at once.
-        const own = {
-          ...objects[mode],
-          ...(/:payout\/(request|approval)$/.test(path) && { payout: objects.test.refund }),
-          ...(path.includes(':note') && { note: await addNote(dashboard, objects[mode]) }),
-        };
-        return withObjects(path, { store: api.merchantId, hash: LOGO_HASH, network: 'test:ethereum', ...rest, ...own });
+    const targetOf = async (page: string) => {
+      const path = page.split(' ')[1] ?? '';
+      const mode = path.split('/')[3] === 'live' ? 'live' : 'test';
+      // Each time another note, because it is removed at once.
+      const own = {
+        ...objects[mode],
+        ...(/:payout\/(request|approval)$/.test(path) && { payout: objects.test.refund }),
+        ...(path.includes(':note') && { note: await addNote(dashboard, objects[mode]) }),
       };
-      for (const role of ['operator', ...storeRoles] as const) {
-        const own = await dashboard.person(`own ${role}`, membershipIn(role, api.merchantId));
-        const foreign = await dashboard.person(`foreign ${role}`, membershipIn(role, other));
-        const form_token = await formTokenOf(own);
-        const act = { atMs: api.clock.nowMs(), operator: role, command: 'change mail address', reason: null };
-        const mail = { personId: own.id, address: 'a@shop.example', code: '12345678', language: 'en' };
-        await api.database().askPersonMail(mail, act);
-        for (const [page, roles] of Object.entries(mayOpen)) {
-          const [target, isPost] = [await targetOf(page), page.startsWith('post')];
-          const what = `${page} as ${role}`;
-          const isOpen = roles.includes(role);
-          if (page.includes(':store')) {
-            const { status } = isPost ? await foreign.post(target, {}) : await foreign.get(target);
-            assert.is(status, 404, `${what} of another store`);
-          }
-          if (!isPost) {
-            // Nothing of the refund waits to be signed.
-            const opened = page === 'get /' ? 303 : page.endsWith('/request') ? 400 : 200;
-            assert.is((await own.get(target)).status, isOpen ? opened : 404, what);
-            continue;
-          }
-          // A form without its token is refused as such only where the page itself is open.
-          const without = await own.post(target, {});
-          assert.is(without.status, isOpen ? 403 : 404, what);
-          assert.is(without.text.includes('This form is out of date'), isOpen, what);
-          // With it, who may not is told what somebody is told who asks for nothing, and who may is not refused inside.
-          const { status } = await own.post(target, { form_token, ...fieldsOf(page, objects) });
-          assert.is([200, 303, 400].includes(status), isOpen, `${what}: ${status}`);
-          if (!isOpen) assert.is(status, 404, what);
+      return withObjects(path, { store: api.merchantId, hash: LOGO_HASH, network: 'test:ethereum', ...rest, ...own });
+    };
+    for (const role of ['operator', ...storeRoles] as const) {
+      const own = await dashboard.person(`own ${role}`, membershipIn(role, api.merchantId));
+      const foreign = await dashboard.person(`foreign ${role}`, membershipIn(role, other));
+      const form_token = await formTokenOf(own);
+      for (const [page, roles] of Object.entries(mayOpen)) {
+        const [target, isPost] = [await targetOf(page), page.startsWith('post')];
+        const what = `${page} as ${role}`;
+        const isOpen = roles.includes(role);
+        if (page.includes(':store')) {
+          const { status } = isPost ? await foreign.post(target, {}) : await foreign.get(target);
+          assert.is(status, 404, `${what} of another store`);
         }
+        if (!isPost) {
+          // Nothing of the refund waits to be signed.
+          const opened = page === 'get /' ? 303 : page.endsWith('/request') ? 400 : 200;
+          assert.is((await own.get(target)).status, isOpen ? opened : 404, what);
+          continue;
+        }
+        // A form without its token is refused as such only where the page itself is open.
+        const without = await own.post(target, {});
+        assert.is(without.status, isOpen ? 403 : 404, what);
+        assert.is(without.text.includes('This form is out of date'), isOpen, what);
+        // With it, who may not is told what somebody is told who asks for nothing, and who may is not refused inside.
+        const { status } = await own.post(target, { form_token, ...fieldsOf(page, objects) });
+        assert.is([200, 303, 400].includes(status), isOpen, `${what}: ${status}`);
+        if (!isOpen) assert.is(status, 404, what);
       }
-    },
-    { mail: mailSettings({ port: 1 }) },
-  ));
+    }
+  }));
 
 test('without a session every page asks to sign in, whatever else is sent', () =>
   withDashboard(async (dashboard) => {

@@ -6,30 +6,25 @@ import { mkdirSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openLog } from '../../src/lib/log.ts';
-import { sendDueMails } from '../../src/notifications/mails.ts';
 import { barriers, openBrowser, openPage } from '../support/browser.ts';
 import { type Dashboard, PASSWORD, startDashboard } from '../support/dashboard.ts';
 import { PAYEE } from '../support/dashboard-pages.ts';
-import { mailSettings, startMailServer, subjectOf } from '../support/mail-server.ts';
 import { confirmTip, openSale, pass } from '../support/payment-scenes.ts';
 import { until } from '../support/until.ts';
 
 const PICTURES = '.tmp/dashboard';
 mkdirSync(PICTURES, { recursive: true });
 
-type World = { browser: Browser; dashboard: Dashboard; server: Awaited<ReturnType<typeof startMailServer>> };
+type World = { browser: Browser; dashboard: Dashboard };
 const test = suite<World>('the dashboard in a browser');
 
 test.before(async (world) => {
   world.browser = await openBrowser();
-  world.server = await startMailServer();
-  world.dashboard = await startDashboard({ pages: true, mail: mailSettings(world.server) });
+  world.dashboard = await startDashboard({ pages: true });
 });
-test.after(async ({ browser, dashboard, server }) => {
+test.after(async ({ browser, dashboard }) => {
   await browser.close();
   await dashboard.close();
-  await server.close();
 });
 
 /** Follows a link and signs in by hand, as a person does. */
@@ -150,37 +145,6 @@ for (const javaScriptEnabled of [false, true]) {
       complaints.filter((one) => !one.includes('403')),
       [],
     );
-    await page.context().close();
-  });
-}
-
-for (const javaScriptEnabled of [false, true]) {
-  const how = javaScriptEnabled ? 'with scripts' : 'without scripts';
-
-  test(`a mail address is named, proved by the code that arrived, and removed, ${how}`, async (world) => {
-    const { browser, dashboard, server } = world;
-    const { api } = dashboard;
-    const { page, complaints } = await signedIn(browser, dashboard, { javaScriptEnabled });
-    await page.goto(`${dashboard.url}/account`);
-    await page.getByLabel('Your address').fill('ann@people.example');
-    await page.getByRole('button', { name: 'Send a code' }).click();
-    await look(page, `mail-review-${how}`);
-    await page.getByRole('button', { name: 'Send the code' }).click();
-    await look(page, `mail-waits-${how}`);
-    const parts = { database: api.database(), mail: mailSettings(server), clock: api.clock, sender: 'pay.example' };
-    await sendDueMails({ ...parts, log: openLog('mail', 'silent'), signal: new AbortController().signal });
-    // What was sent at the same time, such as that an address was removed, may come after it.
-    const codes = server.received.flatMap((mail) => /your code is (\d{8})$/.exec(subjectOf(mail))?.[1] ?? []);
-    const code = codes.at(-1) ?? '';
-    await page.getByLabel('Code that arrived').fill(code);
-    await page.getByRole('button', { name: 'Prove' }).click();
-    await look(page, `mail-proved-${how}`);
-    assert.match((await page.locator('main').textContent()) ?? '', /ann@people\.example.*proved/s);
-    await page.getByRole('button', { name: 'Remove the address' }).click();
-    await look(page, `mail-removal-${how}`);
-    await page.getByRole('button', { name: 'Remove' }).click();
-    assert.match((await page.getByRole('status').first().textContent()) ?? '', 'was removed');
-    assert.equal(complaints, []);
     await page.context().close();
   });
 }

@@ -418,39 +418,4 @@ test(
   }),
 );
 
-test(
-  'owners hear by mail of new members and of keys, and whoever runs the installation of new operators',
-  onBench({ targets: [] }, async (bench) => {
-    const { database } = bench;
-    const shop = await openShop(bench, 'Tea');
-    const people = { owner: shop.store.id, support: shop.store.id, operator: null } as const;
-    for (const [role, storeId] of Object.entries(people)) {
-      const membership = { role, storeId } as Parameters<typeof database.setMembership>[1];
-      await database.addPerson({ id: role, name: role, membership, createdAtMs: 0 }, by(bench));
-      const address = `${role}@people.example`;
-      await database.askPersonMail({ personId: role, address, code: '12345678', language: 'en' }, by(bench));
-      await database.provePersonMail(role, '12345678', by(bench));
-    }
-    for (const mail of await database.dueMails(bench.clock.nowMs(), 99)) {
-      await database.settleMail(mail.id, { kind: 'sent' }, bench.clock.nowMs());
-    }
-    await shop.member('Ana');
-    const { row } = await shop.makeKey();
-    await shop.revoke(row.id);
-    await database.setMembership('support', { role: 'operator', storeId: null }, by(bench));
-    const due = (await database.dueMails(bench.clock.nowMs(), 99)).map((mail) =>
-      'news' in mail ? [mail.to.split('@')[0], mail.news.event.kind] : [],
-    );
-    const expected = [
-      ['owner', 'member_added'],
-      ['owner', 'key_made'],
-      ['owner', 'key_revoked'],
-      ['operator', 'operator_added'],
-      ['support', 'operator_added'],
-    ];
-    assert.equal(due.map(String).sort(), expected.map(String).sort());
-    assert.not.match(JSON.stringify(await database.dueMails(bench.clock.nowMs(), 99)), /sk_live_\w{8}/);
-  }),
-);
-
 test.run();

@@ -99,8 +99,6 @@ const [waiting, unwanted] = ['mer_waiting', 'mer_unwanted'];
 const [owner, asking] = ['usr_owner', { atMs: systemClock.nowMs(), operator: 'Ann', command: 'test', reason: null }];
 const member = { role: 'support', storeId: store } as const;
 await database.addPerson({ id: owner, name: 'Ann', membership: member, createdAtMs: 0 }, asking);
-await database.askPersonMail({ personId: owner, address: 'ann@people.example', code: '1', language: 'en' }, asking);
-await database.provePersonMail(owner, '1', asking);
 for (const id of [waiting, unwanted]) await database.requestStore({ ...merchantStore(), id }, owner, asking);
 
 /** `states`: which of what was there before and what is there after is recorded. */
@@ -233,15 +231,7 @@ for (const [name, { words, target, states }] of Object.entries(changes)) {
   });
 }
 
-test('the tool’s decision about a store ends its alarm, and its owner is told by mail', async () => {
-  const mails = await database.dueMails(systemClock.nowMs(), 9);
-  assert.equal(
-    mails.flatMap((mail) => ('news' in mail && mail.news.event.kind !== 'code' ? [mail.news.event] : [])),
-    [
-      { kind: 'store_approved', store: merchantStore().name },
-      { kind: 'store_refused', store: merchantStore().name, reason: 'a reason' },
-    ],
-  );
+test('the tool’s decision about a store ends its alarm', async () => {
   const listed: { id: string; channel_type: string }[] = await answer('store', 'list');
   assert.is(listed.find(({ id }) => id === waiting)?.channel_type, 'API');
   const keys = (await database.listAlarms(99)).filter(({ code, endedAtMs }) => code === 'store_waiting' && endedAtMs);

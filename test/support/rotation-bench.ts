@@ -147,7 +147,7 @@ async function addPersonAndTarget(database: Database, act: ReturnType<typeof ope
   await database.addSignInLink(link, act);
   const session = {
     ...{ hash: 's', personId: 'usr_1', device: 'd', address: '127.0.0.1' },
-    ...{ startedAtMs: atMs, seenAtMs: atMs, sudoUntilMs: 0, formToken: 'f', deviceHash: null },
+    ...{ startedAtMs: atMs, seenAtMs: atMs, sudoUntilMs: 0, formToken: 'f' },
   };
   const secrets = { password: 'p', totpSecret: 'TOTPSECRET', totpStep: 0, recoveryHashes: [] };
   assert.ok(await database.claimSignInLink({ hash: 'link', secrets, session }, act));

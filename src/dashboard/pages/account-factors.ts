@@ -1,6 +1,6 @@
 /**
  * What somebody signs in with, changed by themselves: the password, the authenticator app, the recovery codes. Each
- * change asks for the second factor, ends the other sessions, and is told by mail. Who has lost the app signs in with a
+ * change asks for the second factor and ends the other sessions. Who has lost the app signs in with a
  * recovery code, and replaces it with the password; for what else is lost there is `quayside user reset`.
  * @module
  */
@@ -115,10 +115,10 @@ ${currentPassword(visit)}
  */
 async function isOwnPassword(
   { database, passwords }: DashboardDeps,
-  { visitor: { person, session }, nowMs }: Visit<null>,
+  { visitor: { person }, nowMs }: Visit<null>,
   password: string,
 ): Promise<boolean | null> {
-  const waits = (await database.beginSignIn(person.id, session.deviceHash, nowMs)) > 0;
+  const waits = (await database.beginSignIn(person.id, nowMs)) > 0;
   const secrets = await database.findSignInSecrets(person.name);
   return passwords.isRight(password, secrets && !waits ? secrets.password : null);
 }

@@ -14,13 +14,11 @@ import { ago, data, facts, faultMessage, table, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { sessionLimits } from '../web-session.ts';
 import { accountFactorPages, factorSection } from './account-factors.ts';
-import { accountMailPages, mailSection } from './account-mail.ts';
 import { passkeyPages, passkeySection } from './passkeys.ts';
 
 export const accountPages = (deps: DashboardDeps): readonly CommonPage[] => [
   ...accountFactorPages(deps),
   ...passkeyPages(deps),
-  ...accountMailPages(deps, (visit, fault) => accountPage(deps, visit, fault)),
   {
     method: 'get',
     path: '/',
@@ -81,7 +79,6 @@ ${formTokenField(formToken)}<input type="hidden" name="which" value="${which}"><
 <p class="hint">${words.html('account.reset', { command: html`<code>quayside user reset ${person.name}</code>` })}</p></section>
 ${await factorSection(deps, visit)}
 ${await passkeySection(deps, visit)}
-${await mailSection(deps, visit)}
 ${languageForm(deps, visit)}
 ${zoneForm(visit)}
 ${listsForm(visit)}

@@ -1,6 +1,6 @@
 /**
- * Writes news, in the transaction of what happened: to each target that wants it, and by mail to whoever owns the
- * store. However much comes, few rows wait at a target: beyond the first of a kind, one counts the rest.
+ * Writes news to each target that wants it, in the transaction of what happened. However much comes, few rows wait at
+ * a target: beyond the first of a kind, one counts the rest.
  * @module
  */
 import { and, asc, eq, gt, isNotNull, min, ne, sql } from 'drizzle-orm';
@@ -8,7 +8,6 @@ import { NEWS_WAITING_MAX, type News } from '../../core/news.ts';
 import { NEWS_DELAY_MS } from '../../core/notice.ts';
 import { notices, noticeTargets } from './notices/schema.ts';
 import type { Db } from './open.ts';
-import type { MailWriter } from './people/mail-writer.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
 import { stores } from './schema.ts';
 
@@ -23,7 +22,7 @@ export type TellNews = (news: NewNews, storeId: string | null, nowMs: number) =>
 const wants = ({ payments, severities, afterMinutes }: TargetRow, { kind }: NewNews): boolean =>
   kind === 'payment' ? payments : severities.includes('know') && afterMinutes === 0;
 
-export function createNewsWriter(db: Pick<Db, 'orm'>, mails: MailWriter): TellNews {
+export function createNewsWriter(db: Pick<Db, 'orm'>): TellNews {
   const { orm } = db;
   const insert = preparedInsert(db, notices, ['id']);
   const isInformed = and(isNotNull(noticeTargets.provedAtMs), ne(noticeTargets.kind, 'dead-man'));
@@ -83,7 +82,7 @@ export function createNewsWriter(db: Pick<Db, 'orm'>, mails: MailWriter): TellNe
 
   return (news, storeId, nowMs) => {
     const wanting = targets.all().filter((one) => wants(one, news));
-    if (news.kind === 'payment' && wanting.length === 0) return;
+    if (wanting.length === 0) return;
     const row = storeId === null ? undefined : store.get({ id: storeId });
     // Whoever asks for a store chooses its name and those of its members, and must not write to the operator's phone.
     const isForAll = storeId === null || row?.status === 'approved';
@@ -91,6 +90,5 @@ export function createNewsWriter(db: Pick<Db, 'orm'>, mails: MailWriter): TellNe
     for (const target of wanting) {
       if (target.storeId === null ? isForAll : target.storeId === storeId) write(target, whole, nowMs);
     }
-    if (whole.kind !== 'payment') mails.tellOwners(storeId, whole, nowMs);
   };
 }

@@ -30,9 +30,10 @@ import { keyCommands } from './keys.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import { ledgerAudit } from './ledger-audit.ts';
 import { lookupCommands } from './lookups.ts';
+import { mailCommands } from './mails.ts';
 import { refuseOtherSchema } from './migrate.ts';
 import { createNetworks, type Networks, networkCommands } from './networks.ts';
-import { createNewsWriter, type TellNews } from './news-writer.ts';
+import { createNewsWriter } from './news-writer.ts';
 import { noticeCommands } from './notices/notices.ts';
 import { changeCounter, type Db, type OpenOptions, openDatabase } from './open.ts';
 import { operationCommands } from './operations/operations.ts';
@@ -60,8 +61,6 @@ import { createPayoutSettlement } from './payouts/settlement.ts';
 import { sweepCommands } from './payouts/sweeps.ts';
 import { payoutViews } from './payouts/views.ts';
 import { walletBookCommands } from './payouts/wallet-books.ts';
-import { createMailWriter, type MailWriter } from './people/mail-writer.ts';
-import { mailCommands } from './people/mails.ts';
 import { peopleCommands } from './people/people.ts';
 import { createAddresses, createDepositCheck, poolCommands } from './pool.ts';
 import { proofCommands } from './proofs.ts';
@@ -166,8 +165,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   const { lines, refused, endpoints, outbox } = createSending(db);
   const replays = createReplays(db);
   const heldRecords = createHeldRecords(db, raiseAlarm, outbox);
-  const mails = createMailWriter(db, vault);
-  const tellNews = createNewsWriter(db, mails);
+  const tellNews = createNewsWriter(db);
   const changed = { networks, countingSums, outbox, raiseAlarm, heldRecords, tellNews };
   const transitions = createSessionTransitions(db, changed, outageWaitS);
   const ledger = createLedger(db, findSession);
@@ -177,14 +175,15 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   const rows = createRefundRows(db, { ...sealing, findSession, ...formats, followApproval });
   const limits = createRefundLimits(db);
   const secrets = createWebhookSecrets(db, vault);
-  const approval = createStoreApproval(db, { raiseAlarm, endAlarm, mails });
+  const approval = createStoreApproval(db, { raiseAlarm, endAlarm });
   const asked = { rows, limits, ledger, findSession, isSuspended };
   const settlement = createRefundSettlement(db, { ...asked, outbox, transitions });
   const own = { ...asked, settlement, payouts, replays, recordAct };
   const refunds = { ...sealing, ...own };
   return {
     ...merchantCommands(db, vault, { ...limits, guard, recordAct, secrets, approval, tellNews }),
-    ...peopleParts(db, vault, { recordAct, raiseAlarm, mails, tellNews }),
+    ...peopleCommands(db, { vault, recordAct, raiseAlarm, tellNews }),
+    ...mailCommands(db, vault),
     ...poolCommands(db, guard, raiseAlarm, facts.addresses),
     ...payerTokens(keys),
     ...secretKeyCommands(db, { ...sealing, recordAct }),
@@ -217,16 +216,6 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
     close: db.close,
   };
 }
-
-/** People, and mail to them and to payers. */
-const peopleParts = (
-  db: Db,
-  vault: Vault,
-  own: Readonly<{ recordAct: RecordAct; raiseAlarm: RaiseAlarm; mails: MailWriter; tellNews: TellNews }>,
-) => ({
-  ...peopleCommands(db, { ...own, vault }),
-  ...mailCommands(db, { ...own, vault, writer: own.mails }),
-});
 
 /** Events, and what waits to be sent. */
 function createSending(db: Db) {

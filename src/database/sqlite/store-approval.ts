@@ -1,15 +1,13 @@
 /**
- * What people are told about stores that wait for the operator's approval, in the transaction in which one begins to
- * wait or is decided about: the operator by an alarm for each store, its owners by mail.
+ * Alarms for stores that wait for the operator's approval, in the transaction in which one begins to wait or is decided
+ * about.
  * @module
  */
 import { and, asc, count, eq, gt, isNull, lt, sql } from 'drizzle-orm';
-import type { AccountEvent } from '../../core/person-mail.ts';
 import { alarmKey } from '../alarms.ts';
 import { WAITING_ALARMS_MAX } from '../stores.ts';
 import { type EndAlarm, isOpen, type RaiseAlarm } from './alarms.ts';
 import type { Db } from './open.ts';
-import type { MailWriter } from './people/mail-writer.ts';
 import { memberships } from './people/schema.ts';
 import { alarms, stores } from './schema.ts';
 
@@ -20,8 +18,8 @@ export const isWaiting = and(sql`${stores.status} = 'pending'`, isNull(stores.re
 export type StoreApproval = Readonly<{
   /** Raises the alarm of each store that waits and has none, oldest first, while not too many are open. */
   wait(nowMs: number): void;
-  /** Ends the alarm of a store, which may make room for that of another, and tells its owners what was decided. */
-  decide(storeId: string, decision: AccountEvent & Readonly<{ store: string }>, nowMs: number): void;
+  /** Ends the alarm of a store that was decided about, which may make room for that of another. */
+  end(storeId: string, nowMs: number): void;
   /** How many stores wait that somebody is a member of. */
   countWaiting(personId: string): number;
 }>;
@@ -33,7 +31,7 @@ const messageOf = (id: string): string =>
 
 export function createStoreApproval(
   { orm }: Db,
-  { raiseAlarm, endAlarm, mails }: Readonly<{ raiseAlarm: RaiseAlarm; endAlarm: EndAlarm; mails: MailWriter }>,
+  { raiseAlarm, endAlarm }: Readonly<{ raiseAlarm: RaiseAlarm; endAlarm: EndAlarm }>,
 ): StoreApproval {
   // A range of the index: `;` follows `:`.
   const isOfStores = and(gt(alarms.key, 'store:'), lt(alarms.key, 'store;'));
@@ -56,10 +54,9 @@ export function createStoreApproval(
 
   return {
     wait,
-    decide(storeId, decision, nowMs) {
+    end(storeId, nowMs) {
       endAlarm(alarmKey('store', storeId), nowMs);
       wait(nowMs);
-      mails.tellOwners(storeId, decision, nowMs);
     },
     countWaiting(personId) {
       const own = orm.select({ of: count() }).from(memberships).innerJoin(stores, eq(stores.id, memberships.storeId));

@@ -166,7 +166,7 @@ export function storeCommands(db: Db, parts: Parts): StoreDatabase {
         if (row.status === 'approved') return { store: toStore(row), hasChanged: false };
         db.orm.update(stores).set(approved).where(eq(stores.id, id)).run();
         recordAct(act, { target: id, before: { status: row.status }, after: { status: 'approved' } });
-        approval.decide(id, { kind: 'store_approved', store: row.name }, act.atMs);
+        approval.end(id, act.atMs);
         return { store: toStore({ ...row, ...approved }), hasChanged: true };
       });
     },
@@ -179,8 +179,7 @@ export function storeCommands(db: Db, parts: Parts): StoreDatabase {
         const refused = { refusedAtMs: act.atMs, refusedBecause: act.reason ?? '' };
         db.orm.update(stores).set(refused).where(eq(stores.id, id)).run();
         recordAct(act, { target: id, before: { status: row.status }, after: { status: 'refused' } });
-        const reason = refused.refusedBecause;
-        approval.decide(id, { kind: 'store_refused', store: row.name, reason }, act.atMs);
+        approval.end(id, act.atMs);
         return { store: toStore({ ...row, ...refused }), outcome: 'refused' };
       });
     },

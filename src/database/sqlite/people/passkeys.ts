@@ -7,7 +7,6 @@ import type { PeopleDatabase, Person, UsedFactor } from '../../people.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
-import type { MailWriter } from './mail-writer.ts';
 import { passkeys } from './schema.ts';
 import { endOtherSessions } from './web-sessions.ts';
 
@@ -20,7 +19,7 @@ const PASSKEYS_MAX = 10;
  */
 export function usePasskey(
   { orm }: Db,
-  { raiseAlarm, mails }: Readonly<{ raiseAlarm: RaiseAlarm; mails: MailWriter }>,
+  { raiseAlarm }: Readonly<{ raiseAlarm: RaiseAlarm }>,
   { id: personId, name }: Pick<Person, 'id' | 'name'>,
   { passkeyId, counter }: Extract<UsedFactor, { passkeyId: string }>,
   atMs: number,
@@ -34,7 +33,6 @@ export function usePasskey(
       `A passkey of ${name} was used with a signature count that is not newer than the last: it may have been copied. ` +
       `It was refused. Remove it under My account, or run \`quayside user reset ${name}\`.`;
     raiseAlarm({ atMs, code: 'passkey_copied', message, network: null, sessionId: null });
-    mails.tell(personId, { kind: 'passkey_copied' }, atMs);
   }
   return false;
 }
@@ -43,7 +41,7 @@ type PasskeyCommands = Pick<PeopleDatabase, 'addPasskey' | 'listPasskeys' | 'fin
 
 export function passkeyCommands(
   db: Db,
-  { recordAct, mails }: Readonly<{ recordAct: RecordAct; mails: MailWriter }>,
+  { recordAct }: Readonly<{ recordAct: RecordAct }>,
   personOf: (id: string) => Person | null,
 ): PasskeyCommands {
   const { orm } = db;
@@ -55,7 +53,6 @@ export function passkeyCommands(
         if ((own?.of ?? 0) >= PASSKEYS_MAX || !personOf(personId)) return false;
         if (orm.insert(passkeys).values(passkey).onConflictDoNothing().run().changes === 0) return false;
         endOtherSessions(db, personId, keepFormToken);
-        mails.tell(personId, { kind: 'passkey_added' }, act.atMs);
         recordAct(act, { target: personId, before: null, after: { passkey: id, name } });
         return true;
       });
@@ -84,7 +81,6 @@ export function passkeyCommands(
         if (!row) return false;
         orm.delete(passkeys).where(isIt).run();
         endOtherSessions(db, personId, keepFormToken);
-        mails.tell(personId, { kind: 'passkey_removed' }, act.atMs);
         recordAct(act, { target: personId, before: { passkey: id, name: row.name }, after: { passkey: null } });
         return true;
       });

@@ -3,7 +3,7 @@
  * @module
  */
 import { and, desc, eq, gt, isNull, lt } from 'drizzle-orm';
-import type { Membership } from '../../../core/access.ts';
+import { type Membership, signInDelayS } from '../../../core/access.ts';
 import { invariant } from '../../../core/fault.ts';
 import type { OperatorAct } from '../../audit-log.ts';
 import type { NewSecrets, PeopleDatabase, Person, UsedFactor, WebSession } from '../../people.ts';
@@ -12,8 +12,6 @@ import type { RecordAct } from '../audit-log.ts';
 import type { TellNews } from '../news-writer.ts';
 import type { Db } from '../open.ts';
 import type { Vault } from '../vault.ts';
-import { createKnownDevices } from './known-devices.ts';
-import type { MailWriter } from './mail-writer.ts';
 import { passkeyCommands, usePasskey } from './passkeys.ts';
 import { memberships, passkeys, people, recoveryCodes, signInLinks, webSessions } from './schema.ts';
 import { secretCommands, totpSecretName, writeSecrets } from './secrets.ts';
@@ -33,14 +31,12 @@ type PeopleParts = Readonly<{
   vault: Vault;
   recordAct: RecordAct;
   raiseAlarm: RaiseAlarm;
-  mails: MailWriter;
   tellNews: TellNews;
 }>;
 
 export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
-  const { vault, recordAct, mails, tellNews } = parts;
+  const { vault, recordAct, tellNews } = parts;
   const { orm } = db;
-  const devices = createKnownDevices(db, parts);
 
   function toPerson(row: PersonRow): Person {
     const own = orm
@@ -87,7 +83,6 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
   function endAccess(personId: string): void {
     orm.delete(signInLinks).where(eq(signInLinks.personId, personId)).run();
     orm.delete(webSessions).where(eq(webSessions.personId, personId)).run();
-    devices.forgetAll(personId);
   }
 
   function addMembership(personId: string, { role, storeId }: Membership): void {
@@ -104,7 +99,7 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
     else tellNews({ kind: 'member_added', person, role, by }, storeId, atMs);
   }
 
-  function startSession(person: Pick<PersonRow, 'id' | 'name'>, session: WebSession, isRecovered = false): void {
+  function startSession(session: WebSession, isRecovered = false): void {
     const own = eq(webSessions.personId, session.personId);
     const older = orm.select().from(webSessions).where(own).orderBy(desc(webSessions.startedAtMs)).all();
     for (const { hash } of older.slice(WEB_SESSIONS_MAX - 1)) {
@@ -115,7 +110,6 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
       .insert(webSessions)
       .values({ ...session, isRecovered, sudoUntilMs: isRecovered ? 0 : sudoUntilMs })
       .run();
-    devices.note(person, session);
   }
 
   /**
@@ -125,7 +119,7 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
   function useFactor(
     { id, name, totpSecret }: PersonRow,
     factor: UsedFactor,
-    { address, deviceHash }: Pick<WebSession, 'address' | 'deviceHash'>,
+    { address }: Pick<WebSession, 'address'>,
     act: OperatorAct,
   ): boolean {
     if ('totpStep' in factor) {
@@ -142,9 +136,8 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
         `${name} signed in to the dashboard with a recovery code, from ${address}. If that was not ` +
         `${name}: \`quayside user reset ${name}\` ends it.`;
       parts.raiseAlarm({ atMs: act.atMs, code: 'recovery_code_used', message, network: null, sessionId: null });
-      mails.tell(id, { kind: 'recovery_code_used', address }, act.atMs);
     }
-    devices.clear(id, deviceHash);
+    orm.update(people).set({ failures: 0, lockedUntilMs: 0 }).where(eq(people.id, id)).run();
     return true;
   }
 
@@ -161,7 +154,7 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
   return {
     ...webSessionCommands(db, recordAct, personOf),
     ...passkeyCommands(db, parts, personOf),
-    ...secretCommands(db, { ...parts, devices }),
+    ...secretCommands(db, parts),
     async addPerson({ id, name, membership, createdAtMs }, act) {
       return db.write(() => {
         if (rowNamed(name)) return false;
@@ -212,12 +205,7 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
       return db.write(() => {
         const row = rowOf(personId);
         if (!row) return false;
-        const forgotten = { mail: null, nextMail: null, mailCode: null };
-        orm
-          .update(people)
-          .set({ removedAtMs: act.atMs, ...forgotten })
-          .where(eq(people.id, personId))
-          .run();
+        orm.update(people).set({ removedAtMs: act.atMs }).where(eq(people.id, personId)).run();
         endAccess(personId);
         recordAct(act, { target: personId, before: { name: row.name, removed: false }, after: { removed: true } });
         return true;
@@ -260,7 +248,6 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
     async addSignInLink(link, act) {
       await db.write(() => {
         endAccess(link.personId);
-        mails.tell(link.personId, { kind: 'link_made' }, act.atMs);
         orm.insert(signInLinks).values(link).run();
         recordAct(act, { target: link.personId, before: null, after: { link_expires_at_ms: link.expiresAtMs } });
       });
@@ -279,14 +266,21 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
         if (!row || link?.personId !== session.personId) return false;
         endAccess(session.personId);
         setSecrets(session.personId, secrets);
-        mails.tell(session.personId, { kind: 'secrets_set' }, act.atMs);
-        startSession(row, session);
+        startSession(session);
         recordAct(act, { target: session.personId, before: null, after: { password: 'set', second_factor: 'set' } });
         return true;
       });
     },
-    async beginSignIn(personId, deviceHash, nowMs) {
-      return db.write(() => devices.count(personId, deviceHash, nowMs));
+    async beginSignIn(personId, nowMs) {
+      return db.write(() => {
+        const row = rowOf(personId);
+        if (!row) return 0;
+        if (row.lockedUntilMs > nowMs) return Math.ceil((row.lockedUntilMs - nowMs) / 1000);
+        const failures = row.failures + 1;
+        const counted = { failures, lockedUntilMs: nowMs + signInDelayS(failures) * 1000 };
+        orm.update(people).set(counted).where(eq(people.id, personId)).run();
+        return 0;
+      });
     },
     async findSignInSecrets(name) {
       return db.read(() => {
@@ -301,7 +295,7 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
         const row = rowOf(session.personId);
         if (!row || (password !== null && row.password !== password) || !useFactor(row, factor, session, act))
           return false;
-        startSession(row, session, 'recoveryHash' in factor);
+        startSession(session, 'recoveryHash' in factor);
         const after = { second_factor: kindOf(factor), address: session.address };
         recordAct(act, { target: session.personId, before: null, after });
         return true;

@@ -17,10 +17,6 @@ export const people = sqliteTable('people', {
   lockedUntilMs: integer().notNull(),
   createdAtMs: integer().notNull(),
   removedAtMs: integer(),
-  mail: text(),
-  nextMail: text(),
-  mailCode: text(),
-  wrongMailCodes: integer().notNull().default(0),
   hasDenseLists: integer({ mode: 'boolean' }).notNull().default(false),
 });
 
@@ -51,18 +47,9 @@ export const webSessions = sqliteTable('web_sessions', {
   seenAtMs: integer().notNull(),
   sudoUntilMs: integer().notNull(),
   formToken: text().notNull(),
-  deviceHash: text(),
   previousHash: text(),
   previousUntilMs: integer().notNull().default(0),
   isRecovered: integer({ mode: 'boolean' }).notNull().default(false),
-});
-
-export const knownDevices = sqliteTable('known_devices', {
-  personId: text().notNull(),
-  hash: text().notNull(),
-  usedAtMs: integer().notNull(),
-  failures: integer().notNull(),
-  lockedUntilMs: integer().notNull(),
 });
 
 export const passkeys = sqliteTable('passkeys', {
@@ -73,18 +60,4 @@ export const passkeys = sqliteTable('passkeys', {
   counter: integer().notNull(),
   createdAtMs: integer().notNull(),
   usedAtMs: integer(),
-});
-
-export const mails = sqliteTable('mails', {
-  id: text().primaryKey(),
-  kind: text().$type<'receipt' | 'code' | 'account'>().notNull(),
-  sessionId: text(),
-  storeId: text(),
-  personId: text(),
-  message: text(),
-  createdAtMs: integer().notNull(),
-  dueAtMs: integer(),
-  tries: integer().notNull(),
-  sentAtMs: integer(),
-  error: text(),
 });

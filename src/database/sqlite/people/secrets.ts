@@ -9,8 +9,6 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
 import type { Vault } from '../vault.ts';
-import type { KnownDevices } from './known-devices.ts';
-import type { MailWriter } from './mail-writer.ts';
 import { people, recoveryCodes, webSessions } from './schema.ts';
 import { endOtherSessions } from './web-sessions.ts';
 
@@ -40,20 +38,18 @@ type SecretParts = Readonly<{
   vault: Vault;
   recordAct: RecordAct;
   raiseAlarm: RaiseAlarm;
-  mails: MailWriter;
-  devices: KnownDevices;
 }>;
 
-/** What the mail and the audit log say of it. */
-function newsOf(changed: ChangedSecret) {
-  if ('password' in changed) return { kind: 'password_changed', after: { password: 'set' } } as const;
-  if ('totpSecret' in changed) return { kind: 'app_replaced', after: { second_factor: 'set' } } as const;
-  return { kind: 'recovery_codes_made', after: { recovery_codes: changed.recoveryHashes.length } } as const;
+/** Returns the state that the audit log records. */
+function auditedOf(changed: ChangedSecret) {
+  if ('password' in changed) return { password: 'set' };
+  if ('totpSecret' in changed) return { second_factor: 'set' };
+  return { recovery_codes: changed.recoveryHashes.length };
 }
 
 export function secretCommands(
   db: Db,
-  { vault, recordAct, raiseAlarm, mails, devices }: SecretParts,
+  { vault, recordAct, raiseAlarm }: SecretParts,
 ): Pick<PeopleDatabase, 'changeSecret' | 'countRecoveryCodes'> {
   const { orm, read, write } = db;
 
@@ -68,17 +64,15 @@ export function secretCommands(
   }
 
   return {
-    async changeSecret({ personId, formToken, deviceHash }, changed, act) {
+    async changeSecret({ personId, formToken }, changed, act) {
       return write(() => {
         const isIt = and(eq(webSessions.personId, personId), eq(webSessions.formToken, formToken));
         const session = orm.select().from(webSessions).where(isIt).get();
         if (!session) return false;
         const isLost = session.isRecovered && 'totpSecret' in changed;
         writeSecrets(db, vault, personId, changed);
-        devices.clear(personId, deviceHash);
         endOtherSessions(db, personId, formToken);
-        const { kind, after } = newsOf(changed);
-        mails.tell(personId, { kind }, act.atMs);
+        const after = auditedOf(changed);
         recordAct(act, { target: personId, before: null, after: { ...after, ...(isLost && { by: 'recovery code' }) } });
         if (isLost) replaceLost(session, act);
         return true;

@@ -9,13 +9,13 @@ import { Fault } from '../../../core/fault.ts';
 import { type IntentMacs, intentMacVersion, isPayback, paybackKinds } from '../../../core/intent.ts';
 import { type DataKeys, versionOf } from '../data-keys.ts';
 import { apiSecretName, macedKey } from '../keys.ts';
+import { mailName, mails } from '../mails.ts';
 import { noticeAddressName, noticeCodeName } from '../notices/notices.ts';
 import { noticeTargets } from '../notices/schema.ts';
 import type { Db } from '../open.ts';
 import { macedOutgoing, macedWallet } from '../payouts/outgoing.ts';
 import { outgoingTransfers, ownWallets, payouts } from '../payouts/schema.ts';
-import { mailCodeName, mailName, personMailName } from '../people/mail-writer.ts';
-import { mails, people } from '../people/schema.ts';
+import { people } from '../people/schema.ts';
 import { totpSecretName } from '../people/secrets.ts';
 import { macedAddress, NOT_DERIVED } from '../pool.ts';
 import { macedDestination } from '../refunds/destination-mac.ts';
@@ -146,7 +146,7 @@ function secretTables({ orm }: Db, { keys: dataKeys, vault, macs }: SealedTableP
     {
       what: 'second factors',
       table: 'people',
-      columns: ['totp_secret', 'mail', 'next_mail', 'mail_code'].map(plain),
+      columns: [plain('totp_secret')],
       reseal: (after, limit) =>
         each(
           orm
@@ -157,20 +157,11 @@ function secretTables({ orm }: Db, { keys: dataKeys, vault, macs }: SealedTableP
             .limit(limit)
             .all(),
           ({ id }) => [id],
-          ({ id, ...row }) => {
-            const { totpSecret, mail, nextMail, mailCode } = row;
-            if ([totpSecret, mail, nextMail, mailCode].every(isCurrent)) return 'current';
-            const [mailOf, codeOf] = [personMailName(id), mailCodeName(id)];
-            const texts = again(
-              [totpSecret, totpSecretName(id)],
-              [mail, mailOf],
-              [nextMail, mailOf],
-              [mailCode, codeOf],
-            );
-            if (!texts) return 'refused';
-            const [totp = null, own = null, next = null, code = null] = texts;
-            const resealed = { totpSecret: totp, mail: own, nextMail: next, mailCode: code };
-            orm.update(people).set(resealed).where(eq(people.id, id)).run();
+          ({ id, totpSecret: sealed }) => {
+            if (isCurrent(sealed)) return 'current';
+            const [totpSecret] = again([sealed, totpSecretName(id)]) ?? [];
+            if (!totpSecret) return 'refused';
+            orm.update(people).set({ totpSecret }).where(eq(people.id, id)).run();
             return 'resealed';
           },
         ),
