@@ -1,6 +1,6 @@
 -- The tables of the database, in the order in which a payment passes through them. This file is their only description: a new
--- database is made of it, and a test compares the query builder's tables with it. After 0.1.0, a change is made here and in a
--- numbered migration beside this file; a test proves that the two agree.
+-- database is made of it, and `npm run tables` writes the query builder's `tables.ts` from it. After 0.1.0, a change is made here
+-- and in a numbered migration beside this file; a test proves that the two agree.
 --
 -- Names end in their unit: `_ms` and `_s` are Unix milliseconds and seconds (or durations), `_minor` the smallest unit of a
 -- currency (0.01), `_par` value with 18 decimals, `_units` base units of a token or coin. Money is decimal TEXT: added and
@@ -8,7 +8,7 @@
 -- `mac` is an HMAC over what the row decides. It is made wherever such a row is written and checked wherever one is read; a row
 -- that fails is not used, and raises an alarm. `network` is a network's key, with its mode before the colon. `…_by` is a
 -- person's id, or the user of an operator.
--- `--> T` at the end of a line is the column's TypeScript type, where SQL does not say it.
+-- `--> T` at the end of a line is the column's TypeScript type, where SQL does not say it (see scripts/tables.ts).
 
 -- ── The file itself ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -33,16 +33,16 @@ CREATE TABLE stores (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL,
   status TEXT NOT NULL CHECK (status IN ('pending', 'approved')),
-  channel_type TEXT NOT NULL DEFAULT 'API', --> MerchantStore['channelType']
+  channel_type TEXT NOT NULL, --> MerchantStore['channelType']
   settlement_currency TEXT NOT NULL CHECK (settlement_currency IN ('USDT', 'USDC')),
   tolerance_minor INTEGER NOT NULL CHECK (tolerance_minor >= 0),
   top_up_grace_s INTEGER NOT NULL CHECK (top_up_grace_s >= 0),
   monitoring_s INTEGER NOT NULL CHECK (monitoring_s >= 0),
   late_policy TEXT NOT NULL CHECK (late_policy IN ('accept', 'hold')),
   -- Asked for before a payment is credited, besides the network's own policy (src/core/store-credit.ts).
-  credit TEXT NOT NULL DEFAULT '',
+  credit TEXT NOT NULL,
   -- Where its days begin.
-  zone TEXT NOT NULL DEFAULT 'UTC',
+  zone TEXT NOT NULL,
   created_at_ms INTEGER NOT NULL,
   -- A suspended store's keys create neither sessions nor refunds. The MAC covers the suspension.
   suspended_at_ms INTEGER,
@@ -68,7 +68,7 @@ CREATE TABLE keys (
   hint TEXT NOT NULL, -- the key's last characters
   scopes TEXT NOT NULL CHECK (json_valid(scopes)), --> readonly Scope[]
   -- Addresses and ranges that may use it; empty: all.
-  sources TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(sources)), --> readonly string[]
+  sources TEXT NOT NULL CHECK (json_valid(sources)), --> readonly string[]
   created_at_ms INTEGER NOT NULL,
   created_by TEXT,
   expires_at_ms INTEGER,
@@ -173,7 +173,7 @@ CREATE TABLE sessions (
   accepts TEXT NOT NULL CHECK (json_valid(accepts)), --> readonly Currency[]
   expires_at_s INTEGER NOT NULL,
   -- By network: for how many seconds after the deadline a block counts as in time.
-  inclusion_grace_s TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(inclusion_grace_s)), --> InclusionGrace
+  inclusion_grace_s TEXT NOT NULL CHECK (json_valid(inclusion_grace_s)), --> InclusionGrace
   top_up_grace_s INTEGER NOT NULL,
   monitoring_s INTEGER NOT NULL,
   late_policy TEXT NOT NULL CHECK (late_policy IN ('accept', 'hold')),
@@ -181,7 +181,7 @@ CREATE TABLE sessions (
   networks TEXT NOT NULL CHECK (json_valid(networks)), --> readonly NetworkKey[]
   created_at_ms INTEGER NOT NULL,
   -- By network: the newest block that came before the session.
-  before_numbers TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(before_numbers)), --> Terms['beforeNumbers']
+  before_numbers TEXT NOT NULL CHECK (json_valid(before_numbers)), --> Terms['beforeNumbers']
   -- The life
   status TEXT NOT NULL CHECK (status IN ('pending', 'paid', 'failed', 'expired', 'canceled')),
   ended_at_s INTEGER,
@@ -189,7 +189,7 @@ CREATE TABLE sessions (
   canceled_at_s INTEGER,
   paid_late INTEGER NOT NULL CHECK (paid_late IN (0, 1)),
   -- An operator lets every coin count at par, whatever `accepts` says.
-  takes_any_token INTEGER NOT NULL DEFAULT 0 CHECK (takes_any_token IN (0, 1)),
+  takes_any_token INTEGER NOT NULL CHECK (takes_any_token IN (0, 1)),
   -- The standing follows from `sums`, which equal the fold of the session's transfers in src/core/session.ts.
   funded TEXT NOT NULL CHECK (funded IN ('none', 'part', 'full', 'over')),
   firm TEXT NOT NULL CHECK (firm IN ('none', 'seen', 'confirmed', 'final')),
@@ -199,8 +199,8 @@ CREATE TABLE sessions (
   confirmed_par TEXT NOT NULL,
   late_par TEXT NOT NULL,
   deadline_s INTEGER, -- when the clock alone ends the session
-  sums TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(sums)), --> receiptSums
-  payment_count INTEGER NOT NULL DEFAULT 0, -- its transfers that are not dust, orphaned ones included
+  sums TEXT NOT NULL CHECK (json_valid(sums)), --> receiptSums
+  payment_count INTEGER NOT NULL, -- its transfers that are not dust, orphaned ones included
   CHECK ((status = 'pending') = (ended_at_s IS NULL)),
   CHECK (status <> 'paid' OR paid_at_s IS NOT NULL),
   CHECK (status = 'pending' OR deadline_s IS NULL),
@@ -300,7 +300,7 @@ CREATE TABLE block_gaps (
   at_ms INTEGER NOT NULL,
   closed_at_ms INTEGER,
   -- They may hold transfers out of our own wallets: money out is frozen until they are read, or an operator thaws it.
-  holds_payouts INTEGER NOT NULL DEFAULT 0 CHECK (holds_payouts IN (0, 1))
+  holds_payouts INTEGER NOT NULL CHECK (holds_payouts IN (0, 1))
 ) STRICT;
 CREATE INDEX block_gaps_by_network ON block_gaps (network, to_number);
 CREATE INDEX block_gaps_holding ON block_gaps (holds_payouts, network) WHERE closed_at_ms IS NULL;
@@ -335,11 +335,11 @@ CREATE TABLE transfers (
   units TEXT NOT NULL CHECK (units NOT GLOB '*[^0-9]*' AND units <> ''),
   decimals INTEGER NOT NULL CHECK (decimals BETWEEN 0 AND 18),
   -- Below the token's dust floor: a fact that touches no session, is not confirmed and is not booked.
-  dust INTEGER NOT NULL DEFAULT 0 CHECK (dust IN (0, 1)),
+  dust INTEGER NOT NULL CHECK (dust IN (0, 1)),
   -- When its transaction first came, as the session's terms count it; null for what touches no session.
   phase TEXT CHECK (phase IN ('in_time', 'top_up', 'late', 'too_late')),
   -- Which of its session's sums contains it.
-  counted TEXT NOT NULL DEFAULT 'none' CHECK (counted IN ('none', 'seen', 'confirmed', 'final')),
+  counted TEXT NOT NULL CHECK (counted IN ('none', 'seen', 'confirmed', 'final')),
   seen_at_ms INTEGER, -- when it was first read in a block of ours
   confirmed INTEGER NOT NULL CHECK (confirmed IN (0, 1)), -- only while its block is canonical
   first_confirmed_at_ms INTEGER, -- kept for ever
@@ -455,7 +455,7 @@ CREATE TABLE endpoints (
   store_id TEXT NOT NULL REFERENCES stores (id),
   mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
   url TEXT NOT NULL,
-  host TEXT NOT NULL DEFAULT '',
+  host TEXT NOT NULL,
   extended_events TEXT NOT NULL CHECK (json_valid(extended_events)), --> readonly ExtendedEventType[]
   per_session INTEGER NOT NULL CHECK (per_session IN (0, 1)),
   created_at_ms INTEGER NOT NULL,
@@ -501,7 +501,7 @@ CREATE TABLE webhook_secrets (
 CREATE TABLE events (
   id TEXT PRIMARY KEY CHECK (id GLOB 'evt_*'),
   store_id TEXT NOT NULL REFERENCES stores (id),
-  mode TEXT NOT NULL DEFAULT 'live' CHECK (mode IN ('live', 'test')),
+  mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
   session_id TEXT NOT NULL REFERENCES sessions (id),
   type TEXT NOT NULL, --> EventType
   body TEXT NOT NULL,
@@ -517,7 +517,7 @@ CREATE TABLE deliveries (
   id TEXT PRIMARY KEY,
   event_id TEXT NOT NULL REFERENCES events (id),
   endpoint_id TEXT NOT NULL REFERENCES endpoints (id),
-  session_id TEXT NOT NULL DEFAULT '',
+  session_id TEXT NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('waiting', 'delivered', 'failed')),
   attempts INTEGER NOT NULL CHECK (attempts >= 0),
   next_attempt_at_ms INTEGER,
@@ -618,7 +618,7 @@ CREATE TABLE refund_policies (
   refund_claim_s INTEGER NOT NULL CHECK (refund_claim_s > 0),
   refund_to_sender INTEGER NOT NULL CHECK (refund_to_sender IN (0, 1)),
   -- What a session may refund before its receipts are final.
-  refund_early_max_minor INTEGER NOT NULL DEFAULT 0 CHECK (refund_early_max_minor >= 0)
+  refund_early_max_minor INTEGER NOT NULL CHECK (refund_early_max_minor >= 0)
 ) STRICT, WITHOUT ROWID;
 
 -- Where a payer wants money back, on one network. Only the payer replaces it.
@@ -662,7 +662,7 @@ CREATE TABLE refunds (
   destination_from TEXT CHECK (destination_from IN ('payer', 'claim_link', 'merchant', 'operator', 'sender')),
   mac TEXT,
   -- 1: staff had seen the link through which it was named, so they may have named it themselves.
-  link_seen INTEGER NOT NULL DEFAULT 0 CHECK (link_seen IN (0, 1)),
+  link_seen INTEGER NOT NULL CHECK (link_seen IN (0, 1)),
   claim_hash TEXT UNIQUE,
   claim_until_s INTEGER,
   claim_seen_at_ms INTEGER, -- when staff first saw the claim link
@@ -672,7 +672,7 @@ CREATE TABLE refunds (
   approved_at_ms INTEGER,
   approved_destination TEXT, -- what the approval named; it counts for no other
   -- The newest of each approver.
-  approvals TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(approvals)), --> readonly RefundApproval[]
+  approvals TEXT NOT NULL CHECK (json_valid(approvals)), --> readonly RefundApproval[]
   failure_reason TEXT,
   tx TEXT,
   receipt_number TEXT,
@@ -730,7 +730,7 @@ CREATE TABLE payouts (
   serves_id TEXT REFERENCES payouts (id),
   -- waiting: no attempt of this generation is allotted. sent: one is, and may be on its way. stuck: a person must look.
   state TEXT NOT NULL CHECK (state IN ('waiting', 'sent', 'succeeded', 'failed', 'canceled', 'stuck')),
-  generation INTEGER NOT NULL DEFAULT 0 CHECK (generation >= 0),
+  generation INTEGER NOT NULL CHECK (generation >= 0),
   -- How the previous generation ended: what the signer is told before it signs again.
   proof TEXT CHECK (proof IN ('failed', 'dead')),
   -- What the engine decided to wait for.
@@ -897,7 +897,7 @@ CREATE TABLE wallet_balances (
   network TEXT NOT NULL,
   role TEXT NOT NULL CHECK (role IN ('refund', 'gas')),
   key TEXT NOT NULL,
-  is_former INTEGER NOT NULL DEFAULT 0 CHECK (is_former IN (0, 1)), -- it paid before a rotation
+  is_former INTEGER NOT NULL CHECK (is_former IN (0, 1)), -- it paid before a rotation
   units TEXT NOT NULL CHECK (json_valid(units)), --> Readonly<Partial<Record<Asset, string>>>
   low TEXT NOT NULL CHECK (json_valid(low)), --> readonly Asset[]
   read_at_ms INTEGER NOT NULL,
@@ -996,8 +996,8 @@ CREATE TABLE web_sessions (
   started_at_ms INTEGER NOT NULL,
   seen_at_ms INTEGER NOT NULL,
   -- Until when the second factor, just proved again, allows what lets money or power out.
-  sudo_until_ms INTEGER NOT NULL DEFAULT 0,
-  form_token TEXT NOT NULL DEFAULT '',
+  sudo_until_ms INTEGER NOT NULL,
+  form_token TEXT NOT NULL,
   -- The token before, for requests that were on their way when it changed.
   previous_hash TEXT,
   previous_until_ms INTEGER NOT NULL DEFAULT 0,
@@ -1058,20 +1058,20 @@ CREATE TABLE notice_targets (
   severities TEXT NOT NULL CHECK (json_valid(severities)), --> readonly Severity[]
   store_id TEXT REFERENCES stores (id),
   shows_details INTEGER NOT NULL CHECK (shows_details IN (0, 1)),
-  payments INTEGER NOT NULL DEFAULT 0 CHECK (payments IN (0, 1)), -- it is told of each payment
+  payments INTEGER NOT NULL CHECK (payments IN (0, 1)), -- it is told of each payment
   quiet TEXT CHECK (json_valid(quiet)), --> QuietHours
   digest_minute INTEGER,
   zone TEXT NOT NULL,
-  after_minutes INTEGER NOT NULL DEFAULT 0, -- only alarms that nobody has acknowledged for so long
+  after_minutes INTEGER NOT NULL, -- only alarms that nobody has acknowledged for so long
   code TEXT NOT NULL, -- typed by a person to prove that messages arrive; sealed
-  wrong_codes INTEGER NOT NULL DEFAULT 0,
+  wrong_codes INTEGER NOT NULL,
   created_at_ms INTEGER NOT NULL,
   proved_at_ms INTEGER,
   failing_since_ms INTEGER,
   last_error TEXT,
   last_sent_at_ms INTEGER,
   digest_at_ms INTEGER,
-  tally TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(tally)), --> NewsTally
+  tally TEXT NOT NULL CHECK (json_valid(tally)), --> NewsTally
   paused_at_ms INTEGER,
   paused_by TEXT
 ) STRICT, WITHOUT ROWID;
@@ -1084,10 +1084,10 @@ CREATE TABLE notices (
   change TEXT, --> Change
   news TEXT, --> NewsKind
   facts TEXT CHECK (json_valid(facts)), --> News
-  count INTEGER NOT NULL DEFAULT 1,
+  count INTEGER NOT NULL,
   severity TEXT NOT NULL, --> Severity
-  times INTEGER NOT NULL DEFAULT 0, -- how often it was sent
-  tries INTEGER NOT NULL DEFAULT 0, -- since it became due
+  times INTEGER NOT NULL, -- how often it was sent
+  tries INTEGER NOT NULL, -- since it became due
   created_at_ms INTEGER NOT NULL,
   due_at_ms INTEGER, -- null: nothing more is to be sent
   sent_at_ms INTEGER,

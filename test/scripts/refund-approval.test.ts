@@ -1,5 +1,4 @@
 /** `quayside refunds request` and `approve`: what approvers sign for the refund as it is paid now. */
-
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +7,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import { createIntentMacs } from '../../src/core/intent.ts';
-import { writeIntent } from '../../src/database/sqlite/payouts/schema.ts';
+import { writeIntent } from '../../src/database/sqlite/column-types.ts';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 import { databaseFile, readSecretKeys } from '../../src/lib/secret-key.ts';
 import { approverOf, signApproval } from '../../src/signer/approval.ts';
@@ -68,17 +67,19 @@ const mac = createIntentMacs(secretKeys.find)(intent, 1);
 const raw = new Sqlite(databaseFile(dataDir));
 raw.exec(`
   INSERT INTO stores (id, name, status, settlement_currency, tolerance_minor, top_up_grace_s, monitoring_s, late_policy,
-      created_at_ms)
-    VALUES ('m1', 'Shop', 'approved', 'USDT', 0, 100, 1000, 'hold', 0);
+      created_at_ms, channel_type, zone, credit)
+    VALUES ('m1', 'Shop', 'approved', 'USDT', 0, 100, 1000, 'hold', 0, 'API', 'UTC', '');
   INSERT INTO sessions (id, store_id, mode, order_id, body_hash, amount_minor, currency, due_par, tolerance_par, accepts,
       expires_at_s, top_up_grace_s, monitoring_s, late_policy, options, networks, created_at_ms, status, ended_at_s,
-      paid_at_s, paid_late, funded, firm, touched, late, seen_par, confirmed_par, late_par, deadline_s, sums, payment_count)
+      paid_at_s, paid_late, funded, firm, touched, late, seen_par, confirmed_par, late_par, deadline_s, sums, payment_count,
+      inclusion_grace_s, before_numbers, takes_any_token)
     VALUES ('cs_1', 'm1', 'test', 'order-1', 'b', '500000', 'USD', '10', '0', '["USDT"]', 800, 100, 1000,
-      'hold', '[]', '["test:one"]', 0, 'paid', 900, 850, 0, 'full', 'confirmed', 1, 0, '0', '10', '0', NULL, '[]', 0);
+      'hold', '[]', '["test:one"]', 0, 'paid', 900, 850, 0, 'full', 'confirmed', 1, 0, '0', '10', '0', NULL, '[]', 0,
+      '{}', '{}', 0);
   INSERT INTO refunds (id, store_id, mode, refund_id, session_id, body_hash, amount_minor, currency, network, units,
-      destination, destination_from, mac, status, needs_approval, approvals, created_at_ms)
+      destination, destination_from, mac, status, needs_approval, approvals, created_at_ms, link_seen)
     VALUES ('rf_1', 'm1', 'test', 'own', 'cs_1', 'h', '500000', 'USDT', 'test:one', '${intent.units}', '${payer}', 'payer',
-      '${mac}', 'processing', 0, '${JSON.stringify([older])}', 5);
+      '${mac}', 'processing', 0, '${JSON.stringify([older])}', 5, 0);
   INSERT INTO payouts (id, kind, network, intent, session_id, state, generation, not_before_ms, created_at_ms, updated_at_ms)
     VALUES ('rf_1', 'refund', 'test:one', '${writeIntent(intent)}', 'cs_1', 'waiting', 0, 0, 1, 2)`);
 const database = openSqliteDatabase({

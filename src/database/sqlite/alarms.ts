@@ -10,7 +10,7 @@ import type { RecordAct } from './audit-log.ts';
 import { createNoticeWriter } from './notices/writer.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
-import { alarms, sessions } from './schema.ts';
+import { alarms, sessions } from './tables.ts';
 
 const ALARMS_KEPT_MAX = 10_000;
 /** Alarms older than the newest of this many are not looked at: a page must not read them all. */

@@ -14,7 +14,7 @@ import type { DeliveryLines } from './delivery-lines.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, laterValues } from './prepared.ts';
 import type { RefusedDeliveries } from './refused-deliveries.ts';
-import { type deliveries, endpoints } from './schema.ts';
+import { type deliveries, endpoints } from './tables.ts';
 
 type AttemptCommands = Pick<Database, 'recordAttempts'>;
 /** What an attempt may change about its delivery. */

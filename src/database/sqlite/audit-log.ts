@@ -3,22 +3,10 @@
  * @module
  */
 import { type AnyColumn, and, desc, eq, gte, lt, or, type SQL, sql } from 'drizzle-orm';
-import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import type { AuditDatabase, AuditedChange, AuditedState, OperatorAct, TargetedAct } from '../audit-log.ts';
-import { json } from './column-types.ts';
+import type { AuditDatabase, AuditedChange, OperatorAct, TargetedAct } from '../audit-log.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
-
-export const auditLog = sqliteTable('audit_log', {
-  id: integer().primaryKey(),
-  atMs: integer().notNull(),
-  operator: text().notNull(),
-  command: text().notNull(),
-  target: text().notNull(),
-  before: json<AuditedState>(),
-  after: json<AuditedState>(),
-  reason: text(),
-});
+import { auditLog } from './tables.ts';
 
 /** Saves what an operator's command changed, within the current transaction. */
 export type RecordAct = (act: OperatorAct, change: AuditedChange) => void;

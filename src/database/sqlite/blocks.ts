@@ -7,7 +7,7 @@ import type { NetworkKey } from '../../core/transfer.ts';
 import type { Database } from '../database.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, laterValues, preparedInsert } from './prepared.ts';
-import { blocks, transfers } from './schema.ts';
+import { blocks, transfers } from './tables.ts';
 
 type BlockCommands = Pick<Database, 'tail' | 'unconfirmed'>;
 export type BlockRow = typeof blocks.$inferSelect;

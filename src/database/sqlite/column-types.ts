@@ -1,9 +1,9 @@
 /**
  * Column types for values that SQLite has no type for. All let null pass, because drizzle maps null parameters too.
- * @module
  */
 import { customType } from 'drizzle-orm/sqlite-core';
 import { parseExactly, writeExactly } from '../../core/exact-json.ts';
+import { type Intent, withoutMac } from '../../core/intent.ts';
 import type { ReceiptSum } from '../../core/session.ts';
 import type { PaymentOption } from '../database.ts';
 
@@ -63,4 +63,27 @@ export const receiptSums = customType<{ data: readonly ReceiptSum[]; driverData:
   dataType: () => 'text',
   toDriver: (sums: readonly ReceiptSum[] | null) => (sums === null ? null : writeReceiptSums(sums)) as string,
   fromDriver: readReceiptSums,
+});
+
+/** Writes equal intents as the same text, whatever the order of their fields. */
+export const writeIntent = (intent: Intent): string => JSON.stringify(intent, plain);
+
+/** Returns whether two intents pay the same, whichever version of the secret key made their MACs. */
+export const isSameIntent = (one: Intent, other: Intent): boolean =>
+  writeIntent(withoutMac(one)) === writeIntent(withoutMac(other));
+
+export const readIntent = (text: string): Intent =>
+  JSON.parse(text, (key, value: unknown) => (key === 'units' ? BigInt(String(value)) : value)) as Intent;
+
+function plain(_key: string, value: unknown): unknown {
+  if (typeof value === 'bigint') return value.toString();
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** An intent as JSON text, with units as decimal strings. */
+export const intent = customType<{ data: Intent; driverData: string }>({
+  dataType: () => 'text',
+  toDriver: writeIntent,
+  fromDriver: readIntent,
 });

@@ -1,8 +1,7 @@
 /** What the database holds about a range of blocks, and how far final blocks were compared with it. */
-import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import type { NetworkKey } from '../../core/transfer.ts';
 import type { ComparisonDatabase, RecordedTransfer } from '../comparison.ts';
 import type { Db } from './open.ts';
+import { blockComparisons } from './tables.ts';
 
 type TransferRow = Omit<RecordedTransfer, 'units' | 'bookedUnits'> &
   Readonly<{ units: string; bookedUnits: string | null }>;
@@ -21,19 +20,6 @@ const transfersOf = `
   FROM blocks AS b JOIN transfers AS t ON t.block_id = b.id JOIN addresses AS a ON a.id = t.address_id
   WHERE b.network = ? AND b.canonical = 1 AND b.number BETWEEN ? AND ?
   ORDER BY b.number, t.position, t.tx`;
-
-export const blockComparisons = sqliteTable('block_comparisons', {
-  network: text().$type<NetworkKey>().primaryKey(),
-  fromNumber: integer().notNull(),
-  throughNumber: integer().notNull(),
-  comparedAtMs: integer().notNull(),
-  blocks: integer().notNull(),
-  transfers: integer().notNull(),
-  differsFrom: integer(),
-  differsTo: integer(),
-  differences: integer().notNull(),
-  message: text(),
-});
 
 export function comparisonQueries(db: Db): ComparisonDatabase {
   const { client, orm } = db;

@@ -10,8 +10,7 @@ import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
 import { type CreditTotal, type CreditTotalDatabase, QUARTER_MS } from '../credit-totals.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
-import { sessionAssets } from './schema.ts';
-import { quarterTotals } from './totals-schema.ts';
+import { quarterTotals, sessionAssets } from './tables.ts';
 
 /** A payment of the ledger, credited or taken back. */
 export type BookedCredit = Readonly<{

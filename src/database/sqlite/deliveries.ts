@@ -7,7 +7,7 @@
 import { and, desc, eq, type SQL, sql } from 'drizzle-orm';
 import type { Database, Delivery, DeliveryCursor, DeliverySearch, PastAttempt } from '../database.ts';
 import type { Db } from './open.ts';
-import { attempts, deliveries, endpoints, events } from './schema.ts';
+import { attempts, deliveries, endpoints, events } from './tables.ts';
 
 type DeliveryCommands = Pick<Database, 'listDeliveries' | 'listStoreDeliveries' | 'listAttempts' | 'resendDelivery'>;
 

@@ -10,7 +10,7 @@ import type { Database, Endpoint, EndpointAdded, NewSession } from '../database.
 import type { DeliveryLines } from './delivery-lines.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
-import { deliveries, endpoints } from './schema.ts';
+import { deliveries, endpoints } from './tables.ts';
 import type { WebhookSecrets } from './webhook-secrets.ts';
 import { WRITE_ROWS_MAX } from './write-queue.ts';
 

@@ -6,7 +6,7 @@ import { eq, sql } from 'drizzle-orm';
 import type { EventDatabase, EventFilter, StoredEvent } from '../events.ts';
 import type { Db } from './open.ts';
 import { atFirstUse } from './prepared.ts';
-import { events } from './schema.ts';
+import { events } from './tables.ts';
 
 export function eventQueries(db: Db): Pick<EventDatabase, 'listEvents' | 'findEvent'> {
   // The indexes are named: by another one, a page could read past all events of the other mode.

@@ -10,8 +10,8 @@ import { DAY_MS, HOUR_MS } from '../../lib/clock.ts';
 import { sortableTime } from '../../lib/id.ts';
 import type { PoolKey } from '../sweeps.ts';
 import { connect } from './connection.ts';
-import type { pools } from './schema.ts';
 import { guarded } from './storage-fault.ts';
+import type { pools } from './tables.ts';
 
 const BUSY_TIMEOUT_MS = 5_000;
 /** A restart takes less. A longer gap may be anything: a stop, or a machine that was put back to a snapshot. */

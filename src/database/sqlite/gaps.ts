@@ -7,7 +7,7 @@ import type { NetworkKey } from '../../core/transfer.ts';
 import type { BlockGap, GapReading } from '../recovery.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
-import { blockGaps } from './schema.ts';
+import { blockGaps } from './tables.ts';
 
 const LISTED_MAX = 1_000;
 

@@ -11,10 +11,10 @@ import type { RecordAct } from './audit-log.ts';
 import { amountText, type HeldRecords, type HeldRow } from './held-records.ts';
 import type { Db } from './open.ts';
 import type { ReturnedMoney } from './refunds/returned.ts';
-import { heldMoney as records, sessions } from './schema.ts';
 import type { SessionRow } from './session-row.ts';
 import type { SessionTransitions } from './session-transitions.ts';
 import type { FindSessionRow } from './sessions.ts';
+import { heldMoney as records, sessions } from './tables.ts';
 
 const { storeId, mode, orderId, expiresAtS, canceledAtS } = sessions;
 const sessionColumns = { storeId, mode, orderId, expiresAtS, canceledAtS };

@@ -23,8 +23,8 @@ import type { RaiseAlarm } from './alarms.ts';
 import type { Db } from './open.ts';
 import type { Outbox } from './outbox.ts';
 import { atFirstUse, laterValues, preparedInsert } from './prepared.ts';
-import { heldMoney as records } from './schema.ts';
 import { type SessionRow, termsOf } from './session-row.ts';
+import { heldMoney as records } from './tables.ts';
 
 export type HeldRow = typeof records.$inferSelect;
 

@@ -10,7 +10,7 @@ import type { Db } from './open.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
 import type { RowGuard } from './row-guard.ts';
 import type { MacedRow } from './row-macs.ts';
-import { keys, stores } from './schema.ts';
+import { keys, stores } from './tables.ts';
 import type { Vault } from './vault.ts';
 
 /** Expired nonces that one new nonce removes: more than one, so that their number falls. */

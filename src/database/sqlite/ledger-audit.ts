@@ -6,9 +6,9 @@
 import { isPayback } from '../../core/intent.ts';
 import { type Asset, add, type Balances, differences, imbalances, type Posting } from '../../core/ledger.ts';
 import type { LedgerReport, MoneyOutDatabase } from '../money-out.ts';
+import { readIntent } from './column-types.ts';
 import { auditCreditTotals } from './credit-totals.ts';
 import type { Db } from './open.ts';
-import { readIntent } from './payouts/schema.ts';
 import { createReturned } from './refunds/returned.ts';
 import { auditSessionTotals } from './session-totals.ts';
 import { auditHeldMoney, auditSums } from './sums-audit.ts';

@@ -16,11 +16,10 @@ import {
 import type { Phase } from '../../core/session.ts';
 import { type BookedCredit, createCreditTotals } from './credit-totals.ts';
 import type { Db } from './open.ts';
-import { ledgerEntries, ledgerPostings } from './payouts/schema.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
-import { addresses, blocks, transfers } from './schema.ts';
 import type { SessionRow } from './session-row.ts';
 import type { FindSessionRow } from './sessions.ts';
+import { addresses, blocks, ledgerEntries, ledgerPostings, transfers } from './tables.ts';
 
 /** To be called within a transaction. */
 export type Ledger = Readonly<{

@@ -17,11 +17,11 @@ import type { Networks } from './networks.ts';
 import type { Db } from './open.ts';
 import type { Addresses } from './pool.ts';
 import { atFirstUse } from './prepared.ts';
-import { lookups } from './schema.ts';
 import type { FindSessionRow } from './sessions.ts';
+import { lookUps } from './tables.ts';
 import type { Transfers } from './transfers.ts';
 
-type LookupRow = typeof lookups.$inferSelect;
+type LookupRow = typeof lookUps.$inferSelect;
 
 /** Lookups that one session keeps; older ones are deleted. */
 const OF_SESSION_MAX = 60;
@@ -45,52 +45,52 @@ export function lookupCommands(
   const ofSession = atFirstUse(
     orm
       .select()
-      .from(lookups)
-      .where(eq(lookups.sessionId, sql.placeholder('sessionId')))
-      .orderBy(asc(lookups.id)),
+      .from(lookUps)
+      .where(eq(lookUps.sessionId, sql.placeholder('sessionId')))
+      .orderBy(asc(lookUps.id)),
   );
   const due = atFirstUse(
     orm
-      .select({ id: lookups.id, tx: lookups.tx })
-      .from(lookups)
+      .select({ id: lookUps.id, tx: lookUps.tx })
+      .from(lookUps)
       .where(
         and(
-          eq(lookups.network, sql.placeholder('network')),
-          lte(lookups.nextLookAtMs, sql.placeholder('nowMs')),
-          gt(lookups.askedAtMs, sql.placeholder('askedAfterMs')),
+          eq(lookUps.network, sql.placeholder('network')),
+          lte(lookUps.nextLookAtMs, sql.placeholder('nowMs')),
+          gt(lookUps.askedAtMs, sql.placeholder('askedAfterMs')),
         ),
       )
-      .orderBy(asc(lookups.nextLookAtMs))
+      .orderBy(asc(lookUps.nextLookAtMs))
       .limit(sql.placeholder('limit')),
   );
   const find = atFirstUse(
     orm
       .select()
-      .from(lookups)
-      .where(eq(lookups.id, sql.placeholder('id'))),
+      .from(lookUps)
+      .where(eq(lookUps.id, sql.placeholder('id'))),
   );
 
   const idsOf = (rows: readonly { id: number }[]): number[] => rows.map(({ id }) => id);
 
   function deleteOld(sessionId: string, nowMs: number): void {
     const beyond = orm
-      .select({ id: lookups.id })
-      .from(lookups)
-      .where(eq(lookups.sessionId, sessionId))
-      .orderBy(desc(lookups.askedAtMs), desc(lookups.id))
+      .select({ id: lookUps.id })
+      .from(lookUps)
+      .where(eq(lookUps.sessionId, sessionId))
+      .orderBy(desc(lookUps.askedAtMs), desc(lookUps.id))
       .limit(DELETED_MAX)
       .offset(OF_SESSION_MAX)
       .all();
     const old = orm
-      .select({ id: lookups.id })
-      .from(lookups)
-      .where(lt(lookups.askedAtMs, nowMs - KEPT_MS))
-      .orderBy(asc(lookups.askedAtMs))
+      .select({ id: lookUps.id })
+      .from(lookUps)
+      .where(lt(lookUps.askedAtMs, nowMs - KEPT_MS))
+      .orderBy(asc(lookUps.askedAtMs))
       .limit(DELETED_MAX)
       .all();
     orm
-      .delete(lookups)
-      .where(inArray(lookups.id, [...idsOf(beyond), ...idsOf(old)]))
+      .delete(lookUps)
+      .where(inArray(lookUps.id, [...idsOf(beyond), ...idsOf(old)]))
       .run();
   }
 
@@ -126,10 +126,10 @@ export function lookupCommands(
         if (!findSession(sessionId)) return;
         for (const ask of asks) {
           orm
-            .insert(lookups)
+            .insert(lookUps)
             .values({ ...ask, sessionId, askedAtMs: nowMs, nextLookAtMs: nowMs, finding: null })
             .onConflictDoUpdate({
-              target: [lookups.sessionId, lookups.tx, lookups.network],
+              target: [lookUps.sessionId, lookUps.tx, lookUps.network],
               set: { askedAtMs: nowMs, nextLookAtMs: nowMs },
             })
             .run();
@@ -150,7 +150,7 @@ export function lookupCommands(
         const finding = report ? judgeReport(row, report) : row.finding;
         // While nothing is known it stays open, until it is too old to be asked.
         const next = nextLookAtMs(finding ?? 'unknown', row.askedAtMs, nowMs) ?? (finding === null ? nowMs : null);
-        orm.update(lookups).set({ finding, nextLookAtMs: next }).where(eq(lookups.id, id)).run();
+        orm.update(lookUps).set({ finding, nextLookAtMs: next }).where(eq(lookUps.id, id)).run();
         if (finding === 'missed' && row.finding !== 'missed' && report?.kind === 'mined') {
           alarmMissed(row, report.number, nowMs);
         }

@@ -3,26 +3,13 @@
  * @module
  */
 import { and, asc, count, eq, gt, inArray, isNotNull, lt, lte, sql } from 'drizzle-orm';
-import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import { DAY_MS } from '../../lib/clock.ts';
 import { sortableId } from '../../lib/id.ts';
 import { type MailDatabase, type NewMail, RECEIPTS_PER_DAY_MAX } from '../mails.ts';
 import type { Db } from './open.ts';
 import { atFirstUse } from './prepared.ts';
-import { pageSettings, sessions } from './schema.ts';
+import { mails, pageSettings, sessions } from './tables.ts';
 import type { Vault } from './vault.ts';
-
-export const mails = sqliteTable('mails', {
-  id: text().primaryKey(),
-  sessionId: text().notNull(),
-  storeId: text().notNull(),
-  message: text(),
-  createdAtMs: integer().notNull(),
-  dueAtMs: integer(),
-  tries: integer().notNull(),
-  sentAtMs: integer(),
-  error: text(),
-});
 
 /** The name under which a mail is sealed. */
 export const mailName = (id: string): string => `mail ${id}`;

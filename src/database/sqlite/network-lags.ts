@@ -7,7 +7,7 @@ import type { NetworkKey } from '../../core/transfer.ts';
 import { LAG_KEPT_MS, LAG_STEP_MS, type NetworkLag } from '../network-lags.ts';
 import type { Db } from './open.ts';
 import { atFirstUse } from './prepared.ts';
-import { networkLags } from './schema.ts';
+import { networkLags } from './tables.ts';
 
 /** To be called within a transaction. */
 export type NetworkLags = Readonly<{

@@ -10,7 +10,7 @@ import type { Database, NetworkStatus } from '../database.ts';
 import { createNetworkLags } from './network-lags.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, laterValues, preparedInsert } from './prepared.ts';
-import { networks } from './schema.ts';
+import { networks } from './tables.ts';
 
 type NetworkCommands = Pick<Database, 'reportNetwork' | 'listNetworks' | 'listNetworkLags'>;
 export type NetworkRow = typeof networks.$inferSelect;

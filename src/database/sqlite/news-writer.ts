@@ -6,10 +6,9 @@
 import { and, asc, eq, gt, isNotNull, min, ne, sql } from 'drizzle-orm';
 import { NEWS_WAITING_MAX, type News } from '../../core/news.ts';
 import { NEWS_DELAY_MS } from '../../core/notice.ts';
-import { notices, noticeTargets } from './notices/schema.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
-import { stores } from './schema.ts';
+import { notices, noticeTargets, stores } from './tables.ts';
 
 type TargetRow = typeof noticeTargets.$inferSelect;
 /** News, but for how its store is called; an event of the installation has none. */

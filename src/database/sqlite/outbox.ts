@@ -11,8 +11,8 @@ import { isPresent, outboxColumns, prepareOfStore, type SessionEndpoints } from 
 import type { Db } from './open.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
 import { LAST_EVENT_MS } from './retirement.ts';
-import { deliveries, endpoints, events } from './schema.ts';
 import type { SessionRow } from './session-row.ts';
+import { deliveries, endpoints, events } from './tables.ts';
 
 type EndpointRow = Pick<typeof endpoints.$inferSelect, 'id' | 'url' | 'extendedEvents'>;
 

@@ -7,7 +7,7 @@ import type { AuditedState } from '../audit-log.ts';
 import type { PageSettings, PageSettingsDatabase } from '../page-settings.ts';
 import type { Db } from './open.ts';
 import { atFirstUse } from './prepared.ts';
-import { pageSettings, stores } from './schema.ts';
+import { pageSettings, stores } from './tables.ts';
 
 const unset: PageSettings = { accent: null, embedOrigins: [], logo: null, receiptsReplyTo: null };
 

@@ -3,20 +3,12 @@
  * @module
  */
 import { and, asc, count, eq } from 'drizzle-orm';
-import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import { PAYMENT_NOTES_MAX, type PaymentNoteDatabase } from '../payment-notes.ts';
 import type { RecordAct } from './audit-log.ts';
 import type { Db } from './open.ts';
 import { createPayerDataMark } from './retention/marks.ts';
 import type { FindSessionRow } from './sessions.ts';
-
-export const paymentNotes = sqliteTable('payment_notes', {
-  id: integer().primaryKey(),
-  sessionId: text().notNull(),
-  atMs: integer().notNull(),
-  author: text().notNull(),
-  text: text().notNull(),
-});
+import { paymentNotes } from './tables.ts';
 
 export function paymentNoteCommands(db: Db, findSession: FindSessionRow, recordAct: RecordAct): PaymentNoteDatabase {
   const { orm } = db;

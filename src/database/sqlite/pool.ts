@@ -18,7 +18,7 @@ import type { Db } from './open.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
 import type { RowGuard } from './row-guard.ts';
 import type { MacedRow } from './row-macs.ts';
-import { addresses, pools } from './schema.ts';
+import { addresses, pools } from './tables.ts';
 import { WRITE_ROWS_MAX } from './write-queue.ts';
 
 type PoolCommands = Pick<

@@ -3,7 +3,6 @@
  * @module
  */
 import { and, desc, eq, lt } from 'drizzle-orm';
-import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import {
   type InstallationProof,
   PROOFS_KEPT,
@@ -14,15 +13,7 @@ import {
 } from '../proofs.ts';
 import type { RecordAct } from './audit-log.ts';
 import type { Db } from './open.ts';
-
-export const proofs = sqliteTable('proofs', {
-  id: integer().primaryKey(),
-  kind: text().$type<ProofKind>().notNull(),
-  atMs: integer().notNull(),
-  ok: integer({ mode: 'boolean' }).notNull(),
-  by: text().notNull(),
-  about: text().notNull(),
-});
+import { proofs } from './tables.ts';
 
 export function proofCommands(db: Db, recordAct: RecordAct): ProofDatabase {
   const { orm } = db;

@@ -23,7 +23,7 @@ import type { Gaps } from './gaps.ts';
 import { type NetworkRow, type Networks, numbersText } from './networks.ts';
 import type { Db } from './open.ts';
 import type { Outgoing } from './payouts/outgoing.ts';
-import { blocks as blockTable } from './schema.ts';
+import { blocks as blockTable } from './tables.ts';
 
 type RecoveryCommands = Omit<RecoveryDatabase, 'rereadAnchor' | 'saveReread'>;
 type Parts = Readonly<{

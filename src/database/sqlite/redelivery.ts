@@ -25,7 +25,7 @@ import { isPresent, outboxColumns } from './endpoints.ts';
 import type { Db } from './open.ts';
 import { prepareDelivery, receives } from './outbox.ts';
 import { atFirstUse } from './prepared.ts';
-import { endpoints } from './schema.ts';
+import { endpoints } from './tables.ts';
 import { WRITE_ROWS_MAX } from './write-queue.ts';
 
 /** Deliveries that one batch looks at. Each that is sent again changes itself, its line and its queue. */

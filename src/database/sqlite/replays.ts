@@ -7,7 +7,7 @@ import type { Mode } from '../../core/transfer.ts';
 import type { Replay } from '../refunds.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
-import { replays } from './schema.ts';
+import { replays } from './tables.ts';
 
 const KEPT_MS = 24 * 3600 * 1000;
 

@@ -3,26 +3,10 @@
  * @module
  */
 import { and, asc, between, desc, eq, gte, inArray, lt, lte } from 'drizzle-orm';
-import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { Mode } from '../../core/transfer.ts';
 import { REQUESTS_AGE_MS_MAX, REQUESTS_KEPT_MAX, type RequestLogDatabase } from '../request-log.ts';
 import type { Db } from './open.ts';
-import { keys } from './schema.ts';
-
-export const apiRequests = sqliteTable('api_requests', {
-  id: integer().primaryKey(),
-  storeId: text().notNull(),
-  mode: text().$type<Mode>().notNull(),
-  keyId: text().notNull(),
-  requestId: text().notNull(),
-  atMs: integer().notNull(),
-  method: text().notNull(),
-  path: text().notNull(),
-  status: integer().notNull(),
-  code: text(),
-  ms: integer().notNull(),
-  sessionId: text(),
-});
+import { apiRequests, keys } from './tables.ts';
 
 /** Too old ones are removed at most so many at a time, beside what else is written. */
 const OLD_REMOVED_MAX = 1_000;

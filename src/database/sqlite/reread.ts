@@ -14,7 +14,7 @@ import type { Networks } from './networks.ts';
 import type { Db } from './open.ts';
 import type { Outgoing } from './payouts/outgoing.ts';
 import { atFirstUse } from './prepared.ts';
-import { addresses as addressTable, blocks as blockTable, transfers as transferTable } from './schema.ts';
+import { addresses as addressTable, blocks as blockTable, transfers as transferTable } from './tables.ts';
 import type { TransferRow, Transfers } from './transfers.ts';
 
 type RereadCommands = Pick<RecoveryDatabase, 'rereadAnchor' | 'saveReread'>;

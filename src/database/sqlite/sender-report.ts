@@ -4,7 +4,7 @@
  */
 import type { SenderReportDatabase } from '../sender-report.ts';
 import type { Db } from './open.ts';
-import { webhookSender } from './schema.ts';
+import { webhookSender } from './tables.ts';
 
 const ROW_ID = 1;
 

@@ -9,8 +9,8 @@ import type { SessionSummary } from '../database.ts';
 import type { SessionFilter, SessionFlag, SessionListDatabase, SessionSearch } from '../session-lists.ts';
 import type { Db } from './open.ts';
 import { atFirstUse } from './prepared.ts';
-import { addresses, events, sessionAssets, sessions, transfers } from './schema.ts';
 import { type SessionRow, toSession } from './session-row.ts';
+import { addresses, events, sessionAssets, sessions, transfers } from './tables.ts';
 
 /** Above every character that an order id may hold. */
 const LAST_CHARACTER = '\u{10ffff}';

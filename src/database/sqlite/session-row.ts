@@ -2,11 +2,10 @@
  * A session's row, and its parts as core sees them.
  * @module
  */
-
 import { deadline, type Life, type ReceiptSum, type Standing, type Terms } from '../../core/session.ts';
 import { toSeconds } from '../../lib/clock.ts';
 import type { Payment, Session } from '../database.ts';
-import type { sessions } from './schema.ts';
+import type { sessions } from './tables.ts';
 
 export type SessionRow = typeof sessions.$inferSelect;
 

@@ -10,7 +10,7 @@ import { QUARTER_MS } from '../credit-totals.ts';
 import type { SessionTotal, SessionTotalDatabase } from '../session-totals.ts';
 import type { Db } from './open.ts';
 import { atFirstUse } from './prepared.ts';
-import { sessionTotals } from './totals-schema.ts';
+import { sessionTotals } from './tables.ts';
 
 type Session = Readonly<{ storeId: string; mode: Mode; createdAtMs: number }>;
 

@@ -28,10 +28,10 @@ import type { TellNews } from './news-writer.ts';
 import type { Db } from './open.ts';
 import type { Outbox } from './outbox.ts';
 import { atFirstUse, laterValues } from './prepared.ts';
-import { sessionCounts, sessions } from './schema.ts';
 import { dueOf, lifeOf, type SessionRow, standingOf, stateColumnNames, stateOf, termsOf } from './session-row.ts';
 import { type CountingSums, sumsAfter } from './session-sums.ts';
 import { createSessionTotals } from './session-totals.ts';
+import { sessionCounts, sessions } from './tables.ts';
 
 /** To be called within a transaction. */
 export type SessionTransitions = Readonly<{

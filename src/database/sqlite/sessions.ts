@@ -27,9 +27,9 @@ import type { Db } from './open.ts';
 import type { Addresses } from './pool.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
 import type { Replays } from './replays.ts';
-import { sessions } from './schema.ts';
 import { lifeOf, type SessionRow, standingOf, stateOf, termsOf, toSession } from './session-row.ts';
 import type { SessionTransitions } from './session-transitions.ts';
+import { sessions } from './tables.ts';
 import { type Transfers, toPayment } from './transfers.ts';
 
 type SessionCommands = Pick<

@@ -2,7 +2,6 @@
  * The database port on one SQLite file. Each part of the port is a file of this folder; they are put together here.
  * @module
  */
-
 import { createIntentMacs, type IntentMacs } from '../../core/intent.ts';
 import { modeOf } from '../../core/transfer.ts';
 import type { SecretKeys } from '../../lib/secret-key.ts';

@@ -6,7 +6,7 @@ import { asc, count, eq } from 'drizzle-orm';
 import type { StatsDatabase } from '../stats.ts';
 import type { Db } from './open.ts';
 import { LAST_RUN } from './retention/marks.ts';
-import { deliveries, heldMoney, sessionCounts } from './schema.ts';
+import { deliveries, heldMoney, sessionCounts } from './tables.ts';
 
 export function statsCommands({ client, orm, read }: Db): StatsDatabase {
   const meta = client.prepare('SELECT value FROM meta WHERE name = ?').pluck();

@@ -8,8 +8,7 @@ import { alarmKey } from '../alarms.ts';
 import { WAITING_ALARMS_MAX } from '../stores.ts';
 import { type EndAlarm, isOpen, type RaiseAlarm } from './alarms.ts';
 import type { Db } from './open.ts';
-import { memberships } from './people/schema.ts';
-import { alarms, stores } from './schema.ts';
+import { alarms, memberships, stores } from './tables.ts';
 
 /** As text, so that the partial index fits. */
 export const isWaiting = and(sql`${stores.status} = 'pending'`, isNull(stores.refusedAtMs));

@@ -17,12 +17,11 @@ import {
 import type { RecordAct } from './audit-log.ts';
 import { writeOrTry } from './dry-run.ts';
 import type { Db } from './open.ts';
-import { memberships } from './people/schema.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
 import type { RowGuard } from './row-guard.ts';
 import type { MacedRow } from './row-macs.ts';
-import { stores } from './schema.ts';
 import { isWaiting, type StoreApproval } from './store-approval.ts';
+import { memberships, stores } from './tables.ts';
 import type { WebhookSecrets } from './webhook-secrets.ts';
 
 type StoreRow = typeof stores.$inferSelect;

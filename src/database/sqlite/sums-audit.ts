@@ -8,8 +8,8 @@ import { heldMoney, withoutReturned } from '../../core/held-money.ts';
 import { readReceiptSums } from './column-types.ts';
 import type { Db } from './open.ts';
 import type { ReturnedOf } from './refunds/returned.ts';
-import { heldMoney as records, sessions } from './schema.ts';
 import { lifeOf, termsOf } from './session-row.ts';
+import { heldMoney as records, sessions } from './tables.ts';
 
 type TransferLine = Readonly<{
   place: string;

@@ -11,7 +11,7 @@ import type { Db } from './open.ts';
 import { atFirstUse, laterValues, preparedInsert } from './prepared.ts';
 import type { RowGuard } from './row-guard.ts';
 import type { MacedRow } from './row-macs.ts';
-import { addresses, blocks, networks, transfers } from './schema.ts';
+import { addresses, blocks, networks, transfers } from './tables.ts';
 
 export type TransferRow = typeof transfers.$inferSelect;
 

@@ -9,8 +9,8 @@ import { eq } from 'drizzle-orm';
 import { type Fault, permanent } from '../../core/fault.ts';
 import { type DataKeys, versionOf } from './data-keys.ts';
 import type { Db } from './open.ts';
-import { meta } from './schema.ts';
 import { guarded } from './storage-fault.ts';
+import { meta } from './tables.ts';
 
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;

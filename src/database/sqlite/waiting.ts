@@ -12,8 +12,8 @@ import type { IngestDatabase, WaitingTransfer } from '../ingest.ts';
 import type { StoreSettings } from '../stores.ts';
 import type { Db } from './open.ts';
 import { atFirstUse } from './prepared.ts';
-import { addresses, blocks, transfers } from './schema.ts';
 import type { FindSessionRow } from './sessions.ts';
+import { addresses, blocks, transfers } from './tables.ts';
 
 type WaitingCommands = Pick<IngestDatabase, 'waiting'>;
 type Parts = Readonly<{

@@ -10,7 +10,7 @@ import type { RecordAct } from './audit-log.ts';
 import { writeOrTry } from './dry-run.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
-import { endpoints, stores, webhookSecrets } from './schema.ts';
+import { endpoints, stores, webhookSecrets } from './tables.ts';
 import type { Vault } from './vault.ts';
 
 type SecretRow = typeof webhookSecrets.$inferSelect;

@@ -14,9 +14,8 @@ import { createAlarmEnder } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
-import { alarms } from '../schema.ts';
+import { alarms, notices, noticeTargets } from '../tables.ts';
 import type { Vault } from '../vault.ts';
-import { notices, noticeTargets } from './schema.ts';
 
 const WRONG_CODES_MAX = 5;
 /** An alarm of an event, which no program ends, is told so often. */

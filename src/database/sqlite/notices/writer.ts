@@ -7,8 +7,7 @@ import { isWorse, noticeDelayMs, repeatAfterMs, severityOf } from '../../../core
 import { alarmKey, type NewAlarm } from '../../alarms.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, preparedInsert } from '../prepared.ts';
-import { alarms, sessions } from '../schema.ts';
-import { notices, noticeTargets } from './schema.ts';
+import { alarms, notices, noticeTargets, sessions } from '../tables.ts';
 
 type Opened = Pick<NewAlarm, 'atMs' | 'code' | 'sessionId'> & Readonly<{ id: number; key: string | null }>;
 

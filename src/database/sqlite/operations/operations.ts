@@ -19,7 +19,7 @@ import type { Operation, OperationDatabase, Worker } from '../../operations.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, preparedInsert } from '../prepared.ts';
-import { operations } from './schema.ts';
+import { operations } from '../tables.ts';
 
 type Row = typeof operations.$inferSelect;
 

@@ -13,12 +13,12 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
+import { lanes, payoutAttempts, payoutEngines } from '../tables.ts';
 import { LEARNED } from './failures.ts';
 import type { NumberFreeze } from './freezes.ts';
 import { createLoanReclaimer } from './loans.ts';
 import { type FollowLost, noWait, type Payouts } from './payouts.ts';
-import type { PayoutRow } from './schema.ts';
-import { lanes, payoutAttempts, payoutEngines } from './schema.ts';
+import type { PayoutRow } from './rows.ts';
 
 type AdoptionCommands = Pick<MoneyOutDatabase, 'resumePayout' | 'resumeLane' | 'raiseLane' | 'adopt'>;
 

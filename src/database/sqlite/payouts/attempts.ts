@@ -9,23 +9,15 @@ import { ATTEMPTS_MAX, IN_FLIGHT_MAX } from '../../../core/payout.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { AttemptName, JournaledSignature, MoneyOutDatabase, OpenPayout } from '../../money-out.ts';
 import type { RaiseAlarm } from '../alarms.ts';
+import { isSameIntent } from '../column-types.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
+import { lanes, payoutAttempts, payoutEngines, payouts } from '../tables.ts';
 import { type FreezeOf, NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
 import { noWait, type Payouts } from './payouts.ts';
 import { holdRefund, type RefundHold } from './refund-holds.ts';
-import {
-  type AttemptRow,
-  isSameIntent,
-  lanes,
-  type PayoutRow,
-  payoutAttempts,
-  payoutEngines,
-  payouts,
-  toAttempt,
-  toPayout,
-} from './schema.ts';
+import { type AttemptRow, type PayoutRow, toAttempt, toPayout } from './rows.ts';
 
 type AttemptCommands = Pick<
   MoneyOutDatabase,

@@ -11,8 +11,9 @@ import { WALLETS_UNKNOWN } from '../../freezes.ts';
 import type { EngineReason } from '../../money-out.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
+import { lanes, ownWallets, payoutEngines, payoutFreezes } from '../tables.ts';
 import { createGapFreezes, NONCE_FOREIGN, ROW_ALTERED } from './freezes.ts';
-import { lanes, ownWallets, type PayoutRow, payoutEngines, payoutFreezes } from './schema.ts';
+import type { PayoutRow } from './rows.ts';
 
 /** To be called within a transaction. */
 export type Certainty = Readonly<{

@@ -10,10 +10,11 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
+import { payoutAttempts } from '../tables.ts';
 import type { Outgoing } from './outgoing.ts';
 import { type FollowRefund, noFault, noWait, type PayoutSettlement, type Payouts } from './payouts.ts';
 import { EQUALS_TRANSFER, equalTransfer } from './refund-holds.ts';
-import { type PayoutRow, payoutAttempts } from './schema.ts';
+import type { PayoutRow } from './rows.ts';
 
 type Never = Extract<PayoutConclusion, { kind: 'never' }>;
 

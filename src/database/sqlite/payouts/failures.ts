@@ -9,8 +9,9 @@ import type { PaidTransfer } from '../../../core/outgoing.ts';
 import { GENERATIONS_MAX, LEARNED_GENERATION } from '../../../core/payout.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
+import { ledgerEntries, payoutAttempts, payouts } from '../tables.ts';
 import type { Learned, PayoutSettlement, Payouts } from './payouts.ts';
-import { ledgerEntries, type PayoutRow, payoutAttempts, payouts } from './schema.ts';
+import type { PayoutRow } from './rows.ts';
 
 /** The answer of an attempt that no node was sent from here. The index of such attempts names it. */
 export const LEARNED = 'learned from the chain';

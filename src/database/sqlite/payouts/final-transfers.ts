@@ -7,7 +7,7 @@ import type { NetworkKey } from '../../../core/transfer.ts';
 import type { Networks } from '../networks.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
-import { outgoingTransfers } from './schema.ts';
+import { outgoingTransfers } from '../tables.ts';
 
 /** Transfers of each kind that one transaction judges. */
 const JUDGED_MAX = 100;

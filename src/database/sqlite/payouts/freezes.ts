@@ -11,9 +11,8 @@ import { numbersText } from '../networks.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
 import type { RowGuard } from '../row-guard.ts';
-import { blockGaps } from '../schema.ts';
+import { blockGaps, lanes, outgoingTransfers, payoutFreezes } from '../tables.ts';
 import { createOutgoingCheck, macedOutgoing } from './outgoing.ts';
-import { lanes, outgoingTransfers, payoutFreezes } from './schema.ts';
 
 /** Who acts in the audit log when the program freezes money out. */
 export const PROGRAM = 'quayside';

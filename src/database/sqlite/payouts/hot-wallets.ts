@@ -8,11 +8,12 @@ import type { Asset } from '../../../core/ledger.ts';
 import type { MoneyOutDatabase, WalletBalance } from '../../money-out.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
+import { writeIntent } from '../column-types.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, laterValues } from '../prepared.ts';
+import { walletBalances } from '../tables.ts';
 import { PROGRAM } from './freezes.ts';
 import type { Payouts } from './payouts.ts';
-import { walletBalances, writeIntent } from './schema.ts';
 
 type Parts = Readonly<{
   steps: Payouts;

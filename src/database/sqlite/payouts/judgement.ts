@@ -21,6 +21,7 @@ import type { Networks } from '../networks.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
 import type { RowGuard } from '../row-guard.ts';
+import { outgoingTransfers, ownWallets, payoutAttempts, payouts } from '../tables.ts';
 import type { FormatAddress, FormatAmount } from '../text-formats.ts';
 import { createLearnedFailures } from './failures.ts';
 import { createFinalTransfers } from './final-transfers.ts';
@@ -28,7 +29,7 @@ import { type Freezer, type OutflowFreeze, PROGRAM, ROW_ALTERED } from './freeze
 import { createLoanReturn } from './loans.ts';
 import { createOutgoingCheck, foreignText, macedOutgoing, macedWallet } from './outgoing.ts';
 import type { Learned, PayoutSettlement, Payouts } from './payouts.ts';
-import { outgoingTransfers, ownWallets, type PayoutRow, payoutAttempts, payouts, toPayout } from './schema.ts';
+import { type PayoutRow, toPayout } from './rows.ts';
 import { createWaitingSpends } from './waiting-spends.ts';
 import { createBookReducer } from './wallet-books.ts';
 

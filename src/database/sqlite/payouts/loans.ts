@@ -9,8 +9,9 @@ import { invariant } from '../../../core/fault.ts';
 import { gasIdOf } from '../../../core/sweep.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { Db } from '../open.ts';
+import { payouts } from '../tables.ts';
 import type { Payouts } from './payouts.ts';
-import { type PayoutRow, payouts } from './schema.ts';
+import type { PayoutRow } from './rows.ts';
 
 /** When such a loan is taken back. What it was made for has ended by then, or burns coins. */
 const LENT_MS = 600_000;

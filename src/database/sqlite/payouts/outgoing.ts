@@ -13,8 +13,8 @@ import type { Db } from '../open.ts';
 import { atFirstUse, preparedInsert } from '../prepared.ts';
 import type { RowGuard } from '../row-guard.ts';
 import type { MacedRow } from '../row-macs.ts';
+import { lanes, outgoingTransfers, ownWallets, payoutAttempts } from '../tables.ts';
 import type { TextFormats } from '../text-formats.ts';
-import { lanes, outgoingTransfers, ownWallets, payoutAttempts } from './schema.ts';
 
 type WalletRow = typeof ownWallets.$inferSelect;
 type OutgoingRow = typeof outgoingTransfers.$inferSelect;

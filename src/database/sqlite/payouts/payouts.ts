@@ -12,15 +12,16 @@ import type { NetworkKey } from '../../../core/transfer.ts';
 import type { EngineReason, MoneyOutDatabase, NewPayout, PayoutName } from '../../money-out.ts';
 import type { EqualTransfer } from '../../outgoing.ts';
 import type { RaiseAlarm } from '../alarms.ts';
+import { isSameIntent } from '../column-types.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
+import { lanes, payoutAttempts, payouts, sweepParts } from '../tables.ts';
 import { type Certainty, createCertainty } from './certainty.ts';
 import { NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
 import type { Outgoing } from './outgoing.ts';
 import { type RefundHold, unexplainedHold } from './refund-holds.ts';
-import type { AttemptRow, PayoutRow } from './schema.ts';
-import { isSameIntent, lanes, payoutAttempts, payouts, sweepParts } from './schema.ts';
+import type { AttemptRow, PayoutRow } from './rows.ts';
 
 type PayoutCommands = Pick<
   MoneyOutDatabase,

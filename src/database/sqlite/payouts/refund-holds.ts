@@ -8,7 +8,7 @@ import { nextLookAtMs } from '../../../core/payout.ts';
 import type { EngineReason } from '../../money-out.ts';
 import type { EqualTransfer } from '../../outgoing.ts';
 import type { Outgoing } from './outgoing.ts';
-import type { PayoutRow } from './schema.ts';
+import type { PayoutRow } from './rows.ts';
 
 /** How soon a refund looks again whether its reason has passed by itself. */
 const PASSING_LOOK_MS = 5_000;

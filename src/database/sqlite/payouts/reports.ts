@@ -6,7 +6,8 @@ import { and, asc, gte, lt, sql } from 'drizzle-orm';
 import type { PaidFee, PayoutFeeSum, ReportDatabase, SweepSum } from '../../reports.ts';
 import { defineSum } from '../credit-totals.ts';
 import type { Db } from '../open.ts';
-import { payouts, toPayout } from './schema.ts';
+import { payouts } from '../tables.ts';
+import { toPayout } from './rows.ts';
 
 type Stored<Sum> = Omit<Sum, 'units'> & Readonly<{ units: string }>;
 

@@ -10,8 +10,8 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
+import { seenSigner } from '../tables.ts';
 import { PROGRAM } from './freezes.ts';
-import { seenSigner } from './schema.ts';
 
 const TARGET = 'signer';
 /** An alarm shows as many settings, and the audit log all of them. */

@@ -12,6 +12,7 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
+import { lanes, payoutAttempts, payouts } from '../tables.ts';
 import { LEARNED } from './failures.ts';
 import { NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
 import {
@@ -25,7 +26,7 @@ import {
   type Payouts,
 } from './payouts.ts';
 import { holdRefund } from './refund-holds.ts';
-import { lanes, type PayoutRow, payoutAttempts, payouts } from './schema.ts';
+import type { PayoutRow } from './rows.ts';
 
 type Parts = Readonly<{
   steps: Payouts;

@@ -8,8 +8,9 @@ import { SWEEP_TOO_DEAR, type SweepOwner } from '../../../core/sweep.ts';
 import type { Currency, NetworkKey } from '../../../core/transfer.ts';
 import type { PlannedSweep, PoolKey, SessionSweep, SweepDatabase, SweepPlace } from '../../sweeps.ts';
 import type { Db } from '../open.ts';
+import { unsweptLevels } from '../tables.ts';
 import type { Payouts } from './payouts.ts';
-import { type PayoutRow, unsweptLevels } from './schema.ts';
+import type { PayoutRow } from './rows.ts';
 
 type Given = Readonly<{ id: number; index: number; key: string }>;
 type Received = Readonly<{ currency: Currency; units: string; timeS: number }>;

@@ -7,7 +7,8 @@ import type { NetworkKey } from '../../../core/transfer.ts';
 import type { MoneyOutDatabase } from '../../money-out.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
-import { lanes, payoutAttempts, payoutEngines, payouts, toAttempt, toPayout, toReason } from './schema.ts';
+import { lanes, payoutAttempts, payoutEngines, payouts } from '../tables.ts';
+import { toAttempt, toPayout, toReason } from './rows.ts';
 import type { FollowFreeze } from './seen-signer.ts';
 
 type PayoutViews = Pick<

@@ -5,9 +5,11 @@
  */
 import { and, asc, eq, type SQL, sql } from 'drizzle-orm';
 import type { GasIntent, Intent, SweepIntent } from '../../../core/intent.ts';
+import { isSameIntent } from '../column-types.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
-import { isSameIntent, type PayoutRow, payouts } from './schema.ts';
+import { payouts } from '../tables.ts';
+import type { PayoutRow } from './rows.ts';
 
 /** Returns a function that finds the oldest payout that waits to do what an intent does, whatever its id. */
 export function createWaitingSpends({ orm }: Db): (intent: Intent) => PayoutRow | undefined {

@@ -9,10 +9,11 @@ import type { NetworkKey } from '../../../core/transfer.ts';
 import { readBook } from '../../../core/wallet-books.ts';
 import type { WalletBooksDatabase } from '../../outgoing.ts';
 import type { RaiseAlarm } from '../alarms.ts';
+import { readIntent } from '../column-types.ts';
 import type { Db } from '../open.ts';
+import { walletBooks } from '../tables.ts';
 import type { FormatAmount } from '../text-formats.ts';
 import { type Freezer, PROGRAM } from './freezes.ts';
-import { readIntent, walletBooks } from './schema.ts';
 
 type Sums = Map<Asset, bigint>;
 

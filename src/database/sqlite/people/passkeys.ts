@@ -7,7 +7,7 @@ import type { PeopleDatabase, Person, UsedFactor } from '../../people.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
-import { passkeys } from './schema.ts';
+import { passkeys } from '../tables.ts';
 import { endOtherSessions } from './web-sessions.ts';
 
 const PASSKEYS_MAX = 10;

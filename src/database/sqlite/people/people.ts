@@ -11,9 +11,9 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { TellNews } from '../news-writer.ts';
 import type { Db } from '../open.ts';
+import { memberships, passkeys, people, recoveryCodes, signInLinks, webSessions } from '../tables.ts';
 import type { Vault } from '../vault.ts';
 import { passkeyCommands, usePasskey } from './passkeys.ts';
-import { memberships, passkeys, people, recoveryCodes, signInLinks, webSessions } from './schema.ts';
 import { secretCommands, totpSecretName, writeSecrets } from './secrets.ts';
 import { webSessionCommands } from './web-sessions.ts';
 

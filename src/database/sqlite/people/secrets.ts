@@ -8,8 +8,8 @@ import type { ChangedSecret, NewSecrets, PeopleDatabase } from '../../people.ts'
 import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
+import { people, recoveryCodes, webSessions } from '../tables.ts';
 import type { Vault } from '../vault.ts';
-import { people, recoveryCodes, webSessions } from './schema.ts';
 import { endOtherSessions } from './web-sessions.ts';
 
 /** The name under which the secret of a person's one-time codes is sealed. */

@@ -7,7 +7,7 @@ import type { OperatorAct } from '../../audit-log.ts';
 import type { OpenSession, PeopleDatabase, Person, WebSession } from '../../people.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
-import { webSessions } from './schema.ts';
+import { webSessions } from '../tables.ts';
 
 /** A session's use is saved at most this often. */
 const SEEN_EVERY_MS = 60_000;

@@ -8,8 +8,7 @@ import { alarmKey } from '../../alarms.ts';
 import { APPROVAL_ALARMS_MAX } from '../../refunds.ts';
 import { type EndAlarm, isOpen, type RaiseAlarm } from '../alarms.ts';
 import type { Db } from '../open.ts';
-import { alarms } from '../schema.ts';
-import { refunds } from './schema.ts';
+import { alarms, refunds } from '../tables.ts';
 
 type RefundRow = typeof refunds.$inferSelect;
 

@@ -4,7 +4,7 @@
  */
 import { type IntentMacs, intentMacVersion, type MacedRefund } from '../../../core/intent.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../../core/money.ts';
-import type { refunds } from './schema.ts';
+import type { refunds } from '../tables.ts';
 
 type Row = typeof refunds.$inferSelect;
 

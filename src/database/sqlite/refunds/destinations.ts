@@ -22,11 +22,11 @@ import { createPayerDataMark } from '../retention/marks.ts';
 import type { RowGuard } from '../row-guard.ts';
 import type { MacedRow } from '../row-macs.ts';
 import type { FindSessionRow } from '../sessions.ts';
+import { refundAddresses, seenPayerLinks } from '../tables.ts';
 import { type Bound, boundTo } from './destination-mac.ts';
 import type { RefundLimits } from './limits.ts';
 import { isOperators } from './recent.ts';
 import type { RefundRow, RefundRows } from './row.ts';
-import { refundAddresses, seenPayerLinks } from './schema.ts';
 
 /** What the MAC of an address covers that a payer left. */
 export const macedRefundAddress = ({

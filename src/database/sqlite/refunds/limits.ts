@@ -2,7 +2,6 @@
  * Limits of refunds: what a session received, the store's policy, and how much of a day's limit is used.
  * @module
  */
-
 import { and, eq } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { defaultRefundPolicy, type ReceivedPart, type RefundPolicy } from '../../../core/refund.ts';
@@ -11,8 +10,8 @@ import { dayOf } from '../../../lib/clock.ts';
 import type { RefundDatabase } from '../../refunds.ts';
 import type { Db } from '../open.ts';
 import type { SessionRow } from '../session-row.ts';
+import { refundDays, refundPolicies } from '../tables.ts';
 import type { RefundRow } from './row.ts';
-import { refundDays, refundPolicies } from './schema.ts';
 
 /** To be called within a transaction. */
 export type RefundLimits = Readonly<{

@@ -9,9 +9,8 @@ import { isPayback } from '../../../core/intent.ts';
 import { MINOR_DECIMALS, parseUnits } from '../../../core/money.ts';
 import type { EarlierRefund } from '../../../core/refund.ts';
 import type { Db } from '../open.ts';
-import { payouts } from '../payouts/schema.ts';
 import { atFirstUse } from '../prepared.ts';
-import { refunds } from './schema.ts';
+import { payouts, refunds } from '../tables.ts';
 
 /** `heldKind` of a return; `tx` once it is final. */
 export type LostRefund = EarlierRefund & Readonly<{ id: string; heldKind: HeldKind | null; tx: string | null }>;

@@ -3,7 +3,7 @@ import { and, eq, gte, sql } from 'drizzle-orm';
 import { isHeld, RECENT_MS, type RecentRefunds } from '../../../core/refund.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
-import { refunds } from './schema.ts';
+import { refunds } from '../tables.ts';
 
 type RefundRow = typeof refunds.$inferSelect;
 

@@ -7,8 +7,8 @@ import type { RefundSum, ReportDatabase } from '../../reports.ts';
 import { defineSum } from '../credit-totals.ts';
 import type { Db } from '../open.ts';
 import { preparePaidFees } from '../payouts/reports.ts';
+import { refunds } from '../tables.ts';
 import type { RefundRows } from './row.ts';
-import { refunds } from './schema.ts';
 
 type Summed = Readonly<{ amountMinor: string }> & Omit<RefundSum, 'amountMinor'>;
 type Range = Readonly<{ storeId: string; mode: string; fromMs: number; toMs: number }>;

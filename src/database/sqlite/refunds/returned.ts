@@ -9,8 +9,8 @@ import { isHeld } from '../../../core/refund.ts';
 import type { HeldReturn } from '../../held-money.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
+import { refunds } from '../tables.ts';
 import { createLostRefunds } from './lost.ts';
-import { refunds } from './schema.ts';
 
 export type ReturnedOf = (sessionId: string) => readonly Returned[];
 

@@ -12,15 +12,14 @@ import type { NewRefund, Refund, RefundDatabase } from '../../refunds.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, preparedInsert } from '../prepared.ts';
 import type { RowGuard } from '../row-guard.ts';
-import { sessions } from '../schema.ts';
 import type { FindSessionRow } from '../sessions.ts';
+import { refunds, sessions } from '../tables.ts';
 import type { FormatAddress } from '../text-formats.ts';
 import type { FollowApproval } from './approval-alarms.ts';
 import type { ClaimTokens } from './claim-tokens.ts';
 import { macedDestination } from './destination-mac.ts';
 import { createLostRefunds } from './lost.ts';
 import { createRecentRefunds, type RecentOf } from './recent.ts';
-import { refunds } from './schema.ts';
 
 export type RefundRow = typeof refunds.$inferSelect;
 export type RefundOwner = Pick<NewRefund, 'storeId' | 'mode' | 'refundId'>;

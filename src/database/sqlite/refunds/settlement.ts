@@ -22,10 +22,10 @@ import type { Outbox } from '../outbox.ts';
 import type { RefundHold } from '../payouts/refund-holds.ts';
 import type { SessionTransitions } from '../session-transitions.ts';
 import type { FindSessionRow } from '../sessions.ts';
+import { receiptNumbers } from '../tables.ts';
 import type { RefundLimits } from './limits.ts';
 import { isOperators } from './recent.ts';
 import type { RefundRow, RefundRows } from './row.ts';
-import { receiptNumbers } from './schema.ts';
 
 const uncovered: RefundHold = {
   code: 'refund_uncovered',

@@ -9,21 +9,31 @@ import { Fault } from '../../../core/fault.ts';
 import { type IntentMacs, intentMacVersion, isPayback, paybackKinds } from '../../../core/intent.ts';
 import { type DataKeys, versionOf } from '../data-keys.ts';
 import { apiSecretName, macedKey } from '../keys.ts';
-import { mailName, mails } from '../mails.ts';
+import { mailName } from '../mails.ts';
 import { noticeAddressName, noticeCodeName } from '../notices/notices.ts';
-import { noticeTargets } from '../notices/schema.ts';
 import type { Db } from '../open.ts';
 import { macedOutgoing, macedWallet } from '../payouts/outgoing.ts';
-import { outgoingTransfers, ownWallets, payouts } from '../payouts/schema.ts';
-import { people } from '../people/schema.ts';
 import { totpSecretName } from '../people/secrets.ts';
 import { macedAddress, NOT_DERIVED } from '../pool.ts';
 import { macedDestination } from '../refunds/destination-mac.ts';
 import { macedRefundAddress } from '../refunds/destinations.ts';
-import { refundAddresses, refunds } from '../refunds/schema.ts';
 import type { MacedRow, RowMacs } from '../row-macs.ts';
-import { addresses, keys, stores, transfers, webhookSecrets } from '../schema.ts';
 import { macedSuspension } from '../stores.ts';
+import {
+  addresses,
+  keys,
+  mails,
+  noticeTargets,
+  outgoingTransfers,
+  ownWallets,
+  payouts,
+  people,
+  refundAddresses,
+  refunds,
+  stores,
+  transfers,
+  webhookSecrets,
+} from '../tables.ts';
 import { macedTransfer } from '../transfers.ts';
 import type { Vault } from '../vault.ts';
 import { webhookSecretName } from '../webhook-secrets.ts';
