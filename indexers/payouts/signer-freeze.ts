@@ -5,8 +5,7 @@
  * It is asked for at each start, too, while the network is frozen: a signer that was restored from an older backup does
  * not know its freeze. So after a freeze the installation is thawed first, and the signer by an approver after it.
  *
- * It also reports whether the signer is frozen, for those who cannot ask it, and its policy, so that a change of the
- * file is in the audit log.
+ * It also reports whether the signer is frozen, for those who cannot ask it, and logs the hash of its policy.
  * @module
  */
 import { Fault } from '../../src/core/fault.ts';
@@ -31,12 +30,12 @@ const ASK_MS = 30_000;
 
 const nameOf = ({ code, sinceMs }: Freeze): string => `${code} ${sinceMs}`;
 
-export type FreezableSigner = Signer & Pick<SignerControl, 'freezeState' | 'status' | 'freeze'>;
+export type FreezableSigner = Signer & Pick<SignerControl, 'freezeState' | 'freeze'>;
 
 export interface SignerFreezer {
   /**
    * Freezes the signer if the network was frozen since the last call, or since the start; and reports, now and then,
-   * whether it is frozen and what its policy is.
+   * whether it is frozen.
    * @throws Fault of the signer, if it had to be frozen
    */
   renew(): Promise<void>;
@@ -45,13 +44,10 @@ export interface SignerFreezer {
 export function createSignerFreezer(
   parts: Readonly<{
     network: NetworkKey;
-    signer: Pick<FreezableSigner, 'freezeState' | 'status' | 'freeze'>;
-    database: Pick<
-      Database,
-      'listFreezes' | 'reportSignerFreeze' | 'reportSignerPolicy' | 'haltedLanes' | 'listOwnWallets'
-    >;
+    signer: Pick<FreezableSigner, 'freezeState' | 'freeze'>;
+    database: Pick<Database, 'listFreezes' | 'reportSignerFreeze' | 'haltedLanes' | 'listOwnWallets'>;
     clock: Pick<Clock, 'nowMs'>;
-    log: Pick<Log, 'warn'>;
+    log: Pick<Log, 'info' | 'warn'>;
   }>,
 ): SignerFreezer {
   const { network, signer, database, clock, log } = parts;
@@ -59,19 +55,17 @@ export function createSignerFreezer(
   let asked: readonly string[] = [];
   let askedAtMs = Number.NEGATIVE_INFINITY;
   let reported: string | undefined;
-  let reportedPolicy: string | undefined;
+  let loggedPolicy: string | undefined;
 
-  async function report({ freeze }: FreezeState): Promise<void> {
+  async function report({ freeze, policyHash }: FreezeState): Promise<void> {
     const nowMs = clock.nowMs();
     askedAtMs = nowMs;
     const seen = freeze && { reason: freeze.reason, frozenBy: freeze.frozenBy, frozenAtMs: freeze.frozenAtMs };
     const text = JSON.stringify(seen);
-    const status = await unlessRefused(signer.status());
-    const policyText = status && JSON.stringify(status.settings);
-    if (text !== reported) await database.reportSignerFreeze(network, seen, status?.lastThaw ?? null, nowMs);
+    if (text !== reported) await database.reportSignerFreeze(network, seen, nowMs);
     reported = text;
-    if (status && policyText !== reportedPolicy) await database.reportSignerPolicy(status.settings, nowMs);
-    reportedPolicy = policyText ?? reportedPolicy;
+    if (policyHash !== loggedPolicy) log.info({ policyHash }, 'the signer runs with this policy');
+    loggedPolicy = policyHash;
   }
 
   /** Returns null if the signer does not answer, or refuses. */

@@ -9,10 +9,10 @@ import { readLayers } from '../../src/config/layers.ts';
 import { readPaidNetwork } from '../../src/config/network.ts';
 import type { Fault } from '../../src/core/fault.ts';
 import { isFields } from '../../src/core/fields.ts';
-import type { NetworkKey } from '../../src/core/transfer.ts';
+import { formatUnits } from '../../src/core/money.ts';
+import type { Currency, NetworkKey } from '../../src/core/transfer.ts';
 import type { Policy, PolicySettings } from '../../src/signer/policy.ts';
 import { draftNetwork, type PaidNetwork } from '../../src/signer/policy-draft.ts';
-import { reportPolicy } from '../../src/signer/policy-report.ts';
 import type { Terminal } from '../../src/signer/terminal.ts';
 import { type Input, usage } from './command.ts';
 
@@ -70,20 +70,26 @@ export async function draftPolicy(
 }
 
 /** Shows what a policy allows on a network, with the defaults that apply. */
-export function capLines(policy: Policy, network: NetworkKey): readonly string[] {
-  const settings = reportPolicy(policy);
-  const of = (setting: string) => settings[`${network} ${setting}`] ?? '-';
-  const tokens = policy.networks.find(({ key }) => key === network)?.spend.tokens ?? [];
-  const refunds = tokens.map(({ symbol }) => {
-    const caps = ['transaction', 'hour', 'day'].map((span) => of(`caps.${symbol}.${span}`));
-    return `  refunds in ${symbol}: at most ${caps[0]} per transaction, ${caps[1]} per hour, ${caps[2]} per day`;
+export function capLines({ networks }: Policy, key: NetworkKey): readonly string[] {
+  const network = networks.find((one) => one.key === key);
+  if (!network) return [];
+  const { family, spend, caps, gasCaps, feeCaps, countCaps } = network;
+  const { address, spendRules } = chains[family];
+  const native = (units: bigint) => formatUnits(units, spendRules.nativeDecimals);
+  const refunds = spend.tokens.flatMap(({ symbol, decimals }) => {
+    const cap = caps[symbol as Currency];
+    if (!cap) return [];
+    const [transaction, hour, day] = [cap.transactionUnits, cap.hourUnits, cap.dayUnits].map((units) =>
+      formatUnits(units, decimals),
+    );
+    return [`  refunds in ${symbol}: at most ${transaction} per transaction, ${hour} per hour, ${day} per day`];
   });
   return [
-    `  treasury: ${of('treasury')}`,
+    `  treasury: ${address.format(spend.treasury)}`,
     ...refunds,
-    `  gas: at most ${of('gas_caps.transaction')} per transaction, ${of('gas_caps.day')} per day`,
-    `  fees: at most ${of('fee_max')} per transaction, ${of('fee_caps.hour')} per hour, ${of('fee_caps.day')} per day`,
-    `  signatures: at most ${of('count_caps.hour')} per hour, ${of('count_caps.day')} per day`,
+    `  gas: at most ${native(gasCaps.transactionUnits)} per transaction, ${native(gasCaps.dayUnits)} per day`,
+    `  fees: at most ${native(spend.feeUnitsMax)} per transaction, ${native(feeCaps.hourUnits)} per hour, ${native(feeCaps.dayUnits)} per day`,
+    `  signatures: at most ${countCaps.hour} per hour, ${countCaps.day} per day`,
   ];
 }
 

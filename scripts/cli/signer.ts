@@ -5,6 +5,7 @@
  * @module
  */
 import { randomInt } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { generateMnemonic } from '@scure/bip39';
 import { wordlist } from '@scure/bip39/wordlists/english.js';
@@ -15,6 +16,7 @@ import { permanent } from '../../src/core/fault.ts';
 import { isFields } from '../../src/core/fields.ts';
 import { type HotRole, hotRoles } from '../../src/core/intent.ts';
 import { type SignerFiles, signerFiles } from '../../src/signer/files.ts';
+import { policyHashOf } from '../../src/signer/freeze.ts';
 import { fingerprintOf, readKeystore, replaceKeystore, seedOf } from '../../src/signer/keystore.ts';
 import { loadPolicy, type NetworkPolicy, type Policy } from '../../src/signer/policy.ts';
 import { PASSPHRASE_BYTES_MIN } from '../../src/signer/sealed-file.ts';
@@ -142,6 +144,7 @@ const making = (input: Input, findSeed: (terminal: Terminal) => Promise<Uint8Arr
 async function describe(files: SignerFiles, policy: Policy, seed: Uint8Array): Promise<Answer> {
   const { networks } = policy;
   const fingerprint = fingerprintOf(seed);
+  const policyHash = policyHashOf(readFileSync(files.policy, 'utf8'));
   const families = [...new Set(networks.map(({ family }) => family))];
   const accounts = new Map<Family, string | null>();
   const wallets: Record<'network' | 'refund' | 'gas' | 'treasury', string>[] = [];
@@ -162,9 +165,10 @@ async function describe(files: SignerFiles, policy: Policy, seed: Uint8Array): P
   const xpubs = [...accounts].flatMap(([family, xpub]) => (xpub === null ? [] : [[family, xpub] as const]));
   const listed = [...accounts].flatMap(([family, xpub]) => (xpub === null ? [family] : []));
   return {
-    json: { dir: files.dir, fingerprint, xpubs: Object.fromEntries(xpubs), wallets },
+    json: { dir: files.dir, fingerprint, policy_hash: policyHash, xpubs: Object.fromEntries(xpubs), wallets },
     lines: [
       `signer ${fingerprint} in ${files.dir}`,
+      `policy ${policyHash}`,
       '',
       ...table([
         ['network', 'refund wallet', 'gas wallet', 'treasury'],

@@ -18,7 +18,6 @@ const pages: ReadonlySet<string> = new Set([
   'sweep_not_ours',
   'wallet_balance_short',
   'row_altered',
-  'signer_policy_changed',
   'address_not_derived',
   'reorg_below_floor',
   'chain_id_mismatch',

@@ -104,10 +104,6 @@ export type EngineReason = Readonly<{ code: string; message: string }>;
 
 /** The freeze of the signer itself, which the signer enforces, whatever this database says. */
 export type SeenSignerFreeze = Readonly<{ reason: string; frozenBy: string; frozenAtMs: number }>;
-/** Which approver ended the signer's freeze of `frozenAtMs`, and when. */
-export type SeenSignerThaw = Readonly<{ frozenAtMs: number; thawedBy: string; thawedAtMs: number }>;
-/** The settings of the signer's policy by their paths, as text. */
-export type SeenSignerPolicy = Readonly<Record<string, string>>;
 
 /** The payout engine of a network. */
 export type PayoutEngine = Readonly<{
@@ -209,22 +205,8 @@ export interface MoneyOutDatabase {
    * canceled, rejected or ended as never paid.
    */
   reportCertainty(network: NetworkKey, isCertain: boolean, nowMs: number): Promise<void>;
-  /**
-   * Records whether a network's engine sees the signer frozen. The first to see a freeze begin or end enters that in
-   * the audit log.
-   * @param thaw the last one, if the signer says so
-   */
-  reportSignerFreeze(
-    network: NetworkKey,
-    freeze: SeenSignerFreeze | null,
-    thaw: SeenSignerThaw | null,
-    nowMs: number,
-  ): Promise<void>;
-  /**
-   * Records the signer's policy. If it differs from the one before, that is entered in the audit log and raises the
-   * alarm `signer_policy_changed`, except for another wallet, whose first payment is an alarm of its own.
-   */
-  reportSignerPolicy(policy: SeenSignerPolicy, nowMs: number): Promise<void>;
+  /** Records whether a network's engine sees the signer frozen. */
+  reportSignerFreeze(network: NetworkKey, freeze: SeenSignerFreeze | null, nowMs: number): Promise<void>;
   listEngines(): Promise<readonly PayoutEngine[]>;
   /** Returns when this database was created. */
   createdAtMs(): Promise<number>;

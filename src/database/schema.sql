@@ -829,14 +829,6 @@ CREATE TABLE payout_engines (
   CHECK ((reason_code IS NULL) = (reason_message IS NULL))
 ) STRICT, WITHOUT ROWID;
 
--- One row: the signer's freeze and policy as an engine last saw them. A difference becomes an entry of `audit_log`, because the
--- signer's own machine has no database that could record who changed them.
-CREATE TABLE seen_signer (
-  id INTEGER PRIMARY KEY CHECK (id = 1),
-  freeze TEXT CHECK (json_valid(freeze)), --> SeenSignerFreeze
-  policy TEXT CHECK (json_valid(policy)) --> SeenSignerPolicy
-) STRICT;
-
 -- Where money out is frozen, one row for each cause: nothing is allotted, signed or broadcast there until an operator thaws it.
 CREATE TABLE payout_freezes (
   network TEXT NOT NULL, --> NetworkKey | ''

@@ -139,7 +139,6 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
     journal: (network, after, limit) => call('journal', { network, after, limit }),
     fence: (network) => call('fence', { network }),
     freezeState: () => call('freezeState', {}),
-    status: () => call('status', {}),
     freeze: (reason, frozenBy) => call('freeze', { reason, frozenBy }),
     thaw: (approval) => call('thaw', { approval }),
     backup,

@@ -3,15 +3,14 @@
  * an approver in its policy has signed the text that ends exactly this freeze.
  * @module
  */
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { type ApprovalText, checkApproval } from './approval.ts';
 import type { Journal } from './journal.ts';
 import type { Policy } from './policy.ts';
-import { reportPolicy } from './policy-report.ts';
 import { refused } from './rules.ts';
-import type { Approval, FreezeState, SignerFreeze, SignerStatus } from './signer.ts';
+import type { Approval, FreezeState, SignerFreeze } from './signer.ts';
 
 const NONCE_BYTES = 16;
 
@@ -32,39 +31,37 @@ export const thawText =
 
 export type FreezingOptions = Readonly<{
   policy: Policy;
-  journal: Pick<Journal, 'fingerprint' | 'openFreeze' | 'lastThaw' | 'freeze' | 'thaw'>;
+  /** The policy as it was read. */
+  policyText: string;
+  journal: Pick<Journal, 'fingerprint' | 'openFreeze' | 'freeze' | 'thaw'>;
   clock: Pick<Clock, 'nowMs'>;
   log: Log;
 }>;
 
-/** The signing service's calls about freezes and the policy; see `SignerControl`. */
+/** Returns the hash (SHA-256, hex) by which people compare policies: `sha256sum policy.json` prints it too. */
+export const policyHashOf = (policyText: string): string => createHash('sha256').update(policyText).digest('hex');
+
+/** The signing service's calls about freezes; see `SignerControl`. */
 export interface Freezing {
   freezeState(): FreezeState;
-  status(): SignerStatus;
   freeze(reason: string, frozenBy: string): FreezeState;
   thaw(approval: Approval): FreezeState;
   /** @throws Fault `signer_refused_frozen` */
   refuseIfFrozen(): void;
 }
 
-export function openFreezing({ policy, journal, clock, log }: FreezingOptions): Freezing {
+export function openFreezing({ policy, policyText, journal, clock, log }: FreezingOptions): Freezing {
   const { fingerprint } = journal;
   const { approvers } = policy;
-  const settings = { 'seed fingerprint': fingerprint, ...reportPolicy(policy) };
+  const policyHash = policyHashOf(policyText);
   const freezeState = (): FreezeState => ({
     fingerprint,
     freeze: journal.openFreeze(),
     approvers: approvers.map(({ name }) => name),
+    policyHash,
   });
   return {
     freezeState,
-    status() {
-      const thaw = journal.lastThaw();
-      if (!thaw) return { settings, lastThaw: null };
-      const { approver, ...when } = thaw;
-      const thawedBy = approvers.find(({ key }) => key === approver)?.name ?? approver;
-      return { settings, lastThaw: { ...when, thawedBy } };
-    },
     freeze(reason, frozenBy) {
       if (!journal.openFreeze()) {
         journal.freeze({

@@ -88,8 +88,6 @@ export interface Journal {
   record(entry: NewSignature): void;
   /** Returns the freeze that no thaw has ended, or null. */
   openFreeze(): SignerFreeze | null;
-  /** Returns the newest thaw, with its approver's key, or null. */
-  lastThaw(): Readonly<{ frozenAtMs: number; approver: string; thawedAtMs: number }> | null;
   /** Records a freeze, if none is open. @throws Fault transient `signer_storage_unavailable` */
   freeze(freeze: Omit<SignerFreeze, 'number'>): void;
   /** Records what ends a freeze. @throws Fault transient `signer_storage_unavailable` */
@@ -326,14 +324,10 @@ function journalOn(client: Sqlite.Database, file: string): Journal {
 }
 
 /** Returns the journal's record of freezes. */
-function freezesOf(client: Sqlite.Database): Pick<Journal, 'openFreeze' | 'lastThaw' | 'freeze' | 'thaw'> {
+function freezesOf(client: Sqlite.Database): Pick<Journal, 'openFreeze' | 'freeze' | 'thaw'> {
   const openFreeze = client.prepare(
     `SELECT number, nonce, reason, frozen_by AS frozenBy, frozen_at_ms AS frozenAtMs FROM freezes
      WHERE number = (SELECT max(number) FROM freezes) AND number NOT IN (SELECT freeze FROM thaws)`,
-  );
-  const lastThaw = client.prepare(
-    `SELECT frozen_at_ms AS frozenAtMs, approver, thawed_at_ms AS thawedAtMs
-     FROM thaws JOIN freezes ON number = freeze ORDER BY freeze DESC LIMIT 1`,
   );
   const insertFreeze = client.prepare(
     'INSERT INTO freezes (nonce, reason, frozen_by, frozen_at_ms) VALUES (?, ?, ?, ?)',
@@ -342,7 +336,6 @@ function freezesOf(client: Sqlite.Database): Pick<Journal, 'openFreeze' | 'lastT
     'INSERT INTO thaws (freeze, approver, until_s, signature, thawed_at_ms) VALUES (?, ?, ?, ?, ?)',
   );
   return {
-    lastThaw: () => (lastThaw.get() as ReturnType<Journal['lastThaw']> | undefined) ?? null,
     openFreeze: () => (openFreeze.get() as SignerFreeze | undefined) ?? null,
     freeze: ({ nonce, reason, frozenBy, frozenAtMs }) =>
       void guarded(() => insertFreeze.run(nonce, reason, frozenBy, frozenAtMs)),

@@ -114,7 +114,8 @@ async function run({ dir, secretKeyFile, unlock }: Arguments): Promise<void> {
       try {
         const server = await serveSigningService({ socket: files.socket, service, prepareToSign, log });
         const networks = policy.networks.map(({ key }) => key);
-        log.info({ fingerprint: keystore.fingerprint, networks }, 'the signer is ready');
+        const { policyHash } = service.freezeState();
+        log.info({ fingerprint: keystore.fingerprint, networks, policyHash }, 'the signer is ready');
         process.send?.({ ready: true });
         const living = new AbortController();
         void giveSignsOfLife(living.signal);

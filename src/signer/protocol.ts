@@ -115,12 +115,7 @@ const freezeState = z.strictObject({
   fingerprint,
   freeze: signerFreeze.nullable(),
   approvers: z.array(z.string()).readonly(),
-});
-
-/** A line of text for each setting, whichever ones a signer of a later version has. */
-const status = z.strictObject({
-  settings: z.record(z.string().max(200), z.string().max(1_000)).readonly(),
-  lastThaw: z.strictObject({ frozenAtMs: count, thawedBy: z.string(), thawedAtMs: count }).readonly().nullable(),
+  policyHash: hex('64'),
 });
 
 export const approval = z.strictObject({ approver: hex('64'), untilS: count, signature: hex('128') });
@@ -178,7 +173,6 @@ export const calls = {
   },
   fence: { params: z.strictObject({ network: networkKey }), result: count },
   freezeState: { params: z.strictObject({}), result: freezeState },
-  status: { params: z.strictObject({}), result: status },
   freeze: { params: z.strictObject({ reason: line, frozenBy: line }), result: freezeState },
   thaw: { params: z.strictObject({ approval }), result: freezeState },
   /** Its result is not JSON but the bytes of the file, while other calls are served. */

@@ -236,9 +236,6 @@ function serve(service: SigningService, method: JsonCallName, params: unknown): 
     case 'freezeState':
       read(method, params);
       return service.freezeState();
-    case 'status':
-      read(method, params);
-      return service.status();
     case 'freeze': {
       const { reason, frozenBy } = read(method, params);
       return service.freeze(reason, frozenBy);

@@ -102,21 +102,13 @@ export type FreezeState = Readonly<{
   fingerprint: string;
   freeze: SignerFreeze | null;
   approvers: readonly string[];
-}>;
-
-/** What is in force, with nothing secret. */
-export type SignerStatus = Readonly<{
-  /** Each setting of the policy by its path, and the seed's fingerprint; see `policy-report.ts`. */
-  settings: Readonly<Record<string, string>>;
-  /** The approver who ended the last freeze that was ended. */
-  lastThaw: Readonly<{ frozenAtMs: number; thawedBy: string; thawedAtMs: number }> | null;
+  /** The hash (SHA-256, hex) of the policy in force. */
+  policyHash: string;
 }>;
 
 /** What operators ask of the signer besides. It raises the same faults. */
 export interface SignerControl {
   freezeState(): Promise<FreezeState>;
-  /** Returns the policy in force, and who ended the last freeze. */
-  status(): Promise<SignerStatus>;
   /** Makes the signer sign nothing more, on any network, until `thaw`. A frozen signer keeps its first freeze. */
   freeze(reason: string, frozenBy: string): Promise<FreezeState>;
   /** Ends the freeze with an approver's signature of `thawText`. @throws Fault permanent `signer_refused_approval` */

@@ -96,7 +96,7 @@ export function openSigningService({
   log,
 }: SigningServiceOptions): SigningService {
   const macOf = createIntentMacs(secretKeys.find);
-  const { refuseIfFrozen, ...freezing } = openFreezing({ policy, journal, clock, log });
+  const { refuseIfFrozen, ...freezing } = openFreezing({ policy, policyText, journal, clock, log });
 
   /** @throws Fault `signer_refused_policy` */
   function placeOf(network: NetworkKey): Place {

@@ -89,7 +89,7 @@ test('a frozen signer is shown with the way out, on the page of wallets and of t
     const mary = await person('Mary', { role: 'operator', storeId: null });
     const pages = [PATH, `/operator/networks/${network}`];
     const freeze = { reason: 'a stolen key', frozenBy: 'ann', frozenAtMs: Date.UTC(2026, 10, 25, 12) };
-    await api.database().reportSignerFreeze(network, freeze, null, api.clock.nowMs());
+    await api.database().reportSignerFreeze(network, freeze, api.clock.nowMs());
     for (const path of pages) {
       const { text } = await mary.get(path);
       assert.match(
@@ -99,7 +99,7 @@ test('a frozen signer is shown with the way out, on the page of wallets and of t
       );
       assert.match(text, '<code>quayside signer thaw</code>', path);
     }
-    await api.database().reportSignerFreeze(network, null, null, api.clock.nowMs());
+    await api.database().reportSignerFreeze(network, null, api.clock.nowMs());
     for (const path of pages) assert.not.match((await mary.get(path)).text, 'the signer is frozen', path);
   }));
 

@@ -1,12 +1,13 @@
 /**
  * The freeze of the signer: nothing is signed until an approver has signed the end of exactly this freeze.
  */
+import { readFileSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { APPROVAL_S_MAX, approverOf, signApproval } from '../../src/signer/approval.ts';
 import { signerFiles } from '../../src/signer/files.ts';
-import { thawText } from '../../src/signer/freeze.ts';
+import { policyHashOf, thawText } from '../../src/signer/freeze.ts';
 import { calls } from '../../src/signer/protocol.ts';
 import type { SignerFreeze } from '../../src/signer/signer.ts';
 import { handClock } from '../support/hand-clock.ts';
@@ -18,7 +19,6 @@ import {
   openSigningServiceIn,
   policySettings,
   refundOf,
-  treasury,
   usdt,
 } from '../support/temp-signer.ts';
 
@@ -65,22 +65,11 @@ test('a frozen signer signs nothing, old attempts included, also after a restart
   assert.is(place.service().journal('test:one', 0, 10).length, 1);
 });
 
-test('the status has every setting in force, and who ended the last freeze, and nothing secret', () => {
+test('the state has the hash of the policy in force, and nothing secret', () => {
   const place = open();
-  const { settings, lastThaw } = place.service().status();
-  assert.is(lastThaw, null);
-  const shown = (name: string) => settings[`test:one ${name}`];
-  assert.equal(
-    ['treasury', 'caps.USDT.day', 'fee_max', 'gas_caps.day', 'count_caps.hour', 'wallets.refund'].map(shown),
-    [treasury, '600', '0.02', '0.025', '2000', '0'],
-  );
-  assert.is(settings[`approver ${approverOf(anna)}`], 'Anna');
-  assert.equal(calls.status.result.parse({ settings, lastThaw }), { settings, lastThaw });
-  const { fingerprint, freeze } = place.service().freeze('drill', 'root');
-  assert.ok(freeze);
-  assert.is(place.thaw(thawText(fingerprint, freeze)), 'none');
-  const nowMs = clock.nowMs();
-  assert.equal(place.service().status().lastThaw, { frozenAtMs: nowMs, thawedBy: 'Anna', thawedAtMs: nowMs });
+  const state = place.service().freezeState();
+  assert.is(state.policyHash, policyHashOf(readFileSync(signerFiles(place.dir).policy, 'utf8')));
+  assert.equal(calls.freezeState.result.parse(state), state);
 });
 
 test('only an approver’s valid signature of this freeze ends it, and ends no later one', () => {

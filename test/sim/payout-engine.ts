@@ -70,7 +70,6 @@ export const overSocket = (service: SigningService, random: Random, lossy: () =>
     sign: (request) => through(() => service.sign(request)),
     journal: (network, after, limit) => through(() => service.journal(network, after, limit)),
     freezeState: () => through(() => service.freezeState()),
-    status: () => through(() => service.status()),
     freeze: (reason, frozenBy) => through(() => service.freeze(reason, frozenBy)),
     fence: (network) => through(() => service.fence(network)),
     close: async () => {},

@@ -55,7 +55,6 @@ import { outgoingCommands } from './payouts/judgement.ts';
 import { createOutgoing, type Outgoing } from './payouts/outgoing.ts';
 import { createPayouts, type FollowLost, type Payouts, payoutCommands } from './payouts/payouts.ts';
 import { payoutReports } from './payouts/reports.ts';
-import { createSeenSigner } from './payouts/seen-signer.ts';
 import { createPayoutSettlement } from './payouts/settlement.ts';
 import { sweepCommands } from './payouts/sweeps.ts';
 import { payoutViews } from './payouts/views.ts';
@@ -294,7 +293,6 @@ function payoutParts(db: Db, own: MoneyOutParts) {
     if (session) own.transitions.followReturn(session, nowMs);
   };
   const numberFreeze = createNumberFreeze(db, freeze, recordAct);
-  const { followFreeze, ...seenSigner } = createSeenSigner(db, recordAct, raiseAlarm);
   const approvalsOf = (id: string) => rows.find(id)?.approvals ?? [];
   const parts = { steps, ledger, raiseAlarm, followLost, numberFreeze };
   const isDeposit = createDepositCheck(db, own.guard);
@@ -318,8 +316,7 @@ function payoutParts(db: Db, own: MoneyOutParts) {
     ...adoptionCommands(db, parts),
     ...exitCommands(db, { ...parts, settlement, outgoing, recordAct, followRefund: own.settlement.settle }),
     ...freezeCommands(db, { guard: own.guard, freezeOf, freeze, recordAct }),
-    ...payoutViews(db, followFreeze),
-    ...seenSigner,
+    ...payoutViews(db),
     ...hotWalletCommands(db, { steps, raiseAlarm, recordAct, formatAddress }),
     ...sweepCommands(db, steps),
   };

@@ -13,7 +13,7 @@ import type { Terms } from '../../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
 import type { AuditedState } from '../audit-log.ts';
 import type { Scope } from '../keys.ts';
-import type { SeenSignerFreeze, SeenSignerPolicy } from '../money-out.ts';
+import type { SeenSignerFreeze } from '../money-out.ts';
 import type { ChannelKind, QuietHours } from '../notices.ts';
 import type { ProofKind } from '../proofs.ts';
 import type { Refund, RefundApproval } from '../refunds.ts';
@@ -570,12 +570,6 @@ export const payoutEngines = sqliteTable('payout_engines', {
   signerFreeze: json<SeenSignerFreeze>(),
   isUncertain: integer({ mode: 'boolean' }).notNull().default(false),
   updatedAtMs: integer().notNull(),
-});
-
-export const seenSigner = sqliteTable('seen_signer', {
-  id: integer().primaryKey(),
-  freeze: json<SeenSignerFreeze>(),
-  policy: json<SeenSignerPolicy>(),
 });
 
 export const payoutFreezes = sqliteTable('payout_freezes', {

@@ -109,8 +109,8 @@ export function payoutsConform(makePlace: MakePlace): void {
         updatedAtMs: T0_MS + 1,
       });
       const signerFreeze = { reason: 'a stolen key', frozenBy: 'ann', frozenAtMs: T0_MS };
-      await database.reportSignerFreeze(network, signerFreeze, null, T0_MS + 2);
-      await database.reportSignerFreeze('test:two', null, null, T0_MS + 2);
+      await database.reportSignerFreeze(network, signerFreeze, T0_MS + 2);
+      await database.reportSignerFreeze('test:two', null, T0_MS + 2);
       assert.is(await database.nextFence(network, 3, T0_MS + 3), 4);
       const [seen, two] = await database.listEngines();
       assert.equal([seen?.signerFreeze, seen?.fence, seen?.reason], [signerFreeze, 4, { code: 'x', message: 'y' }]);

@@ -79,7 +79,6 @@ export const onBench =
       journal: (...given) => socket.journal(...given),
       fence: (key) => socket.fence(key),
       freezeState: () => socket.freezeState(),
-      status: () => socket.status(),
       freeze: (...given) => socket.freeze(...given),
       close: () => socket.close(),
     };

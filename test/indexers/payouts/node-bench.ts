@@ -99,7 +99,6 @@ function openSigner(family: Family, clock: Clock, wallets: NodeBenchOptions['wal
     journal: async (...given: Parameters<typeof service.journal>) => service.journal(...given),
     fence: async (key: Parameters<typeof service.fence>[0]) => service.fence(key),
     freezeState: async () => service.freezeState(),
-    status: async () => service.status(),
     freeze: async (...given: Parameters<typeof service.freeze>) => service.freeze(...given),
     close: async () => {},
   };

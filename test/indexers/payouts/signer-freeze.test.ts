@@ -2,7 +2,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createSignerFreezer } from '../../../indexers/payouts/signer-freeze.ts';
-import { permanent, transient } from '../../../src/core/fault.ts';
+import { transient } from '../../../src/core/fault.ts';
 import type { Freeze } from '../../../src/database/freezes.ts';
 import type { FreezeState } from '../../../src/signer/signer.ts';
 import { handClock } from '../../support/hand-clock.ts';
@@ -25,21 +25,15 @@ function place(approvers: readonly string[]) {
   const halted: string[] = [];
   const clock = handClock();
   const seen = {
-    ...{ isAway: false, isOld: true, questions: 0, reports: [] as (string | null)[] },
-    policies: [] as (string | undefined)[],
-    day: '600',
+    ...{ isAway: false, questions: 0, reports: [] as (string | null)[] },
+    policies: [] as unknown[],
   };
-  let state: FreezeState = { fingerprint: '00000000', freeze: null, approvers };
+  let state: FreezeState = { fingerprint: '00000000', freeze: null, approvers, policyHash: 'one' };
   const signer = {
     async freezeState() {
       seen.questions++;
       if (seen.isAway) throw transient('signer_unreachable', 'no signer');
       return state;
-    },
-    async status() {
-      if (seen.isAway) throw transient('signer_unreachable', 'no signer');
-      if (seen.isOld) throw permanent('signer_refused_request', 'expected POST with one of /wallets');
-      return { settings: { 'test:one caps.USDT.day': seen.day }, lastThaw: null };
     },
     async freeze(reason: string, frozenBy: string) {
       asked.push(`${frozenBy}: ${reason}`);
@@ -56,6 +50,9 @@ function place(approvers: readonly string[]) {
     asked,
     halted,
     lines,
+    edit: (policyHash: string) => {
+      state = { ...state, policyHash };
+    },
     thaw: () => {
       state = { ...state, freeze: null };
     },
@@ -73,9 +70,11 @@ function place(approvers: readonly string[]) {
           listFreezes: async () => freezes,
           reportSignerFreeze: async (_network, freeze) =>
             void seen.reports.push(freeze && `${freeze.frozenBy}: ${freeze.reason}`),
-          reportSignerPolicy: async (policy) => void seen.policies.push(policy['test:one caps.USDT.day']),
         },
-        log: { warn: (_: unknown, line?: string) => void lines.push(line ?? '') },
+        log: {
+          info: (fields: unknown) => void seen.policies.push(fields),
+          warn: (_: unknown, line?: string) => void lines.push(line ?? ''),
+        },
       }),
   };
 }
@@ -182,27 +181,20 @@ test('whether the signer is frozen is asked twice a minute and reported when it 
   assert.equal(reports.slice(2), [null]);
 });
 
-test('the policy is reported when it changes; a signer of the version before has none', async () => {
-  const { clock, seen, start } = place(['anna']);
-  const { reports, policies } = seen;
+test('the hash of the policy is logged when it is first seen, and after a change', async () => {
+  const { clock, seen, edit, start } = place(['anna']);
   const engine = start();
   const look = async () => {
     clock.advance(30_000);
     await engine.renew();
   };
   await look();
-  assert.equal([reports, policies], [[null], []]);
-  seen.isOld = false;
+  await look();
+  assert.equal([seen.reports, seen.policies], [[null], [{ policyHash: 'one' }]]);
+  edit('two');
   await look();
   await look();
-  assert.equal(policies, ['600']);
-  seen.day = '9000';
-  seen.isAway = true;
-  await look();
-  seen.isAway = false;
-  await look();
-  await look();
-  assert.equal([reports, policies], [[null], ['600', '9000']]);
+  assert.equal([seen.reports, seen.policies], [[null], [{ policyHash: 'one' }, { policyHash: 'two' }]]);
 });
 
 test('a freeze by the engine itself is reported at once', async () => {

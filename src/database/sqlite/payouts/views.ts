@@ -9,7 +9,6 @@ import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
 import { lanes, payoutAttempts, payoutEngines, payouts } from '../tables.ts';
 import { toAttempt, toPayout, toReason } from './rows.ts';
-import type { FollowFreeze } from './seen-signer.ts';
 
 type PayoutViews = Pick<
   MoneyOutDatabase,
@@ -28,7 +27,7 @@ type PayoutViews = Pick<
   | 'overdueRefunds'
 >;
 
-export function payoutViews({ orm, client, read, write }: Db, followFreeze: FollowFreeze): PayoutViews {
+export function payoutViews({ orm, client, read, write }: Db): PayoutViews {
   // Prepared, because the engine runs them often.
   const findEngine = atFirstUse(
     orm
@@ -94,11 +93,8 @@ export function payoutViews({ orm, client, read, write }: Db, followFreeze: Foll
     async reportCertainty(network, isCertain, nowMs) {
       await write(() => save(network, { isUncertain: !isCertain, updatedAtMs: nowMs }));
     },
-    async reportSignerFreeze(network, signerFreeze, thaw, nowMs) {
-      await write(() => {
-        save(network, { signerFreeze, updatedAtMs: nowMs });
-        followFreeze(signerFreeze, thaw, nowMs);
-      });
+    async reportSignerFreeze(network, signerFreeze, nowMs) {
+      await write(() => save(network, { signerFreeze, updatedAtMs: nowMs }));
     },
     async createdAtMs() {
       return read(() => Number(created.get() ?? 0));
