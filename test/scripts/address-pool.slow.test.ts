@@ -223,6 +223,11 @@ async function makeList(from: number, count: number, words = phrase): Promise<st
 
 const importFile = (file: string) => runProgram([...tool, 'import', file, '--json'], variables);
 
+async function createInstallation(environment: Readonly<Record<string, string>>): Promise<void> {
+  const { code, stderr } = await runProgram(['scripts/quayside.mjs', 'store', 'create', 'Shop'], environment);
+  assert.is(code, 0, stderr);
+}
+
 async function imported(file: string) {
   const { code, stdout, stderr } = await importFile(file);
   assert.is(code, 0, stderr);
@@ -243,6 +248,7 @@ async function freeNow(): Promise<number> {
 }
 
 test('a list is imported once, an overlapping list adds its new addresses, and any other list is refused', async () => {
+  await createInstallation(variables);
   const first = await makeList(0, 5);
   const { signature, ...rest } = readList(first);
   const forged = fileWith(JSON.stringify({ ...rest, signature: `AAAA${signature.slice(4)}` }));
@@ -258,6 +264,7 @@ test('a list is imported once, an overlapping list adds its new addresses, and a
 
 test('the first import prints the signer that the pool trusts from then on', async () => {
   const elsewhere = { ...variables, QUAYSIDE_DATA_DIR: join(folder, 'other') };
+  await createInstallation(elsewhere);
   const before = await runProgram(['scripts/quayside.mjs', 'status'], elsewhere);
   assert.match(
     before.stdout,

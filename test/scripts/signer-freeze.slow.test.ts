@@ -35,7 +35,10 @@ const running = new Set<ChildProcess>();
 let signer: SignerProcess;
 const client = openSigner({ socket: place.socket, timeoutMs: 30_000 });
 
-test.before(start);
+test.before(async () => {
+  assert.is((await run(['store', 'create', 'Shop'])).code, 0);
+  await start();
+});
 test.after(async () => {
   await client.close();
   for (const child of running) child.kill('SIGKILL');
