@@ -162,7 +162,8 @@ async function listenForMerchants(
       rates,
       clock,
       log,
-      checkWebhookUrl: (url, mode) => guard.check(url, mode, true),
+      checkWebhookUrl: guard.check,
+      issueEndpoint,
       checkDestination,
       isDraining: () => stopping.signal.aborted,
       pages: createCheckout({

@@ -3,7 +3,8 @@
  * @module
  */
 import { isExtended } from '../../src/core/event.ts';
-import type { Delivery, Endpoint, Session } from '../../src/database/database.ts';
+import type { Delivery, Session } from '../../src/database/database.ts';
+import type { Endpoint } from '../../src/database/endpoints.ts';
 import type { StoredEvent } from '../../src/database/events.ts';
 import { isSenderSilent } from '../../src/database/sender-report.ts';
 import { TRACED_MAX } from '../../src/database/traces.ts';

@@ -3,11 +3,11 @@
  * @module
  */
 
-import { issueKey, scopes } from '../../src/app/new-credentials.ts';
+import { issueKey } from '../../src/app/new-credentials.ts';
 import { permanent } from '../../src/core/fault.ts';
 import type { Mode } from '../../src/core/transfer.ts';
 import type { OperatorAct } from '../../src/database/audit-log.ts';
-import type { ApiKey, KeyDatabase, Scope } from '../../src/database/keys.ts';
+import { type ApiKey, type KeyDatabase, type Scope, scopes } from '../../src/database/keys.ts';
 import { readRange } from '../../src/lib/address-range.ts';
 import {
   becauseOption,

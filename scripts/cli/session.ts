@@ -32,7 +32,7 @@ export const sessionShow: Command = {
     const { terms, standing, life, request } = session;
     const value = (par: bigint) => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
     return {
-      json: paymentSession(session, { config, database }, { scopes: ['sessions:read'] }),
+      json: await paymentSession(session, { config, database }, { scopes: ['sessions:read'] }),
       lines: [
         ...table([
           ['session', session.id],

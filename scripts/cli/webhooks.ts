@@ -6,7 +6,8 @@
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { type ExtendedEventType, extendedEvents } from '../../src/core/event.ts';
 import { permanent } from '../../src/core/fault.ts';
-import type { Attempt, Delivery, DeliveryState, Endpoint } from '../../src/database/database.ts';
+import type { Attempt, Delivery, DeliveryState } from '../../src/database/database.ts';
+import type { Endpoint } from '../../src/database/endpoints.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import {
   becauseOption,

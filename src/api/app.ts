@@ -9,6 +9,7 @@ import { createLimiter, type Limiter } from '../lib/rate-limit.ts';
 import { parseSessionId } from '../lib/session-id.ts';
 import { staticDocument } from '../lib/static-document.ts';
 import { createTurns } from '../lib/turns.ts';
+import { accountEndpoint } from './account.ts';
 import { openCall } from './call.ts';
 import { referencePages } from './docs.ts';
 import type { Answer, ApiDeps, Endpoint } from './endpoint.ts';
@@ -29,6 +30,7 @@ import {
   takeBody,
 } from './middleware.ts';
 import { openApiDocument } from './openapi.ts';
+import { quoteEndpoint } from './quotes.ts';
 import { BODY_BYTES_MAX } from './reference-limits.ts';
 import { refundListEndpoint } from './refund-list.ts';
 import { refundEndpoints } from './refunds.ts';
@@ -36,6 +38,7 @@ import { sessionListEndpoint } from './session-list.ts';
 import { sessionEndpoints } from './sessions.ts';
 import { simulationEndpoint } from './simulate.ts';
 import { quickStartEndpoints } from './variants.ts';
+import { webhookEndpointEndpoints } from './webhook-endpoints.ts';
 
 /** A person looks at several pages before sending one. */
 const PAGES_PER_FORM = 4;
@@ -47,12 +50,15 @@ const PAGES_BURST_S = 3;
 
 /** Returns every signed endpoint. A literal path comes before one with a parameter in the same place. */
 export const apiEndpoints = (deps: ApiDeps): readonly Endpoint[] => [
+  accountEndpoint(deps),
   ...sessionEndpoints(deps),
   sessionListEndpoint(deps),
+  quoteEndpoint(deps),
   ...quickStartEndpoints(deps),
   ...refundEndpoints(deps),
   refundListEndpoint(deps),
   ...eventEndpoints(deps),
+  ...webhookEndpointEndpoints(deps),
   ...(deps.simulate ? [simulationEndpoint(deps, deps.simulate)] : []),
 ];
 

@@ -25,12 +25,12 @@ export async function openCall(
   deps: Omit<AuthDeps, 'onKey'>,
 ): Promise<Call> {
   // A GET is signed without a body, so a body that it carries is ignored.
-  const isPost = endpoint.method === 'post';
-  const bytes: Uint8Array = isPost && request.body instanceof Uint8Array ? request.body : NO_BODY;
+  const isRead = endpoint.method === 'get' || endpoint.isReadOnly === true;
+  const bytes: Uint8Array = endpoint.method !== 'get' && request.body instanceof Uint8Array ? request.body : NO_BODY;
   const onKey: AuthDeps['onKey'] = (keyId, unusable) =>
     note(response, { keyId, ...(unusable && { keyRefused: unusable }) });
   const line = { method: request.method, target: request.originalUrl, from: request.ip ?? '' };
-  const caller = await authenticate({ ...deps, onKey }, request.headers, line, bytes, !isPost);
+  const caller = await authenticate({ ...deps, onKey }, request.headers, line, bytes, isRead);
   authorize(caller, endpoint.scope);
   const body = bytes.length === 0 ? null : readJson(request, bytes);
   if (endpoint.doc.body && body === null) {
@@ -41,7 +41,7 @@ export async function openCall(
     params: Object.fromEntries(Object.entries(request.params).map(([name, value]) => [name, String(value)])),
     body,
     search: new URLSearchParams(/\?(.*)/s.exec(request.url)?.[1] ?? ''),
-    idempotencyKey: isPost ? readIdempotencyKey(request) : null,
+    idempotencyKey: endpoint.method === 'post' && !isRead ? readIdempotencyKey(request) : null,
   };
 }
 

@@ -6,8 +6,10 @@
 import type { RequestHandler } from 'express';
 import type { z } from 'zod';
 import type { Config } from '../config/config.ts';
+import type { ExtendedEventType } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { Database } from '../database/database.ts';
+import type { Endpoint as WebhookEndpoint } from '../database/endpoints.ts';
 import type { Scope } from '../database/keys.ts';
 import type { DestinationCheck } from '../database/refunds.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -23,8 +25,19 @@ export type ApiDeps = Readonly<{
   rates: Pick<Rates, 'quote' | 'pegs'>;
   clock: Clock;
   log: Log;
-  /** Says in one sentence why this webhook URL is not allowed, or returns null. */
-  checkWebhookUrl(url: string, mode: Mode): Promise<string | null>;
+  /**
+   * Says in one sentence why this webhook URL is not allowed, or returns null.
+   * @param mayBeUnresolved whether a name that cannot be resolved now is accepted
+   */
+  checkWebhookUrl(url: string, mode: Mode, mayBeUnresolved?: boolean): Promise<string | null>;
+  /** Makes an endpoint with a secret of its own, to be saved. */
+  issueEndpoint(
+    storeId: string,
+    mode: Mode,
+    url: string,
+    extendedEvents: readonly ExtendedEventType[],
+    nowMs: number,
+  ): WebhookEndpoint & Readonly<{ secret: string }>;
   /** Checks whether a refund can be paid to an address that somebody typed. */
   checkDestination: DestinationCheck;
   /** True once the process has begun to stop; `/readyz` says so. */
@@ -74,9 +87,11 @@ export type Answer = Readonly<{ body: object; replayed?: boolean; sessionId?: st
 
 /** Descriptions of the API's parts, in the order of the reference. */
 export const tags = {
+  Account: 'What the store of a key can do here, for a plugin that sets itself up.',
   'Payment sessions': 'Ask a payer for money, and read what became of it.',
   Refunds: 'Pay money of a session back.',
   Events: 'What happened, as webhooks send it.',
+  'Webhook endpoints': 'Where the events of the store are sent.',
   'Quick start': 'The same sessions, in the shapes of the quick start.',
   Sandbox: 'Payments that cost nothing, on simulated networks.',
   Health: 'Whether this server can serve requests; not signed.',
@@ -101,10 +116,12 @@ export type EndpointDoc = Readonly<{
 }>;
 
 export type Endpoint = Readonly<{
-  method: 'get' | 'post';
+  method: 'get' | 'post' | 'delete';
   /** OpenAPI template: `/api/v1/…/{session_id}`. */
   path: string;
   scope: Scope;
+  /** It changes nothing although it is a POST, so it has no use for an Idempotency-Key. */
+  isReadOnly?: boolean;
   /** HTTP status of a success; 200 if absent. */
   status?: 200 | 201;
   /** Codes that have another name in this endpoint's documentation. */

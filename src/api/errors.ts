@@ -140,6 +140,16 @@ export const errorTable = {
     'No event with this id exists for this API key, or it is older than 30 days.',
     'Check the id, the store and mode of the key, and that it has the scope `refunds:read` for refund events.',
   ),
+  endpoint_not_found: invalid(
+    404,
+    'No webhook endpoint with this id exists for this API key.',
+    'Check the id, and that the key belongs to the store and mode of the endpoint.',
+  ),
+  too_many_endpoints: invalid(
+    400,
+    'The store has as many webhook endpoints as it may have.',
+    'Delete one that is not needed; `GET /api/v1/webhook_endpoints` lists them.',
+  ),
   payment_in_progress: invalid(
     400,
     'A payment for this session was seen on the chain, so the session can no longer be canceled.',

@@ -67,6 +67,53 @@ export const exampleSession = {
   paid_late: false,
 };
 
+export const exampleQuoteBody = { amount: 10_50, currency: 'EUR' };
+
+export const exampleQuote = {
+  object: 'quote',
+  amount_total: 10_50,
+  currency: 'EUR',
+  exchange_rate: '1.08340',
+  target_currency: 'USDT',
+  target_amount_total: 11_38,
+  quoted_at: createdAtS,
+  options: [{ network: 'example', currency: 'USDT', amount: '11.38', confirmations_required: 12 }],
+};
+
+export const exampleAccount = {
+  object: 'account',
+  merchant_id: 'mer_01kaj8w05x9s2e7n4r8t1c6v3b',
+  name: 'Coffee shop',
+  mode: 'test',
+  scopes: ['sessions:read', 'sessions:write', 'refunds:read', 'webhooks:write'],
+  settlement_currency: 'USDT',
+  currencies: ['USD', 'USDT', 'USDC', 'EUR', 'JPY'],
+  networks: [
+    { network: 'example', title: 'Example', currencies: ['USDT', 'USDC'], amount_min: '0.00', available: true },
+  ],
+  limits: {
+    requests_per_second: 100,
+    refund_daily: '10000.00',
+    refund_automatic: '1000.00',
+    refund_window: 15_552_000,
+    webhook_endpoints: 20,
+  },
+};
+
+export const exampleEndpointBody = {
+  url: 'https://shop.example/webhooks',
+  extended_events: ['payment.detected'],
+};
+
+export const exampleEndpoint = {
+  object: 'webhook_endpoint',
+  id: 'we_01kaj8xr4n6s2d8f0g3h5j7k9m',
+  url: exampleEndpointBody.url,
+  extended_events: exampleEndpointBody.extended_events,
+  enabled: true,
+  created_at: createdAtS,
+};
+
 export const exampleQuickStartBody = {
   merchant_id: 'mer_01kaj8w0',
   order_id: 'order-1002',

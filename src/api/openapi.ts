@@ -37,7 +37,7 @@ export type Operation = Readonly<{
 }>;
 
 /** Operations by path, or by name of the webhook, then by method. */
-export type Operations = Readonly<Record<string, Readonly<{ get?: Operation; post?: Operation }>>>;
+export type Operations = Readonly<Record<string, Readonly<{ get?: Operation; post?: Operation; delete?: Operation }>>>;
 
 /** The part of OpenAPI that is used here. */
 export type OpenApiDocument = Readonly<{
@@ -143,6 +143,7 @@ const pathParameters: Headers = {
   session_id: z.string().meta({ description: 'The session’s id, written as `cs_<id>`, `sess_<id>` or bare.' }),
   refund_id: z.string().meta({ description: 'The merchant’s own id of the refund.' }),
   event_id: z.string().meta({ description: 'The event’s id.' }),
+  endpoint_id: z.string().meta({ description: 'The endpoint’s id.' }),
 };
 
 const sharedHeaders: Headers = {
@@ -179,7 +180,7 @@ const replayHeaders: Headers = {
 export function openApiDocument(endpoints: readonly Endpoint[], baseUrl: string): OpenApiDocument {
   const schemas = createSchemaWriter();
   const security = [Object.fromEntries(Object.keys(securitySchemes).map((name) => [name, []]))];
-  const paths: Record<string, { get?: Operation; post?: Operation }> = {};
+  const paths: Record<string, Operations[string]> = {};
   for (const endpoint of endpoints) {
     paths[endpoint.path] = {
       ...paths[endpoint.path],
@@ -205,7 +206,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], baseUrl: string)
 }
 
 function operation(
-  { method, path, scope, status = 200, renames = {}, doc }: Endpoint,
+  { method, path, scope, isReadOnly = false, status = 200, renames = {}, doc }: Endpoint,
   schemas: SchemaWriter,
   baseUrl: string,
 ): Operation {
@@ -213,6 +214,7 @@ function operation(
     [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, pathParameters[name] ?? z.string()]),
   );
   const isPost = method === 'post';
+  const isOnce = isPost && !isReadOnly;
   const codes = [...doc.errors, ...(isPost ? postErrors : []), ...signedErrors].map((code) => renames[code] ?? code);
   return {
     operationId: doc.operationId,
@@ -222,7 +224,7 @@ function operation(
     parameters: [
       ...parameters('path', params, schemas),
       ...parameters('query', doc.query?.shape ?? {}, schemas),
-      ...parameters('header', { ...sharedHeaders, ...(isPost && idempotencyHeader) }, schemas),
+      ...parameters('header', { ...sharedHeaders, ...(isOnce && idempotencyHeader) }, schemas),
     ],
     ...(doc.body && {
       requestBody: { required: true, content: json(schemas, doc.body.schema, doc.body.examples) },
@@ -230,7 +232,7 @@ function operation(
     responses: {
       [status]: {
         description: 'Success.',
-        headers: headers(isPost ? replayHeaders : answerHeaders, schemas),
+        headers: headers(isOnce ? replayHeaders : answerHeaders, schemas),
         content: json(schemas, doc.answer.schema, doc.answer.examples),
       },
       ...refusals(codes, schemas, baseUrl),

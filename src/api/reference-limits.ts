@@ -1,5 +1,6 @@
 /** The limits that the reference lists, from the constants and settings that enforce them. */
 import type { Config } from '../config/config.ts';
+import { STORE_ENDPOINTS_MAX } from '../core/endpoint.ts';
 import { EVENT_AGE_S_MAX } from '../core/event.ts';
 import { defaultRefundPolicy } from '../core/refund.ts';
 import { TIMESTAMP_WINDOW_S } from './auth.ts';
@@ -57,6 +58,7 @@ export function apiLimits({ requestsPerSecondPerKey, requestsPerSecondPerAddress
       limit: `${refundCancelWindowS} seconds from \`processing\` on, unless the store has another window. It ends when the payment is signed.`,
     },
     { what: 'Claim link', limit: `${refundClaimS / DAY_S} days, then the refund fails and its amount is free again.` },
+    { what: 'Webhook endpoints', limit: `${STORE_ENDPOINTS_MAX} for a store, those of both modes together.` },
     { what: 'Events', limit: `Readable for ${EVENT_AGE_S_MAX / DAY_S} days.` },
     {
       what: 'Webhooks',

@@ -20,7 +20,7 @@ export type Listed = Readonly<{
   raw: Operation;
 }>;
 
-const methods = ['get', 'post'] as const;
+const methods = ['get', 'post', 'delete'] as const;
 
 /** Returns the operations in the order of the document. */
 export const operationsOf = (operations: Operations): Listed[] =>

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { shellWord } from '../lib/shell-word.ts';
-import { exampleRefund, exampleSession } from './examples.ts';
+import { exampleEndpoint, exampleRefund, exampleSession } from './examples.ts';
 import { exampleEventId } from './webhook-events.ts';
 
 /** A call with its example: the path as it is sent, with its query. */
@@ -186,4 +186,5 @@ export const pathExamples: Readonly<Record<string, string>> = {
   session_id: exampleSession.id,
   refund_id: exampleRefund.refund_id,
   event_id: exampleEventId,
+  endpoint_id: exampleEndpoint.id,
 };

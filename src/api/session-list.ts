@@ -5,7 +5,7 @@ import type { ApiDeps, Endpoint } from './endpoint.ts';
 import { exampleSession } from './examples.ts';
 import { listSchema, pageOf, pagingFields, readPaging, TIME_S_MAX } from './paging.ts';
 import { readQuery } from './query.ts';
-import { paymentSession, paymentSessionSchema, paymentStatusSchema } from './session-view.ts';
+import { paymentSessionSchema, paymentSessions, paymentStatusSchema } from './session-view.ts';
 
 const sessionId = () =>
   z.string().refine((text) => parseSessionId(text) !== null, 'must be a session id, such as `cs_` and 26 characters');
@@ -63,7 +63,7 @@ export function sessionListEndpoint(deps: ApiDeps): Endpoint {
         first: paging.first,
         limit: paging.limit + 1,
       });
-      return { body: pageOf(found, paging, (session) => paymentSession(session, deps, caller)) };
+      return { body: pageOf(await paymentSessions(found, deps, caller), paging, (session) => session) };
     },
   };
 }

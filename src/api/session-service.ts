@@ -13,6 +13,7 @@ import { type Currency, currencies, otherMode, type Token } from '../core/transf
 import type { NewSession, PaymentOption, Session } from '../database/database.ts';
 import type { Replay } from '../database/refunds.ts';
 import type { Conversion } from '../database/session-request.ts';
+import type { MerchantStore } from '../database/stores.ts';
 import { newSessionId, parseSessionId } from '../lib/session-id.ts';
 import { exponentOf } from '../rates/currencies.ts';
 import type { ApiDeps, Caller } from './endpoint.ts';
@@ -41,6 +42,10 @@ type ReplayOf = Pick<Replay, 'idempotencyKey' | 'path'>;
 
 /** A session, and whether an earlier identical request had the same result. */
 type Kept = Readonly<{ session: Session; replayed: boolean }>;
+
+/** A price, and what it may be paid in. */
+type Priced = Readonly<{ request: Price; only: SessionInput['only'] }>;
+type Price = Pick<SessionInput['request'], 'amountMinor' | 'currency'>;
 
 type Offer = Pick<NewSession, 'conversion' | 'duePar' | 'accepts' | 'options' | 'inclusionGraceS' | 'reorgDepthsMax'>;
 
@@ -99,7 +104,7 @@ export async function createSession(
 /** @throws Refusal `invalid_parameter` if a session must not name this URL */
 async function checkWebhookUrl(deps: ApiDeps, { storeId, mode }: Caller, url: string | null): Promise<void> {
   if (url === null) return;
-  const objection = await deps.checkWebhookUrl(url, mode);
+  const objection = await deps.checkWebhookUrl(url, mode, true);
   const isOther = objection === null && (await deps.database.findEndpointOfOtherMode({ storeId, mode, url })) !== null;
   const message = isOther
     ? `webhook_url is an endpoint of ${otherMode(mode)} mode, which never receives events of ${mode} mode. Name another URL.`
@@ -149,8 +154,22 @@ export async function cancelSession(
   }
 }
 
+/** Returns the store of a key. */
+export async function storeOfCaller(
+  { database }: Pick<ApiDeps, 'database'>,
+  { storeId }: Pick<Caller, 'storeId'>,
+): Promise<MerchantStore> {
+  const store = await database.findStore(storeId);
+  invariant(store, `key of store ${storeId} has a store`);
+  return store;
+}
+
 /** Returns the ways to pay and the amount due, or the reason why there are none. */
-async function makeOffer(deps: ApiDeps, caller: Caller, { request, only }: SessionInput): Promise<Offer | Refusal> {
+export async function makeOffer(
+  deps: Pick<ApiDeps, 'config' | 'rates' | 'database' | 'log'>,
+  caller: Caller,
+  { request, only }: Priced,
+): Promise<Offer | Refusal> {
   const own = currencies.find((currency) => currency === request.currency);
   const networks = deps.config.networks.filter(({ mode }) => mode === caller.mode);
   const tokens = networks
@@ -168,9 +187,7 @@ async function makeOffer(deps: ApiDeps, caller: Caller, { request, only }: Sessi
   const [first] = accepts;
   if (first === undefined || (offered.length === 0 && networks.length > 0)) return refuse('no_payment_option');
 
-  const merchant = await deps.database.findStore(caller.storeId);
-  invariant(merchant, `key of store ${caller.storeId} has a store`);
-  const { settlementCurrency, credit } = merchant.settings;
+  const { settlementCurrency, credit } = (await storeOfCaller(deps, caller)).settings;
   const isPar = parCurrencies.includes(request.currency);
   const conversion = isPar ? null : convert(deps, settlementCurrency, request, accepts);
   if (conversion instanceof Refusal) return conversion;
@@ -209,9 +226,9 @@ const acceptedAtPar = (rates: ApiDeps['rates']): readonly Currency[] => {
  * computed from the text of the rate, as it is shown.
  */
 function convert(
-  { rates, log }: ApiDeps,
+  { rates, log }: Pick<ApiDeps, 'rates' | 'log'>,
   settlementCurrency: Currency,
-  { currency, amountMinor }: SessionInput['request'],
+  { currency, amountMinor }: Price,
   accepts: readonly Currency[],
 ): Conversion | Refusal {
   const target = accepts.find((currency) => currency === settlementCurrency) ?? accepts[0] ?? settlementCurrency;

@@ -3,9 +3,13 @@
  * @module
  */
 import * as z from 'zod';
+import { invariant } from '../core/fault.ts';
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
+import { confirmedParts } from '../core/received.ts';
+import { type EarlierRefund, refundable } from '../core/refund.ts';
 import { currencies } from '../core/transfer.ts';
-import { PAYMENTS_MAX, type Payment, type PaymentOption, type Session } from '../database/database.ts';
+import { type Database, PAYMENTS_MAX, type Payment, type PaymentOption, type Session } from '../database/database.ts';
+import type { Conversion } from '../database/session-request.ts';
 import { optionAddress, optionLink } from '../payments/option.ts';
 import { payerUrl, paymentUrl, type UrlParts } from '../payments/payment-url.ts';
 import type { Caller } from './endpoint.ts';
@@ -14,7 +18,7 @@ const minorUnits = (description: string) => z.int().meta({ description, format: 
 const unixSeconds = (description: string) => z.int().meta({ description: `${description}, Unix seconds.` });
 const tokenAmount = () => z.string().meta({ description: 'Decimal amount of the token.', example: '10.50' });
 
-const paymentOptionSchema = z
+export const paymentOptionSchema = z
   .object({
     network: z.string().meta({ description: 'Name of the network.', example: 'mynet' }),
     currency: z.enum(currencies).meta({ description: 'The stablecoin to send.' }),
@@ -69,6 +73,16 @@ const lineItemSchema = z
   })
   .meta({ id: 'LineItem' });
 
+const refundableSchema = z
+  .object({
+    currency: z.enum(currencies).meta({ description: 'The `currency` of a refund.' }),
+    amount: z.string().meta({
+      description: 'What was received, less refunds that are neither failed nor canceled.',
+      example: '10.50',
+    }),
+  })
+  .meta({ id: 'Refundable', description: 'The largest refund that the session allows in one stablecoin.' });
+
 export const paymentStatusSchema = z.enum(['pending', 'paid', 'failed', 'expired', 'canceled']).meta({
   description:
     '`pending` until it ends as `paid`, as `failed` (too little came), as `expired` (nothing came), or as `canceled`.',
@@ -115,6 +129,10 @@ export const paymentSessionSchema = z
       .meta({ description: 'Money was seen, but less than is due, counting both seen and confirmed.' }),
     overpaid: z.boolean().optional().meta({ description: 'More was seen and confirmed than is due.' }),
     paid_late: z.boolean().optional().meta({ description: 'Paid by money that arrived after the end of the session.' }),
+    paid_at: unixSeconds('When it became paid').optional(),
+    refundable: z.array(refundableSchema).optional().meta({
+      description: 'What can still be refunded of each stablecoin that came. Present once the session is paid.',
+    }),
   })
   .meta({ id: 'PaymentSession' });
 
@@ -131,8 +149,36 @@ export const payerLink = (
 ): Readonly<{ payer_url?: string }> =>
   scopes.includes('sessions:write') ? { payer_url: payerUrl(session, parts) } : {};
 
+type ViewParts = UrlParts & Readonly<{ database: Pick<Database, 'refundsOf'> }>;
+
+/** Returns the reference shapes of sessions, with what can still be refunded of those that are paid. */
+export async function paymentSessions(
+  sessions: readonly Session[],
+  parts: ViewParts,
+  caller: Pick<Caller, 'scopes'>,
+): Promise<PaymentSession[]> {
+  const paid = sessions.flatMap(({ id, life }) => (life.status === 'paid' ? id : []));
+  const refunds = paid.length === 0 ? null : await parts.database.refundsOf(paid);
+  return sessions.map((session) => shapeOf(session, refunds?.get(session.id) ?? [], parts, caller));
+}
+
 /** Returns the reference shape of a session. */
-export function paymentSession(session: Session, parts: UrlParts, caller: Pick<Caller, 'scopes'>): PaymentSession {
+export async function paymentSession(
+  session: Session,
+  parts: ViewParts,
+  caller: Pick<Caller, 'scopes'>,
+): Promise<PaymentSession> {
+  const [shown] = await paymentSessions([session], parts, caller);
+  invariant(shown, 'one session is shown as one');
+  return shown;
+}
+
+function shapeOf(
+  session: Session,
+  refunds: readonly EarlierRefund[],
+  parts: UrlParts,
+  caller: Pick<Caller, 'scopes'>,
+): PaymentSession {
   const { request, conversion, life, standing, terms } = session;
   return {
     id: session.id,
@@ -146,12 +192,8 @@ export function paymentSession(session: Session, parts: UrlParts, caller: Pick<C
     ...(request.lineItems && { line_items: request.lineItems.map(lineItem) }),
     ...(request.taxMinor !== null && { tax_amount: Number(request.taxMinor) }),
     ...(request.shippingMinor !== null && { shipping_amount: Number(request.shippingMinor) }),
-    ...(conversion && {
-      exchange_rate: conversion.rate,
-      target_currency: conversion.currency,
-      target_amount_total: Number(conversion.amountMinor),
-      rate_locked_at: session.createdAtS,
-    }),
+    ...conversionFields(conversion),
+    ...(conversion && { rate_locked_at: session.createdAtS }),
     metadata: { order_id: request.orderId, ...request.metadata },
     payment_options: session.options.map((option) => paymentOption(session, option, paymentUrl(session, parts.config))),
     payments: session.payments.map(payment),
@@ -160,8 +202,23 @@ export function paymentSession(session: Session, parts: UrlParts, caller: Pick<C
     underpaid: standing.funded === 'part' || (standing.touched && standing.funded === 'none'),
     overpaid: standing.funded === 'over',
     paid_late: life.paidLate,
+    ...(life.paidAtS !== null && { paid_at: life.paidAtS }),
+    ...(life.status === 'paid' && {
+      refundable: refundable(confirmedParts(session.sums), refunds).map(({ currency, leftMinor }) => ({
+        currency,
+        amount: formatUnits(leftMinor, MINOR_DECIMALS, MINOR_DECIMALS),
+      })),
+    }),
   };
 }
+
+/** Returns the fields of an amount that was converted; none for one at par. */
+export const conversionFields = (conversion: Conversion | null) =>
+  conversion && {
+    exchange_rate: conversion.rate,
+    target_currency: conversion.currency,
+    target_amount_total: Number(conversion.amountMinor),
+  };
 
 function paymentOption(session: Session, option: PaymentOption, pageUrl: string): z.infer<typeof paymentOptionSchema> {
   const address = optionAddress(session, option);

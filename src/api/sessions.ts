@@ -35,7 +35,7 @@ export function sessionEndpoints(deps: ApiDeps): Endpoint[] {
         const isQuickStart = isModeShape(body);
         const input = isQuickStart ? readModeInput(body, caller.mode, config) : readSessionInput(body, caller.mode);
         const { session, replayed } = await createSession(deps, caller, input, { idempotencyKey, path: CREATE_PATH });
-        const shown = isQuickStart ? modeAnswer(session, deps, caller) : paymentSession(session, deps, caller);
+        const shown = isQuickStart ? modeAnswer(session, deps, caller) : await paymentSession(session, deps, caller);
         return { body: shown, replayed, sessionId: session.id };
       },
     },
@@ -52,7 +52,8 @@ export function sessionEndpoints(deps: ApiDeps): Endpoint[] {
         errors: ['session_not_found'],
       },
       async run({ caller, params }) {
-        return { body: paymentSession(await findSession(deps, caller, params.session_id ?? ''), deps, caller) };
+        const session = await findSession(deps, caller, params.session_id ?? '');
+        return { body: await paymentSession(session, deps, caller) };
       },
     },
     {
@@ -82,7 +83,7 @@ export function sessionEndpoints(deps: ApiDeps): Endpoint[] {
           idempotencyKey,
           path: `${PATH}/${id}/cancel`,
         }));
-        return { body: paymentSession(session, deps, caller), replayed };
+        return { body: await paymentSession(session, deps, caller), replayed };
       },
     },
   ];

@@ -5,13 +5,11 @@
 import { createHash } from 'node:crypto';
 import type { ExtendedEventType } from '../core/event.ts';
 import type { Currency, Mode } from '../core/transfer.ts';
-import type { Endpoint } from '../database/database.ts';
+import type { Endpoint } from '../database/endpoints.ts';
 import type { ApiKey, NewApiKey, Scope } from '../database/keys.ts';
 import type { MerchantStore, StoreSettings } from '../database/stores.ts';
 import { newWebhookSecret, randomBase62, sortableId } from '../lib/id.ts';
 import { UTC } from '../lib/zone.ts';
-
-export const scopes: readonly Scope[] = ['sessions:read', 'sessions:write', 'refunds:read', 'refunds:write'];
 
 /** A payment must be exact, can be topped up for half an hour, and is watched for a week; late money is held. */
 export const defaultStoreSettings: StoreSettings = {

@@ -9,8 +9,9 @@ import { join } from 'node:path';
 import * as z from 'zod';
 import { permanent } from '../core/fault.ts';
 import type { Database } from '../database/database.ts';
+import { scopes } from '../database/keys.ts';
 import { writeSecretFile } from '../lib/secret-file.ts';
-import { defaultStoreSettings, issueKey, issueStore, scopes } from './new-credentials.ts';
+import { defaultStoreSettings, issueKey, issueStore } from './new-credentials.ts';
 
 /** Shorter than a store's own, because nobody wants to wait a minute, and long enough to cancel by hand. */
 const SANDBOX_CANCEL_WINDOW_S = 20;

@@ -8,6 +8,8 @@
  * from the shop. Such deliveries are sent again once the endpoint answers 2xx to something newer.
  */
 export const refusalStatuses: readonly number[] = [401, 403, 404, 405, 409, 410];
+/** Endpoints of one store, those that single sessions named not counted. */
+export const STORE_ENDPOINTS_MAX = 20;
 /** Deliveries older than this are not sent again by themselves. */
 export const REPLAY_AGE_MS_MAX = 30 * 86_400_000;
 /** A delivery that was tried this often is not sent again by itself. */

@@ -7,7 +7,7 @@
  * `test/conformance/database.ts` is the contract in executable form.
  */
 import type { Verdict, WebhookStamp } from '../core/delivery.ts';
-import type { EventType, ExtendedEventType } from '../core/event.ts';
+import type { EventType } from '../core/event.ts';
 import type { InclusionGrace } from '../core/inclusion.ts';
 import type { CancelRefusal, Life, ReceiptState, ReceiptSum, Standing, Terms } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
@@ -17,6 +17,7 @@ import type { AuditDatabase } from './audit-log.ts';
 import type { BookDatabase } from './bookkeeping.ts';
 import type { ComparisonDatabase } from './comparison.ts';
 import type { CreditTotalDatabase } from './credit-totals.ts';
+import type { EndpointDatabase } from './endpoints.ts';
 import type { EventDatabase } from './events.ts';
 import type { FreezeDatabase } from './freezes.ts';
 import type { HeldMoneyDatabase, HeldReturnDatabase } from './held-money.ts';
@@ -174,26 +175,6 @@ export type NetworkReport = Pick<
 
 // ── Webhooks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export type Endpoint = Readonly<{
-  id: string;
-  storeId: string;
-  mode: Mode;
-  url: string;
-  /** Events beyond the documented ones that it opted in to. */
-  extendedEvents: readonly ExtendedEventType[];
-  /** True when it serves only the sessions that named it, not the whole store. */
-  perSession: boolean;
-  disabledAtMs: number | null;
-  disabledReason: string | null;
-  createdAtMs: number;
-}>;
-
-/** Without a secret of its own, the store's secret of the endpoint's mode signs. */
-export type NewEndpoint = Endpoint & Readonly<{ secret?: string }>;
-
-/** `other_mode`: the URL already receives events of the other mode, at the endpoint `endpointId`. */
-export type EndpointAdded = Readonly<{ kind: 'added' }> | Readonly<{ kind: 'other_mode'; endpointId: string }>;
-
 export type DeliveryState = 'waiting' | 'delivered' | 'failed';
 
 /** One event on its way to one endpoint. `attempts` counts only automatic attempts. */
@@ -281,6 +262,7 @@ export interface Database
     NoticeDatabase,
     AuditDatabase<Database>,
     CreditTotalDatabase,
+    EndpointDatabase,
     EventDatabase,
     FreezeDatabase,
     HeldMoneyDatabase,
@@ -337,17 +319,6 @@ export interface Database
   /** Returns how far behind a network was read since then, oldest first. */
   listNetworkLags(network: NetworkKey, fromMs: number): Promise<readonly NetworkLag[]>;
 
-  /** Adds an endpoint, unless its URL receives events of the other mode. */
-  addEndpoint(input: NewEndpoint): Promise<EndpointAdded>;
-  /** Returns the id of a store's endpoint with this URL in the other mode than this one, or null. */
-  findEndpointOfOtherMode(input: Readonly<{ storeId: string; mode: Mode; url: string }>): Promise<string | null>;
-  listEndpoints(storeId: string | null): Promise<readonly Endpoint[]>;
-  /** Returns an endpoint, also one that was removed. */
-  findEndpoint(id: string): Promise<Endpoint | null>;
-  enableEndpoint(id: string, enabled: boolean, reason: string | null, nowMs: number): Promise<boolean>;
-  /** Changes which events beyond the documented ones an endpoint gets. @returns false when there is no such endpoint */
-  setEndpointEvents(id: string, extendedEvents: readonly ExtendedEventType[]): Promise<boolean>;
-  removeEndpoint(id: string): Promise<boolean>;
   /**
    * Leases up to `limit` due deliveries, in turn from each endpoint (of single sessions: from each host) that has any.
    * Within one endpoint and session, a delivery waits until earlier ones had their first attempt and none is leased.

@@ -6,7 +6,9 @@ import type { Mode } from '../core/transfer.ts';
 import type { OperatorAct } from './audit-log.ts';
 import type { MerchantStore } from './stores.ts';
 
-export type Scope = 'sessions:read' | 'sessions:write' | 'refunds:read' | 'refunds:write';
+/** What a key may do, in the order in which people choose it. */
+export const scopes = ['sessions:read', 'sessions:write', 'refunds:read', 'refunds:write', 'webhooks:write'] as const;
+export type Scope = (typeof scopes)[number];
 
 /** An API key as operators see it; of the key itself only the SHA-256 is stored. */
 export type ApiKey = Readonly<{

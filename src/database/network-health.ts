@@ -2,6 +2,7 @@
  * Whether a network is being followed, and whether new sessions offer it, by its follower's last report.
  * @module
  */
+import type { NetworkKey } from '../core/transfer.ts';
 import type { NetworkStatus } from './database.ts';
 
 /** A follower reports every second; one that is silent for this long is dead or stuck, whatever it reported last. */
@@ -68,3 +69,7 @@ export const isOffered = (
 ): boolean =>
   isFollowed(status, nowMs) ||
   (status.state !== 'halted' && status.readThroughS >= Math.floor(nowMs / 1000) - READ_AGE_S_MAX);
+
+/** Returns the networks that new sessions may offer: those that are offered, and were read from some block on. */
+export const offeredNetworks = (reports: readonly NetworkStatus[], nowMs: number): ReadonlySet<NetworkKey> =>
+  new Set(reports.flatMap((report) => (report.cursor !== null && isOffered(report, nowMs) ? report.network : [])));

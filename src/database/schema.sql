@@ -228,14 +228,14 @@ CREATE TABLE session_counts (
 INSERT INTO session_counts (status, sessions)
   VALUES ('pending', 0), ('paid', 0), ('failed', 0), ('expired', 0), ('canceled', 0);
 
--- An Idempotency-Key and the session that it made. Successes only, for a day.
+-- An Idempotency-Key and the session or webhook endpoint that it made. Successes only, for a day.
 CREATE TABLE replays (
   store_id TEXT NOT NULL REFERENCES stores (id),
   mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
   path TEXT NOT NULL,
   idempotency_key TEXT NOT NULL,
   body_hash TEXT NOT NULL,
-  session_id TEXT NOT NULL,
+  made_id TEXT NOT NULL,
   created_at_ms INTEGER NOT NULL,
   PRIMARY KEY (store_id, mode, path, idempotency_key)
 ) STRICT, WITHOUT ROWID;

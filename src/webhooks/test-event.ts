@@ -5,7 +5,8 @@
 import { randomUUID } from 'node:crypto';
 import { webhookHeaders } from '../core/delivery.ts';
 import { testEventBody } from '../core/event.ts';
-import type { Database, Endpoint } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
+import type { Endpoint } from '../database/endpoints.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import type { Sender } from './sender.ts';
 

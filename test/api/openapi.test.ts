@@ -105,7 +105,7 @@ test('every example matches its schema', () => {
       expectReads(doc.answer.schema, example, `${doc.operationId} answer ${name}`);
     }
   }
-  assert.is(count, 17);
+  assert.is(count, 24);
   for (const [path, { examples }] of walk(document)) {
     const schema = path.includes('/responses/') && !/\/responses\/20[01]\//.test(path) ? errorSchema : null;
     for (const [name, example] of Object.entries((examples ?? {}) as Record<string, { value: unknown }>)) {
@@ -129,7 +129,7 @@ test('every field and parameter has a description', () => {
 test('every status of an operation lists its codes, and each code has its status', () => {
   let count = 0;
   for (const item of Object.values(document.paths ?? {})) {
-    for (const operation of [item.get, item.post]) {
+    for (const operation of [item.get, item.post, item.delete]) {
       for (const [status, response] of Object.entries(operation?.responses ?? {})) {
         if (status.startsWith('2') || !operation?.security?.length) continue;
         const codes = [...String(response.description).matchAll(/`(\w+)`/g)].map(([, code]) => code);
@@ -165,7 +165,17 @@ test('a session has the documented fields, and all others are optional', () => {
     ...['url', 'line_items', 'tax_amount', 'shipping_amount', 'exchange_rate', 'target_currency'],
     ...['target_amount_total', 'rate_locked_at', 'metadata'],
   ];
-  const added = ['payer_url', 'payment_options', 'payments', 'payments_total', 'underpaid', 'overpaid', 'paid_late'];
+  const added = [
+    'payer_url',
+    'payment_options',
+    'payments',
+    'payments_total',
+    'underpaid',
+    'overpaid',
+    'paid_late',
+    'paid_at',
+    'refundable',
+  ];
   assert.equal(Object.keys(properties).sort(), [...documented, ...added].sort());
 });
 

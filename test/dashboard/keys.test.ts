@@ -46,7 +46,7 @@ test('a key is confirmed, shown once, signs calls, and is recorded with its make
     const { api } = dashboard;
     const ada = await owner(dashboard);
     const { review, form, post } = await reviewed(dashboard, ada, 'test', { expires: '30' });
-    assert.match(review.text, /It may not<\/dt><dd><bdi>refunds:read, refunds:write/);
+    assert.match(review.text, /It may not<\/dt><dd><bdi>refunds:read, refunds:write, webhooks:write/);
     assert.not.match(review.text, 'name="code"', 'the second factor was proved at sign-in');
     assert.equal(await listed(dashboard), [], 'nothing is made before it is confirmed');
 
@@ -85,7 +85,8 @@ test('a test key may do everything unless somebody says otherwise; a live key on
       const { text } = await ada.get(keysOf(dashboard, mode));
       return [...text.matchAll(/type="checkbox" name="([a-z:]+)" checked/g)].map(([, scope]) => scope);
     };
-    assert.equal(await checked('test'), ['sessions:read', 'sessions:write', 'refunds:read', 'refunds:write']);
+    const all = ['sessions:read', 'sessions:write', 'refunds:read', 'refunds:write', 'webhooks:write'];
+    assert.equal(await checked('test'), all);
     assert.equal(await checked('live'), []);
     const page = keysOf(dashboard, 'live');
     const refused = await ada.submit(page, `${page}/keys`, { name: 'Shop server' });

@@ -136,10 +136,14 @@ test('a key is made with an end, ranges and scopes, which are listed and shown',
   assert.equal([entry.after.scopes, entry.after.sources], ['refunds:read', '203.0.113.0/24,2001:db8::7/128']);
   assert.not.ok(JSON.stringify(entry).includes(secret));
   const made = await run('key', 'create', '--mode', 'test');
-  assert.match(made.out, /\nmay +sessions:read, sessions:write, refunds:read, refunds:write\n/, 'a test key may all');
+  assert.match(
+    made.out,
+    /\nmay +sessions:read, sessions:write, refunds:read, refunds:write, webhooks:write\n/,
+    'a test key may all',
+  );
   assert.not.match(made.out, 'may not');
   const sessions = await run('key', 'create', '--mode', 'live', '--scopes', 'sessions:read,sessions:write');
-  assert.match(sessions.out, /\nmay not +refunds:read, refunds:write; --scopes gives a key more\n/);
+  assert.match(sessions.out, /\nmay not +refunds:read, refunds:write, webhooks:write; --scopes gives a key more\n/);
   assert.not.match(sessions.out, 'can send money out');
   const paying = await run('key', 'create', '--mode', 'live', '--scopes', 'refunds:write');
   assert.match(paying.out, 'anybody who has such a key can send money out');

@@ -14,6 +14,7 @@ import { createApp } from '../../src/api/app.ts';
 import { refuseUnread } from '../../src/api/refuse-unread.ts';
 import { createRequestLog, type RequestLog } from '../../src/api/request-log.ts';
 import { listen } from '../../src/app/http-server.ts';
+import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { chains } from '../../src/chains/index.ts';
 import { createCheckout } from '../../src/checkout/router.ts';
 import type { Config } from '../../src/config/config.ts';
@@ -21,7 +22,7 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import { invariant } from '../../src/core/fault.ts';
 import type { Mode } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { NewApiKey, Scope } from '../../src/database/keys.ts';
+import { type NewApiKey, type Scope, scopes } from '../../src/database/keys.ts';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 import type { MerchantStore, StoreSettings } from '../../src/database/stores.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
@@ -76,8 +77,6 @@ export const usualNetworks: readonly NetworkConfig[] = [
 ];
 
 const staticTable = { EUR: '1.0834', JPY: '0.0066', KWD: '3.25', BTN: '0.0000012' };
-
-const allScopes: readonly Scope[] = ['sessions:read', 'sessions:write', 'refunds:read', 'refunds:write'];
 
 const plainSettings: StoreSettings = {
   settlementCurrency: 'USDT',
@@ -197,7 +196,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   const checkDestination = await createDestinationCheck(config);
   const pageClock: Clock = { nowMs: clock.nowMs, sleep: systemClock.sleep };
   const requests = createRequestLog(current, clock);
-  const shared = { database: current, config, log, checkDestination, onAnswered: requests.add };
+  const shared = { database: current, config, log, checkDestination, issueEndpoint, onAnswered: requests.add };
   app = createApp({
     ...shared,
     rates,
@@ -316,7 +315,12 @@ function merchantsOf(database: () => Database, clock: HandClock, baseUrl: string
     });
     return id;
   };
-  const addKey = async (storeId: string, mode: Mode, scopes = allScopes, life: KeyLife = {}): Promise<TestKey> => {
+  const addKey = async (
+    storeId: string,
+    mode: Mode,
+    granted: readonly Scope[] = scopes,
+    life: KeyLife = {},
+  ): Promise<TestKey> => {
     const apiKey = `sk_${mode}_${randomBase62(32)}`;
     const apiSecret = `ss_${randomBase62(40)}`;
     const key: Omit<NewApiKey, 'keyHash' | 'secret'> = {
@@ -324,7 +328,7 @@ function merchantsOf(database: () => Database, clock: HandClock, baseUrl: string
       storeId,
       mode,
       hint: 'sk_…',
-      scopes,
+      scopes: granted,
       createdAtMs: clock.nowMs(),
       revokedAtMs: null,
       ...life,

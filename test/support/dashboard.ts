@@ -17,7 +17,7 @@ import { createPasswords } from '../../src/dashboard/passwords.ts';
 import { codeOf, stepAt } from '../../src/dashboard/second-factor.ts';
 import { languages as everyLanguage, type Languages } from '../../src/dashboard/texts.ts';
 import { hashOf, newToken } from '../../src/dashboard/web-session.ts';
-import type { Endpoint } from '../../src/database/database.ts';
+import type { Endpoint } from '../../src/database/endpoints.ts';
 import type { NoticeTarget } from '../../src/database/notices.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';

@@ -25,6 +25,7 @@ const scopes = [
   ['sessions:write', 'developers.scope_sessions_write'],
   ['refunds:read', 'developers.scope_refunds_read'],
   ['refunds:write', 'developers.scope_refunds_write'],
+  ['webhooks:write', 'developers.scope_webhooks_write'],
 ] as const satisfies readonly (readonly [Scope, TextKey])[];
 const lives = [
   ['', 'general.never'],

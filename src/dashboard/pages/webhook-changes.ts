@@ -4,8 +4,10 @@
  * @module
  */
 import { sendErrors } from '../../core/delivery.ts';
+import { STORE_ENDPOINTS_MAX } from '../../core/endpoint.ts';
 import { eventIdAt, extendedEvents } from '../../core/event.ts';
-import type { Database, Endpoint } from '../../database/database.ts';
+import type { Database } from '../../database/database.ts';
+import type { Endpoint } from '../../database/endpoints.ts';
 import { RECOVERY_PACE_MS, type RecoveryCursor } from '../../database/redelivery.ts';
 import type { RotationOutcome, RotationStep } from '../../database/webhook-secrets.ts';
 import { type Html, html } from '../../lib/html.ts';
@@ -26,7 +28,6 @@ import {
   webhooksPath,
 } from './webhooks.ts';
 
-const ENDPOINTS_MAX = 20;
 const HOUR_S = 3600;
 
 type PlanOf = (deps: DashboardDeps, visit: Visit<StoreAt>, endpoint: Endpoint) => Promise<Planned>;
@@ -83,8 +84,8 @@ async function planEndpoint(deps: DashboardDeps, visit: Visit<StoreAt>): Promise
   const isMade: Reply = { to: pathOf(at, { id }), said: words.say('webhook-changes.made_already') };
   if (all.some((one) => one.id === id)) return isMade;
   const again = (fault: Html | string) => webhooksPage(deps, visit, fault);
-  if (all.filter(({ perSession }) => !perSession).length >= ENDPOINTS_MAX) {
-    return again(words.say('webhook-changes.too_many', { count: ENDPOINTS_MAX }));
+  if (all.filter(({ perSession }) => !perSession).length >= STORE_ENDPOINTS_MAX) {
+    return again(words.say('webhook-changes.too_many', { count: STORE_ENDPOINTS_MAX }));
   }
   const refusal = await deps.checkWebhookUrl(url, at.mode);
   if (refusal !== null) return again(data(refusal));

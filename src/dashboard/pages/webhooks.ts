@@ -4,7 +4,8 @@
  */
 import { isAllowed, type StorePermission } from '../../core/access.ts';
 import { documentedPaymentEvents, documentedRefundEvents, extendedEvents } from '../../core/event.ts';
-import type { Delivery, DeliveryState, Endpoint, PastAttempt } from '../../database/database.ts';
+import type { Delivery, DeliveryState, PastAttempt } from '../../database/database.ts';
+import type { Endpoint } from '../../database/endpoints.ts';
 import {
   ACTIVITY_EVENTS_MAX,
   type EndpointActivity,

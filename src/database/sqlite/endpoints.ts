@@ -2,28 +2,20 @@
  * Webhook endpoints.
  * @module
  */
-import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, inArray, isNull, lt, sql } from 'drizzle-orm';
 import { sameTarget } from '../../core/delivery.ts';
+import { STORE_ENDPOINTS_MAX } from '../../core/endpoint.ts';
 import { type Mode, otherMode } from '../../core/transfer.ts';
 import { sortableId } from '../../lib/id.ts';
-import type { Database, Endpoint, EndpointAdded, NewSession } from '../database.ts';
+import type { NewSession } from '../database.ts';
+import type { Endpoint, EndpointAdded, EndpointDatabase, EndpointRequested, NewEndpoint } from '../endpoints.ts';
 import type { DeliveryLines } from './delivery-lines.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
+import type { Replays } from './replays.ts';
 import { deliveries, endpoints } from './tables.ts';
 import type { WebhookSecrets } from './webhook-secrets.ts';
 import { WRITE_ROWS_MAX } from './write-queue.ts';
-
-type EndpointCommands = Pick<
-  Database,
-  | 'addEndpoint'
-  | 'findEndpointOfOtherMode'
-  | 'listEndpoints'
-  | 'findEndpoint'
-  | 'enableEndpoint'
-  | 'setEndpointEvents'
-  | 'removeEndpoint'
->;
 
 /** Waiting deliveries that one transaction ends. */
 const SLICE_DELIVERIES = Math.floor(WRITE_ROWS_MAX / 4);
@@ -118,9 +110,13 @@ export function createSessionEndpoints(db: Db): SessionEndpoints {
   };
 }
 
+const modes: readonly Mode[] = ['live', 'test'];
+
 type Target = Readonly<{ storeId: string; mode: Mode; url: string }>;
 
-export function endpointCommands(db: Db, secrets: WebhookSecrets, lines: DeliveryLines): EndpointCommands {
+type Parts = Readonly<{ secrets: WebhookSecrets; lines: DeliveryLines; replays: Replays }>;
+
+export function endpointCommands(db: Db, { secrets, lines, replays }: Parts): EndpointDatabase {
   const insert = preparedInsert(db, endpoints);
   const ofStore = prepareOfStore(db);
   const findNamed = prepareFindNamed(db);
@@ -139,22 +135,63 @@ export function endpointCommands(db: Db, secrets: WebhookSecrets, lines: Deliver
   }
 
   const isThere = (id: string) => and(eq(endpoints.id, id), isPresent);
+
+  function add({ secret, ...endpoint }: NewEndpoint): EndpointAdded {
+    const endpointId = findOfOtherMode(endpoint) ?? findNamedInOtherMode(endpoint);
+    if (endpointId !== null) return { kind: 'other_mode', endpointId };
+    insert({
+      ...endpoint,
+      ...fresh(endpoint.url),
+      lastEventAtMs: endpoint.perSession ? endpoint.createdAtMs : null,
+    });
+    const { id, storeId, mode, url } = endpoint;
+    const extendedEvents = endpoint.extendedEvents.join(',');
+    db.describe({ target: id, before: null, after: { storeId, mode, url, extendedEvents } });
+    if (secret !== undefined) secrets.add(endpoint.id, endpoint.mode, secret);
+    return { kind: 'added' };
+  }
+
+  const countOfStore = (storeId: string): number =>
+    modes.reduce((count, mode) => count + ofStore.all({ storeId, mode }).length, 0);
+
+  /** Returns what an earlier request made. */
+  function made(id: string): EndpointRequested {
+    const endpoint = db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
+    if (!endpoint) return { kind: 'removed' };
+    const { storeId, mode } = endpoint;
+    const { secret } = secrets.open(secrets.signing({ endpointId: id, storeId, mode }));
+    return { kind: 'replayed', endpoint, secret };
+  }
+
   return {
-    async addEndpoint({ secret, ...endpoint }) {
-      return db.write((): EndpointAdded => {
-        const endpointId = findOfOtherMode(endpoint) ?? findNamedInOtherMode(endpoint);
-        if (endpointId !== null) return { kind: 'other_mode', endpointId };
-        insert({
-          ...endpoint,
-          ...fresh(endpoint.url),
-          lastEventAtMs: endpoint.perSession ? endpoint.createdAtMs : null,
-        });
-        const { id, storeId, mode, url } = endpoint;
-        const extendedEvents = endpoint.extendedEvents.join(',');
-        db.describe({ target: id, before: null, after: { storeId, mode, url, extendedEvents } });
-        if (secret !== undefined) secrets.add(endpoint.id, endpoint.mode, secret);
-        return { kind: 'added' };
+    async addEndpoint(input) {
+      return db.write(() => add(input));
+    },
+    async requestEndpoint(input, replay) {
+      const { secret, ...endpoint } = input;
+      const scope = { storeId: input.storeId, mode: input.mode, replay, nowMs: input.createdAtMs };
+      return db.write((): EndpointRequested => {
+        const past = replays.recall(scope);
+        if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
+        if (past.kind === 'same_body') return made(past.madeId);
+        if (countOfStore(input.storeId) >= STORE_ENDPOINTS_MAX) return { kind: 'too_many' };
+        const added = add(input);
+        if (added.kind === 'other_mode') return added;
+        replays.remember(scope, input.id);
+        return { kind: 'added', endpoint, secret };
       });
+    },
+    async pageEndpoints({ storeId, mode, fromId, beforeId, first, limit }) {
+      const where = and(
+        eq(endpoints.storeId, storeId),
+        eq(endpoints.mode, mode),
+        eq(endpoints.perSession, sql`0`),
+        isPresent,
+        gte(endpoints.id, fromId),
+        lt(endpoints.id, beforeId),
+      );
+      const order = first === 'newest' ? desc(endpoints.id) : asc(endpoints.id);
+      return db.read(() => db.orm.select(shownColumns).from(endpoints).where(where).orderBy(order).limit(limit).all());
     },
     async findEndpointOfOtherMode(target) {
       return db.read(() => findOfOtherMode(target));

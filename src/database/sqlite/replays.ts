@@ -20,9 +20,9 @@ export type ReplayScope = Readonly<{ storeId: string; mode: Mode; replay: Replay
 /** To be called within a transaction. */
 export type Replays = Readonly<{
   /** Returns what this key led to within its day. */
-  recall(scope: ReplayScope): Readonly<{ kind: 'new' | 'other_body' } | { kind: 'same_body'; sessionId: string }>;
-  /** Remembers a success; does nothing for a request without a key. */
-  remember(scope: ReplayScope, sessionId: string): void;
+  recall(scope: ReplayScope): Readonly<{ kind: 'new' | 'other_body' } | { kind: 'same_body'; madeId: string }>;
+  /** Remembers a success and what it made, or changed; does nothing for a request without a key. */
+  remember(scope: ReplayScope, madeId: string): void;
 }>;
 
 export function createReplays(db: Db): Replays {
@@ -35,7 +35,7 @@ export function createReplays(db: Db): Replays {
   );
   const find = atFirstUse(
     db.orm
-      .select({ bodyHash: replays.bodyHash, sessionId: replays.sessionId, createdAtMs: replays.createdAtMs })
+      .select({ bodyHash: replays.bodyHash, madeId: replays.madeId, createdAtMs: replays.createdAtMs })
       .from(replays)
       .where(isOfScope),
   );
@@ -50,11 +50,11 @@ export function createReplays(db: Db): Replays {
       if (idempotencyKey === null) return { kind: 'new' };
       const known = find.get({ storeId, mode, path, idempotencyKey });
       if (!known || known.createdAtMs < nowMs - KEPT_MS) return { kind: 'new' };
-      return known.bodyHash === bodyHash ? { kind: 'same_body', sessionId: known.sessionId } : { kind: 'other_body' };
+      return known.bodyHash === bodyHash ? { kind: 'same_body', madeId: known.madeId } : { kind: 'other_body' };
     },
-    remember({ storeId, mode, replay: { path, idempotencyKey, bodyHash }, nowMs }, sessionId) {
+    remember({ storeId, mode, replay: { path, idempotencyKey, bodyHash }, nowMs }, madeId) {
       if (idempotencyKey === null) return;
-      const row = { storeId, mode, path, idempotencyKey, bodyHash, sessionId, createdAtMs: nowMs };
+      const row = { storeId, mode, path, idempotencyKey, bodyHash, madeId, createdAtMs: nowMs };
       // A row with this key has expired, or `recall` would have found it.
       remove.run(row);
       insert(row);

@@ -204,7 +204,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
       return db.write(() => {
         const past = replays.recall(input);
         if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
-        if (past.kind === 'same_body') return { kind: 'replayed', session: viewOf(past.sessionId) };
+        if (past.kind === 'same_body') return { kind: 'replayed', session: viewOf(past.madeId) };
         const { storeId, mode, request, replay } = input;
         const earlier = findByOrder.get({ storeId, mode, orderId: request.orderId });
         if (!earlier && isSuspended(storeId)) return { kind: 'store_suspended' };
@@ -238,7 +238,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
         if (row?.storeId !== input.storeId || row.mode !== input.mode) return { kind: 'not_found' };
         const past = replays.recall(input);
         if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
-        if (past.kind === 'same_body') return { kind: 'replayed', session: viewOf(past.sessionId) };
+        if (past.kind === 'same_body') return { kind: 'replayed', session: viewOf(past.madeId) };
         const refusal = transitions.cancel(row, input.nowMs);
         if (refusal) return { kind: 'refused', why: refusal, session: viewOf(row.id) };
         replays.remember(input, row.id);

@@ -202,7 +202,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
     ...payoutReports(db),
     ...refundCommands(db, { ...facts, ...refunds, ...formats, held: heldRecords, countingSums, transitions }),
     ...payoutParts(db, { ...changed, ...refunds, transitions, outgoing, ...formats }),
-    ...webhookCommands(db, { secrets, lines, refused, raiseAlarm }),
+    ...webhookCommands(db, { secrets, lines, refused, replays, raiseAlarm }),
     ...eventQueries(db),
     ...triggerCommands(db, findSession, outbox),
     ...alarmParts(db, vault, { raiseAlarm, recordAct }),
@@ -234,11 +234,13 @@ const merchantCommands = (
   ...keyCommands(db, vault, parts),
 });
 
-type WebhookParts = Parameters<typeof claimCommands>[1] & Parameters<typeof attemptCommands>[1];
+type WebhookParts = Parameters<typeof claimCommands>[1] &
+  Parameters<typeof attemptCommands>[1] &
+  Parameters<typeof endpointCommands>[1];
 
 /** Endpoints, and what is sent to them. */
 const webhookCommands = (db: Db, parts: WebhookParts) => ({
-  ...endpointCommands(db, parts.secrets, parts.lines),
+  ...endpointCommands(db, parts),
   ...claimCommands(db, parts),
   ...retirementCommands(db),
   ...redeliveryCommands(db, parts.lines),

@@ -176,7 +176,7 @@ export const replays = sqliteTable('replays', {
   path: text().notNull(),
   idempotencyKey: text().notNull(),
   bodyHash: text().notNull(),
-  sessionId: text().notNull(),
+  madeId: text().notNull(),
   createdAtMs: integer().notNull(),
 });
 

@@ -10,12 +10,12 @@ import type {
   ClaimedDelivery,
   CreateSessionOutcome,
   Database,
-  Endpoint,
   NetworkState,
   NewSession,
   PaymentOption,
   Session,
 } from '../../../src/database/database.ts';
+import type { Endpoint } from '../../../src/database/endpoints.ts';
 import type { Ingest, IngestOutcome } from '../../../src/database/ingest.ts';
 import type { SessionRequest } from '../../../src/database/session-request.ts';
 import type { MerchantStore, StoreSettings } from '../../../src/database/stores.ts';

@@ -4,6 +4,7 @@
  */
 import { and, eq } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
+import { confirmedParts } from '../../../core/received.ts';
 import { defaultRefundPolicy, type ReceivedPart, type RefundPolicy } from '../../../core/refund.ts';
 import type { Mode } from '../../../core/transfer.ts';
 import { dayOf } from '../../../lib/clock.ts';
@@ -29,19 +30,6 @@ export type RefundLimits = Readonly<{
 export type RefundPolicyCommands = Pick<RefundDatabase, 'setRefundPolicy' | 'refundPolicy'>;
 
 export function createRefundLimits(db: Db): RefundLimits {
-  /** Returns a session's confirmed money by network and token. Money older than the session is somebody else's. */
-  function received(session: SessionRow, isFinal = false): ReceivedPart[] {
-    const found = new Map<string, ReceivedPart>();
-    for (const { network, currency, decimals, confirmed, final } of session.sums) {
-      const counted = isFinal ? final : confirmed + final;
-      if (counted === 0n) continue;
-      const place = `${network} ${currency} ${decimals}`;
-      const units = (found.get(place)?.units ?? 0n) + counted;
-      found.set(place, { network, currency, decimals, units });
-    }
-    return [...found.values()];
-  }
-
   function policyOf(storeId: string): RefundPolicy {
     const row = db.orm.select().from(refundPolicies).where(eq(refundPolicies.storeId, storeId)).get();
     if (!row) return defaultRefundPolicy;
@@ -70,8 +58,8 @@ export function createRefundLimits(db: Db): RefundLimits {
   }
 
   return {
-    received: (session) => received(session),
-    receivedFinally: (session) => received(session, true),
+    received: ({ sums }) => confirmedParts(sums),
+    receivedFinally: ({ sums }) => confirmedParts(sums, true),
     policyOf,
     setPolicy(storeId, changes) {
       const policy = { ...policyOf(storeId), ...changes };

@@ -1,0 +1,212 @@
+/** Webhook endpoints by API, so that a plugin sets itself up: create, list, delete. */
+import * as z from 'zod';
+import { extendedEvents } from '../core/event.ts';
+import { otherMode } from '../core/transfer.ts';
+import type { OperatorAct } from '../database/audit-log.ts';
+import type { Endpoint as WebhookEndpoint } from '../database/endpoints.ts';
+import { toSeconds } from '../lib/clock.ts';
+import { sortableTime } from '../lib/id.ts';
+import type { ApiDeps, Call, Caller, Endpoint } from './endpoint.ts';
+import { refuse } from './errors.ts';
+import { exampleEndpoint, exampleEndpointBody } from './examples.ts';
+import { meaningHash } from './json.ts';
+import { listSchema, pageOf, pagingFields, readPaging, TIME_S_MAX } from './paging.ts';
+import { check } from './parameter.ts';
+import { readQuery } from './query.ts';
+import { textSchema } from './session-input.ts';
+
+const PATH = '/api/v1/webhook_endpoints';
+const URL_CHARACTERS_MAX = 2048;
+
+const bodySchema = z
+  .object({
+    url: textSchema().max(URL_CHARACTERS_MAX, `must be at most ${URL_CHARACTERS_MAX} characters`).meta({
+      description: 'Where events are sent: https, at a public host.',
+      maxLength: URL_CHARACTERS_MAX,
+      example: 'https://shop.example/webhooks',
+    }),
+    extended_events: z
+      .array(z.enum(extendedEvents, `must be one of ${extendedEvents.join(', ')}`), 'must be an array')
+      .max(extendedEvents.length, `must have at most ${extendedEvents.length} items`)
+      .nullish()
+      .meta({ description: 'Events to send besides the usual ones; none by default.' }),
+  })
+  .meta({ id: 'CreateWebhookEndpoint' });
+
+const fields = {
+  object: z.literal('webhook_endpoint').meta({ description: 'Always `webhook_endpoint`.' }),
+  id: z.string().meta({ description: 'The endpoint’s id.', example: exampleEndpoint.id }),
+};
+
+const endpointSchema = z
+  .object({
+    ...fields,
+    url: z.string().meta({ description: 'Where events are sent.' }),
+    extended_events: z.array(z.enum(extendedEvents)).meta({ description: 'Events that are sent besides the usual.' }),
+    enabled: z.boolean().meta({ description: 'False once it was disabled; its events wait.' }),
+    disabled_reason: z.string().optional().meta({ description: 'Why it is disabled, for people.' }),
+    created_at: z.int().meta({ description: 'Creation, Unix seconds.' }),
+  })
+  .meta({ id: 'WebhookEndpoint' });
+
+const createdSchema = endpointSchema
+  .extend({
+    secret: z.string().meta({ description: 'Signs what is sent to the endpoint. Keep it: no other call shows it.' }),
+  })
+  .meta({ id: 'CreatedWebhookEndpoint' });
+
+const deletedSchema = z
+  .object({ ...fields, deleted: z.literal(true).meta({ description: 'Always true.' }) })
+  .meta({ id: 'DeletedWebhookEndpoint' });
+
+const endpointId = () => z.string().regex(/^we_[0-9a-z]{26}$/, 'must be an endpoint id: `we_` and 26 characters');
+const querySchema = z.object(pagingFields('endpoints', endpointId));
+
+const shown = (one: WebhookEndpoint): z.infer<typeof endpointSchema> => ({
+  object: 'webhook_endpoint',
+  id: one.id,
+  url: one.url,
+  extended_events: [...one.extendedEvents],
+  enabled: one.disabledAtMs === null,
+  ...(one.disabledReason !== null && { disabled_reason: one.disabledReason }),
+  created_at: toSeconds(one.createdAtMs),
+});
+
+/** Returns the endpoints of this part of the API; what they list, add and delete are endpoints of webhooks. */
+export const webhookEndpointEndpoints = (deps: ApiDeps): readonly Endpoint[] => [
+  createEndpoint(deps),
+  listEndpoint(deps),
+  deleteEndpoint(deps),
+];
+
+/** Who does it, for the audit log. */
+const actOf = ({ clock }: ApiDeps, { keyId }: Caller, command: string): OperatorAct => ({
+  atMs: clock.nowMs(),
+  operator: `API key ${keyId}`,
+  command,
+  reason: null,
+});
+
+const createEndpoint = (deps: ApiDeps): Endpoint => ({
+  method: 'post',
+  path: PATH,
+  scope: 'webhooks:write',
+  status: 201,
+  doc: {
+    operationId: 'createWebhookEndpoint',
+    tag: 'Webhook endpoints',
+    summary: 'Create a webhook endpoint',
+    description:
+      'Sends the events of the store and mode of the key to a URL, from now on. The answer has the secret that signs them, once. Send an `Idempotency-Key`: without one, a repeated call makes a second endpoint.',
+    body: { schema: bodySchema, examples: { endpoint: exampleEndpointBody } },
+    answer: {
+      schema: createdSchema,
+      examples: {
+        endpoint: { ...exampleEndpoint, secret: 'whsec_3q2+7wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=' },
+      },
+    },
+    errors: ['missing_parameter', 'too_many_endpoints', 'endpoint_not_found', 'idempotency_key_conflict'],
+  },
+  run: (call) => create(deps, call),
+});
+
+async function create(deps: ApiDeps, { caller, body, idempotencyKey }: Call) {
+  const { storeId, mode } = caller;
+  const { url, extended_events } = check(bodySchema, body);
+  const objection = await deps.checkWebhookUrl(url, mode);
+  if (objection !== null) throw refuse('invalid_parameter', { param: 'url', message: objection });
+  const events = extendedEvents.filter((event) => extended_events?.includes(event));
+  const act = actOf(deps, caller, `POST ${PATH}`);
+  const endpoint = deps.issueEndpoint(storeId, mode, url, events, act.atMs);
+  const replay = { idempotencyKey, path: PATH, bodyHash: meaningHash({ url, events }) };
+  const outcome = await deps.database.recordAs({ ...act, target: endpoint.id }, (database) =>
+    database.requestEndpoint(endpoint, replay),
+  );
+  switch (outcome.kind) {
+    case 'added':
+    case 'replayed':
+      return {
+        body: { ...shown(outcome.endpoint), secret: outcome.secret },
+        replayed: outcome.kind === 'replayed',
+      };
+    case 'other_mode':
+      throw refuse('invalid_parameter', {
+        param: 'url',
+        message: `url already receives events of ${otherMode(mode)} mode. Use a URL of its own for each mode.`,
+      });
+    case 'removed':
+      throw refuse('endpoint_not_found', { message: 'This request made an endpoint that was deleted since.' });
+    case 'too_many':
+      throw refuse('too_many_endpoints');
+    case 'idempotency_key_conflict':
+      throw refuse('idempotency_key_conflict', { param: 'Idempotency-Key' });
+  }
+}
+
+const idAt = (timeS: number): string => `we_${sortableTime(timeS * 1000)}`;
+/** Sorts directly behind an id. */
+const behind = (id: string): string => `${id}\u0000`;
+
+/** Returns the range of ids that a query asks for: ids sort by time. */
+function rangeOf({ created_from, created_to, starting_after, ending_before }: z.infer<typeof querySchema>) {
+  const oldest = idAt(created_from ?? 0);
+  const newest = idAt(created_to ?? TIME_S_MAX);
+  return {
+    fromId: ending_before !== undefined && behind(ending_before) > oldest ? behind(ending_before) : oldest,
+    beforeId: starting_after !== undefined && starting_after < newest ? starting_after : newest,
+  };
+}
+
+const listEndpoint = ({ database }: ApiDeps): Endpoint => ({
+  method: 'get',
+  path: PATH,
+  scope: 'webhooks:write',
+  doc: {
+    operationId: 'listWebhookEndpoints',
+    tag: 'Webhook endpoints',
+    summary: 'List webhook endpoints',
+    description:
+      'Returns the webhook endpoints of the store and mode of the key, newest first, without their secrets. URLs that single sessions named are not among them.',
+    query: querySchema,
+    answer: {
+      schema: listSchema(endpointSchema).meta({ id: 'WebhookEndpointList' }),
+      examples: { endpoints: { object: 'list', data: [exampleEndpoint], has_more: false } },
+    },
+    errors: ['invalid_parameter'],
+  },
+  async run({ caller: { storeId, mode }, search }) {
+    const query = readQuery(querySchema, search);
+    const paging = readPaging(query);
+    const { first, limit } = paging;
+    const found = await database.pageEndpoints({ storeId, mode, ...rangeOf(query), first, limit: limit + 1 });
+    return { body: pageOf(found, paging, shown) };
+  },
+});
+
+const deleteEndpoint = (deps: ApiDeps): Endpoint => ({
+  method: 'delete',
+  path: `${PATH}/{endpoint_id}`,
+  scope: 'webhooks:write',
+  doc: {
+    operationId: 'deleteWebhookEndpoint',
+    tag: 'Webhook endpoints',
+    summary: 'Delete a webhook endpoint',
+    description: 'Sends nothing more to the endpoint, not even what waits for it. Takes no body.',
+    answer: {
+      schema: deletedSchema,
+      examples: { endpoint: { object: 'webhook_endpoint', id: exampleEndpoint.id, deleted: true } },
+    },
+    errors: ['endpoint_not_found'],
+  },
+  async run({ caller, params }) {
+    const id = params.endpoint_id ?? '';
+    const act = actOf(deps, caller, `DELETE ${PATH}/{endpoint_id}`);
+    const isDeleted = await deps.database.recordAs({ ...act, target: id }, async (database) => {
+      const endpoint = await database.findEndpoint(id);
+      const isOwn = endpoint?.storeId === caller.storeId && endpoint.mode === caller.mode && !endpoint.perSession;
+      return isOwn && (await database.removeEndpoint(id));
+    });
+    if (!isDeleted) throw refuse('endpoint_not_found');
+    return { body: { object: 'webhook_endpoint', id, deleted: true } };
+  },
+});

@@ -1,0 +1,16 @@
+/** The confirmed money of a session. */
+import type { ReceivedPart } from './refund.ts';
+import type { ReceiptSum } from './session.ts';
+
+/** Returns the money that counts, by network and token. @param isFinal only the part that is final */
+export function confirmedParts(sums: readonly ReceiptSum[], isFinal = false): ReceivedPart[] {
+  const found = new Map<string, ReceivedPart>();
+  for (const { network, currency, decimals, confirmed, final } of sums) {
+    const counted = isFinal ? final : confirmed + final;
+    if (counted === 0n) continue;
+    const place = `${network} ${currency} ${decimals}`;
+    const units = (found.get(place)?.units ?? 0n) + counted;
+    found.set(place, { network, currency, decimals, units });
+  }
+  return [...found.values()];
+}
