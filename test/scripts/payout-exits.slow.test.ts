@@ -3,7 +3,7 @@
  * ended, and after database and signer were both put back to an earlier state nothing is paid a second time.
  */
 
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Wallet } from 'ethers';
@@ -167,6 +167,7 @@ test('after a rollback of database and signer, `payouts resume` settles what was
   await signing.ended;
   rmSync(place.dir, { recursive: true });
   cpSync(join(home, 'signer-backup'), place.dir, { recursive: true });
+  chmodSync(place.dir, 0o700);
   await startSigning();
   assert.equal(await database.offerNonce(NETWORK, payer, 1, nowMs), { kind: 'halted' });
 
