@@ -1,11 +1,10 @@
 /**
- * Who may do what in the dashboard: five fixed roles. A member has one role in each store; an operator has the
+ * Who may do what in the dashboard: four fixed roles. A member has one role in each store; an operator has the
  * installation's, and sees a store's payments only as a member of that store.
  * @module
  */
-import type { Mode } from './transfer.ts';
 
-export const storeRoles = ['owner', 'developer', 'accountant', 'support'] as const;
+export const storeRoles = ['owner', 'staff', 'accountant'] as const;
 export type StoreRole = (typeof storeRoles)[number];
 export type Role = StoreRole | 'operator';
 
@@ -34,28 +33,24 @@ export type InstallationPermission = 'installation:read' | 'installation:manage'
 const ofInstallation = (permission: StorePermission | InstallationPermission): permission is InstallationPermission =>
   permission === 'installation:read' || permission === 'installation:manage';
 
-/** What a page needs: a permission in the store and mode that its path names, or one over the installation. */
+/** What a page needs: a permission in the store that its path names, or one over the installation. */
 export type Need =
-  | Readonly<{ permission: StorePermission; storeId: string; mode: Mode }>
+  | Readonly<{ permission: StorePermission; storeId: string }>
   | Readonly<{ permission: InstallationPermission }>;
 
-const both: readonly Mode[] = ['live', 'test'];
-const onlyOwner = { owner: both, accountant: [], support: [], developer: [] } as const;
-const ownerOrTests = { ...onlyOwner, developer: ['test'] } as const;
-
-/** Who has a store's permission, in which modes. A developer works on test payments. */
-const granted: Readonly<Record<StorePermission, Readonly<Record<StoreRole, readonly Mode[]>>>> = {
-  'payments:read': { owner: both, accountant: both, support: both, developer: ['test'] },
-  'payments:export': { ...ownerOrTests, accountant: both },
-  'payments:manage': { ...ownerOrTests, support: both },
-  'refunds:request': { ...onlyOwner, support: both },
-  'refunds:decide': onlyOwner,
-  'held:decide': onlyOwner,
-  'webhooks:read': { ...ownerOrTests, support: both },
-  'webhooks:resend': { ...ownerOrTests, support: both },
-  'webhooks:manage': ownerOrTests,
-  'keys:manage': ownerOrTests,
-  'store:manage': onlyOwner,
+/** Who has a store's permission, in both modes. */
+const granted: Readonly<Record<StorePermission, readonly StoreRole[]>> = {
+  'payments:read': storeRoles,
+  'payments:export': ['owner', 'accountant'],
+  'payments:manage': ['owner', 'staff'],
+  'refunds:request': ['owner', 'staff'],
+  'refunds:decide': ['owner'],
+  'held:decide': ['owner'],
+  'webhooks:read': ['owner', 'staff'],
+  'webhooks:resend': ['owner', 'staff'],
+  'webhooks:manage': ['owner'],
+  'keys:manage': ['owner'],
+  'store:manage': ['owner'],
 };
 
 /** Returns whether one of the memberships gives what is needed, in that very store. */
@@ -63,7 +58,7 @@ export function isAllowed(memberships: readonly Membership[], need: Need): boole
   return memberships.some((membership) => {
     if (membership.role === 'operator') return ofInstallation(need.permission);
     if (!('storeId' in need) || membership.storeId !== need.storeId) return false;
-    return granted[need.permission][membership.role].includes(need.mode);
+    return granted[need.permission].includes(membership.role);
   });
 }
 

@@ -6,7 +6,6 @@
 import express, { type ErrorRequestHandler, type Express, type Request, type Response } from 'express';
 import { isAllowed } from '../core/access.ts';
 import { Fault } from '../core/fault.ts';
-import type { Mode } from '../core/transfer.ts';
 import { queryOf, readForm } from '../lib/form.ts';
 import { createHold } from '../lib/held-refusal.ts';
 import { html } from '../lib/html.ts';
@@ -34,7 +33,6 @@ const SUBSCRIBERS_MAX = 10_000;
 const IMAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 const PAGES_BURST_S = 3;
 const STALLED_MS_MAX = 60_000;
-const modes: readonly Mode[] = ['live', 'test'];
 
 /** Creates the application. It opens no port and starts no timer. */
 export function createDashboard(deps: DashboardDeps): Express {
@@ -195,11 +193,7 @@ async function send(
     const stores: MenuStore[] = [];
     for (const { storeId } of memberships) {
       const store = storeId === null ? null : await deps.database.findStore(storeId);
-      if (!store) continue;
-      const seen = modes.filter((mode) =>
-        isAllowed(memberships, { permission: 'payments:read', storeId: store.id, mode }),
-      );
-      stores.push({ id: store.id, name: store.name, modes: seen });
+      if (store) stores.push({ id: store.id, name: store.name });
     }
     const notice = readNotice(queryOf(request), formToken);
     const shown = { words, name, memberships, stores, path: request.path, at, zone, formToken, endsIn, notice };

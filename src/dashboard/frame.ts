@@ -32,8 +32,10 @@ ${body}
 `.html
   }`;
 
-/** A store in the menu, with the modes whose payments the person may see. */
-export type MenuStore = Readonly<{ id: string; name: string; modes: readonly Mode[] }>;
+/** A store in the menu. */
+export type MenuStore = Readonly<{ id: string; name: string }>;
+
+const modes: readonly Mode[] = ['live', 'test'];
 
 export type FrameOf = Readonly<{
   words: Words;
@@ -103,7 +105,7 @@ function modesOf({ words, path, at }: FrameOf, store: MenuStore): Html {
   const isHere = at?.storeId === store.id;
   const page = isHere ? (path.split('/')[4] ?? '') : '';
   const target = storePages.find(([name]) => name === page)?.[0] ?? 'overview';
-  return html`<ul class="modes" aria-label="${words.say('frame.mode')}">${store.modes.map((mode) => {
+  return html`<ul class="modes" aria-label="${words.say('frame.mode')}">${modes.map((mode) => {
     const isCurrent = isHere && at.mode === mode;
     return html`<li><a href="/s/${store.id}/${mode}/${target}"${isCurrent ? html` aria-current="true"` : null}>${words.say(`frame.mode_${mode}`)}</a></li>`;
   })}</ul>`;

@@ -22,15 +22,14 @@ export function approvalSection(
   payout: Payout | null,
   { path, mayDecide }: Readonly<{ path: string; mayDecide: boolean }>,
 ): Html | null {
-  const { visitor, nowMs, words } = visit;
+  const { nowMs, words } = visit;
   const wait = payout?.state === 'waiting' ? payout.wait : null;
   const isWaiting = refund.status === 'processing' && wait?.code === 'signer_refused_approval';
   if (!isWaiting && refund.approvals.length === 0) return null;
-  const ways = refund.requestedBy === visitor.person.id ? ownRequest(words, refund) : steps(visit, refund, path);
   return html`<section class="card" aria-labelledby="signatures"><h2 id="signatures">${words.say('refund-approvals.title')}</h2>
 ${isWaiting ? html`<p>${words.say('refund-approvals.why')}</p>` : null}
 ${refund.approvals.length === 0 ? html`<p>${words.say('refund-approvals.none')}</p>` : signatures(words, refund, isWaiting, nowMs)}
-${isWaiting && mayDecide ? ways : null}</section>`;
+${isWaiting && mayDecide ? steps(visit, refund, path) : null}</section>`;
 }
 
 function signatures(words: Words, { approvals }: Refund, isWaiting: boolean, nowMs: number): Html {
@@ -45,9 +44,6 @@ function signatures(words: Words, { approvals }: Refund, isWaiting: boolean, now
     approvals.map(({ approver, untilS }) => [short(approver), time(untilS * 1000), stateOf(untilS * 1000)]),
   );
 }
-
-const ownRequest = (words: Words, { id }: Refund): Html =>
-  html`<p>${words.html('refund-approvals.own', { command: html`<code>quayside refunds approve ${id} --approval anna.json</code>` })}</p>`;
 
 /** The name of the file that approvers sign. */
 export const requestFileOf = ({ id }: Pick<Refund, 'id'>): string => `${id}.json`;

@@ -947,7 +947,7 @@ CREATE UNIQUE INDEX people_by_name ON people (name) WHERE removed_at_ms IS NULL;
 CREATE TABLE memberships (
   person_id TEXT NOT NULL REFERENCES people (id),
   store_id TEXT REFERENCES stores (id),
-  role TEXT NOT NULL CHECK (role IN ('owner', 'developer', 'accountant', 'support', 'operator')),
+  role TEXT NOT NULL CHECK (role IN ('owner', 'staff', 'accountant', 'operator')),
   CHECK ((role = 'operator') = (store_id IS NULL))
 ) STRICT;
 CREATE UNIQUE INDEX memberships_of_person ON memberships (person_id, ifnull(store_id, ''));

@@ -156,7 +156,7 @@ test('an alarm about a payment links to it, for those who may see the payment', 
     const people = await api.database().listPeople();
     const person = people.find(({ name }) => name === 'Mary');
     assert.ok(person);
-    await api.database().setMembership(person.id, { role: 'support', storeId: api.merchantId }, operator(1));
+    await api.database().setMembership(person.id, { role: 'staff', storeId: api.merchantId }, operator(1));
     assert.match((await mary.get('/operator/alarms')).text, link);
     assert.is((await mary.get(`/s/${api.merchantId}/test/payments/${id}`)).status, 200);
   }));

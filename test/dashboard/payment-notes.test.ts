@@ -18,13 +18,13 @@ const withSale = (
     { pages: true },
   );
 
-const member = ({ api, person }: Dashboard, name: string, role: 'owner' | 'support' | 'accountant' | 'developer') =>
+const member = ({ api, person }: Dashboard, name: string, role: 'owner' | 'staff' | 'accountant') =>
   person(name, { role, storeId: api.merchantId });
 
 test('a note is written, seen by the team, and removed; the audit log has no text of it', () =>
   withSale(async (dashboard, sale, path) => {
     const { api } = dashboard;
-    const sue = await member(dashboard, 'Sue', 'support');
+    const sue = await member(dashboard, 'Sue', 'staff');
     const added = await sue.submit(path, `${path}/notes`, { note: `  ${SECRET} ` });
     assert.is(added.status, 303);
     const [note] = await api.database().listPaymentNotes(sale.id);

@@ -62,7 +62,7 @@ test('an accountant, who only reads, finds no link on a refund’s page and cann
 test('the claim link takes the second factor and an audit entry, and what comes through it is not called the payer’s', () =>
   withRefund(async (scene) => {
     const { api, refundPath, claimUrl } = scene;
-    const sam = await staff(scene, 'Sam', 'support');
+    const sam = await staff(scene, 'Sam', 'staff');
     const token = claimUrl.slice(claimUrl.lastIndexOf('/') + 1);
     assert.not.match((await sam.get(refundPath)).text, token);
     api.clock.advance(PAST_SUDO_MS);
@@ -98,7 +98,7 @@ test('the payer’s link of the payment page takes the second factor, and an add
     assert.is((await enter(url, address('1'))).status, 303);
     assert.is((await readRefund(scene)).destination_source, 'payer', 'nobody had seen it');
 
-    const sam = await staff(scene, 'Sam', 'support');
+    const sam = await staff(scene, 'Sam', 'staff');
     const path = `/s/${api.merchantId}/test/payments/${sale.id}`;
     api.clock.advance(PAST_SUDO_MS);
     const review = await sam.submit(path, `${path}/link`);
@@ -117,7 +117,7 @@ test('support cannot take an approved refund by its claim link', () =>
   withRefund(async (scene) => {
     const { api, sale } = scene;
     await api.database().setRefundPolicy(api.merchantId, { refundAutoMinor: 0 });
-    const [sam, ada] = [await staff(scene, 'Sam', 'support'), await staff(scene, 'Ada', 'owner')];
+    const [sam, ada] = [await staff(scene, 'Sam', 'staff'), await staff(scene, 'Ada', 'owner')];
     const form = `/s/${api.merchantId}/test/payments/${sale.id}/refund`;
     const asked = await sam.submit(form, form, { amount: '4.00', currency: 'USDT' });
     const path = (await confirm(sam, form, asked)).headers.get('location')?.split('?')[0] ?? '';

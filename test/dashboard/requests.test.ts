@@ -192,7 +192,7 @@ test('a payment’s page has the requests that made or named it, of its own stor
     assert.not.match(text, idOf(curious));
     assert.equal(await shown(`${pathOf(dashboard)}?session=nonsense`), []);
 
-    const ben = await dashboard.person('Ben', { role: 'support', storeId: api.merchantId });
+    const ben = await dashboard.person('Ben', { role: 'staff', storeId: api.merchantId });
     assert.equal(await shown(page, ben), expected);
     assert.not.match((await ben.get(page)).text, pathOf(dashboard), 'support has no log of requests');
     api.clock.advance(REQUESTS_AGE_MS_MAX + 1_000);

@@ -85,7 +85,7 @@ test('the payment’s page leads to each delivery, for who may see deliveries', 
       const { sale, delivery } = await createScene(dashboard);
       const link = `href="/s/${api.merchantId}/test/webhooks/deliveries/${delivery.id}"`;
       for (const [role, isLinked] of [
-        ['support', true],
+        ['staff', true],
         ['accountant', false],
       ] as const) {
         const member = await dashboard.person(role, { role, storeId: api.merchantId });
@@ -141,7 +141,7 @@ test('nobody finds what they may not see', () =>
         const { status, text: page } = await stranger.get(`/s/${other}/test/payments?q=${text}`);
         assert.equal([status, page.includes('Nothing in test mode fits')], [200, true], text);
       }
-      const support = await dashboard.person('Sue', { role: 'support', storeId: api.merchantId });
+      const support = await dashboard.person('Sue', { role: 'staff', storeId: api.merchantId });
       const accountant = await dashboard.person('Amy', { role: 'accountant', storeId: api.merchantId });
       const base = `/s/${api.merchantId}/test/payments`;
       assert.match((await support.get(`${base}?q=${requestId}`)).text, 'Nothing in test mode fits');

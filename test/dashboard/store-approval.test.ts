@@ -49,7 +49,7 @@ test('a mail tells the operator of a store that waits, and of the decision', asy
       };
       await addOperatorTarget(dashboard, mail);
       const mary = await dashboard.person('Mary', { role: 'operator', storeId: null });
-      const ada = await dashboard.person('Ada', { role: 'support', storeId: api.merchantId });
+      const ada = await dashboard.person('Ada', { role: 'staff', storeId: api.merchantId });
 
       const wish = { name: 'Tea & Co', channel: 'API', settlement: 'USDC' };
       const made = await confirm(ada, '/stores/new', await ada.submit('/stores/new', '/stores/new', wish));

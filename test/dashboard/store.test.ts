@@ -20,7 +20,7 @@ function shownFields({ text }: Answer): Record<string, string> {
 
 test('a new store waits for approval with its maker as the owner, is made once, and gets keys only then', () =>
   withDashboard(async ({ api, person }) => {
-    const ada = await person('Ada', { role: 'support', storeId: api.merchantId });
+    const ada = await person('Ada', { role: 'staff', storeId: api.merchantId });
     const form = (await ada.get('/stores/new')).text;
     assert.match(form, /Channel type <select name="channel"><option[^>]*>API<\/option><\/select>/, 'the only choice');
     const review = await ada.submit('/stores/new', '/stores/new', {
@@ -69,7 +69,7 @@ test('the page shows the usual colour, offers every time zone, and has one fille
 
 test('one person cannot pile up stores that wait', () =>
   withDashboard(async ({ api, person }) => {
-    const ada = await person('Ada', { role: 'support', storeId: api.merchantId });
+    const ada = await person('Ada', { role: 'staff', storeId: api.merchantId });
     const make = async (name: string) => {
       const review = await ada.submit('/stores/new', '/stores/new', { name, channel: 'API', settlement: 'USDT' });
       return review.status === 200 ? (await confirm(ada, '/stores/new', review)).status : review.status;

@@ -40,7 +40,7 @@ async function openShop(bench: Bench, name = NAME, firstKey = 1) {
   return {
     store,
     async member(person = 'Ana') {
-      const membership = { role: 'support', storeId: store.id } as const;
+      const membership = { role: 'staff', storeId: store.id } as const;
       await database.addPerson(
         { id: `usr_${person}`, name: person, membership, createdAtMs: clock.nowMs() },
         by(bench),
@@ -151,7 +151,7 @@ test(
         assert.is(all.length, 1, kind);
         const [text = ''] = all;
         const lines = [
-          `New member of ${SHOWN}: Ana (support), by Mary (dashboard) (N-`,
+          `New member of ${SHOWN}: Ana (staff), by Mary (dashboard) (N-`,
           `API key ${row.hint} of ${SHOWN} was made by Mary (dashboard) (N-`,
           `API key ${row.hint} of ${SHOWN} was revoked by Mary (dashboard) (N-`,
           `Test payment in ${SHOWN} (N-`,
@@ -234,11 +234,11 @@ test(
     const address = JSON.stringify({ url: `${server.origin}/nt_own` });
     await database.addNoticeTarget({ ...plainTarget, id: 'nt_own', storeId: store.id, address }, by(bench));
     await database.proveNoticeTarget('nt_own', '123456', by(bench));
-    const membership = { role: 'support', storeId: store.id } as const;
+    const membership = { role: 'staff', storeId: store.id } as const;
     await database.addPerson({ id: 'usr_1', name: 'Ana', membership, createdAtMs: clock.nowMs() }, by(bench));
     await database.setMembership('usr_1', { role: 'owner', storeId: store.id }, by(bench));
     await bench.after(5 * MINUTE_MS);
-    assert.match(bodies(bench, 'nt_own')[0] ?? '', 'New member of Call 555: Ana (support)');
+    assert.match(bodies(bench, 'nt_own')[0] ?? '', 'New member of Call 555: Ana (staff)');
     assert.equal([bodies(bench, 'nt_0'), bodies(bench, 'nt_1'), bodies(bench, 'nt_own').length], [[], [], 1]);
     assert.is(rows(bench, 'SELECT * FROM notices').length, 1);
   }),

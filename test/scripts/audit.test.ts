@@ -97,7 +97,7 @@ const why = ['--because', 'a reason'];
 /** Stores as the dashboard creates them. */
 const [waiting, unwanted] = ['mer_waiting', 'mer_unwanted'];
 const [owner, asking] = ['usr_owner', { atMs: systemClock.nowMs(), operator: 'Ann', command: 'test', reason: null }];
-const member = { role: 'support', storeId: store } as const;
+const member = { role: 'staff', storeId: store } as const;
 await database.addPerson({ id: owner, name: 'Ann', membership: member, createdAtMs: 0 }, asking);
 for (const id of [waiting, unwanted]) await database.requestStore({ ...merchantStore(), id }, owner, asking);
 

@@ -233,10 +233,10 @@ async function answerPages(dashboard: Dashboard, owner: Visitor, unproved: Visit
   const confirmed = { confirmed: 'yes' };
   const nobody = { path: '/sign-in', cookie: '' };
   const link = async (password: string) => {
-    const { token } = await dashboard.invite(`Guest ${++guests}`, { role: 'support', storeId: api.merchantId });
+    const { token } = await dashboard.invite(`Guest ${++guests}`, { role: 'staff', storeId: api.merchantId });
     return { to: `/link/${token}`, fields: { password, code: dashboard.code(token) } };
   };
-  const guest = () => ({ name: `Guest ${++guests}`, role: 'support', confirmed: 'yes' });
+  const guest = () => ({ name: `Guest ${++guests}`, role: 'staff', confirmed: 'yes' });
   const wrong = { ...key, confirmed: 'yes', code: '000000' };
   return [
     { name: 'recovery-codes', ...nobody, form: () => link(PASSWORD) },
@@ -251,7 +251,7 @@ async function answerPages(dashboard: Dashboard, owner: Visitor, unproved: Visit
     },
     { name: 'key-made', ...by('owner', '/developers/keys', () => ({ ...key, confirmed: 'yes' })) },
     { name: 'invited', ...by('owner', '/team', guest) },
-    { name: 'form-fault', ...by('owner', '/team', () => ({ name: '?', role: 'support' })), status: 400 },
+    { name: 'form-fault', ...by('owner', '/team', () => ({ name: '?', role: 'staff' })), status: 400 },
     { name: 'password', ...own('unproved', 'password') },
     {
       name: 'password-wrong',
@@ -280,7 +280,7 @@ export async function everyPage(dashboard: Dashboard): Promise<readonly Dashboar
   await confirmTip(api);
   await openSale(api);
   const made = await fillStore(api, sale);
-  await dashboard.invite('Dorothy', { role: 'support', storeId: api.merchantId });
+  await dashboard.invite('Dorothy', { role: 'staff', storeId: api.merchantId });
   await api.database().keepAlarm({
     key: 'network:test:bsc',
     atMs: api.clock.nowMs(),

@@ -23,7 +23,7 @@ export async function createObjects(dashboard: Dashboard): Promise<Readonly<Reco
   const { api } = dashboard;
   const logo = { type: 'svg', hash: LOGO_HASH, bytes: Buffer.from('<svg/>') } as const;
   await api.database().setPageSettings(api.merchantId, { logo });
-  const { id: person } = await dashboard.invite('A member', { role: 'support', storeId: api.merchantId });
+  const { id: person } = await dashboard.invite('A member', { role: 'staff', storeId: api.merchantId });
   return { test: await createIn(dashboard, 'test', person), live: await createIn(dashboard, 'live', person) };
 }
 

@@ -26,7 +26,7 @@ export const accountPages = (deps: DashboardDeps): readonly CommonPage[] => [
     async answer({ visitor: { person } }) {
       const store = person.memberships.find(({ storeId }) => storeId !== null);
       if (person.memberships.some(({ role }) => role === 'operator')) return { to: '/operator' };
-      const isLive = store?.role !== 'developer' && deps.config.networks.some(({ mode }) => mode === 'live');
+      const isLive = deps.config.networks.some(({ mode }) => mode === 'live');
       return { to: store ? `/s/${store.storeId}/${isLive ? 'live' : 'test'}/overview` : '/account' };
     },
   },

@@ -104,9 +104,8 @@ async function planHandingIn(
   refund: Refund,
   back: string,
 ): Promise<Planned> {
-  const { form, visitor, nowMs, words } = visit;
+  const { form, nowMs, words } = visit;
   const again = againPage(words, refund, back);
-  if (refund.requestedBy === visitor.person.id) return again(words.say('refund-changes.own'));
   const text = givenText(form);
   if (text === 'none') return again(words.html('refund-approvals.nothing'));
   if (text === 'too_long') return again(words.html('refund-approvals.too_long', { kib: APPROVAL_BYTES_MAX / 1024 }));

@@ -199,7 +199,7 @@ async function planRefund(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<P
     review: {
       title: words.say('refund-changes.review', { amount: amountText(refund) }),
       consequence: html`${whatIsPaid(deps.config, words, refund)}
-${refund.needsApproval ? html`<p>${words.say('refund-changes.needs_other')}</p>` : null}<p>${cancelText(words, refund, refundCancelWindowS, refund.needsApproval)}</p>`,
+${refund.needsApproval ? html`<p>${words.say('refund-changes.needs_approval')}</p>` : null}<p>${cancelText(words, refund, refundCancelWindowS, refund.needsApproval)}</p>`,
       button: words.say('refund-changes.button', { amount: amountText(refund) }),
       back: `${paymentPath(visit.at, session)}/refund`,
       needsSudo: true,
@@ -241,11 +241,10 @@ type PlanOf = (deps: DashboardDeps, visit: Visit<StoreAt>, refund: Refund) => Pr
 const onward = (at: StoreAt, refund: Refund, said: string): Reply => ({ to: `${refundsPath(at)}/${refund.id}`, said });
 
 const planApproval: PlanOf = async (deps, visit, refund) => {
-  const { at, form, visitor, nowMs, words } = visit;
+  const { at, form, nowMs, words } = visit;
   const again = (fault: string) => refundPage(deps, visit, refund, fault);
   const seen = form.seen ?? null;
   if (!waitsForApproval(refund)) return again(words.say('refund-changes.not_waiting'));
-  if (refund.requestedBy === visitor.person.id) return again(words.say('refund-changes.own'));
   if (!refund.destination) return again(words.say('refund-changes.no_address'));
   if (refund.destination.key !== seen) return again(words.say('refund-changes.address_changed'));
   const { refundCancelWindowS } = await deps.database.refundPolicy(at.storeId);

@@ -242,12 +242,9 @@ async function forms({ database, config }: DashboardDeps, visit: Visit<StoreAt>,
     isAllowed(visitor.person.memberships, { permission, ...at });
   const to = (act: string) => `${refundsPath(at)}/${refund.id}/${act}`;
   const seen = html`${changeFields(visit)}<input type="hidden" name="seen" value="${refund.destination?.key ?? ''}">`;
-  const isOwn = refund.requestedBy === visitor.person.id;
   const approving = !refund.destination
     ? html`<p>${words.say('refunds.address_first')}</p>`
-    : isOwn
-      ? html`<p>${words.html('refunds.own_request', { command: html`<code>quayside refunds approve ${refund.id}</code>` })}</p>`
-      : html`<form method="post" action="${to('approve')}">${seen}<button>${words.say('refunds.approve')}</button></form>`;
+    : html`<form method="post" action="${to('approve')}">${seen}<button>${words.say('refunds.approve')}</button></form>`;
   const deciding = html`<section class="card" aria-labelledby="decide"><h2 id="decide">${words.say('refunds.decide')}</h2>${approving}
 <form method="post" action="${to('refuse')}">${changeFields(visit)}
 <label>${words.say('refunds.why_refused')} <input name="because" maxlength="200" required></label>

@@ -1,6 +1,6 @@
 /**
- * The team of a store: who is a member, in which role, and inviting somebody by a one-time link. Nobody changes their
- * own role, and a store always has an owner.
+ * The team of a store: who is a member, in which role, and the one-time link for a new person. Nobody removes
+ * themselves, and a store always has an owner.
  * @module
  */
 import { type StoreRole, storeRoles } from '../../core/access.ts';
@@ -25,8 +25,6 @@ const roleText = (words: Words, role: StoreRole): string =>
 
 const pathOf = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/team`;
 
-type PlanOf = (deps: DashboardDeps, visit: Visit<StoreAt>, person: Person) => Promise<Planned>;
-
 export const teamPages = (deps: DashboardDeps): readonly StorePage[] => [
   {
     method: 'get',
@@ -39,24 +37,11 @@ export const teamPages = (deps: DashboardDeps): readonly StorePage[] => [
     needs: 'store:manage',
     plan: (visit) => planInvitation(deps, visit),
   }),
-  ...(
-    [
-      ['role', planRole],
-      ['remove', planRemoval],
-      ['sign-out', planSignOut],
-      ['link', planLink],
-    ] as const
-  ).map(([act, planOf]) =>
-    storeChange(deps, {
-      path: `/s/:store/:mode/team/:person/${act}`,
-      needs: 'store:manage',
-      async plan(visit) {
-        const members = await membersOf(deps.database, visit.at);
-        const person = members.find(({ id }) => id === visit.params.person);
-        return person ? planOf(deps, visit, person) : null;
-      },
-    }),
-  ),
+  storeChange(deps, {
+    path: '/s/:store/:mode/team/:person/remove',
+    needs: 'store:manage',
+    plan: (visit) => planRemoval(deps, visit),
+  }),
 ];
 
 const roleIn = ({ memberships }: Person, { storeId }: StoreAt): StoreRole | null => {
@@ -93,7 +78,7 @@ async function teamPage(deps: DashboardDeps, visit: Visit<StoreAt>, fault: strin
       html`<span>${role && words.say(`general.role_${role}`)} ${person.isReady ? null : badge(words.say('team.unused'), 'wait')}</span>`,
       time(person.createdAtMs),
       seen,
-      isOwn ? html`<a href="/account">${words.say('frame.account')}</a>` : memberForms(visit, person, open.length),
+      isOwn ? html`<a href="/account">${words.say('frame.account')}</a>` : removeForm(visit, person),
     ]);
   }
   return {
@@ -112,7 +97,7 @@ async function teamPage(deps: DashboardDeps, visit: Visit<StoreAt>, fault: strin
     )}
 <form method="post" action="${pathOf(at)}" class="card" aria-labelledby="invite"><h2 id="invite">${words.say('team.invite')}</h2>${changeFields(visit)}
 <label>${words.say('general.name')} <input name="name" maxlength="64" autocomplete="off" value="${visit.form.name ?? ''}" required></label>
-${roleChoice(words, visit.form.role ?? 'support')}
+${roleChoice(words, visit.form.role ?? 'staff')}
 <p class="hint">${words.say('team.invite_hint')}</p>
 <button>${words.say('frame.go_on')}</button></form>`,
   };
@@ -124,16 +109,8 @@ const roleChoice = (words: Words, chosen: string): Html =>
       html`<option value="${role}"${role === chosen ? html` selected` : null}>${roleText(words, role)}</option>`,
   )}</select></label>`;
 
-function memberForms(visit: Visit<StoreAt>, person: Person, sessions: number): Html {
-  const { words } = visit;
-  const form = (act: string, text: string, more: Html | null = null): Html =>
-    html`<form method="post" action="${pathOf(visit.at)}/${person.id}/${act}">${changeFields(visit)}${more}<button class="plain">${text}</button></form>`;
-  return html`<details><summary>${words.html('general.act_on', { act: words.say('general.change'), name: person.name })}</summary>
-${form('role', words.say('team.change_role'), roleChoice(words, roleIn(person, visit.at) ?? 'support'))}
-${sessions > 0 ? form('sign-out', words.say('team.end_sessions', { count: sessions })) : null}
-${person.isReady ? null : form('link', words.say('team.new_link'))}
-${form('remove', words.say('team.remove'))}</details>`;
-}
+const removeForm = (visit: Visit<StoreAt>, person: Person): Html =>
+  html`<form method="post" action="${pathOf(visit.at)}/${person.id}/remove">${changeFields(visit)}<button class="plain">${visit.words.say('team.remove')}</button></form>`;
 
 type NewLink = Readonly<{ name: string; token: string; expiresAtMs: number }>;
 
@@ -187,37 +164,10 @@ async function planInvitation(deps: DashboardDeps, visit: Visit<StoreAt>): Promi
   };
 }
 
-const planRole: PlanOf = async (deps, visit, person) => {
-  const { at, form, visitor, words } = visit;
-  const { name } = person;
-  const role = storeRoles.find((one) => one === form.role);
-  const before = roleIn(person, at);
-  const again = (fault: string) => teamPage(deps, visit, fault);
-  if (person.id === visitor.person.id) return again(words.say('team.own'));
-  if (!role) return again(words.say('team.choose_role'));
-  return {
-    command: 'change role',
-    target: person.id,
-    review: {
-      title: words.say('team.role_title', { name, role: words.say(`general.role_${role}`) }),
-      consequence: facts([
-        [words.say('team.now'), before === null ? words.say('general.none') : roleText(words, before)],
-        [words.say('team.from_now'), roleText(words, role)],
-      ]),
-      button: words.say('team.change_role'),
-      back: pathOf(at),
-      needsSudo: true,
-    },
-    async act(database, act) {
-      if (role !== 'owner' && (await isLastOwner(database, at, person))) return again(words.say('team.last'));
-      await database.setMembership(person.id, { role, storeId: at.storeId }, act);
-      return { to: pathOf(at), said: words.say('team.role_set', { name, role: words.say(`general.role_${role}`) }) };
-    },
-  };
-};
-
-const planRemoval: PlanOf = async (deps, visit, person) => {
-  const { at, visitor, words } = visit;
+async function planRemoval(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Planned> {
+  const { at, params, visitor, words } = visit;
+  const person = (await membersOf(deps.database, at)).find(({ id }) => id === params.person);
+  if (!person) return null;
   const { name } = person;
   if (person.id === visitor.person.id) return teamPage(deps, visit, words.say('team.own'));
   return {
@@ -234,47 +184,10 @@ const planRemoval: PlanOf = async (deps, visit, person) => {
     },
     async act(database, act) {
       if (await isLastOwner(database, at, person)) return teamPage(deps, visit, words.say('team.last'));
-      await database.removeMembership(person.id, at.storeId, act);
+      // An account without any role would only keep its name from being given again.
+      if (person.memberships.length === 1) await database.removePerson(person.id, act);
+      else await database.removeMembership(person.id, at.storeId, act);
       return { to: pathOf(at), said: words.say('team.removed', { name }) };
     },
   };
-};
-
-const planSignOut: PlanOf = async (_deps, { at, words }, person) => ({
-  command: 'end sessions of member',
-  target: person.id,
-  review: null,
-  async act(database, act) {
-    const count = await database.endWebSessions(person.id, { allBut: '' }, act);
-    return { to: pathOf(at), said: words.say('team.ended', { name: person.name, count }) };
-  },
-});
-
-/** For somebody whose first link was not used: an account that is set up is opened again by the operator only. */
-const planLink: PlanOf = async (deps, visit, person) => {
-  const { at, nowMs, words } = visit;
-  const isOnlyHere = person.memberships.every(({ storeId }) => storeId === at.storeId);
-  if (person.isReady || !isOnlyHere) {
-    return teamPage(deps, visit, words.say('team.by_operator'));
-  }
-  const token = newToken();
-  const expiresAtMs = nowMs + LINK_LIFE_MS;
-  return {
-    command: 'make a new link',
-    target: person.id,
-    review: {
-      title: words.say('team.new_link_title', { name: person.name }),
-      consequence: html`<p>${words.say('team.earlier_ends')}</p>`,
-      button: words.say('team.make_link'),
-      back: pathOf(at),
-      needsSudo: true,
-    },
-    async act(database, act) {
-      // They may have used the earlier link meanwhile.
-      const now = (await membersOf(database, at)).find(({ id }) => id === person.id);
-      if (!now || now.isReady) return teamPage(deps, visit, words.say('team.earlier_used'));
-      await database.addSignInLink({ hash: hashOf(token), personId: person.id, salt: newToken(), expiresAtMs }, act);
-      return linkPage(deps, visit, { name: person.name, token, expiresAtMs });
-    },
-  };
-};
+}

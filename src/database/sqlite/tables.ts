@@ -660,7 +660,7 @@ export const people = sqliteTable('people', {
 export const memberships = sqliteTable('memberships', {
   personId: text().notNull(),
   storeId: text(),
-  role: text().$type<'owner' | 'developer' | 'accountant' | 'support' | 'operator'>().notNull(),
+  role: text().$type<'owner' | 'staff' | 'accountant' | 'operator'>().notNull(),
 });
 
 export const recoveryCodes = sqliteTable('recovery_codes', {

@@ -48,7 +48,7 @@ const by = (command: string, reason: string | null = null) => ({ atMs: T0_MS, op
 /** Adds a member of the first store. */
 const addMember = ({ database }: World, id: string) =>
   database.addPerson(
-    { id, name: id, membership: { role: 'support', storeId: 'm1' }, createdAtMs: T0_MS },
+    { id, name: id, membership: { role: 'staff', storeId: 'm1' }, createdAtMs: T0_MS },
     by('user create'),
   );
 
