@@ -48,7 +48,7 @@ import { runNotices } from './notifications/courier.ts';
 import { runMails } from './notifications/mails.ts';
 import { createTargetMaker } from './notifications/new-target.ts';
 import { createSend } from './notifications/post.ts';
-import { sendTestNotices } from './notifications/test-notice.ts';
+import { sendTestNotice } from './notifications/test-notice.ts';
 import { createDestinationCheck } from './payments/destination.ts';
 import { createRates, type Rates, usualRates } from './rates/rates.ts';
 import { openSources } from './rates/sources.ts';
@@ -212,7 +212,7 @@ async function listenForPeople(
       approvals: createRefundApprovals({ config, database, clock }),
       checkWebhookUrl: guard.check,
       sendTestEvent: (endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
-      sendTestNotices: (target) => sendTestNotices({ database, send: createSend(guard), clock }, target),
+      sendTestNotice: (target) => sendTestNotice({ database, send: createSend(guard), clock }, target),
       newNotices: createTargetMaker({ guard, clock }),
       readPools: () => Promise.all(networkOfEachPool(config.networks).map((network) => readPool(database, network))),
       readRates: rates.status,

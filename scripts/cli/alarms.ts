@@ -1,10 +1,9 @@
 /**
- * Lists alarms, and says that somebody looks at one, wants to hear of it later, or has dealt with it.
+ * Lists alarms, and records that somebody looks at one or has dealt with it.
  * @module
  */
 import { permanent } from '../../src/core/fault.ts';
-import { ALARM_NOTE_CHARS_MAX, type Alarm, type AlarmDatabase, isSnoozed } from '../../src/database/alarms.ts';
-import { snoozeEndMs, snoozes } from '../../src/lib/snooze.ts';
+import { ALARM_NOTE_CHARS_MAX, type Alarm, type AlarmDatabase } from '../../src/database/alarms.ts';
 import {
   becauseOption,
   type Command,
@@ -14,7 +13,6 @@ import {
   notFound,
   operatorAct,
   table,
-  textOption,
   usage,
   wholeOption,
 } from './command.ts';
@@ -30,17 +28,14 @@ export const alarmsList: Command = {
     open: { help: 'only those that are open' },
     limit: { value: 'N', help: `how many others, at most ${LISTED_MAX} (default ${LISTED})` },
   },
-  async run(input, { database, clock }) {
+  async run(input, { database }) {
     const limit = wholeOption(input, 'limit', 1, LISTED_MAX, LISTED);
     const open = await database.listOpenAlarms();
     const others = input.options.open ? [] : (await database.listAlarms(limit)).filter((one) => !isOpen(one));
     const shown = [...open.toReversed(), ...others];
     return {
       json: shown.map(alarmShown),
-      lines:
-        shown.length === 0
-          ? [input.options.open ? 'no open alarms' : 'no alarms']
-          : shown.flatMap((alarm) => alarmLines(alarm, clock.nowMs())),
+      lines: shown.length === 0 ? [input.options.open ? 'no open alarms' : 'no alarms'] : shown.flatMap(alarmLines),
     };
   },
 };
@@ -66,36 +61,6 @@ export const alarmsAcknowledge: Command = {
       acknowledged: `A-${id} (${alarm.code}) ${isDryRun ? 'would be' : 'is'} acknowledged; its end is still told`,
       already: `A-${id} (${alarm.code}) was acknowledged at ${moment(alarm.acknowledgedAtMs)} by ${alarm.acknowledgedBy}`,
       over: `A-${id} (${alarm.code}) is over since ${moment(alarm.endedAtMs)}`,
-    }[outcome];
-    return { json: { ...alarmShown(alarm), outcome, dry_run: isDryRun }, lines: [line] };
-  },
-};
-
-export const alarmsSnooze: Command = {
-  name: 'alarms snooze',
-  args: ['id'],
-  summary: 'Put an alarm off: its notices wait, unless it becomes worse. If it is open then, it is back.',
-  options: {
-    for: { value: 'TIME', help: `${snoozes.join(', ')}; tomorrow is 08:00 in this machine’s time zone (1h)` },
-    because: becauseOption,
-    'dry-run': dryRunOption,
-  },
-  async run(input, { database, clock }) {
-    const id = alarmId(input);
-    const text = textOption(input, 'for') ?? '1h';
-    const snooze = snoozes.find((one) => one === text);
-    if (!snooze) throw usage(`--for is "${text}", expected ${snoozes.join(', ')}`);
-    const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
-    const untilMs = snoozeEndMs(snooze, timeZone, clock.nowMs());
-    const isDryRun = input.options['dry-run'] === true;
-    const act = operatorAct(alarmsSnooze, input, clock);
-    const done = isDryRun ? await foreseenSnooze(database, id) : await database.snoozeAlarm(id, untilMs, act);
-    if (!done) throw notFound(`there is no alarm A-${id}; \`quayside alarms list\` shows all`);
-    const { outcome, alarm } = done;
-    const line = {
-      snoozed: `A-${id} (${alarm.code}) ${isDryRun ? 'would be' : 'is'} put off until ${moment(untilMs)}`,
-      acknowledged: `A-${id} (${alarm.code}) was acknowledged by ${alarm.acknowledgedBy}: it is not told again anyway`,
-      over: `A-${id} (${alarm.code}) is over, or resolved`,
     }[outcome];
     return { json: { ...alarmShown(alarm), outcome, dry_run: isDryRun }, lines: [line] };
   },
@@ -146,14 +111,6 @@ async function foreseenEnd(database: Alarms, id: number) {
   return { alarm, outcome } as const;
 }
 
-/** Returns what putting an alarm off would come to. */
-async function foreseenSnooze(database: Alarms, id: number) {
-  const alarm = await findAlarm(database, id);
-  if (!alarm) return null;
-  if (alarm.endedAtMs !== null || alarm.resolvedAtMs !== null) return { alarm, outcome: 'over' } as const;
-  return { alarm, outcome: alarm.acknowledgedAtMs === null ? 'snoozed' : 'acknowledged' } as const;
-}
-
 /** Returns what acknowledging an alarm would come to. */
 async function foreseen(database: Alarms, id: number) {
   const alarm = await findAlarm(database, id);
@@ -169,8 +126,6 @@ export const alarmShown = (alarm: Alarm) => {
     acknowledged_at: acknowledgedAtMs === null ? null : moment(acknowledgedAtMs),
     acknowledged_by: alarm.acknowledgedBy,
     acknowledged_note: alarm.acknowledgedNote,
-    snoozed_until: alarm.snoozedUntilMs === null ? null : moment(alarm.snoozedUntilMs),
-    snoozed_by: alarm.snoozedBy,
   };
   const shown = { id, at: moment(atMs), code, message, network, session: sessionId, key };
   return { ...shown, ...endOf(alarm), ...acknowledged };
@@ -187,14 +142,12 @@ function endOf({ key, endedAtMs, resolvedAtMs }: Alarm): End {
 const isOpen = ({ key, endedAtMs }: Alarm): boolean => key !== null && endedAtMs === null;
 
 /** Returns an alarm for people: two lines, and one for a note. */
-export const alarmLines = (alarm: Alarm, nowMs: number): string[] => {
-  const shown = alarmShown(alarm);
-  const { id, at, state, ended_at, code, acknowledged_by, acknowledged_note, snoozed_until, snoozed_by } = shown;
+export const alarmLines = (alarm: Alarm): string[] => {
+  const { id, at, state, ended_at, code, acknowledged_by, acknowledged_note } = alarmShown(alarm);
   const until = { open: 'open', ended: `until ${ended_at}`, resolved: `resolved ${ended_at}`, event: '' }[state];
   const by = acknowledged_by !== null && ended_at === null ? `acknowledged by ${acknowledged_by}` : '';
-  const putOff = isSnoozed(alarm, nowMs) ? `put off until ${snoozed_until} by ${snoozed_by}` : '';
   return [
-    ...table([[at, `A-${id}`, code, [until, by, putOff].filter(Boolean).join(', ')]]),
+    ...table([[at, `A-${id}`, code, [until, by].filter(Boolean).join(', ')]]),
     `  ${alarm.message}`,
     ...(acknowledged_note === null ? [] : [`  ${alarm.acknowledgedBy} noted: ${acknowledged_note}`]),
   ];

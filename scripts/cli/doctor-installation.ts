@@ -18,7 +18,6 @@ import { DAY_MS } from '../../src/lib/clock.ts';
 import { type Finding, failure, ok, warning } from '../nodes/finding.ts';
 import { type Installation, moment } from './command.ts';
 import { networkLink, readPlaces } from './explain-places.ts';
-import { pausedText } from './notice-status.ts';
 import { freezeText } from './payout-freeze.ts';
 import { withSigner } from './signer-freeze.ts';
 import { importMore, rateLine, readRates } from './status.ts';
@@ -241,8 +240,6 @@ function noticeFinding(targets: readonly NoticeTarget[], isLive: boolean): Findi
   }
   if (proved.length > 0) return ok('notices', `${proved.length} informed about alarms`);
   const nobody = 'nobody is informed about alarms';
-  const paused = pausedText(targets);
-  if (paused !== '') return warning('notices', nobody, paused);
   return isLive ? warning('notices', nobody, '`quayside notify add --help` says how') : ok('notices', nobody);
 }
 

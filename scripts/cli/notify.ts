@@ -6,20 +6,17 @@ import { permanent } from '../../src/core/fault.ts';
 import { type Severity, severities } from '../../src/core/notice.ts';
 import type { Database } from '../../src/database/database.ts';
 import {
-  AFTER_MINUTES_MAX,
   type ChannelKind,
   channelKinds,
   type NoticeTarget,
-  type QuietHours,
   TARGET_NAME_CHARS_MAX,
   TARGETS_MAX,
 } from '../../src/database/notices.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
-import { readMinute, readZone, showMinute } from '../../src/lib/zone.ts';
 import type { Delivered } from '../../src/notifications/channels.ts';
 import { newTarget, sendCode } from '../../src/notifications/new-target.ts';
 import { createSend } from '../../src/notifications/post.ts';
-import { sendTestNotices } from '../../src/notifications/test-notice.ts';
+import { sendTestNotice } from '../../src/notifications/test-notice.ts';
 import {
   becauseOption,
   type Command,
@@ -39,7 +36,7 @@ const isDead = (kind: ChannelKind): boolean => kind === 'dead-man';
 export const notifyAdd: Command = {
   name: 'notify add',
   args: ['kind'],
-  summary: `Tell somebody of alarms and news: ${channelKinds.join(', ')}. A code is sent, which \`notify prove\` asks for.`,
+  summary: `Inform somebody about alarms: ${channelKinds.join(', ')}. A code is sent, which \`notify prove\` asks for.`,
   options: {
     'secret-file': { value: 'FILE', help: 'what must stay secret, see below; - reads standard input' },
     name: { value: 'NAME', help: 'what you call it (its kind)' },
@@ -48,20 +45,12 @@ export const notifyAdd: Command = {
     smtp: { value: 'URL', help: 'the mail server: smtps://HOST[:465] (TLS), smtp://HOST[:587] (STARTTLS)' },
     user: { value: 'USER', help: 'the user at the mail server' },
     server: { value: 'URL', help: 'another server than api.telegram.org or ntfy.sh' },
-    severities: { value: 'LIST', help: `which alarms, from ${severities.join(', ')} (page,act)` },
-    store: { value: 'ID', help: 'only alarms about this store’s payments, and news of its keys and members' },
-    payments: { help: 'tell each payment too, together after five minutes, whatever the severities' },
-    details: { help: 'send the alarm’s own text and a payment’s amount and order too; the text may name addresses' },
-    quiet: { value: 'FROM-TO', help: 'hours like 22:00-07:00 in which only pages are sent' },
-    after: { value: 'MINUTES', help: 'only alarms that nobody has acknowledged so long after they opened (0)' },
-    digest: { value: 'TIME', help: 'send what is open each day at a time like 08:00, or that all is quiet' },
-    zone: { value: 'ZONE', help: 'time zone of these hours, such as Europe/Berlin (this machine’s)' },
+    severity: { value: 'LEAST', help: `alarms of this severity and worse: ${severities.join(', ')} (act)` },
     because: becauseOption,
     'dry-run': dryRunOption,
   },
   notes: [
-    'page: money or custody is at risk, told at once and again. act: somebody waits. know: it can wait; also a new',
-    'member of a store, and a key that was made or revoked.',
+    'page: money or custody is at risk. act: somebody waits. know: it can wait.',
     'The secret file holds, by kind:',
     ...channelKinds.map((kind) => `  ${kind}: ${secretFiles[kind]}`),
   ],
@@ -69,24 +58,17 @@ export const notifyAdd: Command = {
     const kind = channelKinds.find((one) => one === input.args[0]);
     if (!kind) throw usage(`"${input.args[0]}" is no kind of target, expected ${channelKinds.join(' or ')}`);
     const address = readTarget(kind, input);
-    const storeId = textOption(input, 'store') ?? null;
-    if (storeId !== null && !(await database.findStore(storeId))) {
-      throw notFound(`there is no store ${storeId}; \`quayside store list\` shows all`);
-    }
-    const rest = { afterMinutes: afterOf(input), ...hoursOf(input) };
-    const settings = { name: nameOf(input, kind), severities: severitiesOf(input), storeId, ...rest };
-    const isOn = (option: string): boolean => input.options[option] === true;
-    const told = { showsDetails: isOn('details'), payments: isOn('payments') && !isDead(kind) };
-    if (isOn('dry-run')) {
+    const settings = { name: nameOf(input, kind), severity: severityOf(input) };
+    if (input.options['dry-run'] === true) {
       return {
-        json: { dry_run: true, kind, payments: told.payments, ...settings },
+        json: { dry_run: true, kind, ...settings },
         lines: [`${settings.name} (${kind}) would be sent a code`],
       };
     }
     if ((await database.listNoticeTargets()).length >= TARGETS_MAX) {
       throw usage(`there are ${TARGETS_MAX} targets already; \`quayside notify remove <id>\` removes one`);
     }
-    const target = newTarget({ kind, address, ...told, ...settings }, clock.nowMs());
+    const target = newTarget({ kind, address, ...settings }, clock.nowMs());
     const { id } = target;
     const answer = await sendCode({ send: createSend(createUrlGuard(config.webhooks.allowCidrs)), clock }, target);
     if (!answer.ok) throw refusal(kind, answer);
@@ -125,7 +107,7 @@ export const notifyProve: Command = {
 export const notifyTest: Command = {
   name: 'notify test',
   args: ['id'],
-  summary: 'Send a message of each severity to a target now, and show what the service answers.',
+  summary: 'Send a test message to a target now, and show what the service answers.',
   options: {},
   async run(input, { config, database, clock }) {
     const target = await findTarget(database, input.args[0] ?? '');
@@ -136,20 +118,13 @@ export const notifyTest: Command = {
       );
     }
     const send = createSend(createUrlGuard(config.webhooks.allowCidrs));
-    const answers = await sendTestNotices({ database, send, clock }, target);
-    if (answers === null) throw unknown(target.id);
+    const answer = await sendTestNotice({ database, send, clock }, target);
+    if (answer === null) throw unknown(target.id);
+    const { ok, status, text, ms } = answer;
     return {
-      json: answers.map(({ severity, ms, ...answer }) => ({ severity, ms, ...shownAnswer(answer) })),
-      lines: table(
-        answers.map(({ severity, ok, status, text, ms }) => [
-          severity,
-          ok ? 'taken' : 'refused',
-          String(status ?? 'no answer'),
-          `${ms} ms`,
-          text,
-        ]),
-      ),
-      isBad: answers.some(({ ok }) => !ok),
+      json: { ms, ...shownAnswer(answer) },
+      lines: table([[ok ? 'taken' : 'refused', String(status ?? 'no answer'), `${ms} ms`, text]]),
+      isBad: !ok,
     };
   },
 };
@@ -161,8 +136,8 @@ export const notifyList: Command = {
   options: {},
   async run(_input, { database }) {
     const targets = await database.listNoticeTargets();
-    const rows = targets.map((one) => [one.id, one.kind, one.name, toldText(one), stateOf(one), hoursText(one)]);
-    const lines = table([['ID', 'KIND', 'NAME', 'TOLD', 'STATE', 'HOURS'], ...rows]);
+    const rows = targets.map((one) => [one.id, one.kind, one.name, one.severity, stateOf(one)]);
+    const lines = table([['ID', 'KIND', 'NAME', 'SEVERITY', 'STATE'], ...rows]);
     return {
       json: targets.map(shown),
       lines: targets.length === 0 ? ['nobody is informed about alarms; see `quayside notify add --help`'] : lines,
@@ -173,7 +148,7 @@ export const notifyList: Command = {
 export const notifyRemove: Command = {
   name: 'notify remove',
   args: ['id'],
-  summary: 'Stop telling a target of alarms, and forget its secrets.',
+  summary: 'Stop informing a target about alarms, and forget its secrets.',
   options: { because: becauseOption, 'dry-run': dryRunOption },
   async run(input, { database, clock }) {
     const { id, name } = await findTarget(database, input.args[0] ?? '');
@@ -195,7 +170,7 @@ const shownAnswer = ({ ok, status, text }: Delivered) => ({ ok, status, text });
 
 const unknown = (id: string) => notFound(`there is no target ${id}; \`quayside notify list\` shows all`);
 
-export async function findTarget(database: Pick<Database, 'listNoticeTargets'>, id: string): Promise<NoticeTarget> {
+async function findTarget(database: Pick<Database, 'listNoticeTargets'>, id: string): Promise<NoticeTarget> {
   const found = (await database.listNoticeTargets()).find((one) => one.id === id);
   if (!found) throw unknown(id);
   return found;
@@ -208,75 +183,25 @@ function nameOf(input: Input, kind: ChannelKind): string {
   return name;
 }
 
-function afterOf(input: Input): number {
-  const text = textOption(input, 'after') ?? '0';
-  if (/^\d{1,4}$/.test(text) && Number(text) <= AFTER_MINUTES_MAX) return Number(text);
-  throw usage(`--after is "${text}", expected minutes from 0 to ${AFTER_MINUTES_MAX}`);
+function severityOf(input: Input): Severity {
+  const text = textOption(input, 'severity') ?? 'act';
+  const known = severities.find((one) => one === text);
+  if (!known) throw usage(`--severity is "${text}", expected ${severities.join(' or ')}`);
+  return known;
 }
 
-function severitiesOf(input: Input): readonly Severity[] {
-  const named = (textOption(input, 'severities') ?? 'page,act').split(',');
-  const known = severities.filter((one) => named.includes(one));
-  if (known.length === named.length) return known;
-  throw usage(`--severities is "${named.join(',')}", expected some of ${severities.join(',')}`);
-}
-
-function hoursOf(input: Input): Readonly<{ quiet: QuietHours | null; digestMinute: number | null; zone: string }> {
-  const text = textOption(input, 'zone') ?? new Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const zone = readZone(text);
-  if (zone === null) throw usage(`--zone is "${text}", which is no time zone; one is Europe/Berlin`);
-  const minuteOf = (option: string, text: string): number => {
-    const minute = readMinute(text);
-    if (minute === null) throw usage(`--${option} names "${text}", expected a time of day such as 08:00`);
-    return minute;
-  };
-  const quiet = textOption(input, 'quiet');
-  const digest = textOption(input, 'digest');
-  const [from = '', to = ''] = quiet?.split('-') ?? [];
-  return {
-    quiet: quiet === undefined ? null : { from: minuteOf('quiet', from), to: minuteOf('quiet', to) },
-    digestMinute: digest === undefined ? null : minuteOf('digest', digest),
-    zone,
-  };
-}
-
-const toldText = ({ severities, payments }: NoticeTarget): string =>
-  [...severities, ...(payments ? ['payments'] : [])].join(',');
-
-function stateOf(target: NoticeTarget): string {
-  const { provedAtMs, failingSinceMs, lastError, waiting, pausedAtMs, pausedBy } = target;
+function stateOf({ provedAtMs, failingSinceMs, lastError }: NoticeTarget): string {
   if (provedAtMs === null) return 'waits for its code';
-  if (pausedAtMs !== null) return `paused since ${moment(pausedAtMs)} by ${pausedBy}, ${waiting} to be told`;
-  if (failingSinceMs !== null) return `fails since ${moment(failingSinceMs)} (${lastError})`;
-  return waiting === 0 ? 'proved' : `proved, ${waiting} to be told`;
-}
-
-function hoursText({ quiet, digestMinute, afterMinutes, zone }: NoticeTarget): string {
-  const parts = [
-    ...(afterMinutes === 0 ? [] : [`unacknowledged for ${afterMinutes} min`]),
-    ...(quiet ? [`quiet ${showMinute(quiet.from)}-${showMinute(quiet.to)}`] : []),
-    ...(digestMinute === null ? [] : [`digest ${showMinute(digestMinute)}`]),
-  ];
-  return parts.length === 0 ? '-' : `${parts.join(', ')} ${zone}`;
+  return failingSinceMs === null ? 'proved' : `fails since ${moment(failingSinceMs)} (${lastError})`;
 }
 
 const shown = (target: NoticeTarget) => ({
   id: target.id,
   kind: target.kind,
   name: target.name,
-  severities: target.severities,
-  store: target.storeId,
-  details: target.showsDetails,
-  payments: target.payments,
-  quiet: target.quiet && `${showMinute(target.quiet.from)}-${showMinute(target.quiet.to)}`,
-  digest: target.digestMinute === null ? null : showMinute(target.digestMinute),
-  after_minutes: target.afterMinutes,
-  zone: target.zone,
+  severity: target.severity,
   proved: target.provedAtMs !== null,
   failing_since: target.failingSinceMs === null ? null : moment(target.failingSinceMs),
   last_error: target.lastError,
   last_sent: target.lastSentAtMs === null ? null : moment(target.lastSentAtMs),
-  paused_at: target.pausedAtMs === null ? null : moment(target.pausedAtMs),
-  paused_by: target.pausedBy,
-  waiting: target.waiting,
 });

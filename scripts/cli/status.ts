@@ -95,8 +95,8 @@ export const status: Command = {
         notices.line,
         ...backups.lines,
         ...safetyWarnings(config).map(({ code, message }) => `warning: ${code}: ${message}`),
-        ...(open.length ? ['', 'open alarms:', ...open.flatMap((one) => alarmLines(one, nowMs))] : ['no open alarms']),
-        ...(others.length ? ['', 'newest other alarms:', ...others.flatMap((one) => alarmLines(one, nowMs))] : []),
+        ...(open.length ? ['', 'open alarms:', ...open.flatMap(alarmLines)] : ['no open alarms']),
+        ...(others.length ? ['', 'newest other alarms:', ...others.flatMap(alarmLines)] : []),
       ],
     };
   },

@@ -17,7 +17,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { readShipped } from '../../src/lib/installation.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
-import { alarmsAcknowledge, alarmsList, alarmsResolve, alarmsSnooze } from './alarms.ts';
+import { alarmsAcknowledge, alarmsList, alarmsResolve } from './alarms.ts';
 import { auditList } from './audit.ts';
 import { backup, backupVerify, restore } from './backup.ts';
 import { type Command, type Input, type OfflineCommand, operatorAct, textOption, usage } from './command.ts';
@@ -35,7 +35,6 @@ import { nodeCheck } from './node-check.ts';
 import { nodeConnect } from './node-connect.ts';
 import { nodeSync } from './node-sync.ts';
 import { notifyAdd, notifyList, notifyProve, notifyRemove, notifyTest } from './notify.ts';
-import { notifyPause, notifyResume } from './notify-pause.ts';
 import { signerOperatorKey } from './operator-key.ts';
 import { pay } from './pay.ts';
 import { payoutsFreeze, payoutsThaw } from './payout-freeze.ts';
@@ -89,14 +88,11 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   explain,
   alarmsList,
   alarmsAcknowledge,
-  alarmsSnooze,
   alarmsResolve,
   notifyAdd,
   notifyProve,
   notifyTest,
   notifyList,
-  notifyPause,
-  notifyResume,
   notifyRemove,
   networksList,
   networksShow,

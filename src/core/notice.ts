@@ -1,15 +1,14 @@
 /**
- * What an alarm is worth telling a person, and how that and news are said.
- * @module
+ * Decides about which alarms a target is informed now, and in which words.
  */
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { plainLine } from './excerpt.ts';
-import { countedNews, type News, type NewsKind, newsDetail, newsLine } from './news.ts';
 
 /** `page`: money or custody is at risk. `act`: somebody waits. `know`: it can wait for the morning. */
 export const severities = ['page', 'act', 'know'] as const;
 export type Severity = (typeof severities)[number];
 
-/** Whoever is on call is told at once, also at night, and again until it is acknowledged. */
 const pages: ReadonlySet<string> = new Set([
   'payment_reversed',
   'payouts_frozen',
@@ -43,136 +42,103 @@ const knows: ReadonlySet<string> = new Set([
 
 export const severityOf = (code: string): Severity => (pages.has(code) ? 'page' : knows.has(code) ? 'know' : 'act');
 
-/** Whether one severity is worse than another. */
-export const isWorse = (one: Severity, other: Severity): boolean => severities.indexOf(one) < severities.indexOf(other);
+const isAtLeast = (one: Severity, least: Severity): boolean => severities.indexOf(one) <= severities.indexOf(least);
 
 /** Every code that has a severity of its own. */
 export const gradedCodes: readonly string[] = [...pages, ...knows];
 
 const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 
-/** What happened to an alarm that is told. */
-export type Change = 'opened' | 'acknowledged' | 'ended';
-
-/** How long a change waits for others, or for being taken back, before it is told. */
-const delays: Readonly<Record<Change, Readonly<Record<Severity, number>>>> = {
-  opened: { page: 0, act: 0, know: 5 * MINUTE_MS },
-  acknowledged: { page: 0, act: 5 * MINUTE_MS, know: 5 * MINUTE_MS },
-  ended: { page: 2 * MINUTE_MS, act: 2 * MINUTE_MS, know: 5 * MINUTE_MS },
-};
-export const noticeDelayMs = (change: Change, severity: Severity): number => delays[change][severity];
-
-/** @returns how long after it was told for the `times`th time an open alarm is told again; null for never */
-export function repeatAfterMs(severity: Severity, times: number): number | null {
-  if (severity === 'know') return null;
-  if (severity === 'act') return DAY_MS;
-  return [15 * MINUTE_MS, 45 * MINUTE_MS][times - 1] ?? DAY_MS;
-}
-
-/** After these minutes the same message is tried again, and from then on each hour, for a day in all. */
+/** Minutes before a message is tried again; from then on each hour. */
 const RETRY_MINUTES = [1, 2, 4, 8, 16, 32];
-export const NOTICE_TRIES_MAX = RETRY_MINUTES.length + 25;
 export const noticeRetryMs = (tries: number): number => (RETRY_MINUTES[tries - 1] ?? 60) * MINUTE_MS;
 
-/** News waits so long for more, so that it is told together. */
-export const NEWS_DELAY_MS = 5 * MINUTE_MS;
-/** So long it is tried to tell news. */
-export const NEWS_AGE_MS_MAX = DAY_MS;
-
-/** What is said of one alarm. `message`: the alarm's own text, which may name amounts. `times`: told before. */
-export type AlarmTold = Readonly<{
-  alarmId: number;
+/** An alarm, and when a target last heard of it; null for never. `isOver`: it has ended, or is resolved. */
+export type WatchedAlarm = Readonly<{
+  id: number;
+  key: string | null;
   code: string;
+  /** Its own text, which may name amounts, orders and addresses. */
   message: string;
   network: string | null;
-  change: Change;
-  severity: Severity;
-  times: number;
+  isOver: boolean;
+  isAcknowledged: boolean;
+  toldAtMs: number | null;
 }>;
 
-/** What is said of news: of one, or only how many there were (`facts` is null). */
-export type NewsTold = Readonly<{
-  newsId: number;
-  kind: NewsKind;
-  facts: News | null;
-  count: number;
-  severity: Severity;
-  times: number;
-}>;
+/** How an alarm is told. `repeated`: it was told before, and nobody has acknowledged it. */
+export type Change = 'opened' | 'repeated' | 'ended';
 
-export type Told = AlarmTold | NewsTold;
+export type Told = WatchedAlarm & Readonly<{ change: Change; severity: Severity }>;
+
+/** A target hears of alarms that are at least as severe as `least`, but not of the one with its own key. */
+export type Hearer = Readonly<{ least: Severity; ownKey: string }>;
+
+/**
+ * Returns what a target is to be told now, in one message. An alarm that ended before it was told is left out. Once the
+ * first of those that were told is a day old, all that nobody has acknowledged are repeated together.
+ */
+export function dueNotices(all: readonly WatchedAlarm[], { least, ownKey }: Hearer, nowMs: number): readonly Told[] {
+  const told = all.flatMap((alarm): readonly Told[] => {
+    const severity = severityOf(alarm.code);
+    if (!isAtLeast(severity, least) || alarm.key === ownKey) return [];
+    if (alarm.isOver) return alarm.toldAtMs === null ? [] : [{ ...alarm, severity, change: 'ended' }];
+    if (alarm.isAcknowledged) return [];
+    return [{ ...alarm, severity, change: alarm.toldAtMs === null ? 'opened' : 'repeated' }];
+  });
+  // A clock that was put back must not silence the repeats: a time to come counts as long ago, too.
+  const isOld = ({ toldAtMs }: Told) => toldAtMs !== null && Math.abs(nowMs - toldAtMs) >= DAY_MS;
+  const areRepeated = told.some((one) => one.change === 'repeated' && isOld(one));
+  return told.filter(({ change }) => change !== 'repeated' || areRepeated);
+}
+
+/** Returns the id of a message: the same for the same content, so that a receiver knows what was sent twice. */
+export function noticeId(targetId: string, told: readonly Told[]): string {
+  const lines = told.map(({ id, change, toldAtMs }) => `${id} ${change} ${toldAtMs}`);
+  return `notice-${bytesToHex(sha256(utf8ToBytes([targetId, ...lines].join('\n')))).slice(0, 26)}`;
+}
 
 const TITLE_CHARACTERS_MAX = 120;
 const LINES_MAX = 20;
 const LINE_CHARACTERS_MAX = 600;
-/** Returns what people read of an alarm: what is wrong, and where. */
-export const alarmTitle = ({ code, network }: Pick<AlarmTold, 'code' | 'network'>): string =>
-  `${code.replaceAll('_', ' ')}${network === null ? '' : ` on ${network}`}`;
 
-const prefixes: Readonly<Record<Change, string>> = { opened: '', acknowledged: 'Acknowledged: ', ended: 'Over: ' };
+const prefixes: Readonly<Record<Change, string>> = {
+  opened: '',
+  repeated: 'Not acknowledged: ',
+  ended: 'Over: ',
+};
 
-/** Returns what happened, and under which number it is known. */
-function line(told: Told): string {
-  if ('newsId' in told) {
-    const { newsId, kind, facts, count } = told;
-    return facts === null ? countedNews(kind, count) : `${newsLine(facts)} (N-${newsId})`;
-  }
-  const { alarmId, change, times } = told;
-  const again = change === 'opened' && times > 0 ? ', told again' : '';
-  return `${prefixes[change]}${alarmTitle(told)} (A-${alarmId}${again})`;
-}
+const line = ({ id, code, network, change }: Told): string =>
+  `${prefixes[change]}${code.replaceAll('_', ' ')}${network === null ? '' : ` on ${network}`} (A-${id})`;
 
-/** Returns what is only said where details may be. */
-function detail(told: Told): string | null {
-  if ('newsId' in told) return told.facts === null ? null : newsDetail(told.facts);
-  return told.change === 'opened' ? told.message : null;
-}
-
-const countOf = (all: readonly Told[]): number => all.reduce((sum, one) => sum + ('newsId' in one ? one.count : 1), 0);
-
-/** The worst comes first, and payments last: many of them must not hide the rest. */
-const rankOf = (told: Told): number =>
-  'newsId' in told && told.kind === 'payment' ? severities.length : severities.indexOf(told.severity);
-
-const ALARM_ADVICE =
+const ADVICE =
   'On the machine, `quayside alarms list` says what each means and what to do; ' +
   '`quayside alarms acknowledge <id>` says that somebody is looking, and ends the repeats.';
-const ACCESS_ADVICE =
-  'If nobody of you wanted that: `quayside key revoke <id>` and `quayside user remove <name>` undo it, ' +
-  '`quayside audit list` says who did what.';
-
-/** Returns what to do about what is told; payments need nothing. */
-const adviceFor = (all: readonly Told[]): readonly string[] => [
-  ...(all.some((told) => 'alarmId' in told) ? [ALARM_ADVICE] : []),
-  ...(all.some((told) => 'newsId' in told && told.kind !== 'payment') ? [ACCESS_ADVICE] : []),
-];
 
 export type NoticeText = Readonly<{ title: string; text: string; severity: Severity }>;
 
+/** Returns how an alarm is said: in one line, and below it its own text where that may leave the machine. */
+function said(told: Told, showsMessages: boolean): readonly string[] {
+  const title = plainLine(line(told), LINE_CHARACTERS_MAX);
+  const isShown = showsMessages && told.change !== 'ended';
+  return isShown ? [title, `  ${plainLine(told.message, LINE_CHARACTERS_MAX)}`] : [title];
+}
+
 /**
- * Returns one message for all that is due at a target, at least one.
- * @param showsDetails adds each alarm's own text, and of a payment its amount and order
+ * Returns one message for all that is due at a target, at least one; the most severe come first.
  * @param sender names the installation
+ * @param showsMessages adds each alarm's own text
  */
-export function noticeText(all: readonly Told[], showsDetails: boolean, sender: string): NoticeText {
-  const severity = severities.find((one) => all.some((told) => told.severity === one)) ?? 'know';
-  const [first] = all;
-  const subject = all.length === 1 && first !== undefined ? line(first) : `${countOf(all)} notices`;
-  const sorted = [...all].sort((a, b) => rankOf(a) - rankOf(b));
-  const lines = sorted.slice(0, LINES_MAX).flatMap((told) => {
-    const more = showsDetails ? detail(told) : null;
-    return [
-      plainLine(line(told), LINE_CHARACTERS_MAX),
-      ...(more === null ? [] : [`  ${plainLine(more, LINE_CHARACTERS_MAX)}`]),
-    ];
-  });
-  const unsaid = countOf(sorted.slice(LINES_MAX));
-  const advice = adviceFor(all);
+export function noticeText(all: readonly Told[], sender: string, showsMessages: boolean): NoticeText {
+  const sorted = severities.flatMap((severity) => all.filter((one) => one.severity === severity));
+  const [first] = sorted;
+  const subject = all.length === 1 && first !== undefined ? line(first) : `${all.length} notices`;
+  const lines = sorted.slice(0, LINES_MAX).flatMap((told) => said(told, showsMessages));
+  const unsaid = sorted.length - LINES_MAX;
   return {
-    severity,
+    severity: first?.severity ?? 'know',
     title: plainLine(`${sender}: ${subject}`, TITLE_CHARACTERS_MAX),
-    text: [...lines, ...(unsaid > 0 ? [`and ${unsaid} more`] : []), ...advice.flatMap((one) => ['', one])].join('\n'),
+    text: [...lines, ...(unsaid > 0 ? [`and ${unsaid} more`] : []), '', ADVICE].join('\n'),
   };
 }

@@ -5,7 +5,6 @@
 import type { Config } from '../config/config.ts';
 import type { ShownSettings } from '../config/shown-settings.ts';
 import type { ExtendedEventType } from '../core/event.ts';
-import type { Severity } from '../core/notice.ts';
 import type { Currency, Mode } from '../core/transfer.ts';
 import type { PoolLevel } from '../database/address-pools.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
@@ -53,7 +52,7 @@ export type DashboardDeps = Readonly<{
   /** Sends a signed test event to an endpoint now. @returns null if it was removed */
   sendTestEvent(endpoint: Endpoint): Promise<TestAnswer | null>;
   /** Sends test messages to somebody who is informed about alarms. @returns null if the target was removed */
-  sendTestNotices(target: NoticeTarget): Promise<readonly NoticeAnswer[] | null>;
+  sendTestNotice(target: NoticeTarget): Promise<NoticeAnswer | null>;
   newNotices: NewNotices;
   /** Returns every setting as it was read at the start. */
   readSettings(): ShownSettings;
@@ -86,9 +85,8 @@ export type RefundApprovals = Readonly<{
 /** A pool of deposit addresses. `source`: an xpub's fingerprint, or the signer of imported lists. */
 export type PoolShown = PoolLevel & Readonly<{ imported: boolean; source: string | null; isLow: boolean }>;
 
-/** What a service answered to a test message of a severity. `status` is null if it gave no answer. */
+/** A service's answer to a test message. `status` is null if it gave no answer. */
 export type NoticeAnswer = Readonly<{
-  severity: Severity;
   ok: boolean;
   status: number | null;
   text: string;
@@ -105,7 +103,7 @@ export type NewNotices = Readonly<{
   /** Makes a new target and sends it its code. @returns also what the service answered */
   send(
     wish: Omit<NewNoticeTarget, 'id' | 'code' | 'createdAtMs'>,
-  ): Promise<Readonly<{ target: NewNoticeTarget; answer: Omit<NoticeAnswer, 'severity' | 'ms'> }>>;
+  ): Promise<Readonly<{ target: NewNoticeTarget; answer: Omit<NoticeAnswer, 'ms'> }>>;
 }>;
 
 /** What an endpoint answered to a test event. `error` is a class such as `timeout`. */

@@ -32,25 +32,13 @@ export type Alarm = NewAlarm &
     acknowledgedNote: string | null;
     /** When somebody said that the event is dealt with; null for all others. */
     resolvedAtMs: number | null;
-    /** Until when it is put off, if that is to come, and by whom; null if nobody ever did. */
-    snoozedUntilMs: number | null;
-    snoozedBy: string | null;
   }>;
-
-/** Returns whether an alarm is put off now. One that has ended is not. */
-export const isSnoozed = (
-  { snoozedUntilMs, endedAtMs, resolvedAtMs }: Pick<Alarm, 'snoozedUntilMs' | 'endedAtMs' | 'resolvedAtMs'>,
-  nowMs: number,
-): boolean => snoozedUntilMs !== null && snoozedUntilMs > nowMs && endedAtMs === null && resolvedAtMs === null;
 
 /** What came of acknowledging an alarm. `over`: it has ended by itself. */
 export type Acknowledged = Readonly<{ outcome: 'acknowledged' | 'already' | 'over'; alarm: Alarm }>;
 
 /** What came of resolving an alarm. `lasts`: it ends by itself, when what it reports is over. */
 export type Resolved = Readonly<{ outcome: 'resolved' | 'already' | 'lasts'; alarm: Alarm }>;
-
-/** What came of snoozing an alarm. `over`: it has ended, or is resolved; `acknowledged`: it is not repeated anyway. */
-export type Snoozed = Readonly<{ outcome: 'snoozed' | 'over' | 'acknowledged'; alarm: Alarm }>;
 
 /** What is watched, each with an alarm for every subject: a network, a pool, a coin. */
 export const alarmScopes = [
@@ -86,8 +74,7 @@ export interface AlarmDatabase {
   /** Reports an event. */
   raiseAlarm(alarm: NewAlarm): Promise<void>;
   /**
-   * Raises a lasting alarm, or brings the open one of this key up to date; one with another code is ended first, and
-   * hands on until when it is put off, unless the new one is worse.
+   * Raises a lasting alarm, or brings the open one of this key up to date; one with another code is ended first.
    * @returns whether it was raised
    */
   keepAlarm(alarm: LastingAlarm): Promise<boolean>;
@@ -99,12 +86,6 @@ export interface AlarmDatabase {
    * @returns null if there is no such alarm
    */
   acknowledgeAlarm(id: number, act: OperatorAct): Promise<Acknowledged | null>;
-  /**
-   * Puts an alarm off: its notices wait until `untilMs`, unless it becomes worse. If it is open then, whoever was
-   * informed hears of it again.
-   * @returns null if there is no such alarm
-   */
-  snoozeAlarm(id: number, untilMs: number, act: OperatorAct): Promise<Snoozed | null>;
   /**
    * Records that an event which an alarm reports is dealt with: its notices end, and it is no longer shown as open.
    * @returns null if there is no such alarm

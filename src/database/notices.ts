@@ -1,10 +1,7 @@
 /**
- * The part of the database port about notices: who is informed about alarms and news, and what is still to be sent. A
- * notice is a row that is written in the transaction of the alarm's change, or of what is news.
- * @module
+ * The part of the database port about notices: who is informed about alarms, and when each last heard of which.
  */
-import type { NewsTally } from '../core/news.ts';
-import type { Severity, Told } from '../core/notice.ts';
+import type { Severity, Told, WatchedAlarm } from '../core/notice.ts';
 import type { OperatorAct } from './audit-log.ts';
 
 export const channelKinds = ['email', 'telegram', 'ntfy', 'slack', 'discord', 'webhook', 'dead-man'] as const;
@@ -14,13 +11,9 @@ export type ChannelKind = (typeof channelKinds)[number];
 export type TargetField = 'secret' | 'token' | 'to' | 'from' | 'smtp' | 'user' | 'server';
 export type TargetText = Readonly<Partial<Record<TargetField, string>>>;
 
-/** So many targets, characters of a name, and minutes in which nobody acknowledges, at most. */
+/** A pass sends to all of them side by side. */
 export const TARGETS_MAX = 50;
 export const TARGET_NAME_CHARS_MAX = 64;
-export const AFTER_MINUTES_MAX = 1_440;
-
-/** Minutes after midnight, in the target's zone; what is not a page waits until `to`. */
-export type QuietHours = Readonly<{ from: number; to: number }>;
 
 export type NewNoticeTarget = Readonly<{
   id: string;
@@ -29,20 +22,8 @@ export type NewNoticeTarget = Readonly<{
   name: string;
   /** Where it goes and with what secrets, as its channel reads it; sealed in the file. */
   address: string;
-  severities: readonly Severity[];
-  /** Only alarms about this store's sessions, and its news; null for all. */
-  storeId: string | null;
-  /** Whether the alarm's own text is sent, and a payment's amount and order. */
-  showsDetails: boolean;
-  /** Whether each payment is told, whatever the severities. */
-  payments: boolean;
-  quiet: QuietHours | null;
-  /** Only alarms that nobody has acknowledged so long after they opened; 0 for all. */
-  afterMinutes: number;
-  /** When a digest of the day is sent, in minutes after midnight in `zone`; null for none. */
-  digestMinute: number | null;
-  /** An IANA time zone. */
-  zone: string;
+  /** The least severity that it hears of. */
+  severity: Severity;
   /** What a person types to prove that messages arrive. */
   code: string;
   createdAtMs: number;
@@ -52,30 +33,29 @@ export type NoticeTarget = Omit<NewNoticeTarget, 'address' | 'code'> &
   Readonly<{
     /** Until then nothing but the code is sent. */
     provedAtMs: number | null;
-    /** Since when nothing that was sent has arrived. */
+    /** Up to this id, alarms were told or need not be. */
+    throughAlarmId: number;
+    /** When a message was last tried, and how long the next one waits. */
+    triedAtMs: number | null;
+    waitMs: number;
+    /** How often in a row it failed. */
+    tries: number;
     failingSinceMs: number | null;
     lastError: string | null;
     lastSentAtMs: number | null;
-    digestAtMs: number | null;
-    /** Since when it gets nothing, and by whom; null if it is not paused. */
-    pausedAtMs: number | null;
-    pausedBy: string | null;
-    waiting: number;
   }>;
 
-/** Whether a target is informed about alarms now. A URL that is only called never is. */
-export const isInformed = ({ kind, provedAtMs, pausedAtMs }: NoticeTarget): boolean =>
-  kind !== 'dead-man' && provedAtMs !== null && pausedAtMs === null;
+/** Whether a target is informed about alarms. A URL that is only called never is. */
+export const isInformed = ({ kind, provedAtMs }: NoticeTarget): boolean => kind !== 'dead-man' && provedAtMs !== null;
 
-/** A notice that is due, with what its message says. `count`: how many it stands for. */
-export type DueNotice = Told & Readonly<{ id: number; createdAtMs: number; tries: number; count: number }>;
+/** Alarms about which a target may have to be informed. `throughId`: none up to this id is missing. */
+export type WatchedAlarms = Readonly<{ alarms: readonly WatchedAlarm[]; throughId: number }>;
 
-/** What became of notices that were sent together. `again`: try again then. `wait`: quiet hours until then. */
+/** What became of a message. `read`: nothing was to be sent. `waitMs`: how long the next one waits. */
 export type NoticeOutcome =
-  | Readonly<{ kind: 'sent' }>
-  | Readonly<{ kind: 'wait'; atMs: number }>
-  | Readonly<{ kind: 'again'; atMs: number; error: string }>
-  | Readonly<{ kind: 'failed'; error: string }>;
+  | Readonly<{ kind: 'read'; throughId: number }>
+  | Readonly<{ kind: 'sent'; told: readonly Told[]; throughId: number; waitMs: number }>
+  | Readonly<{ kind: 'failed'; error: string; waitMs: number }>;
 
 export interface NoticeDatabase {
   /** Adds a target, which waits for its code. A URL that is only called is proved by its answer, so at once. */
@@ -88,29 +68,10 @@ export interface NoticeDatabase {
    * @returns null if there is no such target
    */
   proveNoticeTarget(id: string, code: string, act: OperatorAct): Promise<'proved' | 'wrong' | 'too_many' | null>;
-  /**
-   * Pauses a target: it gets nothing until it is resumed, and the alarm about its failing ends. What is due waits.
-   * @returns null if there is no such target
-   */
-  pauseNoticeTarget(id: string, act: OperatorAct): Promise<'done' | 'already' | null>;
-  /**
-   * Resumes a target: it is told at once what waited and is still so. Its next digest comes at its time.
-   * @returns null if there is no such target
-   */
-  resumeNoticeTarget(id: string, act: OperatorAct): Promise<'done' | 'already' | null>;
-  /** Removes a target and what it was still to be told. @returns false if there is none */
+  /** Removes a target, and forgets its secrets. @returns false if there is none */
   removeNoticeTarget(id: string, act: OperatorAct): Promise<boolean>;
-  /** Returns what is due at a target, oldest first. */
-  dueNotices(targetId: string, nowMs: number, limit: number): Promise<readonly DueNotice[]>;
-  /** Records what became of notices of one target, as they were read. */
-  settleNotices(
-    targetId: string,
-    due: readonly Pick<DueNotice, 'id' | 'count'>[],
-    outcome: NoticeOutcome,
-    nowMs: number,
-  ): Promise<void>;
-  /** Returns how many messages were sent to a target since then. */
-  noticesSentSince(targetId: string, sinceMs: number): Promise<number>;
-  /** Sets when the next digest is sent. @returns how much news there was since the last, and counts from zero */
-  setNextDigest(targetId: string, atMs: number | null): Promise<NewsTally>;
+  /** Returns all alarms that a target has heard of, and at most `limit` newer ones that need somebody. */
+  watchedAlarms(target: Pick<NoticeTarget, 'id' | 'throughAlarmId'>, limit: number): Promise<WatchedAlarms>;
+  /** Records what became of a message to a target. */
+  settleNotices(targetId: string, outcome: NoticeOutcome, nowMs: number): Promise<void>;
 }

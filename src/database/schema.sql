@@ -1033,62 +1033,40 @@ CREATE TABLE alarms (
   acknowledged_at_ms INTEGER,
   acknowledged_by TEXT,
   acknowledged_note TEXT,
-  snoozed_until_ms INTEGER,
-  snoozed_by TEXT,
   CHECK (ended_at_ms IS NULL OR key IS NOT NULL),
   CHECK (resolved_at_ms IS NULL OR key IS NULL)
 ) STRICT;
 CREATE UNIQUE INDEX alarms_open ON alarms (key) WHERE key IS NOT NULL AND ended_at_ms IS NULL;
 CREATE INDEX alarms_of_key ON alarms (key, at_ms) WHERE key IS NOT NULL;
 
--- A target of notices about alarms and news.
+-- A target of notices about alarms, or a URL that is called while none is open that is money or custody at risk.
 CREATE TABLE notice_targets (
   id TEXT PRIMARY KEY,
   kind TEXT NOT NULL, --> ChannelKind
   name TEXT NOT NULL,
   address TEXT NOT NULL, -- where it goes and with what secrets; sealed
-  severities TEXT NOT NULL CHECK (json_valid(severities)), --> readonly Severity[]
-  store_id TEXT REFERENCES stores (id),
-  shows_details INTEGER NOT NULL CHECK (shows_details IN (0, 1)),
-  payments INTEGER NOT NULL CHECK (payments IN (0, 1)), -- it is told of each payment
-  quiet TEXT CHECK (json_valid(quiet)), --> QuietHours
-  digest_minute INTEGER,
-  zone TEXT NOT NULL,
-  after_minutes INTEGER NOT NULL, -- only alarms that nobody has acknowledged for so long
+  -- The least that it hears of.
+  severity TEXT NOT NULL, --> Severity
   code TEXT NOT NULL, -- typed by a person to prove that messages arrive; sealed
   wrong_codes INTEGER NOT NULL,
   created_at_ms INTEGER NOT NULL,
   proved_at_ms INTEGER,
+  through_alarm_id INTEGER NOT NULL, -- up to this one, alarms were told or need not be
+  tried_at_ms INTEGER,
+  wait_ms INTEGER NOT NULL, -- so long after tried_at_ms the next message waits
+  tries INTEGER NOT NULL, -- that failed in a row
   failing_since_ms INTEGER,
   last_error TEXT,
-  last_sent_at_ms INTEGER,
-  digest_at_ms INTEGER,
-  tally TEXT NOT NULL CHECK (json_valid(tally)), --> NewsTally
-  paused_at_ms INTEGER,
-  paused_by TEXT
+  last_sent_at_ms INTEGER
 ) STRICT, WITHOUT ROWID;
 
--- A notice to one target: of an alarm's change, written in its transaction, or of news.
+-- Alarms that a target has heard of, until it hears of their end.
 CREATE TABLE notices (
-  id INTEGER PRIMARY KEY,
   target_id TEXT NOT NULL REFERENCES notice_targets (id),
-  alarm_id INTEGER,
-  change TEXT, --> Change
-  news TEXT, --> NewsKind
-  facts TEXT CHECK (json_valid(facts)), --> News
-  count INTEGER NOT NULL,
-  severity TEXT NOT NULL, --> Severity
-  times INTEGER NOT NULL, -- how often it was sent
-  tries INTEGER NOT NULL, -- since it became due
-  created_at_ms INTEGER NOT NULL,
-  due_at_ms INTEGER, -- null: nothing more is to be sent
-  sent_at_ms INTEGER,
-  CHECK (iif(news IS NULL, alarm_id IS NOT NULL AND change IS NOT NULL, alarm_id IS NULL AND change IS NULL))
-) STRICT;
-CREATE UNIQUE INDEX notices_of_alarm ON notices (alarm_id, target_id, change) WHERE alarm_id IS NOT NULL;
-CREATE INDEX notices_of_news ON notices (target_id, news, id) WHERE news IS NOT NULL;
-CREATE INDEX notices_due ON notices (target_id, due_at_ms) WHERE due_at_ms IS NOT NULL;
-CREATE INDEX notices_sent ON notices (target_id, sent_at_ms) WHERE sent_at_ms IS NOT NULL;
+  alarm_id INTEGER NOT NULL,
+  told_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (target_id, alarm_id)
+) STRICT, WITHOUT ROWID;
 
 -- What operators changed: saved in the transaction of the change, never changed or deleted.
 CREATE TABLE audit_log (

@@ -50,24 +50,6 @@ export function timeIn(zone: string, ms: number): string {
 /** Returns the zone's date: `2026-11-25`. */
 export const dateIn = (zone: string, ms: number): string => timeIn(zone, ms).slice(0, 10);
 
-/** Returns minutes after midnight of `08:30`; null if it is no time of day. */
-export function readMinute(text: string): number | null {
-  const [, hours, minutes] = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
-  return hours === undefined ? null : Number(hours) * 60 + Number(minutes);
-}
-
-export const showMinute = (minute: number): string =>
-  `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`;
-
-const MORNING_MS = 8 * 3_600_000;
-
-/** Returns when clocks in the zone show 08:00 on the next day. */
-export function tomorrowMs(zone: string, nowMs: number): number {
-  const startMs = startOfDayMs(zone, datePlus(dateIn(zone, nowMs), 1)) ?? nowMs + DAY_MS;
-  const guessMs = startMs + MORNING_MS;
-  return guessMs + aheadMs(zone, startMs) - aheadMs(zone, guessMs);
-}
-
 /** Returns how far the zone's clocks are ahead of UTC, in ms. */
 const aheadMs = (zone: string, ms: number): number =>
   Date.parse(`${timeIn(zone, ms).replace(' ', 'T')}Z`) - Math.floor(ms / 1000) * 1000;

@@ -5,7 +5,7 @@
  */
 import { excerpt } from '../core/excerpt.ts';
 import { transient } from '../core/fault.ts';
-import { NOTICE_TRIES_MAX, noticeRetryMs } from '../core/notice.ts';
+import { noticeRetryMs } from '../core/notice.ts';
 import type { Database } from '../database/database.ts';
 import { type DueMail, MAILS_KEPT_DAYS, type MailOutcome } from '../database/mails.ts';
 import { type Clock, DAY_MS } from '../lib/clock.ts';
@@ -18,6 +18,8 @@ import type { Answer } from './post.ts';
 const LOOK_MS = 2_000;
 /** One after the other, so that the server is not flooded. */
 const BATCH = 20;
+/** Tries of one mail: a day. */
+const TRIES_MAX = 31;
 const ERASED_AT_ONCE = 500;
 /** From here on SMTP says that trying again changes nothing (RFC 5321, 4.2.1). */
 const PERMANENT_STATUS = 500;
@@ -83,7 +85,7 @@ function outcomeOf({ ok, status, text }: Answer, { tries }: DueMail, nowMs: numb
   if (ok) return { kind: 'sent' };
   const error = `${status ?? 'no answer'}: ${text}`;
   const isPermanent = status !== null && status >= PERMANENT_STATUS && !AUTH_STATUSES.includes(status);
-  if (isPermanent || tries + 1 >= NOTICE_TRIES_MAX) return { kind: 'failed', error };
+  if (isPermanent || tries + 1 >= TRIES_MAX) return { kind: 'failed', error };
   return { kind: 'again', atMs: nowMs + noticeRetryMs(tries + 1), error };
 }
 

@@ -167,11 +167,8 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /operator/notices/add': ['operator'],
   'post /operator/notices/:target/prove': ['operator'],
   'post /operator/notices/:target/test': ['operator'],
-  'post /operator/notices/:target/pause': ['operator'],
-  'post /operator/notices/:target/resume': ['operator'],
   'post /operator/notices/:target/remove': ['operator'],
   'post /operator/alarms/acknowledge': ['operator'],
-  'post /operator/alarms/snooze': ['operator'],
   'post /operator/alarms/resolve': ['operator'],
   'get /operator/audit': ['operator'],
   'get /operator/audit.csv': ['operator'],
@@ -199,23 +196,15 @@ async function createOperations({ api }: Dashboard) {
   const act = { atMs: nowMs, operator: 'Mary', command: 'ask', reason: null };
   await api.database().askOperation({ id: 'op_1', network, wish: { kind: 'sweep_plan' } }, act);
   const address = JSON.stringify({ url: 'http://127.0.0.1:1/' });
-  const told = {
-    severities: ['page'],
-    storeId: null,
-    showsDetails: false,
-    payments: false,
-    quiet: null,
-    afterMinutes: 0,
-  } as const;
-  const target = { id: 'nt_1', kind: 'slack', name: 'team', address, code: '918273', ...told } as const;
-  await api.database().addNoticeTarget({ ...target, digestMinute: null, zone: 'UTC', createdAtMs: nowMs }, act);
+  const target = { id: 'nt_1', kind: 'slack', name: 'team', address, code: '918273', severity: 'page' } as const;
+  await api.database().addNoticeTarget({ ...target, createdAtMs: nowMs }, act);
   await api.database().proveNoticeTarget('nt_1', '918273', act);
   return { payout: intent.id, operation: 'op_1', target: 'nt_1' };
 }
 
 /** What a form has to name, beside its path, to find what it is about. */
 const fieldsOf = (page: string, { test, live }: Readonly<Record<'test' | 'live', StoreObjects>>) => ({
-  ...(page.includes('/alarms/') && { alarm: '1', for: '1h' }),
+  ...(page.includes('/alarms/') && { alarm: '1' }),
   ...(/\/keys\/(revoke|narrow)$/.test(page) && { key: page.includes('/live/') ? live.key : test.key }),
   ...(page.endsWith('/notices/add') && { kind: 'email' }),
 });

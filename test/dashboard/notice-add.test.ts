@@ -24,7 +24,7 @@ const withService = (work: (world: World) => Promise<void>, answer: Answering = 
   });
 
 const ask = (mary: Visitor, kind: string, fields: Record<string, string>) =>
-  mary.submit(`${PATH}?kind=${kind}`, PATH, { name: 'on call', page: 'on', act: 'on', zone: 'UTC', ...fields });
+  mary.submit(`${PATH}?kind=${kind}`, PATH, { name: 'on call', ...fields });
 
 const codeIn = (text: string): string => /Your code is (\d{6})/.exec(text)?.[1] ?? '';
 const targets = ({ api }: Dashboard) => api.database().listNoticeTargets();
@@ -34,11 +34,9 @@ test('a code arrives after a confirmation with the second factor, and what was t
     const choice = await mary.get(PATH);
     assert.match(choice.text, `${PATH}?kind=dead-man`);
     assert.match((await mary.get(`${PATH}?kind=slack`)).text, 'name="secret" type="password"');
-    const settings = { store: dashboard.api.merchantId, quiet_from: '22:00', quiet_to: '07:00', digest: '08:00' };
     dashboard.api.clock.advance(11 * 60_000);
-    const more = { after: '15', zone: 'Europe/Berlin', payments: 'on' };
-    const review = await ask(mary, 'slack', { secret: url, ...settings, ...more });
-    assert.match(review.text.replaceAll(/<[^>]+>/g, ''), 'page, act, unacknowledged for 15 min, and each payment');
+    const review = await ask(mary, 'slack', { secret: url, severity: 'know' });
+    assert.match(review.text.replaceAll(/<[^>]+>/g, ''), 'page, act, know');
     assert.match(review.text, 'Send a code to on call?');
     assert.match(review.text, new URL(url).host);
     assert.is((await confirm(mary, PATH, review)).status, 403);
@@ -50,14 +48,9 @@ test('a code arrives after a confirmation with the second factor, and what was t
     assert.is(request?.path, `/${HIDDEN}`);
     const code = codeIn(JSON.parse(request?.body ?? '{}').text);
     const [added] = await targets(dashboard);
-    assert.equal(
-      [added?.severities, added?.storeId, added?.quiet, added?.digestMinute, added?.afterMinutes, added?.zone],
-      [['page', 'act'], dashboard.api.merchantId, { from: 1320, to: 420 }, 480, 15, 'Europe/Berlin'],
-    );
-    assert.equal([added?.provedAtMs, added?.payments], [null, true]);
+    assert.equal([added?.severity, added?.provedAtMs], ['know', null]);
     const list = await mary.get(LIST);
     assert.match(list.text, 'waits for its code');
-    assert.match(list.text, 'and each payment');
     assert.not.match(list.text, 'hidden-4711');
     assert.is((await mary.submit(LIST, `${LIST}/${added?.id}/prove`, { proof: code })).status, 303);
     assert.is((await targets(dashboard))[0]?.provedAtMs, dashboard.api.clock.nowMs());
@@ -102,11 +95,6 @@ test('what is wrong is named in the form, and changes nothing', () =>
       ['slack', {}, /“URL of the incoming webhook” is missing/],
       ['slack', { secret: 'nonsense' }, /“URL of the incoming webhook” cannot be used/],
       ['slack', { secret: url, name: ' ' }, '“What you call it” is missing'],
-      ['slack', { secret: url, page: '', act: '' }, 'Choose at least one kind'],
-      ['slack', { secret: url, store: 'mer_none' }, 'one store’s payments, keys and members” is missing'],
-      ['slack', { secret: url, after: '1441' }, 'so many minutes” is missing'],
-      ['slack', { secret: url, quiet_from: '22:00' }, '“until this time” is missing'],
-      ['slack', { secret: url, zone: 'Mars/Base' }, '“Time zone of these hours” is missing'],
       ['telegram', { secret: '1:abc' }, '“Id of the chat” is missing'],
       ['telegram', { secret: 'no token', to: '1' }, /“Token of the bot, .*” cannot be used/],
       ['email', { ...mail, to: 'x' }, /“To which address” cannot be used/],
@@ -134,7 +122,7 @@ test('a code by e-mail, a webhook’s secret shown once, and a URL that is prove
     const [mail] = mails.received;
     assert.equal([mail?.to, mail?.user], [['night@shop.example'], 'shop']);
     const [byMail] = await targets(dashboard);
-    assert.is(byMail?.payments, false, 'payments are only for who asks');
+    assert.is(byMail?.severity, 'act', 'what can wait is only for who asks');
     assert.is(
       (await mary.submit(LIST, `${LIST}/${byMail?.id}/prove`, { proof: codeIn(mail ? textOf(mail) : '') })).status,
       303,

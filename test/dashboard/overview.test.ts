@@ -178,10 +178,8 @@ test('an operator sees what keeps alarms from being noticed, and how to see paym
     assert.match(await page(), /quayside user role Mary --role owner --store \S+ makes/);
 
     const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'notify add', reason: null };
-    const hours = { quiet: null, afterMinutes: 0, digestMinute: null, zone: 'UTC', createdAtMs: act.atMs } as const;
-    const wanted = { severities: ['page'], storeId: null, showsDetails: false, payments: false, ...hours } as const;
-    const target = { id: 'nt_1', kind: 'slack', name: 'team', address: '{}', code: '918273', ...wanted } as const;
-    await api.database().addNoticeTarget(target, act);
+    const target = { id: 'nt_1', kind: 'slack', name: 'team', address: '{}', code: '918273' } as const;
+    await api.database().addNoticeTarget({ ...target, severity: 'page', createdAtMs: act.atMs }, act);
     assert.match(await page(), 'nobody is informed about alarms', 'it has to be proved');
     await api.database().proveNoticeTarget('nt_1', '918273', act);
     await api.database().setMembership(operator.id, { role: 'staff', storeId: api.merchantId }, act);

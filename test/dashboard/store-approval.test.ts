@@ -15,16 +15,7 @@ const PATH = '/operator/stores';
 async function addOperatorTarget({ api }: Dashboard, { server, from }: ReturnType<typeof mailSettings>): Promise<void> {
   await api.database().addNoticeTarget(
     {
-      ...{
-        id: 'nt_1',
-        kind: 'email',
-        name: 'on call',
-        severities: ['page', 'act'],
-        storeId: null,
-        showsDetails: true,
-        payments: false,
-      },
-      ...{ quiet: null, afterMinutes: 0, digestMinute: null, zone: 'UTC', code: '123456', createdAtMs: 0 },
+      ...{ id: 'nt_1', kind: 'email', name: 'on call', severity: 'act', code: '123456', createdAtMs: 0 },
       address: JSON.stringify({ ...server, from, to: 'operator@installation.example' }),
     },
     by('notify add'),

@@ -86,11 +86,11 @@ test('blocks that cannot be read: the lag is that of the node’s head, and an a
   const alarm = open.find(({ code }: Json) => code === 'network_fault');
   assert.equal([alarm.state, alarm.ended_at, alarm.network], ['open', null, 'test:own']);
   assert.match(alarm.message, /^test:own is at fault, 30 blocks below the node’s head \d+: .*\. Payments/);
-  const isSent = (text: string) => text.includes(`: network fault on test:own (A-${alarm.id})\n`);
+  const isSent = (text: string) => text.includes(`network fault on test:own (A-${alarm.id})`);
   await until('the server has sent a message', async () => messages().some(isSent));
   for (const text of messages()) assert.not.match(text, /ws:|hidden/);
   const sent = (await quayside.cli('notify', 'list'))[0];
-  assert.equal([sent.proved, sent.failing_since, sent.waiting], [true, null, 1], 'told again in a day');
+  assert.equal([sent.proved, sent.failing_since], [true, null]);
   await quayside.cli('alarms', 'acknowledge', `A-${alarm.id}`, '--because', 'looking');
   assert.match(await metrics(), /^quayside_notice_targets\{state="working"\} 1$/m);
   assert.equal(await readyz(), {

@@ -148,11 +148,9 @@ const testedElsewhere: Readonly<Record<string, string>> = {
   backup: 'test/scripts/backup.test.ts',
   'alarms acknowledge': 'test/scripts/quayside.test.ts',
   'alarms resolve': 'test/scripts/quayside.test.ts',
-  'alarms snooze': 'test/scripts/quayside.test.ts',
+
   'notify add': 'test/scripts/notify.test.ts',
   'notify prove': 'test/scripts/notify.test.ts',
-  'notify pause': 'test/scripts/notify.test.ts',
-  'notify resume': 'test/scripts/notify.test.ts',
   'notify remove': 'test/scripts/notify.test.ts',
   'wallet rotate': 'test/database/sqlite/wallet-rotation.test.ts',
   'wallet empty': 'test/database/sqlite/wallet-rotation.test.ts',

@@ -410,27 +410,6 @@ test('an alarm is acknowledged once, by its number; what is over or unknown is s
   assert.is((await run('alarms', 'acknowledge', 'disk')).code, 2);
 });
 
-test('an alarm is put off, unless it is acknowledged or over', async () => {
-  const event = (await answer('alarms', 'list')).find(({ state }: { state: string }) => state === 'event');
-  const name = `A-${event.id}`;
-  assert.is((await answer('alarms', 'snooze', name, '--dry-run')).outcome, 'snoozed');
-  assert.is((await answer('alarms', 'list')).find(({ id }: { id: number }) => id === event.id).snoozed_until, null);
-  const before = Date.now();
-  const done = await answer('alarms', 'snooze', name, '--for', '4h', '--because', 'a fix is on its way');
-  const inMs = Date.parse(done.snoozed_until) - before;
-  assert.ok(inMs > 3.9 * 3_600_000 && inMs < 4.1 * 3_600_000, done.snoozed_until);
-  const { out } = await run('alarms', 'list');
-  assert.match(out, `put off until ${done.snoozed_until} by ${done.snoozed_by}`);
-  const [entry] = await answer('audit', 'list');
-  assert.equal([entry.command, entry.target, entry.reason], ['alarms snooze', name, 'a fix is on its way']);
-  const tomorrow = await answer('alarms', 'snooze', name, '--for', 'tomorrow');
-  assert.ok(Date.parse(tomorrow.snoozed_until) > Date.now());
-  assert.match((await run('alarms', 'snooze', name, '--for', '9h')).err, 'expected 1h, 4h, tomorrow');
-  const seen = (await answer('alarms', 'list')).find(({ acknowledged_by }: Record<string, unknown>) => acknowledged_by);
-  assert.ok(['acknowledged', 'over'].includes((await answer('alarms', 'snooze', `A-${seen.id}`)).outcome));
-  assert.is((await run('alarms', 'snooze', 'A-999999')).code, 3);
-});
-
 test('an event is resolved once, and an alarm that lasts is refused', async () => {
   const all: { id: number; state: string }[] = await answer('alarms', 'list');
   const named = (state: string) => `A-${all.find((one) => one.state === state)?.id}`;

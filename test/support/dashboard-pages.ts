@@ -123,17 +123,14 @@ async function signOnce(api: ApiServer, id: string): Promise<void> {
   }
 }
 
-/** Adds three targets of notices, two of them proved, one paused. */
+/** Adds two targets of notices, one of them proved. */
 async function addNotices(api: ApiServer): Promise<void> {
   const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'notify add', reason: null };
-  for (const id of ['nt_1', 'nt_2', 'nt_3']) {
-    const hours = { quiet: null, afterMinutes: 0, digestMinute: null, zone: 'UTC', createdAtMs: act.atMs } as const;
-    const wanted = { severities: ['page'], storeId: null, showsDetails: false, payments: false, ...hours } as const;
-    const target = { id, kind: 'slack', name: `team ${id}`, address: '{}', code: '918273', ...wanted } as const;
-    await api.database().addNoticeTarget(target, act);
+  for (const id of ['nt_1', 'nt_2']) {
+    const target = { id, kind: 'slack', name: `team ${id}`, address: '{}', code: '918273' } as const;
+    await api.database().addNoticeTarget({ ...target, severity: 'page', createdAtMs: act.atMs }, act);
   }
-  for (const id of ['nt_2', 'nt_3']) await api.database().proveNoticeTarget(id, '918273', act);
-  await api.database().pauseNoticeTarget('nt_3', { ...act, operator: 'Mary (dashboard)' });
+  await api.database().proveNoticeTarget('nt_2', '918273', act);
 }
 
 /** Adds what the operator’s pages of money show: a stuck payout, a sweep that waits, wallets, and a plan. */

@@ -25,7 +25,7 @@ import { sortableId } from '../../src/lib/id.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { createTargetMaker } from '../../src/notifications/new-target.ts';
 import { createSend } from '../../src/notifications/post.ts';
-import { sendTestNotices } from '../../src/notifications/test-notice.ts';
+import { sendTestNotice } from '../../src/notifications/test-notice.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
 import { createSender } from '../../src/webhooks/sender.ts';
 import { sendTestEvent } from '../../src/webhooks/test-event.ts';
@@ -108,8 +108,7 @@ export async function startDashboard({
       const webhooks = {
         checkWebhookUrl: guard.check,
         sendTestEvent: (endpoint: Endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
-        sendTestNotices: (target: NoticeTarget) =>
-          sendTestNotices({ database, send: createSend(guard), clock }, target),
+        sendTestNotice: (target: NoticeTarget) => sendTestNotice({ database, send: createSend(guard), clock }, target),
         newNotices: createTargetMaker({ guard, clock }),
         readSettings: () => readShownSettings({ env: options.env ?? {}, cwd: dirname(api.file) }),
         readBackups: () => backupsOf(readBackupReport(dirname(api.file))),

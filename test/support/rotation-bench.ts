@@ -153,17 +153,7 @@ async function addPersonAndTarget(database: Database, act: ReturnType<typeof ope
   assert.ok(await database.claimSignInLink({ hash: 'link', secrets, session }, act));
   await database.addNoticeTarget(
     {
-      ...{
-        id: 'nt_1',
-        kind: 'slack',
-        name: 'on call',
-        severities: ['page'],
-        afterMinutes: 0,
-        storeId: null,
-        showsDetails: false,
-        payments: false,
-      },
-      ...{ quiet: null, digestMinute: null, zone: 'UTC', code: '918273', createdAtMs: atMs },
+      ...{ id: 'nt_1', kind: 'slack', name: 'on call', severity: 'page', code: '918273', createdAtMs: atMs },
       address: JSON.stringify({ url: 'https://hooks.example/hidden' }),
     },
     act,

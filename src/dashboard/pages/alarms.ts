@@ -1,14 +1,12 @@
 /**
- * Alarms, for the operator: open, put off, acknowledged, over. Those that watch something end by themselves; one that
+ * Alarms, for the operator: open, acknowledged, over. Those that watch something end by themselves; one that
  * reports an event waits for a person to resolve it.
  * @module
  */
 import { isAllowed } from '../../core/access.ts';
-import { ALARM_NOTE_CHARS_MAX, type Alarm, isSnoozed } from '../../database/alarms.ts';
+import { ALARM_NOTE_CHARS_MAX, type Alarm } from '../../database/alarms.ts';
 import { DAY_MS } from '../../lib/clock.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { type Snooze, snoozeEndMs, snoozes } from '../../lib/snooze.ts';
-import { timeIn } from '../../lib/zone.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
@@ -26,11 +24,6 @@ export const alarmPages = (deps: DashboardDeps): readonly CommonPage[] => [
     path: `${PATH}/acknowledge`,
     needs: 'installation:manage',
     plan: (visit) => planAcknowledging(deps, visit),
-  }),
-  commonChange(deps, {
-    path: `${PATH}/snooze`,
-    needs: 'installation:manage',
-    plan: async (visit) => planSnooze(visit),
   }),
   commonChange(deps, { path: `${PATH}/resolve`, needs: 'installation:manage', plan: async (visit) => planEnd(visit) }),
 ];
@@ -89,7 +82,7 @@ export async function alarmTable(deps: DashboardDeps, visit: Visit<null>, alarms
     ],
     alarms.map((alarm) => [
       time(alarm.atMs),
-      html`<div>${alarmState(visit, alarm)}${endText(words, alarm)}${noteOf(alarm)}</div>`,
+      html`<div>${alarmState(words, alarm)}${endText(words, alarm)}${noteOf(alarm)}</div>`,
       html`<span>${data(alarmName(alarm))} <code>${alarm.code}</code>${alarm.network === null ? null : html` <code>${alarm.network}</code>`}</span>`,
       html`<div>${english(alarm.message)}${paymentLink(words, payments.get(alarm.sessionId ?? ''))}${countText(words, alarm, counts)}</div>`,
       html`<div>${alarmForms(visit, alarm)}</div>`,
@@ -127,15 +120,10 @@ const paymentLink = (words: Words, href: string | undefined): Html | null =>
 
 const alarmName = ({ id }: Pick<Alarm, 'id'>): string => `A-${id}`;
 
-function alarmState({ words, nowMs }: Visit<null>, alarm: Alarm): Html {
-  const { key, endedAtMs, acknowledgedAtMs, resolvedAtMs, snoozedUntilMs, snoozedBy } = alarm;
+function alarmState(words: Words, { key, endedAtMs, acknowledgedAtMs, resolvedAtMs }: Alarm): Html {
   if (resolvedAtMs !== null) return badge(words.say('alarms.resolved'), 'good');
   if (endedAtMs !== null) return badge(words.say('alarms.over'), 'good');
   if (acknowledgedAtMs !== null) return badge(words.say('alarms.acknowledged'), 'attention');
-  if (isSnoozed(alarm, nowMs)) {
-    const since = { time: time(snoozedUntilMs ?? 0), person: snoozedBy ?? '' };
-    return html`<span>${badge(words.say('alarms.snoozed'), 'wait')} <span class="hint">${words.html('alarms.snoozed_until', since)}</span></span>`;
-  }
   return key === null ? badge(words.say('alarms.event'), 'attention') : badge(words.say('alarms.open'), 'danger');
 }
 
@@ -156,24 +144,13 @@ function alarmForms(visit: Visit<null>, alarm: Alarm): Html | null {
   };
   if (acknowledgedAtMs !== null && key !== null) return null;
   const name = words.html('general.act_on', { act: words.say('general.change'), name: alarmName(alarm) });
-  return html`<details><summary>${name}</summary>${acknowledgedAtMs === null ? html`${form('acknowledge')}${snoozeForm(visit, alarm)}` : null}${key === null ? form('resolve') : null}</details>`;
+  return html`<details><summary>${name}</summary>${acknowledgedAtMs === null ? form('acknowledge') : null}${key === null ? form('resolve') : null}</details>`;
 }
 
 function noteField({ words }: Visit<null>, alarm: Alarm): Html {
   const note = words.say('alarms.note');
   const label = words.say('general.act_on', { act: note, name: alarmName(alarm) });
   return html`<input class="small" name="note" maxlength="${ALARM_NOTE_CHARS_MAX}" aria-label="${label}" placeholder="${note}" autocomplete="off"> `;
-}
-
-/** One button for each time that an alarm can be put off. */
-function snoozeForm(visit: Visit<null>, alarm: Alarm): Html {
-  const { words } = visit;
-  const button = (one: Snooze) => {
-    const text = words.say(`alarms.snooze_${one}`);
-    const label = words.say('general.act_on', { act: `${words.say('alarms.snooze')} ${text}`, name: alarmName(alarm) });
-    return html` <button class="plain small" name="for" value="${one}" aria-label="${label}">${text}</button>`;
-  };
-  return html`<form method="post" action="${PATH}/snooze" class="snooze">${changeFields(visit)}<input type="hidden" name="alarm" value="${alarm.id}">${words.say('alarms.snooze')}${snoozes.map(button)}</form>`;
 }
 
 const idOf = ({ form }: Visit<null>): number | null =>
@@ -196,26 +173,6 @@ async function planAcknowledging(deps: DashboardDeps, visit: Visit<null>): Promi
       if (!done) return null;
       const person = done.alarm.acknowledgedBy ?? '';
       const said = visit.words.say(`alarms.acknowledging_${done.outcome}`, { alarm: alarmName({ id }), person });
-      return { to: PATH, said };
-    },
-  };
-}
-
-function planSnooze(visit: Visit<null>): Planned {
-  const { form, words, zone, nowMs } = visit;
-  const id = idOf(visit);
-  const snooze = snoozes.find((one) => one === form.for);
-  if (id === null || !snooze) return null;
-  return {
-    command: 'snooze alarm',
-    target: alarmName({ id }),
-    review: null,
-    async act(database, act) {
-      const done = await database.snoozeAlarm(id, snoozeEndMs(snooze, zone, nowMs), act);
-      if (!done) return null;
-      const person = done.alarm.acknowledgedBy ?? '';
-      const until = timeIn(zone, done.alarm.snoozedUntilMs ?? 0).slice(0, 16);
-      const said = words.say(`alarms.snoozing_${done.outcome}`, { alarm: alarmName({ id }), person, until });
       return { to: PATH, said };
     },
   };

@@ -1,11 +1,10 @@
 /**
- * Adding somebody who is informed about alarms: how, where, of what and when. A code is sent there, and the page of
+ * Adding somebody who is informed about alarms: how, where, and which. A code is sent there, and the page of
  * notices asks for it.
  * @module
  */
 import { type Severity, severities } from '../../core/notice.ts';
 import {
-  AFTER_MINUTES_MAX,
   type ChannelKind,
   channelKinds,
   type NewNoticeTarget,
@@ -14,7 +13,6 @@ import {
   type TargetField,
 } from '../../database/notices.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { readMinute, readZone } from '../../lib/zone.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
@@ -50,7 +48,7 @@ export const noticeAddPages = (deps: DashboardDeps): readonly CommonPage[] => [
     needs: 'installation:manage',
     async answer(visit) {
       const kind = kindOf(visit.query.get('kind'));
-      return kind ? formPage(deps, visit, kind, null) : choicePage(visit.words);
+      return kind ? formPage(visit, kind, null) : choicePage(visit.words);
     },
   },
   commonChange(deps, { path: PATH, needs: 'installation:manage', plan: (visit) => planTarget(deps, visit) }),
@@ -71,33 +69,13 @@ const labelOf = (words: Words, kind: ChannelKind, field: TargetField): string =>
   return words.say(`notice-add.${field}`);
 };
 
-async function formPage(
-  { database }: DashboardDeps,
-  visit: Visit<null>,
-  kind: ChannelKind,
-  fault: Html | string | null,
-): Promise<Reply> {
-  const { form, words, zone } = visit;
-  const isSent = form.kind !== undefined;
-  const isOn = (name: string, usual: boolean) => ((isSent ? form[name] === 'on' : usual) ? html` checked` : null);
-  const isCalled = kind === 'dead-man';
-  const stores = await database.listStores();
-  const time = (name: 'quiet_from' | 'quiet_to' | 'digest') =>
-    html`<label>${words.say(`notice-add.${name}`)} <input name="${name}" type="time" value="${form[name] ?? ''}"></label>`;
-  const what = html`<fieldset><legend>${words.say('notice-add.severities')}</legend>${severities.map(
+function formPage(visit: Visit<null>, kind: ChannelKind, fault: Html | string | null): Reply {
+  const { form, words } = visit;
+  const chosen = severityOf(form);
+  const which = html`<fieldset><legend>${words.say('notice-add.severities')}</legend>${severities.map(
     (one) =>
-      html`<label class="check"><input type="checkbox" name="${one}"${isOn(one, one !== 'know')}> <span><code>${one}</code>: ${words.say(`notice-add.${one}`)}</span></label>`,
-  )}</fieldset>
-<label>${words.say('notice-add.store')} <select name="store"><option value="">${words.say('general.any')}</option>${stores.map(
-    ({ id, name }) =>
-      html`<option translate="no" value="${id}"${id === form.store ? html` selected` : null}>${name}</option>`,
-  )}</select></label>
-<label class="check"><input type="checkbox" name="details"${isOn('details', false)}> ${words.say('notice-add.details')}</label>
-<label class="check"><input type="checkbox" name="payments"${isOn('payments', false)}> ${words.say('notice-add.payments')}</label>
-<details><summary>${words.say('notice-add.when')}</summary>${time('quiet_from')}${time('quiet_to')}
-<label>${words.say('notice-add.after')} <input name="after" inputmode="numeric" maxlength="4" value="${form.after ?? ''}"></label>
-${time('digest')}
-<label>${words.say('notice-add.zone')} <input name="zone" dir="ltr" maxlength="64" value="${form.zone ?? zone}" required></label></details>`;
+      html`<label class="check"><input type="radio" name="severity" value="${one}"${one === chosen ? html` checked` : null}> <span><code>${one}</code>: ${words.say(`notice-add.${one}`)}</span></label>`,
+  )}</fieldset>`;
   return {
     title: words.say('notice-add.title'),
     status: fault === null ? 200 : 400,
@@ -106,10 +84,13 @@ ${time('digest')}
 ${changeFields(visit)}<input type="hidden" name="kind" value="${kind}">
 <label>${words.say('notice-add.called')} <input name="name" maxlength="${TARGET_NAME_CHARS_MAX}" value="${form.name ?? ''}" required></label>
 ${fieldsOf[kind].map((field) => fieldInput(visit, kind, field))}
-${isCalled ? null : what}
+${kind === 'dead-man' ? null : which}
 <p class="actions"><a class="button plain" href="${LIST}">${words.say('change.cancel')}</a> <button>${words.say('notice-add.go_on')}</button></p></form>`,
   };
 }
+
+/** Whoever chooses nothing hears of what somebody must do something about. */
+const severityOf = (form: Visit<null>['form']): Severity => severities.find((one) => one === form.severity) ?? 'act';
 
 /** What is secret is typed unseen, and never shown again. */
 function fieldInput({ form, words }: Visit<null>, kind: ChannelKind, field: TargetField): Html {
@@ -122,62 +103,25 @@ function fieldInput({ form, words }: Visit<null>, kind: ChannelKind, field: Targ
     : html`<label>${label} <input name="${field}" dir="ltr" autocomplete="off" spellcheck="false" maxlength="${FIELD_CHARS_MAX}" placeholder="${kind === 'email' && field !== 'smtp' ? 'name@shop.example' : (examples[field] ?? '')}" value="${form[field] ?? ''}"${need}></label>`;
 }
 
-type Settings = Omit<NewNoticeTarget, 'id' | 'kind' | 'address' | 'code' | 'createdAtMs'>;
-
-/** Reads all but where it goes. @returns the sentence that says what is wrong */
-async function readSettings(
-  { database }: DashboardDeps,
-  { form, words, zone: ownZone }: Visit<null>,
-  kind: ChannelKind,
-): Promise<Settings | Html | string> {
-  const text = (name: string) => (form[name] ?? '').trim();
-  const isCalled = kind === 'dead-man';
-  const missing = (field: string) => words.say('notice-add.missing', { field });
-  const name = text('name');
-  if (name === '' || name.length > TARGET_NAME_CHARS_MAX) return missing(words.say('notice-add.called'));
-  const chosen: readonly Severity[] = isCalled ? ['page'] : severities.filter((one) => form[one] === 'on');
-  if (chosen.length === 0 && form.payments !== 'on') return words.say('notice-add.no_severity');
-  const storeId = text('store') || null;
-  if (storeId !== null && !(await database.findStore(storeId))) return missing(words.say('notice-add.store'));
-  const after = text('after') || '0';
-  if (!/^\d{1,4}$/.test(after) || Number(after) > AFTER_MINUTES_MAX) return missing(words.say('notice-add.after'));
-  const [from, to, digest] = (['quiet_from', 'quiet_to', 'digest'] as const).map((field) => readMinute(text(field)));
-  if ((from === null) !== (to === null)) return missing(words.say('notice-add.quiet_to'));
-  const zone = readZone(text('zone') || ownZone);
-  if (zone === null) return missing(words.say('notice-add.zone'));
-  return {
-    name,
-    severities: chosen,
-    storeId,
-    showsDetails: form.details === 'on',
-    payments: !isCalled && form.payments === 'on',
-    quiet: from == null || to == null ? null : { from, to },
-    afterMinutes: Number(after),
-    digestMinute: digest ?? null,
-    zone,
-  };
-}
-
 async function planTarget(deps: DashboardDeps, visit: Visit<null>): Promise<Planned> {
   const { form, words } = visit;
   const kind = kindOf(form.kind);
   if (!kind) return null;
-  const again = (fault: Html | string) => formPage(deps, visit, kind, fault);
-  const settings = await readSettings(deps, visit, kind);
-  if (typeof settings === 'string' || !('name' in settings)) return again(settings);
+  const again = (fault: Html | string) => formPage(visit, kind, fault);
+  const missing = (field: string) => again(words.say('notice-add.missing', { field }));
+  const name = (form.name ?? '').trim();
+  if (name === '' || name.length > TARGET_NAME_CHARS_MAX) return missing(words.say('notice-add.called'));
+  const severity = severityOf(form);
   const typed = Object.fromEntries(fieldsOf[kind].map((field) => [field, (form[field] ?? '').trim()]));
   const read = await deps.newNotices.read(kind, typed);
   if ('field' in read) {
     const field = labelOf(words, kind, read.field);
-    return again(
-      read.problem === null
-        ? words.say('notice-add.missing', { field })
-        : words.html('notice-add.wrong', { field, problem: english(read.problem) }),
-    );
+    return read.problem === null
+      ? missing(field)
+      : again(words.html('notice-add.wrong', { field, problem: english(read.problem) }));
   }
   if ((await deps.database.listNoticeTargets()).length >= TARGETS_MAX)
     return again(words.say('notice-add.full', { count: TARGETS_MAX }));
-  const { name } = settings;
   const isCalled = kind === 'dead-man';
   let target: NewNoticeTarget | null = null;
   return {
@@ -187,7 +131,7 @@ async function planTarget(deps: DashboardDeps, visit: Visit<null>): Promise<Plan
       title: isCalled ? words.say('notice-add.title') : words.say('notice-add.review_title', { name }),
       consequence: html`${facts([
         [words.say('notices.by'), data(kind)],
-        ...(isCalled ? [] : [[words.say('notices.severities'), toldText(words, settings)] as const]),
+        ...(isCalled ? [] : [[words.say('notices.severities'), toldText({ severity })] as const]),
         ...(URL.canParse(typed.secret ?? '')
           ? [[words.say('general.url'), data(new URL(typed.secret ?? '').host)] as const]
           : []),
@@ -199,7 +143,7 @@ async function planTarget(deps: DashboardDeps, visit: Visit<null>): Promise<Plan
       needsSudo: true,
     },
     async before() {
-      const sent = await deps.newNotices.send({ kind, address: read.address, ...settings });
+      const sent = await deps.newNotices.send({ kind, name, address: read.address, severity });
       if (!sent.answer.ok) {
         const { status, text } = sent.answer;
         return again(words.html('notice-add.not_taken', { answer: english([status ?? '', text].join(' ').trim()) }));

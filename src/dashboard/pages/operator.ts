@@ -3,9 +3,9 @@
  * @module
  */
 import type { SessionStatus } from '../../core/event.ts';
-import { isSnoozed } from '../../database/alarms.ts';
 import type { NetworkStatus } from '../../database/database.ts';
 import { isSilent, staleSinceMs, unseenSinceMs, whyUnfollowed } from '../../database/network-health.ts';
+import { isInformed } from '../../database/notices.ts';
 import type { MerchantStore } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
 import type { DashboardDeps } from '../deps.ts';
@@ -40,15 +40,12 @@ const reports = async ({ database }: DashboardDeps): Promise<ReadonlyMap<string,
 async function overview(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { database } = deps;
   const { words, nowMs } = visit;
-  const all = await database.listOpenAlarms();
-  const open = all.filter((one) => !isSnoozed(one, nowMs));
-  const putOff = all.length - open.length;
+  const open = await database.listOpenAlarms();
   const missing = await missingGuards(deps, visit);
   const stopped = await stoppedNetworks(deps, visit);
   const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.stats(nowMs);
   const stores = await database.listStores();
   const toApprove = stores.filter(({ status, refusal }) => status === 'pending' && !refusal).length;
-  const paused = (await database.listNoticeTargets()).filter(({ pausedAtMs }) => pausedAtMs !== null).length;
   const waits =
     deliveriesWaiting === 0
       ? words.say('general.none')
@@ -56,9 +53,7 @@ async function overview(deps: DashboardDeps, visit: Visit<null>): Promise<Html> 
   return html`<section class="card" aria-labelledby="needs"><h2 id="needs">${words.say('operator.needs')}</h2>
 ${toApprove > 0 ? html`<p>${badge(words.say('operator.to_approve', { count: toApprove }), 'attention')} <a href="/operator/stores">${words.say('operator.stores_wait')}</a></p>` : null}
 ${stopped.map((line) => html`<p>${badge(words.say('operator.stopped'), 'danger')} ${line}</p>`)}
-${open.length > 0 ? await alarmTable(deps, visit, open) : putOff + missing.length + stopped.length > 0 ? null : html`<p>${badge(words.say('operator.no_alarm'), 'good')}</p>`}
-${putOff > 0 ? html`<p>${badge(words.say('alarms.snoozed'), 'wait')} <a href="/operator/alarms">${words.say('operator.put_off', { count: putOff })}</a></p>` : null}
-${paused > 0 ? html`<p>${badge(words.say('notices.paused'), 'attention')} <a href="/operator/notices">${words.say('operator.notices_paused', { count: paused })}</a></p>` : null}
+${open.length > 0 ? await alarmTable(deps, visit, open) : missing.length + stopped.length > 0 ? null : html`<p>${badge(words.say('operator.no_alarm'), 'good')}</p>`}
 ${missing.map(([what, mend]) => html`<p>${badge(words.say(what), 'attention')} ${mend}</p>`)}
 ${noStore(visit, stores)}</section>
 <section class="card" aria-labelledby="networks"><h2 id="networks">${words.say('frame.operator_networks')}</h2>${networksTable(deps, await reports(deps), visit)}</section>
@@ -114,9 +109,7 @@ async function missingGuards(
   { database, readBackups }: DashboardDeps,
   { words }: Visit<null>,
 ): Promise<readonly (readonly [TextKey, Html])[]> {
-  const isTold = (await database.listNoticeTargets()).some(
-    ({ provedAtMs, pausedAtMs, storeId }) => provedAtMs !== null && pausedAtMs === null && storeId === null,
-  );
+  const isTold = (await database.listNoticeTargets()).some(isInformed);
   const mendBackup = words.html('operator.no_backup_next', {
     command: html`<code>quayside backup --prove</code>`,
     page: html`<a href="/operator/sources">${words.say('frame.operator_sources')}</a>`,

@@ -4,10 +4,8 @@
  */
 import { and, asc, count, desc, eq, gte, inArray, isNotNull, isNull, lt, lte, or } from 'drizzle-orm';
 import { heldAlarmCode, heldKinds } from '../../core/held-money.ts';
-import { isWorse, severityOf } from '../../core/notice.ts';
 import type { AlarmDatabase, LastingAlarm, NewAlarm } from '../alarms.ts';
 import type { RecordAct } from './audit-log.ts';
-import { createNoticeWriter } from './notices/writer.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { alarms, sessions } from './tables.ts';
@@ -24,19 +22,15 @@ export type RaiseAlarm = (alarm: NewAlarm & { readonly key?: string }) => number
 
 export function createAlarmWriter(db: Db): RaiseAlarm {
   const insert = preparedInsert(db, alarms, ['id']);
-  const notices = createNoticeWriter(db);
   return (alarm) => {
     const key = alarm.key ?? null;
-    const seen = { acknowledgedAtMs: null, acknowledgedBy: null, acknowledgedNote: null };
-    const unseen = { ...seen, snoozedUntilMs: null, snoozedBy: null };
+    const unseen = { acknowledgedAtMs: null, acknowledgedBy: null, acknowledgedNote: null };
     const id = Number(insert({ ...alarm, key, endedAtMs: null, resolvedAtMs: null, ...unseen }).lastInsertRowid);
-    notices.opened({ ...alarm, id, key });
     const isOver = or(isNull(alarms.key), isNotNull(alarms.endedAtMs));
     db.orm
       .delete(alarms)
       .where(and(lte(alarms.id, id - ALARMS_KEPT_MAX), isOver))
       .run();
-    notices.forget(id - ALARMS_KEPT_MAX);
     return id;
   };
 }
@@ -52,19 +46,16 @@ export type EndAlarm = (key: string, nowMs: number) => boolean;
 
 export function createAlarmEnder(db: Db): EndAlarm {
   const { orm } = db;
-  const notices = createNoticeWriter(db);
   return (key, endedAtMs) => {
     const open = orm.select({ id: alarms.id }).from(alarms).where(openOne(key)).get();
     if (!open) return false;
     orm.update(alarms).set({ endedAtMs }).where(eq(alarms.id, open.id)).run();
-    notices.ended(open.id, endedAtMs);
     return true;
   };
 }
 
 export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordAct): AlarmDatabase {
   const { orm } = db;
-  const notices = createNoticeWriter(db);
   const end = createAlarmEnder(db);
 
   /** Brings the open alarm up to date. @returns false when it must be raised */
@@ -72,17 +63,6 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
     if (open?.code !== code) return false;
     if (open.message !== message) orm.update(alarms).set({ message }).where(eq(alarms.id, open.id)).run();
     return true;
-  }
-
-  function snooze(id: number, since: Readonly<{ snoozedUntilMs: number; snoozedBy: string | null }>): void {
-    orm.update(alarms).set(since).where(eq(alarms.id, id)).run();
-    notices.snoozed(id, since.snoozedUntilMs);
-  }
-
-  /** Puts off the alarm that takes the place of one that is put off, unless it is worse. */
-  function handOn({ code: before, snoozedUntilMs, snoozedBy }: AlarmRow, { code, atMs }: LastingAlarm, id: number) {
-    if (snoozedUntilMs === null || snoozedUntilMs <= atMs || isWorse(severityOf(code), severityOf(before))) return;
-    snooze(id, { snoozedUntilMs, snoozedBy });
   }
 
   return {
@@ -94,8 +74,7 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
         const open = orm.select().from(alarms).where(openOne(alarm.key)).get();
         if (renew(open, alarm)) return false;
         end(alarm.key, alarm.atMs);
-        const id = raiseAlarm(alarm);
-        if (open) handOn(open, alarm, id);
+        raiseAlarm(alarm);
         return true;
       });
     },
@@ -109,28 +88,9 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
         if (alarm.endedAtMs !== null) return { outcome: 'over', alarm } as const;
         if (alarm.acknowledgedAtMs !== null) return { outcome: 'already', alarm } as const;
         const seen = { acknowledgedAtMs: act.atMs, acknowledgedBy: act.operator, acknowledgedNote: act.reason };
-        const since = { ...seen, snoozedUntilMs: null };
-        orm.update(alarms).set(since).where(eq(alarms.id, id)).run();
-        notices.acknowledged(id, act.atMs);
+        orm.update(alarms).set(seen).where(eq(alarms.id, id)).run();
         recordAct(act, { target: `A-${id}`, before: { acknowledged: false }, after: { acknowledged: true } });
-        return { outcome: 'acknowledged', alarm: { ...alarm, ...since } } as const;
-      });
-    },
-    async snoozeAlarm(id, untilMs, act) {
-      return db.write(() => {
-        const alarm = orm.select().from(alarms).where(eq(alarms.id, id)).get();
-        if (!alarm) return null;
-        if (alarm.endedAtMs !== null || alarm.resolvedAtMs !== null) return { outcome: 'over', alarm } as const;
-        if (alarm.acknowledgedAtMs !== null) return { outcome: 'acknowledged', alarm } as const;
-        const since = { snoozedUntilMs: untilMs, snoozedBy: act.operator };
-        snooze(id, since);
-        const before = alarm.snoozedUntilMs;
-        recordAct(act, {
-          target: `A-${id}`,
-          before: { snoozedUntil: before === null ? null : new Date(before).toISOString() },
-          after: { snoozedUntil: new Date(untilMs).toISOString() },
-        });
-        return { outcome: 'snoozed', alarm: { ...alarm, ...since } } as const;
+        return { outcome: 'acknowledged', alarm: { ...alarm, ...seen } } as const;
       });
     },
     async resolveAlarm(id, act) {
@@ -142,7 +102,6 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
         const seen = alarm.acknowledgedAtMs === null && { acknowledgedAtMs: act.atMs, acknowledgedBy: act.operator };
         const end = { resolvedAtMs: act.atMs, ...seen };
         orm.update(alarms).set(end).where(eq(alarms.id, id)).run();
-        notices.ended(id, act.atMs);
         recordAct(act, { target: `A-${id}`, before: { resolved: false }, after: { resolved: true } });
         return { outcome: 'resolved', alarm: { ...alarm, ...end } } as const;
       });

@@ -5,7 +5,6 @@
 import { and, asc, eq, getTableColumns, isNotNull, isNull, lt, sql } from 'drizzle-orm';
 import { type ApiKey, type KeyDatabase, USE_NOTED_EVERY_MS } from '../keys.ts';
 import type { RecordAct } from './audit-log.ts';
-import type { TellNews } from './news-writer.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
 import type { RowGuard } from './row-guard.ts';
@@ -39,9 +38,9 @@ export const macedKey = (row: Pick<typeof keys.$inferSelect, Protected>): MacedR
   return { table: 'keys', key: [id], fields: [storeId, mode, keyHash, secret, ...lists, expiresAtMs, revokedAtMs] };
 };
 
-type Parts = Readonly<{ guard: RowGuard; recordAct: RecordAct; tellNews: TellNews }>;
+type Parts = Readonly<{ guard: RowGuard; recordAct: RecordAct }>;
 
-export function keyCommands(db: Db, vault: Vault, { guard, recordAct, tellNews }: Parts): KeyDatabase {
+export function keyCommands(db: Db, vault: Vault, { guard, recordAct }: Parts): KeyDatabase {
   const insert = preparedInsert(db, keys);
   const findByHash = atFirstUse(
     db.orm
@@ -67,9 +66,7 @@ export function keyCommands(db: Db, vault: Vault, { guard, recordAct, tellNews }
         insert({ ...row, mac: guard.seal(macedKey(row)) });
         const { id: target, storeId, mode, hint } = key;
         const texts = { scopes: key.scopes.join(','), sources: sources.join(',') };
-        if (!act) return;
-        recordAct(act, { target, before: null, after: { storeId, mode, name, hint, ...texts, expiresAtMs } });
-        tellNews({ kind: 'key_made', hint, by: act.operator }, storeId, act.atMs);
+        if (act) recordAct(act, { target, before: null, after: { storeId, mode, name, hint, ...texts, expiresAtMs } });
       });
     },
     async listKeys(ofStore) {
@@ -96,7 +93,6 @@ export function keyCommands(db: Db, vault: Vault, { guard, recordAct, tellNews }
           const set = { revokedAtMs, mac: guard.seal(macedKey(revoked)) };
           db.orm.update(keys).set(set).where(eq(keys.id, keyId)).run();
           recordAct(act, { target: keyId, before: { revokedAtMs: null }, after: { revokedAtMs: act.atMs } });
-          tellNews({ kind: 'key_revoked', hint: key.hint, by: act.operator }, key.storeId, act.atMs);
         }
         return key !== undefined;
       });

@@ -22,9 +22,8 @@ import {
 import { isStablecoin, type NetworkKey } from '../../core/transfer.ts';
 import { toSeconds } from '../../lib/clock.ts';
 import type { RaiseAlarm } from './alarms.ts';
-import { amountText, type HeldRecords, type HeldReporting } from './held-records.ts';
+import type { HeldRecords, HeldReporting } from './held-records.ts';
 import type { Networks } from './networks.ts';
-import type { TellNews } from './news-writer.ts';
 import type { Db } from './open.ts';
 import type { Outbox } from './outbox.ts';
 import { atFirstUse, laterValues } from './prepared.ts';
@@ -59,7 +58,6 @@ type Parts = Readonly<{
   outbox: Outbox;
   raiseAlarm: RaiseAlarm;
   heldRecords: HeldRecords;
-  tellNews: TellNews;
 }>;
 
 /** Where nothing was received, these say what was due. */
@@ -68,7 +66,7 @@ const endsUnpaid: readonly PaymentEventType[] = ['payment.expired', 'payment.can
 /** @param outageWaitS how long after a deadline an unread network may hold a session open */
 export function createSessionTransitions(
   db: Db,
-  { networks, countingSums, outbox, raiseAlarm, heldRecords, tellNews }: Parts,
+  { networks, countingSums, outbox, raiseAlarm, heldRecords }: Parts,
   outageWaitS: number,
 ): SessionTransitions {
   const update = atFirstUse(
@@ -97,12 +95,6 @@ export function createSessionTransitions(
     outageWaitS,
   });
 
-  function tellPaid(row: SessionRow, sum: ReturnType<typeof received>, nowMs: number): void {
-    const { mode, id: session, orderId: order, storeId } = row;
-    const amount = sum && amountText(sum.valuePar, sum.currency);
-    tellNews({ kind: 'payment', mode, session, order, received: amount }, storeId, nowMs);
-  }
-
   function save(
     row: SessionRow,
     kept: readonly ReceiptSum[],
@@ -120,7 +112,6 @@ export function createSessionTransitions(
       count.run({ status: row.status, difference: -1 });
       count.run({ status: state.status, difference: 1 });
       countTotal(row, row.status, state.status);
-      if (state.status === 'paid') tellPaid(row, received(terms, after.life, held, 'payment.completed'), nowMs);
     }
     for (const type of changes({ life: lifeOf(row), standing: standingOf(row) }, after)) {
       const sum = received(terms, after.life, held, type);

@@ -32,7 +32,6 @@ import { lookupCommands } from './lookups.ts';
 import { mailCommands } from './mails.ts';
 import { refuseOtherSchema } from './migrate.ts';
 import { createNetworks, type Networks, networkCommands } from './networks.ts';
-import { createNewsWriter } from './news-writer.ts';
 import { noticeCommands } from './notices/notices.ts';
 import { changeCounter, type Db, type OpenOptions, openDatabase } from './open.ts';
 import { operationCommands } from './operations/operations.ts';
@@ -163,8 +162,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   const { lines, refused, endpoints, outbox } = createSending(db);
   const replays = createReplays(db);
   const heldRecords = createHeldRecords(db, raiseAlarm, outbox);
-  const tellNews = createNewsWriter(db);
-  const changed = { networks, countingSums, outbox, raiseAlarm, heldRecords, tellNews };
+  const changed = { networks, countingSums, outbox, raiseAlarm, heldRecords };
   const transitions = createSessionTransitions(db, changed, outageWaitS);
   const ledger = createLedger(db, findSession);
   const payouts = createPayouts(db, { raiseAlarm, outgoing });
@@ -179,8 +177,8 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   const own = { ...asked, settlement, payouts, replays, recordAct };
   const refunds = { ...sealing, ...own };
   return {
-    ...merchantCommands(db, vault, { ...limits, guard, recordAct, secrets, approval, tellNews }),
-    ...peopleCommands(db, { vault, recordAct, raiseAlarm, tellNews }),
+    ...merchantCommands(db, vault, { ...limits, guard, recordAct, secrets, approval }),
+    ...peopleCommands(db, { vault, recordAct, raiseAlarm }),
     ...mailCommands(db, vault),
     ...poolCommands(db, guard, raiseAlarm, facts.addresses),
     ...payerTokens(keys),

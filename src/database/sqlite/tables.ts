@@ -4,8 +4,7 @@ import { blob, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { EventType, ExtendedEventType } from '../../core/event.ts';
 import type { InclusionGrace } from '../../core/inclusion.ts';
 import type { Account, Asset, EntryKind } from '../../core/ledger.ts';
-import type { News, NewsKind, NewsTally } from '../../core/news.ts';
-import type { Change, Severity } from '../../core/notice.ts';
+import type { Severity } from '../../core/notice.ts';
 import type { OperationResult, Wish } from '../../core/operation.ts';
 import type { Attempt } from '../../core/payout.ts';
 import type { RefundReason } from '../../core/refund.ts';
@@ -14,7 +13,7 @@ import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
 import type { AuditedState } from '../audit-log.ts';
 import type { Scope } from '../keys.ts';
 import type { SeenSignerFreeze } from '../money-out.ts';
-import type { ChannelKind, QuietHours } from '../notices.ts';
+import type { ChannelKind } from '../notices.ts';
 import type { ProofKind } from '../proofs.ts';
 import type { Refund, RefundApproval } from '../refunds.ts';
 import type { SenderReport } from '../sender-report.ts';
@@ -724,8 +723,6 @@ export const alarms = sqliteTable('alarms', {
   acknowledgedAtMs: integer(),
   acknowledgedBy: text(),
   acknowledgedNote: text(),
-  snoozedUntilMs: integer(),
-  snoozedBy: text(),
 });
 
 export const noticeTargets = sqliteTable('notice_targets', {
@@ -733,41 +730,24 @@ export const noticeTargets = sqliteTable('notice_targets', {
   kind: text().$type<ChannelKind>().notNull(),
   name: text().notNull(),
   address: text().notNull(),
-  severities: json<readonly Severity[]>().notNull(),
-  storeId: text(),
-  showsDetails: integer({ mode: 'boolean' }).notNull(),
-  payments: integer({ mode: 'boolean' }).notNull(),
-  quiet: json<QuietHours>(),
-  digestMinute: integer(),
-  zone: text().notNull(),
-  afterMinutes: integer().notNull(),
+  severity: text().$type<Severity>().notNull(),
   code: text().notNull(),
   wrongCodes: integer().notNull(),
   createdAtMs: integer().notNull(),
   provedAtMs: integer(),
+  throughAlarmId: integer().notNull(),
+  triedAtMs: integer(),
+  waitMs: integer().notNull(),
+  tries: integer().notNull(),
   failingSinceMs: integer(),
   lastError: text(),
   lastSentAtMs: integer(),
-  digestAtMs: integer(),
-  tally: json<NewsTally>().notNull(),
-  pausedAtMs: integer(),
-  pausedBy: text(),
 });
 
 export const notices = sqliteTable('notices', {
-  id: integer().primaryKey(),
   targetId: text().notNull(),
-  alarmId: integer(),
-  change: text().$type<Change>(),
-  news: text().$type<NewsKind>(),
-  facts: json<News>(),
-  count: integer().notNull(),
-  severity: text().$type<Severity>().notNull(),
-  times: integer().notNull(),
-  tries: integer().notNull(),
-  createdAtMs: integer().notNull(),
-  dueAtMs: integer(),
-  sentAtMs: integer(),
+  alarmId: integer().notNull(),
+  toldAtMs: integer().notNull(),
 });
 
 export const auditLog = sqliteTable('audit_log', {

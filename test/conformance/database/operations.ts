@@ -162,8 +162,6 @@ export function operationsConform(makePlace: MakePlace): void {
         acknowledgedBy: null,
         acknowledgedNote: null,
         resolvedAtMs: null,
-        snoozedUntilMs: null,
-        snoozedBy: null,
       });
     }),
   );

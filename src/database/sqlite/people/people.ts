@@ -9,7 +9,6 @@ import type { OperatorAct } from '../../audit-log.ts';
 import type { NewSecrets, PeopleDatabase, Person, UsedFactor, WebSession } from '../../people.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
-import type { TellNews } from '../news-writer.ts';
 import type { Db } from '../open.ts';
 import { memberships, passkeys, people, recoveryCodes, signInLinks, webSessions } from '../tables.ts';
 import type { Vault } from '../vault.ts';
@@ -31,11 +30,10 @@ type PeopleParts = Readonly<{
   vault: Vault;
   recordAct: RecordAct;
   raiseAlarm: RaiseAlarm;
-  tellNews: TellNews;
 }>;
 
 export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
-  const { vault, recordAct, tellNews } = parts;
+  const { vault, recordAct } = parts;
   const { orm } = db;
 
   function toPerson(row: PersonRow): Person {
@@ -92,11 +90,6 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
       .where(and(eq(memberships.personId, personId), isSame))
       .run();
     orm.insert(memberships).values({ personId, storeId, role }).run();
-  }
-
-  function tellMember(person: string, { role, storeId }: Membership, { operator: by, atMs }: OperatorAct): void {
-    if (storeId === null) tellNews({ kind: 'operator_added', person, by }, null, atMs);
-    else tellNews({ kind: 'member_added', person, role, by }, storeId, atMs);
   }
 
   function startSession(session: WebSession, isRecovered = false): void {
@@ -171,7 +164,6 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
           .values({ id, name, createdAtMs, ...empty })
           .run();
         addMembership(id, membership);
-        tellMember(name, membership, act);
         recordAct(act, { target: id, before: null, after: { name, role: shown(membership) } });
         return true;
       });
@@ -182,7 +174,6 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
         invariant(row, `there is an account ${personId}`);
         const before = toPerson(row).memberships.find(({ storeId }) => storeId === membership.storeId);
         addMembership(personId, membership);
-        if (!before) tellMember(row.name, membership, act);
         recordAct(act, {
           target: personId,
           before: { role: before ? shown(before) : null },
