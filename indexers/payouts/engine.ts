@@ -23,7 +23,6 @@ import { every } from '../../src/lib/every.ts';
 import type { Log } from '../../src/lib/log.ts';
 import { createBalanceWatch } from './balances.ts';
 import { createDearSweeps } from './dear-sweeps.ts';
-import { createFeeWatch } from './fee-watch.ts';
 import { acquireLease, endsLease, type PayoutLease } from './lease.ts';
 import { createRefundLoans } from './refund-loans.ts';
 import { BEAT_MS, createRollbackWait, type RollbackWait } from './rollback-wait.ts';
@@ -165,7 +164,6 @@ export function createPayer(options: PayerOptions): Payer {
   });
   const certainty = createCertainty(network.key, database, clock);
   const roleOf = ({ intent }: { intent: Parameters<SpendRules['payer']>[0] }) => rules.payer(intent).role;
-  const fees = createFeeWatch(network, rules.nativeDecimals, database, clock);
   const balances = createBalanceWatch({
     network: network.key,
     node,
@@ -204,7 +202,6 @@ export function createPayer(options: PayerOptions): Payer {
       allotting,
       clock,
       onQuote: balances.recordQuote,
-      onAllot: fees.note,
       onRotated: () => walletWatch.expire(),
       onDepositNumbers: walletWatch.learnNumbers,
       holdOnNew,

@@ -60,8 +60,6 @@ export type AdvanceParts = Readonly<{
   clock: Clock;
   /** Called with each quote of a first attempt: what a payout takes now, or why it is impossible. */
   onQuote(draft: SpendDraft, quote: Quote): void;
-  /** Called with the attempts of a generation before the newest is signed. */
-  onAllot(payout: Payout, attempts: readonly Attempt[]): Promise<void>;
   /** Called when the signer says that another wallet pays now. */
   onRotated(): void;
   /**
@@ -271,7 +269,6 @@ async function allot(
   const outcome = await parts.database.allotAttempt({ ...own, nowMs: parts.clock.nowMs() });
   if (outcome.kind === 'moved') return lookAgain(work);
   work.attempts = [...work.attempts, outcome.attempt];
-  await parts.onAllot(payout, work.attempts);
   return sign(work, outcome.attempt);
 }
 

@@ -15,7 +15,6 @@ import { amountText } from './refunds.ts';
 /** Reasons to wait that end by themselves. All others need a person. */
 const passing: readonly string[] = [
   'refund_not_final',
-  'refund_fee_high',
   'payout_paused',
   'payout_nonce_unsettled',
   'payouts_reading',

@@ -12,7 +12,6 @@ import type { PayoutNode, SpendDraft } from '../../../src/chains/spend.ts';
 import { type Fault, permanent, transient } from '../../../src/core/fault.ts';
 import { intentMac } from '../../../src/core/intent.ts';
 import { openLog } from '../../../src/lib/log.ts';
-import { calm } from '../../sim/payout-chain.ts';
 import { familyOf, keyOf, macKey, tokens } from '../../sim/payout-signer.ts';
 import { lockstepClock } from '../../support/lockstep-clock.ts';
 import { plainSweepPolicy } from '../../support/plain-policies.ts';
@@ -242,35 +241,6 @@ test(
         async sequence(key) {
           const counts = await node.sequence(key);
           return counts && isPruned ? { ...counts, final: null } : counts;
-        },
-      }),
-    },
-  ),
-);
-
-let feeFactor = 1n;
-test(
-  'a refund that may cost far more than it was first offered for raises an alarm, and goes on',
-  onBench(
-    async (bench) => {
-      const { plan, pass, chain, alarms, database } = bench;
-      chain.weather = { ...calm, mines: 0 };
-      await plan('r1');
-      await pass();
-      assert.equal(await alarms(), []);
-      feeFactor = 11n;
-      for (let n = 0; n < 6; n++) await pass();
-      assert.equal(await alarms(), ['refund_fee_high']);
-      assert.match((await database.listAlarms(1))[0]?.message ?? '', /more than 10 times its first offer/);
-      chain.weather = calm;
-      await untilSettled(bench, 'r1');
-    },
-    {
-      node: (node) => ({
-        ...node,
-        async quote(...of) {
-          const quote = await node.quote(...of);
-          return quote.kind === 'quoted' ? { ...quote, feeUnitsMax: quote.feeUnitsMax * feeFactor } : quote;
         },
       }),
     },
