@@ -91,7 +91,7 @@ export async function runSweeps(parts: PayoutParts, planId: string): Promise<Ope
       'nothing was swept: the treasury is another one, or it would cost over a quarter more than was shown. Plan again',
     );
   }
-  const made = await sweeper.commit({ ...plan, sweeps }, true);
+  const made = await sweeper.commit({ ...plan, sweeps });
   const gone = shown.ids.length - made.length;
   return {
     lines: [

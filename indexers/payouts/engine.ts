@@ -22,7 +22,6 @@ import type { Clock } from '../../src/lib/clock.ts';
 import { every } from '../../src/lib/every.ts';
 import type { Log } from '../../src/lib/log.ts';
 import { createBalanceWatch } from './balances.ts';
-import { createDearSweeps } from './dear-sweeps.ts';
 import { acquireLease, endsLease, type PayoutLease } from './lease.ts';
 import { createRefundLoans } from './refund-loans.ts';
 import { BEAT_MS, createRollbackWait, type RollbackWait } from './rollback-wait.ts';
@@ -30,7 +29,6 @@ import type { RunMarks } from './run-mark.ts';
 import type { SecondOpinion } from './second-opinion.ts';
 import { createSignerFreezer, type FreezableSigner } from './signer-freeze.ts';
 import { type AdvancePayout, createAdvancePayout, type Memory } from './step.ts';
-import { createSweepCosts } from './sweep-costs.ts';
 import { createUnknownNumbers } from './unknown-numbers.ts';
 import { createWalletWatch } from './wallet-watch.ts';
 import { createPayoutWallets, type PayoutWallets } from './wallets.ts';
@@ -146,8 +144,6 @@ export function createPayer(options: PayerOptions): Payer {
   const rollbackWait = rollbackWaitOf(options, wallets);
   /** A refund's lock on the chain excludes no payment by another wallet, and none under another id. */
   const holdOnNew = (): Fault | null => rollbackWait?.current() ?? null;
-  const costs = createSweepCosts({ network, rules, node, wallets });
-  const dearSweeps = createDearSweeps({ network, rules, costs, database, clock });
   const loans = createRefundLoans({ network: network.key, node, wallets, database, clock });
   const signerFreezer = createSignerFreezer({ network: network.key, signer, database, clock, log });
   const followJournal = async (): Promise<void> => lease?.follow();
@@ -196,7 +192,6 @@ export function createPayer(options: PayerOptions): Payer {
       wallets,
       lease,
       loans,
-      dearSweeps,
       rules,
       pace,
       allotting,

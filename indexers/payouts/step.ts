@@ -27,7 +27,6 @@ import type { Database } from '../../src/database/database.ts';
 import type { EngineReason, OpenPayout } from '../../src/database/money-out.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Signer } from '../../src/signer/signer.ts';
-import type { DearSweeps } from './dear-sweeps.ts';
 import { journalBehind, type PayoutLease } from './lease.ts';
 import type { RefundLoans } from './refund-loans.ts';
 import type { SecondOpinion } from './second-opinion.ts';
@@ -52,7 +51,6 @@ export type AdvanceParts = Readonly<{
   wallets: PayoutWallets;
   lease: PayoutLease;
   loans: RefundLoans;
-  dearSweeps: DearSweeps;
   rules: SpendRules;
   pace: PayoutRules;
   /** Queues allotting and signing. One at a time where numbers must not have gaps. */
@@ -183,7 +181,7 @@ async function act(work: Work, step: Step): Promise<Progress | null> {
 /** Makes a first attempt: a number, a quote, and the signature, before another payout gets the wallet's next number. */
 async function begin(work: Work): Promise<Progress | null> {
   const { parts, payout, draft } = work;
-  const { node, database, clock, loans, dearSweeps, onQuote } = parts;
+  const { node, database, clock, loans, onQuote } = parts;
   const nonce = await nextNonce(work);
   if (nonce === 'soon') return restUntil(work, clock.nowMs() + LANE_WAIT_MS);
   if (typeof nonce === 'object' && nonce !== null) return waitFor(work, nonce);
@@ -192,8 +190,6 @@ async function begin(work: Work): Promise<Progress | null> {
   if (await loans.endUseless(payout, quote)) return lookAgain(work);
   const awaited = await loans.holdFor(payout, quote);
   if (awaited) return waitFor(work, awaited, clock.nowMs() + LOAN_LOOK_MS);
-  const dear = await dearSweeps.holdFor(payout, quote);
-  if (dear) return waitFor(work, dear);
   const judged = judgeQuote(quote);
   if (judged.kind === 'wait' || (judged.kind === 'fail' && parts.isDoubted())) return waitFor(work, judged);
   if (judged.kind === 'fail') {
@@ -374,16 +370,16 @@ async function broadcast(node: PayoutNode, { bytes }: SignedAttempt) {
   }
 }
 
-/** Makes a replacement with the same number, if the price has risen above the offer and is not too much for a sweep. */
+/** Makes a replacement with the same number, if the price has risen above the offer. */
 async function outbid(work: Work, newest: SignedAttempt): Promise<Progress | null> {
-  const { payout, draft, parts } = work;
-  const { node, clock, dearSweeps } = parts;
+  const { node, clock } = work.parts;
+  const { draft } = work;
   work.memory = { ...work.memory, outbidAtMs: clock.nowMs() };
   const isRivaled = newest.answer?.startsWith(UNDERPRICED) === true;
-  const isRaised = isRivaled || isOutbid(newest, await node.quote(draft, newest.nonce, []));
+  if (!isRivaled && !isOutbid(newest, await node.quote(draft, newest.nonce, []))) return lookAgain(work);
   const terms = work.attempts.map((attempt) => attempt.terms);
-  const quote = isRaised ? await node.quote(draft, newest.nonce, terms) : null;
-  if ((await dearSweeps.keepsFee(payout, quote)) || quote?.kind !== 'quoted') return lookAgain(work);
+  const quote = await node.quote(draft, newest.nonce, terms);
+  if (quote.kind !== 'quoted') return lookAgain(work);
   return allot(work, newest.attempt + 1, newest.nonce, quote.terms, quote.feeUnitsMax);
 }
 

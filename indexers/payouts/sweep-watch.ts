@@ -23,7 +23,7 @@ const LOOK_MS = 600_000;
 export type SweepWatchOptions = Readonly<{
   network: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'tokens' | 'sweep'>;
   sweeper: Sweeper;
-  database: Pick<Database, 'listNetworks' | 'unswept' | 'recordUnswept' | 'raiseAlarm'>;
+  database: Pick<Database, 'listNetworks' | 'findFreeze' | 'unswept' | 'recordUnswept' | 'raiseAlarm'>;
   clock: Clock;
   log: Log;
 }>;
@@ -55,7 +55,8 @@ export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
     const owners = await readOwners(network, database, clock, signal);
     if (signal?.aborted) return 0;
     await database.recordUnswept(key, levelsOf(key, owners, clock.nowMs()));
-    if (!policy.auto) return 0;
+    // What is planned during a freeze would only be withdrawn again.
+    if (!policy.auto || (await database.findFreeze(key))) return 0;
     const plan = await sweeper.plan(owners, policy);
     const foreign = plan.left.filter(({ why }) => why === 'not_ours');
     const [first] = foreign;
@@ -64,7 +65,7 @@ export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
       const message = `${foreign.length} deposit address(es) on ${key} are not swept, because they are not from the signer's seed (${example}). \`quayside sweep plan\` shows them; find out who changed the addresses`;
       await alarm('sweep_not_ours', message);
     }
-    const planned = await sweeper.commit(plan, false);
+    const planned = await sweeper.commit(plan);
     if (planned.length > 0) log.info({ sweeps: planned.length, left: plan.left.length }, 'sweeps planned');
     return planned.length;
   }

@@ -83,13 +83,12 @@ export interface Sweeper {
   priceRefunds(): Promise<RefundCosts>;
   /**
    * Saves a plan.
-   * @param isOrdered whether an operator has seen and ordered it: it is made whatever it costs by then
    * @returns the ids of the planned sweeps: those whose money is in no other plan meanwhile
    */
-  commit(plan: SweepPlan, isOrdered: boolean): Promise<readonly string[]>;
+  commit(plan: SweepPlan): Promise<readonly string[]>;
   /**
-   * Helps waiting sweeps: those that lack native coin get more, and those that are impossible, because an address holds
-   * less or is frozen, are withdrawn, to be planned again without it.
+   * Helps waiting sweeps. Those that lack native coin get more. Withdrawn, to be planned again, are those that are
+   * impossible, because an address holds less or is frozen, and automatic ones that were not signed in time.
    */
   tend(): Promise<Readonly<{ toppedUp: number; takenBack: number }>>;
 }
@@ -203,14 +202,14 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
     return { sweeps, left };
   }
 
-  /** Returns whether more is being sent now: not if that has become too dear, unless an operator has ordered it. */
-  async function topUp(sweep: SweepIntent, isOrdered: boolean): Promise<boolean> {
+  /** Returns whether more is being sent now: not if the sweep would cost too much by that. */
+  async function topUp(sweep: SweepIntent): Promise<boolean> {
     const topUp = await database.countTopUps(sweep.id);
     const quote = await node.quote(await wallets.draft(sweep), null, []);
     const short = costs.shortOf(sweep, quote);
     if (!short || topUp >= TOP_UPS_MAX) return false;
-    const priced = isOrdered ? null : await costs.price(sweep, { lentUnits: 0n }, quote);
-    if (priced?.kind === 'priced' && costs.judge(sweep, priced.costUnits, network.sweep).isTooDear) return false;
+    const priced = await costs.price(sweep, { lentUnits: 0n }, quote);
+    if (priced.kind === 'priced' && costs.judge(sweep, priced.costUnits, network.sweep).isTooDear) return false;
     return database.topUpSweep(sweep.id, costs.coinFor(sweep, short, topUp), clock.nowMs());
   }
 
@@ -242,20 +241,22 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
       return { treasury, sweeps: judged.sweeps, left: [...foreign, ...judged.left, ...left] };
     },
     priceRefunds: () => priceRefunds(key, { node, wallets, database }),
-    async commit({ treasury, sweeps }, isOrdered) {
+    async commit({ treasury, sweeps }) {
       const planned = sweeps.map(({ sweep, needs, group }) => ({
         sweep,
         ...needs,
         keys: ownersOf(group).map((owner) => owner.key),
       }));
-      return database.planSweeps({ ...place, treasury, sweeps: planned, isOrdered, nowMs: clock.nowMs() });
+      return database.planSweeps({ ...place, treasury, sweeps: planned, nowMs: clock.nowMs() });
     },
     async tend() {
+      // What nobody plans again is not withdrawn.
+      const stale = network.sweep.auto ? await database.withdrawStaleSweeps(key, clock.nowMs()) : [];
       const waiting = await database.listPayouts({ network: key, kind: 'sweep', state: 'waiting', limit: SWEEPS_MAX });
-      let [toppedUp, takenBack] = [0, 0];
-      for (const { id, intent, wait, isOrdered = false } of waiting) {
+      let [toppedUp, takenBack] = [0, stale.length];
+      for (const { id, intent, wait } of waiting) {
         if (!wait || intent.kind !== 'sweep') continue;
-        if (wait.code === 'native_short' && (await topUp(intent, isOrdered))) toppedUp++;
+        if (wait.code === 'native_short' && (await topUp(intent))) toppedUp++;
         if (hopeless.includes(wait.code) && (await database.cancelPayout(id, clock.nowMs()))) takenBack++;
       }
       return { toppedUp, takenBack };

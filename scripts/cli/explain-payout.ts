@@ -3,7 +3,6 @@
  * @module
  */
 import { attemptName, delayOf, type Payout } from '../../src/core/payout.ts';
-import { SWEEP_TOO_DEAR } from '../../src/core/sweep.ts';
 import type { Refund } from '../../src/database/refunds.ts';
 import { TRACED_MAX } from '../../src/database/traces.ts';
 import { type Link, link, type Mark } from './explain-link.ts';
@@ -20,7 +19,6 @@ const passing: readonly string[] = [
   'payouts_reading',
   'payouts_rollback_possible',
   'network_not_followed',
-  SWEEP_TOO_DEAR,
 ];
 const shortOfMoney: readonly string[] = ['token_short', 'native_short'];
 

@@ -21,7 +21,6 @@ import type { Database } from '../../src/database/database.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
 import {
   type Answer,
-  becauseOption,
   type Command,
   type Input,
   type Installation,
@@ -33,7 +32,6 @@ import {
   usage,
   wholeOption,
 } from './command.ts';
-import { amountOf, kindText, unknownPayout } from './payouts.ts';
 import { openProgress } from './progress.ts';
 import { withTerminal } from './signer.ts';
 import { planLines } from './sweep-text.ts';
@@ -93,38 +91,13 @@ export const sweepRun: Command = {
       }
       const ids: string[] = [];
       for (const [at, planned] of plans.entries()) {
-        if ('plan' in planned) ids.push(...((await sweepers[at]?.sweeper.commit(planned.plan, true)) ?? []));
+        if ('plan' in planned) ids.push(...((await sweepers[at]?.sweeper.commit(planned.plan)) ?? []));
       }
       const payouts = await follow(ids, waitS * 1000, installation);
       const { lines, ...answer } = outcome(payouts, json, isBad, installation);
       // A person who was asked has seen the plan.
       return { ...answer, lines: input.options.yes === true ? [...plans.flatMap(planLines), ...lines] : lines };
     });
-  },
-};
-
-export const sweepOrder: Command = {
-  name: 'sweep order',
-  args: ['id'],
-  summary:
-    'Have a sweep made whatever it costs, which waits because it is too dear (`sweep_too_dear`): show it, and ask.',
-  options: { yes: { help: 'do not ask' }, because: becauseOption },
-  async run(input, { database, config, clock }) {
-    const id = input.args[0] ?? '';
-    const payout = await database.findPayout(id);
-    if (!payout) throw unknownPayout(id);
-    const delay = delayOf(payout);
-    const text = `${kindText(payout.intent)} ${id} on ${payout.network}, ${amountOf(payout, config)}`;
-    const lines = [`${text}: ${payout.state}`, ...(delay ? [`${delay.code}: ${delay.message}`] : [])];
-    if (!(await isAgreed(input, lines, 'Sweep this whatever it costs? [y/N] '))) {
-      throw permanent('not_agreed', 'nothing was ordered: the answer was not yes');
-    }
-    const sweepId = await database.orderSweep(id, clock.nowMs());
-    if (sweepId === null) throw permanent('not_ordered', `${id} is no sweep, nor gas for one, that is still open`);
-    return {
-      json: { id: sweepId, ordered: true },
-      lines: [`sweep ${sweepId} is made whatever it costs; \`quayside payouts show ${sweepId}\` shows its progress`],
-    };
   },
 };
 

@@ -65,7 +65,7 @@ import { storeApprove, storeRefuse } from './store-approve.ts';
 import { storePage } from './store-page.ts';
 import { storeResume, storeSuspend } from './store-suspend.ts';
 import { supportBundle } from './support-bundle.ts';
-import { sweepOrder, sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
+import { sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
 import { trigger } from './trigger.ts';
 import { userCreate, userList, userRemove, userReset, userRole } from './user.ts';
 import { signerPolicyRotate, walletEmpty, walletList, walletRotate } from './wallet.ts';
@@ -160,7 +160,6 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   payoutsOutgoing,
   sweepPlan,
   sweepRun,
-  sweepOrder,
   sweepStatus,
   ledgerVerify,
   exportPayments,

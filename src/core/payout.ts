@@ -8,7 +8,6 @@
  * @module
  */
 import { type Intent, isPayback, type Wallet } from './intent.ts';
-import { SWEEP_TOO_DEAR } from './sweep.ts';
 import type { NetworkKey } from './transfer.ts';
 
 /**
@@ -34,8 +33,6 @@ export type Payout = Readonly<{
   servesId: string | null;
   state: PayoutState;
   generation: number;
-  /** Of a sweep: whether an operator has ordered it. One that was not is signed only while its cost is acceptable. */
-  isOrdered?: boolean;
   /** How the previous generation ended; null for the first. */
   proof: Proof | null;
   /** What the payout waits for; null if it waits for nothing. */
@@ -123,7 +120,7 @@ export const IN_FLIGHT_MAX = 16;
 export const endedCodes: readonly string[] = ['payout_nonce_foreign', 'payout_generations'];
 
 /** Reasons to wait that always pass by themselves, so that nobody is told. */
-export const quietCodes: readonly string[] = ['energy_awaited', SWEEP_TOO_DEAR];
+export const quietCodes: readonly string[] = ['energy_awaited'];
 
 /** What this run of the engine last did for the payout; null: nothing. It need not survive a restart. */
 export type Recent = Readonly<{ sentAtMs: number | null; outbidAtMs: number | null }>;

@@ -8,10 +8,14 @@ import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { invariant } from './fault.ts';
 import type { GasIntent, SweepIntent } from './intent.ts';
 import { divideCeil, pow10, toPar } from './money.ts';
+import type { Payout } from './payout.ts';
 import type { Currency, NetworkKey } from './transfer.ts';
 
-/** Why a sweep that nobody ordered is not signed now: it would cost too large a share. It passes by itself. */
-export const SWEEP_TOO_DEAR = 'sweep_too_dear';
+/** How long a planned sweep may wait for its signature. Fees change meanwhile, and only a plan compares them. */
+export const PLAN_MS_MAX = 600_000;
+
+/** Reasons that belong to a wallet. A new plan would meet the same one, and the alarm about it would end. */
+const walletReasons: readonly string[] = ['native_short', 'signer_refused_cap'];
 
 /** What one deposit address holds of one currency, counting only final transfers. */
 export type SweepOwner = Readonly<{
@@ -134,6 +138,21 @@ export const isTooDear = (
   sharePpm: bigint | null,
   { costSharePpmMax }: Pick<SweepPolicy, 'costSharePpmMax'>,
 ): boolean => sharePpm !== null && sharePpm > costSharePpmMax;
+
+type Planned = Pick<Payout, 'state' | 'wait' | 'createdAtMs' | 'settledAtMs'>;
+
+/**
+ * Returns whether a sweep is withdrawn, so that the next plan judges its cost again: it is not signed, and has waited
+ * too long since it was planned or since the last of its gas ended.
+ * @param gas that is sent to its addresses before it
+ */
+export function isPlanStale(sweep: Planned, gas: readonly Planned[], nowMs: number): boolean {
+  if (sweep.state !== 'waiting' || gas.some(({ state }) => state === 'sent' || state === 'stuck')) return false;
+  const waiting = [sweep, ...gas].filter(({ state }) => state === 'waiting');
+  if (waiting.some(({ wait }) => wait !== null && walletReasons.includes(wait.code))) return false;
+  const sinceMs = Math.max(sweep.createdAtMs, ...gas.map(({ settledAtMs }) => settledAtMs ?? 0));
+  return nowMs - sinceMs >= PLAN_MS_MAX;
+}
 
 /**
  * Returns the intent of a group. The id is derived from the addresses and how often each has been swept, so a database

@@ -19,8 +19,6 @@ export type NewPayout = Readonly<{
   /** The payout that this one makes possible. */
   servesId: string | null;
   notBeforeMs: number;
-  /** Of a sweep: see `Payout`. */
-  isOrdered?: boolean;
   nowMs: number;
 }>;
 

@@ -745,8 +745,6 @@ CREATE TABLE payouts (
   created_at_ms INTEGER NOT NULL,
   updated_at_ms INTEGER NOT NULL,
   settled_at_ms INTEGER,
-  -- An operator ordered this sweep, whatever it costs.
-  is_ordered INTEGER NOT NULL DEFAULT 0 CHECK (is_ordered IN (0, 1)),
   -- The newest transfer out of our wallets of which a person has said that it, and none before it, paid this refund.
   not_paid_through INTEGER,
   CHECK ((generation = 0) = (proof IS NULL)),

@@ -68,20 +68,17 @@ export interface SweepDatabase {
   checkTreasury(pool: PoolKey, treasury: string): Promise<void>;
   /**
    * Plans sweeps with their gas, each only if every address still holds what it names and no other sweep is open on it.
-   * @param input.isOrdered whether an operator has seen what they cost and ordered them
    * @returns ids of the sweeps that were planned
    * @throws as `checkTreasury`
    */
   planSweeps(
-    input: SweepPlace &
-      Readonly<{ treasury: string; sweeps: readonly PlannedSweep[]; isOrdered: boolean; nowMs: number }>,
+    input: SweepPlace & Readonly<{ treasury: string; sweeps: readonly PlannedSweep[]; nowMs: number }>,
   ): Promise<readonly string[]>;
   /**
-   * Has an open sweep made whatever it costs: it, and gas for it, no longer wait because it is too dear.
-   * @param id of the sweep, or of gas for it
-   * @returns the id of the sweep; null when it has ended, or when this is something else
+   * Withdraws the sweeps that have waited too long for a signature, with their gas; see `isPlanStale`.
+   * @returns the ids of the sweeps
    */
-  orderSweep(id: string, nowMs: number): Promise<string | null>;
+  withdrawStaleSweeps(network: NetworkKey, nowMs: number): Promise<readonly string[]>;
   /**
    * Plans more native coin for a waiting sweep.
    * @returns false when the sweep was sent or has ended, when coin is already on its way, or when this payout exists

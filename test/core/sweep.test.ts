@@ -6,6 +6,7 @@ import {
   costSharePpm,
   gasIdOf,
   groupSweeps,
+  isPlanStale,
   isTooDear,
   judgeOwners,
   ownersOf,
@@ -52,6 +53,28 @@ test('an address is swept for its value or its age, but not while another sweep 
   assert.is(unpriced.left[0]?.why, 'too_small', 'the cost may be more than it holds');
   assert.is(whyOf(owner({ openUnits: 1n })), 'in_flight');
   assert.is(whyOf(owner({ units: 0n })), undefined);
+});
+
+test('a sweep that waits ten minutes for its signature is stale, unless something is on its way or a wallet is short', () => {
+  const old = NOW_MS - 600_000;
+  const waiting = { state: 'waiting', wait: null, createdAtMs: old, settledAtMs: null } as const;
+  const waitFor = (code: string) => ({ ...waiting, wait: { code, message: 'any' } });
+  const isStale = (sweep: Parameters<typeof isPlanStale>[0], ...gas: Parameters<typeof isPlanStale>[1]) =>
+    isPlanStale(sweep, gas, NOW_MS);
+  assert.is(isStale(waiting), true);
+  assert.is(isStale({ ...waiting, createdAtMs: old + 1 }), false, 'its cost was judged just now');
+  assert.is(isStale(waiting, waiting), true, 'its gas is not signed either');
+  for (const state of ['sent', 'stuck', 'succeeded', 'failed', 'canceled'] as const) {
+    assert.is(isStale({ ...waiting, state }), false, state);
+  }
+  for (const state of ['sent', 'stuck'] as const) assert.is(isStale(waiting, { ...waiting, state }), false, state);
+  const ended = { ...waiting, state: 'succeeded', settledAtMs: old } as const;
+  assert.is(isStale(waiting, ended), true);
+  assert.is(isStale(waiting, ended, { ...ended, settledAtMs: old + 1 }), false, 'it waited for its gas until then');
+  for (const code of ['native_short', 'signer_refused_cap']) {
+    assert.equal([isStale(waitFor(code)), isStale(waiting, waitFor(code))], [false, false], code);
+  }
+  assert.is(isStale(waitFor('payout_nonce_unsettled')), true);
 });
 
 test('amounts are compared with the token’s decimals', () => {

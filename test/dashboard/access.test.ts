@@ -157,7 +157,6 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'get /operator/payouts/:payout/request': ['operator'],
   'post /operator/payouts/:payout/approval': ['operator'],
   'post /operator/payouts/:payout/resume': ['operator'],
-  'post /operator/payouts/:payout/order': ['operator'],
   'post /operator/payouts/:payout/reject': ['operator'],
   'get /operator/operations': ['operator'],
   'get /operator/operations/:operation': ['operator'],

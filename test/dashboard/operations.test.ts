@@ -291,29 +291,4 @@ test('a stuck payout is shown first, resumed, and can be settled', () =>
     assert.is((await api.database().findPayout('ga_1'))?.state, 'waiting');
   }));
 
-test('a sweep that is too dear can be ordered all the same, once, by whoever proves to be the operator', () =>
-  withOperator(async ({ dashboard, mary }) => {
-    const { api } = dashboard;
-    const nowMs = api.clock.nowMs();
-    const sweep = { kind: 'sweep', id: 'sw_1', network, currency: 'USDT', from: [{ index: 0, units: 5n }] } as const;
-    const gas = { kind: 'gas', id: 'ga_1', network, form: 'transfer', index: 0, units: 10n ** 16n } as const;
-    const own = { sessionId: null, notBeforeMs: nowMs, nowMs };
-    await api.database().planPayouts([
-      { ...own, intent: sweep, servesId: null },
-      { ...own, intent: gas, servesId: 'sw_1' },
-    ]);
-    const path = '/operator/payouts/ga_1';
-    assert.not.match((await mary.get(path)).text, `${path}/order`);
-    const wait = { code: 'sweep_too_dear', message: 'it would cost 40 %' };
-    await api.database().recordWait({ id: 'ga_1', generation: 0, wait, nextLookAtMs: nowMs + 300_000, nowMs });
-    assert.match((await mary.get(path)).text, 'it would cost 40 %');
-    const review = await mary.submit(path, `${path}/order`);
-    assert.match(review.text, /whatever it costs\?[\s\S]*it would cost 40 %/);
-    assert.is((await api.database().findPayout('sw_1'))?.isOrdered, false);
-    assert.is((await confirm(mary, `${path}/order`, review)).status, 303);
-    assert.is((await api.database().findPayout('sw_1'))?.isOrdered, true);
-    const [entry] = await api.database().listAudit(1);
-    assert.equal([entry?.command, entry?.target], ['sweep order', 'ga_1']);
-  }));
-
 test.run();

@@ -77,9 +77,7 @@ async function planSweep({ api }: Shop): Promise<string> {
   const due = owners.map((owner) => ({ owner, why: 'value' as const }));
   const sweep = sweepIntent(network, { currency: 'USDT', due });
   const sweeps = [{ sweep, keys: owners.map(({ key }) => key), before: [], after: null }];
-  await api
-    .database()
-    .planSweeps({ ...place, treasury: 'd'.repeat(40), sweeps, isOrdered: false, nowMs: api.clock.nowMs() });
+  await api.database().planSweeps({ ...place, treasury: 'd'.repeat(40), sweeps, nowMs: api.clock.nowMs() });
   return sweep.id;
 }
 

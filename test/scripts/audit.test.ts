@@ -144,7 +144,6 @@ const testedElsewhere: Readonly<Record<string, string>> = {
   'held return': 'test/scripts/held.test.ts',
   'payouts resume': 'test/scripts/payout-exits.slow.test.ts',
   'payouts settle': 'test/scripts/payout-exits.slow.test.ts',
-  'sweep order': 'test/scripts/sweep-order.test.ts',
   backup: 'test/scripts/backup.test.ts',
   'alarms acknowledge': 'test/scripts/quayside.test.ts',
   'alarms resolve': 'test/scripts/quayside.test.ts',

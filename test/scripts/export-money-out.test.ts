@@ -95,7 +95,7 @@ async function sweep(): Promise<void> {
   const due = owners.map((owner) => ({ owner, why: 'value' as const }));
   const planned = { sweep: sweepIntent(network.key, { currency: 'USDT', due }), keys: owners.map(({ key }) => key) };
   const sweeps = [{ ...planned, before: [], after: null }];
-  await database.planSweeps({ ...place, treasury: 'd'.repeat(40), sweeps, isOrdered: false, nowMs: clock.nowMs() });
+  await database.planSweeps({ ...place, treasury: 'd'.repeat(40), sweeps, nowMs: clock.nowMs() });
 }
 
 let signatures = 0;

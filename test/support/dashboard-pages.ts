@@ -9,7 +9,6 @@ import type { Page as BrowserPage, Response } from 'playwright-core';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { chains } from '../../src/chains/index.ts';
 import { invariant } from '../../src/core/fault.ts';
-import { SWEEP_TOO_DEAR } from '../../src/core/sweep.ts';
 import { SUDO_MS } from '../../src/dashboard/web-session.ts';
 import type { ApiServer } from './api-server.ts';
 import { approve } from './approve.ts';
@@ -150,10 +149,7 @@ async function addMoneyOut(api: ApiServer): Promise<void> {
     from: [{ index: 3, units: 5_250_000n }],
   } as const;
   await database.planPayouts([{ intent: sweep, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
-  const dear =
-    'sweeping 5.25 USDT would cost about 0.0021 ETH now, 120 % of it, and sweep.cost_share_max is 5 %. It goes on by ' +
-    'itself when that is less; `quayside sweep order sw_1` has it made whatever it costs';
-  const wait = { code: SWEEP_TOO_DEAR, message: dear };
+  const wait = { code: 'native_short', message: 'its address holds 0.0001 ETH, and the fee may be 0.0021 ETH' };
   await database.recordWait({ id: 'sw_1', generation: 0, wait, nextLookAtMs: nowMs, nowMs });
   const wallet = { network, key: 'ab'.repeat(20), readAtMs: nowMs } as const;
   await database.recordBalance({

@@ -9,7 +9,6 @@ import { isPayback } from '../../core/intent.ts';
 import { assetOf, unitsOf } from '../../core/ledger.ts';
 import { type Attempt, attemptName, delayOf, type Payout } from '../../core/payout.ts';
 import { isUnsigned } from '../../core/payout-exit.ts';
-import { SWEEP_TOO_DEAR } from '../../core/sweep.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
@@ -43,14 +42,6 @@ export const operatorPayoutPages = (deps: DashboardDeps): readonly CommonPage[] 
     async plan(visit) {
       const payout = await deps.database.findPayout(visit.params.payout ?? '');
       return payout && planResuming(deps, visit, payout);
-    },
-  }),
-  commonChange(deps, {
-    path: `${PATH}/:payout/order`,
-    needs: 'installation:manage',
-    async plan(visit) {
-      const payout = await deps.database.findPayout(visit.params.payout ?? '');
-      return payout && planOrdering(visit, payout);
     },
   }),
   commonChange(deps, {
@@ -162,7 +153,6 @@ async function onePage(deps: DashboardDeps, visit: Visit<null>, payout: Payout):
     }</section>
 ${await signatures(deps, visit, payout)}
 ${state === 'stuck' ? resumeForm(visit, payout) : null}
-${payout.wait?.code === SWEEP_TOO_DEAR ? orderForm(visit, payout) : null}
 ${isRejectable(payout, attempts) ? rejectForm(visit, payout) : null}
 ${state === 'canceled' || (settledAtMs !== null && state === 'succeeded') ? null : settleForms(visit, payout)}`,
   };
@@ -212,10 +202,6 @@ const resumeForm = (visit: Visit<null>, { id }: Payout): Html =>
   html`<form method="post" action="${PATH}/${id}/resume" class="card" aria-labelledby="resume"><h2 id="resume">${visit.words.say('operator-payouts.resume_head')}</h2>${changeFields(visit)}
 <p>${visit.words.say('operator-payouts.resume_hint')}</p><button class="plain">${visit.words.say('operator-payouts.resume')}…</button></form>`;
 
-const orderForm = (visit: Visit<null>, { id }: Payout): Html =>
-  html`<form method="post" action="${PATH}/${id}/order" class="card" aria-labelledby="order"><h2 id="order">${visit.words.say('operator-payouts.order_head')}</h2>${changeFields(visit)}
-<p>${visit.words.say('operator-payouts.order_hint')}</p><button class="plain">${visit.words.say('operator-payouts.order')}…</button></form>`;
-
 const rejectForm = (visit: Visit<null>, { id }: Payout): Html =>
   html`<form method="post" action="${PATH}/${id}/reject" class="card" aria-labelledby="reject"><h2 id="reject">${visit.words.say('operator-payouts.reject_head')}</h2>${changeFields(visit)}
 <p>${visit.words.say('operator-payouts.reject_hint')}</p>${becauseField(visit.words)}<button class="plain">${visit.words.say('operator-payouts.reject_head')}…</button></form>`;
@@ -253,32 +239,6 @@ async function planResuming(deps: DashboardDeps, visit: Visit<null>, payout: Pay
     async act(database) {
       const done = await database.resumePayout(payout.id, visit.nowMs);
       return { to: path, said: words.say(done ? 'operator-payouts.resumed' : 'operator-payouts.not_stuck') };
-    },
-  };
-}
-
-function planOrdering(visit: Visit<null>, payout: Payout): Planned {
-  const { words } = visit;
-  const path = `${PATH}/${payout.id}`;
-  const { wait } = payout;
-  if (wait?.code !== SWEEP_TOO_DEAR) return { to: path, said: words.say('operator-payouts.not_ordered') };
-  return {
-    command: 'sweep order',
-    target: payout.id,
-    review: {
-      title: words.say('operator-payouts.order_title'),
-      consequence: html`${facts([
-        [words.say('operator-payouts.id'), html`<code>${payout.id}</code>`],
-        [words.say('general.network'), html`<code>${payout.network}</code>`],
-        [words.say('operator-payouts.waits_for'), english(wait.message)],
-      ])}<p>${words.say('operator-payouts.order_text')}</p>`,
-      button: words.say('operator-payouts.order'),
-      back: path,
-      needsSudo: true,
-    },
-    async act(database) {
-      const id = await database.orderSweep(payout.id, visit.nowMs);
-      return { to: path, said: words.say(id === null ? 'operator-payouts.not_ordered' : 'operator-payouts.ordered') };
     },
   };
 }

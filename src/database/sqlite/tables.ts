@@ -529,7 +529,6 @@ export const payouts = sqliteTable('payouts', {
   createdAtMs: integer().notNull(),
   updatedAtMs: integer().notNull(),
   settledAtMs: integer(),
-  isOrdered: integer({ mode: 'boolean' }).notNull().default(false),
   notPaidThrough: integer(),
 });
 

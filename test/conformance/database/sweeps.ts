@@ -34,9 +34,8 @@ const planned = (owners: readonly SweepOwner[]): PlannedSweep => {
   const sweep = sweepIntent(network, { currency: owners[0]?.currency ?? 'USDT', due });
   return { sweep, keys: owners.map(({ key }) => key), before: [], after: null };
 };
-const planAs = (database: Database, isOrdered: boolean, sweeps: readonly PlannedSweep[]) =>
-  database.planSweeps({ ...place, treasury, sweeps, isOrdered, nowMs: T0_MS });
-const plan = (database: Database, ...sweeps: readonly PlannedSweep[]) => planAs(database, false, sweeps);
+const plan = (database: Database, ...sweeps: readonly PlannedSweep[]) =>
+  database.planSweeps({ ...place, treasury, sweeps, nowMs: T0_MS });
 
 const gasOf = (sweepId: string, id: string): GasIntent => ({
   kind: 'gas',
@@ -47,14 +46,14 @@ const gasOf = (sweepId: string, id: string): GasIntent => ({
   units: 7n,
 });
 
-/** Carries a planned sweep out, as the engine does. */
-async function carry(database: Database, { sweep }: PlannedSweep, journalId: number): Promise<void> {
-  const { id } = sweep;
+/** Carries out a planned sweep, or gas for one, as the engine does. */
+async function carry(database: Database, intent: GasIntent | SweepIntent, journalId: number): Promise<void> {
+  const { id } = intent;
   const name = { id, generation: 0, attempt: 0 };
   const own = { payer: 'a'.repeat(40), payerRole: 'collection', nonce: null, terms: {}, feeUnitsMax: 9n } as const;
-  assert.is((await database.allotAttempt({ ...name, ...own, intent: sweep, nowMs: T0_MS })).kind, 'allotted');
+  assert.is((await database.allotAttempt({ ...name, ...own, intent, nowMs: T0_MS })).kind, 'allotted');
   const signature = { terms: {}, tx: `tx of ${id}`, bytes: new Uint8Array([1]), signedAtMs: T0_MS };
-  await database.recordSigned(network, [{ ...name, ...signature, id: journalId, intent: sweep }]);
+  await database.recordSigned(network, [{ ...name, ...signature, id: journalId, intent }]);
   await database.recordSent({ ...name, answer: 'accepted', refusal: null, nowMs: T0_MS });
   const ended = { tx: signature.tx, feeUnits: 3n };
   await database.settlePayout({ id, generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: T0_MS });
@@ -109,7 +108,7 @@ export function sweepsConform(makePlace: MakePlace): void {
       assert.ok(first);
       const sweep = planned([first]);
       assert.equal(await plan(database, sweep), [sweep.sweep.id]);
-      await carry(database, sweep, 1);
+      await carry(database, sweep.sweep, 1);
       one.nowMs += 5_000;
       await receive(one, pays(keyOf(1), 40n));
       const again = (await unswept(database)).find(({ key }) => key === keyOf(1));
@@ -144,7 +143,7 @@ export function sweepsConform(makePlace: MakePlace): void {
       const next = planned(free);
       assert.is.not(next.sweep.id, sweep.sweep.id);
       assert.equal(await plan(database, next), [next.sweep.id]);
-      await carry(database, next, 1);
+      await carry(database, next.sweep, 1);
       assert.equal(await unswept(database), []);
     }),
   );
@@ -193,7 +192,7 @@ export function sweepsConform(makePlace: MakePlace): void {
     ready(async (database, one) => {
       await receive(one, pays(keyOf(1), 500n));
       const sweeps = (await unswept(database)).map((owner) => planned([owner]));
-      const work = database.planSweeps({ ...place, treasury: keyOf(30), sweeps, isOrdered: false, nowMs: T0_MS });
+      const work = database.planSweeps({ ...place, treasury: keyOf(30), sweeps, nowMs: T0_MS });
       await fails(work, 'treasury_collects');
       assert.equal(await database.listPayouts({ limit: 10 }), []);
     }),
@@ -245,41 +244,42 @@ export function sweepsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a sweep that waits because it is too dear raises no alarm, and an order makes it and its gas due at once',
+    'a stale sweep is withdrawn with its gas, and a loan that was made is still reclaimed',
     ready(async (database, one) => {
       await receive(one, pays(keyOf(1), 500n), pays(keyOf(2), 300n), pays(keyOf(3), 200n));
       const [a, b, c] = await unswept(database);
       assert.ok(a && b && c);
-      const bare = planned([a]);
-      const { id } = bare.sweep;
-      const [coin, loan, back] = [gasOf(id, 'coin'), gasOf(id, 'loan'), gasOf(id, 'back')];
-      const other = planned([b]);
-      await planAs(database, false, [{ ...bare, before: [coin, loan], after: back }, other]);
-      const orderedOf = async (name: string) => (await database.findPayout(name))?.isOrdered;
-      assert.is(await orderedOf(id), false);
-      const wait = { code: 'sweep_too_dear', message: 'too much' };
-      const later = { generation: 0, wait, nextLookAtMs: T0_MS + 9000, nowMs: T0_MS };
-      for (const name of [coin.id, id, other.sweep.id]) await database.recordWait({ ...later, id: name });
-      assert.equal(await database.listAlarms(9), []);
-      const openIds = async () => (await database.openPayouts(network, T0_MS, 10)).map(({ payout }) => payout.id);
-      assert.equal(await openIds(), []);
+      const chainOf = (owner: SweepOwner) => {
+        const bare = planned([owner]);
+        const { id } = bare.sweep;
+        const [coin, back] = [gasOf(id, 'coin'), { ...gasOf(id, 'back'), form: 'reclaim' as const }];
+        return { ...bare, before: [coin, { ...gasOf(id, 'loan'), form: 'delegate' as const }], after: back };
+      };
+      const [unsigned, lent, short] = [chainOf(a), chainOf(b), planned([c])];
+      await plan(database, unsigned, lent, short);
+      const wait = { code: 'native_short', message: 'the gas wallet needs more' };
+      await database.recordWait({ id: short.sweep.id, generation: 0, wait, nextLookAtMs: T0_MS, nowMs: T0_MS });
+      const [coin, loan] = lent.before;
+      assert.ok(coin && loan && (await database.cancelPayout(coin.id, T0_MS)));
+      await carry(database, loan, 1);
+      const statesOf = ({ sweep, before, after }: PlannedSweep) =>
+        Promise.all(
+          [...before, sweep, ...(after ? [after] : [])].map(async ({ id }) => (await database.findPayout(id))?.state),
+        );
 
-      assert.is(await database.orderSweep(coin.id, T0_MS), id);
-      assert.equal([await orderedOf(id), await orderedOf(other.sweep.id)], [true, false]);
-      assert.equal(await openIds(), [coin.id]);
-      await database.recordWait({ ...later, id: coin.id, wait: null, nextLookAtMs: T0_MS });
-      assert.is((await database.findPayout(coin.id))?.wait, null);
-      for (const gas of [coin, loan]) assert.ok(await database.cancelPayout(gas.id, T0_MS));
-      assert.equal(await openIds(), [id]);
-      assert.is(await database.orderSweep(other.sweep.id, T0_MS), other.sweep.id);
-      assert.equal((await openIds()).sort(), [id, other.sweep.id].sort());
-
-      assert.equal([await database.orderSweep(back.id, T0_MS), await database.orderSweep('x', T0_MS)], [null, null]);
-      assert.ok(await database.cancelPayout(other.sweep.id, T0_MS));
-      assert.is(await database.orderSweep(other.sweep.id, T0_MS), null, 'it has ended');
-      const shown = planned([c]);
-      await planAs(database, true, [shown]);
-      assert.is(await orderedOf(shown.sweep.id), true);
+      const dueMs = T0_MS + 600_000;
+      assert.equal(await database.withdrawStaleSweeps(network, dueMs - 1), []);
+      assert.equal(await database.withdrawStaleSweeps('test:two', dueMs), []);
+      const withdrawn = await database.withdrawStaleSweeps(network, dueMs);
+      assert.equal([...withdrawn].sort(), [unsigned.sweep.id, lent.sweep.id].sort());
+      assert.equal(await statesOf(unsigned), ['canceled', 'canceled', 'canceled', 'canceled']);
+      assert.equal(await statesOf(lent), ['canceled', 'succeeded', 'canceled', 'waiting']);
+      assert.equal(await statesOf(short), ['waiting'], 'the wallet is short, and the alarm about it goes on');
+      const open = await database.openPayouts(network, dueMs, 10);
+      assert.equal(open.map(({ payout }) => payout.id).sort(), [lent.after?.id, short.sweep.id].sort());
+      assert.equal(await database.withdrawStaleSweeps(network, dueMs), []);
+      const [again] = (await unswept(database)).filter(({ key }) => key === a.key);
+      assert.equal([again?.units, again?.openUnits], [a.units, 0n], 'it is planned again');
     }),
   );
 

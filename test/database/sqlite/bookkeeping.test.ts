@@ -115,7 +115,7 @@ async function openBooks() {
     const due = first.map((owner: SweepOwner) => ({ owner, why: 'value' as const }));
     const intent = sweepIntent(feed.network, { currency: first[0]?.currency ?? 'USDT', due });
     const planned = { sweep: intent, keys: first.map(({ key }) => key), before: [], after: null };
-    await database.planSweeps({ ...place, treasury, sweeps: [planned], isOrdered: false, nowMs: feed.nowMs });
+    await database.planSweeps({ ...place, treasury, sweeps: [planned], nowMs: feed.nowMs });
     await carry(feed, 2);
   }
 

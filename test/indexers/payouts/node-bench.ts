@@ -111,9 +111,9 @@ function sweepsOn(parts: SweeperOptions) {
   return {
     sweeper,
     /** Plans sweeps of what is due. @returns their ids */
-    async planSweeps(isOrdered: boolean): Promise<readonly string[]> {
+    async planSweeps(): Promise<readonly string[]> {
       const owners = await readOwners(settings, database, clock);
-      return sweeper.commit(await sweeper.plan(owners, settings.sweep), isOrdered);
+      return sweeper.commit(await sweeper.plan(owners, settings.sweep));
     },
   };
 }

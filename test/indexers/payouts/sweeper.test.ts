@@ -266,7 +266,7 @@ test('a sweep that waits for coin is sent more, one payout at a time', async () 
   await receive({ 0: 5_000 });
   sim.world.fund(keyOf({ role: 'gas' }), COIN.evm);
   sim.world.mine();
-  const [id] = await sweeper.commit(await look(), false);
+  const [id] = await sweeper.commit(await look());
   assert.ok(id);
   const nowMs = clock.nowMs();
   assert.equal(await sweeper.tend(), { toppedUp: 0, takenBack: 0 });
@@ -290,7 +290,7 @@ test('a sweep of missing money is withdrawn, and planned again without it', asyn
   sim.pay(treasury, 1n);
   sim.world.fund(keyOf({ role: 'gas' }), COIN.solana);
   await receive({ 0: 500, 1: 600 });
-  const [id] = await sweeper.commit(await look(), false);
+  const [id] = await sweeper.commit(await look());
   assert.ok(id);
   const nowMs = clock.nowMs();
   const wait = { code: 'token_short', message: 'somebody took it' };
@@ -298,7 +298,7 @@ test('a sweep of missing money is withdrawn, and planned again without it', asyn
   assert.equal((await look()).sweeps, []);
   assert.equal(await sweeper.tend(), { toppedUp: 0, takenBack: 1 });
   assert.is((await database.findPayout(id))?.state, 'canceled');
-  const again = await sweeper.commit(await look(), false);
+  const again = await sweeper.commit(await look());
   assert.is(again.length, 1);
   assert.is.not(again[0], id);
 });
@@ -360,7 +360,7 @@ test('the watch waits for its network, runs at once and then every ten minutes, 
   await receive({ 0: 5_000 });
   const stopping = new AbortController();
   const running = watch.run(stopping.signal);
-  const plannedAt = async () => (await database.listPayouts({ kind: 'sweep', limit: 9 })).length;
+  const plannedAt = async () => (await database.listPayouts({ kind: 'sweep', state: 'waiting', limit: 9 })).length;
   const follow = async () => {
     const report = {
       network: 'test:one',

@@ -92,7 +92,6 @@ const changingNames = [
   'updatedAtMs',
   'settledAtMs',
   'notPaidThrough',
-  'isOrdered',
 ] as const satisfies readonly (keyof PayoutRow)[];
 type Changing = Pick<PayoutRow, (typeof changingNames)[number]>;
 
@@ -232,7 +231,7 @@ export function createPayouts(
   };
 }
 
-const newRow = ({ intent, sessionId, servesId, notBeforeMs, isOrdered = false, nowMs }: NewPayout): PayoutRow => ({
+const newRow = ({ intent, sessionId, servesId, notBeforeMs, nowMs }: NewPayout): PayoutRow => ({
   id: intent.id,
   kind: intent.kind,
   network: intent.network,
@@ -249,7 +248,6 @@ const newRow = ({ intent, sessionId, servesId, notBeforeMs, isOrdered = false, n
   createdAtMs: nowMs,
   updatedAtMs: nowMs,
   settledAtMs: null,
-  isOrdered,
   notPaidThrough: null,
 });
 

@@ -3,14 +3,14 @@
  * @module
  */
 import { permanent } from '../../../core/fault.ts';
-import type { GasIntent, SweepIntent } from '../../../core/intent.ts';
-import { SWEEP_TOO_DEAR, type SweepOwner } from '../../../core/sweep.ts';
+import type { GasIntent, Intent, SweepIntent } from '../../../core/intent.ts';
+import { isPlanStale, PLAN_MS_MAX, type SweepOwner } from '../../../core/sweep.ts';
 import type { Currency, NetworkKey } from '../../../core/transfer.ts';
 import type { PlannedSweep, PoolKey, SessionSweep, SweepDatabase, SweepPlace } from '../../sweeps.ts';
 import type { Db } from '../open.ts';
 import { unsweptLevels } from '../tables.ts';
 import type { Payouts } from './payouts.ts';
-import type { PayoutRow } from './rows.ts';
+import { type PayoutRow, toPayout } from './rows.ts';
 
 type Given = Readonly<{ id: number; index: number; key: string }>;
 type Received = Readonly<{ currency: Currency; units: string; timeS: number }>;
@@ -22,6 +22,8 @@ const nothingTaken: Taken = { units: 0n, openUnits: 0n, sweepCount: 0 };
 /** What an address holds; `gone` is what sweeps have yet to take from the transfers that follow. */
 type Balance = Readonly<{ gone: bigint; units: bigint; oldestAtMs: number }>;
 
+/** Sweeps that one transaction withdraws. */
+const WITHDRAWN_MAX = 50;
 /** States of what has not ended. */
 const open = ['waiting', 'sent', 'stuck'];
 /** States in which a sweep has moved nothing. */
@@ -57,6 +59,12 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
      WHERE a.session_id = ? AND a.family = ? ORDER BY atMs DESC LIMIT ?`,
   );
   const isDepositAddress = client.prepare('SELECT 1 FROM addresses WHERE family = ? AND mode = ? AND key = ?').pluck();
+  const waitingSweeps = client
+    .prepare(
+      `SELECT id FROM payouts WHERE network = ? AND kind = 'sweep' AND state = 'waiting' AND created_at_ms <= ?
+       ORDER BY created_at_ms, id LIMIT ?`,
+    )
+    .pluck();
   const giversOf = client.prepare('SELECT id FROM payouts WHERE serves_id = ?').pluck();
   const gasStates = client.prepare('SELECT state FROM payouts WHERE serves_id = ?').pluck();
 
@@ -99,7 +107,7 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
     });
   }
 
-  type Own = Readonly<{ servesId: string | null; isOrdered?: boolean; nowMs: number; poolId?: number }>;
+  type Own = Readonly<{ servesId: string | null; nowMs: number; poolId?: number }>;
 
   /** @returns false when it exists */
   function plan(intent: GasIntent | SweepIntent, { poolId, ...own }: Own): boolean {
@@ -107,17 +115,24 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
     return payouts.plan(input, poolId).kind === 'planned';
   }
 
-  /** Returns a sweep by its id, or by that of gas for it. */
-  function servedSweep(id: string | null): PayoutRow | undefined {
-    const row = id === null ? undefined : payouts.find(id);
-    return row?.kind === 'gas' ? servedSweep(row.servesId) : row?.kind === 'sweep' ? row : undefined;
+  /** Returns the gas of a sweep in the order in which it is sent. */
+  function gasOf(id: string): PayoutRow[] {
+    return (giversOf.all(id) as string[]).flatMap((giverId) => {
+      const row = payouts.find(giverId);
+      return row ? [...gasOf(giverId), row] : [];
+    });
   }
 
-  /** Makes what waits because a sweep is too dear due now: the sweep, and gas for it. */
-  function hasten(id: string, nowMs: number): void {
-    const row = payouts.find(id);
-    if (row?.state === 'waiting' && row.waitCode === SWEEP_TOO_DEAR) payouts.change(row, { notBeforeMs: nowMs }, nowMs);
-    for (const giverId of giversOf.all(id) as string[]) hasten(giverId, nowMs);
+  /** @returns false where it is not stale, or where it may have been paid by what is not known here */
+  function withdraw(id: string, nowMs: number): boolean {
+    const sweep = payouts.find(id);
+    const gas = gasOf(id);
+    if (!sweep || !isPlanStale(toPayout(sweep), gas.map(toPayout), nowMs)) return false;
+    const waiting = gas.filter(({ state }) => state === 'waiting');
+    if (![...waiting, sweep].every((row) => payouts.cancel(row.id, nowMs))) return false;
+    const isLent = gas.some(({ intent, state }) => isLoan(intent) && state === 'succeeded');
+    if (sweep.servesId !== null && !isLent) payouts.cancel(sweep.servesId, nowMs);
+    return true;
   }
 
   /** Plans a sweep with its gas. Each payout serves the next, so it waits only for the one before it. */
@@ -157,26 +172,23 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
     async checkTreasury(pool, treasury) {
       db.read(() => refuseTreasury(pool, treasury));
     },
-    async planSweeps({ treasury, sweeps, isOrdered, nowMs, ...place }) {
+    async planSweeps({ treasury, sweeps, nowMs, ...place }) {
       return db.write(() => {
         refuseTreasury(place.pool, treasury);
         const poolId = findPool.get(place.pool.family, place.pool.mode) as number | undefined;
         if (poolId === undefined) return [];
         const planned = sweeps.filter((one) => {
           if (payouts.find(one.sweep.id) !== undefined || !isStillThere(poolId, place, one)) return false;
-          planChain(one, { isOrdered, nowMs, poolId });
+          planChain(one, { nowMs, poolId });
           return true;
         });
         return planned.map(({ sweep }) => sweep.id);
       });
     },
-    async orderSweep(id, nowMs) {
+    async withdrawStaleSweeps(network, nowMs) {
       return db.write(() => {
-        const sweep = servedSweep(id);
-        if (!sweep || !open.includes(sweep.state)) return null;
-        payouts.change(sweep, { isOrdered: true }, nowMs);
-        hasten(sweep.id, nowMs);
-        return sweep.id;
+        const ids = waitingSweeps.all(network, nowMs - PLAN_MS_MAX, WITHDRAWN_MAX) as string[];
+        return ids.filter((id) => withdraw(id, nowMs));
       });
     },
     async topUpSweep(sweepId, gas, nowMs) {
@@ -205,6 +217,8 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
     },
   };
 }
+
+const isLoan = (intent: Intent): boolean => intent.kind === 'gas' && intent.form === 'delegate';
 
 function takenFrom(parts: readonly Part[]): Map<Currency, Taken> {
   const taken = new Map<Currency, Taken>();
