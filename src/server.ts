@@ -162,7 +162,7 @@ async function listenForMerchants(
       rates,
       clock,
       log,
-      checkWebhookUrl: guard.check,
+      checkWebhookUrl: (url, mode) => guard.check(url, mode, true),
       issueEndpoint,
       checkDestination,
       isDraining: () => stopping.signal.aborted,

@@ -22,15 +22,19 @@ export async function openCall(
   request: Request,
   response: Response,
   endpoint: Endpoint,
-  deps: Omit<AuthDeps, 'onKey'>,
+  deps: Omit<AuthDeps, 'onKey' | 'onRate'>,
 ): Promise<Call> {
   // A GET is signed without a body, so a body that it carries is ignored.
   const isRead = endpoint.method === 'get' || endpoint.isReadOnly === true;
   const bytes: Uint8Array = endpoint.method !== 'get' && request.body instanceof Uint8Array ? request.body : NO_BODY;
   const onKey: AuthDeps['onKey'] = (keyId, unusable) =>
     note(response, { keyId, ...(unusable && { keyRefused: unusable }) });
+  const onRate: AuthDeps['onRate'] = (left) => {
+    response.set('RateLimit-Policy', `"key";q=${deps.keyLimiter.burst};w=1`);
+    response.set('RateLimit', `"key";r=${left};t=1`);
+  };
   const line = { method: request.method, target: request.originalUrl, from: request.ip ?? '' };
-  const caller = await authenticate({ ...deps, onKey }, request.headers, line, bytes, isRead);
+  const caller = await authenticate({ ...deps, onKey, onRate }, request.headers, line, bytes, isRead);
   authorize(caller, endpoint.scope);
   const body = bytes.length === 0 ? null : readJson(request, bytes);
   if (endpoint.doc.body && body === null) {

@@ -25,11 +25,8 @@ export type ApiDeps = Readonly<{
   rates: Pick<Rates, 'quote' | 'pegs'>;
   clock: Clock;
   log: Log;
-  /**
-   * Says in one sentence why this webhook URL is not allowed, or returns null.
-   * @param mayBeUnresolved whether a name that cannot be resolved now is accepted
-   */
-  checkWebhookUrl(url: string, mode: Mode, mayBeUnresolved?: boolean): Promise<string | null>;
+  /** Says in one sentence why this webhook URL is not allowed, or returns null. */
+  checkWebhookUrl(url: string, mode: Mode): Promise<string | null>;
   /** Makes an endpoint with a secret of its own, to be saved. */
   issueEndpoint(
     storeId: string,

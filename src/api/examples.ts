@@ -115,7 +115,6 @@ export const exampleEndpoint = {
 };
 
 export const exampleQuickStartBody = {
-  merchant_id: 'mer_01kaj8w0',
   order_id: 'order-1002',
   amount: { value: '10.50', currency: 'USD' },
   description: 'Coffee',

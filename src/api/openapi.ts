@@ -165,8 +165,22 @@ const answerHeaders: Headers = {
   'Request-Id': z.string().meta({ description: 'Identifies this request in the server’s log.' }),
 };
 
+/** As in draft-ietf-httpapi-ratelimit-headers-10. */
+const rateHeaders: Headers = {
+  'RateLimit-Policy': z.string().optional().meta({
+    description: 'The limit of the API key, such as `"key";q=100;w=1`: `q` requests in `w` seconds.',
+  }),
+  RateLimit: z.string().optional().meta({
+    description:
+      'What is left of it, such as `"key";r=99;t=1`: `r` requests now, all of them again in `t` seconds. Both are missing where a request was refused before its key was checked.',
+  }),
+};
+
+const waitHeaders: Headers = {
+  'Retry-After': z.string().meta({ description: 'Seconds after which the call may be repeated.' }),
+};
+
 const replayHeaders: Headers = {
-  ...answerHeaders,
   'Idempotent-Replayed': z
     .literal('true')
     .optional()
@@ -232,7 +246,7 @@ function operation(
     responses: {
       [status]: {
         description: 'Success.',
-        headers: headers(isOnce ? replayHeaders : answerHeaders, schemas),
+        headers: headers({ ...answerHeaders, ...rateHeaders, ...(isOnce && replayHeaders) }, schemas),
         content: json(schemas, doc.answer.schema, doc.answer.examples),
       },
       ...refusals(codes, schemas, baseUrl),
@@ -270,7 +284,7 @@ function refusals(
         status,
         {
           description: [...of].map((code) => `\`${code}\``).join(', '),
-          headers: headers(answerHeaders, schemas),
+          headers: headers({ ...answerHeaders, ...(waits(of) && waitHeaders) }, schemas),
           content: json(
             schemas,
             errorSchema,
@@ -280,6 +294,10 @@ function refusals(
       ]),
   );
 }
+
+/** Whether each of these codes comes with the time to wait. */
+const waits = (codes: ReadonlySet<ErrorCode>): boolean =>
+  [...codes].every((code) => [429, 503].includes(errorTable[code].status));
 
 const exampleError = (code: ErrorCode, baseUrl: string) =>
   errorBody(refuse(code), { requestId: 'req_01kaj8xq2m7v5c9t3w6e1r4y0p', baseUrl, nowS: exampleSession.created });

@@ -1,6 +1,6 @@
 /**
- * Reads the query of a request, strictly: what is known is checked, what is not known is ignored, and a parameter comes
- * once unless its schema is a list.
+ * Reads the query of a list, strictly: a filter that is misspelt would return more than was asked for. A
+ * parameter comes once unless its schema is a list.
  * @module
  */
 import * as z from 'zod';
@@ -12,9 +12,11 @@ const WHOLE = /^(0|[1-9]\d{0,14})$/;
 /**
  * Reads a query.
  * @param schema its parameters: texts, whole numbers, and lists of texts, which are given by repeating the parameter
- * @throws Refusal `invalid_parameter`, naming the first parameter that is wrong
+ * @throws Refusal `invalid_parameter`, naming the first parameter that is wrong or unknown
  */
 export function readQuery<T extends z.ZodObject>(schema: T, search: URLSearchParams): z.infer<T> {
+  const unknown = [...search.keys()].find((name) => name !== '' && !Object.hasOwn(schema.shape, name));
+  if (unknown !== undefined) throw badParam(unknown, 'is not a parameter of this call');
   const given: Record<string, unknown> = {};
   for (const [name, field] of Object.entries(schema.shape)) {
     const values = search.getAll(name);

@@ -30,10 +30,11 @@ export function apiLimits({ requestsPerSecondPerKey, requestsPerSecondPerAddress
   return [
     {
       what: 'Requests',
-      limit: `${requestsPerSecondPerKey} a second for each API key, and ${requestsPerSecondPerAddress} for each IP address. Beyond that: \`rate_limited\`, with the seconds to wait in \`Retry-After\`.`,
+      limit: `${requestsPerSecondPerKey} a second for each API key, and ${requestsPerSecondPerAddress} for each IP address. Beyond that: \`rate_limited\`, with the seconds to wait in \`Retry-After\`. Each answer says in \`RateLimit\` what is left.`,
     },
     { what: 'Body of a request', limit: `${BODY_BYTES_MAX / 1024} KiB. The path and the headers together: 16 KiB.` },
     { what: 'Clock', limit: `${TIMESTAMP_WINDOW_S} seconds fast or slow, in requests and in webhooks.` },
+    { what: 'Parameters of a list', limit: 'Those that are documented; another one is refused by name.' },
     { what: '`Idempotency-Key`', limit: 'At most 255 characters. It is kept for 24 hours, successes only.' },
     { what: 'Life of a session', limit: '60 to 3600 seconds (`expires_in`); 1800 unless asked otherwise.' },
     { what: '`order_id`', limit: `1 to ${ORDER_ID_CHARACTERS_MAX} characters, unique in a store and mode.` },
@@ -52,7 +53,10 @@ export function apiLimits({ requestsPerSecondPerKey, requestsPerSecondPerAddress
       what: 'Time for a refund',
       limit: `${refundWindowS / DAY_S} days after the payment, unless the store has another window.`,
     },
-    { what: 'Refunds of a day', limit: `${daily} for a store and UTC day, unless the operator has set another limit.` },
+    {
+      what: 'Refunds of a day',
+      limit: `${daily} for a store and UTC day, unless the operator has set another limit. \`Retry-After\` is the rest of the day.`,
+    },
     {
       what: 'Canceling a refund',
       limit: `${refundCancelWindowS} seconds from \`processing\` on, unless the store has another window. It ends when the payment is signed.`,

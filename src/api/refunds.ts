@@ -4,6 +4,7 @@
  */
 
 import type { Refund } from '../database/refunds.ts';
+import { DAY_MS } from '../lib/clock.ts';
 import { destinationFaults } from '../payments/destination.ts';
 import type { Answer, ApiDeps, Caller, Endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
@@ -236,7 +237,10 @@ async function createRefund(
     case 'replayed':
       return { refund: outcome.refund, replayed: outcome.kind === 'replayed' };
     case 'refused':
-      throw refuse(outcome.why, refusedParams[outcome.why]);
+      throw refuse(outcome.why, {
+        ...refusedParams[outcome.why],
+        ...(outcome.why === 'DAILY_REFUND_LIMIT_EXCEEDED' && untilTomorrow(clock.nowMs())),
+      });
     case 'bad_destination':
       throw badParam('metadata.refund_address', destinationFaults[outcome.why], 'INVALID_JSON');
     case 'not_adopted':
@@ -255,6 +259,11 @@ async function createRefund(
       throw refuse('session_access_denied', { param: 'order_id' });
   }
 }
+
+/** The limit counts UTC days. */
+const untilTomorrow = (nowMs: number) => ({
+  headers: { 'Retry-After': String(Math.ceil((DAY_MS - (nowMs % DAY_MS)) / 1000)) },
+});
 
 const refusedParams = {
   INVALID_SESSION_STATUS: { param: 'order_id' },

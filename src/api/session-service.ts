@@ -104,7 +104,7 @@ export async function createSession(
 /** @throws Refusal `invalid_parameter` if a session must not name this URL */
 async function checkWebhookUrl(deps: ApiDeps, { storeId, mode }: Caller, url: string | null): Promise<void> {
   if (url === null) return;
-  const objection = await deps.checkWebhookUrl(url, mode, true);
+  const objection = await deps.checkWebhookUrl(url, mode);
   const isOther = objection === null && (await deps.database.findEndpointOfOtherMode({ storeId, mode, url })) !== null;
   const message = isOther
     ? `webhook_url is an endpoint of ${otherMode(mode)} mode, which never receives events of ${mode} mode. Name another URL.`

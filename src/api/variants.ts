@@ -31,7 +31,10 @@ import { payerLink } from './session-view.ts';
 
 const PATH = '/v1/payment/sessions';
 
-const decimalSchema = textSchema().meta({ description: 'Decimal amount in units of the currency.', example: '10.50' });
+const decimalSchema = textSchema().meta({
+  description: 'Decimal amount in units of the currency. Zeros beyond its decimals are accepted: `100.0` JPY is 100.',
+  example: '10.50',
+});
 const baseSchema = z
   .object({
     code: z.literal(0).meta({ description: 'Always 0: errors have the ordinary body.' }),
@@ -55,6 +58,10 @@ const upperStatus: Readonly<Record<SessionStatus, UpperStatus>> = {
 /** The reference fields that no quick-start shape has. */
 const absent = { lineItems: null, taxMinor: null, shippingMinor: null } as const;
 
+/** Removes the zeros at the end of a fraction, which change nothing. */
+const withoutZeros = (text: string): string =>
+  /\.\d+$/.test(text) ? text.replace(/0+$/, '').replace(/\.$/, '') : text;
+
 /**
  * Reads a decimal amount as minor units of its currency.
  * @throws Refusal naming the parameter
@@ -62,7 +69,7 @@ const absent = { lineItems: null, taxMinor: null, shippingMinor: null } as const
 function readAmount(text: string, currency: string, params: Readonly<{ amount: string; currency: string }>): bigint {
   const exponent = exponentOf(currency);
   if (exponent === null) throw refuse('unsupported_currency', { param: params.currency });
-  const minor = parseUnits(text, exponent);
+  const minor = parseUnits(withoutZeros(text), exponent);
   if (minor === null || minor < 1n || minor > BigInt(Number.MAX_SAFE_INTEGER)) {
     throw badParam(params.amount, `must be a decimal string above zero with at most ${exponent} decimals`);
   }

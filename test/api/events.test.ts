@@ -170,7 +170,7 @@ test('after 30 days an event is no longer shown', () =>
 const api = await startApi();
 test.after(() => api.close());
 
-test('a malformed parameter is named, an unknown one is ignored', async () => {
+test('a malformed or unknown parameter is named', async () => {
   const id = 'evt_1795000042000000001';
   for (const [query, param] of [
     ...['0', '101', '-1', '1.0', '1e1', '+5', '05', '', ' 5', 'x', '9'.repeat(30)].map((n) => [`limit=${n}`, 'limit']),
@@ -191,14 +191,15 @@ test('a malformed parameter is named, an unknown one is ignored', async () => {
     ['created_from=-1', 'created_from'],
     ['created_to=10000000000', 'created_to'],
     ['created_to=99999999999999999999', 'created_to'],
+    ['cursor=5', 'cursor'],
+    ['limit=5&__proto__=1', '__proto__'],
+    ['Limit=5', 'Limit'],
+    ['limit=5?x', 'limit'],
   ]) {
     const answer = await api.send('GET', `${PATH}?${query}`);
     expectError(answer, { status: 400, code: 'invalid_parameter', param: String(param) }, String(query).slice(0, 60));
   }
-  for (const query of ['?', '?cursor=5&__proto__=1', '?Limit=0&limits=0', '?limit=5?x', '?&&=&limit=5']) {
-    const { status } = await api.send('GET', PATH + query);
-    assert.is(status, query === '?limit=5?x' ? 400 : 200, query);
-  }
+  for (const query of ['?', '?&&=&limit=5']) assert.is((await api.send('GET', PATH + query)).status, 200, query);
 });
 
 test.run();

@@ -167,6 +167,22 @@ test('over any stretch of time, no more than a second of burst beyond the rate',
   );
 });
 
+test('an answer says how many requests the key has left, and the refused one that it has none', () =>
+  withApi({ limits: { requestsPerSecondPerKey: 2 } }, async (api) => {
+    const read = () => api.send('GET', '/api/v1/account');
+    const shown = async () => {
+      const { status, headers } = await read();
+      return [status, headers['ratelimit-policy'], headers.ratelimit];
+    };
+    assert.equal(await shown(), [200, '"key";q=2;w=1', '"key";r=1;t=1']);
+    assert.equal(await shown(), [200, '"key";q=2;w=1', '"key";r=0;t=1']);
+    assert.equal(await shown(), [429, '"key";q=2;w=1', '"key";r=0;t=1']);
+    api.clock.advance(1000);
+    assert.equal(await shown(), [200, '"key";q=2;w=1', '"key";r=1;t=1']);
+    const unknown = await exchange('GET', `${api.baseUrl}/api/v1/account`);
+    assert.equal([unknown.status, unknown.headers.ratelimit], [401, undefined]);
+  }));
+
 test('a clock that is set back neither drains nor fills a bucket', () => {
   const clock = handClock();
   const limiter = createLimiter({ perSecond: 2, namesMax: 10, clock });

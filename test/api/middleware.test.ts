@@ -275,7 +275,7 @@ test('a broken invariant is answered and then ends the process', () =>
     assert.is((await again()).status, 200);
     const other = new Sqlite(broken.file);
     other.pragma('foreign_keys = OFF');
-    other.exec(`UPDATE replays SET session_id = 'cs_missing'`);
+    other.exec(`UPDATE replays SET made_id = 'cs_missing'`);
     other.close();
     const ended = new Promise<Error>((resolve) => process.once('uncaughtException', resolve));
     const answer = await again();

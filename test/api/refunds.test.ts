@@ -280,6 +280,7 @@ test('the refund window and the daily limit of the store apply', async () => {
     assert.is((await own.send('POST', CREATE, refundTo(session, 'a', { amount: '5.00' }))).status, 201);
     const over = await own.send('POST', CREATE, refundTo(session, 'b', { amount: '0.01' }));
     assert.equal(codeOf(over), [429, 'DAILY_REFUND_LIMIT_EXCEEDED', 'amount']);
+    assert.is(over.headers['retry-after'], String(86_400 - (own.clock.nowS() % 86_400)));
     await tick(own);
     assert.is((await own.send('POST', '/api/v1/refunds/a/cancel')).status, 200);
     assert.is(

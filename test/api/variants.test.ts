@@ -274,5 +274,24 @@ test('bad mode bodies get the ordinary error body', async () => {
   }
 });
 
+test('zeros beyond the decimals of a currency are accepted, other digits are not', async () => {
+  const amountOf = async (value: string, currency: string) => {
+    const order_id = `zeros-${value}-${currency}`;
+    const { status, json } = await api.send('POST', QUICK, { order_id, amount: { value, currency } });
+    return [status, (json as { session?: { amount: { value: string } } }).session?.amount.value];
+  };
+  assert.equal(await amountOf('100.0', 'JPY'), [200, '100']);
+  assert.equal(await amountOf('100.000', 'USD'), [200, '100.00']);
+  assert.equal(await amountOf('100', 'USD'), [200, '100.00']);
+  for (const [value, currency] of [
+    ['100.5', 'JPY'],
+    ['100.', 'JPY'],
+    ['100.001', 'USD'],
+    ['0.000', 'USD'],
+  ] as const) {
+    assert.equal(await amountOf(value, currency), [400, undefined], `${value} ${currency}`);
+  }
+});
+
 test.after(() => api.close());
 test.run();

@@ -31,6 +31,7 @@ import { openLog } from '../../src/lib/log.ts';
 import { writeSecretFile } from '../../src/lib/secret-file.ts';
 import { keyTableText, openSecretKeys } from '../../src/lib/secret-key.ts';
 import { createAddressFormat, createDestinationCheck } from '../../src/payments/destination.ts';
+import type { Simulate } from '../../src/payments/simulation.ts';
 import { createRates } from '../../src/rates/rates.ts';
 import type { RateSource } from '../../src/rates/source.ts';
 import { staticRates } from '../../src/rates/static.ts';
@@ -140,6 +141,8 @@ export type ApiServerOptions = Readonly<{
   sleep?: Clock['sleep'];
   requestSignature?: Config['requestSignature'];
   mail?: Config['mail'];
+  /** Serves the sandbox's call, which this answers. */
+  simulate?: Simulate;
   /** Replaces the guard of webhook URLs, whose rules are tested elsewhere. */
   checkWebhookUrl?: (url: string, mode: Mode) => Promise<string | null>;
 }>;
@@ -196,12 +199,12 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   const checkDestination = await createDestinationCheck(config);
   const pageClock: Clock = { nowMs: clock.nowMs, sleep: systemClock.sleep };
   const requests = createRequestLog(current, clock);
-  const shared = { database: current, config, log, checkDestination, issueEndpoint, onAnswered: requests.add };
+  const shared = { database: current, config, log, checkDestination, onAnswered: requests.add };
   app = createApp({
     ...shared,
     rates,
     clock: { ...clock, sleep: options.sleep ?? (async () => {}) },
-    checkWebhookUrl: options.checkWebhookUrl ?? (async () => null),
+    ...outsideOf(options),
     isDraining: () => isDraining,
     ...(options.pages && { pages: createCheckout({ ...shared, clock: pageClock, signal: stopping.signal }) }),
   });
@@ -253,6 +256,13 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
     },
   };
 }
+
+/** What an installation makes for the API, or a test in its place. */
+const outsideOf = ({ checkWebhookUrl = async () => null, simulate }: ApiServerOptions) => ({
+  checkWebhookUrl,
+  issueEndpoint,
+  ...(simulate && { simulate }),
+});
 
 /** Everything is kept. */
 export const noRetention: Config['retention'] = {
