@@ -14,7 +14,6 @@ import { startPool, WHILE_EMPTY } from './addresses/pool-keeper.ts';
 import { networkOfEachPool, readPool } from './addresses/pool-level.ts';
 import { createApp } from './api/app.ts';
 import { refuseUnread } from './api/refuse-unread.ts';
-import { createRequestLog, type RequestLog, runRequestLog } from './api/request-log.ts';
 import { addressMarksFile, openAddressMarks } from './app/address-marks.ts';
 import { backupsOf, readBackupReport } from './app/backup/report.ts';
 import { type Listening, listen } from './app/http-server.ts';
@@ -89,14 +88,12 @@ async function serve(
   const simulating = keepSandboxAddresses({ database, config, clock, log }, signal);
   // Before the API listens: until a changed xpub has addresses, those of the previous one would be given out.
   await Promise.race([firstAddresses(config, database, signal), pool.ended]);
-  const requests = createRequestLog(database, clock);
-  const api = await listenForMerchants(config, database, rates, { metrics, requests });
+  const api = await listenForMerchants(config, database, rates, metrics);
   const operators = await listenForOperators(config, metrics, rates);
   const dashboard = await listenForPeople({ config: withPort(config, api.port), shown }, database, rates);
   const { baseUrl } = withPort(config, api.port);
   const dashboardUrl = dashboardUrlAt(config, dashboard.port);
   const settling = settleDue(database, signal);
-  const keepingRequests = runRequestLog(requests, { clock, log, signal });
   const watchingTime = watchForGaps({ dataDir: config.dataDir, clock, log, signal });
   const refreshing = rates.start();
   const watching = runWatches({ database, config, rates, clock, log }, signal);
@@ -129,7 +126,6 @@ async function serve(
   await Promise.all([
     settling,
     watchingTime,
-    keepingRequests,
     watching,
     notifying,
     mailing,
@@ -147,7 +143,7 @@ async function listenForMerchants(
   config: Config,
   database: Database,
   rates: Rates,
-  { metrics, requests }: Readonly<{ metrics: Metrics; requests: RequestLog }>,
+  metrics: Metrics,
 ): Promise<Listening> {
   const checkDestination = await createDestinationCheck(config);
   const guard = createUrlGuard(config.webhooks.allowCidrs);
@@ -176,10 +172,7 @@ async function listenForMerchants(
         ...simulation,
       }),
       ...simulation,
-      onAnswered(answered) {
-        metrics.observe(answered);
-        requests.add(answered);
-      },
+      onAnswered: metrics.observe,
     });
     return { answer, refuse: refuseUnread({ config: boundConfig, clock, log }) };
   });

@@ -4,16 +4,13 @@
  */
 
 import { issueKey } from '../../src/app/new-credentials.ts';
-import { permanent } from '../../src/core/fault.ts';
 import type { Mode } from '../../src/core/transfer.ts';
-import type { OperatorAct } from '../../src/database/audit-log.ts';
-import { type ApiKey, type KeyDatabase, type Scope, scopes } from '../../src/database/keys.ts';
+import { type ApiKey, type Scope, scopes } from '../../src/database/keys.ts';
 import { readRange } from '../../src/lib/address-range.ts';
 import {
   becauseOption,
   type Command,
   choiceOption,
-  dryRunOption,
   moment,
   notFound,
   operatorAct,
@@ -138,52 +135,6 @@ export const keyShow: Command = {
     };
   },
 };
-
-export const keyNarrow: Command = {
-  name: 'key narrow',
-  args: ['id'],
-  summary: 'Take scopes from an API key: it keeps those that are named, and can never get one back.',
-  options: {
-    scopes: { value: 'LIST', help: `the scopes that it keeps, comma-separated: ${scopes.join(', ')}`, required: true },
-    because: becauseOption,
-    'dry-run': dryRunOption,
-  },
-  async run(input, { database, clock }) {
-    const id = input.args[0] ?? '';
-    const named = textOption(input, 'scopes');
-    if (named === undefined) throw usage('--scopes is missing: it names the scopes that the key keeps');
-    const keep = readScopes(named);
-    const key = await database.showKey(id);
-    if (!key) throw unknownKey(id);
-    const more = keep.filter((scope) => !key.scopes.includes(scope));
-    if (more.length > 0) {
-      throw usage(`${id} may not ${more.join(', ')}, and a key never gets more; \`quayside key create\` makes another`);
-    }
-    if (key.revokedAtMs !== null) throw permanent('key_revoked', `${id} is revoked, so it may do nothing any more`);
-    const kept = key.scopes.filter((scope) => keep.includes(scope));
-    const lost = key.scopes.filter((scope) => !keep.includes(scope));
-    const isDryRun = input.options['dry-run'] === true;
-    if (lost.length > 0 && !isDryRun) await narrow(database, id, kept, operatorAct(keyNarrow, input, clock));
-    const now = isDryRun ? 'would be' : 'is';
-    return {
-      json: { id, scopes: kept, taken: lost, changed: lost.length > 0 && !isDryRun },
-      lines: [
-        lost.length === 0
-          ? `${id} may ${kept.join(', ')} already; nothing is changed`
-          : `${id} ${now} limited to ${kept.join(', ')}; it loses ${lost.join(', ')}`,
-      ],
-    };
-  },
-};
-
-async function narrow(database: KeyDatabase, id: string, kept: readonly Scope[], act: OperatorAct): Promise<void> {
-  if (await database.narrowKey(id, kept, act)) return;
-  throw permanent(
-    'key_not_narrowed',
-    `${id} was not changed: it was revoked or narrowed meanwhile, or its row in the database was altered; ` +
-      `\`quayside key show ${id}\` shows it, and \`quayside key revoke ${id}\` ends it`,
-  );
-}
 
 export const keyRevoke: Command = {
   name: 'key revoke',

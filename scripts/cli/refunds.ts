@@ -339,7 +339,7 @@ async function seenLink(
   if (!claim || status !== 'pending' || destination) {
     throw permanent('refused', `refund ${id} waits for no address, so it has no link`);
   }
-  await database.recordLinkSeen({ refundId: id }, operatorAct(refundsShow, input, clock));
+  await database.recordLinkSeen(id, operatorAct(refundsShow, input, clock));
   return claimUrl(claim.token, config);
 }
 

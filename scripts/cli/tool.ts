@@ -28,7 +28,7 @@ import { exportFees, exportPayments, exportRefunds, exportSweeps } from './expor
 import { heldAccept, heldList, heldShow } from './held.ts';
 import { heldReturn } from './held-return.ts';
 import { commandHelp, everywhere, groupHelp, type Listed, overview, unknownCommand, usageLine } from './help.ts';
-import { keyCreate, keyList, keyNarrow, keyRevoke, keyShow } from './key.ts';
+import { keyCreate, keyList, keyRevoke, keyShow } from './key.ts';
 import { ledgerVerify } from './ledger.ts';
 import { networksList, networksReread, networksRewind, networksShow, networksSkip } from './networks.ts';
 import { nodeCheck } from './node-check.ts';
@@ -113,7 +113,6 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   keyCreate,
   keyList,
   keyShow,
-  keyNarrow,
   keyRevoke,
   userCreate,
   userReset,

@@ -6,7 +6,6 @@ import express, { type Express, type Request, type RequestHandler, type Response
 import { writeExactly } from '../core/exact-json.ts';
 import { createHold } from '../lib/held-refusal.ts';
 import { createLimiter, type Limiter } from '../lib/rate-limit.ts';
-import { parseSessionId } from '../lib/session-id.ts';
 import { staticDocument } from '../lib/static-document.ts';
 import { createTurns } from '../lib/turns.ts';
 import { accountEndpoint } from './account.ts';
@@ -162,11 +161,7 @@ function serveEndpoints(app: Express, endpoints: readonly Endpoint[], deps: ApiD
   const answer = async (request: Request, response: Response, endpoint: Endpoint): Promise<Answer> => {
     try {
       const call = await openCall(request, response, endpoint, { ...deps, keyLimiter });
-      const named = endpoint.sessionNamed ? endpoint.sessionNamed(call) : call.params.session_id;
-      note(response, { sessionId: typeof named === 'string' ? parseSessionId(named) : null });
-      const done = await endpoint.run(call);
-      if (done.sessionId !== undefined) note(response, { sessionId: done.sessionId });
-      return done;
+      return await endpoint.run(call);
     } catch (thrown) {
       throw thrown instanceof Refusal ? thrown.renamed(endpoint.renames) : thrown;
     }

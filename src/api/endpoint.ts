@@ -47,20 +47,12 @@ export type ApiDeps = Readonly<{
   onAnswered?(answered: Answered): void;
 }>;
 
-/**
- * A request that was answered. `route` is the path template, or null if none matched; `path` has no query; `keyId` is
- * of the key that it named, if that is known; `code` is the error's; `sessionId` is the session that it made or named.
- */
+/** A request that was answered. `route` is the path template, or null if none matched. */
 export type Answered = Readonly<{
   route: string | null;
-  path: string;
   method: string;
   status: number;
   ms: number;
-  requestId: string;
-  keyId: string | null;
-  code: string | null;
-  sessionId: string | null;
 }>;
 
 /** Who signed the request. */
@@ -76,11 +68,8 @@ export type Call = Readonly<{
   idempotencyKey: string | null;
 }>;
 
-/**
- * A success. `replayed` means that an earlier identical request got the same answer. `sessionId`: the session that it
- * is about, where the request does not name it.
- */
-export type Answer = Readonly<{ body: object; replayed?: boolean; sessionId?: string }>;
+/** A success. `replayed` means that an earlier identical request got the same answer. */
+export type Answer = Readonly<{ body: object; replayed?: boolean }>;
 
 /** Descriptions of the API's parts, in the order of the reference. */
 export const tags = {
@@ -124,8 +113,6 @@ export type Endpoint = Readonly<{
   /** Codes that have another name in this endpoint's documentation. */
   renames?: Readonly<Partial<Record<ErrorCode, ErrorCode>>>;
   doc: EndpointDoc;
-  /** Returns how a call names a session; the path's parameter `session_id` if absent. */
-  sessionNamed?(call: Call): unknown;
   /** @throws Refusal; Fault `storage_unavailable` */
   run(call: Call): Promise<Answer>;
 }>;

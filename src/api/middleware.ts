@@ -21,8 +21,6 @@ type Trace = {
   keyRefused?: Unusable;
   route: string | null;
   code?: string;
-  /** Only for the developers of its store. */
-  sessionId?: string | null;
 };
 
 const traceOf = (response: Response): Trace => response.locals.trace as Trace;
@@ -46,12 +44,10 @@ export function openTrace({ clock, log, onAnswered }: Pick<ApiDeps, 'clock' | 'l
       const answered = { method: request.method, status: response.statusCode, ms: clock.nowMs() - startedAtMs };
       // Pages record no route; express knows their template.
       const route = trace.route ?? request.route?.path ?? null;
-      const { sessionId = null, ...logged } = trace;
-      const { requestId, keyId, code = null } = trace;
-      onAnswered?.({ requestId, keyId, code, route, path: request.path, sessionId, ...answered });
+      onAnswered?.({ route, ...answered });
       log.info(
         {
-          ...logged,
+          ...trace,
           route,
           ...answered,
           ...(!response.writableFinished && { aborted: true }),

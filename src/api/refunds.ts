@@ -6,7 +6,7 @@
 import type { Refund } from '../database/refunds.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import { destinationFaults } from '../payments/destination.ts';
-import type { Answer, ApiDeps, Caller, Endpoint } from './endpoint.ts';
+import type { ApiDeps, Caller, Endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
 import { exampleCreatedRefund, exampleRefund, exampleRefundBody } from './examples.ts';
 import { meaningHash } from './json.ts';
@@ -71,7 +71,6 @@ const createEndpoint = (deps: ApiDeps): Endpoint => ({
       'DAILY_REFUND_LIMIT_EXCEEDED',
     ],
   },
-  sessionNamed: ({ body }) => body?.order_id,
   async run({ caller, body, idempotencyKey }) {
     const input = readRefundInput(body ?? {});
     const { refund, replayed } = await createRefund(deps, caller, input, idempotencyKey);
@@ -95,8 +94,7 @@ const readEndpoint = ({ database, config }: ApiDeps): Endpoint => ({
   },
   async run({ caller: { storeId, mode, scopes }, params }) {
     const outcome = await database.findRefund({ storeId, mode, refundId: readRefundId(params.refund_id ?? '') });
-    if (outcome.kind === 'found')
-      return aboutRefund(outcome.refund, fullRefund(outcome.refund, config, mayRedirect(scopes)));
+    if (outcome.kind === 'found') return { body: fullRefund(outcome.refund, config, mayRedirect(scopes)) };
     throw unknownRefund(outcome.kind);
   },
 });
@@ -138,7 +136,7 @@ const destinationEndpoint = ({ database, config, clock, checkDestination }: ApiD
       case 'done':
       case 'replayed':
         return {
-          ...aboutRefund(outcome.refund, fullRefund(outcome.refund, config, true)),
+          body: fullRefund(outcome.refund, config, true),
           replayed: outcome.kind === 'replayed',
         };
       case 'bad_destination':
@@ -188,7 +186,7 @@ const cancelEndpoint = ({ database, clock }: ApiDeps): Endpoint => ({
       case 'done':
       case 'replayed':
         return {
-          ...aboutRefund(outcome.refund, canceledRefund(outcome.refund)),
+          body: canceledRefund(outcome.refund),
           replayed: outcome.kind === 'replayed',
         };
       case 'not_cancelable':
@@ -209,8 +207,6 @@ const IN_DOUBT =
 
 /** Links by which a payer names where a refund goes are for those who may name it themselves. */
 export const mayRedirect = (scopes: Caller['scopes']): boolean => scopes.includes('refunds:write');
-
-const aboutRefund = ({ sessionId }: Refund, body: object): Answer => ({ body, sessionId });
 
 const unknownRefund = (kind: 'not_found' | 'foreign') =>
   kind === 'foreign'

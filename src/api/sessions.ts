@@ -36,7 +36,7 @@ export function sessionEndpoints(deps: ApiDeps): Endpoint[] {
         const input = isQuickStart ? readModeInput(body, caller.mode, config) : readSessionInput(body, caller.mode);
         const { session, replayed } = await createSession(deps, caller, input, { idempotencyKey, path: CREATE_PATH });
         const shown = isQuickStart ? modeAnswer(session, deps, caller) : await paymentSession(session, deps, caller);
-        return { body: shown, replayed, sessionId: session.id };
+        return { body: shown, replayed };
       },
     },
     {

@@ -150,7 +150,7 @@ export function quickStartEndpoints(deps: ApiDeps): Endpoint[] {
           only: anyOption,
         };
         const { session, replayed } = await createSession(deps, caller, input, { idempotencyKey, path: PATH });
-        return { body: quickStartAnswer(session, deps, caller), replayed, sessionId: session.id };
+        return { body: quickStartAnswer(session, deps, caller), replayed };
       },
     },
     {

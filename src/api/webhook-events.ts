@@ -175,7 +175,6 @@ const refundDocs = Object.entries(refundEvents).map(([type, meaning]) => ({
       destination: {
         address: exampleRefund.destination.address,
         from: exampleRefund.destination_source,
-        isLinkSeen: false,
       },
     }),
   ) as unknown,

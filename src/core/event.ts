@@ -124,7 +124,7 @@ export type RefundEvent = Readonly<{
   currency: Currency;
   network: NetworkKey;
   /** `address` as people read it. */
-  destination: Readonly<{ address: string; from: DestinationFrom; isLinkSeen: boolean }> | null;
+  destination: Readonly<{ address: string; from: DestinationFrom }> | null;
 }>;
 
 const refundEventStatus = {
@@ -133,15 +133,10 @@ const refundEventStatus = {
   'refund.processing': 'processing',
 } as const satisfies Record<RefundEventType, string>;
 
-/**
- * Returns the fields in which answers and events show a refund's destination. The operator acts for the merchant. Where
- * staff had seen the link of the payment page, they may have used it themselves: the source is then a link, not the
- * payer.
- */
+/** Returns the fields in which answers and events show a refund's destination. The operator acts for the merchant. */
 export function shownDestination(network: NetworkKey, to: RefundEvent['destination']) {
   if (to === null) return {};
-  const { from, isLinkSeen } = to;
-  const source = from === 'operator' ? 'merchant' : from === 'payer' && isLinkSeen ? 'claim_link' : from;
+  const source = to.from === 'operator' ? 'merchant' : to.from;
   return { destination: { network: nameOf(network), address: to.address }, destination_source: source } as const;
 }
 

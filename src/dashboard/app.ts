@@ -189,7 +189,7 @@ async function send(
     const { person, session, formToken } = visitor;
     const leftMs = session.startedAtMs + sessionLimits.lifeMs - deps.clock.nowMs();
     const endsIn = { idleMs: sessionLimits.idleMs, leftMs };
-    const { name, memberships, hasDenseLists } = person;
+    const { name, memberships } = person;
     const stores: MenuStore[] = [];
     for (const { storeId } of memberships) {
       const store = storeId === null ? null : await deps.database.findStore(storeId);
@@ -197,11 +197,10 @@ async function send(
     }
     const notice = readNotice(queryOf(request), formToken);
     const shown = { words, name, memberships, stores, path: request.path, at, zone, formToken, endsIn, notice };
-    const frame = { ...shown, hasDenseLists };
     response
       .status(reply.status ?? 200)
       .type('html')
-      .send(framed(frame, reply.title, reply.content));
+      .send(framed(shown, reply.title, reply.content));
   }
 }
 

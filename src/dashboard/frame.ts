@@ -46,7 +46,6 @@ export type FrameOf = Readonly<{
   path: string;
   /** The store and mode that the page is about. */
   at: Readonly<{ storeId: string; mode: Mode }> | null;
-  hasDenseLists: boolean;
   /** In which times are shown. */
   zone: string;
   formToken: string;
@@ -68,7 +67,6 @@ const storePages = [
   ['held', 'payments:read'],
   ['webhooks', 'webhooks:read'],
   ['developers', 'keys:manage'],
-  ['reports', 'payments:export'],
   ['store', 'store:manage'],
   ['team', 'store:manage'],
 ] as const satisfies readonly (readonly [string, StorePermission])[];
@@ -79,7 +77,6 @@ const operatorPages = [
   'networks',
   'wallets',
   'payouts',
-  'reports',
   'operations',
   'sources',
   'alarms',
@@ -113,7 +110,7 @@ function modesOf({ words, path, at }: FrameOf, store: MenuStore): Html {
 
 /** Renders a page of somebody who is signed in. */
 export function framed(frame: FrameOf, title: string, content: Html): string {
-  const { words, name, memberships, stores, path, at, zone, formToken, endsIn, notice, hasDenseLists } = frame;
+  const { words, name, memberships, stores, path, at, zone, formToken, endsIn, notice } = frame;
   const to = (href: string, key: TextKey): Html => link(href, words.say(key), path);
   const isOperator = memberships.some(({ role }) => role === 'operator');
   const own = stores.find(({ id }) => id === at?.storeId);
@@ -143,7 +140,7 @@ ${isOperator ? html`<h2>${words.say('frame.operator')}</h2><ul>${to('/operator',
   const page = documentOf(
     words,
     title,
-    html`${mode}${bar}${sessionEnd(words, endsIn)}<div class="frame">${menu}<main id="main" tabindex="-1"${hasDenseLists ? html` class="dense"` : null}><h1>${title}</h1>${said}${content}${copyWords(words)}</main></div>${search}`,
+    html`${mode}${bar}${sessionEnd(words, endsIn)}<div class="frame">${menu}<main id="main" tabindex="-1"><h1>${title}</h1>${said}${content}${copyWords(words)}</main></div>${search}`,
   );
   return inZone(page, zone);
 }

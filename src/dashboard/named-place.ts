@@ -1,18 +1,16 @@
 /**
- * What the search box finds besides payments: a refund, an event's delivery, a request of the API; each by its whole
- * name.
+ * What the search box finds besides payments: a refund, an event's delivery; each by its whole name.
  * @module
  */
 import { isAllowed, type StorePermission } from '../core/access.ts';
 import type { DashboardDeps } from './deps.ts';
 import type { StoreAt, Visit } from './page.ts';
-import { requestsPath } from './pages/requests.ts';
 import { webhooksPath } from './pages/webhooks.ts';
 import { refundsPath } from './refund-text.ts';
 import { SEARCHED_CHARS_MAX, transactionSpellings } from './search.ts';
 
 /** A page of something that was found. */
-export type Place = Readonly<{ kind: 'refund' | 'event' | 'request'; name: string; href: string }>;
+export type Place = Readonly<{ kind: 'refund' | 'event'; name: string; href: string }>;
 
 /** More deliveries of one event than a store has endpoints are not looked for. */
 const DELIVERIES_READ = 100;
@@ -20,7 +18,7 @@ const DELIVERIES_READ = 100;
 /** Returns what a text names in a store and mode, as far as this visitor may see it. */
 export async function findPlaces(
   { database }: DashboardDeps,
-  { visitor, nowMs }: Pick<Visit<StoreAt>, 'visitor' | 'nowMs'>,
+  { visitor }: Pick<Visit<StoreAt>, 'visitor'>,
   at: StoreAt,
   text: string,
 ): Promise<readonly Place[]> {
@@ -38,11 +36,6 @@ export async function findPlaces(
     const payment = `/s/${at.storeId}/${at.mode}/payments/${sessionId}`;
     const href = delivery && others.length === 0 ? `${webhooksPath(at)}/deliveries/${delivery.id}` : payment;
     places.push({ kind: 'event', name: id, href });
-  }
-  if (name.startsWith('req_') && may('keys:manage')) {
-    const asked = { ...at, statuses: null, requestId: name, beforeId: null, limit: 1, nowMs };
-    const [request] = await database.listRequests(asked);
-    if (request) places.push({ kind: 'request', name, href: `${requestsPath(at)}?id=${encodeURIComponent(name)}` });
   }
   return places;
 }

@@ -16,7 +16,6 @@ import { operationPages } from './pages/operations.ts';
 import { operatorPages } from './pages/operator.ts';
 import { operatorNetworkPages } from './pages/operator-network.ts';
 import { operatorPayoutPages } from './pages/operator-payouts.ts';
-import { operatorReportPages } from './pages/operator-reports.ts';
 import { operatorSettingsPage } from './pages/operator-settings.ts';
 import { operatorSourcePages } from './pages/operator-sources.ts';
 import { operatorStorePages } from './pages/operator-stores.ts';
@@ -28,8 +27,6 @@ import { paymentsPages } from './pages/payments.ts';
 import { payoutApprovalPages, refundApprovalPages } from './pages/refund-approvals.ts';
 import { refundChanges } from './pages/refund-changes.ts';
 import { refundPages } from './pages/refunds.ts';
-import { reportPages } from './pages/reports.ts';
-import { requestsPage } from './pages/requests.ts';
 import { storePages } from './pages/store.ts';
 import { teamPages } from './pages/team.ts';
 import { webhookChanges } from './pages/webhook-changes.ts';
@@ -51,8 +48,6 @@ export function dashboardPages(deps: DashboardDeps): readonly Page[] {
     ...webhookPages(deps),
     ...webhookChanges(deps),
     ...developerPages(deps),
-    requestsPage(deps),
-    ...reportPages(deps, startExport),
     ...storePages(deps),
     ...teamPages(deps),
     ...operatorPages(deps),
@@ -63,7 +58,6 @@ export function dashboardPages(deps: DashboardDeps): readonly Page[] {
     ...operatorPayoutPages(deps),
     ...payoutApprovalPages(deps),
     ...operatorWalletPages(deps),
-    ...operatorReportPages(deps, startExport),
     ...operatorSourcePages(deps),
     operatorSettingsPage(deps),
     ...alarmPages(deps),

@@ -39,8 +39,6 @@ import type refundApprovals from './texts/en/refund-approvals.json';
 import type refundChanges from './texts/en/refund-changes.json';
 import type refunds from './texts/en/refunds.json';
 import type refusal from './texts/en/refusal.json';
-import type reports from './texts/en/reports.json';
-import type requests from './texts/en/requests.json';
 import type setup from './texts/en/setup.json';
 import type signIn from './texts/en/sign-in.json';
 import type store from './texts/en/store.json';
@@ -84,8 +82,6 @@ type English = Readonly<{
   'refund-changes': typeof refundChanges;
   refunds: typeof refunds;
   refusal: typeof refusal;
-  reports: typeof reports;
-  requests: typeof requests;
   setup: typeof setup;
   'sign-in': typeof signIn;
   store: typeof store;

@@ -36,8 +36,6 @@ import type { PeopleDatabase } from './people.ts';
 import type { ProofDatabase } from './proofs.ts';
 import type { RecoveryDatabase } from './recovery.ts';
 import type { RefundDatabase, Replay } from './refunds.ts';
-import type { ReportDatabase } from './reports.ts';
-import type { RequestLogDatabase } from './request-log.ts';
 import type { SecretKeyDatabase } from './secret-keys.ts';
 import type { SenderReportDatabase } from './sender-report.ts';
 import type { SessionListDatabase, SessionPaging } from './session-lists.ts';
@@ -278,8 +276,6 @@ export interface Database
     PeopleDatabase,
     RecoveryDatabase,
     RefundDatabase,
-    ReportDatabase,
-    RequestLogDatabase,
     SecretKeyDatabase,
     SenderReportDatabase,
     SessionListDatabase<SessionSummary>,

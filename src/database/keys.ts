@@ -59,11 +59,6 @@ export interface KeyDatabase {
   showKey(id: string): Promise<ApiKey | null>;
   /** @returns false when there is no such key. Revoking it again keeps the first time, and is not recorded. */
   revokeKey(id: string, act: OperatorAct): Promise<boolean>;
-  /**
-   * Takes scopes from a key that is not revoked: it keeps those that it has and that are named. At least one is left.
-   * @returns false when nothing would be taken, or nothing left; null when there is no such key, or its row was altered
-   */
-  narrowKey(id: string, keep: readonly Scope[], act: OperatorAct): Promise<boolean | null>;
   /** Returns the key with this SHA-256 (hex), revoked, expired or not; null when unknown. */
   findKey(keyHash: string): Promise<ApiKeyWithSecret | null>;
   /**

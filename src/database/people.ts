@@ -17,8 +17,6 @@ export type Person = Readonly<{
   zone: string | null;
   /** The language of the pages, as its code; null for the browser's. */
   language: string | null;
-  /** Whether rows of lists are close together. */
-  hasDenseLists: boolean;
   createdAtMs: number;
   removedAtMs: number | null;
 }>;
@@ -97,8 +95,6 @@ export interface PeopleDatabase {
   removePerson(personId: string, act: OperatorAct): Promise<boolean>;
   /** Sets the zone in which somebody looks at pages. */
   setZone(personId: string, zone: string | null, act: OperatorAct): Promise<void>;
-  /** Sets how close together the rows of lists are. */
-  setDenseLists(personId: string, hasDenseLists: boolean, act: OperatorAct): Promise<void>;
   /** Sets the language of the pages that somebody looks at. */
   setLanguage(personId: string, language: string | null, act: OperatorAct): Promise<void>;
   listPeople(): Promise<readonly Person[]>;

@@ -228,11 +228,8 @@ export interface RefundDatabase {
     nowMs: number,
     seen: string | null,
   ): Promise<ApproveRefundOutcome>;
-  /** Records that staff see the link by which the payer of a session, or of one refund, names where refunds go. */
-  recordLinkSeen(
-    link: Readonly<{ sessionId: string }> | Readonly<{ refundId: string }>,
-    act: OperatorAct,
-  ): Promise<void>;
+  /** Records that staff see the link by which the payer of a refund names where it goes. */
+  recordLinkSeen(refundId: string, act: OperatorAct): Promise<void>;
   /** Rejects a refund for the operator: it fails with this reason, unless something is signed, or may have paid it. */
   rejectRefund(id: string, reason: string, nowMs: number): Promise<boolean | null>;
   /** Returns what can still be refunded of a session, and by its store today; null when there is no such session. */

@@ -631,12 +631,6 @@ CREATE TABLE refund_addresses (
   PRIMARY KEY (session_id, network)
 ) STRICT, WITHOUT ROWID;
 
--- Sessions whose payer's link staff have seen: an address that is left afterwards may be theirs.
-CREATE TABLE seen_payer_links (
-  session_id TEXT PRIMARY KEY REFERENCES sessions (id),
-  seen_at_ms INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
 -- A refund, or (with `held_kind`) a return of held money, whose id stands for the receipt number; the operator's has no
 -- `requested_by`.
 CREATE TABLE refunds (
@@ -699,7 +693,6 @@ CREATE INDEX refunds_by_status ON refunds (status, created_at_ms);
 CREATE INDEX refunds_listed ON refunds (store_id, mode, created_at_ms, id);
 CREATE INDEX refunds_listed_by_status ON refunds (store_id, mode, status, created_at_ms, id);
 CREATE INDEX refunds_by_transaction ON refunds (store_id, mode, tx) WHERE tx IS NOT NULL;
-CREATE INDEX refunds_ended ON refunds (store_id, mode, processed_at_ms, id) WHERE processed_at_ms IS NOT NULL;
 
 -- What a store refunds in a UTC day (days since 1970-01-01), without what failed or was canceled.
 CREATE TABLE refund_days (
@@ -756,7 +749,6 @@ CREATE TABLE payouts (
 CREATE INDEX payouts_open ON payouts (network, state, not_before_ms) WHERE state IN ('waiting', 'sent');
 CREATE INDEX payouts_by_state ON payouts (state, kind, created_at_ms);
 CREATE INDEX payouts_by_age ON payouts (created_at_ms, id);
-CREATE INDEX payouts_settled ON payouts (settled_at_ms, id) WHERE settled_at_ms IS NOT NULL;
 CREATE INDEX payouts_served ON payouts (serves_id) WHERE serves_id IS NOT NULL;
 -- Refunds that only the signer's journal knows: they are held against the session that their intent names.
 CREATE INDEX payouts_of_lost_refunds ON payouts (intent ->> '$.session.id')
@@ -936,7 +928,6 @@ CREATE TABLE people (
   locked_until_ms INTEGER NOT NULL,
   created_at_ms INTEGER NOT NULL,
   removed_at_ms INTEGER,
-  has_dense_lists INTEGER NOT NULL DEFAULT 0 CHECK (has_dense_lists IN (0, 1)),
   CHECK ((password IS NULL) = (totp_secret IS NULL))
 ) STRICT;
 CREATE UNIQUE INDEX people_by_name ON people (name) WHERE removed_at_ms IS NULL;
@@ -1086,26 +1077,6 @@ CREATE TRIGGER audit_log_is_not_changed BEFORE UPDATE ON audit_log
 BEGIN
   SELECT RAISE(ABORT, 'audit_log is append-only');
 END;
-
--- The newest API requests of each store and mode, for its developers. No bodies and no secrets.
-CREATE TABLE api_requests (
-  id INTEGER PRIMARY KEY,
-  store_id TEXT NOT NULL REFERENCES stores (id),
-  mode TEXT NOT NULL, --> Mode
-  key_id TEXT NOT NULL REFERENCES keys (id),
-  request_id TEXT NOT NULL,
-  at_ms INTEGER NOT NULL,
-  method TEXT NOT NULL,
-  path TEXT NOT NULL,
-  status INTEGER NOT NULL,
-  code TEXT, -- of a refusal
-  ms INTEGER NOT NULL,
-  session_id TEXT -- made or named by it
-) STRICT;
-CREATE INDEX api_requests_of_store ON api_requests (store_id, mode, id);
-CREATE INDEX api_requests_by_time ON api_requests (at_ms);
-CREATE INDEX api_requests_by_request_id ON api_requests (store_id, mode, request_id);
-CREATE INDEX api_requests_of_session ON api_requests (store_id, mode, session_id, id) WHERE session_id IS NOT NULL;
 
 -- What an operator asked a network's indexer to do, and what came of it.
 CREATE TABLE operations (

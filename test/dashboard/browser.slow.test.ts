@@ -260,39 +260,6 @@ test('before a session ends it says so, and whoever stays keeps what was typed',
   await page.context().close();
 });
 
-test('rows of lists are 2.75rem high, and 2.25rem for whoever wants them close together', async ({
-  browser,
-  dashboard,
-}) => {
-  const { api } = dashboard;
-  const sale = await openSale(api);
-  await sale.send('10.50');
-  await confirmTip(api);
-  const { page, complaints } = await signedIn(browser, dashboard, {});
-  /** Returns the height of a row of one line, in rem. */
-  const heightOf = async (width: number): Promise<unknown> => {
-    await page.setViewportSize({ width, height: 800 });
-    await page.goto(`${dashboard.url}/s/${api.merchantId}/test/reports`);
-    return page.evaluate(`document.querySelector('[aria-labelledby="days"] tbody tr').getBoundingClientRect().height /
-      Number.parseFloat(getComputedStyle(document.documentElement).fontSize)`);
-  };
-  const choose = async (how: string) => {
-    await page.goto(`${dashboard.url}/account`);
-    await page.getByLabel(how).check();
-    await page.locator('[aria-labelledby="lists"] button').click();
-    await page.getByText('The lists are saved as you chose.').waitFor();
-  };
-  const onPhone = await heightOf(390);
-  assert.is(await heightOf(1280), 2.75);
-  await choose('rows close together');
-  assert.is(await heightOf(1280), 2.25);
-  assert.is(await heightOf(390), onPhone, 'a phone’s cards are the same');
-  await choose('rows wide apart');
-  assert.is(await heightOf(1280), 2.75);
-  assert.equal(complaints, []);
-  await page.context().close();
-});
-
 test('without scripts one click selects a whole hash', async ({ browser, dashboard }) => {
   const { api } = dashboard;
   const sale = await openSale(api);

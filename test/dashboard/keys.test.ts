@@ -204,48 +204,6 @@ test('a form with something missing is shown again with what was filled in', () 
     assert.equal(await listed(dashboard), []);
   }));
 
-test('a key is narrowed after a confirmation: what is taken is refused, and nothing can be added', () =>
-  withDashboard(async (dashboard) => {
-    const { api } = dashboard;
-    const ada = await owner(dashboard);
-    const page = keysOf(dashboard, 'test');
-    const made = await reviewed(dashboard, ada);
-    const { apiKey, apiSecret } = credentials(await ada.post(made.post, made.form));
-    const client = api.client({ baseUrl: api.baseUrl, apiKey, apiSecret });
-    const [key] = await listed(dashboard);
-    assert.match((await ada.get(page)).text, 'by <bdi>Ada (dashboard)</bdi>');
-    const post = `${page}/keys/narrow`;
-    assert.match((await ada.get(page)).text, `${page}?narrow=${key?.id}`);
-    const shown = (await ada.get(`${page}?narrow=${key?.id}`)).text;
-    assert.match(shown, `<form method="post" action="${post}"`);
-    assert.match(shown, /name="sessions:write" checked> <code>sessions:write/);
-    const form = { ...hidden(await ada.get(page)), key: key?.id ?? '' };
-    for (const keep of [{}, { 'sessions:read': 'on', 'sessions:write': 'on' }, { 'refunds:write': 'on' }]) {
-      assert.is((await ada.post(post, { ...form, ...keep, confirmed: 'yes' })).status, 400, JSON.stringify(keep));
-    }
-    const wish = { ...form, 'sessions:read': 'on', 'refunds:write': 'on' };
-    const review = await ada.post(post, wish);
-    assert.match(review.text, /Narrow this key\?[\s\S]*It may not<\/dt><dd><bdi>sessions:write<\/bdi>/);
-    assert.equal((await listed(dashboard))[0]?.scopes, ['sessions:read', 'sessions:write'], 'not yet');
-    api.clock.advance(SUDO_MS);
-    assert.is((await ada.post(post, { ...wish, confirmed: 'yes' })).status, 303, 'without the second factor');
-    assert.equal((await listed(dashboard))[0]?.scopes, ['sessions:read']);
-    const body = { amount: 100, currency: 'USD', order_id: 'from the narrow key' };
-    assert.is((await client.send('POST', '/api/v1/checkout/sessions/create', body)).status, 403);
-    assert.is((await client.send('GET', '/api/v1/checkout/sessions/x')).status, 404, 'it may read');
-    const [entry] = await api.database().listAudit(1);
-    assert.equal(
-      [entry?.command, entry?.operator, entry?.target, entry?.before, entry?.after],
-      [
-        'narrow API key',
-        'Ada (dashboard)',
-        key?.id,
-        { scopes: 'sessions:read,sessions:write' },
-        { scopes: 'sessions:read' },
-      ],
-    );
-  }));
-
 test('revoking wants the key’s last characters, and only one’s own store and mode', () =>
   withDashboard(async (dashboard) => {
     const { api } = dashboard;

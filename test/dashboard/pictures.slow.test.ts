@@ -27,7 +27,6 @@ const shown: Readonly<Record<string, readonly (keyof typeof looks)[]>> = {
   'held-one': [''],
   endpoint: [''],
   developers: [''],
-  reports: [''],
   network: [''],
 };
 

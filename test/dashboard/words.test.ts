@@ -124,10 +124,6 @@ const noDocuments = [
   '/operator/audit.csv',
   '/s/:store/:mode/refunds/:refund/request',
   '/operator/payouts/:payout/request',
-  '/operator/reports/sweeps.csv',
-  '/operator/reports/fees.csv',
-  '/s/:store/:mode/reports/payouts.csv',
-  '/s/:store/:mode/reports/fees.csv',
   '/s/:store/:mode/payments/new',
   '/s/:store/:mode/store/logo/:hash',
 ];

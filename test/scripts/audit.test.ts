@@ -114,7 +114,6 @@ const changes: Readonly<Record<string, Change>> = {
   'store resume': { words: [store, ...why], target: store, states: 'both' },
   'store page': { words: ['--store', store, '--name', 'Renamed', ...why], target: store, states: 'both' },
   'key create': { words: ['--store', store, '--mode', 'live', '--scopes', 'sessions:read', ...why], states: 'after' },
-  'key narrow': { words: [key.id, '--scopes', 'sessions:read', ...why], target: key.id, states: 'both' },
   'key revoke': { words: [key.id, ...why], target: key.id, states: 'both' },
   'webhooks add': {
     words: ['https://93.184.215.14/second', '--store', store, '--mode', 'test', ...why],

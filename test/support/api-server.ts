@@ -12,7 +12,6 @@ import { join } from 'node:path';
 import type { Express } from 'express';
 import { createApp } from '../../src/api/app.ts';
 import { refuseUnread } from '../../src/api/refuse-unread.ts';
-import { createRequestLog, type RequestLog } from '../../src/api/request-log.ts';
 import { listen } from '../../src/app/http-server.ts';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { chains } from '../../src/chains/index.ts';
@@ -116,7 +115,6 @@ export type ApiServer = Readonly<{
   follow(): Promise<void>;
   /** Everything that was logged, as text. */
   logged(): string;
-  requests: RequestLog;
   /** Makes `/readyz` report that the process is stopping. */
   drain(): void;
   /** Stops the server; requests that are being answered have this long. */
@@ -198,8 +196,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   const stopping = new AbortController();
   const checkDestination = await createDestinationCheck(config);
   const pageClock: Clock = { nowMs: clock.nowMs, sleep: systemClock.sleep };
-  const requests = createRequestLog(current, clock);
-  const shared = { database: current, config, log, checkDestination, onAnswered: requests.add };
+  const shared = { database: current, config, log, checkDestination };
   app = createApp({
     ...shared,
     rates,
@@ -222,7 +219,6 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
     file,
     clock,
     database: () => database,
-    requests,
     reopenDatabase() {
       database.close();
       database = open();

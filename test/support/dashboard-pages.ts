@@ -189,7 +189,6 @@ const operatorPages = [
   ['payouts', '/operator/payouts'],
   ['operator-payout', '/operator/payouts/ga_1'],
   ['operator-sweep', '/operator/payouts/sw_1'],
-  ['operator-reports', '/operator/reports'],
   ['operations', '/operator/operations'],
   ['operation', '/operator/operations/op_1'],
   ['sources', '/operator/sources'],
@@ -238,10 +237,6 @@ async function answerPages(dashboard: Dashboard, owner: Visitor, unproved: Visit
     { name: 'review-second-factor', ...by('unproved', '/developers/keys', () => key) },
     { name: 'second-factor-wrong', ...by('unproved', '/developers/keys', () => wrong), status: 403 },
     { name: 'review-typed', ...by('owner', '/developers/keys/revoke', () => ({ key: api.testKey.id })) },
-    {
-      name: 'review-narrow',
-      ...by('owner', '/developers/keys/narrow', () => ({ key: api.testKey.id, 'sessions:read': 'on' })),
-    },
     { name: 'key-made', ...by('owner', '/developers/keys', () => ({ ...key, confirmed: 'yes' })) },
     { name: 'invited', ...by('owner', '/team', guest) },
     { name: 'form-fault', ...by('owner', '/team', () => ({ name: '?', role: 'staff' })), status: 400 },
@@ -286,7 +281,6 @@ export async function everyPage(dashboard: Dashboard): Promise<readonly Dashboar
   await api.addMerchant('pending');
   await addMoneyOut(api);
   await api.send('GET', '/api/v1/checkout/sessions/cs_none');
-  await api.requests.save();
   const store = `/s/${api.merchantId}/test`;
   const base = `${store}/payments`;
   return [
@@ -311,15 +305,6 @@ export async function everyPage(dashboard: Dashboard): Promise<readonly Dashboar
     { name: 'endpoint', path: `${store}/webhooks/${made.endpoint}`, cookie: owner.cookie() },
     { name: 'delivery', path: `${store}/webhooks/deliveries/${made.delivery}`, cookie: owner.cookie() },
     { name: 'developers', path: `${store}/developers`, cookie: owner.cookie() },
-    { name: 'requests', path: `${store}/developers/requests`, cookie: owner.cookie() },
-    { name: 'reports', path: `${store}/reports`, cookie: owner.cookie() },
-    { name: 'reports-long', path: `${store}/reports?from=2026-01-01`, cookie: owner.cookie() },
-    {
-      name: 'reports-reversed',
-      path: `${store}/reports?from=2026-02-01&to=2026-01-01`,
-      cookie: owner.cookie(),
-      status: 400,
-    },
     { name: 'store', path: `${store}/store`, cookie: owner.cookie() },
     { name: 'team', path: `${store}/team`, cookie: owner.cookie() },
     { name: 'new-store', path: '/stores/new', cookie: owner.cookie() },

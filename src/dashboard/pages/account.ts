@@ -41,7 +41,6 @@ export const accountPages = (deps: DashboardDeps): readonly CommonPage[] => [
     needs: 'to be signed in',
     plan: (visit) => planLanguage(deps, visit),
   }),
-  commonChange(deps, { path: '/account/lists', needs: 'to be signed in', plan: async (visit) => planLists(visit) }),
   commonChange(deps, { path: '/account/zone', needs: 'to be signed in', plan: (visit) => planZone(deps, visit) }),
   {
     method: 'post',
@@ -81,7 +80,6 @@ ${await factorSection(deps, visit)}
 ${await passkeySection(deps, visit)}
 ${languageForm(deps, visit)}
 ${zoneForm(visit)}
-${listsForm(visit)}
 <section class="card" aria-labelledby="open"><h2 id="open">${title}</h2>
 ${table(
   title,
@@ -141,28 +139,6 @@ function zoneForm(visit: Visit<null>): Html {
 <label>${words.say('account.zone_label')} <input name="zone" value="${typed.zone ?? visitor.person.zone ?? ''}" placeholder="${words.say('account.zone_any')}" maxlength="64" autocomplete="off" spellcheck="false"></label>
 <p class="hint">${words.html('account.zone_hint')}</p>
 <button class="plain">${words.say('general.save')}</button></form>`;
-}
-
-function listsForm(visit: Visit<null>): Html {
-  const { visitor, words } = visit;
-  const choice = (name: 'wide' | 'dense', isChosen: boolean) =>
-    html`<label class="check"><input type="radio" name="lists" value="${name}"${isChosen ? html` checked` : null}> ${words.say(`account.lists_${name}`)}</label>`;
-  const { hasDenseLists } = visitor.person;
-  return html`<form method="post" action="/account/lists" class="card" aria-labelledby="lists">${changeFields(visit)}
-<fieldset><legend><h2 id="lists">${words.say('account.lists')}</h2></legend>${choice('wide', !hasDenseLists)}${choice('dense', hasDenseLists)}</fieldset>
-<button class="plain">${words.say('general.save')}</button></form>`;
-}
-
-function planLists({ visitor, form, words }: Visit<null>): Planned {
-  return {
-    command: 'set density of lists',
-    target: visitor.person.id,
-    review: null,
-    async act(database, act) {
-      await database.setDenseLists(visitor.person.id, form.lists === 'dense', act);
-      return { to: '/account', said: words.say('account.lists_saved') };
-    },
-  };
 }
 
 async function planLanguage(deps: DashboardDeps, visit: Visit<null>): Promise<Planned> {

@@ -62,11 +62,6 @@ export const developerPages = (deps: DashboardDeps): readonly StorePage[] => [
     needs: 'keys:manage',
     plan: (visit) => planRevoking(deps, visit),
   }),
-  storeChange(deps, {
-    path: '/s/:store/:mode/developers/keys/narrow',
-    needs: 'keys:manage',
-    plan: (visit) => planNarrowing(deps, visit),
-  }),
 ];
 
 async function page(
@@ -78,11 +73,10 @@ async function page(
   const store = await database.findStore(at.storeId);
   if (!store) return null;
   const own = (await database.listKeys(at.storeId)).filter(({ mode }) => mode === at.mode).toReversed();
-  const narrowed = own.find((key) => key.id === visit.query.get('narrow') && mayNarrow(key, nowMs));
   return {
     title: words.say('frame.developers'),
     status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}${narrowed ? narrowForm(visit, narrowed) : null}
+    content: html`${faultMessage(fault)}
 <section class="card" aria-labelledby="ids"><h2 id="ids">${words.say('developers.store')}</h2>${facts([
       [words.say('developers.merchant_id'), copyCode(at.storeId)],
       [words.say('developers.header'), copyCode(merchantHeader(at))],
@@ -90,7 +84,6 @@ async function page(
     ])}</section>
 <section aria-labelledby="keys"><h2 id="keys">${words.say('developers.keys')}</h2>${keyTable(visit, own.slice(0, KEYS_SHOWN), nowMs)}</section>
 ${store.status === 'approved' ? keyForm(visit) : html`<p class="card">${whyNoKeys(words, store)}</p>`}
-<p><a href="${pathOf(at)}/requests">${words.say('developers.requests')}</a></p>
 <section class="card" aria-labelledby="call"><h2 id="call">${words.say('developers.call')}</h2><p>${words.html(
       'developers.call_text',
       { reference: html`<a href="${config.baseUrl}/docs">${words.say('developers.reference')}</a>` },
@@ -104,10 +97,6 @@ function keyTable(visit: Visit<StoreAt>, keys: readonly ApiKey[], nowMs: number)
   if (keys.length === 0) return html`<p class="card">${words.say('developers.no_key')}</p>`;
   const revoke = (key: ApiKey) => html`<form method="post" action="${pathOf(at)}/keys/revoke">${changeFields(visit)}
 <input type="hidden" name="key" value="${key.id}"><button class="plain" aria-label="${words.say('general.act_on', { act: words.say('developers.revoke'), name: key.hint })}">${words.say('developers.revoke')}</button></form>`;
-  const narrow = ({ id, hint }: ApiKey) => {
-    const text = words.say('developers.narrow');
-    return html` <a class="button plain small" href="${pathOf(at)}?narrow=${id}" aria-label="${words.say('general.act_on', { act: text, name: hint })}">${text}</a>`;
-  };
   return table(
     words.say('developers.keys'),
     [
@@ -133,21 +122,9 @@ function keyTable(visit: Visit<StoreAt>, keys: readonly ApiKey[], nowMs: number)
             ago: ago(words, key.lastUsedAtMs, nowMs),
             address: key.lastUsedFrom ?? '–',
           }),
-      html`<div>${keyState(words, key, nowMs)}${isWorking(key, nowMs) ? revoke(key) : null}${mayNarrow(key, nowMs) ? narrow(key) : null}</div>`,
+      html`<div>${keyState(words, key, nowMs)}${isWorking(key, nowMs) ? revoke(key) : null}</div>`,
     ]),
   );
-}
-
-const mayNarrow = (key: ApiKey, nowMs: number): boolean => isWorking(key, nowMs) && key.scopes.length > 1;
-
-/** The form that takes scopes from a key: it can only lose what it may do. */
-function narrowForm(visit: Visit<StoreAt>, key: ApiKey): Html {
-  const { at, words } = visit;
-  return html`<form method="post" action="${pathOf(at)}/keys/narrow" class="card" aria-labelledby="narrow">
-<h2 id="narrow">${words.html('general.act_on', { act: words.say('developers.narrow'), name: key.hint })}</h2>${changeFields(visit)}
-<input type="hidden" name="key" value="${key.id}"><fieldset><legend>${words.say('developers.narrow_keep')}</legend>${key.scopes.map(
-    (scope) => html`<label class="check"><input type="checkbox" name="${scope}" checked> <code>${scope}</code></label>`,
-  )}</fieldset><button>${words.say('developers.narrow')}</button></form>`;
 }
 
 const isWorking = ({ revokedAtMs, expiresAtMs }: ApiKey, nowMs: number): boolean =>
@@ -274,34 +251,6 @@ async function keyOfForm({ database }: DashboardDeps, { at, form }: Visit<StoreA
 
 const keyName = ({ hint, name }: ApiKey): Html =>
   html`<code>${hint}</code>${name === null ? null : html` (${data(name)})`}`;
-
-async function planNarrowing(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Planned> {
-  const { at, form, words } = visit;
-  const key = await keyOfForm(deps, visit);
-  if (!key) return null;
-  const kept = key.scopes.filter((scope) => form[scope] === 'on');
-  const taken = key.scopes.filter((scope) => !kept.includes(scope));
-  if (kept.length === 0 || taken.length === 0) return page(deps, visit, words.say('developers.narrow_nothing'));
-  return {
-    command: 'narrow API key',
-    target: key.id,
-    review: {
-      title: words.say('developers.narrow_title'),
-      consequence: html`${facts([
-        [words.say('general.key'), keyName(key)],
-        [words.say('developers.it_may'), data(kept.join(', '))],
-        [words.say('developers.it_may_not'), data(taken.join(', '))],
-      ])}<p>${words.say('developers.narrow_text')}</p>`,
-      button: words.say('developers.narrow_button'),
-      back: pathOf(at),
-      needsSudo: false,
-    },
-    async act(open, act) {
-      const done = await open.narrowKey(key.id, kept, act);
-      return done === null ? null : { to: pathOf(at), said: words.say('developers.is_narrowed', { key: key.hint }) };
-    },
-  };
-}
 
 async function planRevoking(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Plan | null> {
   const { at, words } = visit;

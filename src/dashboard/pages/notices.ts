@@ -125,7 +125,7 @@ const answerFacts = (words: Words, { ok, status, text, ms }: NoticeAnswer): Html
       words.say('webhooks.result'),
       ok ? badge(words.say('notices.taken'), 'good') : badge(words.say('notices.refused'), 'danger'),
     ],
-    [words.say('requests.status'), status === null ? words.say('notices.no_answer') : String(status)],
+    [words.say('notices.status'), status === null ? words.say('notices.no_answer') : String(status)],
     [words.say('webhooks.answer'), data(text)],
     [words.say('general.took'), data(`${ms} ms`)],
   ])}

@@ -1,15 +1,13 @@
 /**
- * What people do about one payment: cancel it while it is open, get the payer's own link to it, write notes.
+ * What people do about one payment: cancel it while it is open, write notes.
  * @module
  */
 import { NOTE_CHARS_MAX, PAYMENT_NOTES_MAX } from '../../database/payment-notes.ts';
 import { html } from '../../lib/html.ts';
-import { payerUrl } from '../../payments/payment-url.ts';
 import { type Planned, storeChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { idOfForm } from '../once.ts';
 import type { StoreAt, StorePage, Visit } from '../page.ts';
-import { copied } from '../show.ts';
 import { findPayment, showPayment } from './payment.ts';
 import { paymentPath } from './payments.ts';
 
@@ -19,7 +17,6 @@ export const paymentChanges = (deps: DashboardDeps): readonly StorePage[] =>
   (
     [
       ['cancel', planCancel],
-      ['link', planLink],
       ['notes', planNote],
       ['notes/:note/remove', planRemoval],
     ] as const
@@ -56,34 +53,6 @@ const planCancel: PlanOf = async (deps, visit) => {
       const why = done.kind === 'refused' ? done.why : 'session_not_cancelable';
       const now = (await findPayment(deps, visit)) ?? session;
       return showPayment(deps, visit, now, words.say(`payment-changes.${why}`));
-    },
-  };
-};
-
-/** Whoever has the link may name where refunds go: who saw it is recorded. */
-const planLink: PlanOf = async (deps, visit) => {
-  const session = await findPayment(deps, visit);
-  if (!session) return null;
-  const { at, words } = visit;
-  const order = session.request.orderId;
-  return {
-    command: 'show payer link',
-    target: session.id,
-    review: {
-      title: words.say('payment-changes.link_title', { order }),
-      consequence: html`<p class="message attention">${words.say('payment-changes.link_text')}</p>`,
-      button: words.say('payment-changes.link_button'),
-      back: paymentPath(at, session),
-      needsSudo: true,
-    },
-    async act(database, act) {
-      await database.recordLinkSeen({ sessionId: session.id }, act);
-      const back = html`<a href="${paymentPath(at, session)}">${words.say('payment-changes.back')}</a>`;
-      return {
-        title: words.say('payment-changes.link_title', { order }),
-        content: html`<section class="card">${copied(words.say('payment.link'), payerUrl(session, deps))}
-<p class="hint">${words.say('payment-changes.link_hint')}</p><p>${back}</p></section>`,
-      };
     },
   };
 };

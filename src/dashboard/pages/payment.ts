@@ -37,7 +37,6 @@ import type { Words } from '../texts.ts';
 import { heldList } from './held.ts';
 import { noteSection } from './payment-notes.ts';
 import { pathOf, paymentPath } from './payments.ts';
-import { requestSection } from './requests.ts';
 import { addressOf, lookupText, type ShownTransfers, transactionOf, transferTable, unitsText } from './transfers.ts';
 import { webhooksPath } from './webhooks.ts';
 
@@ -86,11 +85,10 @@ export async function showPayment(
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}<p class="actions"><a href="${pathOf(at)}">${words.say('payment.all')}</a>${isRefundable ? html` <a href="${paymentPath(at, session)}/refund">${words.say('payment.refund')}</a>` : null}</p>
 <section class="card" aria-labelledby="asked"><h2 id="asked" class="amounts">${data(confirmedText(session) ?? '–')} ${sessionState(words, session)}<small>${askedText(words, session)}</small></h2>${asked({ config, words }, session)}
-${copied(words.say('payment.page'), paymentUrl(session, config))}${forms(visit, session)}</section>
+${copied(words.say('payment.page'), paymentUrl(session, config))}${cancelForm(visit, session)}</section>
 <section class="card" aria-labelledby="came"><h2 id="came">${words.say('payment.came')}</h2>${transferTable({ config, words }, session)}${heldList(visit, held)}</section>
 <section class="card" aria-labelledby="history"><h2 id="history">${words.say('payment.history')}</h2>${history({ config, words, webhooks: may(visit, 'webhooks:read') ? webhooksPath(at) : null }, session, { events, deliveries, refunds, sweeps, lookups })}</section>
 ${metadata(words, session.request.metadata ?? {})}
-${await requestSection(deps, visit, session, may(visit, 'keys:manage'))}
 ${noteSection(visit, session, await database.listPaymentNotes(session.id), may(visit, 'payments:manage'))}`,
   };
 }
@@ -98,13 +96,10 @@ ${noteSection(visit, session, await database.listPaymentNotes(session.id), may(v
 const may = ({ at, visitor }: Visit<StoreAt>, permission: StorePermission): boolean =>
   isAllowed(visitor.person.memberships, { permission, ...at });
 
-/** The payer's own link, and ending what is still open. */
-function forms(visit: Visit<StoreAt>, session: Session): Html | null {
-  if (!may(visit, 'payments:manage')) return null;
-  const { at, words } = visit;
-  const form = (act: 'link' | 'cancel') =>
-    html`<form method="post" action="${paymentPath(at, session)}/${act}">${changeFields(visit)}<button class="plain">${words.say(`payment.${act}`)}…</button></form>`;
-  return html`<div class="actions">${form('link')}${session.life.status === 'pending' ? form('cancel') : null}</div>`;
+/** Ends what is still open. */
+function cancelForm(visit: Visit<StoreAt>, session: Session): Html | null {
+  if (session.life.status !== 'pending' || !may(visit, 'payments:manage')) return null;
+  return html`<form method="post" action="${paymentPath(visit.at, session)}/cancel">${changeFields(visit)}<button class="plain">${visit.words.say('payment.cancel')}…</button></form>`;
 }
 
 /** What was asked, with the rate at which it became coins, and when that was locked. */

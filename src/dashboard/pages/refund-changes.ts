@@ -386,7 +386,7 @@ const planLink: PlanOf = async (deps, visit, refund) => {
       needsSudo: true,
     },
     async act(database, act) {
-      await database.recordLinkSeen({ refundId: id }, act);
+      await database.recordLinkSeen(id, act);
       return {
         title,
         content: html`<section class="card">${copied(words.say('refunds.claim_link'), claimUrl(claim.token, deps.config))}

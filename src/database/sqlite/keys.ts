@@ -97,20 +97,6 @@ export function keyCommands(db: Db, vault: Vault, { guard, recordAct }: Parts): 
         return key !== undefined;
       });
     },
-    async narrowKey(keyId, keep, act) {
-      return db.write(() => {
-        const key = db.orm.select().from(keys).where(eq(keys.id, keyId)).get();
-        // A row that was altered must not get a MAC.
-        if (key?.revokedAtMs !== null || !isIntact(key)) return null;
-        const scopes = key.scopes.filter((scope) => keep.includes(scope));
-        if (scopes.length === 0 || scopes.length === key.scopes.length) return false;
-        const set = { scopes, mac: guard.seal(macedKey({ ...key, scopes })) };
-        db.orm.update(keys).set(set).where(eq(keys.id, keyId)).run();
-        const [before, after] = [{ scopes: key.scopes.join(',') }, { scopes: scopes.join(',') }];
-        recordAct(act, { target: keyId, before, after });
-        return true;
-      });
-    },
     async findKey(keyHash) {
       const row = db.read(() => findByHash.get({ keyHash }));
       if (!row || !isIntact(row)) return null;

@@ -53,7 +53,6 @@ import { hotWalletCommands } from './payouts/hot-wallets.ts';
 import { outgoingCommands } from './payouts/judgement.ts';
 import { createOutgoing, type Outgoing } from './payouts/outgoing.ts';
 import { createPayouts, type FollowLost, type Payouts, payoutCommands } from './payouts/payouts.ts';
-import { payoutReports } from './payouts/reports.ts';
 import { createPayoutSettlement } from './payouts/settlement.ts';
 import { sweepCommands } from './payouts/sweeps.ts';
 import { payoutViews } from './payouts/views.ts';
@@ -67,13 +66,11 @@ import { createApprovalAlarms } from './refunds/approval-alarms.ts';
 import { type ClaimTokens, createClaimTokens } from './refunds/claim-tokens.ts';
 import { createRefundLimits } from './refunds/limits.ts';
 import { refundCommands } from './refunds/refunds.ts';
-import { refundReports } from './refunds/reports.ts';
 import { createReturned } from './refunds/returned.ts';
 import { createRefundRows, type RefundRows } from './refunds/row.ts';
 import { createRefundSettlement, type RefundSettlement } from './refunds/settlement.ts';
 import { createRefusedDeliveries } from './refused-deliveries.ts';
 import { createReplays } from './replays.ts';
-import { requestLogCommands } from './request-log.ts';
 import { rereadCommands } from './reread.ts';
 import { retirementCommands } from './retirement.ts';
 import { createRowGuard, type RowGuard } from './row-guard.ts';
@@ -196,8 +193,6 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
     ...sessionListQueries(db),
     ...paymentNoteCommands(db, findSession, recordAct),
     ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, recordAct, returned }),
-    ...refundReports(db, rows),
-    ...payoutReports(db),
     ...refundCommands(db, { ...facts, ...refunds, ...formats, held: heldRecords, countingSums, transitions }),
     ...payoutParts(db, { ...changed, ...refunds, transitions, outgoing, ...formats }),
     ...webhookCommands(db, { secrets, lines, refused, replays, raiseAlarm }),
@@ -264,7 +259,6 @@ const reports = (db: Db) => ({
   ...statsCommands(db),
   ...creditTotalQueries(db),
   ...sessionTotalQueries(db),
-  ...requestLogCommands(db),
   ...senderReportCommands(db),
 });
 

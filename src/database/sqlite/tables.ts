@@ -454,11 +454,6 @@ export const refundAddresses = sqliteTable('refund_addresses', {
   mac: text(),
 });
 
-export const seenPayerLinks = sqliteTable('seen_payer_links', {
-  sessionId: text().primaryKey(),
-  seenAtMs: integer().notNull(),
-});
-
 export const refunds = sqliteTable('refunds', {
   id: text().primaryKey(),
   storeId: text().notNull(),
@@ -652,7 +647,6 @@ export const people = sqliteTable('people', {
   lockedUntilMs: integer().notNull(),
   createdAtMs: integer().notNull(),
   removedAtMs: integer(),
-  hasDenseLists: integer({ mode: 'boolean' }).notNull().default(false),
 });
 
 export const memberships = sqliteTable('memberships', {
@@ -758,21 +752,6 @@ export const auditLog = sqliteTable('audit_log', {
   before: json<AuditedState>(),
   after: json<AuditedState>(),
   reason: text(),
-});
-
-export const apiRequests = sqliteTable('api_requests', {
-  id: integer().primaryKey(),
-  storeId: text().notNull(),
-  mode: text().$type<Mode>().notNull(),
-  keyId: text().notNull(),
-  requestId: text().notNull(),
-  atMs: integer().notNull(),
-  method: text().notNull(),
-  path: text().notNull(),
-  status: integer().notNull(),
-  code: text(),
-  ms: integer().notNull(),
-  sessionId: text(),
 });
 
 export const operations = sqliteTable('operations', {

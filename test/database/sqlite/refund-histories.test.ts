@@ -181,7 +181,7 @@ async function play(api: ApiServer, steps: readonly Step[], run: number): Promis
         }
         return;
       case 'see':
-        return database.recordLinkSeen({ refundId: refund.id }, act('see'));
+        return database.recordLinkSeen(refund.id, act('see'));
       case 'cancel':
         await database.cancelRefund({ ...at, refundId: refund.refundId, replay: replay(n), nowMs });
         return;

@@ -50,7 +50,6 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
       isReady: row.password !== null,
       zone: row.zone,
       language: row.language,
-      hasDenseLists: row.hasDenseLists,
       createdAtMs: row.createdAtMs,
       removedAtMs: row.removedAtMs,
     };
@@ -208,15 +207,6 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
         if (!before || before.zone === zone) return;
         orm.update(people).set({ zone }).where(eq(people.id, personId)).run();
         recordAct(act, { target: personId, before: { zone: before.zone }, after: { zone } });
-      });
-    },
-    async setDenseLists(personId, hasDenseLists, act) {
-      await db.write(() => {
-        const before = rowOf(personId);
-        if (!before || before.hasDenseLists === hasDenseLists) return;
-        orm.update(people).set({ hasDenseLists }).where(eq(people.id, personId)).run();
-        const shown = { denseLists: before.hasDenseLists };
-        recordAct(act, { target: personId, before: shown, after: { denseLists: hasDenseLists } });
       });
     },
     async setLanguage(personId, language, act) {

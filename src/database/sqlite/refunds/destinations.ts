@@ -22,7 +22,7 @@ import { createPayerDataMark } from '../retention/marks.ts';
 import type { RowGuard } from '../row-guard.ts';
 import type { MacedRow } from '../row-macs.ts';
 import type { FindSessionRow } from '../sessions.ts';
-import { refundAddresses, seenPayerLinks } from '../tables.ts';
+import { refundAddresses } from '../tables.ts';
 import { type Bound, boundTo } from './destination-mac.ts';
 import type { RefundLimits } from './limits.ts';
 import { isOperators } from './recent.ts';
@@ -46,21 +46,16 @@ type Destination = Readonly<{
   mac: string;
 }>;
 
-/** What the payer left at checkout. `isLinkSeen`: staff had seen the payer's link before. */
-type LeftAddress = Readonly<{ key: string; isLinkSeen: boolean }>;
-
 type DestinationParts = Readonly<{ addresses: Addresses; guard: RowGuard; macOf: IntentMacs; keys: DataKeys }>;
 
 /** To be called within a transaction. */
 export type RefundDestinations = Readonly<{
   /** Returns the key of an address that somebody typed, or what is wrong with it. */
   read(network: NetworkKey, mode: Mode, text: string, check: DestinationCheck): string | { why: DestinationFault };
-  /** Returns what the payer left at checkout for this network. */
-  left(sessionId: string, network: NetworkKey): LeftAddress | null;
-  /** Returns what the payer left, by network. */
-  allLeft(sessionId: string): Readonly<Record<NetworkKey, LeftAddress>>;
-  /** Returns since when staff know the payer's link to a session; null if none has seen it. */
-  linkSeenAtMs(sessionId: string): number | null;
+  /** Returns the key that the payer left at checkout for this network. */
+  left(sessionId: string, network: NetworkKey): string | null;
+  /** Returns the keys that the payer left, by network. */
+  allLeft(sessionId: string): Readonly<Record<NetworkKey, string>>;
   /** Saves the key that the payer leaves, in place of an earlier one. */
   leave(sessionId: string, network: NetworkKey, key: string, nowMs: number): void;
   /** Returns the columns of a destination, including its MAC. */
@@ -82,23 +77,14 @@ export function createRefundDestinations(
     );
   }
 
-  function linkSeenAtMs(sessionId: string): number | null {
-    const isOf = eq(seenPayerLinks.sessionId, sessionId);
-    return db.orm.select().from(seenPayerLinks).where(isOf).get()?.seenAtMs ?? null;
-  }
-
-  function allLeft(sessionId: string): Readonly<Record<NetworkKey, LeftAddress>> {
+  function allLeft(sessionId: string): Readonly<Record<NetworkKey, string>> {
     const rows = db.orm.select().from(refundAddresses).where(eq(refundAddresses.sessionId, sessionId)).all();
     const intact = rows.filter((row) => {
       const name = `the refund address of session ${sessionId} on ${row.network}`;
       const remedy = 'have the payer leave it again, or name one by `quayside refunds destination`';
       return guard.accepts(macedRefundAddress(row), row.mac, name, remedy);
     });
-    const seenAtMs = intact.length === 0 ? null : linkSeenAtMs(sessionId);
-    const isLinkSeen = (setAtMs: number) => seenAtMs !== null && seenAtMs <= setAtMs;
-    return Object.fromEntries(
-      intact.map(({ network, key, setAtMs }) => [network, { key, isLinkSeen: isLinkSeen(setAtMs) }]),
-    );
+    return Object.fromEntries(intact.map(({ network, key }) => [network, key]));
   }
 
   return {
@@ -110,7 +96,6 @@ export function createRefundDestinations(
     },
     left: (sessionId, network) => allLeft(sessionId)[network] ?? null,
     allLeft,
-    linkSeenAtMs,
     leave(sessionId, network, key, setAtMs) {
       const set = { key, setAtMs, mac: guard.seal(macedRefundAddress({ sessionId, network, key })) };
       db.orm
@@ -184,7 +169,7 @@ export function refundAddressCommands(db: Db, parts: Parts): DestinationCommands
         if (!session?.networks.includes(network)) return 'not_found';
         const key = destinations.read(network, session.mode, address, check);
         if (typeof key === 'object') return { kind: 'bad', why: key.why };
-        const before = destinations.left(sessionId, network)?.key ?? null;
+        const before = destinations.left(sessionId, network);
         if (before === key) return 'done';
         const asked = rows
           .list({ sessionId, limit: ASKED_MAX })
@@ -226,24 +211,14 @@ export function refundAddressCommands(db: Db, parts: Parts): DestinationCommands
     },
     async refundAddresses(sessionId) {
       return db.read(() => {
-        const left = Object.entries(destinations.allLeft(sessionId));
-        return Object.fromEntries(left.map(([network, { key }]) => [network, key]));
+        return destinations.allLeft(sessionId);
       });
     },
-    async recordLinkSeen(link, act) {
+    async recordLinkSeen(refundId, act) {
       return db.write(() => {
-        const seenAtMs = act.atMs;
-        if ('sessionId' in link) {
-          db.orm
-            .insert(seenPayerLinks)
-            .values({ ...link, seenAtMs })
-            .onConflictDoNothing()
-            .run();
-        } else {
-          const row = rows.find(link.refundId);
-          if (row && row.claimSeenAtMs === null) rows.change(row, { claimSeenAtMs: seenAtMs }, seenAtMs);
-        }
-        recordAct(act, { target: 'sessionId' in link ? link.sessionId : link.refundId, before: null, after: null });
+        const row = rows.find(refundId);
+        if (row && row.claimSeenAtMs === null) rows.change(row, { claimSeenAtMs: act.atMs }, act.atMs);
+        recordAct(act, { target: refundId, before: null, after: null });
       });
     },
   };
@@ -273,9 +248,7 @@ function createRedirect(
 ) {
   /** Whether staff had seen the link through which an address is named now. */
   const isLinkSeen = (row: RefundRow, from: DestinationFrom): boolean =>
-    from === 'claim_link'
-      ? row.claimSeenAtMs !== null
-      : from === 'payer' && destinations.linkSeenAtMs(row.sessionId) !== null;
+    from === 'claim_link' && row.claimSeenAtMs !== null;
 
   /** An approval named the earlier destination, and this one may have got much already. */
   function approvalOf(row: RefundRow, key: string, atMs: number) {

@@ -91,7 +91,7 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
       return destinations.columns(bare, named, 'merchant');
     }
     const left = destinations.left(sessionId, network);
-    if (left !== null) return destinations.columns(bare, left.key, 'payer', left.isLinkSeen);
+    if (left !== null) return destinations.columns(bare, left, 'payer');
     const sender = policy.refundToSender ? transfers.largestSender(sessionId, network, currency) : null;
     // A program's or a contract's address may have paid, to which nothing can be sent back: the payer is asked then.
     const key = sender && destinations.read(network, input.mode, formatAddress(network, sender), check);
