@@ -6,7 +6,7 @@ import { permanent } from '../../src/core/fault.ts';
 import { MINOR_DECIMALS, minorToPar, parseUnits } from '../../src/core/money.ts';
 import { isAsShown, type OperationResult } from '../../src/core/operation.ts';
 import type { SweepPolicy } from '../../src/core/sweep.ts';
-import { costOf, leftTexts, planJson, refundSentences } from '../payouts/plan-text.ts';
+import { costOf, leftTexts, planJson } from '../payouts/plan-text.ts';
 import { createSweeper } from '../payouts/sweeper.ts';
 import { readOwners } from '../payouts/unswept.ts';
 import type { PayoutParts } from './parts.ts';
@@ -35,9 +35,8 @@ const sweepsText = (count: number): string => (count === 1 ? '1 sweep' : `${coun
 /** Plans, and returns the plan in words with what a run is bound to. */
 export async function planSweeps(parts: PayoutParts, min?: string): Promise<OperationResult> {
   const { network } = parts;
-  const { sweeper, plan } = await planNow(parts, min);
-  const refunds = await sweeper.priceRefunds();
-  const text = planJson({ network, plan, refunds });
+  const { plan } = await planNow(parts, min);
+  const text = planJson({ network, plan });
   const { sweeps = [], left = [], treasury, total, total_likely_cost: cost } = 'problem' in text ? {} : text;
   const reasons = [...new Set(left.map(({ why }) => why))];
   return {
@@ -51,7 +50,6 @@ export async function planSweeps(parts: PayoutParts, min?: string): Promise<Oper
         const detail = first?.detail ? ` (${first.detail})` : '';
         return `Not swept: ${some.length} amounts: ${leftTexts[why]}${detail}.`;
       }),
-      ...refundSentences(network, refunds).map((text) => `${text[0]?.toUpperCase()}${text.slice(1)}.`),
     ],
     ...(sweeps.length > 0 && {
       table: {

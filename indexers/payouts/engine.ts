@@ -23,7 +23,6 @@ import { every } from '../../src/lib/every.ts';
 import type { Log } from '../../src/lib/log.ts';
 import { createBalanceWatch } from './balances.ts';
 import { acquireLease, endsLease, type PayoutLease } from './lease.ts';
-import { createRefundLoans } from './refund-loans.ts';
 import { BEAT_MS, createRollbackWait, type RollbackWait } from './rollback-wait.ts';
 import type { RunMarks } from './run-mark.ts';
 import type { SecondOpinion } from './second-opinion.ts';
@@ -144,7 +143,6 @@ export function createPayer(options: PayerOptions): Payer {
   const rollbackWait = rollbackWaitOf(options, wallets);
   /** A refund's lock on the chain excludes no payment by another wallet, and none under another id. */
   const holdOnNew = (): Fault | null => rollbackWait?.current() ?? null;
-  const loans = createRefundLoans({ network: network.key, node, wallets, database, clock });
   const signerFreezer = createSignerFreezer({ network: network.key, signer, database, clock, log });
   const followJournal = async (): Promise<void> => lease?.follow();
   const walletWatch = createWalletWatch({
@@ -191,7 +189,6 @@ export function createPayer(options: PayerOptions): Payer {
       database,
       wallets,
       lease,
-      loans,
       rules,
       pace,
       allotting,

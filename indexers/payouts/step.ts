@@ -23,12 +23,12 @@ import {
   type SignedAttempt,
   type Step,
 } from '../../src/core/payout.ts';
+import { isNothingLent } from '../../src/core/sweep.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { EngineReason, OpenPayout } from '../../src/database/money-out.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Signer } from '../../src/signer/signer.ts';
 import { journalBehind, type PayoutLease } from './lease.ts';
-import type { RefundLoans } from './refund-loans.ts';
 import type { SecondOpinion } from './second-opinion.ts';
 import type { PayoutWallets } from './wallets.ts';
 
@@ -38,8 +38,6 @@ const STEPS_MAX = 20;
 const LANE_WAIT_MS = 1000;
 /** How often an allotted attempt looks whether it may be signed again. */
 const HOLD_MS = 5000;
-/** How often a refund looks whether it was lent its energy. */
-const LOAN_LOOK_MS = 2000;
 /** What a node answers if another transaction with the same number pays nearly as much or more. */
 const UNDERPRICED = 'rejected replacement_underpriced';
 
@@ -50,7 +48,6 @@ export type AdvanceParts = Readonly<{
   database: Database;
   wallets: PayoutWallets;
   lease: PayoutLease;
-  loans: RefundLoans;
   rules: SpendRules;
   pace: PayoutRules;
   /** Queues allotting and signing. One at a time where numbers must not have gaps. */
@@ -181,15 +178,15 @@ async function act(work: Work, step: Step): Promise<Progress | null> {
 /** Makes a first attempt: a number, a quote, and the signature, before another payout gets the wallet's next number. */
 async function begin(work: Work): Promise<Progress | null> {
   const { parts, payout, draft } = work;
-  const { node, database, clock, loans, onQuote } = parts;
+  const { node, database, clock, onQuote } = parts;
   const nonce = await nextNonce(work);
   if (nonce === 'soon') return restUntil(work, clock.nowMs() + LANE_WAIT_MS);
   if (typeof nonce === 'object' && nonce !== null) return waitFor(work, nonce);
   const quote = await node.quote(draft, nonce, []);
   onQuote(draft, quote);
-  if (await loans.endUseless(payout, quote)) return lookAgain(work);
-  const awaited = await loans.holdFor(payout, quote);
-  if (awaited) return waitFor(work, awaited, clock.nowMs() + LOAN_LOOK_MS);
+  const refusal = quote.kind === 'refused' ? quote.code : null;
+  const isUseless = isNothingLent(payout, refusal, clock.nowMs());
+  if (isUseless && (await database.cancelPayout(payout.id, clock.nowMs()))) return lookAgain(work);
   const judged = judgeQuote(quote);
   if (judged.kind === 'wait' || (judged.kind === 'fail' && parts.isDoubted())) return waitFor(work, judged);
   if (judged.kind === 'fail') {
@@ -200,8 +197,9 @@ async function begin(work: Work): Promise<Progress | null> {
 }
 
 /** Records why the payout cannot begin now. */
-async function waitFor(work: Work, wait: EngineReason, nextLookAtMs = later(work)): Promise<Progress> {
+async function waitFor(work: Work, wait: EngineReason): Promise<Progress> {
   const { database, clock } = work.parts;
+  const nextLookAtMs = later(work);
   await database.recordWait({ ...nameOf(work), wait, nextLookAtMs, nowMs: clock.nowMs() });
   return restUntil(work, nextLookAtMs);
 }

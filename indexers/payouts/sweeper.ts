@@ -26,7 +26,6 @@ import type { Clock } from '../../src/lib/clock.ts';
 import { ADDRESSES_MAX } from '../../src/signer/protocol.ts';
 import type { Signer } from '../../src/signer/signer.ts';
 import { createSweepCosts, percentOf, type Round, type SweepNeeds, type SweepWays } from './sweep-costs.ts';
-import { priceRefunds, type RefundCosts } from './waiting-refunds.ts';
 import { createPayoutWallets } from './wallets.ts';
 
 /** Transactions of one round; each takes a few requests to the node. */
@@ -76,11 +75,6 @@ export interface Sweeper {
    * @throws Fault of the node or the signer; permanent `treasury_collects`, `payouts_not_adopted`
    */
   plan(owners: readonly SweepOwner[], policy: SweepPolicy): Promise<SweepPlan>;
-  /**
-   * Prices the refunds that wait, whose energy or coins are planned beside those of sweeps.
-   * @throws Fault of the node or the signer
-   */
-  priceRefunds(): Promise<RefundCosts>;
   /**
    * Saves a plan.
    * @returns the ids of the planned sweeps: those whose money is in no other plan meanwhile
@@ -240,7 +234,6 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
       const judged = await judgeGroups(groups, policy);
       return { treasury, sweeps: judged.sweeps, left: [...foreign, ...judged.left, ...left] };
     },
-    priceRefunds: () => priceRefunds(key, { node, wallets, database }),
     async commit({ treasury, sweeps }) {
       const planned = sweeps.map(({ sweep, needs, group }) => ({
         sweep,

@@ -27,8 +27,6 @@ export interface PayoutWallets {
   draft(intent: Intent, known?: Drafting): Promise<SpendDraft>;
   /** Returns which refund or gas wallet has a key, of those that paid, pay, or would pay next; null if none. */
   find(key: string): Promise<IndexedWallet | null>;
-  /** Returns how often the wallet of the role that pays now was rotated before. */
-  indexOf(role: HotRole): Promise<number>;
   /** Returns what a request to sign says of its payer; nothing for the first wallet of a role. */
   named(payer: string): Promise<Readonly<{ payer?: string }>>;
   /** Asks the signer again. @returns whether other wallets pay now than before */
@@ -130,10 +128,6 @@ export function createPayoutWallets(
       const index = indexOf(known, key);
       const role = known.others.find((one) => one.key === key)?.role ?? hotRoles.find((one) => known[one] === key);
       return index === null || role === undefined ? null : { role, index };
-    },
-    async indexOf(role) {
-      const known = await own();
-      return indexOf(known, known[role]) ?? 0;
     },
     async named(payer) {
       const index = indexOf(await own(), payer);

@@ -28,7 +28,6 @@ import {
   usage,
   wholeOption,
 } from './command.ts';
-import { priceOf, type RefundPrice } from './refund-price.ts';
 import { withTerminal } from './signer.ts';
 import { optionsOf, readSettings, refundSettings } from './store-settings.ts';
 
@@ -109,10 +108,6 @@ export const refundsRequest: Command = {
   async run(input, installation) {
     const refund = await findRefund(installation.database, input.args[0] ?? '');
     const lines = await createRefundApprovals(installation).request(refund);
-    // The answer goes into a file, which only says what is signed.
-    await withTerminal(async ({ say }) => {
-      for (const line of (await priceOf(refund, installation)).lines) say(line);
-    });
     return { json: JSON.parse(lines.join('\n')), lines };
   },
 };
@@ -127,10 +122,7 @@ export const refundsApprove: Command = {
     yes: { help: 'do not ask before approving; without a terminal nobody is asked' },
     'dry-run': dryRunOption,
   },
-  notes: [
-    'Shows what sending the refund costs now before it asks; a node that does not answer stops nothing.',
-    '`refunds request` shows how approvers sign. Their keys are never used on this machine.',
-  ],
+  notes: ['`refunds request` shows how approvers sign. Their keys are never used on this machine.'],
   needsSandbox: true,
   async run(input, installation) {
     const { database, clock } = installation;
@@ -139,27 +131,20 @@ export const refundsApprove: Command = {
     if (refund.status !== 'pending' && refund.status !== 'processing')
       throw permanent('refused', `refund ${refund.id} is ${refund.status} and needs no approval any more`);
     if (!refund.destination) throw permanent('refused', addressFirst(refund));
-    const price = await priceOf(refund, installation);
     const signed = approval ? `, signed by ${approval.approver} until ${moment(approval.untilS * 1000)}` : '';
     const what = `refund ${refund.id} of ${amountText(refund)}${signed}`;
-    const own = { approver: approval?.approver ?? null, sending: price.json };
+    const own = { approver: approval?.approver ?? null };
     if (input.options['dry-run'] === true) {
-      return {
-        json: { ...shown(refund), ...own, dry_run: true },
-        lines: [`would approve ${what}`, ...price.lines],
-      };
+      return { json: { ...shown(refund), ...own, dry_run: true }, lines: [`would approve ${what}`] };
     }
-    const isAsked = await askApproval(input, refund, price);
+    await askApproval(input, refund);
     const done = await database.approveRefund(refund.id, approval, clock.nowMs(), refund.destination.key);
     if (done !== 'done') {
       const why = 'it ended or was given another address meanwhile';
       throw permanent('refused', `${why}: \`quayside refunds show ${refund.id}\` shows what there is to approve`);
     }
     const approved = await findRefund(database, refund.id);
-    return {
-      json: { ...shown(approved), ...own },
-      lines: [`approved ${what}`, ...(isAsked ? [] : price.lines)],
-    };
+    return { json: { ...shown(approved), ...own }, lines: [`approved ${what}`] };
   },
 };
 
@@ -168,16 +153,14 @@ const addressFirst = ({ id }: Pick<Refund, 'id'>): string =>
   `refund ${id} has no address yet, and an approval counts for one address alone: wait until the payer has named it, or ` +
   `name it by \`quayside refunds destination ${id} --address ADDRESS --because …\``;
 
-/** Shows a person what they approve, and asks. @returns false where nobody can be asked, or is to be */
-async function askApproval(input: Input, refund: Refund, { lines }: RefundPrice): Promise<boolean> {
-  if (input.options.yes === true) return false;
-  return withTerminal(async (terminal) => {
-    if (!terminal.isInteractive) return false;
+/** Shows a person what they approve, and asks; without a terminal, or with `--yes`, nobody is asked. */
+async function askApproval(input: Input, refund: Refund): Promise<void> {
+  if (input.options.yes === true) return;
+  await withTerminal(async (terminal) => {
+    if (!terminal.isInteractive) return;
     const to = refund.destination?.address ?? '–';
-    for (const line of [`refund ${refund.id}: ${amountText(refund)} on ${refund.network} to ${to}`, ...lines]) {
-      terminal.say(line);
-    }
-    if (/^y(es)?$/i.test(await terminal.ask('Approve this refund? [y/N] '))) return true;
+    terminal.say(`refund ${refund.id}: ${amountText(refund)} on ${refund.network} to ${to}`);
+    if (/^y(es)?$/i.test(await terminal.ask('Approve this refund? [y/N] '))) return;
     throw permanent('not_agreed', 'nothing was approved: the answer was not yes');
   });
 }

@@ -8,7 +8,6 @@ import {
   type NetworkPlan,
   nativeText,
   planJson,
-  refundSentences,
   share,
   sums,
   whyOf,
@@ -62,7 +61,6 @@ export function planLines(planned: NetworkPlan): string[] {
       ? ['  the share is unknown: the configuration has no price of the native coin (sweep.native_price)']
       : []),
     ...leftLines(network, plan),
-    ...refundSentences(network, planned.refunds).map((line) => `  ${line}`),
   ];
 }
 

@@ -52,8 +52,7 @@ const planOptions: Readonly<Record<string, Option>> = {
 export const sweepPlan: Command = {
   name: 'sweep plan',
   args: [],
-  summary:
-    'Show what would be swept to the treasury now, why, and at what cost, and what waiting refunds would cost. Spends nothing.',
+  summary: 'Show what would be swept to the treasury now, why, and at what cost. Spends nothing.',
   options: planOptions,
   needsSandbox: true,
   async run(input, installation) {
@@ -206,7 +205,7 @@ async function planOf(
 ): Promise<NetworkPlan> {
   try {
     const plan = await sweeper.plan(await readOwners(network, database, clock), policy);
-    return { network, plan, refunds: await sweeper.priceRefunds() };
+    return { network, plan };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     return { network, problem: { code: error.code, message: error.message } };

@@ -154,42 +154,23 @@ export type SpendDraft = Readonly<{
 
 /**
  * `terms` to sign on and the cost in base units of the native coin: `feeUnits` likely, `feeUnitsMax` at most.
- * `keptUnits` is the native coin that the payer must keep besides, where an account may not fall below some. `ways`,
- * of a refund where a stake can take the place of burned coins: `burnedUnits` is its cost if nothing is free, and
- * `stakeUnits` the stake whose energy of a day would serve it, null if nobody has staked; `bandwidth` the part of
- * `burnedUnits` that is for its bytes, and the stake whose bandwidth of a day would serve those;
- * `loan.units` the one that would serve what it lacks of energy now, for which it burns `loan.savedUnits` otherwise.
- * `depositUnits`: the part of the cost that stays on the chain as deposits of accounts, where it has them.
+ * `keptUnits` is the native coin that the payer must keep besides, where an account may not fall below some.
  * `refused`: it would fail now; `code` is `destination_frozen`, `destination_invalid`, `token_short`, `native_short`,
  * `would_fail`, or `refund_lock_set` where the chain says that the refund was paid.
- * If the wallet is short, `missingUnits` says how much more it needs, in base units of the token or the
- * native coin; `costUnits` is the most that a transaction costs which lacks coin for that alone. `loan`: it would
+ * If the wallet is short, `missingUnits` says how much more it needs, in base units of the token or the native coin.
+ * `costUnits` is the most that a transaction costs which lacks coin for that alone. `loan`, of a sweep: it would
  * succeed with the energy of a stake of `units` lent to it (a gas intent's `delegate`) and `missingUnits` (may be 0) of
- * native coin sent to it, and would then cost `feeUnits`. Of a loan that is refused, `missingUnits` is the stake that
- * its lender lacks.
+ * native coin sent to it.
  */
 export type Quote =
-  | Readonly<{
-      kind: 'quoted';
-      terms: Terms;
-      feeUnits: bigint;
-      feeUnitsMax: bigint;
-      keptUnits?: bigint;
-      ways?: Readonly<{
-        burnedUnits: bigint;
-        stakeUnits: bigint | null;
-        bandwidth: Readonly<{ burnedUnits: bigint; stakeUnits: bigint | null }>;
-        loan?: Readonly<{ units: bigint; savedUnits: bigint }>;
-      }>;
-      depositUnits?: bigint;
-    }>
+  | Readonly<{ kind: 'quoted'; terms: Terms; feeUnits: bigint; feeUnitsMax: bigint; keptUnits?: bigint }>
   | Readonly<{
       kind: 'refused';
       code: RefusedCode;
       message: string;
       missingUnits?: bigint;
       costUnits?: bigint;
-      loan?: Readonly<{ units: bigint; missingUnits: bigint; feeUnits: bigint }>;
+      loan?: Readonly<{ units: bigint; missingUnits: bigint }>;
     }>;
 
 export type RefusedCode =

@@ -119,9 +119,6 @@ export const IN_FLIGHT_MAX = 16;
 /** Reasons of stuck payouts whose attempts can no longer be mined: others used their number, or they have failed. */
 export const endedCodes: readonly string[] = ['payout_nonce_foreign', 'payout_generations'];
 
-/** Reasons to wait that always pass by themselves, so that nobody is told. */
-export const quietCodes: readonly string[] = ['energy_awaited'];
-
 /** What this run of the engine last did for the payout; null: nothing. It need not survive a restart. */
 export type Recent = Readonly<{ sentAtMs: number | null; outbidAtMs: number | null }>;
 

@@ -14,6 +14,9 @@ import type { Currency, NetworkKey } from './transfer.ts';
 /** How long a planned sweep may wait for its signature. Fees change meanwhile, and only a plan compares them. */
 export const PLAN_MS_MAX = 600_000;
 
+/** By then a loan that was made is in every node's state. */
+const LENT_MS = 600_000;
+
 /** Reasons that belong to a wallet. A new plan would meet the same one, and the alarm about it would end. */
 const walletReasons: readonly string[] = ['native_short', 'signer_refused_cap'];
 
@@ -138,6 +141,18 @@ export const isTooDear = (
   sharePpm: bigint | null,
   { costSharePpmMax }: Pick<SweepPolicy, 'costSharePpmMax'>,
 ): boolean => sharePpm !== null && sharePpm > costSharePpmMax;
+
+/**
+ * Returns whether a loan's return would find nothing to take back: the loan was never made, or was returned before.
+ * A node that is behind does not see a loan that was made just now.
+ * @param refusal the code with which the return is refused now; null if it is not
+ */
+export const isNothingLent = (
+  { intent, createdAtMs }: Pick<Payout, 'intent' | 'createdAtMs'>,
+  refusal: string | null,
+  nowMs: number,
+): boolean =>
+  intent.kind === 'gas' && intent.form === 'reclaim' && refusal === 'would_fail' && nowMs - createdAtMs >= LENT_MS;
 
 type Planned = Pick<Payout, 'state' | 'wait' | 'createdAtMs' | 'settledAtMs'>;
 

@@ -50,7 +50,7 @@ export function refundConforms(bench: PayoutShop, { coinsLate, gas }: RefundTrai
     assert.is(event.data.object.refund_amount, 1_234);
   });
 
-  test('who approves a refund sees what sending it costs now, and a node that does not answer stops no approval', async () => {
+  test('a refund above what is paid by itself waits for an approval, and a node that does not answer stops none', async () => {
     const { stop, start } = chain;
     const policy = (...words: string[]) => quayside.cli('refunds', 'policy', '--store', quayside.merchantId, ...words);
     const { automatic } = await policy();
@@ -58,15 +58,10 @@ export function refundConforms(bench: PayoutShop, { coinsLate, gas }: RefundTrai
     const session = await paidSession(500);
     const { id, payee } = await refund(session, '5.00');
     const [listed] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
-    const shown = await quayside.cli('refunds', 'approve', listed.id, '--dry-run');
-    const { likely_cost: cost, deposits = null, refused } = shown.sending;
-    assert.match(cost, /^\d+(\.\d+)? [A-Z]+$/);
-    assert.ok(Number.parseFloat(cost) > 0 || chain.family === 'tron', cost);
-    assert.equal([refused, deposits !== null], [[], chain.family === 'solana']);
+    assert.is((await quayside.cli('refunds', 'approve', listed.id, '--dry-run')).dry_run, true);
     assert.is((await quayside.cli('refunds', 'show', listed.id)).needs, 'waiting for `quayside refunds approve`');
     await stop?.();
-    const approved = await quayside.cli('refunds', 'approve', listed.id);
-    assert.is('unknown' in approved.sending, stop !== undefined);
+    await quayside.cli('refunds', 'approve', listed.id);
     await start?.();
     await policy('--automatic', automatic);
     await completed(id);

@@ -28,7 +28,7 @@ export type Prices = Readonly<{
 /** What an account may still use before it burns TRX. Bytes come from one of two allowances, never from both. */
 export type Allowances = Readonly<{ energy: bigint; stakedBytes: bigint; freeBytes: bigint }>;
 
-/** What all stakes for energy or for bandwidth together give in a day: `daily` energy or bytes for `staked` TRX. */
+/** What all stakes for energy together give in a day: `daily` energy for `staked` TRX. */
 export type StakeShare = Readonly<{ daily: bigint; staked: bigint }>;
 
 /** Signed size, without the varint that is the fee limit of a call or the amount of the others. */
@@ -78,18 +78,15 @@ export function energyCost(
 }
 
 /**
- * Returns the stake that gives this much energy a day, with the same reserve.
+ * Returns the stake that gives this much energy a day, with the same reserve. java-tron counts whole TRX, and rounds
+ * what they give down.
  * @returns sun
  */
-export const stakeFor = (energy: bigint, share: StakeShare, { energyStep }: Pick<Prices, 'energyStep'>): bigint =>
-  stakeForBytes(withReserve(energy, energyStep), share);
-
-/**
- * Returns the stake that gives this many bytes a day. java-tron counts whole TRX, and rounds what they give down.
- * @returns sun
- */
-export const stakeForBytes = (bytes: bigint, { daily, staked }: StakeShare): bigint =>
-  (divideCeil(bytes * staked, daily) + 1n) * SUN_PER_TRX;
+export const stakeFor = (
+  energy: bigint,
+  { daily, staked }: StakeShare,
+  { energyStep }: Pick<Prices, 'energyStep'>,
+): bigint => (divideCeil(withReserve(energy, energyStep) * staked, daily) + 1n) * SUN_PER_TRX;
 
 /**
  * Adds a quarter, or more where the chain allows a larger step. What a node answers has the contract's present factor
@@ -146,17 +143,11 @@ export function readAllowances(value: unknown, isThere: boolean, prices: Prices,
 }
 
 /**
- * Reads what stakes for energy and for bandwidth give from the resources of any account; null if nobody has staked.
+ * Reads what stakes for energy give from the resources of any account; null if nobody has staked.
  * @throws Fault transient `node_nonsense`
  */
-export function readStakeShares(
-  value: unknown,
-  origin: Origin,
-): Readonly<Record<'energy' | 'bytes', StakeShare | null>> {
-  const read = (of: 'Energy' | 'Net'): StakeShare | null => {
-    const daily = readWhole(value, `Total${of}Limit`, origin);
-    const staked = readWhole(value, `Total${of}Weight`, origin);
-    return daily > 0n && staked > 0n ? { daily, staked } : null;
-  };
-  return { energy: read('Energy'), bytes: read('Net') };
+export function readStakeShare(value: unknown, origin: Origin): StakeShare | null {
+  const daily = readWhole(value, 'TotalEnergyLimit', origin);
+  const staked = readWhole(value, 'TotalEnergyWeight', origin);
+  return daily > 0n && staked > 0n ? { daily, staked } : null;
 }

@@ -8,9 +8,8 @@ import {
   paidBytes,
   readAllowances,
   readPrices,
-  readStakeShares,
+  readStakeShare,
   stakeFor,
-  stakeForBytes,
 } from '../../../src/chains/tron/payout-costs.ts';
 import { Fault } from '../../../src/core/fault.ts';
 import { chargeBytes, chargeEnergy, ENERGY_SUN } from '../../../src/sandbox/tron-resources.ts';
@@ -70,8 +69,6 @@ test('the computed stake gives the energy and a quarter more, in whole TRX and r
     fc.property(energy, fc.record(share), (needed, all) => {
       const trx = stakeFor(needed, all, prices) / 1_000_000n;
       assert.ok((trx * all.daily) / all.staked >= (needed * 5n) / 4n);
-      const forBytes = stakeForBytes(needed, all) / 1_000_000n;
-      assert.ok((forBytes * all.daily) / all.staked >= needed);
     }),
   );
 });
@@ -115,16 +112,14 @@ test('parameters and resources are read as java-tron writes them, and none is in
   const resources = { freeNetUsed: 100, freeNetLimit: 600, EnergyUsed: 9, EnergyLimit: 5, TotalEnergyLimit: 7 };
   assert.equal(readAllowances(resources, true, prices, origin), { energy: 0n, stakedBytes: 0n, freeBytes: 500n });
   assert.is(readAllowances({}, false, prices, origin).freeBytes, 600n);
-  assert.equal(readStakeShares(resources, origin), { energy: null, bytes: null }, 'nobody has staked');
-  const staked = { ...resources, TotalEnergyWeight: 2, TotalNetLimit: 43, TotalNetWeight: 26 };
-  const shares = { energy: { daily: 7n, staked: 2n }, bytes: { daily: 43n, staked: 26n } };
-  assert.equal(readStakeShares(staked, origin), shares);
+  assert.is(readStakeShare(resources, origin), null, 'nobody has staked');
+  assert.equal(readStakeShare({ ...resources, TotalEnergyWeight: 2 }, origin), { daily: 7n, staked: 2n });
   for (const wrong of [
     () => readPrices({ chainParameter: rows.slice(1) }, origin),
     () => readPrices({ chainParameter: rows.map((row) => ({ ...row, value: -1 })) }, origin),
     () => readPrices(null, origin),
     () => readAllowances({ EnergyLimit: '5' }, true, prices, origin),
-    () => readStakeShares([], origin),
+    () => readStakeShare([], origin),
   ]) {
     assert.throws(wrong, (error: unknown) => error instanceof Fault && error.code === 'node_nonsense');
   }

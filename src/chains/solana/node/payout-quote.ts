@@ -106,7 +106,6 @@ export async function askQuote(node: SolanaRpc, draft: SpendDraft): Promise<Quot
     feeUnits: feeUnitsMax,
     feeUnitsMax,
     keptUnits: ofAccount,
-    ...(isRefund && { depositUnits }),
   };
 }
 

@@ -23,9 +23,9 @@ import {
   paidBytes,
   readAllowances,
   readPrices,
-  readStakeShares,
+  readStakeShare,
+  type StakeShare,
   stakeFor,
-  stakeForBytes,
 } from '../payout-costs.ts';
 import { BLOCK_PATH } from '../wire.ts';
 import { referenceOf } from './payout-absence.ts';
@@ -127,45 +127,33 @@ export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<
   const bytesSun = bytesCost(bytes, allowances, prices);
   const needed = neededBalance + bytesSun;
   const missing = missingNative(state, needed);
-  const shares = missing > 0n || isPayback(intent) ? await askStakeShares(node, contract) : null;
-  const share = shares?.energy ?? null;
-  const shortEnergy = tried.energy - allowances.energy;
-  const lentUnits = share && shortEnergy > 0n ? stakeFor(shortEnergy, share, prices) : null;
   if (missing > 0n) {
-    const loan = lentUnits !== null && {
-      ...{ units: lentUnits, missingUnits: missingNative(state, bytesSun), feeUnits: bytesSun },
-    };
+    const loan = isPayback(intent) ? null : await loanFor(node, contract, tried.energy, state, bytesSun);
     return { ...nativeShort(draft.payer, missing), costUnits: needed, ...(loan && { loan }) };
   }
   const feeUnitsMax = feeLimit + bytes * prices.perByte;
-  return {
-    kind: 'quoted',
-    terms: termsOf(question, state, feeLimit),
-    feeUnits: burned + bytesSun,
-    feeUnitsMax,
-    ...(isPayback(intent) && {
-      ways: {
-        ...waysOf(tried.energy, bytes, shares, prices),
-        ...(lentUnits !== null && { loan: { units: lentUnits, savedUnits: burned } }),
-      },
-    }),
-  };
+  return { kind: 'quoted', terms: termsOf(question, state, feeLimit), feeUnits: burned + bytesSun, feeUnitsMax };
 }
 
-/** Returns what a payout costs if nothing of it is free, and the stakes that would serve it. */
-function waysOf(energy: bigint, bytes: bigint, shares: ReturnType<typeof readStakeShares> | null, prices: Prices) {
-  const bytesSun = bytes * prices.perByte;
-  return {
-    burnedUnits: energy * prices.perEnergy + bytesSun,
-    stakeUnits: shares?.energy ? stakeFor(energy, shares.energy, prices) : null,
-    bandwidth: { burnedUnits: bytesSun, stakeUnits: shares?.bytes ? stakeForBytes(bytes, shares.bytes) : null },
-  };
+/** Returns the loan with which a sweep would succeed; null if it lacks no energy, or nobody has staked. */
+async function loanFor(
+  node: TronRpc,
+  contract: string,
+  energy: bigint,
+  state: State,
+  bytesSun: bigint,
+): Promise<{ units: bigint; missingUnits: bigint } | null> {
+  const { prices, allowances } = state;
+  const share = await askStakeShare(node, contract);
+  const short = energy - allowances.energy;
+  if (!share || short <= 0n) return null;
+  return { units: stakeFor(short, share, prices), missingUnits: missingNative(state, bytesSun) };
 }
 
 /** Returns what stakes give; null if nobody has staked. The token contract's account exists, which no other must. */
-async function askStakeShares({ ask, host }: TronRpc, contract: string): Promise<ReturnType<typeof readStakeShares>> {
+async function askStakeShare({ ask, host }: TronRpc, contract: string): Promise<StakeShare | null> {
   const value = await ask({ path: RESOURCE_PATH, body: { address: wireAddress(contract) } });
-  return readStakeShares(value, { path: RESOURCE_PATH, host });
+  return readStakeShare(value, { path: RESOURCE_PATH, host });
 }
 
 /** A payer whose account does not exist yet can sign nothing, even for free: it needs at least 1 sun. */
@@ -184,7 +172,7 @@ async function quoteNative(
   const { prices, allowances } = state;
   if (form !== 'transfer') {
     const why = await whyNoLoan(node, payer, to, form, units, receiver);
-    if (why !== null) return { ...refuse('would_fail', why.text), ...(why.missing && { missingUnits: why.missing }) };
+    if (why !== null) return refuse('would_fail', why);
   }
   const bytes = paidBytes(form === 'reclaim' ? 'undelegate' : form, units);
   const makesAccount = form === 'transfer' && receiver === null;
@@ -196,7 +184,7 @@ async function quoteNative(
   return { kind: 'quoted', terms: termsOf(question, state, 0n), feeUnits, feeUnitsMax };
 }
 
-/** Returns why a loan of energy cannot be made or reclaimed now; null if it can. `missing`: stake that would do. */
+/** Returns why a loan of energy cannot be made or reclaimed now; null if it can. */
 async function whyNoLoan(
   { ask, host }: TronRpc,
   payer: string,
@@ -204,16 +192,15 @@ async function whyNoLoan(
   form: 'delegate' | 'reclaim',
   units: bigint,
   receiver: Awaited<ReturnType<typeof readKind>>,
-): Promise<Readonly<{ text: string; missing?: bigint }> | null> {
+): Promise<string | null> {
   const [from, shown] = [tronAddress.format(payer), tronAddress.format(to)];
   if (form === 'delegate') {
-    if (receiver === null) return { text: `${shown} must be sent some TRX before it can be lent energy` };
+    if (receiver === null) return `${shown} must be sent some TRX before it can be lent energy`;
     const value = await ask({ path: LENDABLE_PATH, body: { owner_address: wireAddress(payer), type: ENERGY } });
     const lendable = readWhole(value, 'max_size', { path: LENDABLE_PATH, host });
     if (lendable >= units) return null;
-    const missing = units - lendable;
-    const more = formatUnits(missing, SUN_DECIMALS);
-    return { text: `wallet ${from} has too little unlent stake: stake ${more} TRX more`, missing };
+    const more = formatUnits(units - lendable, SUN_DECIMALS);
+    return `wallet ${from} has too little unlent stake: stake ${more} TRX more`;
   }
   const body = { fromAddress: wireAddress(payer), toAddress: wireAddress(to) };
   const value = await ask({ path: LOANS_PATH, body });
@@ -223,7 +210,7 @@ async function whyNoLoan(
   }, 0n);
   return lent >= units
     ? null
-    : { text: `wallet ${from} has not lent ${shown} that much energy: it may have been reclaimed already` };
+    : `wallet ${from} has not lent ${shown} that much energy: it may have been reclaimed already`;
 }
 
 /**

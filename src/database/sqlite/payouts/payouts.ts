@@ -5,7 +5,7 @@
 import { and, eq, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { isPayback, type PaybackIntent } from '../../../core/intent.ts';
-import { type Attempt, type Ended, type PayoutWait, quietCodes } from '../../../core/payout.ts';
+import type { Attempt, Ended, PayoutWait } from '../../../core/payout.ts';
 import { isUnsigned } from '../../../core/payout-exit.ts';
 import type { RefundEnd } from '../../../core/refund.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
@@ -223,7 +223,7 @@ export function createPayouts(
       const waitMessage = wait?.message ?? null;
       const isSame = row.waitCode === waitCode && row.waitMessage === waitMessage;
       if (!isSame || Object.keys(changes).length > 0) change(row, { ...changes, waitCode, waitMessage }, nowMs);
-      if (wait === null || quietCodes.includes(wait.code) || row.waitCode === waitCode) return;
+      if (wait === null || row.waitCode === waitCode) return;
       if (!othersWait.get({ ...row, waitCode })) raiseAlarm(alarmOf(row, wait, nowMs));
     },
     attempts: ({ id, generation }) => attempts.all({ id, generation }),

@@ -18,7 +18,7 @@ import {
 } from '../../../../src/chains/tron/node/payout-calls.ts';
 import { openPayoutNode } from '../../../../src/chains/tron/node/payout-node.ts';
 import { chainIdOf, openTronRpc, readHeaderAt } from '../../../../src/chains/tron/node/rpc.ts';
-import { readAllowances, readPrices, readStakeShares } from '../../../../src/chains/tron/payout-costs.ts';
+import { readAllowances, readPrices, readStakeShare } from '../../../../src/chains/tron/payout-costs.ts';
 import { readHeader, tronWire } from '../../../../src/chains/tron/wire.ts';
 import { Fault } from '../../../../src/core/fault.ts';
 import type { Intent } from '../../../../src/core/intent.ts';
@@ -384,7 +384,7 @@ test('allowances, stakes, loans and prices', async () => {
   for (const [name, [energy, freeBytes, staked]] of Object.entries(resources)) {
     const value = await rpc.ask({ path: serve(`getaccountresource.${name}`).path, body: {} });
     assert.equal(readAllowances(value, true, prices, origin), { energy, stakedBytes: 0n, freeBytes }, name);
-    assert.is(readStakeShares(value, origin).energy?.staked ?? null, staked, name);
+    assert.is(readStakeShare(value, origin)?.staked ?? null, staked, name);
   }
   const unknown = await rpc.ask({ path: serve('getaccountresource.new').path, body: {} });
   assert.is(readAllowances(unknown, false, prices, origin).freeBytes, 5_000n);
