@@ -10,25 +10,18 @@ import '../src/lib/runtime.ts';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { benchTable } from './bench/address-table.ts';
+import { benchCalls } from './bench/calls.ts';
 import { benchAllCatchUps, benchCatchUp, type CatchUpOptions } from './bench/catch-up.ts';
 import { catchUpNetworks } from './bench/catch-up-networks.ts';
-import { benchDashboard } from './bench/dashboard.ts';
-import { benchDust } from './bench/dust.ts';
-import { benchEdge } from './bench/edge.ts';
 import { benchFootprint } from './bench/footprint.ts';
-import { benchLongRun, type LongRunOptions, longRunDefaults } from './bench/long-run.ts';
-import { machine } from './bench/machine.ts';
+import { machine, type Row } from './bench/frame.ts';
 import { benchMatching } from './bench/matching.ts';
-import { benchPages } from './bench/pages.ts';
-import type { Row } from './bench/report.ts';
-import { benchRetention } from './bench/retention.ts';
 import { benchWebhooks } from './bench/webhooks.ts';
-import { benchWrites } from './bench/writes.ts';
 
 const RESULT_FILE = '.tmp/bench.json';
+const SHORT_BLOCKS = 300;
 
-type Options = CatchUpOptions & LongRunOptions & Readonly<{ isShort: boolean }>;
+type Options = CatchUpOptions & Readonly<{ isShort: boolean }>;
 type Benchmark = Readonly<{
   about: string;
   /** Whether it runs only if it is named. */
@@ -41,23 +34,12 @@ const networks = catchUpNetworks.map(({ name }): [string, Benchmark] => [
   { about: `catch-up for ${name} alone`, isExtra: true, run: (options) => benchCatchUp(name, options) },
 ]);
 const benchmarks: Readonly<Record<string, Benchmark>> = {
+  calls: { about: 'signed creates beside a bare Express with one synced insert; signed reads', run: benchCalls },
+  webhooks: { about: 'deliveries beside raw posts, and the delay beside dead hosts', run: benchWebhooks },
   matching: { about: 'decoding in line and in worker threads, by the size of a block', run: benchMatching },
-  table: { about: 'the table of watched addresses, with a million of them', run: benchTable },
   'catch-up': { about: 'an indexer of each network catches up with a simulated node', run: benchAllCatchUps },
   ...Object.fromEntries(networks),
-  pages: { about: 'one server with 500 open payment pages, in a whole sandbox', run: benchPages },
-  edge: { about: 'signed calls alone, and beside a flood of pages from one address', run: benchEdge },
-  dust: { about: 'one more block for an address with up to a million transfers', run: benchDust },
-  writes: { about: 'sessions and reads beside followers that never pause', run: benchWrites },
-  webhooks: { about: 'deliveries a second, and the delay beside dead hosts', run: benchWebhooks },
-  dashboard: { about: "the dashboard's pages and an export, with a million sessions", run: benchDashboard },
-  retention: { about: 'a year of a million sessions: size, removal of old data, backups', run: benchRetention },
-  footprint: { about: 'start-up time and memory of the built sandbox, by process', run: benchFootprint },
-  'long-run': {
-    about: 'payments while processes are killed and a node flaps, then an audit',
-    isExtra: true,
-    run: benchLongRun,
-  },
+  footprint: { about: 'start, memory and idle CPU of the built sandbox, by process', run: benchFootprint },
 };
 
 const HELP = `Usage: npm run bench -- [BENCHMARK]... [OPTION]...
@@ -71,11 +53,9 @@ ${Object.entries(benchmarks)
   .join('\n')}
 
 Options:
-  --short         webhooks, dashboard, retention: the same with less of everything, in a few minutes
+  --short         the same with less of everything, in a few minutes
   --blocks N      catch-up and single networks: at most N blocks
   --profile DIR   catch-up and single networks: write V8's CPU profiles of the indexer into DIR
-  --seconds N     long-run: for so long (${longRunDefaults.seconds})
-  --seed TEXT     long-run: other choices (${longRunDefaults.seed})
   --help          show this
 `;
 
@@ -102,8 +82,6 @@ const optionTypes = {
   blocks: { type: 'string' },
   profile: { type: 'string' },
   short: { type: 'boolean' },
-  seconds: { type: 'string' },
-  seed: { type: 'string' },
   help: { type: 'boolean' },
 } as const;
 
@@ -113,10 +91,8 @@ function readCommandLine() {
     const { values, positionals } = parseArgs({ options: optionTypes, allowPositionals: true });
     const unknown = positionals.filter((name) => !benchmarks[name]);
     if (unknown.length > 0) throw new TypeError(`unknown benchmark ${unknown.join(', ')}`);
-    for (const name of ['blocks', 'seconds'] as const) {
-      const value = values[name];
-      if (value !== undefined && !(Number(value) > 0)) throw new TypeError(`--${name} ${value} is not above 0`);
-    }
+    const { blocks } = values;
+    if (blocks !== undefined && !(Number(blocks) > 0)) throw new TypeError(`--blocks ${blocks} is not above 0`);
     return { values, positionals };
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
@@ -128,12 +104,10 @@ function readCommandLine() {
 const given = readCommandLine();
 if (given?.values.help) process.stdout.write(HELP);
 else if (given) {
-  const { blocks, profile, short, seconds, seed } = given.values;
+  const { blocks, profile, short } = given.values;
   await run(given.positionals, {
-    blocksMax: Number(blocks ?? Number.POSITIVE_INFINITY),
+    blocksMax: Number(blocks ?? (short ? SHORT_BLOCKS : Number.POSITIVE_INFINITY)),
     profileDir: profile === undefined ? null : resolve(profile),
     isShort: short === true,
-    seconds: Number(seconds ?? longRunDefaults.seconds),
-    seed: seed ?? longRunDefaults.seed,
   });
 }

@@ -3,15 +3,17 @@
  * indexer are separate processes, so that each one's cost can be measured.
  * @module
  */
-import { type ChildProcess, fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import type { Message, Sample } from './catch-up-indexer.ts';
 import { type CatchUpNetwork, catchUpNetworks, findNetwork } from './catch-up-networks.ts';
+import { progress, type Row, round, show, startProgram, startWorker, watchOthers } from './frame.ts';
 import type { Served } from './growing-world.ts';
-import { watchOthers } from './machine.ts';
-import { progress, type Row, round, show } from './report.ts';
 
+const NODE = new URL('./catch-up-node.ts', import.meta.url);
+const INDEXER = new URL('./catch-up-indexer.ts', import.meta.url);
+const ofTypeScript = ['--import', import.meta.resolve('tsx')];
 const MB = 1e6;
 const HOUR_MS = 3_600_000;
 /** From this share of the time on, a busy event loop, core or machine is called the bottleneck. */
@@ -36,8 +38,7 @@ export async function benchAllCatchUps(options: CatchUpOptions): Promise<Row[]> 
 export async function benchCatchUp(name: string, { blocksMax, profileDir }: CatchUpOptions): Promise<Row[]> {
   const network = findNetwork(name);
   const blocks = Math.min(network.blocks, blocksMax);
-  const node = startProgram('./catch-up-node.ts', [name, String(blocks)]);
-  const [served] = (await once(node, 'message')) as [Served];
+  const [node, served] = await startWorker<Served>(NODE, [name, String(blocks)], { execArgv: ofTypeScript });
   const bar = progress(name, blocks);
   const nodeCpuBeforeMs = await askCpuMs(node);
   const othersPercent = watchOthers();
@@ -56,11 +57,6 @@ export async function benchCatchUp(name: string, { blocksMax, profileDir }: Catc
   return [{ network: name, ...speed, bottleneck: bottleneckOf(spent), ...memory }];
 }
 
-const startProgram = (file: string, words: readonly string[], nodeArguments: readonly string[] = []): ChildProcess =>
-  fork(new URL(file, import.meta.url), words, {
-    execArgv: ['--import', import.meta.resolve('tsx'), ...nodeArguments],
-  });
-
 async function askCpuMs(node: ChildProcess): Promise<number> {
   node.send('cpu');
   const [{ cpuMs }] = (await once(node, 'message')) as [{ cpuMs: number }];
@@ -78,7 +74,9 @@ async function runIndexer(
 ): Promise<{ samples: readonly Sample[]; end: End }> {
   const samples: Sample[] = [];
   const profile = profileDir === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
-  const indexer = startProgram('./catch-up-indexer.ts', [name, JSON.stringify(served)], ['--expose-gc', ...profile]);
+  const indexer = startProgram(INDEXER, [name, JSON.stringify(served)], {
+    execArgv: [...ofTypeScript, '--expose-gc', ...profile],
+  });
   const end = await new Promise<End>((resolve, reject) => {
     indexer.on('message', (message: Message) => {
       if (message.kind === 'end') return resolve(message);

@@ -10,7 +10,7 @@ import { chains } from '../../src/chains/index.ts';
 import { addressKeyOf } from '../../test/support/address-keys.ts';
 import { evmContent } from '../../test/support/evm-content.ts';
 import { sandboxTokens, startSandboxNode } from '../../test/support/sandbox-node.ts';
-import { progress, type Row, round, show } from './report.ts';
+import { progress, type Row, round, show } from './frame.ts';
 
 const TRANSFERS_PER_BLOCK = [10, 50, 100, 200, 400, 800, 3200];
 const BYTES_PER_SIZE = 48 * 1024 * 1024;
@@ -21,7 +21,8 @@ const chain = chains.evm;
 const threadsMax = Math.max(1, availableParallelism() - 1);
 
 /** Measures both kinds of decoding for blocks of several sizes. */
-export async function benchMatching(): Promise<Row[]> {
+export async function benchMatching({ isShort }: Readonly<{ isShort: boolean }>): Promise<Row[]> {
+  const blocksMax = isShort ? 50 : BLOCKS_MAX;
   const table = createAddressTable(chain.address.keyBytes);
   for (let n = 0; n < WATCHED; n++) table.add(addressKeyOf(n, chain.address.keyBytes));
   const options = { chain, tokens: sandboxTokens, table, threadsMax };
@@ -33,7 +34,7 @@ export async function benchMatching(): Promise<Row[]> {
   for (const transfers of TRANSFERS_PER_BLOCK) {
     node.pay(addressKeyOf(transfers, chain.address.keyBytes), 1n);
     const content = evmContent(node.world.mine(transfers - 1), 'logs');
-    const blocks = Math.min(BLOCKS_MAX, Math.ceil(BYTES_PER_SIZE / content.bytes.byteLength));
+    const blocks = Math.min(blocksMax, Math.ceil(BYTES_PER_SIZE / content.bytes.byteLength));
     await matchAll(inline, content, Math.min(50, blocks));
     await matchAll(threads, content, Math.min(50, blocks));
     const here = await matchAll(inline, content, blocks);

@@ -2,7 +2,7 @@
  * How fast webhooks are sent, and whether dead hosts, slow ones and a long history delay those of a healthy endpoint.
  * @module
  */
-import { type ChildProcess, fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,8 +15,18 @@ import { ingestedChain } from '../../test/support/ingested-chain.ts';
 import { merchantStore, newSession } from '../../test/support/new-session.ts';
 import { connectTo, openTempDatabase } from '../../test/support/temp-database.ts';
 import { testNetwork } from '../../test/support/test-network.ts';
-import { joinScripts } from './joined.ts';
-import { progress, quantile, type Row, round, show } from './report.ts';
+import {
+  endWorker,
+  inTurn,
+  joinScripts,
+  progress,
+  quantile,
+  type Row,
+  ratioOf,
+  round,
+  show,
+  startWorker,
+} from './frame.ts';
 import type { Arrival, Ports } from './webhooks-receiver.ts';
 
 /** Of the whole and of the short form. */
@@ -48,8 +58,7 @@ async function startReceiver(): Promise<Receiver> {
   const joined = await joinScripts([RECEIVER, SENDER]);
   const dir = mkdtempSync(join(tmpdir(), 'quayside-bench-tls-'));
   const { server, authorityFile } = makeCertificates(dir, 'IP:127.0.0.1');
-  const child = fork(joined.path(RECEIVER), [server.key, server.cert], { execArgv: [] });
-  const [ports] = (await once(child, 'message')) as [Ports];
+  const [child, ports] = await startWorker<Ports>(joined.path(RECEIVER), [server.key, server.cert]);
   return {
     ports,
     authorityFile,
@@ -69,15 +78,8 @@ async function startReceiver(): Promise<Receiver> {
 
 async function startSender(receiver: Receiver, args: readonly string[]): Promise<ChildProcess> {
   const env = { ...process.env, NODE_EXTRA_CA_CERTS: receiver.authorityFile };
-  const child = fork(receiver.senderFile, args, { execArgv: [], env });
-  await once(child, 'message');
+  const [child] = await startWorker(receiver.senderFile, args, { env });
   return child;
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  const exited = once(child, 'exit');
-  child.disconnect();
-  await exited;
 }
 
 /** A shop on a database: each of its orders is canceled at once, which is one event. */
@@ -125,7 +127,7 @@ async function measureBurst(receiver: Receiver, file: string, shop: Shop, burst:
   await receiver.taken();
   const sender = await startSender(receiver, ['dispatch', file, `127.0.0.1:${receiver.ports.names}`]);
   const rate = await arrivalRate(receiver, burst);
-  await end(sender);
+  await endWorker(sender);
   return rate;
 }
 
@@ -134,7 +136,7 @@ async function measureRaw(receiver: Receiver, count: number, body: string): Prom
   const url = `https://127.0.0.1:${receiver.ports.fast}/hook`;
   const sender = await startSender(receiver, ['raw', url, String(count), String(CONCURRENT), body]);
   const rate = await arrivalRate(receiver, count);
-  await end(sender);
+  await endWorker(sender);
   return rate;
 }
 
@@ -214,7 +216,7 @@ async function measureDelays(receiver: Receiver, file: string, storeId: string, 
     await systemClock.sleep(50);
     await take();
   }
-  await end(sender);
+  await endWorker(sender);
   database.close();
   return delays;
 }
@@ -233,29 +235,24 @@ async function measureIdleClaim(file: string): Promise<number> {
   return quantile(times, 0.5);
 }
 
-const median = (values: readonly number[]) => quantile(values, 0.5);
-
 /** Measures deliveries/s beside plain POSTs, then a healthy endpoint's delay, quiet and beside everything else. */
 export async function benchWebhooks({ isShort }: Readonly<{ isShort: boolean }>): Promise<Row[]> {
   const size = isShort ? short : whole;
   const receiver = await startReceiver();
-  const bar = progress('webhooks', size.runs * (2 + 2 * size.oneOff.length));
+  const bar = progress('webhooks', size.runs * (1 + 2 * size.oneOff.length));
   let done = 0;
   const installation = await makeInstallation(receiver);
   const { file, storeId, shop } = installation;
-  const rates: { ours: number; raw: number }[] = [];
-  for (let run = 0; run < size.runs; run++) {
-    const raw = await measureRaw(receiver, size.burst, `{"id":"evt_1","data":"${'x'.repeat(300)}"}`);
-    bar.step(++done);
-    rates.push({ raw, ours: await measureBurst(receiver, file, shop, size.burst) });
-    process.stderr.write(`${JSON.stringify(rates.at(-1))}\n`);
-    bar.step(++done);
-  }
-  const speed: Row = {
-    'raw /s': round(median(rates.map(({ raw }) => raw)), 0),
-    'ours /s': round(median(rates.map(({ ours }) => ours)), 0),
-    share: round(median(rates.map(({ ours, raw }) => ours / raw))),
-  };
+  const pairs = await inTurn(
+    size.runs,
+    () => measureRaw(receiver, size.burst, `{"id":"evt_1","data":"${'x'.repeat(300)}"}`),
+    async () => {
+      const rate = await measureBurst(receiver, file, shop, size.burst);
+      bar.step(++done);
+      return rate;
+    },
+  );
+  const speed = ratioOf(pairs, { plain: 'raw /s', ours: 'ours /s' });
   const rows: Row[] = [];
   for (const oneOff of size.oneOff) {
     const [quietFile, loadedFile] = [`${file}.quiet`, `${file}.loaded`];
@@ -263,26 +260,23 @@ export async function benchWebhooks({ isShort }: Readonly<{ isShort: boolean }>)
     copyFileSync(file, quietFile);
     copyFileSync(file, loadedFile);
     await addLoad({ file: loadedFile, storeId }, receiver.ports, oneOff, size.stored);
-    const p99s: { quiet: number; loaded: number }[] = [];
-    for (let run = 0; run < size.runs; run++) {
-      const p99 = async (from: string) => {
-        const copy = `${file}.run`;
-        copyFileSync(from, copy);
-        const delays = await measureDelays(receiver, copy, storeId, size.runMs);
-        for (const suffix of ['', '-wal', '-shm']) rmSync(`${copy}${suffix}`, { force: true });
-        bar.step(++done);
-        return quantile(delays, 0.99);
-      };
-      p99s.push({ quiet: await p99(quietFile), loaded: await p99(loadedFile) });
-      process.stderr.write(`${JSON.stringify(p99s.at(-1))}\n`);
-    }
+    const p99 = async (from: string) => {
+      const copy = `${file}.run`;
+      copyFileSync(from, copy);
+      const delays = await measureDelays(receiver, copy, storeId, size.runMs);
+      for (const suffix of ['', '-wal', '-shm']) rmSync(`${copy}${suffix}`, { force: true });
+      bar.step(++done);
+      return quantile(delays, 0.99);
+    };
+    const p99s = await inTurn(
+      size.runs,
+      () => p99(quietFile),
+      () => p99(loadedFile),
+    );
     rows.push({
       'one-off endpoints': oneOff,
       stored: size.stored,
-      'quiet p99': median(p99s.map(({ quiet }) => quiet)),
-      'loaded p99': median(p99s.map(({ loaded }) => loaded)),
-      more: median(p99s.map(({ quiet, loaded }) => loaded - quiet)),
-      ratio: round(median(p99s.map(({ quiet, loaded }) => loaded / quiet))),
+      ...ratioOf(p99s, { plain: 'quiet p99', ours: 'loaded p99' }),
       'idle claim': round(await measureIdleClaim(loadedFile), 3),
     });
   }

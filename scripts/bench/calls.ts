@@ -1,0 +1,164 @@
+/**
+ * Signed creates of sessions, beside a bare Express that only inserts a row, and signed reads. The server is the real
+ * one, in a sandbox with one network; the client is the same for both.
+ * @module
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Pool } from 'undici';
+import { readCredentials } from '../../src/app/sandbox-credentials.ts';
+import { readServerFile } from '../../src/app/server-file.ts';
+import { systemClock, toSeconds } from '../../src/lib/clock.ts';
+import {
+  blocksEvery,
+  endAll,
+  find,
+  type SandboxInstallation,
+  sandboxInstallation,
+} from '../../test/support/quayside-process.ts';
+import { signature } from '../../test/support/signed-client.ts';
+import {
+  endWorker,
+  inTurn,
+  joinScripts,
+  progress,
+  quantile,
+  type Row,
+  ratioOf,
+  round,
+  show,
+  startWorker,
+} from './frame.ts';
+
+type Size = Readonly<{ runs: number; burst: number }>;
+const whole: Size = { runs: 5, burst: 2_000 };
+const short: Size = { runs: 3, burst: 300 };
+
+const BARE_SHOP = new URL('./bare-shop.ts', import.meta.url);
+const CONCURRENT = 16;
+const NETWORKS = ['ethereum'] as const;
+const SESSIONS = '/api/v1/checkout/sessions';
+/** One key and one address make all calls, and blocks are not what is measured. */
+const SETTINGS = {
+  QUAYSIDE_LIMITS__REQUESTS_PER_SECOND_PER_KEY: '100000',
+  QUAYSIDE_LIMITS__REQUESTS_PER_SECOND_PER_ADDRESS: '100000',
+  ...blocksEvery(2_000, NETWORKS),
+};
+
+/** A server under measurement, and how long its answers took. */
+type Target = Readonly<{ pool: Pool; times: number[] }>;
+
+const openTarget = (origin: string): Target => ({ pool: new Pool(origin, { connections: CONCURRENT }), times: [] });
+
+/** Measures creates of both in turn, then reads. */
+export async function benchCalls({ isShort }: Readonly<{ isShort: boolean }>): Promise<Row[]> {
+  const size = isShort ? short : whole;
+  const dir = mkdtempSync(join(tmpdir(), 'quayside-bench-'));
+  const joined = await joinScripts([BARE_SHOP]);
+  const [shop, port] = await startWorker<number>(joined.path(BARE_SHOP), [join(dir, 'bare.db')]);
+  const bare = openTarget(`http://127.0.0.1:${port}`);
+  try {
+    const dataDir = join(dir, 'data');
+    const settings = { ...SETTINGS, QUAYSIDE_LIMITS__POOL_TARGET: String(size.burst + CONCURRENT) };
+    const sandbox = sandboxInstallation(dataDir, settings, NETWORKS);
+    await sandbox.start();
+    return await measure({ bare, sandbox, dataDir, size });
+  } finally {
+    await bare.pool.close();
+    await endWorker(shop);
+    await endAll();
+    joined.remove();
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+type Setup = Readonly<{ bare: Target; sandbox: SandboxInstallation; dataDir: string; size: Size }>;
+
+async function measure({ bare, sandbox, dataDir, size: { runs, burst } }: Setup): Promise<Row[]> {
+  const [running, known] = [readServerFile(dataDir), readCredentials(dataDir)];
+  if (!running || !known) throw new Error(`no sandbox runs in ${dataDir}`);
+  const credentials = { key: known.api_key, secret: known.api_secret };
+  const [creates, reads] = [openTarget(running.base_url), openTarget(running.base_url)];
+  const { id } = await sandbox.createSession();
+  const bar = progress('calls', 2 * runs);
+  let [orders, done] = [0, 0];
+  const order = () =>
+    JSON.stringify({ amount: 1050, currency: 'USD', order_id: `bench-${orders++}`, expires_in: 3600 });
+  const createPair = await inTurn(
+    runs,
+    () => rateOf(burst, () => send(bare, 'POST', '/', order(), credentials)),
+    async () => {
+      await find('enough deposit addresses', async () =>
+        (await sandbox.status()).pools.every(({ free }) => free >= burst),
+      );
+      const rate = await rateOf(burst, () => send(creates, 'POST', `${SESSIONS}/create`, order(), credentials));
+      bar.step(++done);
+      return rate;
+    },
+  );
+  const readRates: number[] = [];
+  for (let run = 0; run < runs; run++) {
+    readRates.push(await rateOf(burst, () => send(reads, 'GET', `${SESSIONS}/${id}`, '', credentials)));
+    bar.step(++done);
+  }
+  bar.end();
+  await Promise.all([creates, reads].map(({ pool }) => pool.close()));
+  const ratio = ratioOf(createPair, { plain: 'bare /s', ours: 'ours /s' });
+  const rows = [
+    rowOf('a bare Express with one insert', bare),
+    rowOf('a signed create', creates),
+    { ...rowOf('a signed read', reads) },
+  ];
+  const readRow: Row = { 'signed reads /s': round(quantile(readRates, 0.5), 0) };
+  show(`Signed creates beside a bare Express with one synced insert, ${CONCURRENT} at once`, [ratio]);
+  show('Signed reads of a session', [readRow]);
+  show('Each call', rows);
+  return [ratio, readRow, ...rows];
+}
+
+const rowOf = (name: string, { times }: Target): Row => ({
+  call: name,
+  calls: times.length,
+  'p50 ms': round(quantile(times, 0.5), 1),
+  'p99 ms': round(quantile(times, 0.99), 1),
+});
+
+/** Calls so often, `CONCURRENT` at once. @returns calls/s */
+async function rateOf(count: number, call: () => Promise<void>): Promise<number> {
+  const startedAtMs = performance.now();
+  let left = count;
+  const lane = async () => {
+    while (left-- > 0) await call();
+  };
+  await Promise.all(Array.from({ length: CONCURRENT }, lane));
+  return (1000 * count) / (performance.now() - startedAtMs);
+}
+
+/** Makes one call, signed whether or not the server looks. @throws Error if it is not answered with 200 */
+async function send(
+  { pool, times }: Target,
+  method: 'GET' | 'POST',
+  path: string,
+  body: string,
+  { key, secret }: Readonly<{ key: string; secret: string }>,
+): Promise<void> {
+  const [timestamp, nonce] = [String(toSeconds(systemClock.nowMs())), randomUUID()];
+  const startedAtMs = performance.now();
+  const answer = await pool.request({
+    method,
+    path,
+    headers: {
+      'content-type': 'application/json',
+      authorization: `Bearer ${key}`,
+      'x-service-timestamp': timestamp,
+      'x-service-nonce': nonce,
+      'x-service-signature': signature(secret, timestamp, nonce, body),
+    },
+    ...(method === 'POST' && { body }),
+  });
+  const text = await answer.body.text();
+  if (answer.statusCode !== 200) throw new Error(`${method} ${path} was answered with ${answer.statusCode}: ${text}`);
+  times.push(performance.now() - startedAtMs);
+}

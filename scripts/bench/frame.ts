@@ -1,0 +1,160 @@
+/**
+ * What the benchmarks share: programs in processes of their own, measuring in turn with something plain, and tables.
+ * @module
+ */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism, cpus, loadavg } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build, type Plugin } from 'esbuild';
+import { openProgress } from '../cli/progress.ts';
+
+/** What was measured, by column. */
+export type Row = Readonly<Record<string, number | string>>;
+
+/** Prints rows as a table; all have the columns of the first. */
+export function show(title: string, rows: readonly Row[]): void {
+  const columns = Object.keys(rows[0] ?? {});
+  const widths = columns.map((name) => Math.max(name.length, ...rows.map((row) => String(row[name]).length)));
+  const line = (cells: readonly unknown[]) =>
+    `  ${cells.map((cell, at) => String(cell).padStart(widths[at] ?? 0)).join('  ')}\n`;
+  process.stdout.write(
+    `\n${title}\n${line(columns)}${rows.map((row) => line(columns.map((name) => row[name]))).join('')}`,
+  );
+}
+
+/** Rounds to `places` decimals. */
+export const round = (value: number, places = 2): number => Number(value.toFixed(places));
+
+/** Returns the value that `share` of all values do not exceed; 0 without values. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
+}
+
+/** Returns the middle one of the values. */
+export const median = (values: readonly number[]): number => quantile(values, 0.5);
+
+/** Opens a progress bar on standard error. */
+export const progress = (title: string, total: number) => openProgress(`  ${title}`, total, process.stderr);
+
+/** What one run measured of something plain and of ours, in the same unit. */
+type Pair = Readonly<{ plain: number; ours: number }>;
+
+/** Measures both in turn, so that what else happens on the machine meets both. */
+export async function inTurn(
+  runs: number,
+  plain: () => Promise<number>,
+  ours: () => Promise<number>,
+): Promise<readonly Pair[]> {
+  const pairs: Pair[] = [];
+  for (let run = 0; run < runs; run++) pairs.push({ plain: await plain(), ours: await ours() });
+  return pairs;
+}
+
+/** Returns the medians of both, and of their ratio in each run. */
+export const ratioOf = (pairs: readonly Pair[], names: Readonly<{ plain: string; ours: string }>): Row => ({
+  [names.plain]: round(median(pairs.map(({ plain }) => plain)), 0),
+  [names.ours]: round(median(pairs.map(({ ours }) => ours)), 0),
+  ratio: round(median(pairs.map(({ plain, ours }) => ours / plain))),
+});
+
+/** Returns the processor time that all cores together have spent since the machine started, in ms. */
+function busyMs(): number {
+  return cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
+}
+
+export type Machine = Readonly<{
+  node: string;
+  cores: number;
+  arch: string;
+  model: string;
+  loadavg: readonly number[];
+}>;
+
+/** `loadavg` covers the last 1, 5 and 15 minutes: above 0 before a run, other processes are running. */
+export const machine = (): Machine => ({
+  node: process.version,
+  cores: availableParallelism(),
+  arch: process.arch,
+  model: cpus()[0]?.model ?? 'unknown',
+  loadavg: loadavg().map((load) => Number(load.toFixed(2))),
+});
+
+/**
+ * Starts to measure the machine.
+ * @returns a function that returns how many percent of all cores went to other processes; `ownCpuMs` is what the
+ * measured ones took
+ */
+export function watchOthers(): (ownCpuMs: number) => number {
+  const startedAtMs = performance.now();
+  const before = busyMs();
+  return (ownCpuMs) => {
+    const capacityMs = (performance.now() - startedAtMs) * availableParallelism();
+    return Math.max(0, Math.round((100 * (busyMs() - before - ownCpuMs)) / capacityMs));
+  };
+}
+
+export type Joined = Readonly<{ path(program: URL): string; remove(): void }>;
+
+/** Lets a module find its files as before, whichever file it ends up in. */
+const places: Plugin = {
+  name: 'places',
+  setup({ onLoad }) {
+    onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      const text = readFileSync(path, 'utf8');
+      return { contents: text.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href)), loader: 'ts' };
+    });
+  },
+};
+
+/**
+ * Joins programs of one folder into a JavaScript file each, as `npm start` runs the real ones: what compiles TypeScript
+ * while it is loaded also makes functions slower. Their packages stay in `node_modules`.
+ */
+export async function joinScripts(programs: readonly URL[]): Promise<Joined> {
+  mkdirSync('.tmp', { recursive: true });
+  const folder = mkdtempSync(resolve('.tmp/joined-'));
+  await build({
+    entryPoints: programs.map((program) => fileURLToPath(program)),
+    outdir: folder,
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node22',
+    packages: 'external',
+    logLevel: 'warning',
+    plugins: [places],
+  });
+  return {
+    path: ({ pathname }) => join(folder, `${basename(pathname, '.ts')}.mjs`),
+    remove: () => rmSync(folder, { recursive: true }),
+  };
+}
+
+type WorkerOptions = Readonly<{ execArgv?: string[]; env?: NodeJS.ProcessEnv }>;
+
+/** Starts a program that sends messages. */
+export const startProgram = (file: string | URL, words: readonly string[], options: WorkerOptions = {}) =>
+  fork(file, words, { execArgv: [], ...options });
+
+/** Starts a program and waits for its first message. @returns the process and that message */
+export async function startWorker<Message>(
+  file: string | URL,
+  words: readonly string[],
+  options: WorkerOptions = {},
+): Promise<readonly [ChildProcess, Message]> {
+  const child = startProgram(file, words, options);
+  const [message] = (await once(child, 'message')) as [Message];
+  return [child, message];
+}
+
+/** Disconnects from a program, which ends it. */
+export async function endWorker(child: ChildProcess): Promise<void> {
+  const exited = once(child, 'exit');
+  child.disconnect();
+  await exited;
+}
