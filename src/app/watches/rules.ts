@@ -100,7 +100,6 @@ export const watchRules = {
     0,
     'Correct what it says, then `quayside backup`; `quayside status` shows the newest one that was proved',
   ),
-  money_held: rule('held', 0, '`quayside held list` shows it, and `quayside held accept <id>` decides'),
   webhook_off: rule(
     'endpoint',
     0,

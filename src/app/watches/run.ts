@@ -12,7 +12,6 @@ import { watchBackup } from './backup.ts';
 import { watchClock } from './clock.ts';
 import { watchComparison } from './comparison.ts';
 import { watchDisk } from './disk.ts';
-import { watchHeldMoney } from './held-money.ts';
 import { watchKeys } from './keys.ts';
 import { watchNetworks } from './networks.ts';
 import { watchPayouts } from './payouts.ts';
@@ -44,7 +43,6 @@ export async function runWatches(options: WatchesOptions, signal: AbortSignal): 
     watchPools(database, config),
     watchRates(rates),
     watchPayouts(database, config),
-    watchHeldMoney(database),
     watchKeys(database),
     watchWebhooks(database),
     watchComparison(database, config),

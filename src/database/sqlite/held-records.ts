@@ -1,6 +1,6 @@
 /**
  * Held money: its records follow from the sums of sessions, in the transaction that changes them. A new record raises
- * an alarm, and sends an event to the endpoints that opted in.
+ * an alarm that lasts until it is settled or gone, and sends an event to the endpoints that opted in.
  * @module
  */
 import { eq, sql } from 'drizzle-orm';
@@ -19,7 +19,8 @@ import type { Life, ReceiptSum } from '../../core/session.ts';
 import type { Currency, NetworkKey } from '../../core/transfer.ts';
 import { toSeconds } from '../../lib/clock.ts';
 import { sortableId } from '../../lib/id.ts';
-import type { RaiseAlarm } from './alarms.ts';
+import { alarmKey } from '../alarms.ts';
+import type { EndAlarm, RaiseAlarm } from './alarms.ts';
 import type { Db } from './open.ts';
 import type { Outbox } from './outbox.ts';
 import { atFirstUse, laterValues, preparedInsert } from './prepared.ts';
@@ -58,7 +59,9 @@ const whatHappened: Readonly<Record<HeldKind, (amount: string) => string>> = {
 export const amountText = (par: bigint, currency: Currency): string =>
   `${formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS)} ${currency}`;
 
-export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, outbox: Outbox): HeldRecords {
+const keyOf = (heldId: string): string => alarmKey('held', heldId);
+
+export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, endAlarm: EndAlarm, outbox: Outbox): HeldRecords {
   const insert = preparedInsert(db, records);
   const ofSession = atFirstUse(
     db.orm
@@ -85,6 +88,7 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, outbox: Outbox
     if (type) postEvent(row, life, type, { amountMinor: parToMinorFloor(par), currency: held.currency }, atMs);
     if (!hasAlarm) return;
     raiseAlarm({
+      key: keyOf(held.id),
       atMs,
       code: heldAlarmCode(held.kind),
       message:
@@ -140,12 +144,16 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, outbox: Outbox
           isNew && reporting === 'event'
             ? { ...held, state: 'settled', settledPar: held.valuePar, settledAtMs: nowMs }
             : held;
+        if (before?.state === 'open' && saved.state !== 'open') endAlarm(keyOf(before.id), nowMs);
         if (before) update.run(saved);
         else insert(saved);
         if (isNew) report(row, life, held, cause, reporting === 'alarm');
       }
     },
     find: (id) => find.get({ id }),
-    settle: (row, nowMs) => void update.run({ ...row, state: 'settled', settledPar: row.valuePar, settledAtMs: nowMs }),
+    settle(row, nowMs) {
+      update.run({ ...row, state: 'settled', settledPar: row.valuePar, settledAtMs: nowMs });
+      endAlarm(keyOf(row.id), nowMs);
+    },
   };
 }

@@ -158,12 +158,12 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   const isSuspended = createSuspensionReader(db, guard);
   const { lines, refused, endpoints, outbox } = createSending(db);
   const replays = createReplays(db);
-  const heldRecords = createHeldRecords(db, raiseAlarm, outbox);
+  const endAlarm = createAlarmEnder(db);
+  const heldRecords = createHeldRecords(db, raiseAlarm, endAlarm, outbox);
   const changed = { networks, countingSums, outbox, raiseAlarm, heldRecords };
   const transitions = createSessionTransitions(db, changed, outageWaitS);
   const ledger = createLedger(db, findSession);
   const payouts = createPayouts(db, { raiseAlarm, outgoing });
-  const endAlarm = createAlarmEnder(db);
   const followApproval = createApprovalAlarms(db, { raiseAlarm, endAlarm });
   const rows = createRefundRows(db, { ...sealing, findSession, ...formats, followApproval });
   const limits = createRefundLimits(db);

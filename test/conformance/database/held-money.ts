@@ -72,6 +72,12 @@ async function alarmOf(database: Database, sessionId: string): Promise<string | 
   return found.code;
 }
 
+/** Returns the codes of alarms about a session that last until its held money is decided, and have not ended. */
+async function openAlarms(database: Database, sessionId: string): Promise<readonly string[]> {
+  const found = (await database.listAlarms(100)).filter((one) => one.sessionId === `cs_${sessionId}`);
+  return found.filter(({ key, endedAtMs }) => key !== null && endedAtMs === null).map(({ code }) => code);
+}
+
 async function ledgerIsSound(database: Database): Promise<void> {
   const { unbalanced, differences, overdrawn, sums } = await database.verifyLedger();
   assert.equal([unbalanced, differences, overdrawn, sums], [[], [], [], []]);
@@ -99,7 +105,9 @@ export function heldMoneyConforms(makePlace: MakePlace): void {
       assert.is((await show(database, 'o1')).life.status, 'expired', 'a dry run changes nothing');
       assert.equal([brief(await held(database)), await database.listAudit(9)], [['late open 1000 0'], []]);
       const id = await idOf(database, 'o1');
+      assert.equal(await openAlarms(database, 'o1'), ['money_late']);
       assert.equal(await accept(database, 'o1'), tried, 'and tells what happens');
+      assert.equal(await openAlarms(database, 'o1'), [], 'nobody needs to look any more');
       const { life, standing } = await show(database, 'o1');
       assert.equal([life.status, life.paidLate, life.endedAtS], ['paid', true, END_S + 1]);
       assert.equal([standing.funded, standing.latePar], ['full', 0n]);
@@ -289,8 +297,9 @@ export function heldMoneyConforms(makePlace: MakePlace): void {
       await passTo(world, END_S + 1);
       await pay(one, gone, 1000n);
       await one.reorg(1, [[]]);
-      assert.equal(brief(await held(database)), ['late gone 0 0']);
+      assert.equal([brief(await held(database)), await openAlarms(database, 'gone')], [['late gone 0 0'], []]);
       await pay(one, gone, 1000n);
+      assert.equal(await openAlarms(database, 'gone'), ['money_late']);
       await pay(one, forgiven, 300n);
       assert.equal(brief(await held(database, 'forgiven')), ['short open 300 0']);
       await pay(one, forgiven, 700n);
