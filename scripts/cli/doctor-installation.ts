@@ -8,6 +8,7 @@ import { networkOfEachPool, readPool } from '../../src/addresses/pool-level.ts';
 import { readBackupReport } from '../../src/app/backup/report.ts';
 import { safetyWarnings } from '../../src/app/safety-warnings.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
+import { PROVED_AGE_DAYS_MAX } from '../../src/app/watches/backup.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import { unreadMinutes } from '../../src/core/wallet-books.ts';
@@ -243,7 +244,7 @@ function noticeFinding(targets: readonly NoticeTarget[], isLive: boolean): Findi
   return isLive ? warning('notices', nobody, '`quayside notify add --help` says how') : ok('notices', nobody);
 }
 
-function backupFinding({ dataDir, backup }: Installation['config'], nowMs: number, isLive: boolean): Finding {
+function backupFinding({ dataDir }: Installation['config'], nowMs: number, isLive: boolean): Finding {
   const { newest, proved, failure: failed } = readBackupReport(dataDir);
   const next = 'set `backup.nightly`, or run `quayside backup --prove` by a timer: docs/backups.md';
   if (failed) return warning('backup', `the scheduled backup failed at ${moment(failed.at_ms)}: ${failed.message}`);
@@ -256,7 +257,7 @@ function backupFinding({ dataDir, backup }: Installation['config'], nowMs: numbe
     ? `proved ${moment(proved.proved_at_ms)}`
     : `which was not proved${proved ? `; the newest proved one is of ${moment(proved.made_at_ms)}` : ''}`;
   const text = `the newest backup is ${newest.file} of ${moment(newest.made_at_ms)}, ${last}`;
-  const isDue = !isProved || nowMs - newest.made_at_ms > backup.provedAgeDaysMax * DAY_MS;
+  const isDue = !isProved || nowMs - newest.made_at_ms > PROVED_AGE_DAYS_MAX * DAY_MS;
   return isLive && isDue ? warning('backup', text, next) : ok('backup', text);
 }
 

@@ -25,8 +25,6 @@ export type ScheduledBackup = Readonly<{
   passphraseFile: string;
   /** A program and its arguments, which gets each backup on its standard input; null: none. */
   send: readonly string[] | null;
-  /** Of how many of the last days, weeks and months the newest is kept. */
-  keep: Readonly<{ daily: number; weekly: number; monthly: number }>;
 }>;
 
 export type Config = Readonly<{
@@ -71,8 +69,6 @@ export type Config = Readonly<{
     nightly: string | null;
     /** Null: nothing is configured. */
     scheduled: ScheduledBackup | null;
-    /** An alarm is raised when the newest proved backup is older. */
-    provedAgeDaysMax: number;
   }>;
   /** How long what is no longer needed is kept; null: for ever. */
   retention: Readonly<{
@@ -187,16 +183,15 @@ function toSigner({ signer, data_dir }: GeneralSettings): SignerConfig | null {
 
 /** Resolves relative paths from the data directory. */
 function toBackup({ data_dir, backup }: GeneralSettings): Config['backup'] {
-  const { nightly, folder, passphrase_path, send, keep_daily, keep_weekly, keep_monthly, proved_age_days_max } = backup;
+  const { nightly, folder, passphrase_path, send } = backup;
   const from = (path: string) => resolve(data_dir, path);
   const scheduled = folder !== null &&
     passphrase_path !== null && {
       folder: from(folder),
       passphraseFile: from(passphrase_path),
       send,
-      keep: { daily: keep_daily, weekly: keep_weekly, monthly: keep_monthly },
     };
-  return { nightly, scheduled: scheduled || null, provedAgeDaysMax: proved_age_days_max };
+  return { nightly, scheduled: scheduled || null };
 }
 
 function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): Config {

@@ -4,7 +4,7 @@
  */
 import * as z from 'zod';
 import { type CreditPolicy, type CreditTier, type Finality, finalities } from '../core/credit-policy.ts';
-import { orAbsent, setting, stablecoinAmount, truth, whole } from './setting.ts';
+import { orAbsent, setting, stablecoinAmount, whole } from './setting.ts';
 
 export const depthMax = 100_000;
 const policyForms =
@@ -19,7 +19,6 @@ const conditions = {
   blocks: orAbsent(whole(1, depthMax)),
   finality: orAbsent(finality),
   usual: orAbsent(whole(1, depthMax)),
-  second_node: orAbsent(truth),
 };
 type Conditions = z.infer<z.ZodObject<typeof conditions>>;
 
@@ -31,8 +30,8 @@ function toTier(
   settings: Conditions,
   fromPar: bigint | undefined,
 ): CreditTier | Readonly<{ at: string[]; text: string }> {
-  const { blocks, finality: name, usual, second_node: secondNode } = settings;
-  if (blocks === undefined && !name && !(secondNode && fromPar)) return { at: [], text: `expected ${policyForms}` };
+  const { blocks, finality: name, usual } = settings;
+  if (blocks === undefined && !name) return { at: [], text: `expected ${policyForms}` };
   if (blocks === undefined && usual === undefined && isLater(name)) {
     return { at: ['usual'], text: `missing, expected a whole number from 1 to ${depthMax}` };
   }
@@ -41,7 +40,6 @@ function toTier(
     ...(blocks !== undefined && { blocks }),
     ...(name && { finality: name }),
     ...(usual !== undefined && blocks === undefined && { usual }),
-    ...(secondNode && { secondNode }),
   };
 }
 

@@ -9,8 +9,8 @@ import type { WalletSettings } from '../chains/wallet.ts';
 import { type CreditPolicy, type CreditTier, usualDepthMax } from '../core/credit-policy.ts';
 import { Fault, permanent } from '../core/fault.ts';
 import { isFields } from '../core/fields.ts';
-import { usualInclusionGraceS } from '../core/inclusion.ts';
-import { parseUnits } from '../core/money.ts';
+import { inclusionGraceS } from '../core/inclusion.ts';
+import { minorToPar, parseUnits } from '../core/money.ts';
 import type { SweepPolicy } from '../core/sweep.ts';
 import type { Currency, Mode, NetworkKey, Token } from '../core/transfer.ts';
 import { DAY_MS } from '../lib/clock.ts';
@@ -24,6 +24,11 @@ import {
   type SignerDefaults,
 } from './schema.ts';
 import type { Tree } from './setting-path.ts';
+
+/** Amounts of the API have two decimals: less could not be shown. */
+const DUST_FLOOR_PAR = minorToPar(1n);
+/** Simulated payers are quick, and nobody wants to wait for an expired session in a trial. */
+const SANDBOX_GRACE_S = 5;
 
 /** One network and the node that serves it. */
 export type NetworkConfig = Readonly<{
@@ -185,7 +190,7 @@ function toConfig(problems: Problem[], path: string, settings: NetworkSettings<F
       nodeOrigins: wallets.node_origins,
       cluster: wallets.cluster,
     }),
-    dustFloorPar: settings.dust_floor,
+    dustFloorPar: DUST_FLOOR_PAR,
     xpub: settings.xpub ?? null,
     chainId: settings.chain_id,
     confirmations: toPolicy(settings, creditsUnfinal),
@@ -193,7 +198,7 @@ function toConfig(problems: Problem[], path: string, settings: NetworkSettings<F
     sweep: toSweepPolicy(settings.sweep),
     reorgDepthMax: settings.reorg_depth_max,
     blockTimeMs: settings.block_time_ms,
-    inclusionGraceS: settings.inclusion_grace_s ?? usualInclusionGraceS(settings.block_time_ms),
+    inclusionGraceS: settings.sandbox ? SANDBOX_GRACE_S : inclusionGraceS(settings.block_time_ms),
     pollMs: settings.poll_ms,
     tokens: readTokens(problems, path, settings),
     tokenMarks: Object.fromEntries(settings.tokens.flatMap(({ symbol, mark }) => (mark ? [[symbol, mark]] : []))),
@@ -311,7 +316,7 @@ function checkConfirmations(problems: Problem[], path: string, config: NetworkCo
   }
   if (witnessUrl === undefined && confirmations.some(({ secondNode }) => secondNode)) {
     const text =
-      'missing, expected a second node of the same chain: two_node_amount (or second_node in confirmations) lets it ' +
+      'missing, expected a second node of the same chain: two_node_amount lets it ' +
       'confirm large payments before they are credited';
     problems.push({ path: `${path}.witness_url`, text });
   }

@@ -1,11 +1,10 @@
 /**
  * What each setting may be, and the message for an operator. Keys are those of the JSON files (snake_case);
- * `config/README.md` describes each one.
+ * `config/descriptions.json` describes each one.
  * @module
  */
 import ipaddr from 'ipaddr.js';
 import * as z from 'zod';
-import { GRACE_S_MAX } from '../core/inclusion.ts';
 import { PAR_DECIMALS, parseUnits } from '../core/money.ts';
 import { type Currency, currencies, type Mode } from '../core/transfer.ts';
 import { sourceNames } from '../rates/source.ts';
@@ -19,6 +18,7 @@ import {
   orAbsent,
   orNull,
   type Reader,
+  record,
   setting,
   stablecoinAmount,
   truth,
@@ -143,10 +143,6 @@ export const generalSettings = group({
     folder: pathOrNull,
     passphrase_path: pathOrNull,
     send,
-    keep_daily: whole(1, 366),
-    keep_weekly: whole(0, 520),
-    keep_monthly: whole(0, 1200),
-    proved_age_days_max: whole(1, 366),
   }),
   retention: group({
     anonymise_days: wholeOrNull(7, DAYS_MAX),
@@ -205,7 +201,7 @@ const feeHints = ['low', 'medium', 'high'] as const;
 const markShapes = ['circle', 'square', 'hexagon', 'octagon', 'shield'] as const;
 
 /** The sign that the payment page draws of a token or network: a white letter on a shape. */
-const mark = group({
+const mark = record('an object with shape, letter and colour', {
   shape: oneOf(markShapes),
   letter: setting('one letter or digit', matching(/^[\p{L}\p{N}]$/u)),
   colour: setting('a colour such as "#3c6df0"', matching(/^#[0-9a-f]{6}$/i)),
@@ -224,7 +220,7 @@ const origin = setting<string>('the origin of a public node, such as "https://no
 );
 
 /** Keys that only some families have are checked with the network's family. */
-const wallets = group({
+const wallets = record('an object with what wallets need', {
   trust_coin: orAbsent(whole(0, 2 ** 31 - 1)),
   okx: orAbsent(truth),
   add: orAbsent(
@@ -247,7 +243,7 @@ const coinCap = setting(
   matching(/^(0|[1-9]\d{0,11})(\.\d{1,18})?$/),
 );
 const COUNT_MAX = 1_000_000;
-const signerDefaults = group({
+const signerDefaults = record('an object with fee_max, caps and gas_caps', {
   fee_max: coinCap,
   caps: group({ transaction: stablecoinCap, hour: stablecoinCap, day: stablecoinCap }),
   gas_caps: group({ transaction: coinCap, day: coinCap }),
@@ -281,7 +277,6 @@ export const networkSettings = <F extends string>(families: readonly F[], derive
     explorer: orAbsent(explorer),
     address_explorer: orAbsent(addressExplorer),
     wallets: wallets.prefault({}),
-    dust_floor: stablecoinAmount.prefault('0.01'),
     payment_min: orAbsent(stablecoinAmount),
     payout_expiry_s: orAbsent(whole(10, 3_600)),
     signer: orAbsent(signerDefaults),
@@ -293,7 +288,6 @@ export const networkSettings = <F extends string>(families: readonly F[], derive
     two_node_amount: orAbsent(stablecoinAmount),
     reorg_depth_max: whole(1, depthMax),
     block_time_ms: whole(1, 3_600_000),
-    inclusion_grace_s: orAbsent(whole(0, GRACE_S_MAX)),
     poll_ms: whole(50, 600_000),
     tokens: z
       .array(

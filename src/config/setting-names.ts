@@ -46,9 +46,12 @@ export const generalNames = (): readonly NamedSetting[] => byPath(namesIn(genera
 export const networkNames = (network: string, derives: boolean): readonly NamedSetting[] =>
   byPath(namesIn(networkSettings(['a family'], derives), ['networks', network], undefined));
 
-/** Returns the path of every setting; those of networks are `networks.*`. */
-export const settingPaths = (): readonly (readonly string[])[] =>
-  byPath([...generalNames(), ...networkNames('*', true), ...networkNames('*', false)]).map(({ path }) => path);
+/** Returns every setting; those of networks are `networks.*`. */
+export const namesOfAll = (): readonly NamedSetting[] =>
+  byPath([...generalNames(), ...networkNames('*', true), ...networkNames('*', false)]);
+
+/** Returns the path of every setting. */
+export const settingPaths = (): readonly (readonly string[])[] => namesOfAll().map(({ path }) => path);
 
 /** Returns the name of the variable that sets what is at this path. */
 export const variableOf = (path: readonly string[]): string =>

@@ -72,6 +72,13 @@ export const listOf = <T extends z.ZodType>(item: T) =>
 
 export const group = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape, { error: groupError });
 
+/** Defines a group that is one setting: its keys are data that belongs together, such as what a preset brings. */
+export function record<T extends z.ZodRawShape>(expected: string, shape: T) {
+  const schema = group(shape);
+  about.set(schema, { expected, isSecret: false });
+  return schema;
+}
+
 /** Replaces zod's message for a value that is not an object; other messages stay. */
 const groupError = (issue: { code?: string }) =>
   issue.code === 'invalid_type' ? 'expected an object with settings' : undefined;

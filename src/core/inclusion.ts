@@ -9,10 +9,10 @@ export type InclusionGrace = Readonly<Record<NetworkKey, number>>;
 
 const BLOCKS = 3;
 const GRACE_S_MIN = 15;
-export const GRACE_S_MAX = 60;
+const GRACE_S_MAX = 60;
 
-/** Returns the grace of a network that sets none, in seconds: three blocks, at least 15 s and at most 60 s. */
-export const usualInclusionGraceS = (blockTimeMs: number): number =>
+/** Returns the grace of a network, in seconds: three blocks, at least 15 s and at most 60 s. */
+export const inclusionGraceS = (blockTimeMs: number): number =>
   Math.min(GRACE_S_MAX, Math.max(GRACE_S_MIN, Math.ceil((BLOCKS * blockTimeMs) / 1000)));
 
 /** Returns the grace of one network, in seconds; none on a network that the session does not offer. */

@@ -15,18 +15,16 @@ const networks = { bsc: { url: 'ws://127.0.0.1:8546', xpub: account.publicExtend
 const folder = '/mnt/backups';
 
 test('nothing is scheduled by default; paths are resolved from the data folder', () => {
-  assert.equal(load({ networks }).backup, { nightly: null, scheduled: null, provedAgeDaysMax: 2 });
+  assert.equal(load({ networks }).backup, { nightly: null, scheduled: null });
   const send = ['rclone', 'rcat', 'remote:backups/{name}'];
-  const backup = { nightly: '03:15', folder, passphrase_path: '/etc/passphrase', send, keep_weekly: 0 };
+  const backup = { nightly: '03:15', folder, passphrase_path: '/etc/passphrase', send };
   assert.equal(load({ networks, backup }).backup, {
     nightly: '03:15',
     scheduled: {
       folder,
       passphraseFile: '/etc/passphrase',
       send,
-      keep: { daily: 7, weekly: 0, monthly: 12 },
     },
-    provedAgeDaysMax: 2,
   });
 });
 

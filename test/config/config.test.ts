@@ -120,12 +120,11 @@ test('an operator’s file overrides what a preset says about page, wallets and 
   const signer = { fee_max: '0.5', gas_caps: { day: '3' } };
   const wallets = { okx: false, add: { rpc_urls: ['https://rpc.example.com'] } };
   const [bsc] = load({
-    networks: { bsc: { ...node, title: 'BSC', fee_hint: null, explorer: null, wallets, dust_floor: '0.50', signer } },
+    networks: { bsc: { ...node, title: 'BSC', fee_hint: null, explorer: null, wallets, signer } },
   }).networks;
   assert.equal([bsc?.title, bsc?.exchangeName, bsc?.feeHint, bsc?.explorer], ['BSC', 'BSC', undefined, undefined]);
   const add = { chainName: 'BNB Smart Chain', rpcUrls: ['https://rpc.example.com'] };
   assert.equal(bsc?.wallets, { trustCoin: 20_000_714, okx: false, add });
-  assert.is(bsc?.dustFloorPar, 5n * 10n ** 17n);
   assert.equal(bsc?.signer, {
     fee_max: '0.5',
     caps: { transaction: '500', hour: '2000', day: '5000' },
@@ -154,13 +153,11 @@ test('settings for the page, wallets and the signer are checked, and every probl
       node_origins: ['https://a.b/c'],
       x: 1,
     },
-    dust_floor: '-1',
     signer: { fee_max: '1e3', caps: { transaction: 500, hour: '0.001' }, gas_caps: {}, approvers: [] },
   };
   const coin = 'an amount of the network’s coin as text, such as "0.02"';
   const stablecoins = 'an amount of stablecoins as text, such as "500"';
   assert.equal(problems({ networks: { ethereum: { ...node, ...wrong } } }).sort(), [
-    'networks.ethereum.dust_floor: "-1", expected an amount of stablecoins as text, such as "50.00"',
     'networks.ethereum.exchange_name: 7, expected a name of 1 to 64 characters',
     'networks.ethereum.explorer: "https://etherscan.io/tx/", expected an https:// URL with {tx} in the place of the transaction’s hash',
     'networks.ethereum.fee_hint: "cheap", expected one of low, medium, high',

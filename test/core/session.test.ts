@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { SessionStatus } from '../../src/core/event.ts';
-import { usualInclusionGraceS } from '../../src/core/inclusion.ts';
+import { inclusionGraceS } from '../../src/core/inclusion.ts';
 import {
   advance,
   cancel,
@@ -168,7 +168,7 @@ test('a payer is told the deadline without the grace, and cannot cancel or pay a
 });
 
 test('the usual grace is three blocks, at least 15 s and at most 60 s', () => {
-  const graces = [300, 5_000, 5_001, 12_000, 20_000, 600_000].map(usualInclusionGraceS);
+  const graces = [300, 5_000, 5_001, 12_000, 20_000, 600_000].map(inclusionGraceS);
   assert.equal(graces, [15, 15, 16, 36, 60, 60]);
 });
 

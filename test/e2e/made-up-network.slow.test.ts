@@ -17,7 +17,6 @@ const velum = {
   fee_hint: 'low',
   explorer: 'https://scan.velum.example/tx/{tx}',
   wallets: { trust_coin: 4242, add: { chain_name: 'Velum', rpc_urls: ['https://rpc.velum.example'] } },
-  dust_floor: '0.05',
   signer: {
     fee_max: '3',
     caps: { transaction: '40', hour: '90', day: '90' },

@@ -289,7 +289,7 @@ const configOf = (
   rates: { sources: ['static'], static: staticTable, singleSource: [] },
   webhooks: { allowCidrs: [], retryDelaysS: [] },
   comparison: { nightly: null },
-  backup: { nightly: null, scheduled: null, provedAgeDaysMax: 2 },
+  backup: { nightly: null, scheduled: null },
   retention: noRetention,
   mail: options.mail ?? null,
   alarms: { patienceMs: 300_000, diskFreeBytesMin: 0 },

@@ -11,7 +11,7 @@ import type { OperatorAct } from '../../database/audit-log.ts';
 import type { Database } from '../../database/database.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { keptNames } from './kept.ts';
+import { type Keep, keptNames } from './kept.ts';
 import { makeBackup } from './make.ts';
 import { readPassphrase } from './passphrase.ts';
 import { proveBackup } from './prove.ts';
@@ -19,6 +19,9 @@ import { rememberBackup, updateBackupReport } from './report.ts';
 import { lackOfRoom } from './room.ts';
 import { sendBackup } from './send.ts';
 import { writeSignerPart } from './signer-part.ts';
+
+/** A mistake is found within days or weeks; a question of the books goes back a year. */
+const KEPT: Keep = { daily: 7, weekly: 4, monthly: 12 };
 
 export type ScheduledParts = Readonly<{
   config: Config;
@@ -145,11 +148,11 @@ function openSignerPart(signer: SignerConfig, { log, onReceived }: ScheduledPart
  * only unproved ones and others that lack it.
  * @returns their names
  */
-function deleteOld(dataDir: string, proved: string, isWhole: boolean, { folder, keep }: ScheduledBackup): string[] {
+function deleteOld(dataDir: string, proved: string, isWhole: boolean, { folder }: ScheduledBackup): string[] {
   let deleted: string[] = [];
   updateBackupReport(dataDir, ({ scheduled, unproved }) => {
     const all = isWhole ? [...scheduled, proved] : scheduled;
-    const kept = isWhole ? keptNames(all, keep) : scheduled;
+    const kept = isWhole ? keptNames(all, KEPT) : scheduled;
     deleted = [...all.filter((name) => !kept.includes(name)), ...unproved.filter((name) => name !== proved)];
     for (const name of deleted) rmSync(join(folder, name), { force: true });
     return { scheduled: kept, unproved: isWhole ? [] : [proved] };

@@ -7,11 +7,12 @@ import { DAY_MS } from '../../lib/clock.ts';
 import { readBackupReport } from '../backup/report.ts';
 import type { Finding, Watch } from './watchdog.ts';
 
+/** A backup is made every night: one night may fail, and a person has a day before the next. */
+export const PROVED_AGE_DAYS_MAX = 2;
 /** The file is read this often. */
 const READ_MS = 60_000;
 
 export function watchBackup({ dataDir, backup }: Pick<Config, 'dataDir' | 'backup'>): Watch {
-  const maxMs = backup.provedAgeDaysMax * DAY_MS;
   let sinceMs: number | null = null;
   let readAtMs = Number.NEGATIVE_INFINITY;
   let found: readonly Finding[] = [];
@@ -25,7 +26,8 @@ export function watchBackup({ dataDir, backup }: Pick<Config, 'dataDir' | 'backu
       : 'none was proved';
     const message = failure
       ? `the last backup failed: ${failure.message}; ${last}`
-      : nowMs - provedMs > maxMs && `no backup was made and proved for ${backup.provedAgeDaysMax} days: ${last}`;
+      : nowMs - provedMs > PROVED_AGE_DAYS_MAX * DAY_MS &&
+        `no backup was made and proved for ${PROVED_AGE_DAYS_MAX} days: ${last}`;
     return message ? [{ rule: 'backup_unproved', subject: '', network: null, message }] : [];
   }
 
