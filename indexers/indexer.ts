@@ -21,7 +21,6 @@ import { createReporter } from './follower/reporter.ts';
 import { awaitRetiredAddresses } from './follower/retired-addresses.ts';
 import { createSecondNode } from './follower/second-node.ts';
 import { answerLookups } from './lookups.ts';
-import { runOperations } from './operations/runner.ts';
 import { createPayer } from './payouts/engine.ts';
 import { learnWallets } from './payouts/learn-wallets.ts';
 import { payoutNodeOptions } from './payouts/node-options.ts';
@@ -57,7 +56,7 @@ export type IndexerOptions = Readonly<{
  * @throws anything but operating faults; those are reported, waited out, or halt the network
  */
 export async function indexNetwork(options: IndexerOptions, signal: AbortSignal): Promise<FollowerEnd> {
-  const { network, database, chain, clock, log, pid, random } = options;
+  const { network, database, chain, clock, log, pid } = options;
   const table = createAddressTable(chain.address.keyBytes);
   const own = new Set<string>();
   const watch = createWatch(database, network, table, { network: network.key, own });
@@ -81,7 +80,6 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   // What runs next to the follower ends with it, however it ends.
   const beside = new AbortController();
   const asking = { network: network.key, database, node, state: reporter.state, clock, log };
-  const runner = `${pid} ${random().toString(36)}`;
   await learnWallets(options, before !== null, signal);
   await awaitRetiredAddresses(options, signal);
   try {
@@ -94,7 +92,6 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
       reporter.run(),
       answerLookups(asking, beside.signal),
       pay(options, node, beside.signal),
-      runOperations({ ...options, signer: options.signer ?? null, runner }, beside.signal),
     ]);
     return end;
   } finally {

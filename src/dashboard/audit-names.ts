@@ -8,7 +8,6 @@ import type { Mode } from '../core/transfer.ts';
 import type { AuditEntry, AuditedState } from '../database/audit-log.ts';
 import { type Html, html } from '../lib/html.ts';
 import type { DashboardDeps } from './deps.ts';
-import { OPERATIONS_PATH } from './operation-form.ts';
 import type { Visit } from './page.ts';
 import { data, time } from './show.ts';
 
@@ -110,8 +109,6 @@ async function pageOf({ database }: DashboardDeps, visit: Visit<null>, id: strin
       return isMember ? inStore(await database.showKey(id), 'keys:manage', 'developers') : null;
     case 'we':
       return isMember ? inStore(await database.findEndpoint(id), 'webhooks:read', `webhooks/${id}`) : null;
-    case 'op':
-      return (await database.findOperation(id, visit.nowMs)) ? `${OPERATIONS_PATH}/${id}` : null;
     default:
       return payoutPage();
   }

@@ -77,7 +77,6 @@ const operatorPages = [
   'networks',
   'wallets',
   'payouts',
-  'operations',
   'sources',
   'alarms',
   'notices',

@@ -12,7 +12,6 @@ import { developerPages } from './pages/developers.ts';
 import { heldPages } from './pages/held.ts';
 import { noticeAddPages } from './pages/notice-add.ts';
 import { noticePages } from './pages/notices.ts';
-import { operationPages } from './pages/operations.ts';
 import { operatorPages } from './pages/operator.ts';
 import { operatorNetworkPages } from './pages/operator-network.ts';
 import { operatorPayoutPages } from './pages/operator-payouts.ts';
@@ -53,7 +52,6 @@ export function dashboardPages(deps: DashboardDeps): readonly Page[] {
     ...operatorPages(deps),
     ...auditPages(deps, startExport),
     ...operatorStorePages(deps),
-    ...operationPages(deps),
     ...operatorNetworkPages(deps),
     ...operatorPayoutPages(deps),
     ...payoutApprovalPages(deps),

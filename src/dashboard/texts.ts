@@ -19,8 +19,6 @@ import type lagChart from './texts/en/lag-chart.json';
 import type link from './texts/en/link.json';
 import type noticeAdd from './texts/en/notice-add.json';
 import type notices from './texts/en/notices.json';
-import type operationForm from './texts/en/operation-form.json';
-import type operations from './texts/en/operations.json';
 import type operator from './texts/en/operator.json';
 import type operatorNetwork from './texts/en/operator-network.json';
 import type operatorPayouts from './texts/en/operator-payouts.json';
@@ -62,8 +60,6 @@ type English = Readonly<{
   link: typeof link;
   'notice-add': typeof noticeAdd;
   notices: typeof notices;
-  'operation-form': typeof operationForm;
-  operations: typeof operations;
   operator: typeof operator;
   'operator-network': typeof operatorNetwork;
   'operator-payouts': typeof operatorPayouts;

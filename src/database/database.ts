@@ -28,7 +28,6 @@ import type { MailDatabase } from './mails.ts';
 import type { MoneyOutDatabase } from './money-out.ts';
 import type { NetworkLag } from './network-lags.ts';
 import type { NoticeDatabase } from './notices.ts';
-import type { OperationDatabase } from './operations.ts';
 import type { OutgoingDatabase } from './outgoing.ts';
 import type { PageSettingsDatabase } from './page-settings.ts';
 import type { PaymentNoteDatabase } from './payment-notes.ts';
@@ -268,7 +267,6 @@ export interface Database
     IngestDatabase,
     KeyDatabase,
     LookupDatabase,
-    OperationDatabase,
     ProofDatabase,
     OutgoingDatabase,
     PageSettingsDatabase,

@@ -1078,28 +1078,6 @@ BEGIN
   SELECT RAISE(ABORT, 'audit_log is append-only');
 END;
 
--- What an operator asked a network's indexer to do, and what came of it.
-CREATE TABLE operations (
-  id TEXT PRIMARY KEY,
-  network TEXT NOT NULL,
-  wish TEXT NOT NULL CHECK (json_valid(wish)), --> Wish
-  plan_id TEXT UNIQUE, -- of a run: the plan that was shown
-  asked_by TEXT NOT NULL,
-  because TEXT,
-  asked_at_ms INTEGER NOT NULL,
-  state TEXT NOT NULL CHECK (state IN ('requested', 'running', 'done', 'failed', 'expired')),
-  runner TEXT,
-  tries INTEGER NOT NULL,
-  started_at_ms INTEGER,
-  progress TEXT,
-  result TEXT CHECK (json_valid(result)), --> OperationResult
-  ended_at_ms INTEGER,
-  CHECK ((ended_at_ms IS NULL) = (state IN ('requested', 'running'))),
-  CHECK ((result IS NULL) = (state IN ('requested', 'running', 'expired')))
-) STRICT;
-CREATE INDEX operations_of_network ON operations (network, id);
-CREATE INDEX operations_open ON operations (network, id) WHERE ended_at_ms IS NULL;
-
 -- What was proved about the installation: that its books add up, that the seed phrase restores it.
 CREATE TABLE proofs (
   id INTEGER PRIMARY KEY,

@@ -3,7 +3,6 @@
  * @module
  */
 import { adoptionConforms } from './database/adoption.ts';
-import { askedOperationsConform } from './database/asked-operations.ts';
 import { booksConform } from './database/books.ts';
 import { creationConforms } from './database/creation.ts';
 import { dustConforms } from './database/dust.ts';
@@ -60,6 +59,5 @@ export function storeConforms(makePlace: MakePlace): void {
   judgingConforms(makePlace);
   sweepsConform(makePlace);
   operationsConform(makePlace);
-  askedOperationsConform(makePlace);
   historiesConform(makePlace);
 }

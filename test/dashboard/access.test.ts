@@ -125,9 +125,6 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /operator/stores/:merchant/resume': ['operator'],
   'get /operator/networks': ['operator'],
   'get /operator/networks/:network': ['operator'],
-  'post /operator/networks/:network/ask': ['operator'],
-  'post /operator/networks/:network/rewind': ['operator'],
-  'post /operator/networks/:network/skip': ['operator'],
   'post /operator/networks/:network/freeze': ['operator'],
   'post /operator/networks/:network/thaw': ['operator'],
   'get /operator/wallets': ['operator'],
@@ -142,8 +139,6 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /operator/payouts/:payout/approval': ['operator'],
   'post /operator/payouts/:payout/resume': ['operator'],
   'post /operator/payouts/:payout/reject': ['operator'],
-  'get /operator/operations': ['operator'],
-  'get /operator/operations/:operation': ['operator'],
   'get /operator/alarms': ['operator'],
   'get /operator/notices': ['operator'],
   'get /operator/notices/add': ['operator'],
@@ -161,8 +156,8 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
 const membershipIn = (role: Role, storeId: string): Membership =>
   role === 'operator' ? { role, storeId: null } : { role, storeId };
 
-/** Plans a payout, asks for an operation, adds a target of notices. @returns their ids */
-async function createOperations({ api }: Dashboard) {
+/** Plans a payout, and adds a target of notices. @returns their ids */
+async function createOperated({ api }: Dashboard) {
   const nowMs = api.clock.nowMs();
   const network = 'test:ethereum';
   const intent = {
@@ -176,13 +171,12 @@ async function createOperations({ api }: Dashboard) {
   } as const;
   const planned = { intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs };
   await api.database().planPayouts([planned]);
-  const act = { atMs: nowMs, operator: 'Mary', command: 'ask', reason: null };
-  await api.database().askOperation({ id: 'op_1', network, wish: { kind: 'sweep_plan' } }, act);
+  const act = { atMs: nowMs, operator: 'Mary', command: 'notify add', reason: null };
   const address = JSON.stringify({ url: 'http://127.0.0.1:1/' });
   const target = { id: 'nt_1', kind: 'slack', name: 'team', address, code: '918273', severity: 'page' } as const;
   await api.database().addNoticeTarget({ ...target, createdAtMs: nowMs }, act);
   await api.database().proveNoticeTarget('nt_1', '918273', act);
-  return { payout: intent.id, operation: 'op_1', target: 'nt_1' };
+  return { payout: intent.id, target: 'nt_1' };
 }
 
 /** What a form has to name, beside its path, to find what it is about. */
@@ -197,7 +191,7 @@ test('every page opens to the roles that the table names, and in no other store'
     const { api } = dashboard;
     const objects = await createObjects(dashboard);
     const other = await api.addMerchant();
-    const rest = { ...(await createOperations(dashboard)), merchant: other };
+    const rest = { ...(await createOperated(dashboard)), merchant: other };
     const known = dashboardPages({ config: { networks: [] } } as never).flatMap(({ method, path }) =>
       path.includes(':mode')
         ? ['live', 'test'].map((mode) => `${method} ${path.replace(':mode', mode)}`)

@@ -103,15 +103,15 @@ test('a frozen signer is shown with the way out, on the page of wallets and of t
     for (const path of pages) assert.not.match((await mary.get(path)).text, 'the signer is frozen', path);
   }));
 
-test('freezing the signer is asked of an indexer', () =>
+test('the page says how the signer is frozen, and how sweeps are made', () =>
   withDashboard(async ({ api, person }) => {
     const mary = await person('Mary', { role: 'operator', storeId: null });
-    const ask = `/operator/networks/${network}/ask`;
-    const review = await mary.submit(PATH, ask, { because: 'somebody was at the machine' });
-    assert.match(review.text, /Freeze the signer\?[\s\S]*somebody was at the machine/);
-    assert.is((await confirm(mary, ask, review)).status, 303);
-    const [asked] = await api.database().listOperations({ limit: 1 }, api.clock.nowMs());
-    assert.equal([asked?.wish, asked?.because], [{ kind: 'freeze_signer' }, 'somebody was at the machine']);
+    const level = { network, currency: 'USDT', owners: 3, units: 7_500_000n, openUnits: 0n } as const;
+    await api.database().recordUnswept(network, [{ ...level, readAtMs: api.clock.nowMs() }]);
+    const { text } = await mary.get(PATH);
+    for (const command of ['signer freeze --because REASON', 'sweep plan', 'sweep run']) {
+      assert.match(text, `quayside ${command}</code>`, command);
+    }
   }));
 
 test('pools and proofs are shown as they are', () =>

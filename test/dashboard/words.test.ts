@@ -83,7 +83,7 @@ const ATTRIBUTE = /\b(?:title|aria-label|placeholder|alt|data-label|data-failed)
 function unmarked(page: string): readonly string[] {
   let [body = ''] = page.match(/<body>[\s\S]*/) ?? [];
   const [title = ''] = page.match(/<title>.*?(?= · Quayside)/) ?? [];
-  // Choices that are data, and tables that an operation wrote.
+  // Choices that are data.
   body = body.replace(/<option translate="no">[^<]*<\/option>/g, '');
   body = body.replace(/<div lang="en" dir="ltr">[\s\S]*?<\/div>/g, '');
   // What was typed into an input for data.

@@ -1,8 +1,8 @@
 /**
- * The operator's pages in a real browser, over a whole installation with its signer and a chain: plan and run a sweep,
- * freeze and thaw, rewind the network; with and without scripts. Then, with scripts alone, what decides whether a
- * refund is paid: the freeze of every network, the end of a payout, a stuck one, a halted wallet, a database that was
- * put back, the freeze of the signer. Pictures are written to `.tmp/dashboard/`.
+ * The operator's pages in a real browser, over a whole installation with its signer and a chain: freeze and thaw, with
+ * and without scripts. Then, with scripts alone, what decides whether a refund is paid: the freeze of every network, a
+ * stuck payout, a halted wallet, a database that was put back, the freeze of the signer. Pictures are written to
+ * `.tmp/dashboard/`.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ import { find } from '../support/quayside-process.ts';
 import { passphrase } from '../support/temp-signer.ts';
 import { until } from '../support/until.ts';
 import { ethereum, openEvmPayouts } from './evm.ts';
-import { spendElsewhere, untilHalted, untilPooled } from './payout-trouble.ts';
+import { untilPooled } from './payout-trouble.ts';
 
 const PICTURES = '.tmp/dashboard';
 mkdirSync(PICTURES, { recursive: true });
@@ -57,19 +57,6 @@ async function signIn(options: Parameters<typeof openPage>[2]) {
   return opened;
 }
 
-/** Waits on an operation's page, which looks again by itself, until it has ended as it should. */
-async function ended(page: Page, as: 'done' | 'failed' = 'done'): Promise<string> {
-  await until('the operation has ended', async () => {
-    try {
-      return /done|failed|expired/.test((await page.locator('h2#state').textContent({ timeout: 1000 })) ?? '');
-    } catch {
-      return false;
-    }
-  });
-  assert.match((await page.locator('h2#state').textContent()) ?? '', as, await text(page));
-  return text(page);
-}
-
 /** Gives a reason in the form whose button this is, and confirms it on the next page. @returns what that page says */
 async function confirm(page: Page, asks: string, { does, reason }: Readonly<{ does: string; reason?: string }>) {
   const form = page.locator('form', { has: page.getByRole('button', { name: asks }) });
@@ -90,33 +77,12 @@ async function openPayout(page: Page, section: '#newest' | '#stuck'): Promise<vo
   await page.getByRole('heading', { name: 'Attempts' }).waitFor();
 }
 
-type Ending = Readonly<{ how: 'never' }> | Readonly<{ how: 'paid'; by: string; isVouched: boolean }>;
-
-/** Checks on the page of the newest payout whether it can be settled like this. */
-async function checkNewest(page: Page, ending: Ending = { how: 'never' }): Promise<void> {
-  await openPayout(page, '#newest');
-  const form = page.getByRole('form', { name: 'End it as the chain shows' });
-  await form.getByLabel('What happened').selectOption(ending.how);
-  if (ending.how === 'paid') {
-    await form.getByLabel('Transaction, if one paid it').fill(ending.by);
-    await form.getByLabel('I vouch for it').setChecked(ending.isVouched);
-  }
-  await form.getByRole('button', { name: 'Check' }).click();
-}
-
-/** Lets wallets go on that were halted, on the network's page, after a look at what halted them. */
-async function letWalletsGoOn(
-  page: Page,
-  { expected, reason }: Readonly<{ expected: string | RegExp; reason: string }>,
-) {
+/** Lets wallets go on that were halted, once the network's page says so. */
+async function letWalletsGoOn(page: Page, reason: string) {
   await page.goto(`${dashboardUrl()}/operator/networks/${network}`);
   await page.getByText('Halted wallet', { exact: true }).waitFor();
-  await page.getByRole('button', { name: 'Check what stopped the wallets' }).click();
-  assert.match(await ended(page), expected);
-  await look(page, 'resume-check', true);
-  assert.is((await quayside.cli('status')).payouts.halted_wallets.length, 1);
-  await confirm(page, 'Go on', { does: 'Go on', reason });
-  assert.match(await ended(page), 'goes on');
+  await look(page, 'wallet-halted', true);
+  assert.is((await quayside.cli('payouts', 'resume', network, '--because', reason)).resumed.length, 1);
   assert.equal((await quayside.cli('status')).payouts.halted_wallets, []);
 }
 
@@ -198,48 +164,7 @@ for (const hasScripts of [true, false]) {
   const how = hasScripts ? 'with scripts' : 'without scripts, on a phone';
   const device = hasScripts ? {} : { ...phone, javaScriptEnabled: false, colorScheme: 'dark' as const };
 
-  test(`a sweep is planned, run as it was shown, and ends at the treasury, ${how}`, async () => {
-    const before = await usdt.balanceOf(`0x${chain.treasury}`);
-    await chain.fund(shop.gasWallet, 1);
-    await shop.paidSession(hasScripts ? 2_500 : 4_000);
-    await chain.finalize?.();
-    const amount = hasScripts ? '25.00 USDT' : '40.00 USDT';
-    await until('it is final', async () => JSON.stringify(await quayside.cli('sweep', 'plan')).includes(amount));
-    const { page, complaints } = await signIn(device);
-    await page.goto(`${dashboardUrl()}/operator/networks/${network}`);
-    await look(page, 'network-page', hasScripts);
-    await page.getByRole('button', { name: 'Plan sweeps' }).click();
-    const plan = await ended(page);
-    assert.match(plan, amount);
-    await look(page, 'sweep-plan', hasScripts);
-    if (!hasScripts) {
-      // What comes after the plan was shown is not swept with it.
-      await shop.paidSession(3_000);
-      await chain.finalize?.();
-      await until('that is final', async () =>
-        JSON.stringify(await quayside.cli('sweep', 'plan')).includes('30.00 USDT'),
-      );
-    }
-    await page.getByRole('button', { name: 'Sweep now…' }).click();
-    assert.match(await text(page), 'Exactly the sweeps that were shown');
-    await look(page, 'sweep-review', hasScripts);
-    await page.getByRole('button', { name: 'Sweep now' }).click();
-    assert.match(await ended(page), '1 sweep is being made');
-    await look(page, 'sweep-run', hasScripts);
-    const cents = hasScripts ? 25_000_000n : 40_000_000n;
-    await until('the treasury has it', async () => (await usdt.balanceOf(`0x${chain.treasury}`)) === before + cents);
-    if (!hasScripts) assert.match(JSON.stringify(await quayside.cli('sweep', 'plan')), '30.00 USDT');
-    await page.goto(`${dashboardUrl()}/operator/payouts`);
-    assert.match(await text(page), amount);
-    await look(page, 'payouts', hasScripts);
-    await page.locator('table a').first().click();
-    assert.match(await text(page), 'Attempts');
-    await look(page, 'payout', hasScripts);
-    assert.equal(complaints, []);
-    await page.context().close();
-  });
-
-  test(`money out is frozen and thawed, and the network rewound, ${how}`, async () => {
+  test(`money out is frozen and thawed, ${how}`, async () => {
     const { page, complaints } = await signIn(device);
     const path = `${dashboardUrl()}/operator/networks/${network}`;
     await page.goto(path);
@@ -258,23 +183,9 @@ for (const hasScripts of [true, false]) {
     await page.getByRole('button', { name: 'End the freeze' }).click();
     assert.match(await text(page), 'The freeze is ended');
 
-    await chain.finalize?.();
-    const at: Json = await quayside.cli('networks', 'show', network);
     await page.goto(path);
     await page.getByText('Ways out when reading stops').click();
-    assert.is(await page.getByRole('form', { name: 'Rewind' }).count(), 0, 'nothing has halted');
     await look(page, 'network-recovery', hasScripts);
-    const back = ['--to', String(at.cursor - 3), '--because', 'a node that lied'];
-    await quayside.cli('networks', 'rewind', network, ...back);
-    await until('it is read again', async () => (await quayside.cli('networks', 'show', network)).cursor >= at.cursor);
-
-    const reread = page.getByRole('form', { name: 'Read blocks again' });
-    await reread.getByLabel('First block').fill(String(at.cursor - 3));
-    await reread.getByLabel('Last block').fill(String(at.cursor - 1));
-    await reread.getByRole('button', { name: 'Compare' }).click();
-    assert.match(await ended(page), '0 transfers were missing');
-    const audit: Json = await quayside.cli('audit', 'list');
-    assert.ok(JSON.stringify(audit).includes('a node that lied'));
     assert.equal(complaints, []);
     await page.context().close();
   });
@@ -301,39 +212,6 @@ test('a freeze of every network holds a refund back, and its end lets it be paid
   await page.context().close();
 });
 
-test('a payout whose number was used elsewhere is ended once nothing can pay it, not before, and its wallet goes on', async () => {
-  const { page, complaints } = await signIn({});
-  const session = await shop.paidSession(1_000);
-  await node.mineEvery(0);
-  const { id, payee } = await shop.refund(session, '10.00');
-  await untilPooled(bench);
-  const used = await node.rpc<string>('eth_getTransactionCount', [`0x${shop.refundWallet}`, 'latest']);
-  const theft = await spendElsewhere(bench, Number(used));
-  await node.mine(1);
-  await checkNewest(page);
-  assert.match(await ended(page, 'failed'), 'can still be included: wait until it is final');
-  assert.is(await page.getByRole('button', { name: 'Settle it as never paid' }).count(), 0);
-  await look(page, 'settle-refused', true);
-  await node.mineEvery(1);
-  await untilHalted(bench);
-
-  const expected = new RegExp(`${theft} moved no money, and no payout explains it`);
-  await letWalletsGoOn(page, { expected, reason: 'it was our own' });
-  await checkNewest(page);
-  assert.match(await ended(page), 'would be ended: it was never paid');
-  assert.is((await shop.show(id)).status, 'processing');
-  const settle = { does: 'Settle it as never paid', reason: 'its number was used' };
-  assert.match(await confirm(page, 'Settle it as never paid', settle), 'its amount can be refunded again');
-  assert.match(await ended(page), 'is ended: it was never paid');
-  assert.is((await shop.show(id)).status, 'failed');
-  const again = await shop.refund(session, '10.00');
-  await shop.completed(again.id);
-  assert.equal([await shop.paidTo(payee), await shop.paidTo(again.payee)], [[], [10_000_000n]]);
-  for (const reason of ['it was our own', 'its number was used']) assert.ok((await reasons()).includes(reason), reason);
-  assert.equal(complaints, []);
-  await page.context().close();
-});
-
 test('a payout whose signed bytes were altered is stuck; once they are right again it is resumed, and paid once', async () => {
   const { page, complaints } = await signIn({});
   const session = await shop.paidSession(1_000);
@@ -353,10 +231,11 @@ test('a payout whose signed bytes were altered is stuck; once they are right aga
   await shop.completed(id);
   assert.equal(await shop.paidTo(payee), [5_000_000n]);
   // Later numbers of the wallet waited for this one.
-  await letWalletsGoOn(page, { expected: '1 wallets can go on', reason: 'the bytes are right again' });
-  assert.is(
-    (await quayside.cli('audit', 'list')).filter(({ command }: Json) => command === 'payouts resume').length,
-    1,
+  await letWalletsGoOn(page, 'the bytes are right again');
+  const resumed = (await quayside.cli('audit', 'list')).filter(({ command }: Json) => command === 'payouts resume');
+  assert.ok(
+    resumed.some(({ operator }: Json) => /\(dashboard\)$/.test(operator)),
+    JSON.stringify(resumed),
   );
   assert.equal(complaints, []);
   await page.context().close();
@@ -375,15 +254,14 @@ test('a payout whose final transaction shows no payment is settled by it only if
   await usdc.silence(false);
   await node.mineEvery(1);
   await untilShown(page, '/operator/payouts', 'payout_outcome_unclear');
-  await checkNewest(page, { how: 'paid', by: tx, isVouched: false });
-  assert.match(await ended(page, 'failed'), 'its receipt does not show that 6000000 units went to');
-  assert.is(await page.getByRole('button', { name: 'Settle it as paid' }).count(), 0);
-  await checkNewest(page, { how: 'paid', by: tx, isVouched: true });
-  assert.match(await ended(page), `would be settled: paid by ${tx}`);
+  const [{ id: payout }]: Json[] = await quayside.cli('payouts', 'list');
+  const settle = ['payouts', 'settle', payout, '--paid', tx, '--because', 'the issuer has moved it'];
+  await openPayout(page, '#newest');
+  assert.match(await text(page), `quayside payouts settle ${payout} --paid TRANSACTION`);
+  const refused = await quayside.cli(...settle).then(() => 'settled', String);
+  assert.match(refused, 'its receipt does not show that 6000000 units went to');
   assert.is((await shop.show(id)).status, 'processing');
-  const settle = { does: 'Settle it as paid', reason: 'the issuer has moved it' };
-  assert.match(await confirm(page, 'Settle it as paid', settle), /Vouched for[\s\S]*You vouch for it/);
-  assert.match(await ended(page), `is settled: paid by ${tx}`);
+  assert.is((await quayside.cli(...settle, '--vouch')).settled, 'paid');
   assert.is((await shop.completed(id)).transaction_hash, tx);
   assert.equal(await shop.paidTo(payee, 'USDC'), [], 'not sent again');
   assert.ok((await reasons()).includes('the issuer has moved it'));
@@ -410,12 +288,7 @@ test('a database that was put back alone pays nothing until it has adopted what 
 
   await untilStopped('payouts_not_adopted');
   const { page, complaints } = await signIn({});
-  await page.goto(`${dashboardUrl()}/operator/networks/${network}`);
-  const adopt = { does: 'Adopt it', reason: 'the copy was put back' };
-  const said = await confirm(page, 'Adopt what the signer has signed', adopt);
-  assert.match(said, 'First stop every other installation that uses the signer');
-  assert.match(await ended(page), 'attempts; missing here, and now added: 1');
-  await look(page, 'adopted', true);
+  assert.is((await quayside.cli('payouts', 'adopt', network)).added, 1);
   // What was signed is watched while money out is frozen, too.
   assert.is((await shop.completed(id)).transaction_hash, tx);
   await page.goto(`${dashboardUrl()}/operator/wallets`);
@@ -424,7 +297,6 @@ test('a database that was put back alone pays nothing until it has adopted what 
   const other = await shop.refund(session, '3.00');
   await shop.completed(other.id);
   assert.equal([await shop.paidTo(payee), await shop.paidTo(other.payee)], [[4_000_000n], [3_000_000n]]);
-  assert.ok((await reasons()).includes('the copy was put back'));
   assert.equal(complaints, []);
   await page.context().close();
 });
@@ -466,10 +338,7 @@ for (const hasScripts of [true, false]) {
 test('a signer that is frozen signs nothing until an approver ends that, as the page says; then the refund is paid', async () => {
   const { page, complaints } = await signIn({});
   const session = await shop.paidSession(1_000);
-  await page.goto(`${dashboardUrl()}/operator/wallets`);
-  const freeze = { does: 'Freeze it', reason: 'a stranger on the machine' };
-  assert.match(await confirm(page, 'Freeze the signer', freeze), 'It signs nothing on any network');
-  assert.match(await ended(page), /The signer is frozen[\s\S]*\(Anna\)[\s\S]*quayside signer thaw --help/);
+  await quayside.cli('signer', 'freeze', '--because', 'a stranger on the machine');
   const { id, payee } = await shop.refund(session, '2.00');
   await shop.untilWaiting('signer_refused_frozen');
   assert.equal(await shop.paidTo(payee), []);
@@ -481,7 +350,6 @@ test('a signer that is frozen signs nothing until an approver ends that, as the 
   const shown = await text(page);
   assert.match(shown, 'succeeded');
   assert.not.match(shown, 'signer_refused_frozen');
-  assert.ok((await reasons()).includes('a stranger on the machine'));
   assert.equal(complaints, []);
   await page.context().close();
 });

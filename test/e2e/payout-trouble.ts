@@ -26,7 +26,7 @@ export const untilPooled = ({ shop, node }: Bench): Promise<Pooled> =>
   });
 
 /** Sends a transaction of the refund wallet from elsewhere, at a price that outbids any other with its number. */
-export async function spendElsewhere({ node }: Bench, nonce: number): Promise<string> {
+async function spendElsewhere({ node }: Bench, nonce: number): Promise<string> {
   const { secret } = evmSpending.derive(seed, { role: 'refund' });
   const thief = new Wallet(`0x${Buffer.from(secret).toString('hex')}`);
   const theft = { type: 2, chainId: node.chainId, nonce, to: thief.address, value: 0n, gasLimit: 21_000n };
@@ -34,7 +34,7 @@ export async function spendElsewhere({ node }: Bench, nonce: number): Promise<st
   return node.sendRaw(await thief.signTransaction({ ...theft, ...fees }));
 }
 
-export const untilHalted = ({ shop }: Bench) =>
+const untilHalted = ({ shop }: Bench) =>
   until('the wallet is halted', async () => {
     const { payouts } = await shop.quayside.cli('status');
     return payouts.halted_wallets.length === 1 && payouts.frozen[0]?.code === 'payout_nonce_foreign';

@@ -161,22 +161,6 @@ async function addMoneyOut(api: ApiServer): Promise<void> {
   await database.compareBooks({ network, heldUnits: { native: 123_456_789_012_345_678n }, nowMs });
   const level = { network, currency: 'USDT', owners: 3, units: 7_500_000n, openUnits: 0n, readAtMs: nowMs } as const;
   await database.recordUnswept(network, [level]);
-  const act = { atMs: nowMs, operator: 'Mary (dashboard)', command: 'ask', reason: null };
-  await database.askOperation({ id: 'op_1', network, wish: { kind: 'sweep_plan' } }, act);
-  await database.claimOperation(network, 'r', nowMs);
-  const address = `0x${'71'.repeat(20)}`;
-  const columns = ['Amount', 'Addresses', 'Why', 'Likely cost', 'Share of the amount'];
-  const rows = Array.from({ length: 60 }, () => [
-    '25.00 USDT',
-    address,
-    'value',
-    '0.000073987000888818 ETH',
-    'unknown',
-  ]);
-  const ids = rows.map((_, at) => `sw_${String(at).padStart(26, '0')}`);
-  const lines = [`1500.00 USDT in 60 sweeps to the treasury ${address}, for about 0.0044 ETH.`];
-  const result = { lines, table: { columns, rows }, plan: { treasury: address, costUnits: '1', ids } };
-  await database.endOperation({ id: 'op_1', runner: 'r', nowMs }, 'done', result);
 }
 
 /** The pages of an operator. The last one does not exist. */
@@ -189,8 +173,6 @@ const operatorPages = [
   ['payouts', '/operator/payouts'],
   ['operator-payout', '/operator/payouts/ga_1'],
   ['operator-sweep', '/operator/payouts/sw_1'],
-  ['operations', '/operator/operations'],
-  ['operation', '/operator/operations/op_1'],
   ['sources', '/operator/sources'],
   ['alarms', '/operator/alarms'],
   ['notices', '/operator/notices'],

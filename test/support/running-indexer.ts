@@ -15,8 +15,8 @@ import type { Database, NetworkStatus } from '../../src/database/database.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 
-/** In an idle indexer the follower, the reporter, and the services of lookups and operations sleep on its clock. */
-export const SLEEPERS = 4;
+/** In an idle indexer the follower, the reporter, and the service of lookups sleep on its clock. */
+export const SLEEPERS = 3;
 
 export type RunningIndexer = Readonly<{
   /** Settles when the indexer ends; rejects when an invariant is broken. */

@@ -9,10 +9,10 @@ import { FROZEN_BY_OPERATOR, type Freeze, OUTFLOW_FOREIGN } from '../../database
 import type { PayoutEngine } from '../../database/money-out.ts';
 import type { OutgoingRecord } from '../../database/outgoing.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { BECAUSE_CHARS_MAX, becauseField } from '../because.ts';
 import { changeFields, type Plan, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { shownOnChain } from '../explorer.ts';
-import { BECAUSE_CHARS_MAX, becauseField } from '../operation-form.ts';
 import type { Reply, Visit } from '../page.ts';
 import { badge, data, facts, table, time } from '../show.ts';
 import type { Words } from '../texts.ts';
@@ -124,12 +124,12 @@ export async function planFreeze(visit: Visit<null>, scope: FreezeScope): Promis
   const { words } = visit;
   const { network, path } = scope;
   const reason = reasonOf(visit);
-  if (reason === '') return scope.back(words.say('operation-form.no_reason'));
+  if (reason === '') return scope.back(words.say('change.no_reason'));
   const [title, text] =
     network === null
       ? [words.say('operator-wallets.freeze_title'), words.say('operator-wallets.freeze_text')]
       : [words.say('operator-network.freeze_title', { network }), words.say('operator-network.freeze_text')];
-  const button = words.say('operation-form.freeze_button');
+  const button = words.say('operator-wallets.freeze_button');
   return {
     command: 'payouts freeze',
     ...confirmed(visit, scope, reason, { title, button, consequence: html`<p>${text}</p>`, needsSudo: false }),
@@ -153,7 +153,7 @@ export async function planThaw(deps: DashboardDeps, visit: Visit<null>, scope: F
       network ? words.say('operator-network.no_freeze', { network }) : words.say('operator-wallets.no_freeze'),
     );
   }
-  if (reason === '') return scope.back(words.say('operation-form.no_reason'));
+  if (reason === '') return scope.back(words.say('change.no_reason'));
   const [title, text] =
     network === null
       ? [words.say('operator-wallets.thaw_title'), words.say('operator-wallets.thaw_text')]

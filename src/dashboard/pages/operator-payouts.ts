@@ -10,10 +10,10 @@ import { assetOf, unitsOf } from '../../core/ledger.ts';
 import { type Attempt, attemptName, delayOf, type Payout } from '../../core/payout.ts';
 import { isUnsigned } from '../../core/payout-exit.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { BECAUSE_CHARS_MAX, becauseField } from '../because.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { shownOnChain } from '../explorer.ts';
-import { askPath, BECAUSE_CHARS_MAX, becauseField } from '../operation-form.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { approvalSection } from '../refund-signatures.ts';
 import { badge, data, english, facts, moreLink, short, type Tone, table, time } from '../show.ts';
@@ -154,7 +154,7 @@ async function onePage(deps: DashboardDeps, visit: Visit<null>, payout: Payout):
 ${await signatures(deps, visit, payout)}
 ${state === 'stuck' ? resumeForm(visit, payout) : null}
 ${isRejectable(payout, attempts) ? rejectForm(visit, payout) : null}
-${state === 'canceled' || (settledAtMs !== null && state === 'succeeded') ? null : settleForms(visit, payout)}`,
+${state === 'canceled' || (settledAtMs !== null && state === 'succeeded') ? null : settleCommands(words, payout)}`,
   };
 }
 
@@ -206,17 +206,11 @@ const rejectForm = (visit: Visit<null>, { id }: Payout): Html =>
   html`<form method="post" action="${PATH}/${id}/reject" class="card" aria-labelledby="reject"><h2 id="reject">${visit.words.say('operator-payouts.reject_head')}</h2>${changeFields(visit)}
 <p>${visit.words.say('operator-payouts.reject_hint')}</p>${becauseField(visit.words)}<button class="plain">${visit.words.say('operator-payouts.reject_head')}…</button></form>`;
 
-function settleForms({ visitor, nowMs, words }: Visit<null>, { id, network }: Payout): Html {
-  const option = (how: 'paid' | 'never' | 'again') =>
-    html`<option value="${how}">${words.say(`operator-payouts.how_${how}`)}</option>`;
-  return html`<form method="post" action="${askPath(network)}" class="card" aria-labelledby="settle"><h2 id="settle">${words.say('operator-payouts.settle')}</h2>${changeFields({ visitor, nowMs })}
-<input type="hidden" name="kind" value="settle"><input type="hidden" name="payout" value="${id}"><input type="hidden" name="check" value="yes">
-<label>${words.say('operator-payouts.happened')} <select name="how">${option('paid')}${option('never')}${option('again')}</select></label>
-<label>${words.say('operator-payouts.transaction_if')} <input name="paid" maxlength="200" autocomplete="off" spellcheck="false" dir="ltr"></label>
-<label class="check"><input type="checkbox" name="vouch" value="yes"> ${words.say('operator-payouts.vouch')}</label>
-<p class="hint">${words.say('operator-payouts.settle_hint')}</p>
-<button class="plain">${words.say('operation-form.check')}</button></form>`;
-}
+const settleCommands = (words: Words, { id }: Payout): Html =>
+  html`<section class="card" aria-labelledby="settle"><h2 id="settle">${words.say('operator-payouts.settle')}</h2>
+<p><code data-copy>quayside payouts settle ${id} --paid TRANSACTION --because REASON</code></p>
+<p><code data-copy>quayside payouts settle ${id} --never --because REASON</code></p>
+<p class="hint">${words.html('operator-payouts.settle_hint')}</p></section>`;
 
 async function planResuming(deps: DashboardDeps, visit: Visit<null>, payout: Payout): Promise<Planned> {
   const { words } = visit;

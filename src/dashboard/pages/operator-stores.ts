@@ -170,7 +170,7 @@ async function planDecision(
   const reason = (visit.form.because ?? '').trim();
   if (!fits(store)) return page(deps, visit, words.say('operator-stores.too_late', { store: store.name }));
   if (needsReason && (reason === '' || reason.length > BECAUSE_CHARS_MAX)) {
-    return page(deps, visit, words.say('operation-form.say_why', { count: BECAUSE_CHARS_MAX }));
+    return page(deps, visit, words.say('change.say_why', { count: BECAUSE_CHARS_MAX }));
   }
   return {
     command,

@@ -15,7 +15,6 @@ import { qrSvg } from '../../lib/qr.ts';
 import { commonChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { shownOnChain } from '../explorer.ts';
-import { askForm } from '../operation-form.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { ago, badge, copyCode, data, facts, faultMessage, table, time } from '../show.ts';
 import type { Words } from '../texts.ts';
@@ -194,14 +193,13 @@ async function unsweptTable(deps: DashboardDeps, { nowMs, words }: Visit<null>):
       ago(words, readAtMs, nowMs),
     ]),
     [1, 2, 3],
-  )}<p class="hint">${words.say('operator-wallets.sweep_hint')}</p>`;
+  )}<p class="hint">${words.html('operator-wallets.sweep_hint')}</p>`;
 }
 
 async function freezeCard(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
-  const { database, config } = deps;
+  const { database } = deps;
   const { words } = visit;
   const freezes = await database.listFreezes();
-  const [first] = config.networks;
   return html`<section class="card" aria-labelledby="freeze"><h2 id="freeze">${words.say('operator-wallets.freeze')}</h2>${facts(
     [
       [
@@ -219,9 +217,5 @@ async function freezeCard(deps: DashboardDeps, visit: Visit<null>): Promise<Html
       ),
     ],
   )}${await freezeForms(deps, visit, { network: null, path: PATH }, freezes)}
-${
-  first
-    ? html`<h3>${words.say('operator-wallets.signer')}</h3><p class="hint">${words.say('operator-wallets.signer_hint')}</p>${askForm(visit, first.key, { kind: 'freeze_signer' }, { button: `${words.say('operation-form.freeze_signer')}…`, isPlain: true })}`
-    : null
-}</section>`;
+<h3>${words.say('operator-wallets.signer')}</h3><p class="hint">${words.say('operator-wallets.signer_hint')}</p><p><code data-copy>quayside signer freeze --because REASON</code></p></section>`;
 }

@@ -34,7 +34,6 @@ import { refuseOtherSchema } from './migrate.ts';
 import { createNetworks, type Networks, networkCommands } from './networks.ts';
 import { noticeCommands } from './notices/notices.ts';
 import { changeCounter, type Db, type OpenOptions, openDatabase } from './open.ts';
-import { operationCommands } from './operations/operations.ts';
 import { createOutbox } from './outbox.ts';
 import { pageSettingsCommands } from './page-settings.ts';
 import { payerTokens } from './payer-tokens.ts';
@@ -334,7 +333,6 @@ function chainCommands(db: Db, own: ChainParts) {
     ...rereadCommands(db, parts),
     ...lookupCommands(db, parts),
     ...networkCommands(db, parts.networks),
-    ...operationCommands(db, own.recordAct),
     ...proofCommands(db, own.recordAct),
   };
 }

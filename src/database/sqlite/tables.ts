@@ -5,7 +5,6 @@ import type { EventType, ExtendedEventType } from '../../core/event.ts';
 import type { InclusionGrace } from '../../core/inclusion.ts';
 import type { Account, Asset, EntryKind } from '../../core/ledger.ts';
 import type { Severity } from '../../core/notice.ts';
-import type { OperationResult, Wish } from '../../core/operation.ts';
 import type { Attempt } from '../../core/payout.ts';
 import type { RefundReason } from '../../core/refund.ts';
 import type { Terms } from '../../core/session.ts';
@@ -752,23 +751,6 @@ export const auditLog = sqliteTable('audit_log', {
   before: json<AuditedState>(),
   after: json<AuditedState>(),
   reason: text(),
-});
-
-export const operations = sqliteTable('operations', {
-  id: text().primaryKey(),
-  network: text().$type<NetworkKey>().notNull(),
-  wish: json<Wish>().notNull(),
-  planId: text(),
-  askedBy: text().notNull(),
-  because: text(),
-  askedAtMs: integer().notNull(),
-  state: text().$type<'requested' | 'running' | 'done' | 'failed' | 'expired'>().notNull(),
-  runner: text(),
-  tries: integer().notNull(),
-  startedAtMs: integer(),
-  progress: text(),
-  result: json<OperationResult>(),
-  endedAtMs: integer(),
 });
 
 export const proofs = sqliteTable('proofs', {
