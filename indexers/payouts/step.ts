@@ -12,6 +12,7 @@ import {
   decide,
   decideFrozen,
   isOutbid,
+  isRivaled,
   isSigned,
   judgeQuote,
   judgeRefusal,
@@ -38,8 +39,6 @@ const STEPS_MAX = 20;
 const LANE_WAIT_MS = 1000;
 /** How often an allotted attempt looks whether it may be signed again. */
 const HOLD_MS = 5000;
-/** What a node answers if another transaction with the same number pays nearly as much or more. */
-const UNDERPRICED = 'rejected replacement_underpriced';
 
 export type AdvanceParts = Readonly<{
   node: PayoutNode;
@@ -328,12 +327,13 @@ async function send(work: Work, attempt: SignedAttempt): Promise<Progress | null
   const { node, database, clock, secondOpinion } = work.parts;
   const differences = await secondOpinion(work.draft, attempt);
   if (differences.length > 0) return holdBack(work, attempt, differences);
-  const { answer, refusal } = await broadcast(node, attempt);
+  const { refusal, ...answered } = await broadcast(node, attempt);
   const nowMs = clock.nowMs();
   work.memory = { ...work.memory, sentAtMs: nowMs };
-  if (attempt.sentAtMs !== null && attempt.answer === answer) return null;
-  await database.recordSent({ ...nameOf(work), attempt: attempt.attempt, answer, refusal, nowMs });
-  const sent = { ...attempt, sentAtMs: attempt.sentAtMs ?? nowMs, answer };
+  const isSame = attempt.answerCode === answered.answerCode && attempt.answer === answered.answer;
+  if (attempt.sentAtMs !== null && isSame) return null;
+  await database.recordSent({ ...nameOf(work), attempt: attempt.attempt, ...answered, refusal, nowMs });
+  const sent = { ...attempt, sentAtMs: attempt.sentAtMs ?? nowMs, ...answered };
   work.attempts = work.attempts.map((one) => (one.attempt === attempt.attempt ? sent : one));
   return null;
 }
@@ -358,13 +358,14 @@ async function holdBack(work: Work, { tx, nonce }: SignedAttempt, differences: r
 async function broadcast(node: PayoutNode, { bytes }: SignedAttempt) {
   try {
     const answer = await node.broadcast(bytes);
-    if (answer.kind !== 'rejected') return { answer: answer.kind, refusal: null };
+    if (answer.kind !== 'rejected') return { answerCode: answer.kind, answer: answer.kind, refusal: null };
     const { code, message } = answer;
     const refused = `a node refuses it (${code}: ${message}). It is sent again until it is included or can never be.`;
-    return { answer: `rejected ${code}: ${message}`, refusal: { code: 'payout_rejected', message: refused } };
+    const refusal = { code: 'payout_rejected', message: refused };
+    return { answerCode: code, answer: `rejected ${code}: ${message}`, refusal };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return { answer: `no answer: ${error.code}`, refusal: null };
+    return { answerCode: 'no_answer', answer: `no answer: ${error.code}`, refusal: null };
   }
 }
 
@@ -373,8 +374,7 @@ async function outbid(work: Work, newest: SignedAttempt): Promise<Progress | nul
   const { node, clock } = work.parts;
   const { draft } = work;
   work.memory = { ...work.memory, outbidAtMs: clock.nowMs() };
-  const isRivaled = newest.answer?.startsWith(UNDERPRICED) === true;
-  if (!isRivaled && !isOutbid(newest, await node.quote(draft, newest.nonce, []))) return lookAgain(work);
+  if (!isRivaled(newest) && !isOutbid(newest, await node.quote(draft, newest.nonce, []))) return lookAgain(work);
   const terms = work.attempts.map((attempt) => attempt.terms);
   const quote = await node.quote(draft, newest.nonce, terms);
   if (quote.kind !== 'quoted') return lookAgain(work);

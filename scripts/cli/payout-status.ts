@@ -49,7 +49,7 @@ export async function payoutStatus({ database, config, clock }: Installation) {
       waiting: waits,
       wallets,
       halted_wallets: halted,
-      frozen: freezes.map(({ frozenBy, sinceMs, ...freeze }) => ({
+      frozen: freezes.map(({ frozenBy, sinceMs, gapId: _, ...freeze }) => ({
         ...freeze,
         frozen_by: frozenBy,
         since: moment(sinceMs),

@@ -71,7 +71,8 @@ export type Attempt = Readonly<{
   allottedAtMs: number;
   signedAtMs: number | null;
   sentAtMs: number | null;
-  /** What a node last answered to it. */
+  /** What a node last answered to it, and the same in words. */
+  answerCode: string | null;
   answer: string | null;
   /** What it cost, once it is final on the chain. */
   feeUnits: bigint | null;
@@ -257,6 +258,12 @@ export function judgeQuote(quote: Quote): QuoteStep {
   const { code, message } = quote;
   return { kind: hopeless.includes(code) ? 'fail' : 'wait', code, message };
 }
+
+/** The answer where another transaction with the same nonce pays nearly as much or more. */
+const UNDERPRICED = 'replacement_underpriced';
+
+/** Returns whether another transaction competes for an attempt's nonce. */
+export const isRivaled = ({ answerCode }: Attempt): boolean => answerCode === UNDERPRICED;
 
 /** Returns whether the price has risen above an attempt's fee. Otherwise paying more would not get it into a block. */
 export const isOutbid = (newest: Attempt, price: Quote): boolean =>

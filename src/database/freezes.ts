@@ -14,6 +14,8 @@ export type Freeze = Readonly<{
   /** The operator's user, or the part of the program that froze it. */
   frozenBy: string;
   sinceMs: number;
+  /** Of a freeze for skipped blocks: the gap that it names. */
+  gapId?: number;
 }>;
 
 /** The code of a freeze that an operator began. */

@@ -263,7 +263,7 @@ export interface MoneyOutDatabase {
   recordSigned(network: NetworkKey, signatures: readonly JournaledSignature[]): Promise<JournalOutcome>;
   /** Saves that an attempt was sent, and the node's answer. A new refusal becomes the reason to wait, with an alarm. */
   recordSent(
-    input: AttemptName & Readonly<{ answer: string; refusal: EngineReason | null; nowMs: number }>,
+    input: AttemptName & Readonly<{ answerCode: string; answer: string; refusal: EngineReason | null; nowMs: number }>,
   ): Promise<void>;
   /** Saves what a payout waits for, and raises an alarm if that is new and may need a person; null: nothing. */
   recordWait(

@@ -740,6 +740,8 @@ CREATE TABLE payouts (
   settled_at_ms INTEGER,
   -- The newest transfer out of our wallets of which a person has said that it, and none before it, paid this refund.
   not_paid_through INTEGER,
+  -- The transfer that a person was shown last as one that may have paid this refund.
+  shown_transfer_id INTEGER,
   CHECK ((generation = 0) = (proof IS NULL)),
   CHECK ((wait_code IS NULL) = (wait_message IS NULL)),
   CHECK ((fault_code IS NULL) = (fault_message IS NULL)),
@@ -775,10 +777,12 @@ CREATE TABLE payout_attempts (
   signed_at_ms INTEGER,
   -- When it was first handed to a node, and what the node said last.
   sent_at_ms INTEGER,
+  answer_code TEXT,
   answer TEXT,
   -- What it cost: set once it is final on the chain, whether it moved the money or not.
   fee_units TEXT CHECK (fee_units NOT GLOB '*[^0-9]*' AND fee_units <> ''),
   PRIMARY KEY (payout_id, generation, attempt),
+  CHECK ((answer_code IS NULL) = (answer IS NULL)),
   CHECK ((tx IS NULL) = (bytes IS NULL) AND (tx IS NULL) = (signed_at_ms IS NULL)),
   CHECK (sent_at_ms IS NULL OR tx IS NOT NULL),
   CHECK (fee_units IS NULL OR tx IS NOT NULL)
@@ -788,7 +792,7 @@ CREATE UNIQUE INDEX attempts_by_nonce ON payout_attempts (network, payer, nonce)
 -- A nonce whose attempt may yet be refused by the signer must be the wallet's last, or it would leave a gap.
 CREATE UNIQUE INDEX attempts_unsigned ON payout_attempts (network, payer) WHERE nonce IS NOT NULL AND tx IS NULL;
 CREATE INDEX attempts_by_number ON payout_attempts (network, payer, nonce) WHERE nonce IS NOT NULL;
-CREATE INDEX attempts_learned ON payout_attempts (network, payer) WHERE answer = 'learned from the chain';
+CREATE INDEX attempts_learned ON payout_attempts (network, payer) WHERE answer_code = 'learned';
 
 -- The nonces of one wallet. No gaps: one is given out in the transaction that allots its attempt, and only the last one can
 -- be taken back.
@@ -798,8 +802,11 @@ CREATE TABLE lanes (
   next_nonce INTEGER NOT NULL CHECK (next_nonce >= 0),
   halted_code TEXT,
   halted_message TEXT,
+  -- The stuck payout that halts it; null where the wallet's count of transactions does.
+  halted_by_payout TEXT,
   PRIMARY KEY (network, payer),
-  CHECK ((halted_code IS NULL) = (halted_message IS NULL))
+  CHECK ((halted_code IS NULL) = (halted_message IS NULL)),
+  CHECK (halted_by_payout IS NULL OR halted_code IS NOT NULL)
 ) STRICT, WITHOUT ROWID;
 
 -- The payout engine of a network.

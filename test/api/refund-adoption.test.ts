@@ -85,7 +85,15 @@ async function forgetAndAdopt(
   const nowMs = server.clock.nowMs();
   const adoption = { ...signed, tx, bytes: new Uint8Array([1]), payer: 'aa'.repeat(20), payerRole: 'refund' } as const;
   assert.is(await database.adopt(network, { signatures: [adoption], servedFence: 1, nowMs }), 1);
-  await database.recordSent({ id, generation: 0, attempt: 0, answer: 'known', refusal: null, nowMs });
+  await database.recordSent({
+    id,
+    generation: 0,
+    attempt: 0,
+    answerCode: 'known',
+    answer: 'known',
+    refusal: null,
+    nowMs,
+  });
   return { sessionId: session.id, payoutId: id };
 }
 

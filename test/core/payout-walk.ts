@@ -109,6 +109,7 @@ const attemptsOf = ({ attempts, generation, lane }: Spot): Attempt[] =>
     allottedAtMs: 0,
     signedAtMs: form === 'allotted' ? null : 0,
     sentAtMs: form === 'sent' ? 0 : null,
+    answerCode: null,
     answer: null,
     feeUnits: null,
   }));

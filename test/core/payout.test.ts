@@ -9,6 +9,7 @@ import {
   decideFrozen,
   GENERATIONS_MAX,
   isOutbid,
+  isRivaled,
   judgeQuote,
   judgeRefusal,
   LEARNED_GENERATION,
@@ -53,6 +54,7 @@ const attempt: Attempt = {
   allottedAtMs: T0,
   signedAtMs: T0,
   sentAtMs: T0,
+  answerCode: 'accepted',
   answer: 'accepted',
   feeUnits: null,
 };
@@ -210,6 +212,18 @@ test('an attempt is named by generation and number, and those that failed unknow
     attemptName({ generation, attempt: 1 }),
   );
   assert.equal(names, ['0.1', '2.1', '–.0', '–.3']);
+});
+
+test('another transaction competes for an attempt’s nonce by the code of the answer, whatever its words', () => {
+  const answers: readonly (readonly [string | null, string | null, boolean])[] = [
+    ['replacement_underpriced', 'rejected replacement_underpriced: replacement transaction underpriced', true],
+    ['replacement_underpriced', 'in other words', true],
+    ['fee_too_low', 'rejected replacement_underpriced: as if', false],
+    [null, null, false],
+  ];
+  for (const [answerCode, answer, expected] of answers) {
+    assert.is(isRivaled({ ...attempt, answerCode, answer }), expected, `${answerCode}: ${answer}`);
+  }
 });
 
 test.run();

@@ -119,7 +119,7 @@ async function carryAll(): Promise<void> {
     await database.recordSigned(network.key, [
       { ...name, id: signatures, intent, terms: {}, signedAtMs: nowMs, tx, bytes },
     ]);
-    await database.recordSent({ ...name, answer: 'ok', refusal: null, nowMs });
+    await database.recordSent({ ...name, answerCode: 'ok', answer: 'ok', refusal: null, nowMs });
     const ended = { tx, feeUnits: 21_000_000_000_000n + BigInt(signatures) };
     await database.settlePayout({ id, generation: 0, outcome: { kind: 'succeeded', ended }, nowMs });
   }

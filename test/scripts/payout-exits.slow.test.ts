@@ -150,7 +150,15 @@ async function signHere(intent: RefundIntent, nonce: number): Promise<string> {
   const recorded = await database.recordSigned(NETWORK, await signer.journal(NETWORK, known, 10));
   await signer.close();
   assert.is(recorded.kind, 'recorded');
-  await database.recordSent({ id, generation: 0, attempt: 0, answer: 'accepted', refusal: null, nowMs });
+  await database.recordSent({
+    id,
+    generation: 0,
+    attempt: 0,
+    answerCode: 'accepted',
+    answer: 'accepted',
+    refusal: null,
+    nowMs,
+  });
   return tx;
 }
 

@@ -118,7 +118,15 @@ test('a stuck payout and its halted wallet are shown, and the payout can be resu
 });
 
 test('the ledger is verified, and an altered posting is found', async () => {
-  await database.recordSent({ id: 'rf_lost', generation: 0, attempt: 0, answer: 'accepted', refusal: null, nowMs: 0 });
+  await database.recordSent({
+    id: 'rf_lost',
+    generation: 0,
+    attempt: 0,
+    answerCode: 'accepted',
+    answer: 'accepted',
+    refusal: null,
+    nowMs: 0,
+  });
   const [{ tx } = { tx: '' }] = await database.listPayoutAttempts('rf_lost');
   const ended = { tx: tx ?? '', feeUnits: 21n * 10n ** 14n };
   await database.settlePayout({ id: 'rf_lost', generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: 0 });

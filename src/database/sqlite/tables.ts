@@ -524,6 +524,7 @@ export const payouts = sqliteTable('payouts', {
   updatedAtMs: integer().notNull(),
   settledAtMs: integer(),
   notPaidThrough: integer(),
+  shownTransferId: integer(),
 });
 
 export const payoutAttempts = sqliteTable('payout_attempts', {
@@ -541,6 +542,7 @@ export const payoutAttempts = sqliteTable('payout_attempts', {
   allottedAtMs: integer().notNull(),
   signedAtMs: integer(),
   sentAtMs: integer(),
+  answerCode: text(),
   answer: text(),
   feeUnits: units(),
 });
@@ -551,6 +553,7 @@ export const lanes = sqliteTable('lanes', {
   nextNonce: integer().notNull(),
   haltedCode: text(),
   haltedMessage: text(),
+  haltedByPayout: text(),
 });
 
 export const payoutEngines = sqliteTable('payout_engines', {

@@ -100,7 +100,7 @@ async function bringOut(world: World, id: string, kind: 'refund' | 'return'): Pr
   const signed = { id: 1, intent, generation: 0, attempt: 0, terms: own.terms, signedAtMs: one.nowMs };
   await database.nextFence(network, 0, one.nowMs);
   await database.recordSigned(network, [{ ...signed, tx: 'tx 1', bytes: new Uint8Array([1]) }]);
-  await database.recordSent({ ...name, answer: 'ok', refusal: null, nowMs: one.nowMs });
+  await database.recordSent({ ...name, answerCode: 'ok', answer: 'ok', refusal: null, nowMs: one.nowMs });
 }
 
 /** The same, and settles it as paid. */

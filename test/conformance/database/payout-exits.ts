@@ -29,7 +29,7 @@ async function bringOut(database: Database, intent: RefundIntent | SweepIntent, 
   assert.is((await database.allotAttempt({ ...name, ...own, nowMs: T0_MS })).kind, 'allotted');
   const signature = { ...name, intent, terms, tx: `tx of ${intent.id}`, bytes: new Uint8Array([1]), signedAtMs: T0_MS };
   assert.is((await database.recordSigned(network, [{ ...signature, id: nonce + 1 }])).kind, 'recorded');
-  await database.recordSent({ ...name, answer: 'accepted', refusal: null, nowMs: T0_MS });
+  await database.recordSent({ ...name, answerCode: 'accepted', answer: 'accepted', refusal: null, nowMs: T0_MS });
 }
 
 const stick = (database: Database, id: string, why = foreign) =>

@@ -61,7 +61,13 @@ const signatureOf = (intent: RefundIntent | SweepIntent, id: number, wish: Wish 
 
 const name = (id: string, generation = 0, attempt = 0) => ({ id, generation, attempt });
 const sent = (database: Database, id: string, generation = 0) =>
-  database.recordSent({ ...name(id, generation), answer: 'accepted', refusal: null, nowMs: T0_MS });
+  database.recordSent({
+    ...name(id, generation),
+    answerCode: 'accepted',
+    answer: 'accepted',
+    refusal: null,
+    nowMs: T0_MS,
+  });
 
 /** Allots, signs and sends the first attempt of a payout. */
 async function bringOut(database: Database, intent: RefundIntent | SweepIntent, journalId: number, wish: Wish = {}) {
@@ -419,7 +425,7 @@ export function attemptsConform(makePlace: MakePlace): void {
       assert.is((await database.findPayout('r1'))?.wait, null);
       await database.recordSigned(network, [signatureOf(refund('r1'), 1)]);
       const refusal = { code: 'payout_rejected', message: 'pool full' };
-      await database.recordSent({ ...name('r1'), answer: 'rejected', refusal, nowMs: T0_MS });
+      await database.recordSent({ ...name('r1'), answerCode: 'rejected', answer: 'rejected', refusal, nowMs: T0_MS });
       assert.is((await database.findPayout('r1'))?.wait?.code, 'payout_rejected');
       await sent(database, 'r1');
       assert.is((await database.findPayout('r1'))?.wait, null);

@@ -54,7 +54,7 @@ async function carry(database: Database, intent: GasIntent | SweepIntent, journa
   assert.is((await database.allotAttempt({ ...name, ...own, intent, nowMs: T0_MS })).kind, 'allotted');
   const signature = { terms: {}, tx: `tx of ${id}`, bytes: new Uint8Array([1]), signedAtMs: T0_MS };
   await database.recordSigned(network, [{ ...name, ...signature, id: journalId, intent }]);
-  await database.recordSent({ ...name, answer: 'accepted', refusal: null, nowMs: T0_MS });
+  await database.recordSent({ ...name, answerCode: 'accepted', answer: 'accepted', refusal: null, nowMs: T0_MS });
   const ended = { tx: signature.tx, feeUnits: 3n };
   await database.settlePayout({ id, generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: T0_MS });
 }

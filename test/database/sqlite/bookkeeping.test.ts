@@ -101,7 +101,7 @@ async function openBooks() {
       const tx = `tx of ${id}`;
       const signature = { id: journalId, intent, generation: 0, attempt: 0, terms: {}, signedAtMs: feed.nowMs };
       await database.recordSigned(feed.network, [{ ...signature, tx, bytes: new Uint8Array([1]) }]);
-      await database.recordSent({ ...name, answer: 'ok', refusal: null, nowMs: feed.nowMs });
+      await database.recordSent({ ...name, answerCode: 'ok', answer: 'ok', refusal: null, nowMs: feed.nowMs });
       const outcome = { kind: 'succeeded', ended: { tx, feeUnits: BigInt(fee) } } as const;
       await database.settlePayout({ id, generation: 0, outcome, nowMs: feed.nowMs });
     }

@@ -17,7 +17,7 @@ import { lanes, payoutAttempts, payoutEngines } from '../tables.ts';
 import { LEARNED } from './failures.ts';
 import type { NumberFreeze } from './freezes.ts';
 import { createLoanReclaimer } from './loans.ts';
-import { type FollowLost, noWait, type Payouts } from './payouts.ts';
+import { type FollowLost, noWait, type Payouts, unhalted } from './payouts.ts';
 import type { PayoutRow } from './rows.ts';
 
 type AdoptionCommands = Pick<MoneyOutDatabase, 'resumePayout' | 'resumeLane' | 'raiseLane' | 'adopt'>;
@@ -66,7 +66,7 @@ export function adoptionCommands(
         .from(payoutAttempts)
         .where(
           and(
-            eq(payoutAttempts.answer, LEARNED),
+            eq(payoutAttempts.answerCode, LEARNED),
             ne(payoutAttempts.tx, sql.placeholder('tx')),
             eq(payoutAttempts.attempt, sql.placeholder('attempt')),
             ...where,
@@ -158,7 +158,7 @@ export function adoptionCommands(
     else
       orm
         .insert(payoutAttempts)
-        .values({ ...signed, sentAtMs: null, answer: null, feeUnits: null })
+        .values({ ...signed, sentAtMs: null, answerCode: null, answer: null, feeUnits: null })
         .run();
     if (nonce !== null) raiseLane(payout.network, payer, nonce + 1);
     return true;
@@ -232,7 +232,11 @@ export function adoptionCommands(
         const row = orm.select().from(lanes).where(isLane).get();
         if (!row || row.haltedCode === null) return false;
         const nextNonce = Math.max(row.nextNonce, finalNonce);
-        orm.update(lanes).set({ nextNonce, haltedCode: null, haltedMessage: null }).where(isLane).run();
+        orm
+          .update(lanes)
+          .set({ nextNonce, ...unhalted })
+          .where(isLane)
+          .run();
         numberFreeze.end(network, nowMs);
         return true;
       });

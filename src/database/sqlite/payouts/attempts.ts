@@ -15,7 +15,7 @@ import type { Db } from '../open.ts';
 import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
 import { lanes, payoutAttempts, payoutEngines, payouts } from '../tables.ts';
 import { type FreezeOf, NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
-import { noWait, type Payouts } from './payouts.ts';
+import { noWait, type Payouts, unhalted } from './payouts.ts';
 import { holdRefund, type RefundHold } from './refund-holds.ts';
 import { type AttemptRow, type PayoutRow, toAttempt, toPayout } from './rows.ts';
 
@@ -64,7 +64,7 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
   function lane(network: NetworkKey, payer: string, firstNonce: number): LaneRow {
     const known = findLane.get({ network, payer });
     if (known) return known;
-    const row: LaneRow = { network, payer, nextNonce: firstNonce, haltedCode: null, haltedMessage: null };
+    const row: LaneRow = { network, payer, nextNonce: firstNonce, ...unhalted };
     insertLane(row);
     return row;
   }
@@ -105,7 +105,7 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
             `The node counts ${finalNonce} final transactions of wallet ${payer} on ${network}, but only ` +
             `${row.nextNonce} were made here: somebody else spends from it, or this database is older than the ` +
             `signer's journal. No more payouts leave it. Find the cause, then run \`quayside payouts resume ${network}\`.`;
-          moveLane.run({ ...row, haltedCode, haltedMessage });
+          moveLane.run({ ...row, haltedCode, haltedMessage, haltedByPayout: null });
           numberFreeze.begin(network, payer, nowMs);
           raiseAlarm({ atMs: nowMs, code: haltedCode, message: haltedMessage, network, sessionId: null });
           return { kind: 'halted' };
@@ -164,6 +164,7 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
           allottedAtMs: nowMs,
           signedAtMs: null,
           sentAtMs: null,
+          answerCode: null,
           answer: null,
           feeUnits: null,
         };
@@ -204,12 +205,12 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
         return { kind: 'recorded' };
       });
     },
-    async recordSent({ answer, refusal, nowMs, ...name }) {
+    async recordSent({ answerCode, answer, refusal, nowMs, ...name }) {
       await db.write(() => {
         const payout = steps.find(name.id);
         const row = findAttempt(name);
         invariant(payout && row && row.tx !== null, `the sent attempt of payout ${name.id} was recorded`);
-        setSent.run({ ...name, sentAtMs: row.sentAtMs ?? nowMs, answer });
+        setSent.run({ ...name, sentAtMs: row.sentAtMs ?? nowMs, answerCode, answer });
         ledger.transit(payout.intent, true, nowMs);
         steps.waitFor(payout, refusal, {}, nowMs);
       });
@@ -235,7 +236,7 @@ function attemptStatements(db: Db) {
   const setSent = atFirstUse(
     db.orm
       .update(payoutAttempts)
-      .set(laterValues(payoutAttempts, ['sentAtMs', 'answer']))
+      .set(laterValues(payoutAttempts, ['sentAtMs', 'answerCode', 'answer']))
       .where(isNamed),
   );
   const isLane = and(eq(lanes.network, sql.placeholder('network')), eq(lanes.payer, sql.placeholder('payer')));
@@ -244,7 +245,7 @@ function attemptStatements(db: Db) {
   const moveLane = atFirstUse(
     db.orm
       .update(lanes)
-      .set(laterValues(lanes, ['nextNonce', 'haltedCode', 'haltedMessage']))
+      .set(laterValues(lanes, ['nextNonce', 'haltedCode', 'haltedMessage', 'haltedByPayout']))
       .where(isLane),
   );
   const unsigned = atFirstUse(

@@ -88,10 +88,10 @@ export function exitCommands(db: Db, parts: Parts): Pick<MoneyOutDatabase, 'find
     const equal = steps.findEqual(row);
     if (!equal) return true;
     if (equal.id !== despite?.id) return false;
-    const isNamed = row.waitCode === EQUALS_TRANSFER && row.waitMessage?.includes(equal.tx) === true;
+    const isNamed = row.waitCode === EQUALS_TRANSFER && row.shownTransferId === equal.id;
     // Without a wait or an earlier answer, the command itself has shown the first one.
     const isShown = isNamed || (row.waitCode !== EQUALS_TRANSFER && row.notPaidThrough === null);
-    if (!isShown) steps.waitFor(row, equalTransfer(row.id, equal), {}, nowMs);
+    if (!isShown) steps.waitFor(row, equalTransfer(row.id, equal), { shownTransferId: equal.id }, nowMs);
     return isShown && (isRenewed || !steps.findEqual({ ...row, notPaidThrough: equal.id }));
   }
 

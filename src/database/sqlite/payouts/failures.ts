@@ -14,7 +14,7 @@ import type { Learned, PayoutSettlement, Payouts } from './payouts.ts';
 import type { PayoutRow } from './rows.ts';
 
 /** The answer of an attempt that no node was sent from here. The index of such attempts names it. */
-export const LEARNED = 'learned from the chain';
+export const LEARNED = 'learned';
 
 export type LearnedFailures = Readonly<{
   /**
@@ -37,7 +37,7 @@ export function createLearnedFailures(
   const isLearned = and(
     eq(payoutAttempts.network, sql.placeholder('network')),
     eq(payoutAttempts.payer, sql.placeholder('payer')),
-    sql`${payoutAttempts.answer} = ${sql.raw(`'${LEARNED}'`)}`,
+    sql`${payoutAttempts.answerCode} = ${sql.raw(`'${LEARNED}'`)}`,
   );
   const settled = atFirstUse(
     orm

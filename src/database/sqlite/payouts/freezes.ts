@@ -74,15 +74,15 @@ export function createGapFreezes({ orm }: Db) {
       `${numbersText(from, to)} were skipped, so what was paid out in them may be missed. When a node has them, ` +
       `\`quayside networks reread ${network} --from ${from} --to ${to}\` searches them and ends this. If none ever will, ` +
       `compare the wallets' transactions in an explorer with \`quayside payouts list\` first`;
-    return { network, code: BLOCKS_UNSEARCHED, reason, frozenBy: PROGRAM, sinceMs };
+    return { network, code: BLOCKS_UNSEARCHED, reason, frozenBy: PROGRAM, sinceMs, gapId: gap.id };
   };
   return {
     find,
     list: (): Freeze[] => held.all({}).flatMap((row) => find(row.network) ?? []),
     /** Ends the one that `find` returns, if it is still this one: whoever thaws has looked at its blocks otherwise. */
-    end(network: NetworkKey, { reason }: Freeze): boolean {
+    end(network: NetworkKey, { gapId }: Freeze): boolean {
       const gap = oldest.get({ network });
-      if (!gap || find(network)?.reason !== reason) return false;
+      if (!gap || gap.id !== gapId) return false;
       orm.update(blockGaps).set({ holdsPayouts: false }).where(eq(blockGaps.id, gap.id)).run();
       return true;
     },

@@ -92,6 +92,7 @@ const changingNames = [
   'updatedAtMs',
   'settledAtMs',
   'notPaidThrough',
+  'shownTransferId',
 ] as const satisfies readonly (keyof PayoutRow)[];
 type Changing = Pick<PayoutRow, (typeof changingNames)[number]>;
 
@@ -99,6 +100,8 @@ type Changing = Pick<PayoutRow, (typeof changingNames)[number]>;
 const approvable: readonly string[] = ['signer_refused_approval', 'signer_refused_cap', 'refund_unapproved'];
 
 export const noFault = { faultCode: null, faultMessage: null } as const;
+/** A wallet that nothing halts. */
+export const unhalted = { haltedCode: null, haltedMessage: null, haltedByPayout: null } as const;
 /** Waits for nothing. */
 export const noWait = { waitCode: null, waitMessage: null, ...noFault } as const;
 
@@ -249,6 +252,7 @@ const newRow = ({ intent, sessionId, servesId, notBeforeMs, nowMs }: NewPayout):
   updatedAtMs: nowMs,
   settledAtMs: null,
   notPaidThrough: null,
+  shownTransferId: null,
 });
 
 function createNumberedAttempts(db: Db): Payouts['numberedAttempt'] {
@@ -371,7 +375,7 @@ export function payoutCommands(db: Db, { steps, ledger, raiseAlarm, settlement, 
         if (haltsPayer !== null) {
           db.orm
             .update(lanes)
-            .set({ haltedCode: why.code, haltedMessage: why.message })
+            .set({ haltedCode: why.code, haltedMessage: why.message, haltedByPayout: row.id })
             .where(and(eq(lanes.network, row.network), eq(lanes.payer, haltsPayer)))
             .run();
           if (why.code === NONCE_FOREIGN) numberFreeze.begin(row.network, haltsPayer, nowMs);

@@ -14,7 +14,12 @@ import type { PayoutRow } from './rows.ts';
 const PASSING_LOOK_MS = 5_000;
 
 /** Why no attempt of a refund is allotted. A reason that passes by itself raises no alarm. */
-export type RefundHold = EngineReason & Readonly<{ passes: boolean }>;
+export type RefundHold = EngineReason &
+  Readonly<{
+    passes: boolean;
+    /** The transfer that it shows to a person. */
+    shownTransferId?: number;
+  }>;
 
 export const EQUALS_TRANSFER = 'refund_equals_transfer';
 
@@ -28,8 +33,9 @@ const maybePaid: RefundHold = {
 };
 
 /** It may be this refund, lost with the newest state of the database, or another payment of the same amount. */
-export const equalTransfer = (id: string, { tx }: EqualTransfer): RefundHold => ({
+export const equalTransfer = (id: string, { id: shownTransferId, tx }: EqualTransfer): RefundHold => ({
   code: EQUALS_TRANSFER,
+  shownTransferId,
   message:
     `transaction ${tx} has paid the same amount to the same address, no payout explains it, and an operator has ` +
     `acknowledged it with \`quayside payouts thaw\`. If it paid this refund, run \`quayside payouts settle ${id} --paid ` +
@@ -53,13 +59,13 @@ type Waiting = Readonly<{
   change(row: PayoutRow, changes: Due & Readonly<{ waitCode: string; waitMessage: string }>, nowMs: number): unknown;
   waitFor(row: PayoutRow, wait: EngineReason, changes: Due, nowMs: number): void;
 }>;
-type Due = Readonly<{ notBeforeMs: number }>;
+type Due = Readonly<{ notBeforeMs: number; shownTransferId?: number }>;
 
 /** Keeps a refund waiting. To be called within a transaction. */
 export function holdRefund(steps: Waiting, row: PayoutRow, hold: RefundHold, nowMs: number): void {
-  const { code: waitCode, message: waitMessage, passes } = hold;
+  const { code: waitCode, message: waitMessage, passes, shownTransferId } = hold;
   // Finality comes within minutes, and an old refund must not wait much longer than that.
   const notBeforeMs = passes ? nowMs + PASSING_LOOK_MS : Math.round(nextLookAtMs(row, nowMs));
   if (passes) steps.change(row, { waitCode, waitMessage, notBeforeMs }, nowMs);
-  else steps.waitFor(row, hold, { notBeforeMs }, nowMs);
+  else steps.waitFor(row, hold, { notBeforeMs, ...(shownTransferId !== undefined && { shownTransferId }) }, nowMs);
 }

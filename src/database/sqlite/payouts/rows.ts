@@ -9,6 +9,7 @@ export type AttemptRow = typeof payoutAttempts.$inferSelect;
 export function toPayout({
   kind: _,
   notPaidThrough: __,
+  shownTransferId: ___,
   waitCode,
   waitMessage,
   faultCode,

@@ -24,6 +24,7 @@ import {
   noWait,
   type PayoutSettlement,
   type Payouts,
+  unhalted,
 } from './payouts.ts';
 import { holdRefund } from './refund-holds.ts';
 import type { PayoutRow } from './rows.ts';
@@ -102,7 +103,7 @@ export function createPayoutSettlement(
     let nextNonce = lane.nextNonce;
     while (steps.numberedAttempt(network, payer, nextNonce) !== undefined) nextNonce++;
     if (nextNonce === lane.nextNonce) return;
-    const halt = lane.haltedCode === NONCE_FOREIGN ? { haltedCode: null, haltedMessage: null } : {};
+    const halt = lane.haltedCode === NONCE_FOREIGN ? unhalted : {};
     orm
       .update(lanes)
       .set({ nextNonce, ...halt })
@@ -112,11 +113,11 @@ export function createPayoutSettlement(
   }
 
   /** Lets a wallet go on that was halted because this payout's number was used, where nothing else of it is unclear. */
-  function endHalt({ id, network, waitCode, waitMessage }: PayoutRow, payer: string, nowMs: number): void {
-    if (waitCode !== NONCE_FOREIGN || waitMessage === null || stuckOf.get({ network, payer, id })) return;
-    const isHalt = and(eq(lanes.haltedCode, NONCE_FOREIGN), eq(lanes.haltedMessage, waitMessage));
+  function endHalt({ id, network, waitCode }: PayoutRow, payer: string, nowMs: number): void {
+    if (waitCode !== NONCE_FOREIGN || stuckOf.get({ network, payer, id })) return;
+    const isHalt = and(eq(lanes.haltedCode, NONCE_FOREIGN), eq(lanes.haltedByPayout, id));
     const isLane = and(eq(lanes.network, network), eq(lanes.payer, payer));
-    const ended = orm.update(lanes).set({ haltedCode: null, haltedMessage: null }).where(and(isLane, isHalt)).run();
+    const ended = orm.update(lanes).set(unhalted).where(and(isLane, isHalt)).run();
     if (ended.changes > 0) numberFreeze.end(network, nowMs);
   }
 
@@ -143,7 +144,14 @@ export function createPayoutSettlement(
     const { id: payoutId, generation, network } = row;
     const attempt = (steps.attempts(row).at(-1)?.attempt ?? -1) + 1;
     const times = { allottedAtMs: nowMs, signedAtMs: nowMs, sentAtMs: nowMs };
-    const sent = { tx, bytes: Buffer.alloc(0), ...times, answer: LEARNED, feeUnits: null };
+    const sent = {
+      tx,
+      bytes: Buffer.alloc(0),
+      ...times,
+      answerCode: LEARNED,
+      answer: 'learned from the chain',
+      feeUnits: null,
+    };
     const name = { payoutId, generation, attempt, network };
     const free = takeNumber(network, payer, nonce, nowMs);
     insertAttempt({ ...name, payer, payerRole, nonce: free, terms: {}, feeUnitsMax: feeUnits, ...sent });

@@ -1,0 +1,98 @@
+/**
+ * Messages are for people. One that an upgrade rewords, while a payout waits with the old one, changes nothing that is
+ * decided about the payout.
+ */
+import Sqlite from 'better-sqlite3';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { RefundIntent } from '../../../src/core/intent.ts';
+import type { ChainTransfer } from '../../../src/core/transfer.ts';
+import type { Database } from '../../../src/database/database.ts';
+import type { PayoutConclusion } from '../../../src/database/money-out.ts';
+import { act, inWorld, T0_MS, type World } from '../../conformance/database/place.ts';
+import { openTempDatabase } from '../../support/temp-database.ts';
+import { audit } from './audit.ts';
+
+const network = 'test:one';
+const [wallet, payee] = ['a1'.repeat(20), 'b1'.repeat(20)];
+const refund = { kind: 'refund', id: 'rf_1', network, currency: 'USDT', to: payee, units: 500n, mac: 'c' } as const;
+const name = { id: 'rf_1', generation: 0, attempt: 0 } as const;
+const terms = { nonce: '0' };
+const own = { payer: wallet, payerRole: 'refund', nonce: 0, terms, feeUnitsMax: 9n } as const;
+const test = suite('reworded messages');
+
+/** Adds a test with a database, a refund wallet, and a way to reword what the refund waits for. */
+function scene(title: string, work: (world: World, reword: () => void) => Promise<void>): void {
+  let file = '';
+  const makePlace = () => {
+    const place = openTempDatabase();
+    file = place.file;
+    return { ...place, audit: () => audit(place.file) };
+  };
+  function reword(): void {
+    const raw = new Sqlite(file);
+    assert.is(raw.prepare("UPDATE payouts SET wait_message = 'in other words' WHERE id = 'rf_1'").run().changes, 1);
+    raw.close();
+  }
+  test(
+    title,
+    inWorld(makePlace, async (world) => {
+      await world.database.recordOwnWallets(network, [{ role: 'refund', key: wallet }]);
+      await world.database.nextFence(network, 0, T0_MS);
+      assert.equal(await world.database.offerNonce(network, wallet, 0, T0_MS), { kind: 'free', nonce: 0 });
+      await work(world, reword);
+    }),
+  );
+}
+
+async function plan(database: Database, intent: RefundIntent): Promise<void> {
+  await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS }]);
+}
+
+const allot = (database: Database) => database.allotAttempt({ ...name, ...own, intent: refund, nowMs: T0_MS });
+
+async function conclude(database: Database, conclusion: PayoutConclusion, attemptCount: number): Promise<boolean> {
+  const { state = 'waiting', generation = 0 } = (await database.findPayout('rf_1')) ?? {};
+  const seen = { state, generation, attemptCount };
+  return database.concludePayout({ id: 'rf_1', seen, conclusion, act: act('payouts settle'), nowMs: T0_MS });
+}
+
+scene('a wallet that a stuck payout halts goes on when that was paid', async ({ database }, reword) => {
+  await plan(database, refund);
+  assert.is((await allot(database)).kind, 'allotted');
+  const signature = { ...name, intent: refund, terms, tx: 't1', bytes: new Uint8Array([1]), signedAtMs: T0_MS };
+  assert.is((await database.recordSigned(network, [{ ...signature, id: 1 }])).kind, 'recorded');
+  await database.recordSent({ ...name, answerCode: 'accepted', answer: 'accepted', refusal: null, nowMs: T0_MS });
+  const why = { code: 'payout_nonce_foreign', message: 'its nonce was used' };
+  await database.stickPayout({ id: 'rf_1', generation: 0, why, haltsPayer: wallet, nowMs: T0_MS });
+  assert.equal([(await database.haltedLanes()).length, (await database.listFreezes()).length], [1, 1]);
+  reword();
+  const learned = { payer: wallet, payerRole: 'refund', nonce: 0 } as const;
+  assert.ok(await conclude(database, { kind: 'paid', tx: 't2', feeUnits: 7n, generation: null, learned }, 1));
+  assert.equal([await database.haltedLanes(), await database.listFreezes()], [[], []]);
+});
+
+scene('a person who was shown an equal transfer has been shown it', async ({ database, one }, reword) => {
+  const transfer: ChainTransfer = {
+    ...{ tx: 't1', index: 0, currency: 'USDT', from: wallet, to: payee, units: 500n, isOutgoing: true },
+  };
+  const block = one.child();
+  assert.is(await one.step({ connect: [{ block, transfers: [transfer] }] }), 'done');
+  one.chain.push(block);
+  assert.is(await one.step({ floor: block.number }), 'done');
+  await database.judgeOutgoing(network, T0_MS);
+  const foreign = await database.listForeign(network, 9);
+  const seen = { freezes: await database.listFreezes(), transfers: foreign.map(({ id }) => id) };
+  assert.is((await database.thawPayouts(seen, act('payouts thaw'))).length, 1);
+  await plan(database, refund);
+  assert.is((await allot(database)).kind, 'moved');
+  assert.is((await database.findPayout('rf_1'))?.wait?.code, 'refund_equals_transfer');
+  reword();
+  const despite = { id: foreign[0]?.id ?? 0, tx: 't1' };
+  const never = { kind: 'never', proof: null, ended: null, isRenewed: true } as const;
+  assert.is(await conclude(database, { ...never, despite: { ...despite, id: despite.id + 1 } }, 0), false);
+  assert.is(await conclude(database, { ...never, despite }, 0), true);
+  assert.is((await allot(database)).kind, 'allotted');
+});
+
+test.run();
