@@ -183,14 +183,13 @@ const readers = [
   ...['ledger verify', 'audit list', 'signer drill'],
 ];
 
-/** Without a database: payout engines see at the signer what these changed. */
-const seenAtTheSigner = ['signer freeze', 'signer thaw', 'signer policy add', 'signer policy rotate'];
-/** Changes a folder of no installation yet, the passphrase, what is installed, or nothing (docs/operations.md). */
+/** Changes a folder of no installation yet, the signer's, what is installed, or nothing (docs/operations.md). */
 const unrecorded = [
   ...['restore', 'address-pool derive', 'backup verify', 'doctor', 'support-bundle'],
   ...['node check', 'node connect', 'node sync'],
   ...['signer operator-key', 'signer approve', 'signer backup', 'signer restore', 'signer init', 'signer import'],
-  ...['signer show', 'signer change-passphrase'],
+  ...['signer show', 'signer change-passphrase', 'signer freeze', 'signer thaw'],
+  ...['signer policy add', 'signer policy rotate'],
 ];
 
 test('every command is known here, as one that changes something or as one that does not', () => {
@@ -202,7 +201,7 @@ test('every command is known here, as one that changes something or as one that 
     [],
   );
   assert.equal(
-    namesOf(true).filter((name) => ![...seenAtTheSigner, ...unrecorded].includes(name)),
+    namesOf(true).filter((name) => !unrecorded.includes(name)),
     [],
   );
   for (const name of Object.values(testedElsewhere)) {
