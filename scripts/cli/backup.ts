@@ -4,7 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { deleteOlderBackups, makeBackup } from '../../src/app/backup/make.ts';
+import { makeBackup } from '../../src/app/backup/make.ts';
 import { readPassphrase } from '../../src/app/backup/passphrase.ts';
 import { proveBackup } from '../../src/app/backup/prove.ts';
 import { rememberBackup, rememberProof } from '../../src/app/backup/report.ts';
@@ -35,7 +35,6 @@ import {
 import { mebibytes, openProgressLine } from './progress.ts';
 import { askNewPassphrase, withTerminal } from './signer.ts';
 
-const KEEP_MAX = 100_000;
 const INDEX_MAX = 2 ** 31 - 1;
 const passphraseOption: Option = {
   value: 'FILE',
@@ -53,7 +52,6 @@ export const backup: Command = {
     },
     'passphrase-file': passphraseOption,
     'without-signer': { help: 'leave out the signer’s part, if the signer does not run' },
-    keep: { value: 'N', help: 'delete all but the newest N backups in the folder, once this one is written' },
     prove: { help: 'restore it into a scratch folder at once and check it, as `backup verify` does' },
     because: becauseOption,
   },
@@ -65,7 +63,6 @@ export const backup: Command = {
     const { config, database, clock } = installation;
     const to = textOption(input, 'to');
     if (to === undefined) return runAsConfigured(input, installation);
-    const keep = textOption(input, 'keep') === undefined ? null : wholeOption(input, 'keep', 1, KEEP_MAX, 1);
     const signer = input.options['without-signer'] === true ? null : config.signer;
     const act = operatorAct(backup, input, clock);
     const progress = openProgressLine(process.stderr);
@@ -93,22 +90,19 @@ export const backup: Command = {
     if (!isBad) {
       rememberBackup(config.dataDir, { file, made_at_ms: act.atMs, proved_at_ms: provedAtMs, sent_at_ms: null });
     }
-    // What is not sound replaces nothing.
-    const deleted = keep === null || isBad ? [] : deleteOlderBackups(dirname(file), keep);
     await database.recordAct(act, {
       target: file,
       before: null,
-      after: { bytes, files: names.join(' '), deleted: deleted.join(' ') },
+      after: { bytes, files: names.join(' ') },
     });
     return {
       json: {
         ...{ file, bytes, made_at: moment(manifest.made_at_ms), files: names, sessions: manifest.counts.sessions },
-        ...{ proved: proof ? !isBad : null, deleted },
+        proved: proof ? !isBad : null,
       },
       lines: [
         `wrote ${file}: ${mebibytes(bytes)} with ${names.join(', ')}`,
         ...(config.signer && !signer ? ['The signer’s part is missing: run `quayside signer backup` too.'] : []),
-        ...(deleted.length > 0 ? [`deleted ${deleted.join(', ')}`] : []),
         ...(proof ? proof.lines : [`Prove it: quayside backup verify ${file}`]),
       ],
       isBad,
@@ -118,7 +112,7 @@ export const backup: Command = {
 
 /** Does what happens every night. @throws Fault permanent `usage`; see `runScheduledBackup` */
 async function runAsConfigured(input: Input, { config, database, clock }: Installation): Promise<Answer> {
-  const [given] = ['keep', 'prove', 'passphrase-file', 'without-signer'].filter((name) => name in input.options);
+  const [given] = ['prove', 'passphrase-file', 'without-signer'].filter((name) => name in input.options);
   if (given) throw usage(`--${given} needs --to; without it, the settings \`backup\` say what is done`);
   const progress = openProgressLine(process.stderr);
   const act = operatorAct(backup, input, clock);

@@ -4,13 +4,12 @@
  * @module
  */
 import { readFileSync } from 'node:fs';
+import { SourceMap } from 'node:module';
 import { isBuilt } from './installation.ts';
-import { openSourceMap } from './source-map.ts';
 
 const PLACE = /(file:\/\/[^\s()]+\.js):(\d+):(\d+)/;
 
-type FindSource = ReturnType<typeof openSourceMap>;
-const maps = new Map<string, FindSource | null>();
+const maps = new Map<string, SourceMap | null>();
 
 /** From now on, the stack of every error names files and lines of the sources. Does nothing if the sources run. */
 export function nameSources(): void {
@@ -23,12 +22,15 @@ export function nameSources(): void {
 /** Replaces the place in a line of a stack. Lines of packages and of Node stay as they are. */
 function sourceOf(line: string): string {
   const [place, file = '', row = '', column = ''] = PLACE.exec(line) ?? [];
-  const found = place === undefined || file.includes('/node_modules/') ? null : mapOf(file)?.(+row - 1, +column - 1);
-  if (!place || !found?.source) return line;
-  return line.replace(place, `${new URL(found.source, file).href}:${found.row + 1}:${found.column + 1}`);
+  if (place === undefined || file.includes('/node_modules/')) return line;
+  const found = mapOf(file)?.findEntry(+row - 1, +column - 1);
+  // Node goes on with the last line that has a mapping, which is another place.
+  if (!found || !('originalSource' in found) || found.generatedLine !== +row - 1 || !found.originalSource) return line;
+  const source = new URL(found.originalSource, file).href;
+  return line.replace(place, `${source}:${found.originalLine + 1}:${found.originalColumn + 1}`);
 }
 
-function mapOf(file: string): FindSource | null {
+function mapOf(file: string): SourceMap | null {
   let map = maps.get(file);
   if (map === undefined) {
     map = readMap(file);
@@ -38,9 +40,9 @@ function mapOf(file: string): FindSource | null {
 }
 
 /** @returns null if there is none: the trace then names the built file */
-function readMap(file: string): FindSource | null {
+function readMap(file: string): SourceMap | null {
   try {
-    return openSourceMap(readFileSync(new URL(`${file}.map`), 'utf8'));
+    return new SourceMap(JSON.parse(readFileSync(new URL(`${file}.map`), 'utf8')));
   } catch {
     return null;
   }

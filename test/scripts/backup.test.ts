@@ -161,24 +161,6 @@ test('--prove checks the backup at once, and `doctor` says when', async () => {
   assert.match(await backupLine(), /unproved.*, proved \d{4}-/);
 });
 
-test('--keep deletes the oldest backups of the folder, and nothing else', async () => {
-  const kept = join(folder, 'kept');
-  mkdirSync(kept);
-  const others = ['notes.txt', 'quayside-20200101T000000000Z.tar.gz.age.part', 'signer.backup'];
-  for (const name of [
-    ...others,
-    'quayside-20200101T000000000Z.tar.gz.age',
-    'quayside-20210101T000000000Z.tar.gz.age',
-  ]) {
-    writeFileSync(join(kept, name), '');
-  }
-  const said = await answer('backup', '--to', kept, '--keep', '2', ...secret);
-  assert.equal(said.deleted, ['quayside-20200101T000000000Z.tar.gz.age']);
-  const left = readdirSync(kept).filter((name) => !others.includes(name));
-  assert.equal([left.length, readdirSync(kept).length], [2, 5]);
-  assert.ok(existsSync(said.file));
-});
-
 test('a file that was cut, extended or changed, or another passphrase, is refused and leaves nothing behind', async () => {
   const whole = readFileSync(made.file);
   const copy = join(folder, 'touched', 'copy.backup');

@@ -2,7 +2,7 @@
  * Makes a backup: one encrypted file with what a new machine needs, while everything runs.
  * @module
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { permanent } from '../../core/fault.ts';
@@ -13,9 +13,6 @@ import { databaseFile, secretKeyFile } from '../../lib/secret-key.ts';
 import { type Entry, type Name, packArchive } from './archive.ts';
 import type { Manifest } from './manifest.ts';
 import { openScratch, removeAbandoned } from './scratch.ts';
-
-/** Names sort by time. */
-const BACKUP_NAME = /^quayside-\d{8}T\d{9}Z\.tar\.gz\.age$/;
 
 export type BackupParts = Readonly<{
   config: Pick<Config, 'dataDir' | 'limits' | 'networks'>;
@@ -102,15 +99,4 @@ function smallFiles({ config, env, settingsFile }: BackupParts): Entry[] {
     ['settings.json', settingsFile],
   ];
   return paths.flatMap(([name, path]) => (path === null ? [] : [{ name, content: readFileSync(path) }]));
-}
-
-/**
- * Deletes all but the newest `keep` backups of a folder, by the times in their names. Other files stay.
- * @returns the names of those deleted
- */
-export function deleteOlderBackups(folder: string, keep: number): string[] {
-  const made = readdirSync(folder).filter((name) => BACKUP_NAME.test(name));
-  const older = made.sort().slice(0, -keep);
-  for (const name of older) rmSync(join(folder, name));
-  return older;
 }
