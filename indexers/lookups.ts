@@ -18,7 +18,7 @@ const POLL_MS = 500;
 /** Concurrent lookups. Kept low: following blocks has priority and lookups are rare. */
 const AT_ONCE_MAX = 8;
 
-export type LookupOptions = Readonly<{
+type LookupOptions = Readonly<{
   network: NetworkKey;
   database: Pick<Database, 'dueLookups' | 'answerLookup'>;
   node: Pick<Node, 'lookup'>;

@@ -27,7 +27,7 @@ const PATIENCE_MS = 30_000;
 /** Differences that are reported one by one; the others are only counted. */
 const REPORTED_MAX = 1_000;
 
-export type RereadOptions = Readonly<{
+type RereadOptions = Readonly<{
   network: NetworkConfig;
   database: Pick<
     Database,
@@ -44,7 +44,7 @@ export type RereadOptions = Readonly<{
   onProgress: (done: number) => void;
 }>;
 
-export type RereadReport = Readonly<{
+type RereadReport = Readonly<{
   /** The first `REPORTED_MAX`. */
   differences: readonly RereadDifference[];
   counts: Readonly<Record<RereadDifference['kind'], number>>;

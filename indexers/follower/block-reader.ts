@@ -20,7 +20,7 @@ const FAILURES = 3;
 /** Failing blocks that are remembered; one step has far fewer. */
 const FAILING_MAX = 4_096;
 
-export interface BlockReader {
+interface BlockReader {
   /**
    * Reads blocks. Everything before the first failure is kept, so that even a node which fails often is caught up with.
    */

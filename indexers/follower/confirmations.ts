@@ -28,7 +28,7 @@ export function placeFinal(tail: Tail, finalized: BlockRef): 'ours' | 'elsewhere
  * `gone` contradicts the chain that we read from the same node; `fault` is the first failure, if any, and says nothing
  * about the other blocks.
  */
-export type Attested<T> = Readonly<{ confirmed: T[]; gone: T[]; fault: Fault | null }>;
+type Attested<T> = Readonly<{ confirmed: T[]; gone: T[]; fault: Fault | null }>;
 
 /** Asks the node about each due block. Answers received before or besides a failure count. */
 export async function attestAll<T extends Unconfirmed>(

@@ -36,15 +36,15 @@ export type Step = Readonly<{
 }>;
 
 /** What the matcher knew: the highest ids of the watched addresses and of our own wallets. */
-export type Known = Readonly<{ watchedThroughId: number; ownWalletId: number }>;
+type Known = Readonly<{ watchedThroughId: number; ownWalletId: number }>;
 
 /** `recoveries`: the network's `recoveryCount` when the position was loaded. */
-export type Position = Readonly<{ recoveries: number; readThroughS: number }>;
+type Position = Readonly<{ recoveries: number; readThroughS: number }>;
 
 /** Blocks and transfers, or transactions to confirm, that are saved at once: others who write wait that long. */
 const PART_MAX = 150;
 
-export interface Cursor {
+interface Cursor {
   /**
    * Loads the position, the first time and whenever an operator has moved it. Must be called before anything else.
    * @returns what a report says of it; null if it was not loaded

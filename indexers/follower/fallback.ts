@@ -54,7 +54,7 @@ export interface Fallback {
   close(): Promise<void>;
 }
 
-export type FallbackOptions = Readonly<{
+type FallbackOptions = Readonly<{
   network: NetworkConfig;
   /** Opens the second node when it is first needed. */
   open: () => Node;

@@ -11,17 +11,13 @@ import type { NetworkReport } from '../../src/database/database.ts';
 const watched = ['safe', 'finalized'] as const;
 
 /** The heights that the node calls safe and final; null if it reports none. */
-export type FinalHeights = Readonly<Record<(typeof watched)[number], number | null>>;
+type FinalHeights = Readonly<Record<(typeof watched)[number], number | null>>;
 
 /**
  * Returns why payments wait, given what the node shows; null if they do not.
  * @param lacking what payments wait for now; stores may ask for a finality that the network's policy does not name
  */
-export type FinalityCheck = (
-  headNumber: number,
-  heights: FinalHeights,
-  lacking: ReadonlySet<Lack>,
-) => NetworkReport['reason'];
+type FinalityCheck = (headNumber: number, heights: FinalHeights, lacking: ReadonlySet<Lack>) => NetworkReport['reason'];
 
 export function createFinalityCheck({
   confirmations,

@@ -48,7 +48,7 @@ const PROOF_AGE_MS_MAX = 60_000;
 /** The same while the node's head is behind ours; at every poll it would double the load of a syncing node. */
 const PROOF_AGE_BEHIND_MS_MAX = 5_000;
 
-export type FollowerOptions = Readonly<{
+type FollowerOptions = Readonly<{
   network: NetworkConfig;
   node: Node;
   database: Pick<
@@ -72,7 +72,7 @@ export type FollowerOptions = Readonly<{
 /** How a follower ends: as requested, or because another process moved the cursor (only one may follow). */
 export type FollowerEnd = 'stopped' | 'moved';
 
-export interface Follower {
+interface Follower {
   /**
    * Follows until the signal aborts. A network that must not continue (a wrong node, a reorg of final blocks) is
    * halted: until that is over, or an operator moves the network's position, the node is only asked who it is.

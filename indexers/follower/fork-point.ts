@@ -11,7 +11,7 @@ import type { NetworkKey } from '../../src/core/transfer.ts';
  * Returns the newest of our blocks that is on the node's chain too; null if none is.
  * @throws Fault if the node fails
  */
-export async function findForkPoint(node: Pick<Node, 'range'>, tail: Tail): Promise<BlockRef | null> {
+async function findForkPoint(node: Pick<Node, 'range'>, tail: Tail): Promise<BlockRef | null> {
   let [shared, other] = [-1, tail.length];
   while (other - shared > 1) {
     const middle = Math.floor((shared + other) / 2);

@@ -16,7 +16,7 @@ import type { BlockRef } from '../../src/core/block.ts';
  */
 export type Freshness = Readonly<{ isOld: boolean; whyStale: string | null }>;
 
-export type JudgeFreshness = (head: BlockRef, nowMs: number) => Promise<Freshness>;
+type JudgeFreshness = (head: BlockRef, nowMs: number) => Promise<Freshness>;
 
 /** @param staleMs how old the newest block may be, and how long there may be no other */
 export function createFreshness(node: Pick<Node, 'whyBehind'>, staleMs: number): JudgeFreshness {

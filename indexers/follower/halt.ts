@@ -22,7 +22,7 @@ const PROOF_MS = 15_000;
 /** Proofs in a row: a gateway between two networks would otherwise let one through now and then. */
 const PROOFS = 4;
 
-export type HaltOptions = Readonly<{
+type HaltOptions = Readonly<{
   network: Pick<NetworkConfig, 'key'>;
   database: Pick<Database, 'keepAlarm'>;
   reporter: Pick<Reporter, 'update'>;

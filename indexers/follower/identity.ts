@@ -14,7 +14,7 @@ const MISSING_MS_MAX = 600_000;
 /** What a configuration says about its nodes. */
 type Expected = Pick<NetworkConfig, 'key' | 'chainId' | 'tokens'>;
 
-export interface IdentityProof {
+interface IdentityProof {
   /**
    * Checks the node's identity again, unless it was proven less than `ageMsMax` ago on the present connection.
    *

@@ -23,7 +23,7 @@ export const INLINE_BYTES_MAX = 256 * 1024;
 /** Threads without work for this long end; a quiet network keeps none. */
 const THREAD_IDLE_MS_MAX = 30_000;
 
-export type MatcherOptions = Readonly<{
+type MatcherOptions = Readonly<{
   chain: Chain;
   tokens: readonly Token[];
   table: AddressTable;

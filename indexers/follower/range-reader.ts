@@ -19,7 +19,7 @@ const FETCHES_MAX = 4;
 const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 10_000;
 
-export type RangeReaderOptions = Readonly<{
+type RangeReaderOptions = Readonly<{
   node: Pick<Node, 'range' | 'content'>;
   /** Null: only the headers are read, and no block has transfers. */
   matcher: Pick<Matcher, 'match'> | null;

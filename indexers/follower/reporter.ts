@@ -17,7 +17,7 @@ const REPORT_MS = 1000;
 
 export type Situation = Pick<NetworkReport, 'state' | 'reason' | 'headNumber' | 'readThroughS' | 'recoveries'>;
 
-export type ReporterOptions = Readonly<{
+type ReporterOptions = Readonly<{
   network: NetworkKey;
   database: Pick<Database, 'reportNetwork'>;
   node: Pick<Node, 'health'>;

@@ -11,7 +11,7 @@ export type WalkEnd = Exclude<Plan, { kind: 'ask' }>;
 
 type Advance = Extract<WalkEnd, { kind: 'advance' }>;
 
-export interface Walk {
+interface Walk {
   /**
    * Decides what to do about the node's `head`; at most `blocksMax` blocks above our tip are read in one go.
    * @throws Fault transient if the node fails, or no longer knows a header on the way

@@ -52,7 +52,7 @@ const START_MS_MAX = 60_000;
 const OUTBID_MS_MIN = 30_000;
 const OUTBID_BLOCKS = 10;
 
-export type PayerOptions = Readonly<{
+type PayerOptions = Readonly<{
   network: Pick<
     NetworkConfig,
     'key' | 'family' | 'mode' | 'tokens' | 'blockTimeMs' | 'reorgDepthMax' | 'nativeSymbol' | 'sweep' | 'payoutExpiryMs'

@@ -18,7 +18,7 @@ const WAIT_MS_MAX = 10_000;
 const WAIT_MS_MAX_WITH_REFUNDS = 60_000;
 const RETRY_MS = 250;
 
-export type LearnWalletsParts = Readonly<{
+type LearnWalletsParts = Readonly<{
   network: Readonly<{ key: NetworkKey }>;
   database: Pick<
     Database,

@@ -26,7 +26,7 @@ export const BEAT_MS = 10_000;
 /** A restart takes less. A longer gap may be anything: a stop, or a machine that was put back to a snapshot. */
 const GAP_MS_MAX = 120_000;
 
-export type RollbackWaitParts = Readonly<{
+type RollbackWaitParts = Readonly<{
   network: NetworkKey;
   /** `SpendRules.rollbackWaitMs`. */
   lifeMs: number;

@@ -32,7 +32,7 @@ const nameOf = ({ code, sinceMs }: Freeze): string => `${code} ${sinceMs}`;
 
 export type FreezableSigner = Signer & Pick<SignerControl, 'freezeState' | 'freeze'>;
 
-export interface SignerFreezer {
+interface SignerFreezer {
   /**
    * Freezes the signer if the network was frozen since the last call, or since the start; and reports, now and then,
    * whether it is frozen.

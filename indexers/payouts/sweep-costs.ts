@@ -27,11 +27,11 @@ export type SweepWays = Readonly<{
 }>;
 
 /** The likely cost of a sweep with its gas, in base units of the native coin, or why it is impossible. */
-export type Price = Readonly<{ kind: 'priced'; costUnits: bigint; needs: SweepNeeds; ways?: SweepWays }> | Refused;
+type Price = Readonly<{ kind: 'priced'; costUnits: bigint; needs: SweepNeeds; ways?: SweepWays }> | Refused;
 type Refused = Quote & Readonly<{ kind: 'refused' }>;
 
 /** `sharePpm`: the cost relative to the value, in millionths; null: the coin's price is unknown. */
-export type Judged = Readonly<{ sharePpm: bigint | null; isTooDear: boolean }>;
+type Judged = Readonly<{ sharePpm: bigint | null; isTooDear: boolean }>;
 
 /** What the swept address lacks to pay for its sweep, and what its transaction costs at most. */
 type Short = Readonly<{ index: number; missing: bigint; cost: bigint; loan: NonNullable<Refused['loan']> | null }>;
@@ -39,7 +39,7 @@ type Short = Readonly<{ index: number; missing: bigint; cost: bigint; loan: NonN
 /** What one plan has lent already. */
 export type Round = { lentUnits: bigint };
 
-export interface SweepCosts {
+interface SweepCosts {
   /**
    * Prices a sweep.
    * @param round what has been lent to others of the same plan; what is lent for this one is added

@@ -20,7 +20,7 @@ const TOP_UP_MS = 15_000;
 /** The interval between two passes over all addresses that ever received money. */
 const LOOK_MS = 600_000;
 
-export type SweepWatchOptions = Readonly<{
+type SweepWatchOptions = Readonly<{
   network: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'tokens' | 'sweep'>;
   sweeper: Sweeper;
   database: Pick<Database, 'listNetworks' | 'findFreeze' | 'unswept' | 'recordUnswept' | 'raiseAlarm'>;
@@ -28,7 +28,7 @@ export type SweepWatchOptions = Readonly<{
   log: Log;
 }>;
 
-export interface SweepWatch {
+interface SweepWatch {
   /** Works until the signal aborts. Faults are reported and waited out. */
   run(signal: AbortSignal): Promise<void>;
   /**

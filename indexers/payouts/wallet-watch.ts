@@ -26,7 +26,7 @@ const COUNT_MS_MIN = 10_000;
 /** Halted deposit addresses that are looked at again each time. */
 const HALTED_MAX = 16;
 
-export type WalletWatchParts = Readonly<{
+type WalletWatchParts = Readonly<{
   network: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'reorgDepthMax'>;
   rules: SpendRules;
   node: Pick<PayoutNode, 'paidBy' | 'failedBy' | 'sequence' | 'usedBy' | 'readTransfer'>;
@@ -57,7 +57,7 @@ export type WalletWatchParts = Readonly<{
   log: Log;
 }>;
 
-export interface WalletWatch {
+interface WalletWatch {
   /**
    * Judges what has left the wallets since it was last called.
    * @returns whether other wallets pay than before: the signer's policy was changed

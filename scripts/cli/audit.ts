@@ -42,7 +42,7 @@ export const auditList: Command = {
 };
 
 /** Returns each changed value as `name: before → after`. */
-export function changeText({ before, after }: Pick<AuditEntry, 'before' | 'after'>): string {
+function changeText({ before, after }: Pick<AuditEntry, 'before' | 'after'>): string {
   const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
   const text = (state: AuditedState, name: string) => String(state?.[name] ?? '-');
   return names

@@ -12,7 +12,7 @@ import { sessionLink } from './explain-session.ts';
 import { transferLink } from './explain-transfer.ts';
 
 /** An address as a family writes it. */
-export type Named = Readonly<{ family: Family; key: string; text: string }>;
+type Named = Readonly<{ family: Family; key: string; text: string }>;
 
 /** Returns the families that have addresses of this form. */
 export const namesOf = (text: string): Named[] =>

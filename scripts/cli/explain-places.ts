@@ -14,7 +14,7 @@ import { nextStep } from './network-advice.ts';
 export type Place = Readonly<{ network: NetworkConfig; report: NetworkStatus | null; gaps: readonly BlockGap[] }>;
 export type Places = ReadonlyMap<NetworkKey, Place>;
 
-export type BlockRange = Readonly<{ from: number; to: number }>;
+type BlockRange = Readonly<{ from: number; to: number }>;
 
 /** Blocks by which a range that follows from times is made wider on each side. */
 const MARGIN_BLOCKS = 20;

@@ -23,7 +23,7 @@ const SESSIONS_SHOWN_MAX = 10;
 const RECIPIENTS_CHECKED_MAX = 200;
 
 /** A transaction id as the families that it may belong to write it. */
-export type Candidate = Readonly<{ family: Family; tx: string }>;
+type Candidate = Readonly<{ family: Family; tx: string }>;
 
 /** Returns the families whose transaction ids look like this text. */
 export const candidatesOf = (text: string): Candidate[] =>

@@ -147,7 +147,7 @@ export const heldAccept: Command = {
 };
 
 /** Returns what becomes of held money, with its returns. */
-export function stateText({ state, returns }: HeldMoney): string {
+function stateText({ state, returns }: HeldMoney): string {
   if (state !== 'gone') return state;
   if (returns.some(({ status }) => status === 'pending' || status === 'processing')) return 'returning';
   return returns.some(({ status }) => status === 'completed') ? 'returned' : state;

@@ -17,7 +17,7 @@ import type { Terminal } from '../../src/signer/terminal.ts';
 import { type Input, usage } from './command.ts';
 
 /** A network for payouts, and its name in the configuration. */
-export type NamedNetwork = PaidNetwork & Readonly<{ name: string }>;
+type NamedNetwork = PaidNetwork & Readonly<{ name: string }>;
 
 /**
  * Reads configured networks or presets. Settings that are not needed here (a node, an xpub) may be missing.

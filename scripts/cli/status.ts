@@ -201,7 +201,7 @@ export const importMore = (nextIndex: number): string =>
   `derive and import addresses from ${nextIndex} on with \`quayside address-pool\``;
 
 /** Returns what a pool's level means and what to do about it; empty if nothing. */
-export const poolAdvice = ({ free, isLow, nextIndex }: PoolReport): string =>
+const poolAdvice = ({ free, isLow, nextIndex }: PoolReport): string =>
   [...(free === 0 ? [`EMPTY: ${WHILE_EMPTY}`] : []), ...(isLow ? [importMore(nextIndex)] : [])].join('; ');
 
 /** Fetches the rates, which are in the server's memory, from its metrics listener. Null if it does not answer. */

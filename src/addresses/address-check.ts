@@ -22,7 +22,7 @@ const SLICE = 250;
 /** What a pool derives from: all networks of its family and mode have this xpub. */
 export type Xpub = Readonly<{ family: Family; mode: Mode; xpub: string; fingerprint: string }>;
 
-export type AddressCheckOptions = Readonly<{
+type AddressCheckOptions = Readonly<{
   database: Pick<Database, 'openAddresses' | 'refuseAddress'>;
   source: Xpub;
   derive: (task: DeriveTask) => Promise<string[]>;

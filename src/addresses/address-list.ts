@@ -31,7 +31,7 @@ const schema = z.strictObject({
 export type AddressList = z.infer<typeof schema>;
 
 /** A list whose signature and addresses are valid. `keys` are address keys. */
-export type VerifiedList = Readonly<{
+type VerifiedList = Readonly<{
   family: Family;
   mode: Mode;
   from: number;

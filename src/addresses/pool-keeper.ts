@@ -42,7 +42,7 @@ export type PoolOptions = Readonly<{
   log: Log;
 }>;
 
-export interface PoolKeeper {
+interface PoolKeeper {
   /** Resolves after `stop`; rejects when a pool can no longer be filled and a person must act. */
   readonly ended: Promise<void>;
   stop(): Promise<void>;

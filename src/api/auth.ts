@@ -45,7 +45,7 @@ export type AuthDeps = Readonly<{
 export type Unusable = 'revoked' | 'expired' | 'source_not_allowed';
 
 /** A caller, and whether its store is approved. */
-export type Authenticated = Caller & Pick<ApiKeyWithSecret, 'storeStatus'>;
+type Authenticated = Caller & Pick<ApiKeyWithSecret, 'storeStatus'>;
 
 /**
  * Authenticates one request.

@@ -15,7 +15,7 @@ export const errorTypes = [
   'api_error',
 ] as const;
 
-export type ErrorType = (typeof errorTypes)[number];
+type ErrorType = (typeof errorTypes)[number];
 
 /** `meaning` and `remedy` are whole sentences; together they are the default message. */
 type Row = Readonly<{ status: number; type: ErrorType; meaning: string; remedy: string; retryAfterS?: number }>;

@@ -26,7 +26,7 @@ export const healthSchema = z
   })
   .meta({ id: 'Health', example: { status: 'ok' } });
 
-export type Health = z.infer<typeof healthSchema>;
+type Health = z.infer<typeof healthSchema>;
 
 /**
  * Says whether the server is ready: the database is writable, each configured mode has a followed network, and no stop

@@ -9,7 +9,7 @@ import type { OpenApiDocument } from './openapi.ts';
 export type Field = Readonly<{ path: string; type: string; isRequired: boolean; notes: string }>;
 
 /** One shape that the content can have; `name` if there are several. */
-export type Shape = Readonly<{ name: string | null; fields: readonly Field[] }>;
+type Shape = Readonly<{ name: string | null; fields: readonly Field[] }>;
 
 /** Deeper than any schema here. Stops at a schema that refers to itself. */
 const DEPTH_MAX = 12;

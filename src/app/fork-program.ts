@@ -14,7 +14,7 @@ import { AWAIT_START } from '../lib/start-signal.ts';
  */
 const nodeArguments: readonly string[] = ['--max-semi-space-size=1', '--single-threaded-gc', '--v8-pool-size=1'];
 
-export type Program = Readonly<{
+type Program = Readonly<{
   /** The program's source. */
   module: URL;
   args?: readonly string[];

@@ -35,7 +35,7 @@ const timeouts = {
   keepAliveTimeout: 75_000,
 } as const;
 
-export type Handlers = Readonly<{
+type Handlers = Readonly<{
   answer: RequestListener;
   /** Makes the raw answer to input that is not a valid request. Node's own answer has no body. */
   refuse?: (error: NodeJS.ErrnoException) => string;
@@ -47,7 +47,7 @@ export type Listening = Readonly<{
   close(patienceMs: number): Promise<void>;
 }>;
 
-export type ListenAt = Readonly<{
+type ListenAt = Readonly<{
   host: string;
   port: number;
   /** The setting that chooses the port, for messages. */

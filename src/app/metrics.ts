@@ -17,7 +17,7 @@ import type { WriteTimes } from './write-times.ts';
 
 const states: readonly NetworkState[] = ['starting', 'following', 'behind', 'fault', 'halted'];
 
-export type MetricsOptions = Readonly<{
+type MetricsOptions = Readonly<{
   database: Pick<
     Database,
     | 'listNetworks'

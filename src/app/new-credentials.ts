@@ -33,7 +33,7 @@ export const issueUsualStore = (name: string, settlementCurrency: Currency, nowM
   issueStore(name, { ...defaultStoreSettings, settlementCurrency }, nowMs);
 
 /** A key as it is stored (`row`), and the text of the key, which is shown once and not stored. */
-export type IssuedKey = Readonly<{ key: string; row: NewApiKey }>;
+type IssuedKey = Readonly<{ key: string; row: NewApiKey }>;
 
 /** @param life without it, the key does not expire and may be used from anywhere */
 export function issueKey(

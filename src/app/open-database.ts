@@ -14,7 +14,7 @@ import { databaseOptions, type WriteHooks } from './database-options.ts';
 /** How long after its deadline a session stays open because a network could not be read. */
 const OUTAGE_WAIT_S = 3600;
 
-export type DatabaseHooks = WriteHooks &
+type DatabaseHooks = WriteHooks &
   Readonly<{
     /** Called with the addresses that a new session takes, before they are offered. */
     beforeTake?: BeforeTake;

@@ -6,7 +6,7 @@ import { statSync } from 'node:fs';
 import type { Config } from '../config/config.ts';
 import { signerFiles } from '../signer/files.ts';
 
-export type SafetyWarning = Readonly<{ code: 'signer_same_user' | 'no_second_node'; message: string }>;
+type SafetyWarning = Readonly<{ code: 'signer_same_user' | 'no_second_node'; message: string }>;
 
 /** The networks' part that the warnings depend on. */
 type Warned = Readonly<{

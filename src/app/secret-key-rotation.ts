@@ -41,12 +41,12 @@ export type RotationParts = Readonly<{
 export type Pass = Readonly<{ looked: number; resealed: number; kept: readonly number[]; refused: number }>;
 
 /** `isContinued`: an earlier command had begun. `written`: the file that a person must put in place first. */
-export type Rotation =
+type Rotation =
   | Readonly<{ kind: 'written'; version: number; written: string; file: string }>
   | Readonly<{ kind: 'done'; version: number; before: number; isContinued: boolean; pass: Pass }>;
 
 /** Rows seen by `secret-key retire`. `written` as for a rotation. */
-export type Retirement = Readonly<{ version: number; pass: Pass; replacedLinks: number; written: string | null }>;
+type Retirement = Readonly<{ version: number; pass: Pass; replacedLinks: number; written: string | null }>;
 
 const lockName = 'secret-key.lock';
 

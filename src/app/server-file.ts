@@ -18,7 +18,7 @@ const schema = z.object({
   secret_keys: z.array(z.object({ version: z.int(), id: z.string() })),
 });
 
-export type ServerFile = z.infer<typeof schema>;
+type ServerFile = z.infer<typeof schema>;
 
 const fileIn = (dataDir: string): string => join(dataDir, 'server.json');
 

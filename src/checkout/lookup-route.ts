@@ -17,7 +17,7 @@ const ofSession = { perSecond: 1 / 10, burst: 6, namesMax: SESSIONS_MAX };
 const ofCaller = { perSecond: 1 / 3, burst: 30 };
 const FORM_BYTES_MAX = 4096;
 
-export type LookupDeps = Readonly<{
+type LookupDeps = Readonly<{
   database: Pick<Database, 'findSession' | 'requestLookups'>;
   config: Pick<Config, 'networks'>;
   clock: Clock;

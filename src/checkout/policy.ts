@@ -24,7 +24,7 @@ function contentPolicy({ connect, ancestors }: Allowed): string {
   ].join('; ');
 }
 
-export type Allowed = Readonly<{ connect: readonly string[]; ancestors: readonly string[] }>;
+type Allowed = Readonly<{ connect: readonly string[]; ancestors: readonly string[] }>;
 
 /** Sets the headers of everything below the page's path. */
 export const protect: RequestHandler = (_request, response, next) => {

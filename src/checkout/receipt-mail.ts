@@ -83,7 +83,7 @@ const plain = (text: string): string => {
 };
 
 /** Writes the receipt. The link in it opens the page, and has no token: who reads the mailbox can name no address. */
-export function receiptMail(
+function receiptMail(
   {
     session,
     shop,
@@ -117,7 +117,7 @@ export function receiptMail(
   return { to, fromName: name, replyTo: null, subject: say('mail_subject', { shop: name }), text: lines.join('\n') };
 }
 
-export type ReceiptMailDeps = Readonly<{
+type ReceiptMailDeps = Readonly<{
   database: Pick<Database, 'findSession' | 'findStore' | 'findPageSettings' | 'queueReceipt' | 'hasReceipt'>;
   config: Pick<Config, 'mail' | 'networks' | 'checkoutUrl'>;
   clock: Clock;

@@ -91,7 +91,7 @@ function confirmPage(words: Words, address: string, network: string, back: strin
   );
 }
 
-export type RefundAddressDeps = Readonly<{
+type RefundAddressDeps = Readonly<{
   database: Pick<Database, 'findSession' | 'findPageSettings' | 'isPayerToken'> &
     Pick<RefundDatabase, 'leaveRefundAddress'>;
   config: Pick<Config, 'networks'>;

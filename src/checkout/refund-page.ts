@@ -31,7 +31,7 @@ export type RefundStep =
   | Readonly<{ kind: 'confirm'; address: string }>
   | Readonly<{ kind: 'state'; mayChange: boolean }>;
 
-export type RefundPageModel = Readonly<{
+type RefundPageModel = Readonly<{
   refund: Refund;
   shop: string;
   network: NetworkConfig;

@@ -24,7 +24,7 @@ import {
 } from './refund-page.ts';
 import { asked, formReader, limitCallers, type Refuse } from './request.ts';
 
-export type RefundPageDeps = Readonly<{
+type RefundPageDeps = Readonly<{
   database: Pick<Database, 'findStore'> & Pick<RefundDatabase, 'findRefundBy' | 'claimRefund'>;
   config: Pick<Config, 'networks'>;
   clock: Clock;

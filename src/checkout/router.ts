@@ -36,7 +36,7 @@ import type { Words } from './texts.ts';
 import { answerTransfer } from './transfer.ts';
 import { pageVersion } from './version.ts';
 
-export type CheckoutDeps = Readonly<{
+type CheckoutDeps = Readonly<{
   database: Pick<
     Database,
     | 'findSession'

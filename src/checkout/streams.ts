@@ -35,7 +35,7 @@ type Stream = {
 
 type StreamRequest = Pick<Stream, 'sessionId' | 'address' | 'response' | 'known'>;
 
-export interface Streams {
+interface Streams {
   /** Answers with a stream of versions; 503 if there are too many, and then the page polls. */
   open(request: StreamRequest): void;
 }

@@ -10,7 +10,7 @@ import { walletTransfer } from '../payments/option.ts';
 import type { PageState } from './state.ts';
 
 /** `changed`: another amount is due, or none. `locked`: that account cannot pay. Both are keys of the page's texts. */
-export type TransferAnswer =
+type TransferAnswer =
   | Readonly<{ transfer: Readonly<Record<string, unknown>> }>
   | Readonly<{ problem: 'changed' | 'locked' }>;
 

@@ -12,7 +12,7 @@ import { isAwaited, isUnanswered } from './lookup.ts';
 import { pageState } from './state.ts';
 
 /** What the page of a session depends on besides the session. */
-export type Surroundings = Readonly<{
+type Surroundings = Readonly<{
   reports: readonly NetworkStatus[];
   lookups: readonly Lookup[];
   refunds: readonly Refund[];

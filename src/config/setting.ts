@@ -39,7 +39,7 @@ export const orNull =
     value === null ? null : read(value);
 
 /** Reads a whole number, also as digits in a text, because environment variables are text. */
-export const wholeBetween =
+const wholeBetween =
   (min: number, max: number): Reader<number> =>
   (value) => {
     const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? BigInt(value) : value;

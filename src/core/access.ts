@@ -34,7 +34,7 @@ const ofInstallation = (permission: StorePermission | InstallationPermission): p
   permission === 'installation:read' || permission === 'installation:manage';
 
 /** What a page needs: a permission in the store that its path names, or one over the installation. */
-export type Need =
+type Need =
   | Readonly<{ permission: StorePermission; storeId: string }>
   | Readonly<{ permission: InstallationPermission }>;
 

@@ -67,7 +67,7 @@ export function sameHex(left: string, right: string): boolean {
 }
 
 /** What one attempt is signed over. `timestampS` and `nonce` are new for each attempt; the rest never changes. */
-export type WebhookMessage = Readonly<{
+type WebhookMessage = Readonly<{
   secret: string;
   /** Also signs while the secret is being rotated, but only in the Standard Webhooks header. */
   nextSecret: string | null;

@@ -30,7 +30,7 @@ const GONE_COUNT_MIN = 3;
 const GONE_MS_MIN = 3_600_000;
 
 /** Answers 410 in a row. `sinceMs` is null when there is none. */
-export type Gone = Readonly<{ count: number; sinceMs: number | null }>;
+type Gone = Readonly<{ count: number; sinceMs: number | null }>;
 
 /** Returns the row of 410s after an attempt. No answer, or the same event's 410 again, changes nothing. */
 export function goneAfter(gone: Gone, status: number | null, statusBefore: number | null, nowMs: number): Gone {

@@ -68,7 +68,7 @@ export const isExtended = (type: EventType): type is ExtendedEventType =>
   (extendedEvents as readonly string[]).includes(type);
 
 /** Webhooks call the session status `paid` `completed`. */
-export type PaymentEventStatus = 'completed' | Exclude<SessionStatus, 'paid'>;
+type PaymentEventStatus = 'completed' | Exclude<SessionStatus, 'paid'>;
 
 /**
  * A payment event. `sum` is what was received or, where nothing was and the session has ended, what was due; null where

@@ -36,7 +36,7 @@ export const heldKinds = ['late', 'short', 'surplus', 'wrong_token'] as const;
 export type HeldKind = (typeof heldKinds)[number];
 
 /** `currency` is that of the larger part. */
-export type HeldAmount = Readonly<{ kind: HeldKind; valuePar: bigint; currency: Currency }>;
+type HeldAmount = Readonly<{ kind: HeldKind; valuePar: bigint; currency: Currency }>;
 
 /** Less cannot be refunded, and nobody is asked about it. */
 const HELD_PAR_MIN = minorToPar(1n);

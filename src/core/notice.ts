@@ -73,7 +73,7 @@ export type Change = 'opened' | 'repeated' | 'ended';
 export type Told = WatchedAlarm & Readonly<{ change: Change; severity: Severity }>;
 
 /** A target hears of alarms that are at least as severe as `least`, but not of the one with its own key. */
-export type Hearer = Readonly<{ least: Severity; ownKey: string }>;
+type Hearer = Readonly<{ least: Severity; ownKey: string }>;
 
 /**
  * Returns what a target is to be told now, in one message. An alarm that ended before it was told is left out. Once the

@@ -42,7 +42,7 @@ export function compareRates(a: Rate, b: Rate): number {
 }
 
 /** Returns the two middle rates of the sorted list, lower first: the same one twice if the count is odd. */
-export function middleRates(rates: readonly Rate[]): readonly [Rate, Rate] {
+function middleRates(rates: readonly Rate[]): readonly [Rate, Rate] {
   const sorted = rates.toSorted(compareRates);
   const low = sorted[(sorted.length - 1) >> 1];
   const high = sorted[sorted.length >> 1];

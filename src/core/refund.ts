@@ -86,7 +86,7 @@ export type RefundRefusal =
   | 'REFUND_TIME_EXPIRED'
   | 'DAILY_REFUND_LIMIT_EXCEEDED';
 
-export type RefundJudgement =
+type RefundJudgement =
   | Readonly<{ kind: 'refused'; why: RefundRefusal }>
   /** `part` names the network to pay on; `units` are base units of its token. */
   | Readonly<{ kind: 'accepted'; part: ReceivedPart; units: bigint }>;
@@ -235,7 +235,7 @@ export const isApproved = ({
 }: Pick<RefundLife, 'destination' | 'needsApproval' | 'approvedDestination'>): boolean =>
   !needsApproval || (destination !== null && approvedDestination === destination);
 
-export type RefundStep = 'start' | 'expire' | null;
+type RefundStep = 'start' | 'expire' | null;
 
 /** How a refund's payout ended. */
 export type RefundEnd = Readonly<{ kind: 'completed'; tx: string }> | Readonly<{ kind: 'failed'; reason: string }>;

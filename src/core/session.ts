@@ -176,7 +176,7 @@ export function recount(sums: readonly ReceiptSum[], changed: readonly Recount[]
 }
 
 /** Returns the phases of all receipts of a session: those of one transaction have its earliest. */
-export function phasesOf(terms: Terms, receipts: readonly Receipt[]): (Phase | null)[] {
+function phasesOf(terms: Terms, receipts: readonly Receipt[]): (Phase | null)[] {
   const place = ({ network, tx }: Receipt) => `${network}/${tx}`;
   const earliest = new Map<string, Phase | null>();
   for (const receipt of receipts) {

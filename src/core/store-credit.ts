@@ -7,7 +7,7 @@ import { invariant } from './fault.ts';
 import { MINOR_DECIMALS, minorToPar, parseUnits } from './money.ts';
 
 /** A tier that a store adds on the networks of a name. */
-export type StoreTier = CreditTier & Readonly<{ network: string }>;
+type StoreTier = CreditTier & Readonly<{ network: string }>;
 
 /** How a store's tiers are written: `network=condition` or `network=condition@amount`, separated by commas. */
 export const storeCreditExample = 'ethereum=finalized@1000.00,bsc=30';

@@ -115,7 +115,7 @@ function greatestFirst({ owner: one }: DueOwner, { owner: other }: DueOwner): nu
  * Returns what a cost is worth in stablecoins, at par and rounded up; null if the coin's price is unknown.
  * @param costUnits base units of the native coin
  */
-export const costParOf = (
+const costParOf = (
   costUnits: bigint,
   nativeDecimals: number,
   { nativePricePar }: Pick<SweepPolicy, 'nativePricePar'>,

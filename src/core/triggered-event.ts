@@ -19,7 +19,7 @@ import {
 import { permanent } from './fault.ts';
 
 /** The session that it is about, and what it says was received or refunded. */
-export type TriggerSubject = Pick<PaymentEvent, 'sessionId' | 'orderId' | 'exchangeRate'> &
+type TriggerSubject = Pick<PaymentEvent, 'sessionId' | 'orderId' | 'exchangeRate'> &
   Readonly<{ sum: NonNullable<PaymentEvent['sum']>; network: RefundEvent['network'] }>;
 
 /** Fields of `data.object` to replace, as text. */

@@ -17,7 +17,7 @@ const READ_AGO_MS_MAX = 600_000;
 export const unreadMinutes = (readAtMs: number, nowMs: number): number | null =>
   nowMs - readAtMs > READ_AGO_MS_MAX ? Math.floor((nowMs - readAtMs) / 60_000) : null;
 
-export type WalletReading = Readonly<{
+type WalletReading = Readonly<{
   /** What the wallets hold now. */
   heldUnits: bigint;
   /** What the ledger says that has left them since the last reading; zero or more. */

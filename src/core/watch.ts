@@ -17,7 +17,7 @@ export type Trouble = Readonly<{ sinceMs: number; calmSinceMs: number | null; is
  * - `wait`: nothing to do: there is no trouble, or not for long enough, or it may be over.
  * - `raise`: it has lasted, so an alarm is raised. `keep`: it still lasts. `end`: it is over, and so is its alarm.
  */
-export type WatchStep = 'wait' | 'raise' | 'keep' | 'end';
+type WatchStep = 'wait' | 'raise' | 'keep' | 'end';
 
 /**
  * Decides what one look at something means.

@@ -12,7 +12,7 @@ const RANDOM_BYTES = 16;
 const TIME_BYTES = 8;
 const PROOF_BYTES = 32;
 
-export type Challenges = Readonly<{
+type Challenges = Readonly<{
   /** Returns a challenge (base64url) for one purpose, such as signing in. */
   make(purpose: string): string;
   isGood(challenge: string, purpose: string): boolean;

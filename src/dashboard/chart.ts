@@ -7,7 +7,7 @@ import { type Html, html } from '../lib/html.ts';
 import type { Words } from './texts.ts';
 
 /** `size` is null where nothing is known. */
-export type Bar = Readonly<{ label: string; size: bigint | null }>;
+type Bar = Readonly<{ label: string; size: bigint | null }>;
 
 const WIDTH = 600;
 const HEIGHT = 140;

@@ -11,7 +11,7 @@ import type { Words } from './texts.ts';
 const states: readonly DeliveryState[] = ['waiting', 'delivered', 'failed'];
 
 /** A filter. What an address says that is none of the choices, filters nothing and is left out. */
-export type DeliveryFilter = Readonly<{
+type DeliveryFilter = Readonly<{
   chosen: Readonly<Partial<Record<'endpoint' | 'state' | 'answer', string>>>;
   search: DeliverySearch;
 }>;

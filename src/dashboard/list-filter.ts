@@ -7,7 +7,7 @@ import { datePlus, startOfDayMs } from '../lib/zone.ts';
 import type { Words } from './texts.ts';
 
 /** From the beginning of the first day until after the whole last one; null: without a limit. */
-export type Days = Readonly<{ from: string | null; to: string | null; fromMs: number | null; toMs: number | null }>;
+type Days = Readonly<{ from: string | null; to: string | null; fromMs: number | null; toMs: number | null }>;
 
 /** Reads the days that a page's address names, in a zone; what is no day is left out. */
 export function readDays(query: URLSearchParams, zone: string): Days {

@@ -15,7 +15,7 @@ const RECORDED_WITHIN_MS = 60_000;
 const IN_DASHBOARD = ' (dashboard)';
 
 /** `named`: who named the present address, if a person did; `approved`: null as well if no person approved it. */
-export type RefundPeople = Readonly<{ asked: string; named: string | null; approved: string | null }>;
+type RefundPeople = Readonly<{ asked: string; named: string | null; approved: string | null }>;
 
 /** Returns who did what about a refund, each as the page says it. */
 export async function readRefundPeople(

@@ -67,7 +67,7 @@ export function contrast(first: string, second: string): number {
   return (high + 0.05) / (low + 0.05);
 }
 
-export type AccentColours = Readonly<{ accent: string; text: string; soft: string; mark: string }>;
+type AccentColours = Readonly<{ accent: string; text: string; soft: string; mark: string }>;
 
 /** Returns the colours of one scheme for an accent: the accent, text on it, and tinted backgrounds. */
 export function accentColours(hex: string, scheme: Scheme): AccentColours {

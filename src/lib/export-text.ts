@@ -7,10 +7,10 @@
 export type Cells = readonly (string | number | null)[];
 
 export const exportFormats = ['csv', 'json'] as const;
-export type ExportFormat = (typeof exportFormats)[number];
+type ExportFormat = (typeof exportFormats)[number];
 
 /** The parts of a file: before the rows, each row, and after them. */
-export type RowWriter = Readonly<{ begin: string; row(cells: Cells, isFirst: boolean): string; end: string }>;
+type RowWriter = Readonly<{ begin: string; row(cells: Cells, isFirst: boolean): string; end: string }>;
 
 const NUMBER = /^-?\d+(?:\.\d+)?$/;
 /** A spreadsheet takes a cell that begins with one of these for a formula. */

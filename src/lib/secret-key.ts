@@ -125,7 +125,7 @@ export function readKeyTable(file: string): KeyTable {
 }
 
 /** Returns the versions in a file's text; null if it is malformed or names a version twice. */
-export function parseKeyTable(text: string): KeyTable | null {
+function parseKeyTable(text: string): KeyTable | null {
   const lines = text.split('\n').flatMap((line) => line.trim() || []);
   const table = new Map<number, Uint8Array>();
   for (const line of lines) {

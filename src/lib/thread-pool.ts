@@ -23,7 +23,7 @@ export async function answer<Output>(work: () => Output | Promise<Output>): Prom
   }
 }
 
-export type ThreadPoolOptions = Readonly<{
+type ThreadPoolOptions = Readonly<{
   /** The module that the threads load; its export `task` takes an input and returns what `answer` made. */
   module: URL;
   task: string;
@@ -32,7 +32,7 @@ export type ThreadPoolOptions = Readonly<{
   idleMsMax: number;
 }>;
 
-export interface ThreadPool<Input, Output> {
+interface ThreadPool<Input, Output> {
   /**
    * @param moved buffers to transfer instead of copying; they are empty here afterwards
    * @throws Fault that the task threw

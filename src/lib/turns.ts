@@ -5,7 +5,7 @@
  */
 
 /** Waits for a turn that nobody else has. */
-export type TakeTurn = () => Promise<void>;
+type TakeTurn = () => Promise<void>;
 
 export function createTurns(): TakeTurn {
   const waiting: (() => void)[] = [];

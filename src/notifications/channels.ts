@@ -42,7 +42,7 @@ export const addressShapes = {
   'dead-man': z.strictObject({ url }),
 } as const satisfies Readonly<Record<ChannelKind, z.ZodType>>;
 
-export type Address<Kind extends ChannelKind> = z.infer<(typeof addressShapes)[Kind]>;
+type Address<Kind extends ChannelKind> = z.infer<(typeof addressShapes)[Kind]>;
 
 /** `id` is the same whenever the same message is sent again. */
 export type Message = NoticeText & Readonly<{ id: string; atS: number; nonce: string }>;

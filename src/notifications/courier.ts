@@ -20,7 +20,7 @@ const MESSAGE_GAP_MS = 60_000;
 /** New alarms that one message takes; the next takes what is left. */
 const NEW_ALARMS_MAX = 1_000;
 
-export type CourierOptions = Readonly<{
+type CourierOptions = Readonly<{
   database: Pick<
     Database,
     | 'listNoticeTargets'
@@ -40,7 +40,7 @@ export type CourierOptions = Readonly<{
   signal: AbortSignal;
 }>;
 
-export type Courier = Readonly<{
+type Courier = Readonly<{
   /** Sends what is due now. @throws Fault transient `storage_unavailable` */
   look(): Promise<void>;
 }>;

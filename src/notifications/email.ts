@@ -9,7 +9,7 @@ import type { Answer } from './post.ts';
 const TIMEOUT_MS = 20_000;
 
 /** `fromName` is shown beside the sender's address; answers go to `replyTo`, or to the sender if it is null. */
-export type Mail = Readonly<{
+type Mail = Readonly<{
   from: string;
   fromName?: string;
   to: string;

@@ -26,7 +26,7 @@ const PERMANENT_STATUS = 500;
 /** A wrong password or a server that wants one is mended in the settings, and not by the recipient. */
 const AUTH_STATUSES: readonly number[] = [530, 534, 535, 538];
 
-export type MailOptions = Readonly<{
+type MailOptions = Readonly<{
   database: Pick<Database, 'dueMails' | 'settleMail' | 'eraseMails'>;
   mail: MailSettings | null;
   clock: Clock;

@@ -42,7 +42,7 @@ const typedIn: Readonly<Record<string, TargetField>> = {
 };
 
 /** `address` is what is saved; or which field is wrong and why, null if it is missing. No problem repeats a secret. */
-export type ReadAddress = Readonly<{ address: string }> | Readonly<{ field: TargetField; problem: string | null }>;
+type ReadAddress = Readonly<{ address: string }> | Readonly<{ field: TargetField; problem: string | null }>;
 
 /** Returns where messages of a kind go. A webhook's secret is made here. */
 export function readTargetAddress(kind: ChannelKind, typed: TargetText): ReadAddress {

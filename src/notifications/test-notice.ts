@@ -8,7 +8,7 @@ import { type Delivered, deliver } from './channels.ts';
 import type { Send } from './post.ts';
 
 /** The service's answer, and after how long it came. */
-export type TestedNotice = Delivered & Readonly<{ ms: number }>;
+type TestedNotice = Delivered & Readonly<{ ms: number }>;
 
 type Parts = Readonly<{ database: Pick<NoticeDatabase, 'noticeAddress'>; send: Send; clock: Clock }>;
 

@@ -18,10 +18,10 @@ export type AgreementRules = Readonly<{
 }>;
 
 /** The rate to use and the sources it is from, or why there is none. */
-export type Agreement = Readonly<{ rate: Rate; sources: readonly string[] }> | Readonly<{ why: string }>;
+type Agreement = Readonly<{ rate: Rate; sources: readonly string[] }> | Readonly<{ why: string }>;
 
 /** Decides on one pair. `fresh` must not be empty. */
-export type Agree = (pair: Pair, fresh: readonly FreshQuote[], nowMs: number) => Agreement;
+type Agree = (pair: Pair, fresh: readonly FreshQuote[], nowMs: number) => Agreement;
 
 /** How long a quote is compared with later ones: a currency may change its value while no source is in reach. */
 const LAST_QUOTE_MS_MAX = DAY_MS;

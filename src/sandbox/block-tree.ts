@@ -35,7 +35,7 @@ export function loggedEntries(block: Pick<WorldBlock, 'transactions'>): LoggedEn
   return logged;
 }
 
-export type TreeLimits = Readonly<{
+type TreeLimits = Readonly<{
   /** Every block this close to the tip is kept. */
   windowBlocks: number;
   /** At most this many blocks with transactions are kept below the window. */

@@ -19,7 +19,7 @@ import { keepChoices } from './replay.ts';
 import { paymentKinds } from './transaction.ts';
 import type { World } from './world.ts';
 
-export type Controlled = Readonly<{
+type Controlled = Readonly<{
   world: World;
   miner: Miner;
   faults: Faults;
@@ -102,7 +102,7 @@ function isAuthorized(token: string | null, bearer: string, params: unknown): bo
 
 type Method = (params: unknown) => unknown;
 
-export type Control = Readonly<{
+type Control = Readonly<{
   has(method: string): boolean;
   /**
    * Calls a control method.

@@ -40,7 +40,7 @@ export const priceOf = ({ maxFee, tip }: Pick<RawTransaction, 'maxFee' | 'tip'>,
 export const baseFeeOf = ({ price }: WorldBlock, { baseFeeMin }: EvmDialect): bigint => price ?? baseFeeMin ?? 0n;
 
 /** The gas that was used by a transaction, its price in its block, and the tip in it. */
-export type GasBill = Readonly<{ gasUsed: number; price: bigint; tip: bigint }>;
+type GasBill = Readonly<{ gasUsed: number; price: bigint; tip: bigint }>;
 
 /** A transaction with too low a gas limit uses all of it. */
 export function gasBill(transaction: WorldTransaction, block: WorldBlock, dialect: EvmDialect): GasBill {

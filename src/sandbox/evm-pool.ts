@@ -32,7 +32,7 @@ function effectOf(
   return { succeeded: true, entries: [], native: [{ from: sender, to, units: value }] };
 }
 
-export type EvmPool = Readonly<{
+type EvmPool = Readonly<{
   /**
    * Returns the transaction as it would be pending, and which one it would replace.
    * @param bytes hex digits

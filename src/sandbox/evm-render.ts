@@ -15,7 +15,7 @@ import { digest } from './random.ts';
 import type { WorldTransaction } from './transaction.ts';
 
 /** The chain whose blocks are rendered. */
-export type Shown = Readonly<{ chainId: number; dialect: EvmDialect }>;
+type Shown = Readonly<{ chainId: number; dialect: EvmDialect }>;
 
 export const hex = (digits: string): string => `0x${digits}`;
 /** Writes a number as Ethereum's JSON-RPC does: hex without leading zeros. */
@@ -116,7 +116,7 @@ export function renderPending(block: WorldBlock, shown: Shown, full: boolean) {
   return { ...rest, mixHash: hex('0'.repeat(64)) };
 }
 
-export type Place = Readonly<{ block: WorldBlock; index: number }>;
+type Place = Readonly<{ block: WorldBlock; index: number }>;
 
 /**
  * Renders a transaction.

@@ -32,7 +32,7 @@ function evmBlockRules(name: DialectName): BlockRules {
   return { finalityDistance, price, ...(seal && { seal }) };
 }
 
-export type SandboxFamily = Readonly<{
+type SandboxFamily = Readonly<{
   codec: AddressCodec;
   /** The derivation path of the family's xpub in a wallet (BIP-44, external chain); null if addresses are imported. */
   xpubPath: string | null;

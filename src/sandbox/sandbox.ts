@@ -16,9 +16,9 @@ import { startMiner } from './miner.ts';
 import { readSandboxFile, type SandboxFile, writeSandboxFile } from './sandbox-file.ts';
 import { sandboxSeed } from './seed.ts';
 
-export type SandboxNetwork = SimulatedChain & Readonly<{ name: string; blockTimeMs: number }>;
+type SandboxNetwork = SimulatedChain & Readonly<{ name: string; blockTimeMs: number }>;
 
-export type SandboxOptions = Readonly<{
+type SandboxOptions = Readonly<{
   dataDir: string;
   networks: readonly SandboxNetwork[];
   clock: Clock;

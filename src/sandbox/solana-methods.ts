@@ -35,7 +35,7 @@ import { lookalikeKey, type WorldTransaction } from './transaction.ts';
 import type { View } from './view.ts';
 import type { World } from './world.ts';
 
-export type SolanaChain = Readonly<{
+type SolanaChain = Readonly<{
   world: World;
   /** The genesis hash, which identifies the chain. */
   chainId: string;

@@ -38,9 +38,9 @@ const MICRO = 1_000_000n;
 const UNITS_DEFAULT = 200_000n;
 
 /** The owner of a token account; null for an address that is not one the chain has seen. */
-export type AccountOwner = Readonly<{ owner: string; mint: string }>;
+type AccountOwner = Readonly<{ owner: string; mint: string }>;
 
-export type TokenAccounts = Readonly<{
+type TokenAccounts = Readonly<{
   find(address: string): AccountOwner | null;
   /** Whether the account sent a payment that the world made up: such wallets never run dry. */
   isPayer(key: string): boolean;
@@ -214,9 +214,9 @@ function errorOf(failure: Failure | null, { accounts, instructions }: SignedMess
   }
 }
 
-export type Preflight = Readonly<{ isSkipped: boolean }>;
+type Preflight = Readonly<{ isSkipped: boolean }>;
 
-export type SolanaPool = Readonly<{
+type SolanaPool = Readonly<{
   /**
    * Returns the transaction as it would be pending; null if it was accepted before, or is accepted without preflight
    * although no block can include it.

@@ -27,7 +27,7 @@ const COST_UNITS = 13_796;
 const WALLET_LAMPORTS = 1_000_000_000;
 
 /** A transaction's version, which a client must have declared as supported. */
-export type Version = 'legacy' | 0 | 1;
+type Version = 'legacy' | 0 | 1;
 
 /** A token of the network and whether it is a genuine one. */
 export type Mint = Readonly<{ key: string; decimals: number; program: string }>;

@@ -26,7 +26,7 @@ const INITIALISED = 1;
 export const RENT_EPOCH = 2n ** 64n - 1n;
 const KEY_BYTES = 32;
 
-export type SolanaWallets = Readonly<{
+type SolanaWallets = Readonly<{
   /**
    * Returns an account as `getMultipleAccounts` shows it; null if there is none.
    * @param key hex

@@ -61,7 +61,7 @@ export type SignedPart = Readonly<{
 }>;
 
 /** What a transaction used; the rest of its energy and bytes was paid for in native coin. */
-export type Execution = Readonly<{
+type Execution = Readonly<{
   /** The family's name for the result. */
   result: string;
   energy: number;

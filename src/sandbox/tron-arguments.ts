@@ -20,7 +20,7 @@ export type TronQuestion = Readonly<{
 /** An error; its text is the value of `Error`. */
 export class TronError extends Error {}
 
-export const ADDRESS = /^41([0-9a-f]{40})$/i;
+const ADDRESS = /^41([0-9a-f]{40})$/i;
 
 /** java-tron names the line and column of the value in the body's compact text. */
 function parseError(body: TronQuestion['body'], name: string, what: string): TronError {

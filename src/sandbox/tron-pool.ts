@@ -148,7 +148,7 @@ function execute(candidate: SignedTransaction, accounts: Accounts, timeS: number
   return { ...candidate, succeeded: result === 'SUCCESS', signed: { ...candidate.signed, feeUnits, execution } };
 }
 
-export type TronPool = Readonly<{
+type TronPool = Readonly<{
   /**
    * Returns the transaction as it would be pending.
    * @param bytes as sent, in hex

@@ -78,7 +78,7 @@ export function isApproved(approval: Approval, text: ApprovalText): boolean {
   return ed25519.verify(hexToBytes(signature), messageOf(text, untilS), hexToBytes(approver), { zip215: false });
 }
 
-export type Approved = Readonly<{
+type Approved = Readonly<{
   text: ApprovalText;
   /** For messages, such as "the thaw of freeze 3". */
   what: string;

@@ -47,7 +47,7 @@ const lineSchema = z.strictObject({
 
 const contentSchema = z.strictObject({ policy: z.string(), journal_bytes: z.int().nonnegative() });
 
-export type BackupParts = Readonly<{
+type BackupParts = Readonly<{
   /** The text of `policy.json`. */
   policy: string;
   journal: Pick<Journal, 'snapshot'>;

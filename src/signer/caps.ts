@@ -29,7 +29,7 @@ export const capWindows = (nowMs: number): Readonly<{ hourMs: number; dayMs: num
 /** What a generation uses of the amount's cap, or the approval that it is signed with instead. */
 export type Grant = Readonly<{ capUse: CapUse | null; approval: Approval | null }>;
 
-export type RefundOrder = Readonly<{
+type RefundOrder = Readonly<{
   refund: PaybackIntent;
   /** Its canonical text. */
   content: string;

@@ -19,7 +19,7 @@ import {
 } from './protocol.ts';
 import type { Signer, SignerControl } from './signer.ts';
 
-export type SignerOptions = Readonly<{
+type SignerOptions = Readonly<{
   /** Path of the signer's socket. */
   socket: string;
   /** A call without an answer fails after this time; the signer may have served it all the same. */

@@ -29,7 +29,7 @@ export const thawText =
     `valid until: ${untilS}`,
   ];
 
-export type FreezingOptions = Readonly<{
+type FreezingOptions = Readonly<{
   policy: Policy;
   /** The policy as it was read. */
   policyText: string;

@@ -23,7 +23,7 @@ export type JournalSnapshot = Readonly<{
   close(): void;
 }>;
 
-export interface Snapshots {
+interface Snapshots {
   /**
    * Opens the only snapshot that may be open.
    * @throws Fault transient `backup_running`, `backup_blocked`; an error of SQLite

@@ -30,7 +30,7 @@ export function createOperatorKey(file: string, passphrase: Uint8Array): string 
 }
 
 /** An approver's key, still encrypted; `approver` is its public half. */
-export type OperatorKey = Readonly<{
+type OperatorKey = Readonly<{
   approver: string;
   /**
    * Signs a text, valid until a time in Unix seconds.

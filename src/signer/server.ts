@@ -18,7 +18,7 @@ import { type CallName, type CallParams, calls, type JsonCallName, REQUEST_BYTES
 import { refused } from './rules.ts';
 import type { SigningService } from './signing-service.ts';
 
-export type ServerOptions = Readonly<{
+type ServerOptions = Readonly<{
   /** Path of the socket; one that a killed signer left behind is replaced. */
   socket: string;
   service: SigningService;
@@ -28,7 +28,7 @@ export type ServerOptions = Readonly<{
   limits?: Partial<ServerLimits>;
 }>;
 
-export type ServerLimits = Readonly<{
+type ServerLimits = Readonly<{
   /** Further connections are closed at once. */
   connectionsMax: number;
   /** A connection that is idle, or does not read its answer or the next part of it, for this long is closed. */

@@ -22,7 +22,7 @@ export type Connection = Readonly<{
   isReused: boolean;
 }>;
 
-export type Connections = Readonly<{
+type Connections = Readonly<{
   /** Returns a connection that connects with its first request. */
   open(target: URL): Connection;
   /** Returns an idle connection whose address may still be called, or null. Those that may not are closed. */

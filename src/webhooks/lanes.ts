@@ -13,7 +13,7 @@ const AHEAD_MAX = 240;
 /** An endpoint that becomes slower is believed at once; one that becomes quicker by this share with each attempt. */
 const QUICKER_SHARE = 0.2;
 
-export type Lanes<T> = Readonly<{
+type Lanes<T> = Readonly<{
   add(endpointId: string, item: T): void;
   /** Returns how many wait here. */
   waiting(): number;

@@ -22,7 +22,7 @@ type Waiting = Readonly<{
   reject: (error: unknown) => void;
 }>;
 
-export type Recorder = Readonly<{
+type Recorder = Readonly<{
   /**
    * Records a result soon, and retries while the database is unavailable. Resolves once it is recorded, or given up
    * because its lease has run out: then the delivery is sent again.
@@ -34,7 +34,7 @@ export type Recorder = Readonly<{
   flush(): void;
 }>;
 
-export type RecorderOptions = Readonly<{
+type RecorderOptions = Readonly<{
   database: Pick<Database, 'recordAttempts'>;
   clock: Clock;
   log: Log;

@@ -14,7 +14,7 @@ import { type Connection, createConnections } from './connections.ts';
 /** How much of a response is kept for the operator to read. */
 const EXCERPT_BYTES_MAX = 2 * 1024;
 
-export type SendLimits = Readonly<{
+type SendLimits = Readonly<{
   /** Covers everything: name lookup, connection, TLS, request and response. */
   timeoutMs: number;
   /** A response is read up to here, then cut off. */

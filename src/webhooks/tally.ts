@@ -6,7 +6,7 @@ import type { SenderReport, Spread } from '../database/sender-report.ts';
 
 type Counted = Pick<SenderReport, 'attempts' | 'attemptMs' | 'firstAttemptMs'>;
 
-export type Tally = Readonly<{
+type Tally = Readonly<{
   /** @param waitedMs from the event to this attempt; null unless it is the delivery's first */
   count(verdict: keyof Counted['attempts'], ms: number, waitedMs: number | null): void;
   read(): Counted;

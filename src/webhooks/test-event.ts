@@ -15,7 +15,7 @@ export const TEST_EVENT_TYPE = 'webhook.test';
 const ANSWER_CHARACTERS_MAX = 500;
 
 /** What an endpoint answered. `error` is a class such as `timeout`, `detail` its text. */
-export type TestResult = Readonly<{
+type TestResult = Readonly<{
   eventId: string;
   status: number | null;
   error: string | null;

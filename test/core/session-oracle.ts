@@ -19,10 +19,10 @@ export type OracleTerms = Readonly<{
 
 /** A payer's transaction as the chain shows it at some step; `cameS` is the time of the first block that held it. */
 export type Standing = 'absent' | 'seen' | 'confirmed' | 'final' | 'orphaned';
-export type OraclePayment = Readonly<{ value: number; currency: string; cameS: number; state: Standing }>;
+type OraclePayment = Readonly<{ value: number; currency: string; cameS: number; state: Standing }>;
 
 /** When it looks, how far the networks were read then, and whether the merchant calls cancel. */
-export type Look = Readonly<{ nowS: number; readThroughS: number; rewoundAtS: number; cancels: boolean }>;
+type Look = Readonly<{ nowS: number; readThroughS: number; rewoundAtS: number; cancels: boolean }>;
 
 export type Verdict = Readonly<{
   status: string;

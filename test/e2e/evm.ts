@@ -140,7 +140,7 @@ export async function openEvmFlow() {
 }
 
 /** The network's name in the operator's file, and what that file says about it beyond the usual. */
-export type PayoutNetwork = Readonly<{
+type PayoutNetwork = Readonly<{
   name: string;
   chainId: number;
   settings: Readonly<Record<string, unknown>>;

@@ -20,7 +20,7 @@ const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a
 /** geth's own limit on a filter. */
 const ADDRESSES_PER_FILTER = 1_000;
 
-export type ShopOptions = Readonly<{
+type ShopOptions = Readonly<{
   node: EvmNode;
   /** Where Quayside finds the node; its WebSocket by default. */
   url?: string;

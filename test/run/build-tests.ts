@@ -14,7 +14,7 @@ const PROJECT = 'tsconfig.test.json';
 /** JavaScript without types, because the build runs it when nothing is built. */
 const joiner = new URL('../../scripts/join-programs.mjs', import.meta.url).href;
 /** Where the working directory's tests are compiled to. */
-export const TESTS_FOLDER = 'dist.test';
+const TESTS_FOLDER = 'dist.test';
 const STAMP = 'build.txt';
 /** Stands behind the digest in a build whose modules are joined. */
 const JOINED = ' joined';

@@ -10,7 +10,7 @@ const MEMORY = '/dev/shm';
 /** Far above what all tests that run at a time keep there. */
 const FREE_BYTES_MIN = 4 * 1024 ** 3;
 
-export type MemoryFolder = Readonly<{ path: string; remove(): void }>;
+type MemoryFolder = Readonly<{ path: string; remove(): void }>;
 
 /** Makes the folder; null where there is no such file system, too little room, or programs may not run from it. */
 export function makeMemoryFolder(): MemoryFolder | null {

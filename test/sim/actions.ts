@@ -28,7 +28,7 @@ export type Stage = Readonly<{
   note(what: string): void;
 }>;
 
-export type Action = (stage: Stage) => void | Promise<void>;
+type Action = (stage: Stage) => void | Promise<void>;
 
 /** How far an older snapshot may lie behind: below the final block, too. */
 const SNAPSHOT_BLOCKS = 40;

@@ -79,7 +79,7 @@ export const overSocket = (service: SigningService, random: Random, lossy: () =>
 const genesis = { hash: 'b0', parent: '', number: 0, timeS: 0 };
 const quiet = { info() {}, warn() {}, error() {} } as unknown as Log;
 
-export type EngineParts = Readonly<{
+type EngineParts = Readonly<{
   network: NetworkKey;
   lane: Lane;
   node: PayoutNode;

@@ -28,7 +28,7 @@ const nameSchema = z.enum(names);
 export type Entry = Readonly<{ name: Name }> &
   (Readonly<{ content: Uint8Array }> | Readonly<{ path: string; bytes: number }>);
 
-export type PackOptions = Readonly<{
+type PackOptions = Readonly<{
   passphrase: Uint8Array;
   /** The time of the files in the archive, in Unix milliseconds. */
   madeAtMs: number;

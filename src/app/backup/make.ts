@@ -14,7 +14,7 @@ import { type Entry, type Name, packArchive } from './archive.ts';
 import type { Manifest } from './manifest.ts';
 import { openScratch, removeAbandoned } from './scratch.ts';
 
-export type BackupParts = Readonly<{
+type BackupParts = Readonly<{
   config: Pick<Config, 'dataDir' | 'limits' | 'networks'>;
   env: NodeJS.ProcessEnv;
   /** The operator's settings file; null in the sandbox. */

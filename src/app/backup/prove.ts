@@ -7,7 +7,7 @@ import type { Manifest } from './manifest.ts';
 import { withUnpacked } from './unpacked.ts';
 
 /** `problems` is empty for a backup that is sound. */
-export type Proof = Readonly<{ manifest: Manifest; ledgerEntries: number; problems: readonly string[] }>;
+type Proof = Readonly<{ manifest: Manifest; ledgerEntries: number; problems: readonly string[] }>;
 
 /**
  * Restores a backup into a scratch folder within `parent`, compares it with its manifest and adds up the ledger.

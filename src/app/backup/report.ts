@@ -15,7 +15,7 @@ const madeBackup = z.strictObject({
   /** When it was copied to where `backup.send` says. */
   sent_at_ms: z.int().nullable(),
 });
-export type MadeBackup = z.infer<typeof madeBackup>;
+type MadeBackup = z.infer<typeof madeBackup>;
 
 const schema = z.strictObject({
   newest: madeBackup.nullable(),
@@ -31,7 +31,7 @@ const schema = z.strictObject({
   /** Why the last scheduled backup failed; null after one that did not. */
   failure: z.strictObject({ at_ms: z.int(), message: z.string() }).nullable(),
 });
-export type BackupReport = z.infer<typeof schema>;
+type BackupReport = z.infer<typeof schema>;
 
 const none: BackupReport = { newest: null, proved: null, scheduled: [], unproved: [], failure: null };
 

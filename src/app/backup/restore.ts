@@ -25,7 +25,7 @@ const USE_FACTOR = 3;
 /** The key last: a database without its key does not start, so a restore that was interrupted does not either. */
 const restoredNames = ['signer.backup', 'settings.json', 'address-marks', 'quayside.db', 'secret.key'];
 
-export type RestoreParts = Readonly<{
+type RestoreParts = Readonly<{
   file: string;
   folder: string;
   passphrase: Uint8Array;

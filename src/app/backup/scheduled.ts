@@ -23,7 +23,7 @@ import { writeSignerPart } from './signer-part.ts';
 /** A mistake is found within days or weeks; a question of the books goes back a year. */
 const KEPT: Keep = { daily: 7, weekly: 4, monthly: 12 };
 
-export type ScheduledParts = Readonly<{
+type ScheduledParts = Readonly<{
   config: Config;
   database: Pick<Database, 'recordAct'>;
   env: NodeJS.ProcessEnv;
@@ -35,7 +35,7 @@ export type ScheduledParts = Readonly<{
   onReceived?: (bytes: number) => void;
 }>;
 
-export type ScheduledResult = Readonly<{
+type ScheduledResult = Readonly<{
   file: string;
   bytes: number;
   files: readonly string[];

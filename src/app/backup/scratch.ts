@@ -14,7 +14,7 @@ const SCRATCH_NAME = /^(making-backup|unpacked-backup)-\w{6}$/;
 /** A file that is being packed; it changes all the time, so one that has not for a day is nobody's any more. */
 const PARTIAL_NAME = /^quayside-\d{8}T\d{9}Z\.tar\.gz\.age\.\d+\.partial$/;
 
-export type Scratch = Readonly<{ folder: string; remove(): void }>;
+type Scratch = Readonly<{ folder: string; remove(): void }>;
 
 /** Makes a folder in `parent` for this process, after it has removed what killed ones left there. */
 export function openScratch(parent: string, kind: 'making-backup' | 'unpacked-backup'): Scratch {

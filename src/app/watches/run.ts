@@ -24,7 +24,7 @@ const LOOK_MS = 5_000;
 /** A trouble is over for this long before its alarm ends. */
 const CALM_MS_MAX = 60_000;
 
-export type WatchesOptions = Readonly<{
+type WatchesOptions = Readonly<{
   database: Database;
   config: Config;
   rates: Pick<Rates, 'status' | 'pegs'>;

@@ -28,7 +28,7 @@ export type FeeMarketTransaction = Readonly<{
   data: string;
 }>;
 
-export type SignedTransaction = Readonly<{
+type SignedTransaction = Readonly<{
   transaction: FeeMarketTransaction;
   /** `0x` and the Keccak-256 of the bytes. */
   tx: string;

@@ -15,7 +15,7 @@ import { TOKEN_PROGRAM } from './wire.ts';
 export type ChainAccount = Readonly<{ lamports: bigint; owner: string; data: Buffer }>;
 
 /** An account of the classic token program; `mint` and `owner` are base58. */
-export type TokenAccount = Readonly<{ mint: string; owner: string; units: bigint; isFrozen: boolean }>;
+type TokenAccount = Readonly<{ mint: string; owner: string; units: bigint; isFrozen: boolean }>;
 
 const TOKEN_ACCOUNT_BYTES = 165;
 const AT_OWNER = 32;

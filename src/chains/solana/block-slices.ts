@@ -13,7 +13,7 @@
  * `frame` is the answer with an empty list of transactions; each slice is one transaction's JSON and its index in the
  * block.
  */
-export type BlockSlices = Readonly<{ frame: string; slices: readonly Readonly<{ at: number; bytes: Buffer }>[] }>;
+type BlockSlices = Readonly<{ frame: string; slices: readonly Readonly<{ at: number; bytes: Buffer }>[] }>;
 
 const LIST = Buffer.from('"transactions":[');
 /** Members of a transaction, one of which comes first. */

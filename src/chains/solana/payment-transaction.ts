@@ -17,7 +17,7 @@ const CREATE_IF_ABSENT = 1;
 const TRANSFER_CHECKED = 12;
 
 /** Keys are 32 bytes each; `units` are base units of the mint, below 2^64. */
-export type PaymentOrder = Readonly<{
+type PaymentOrder = Readonly<{
   payer: Uint8Array;
   recipient: Uint8Array;
   mint: Uint8Array;

@@ -17,7 +17,7 @@ const BODY_BYTES_MIN = 64 * 1024;
 type Received = Readonly<{ status: number; body: Uint8Array<ArrayBuffer> | null }>;
 
 /** `host` names the node in messages; `url` may hold credentials and must not appear in any. */
-export type HttpTransportOptions = Readonly<{
+type HttpTransportOptions = Readonly<{
   url: URL;
   host: string;
   requestTimeoutMs: number;

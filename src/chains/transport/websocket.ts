@@ -21,7 +21,7 @@ const LOOKS_PER_IDLE_MAX = 3;
 /** A request and the ids that identify its answer: one for a call, several for a batch. */
 export type SocketRequest = Readonly<{ text: string; ids: readonly number[] }>;
 
-export type SocketDialect = Readonly<{
+type SocketDialect = Readonly<{
   /**
    * Returns the id of the request that a message answers; null for an announcement, undefined for an error that names
    * no request: batches are refused like that.

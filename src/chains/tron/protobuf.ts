@@ -9,7 +9,7 @@ import { invariant } from '../../core/fault.ts';
 
 /** The fields of a message, by number. Integers are int64 and enums; an absent field is zero or empty. */
 export type Shape = Readonly<Record<number, 'integer' | 'bytes'>>;
-export type Message = Readonly<{ integer(field: number): bigint; bytes(field: number): Uint8Array }>;
+type Message = Readonly<{ integer(field: number): bigint; bytes(field: number): Uint8Array }>;
 
 const VARINT = 0;
 const LENGTH_DELIMITED = 2;

@@ -22,7 +22,7 @@ export type BookedCredit = Readonly<{
 }>;
 
 /** To be called within a transaction. @param isTaken false when a reorg takes the credits back */
-export type AddToTotals = (credits: readonly BookedCredit[], isTaken: boolean, atMs: number) => void;
+type AddToTotals = (credits: readonly BookedCredit[], isTaken: boolean, atMs: number) => void;
 
 const quarterOf = (ms: number): number => Math.floor(ms / QUARTER_MS);
 

@@ -29,7 +29,7 @@ const DAY_HOURS = DAY_MS / HOUR_MS;
 /** Addresses of a source with an index below `through` were given out, according to the marks beside the database. */
 type Mark = Readonly<{ family: string; mode: Mode; source: string; through: number }>;
 
-export type Gap = Readonly<{
+type Gap = Readonly<{
   /** What is known beside the database. Where it knows more than that, only the database was put back. */
   marks: readonly Mark[];
   /** Returns whether a pool has imported addresses, which cannot be derived: it keeps at least half of them. */
@@ -40,7 +40,7 @@ export type Gap = Readonly<{
 }>;
 
 /** How many addresses of a pool were retired. */
-export type RetiredByGap = PoolKey & Readonly<{ source: string; retired: number }>;
+type RetiredByGap = PoolKey & Readonly<{ source: string; retired: number }>;
 
 /**
  * Returns how many addresses may have been given out in a gap.

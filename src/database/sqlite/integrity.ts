@@ -12,7 +12,7 @@ const COMPLAINTS_MAX = 20;
 const BUSY_TIMEOUT_MS = 5_000;
 
 /** Each list is empty in a sound file; `version` is that of its schema. */
-export type Integrity = Readonly<{
+type Integrity = Readonly<{
   pages: readonly string[];
   foreignKeys: readonly string[];
   unbalanced: readonly string[];

@@ -35,7 +35,7 @@ const APPLICATION_ID = 0x51756179;
 const BUSY_TIMEOUT_MS = 30_000;
 const ownDirectory = fileURLToPath(new URL('../', import.meta.url));
 
-export type MigrateOptions = Readonly<{
+type MigrateOptions = Readonly<{
   file: string;
   /** Folder for the copy that is made before a migration. Null makes none: the file is a copy itself. */
   backupDir: string | null;

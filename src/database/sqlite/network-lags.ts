@@ -10,7 +10,7 @@ import { atFirstUse } from './prepared.ts';
 import { networkLags } from './tables.ts';
 
 /** To be called within a transaction. */
-export type NetworkLags = Readonly<{
+type NetworkLags = Readonly<{
   /** Saves how far behind a network is read now, in seconds, if it was not worse in these five minutes. */
   sample(network: NetworkKey, lagS: number, nowMs: number): void;
   list(network: NetworkKey, fromMs: number): NetworkLag[];

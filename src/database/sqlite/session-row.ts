@@ -28,7 +28,7 @@ export const stateColumnNames = [
   'sums',
 ] as const satisfies readonly (keyof SessionRow)[];
 
-export type SessionState = Pick<SessionRow, (typeof stateColumnNames)[number]>;
+type SessionState = Pick<SessionRow, (typeof stateColumnNames)[number]>;
 
 export const termsOf = (row: SessionRow): Terms => ({
   duePar: row.duePar,

@@ -15,7 +15,7 @@ import { sessionTotals } from './tables.ts';
 type Session = Readonly<{ storeId: string; mode: Mode; createdAtMs: number }>;
 
 /** To be called within a transaction. @param from its status before; null when it is created */
-export type CountSession = (session: Session, from: SessionStatus | null, to: SessionStatus) => void;
+type CountSession = (session: Session, from: SessionStatus | null, to: SessionStatus) => void;
 
 const quarterOf = (ms: number): number => Math.floor(ms / QUARTER_MS);
 

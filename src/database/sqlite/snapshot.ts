@@ -14,9 +14,9 @@ const BUSY_TIMEOUT_MS = 30_000;
 const USE_DAYS = 30;
 
 /** Addresses of a source with an index below `through` were given out or retired; `dailyMax`: given on one day. */
-export type PoolUse = Readonly<{ family: string; mode: Mode; source: string; through: number; dailyMax: number }>;
+type PoolUse = Readonly<{ family: string; mode: Mode; source: string; through: number; dailyMax: number }>;
 
-export type SnapshotContent = Readonly<{
+type SnapshotContent = Readonly<{
   schemaVersion: number;
   /** Rows of each table. */
   counts: Readonly<Record<string, number>>;

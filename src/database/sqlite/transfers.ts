@@ -4,7 +4,7 @@
  */
 import { and, asc, desc, eq, isNotNull, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
-import type { Counted, Phase, Receipt, ReceiptState, Recount } from '../../core/session.ts';
+import type { Counted, Phase, ReceiptState, Recount } from '../../core/session.ts';
 import { type Currency, type NetworkKey, nameOf } from '../../core/transfer.ts';
 import type { Payment } from '../database.ts';
 import type { Db } from './open.ts';
@@ -270,7 +270,7 @@ function sessionQueries(
 }
 
 /** Returns which of its session's sums contains a transfer now. */
-export const countedAs = (transfer: Parameters<typeof stateOf>[0]): Counted => {
+const countedAs = (transfer: Parameters<typeof stateOf>[0]): Counted => {
   const state = stateOf(transfer);
   return state === 'orphaned' ? 'none' : state;
 };
@@ -286,17 +286,6 @@ function stateOf({
   if (!confirmed) return 'seen';
   return number <= floor ? 'final' : 'confirmed';
 }
-
-export const toReceipt = (transfer: SessionTransfer): Receipt => ({
-  network: transfer.network,
-  tx: transfer.tx,
-  currency: transfer.currency,
-  decimals: transfer.decimals,
-  units: transfer.units,
-  blockNumber: transfer.number,
-  blockTimeS: transfer.timeS,
-  state: stateOf(transfer),
-});
 
 export const toPayment = (transfer: SessionTransfer): Payment => ({
   networkKey: transfer.network,

@@ -68,7 +68,7 @@ type Job = Readonly<{
   reject: (error: unknown) => void;
 }>;
 
-export type WriteQueueOptions = Readonly<{
+type WriteQueueOptions = Readonly<{
   file: string;
   /** How long a write waits, unless it says otherwise. */
   waitMs: number;

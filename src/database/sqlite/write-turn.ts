@@ -10,7 +10,7 @@
 import Sqlite from 'better-sqlite3';
 import { isBusy } from './storage-fault.ts';
 
-export type WriteTurn = Readonly<{
+type WriteTurn = Readonly<{
   /** Takes the turn without waiting. @returns whether it is now this process's, or cannot be told */
   take(): boolean;
   /** Gives the turn back, if it was taken. */

@@ -21,7 +21,7 @@ const POLL_MS = 1_000;
 const SLICE = 50;
 const FREE_MIN = 250;
 
-export type SandboxAddressesOptions = Readonly<{
+type SandboxAddressesOptions = Readonly<{
   database: Pick<Database, 'poolLevel' | 'poolSource' | 'addAddresses'>;
   config: Pick<Config, 'networks' | 'dataDir'>;
   clock: Clock;

@@ -17,7 +17,7 @@ const answerSchema = z.object({
   error: z.object({ message: z.string() }).optional(),
 });
 
-export type SandboxPayment = Readonly<{ to: string; symbol: Currency; units: bigint }>;
+type SandboxPayment = Readonly<{ to: string; symbol: Currency; units: bigint }>;
 
 /**
  * Sends a token transfer on a simulated network, in the next block.
@@ -55,12 +55,7 @@ export const reorgInSandbox = (dataDir: string, network: string, depth: number):
  * Calls any of the methods that `src/sandbox/README.md` lists.
  * @throws as `payInSandbox`
  */
-export async function controlSandbox(
-  dataDir: string,
-  network: string,
-  method: string,
-  params: object,
-): Promise<unknown> {
+async function controlSandbox(dataDir: string, network: string, method: string, params: object): Promise<unknown> {
   const sandbox = readSandboxFile(join(dataDir, 'sandbox.json'));
   const place = sandbox?.networks[network];
   const url = place?.rpc_url ?? place?.url;

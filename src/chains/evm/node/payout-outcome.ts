@@ -37,7 +37,7 @@ type Receipt = Readonly<{
   logs: readonly unknown[];
 }>;
 
-export type OutcomeQuestion = Readonly<{
+type OutcomeQuestion = Readonly<{
   draft: SpendDraft;
   /** At least one. */
   attempts: readonly SentAttempt[];

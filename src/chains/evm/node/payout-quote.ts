@@ -28,7 +28,7 @@ const ZERO_KEY = '0'.repeat(40);
 const TIP_BLOCKS = 20;
 const TIP_PERCENTILE = 25;
 
-export type QuoteQuestion = Readonly<{
+type QuoteQuestion = Readonly<{
   draft: SpendDraft;
   /** Null takes the wallet's next number at the head, for planning only. */
   nonce: number | null;

@@ -18,7 +18,7 @@ import { openRpcSocket } from './rpc-socket.ts';
 /** `host` names the node in messages. */
 export type EvmRpc = Readonly<{ rpc: RpcClient; transport: RpcTransport; host: string }>;
 
-export type EvmRpcOptions = Omit<RpcTransportOptions, 'url' | 'host'> &
+type EvmRpcOptions = Omit<RpcTransportOptions, 'url' | 'host'> &
   Readonly<{ url: string }> &
   Pick<NodeOptions, 'observe'>;
 

@@ -12,7 +12,7 @@ import type { Spent } from '../../spend.ts';
 import { ADDRESS, ADDRESS_TOPIC, hex, isSuccess, readQuantity, readUnits, TRANSFER_TOPIC, WORD } from '../wire.ts';
 import { type EvmRpc, errorFault, finalBlock, quantity, readCount, resultOf } from './rpc.ts';
 
-export type NumberQuestion = Readonly<{
+type NumberQuestion = Readonly<{
   payer: string;
   nonce: number;
   chainId: string;

@@ -7,7 +7,7 @@ import { permanent } from '../../../core/fault.ts';
 import type { NodeOptions } from '../../chain.ts';
 
 /** `advice` is for the case that nothing answers at `rpcUrl`; empty unless that address was derived from the other. */
-export type SolanaUrls = Readonly<{ rpcUrl: URL; pushUrl: URL | null; advice: string }>;
+type SolanaUrls = Readonly<{ rpcUrl: URL; pushUrl: URL | null; advice: string }>;
 
 /**
  * Returns the addresses of PubSub and RPC.

@@ -51,7 +51,7 @@ const usualLimits: BridgeLimits = {
   silenceMsMax: 30_000,
 };
 
-export type BridgeOptions = Readonly<{
+type BridgeOptions = Readonly<{
   host: string;
   /** 0 for any free port. */
   port: number;
@@ -65,7 +65,7 @@ export type BridgeOptions = Readonly<{
   log: Log;
 }>;
 
-export type Bridge = Readonly<{ port: number; close(): Promise<void> }>;
+type Bridge = Readonly<{ port: number; close(): Promise<void> }>;
 
 type Consumer = { readonly socket: WebSocket; readonly name: string; requests: number; isAlive: boolean };
 

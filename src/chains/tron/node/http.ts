@@ -18,7 +18,7 @@ const SOLID_PREFIX = '/walletsolidity/';
 const FULL_PORT = '8090';
 const SOLID_PORT = '8091';
 
-export type HttpOptions = Readonly<{
+type HttpOptions = Readonly<{
   url: URL;
   /** The address of `/walletsolidity/`; null if there is none. */
   solidUrl: URL | null;

@@ -47,7 +47,7 @@ export async function readNative(node: TronRpc, key: string): Promise<bigint | n
 /**
  * The result of a call that changes nothing. `value` is null if the contract reverted; `why` is the reason, as text.
  */
-export type Tried = Readonly<{ value: string | null; energy: bigint; why: string }>;
+type Tried = Readonly<{ value: string | null; energy: bigint; why: string }>;
 
 /**
  * Runs a contract's function without a transaction.

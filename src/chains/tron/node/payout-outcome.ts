@@ -24,7 +24,7 @@ const SOLID_TRANSACTION_PATH = '/walletsolidity/gettransactionbyid';
 const INFO_PATH = '/wallet/gettransactioninfobyid';
 const HEX = /^([0-9a-f]{2})+$/i;
 
-export type OutcomeQuestion = Readonly<{
+type OutcomeQuestion = Readonly<{
   draft: SpendDraft;
   /** At least one. */
   attempts: readonly SentAttempt[];

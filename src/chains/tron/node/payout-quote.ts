@@ -40,7 +40,7 @@ const LOANS_PATH = '/wallet/getdelegatedresourcev2';
 const ENERGY = 1;
 const ZERO_KEY = '0'.repeat(40);
 
-export type QuoteQuestion = Readonly<{
+type QuoteQuestion = Readonly<{
   draft: SpendDraft;
   chainId: string;
   /** Address keys of the network's tokens. */

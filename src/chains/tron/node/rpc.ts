@@ -30,7 +30,7 @@ export type TronRpc = Readonly<{
   ask(call: Call): Promise<unknown>;
 }>;
 
-export type TronRpcOptions = Readonly<{
+type TronRpcOptions = Readonly<{
   url: string;
   /** The address of `/walletsolidity/`: the default place if absent, null for none. A bridge serves both. */
   finalityUrl?: string | null;

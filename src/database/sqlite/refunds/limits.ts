@@ -27,7 +27,7 @@ export type RefundLimits = Readonly<{
   countDay(refund: RefundRow, sign: 1n | -1n): void;
 }>;
 
-export type RefundPolicyCommands = Pick<RefundDatabase, 'setRefundPolicy' | 'refundPolicy'>;
+type RefundPolicyCommands = Pick<RefundDatabase, 'setRefundPolicy' | 'refundPolicy'>;
 
 export function createRefundLimits(db: Db): RefundLimits {
   function policyOf(storeId: string): RefundPolicy {

@@ -13,7 +13,7 @@ import { atFirstUse } from '../prepared.ts';
 import { payouts, refunds } from '../tables.ts';
 
 /** `heldKind` of a return; `tx` once it is final. */
-export type LostRefund = EarlierRefund & Readonly<{ id: string; heldKind: HeldKind | null; tx: string | null }>;
+type LostRefund = EarlierRefund & Readonly<{ id: string; heldKind: HeldKind | null; tx: string | null }>;
 
 /** Returns a function that lists a session's lost refunds, except one that is requested again. */
 export function createLostRefunds(db: Db): (sessionId: string, exceptId: string) => LostRefund[] {
