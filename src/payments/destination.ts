@@ -13,7 +13,7 @@ export const destinationFaults: Readonly<Record<DestinationFault, string>> = {
   malformed: 'is not an address of the network that the session was paid on',
   unspendable: 'is an address that nobody can have the key of',
   token_contract: 'is a token contract: money sent there is lost',
-  own_address: 'is a deposit address of this installation',
+  own_address: 'is an address of this installation',
   network_unknown: 'cannot be read: the network that the session was paid on is no longer configured',
 };
 
@@ -26,7 +26,7 @@ const isBurn = (key: string): boolean => /^(0{32,}[0-9a-f]{0,4}|f+)$/.test(key);
 
 /**
  * Creates the check for an installation's networks: the address is well-formed (with a valid checksum), it can have a
- * key, and it is not a token contract of the network. The database checks whether it is one of our own addresses.
+ * key, and it is not a token contract of the network. The database checks whether it is one of our own addresses or wallets.
  */
 export async function createDestinationCheck({ networks }: Pick<Config, 'networks'>): Promise<DestinationCheck> {
   const offline = new Map<string, OfflineKeys>();

@@ -105,6 +105,24 @@ test('the merchant’s address comes before the payer’s, the payer’s before 
     );
   }));
 
+test('no refund goes to a wallet of ours, whoever names it', () =>
+  withApi({ pages: true }, async (api) => {
+    const roles = ['refund', 'gas', 'treasury'] as const;
+    const wallets = roles.map((role, at) => ({ role, key: keyOf(address(`e${at}`)) }));
+    const sale = await paidSale(api);
+    await api.database().recordOwnWallets(network, wallets);
+    await create(api, sale, 'r-open', undefined, '1.00');
+    for (const { role, key } of wallets) {
+      const own = chains.evm.address.format(key);
+      const refused = await create(api, sale, `r-${role}`, { refund_address: own }, '1.00');
+      assert.equal(codeOf(refused), [400, 'INVALID_JSON'], role);
+      assert.match(refused.text, /is an address of this installation/);
+      assert.equal(codeOf(await redirect(api, 'r-open', own)), [400, 'INVALID_JSON'], role);
+      await leave(api, sale, own);
+    }
+    assert.equal(shown(await read(api, 'r-open')), [undefined, undefined]);
+  }));
+
 async function allotLater(api: ApiServer, refund_id: string) {
   api.clock.advance(61_000);
   return allot(api, refund_id);

@@ -134,7 +134,7 @@ test('addresses that must not be paid are refused with an explanation', async ({
     ['<script>alert(1)</script>', 'This is not an address on'],
     [`0x${'1'.repeat(40)}`, 'address of the token itself'],
     [`0x${'0'.repeat(40)}`, 'Nobody holds the key'],
-    [chains.evm.address.format(own), 'deposit address of the shop'],
+    [chains.evm.address.format(own), 'an address of the shop itself'],
   ];
   for (const [address, words] of rows) {
     const answer = await post(url, { address, confirmed: 'yes' });

@@ -22,7 +22,7 @@ export type ExampleWorld = Readonly<{
   make(operation: Listed, call: SampleCall): Promise<void>;
   /** Reads with a client of its own. */
   read(path: string): Promise<Json>;
-  /** Pays a session exactly, on an EVM network. */
+  /** Pays a session in full, on an EVM network. */
   pay(sessionId: string): Promise<void>;
 }>;
 
@@ -56,7 +56,7 @@ export async function walkExamples(world: ExampleWorld): Promise<number> {
   await make('getQuickStartSession', 'cancelSession', 'createSession');
   const sessionId = await sessionOf(orderId);
   ids.set(exampleSession.id, sessionId);
-  await make('getSession', 'listSessions');
+  await make('getSession', 'listSessions', ...(left.has('simulate') ? ['simulate'] : []));
   await world.pay(sessionId);
   await make('createRefund', 'getRefund', 'listRefunds', 'setRefundDestination');
   const isProcessing = async () => (await read(`/api/v1/refunds/refund-${suffix}`)).status === 'processing';
@@ -66,10 +66,6 @@ export async function walkExamples(world: ExampleWorld): Promise<number> {
   await make('listEvents', 'getEvent', 'createWebhookEndpoint', 'listWebhookEndpoints');
   ids.set(exampleEndpoint.id, (await newest('/api/v1/webhook_endpoints?')).id);
   await make('deleteWebhookEndpoint');
-  if (left.has('simulate')) {
-    // A session that is paid takes more money, as a payer may send more.
-    await make('simulate');
-  }
   assert.equal([...left.keys()], [], 'every call was made');
   return operations.length;
 }

@@ -3,7 +3,7 @@
  * verifies.
  * @module
  */
-import { eq } from 'drizzle-orm';
+import { and, eq } from 'drizzle-orm';
 import { invariant, permanent } from '../../../core/fault.ts';
 import type { IntentMacs, MacedRefund, PaybackIntent } from '../../../core/intent.ts';
 import { type DestinationFrom, exceedsAutomatic, mayReplace } from '../../../core/refund.ts';
@@ -22,7 +22,7 @@ import { createPayerDataMark } from '../retention/marks.ts';
 import type { RowGuard } from '../row-guard.ts';
 import type { MacedRow } from '../row-macs.ts';
 import type { FindSessionRow } from '../sessions.ts';
-import { refundAddresses } from '../tables.ts';
+import { ownWallets, refundAddresses } from '../tables.ts';
 import { type Bound, boundTo } from './destination-mac.ts';
 import type { RefundLimits } from './limits.ts';
 import { isOperators } from './recent.ts';
@@ -87,12 +87,18 @@ export function createRefundDestinations(
     return Object.fromEntries(intact.map(({ network, key }) => [network, key]));
   }
 
+  /** Whether it is a wallet that pays here, or the treasury: a refund to it would look like its income. */
+  function isWallet(network: NetworkKey, key: string): boolean {
+    const isOne = and(eq(ownWallets.network, network), eq(ownWallets.key, key));
+    return db.orm.select({ id: ownWallets.id }).from(ownWallets).where(isOne).limit(1).get() !== undefined;
+  }
+
   return {
     read(network, mode, text, check) {
       const verdict = check(network, text);
       if (verdict.kind === 'bad') return { why: verdict.why };
-      const isOurs = addresses.find({ family: verdict.family, mode }, verdict.key) !== null;
-      return isOurs ? { why: 'own_address' } : verdict.key;
+      const isDeposit = addresses.find({ family: verdict.family, mode }, verdict.key) !== null;
+      return isDeposit || isWallet(network, verdict.key) ? { why: 'own_address' } : verdict.key;
     },
     left: (sessionId, network) => allLeft(sessionId)[network] ?? null,
     allLeft,
