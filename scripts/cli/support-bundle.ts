@@ -117,9 +117,10 @@ async function fromDatabase(config: Config, { env }: Input, nowMs: number) {
         url,
         disabledReason,
       })),
-      alarms: (await database.listAlarms(ALARMS_MAX)).map(({ atMs, code, message, network, endedAtMs }) => ({
+      // Without their texts, which name orders, sessions and amounts.
+      alarms: (await database.listAlarms(ALARMS_MAX)).map(({ atMs, code, network, endedAtMs }) => ({
         at: moment(atMs),
-        ...{ code, message, network },
+        ...{ code, network },
         ended_at: endedAtMs === null ? null : moment(endedAtMs),
       })),
       operators: (await database.listAudit(ACTS_MAX)).map(({ atMs, command }) => ({ at: moment(atMs), command })),

@@ -26,7 +26,7 @@ const isBurn = (key: string): boolean => /^(0{32,}[0-9a-f]{0,4}|f+)$/.test(key);
 
 /**
  * Creates the check for an installation's networks: the address is well-formed (with a valid checksum), it can have a
- * key, and it is not a token contract of the network. The database checks whether it is one of our own addresses or wallets.
+ * key, and it is not a token contract of the network. The database checks whether it is an address or a wallet of ours.
  */
 export async function createDestinationCheck({ networks }: Pick<Config, 'networks'>): Promise<DestinationCheck> {
   const offline = new Map<string, OfflineKeys>();

@@ -323,6 +323,7 @@ test('a support bundle has what is needed, is closed to others, and none of the 
     `an xprv ${planted.xprv}, a key ${key.api_key ?? key.key}, a secret ${key.api_secret ?? key.secret}, ${added.webhook_secret}`,
     `password=${planted.variable}`,
     planted.fileKey,
+    `a session (order ${planted.order}) received 70.00 USDT`,
   ];
   await raiseAll(texts);
   const wish = newSession({

@@ -119,7 +119,9 @@ test('CSV is quoted as RFC 4180 says, and nothing in it runs as a formula', asyn
   assert.is((await run('export', 'payments', '--json')).code, 2);
   for (const bad of ['=1', '+1+1', '-1+1', '@x', '\tx', '\rx', '＝1'])
     assert.match(csvCell(bad), /^"?'/, JSON.stringify(bad));
-  for (const fine of ['-1.50', '12', 'a=b', '', 'x-y']) assert.is(csvCell(fine), fine);
+  assert.is(csvCell("T-shirt;=cmd|'/C calc'!A0;blue"), "T-shirt;'=cmd|'/C calc'!A0;blue");
+  assert.is(csvCell('a\t@b;+1;-'), "a\t'@b;'+1;'-");
+  for (const fine of ['a;b', '-1.50', '12', 'a=b', '', 'x-y']) assert.is(csvCell(fine), fine);
 });
 
 test('an empty export is a header, or an empty array', () => {

@@ -3,7 +3,7 @@
  * process ends: a lock is never stale, and no other program that got the old process id is mistaken for the holder.
  * @module
  */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { permanent } from '../../core/fault.ts';
@@ -39,6 +39,8 @@ export function takeInstanceLock(dataDir: string): () => void {
  * @throws SqliteError if the file cannot be used
  */
 export function lockFile(file: string): (() => void) | null {
+  // SQLite would let everybody read a new file, and so hold a lock on it that keeps this program from starting.
+  if (!existsSync(file)) writeFileSync(file, '', { mode: 0o600, flag: 'a' });
   const lock = new Sqlite(file, { timeout: 0 });
   try {
     lock.exec('BEGIN EXCLUSIVE');
