@@ -73,7 +73,6 @@ export function createBalanceWatch(
       const nowMs = clock.nowMs();
       if (nowMs < readAtMs + READ_MS) return;
       readAtMs = nowMs;
-      const former = wallets.others.filter((one) => one.isFormer);
       const sums: Partial<Record<Asset, bigint>> = {};
       const read = async (key: string): Promise<WalletBalance> => {
         const held = await node.balance(key);
@@ -82,7 +81,7 @@ export function createBalanceWatch(
           sums[asset] = (sums[asset] ?? 0n) + units;
         return held;
       };
-      for (const { role, key, isFormer } of [...roles.map((role) => current(role, wallets[role])), ...former]) {
+      for (const { role, key, isFormer } of hotWalletsOf(wallets)) {
         const held = await read(key);
         await database.recordBalance({
           network,
@@ -94,14 +93,16 @@ export function createBalanceWatch(
           readAtMs: nowMs,
         });
       }
-      // A machine that was put back to before a rotation finds there what was moved since.
-      for (const { key, isFormer } of wallets.others) if (!isFormer) await read(key);
       await database.compareBooks({ network, heldUnits: sums, feeUnitsMax: wallets.feeUnitsMax, nowMs });
     },
   };
 }
 
-const current = (role: Role, key: string) => ({ role, key, isFormer: false });
+/** Returns the wallets that pay, and the former ones: the books have what all of them hold together. */
+const hotWalletsOf = ({ former, ...own }: SignerWallets) => [
+  ...roles.map((role) => ({ role, key: own[role], isFormer: false })),
+  ...former.map(({ role, key }) => ({ role, key, isFormer: true })),
+];
 
 /** Returns what a quote says that the paying wallet lacks; null if nothing. */
 function shortAsset({ intent }: SpendDraft, quote: Quote): Asset | null {

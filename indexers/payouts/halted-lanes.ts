@@ -122,7 +122,7 @@ async function findPaid({ database, wallets, rules }: LaneParts, network: string
   for (const payout of open) {
     const { intent } = payout;
     const wallet = rules.payer(intent);
-    // It may have been paid before a rotation, by another wallet than the one that pays now.
+    // A former wallet may have paid it.
     const isItsWallet = wallet.role !== 'collection' && (await wallets.ofRole(wallet.role)).includes(payer);
     const draft = await wallets.draft(intent, { payer: isItsWallet ? payer : undefined });
     if (draft.payer === payer && isPayment(spent, draft)) return payout;

@@ -17,7 +17,7 @@ import type { PayoutNode, PlainTransfer, SpendDraft } from '../../src/chains/spe
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { isPayback, type PaybackIntent } from '../../src/core/intent.ts';
-import { learnedGas, learnedMove, learnedSweep } from '../../src/core/outgoing.ts';
+import { learnedGas, learnedSweep } from '../../src/core/outgoing.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { LearnedIntent, OutgoingRecord } from '../../src/database/outgoing.ts';
 import type { Clock } from '../../src/lib/clock.ts';
@@ -87,8 +87,7 @@ export function createSpendLearner(parts: Parts): SpendLearner {
     const [from, receiver] = [await wallets.find(payer), await wallets.find(to)];
     const units = owners.reduce((sum, owner) => sum + owner.units, 0n);
     if (!from) return owners[0]?.key === payer ? sweepOf(transfer) : null;
-    if (receiver && !loan) return learnedMove(network.key, from, receiver, { tx, currency, units });
-    if (from.role !== 'gas') return null;
+    if (from.role !== 'gas' || (receiver && !loan)) return null;
     if (loan && receiver) {
       const { role, index: refundIndex } = receiver;
       return role === 'refund' ? learnedGas(network.key, { form: loan, refundIndex, units }, tx) : null;

@@ -124,13 +124,6 @@ const lookAgain = (work: Work): Progress => restUntil(work, work.parts.clock.now
 const later = ({ parts, payout }: Work): number => nextLookAtMs(payout, parts.clock.nowMs());
 
 /**
- * Returns whether it moves coins between our wallets and uses up a number: nobody is paid by it, and it excludes what
- * may be unknown with that number.
- */
-const isMoveInOrder = ({ parts, payout }: Work): boolean =>
-  parts.rules.lane === 'sequence' && payout.intent.kind === 'move';
-
-/**
  * Does one step.
  * @returns null to decide again at once
  */
@@ -138,7 +131,7 @@ async function act(work: Work, step: Step): Promise<Progress | null> {
   const { node, database, lease, allotting, clock } = work.parts;
   const name = nameOf(work);
   const nowMs = clock.nowMs();
-  const hold = isMoveInOrder(work) ? null : work.parts.holdOnNew();
+  const hold = work.parts.holdOnNew();
   switch (step.kind) {
     case 'rest':
       return restUntil(work, step.untilMs ?? Number.POSITIVE_INFINITY);
@@ -216,7 +209,7 @@ async function nextNonce(work: Work): Promise<number | null | 'soon' | EngineRea
   const offer = await database.offerNonce(payout.network, payer, final ?? { head }, clock.nowMs());
   switch (offer.kind) {
     case 'free':
-      if (pending <= offer.nonce || isMoveInOrder(work)) return offer.nonce;
+      if (pending <= offer.nonce) return offer.nonce;
       // A number excludes another transaction, but not a second payment of the same refund with the next one.
       parts.onUnknown();
       return {

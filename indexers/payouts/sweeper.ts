@@ -224,7 +224,7 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
   return {
     async plan(all, policy) {
       await refuseBehind();
-      // The gas wallet may have been rotated.
+      // Another gas wallet may pay by now.
       await wallets.refresh();
       const { treasury } = await wallets.own();
       await database.checkTreasury(place.pool, treasury);

@@ -21,7 +21,7 @@ export type UnknownNumbersParts = Readonly<{
 type Numbers = Readonly<{ first: number; next: number }>;
 
 /**
- * Returns a function that says which numbers of our refund and gas wallets, current, former and next, are used by
+ * Returns a function that says which numbers of our refund and gas wallets, former ones included, are used by
  * transactions that are neither final nor known here; null if none is. Every node must answer.
  *
  * A former wallet that holds no tokens any more, once all that it has sent from here is final, cannot pay a refund: it
@@ -47,8 +47,9 @@ export function createUnknownNumbers({ network, node, database, wallets }: Unkno
   }
 
   return async (): Promise<string | null> => {
-    const { refund, gas, others } = await wallets.own();
-    const all = [{ key: refund, isFormer: false }, { key: gas, isFormer: false }, ...others];
+    const { refund, gas, former } = await wallets.own();
+    const all = [refund, gas].map((key) => ({ key, isFormer: false }));
+    all.push(...former.map(({ key }) => ({ key, isFormer: true })));
     for (const { key, isFormer } of all) {
       const found = await unknownOf(key, isFormer);
       if (!found) continue;

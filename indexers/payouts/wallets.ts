@@ -5,7 +5,7 @@
  */
 import type { SpendDraft, SpendRules } from '../../src/chains/spend.ts';
 import { permanent } from '../../src/core/fault.ts';
-import { gasReceiver, type HotRole, hotRoles, type Intent, isLockable, type Wallet } from '../../src/core/intent.ts';
+import { gasReceiver, type HotRole, hotRoles, type Intent, isPayback, type Wallet } from '../../src/core/intent.ts';
 import type { IndexedWallet } from '../../src/core/outgoing.ts';
 import type { NetworkKey, Token } from '../../src/core/transfer.ts';
 import type { Signer, SignerWallets } from '../../src/signer/signer.ts';
@@ -25,7 +25,7 @@ export interface PayoutWallets {
   ofRole(role: HotRole): Promise<readonly string[]>;
   /** Returns the intent with the address keys that it involves. */
   draft(intent: Intent, known?: Drafting): Promise<SpendDraft>;
-  /** Returns which refund or gas wallet has a key, of those that paid, pay, or would pay next; null if none. */
+  /** Returns which refund or gas wallet has a key; null if none. */
   find(key: string): Promise<IndexedWallet | null>;
   /** Returns what a request to sign says of its payer; nothing for the first wallet of a role. */
   named(payer: string): Promise<Readonly<{ payer?: string }>>;
@@ -50,7 +50,7 @@ export function createPayoutWallets(
   async function hotKeyOf({ role, index }: Extract<Wallet, { role: HotRole }>): Promise<string> {
     const known = await own();
     if (index === undefined || index === indexOf(known, known[role])) return known[role];
-    const other = known.others.find((one) => one.role === role && one.index === index);
+    const other = known.former.find((one) => one.role === role && one.index === index);
     if (other) return other.key;
     throw permanent('signer_refused_wallet', `the signer names no ${role} wallet ${index} on ${network}; restart it`);
   }
@@ -101,22 +101,20 @@ export function createPayoutWallets(
       }
       case 'gas':
         return { owners: [payer], to: await keyOf(gasReceiver(intent)) };
-      case 'move':
-        return { owners: [payer], to: await keyOf({ role: intent.role, index: intent.toIndex }) };
     }
   }
 
   return {
     own,
     async ofRole(role) {
-      const { others, ...known } = await own();
-      const former = others.filter((one) => one.role === role && one.isFormer).map(({ key }) => key);
-      return [known[role], ...former.reverse()];
+      const { former, ...known } = await own();
+      const keys = former.filter((one) => one.role === role).map(({ key }) => key);
+      return [known[role], ...keys.reverse()];
     },
     async draft(intent, { payer: known } = {}) {
       const payer = known ?? (await keyOf(rules.payer(intent)));
       const currency = intent.kind === 'gas' ? null : intent.currency;
-      const hasLock = rules.hasLocks === true && isLockable(intent);
+      const hasLock = rules.hasLocks === true && isPayback(intent);
       return {
         ...{ intent, payer, token: currency === null ? null : tokenOf(currency) },
         ...(await endsOf(intent, payer)),
@@ -126,7 +124,7 @@ export function createPayoutWallets(
     async find(key) {
       const known = await own();
       const index = indexOf(known, key);
-      const role = known.others.find((one) => one.key === key)?.role ?? hotRoles.find((one) => known[one] === key);
+      const role = known.former.find((one) => one.key === key)?.role ?? hotRoles.find((one) => known[one] === key);
       return index === null || role === undefined ? null : { role, index };
     },
     async named(payer) {
@@ -141,15 +139,12 @@ export function createPayoutWallets(
   };
 }
 
-/**
- * Returns the index of a refund or gas wallet; null for a deposit address. The one that pays now has the index between
- * the former and the next ones.
- */
-function indexOf({ refund, gas, others }: SignerWallets, key: string): number | null {
-  const other = others.find((one) => one.key === key);
+/** Returns the index of a refund or gas wallet; null for a deposit address. The one that pays now has the highest. */
+function indexOf({ refund, gas, former }: SignerWallets, key: string): number | null {
+  const other = former.find((one) => one.key === key);
   if (other) return other.index;
   const role = key === refund ? 'refund' : key === gas ? 'gas' : null;
-  return role === null ? null : others.filter((one) => one.role === role && one.isFormer).length;
+  return role === null ? null : former.filter((one) => one.role === role).length;
 }
 
 function remember<K>(known: Map<K, string>, name: K, key: string): void {

@@ -149,7 +149,7 @@ async function payoutFindings({ config, database, clock }: Installation): Promis
             warning(
               'payouts',
               `${network}: a former ${role} wallet still holds tokens`,
-              `\`quayside wallet empty ${role} ${network}\` moves them to the one that pays now`,
+              '`quayside wallet list` shows it; docs/money-out.md says how to empty it by hand',
             ),
           ]
         : [],

@@ -18,7 +18,7 @@ import { type Command, type Installation, moment, notFound, table, textOption, u
 import { networkOf } from './network-name.ts';
 import { openProgressLine } from './progress.ts';
 
-const kinds = [...paybackKinds, 'sweep', 'gas', 'move'] as const;
+const kinds = [...paybackKinds, 'sweep', 'gas'] as const;
 const LISTED_MAX = 1000;
 
 export const payoutsList: Command = {

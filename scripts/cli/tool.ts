@@ -68,7 +68,7 @@ import { supportBundle } from './support-bundle.ts';
 import { sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
 import { trigger } from './trigger.ts';
 import { userCreate, userList, userRemove, userReset, userRole } from './user.ts';
-import { signerPolicyRotate, walletEmpty, walletList, walletRotate } from './wallet.ts';
+import { walletList } from './wallet.ts';
 import { webhooksRecover, webhooksShow } from './webhook-recovery.ts';
 import { webhooksRotate, webhooksSecret } from './webhook-secrets.ts';
 import { webhooksTest } from './webhook-test.ts';
@@ -154,8 +154,6 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   payoutsFreeze,
   payoutsThaw,
   walletList,
-  walletRotate,
-  walletEmpty,
   payoutsOutgoing,
   sweepPlan,
   sweepRun,
@@ -181,7 +179,6 @@ export const commands: readonly (Command | OfflineCommand)[] = [
   signerBackup,
   signerRestore,
   signerPolicyAdd,
-  signerPolicyRotate,
   signerOperatorKey,
   signerApprove,
   signerFreeze,

@@ -36,7 +36,6 @@ function orderedEffects({ intent, owners, to, token, payer }: SpendDraft): Effec
   switch (intent.kind) {
     case 'refund':
     case 'return':
-    case 'move':
       return [{ token: token?.address ?? null, from: from(0), to, units: intent.units }];
     case 'sweep':
       return intent.from.map(({ units }, at) => ({ token: token?.address ?? null, from: from(at), to, units }));

@@ -4,10 +4,10 @@
  *
  * @module
  */
-import { type Fault, invariant, permanent } from '../core/fault.ts';
+import { type Fault, permanent } from '../core/fault.ts';
 import { gasReceiver, type Intent, isPayback, type SweepIntent, type Wallet } from '../core/intent.ts';
 import type { Currency, Token } from '../core/transfer.ts';
-import { ownFees, type SpendKey, type SpendNetwork, type Terms } from './spend.ts';
+import { ownFees, type SpendNetwork, type Terms } from './spend.ts';
 
 export const badTerms = (why: string): Fault =>
   permanent('spend_terms_invalid', `these terms cannot be signed: ${why}`);
@@ -63,11 +63,9 @@ export function tokenPayment(
   network: SpendNetwork,
   payer: string,
   parse: (text: string) => string | null,
-  receiver: SpendKey | undefined,
 ): TokenPayment {
-  const { to, units } = destinationOf(intent, network, receiver);
+  const { to, units } = destinationOf(intent, network);
   checkPayment(to, units, UNITS_LIMIT);
-  if (intent.currency === null) throw badIntent('it moves native coin, not a token');
   const token = tokenOf(network, intent.currency);
   const isToken = network.tokens.some(({ address }) => parse(address) === to);
   if (to === payer || isToken) throw badIntent(`${to} is the paying wallet itself or a token contract`);
@@ -77,12 +75,8 @@ export function tokenPayment(
 function destinationOf(
   intent: Exclude<Intent, { kind: 'gas' }>,
   { treasury }: SpendNetwork,
-  receiver: SpendKey | undefined,
 ): Readonly<{ to: string; units: bigint }> {
-  if (isPayback(intent)) return intent;
-  if (intent.kind === 'sweep') return { to: treasury, units: onlyUnits(intent) };
-  invariant(receiver, 'the keys of a move include the wallet that receives it');
-  return { to: receiver.key, units: intent.units };
+  return isPayback(intent) ? intent : { to: treasury, units: onlyUnits(intent) };
 }
 
 function onlyUnits({ from }: SweepIntent): bigint {
@@ -91,9 +85,8 @@ function onlyUnits({ from }: SweepIntent): bigint {
   return only.units;
 }
 
-/** Returns the payer, and of gas and of a move the wallet of ours that receives it. */
+/** Returns the payer, and of gas the wallet of ours that receives it. */
 export function ownSigners(intent: Intent): readonly Wallet[] {
   const payer = ownFees(intent);
-  if (intent.kind === 'gas') return [payer, gasReceiver(intent)];
-  return intent.kind === 'move' ? [payer, { role: intent.role, index: intent.toIndex }] : [payer];
+  return intent.kind === 'gas' ? [payer, gasReceiver(intent)] : [payer];
 }

@@ -329,16 +329,11 @@ export const ownFees = (intent: Intent): Wallet => {
       return { role: 'gas' };
     case 'sweep':
       return { role: 'collection', index: intent.from[0]?.index ?? 0 };
-    case 'move':
-      return formerWallet(intent);
   }
 };
 
 /** Returns the fee payer where the gas wallet also pays for sweeps. */
-export const sponsoredFees = (intent: Intent): Wallet =>
-  intent.kind === 'move' ? formerWallet(intent) : { role: isPayback(intent) ? 'refund' : 'gas' };
-
-const formerWallet = ({ role, fromIndex }: Extract<Intent, { kind: 'move' }>): Wallet => ({ role, index: fromIndex });
+export const sponsoredFees = (intent: Intent): Wallet => ({ role: isPayback(intent) ? 'refund' : 'gas' });
 
 /** Indices of refund and gas wallets are below it. */
 export const HOT_INDEX_LIMIT = 1_000;

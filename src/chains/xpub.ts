@@ -67,7 +67,7 @@ const externalPath = (coin: number, account: number): string => `m/44'/${coin}'/
 
 /**
  * Returns the derivation path of one of our wallets: `m/44'/coin'/0'/0/i` for deposit addresses,
- * `m/44'/coin'/1000'/0/{0 refund, 1 gas}` for the first hot wallets, `{2, 3}` after a rotation, and so on.
+ * `m/44'/coin'/1000'/0/{0 refund, 1 gas}` for the hot wallets with index 0, `{2, 3}` for those with index 1, and so on.
  * @param coin the family's number in SLIP-44
  */
 export const walletPath = (coin: number, wallet: Wallet): string =>

@@ -1,5 +1,5 @@
 /**
- * What may leave our wallets: five kinds of intent, and nothing else is ever signed. An intent never changes once
+ * What may leave our wallets: four kinds of intent, and nothing else is ever signed. An intent never changes once
  * written. How it is carried out (fees, sequence numbers, expiry) is in the terms of each attempt.
  * @module
  */
@@ -17,8 +17,8 @@ export type HotRole = (typeof hotRoles)[number];
 /**
  * A wallet of the signer's seed. `refund` pays refunds, `gas` pays only fees for sweeps, `collection` is the deposit
  * address with this derivation index. The refund and gas wallets are separate, so that a stuck sweep never delays a
- * refund. They are rotated: `index` counts how often before, and is 0 where it is absent, except that what an intent
- * names without an index is the wallet that pays now.
+ * refund. The signer's policy names the `index` of the one that pays. Absent, it is 0, except that what an intent names
+ * without an index is the wallet that pays now.
  */
 export type Wallet = Readonly<{ role: HotRole; index?: number }> | Readonly<{ role: 'collection'; index: number }>;
 
@@ -93,25 +93,7 @@ export function gasReceiver(intent: GasIntent): Wallet {
   return index === undefined ? { role: 'refund', index: refundIndex ?? 0 } : { role: 'collection', index };
 }
 
-/** Returns whether an intent pays one payee from a wallet, which a lock marks as done where the family has locks. */
-export const isLockable = (intent: Intent): intent is PaybackIntent | MoveIntent =>
-  isPayback(intent) || intent.kind === 'move';
-
-/** Moves coins from a former refund or gas wallet to a later one of the same role, after a rotation. */
-export type MoveIntent = Readonly<{
-  kind: 'move';
-  id: string;
-  network: NetworkKey;
-  role: HotRole;
-  /** Indices of the two wallets. */
-  fromIndex: number;
-  toIndex: number;
-  /** Null moves native coin. */
-  currency: Currency | null;
-  units: bigint;
-}>;
-
-export type Intent = PaybackIntent | SweepIntent | GasIntent | MoveIntent;
+export type Intent = PaybackIntent | SweepIntent | GasIntent;
 
 /** The part of a refund that its MAC protects; with `held`, of a return. */
 export type MacedRefund = Pick<RefundIntent, 'id' | 'network' | 'currency' | 'to' | 'units' | 'session'> &

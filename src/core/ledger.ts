@@ -161,9 +161,6 @@ export function payoutEntry(
       if (milestone === 'sent') return of('sweep_sent', 'collected', 'in_transit', intent.currency);
       if (milestone === 'returned') return of('sweep_returned', 'in_transit', 'collected', intent.currency);
       return of('sweep_done', 'in_transit', 'treasury', intent.currency);
-    case 'move':
-      // It stays in our wallets.
-      return null;
     case 'gas':
       // Lending resources moves no coin.
       if (milestone !== 'succeeded' || intent.form !== 'transfer') return null;

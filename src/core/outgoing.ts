@@ -8,7 +8,7 @@
  */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
-import { type GasIntent, type HotRole, isPayback, type MoveIntent, type SweepIntent } from './intent.ts';
+import { type GasIntent, type HotRole, isPayback, type SweepIntent } from './intent.ts';
 import { endedCodes, type Payout } from './payout.ts';
 import type { ChainTransfer, Currency, NetworkKey } from './transfer.ts';
 
@@ -16,25 +16,18 @@ import type { ChainTransfer, Currency, NetworkKey } from './transfer.ts';
 const watchedRoles = ['refund', 'gas', 'treasury'] as const;
 export type WatchedRole = (typeof watchedRoles)[number];
 
-/** Another refund or gas wallet of the seed: one that paid before a rotation, or will pay after one. */
-export type OtherWallet = Readonly<{ role: HotRole; index: number; key: string; isFormer: boolean }>;
+/** A refund or gas wallet that paid before the policy named a higher index. */
+export type FormerWallet = Readonly<{ role: HotRole; index: number; key: string }>;
 
-export type WatchedWallet = Readonly<{ role: WatchedRole; key: string; standing: WalletStanding }>;
-/** Whether a wallet pays now, has paid before a rotation, or would pay after the next ones. */
-export const walletStandings = ['current', 'former', 'next'] as const;
-export type WalletStanding = (typeof walletStandings)[number];
+export type WatchedWallet = Readonly<{ role: WatchedRole; key: string }>;
 
-/**
- * Returns the wallets whose outgoing transfers are read. Those that later rotations would use are among them: a
- * machine that was put back to a state from before a rotation then finds what they have paid.
- */
-export const watchedWallets = (
-  own: Readonly<Record<WatchedRole, string>> & Readonly<{ others?: readonly OtherWallet[] | undefined }>,
-): WatchedWallet[] => [
-  ...watchedRoles.map((role) => ({ role, key: own[role], standing: 'current' }) as const),
-  ...(own.others ?? []).map(
-    ({ role, key, isFormer }) => ({ role, key, standing: isFormer ? 'former' : 'next' }) as const,
-  ),
+/** Returns the wallets whose outgoing transfers are read, former ones included. */
+export const watchedWallets = ({
+  former,
+  ...own
+}: Readonly<Record<WatchedRole, string>> & Readonly<{ former: readonly FormerWallet[] }>): WatchedWallet[] => [
+  ...watchedRoles.map((role) => ({ role, key: own[role] })),
+  ...former.map(({ role, key }) => ({ role, key })),
 ];
 
 /** A transfer above zero out of one of our wallets, in a final block. `from` is the wallet's address key. */
@@ -57,7 +50,7 @@ export type Meaning =
   | Readonly<{ kind: 'pays'; payoutId: string }>
   /** A refund may explain it that cannot be settled yet: an attempt of it is signed, or it has no payout. */
   | Readonly<{ kind: 'undecided' }>
-  /** It went to, or for, a wallet of ours: what an older database does not know of a move or a sweep, if it was one. */
+  /** It went to, or for, a wallet of ours: of gas or a sweep, perhaps, that a restored database does not know. */
   | Readonly<{ kind: 'moved' }>
   /** The treasury's own. */
   | Readonly<{ kind: 'recorded' }>
@@ -115,32 +108,8 @@ export const mayBeSettled = ({ payout: { state, wait }, isSigned }: Claimant): b
 const byAge = ({ payout: a }: Claimant, { payout: b }: Claimant): number =>
   a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : 1);
 
-/** A wallet of the signer's seed by its role and by how often the role was rotated before it. */
+/** A wallet of the signer's seed by its role and its index. */
 export type IndexedWallet = Readonly<{ role: HotRole; index: number }>;
-
-/**
- * Returns the move that a transaction made which this database does not know, as it was restored from a backup; null if
- * the signer would not have made it: coins move only to a later wallet of the same role.
- * @param currency null for native coin
- */
-export function learnedMove(
-  network: NetworkKey,
-  from: IndexedWallet,
-  to: IndexedWallet,
-  { tx, currency, units }: Readonly<{ tx: string; currency: Currency | null; units: bigint }>,
-): MoveIntent | null {
-  if (from.role !== to.role || from.index >= to.index) return null;
-  return {
-    kind: 'move',
-    id: learnedId('mv', tx),
-    network,
-    role: from.role,
-    fromIndex: from.index,
-    toIndex: to.index,
-    currency,
-    units,
-  };
-}
 
 /**
  * Returns the native coin that a transaction gave a deposit address, or the loan that one made or took back, of which

@@ -3,7 +3,7 @@
  * one whole transaction, synced to disk when it returns. `core/payout.ts` decides what to do next.
  * @module
  */
-import type { HotRole, Intent, MoveIntent, Wallet } from '../core/intent.ts';
+import type { HotRole, Intent, Wallet } from '../core/intent.ts';
 import type { Asset, Difference } from '../core/ledger.ts';
 import type { Attempt, Ended, Payout, PayoutState, PayoutWait, Proof } from '../core/payout.ts';
 import type { Exit } from '../core/payout-exit.ts';
@@ -118,7 +118,7 @@ export type PayoutEngine = Readonly<{
 
 /**
  * What a wallet of the signer holds, in base units; `low` lists the assets that it needs more of. `isFormer`: it paid
- * before a rotation.
+ * before another one of its role.
  */
 export type WalletBalance = Readonly<{
   network: NetworkKey;
@@ -344,16 +344,9 @@ export interface MoneyOutDatabase {
    */
   adopt(network: NetworkKey, input: JournalPart): Promise<number>;
 
-  /** Saves what a wallet holds. One that pays and did not before raises an alarm, and is in the audit log. */
+  /** Saves what a wallet holds. Where another one of its role paid before, that is a former one from then on. */
   recordBalance(balance: WalletBalance): Promise<void>;
   listBalances(): Promise<readonly WalletBalance[]>;
-  /** Writes an operator's rotations to the audit log, with the indices of each wallet before and after. */
-  recordRotations(
-    rotations: readonly Readonly<{ network: NetworkKey; role: HotRole; before: number; after: number }>[],
-    act: OperatorAct,
-  ): Promise<void>;
-  /** Plans moves from former wallets, with an entry of the audit log for each. */
-  planMoves(intents: readonly MoveIntent[], act: OperatorAct): Promise<void>;
   payoutStats(): Promise<PayoutStats>;
   /** Returns open refunds, by network, that were due before this time and for which no engine gave a reason. */
   overdueRefunds(dueBeforeMs: number): Promise<readonly OverdueRefunds[]>;

@@ -3,9 +3,9 @@
  * `core/outgoing.ts` decides what they mean.
  * @module
  */
-import type { GasIntent, MoveIntent, PaybackIntent, SweepIntent } from '../core/intent.ts';
+import type { GasIntent, PaybackIntent, SweepIntent } from '../core/intent.ts';
 import type { Asset } from '../core/ledger.ts';
-import type { OutgoingTransfer, WalletStanding, WatchedRole } from '../core/outgoing.ts';
+import type { OutgoingTransfer, WatchedRole } from '../core/outgoing.ts';
 import type { Payout } from '../core/payout.ts';
 import type { Currency, NetworkKey } from '../core/transfer.ts';
 
@@ -31,7 +31,7 @@ export type OutgoingClaim = Readonly<{ transfer: OutgoingRecord; payout: Payout 
 export type EqualTransfer = Readonly<{ id: number; tx: string }>;
 
 /** What is learned from the chain of our own transactions, each with the wallet that paid for it. */
-export type LearnedIntent = MoveIntent | GasIntent | SweepIntent;
+export type LearnedIntent = GasIntent | SweepIntent;
 
 /** A final transaction of one of our wallets that is not known here. */
 export type LearnedSpend = Readonly<{
@@ -85,11 +85,8 @@ export interface WalletBooksDatabase {
 }
 
 export interface OutgoingDatabase extends WalletBooksDatabase {
-  /** Saves the wallets of a network; without a standing, they pay now. Known ones stay watched. */
-  recordOwnWallets(
-    network: NetworkKey,
-    wallets: readonly (Omit<OwnWallet, 'id'> & Readonly<{ standing?: WalletStanding }>)[],
-  ): Promise<void>;
+  /** Saves the wallets of a network. Known ones stay watched. */
+  recordOwnWallets(network: NetworkKey, wallets: readonly Omit<OwnWallet, 'id'>[]): Promise<void>;
   listOwnWallets(network: NetworkKey): Promise<readonly OwnWallet[]>;
   /**
    * Judges the network's final outgoing transfers: forgets what attempts explain, and for what nothing explains freezes

@@ -714,7 +714,7 @@ CREATE TABLE receipt_numbers (
 -- A payment out of our wallets, by its intent, which never changes (a refund's may get another payee before its first attempt).
 CREATE TABLE payouts (
   id TEXT PRIMARY KEY, -- of a refund or return: its id
-  kind TEXT NOT NULL CHECK (kind IN ('refund', 'return', 'sweep', 'gas', 'move')),
+  kind TEXT NOT NULL CHECK (kind IN ('refund', 'return', 'sweep', 'gas')),
   network TEXT NOT NULL,
   intent TEXT NOT NULL CHECK (json_valid(intent)), --> intent
   -- Whose received money is given back. Null for what is no refund or return, and for what only the signer's journal knows.
@@ -842,8 +842,6 @@ CREATE TABLE own_wallets (
   network TEXT NOT NULL,
   role TEXT NOT NULL CHECK (role IN ('refund', 'gas', 'treasury')),
   key TEXT NOT NULL,
-  -- It pays now, paid before a rotation, or would pay after the next ones.
-  standing TEXT NOT NULL DEFAULT 'current' CHECK (standing IN ('current', 'former', 'next')),
   mac TEXT,
   UNIQUE (network, key, role)
 ) STRICT;
@@ -886,7 +884,7 @@ CREATE TABLE wallet_balances (
   network TEXT NOT NULL,
   role TEXT NOT NULL CHECK (role IN ('refund', 'gas')),
   key TEXT NOT NULL,
-  is_former INTEGER NOT NULL CHECK (is_former IN (0, 1)), -- it paid before a rotation
+  is_former INTEGER NOT NULL CHECK (is_former IN (0, 1)), -- it paid before another one of its role
   units TEXT NOT NULL CHECK (json_valid(units)), --> Readonly<Partial<Record<Asset, string>>>
   low TEXT NOT NULL CHECK (json_valid(low)), --> readonly Asset[]
   read_at_ms INTEGER NOT NULL,

@@ -7,7 +7,6 @@ import { readFileSync } from 'node:fs';
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
 import { permanent } from '../core/fault.ts';
-import type { HotRole } from '../core/intent.ts';
 import type { Currency, NetworkKey, Token } from '../core/transfer.ts';
 import { writeSecretFile } from '../lib/secret-file.ts';
 import { loadPolicy, type NetworkPolicy, type PolicySettings, readPolicy } from './policy.ts';
@@ -77,36 +76,8 @@ export function findInPolicy(file: string, network: PaidNetwork, treasury: strin
  * @throws Fault permanent `policy_invalid` if that makes the policy invalid, such as by a second name for a chain
  */
 export function addToPolicy(file: string, key: NetworkKey, draft: NetworkDraft): void {
-  saveNetworks(file, { [key]: draft });
-}
-
-/** Writes these networks' parts of a policy, all of them at once. @throws Fault permanent `policy_invalid` */
-function saveNetworks(file: string, drafts: PolicySettings['networks']): void {
   const policy = JSON.parse(readFileSync(file, 'utf8')) as PolicySettings;
-  const text = `${JSON.stringify({ ...policy, networks: { ...policy.networks, ...drafts } }, null, 2)}\n`;
+  const text = `${JSON.stringify({ ...policy, networks: { ...policy.networks, [key]: draft } }, null, 2)}\n`;
   readPolicy(file, text);
   writeSecretFile(file, text);
-}
-
-/**
- * Makes the next wallet of a role pay on these networks, on all or on none. The signer reads that at its next start.
- * @returns the indices before and after, in the networks' order
- * @throws Fault permanent `policy_invalid`, `policy_open`; `not_found` if the policy lacks one of the networks
- */
-export function rotateInPolicy(
-  file: string,
-  keys: readonly NetworkKey[],
-  role: HotRole,
-): readonly Readonly<{ before: number; after: number }>[] {
-  const { networks } = loadPolicy(file);
-  const { networks: settings } = JSON.parse(readFileSync(file, 'utf8')) as PolicySettings;
-  const rotations = keys.map((key) => {
-    const known = networks.find((one) => one.key === key);
-    if (!known) throw permanent('not_found', `${file} has no network ${key}; nothing was changed`);
-    const after = known.walletIndices[role] + 1;
-    const draft = { ...(settings[key] as NetworkDraft), wallets: { ...known.walletIndices, [role]: after } };
-    return { key, draft, before: after - 1, after };
-  });
-  saveNetworks(file, Object.fromEntries(rotations.map(({ key, draft }) => [key, draft])));
-  return rotations.map(({ before, after }) => ({ before, after }));
 }

@@ -38,7 +38,7 @@ export type NetworkPolicy = Readonly<{
   gasCaps: GasCaps;
   feeCaps: FeeCaps;
   countCaps: CountCaps;
-  /** Which wallets pay: how often each was rotated. */
+  /** Which refund and which gas wallet of the seed pay. */
   walletIndices: Readonly<Record<HotRole, number>>;
 }>;
 

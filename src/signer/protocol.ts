@@ -46,7 +46,7 @@ const bytes = z.codec(z.string().regex(/^([0-9a-f]{2}){1,8192}$/), z.instanceof(
   encode: (value) => Buffer.from(value).toString('hex'),
 });
 const index = z.int().min(0).max(INDEX_MAX);
-/** How often a refund or gas wallet was rotated before. */
+/** Which refund or gas wallet of the seed. */
 export const hotIndex = z
   .int()
   .min(0)
@@ -92,15 +92,6 @@ export const intentWire = z.discriminatedUnion('kind', [
       units,
     })
     .refine(isGasComplete, 'expected either index or, of a loan, refundIndex'),
-  z.strictObject({
-    kind: z.literal('move'),
-    ...intentBase,
-    role: z.enum(hotRoles),
-    fromIndex: hotIndex,
-    toIndex: hotIndex,
-    currency: currency.nullable(),
-    units,
-  }),
 ]);
 
 /** Shown on terminals and signed as one line each. */
@@ -152,9 +143,7 @@ export const calls = {
       refund: addressKey,
       gas: addressKey,
       treasury: addressKey,
-      others: z
-        .array(z.strictObject({ role: z.enum(hotRoles), index: hotIndex, key: addressKey, isFormer: z.boolean() }))
-        .readonly(),
+      former: z.array(z.strictObject({ role: z.enum(hotRoles), index: hotIndex, key: addressKey })).readonly(),
       feeUnitsMax: whole(/^(0|[1-9][0-9]{0,77})$/),
     }),
   },

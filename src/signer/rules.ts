@@ -4,7 +4,7 @@
  */
 import type { SpendRules, Terms } from '../chains/spend.ts';
 import { type Fault, permanent } from '../core/fault.ts';
-import type { GasIntent, HotRole, MoveIntent, Wallet } from '../core/intent.ts';
+import type { GasIntent, HotRole, Wallet } from '../core/intent.ts';
 import { ATTEMPTS_MAX } from '../core/payout.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { DAY_MS } from '../lib/clock.ts';
@@ -191,19 +191,6 @@ export function choosePayer(
   throw refused(
     'wallet',
     `${bound} paid for it before, and is none of the ${role} wallets that the policy allows: restore the newest policy.json, whose \`wallets\` has the higher index`,
-  );
-}
-
-/**
- * Checks that a move goes from a former wallet to a later one that has paid or pays now.
- * @param current the index of the wallet that pays now
- * @throws Fault `signer_refused_policy`
- */
-export function checkMove({ role, fromIndex, toIndex }: MoveIntent, current: number): void {
-  if (fromIndex < toIndex && toIndex <= current) return;
-  throw refused(
-    'policy',
-    `coins are moved from a former ${role} wallet to a later one, up to the current one (${current}), not from ${fromIndex} to ${toIndex}`,
   );
 }
 

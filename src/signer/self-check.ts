@@ -26,11 +26,6 @@ function effectsOf(intent: Intent, network: SpendNetwork, keys: CheckedKeys): Ef
       return [
         { token: tokenOf(intent.currency), from: keys.of({ role: 'refund' }), to: intent.to, units: intent.units },
       ];
-    case 'move': {
-      const { role, fromIndex, toIndex, currency, units } = intent;
-      const [from, to] = [fromIndex, toIndex].map((index) => keys.of({ role, index })) as [string, string];
-      return [{ token: currency === null ? null : tokenOf(currency), from, to, units }];
-    }
     case 'sweep':
       return intent.from.map(({ index, units }) => ({
         token: tokenOf(intent.currency),

@@ -5,7 +5,7 @@
  */
 import type { SignedSpend, Terms } from '../chains/spend.ts';
 import type { Intent } from '../core/intent.ts';
-import type { OtherWallet } from '../core/outgoing.ts';
+import type { FormerWallet } from '../core/outgoing.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { KeyName } from '../lib/secret-key.ts';
 
@@ -36,14 +36,14 @@ export type SignRequest = Readonly<{
 }>;
 
 /**
- * Address keys of the wallets that pay on a network, and of its treasury. `others` are the former ones, oldest first,
- * and those that the next rotations make current.
+ * Address keys of the wallets that pay on a network, and of its treasury. `former`: those of each role with a lower
+ * index, oldest first.
  */
 export type SignerWallets = Readonly<{
   refund: string;
   gas: string;
   treasury: string;
-  others: readonly OtherWallet[];
+  former: readonly FormerWallet[];
   /** The most that a transaction may cost by its policy, in base units of the native coin. */
   feeUnitsMax: bigint;
 }>;
@@ -67,16 +67,15 @@ export type JournalEntry = SignedSpend &
  * approver's signature, `_cap` needs time or, of a refund, that signature, `_frozen` means that an approver has to end
  * a freeze, `_fence` that another engine or a later state of the database was served before, `_mac` that the intent was
  * altered, `_key` that its MAC needs a version of the secret key that the signer does not have, and `_wallet` that
- * another wallet pays
- * since a rotation. The others mean that the request breaks a rule: `_request`, `_policy`, `_intent`, `_generation`,
- * `_attempt`, `_nonce`, `_terms`, `_check`.
+ * another wallet pays since the policy was changed. The others mean that the request breaks a rule: `_request`,
+ * `_policy`, `_intent`, `_generation`, `_attempt`, `_nonce`, `_terms`, `_check`.
  */
 export interface Signer {
   wallets(network: NetworkKey): Promise<SignerWallets>;
   /** Returns deposit addresses (keys), to compare with the database. */
   addresses(network: NetworkKey, indices: readonly number[]): Promise<readonly string[]>;
   /**
-   * Returns the address key of the account that marks a refund, return or move as paid, where the family has one.
+   * Returns the address key of the account that marks a refund or return as paid, where the family has one.
    * @param index of the refund wallet that pays it
    */
   refundLock(network: NetworkKey, id: string, index?: number): Promise<string>;

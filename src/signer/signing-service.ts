@@ -6,14 +6,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
-import {
-  HOT_INDEX_LIMIT,
-  type SignedSpend,
-  type Spending,
-  type SpendKey,
-  type SpendOrder,
-  type WalletKeys,
-} from '../chains/spend.ts';
+import type { SignedSpend, Spending, SpendKey, SpendOrder, WalletKeys } from '../chains/spend.ts';
 import { Fault, invariant } from '../core/fault.ts';
 import {
   createIntentMacs,
@@ -26,7 +19,7 @@ import {
   type PaybackIntent,
   type Wallet,
 } from '../core/intent.ts';
-import type { OtherWallet } from '../core/outgoing.ts';
+import type { FormerWallet } from '../core/outgoing.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -36,7 +29,7 @@ import { type CapUses, capWindows, checkCount, type Grant, grantFee, grantGas, g
 import { type Freezing, openFreezing } from './freeze.ts';
 import { type CapUse, canonicalIntent, isSameContent, type Journal } from './journal.ts';
 import type { NetworkPolicy, Policy } from './policy.ts';
-import { checkFence, checkLoan, checkMove, checkOrder, choosePayer, nonceOf, refused } from './rules.ts';
+import { checkFence, checkLoan, checkOrder, choosePayer, nonceOf, refused } from './rules.ts';
 import { checkReading } from './self-check.ts';
 import type { JournalEntry, SignerWallets, SignRequest } from './signer.ts';
 
@@ -77,9 +70,6 @@ export interface SigningService extends Omit<Freezing, 'refuseIfFrozen'> {
 type Place = Readonly<{ policy: NetworkPolicy; wallets: WalletKeys }>;
 
 type Payer = Readonly<{ wallet: Wallet; key: string }>;
-
-/** How many later wallets are named for every role, so that what they pay is found by a machine that was put back. */
-const WALLETS_AHEAD = 2;
 
 const NO_GRANT: Grant = { capUse: null, approval: null };
 
@@ -146,7 +136,7 @@ export function openSigningService({
       return payer;
     throw refused(
       'wallet',
-      `another ${wallet.role} wallet pays for ${intent.id} on ${intent.network} than the request expects: it was rotated. The engine asks again by itself`,
+      `another ${wallet.role} wallet pays for ${intent.id} on ${intent.network} than the request expects: the policy was changed. The engine asks again by itself`,
     );
   }
 
@@ -191,8 +181,7 @@ export function openSigningService({
 
   function checkIntent({ policy: { family, spend, walletIndices } }: Place, intent: Intent): void {
     if (intent.kind === 'gas') checkLoan(intent, walletIndices.refund);
-    if (intent.kind === 'move') checkMove(intent, walletIndices[intent.role]);
-    if (intent.kind === 'gas' || intent.currency === null) return;
+    if (intent.kind === 'gas') return;
     if (!spend.tokens.some(({ symbol }) => symbol === intent.currency)) {
       throw refused('policy', `the policy has no ${intent.currency} on ${intent.network}`);
     }
@@ -200,7 +189,6 @@ export function openSigningService({
       checkMac(intent, macOf);
       return;
     }
-    if (intent.kind === 'move') return;
     const { sweepOwnersMax } = chains[family].spendRules;
     const indices = new Set(intent.from.map(({ index }) => index));
     if (indices.size < intent.from.length || indices.size > sweepOwnersMax) {
@@ -324,13 +312,13 @@ export function openSigningService({
       const place = placeOf(network);
       const { treasury, feeUnitsMax } = place.policy.spend;
       const current = (role: HotRole) => ({ role, index: place.policy.walletIndices[role] });
-      const others = hotRoles.flatMap((role) =>
-        Array.from({ length: current(role).index + 1 + WALLETS_AHEAD }, (_, index): OtherWallet => {
-          return { role, index, key: keyOf(place.wallets, { role, index }), isFormer: index < current(role).index };
-        }).filter(({ index }) => index !== current(role).index && index < HOT_INDEX_LIMIT),
+      const former = hotRoles.flatMap((role) =>
+        paying(place, role)
+          .slice(0, -1)
+          .map((key, index): FormerWallet => ({ role, index, key })),
       );
       const [refund, gas] = hotRoles.map((role) => keyOf(place.wallets, current(role))) as [string, string];
-      return { refund, gas, treasury, others, feeUnitsMax };
+      return { refund, gas, treasury, former, feeUnitsMax };
     },
     addresses(network, indices) {
       const place = placeOf(network);

@@ -13,11 +13,8 @@ import type { SpendDraft, SpendNetwork, Terms } from '../../src/chains/spend.ts'
 import {
   type GasIntent,
   gasReceiver,
-  hotRoles,
   type Intent,
-  isLockable,
   isPayback,
-  type MoveIntent,
   type RefundIntent,
   type SweepIntent,
 } from '../../src/core/intent.ts';
@@ -53,10 +50,6 @@ async function benchOf(family: Family) {
     if (isPayback(intent)) return { ...shared, owners: [payerKey], to: intent.to };
     if (intent.kind === 'gas')
       return { ...shared, owners: [payerKey], to: spending.derive(seed, gasReceiver(intent)).key };
-    if (intent.kind === 'move') {
-      const to = spending.derive(seed, { role: intent.role, index: intent.toIndex }).key;
-      return { ...shared, owners: [payerKey], to };
-    }
     return { ...shared, owners: intent.from.map(({ index }) => keyAt(index)), to: network.treasury };
   };
   const sign = (intent: Intent, terms: Terms, chainId = '1') => {
@@ -91,7 +84,7 @@ const termsOf = (family: Family, intent: Intent, number: number): Terms => {
         last_valid_block_height: '300000150',
         compute_unit_limit: String(60_000 + number),
         compute_unit_price: String(1_000 + number),
-        ...(isLockable(intent) && { lock_deposit_lamports: String(650_240 + number) }),
+        ...(isPayback(intent) && { lock_deposit_lamports: String(650_240 + number) }),
       };
   }
 };
@@ -119,21 +112,12 @@ for (const family of families) {
     const sweeps = fc
       .record({ from: owners, currency })
       .map((rest): SweepIntent => ({ kind: 'sweep', id: 'sw', ...base, ...rest }));
-    const moves = fc
-      .record({
-        units,
-        currency: fc.constantFrom('USDT' as const, 'USDC' as const, null),
-        role: fc.constantFrom(...hotRoles),
-      })
-      .map(
-        (rest): MoveIntent => ({ kind: 'move', id: `mv_${rest.units}`, fromIndex: 0, toIndex: 1, ...base, ...rest }),
-      );
-    if (family === 'solana') return fc.oneof(refunds, sweeps, moves);
+    if (family === 'solana') return fc.oneof(refunds, sweeps);
     const forms: GasIntent['form'][] = family === 'tron' ? ['transfer', 'delegate', 'reclaim'] : ['transfer'];
     const gas = fc
       .record({ units, index, form: fc.constantFrom(...forms) })
       .map((rest): GasIntent => ({ kind: 'gas', id: 'g', ...base, ...rest }));
-    return fc.oneof(refunds, sweeps, gas, moves);
+    return fc.oneof(refunds, sweeps, gas);
   };
 
   test(`${family}: the SDK reads exactly what was ordered`, async () => {

@@ -57,10 +57,6 @@ export function createSeedWallets(network: SpendNetwork, spending: Spending = ev
     const ends = (intent: Intent): readonly [owner: string, to: string] => {
       if (isPayback(intent)) return [keyOf({ role: 'refund' }), intent.to];
       if (intent.kind === 'gas') return [keyOf({ role: 'gas' }), keyOf(gasReceiver(intent))];
-      if (intent.kind === 'move') {
-        const { role, fromIndex, toIndex } = intent;
-        return [keyOf({ role, index: fromIndex }), keyOf({ role, index: toIndex })];
-      }
       return [keyOf({ role: 'collection', index: intent.from[0]?.index ?? 0 }), network.treasury];
     };
     return {

@@ -35,7 +35,6 @@ const intents: Readonly<Record<Intent['kind'], Intent>> = {
     ],
   },
   gas: { kind: 'gas', id: 'gs_1', network, form: 'transfer', index: 1, units: 9n },
-  move: { kind: 'move', id: 'mv_1', network, role: 'refund', fromIndex: 0, toIndex: 1, currency: 'USDT', units: 9n },
 };
 
 function balancesOf(...entries: readonly (Entry | null)[]): Record<string, bigint> {

@@ -1,7 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Intent } from '../../src/core/intent.ts';
-import { type Claimant, explainOutgoing, learnedMove, type OutgoingTransfer } from '../../src/core/outgoing.ts';
+import { type Claimant, explainOutgoing, type OutgoingTransfer } from '../../src/core/outgoing.ts';
 import type { PayoutState } from '../../src/core/payout.ts';
 
 const network = 'test:one';
@@ -52,32 +52,6 @@ test('what went to another wallet of ours was moved, and freezes nothing', () =>
 test('a refund whose payee is a wallet of ours is not paid again for that', () => {
   assert.equal(explainOutgoing(transfer, null, [claimant('waiting')], false, true), { kind: 'pays', payoutId: 'r1' });
   assert.equal(explainOutgoing(transfer, null, [], true, true), { kind: 'undecided' });
-});
-
-test('a move is learned only as the signer would sign it: to a later wallet of the same role', () => {
-  const moved = { tx: 't1', currency: null, units: 5n } as const;
-  const move = learnedMove(network, { role: 'gas', index: 0 }, { role: 'gas', index: 2 }, moved);
-  assert.ok(move);
-  const { id, ...rest } = move;
-  assert.match(id, /^mv_[0-9a-f]{26}$/);
-  assert.equal(rest, { kind: 'move', network, role: 'gas', fromIndex: 0, toIndex: 2, currency: null, units: 5n });
-  const other = learnedMove(network, { role: 'gas', index: 0 }, { role: 'gas', index: 2 }, { ...moved, tx: 't2' });
-  assert.is.not(other?.id, id, 'each transaction is a move of its own');
-  for (const [from, to] of [
-    [
-      { role: 'gas', index: 2 },
-      { role: 'gas', index: 0 },
-    ],
-    [
-      { role: 'gas', index: 1 },
-      { role: 'gas', index: 1 },
-    ],
-    [
-      { role: 'refund', index: 0 },
-      { role: 'gas', index: 1 },
-    ],
-  ] as const)
-    assert.is(learnedMove(network, from, to, moved), null);
 });
 
 test('a transfer pays a refund only if network, payee, currency and amount are the same', () => {

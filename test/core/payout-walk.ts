@@ -71,7 +71,6 @@ const intents: Readonly<Record<Intent['kind'], Intent>> = {
   return: { ...payback, kind: 'return', session: { id: 's', amount: '5.00' }, held: 'late' },
   sweep: { kind: 'sweep', id: 'p', network, currency: 'USDT', from: [{ index: 0, units: 5n }] },
   gas: { kind: 'gas', id: 'p', network, form: 'transfer', index: 0, units: 5n },
-  move: { kind: 'move', id: 'p', network, role: 'refund', fromIndex: 0, toIndex: 1, currency: 'USDT', units: 5n },
 };
 
 function payoutOf({ kind, state, generation, code }: Spot): Payout {
@@ -363,10 +362,10 @@ function operatorMoves(spot: Spot): Move[] {
   // A refund that nobody had requested again, when an operator acknowledged what had left the wallet.
   if (spot.lost === 'paid' && isPayback(intents[spot.kind]) && state === 'waiting')
     moves.push(by('payouts thaw', { lost: 'known' }));
-  // The next wallet pays, and what the former one holds is moved with the number of what never gets into a block.
+  // The next wallet pays, and the former one is emptied by hand with the number of what never gets into a block.
   if (spot.lost === 'pending' && spot.lane === 'sequence' && !spot.isFrozen) {
     const isPassed = isAnySigned(spot) && spot.outcome === 'pending';
-    moves.push(by('wallet empty', { lost: 'ended', ...(isPassed && { outcome: 'foreign' }) }));
+    moves.push(by('empties the wallet', { lost: 'ended', ...(isPassed && { outcome: 'foreign' }) }));
   }
   if (attempts.at(-1) === 'allotted') {
     const isFirst = attempts.length === 1 && state === 'sent';

@@ -150,8 +150,6 @@ const testedElsewhere: Readonly<Record<string, string>> = {
   'notify add': 'test/scripts/notify.test.ts',
   'notify prove': 'test/scripts/notify.test.ts',
   'notify remove': 'test/scripts/notify.test.ts',
-  'wallet rotate': 'test/database/sqlite/wallet-rotation.test.ts',
-  'wallet empty': 'test/database/sqlite/wallet-rotation.test.ts',
   'user create': 'test/scripts/user.test.ts',
   'user reset': 'test/scripts/user.test.ts',
   'user role': 'test/scripts/user.test.ts',
@@ -189,7 +187,7 @@ const unrecorded = [
   ...['node check', 'node connect', 'node sync'],
   ...['signer operator-key', 'signer approve', 'signer backup', 'signer restore', 'signer init', 'signer import'],
   ...['signer show', 'signer change-passphrase', 'signer freeze', 'signer thaw'],
-  ...['signer policy add', 'signer policy rotate'],
+  'signer policy add',
 ];
 
 test('every command is known here, as one that changes something or as one that does not', () => {

@@ -17,7 +17,7 @@ import {
   UnclearOutcome,
 } from '../../src/chains/spend.ts';
 import { transient } from '../../src/core/fault.ts';
-import { type Intent, isLockable, isPayback } from '../../src/core/intent.ts';
+import { type Intent, isPayback } from '../../src/core/intent.ts';
 import { unitsOf } from '../../src/core/ledger.ts';
 import type { Random } from '../../src/sandbox/random.ts';
 
@@ -127,7 +127,7 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
   /** Whether a payment of the intent by the wallet has set its lock. */
   function isLocked(payer: string, intentId: string, seen: readonly Block[]): boolean {
     const intent = lane === 'lock' ? signedIntents.get(intentId) : undefined;
-    if (!intent || !isLockable(intent)) return false;
+    if (!intent || !isPayback(intent)) return false;
     return seen.flat().some((one) => one.paid && one.payer === payer && one.intentId === intentId);
   }
 

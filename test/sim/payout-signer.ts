@@ -50,7 +50,6 @@ function spending(lane: Lane): Spending {
     signers(intent) {
       const wallet = payer(intent);
       if (lane === 'lock' && intent.kind === 'sweep') return [wallet, ownerOf(intent)];
-      if (intent.kind === 'move') return [wallet, { role: intent.role, index: intent.toIndex }];
       return intent.kind === 'gas' ? [wallet, gasReceiver(intent)] : [wallet];
     },
     sign({ intent, terms }, [wallet]) {
@@ -67,9 +66,7 @@ function spending(lane: Lane): Spending {
         ? intent.to
         : intent.kind === 'sweep'
           ? network.treasury
-          : intent.kind === 'move'
-            ? keyOf({ role: intent.role, index: intent.toIndex })
-            : keyOf(gasReceiver(intent));
+          : keyOf(gasReceiver(intent));
       const moved = { token: assetOf(intent) === 'native' ? null : token.address, from, to, units: unitsOf(intent) };
       return {
         tx: spend.tx,
@@ -85,7 +82,7 @@ function spending(lane: Lane): Spending {
 const quiet = { info() {}, warn() {}, error() {} } as unknown as Log;
 
 export type SimSigner = Readonly<{
-  /** @param walletIndices how often the wallets were rotated */
+  /** @param walletIndices which wallets pay */
   service(network: NetworkKey, lane: Lane, walletIndices?: NetworkPolicy['walletIndices']): SigningService;
   journal: Journal;
   /** Returns the journal's content, to go on from. */

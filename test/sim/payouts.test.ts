@@ -7,4 +7,4 @@
 import { payoutHistories } from './payout-histories.ts';
 import { WIDER_FROM } from './payout-history.ts';
 
-payoutHistories(WIDER_FROM, 250);
+payoutHistories(WIDER_FROM + 250, 250);

@@ -52,15 +52,14 @@ function readTerms(terms: Terms, feeUnitsMax: bigint): Readonly<Record<TermName,
 type Call = Pick<FeeMarketTransaction, 'to' | 'valueWei' | 'data'>;
 
 function callOf(intent: Intent, network: SpendNetwork, payer: string, receiver: SpendKey | undefined): Call {
-  if (intent.kind !== 'gas' && intent.currency !== null) {
-    const { token, to, units } = tokenPayment(intent, network, payer, evmAddress.parse, receiver);
+  if (intent.kind !== 'gas') {
+    const { token, to, units } = tokenPayment(intent, network, payer, evmAddress.parse);
     const contract = evmAddress.parse(token.address);
     invariant(contract, 'the policy checked its token addresses');
     return { to: contract, valueWei: 0n, data: transferCall(to, units).slice(2) };
   }
-  if (intent.kind === 'gas' && intent.form !== 'transfer')
-    throw badIntent(`gas cannot be sent as "${intent.form}" here, only as "transfer"`);
-  invariant(receiver && 'units' in intent, 'the keys of gas and of a move include the wallet that receives it');
+  if (intent.form !== 'transfer') throw badIntent(`gas cannot be sent as "${intent.form}" here, only as "transfer"`);
+  invariant(receiver, 'the keys of gas include the wallet that receives it');
   checkPayment(receiver.key, intent.units, UNITS_LIMIT);
   return { to: receiver.key, valueWei: intent.units, data: '' };
 }

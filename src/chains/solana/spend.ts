@@ -1,8 +1,7 @@
 /**
  * Signs Solana's payouts. A refund allocates its lock (`lock.ts`), then creates the payer's token account if it does
- * not exist, then transfers: a second refund with the same id fails as a whole, because the lock is allocated. Native
- * coin, which only a move from a former wallet sends, needs no such account. A sweep moves the tokens of up to six
- * owners, each of whom signs; the gas wallet pays the fee.
+ * not exist, then transfers: a second refund with the same id fails as a whole, because the lock is allocated. A sweep
+ * moves the tokens of up to six owners, each of whom signs; the gas wallet pays the fee.
  *
  * Terms: `blockhash` (base58), and as decimal text `last_valid_block_height`, `compute_unit_limit`,
  * `compute_unit_price` (micro-lamports per unit) and, for refunds, `lock_deposit_lamports`, what the lock's account
@@ -16,7 +15,7 @@ import { ed25519 } from '@noble/curves/ed25519.js';
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { base58 } from '@scure/base';
 import { invariant } from '../../core/fault.ts';
-import { type Intent, isLockable, isPayback, type Wallet } from '../../core/intent.ts';
+import { type Intent, isPayback, type Wallet } from '../../core/intent.ts';
 import {
   type Spending,
   type SpendKey,
@@ -64,8 +63,8 @@ type Plan = Readonly<{
   unitPrice: bigint;
   /** Of a refund: the seed of the lock's address, its deposit, and who is paid. */
   refund: Readonly<{ seed: string; lockLamports: bigint; to: string }> | null;
-  /** All of one mint, to one owner; null for native coin, which the fee payer sends. */
-  mint: string | null;
+  /** All of one mint, to one owner. */
+  mint: string;
   decimals: number;
   to: string;
   transfers: readonly Readonly<{ owner: string; units: bigint }>[];
@@ -93,16 +92,12 @@ function encode(plan: Plan): Uint8Array {
     budget(SET_UNIT_LIMIT, littleEndian(unitLimit, 4)),
     budget(SET_UNIT_PRICE, littleEndian(unitPrice, 8)),
     ...(refund ? lockOf(feePayer, refund) : []),
-    ...(refund && mint !== null ? [createTokenAccount(feePayer, to, mint)] : []),
-    ...transfers.map(({ owner, units }) =>
-      mint === null
-        ? transferCoins(feePayer, to, units)
-        : {
-            program: TOKENS,
-            accounts: [writer(accountOf(owner, mint)), reader(mint), writer(accountOf(to, mint)), reader(owner, true)],
-            data: concatBytes(Uint8Array.of(TRANSFER_CHECKED), littleEndian(units, 8), Uint8Array.of(decimals)),
-          },
-    ),
+    ...(refund ? [createTokenAccount(feePayer, to, mint)] : []),
+    ...transfers.map(({ owner, units }) => ({
+      program: TOKENS,
+      accounts: [writer(accountOf(owner, mint)), reader(mint), writer(accountOf(to, mint)), reader(owner, true)],
+      data: concatBytes(Uint8Array.of(TRANSFER_CHECKED), littleEndian(units, 8), Uint8Array.of(decimals)),
+    })),
   ]);
 }
 
@@ -187,9 +182,9 @@ function planOf(intent: Intent, network: SpendNetwork, terms: Terms, keys: reado
   const [payer, ...owners] = keys;
   invariant(payer, 'there is a key for each signer');
   if (intent.kind === 'gas') throw badIntent('gas is not needed here: the gas wallet pays for sweeps');
-  const token = intent.currency === null ? null : tokenOf(network, intent.currency);
-  const isRefund = isLockable(intent);
-  const to = isPayback(intent) ? intent.to : intent.kind === 'move' ? (owners[0]?.key ?? '') : network.treasury;
+  const token = tokenOf(network, intent.currency);
+  const isRefund = isPayback(intent);
+  const to = isPayback(intent) ? intent.to : network.treasury;
   const isMint = network.tokens.some(({ address }) => bytesToHex(base58.decode(address)) === to);
   if (!KEY.test(to) || !isSpendable(to) || isMint || to === payer.key)
     throw badIntent(`"${to}" is not an address that can be paid`);
@@ -206,8 +201,8 @@ function planOf(intent: Intent, network: SpendNetwork, terms: Terms, keys: reado
     unitLimit,
     unitPrice,
     refund: isRefund ? { seed: lockSeed(payer.secret, intent.id), lockLamports, to } : null,
-    mint: token && bytesToHex(base58.decode(token.address)),
-    decimals: token?.decimals ?? 0,
+    mint: bytesToHex(base58.decode(token.address)),
+    decimals: token.decimals,
     to,
     transfers,
   };
@@ -217,11 +212,12 @@ function planOf(intent: Intent, network: SpendNetwork, terms: Terms, keys: reado
  * Returns the highest cost: one fee for each signature, the price of the units, and for a refund the deposits of its
  * lock and of a token account that may not exist.
  */
-function costMax({ unitLimit, unitPrice, refund, transfers, mint }: Plan): bigint {
+function costMax({ unitLimit, unitPrice, refund, transfers }: Plan): bigint {
   const signatures = BigInt(refund ? 1 : transfers.length + 1);
   const priority = (unitLimit * unitPrice + MICRO - 1n) / MICRO;
-  const account = mint === null ? 0n : TOKEN_ACCOUNT_LAMPORTS_MAX;
-  return signatures * LAMPORTS_PER_SIGNATURE + priority + (refund ? account + refund.lockLamports : 0n);
+  return (
+    signatures * LAMPORTS_PER_SIGNATURE + priority + (refund ? TOKEN_ACCOUNT_LAMPORTS_MAX + refund.lockLamports : 0n)
+  );
 }
 
 // ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -242,7 +238,6 @@ function planIn({ accounts, instructions, blockhash }: SignedMessage, network: S
     unitLimit: uint(limit.data.subarray(1)),
     unitPrice: uint(price.data.subarray(1)),
   };
-  if (system.length === 3) return coinsIn(budget, system);
   const isRefund = system.length > 0;
   const account = isRefund ? rest[system.length] : undefined;
   const moves = rest.slice(isRefund ? system.length + 1 : 0);
@@ -259,18 +254,6 @@ function planIn({ accounts, instructions, blockhash }: SignedMessage, network: S
     to,
     transfers: moves.map(({ accounts: named, data }) => ({ owner: named[3] ?? '', units: uint(data.subarray(1, 9)) })),
   };
-}
-
-/** Returns the plan of a move of native coin: its lock, then the transfer. */
-function coinsIn(
-  budget: Pick<Plan, 'feePayer' | 'blockhash' | 'unitLimit' | 'unitPrice'>,
-  system: SignedMessage['instructions'],
-): Plan | null {
-  const [transfer] = system.slice(-1);
-  const [, to] = transfer?.accounts ?? [];
-  if (!transfer || to === undefined) return null;
-  const transfers = [{ owner: budget.feePayer, units: uint(transfer.data.subarray(4)) }];
-  return { ...budget, refund: readLock(system.slice(0, -1), to), mint: null, decimals: 0, to, transfers };
 }
 
 /** Reads the seed and the deposit from the instructions of `lockOf`. */
@@ -304,7 +287,7 @@ function read(bytes: Uint8Array, network: SpendNetwork): SpendReading {
   const again = encodedAgain(plan);
   if (!again || !isSame(again, signed.message)) throw unknownBytes('it contains something besides its payout');
   const { feePayer, refund, mint, to, transfers } = plan;
-  const token = mint === null ? null : bytesToBase58(mint);
+  const token = bytesToBase58(mint);
   return {
     tx: signed.id,
     chainId: null,
@@ -320,7 +303,6 @@ const bytesToBase58 = (key: string): string => base58.encode(hexToBytes(key));
 
 function signers(intent: Intent): readonly Wallet[] {
   const payer = sponsoredFees(intent);
-  if (intent.kind === 'move') return [payer, { role: intent.role, index: intent.toIndex }];
   return intent.kind === 'sweep'
     ? [payer, ...intent.from.map(({ index }) => ({ role: 'collection', index }) as const)]
     : [payer];

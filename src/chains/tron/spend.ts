@@ -83,12 +83,11 @@ function tokenCall({ token, to, units }: TokenPayment, payer: string): TronActio
 const gasKinds = { transfer: 'transfer', delegate: 'delegate', reclaim: 'undelegate' } as const;
 
 function actionOf(intent: Intent, network: SpendNetwork, payer: string, receiver: SpendKey | undefined): TronAction {
-  if (intent.kind !== 'gas' && intent.currency !== null)
-    return tokenCall(tokenPayment(intent, network, payer, tronAddress.parse, receiver), payer);
-  invariant(receiver && 'units' in intent, 'the keys of gas and of a move include the wallet that receives it');
+  if (intent.kind !== 'gas') return tokenCall(tokenPayment(intent, network, payer, tronAddress.parse), payer);
+  invariant(receiver, 'the keys of gas include the wallet that receives it');
   checkPayment(receiver.key, intent.units, SUN_LIMIT);
   return {
-    kind: intent.kind === 'gas' ? gasKinds[intent.form] : 'transfer',
+    kind: gasKinds[intent.form],
     owner: payer,
     to: receiver.key,
     units: intent.units,

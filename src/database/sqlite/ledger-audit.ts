@@ -157,7 +157,6 @@ function factsOf({ intent: text, sessionId, state, isUnderway }: PayoutFact): Fa
     const paid = { network, asset: intent.currency, subject: sessionId, units: intent.units.toString() };
     return isDone ? [{ ...paid, account, other: 'refunded' }] : [];
   }
-  if (intent.kind === 'move') return [];
   if (intent.kind === 'gas') {
     if (!isDone || intent.form !== 'transfer') return [];
     const units = intent.units.toString();

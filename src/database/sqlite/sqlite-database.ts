@@ -310,7 +310,7 @@ function payoutParts(db: Db, own: MoneyOutParts) {
     ...exitCommands(db, { ...parts, settlement, outgoing, recordAct, followRefund: own.settlement.settle }),
     ...freezeCommands(db, { guard: own.guard, freezeOf, freeze, recordAct }),
     ...payoutViews(db),
-    ...hotWalletCommands(db, { steps, raiseAlarm, recordAct, formatAddress }),
+    ...hotWalletCommands(db),
     ...sweepCommands(db, steps),
   };
 }

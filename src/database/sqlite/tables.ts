@@ -505,7 +505,7 @@ export const receiptNumbers = sqliteTable('receipt_numbers', {
 
 export const payouts = sqliteTable('payouts', {
   id: text().primaryKey(),
-  kind: text().$type<'refund' | 'return' | 'sweep' | 'gas' | 'move'>().notNull(),
+  kind: text().$type<'refund' | 'return' | 'sweep' | 'gas'>().notNull(),
   network: text().$type<NetworkKey>().notNull(),
   intent: intent().notNull(),
   sessionId: text(),
@@ -580,7 +580,6 @@ export const ownWallets = sqliteTable('own_wallets', {
   network: text().$type<NetworkKey>().notNull(),
   role: text().$type<'refund' | 'gas' | 'treasury'>().notNull(),
   key: text().notNull(),
-  standing: text().$type<'current' | 'former' | 'next'>().notNull().default('current'),
   mac: text(),
 });
 

@@ -11,13 +11,7 @@ import { solanaAddress } from '../../../src/chains/solana/address.ts';
 import { lockAddress, lockSeed } from '../../../src/chains/solana/lock.ts';
 import { solanaSpending } from '../../../src/chains/solana/spend.ts';
 import type { SpendNetwork, Terms } from '../../../src/chains/spend.ts';
-import {
-  type Intent,
-  isLockable,
-  type MoveIntent,
-  type RefundIntent,
-  type SweepIntent,
-} from '../../../src/core/intent.ts';
+import { type Intent, isPayback, type RefundIntent, type SweepIntent } from '../../../src/core/intent.ts';
 import { ataOf, openSvmBank, type Signer, signerOf } from '../../support/svm-bank.ts';
 
 const seed = new Uint8Array(pbkdf2Sync('money out', 'mnemonic', 2048, 64, 'sha512'));
@@ -44,7 +38,7 @@ const terms = (intent: Intent): Terms => ({
   last_valid_block_height: '150',
   compute_unit_limit: '100000',
   compute_unit_price: '0',
-  ...(isLockable(intent) && { lock_deposit_lamports: bank.rent(1).toString() }),
+  ...(isPayback(intent) && { lock_deposit_lamports: bank.rent(1).toString() }),
 });
 
 const refund = (id: string, to: string, units: bigint): RefundIntent => ({
@@ -61,8 +55,7 @@ const refund = (id: string, to: string, units: bigint): RefundIntent => ({
 function pay(intent: Intent) {
   const keys = keysOf(intent);
   const { bytes, tx } = solanaSpending.sign({ network, intent, terms: terms(intent) }, keys);
-  const signing = keys.filter(({ wallet }) => intent.kind !== 'move' || wallet.index === intent.fromIndex);
-  const signers: Signer[] = signing.map(({ key, secret }) => ({ address: solanaAddress.format(key), secret }));
+  const signers: Signer[] = keys.map(({ key, secret }) => ({ address: solanaAddress.format(key), secret }));
   const shown = bank.sendUnsigned(bytes, signers);
   assert.is(shown.transaction.signatures[0], tx, 'the machine executed what was signed');
   return shown.meta;
@@ -130,25 +123,6 @@ test('only the refund wallet can allocate data in a lock, even for somebody who 
     bank.run([griefer, signer], [allocate({ address: refundWallet, isSigner })]).meta.err;
   assert.is.not(err(griefer, false), null);
   assert.is(err({ address: refundWallet, secret }, true), null, 'the same instruction with its signature');
-});
-
-test('a former wallet’s coins are moved once, to one that holds none yet; it must keep what an account must hold', () => {
-  const next = addressOf({ role: 'gas', index: 1 });
-  const move = (id: string, units: bigint, fromIndex: number): MoveIntent => ({
-    ...{ kind: 'move', network: 'live:solana', role: 'gas', currency: null, toIndex: fromIndex + 1 },
-    ...{ id, units, fromIndex },
-  });
-  bank.giveCoins(gasWallet, 1_000_000_000n);
-  const all = bank.lamportsOf(gasWallet);
-  const fee = 5_000n + bank.rent(1);
-  assert.is.not(pay(move('mv_all', all - fee - 5_000n - 1n, 0)).err, null, 'an account with a lamport is refused');
-  const left = bank.lamportsOf(gasWallet);
-  const units = left - fee - bank.rent(0);
-  assert.is(pay(move('mv_1', units, 0)).err, null);
-  assert.equal([bank.lamportsOf(gasWallet), bank.lamportsOf(next)], [bank.rent(0), units]);
-  bank.giveCoins(gasWallet, units);
-  assert.is.not(pay(move('mv_1', 5_000n, 0)).err, null, 'the lock is set');
-  assert.is(bank.lamportsOf(next), units);
 });
 
 test('a refund that fails leaves no lock: it can be paid later', () => {

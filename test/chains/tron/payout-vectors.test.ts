@@ -61,11 +61,6 @@ async function byTronWeb(intent: Intent, terms: Terms): Promise<Readonly<{ tx: s
   const build = async () => {
     if (isPayback(intent)) return send(tronAddress.format(intent.to), intent.units);
     if (intent.kind === 'sweep') return send(tronAddress.format(network.treasury), intent.from[0]?.units ?? 0n);
-    if (intent.kind === 'move') {
-      const receiver = textOf({ role: intent.role, index: intent.toIndex });
-      if (intent.currency !== null) return send(receiver, intent.units);
-      return builder.sendTrx(receiver, Number(intent.units), address, { blockHeader });
-    }
     const to = textOf(gasReceiver(intent));
     const sun = Number(intent.units);
     if (intent.form === 'transfer') return builder.sendTrx(to, sun, address, { blockHeader });

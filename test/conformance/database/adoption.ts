@@ -224,25 +224,6 @@ export function adoptionConforms(makePlace: MakePlace): void {
     }),
   );
 
-  test(
-    'a move that was learned from the chain is not added again from the journal that names it',
-    inWorld(makePlace, async ({ database }) => {
-      await database.recordOwnWallets(network, [
-        { role: 'refund', key: payer, standing: 'former' },
-        { role: 'refund', key: 'e'.repeat(40) },
-      ]);
-      const plain = { kind: 'move', network, role: 'refund', fromIndex: 0, toIndex: 1, currency: null } as const;
-      const intent = { ...plain, id: 'mv_learned', units: 5n };
-      const paid = { feeUnits: 1n, nonce: 0 };
-      const to = 'e'.repeat(40);
-      assert.ok(await database.recordLearned({ intent, tx: 'tx 1', payer, to, paid, nowMs: T0_MS }));
-      const journaled = { ...signature(1, 'r1', 0), intent: { ...intent, id: 'mv_1' } };
-      assert.is(await adopt(database, journaled), 0);
-      assert.is(await database.findPayout('mv_1'), null);
-      assert.is((await database.listEngines())[0]?.journalId, 1);
-    }),
-  );
-
   const fail = (database: Database, tx: string, nonce: number) =>
     database.recordFailed({ intent: refund('r1'), tx, payer, paid: { feeUnits: 3n, nonce }, nowMs: T0_MS });
   const attemptsOf = async (database: Database, id: string) =>

@@ -81,17 +81,15 @@ export function failedSpendsConform(makePlace: MakePlace): void {
           paid: { feeUnits: 3n, nonce: null },
           nowMs: T0_MS,
         });
-      const move = (id: string, toIndex = 1) => {
-        const ends = { role: 'refund', fromIndex: 0, toIndex, currency: 'USDT' } as const;
-        return { kind: 'move', id, network, ...ends, units: BigInt(id.length) } as const;
-      };
-      assert.is(await save(move('mv_0'), 'f1', moves[0]?.id), true);
+      const give = (id: string, index = 1) =>
+        ({ kind: 'gas', id, network, form: 'transfer', index, units: BigInt(id.length) }) as const;
+      assert.is(await save(give('ga_0'), 'f1', moves[0]?.id), true);
       assert.equal(await statesOf(database), []);
       const saved = [];
-      for (let n = 1; n <= GENERATIONS_MAX; n++) saved.push(await save(move(`mv_${'0'.repeat(n)}${n}`), `m${n}`));
+      for (let n = 1; n <= GENERATIONS_MAX; n++) saved.push(await save(give(`ga_${'0'.repeat(n)}${n}`), `m${n}`));
       assert.equal(saved, [true, true, true, true, false]);
-      assert.is(await save(move('mv_to_another', 2), 'm9'), true);
-      const [newest] = await database.listPayouts({ network, kind: 'move', state: 'failed', limit: 10 });
+      assert.is(await save(give('ga_to_another', 2), 'm9'), true);
+      const [newest] = await database.listPayouts({ network, kind: 'gas', state: 'failed', limit: 10 });
       const attempts = await database.listPayoutAttempts(newest?.id ?? '');
       assert.equal(
         attempts.map(({ generation, feeUnits }) => [generation, feeUnits]),

@@ -143,52 +143,43 @@ export function outgoingConforms(makePlace: MakePlace): void {
   );
 
   test(
-    'a move that is learned from the chain is saved once, with its cost and number, and lets a halted wallet go on',
-    inWorld(makePlace, async ({ database, one }) => {
-      await database.recordOwnWallets(network, [
-        { role: 'refund', key: wallet, standing: 'former' },
-        { role: 'refund', key: later },
-      ]);
+    'gas that is learned from the chain is saved once, with its cost and number, and lets a halted wallet go on',
+    inWorld(makePlace, async ({ database }) => {
+      await database.recordOwnWallets(network, [{ role: 'gas', key: wallet }]);
+      await database.addAddresses({ family: 'evm', mode: 'test', source: 'signer', firstIndex: 0, keys: [payee] });
       await database.offerNonce(network, wallet, 5, T0_MS);
       assert.equal(await database.nextNonce(network, wallet), { nonce: 5, unsignedNonce: 5, lastTx: null });
       assert.is(await database.nextNonce(network, later), null);
       assert.is((await database.offerNonce(network, wallet, 7, T0_MS)).kind, 'halted');
-      const intent = { kind: 'move', id: 'mv_1', network, role: 'refund', fromIndex: 0, toIndex: 1 } as const;
-      const save = (id: string, tx: string, nonce: number | null, currency: 'USDT' | null = 'USDT') =>
+      const gas = { kind: 'gas', network, form: 'transfer', index: 0, units: 5n } as const;
+      const save = (id: string, tx: string, nonce: number) =>
         database.recordLearned({
-          ...{ intent: { ...intent, id, currency, units: 5n }, tx, payer: wallet, to: later },
+          ...{ intent: { ...gas, id }, tx, payer: wallet, to: payee },
           ...{ paid: { feeUnits: 3n, nonce }, nowMs: T0_MS },
         });
-      assert.is(await save('mv_1', 't1', 5), true);
-      assert.is(await save('mv_2', 't1', 6), false, 'the transaction is known');
-      assert.is(await save('mv_2', 't2', 5), false, 'the number is used');
-      assert.equal([await save('mv_2', 't2', 6, null), await save('mv_1', 't3', 7)], [true, false]);
-      const moved = await database.findPayout('mv_1');
-      assert.equal([moved?.state, moved?.tx, moved?.feeUnits], ['succeeded', 't1', 3n]);
+      assert.is(await save('ga_1', 't1', 5), true);
+      assert.is(await save('ga_2', 't1', 6), false, 'the transaction is known');
+      assert.is(await save('ga_2', 't2', 5), false, 'the number is used');
+      assert.equal([await save('ga_2', 't2', 6), await save('ga_1', 't3', 7)], [true, false]);
+      const given = await database.findPayout('ga_1');
+      assert.equal([given?.state, given?.tx, given?.feeUnits], ['succeeded', 't1', 3n]);
       assert.equal([await database.haltedLanes(), await database.listFreezes()], [[], []]);
       assert.equal(await database.offerNonce(network, wallet, 7, T0_MS), { kind: 'free', nonce: 7 });
       assert.equal(await database.nextNonce(network, wallet), { nonce: 7, unsignedNonce: 7, lastTx: 't2' });
-      await mineFinal(one, leaves('t1', { to: later }));
-      assert.equal(await database.judgeOutgoing(network, T0_MS), { claims: [], moves: [], undecided: 0 });
-      assert.equal(await statesOf(database), [], 'its attempt explains it');
       await isSound(database);
     }),
   );
 
   test(
-    'what may have paid an open refund is no move, although its payee is a wallet of ours: it is not paid again',
+    'what may have paid an open refund settles it, although its payee is a wallet of ours: it is not paid again',
     inWorld(makePlace, async ({ database, one }) => {
       await database.recordOwnWallets(network, [
-        { role: 'refund', key: wallet, standing: 'former' },
+        { role: 'refund', key: wallet },
         { role: 'refund', key: later },
       ]);
       const owed = { ...refund('r1'), to: later };
       await plan(database, owed);
-      const intent = { kind: 'move', id: 'mv_1', network, role: 'refund', fromIndex: 0, toIndex: 1 } as const;
       const { currency, units } = owed;
-      const move = { intent: { ...intent, currency, units }, tx: 't1', payer: wallet, to: later };
-      // The number of a transaction is known before its block is read.
-      assert.is(await database.recordLearned({ ...move, paid: { feeUnits: 3n, nonce: 0 }, nowMs: T0_MS }), false);
       await mineFinal(one, leaves('t1', { to: later, currency, units }));
       const { claims, moves } = await database.judgeOutgoing(network, T0_MS);
       assert.equal([claims.map(({ payout }) => payout.id), moves], [['r1'], []]);

@@ -46,7 +46,7 @@ export type Bench = Readonly<{
    */
   pass(): Promise<Fault | null>;
   /** Restarts the signer with a policy that names this refund wallet. */
-  rotate(index: number): void;
+  useWallet(index: number): void;
   alarms(): Promise<string[]>;
 }>;
 type Change = Readonly<{
@@ -145,7 +145,7 @@ export const onBench =
             throw error;
           });
         },
-        rotate(index) {
+        useWallet(index) {
           socket = socketOf(index);
         },
         alarms: async () => (await database.listAlarms(100)).map(({ code }) => code),

@@ -10,7 +10,7 @@ const wallets: SignerWallets = {
   refund: 'aa'.repeat(20),
   gas: 'bb'.repeat(20),
   treasury: 'cc'.repeat(20),
-  others: [],
+  former: [],
   feeUnitsMax: 1n,
 };
 

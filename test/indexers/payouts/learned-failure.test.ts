@@ -116,18 +116,6 @@ for (const family of families) {
     await isUnstopped(bench);
   });
 
-  test(`${family}: a failed move between our wallets is entered as a payout that has failed`, async () => {
-    const bench = await openFunded(family, 1);
-    const { database, passMinutes, move } = bench;
-    const before = held(bench);
-    const tx = await failing(bench, () => move('mv_1', 'USDT', 50n * USDT));
-    assert.equal(await passMinutes(MINUTES), Array(MINUTES).fill(null));
-    const [payout, ...others] = await database.listPayouts({ network, kind: 'move', limit: 10 });
-    assert.equal([payout?.state, payout?.wait?.code, others], ['failed', 'payout_failed', []]);
-    assert.equal(await attemptsOf(bench, payout?.id ?? ''), [[LEARNED_GENERATION, tx, before - held(bench)]]);
-    await isUnstopped(bench);
-  });
-
   test(`${family}: failed transactions to another payee, of another amount or of another form explain nothing`, async () => {
     const bench = await openFunded(family);
     const { database, planRefund, passMinutes, payUnknown, depositKey } = bench;

@@ -17,7 +17,7 @@ import { solanaSpending } from '../../../src/chains/solana/spend.ts';
 import type { PayoutNode, SignedSpend, SpendKey } from '../../../src/chains/spend.ts';
 import { tronSpending } from '../../../src/chains/tron/spend.ts';
 import { Fault } from '../../../src/core/fault.ts';
-import { type HotRole, type Intent, isLockable } from '../../../src/core/intent.ts';
+import { type HotRole, type Intent, isPayback } from '../../../src/core/intent.ts';
 import type { SweepPolicy } from '../../../src/core/sweep.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { openLog } from '../../../src/lib/log.ts';
@@ -51,7 +51,7 @@ export const thief = {
 export type NodeBench = Awaited<ReturnType<typeof openNodeBench>>;
 
 export type NodeBenchOptions = Readonly<{
-  /** How often each wallet was rotated, according to the signer's policy; never if absent. */
+  /** Which wallets pay, by the signer's policy; the first if absent. */
   wallets?: Readonly<{ refund: number; gas: number }>;
   /** `payout_expiry_s`, in ms. */
   expiryMs?: number;
@@ -231,7 +231,7 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
     const [payer] = keys;
     assert.ok(payer);
     const currency = 'currency' in intent ? intent.currency : null;
-    const lockKey = isLockable(intent) && spending.refundLock?.(payer, intent.id);
+    const lockKey = isPayback(intent) && spending.refundLock?.(payer, intent.id);
     const lock = lockKey;
     const token = tokens.find(({ symbol }) => symbol === currency) ?? null;
     const draft = { intent, payer: payer.key, owners: [owner.key], to, token, ...(lock && { lock }) };
@@ -294,18 +294,6 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
     async addDeposits(keys: readonly string[], firstIndex = 0): Promise<void> {
       await database.addAddresses({ family, mode: 'test', source: 'signer', firstIndex, keys });
       for (const key of keys) deposits.add(key);
-    },
-    /** Sends a move between two wallets of a role, which is known nowhere. */
-    async move(
-      id: string,
-      currency: 'USDT' | null,
-      units: bigint,
-      [from, to] = [0, 1],
-      role: HotRole = 'refund',
-    ): Promise<string> {
-      const [payer, receiver] = [walletKey(role, from), walletKey(role, to)];
-      const plain = { kind: 'move', id, network, role, fromIndex: from, toIndex: to } as const;
-      return send(await sign({ ...plain, currency, units }, [payer, receiver], payer, receiver.key));
     },
     /** Sends native coin from a wallet to a deposit address, which is known nowhere. */
     async giveGas(

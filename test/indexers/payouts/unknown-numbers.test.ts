@@ -22,7 +22,7 @@ function openScene() {
         return { nonce, unsignedNonce: nonce, lastTx: null };
       },
     },
-    wallets: { own: async () => ({ refund, gas, treasury: 'cc'.repeat(20), others: [], feeUnitsMax: 1n }) },
+    wallets: { own: async () => ({ refund, gas, treasury: 'cc'.repeat(20), former: [], feeUnitsMax: 1n }) },
   });
   return { scene, find };
 }

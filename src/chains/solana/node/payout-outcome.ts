@@ -8,7 +8,7 @@
  */
 import { invariant, transient } from '../../../core/fault.ts';
 import { isFields } from '../../../core/fields.ts';
-import { isLockable } from '../../../core/intent.ts';
+import { isPayback } from '../../../core/intent.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import type { Token } from '../../../core/transfer.ts';
 import { nonsense, type Origin, readResult } from '../../json-rpc.ts';
@@ -172,7 +172,7 @@ function hasPaid(
     const owner = solanaAddress.format(key);
     return (after.get(owner) ?? 0n) - (before.get(owner) ?? 0n);
   };
-  const wanted = isLockable(intent) ? [intent.units] : intent.from.map(({ units }) => units);
+  const wanted = isPayback(intent) ? [intent.units] : intent.from.map(({ units }) => units);
   return owners.every((owner, at) => gained(owner) === -(wanted[at] ?? 0n)) && gained(to) === unitsOf(intent);
 }
 

@@ -6,7 +6,7 @@
  * @module
  */
 import { isFields } from '../../../core/fields.ts';
-import { isLockable } from '../../../core/intent.ts';
+import { isPayback } from '../../../core/intent.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import { formatUnits } from '../../../core/money.ts';
 import { LOCK_SET } from '../../../core/payout-exit.ts';
@@ -49,7 +49,7 @@ const sol = (lamports: bigint): string => `${formatUnits(lamports, LAMPORT_DECIM
 export async function askQuote(node: SolanaRpc, draft: SpendDraft): Promise<Quote> {
   const { intent, payer, owners, to, token } = draft;
   if (intent.kind === 'gas') return refuse('would_fail', 'the gas wallet pays for sweeps here: no address needs coins');
-  const isRefund = isLockable(intent);
+  const isRefund = isPayback(intent);
   if (!isSpendable(to))
     return refuse('destination_invalid', `${solanaAddress.format(to)} is not an address that a wallet can have`);
   await node.expectChain();

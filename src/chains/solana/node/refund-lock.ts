@@ -1,6 +1,6 @@
 /** The lock of a refund on the chain, which its transaction allocates. */
 import { invariant } from '../../../core/fault.ts';
-import { isLockable } from '../../../core/intent.ts';
+import { isPayback } from '../../../core/intent.ts';
 import { type SpendDraft, UnclearOutcome } from '../../spend.ts';
 import type { ChainAccount } from '../account.ts';
 import { solanaAddress } from '../address.ts';
@@ -17,7 +17,7 @@ export const isSet = (account: ChainAccount | null): boolean => account !== null
 
 /** Returns the lock of a refund that is set in final state: whoever set it was paid. */
 export async function findLock(node: SolanaRpc, draft: SpendDraft): Promise<string | null> {
-  if (!isLockable(draft.intent)) return null;
+  if (!isPayback(draft.intent)) return null;
   const address = lockAddressOf(draft);
   const [account = null] = await node.accounts([address], 'finalized');
   return isSet(account) ? `lock ${address}` : null;

@@ -78,7 +78,7 @@ export function createLearnedFailures(
   const freeGeneration = (id: string, known: number): number =>
     Math.max(LEARNED_GENERATION + known, (lastCharged.get({ id })?.occurrence ?? 0) + 1);
 
-  /** Returns how many transactions have failed for the same: a refund, or a move or sweep between the same wallets. */
+  /** Returns how many transactions have failed for the same: a refund, or gas or a sweep between the same wallets. */
   function countFailed(intent: Intent, payer: string): number {
     const { id, network } = intent;
     if (isPayback(intent)) return ofPayout.get({ id })?.found ?? 0;
@@ -111,6 +111,6 @@ const failedWait = {
   waitMessage: 'the transaction was found on the chain after a restore; it had failed, and only its fee was spent',
 } as const;
 
-const ends = ['kind', 'role', 'fromIndex', 'toIndex', 'currency', 'form', 'index', 'refundIndex', 'from'];
+const ends = ['kind', 'currency', 'form', 'index', 'refundIndex', 'from'];
 /** Returns what an intent does between which wallets, as text: all but its id and its amounts. */
 const endsOf = (intent: Intent): string => JSON.stringify(intent, ends);

@@ -155,7 +155,7 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
   ): Learned | null {
     if (attempted.get({ tx })) return null;
     if (nonce !== null && steps.numberedAttempt(intent.network, payer, nonce)) return null;
-    const payerRole = isPayback(intent) ? 'refund' : intent.kind === 'move' ? intent.role : gasRoleOf(intent, payer);
+    const payerRole = isPayback(intent) ? 'refund' : gasRoleOf(intent, payer);
     return { tx, payer, payerRole, nonce, feeUnits };
   }
 
@@ -175,25 +175,19 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
         const known = rows.filter(check.isWallet);
         const altered = rows.filter((row) => !known.includes(row));
         const lacking = wallets.filter((one) => !known.some(isSame(one)));
-        const moved = wallets.flatMap(({ standing = 'current', ...one }) => {
-          const row = known.find(isSame(one));
-          return row && row.standing !== standing ? [{ id: row.id, standing }] : [];
-        });
-        return { altered, lacking, moved };
+        return { altered, lacking };
       };
       if (Object.values(db.read(compare)).every((rows) => rows.length === 0)) return;
       await db.write(() => {
-        const { altered, lacking, moved } = compare();
+        const { altered, lacking } = compare();
         for (const { id } of altered) orm.delete(ownWallets).where(eq(ownWallets.id, id)).run();
-        for (const { role, key, standing } of lacking) {
+        for (const { role, key } of lacking) {
           const row = { network, role, key };
           orm
             .insert(ownWallets)
-            .values({ ...row, standing, mac: guard.seal(macedWallet(row)) })
+            .values({ ...row, mac: guard.seal(macedWallet(row)) })
             .run();
         }
-        for (const { id, standing } of moved)
-          orm.update(ownWallets).set({ standing }).where(eq(ownWallets.id, id)).run();
       });
     },
     async listOwnWallets(network) {
@@ -248,12 +242,6 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
       return db.write(() => {
         const learned = learnedOf(intent, spent);
         if (!learned) return false;
-        // The payee of a refund may be a wallet of ours: then the refund is paid, and settled once its block is read.
-        if (intent.kind === 'move') {
-          const { network, role, currency, units } = intent;
-          const moved = { network, role, currency: currency ?? 'native', to, units } as const;
-          if (explain(moved, null).kind !== 'moved') return false;
-        }
         // What was planned before, and done by a run that this database has forgotten, is not done again.
         const waiting = waitingSpend(intent);
         const planned = { intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs };

@@ -195,8 +195,6 @@ function createQueries({ orm }: Db) {
         and(
           eq(ownWallets.network, sql.placeholder('network')),
           sql`${ownWallets.role} <> 'treasury'`,
-          // What will pay only after a rotation has no number yet.
-          sql`${ownWallets.standing} <> 'next'`,
           sql`NOT EXISTS (SELECT 1 FROM ${lanes} AS l WHERE l.network = ${ownWallets.network} AND l.payer = ${ownWallets.key})`,
         ),
       )

@@ -80,7 +80,7 @@ const { secret } = solanaSpending.derive(seed, { role: 'refund' });
 const lockOf = ({ id }: Pick<Intent, 'id'>): string => lockAddress(refundWallet, lockSeed(secret, id));
 
 const draftOf = (intent: Intent): SpendDraft => {
-  if (intent.kind === 'gas' || intent.kind === 'move') throw new Error('only refunds and sweeps are tested here');
+  if (intent.kind === 'gas') throw new Error('only refunds and sweeps are tested here');
   const isRefund = isPayback(intent);
   return {
     intent,

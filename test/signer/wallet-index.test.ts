@@ -1,16 +1,15 @@
 /**
- * Which wallet signs after a rotation: the policy and the journal decide, and no request does.
+ * Which wallet signs once the policy has another index: the policy and the journal decide, and no request does.
  */
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { Transaction } from 'ethers';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import { chains } from '../../src/chains/index.ts';
-import type { MoveIntent, Wallet } from '../../src/core/intent.ts';
+import type { Wallet } from '../../src/core/intent.ts';
 import { signerFiles } from '../../src/signer/files.ts';
-import { loadPolicy, type PolicySettings, readPolicy } from '../../src/signer/policy.ts';
-import { rotateInPolicy } from '../../src/signer/policy-draft.ts';
+import { type PolicySettings, readPolicy } from '../../src/signer/policy.ts';
 import { choosePayer } from '../../src/signer/rules.ts';
 import type { SignRequest } from '../../src/signer/signer.ts';
 import { handClock } from '../support/hand-clock.ts';
@@ -32,7 +31,7 @@ const keyOf = (wallet: Wallet) => evmSpending.derive(seed, wallet).key;
 const [first, second, third] = [0, 1, 2].map((index) => keyOf({ role: 'refund', index })) as [string, string, string];
 
 /** A signer whose policy can be changed; it is opened again after each change. */
-function rotating() {
+function openSigner() {
   const { dir, remove } = makeSignerFolder(policySettings, false);
   const { policy: file } = signerFiles(dir);
   const clock = handClock();
@@ -48,12 +47,8 @@ function rotating() {
     refusal: (request: SignRequest) => refusalOf(() => opened.service.sign(request)),
     service: () => opened.service,
     journal: () => opened.journal,
-    rotate(role: 'refund' | 'gas' = 'refund') {
-      rotateInPolicy(file, [network], role);
-      reopen();
-    },
-    /** Puts an older policy back, with these indices. */
-    putBack(wallets: { refund: number; gas: number }) {
+    /** Restarts the signer with these indices in its policy. */
+    use(wallets: { refund: number; gas: number }) {
       const settings = JSON.parse(readFileSync(file, 'utf8')) as PolicySettings;
       Object.assign(settings.networks[network] ?? {}, { wallets });
       writeFileSync(file, JSON.stringify(settings));
@@ -66,9 +61,9 @@ function rotating() {
   };
 }
 
-const scene = (name: string, work: (signer: ReturnType<typeof rotating>) => void | Promise<void>): void =>
+const scene = (name: string, work: (signer: ReturnType<typeof openSigner>) => void | Promise<void>): void =>
   void test(name, async () => {
-    const signer = rotating();
+    const signer = openSigner();
     try {
       await work(signer);
     } finally {
@@ -77,14 +72,10 @@ const scene = (name: string, work: (signer: ReturnType<typeof rotating>) => void
   });
 
 const fromOf = ({ from }: Transaction) => from?.slice(2).toLowerCase();
-const move = (more: Partial<MoveIntent> = {}): MoveIntent => ({
-  ...{ kind: 'move', id: 'mv_1', network, role: 'refund', fromIndex: 0, toIndex: 1, currency: 'USDT', units: 5n },
-  ...more,
-});
 
-scene('after a rotation the next wallet pays, and a request that expects another is refused', (signer) => {
+scene('the wallet with the index pays, and a request that expects another is refused', (signer) => {
   assert.is(fromOf(signer.sign(firstOf(refundOf('rf_1', usdt(5)), 0))), first);
-  signer.rotate();
+  signer.use({ refund: 1, gas: 0 });
   const next = firstOf(refundOf('rf_2', usdt(5)), 0);
   for (const expected of [undefined, first, third, 'a'.repeat(40)])
     assert.is(signer.refusal({ ...next, payer: expected }), 'signer_refused_wallet');
@@ -97,7 +88,7 @@ scene('after a rotation the next wallet pays, and a request that expects another
 
 scene('a replacement keeps the wallet of what it replaces; a new generation is paid by the current one', (signer) => {
   signer.sign(firstOf(refundOf('rf_1', usdt(5)), 7));
-  signer.rotate();
+  signer.use({ refund: 1, gas: 0 });
   const replacing = firstOf(refundOf('rf_1', usdt(5)), 7, { attempt: 1, terms: terms(7, 30) });
   assert.is(signer.refusal({ ...replacing, payer: second }), 'signer_refused_wallet');
   assert.is(fromOf(signer.sign(replacing)), first);
@@ -120,55 +111,25 @@ test('where refunds have locks, every generation is paid by the wallet of the fi
   );
 });
 
-scene('what is left is moved from a former wallet to a later one of ours, and nowhere else', (signer) => {
-  assert.is(signer.refusal(firstOf(move(), 0)), 'signer_refused_policy', 'before the rotation');
-  signer.rotate();
-  const tokens = signer.sign(firstOf(move(), 0));
-  assert.is(fromOf(tokens), first);
-  assert.ok(tokens.data.includes(second), tokens.data);
-  const coins = signer.sign(firstOf(move({ id: 'mv_2', currency: null }), 1));
-  assert.equal([fromOf(coins), coins.to?.slice(2).toLowerCase(), coins.value], [first, second, 5n]);
-  const others: Partial<MoveIntent>[] = [
-    { toIndex: 2 },
-    { fromIndex: 1, toIndex: 1 },
-    { fromIndex: 1, toIndex: 0 },
-    { role: 'gas' },
-  ];
-  for (const [at, more] of others.entries())
-    assert.is(signer.refusal(firstOf(move({ id: `mv_x${at}`, ...more }), 2)), 'signer_refused_policy');
-  const other = firstOf(move({ units: 6n }), 0, { attempt: 1, terms: terms(0, 30) });
-  assert.is(signer.refusal(other), 'signer_refused_intent');
-  const dear = firstOf(move({ id: 'mv_3' }), 2, { terms: { ...terms(2), max_fee_per_gas: '900000000000' } });
-  assert.is(signer.refusal(dear), 'signer_refused_terms', 'fees are capped as for anything');
+scene('former wallets are named; an older policy signs nothing for a wallet that it lacks', (signer) => {
+  const shown = () => signer.service().wallets(network).former;
+  assert.equal(shown(), []);
+  signer.use({ refund: 2, gas: 1 });
+  assert.equal(shown(), [
+    { role: 'refund', index: 0, key: first },
+    { role: 'refund', index: 1, key: second },
+    { role: 'gas', index: 0, key: keyOf({ role: 'gas', index: 0 }) },
+  ]);
+  signer.use({ refund: 1, gas: 0 });
+  signer.sign({ ...firstOf(refundOf('rf_1', usdt(5)), 0), payer: second });
+  signer.use({ refund: 0, gas: 0 });
+  const replacing = firstOf(refundOf('rf_1', usdt(5)), 0, { attempt: 1, terms: terms(0, 30) });
+  assert.is(signer.refusal({ ...replacing, payer: second }), 'signer_refused_wallet');
+  assert.is(signer.refusal(replacing), 'signer_refused_wallet');
 });
 
-scene(
-  'former wallets and the next ones are named; an older policy signs nothing for a wallet that it lacks',
-  (signer) => {
-    const shown = () =>
-      signer
-        .service()
-        .wallets(network)
-        .others?.flatMap(({ role, index, key, isFormer }) => (role === 'refund' ? [[index, key, isFormer]] : []));
-    assert.equal(shown(), [
-      [1, second, false],
-      [2, third, false],
-    ]);
-    signer.rotate();
-    assert.equal(shown()?.slice(0, 2), [
-      [0, first, true],
-      [2, third, false],
-    ]);
-    signer.sign({ ...firstOf(refundOf('rf_1', usdt(5)), 0), payer: second });
-    signer.putBack({ refund: 0, gas: 0 });
-    const replacing = firstOf(refundOf('rf_1', usdt(5)), 0, { attempt: 1, terms: terms(0, 30) });
-    assert.is(signer.refusal({ ...replacing, payer: second }), 'signer_refused_wallet');
-    assert.is(signer.refusal(replacing), 'signer_refused_wallet');
-  },
-);
-
-scene('the gas wallet is rotated on its own, and a backup has the policy with the index', async (signer) => {
-  signer.rotate('gas');
+scene('the gas wallet has an index of its own, and a backup has the policy with the index', async (signer) => {
+  signer.use({ refund: 0, gas: 1 });
   const gas = { kind: 'gas', id: 'ga_1', network, form: 'transfer', index: 3, units: 10n ** 15n } as const;
   const next = keyOf({ role: 'gas', index: 1 });
   assert.is(fromOf(signer.sign({ ...firstOf(gas, 0), payer: next })), next);
@@ -177,30 +138,6 @@ scene('the gas wallet is rotated on its own, and a backup has the policy with th
   await backUpInto(file, signer.service());
   const { policy } = await readBackup(file);
   assert.equal(readPolicy('backup', policy).networks[0]?.walletIndices, { refund: 0, gas: 1 });
-});
-
-scene('the policy keeps everything else, and stays readable for its owner only', (signer) => {
-  assert.equal(rotateInPolicy(signer.file, [network], 'gas'), [{ before: 0, after: 1 }]);
-  assert.equal(rotateInPolicy(signer.file, [network], 'gas'), [{ before: 1, after: 2 }]);
-  const [one, two] = loadPolicy(signer.file).networks;
-  assert.equal(
-    [one?.walletIndices, two?.walletIndices],
-    [
-      { refund: 0, gas: 2 },
-      { refund: 0, gas: 0 },
-    ],
-  );
-  const { networks } = JSON.parse(readFileSync(signer.file, 'utf8')) as PolicySettings;
-  assert.equal(
-    { ...networks[network], wallets: undefined },
-    { ...policySettings.networks[network], wallets: undefined },
-  );
-  assert.is(statSync(signer.file).mode & 0o777, 0o600);
-  assert.is(
-    refusalOf(() => rotateInPolicy(signer.file, [network, 'test:none'], 'gas')),
-    'not_found',
-  );
-  assert.is(loadPolicy(signer.file).networks[0]?.walletIndices.gas, 2);
 });
 
 test('no two wallets of a seed are the same, on any family, and the first are where they always were', async () => {
