@@ -20,6 +20,7 @@ import { type Listening, listen } from './app/http-server.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { issueEndpoint, issueKey, issueUsualStore } from './app/new-credentials.ts';
 import { openDatabase } from './app/open-database.ts';
+import { forOwnNames } from './app/own-host.ts';
 import { createRefundApprovals } from './app/refund-approvals.ts';
 import { retireGivenAddresses, watchForGaps } from './app/retire-given.ts';
 import { ensureCredentials } from './app/sandbox-credentials.ts';
@@ -233,7 +234,7 @@ function listenForOperators(config: Config, metrics: Metrics, rates: Rates): Pro
       send(503, 'text/plain', `${error.message}\n`);
     }
   };
-  return listen(at, clock, () => ({ answer }));
+  return listen(at, clock, () => ({ answer: forOwnNames(host, answer) }));
 }
 
 /** Waits until each pool has an address, within a limit: a new installation must derive some first. */
