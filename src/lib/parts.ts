@@ -35,10 +35,3 @@ export async function* counted<Part extends Uint8Array>(
     yield part;
   }
 }
-
-/** Calls `late` after so many milliseconds. @returns what prevents that, once a part was given or taken in time */
-export function limitPart(ms: number, late: () => void): () => void {
-  const limit = AbortSignal.timeout(ms);
-  limit.addEventListener('abort', late);
-  return () => limit.removeEventListener('abort', late);
-}

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import * as z from 'zod';
 import type { SignerConfig } from '../config/config.ts';
 import { Fault, permanent, transient } from '../core/fault.ts';
-import { limitPart } from '../lib/parts.ts';
+import { after } from '../lib/clock.ts';
 import {
   ANSWER_BYTES_MAX,
   type CallName,
@@ -111,7 +111,7 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
     const stalled = new AbortController();
     /** Each part has the time that whole answers of other calls have; how long the caller takes between is its own. */
     const limited = async <T>(next: Promise<T>): Promise<T> => {
-      const done = limitPart(timeoutMs, () => stalled.abort());
+      const done = after(timeoutMs, () => stalled.abort());
       return next.finally(done);
     };
     let response: IncomingMessage | null = null;

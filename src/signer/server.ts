@@ -10,8 +10,8 @@ import { pipeline } from 'node:stream/promises';
 import * as z from 'zod';
 import { Fault, permanent, transient } from '../core/fault.ts';
 import type { NetworkKey } from '../core/transfer.ts';
+import { after } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import { limitPart } from '../lib/parts.ts';
 import { BodyError, readBody } from '../lib/request-body.ts';
 import { isJournalError } from './journal.ts';
 import { type CallName, type CallParams, calls, type JsonCallName, REQUEST_BYTES_MAX } from './protocol.ts';
@@ -165,7 +165,7 @@ async function sendBackup(
   const parts = async function* () {
     for (let part: Uint8Array | undefined = first; part; part = (await rest.next()).value ?? undefined) {
       // Also a caller that reads a few bytes now and then would keep others from making a backup.
-      const taken = limitPart(idleMs, () => response.destroy());
+      const taken = after(idleMs, () => response.destroy());
       try {
         yield part;
       } finally {

@@ -3,7 +3,6 @@
  * in the transaction of the ledger's entries, and compared with them by `ledger verify`.
  * @module
  */
-import type Sqlite from 'better-sqlite3';
 import { and, eq, sql } from 'drizzle-orm';
 import { toPar } from '../../core/money.ts';
 import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
@@ -83,16 +82,6 @@ type ListedRow = Readonly<
 /** Adds up what `group_concat` has listed: SQLite's integers are too small, and a call for each row costs more. */
 const sumOfList = (list: string | null): bigint =>
   (list?.split(',') ?? []).reduce((sum, units) => sum + BigInt(units), 0n);
-
-/** Gives a connection `sum_units`, the sum of amounts as text: SQLite's integers are too small. */
-export function defineSum(client: Pick<Sqlite.Database, 'aggregate'>): void {
-  client.aggregate('sum_units', {
-    deterministic: true,
-    start: () => 0n,
-    step: (sum: bigint, units: bigint | string) => (units === '0' ? sum : sum + BigInt(units)),
-    result: String,
-  });
-}
 
 export function creditTotalQueries(db: Db): CreditTotalDatabase {
   const { client, orm } = db;

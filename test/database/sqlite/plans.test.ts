@@ -3,7 +3,6 @@ import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Database } from '../../../src/database/database.ts';
-import { defineSum } from '../../../src/database/sqlite/credit-totals.ts';
 import { compilingAtOnce } from '../../../src/database/sqlite/prepared.ts';
 import { ingestedChain } from '../../support/ingested-chain.ts';
 import { merchantStore, newSession } from '../../support/new-session.ts';
@@ -60,7 +59,6 @@ async function preparedBy(work: () => unknown): Promise<readonly string[]> {
 /** Returns the steps of each statement's plan. */
 function plansOf(file: string, statements: readonly string[]): Map<string, string[]> {
   const client = new Sqlite(file);
-  defineSum(client);
   const plan = (text: string): string[] => {
     const names = [...new Set(text.match(/:\w+/g) ?? [])].map((name) => [name.slice(1), 1]);
     const holes = Array.from({ length: text.match(/\?/g)?.length ?? 0 }, () => 1);
