@@ -3,8 +3,8 @@
  * Each is used for one exchange at a time, and again only while its host still resolves to its address.
  * @module
  */
-import { Client } from 'undici';
 import type { UrlGuard } from '../lib/guard.ts';
+import { Client } from '../lib/undici.ts';
 
 const RESPONSE_HEADER_BYTES_MAX = 16 * 1024;
 /** An idle connection is closed after this time, or sooner if the host says so: most servers close theirs after 5 s. */

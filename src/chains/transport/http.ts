@@ -3,10 +3,11 @@
  *
  * @module
  */
-import { type Dispatcher, Pool } from 'undici';
+import type { Dispatcher } from 'undici';
 import { excerpt } from '../../core/excerpt.ts';
 import { Fault, transient } from '../../core/fault.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { Pool } from '../../lib/undici.ts';
 import type { Node } from '../chain.ts';
 
 const EXCERPT_BYTES_MAX = 1_024;
