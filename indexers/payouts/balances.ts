@@ -23,7 +23,7 @@ const roles = ['refund', 'gas'] as const;
 type Role = (typeof roles)[number];
 type Shortage = Readonly<{ asset: Asset; atMs: number }>;
 
-export interface BalanceWatch {
+interface BalanceWatch {
   /** Learns from a quote what payouts cost now, and what is short. */
   recordQuote(draft: SpendDraft, quote: Quote): void;
   /** Makes the next `renew` read at once: a payout has ended, so the balances have changed. */

@@ -52,7 +52,7 @@ type Parts = Readonly<{
 /** A transaction of a wallet. `transferId`: the outgoing transfer that showed it. */
 type Unknown = Readonly<{ payer: string; tx: string; hasFailed: boolean; transferId?: number }>;
 
-export interface SpendLearner {
+interface SpendLearner {
   /**
    * Learns those of final transfers to or for wallets of ours that the signer would have made; records the others as
    * what they are. Waits between transfers that the nodes do not show.

@@ -40,7 +40,7 @@ const LANE_WAIT_MS = 1000;
 /** How often an allotted attempt looks whether it may be signed again. */
 const HOLD_MS = 5000;
 
-export type AdvanceParts = Readonly<{
+type AdvanceParts = Readonly<{
   node: PayoutNode;
   signer: Signer;
   secondOpinion: SecondOpinion;

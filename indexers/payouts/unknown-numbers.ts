@@ -11,7 +11,7 @@ import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { PayoutWallets } from './wallets.ts';
 
-export type UnknownNumbersParts = Readonly<{
+type UnknownNumbersParts = Readonly<{
   network: Readonly<{ key: NetworkKey; family: Family }>;
   node: Pick<PayoutNode, 'sequence' | 'pending' | 'balance'>;
   database: Pick<Database, 'nextNonce'>;

@@ -201,7 +201,7 @@ const programs: Readonly<Record<string, { summary: string; run(words: readonly s
 };
 
 /** The result of a run: its exit code, and what to write to standard output and standard error. */
-export type Ended = Readonly<{ code: number; out: string; err: string }>;
+type Ended = Readonly<{ code: number; out: string; err: string }>;
 
 /**
  * Runs one command. Questions and progress go directly to the terminal of the process.

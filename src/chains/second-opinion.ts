@@ -22,7 +22,7 @@ export type SdkReading = Pick<SpendReading, 'tx' | 'chainId' | 'signers' | 'effe
  */
 export type ReadBySdk = (bytes: Uint8Array, tokens: readonly Token[], payee: string) => SdkReading;
 
-export type OrderedSpend = Readonly<{
+type OrderedSpend = Readonly<{
   draft: SpendDraft;
   attempt: Pick<Attempt, 'tx' | 'terms'> & Readonly<{ bytes: Uint8Array }>;
   chainId: string;

@@ -106,7 +106,7 @@ export function paymentEntry(payment: BookedPayment, isTaken: boolean, occurrenc
 }
 
 /** A refund as the ledger sees it. */
-export type BookedRefund = Readonly<{
+type BookedRefund = Readonly<{
   id: string;
   sessionId: string;
   network: NetworkKey;
@@ -134,7 +134,7 @@ export function refundEntry(refund: BookedRefund, step: 'reserved' | 'released' 
 }
 
 /** `sent`: a node has it. `returned`: this generation ended without effect. `succeeded`: it is done. */
-export type PayoutMilestone = 'sent' | 'returned' | 'succeeded';
+type PayoutMilestone = 'sent' | 'returned' | 'succeeded';
 
 /**
  * Returns the entry of a payout's milestone, or null if it moves nothing in the ledger.

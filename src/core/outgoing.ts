@@ -19,7 +19,7 @@ export type WatchedRole = (typeof watchedRoles)[number];
 /** A refund or gas wallet that paid before the policy named a higher index. */
 export type FormerWallet = Readonly<{ role: HotRole; index: number; key: string }>;
 
-export type WatchedWallet = Readonly<{ role: WatchedRole; key: string }>;
+type WatchedWallet = Readonly<{ role: WatchedRole; key: string }>;
 
 /** Returns the wallets whose outgoing transfers are read, former ones included. */
 export const watchedWallets = ({
@@ -100,7 +100,7 @@ export function isPaidBy(
  * Returns whether none of the attempts that are known can take effect any more: those of earlier generations have
  * ended, and of this one none is signed, or all are proved to have ended too.
  */
-export const mayBeSettled = ({ payout: { state, wait }, isSigned }: Claimant): boolean =>
+const mayBeSettled = ({ payout: { state, wait }, isSigned }: Claimant): boolean =>
   state === 'waiting' ||
   (state === 'sent' && !isSigned) ||
   (state === 'stuck' && (!isSigned || endedCodes.includes(wait?.code ?? '')));

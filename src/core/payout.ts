@@ -244,7 +244,7 @@ type Quote =
   | Readonly<{ kind: 'quoted'; terms: Readonly<Record<string, string>>; feeUnitsMax: bigint }>
   | Readonly<{ kind: 'refused'; code: string; message: string }>;
 
-export type QuoteStep =
+type QuoteStep =
   | Readonly<{ kind: 'allot'; terms: Readonly<Record<string, string>>; feeUnitsMax: bigint }>
   | Readonly<{ kind: 'wait'; code: string; message: string }>
   | Readonly<{ kind: 'fail'; code: string; message: string }>;

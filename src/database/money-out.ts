@@ -167,7 +167,7 @@ export type LedgerReport = Readonly<{
 }>;
 
 /** A check of the ledger: how many entries were added up, and what is wrong, in words. */
-export type BooksCheck = Readonly<{ entries: number; problems: readonly string[] }>;
+type BooksCheck = Readonly<{ entries: number; problems: readonly string[] }>;
 
 /** Says what a check of the ledger has found, such as "120 entries add up and match the facts". */
 export const booksText = ({ entries, problems }: BooksCheck): string =>

@@ -65,7 +65,7 @@ export function checkFence(network: NetworkKey, fence: number, highest: number):
   }
 }
 
-export type Order = Readonly<{
+type Order = Readonly<{
   request: SignRequest;
   /** The intent's canonical text. */
   content: string;

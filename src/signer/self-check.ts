@@ -8,7 +8,7 @@ import { gasReceiver, type Intent, type Wallet } from '../core/intent.ts';
 import { refused } from './rules.ts';
 
 /** Address keys of the wallets that an intent concerns. */
-export type CheckedKeys = Readonly<{
+type CheckedKeys = Readonly<{
   payer: string;
   /** All wallets that may sign it. */
   signers: readonly string[];

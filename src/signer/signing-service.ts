@@ -33,7 +33,7 @@ import { checkFence, checkLoan, checkOrder, choosePayer, nonceOf, refused } from
 import { checkReading } from './self-check.ts';
 import type { JournalEntry, SignerWallets, SignRequest } from './signer.ts';
 
-export type SigningServiceOptions = Readonly<{
+type SigningServiceOptions = Readonly<{
   /** 64 bytes; wiped by `close`. */
   seed: Uint8Array;
   /** The installation's secret key, by which refunds' MACs are checked. */

@@ -126,7 +126,7 @@ const isAnySigned = ({ attempts }: Spot): boolean => attempts.some((form) => for
 const withLast = ({ attempts }: Spot, form: Spot['attempts'][number]) => [...attempts.slice(0, -1), form];
 
 /** Returns what can happen next. */
-export function movesFrom(spot: Spot): Move[] {
+function movesFrom(spot: Spot): Move[] {
   return [...engineMoves(spot), ...chainMoves(spot), ...watchMoves(spot), ...operatorMoves(spot)];
 }
 

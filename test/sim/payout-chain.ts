@@ -25,7 +25,7 @@ export const lanes = ['sequence', 'expiry', 'lock'] as const;
 export type Lane = (typeof lanes)[number];
 
 /** The content of signed bytes here. */
-export type Spend = Readonly<{ intent: { id: string; kind: Intent['kind'] }; payer: string; terms: Terms }>;
+type Spend = Readonly<{ intent: { id: string; kind: Intent['kind'] }; payer: string; terms: Terms }>;
 
 export const encodeSpend = (spend: Spend): Uint8Array =>
   new TextEncoder().encode(JSON.stringify([spend.intent, spend.payer, spend.terms]));

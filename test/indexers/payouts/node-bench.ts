@@ -30,7 +30,7 @@ import { makeSignerFolder, openSigningServiceIn, refundOf, seed } from '../../su
 import { simulatedChains, testNetwork } from '../../support/test-network.ts';
 
 export const network = 'test:one';
-export const spendings = { evm: evmSpending, tron: tronSpending, solana: solanaSpending } as const;
+const spendings = { evm: evmSpending, tron: tronSpending, solana: solanaSpending } as const;
 /** Base units of one native coin. */
 export const COIN = { evm: 10n ** 18n, tron: 1_000_000n, solana: 1_000_000_000n } as const;
 /** How often balances are read, and a little more. */

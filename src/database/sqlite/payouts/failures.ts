@@ -16,7 +16,7 @@ import type { PayoutRow } from './rows.ts';
 /** The answer of an attempt that no node was sent from here. The index of such attempts names it. */
 export const LEARNED = 'learned';
 
-export type LearnedFailures = Readonly<{
+type LearnedFailures = Readonly<{
   /**
    * Returns refunds and returns that are settled by what the chain showed, and that a payer's transaction may have been
    * for.

@@ -39,7 +39,7 @@ type PayoutCommands = Pick<
  * Result of planning a payout. `known`: the signer's journal had it before, and it may have ended since. `other`: a
  * different intent was signed under this id.
  */
-export type Planned = Readonly<{ kind: 'planned' | 'known' | 'other'; payout: PayoutRow }>;
+type Planned = Readonly<{ kind: 'planned' | 'known' | 'other'; payout: PayoutRow }>;
 
 /** To be called within a transaction. */
 export type Payouts = PayoutSteps & Certainty;
