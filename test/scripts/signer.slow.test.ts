@@ -17,6 +17,7 @@ import type { Database } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/sqlite/migrate.ts';
 import { isApproved } from '../../src/signer/approval.ts';
 import { signerFiles } from '../../src/signer/files.ts';
+import { policyHashOf } from '../../src/signer/freeze.ts';
 import { openJournal } from '../../src/signer/journal.ts';
 import { readKeystore, seedOf } from '../../src/signer/keystore.ts';
 import { readOperatorKey } from '../../src/signer/operator-key.ts';
@@ -196,6 +197,7 @@ test('import creates the signer of a seed phrase in the configured folder; show 
   assert.equal(answer, {
     dir: join(dir, 'data/keys'),
     fingerprint: '5436d724',
+    policy_hash: policyHashOf(readFileSync(signerFiles(join(dir, 'data/keys')).policy, 'utf8')),
     xpubs: { evm: xpub },
     wallets: [{ network: 'test:ethereum', refund: address('refund'), gas: address('gas'), treasury }],
   });
