@@ -247,6 +247,10 @@ test('deliveries are paged without repeating or skipping one', () =>
     assert.is(idsOf(first).length, 50);
     assert.is(new Set([...idsOf(first), ...idsOf(second)]).size, 57);
     assert.is(idsOf(second).length, 7);
+    assert.ok(first.text.includes(`${hook}/a`));
+    const removed = (await api.database().listEndpoints(api.merchantId)).find(({ url }) => url === `${hook}/a`);
+    await api.database().removeEndpoint(removed?.id ?? '');
+    assert.ok((await ada.get(base)).text.includes(`${hook}/a`), 'what was sent to a removed endpoint names it');
   }));
 
 test('deliveries are filtered in the address, page by page, and an endpoint says what it did today', () =>

@@ -17,16 +17,9 @@ import { actOf, type DashboardDeps, type TestAnswer } from '../deps.ts';
 import { idOfForm } from '../once.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { badge, copyCode, data, facts, plainText } from '../show.ts';
+import { findEndpoint } from '../store-endpoints.ts';
 import type { Words } from '../texts.ts';
-import {
-  endpointPage,
-  eventsText,
-  findDelivery,
-  findEndpoint,
-  recoverySpans,
-  webhooksPage,
-  webhooksPath,
-} from './webhooks.ts';
+import { endpointPage, eventsText, findDelivery, recoverySpans, webhooksPage, webhooksPath } from './webhooks.ts';
 
 const HOUR_S = 3600;
 

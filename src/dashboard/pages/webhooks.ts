@@ -22,6 +22,7 @@ import { failingEndpoints } from '../failing-endpoints.ts';
 import { queryOfChosen } from '../list-filter.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { badge, data, facts, faultMessage, moreLink, plainText, type Tone, table, time } from '../show.ts';
+import { endpointsOf, findEndpoint, storeEndpoints } from '../store-endpoints.ts';
 import type { Words } from '../texts.ts';
 import { webhookCall } from '../webhook-call.ts';
 
@@ -63,13 +64,6 @@ export const webhookPages = (deps: DashboardDeps): readonly StorePage[] => [
 const may = ({ at, visitor }: Visit<StoreAt>, permission: StorePermission): boolean =>
   isAllowed(visitor.person.memberships, { permission, ...at });
 
-/** Returns the endpoint that the path names; null where the store has none by that id in this mode. */
-export async function findEndpoint({ database }: DashboardDeps, visit: Visit<StoreAt>): Promise<Endpoint | null> {
-  const { at, params } = visit;
-  const all = await database.listEndpoints(at.storeId);
-  return all.find(({ id, mode, perSession }) => id === params.endpoint && mode === at.mode && !perSession) ?? null;
-}
-
 /** Returns the delivery that the path names, with its event; null where the store has none in this mode. */
 export async function findDelivery({ database }: DashboardDeps, { at, params }: Visit<StoreAt>) {
   const [delivery] = await database.listDeliveries({ id: params.delivery ?? '', limit: 1 });
@@ -83,8 +77,7 @@ export async function webhooksPage(
   fault: Html | string | null,
 ): Promise<Reply> {
   const { at, query, words } = visit;
-  const all = await database.listEndpoints(at.storeId);
-  const own = all.filter(({ mode, perSession }) => mode === at.mode && !perSession).slice(0, ENDPOINTS_SHOWN);
+  const own = await storeEndpoints(database, at, ENDPOINTS_SHOWN);
   const [id, eventId] = [query.get('after'), query.get('event') ?? ''];
   const after = id !== null && eventId !== '' ? { id, eventId } : null;
   const filter = readDeliveryFilter(query, own);
@@ -105,7 +98,9 @@ export async function webhooksPage(
 ${may(visit, 'webhooks:manage') ? addForm(visit) : null}
 <section aria-labelledby="deliveries"><h2 id="deliveries">${words.say('webhooks.deliveries')}</h2>
 ${deliveryFilterForm(words, webhooksPath(at), filter, own)}${
-  shown.length === 0 ? noDeliveries(visit, isFiltered, goOn !== null) : deliveryTable(visit, shown, all)
+  shown.length === 0
+    ? noDeliveries(visit, isFiltered, goOn !== null)
+    : deliveryTable(visit, shown, await endpointsOf(database, shown))
 }${older}</section>`,
   };
 }
