@@ -7,7 +7,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { dialects } from '../../src/sandbox/evm-dialect.ts';
 import { hex, renderHeader } from '../../src/sandbox/evm-render.ts';
 import { startEvmServer } from '../../src/sandbox/evm-server.ts';
-import { createFaults } from '../../src/sandbox/faults.ts';
+import { passing } from '../../src/sandbox/interceptor.ts';
 import { startMiner } from '../../src/sandbox/miner.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
 import { growWorld, type Served, type Serving } from './growing-world.ts';
@@ -34,7 +34,14 @@ export async function serveEvm(wish: Serving & Readonly<{ transactions: number }
   const miner = startMiner(world, systemClock, 0, (error) => {
     throw error;
   });
-  const faults = createFaults(SEED);
-  const { url } = await startEvmServer({ world, miner, faults, chainId, tokens, port: 0, controlToken: null });
+  const { url } = await startEvmServer({
+    world,
+    miner,
+    interceptor: passing,
+    chainId,
+    tokens,
+    port: 0,
+    controlToken: null,
+  });
   return { url, from: { ...from, hash: hex(from.hash), parent: hex(from.parent) }, to: world.tip().number, paid };
 }

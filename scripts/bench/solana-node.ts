@@ -95,7 +95,7 @@ export async function serveSolana(wish: Serving): Promise<Served> {
   function call(name: string, params: unknown): unknown {
     const method = methods.get(name);
     if (!method) throw notFound();
-    return method({ params, view: world, fault: null });
+    return method({ params, view: world });
   }
 
   function answer(_path: string, text: string): Parts {

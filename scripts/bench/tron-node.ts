@@ -38,8 +38,8 @@ function prepareSet(at: number, tokens: readonly string[], size: number): Prepar
   const marked = { ...mined, number: 99_999_989, timeS: 9_999_999_989 };
   const { transactions = [] } = renderBlock(mined, true);
   const calls = marked.transactions.map((one, place) => (place % LOGGED_EVERY === 0 ? one : { ...one, entries: [] }));
-  const rendering = { tokens: tokens.map((key) => ({ key })), keepsFailedLogs: false };
-  const infos = createTemplate(listText(calls.map((one) => renderInfo(one, marked, rendering))), [
+  const keyed = tokens.map((key) => ({ key }));
+  const infos = createTemplate(listText(calls.map((one) => renderInfo(one, marked, keyed))), [
     `"blockNumber":${marked.number},`,
     `"blockTimeStamp":${marked.timeS * 1000},`,
   ]);
@@ -79,7 +79,7 @@ export async function serveTron(wish: Serving & Readonly<{ transactions: number 
     const body = JSON.parse(text);
     const tip = folder === 'walletsolidity' ? world.finalized : world.tip;
     const pool = { find: () => undefined, accounts: world.accounts };
-    const value = methods.get(method)?.({ body, view: { ...world, tip }, pool, fault: null });
+    const value = methods.get(method)?.({ body, view: { ...world, tip }, pool });
     const shown = jsonText(value);
     const isBlock = method === 'getblock' && body.detail === true;
     const block =

@@ -1,6 +1,6 @@
 /**
  * The control methods `sandbox_*`, the same on every family's node server: pay, fund, mine, reorg, restart, finalize,
- * interval, faults, truth. Parameters are one object, by name or as the only positional argument. Amounts are base
+ * interval, truth. Parameters are one object, by name or as the only positional argument. Amounts are base
  * units as decimal strings.
  *
  * @module
@@ -11,7 +11,6 @@ import type { AddressCodec } from '../chains/chain.ts';
 import { Fault } from '../core/fault.ts';
 import type { Token } from '../core/transfer.ts';
 import type { WorldBlock } from './block-tree.ts';
-import { type Faults, faultKinds } from './faults.ts';
 import { invalidParams, methodNotFound, RpcError, serverError } from './json-rpc.ts';
 import type { Miner } from './miner.ts';
 import { digest } from './random.ts';
@@ -22,7 +21,6 @@ import type { World } from './world.ts';
 type Controlled = Readonly<{
   world: World;
   miner: Miner;
-  faults: Faults;
   tokens: readonly Readonly<{ symbol: Token['symbol']; key: string }>[];
   codec: Pick<AddressCodec, 'keyBytes' | 'parse' | 'format'>;
   /** Whether somebody can have the key of an address; everybody can, if absent. */
@@ -64,11 +62,6 @@ const restartParams = z.object({
 });
 const finalizeParams = z.object({ number: z.int().min(0).optional() });
 const intervalParams = z.object({ ms: z.int().min(0).max(INTERVAL_MS_MAX) });
-const faultParams = z.object({
-  rates: z.partialRecord(z.enum(faultKinds), z.number().min(0).max(1)).default({}),
-  lag_blocks: z.int().min(1).optional(),
-  heal: z.boolean().default(false),
-});
 const truthParams = z.object({ to: z.string().optional() });
 
 /** Returns the object among the parameters. */
@@ -130,7 +123,7 @@ export function openControl(controlled: Controlled, token: string | null): Contr
 }
 
 function controlMethods(controlled: Controlled): ReadonlyMap<string, Method> {
-  const { world, miner, faults, tokens, codec, formatHash, formatTransaction = formatHash } = controlled;
+  const { world, miner, tokens, codec, formatHash, formatTransaction = formatHash } = controlled;
   const { isSpendable = () => true } = controlled;
 
   const keyOf = (text: string): string => {
@@ -196,13 +189,6 @@ function controlMethods(controlled: Controlled): ReadonlyMap<string, Method> {
       miner.setInterval(read(intervalParams, params).ms);
       return { ms: miner.intervalMs() };
     },
-    sandbox_fault(params) {
-      const { heal, rates, lag_blocks: lagBlocks } = read(faultParams, params);
-      if (heal) faults.heal();
-      faults.set({ rates, ...(lagBlocks !== undefined && { lagBlocks }) });
-      return faults.report();
-    },
-    sandbox_faults: () => faults.report(),
     sandbox_truth(params) {
       const { to } = read(truthParams, params);
       const wanted = to === undefined ? null : keyOf(to);

@@ -23,8 +23,6 @@ const BASE_FEE_STEP = 8n;
 const SUGGESTING_TIPS = 3;
 const SUGGESTING_TIP_MIN = 2n;
 const SUGGESTED_PERCENTILE = 60;
-/** By how much the suggestion exceeds what was paid if the node is to exaggerate. */
-const EXAGGERATION = 1_000n;
 
 /** Returns the gas that the transaction needs. */
 export const gasOf = ({ entries, isSystem }: Pick<WorldTransaction, 'entries' | 'isSystem'>): number =>
@@ -91,13 +89,12 @@ export function tipPercentiles(block: WorldBlock, dialect: EvmDialect, percentil
 }
 
 /** Returns the tip that a node suggests, from the newest blocks. */
-export function suggestedTip(blocks: readonly WorldBlock[], dialect: EvmDialect, isExaggerated: boolean): bigint {
+export function suggestedTip(blocks: readonly WorldBlock[], dialect: EvmDialect): bigint {
   const paid = blocks.flatMap((block) => {
     const tips = tipsIn(block, dialect).map(({ tip }) => tip);
     const counted = tips.filter((tip) => tip >= SUGGESTING_TIP_MIN).slice(0, SUGGESTING_TIPS);
     return counted.length > 0 ? counted : [dialect.tip];
   });
   paid.sort((a, b) => (a < b ? -1 : Number(a > b)));
-  const tip = paid[Math.floor(((paid.length - 1) * SUGGESTED_PERCENTILE) / 100)] ?? dialect.tip;
-  return isExaggerated ? tip * EXAGGERATION : tip;
+  return paid[Math.floor(((paid.length - 1) * SUGGESTED_PERCENTILE) / 100)] ?? dialect.tip;
 }

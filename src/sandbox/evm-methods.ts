@@ -30,41 +30,10 @@ import {
 } from './evm-render.ts';
 import { pendingBlock, reverted, stateArgument } from './evm-state.ts';
 import { type EvmChain, evmWalletMethods, type Method, type Question } from './evm-wallet-methods.ts';
-import type { FaultKind } from './faults.ts';
 import { invalidParams, RpcError } from './json-rpc.ts';
 import { createTokenCalls, type TokenCalls } from './token-calls.ts';
 import { routerKey } from './transaction.ts';
 import type { View } from './view.ts';
-
-/** The faults that apply to a method besides those of the connection. */
-const contentFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<string, readonly FaultKind[]>([
-  ['eth_chainId', ['wrong_chain']],
-  ['net_version', ['wrong_chain']],
-  ['eth_call', ['wrong_decimals', 'states_gone']],
-  ['eth_estimateGas', ['states_gone']],
-  ['eth_getBalance', ['states_gone']],
-  ['eth_gasPrice', ['tip_high']],
-  ['eth_maxPriorityFeePerGas', ['tip_high']],
-  ['eth_blockNumber', ['lag', 'backwards']],
-  ['eth_getBlockByNumber', ['lag', 'backwards', 'unknown_block', 'unlinked']],
-  ['eth_getBlockByHash', ['lag', 'unknown_block']],
-  ['eth_getLogs', ['lag', 'unknown_block', 'empty_content', 'sibling_content']],
-  ['eth_getTransactionReceipt', ['lag', 'unknown_block']],
-  ['eth_getTransactionCount', ['lag', 'backwards', 'states_gone']],
-  ['eth_sendRawTransaction', ['send_dropped', 'send_denied', 'send_failed']],
-  ['eth_getTransactionByHash', ['lag', 'unknown_block']],
-  ['eth_getBlockReceipts', ['lag', 'unknown_block', 'empty_content', 'sibling_content']],
-]);
-
-/** The faults that apply to the tags `finalized` and `safe`. */
-const finalityFaults: readonly FaultKind[] = ['finality_missing', 'finality_stalled'];
-
-/** Returns the faults that apply to a call besides those of the connection. */
-export function faultsOfCall(method: string, params: unknown): readonly FaultKind[] {
-  const isOfFinality = Array.isArray(params) && (params[0] === 'finalized' || params[0] === 'safe');
-  const kinds = contentFaults.get(method) ?? [];
-  return isOfFinality && method === 'eth_getBlockByNumber' ? [...finalityFaults, ...kinds] : kinds;
-}
 
 const KEY_BYTES = 20;
 /** Enough code to distinguish a contract from an account: it stops at once. */
@@ -81,7 +50,6 @@ export function logsOf(block: WorldBlock, filter: LogFilter, removed = false): R
 /** Returns the methods by name; each throws `RpcError`. */
 export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
   const { world, chainId, tokens, dialect } = chain;
-  const shownChainId = ({ fault }: Question) => (fault === 'wrong_chain' ? chainId + 1 : chainId);
   const calls = createTokenCalls(world, tokens);
   /** The last state before the head that was asked for. */
   let earlier = { hash: '', calls };
@@ -94,10 +62,10 @@ export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
     return earlier.calls;
   }
 
-  function ethCall({ params, view, fault }: Question): string {
+  function ethCall({ params, view }: Question): string {
     const args = positional(params, 4);
     const { to, input, data } = (args[0] ?? {}) as Record<string, unknown>;
-    const block = stateArgument(args, 1, view, fault);
+    const block = stateArgument(args, 1, view);
     const key = addressOf(to, 0);
     if (!calls.isToken(key)) return '0x';
     const text = input ?? data ?? '0x';
@@ -105,7 +73,7 @@ export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
       throw invalidParams('invalid argument 0: invalid hex string');
     }
     const digits = text.slice(2).toLowerCase();
-    const answer = callsAt(block).answer(key, digits, fault);
+    const answer = callsAt(block).answer(key, digits);
     if (answer === null) throw reverted(dialect);
     return hex(answer);
   }
@@ -121,8 +89,8 @@ export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
   }
 
   const methods: Record<string, Method> = {
-    eth_chainId: (question) => quantity(shownChainId(question)),
-    net_version: (question) => String(shownChainId(question)),
+    eth_chainId: () => quantity(chainId),
+    net_version: () => String(chainId),
     web3_clientVersion: () => dialect.clientVersion,
     eth_syncing: () => false,
     eth_blockNumber: ({ view }) => quantity(view.tip().number),
@@ -170,10 +138,10 @@ export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
 
     eth_call: ethCall,
 
-    eth_getCode({ params, view, fault }) {
+    eth_getCode({ params, view }) {
       const args = positional(params, 2);
       const key = addressOf(args[0], 0);
-      stateArgument(args, 1, view, fault);
+      stateArgument(args, 1, view);
       return calls.isToken(key) || key === routerKey(KEY_BYTES) ? CODE : '0x';
     },
   };

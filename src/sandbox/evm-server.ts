@@ -9,34 +9,29 @@ import { evmAddress } from '../chains/evm/address.ts';
 import { openControl } from './control.ts';
 import { filterArgument, type LogFilter, positional } from './evm-arguments.ts';
 import { dialects } from './evm-dialect.ts';
-import { evmMethods, faultsOfCall, logsOf } from './evm-methods.ts';
+import { evmMethods, logsOf } from './evm-methods.ts';
 import { hex, renderHeader } from './evm-render.ts';
-import type { FaultKind } from './faults.ts';
-import { type BatchLimits, gethDialect, methodNotFound, RpcError, serverError } from './json-rpc.ts';
-import { type Peer, serveJsonRpc, transportFaults } from './json-rpc-server.ts';
+import { methodNotFound, RpcError, serverError } from './json-rpc.ts';
+import { type Peer, serveJsonRpc } from './json-rpc-server.ts';
 import { type NodeServer, type NodeServerOptions, tokenKey } from './node-server.ts';
 import { digest } from './random.ts';
-import { viewThrough } from './view.ts';
 import type { Change } from './world.ts';
 
 type Subscription = Readonly<{ id: string; peer: Peer; filter: LogFilter | null }>;
 
 const SUBSCRIPTIONS_MAX = 10_000;
-/** What the faults `batch_limited` and `answers_limited` allow. */
-const LIMITED_CALLS: BatchLimits = { callsMax: 5, answerCharsMax: Number.POSITIVE_INFINITY };
-const LIMITED_ANSWERS: BatchLimits = { callsMax: 1000, answerCharsMax: 5_000 };
 
 /**
  * Starts listening.
  * @throws the listen error when no port is free
  */
 export async function startEvmServer(options: NodeServerOptions): Promise<NodeServer> {
-  const { world, miner, faults, controlToken } = options;
+  const { world, miner, interceptor, controlToken } = options;
   const chainId = Number(options.chainId);
   const tokens = options.tokens.map((token) => ({ ...token, key: tokenKey(evmAddress, token) }));
   const dialect = dialects[options.dialect ?? 'ethereum'];
   const reads = evmMethods({ world, chainId, tokens, dialect });
-  const control = openControl({ world, miner, faults, tokens, codec: evmAddress, formatHash: hex }, controlToken);
+  const control = openControl({ world, miner, tokens, codec: evmAddress, formatHash: hex }, controlToken);
   const subscriptions = new Map<string, Subscription>();
   let subscribed = 0;
 
@@ -71,38 +66,22 @@ export async function startEvmServer(options: NodeServerOptions): Promise<NodeSe
         for (const block of added) logsOf(block, filter).forEach(notify);
         continue;
       }
-      const fault = faults.strike(['push_lost', 'push_twice'], 'newHeads', [id, head.hash]);
-      if (fault?.kind === 'push_lost') continue;
-      notify(renderHeader(head, dialect));
-      if (fault?.kind === 'push_twice') notify(renderHeader(head, dialect));
+      interceptor.announce({ method: 'newHeads', params: [id, head.hash] }, () => notify(renderHeader(head, dialect)));
     }
   }
 
-  /** The limits of a batch; tighter ones by fault. */
-  function batchLimits(): BatchLimits | undefined {
-    const fault = faults.strike(['batch_limited', 'answers_limited'], 'batch', []);
-    if (!fault) return undefined;
-    return fault.kind === 'batch_limited' ? LIMITED_CALLS : LIMITED_ANSWERS;
-  }
-
-  const faultsOf = (method: string, params: unknown): readonly FaultKind[] => [
-    ...transportFaults,
-    ...faultsOfCall(method, params),
-  ];
+  const view = { ...world, startsFinal: dialect.startsFinal };
   const endAnnouncing = world.onChange(announce);
   const server = await serveJsonRpc(options.port, {
-    strike: (method, params) =>
-      method.startsWith('sandbox_') ? null : faults.strike(faultsOf(method, params), method, params),
-    call(method, params, peer, fault) {
+    interceptor,
+    call(method, params, peer) {
       if (method === 'eth_subscribe') return subscribe(params, peer);
       if (method === 'eth_unsubscribe') return unsubscribe(params, peer);
       if (control.has(method)) return control.call(method, params, peer.bearer);
       const read = reads.get(method);
       if (!read) throw methodNotFound(method);
-      const view = { ...viewThrough(world, fault), startsFinal: dialect.startsFinal };
-      return read({ params, view, fault: fault?.kind ?? null });
+      return read({ params, view });
     },
-    dialect: gethDialect(batchLimits),
     leave(peer) {
       for (const { id, peer: owner } of subscriptions.values()) if (owner === peer) subscriptions.delete(id);
     },

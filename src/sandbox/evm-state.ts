@@ -1,6 +1,6 @@
 /**
- * The states of accounts and contracts that a simulated EVM node still has, the block that it would make next, and how
- * it reports a reverted call.
+ * The state that a question to a simulated EVM node is about, the block that the node would make next, and how it
+ * reports a reverted call.
  *
  * @module
  */
@@ -9,31 +9,16 @@ import type { WorldBlock } from './block-tree.ts';
 import { blockByAny, type EvmView } from './evm-arguments.ts';
 import type { EvmDialect } from './evm-dialect.ts';
 import { nextBaseFee } from './evm-gas.ts';
-import { stateRootOf } from './evm-render.ts';
-import type { FaultKind } from './faults.ts';
 import { RpcError, serverError } from './json-rpc.ts';
 import type { World } from './world.ts';
 
-/** States that a node which is no archive keeps, the head's included. */
-const STATES_MAX = 128;
-
 /**
  * Returns the block whose state an argument names.
- * @param fault `states_gone` leaves only the head's
- * @throws RpcError if the node does not have the block, or no longer its state
+ * @throws RpcError if the node does not have the block
  */
-export function stateArgument(
-  args: readonly unknown[],
-  at: number,
-  view: EvmView,
-  fault: FaultKind | null,
-): WorldBlock {
+export function stateArgument(args: readonly unknown[], at: number, view: EvmView): WorldBlock {
   const block = blockByAny(args, at, view);
   if (!block) throw serverError('header not found');
-  const age = view.tip().number - block.number;
-  if (age >= (fault === 'states_gone' ? 1 : STATES_MAX)) {
-    throw serverError(`historical state ${stateRootOf(block)} is not available`);
-  }
   return block;
 }
 

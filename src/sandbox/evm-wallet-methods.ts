@@ -19,13 +19,12 @@ import {
 import { openEvmPool } from './evm-pool.ts';
 import { hex, quantity } from './evm-render.ts';
 import { reverted, stateArgument } from './evm-state.ts';
-import type { FaultKind } from './faults.ts';
 import { serverError } from './json-rpc.ts';
 import type { KeyedToken } from './token-calls.ts';
 import type { World } from './world.ts';
 
-/** One question: its arguments, what the node shows of the world, and whether it lies about itself. */
-export type Question = Readonly<{ params: unknown; view: EvmView; fault: FaultKind | null }>;
+/** One question: its arguments, and what the node shows. */
+export type Question = Readonly<{ params: unknown; view: EvmView }>;
 
 export type EvmChain = Readonly<{
   world: World;
@@ -58,23 +57,21 @@ export function evmWalletMethods({ world, chainId, tokens, dialect }: EvmChain):
   const pool = openEvmPool(world, { chainId, dialect, tokens: tokenKeys });
 
   /** Returns the accounts at the block that argument 1 names. */
-  const accountsAt = (args: readonly unknown[], { view, fault }: Question) =>
-    world.accounts(stateArgument(args, 1, view, fault).number);
+  const accountsAt = (args: readonly unknown[], { view }: Question) =>
+    world.accounts(stateArgument(args, 1, view).number);
 
-  function suggestion({ view, fault }: Question): bigint {
+  function suggestion({ view }: Question): bigint {
     const newest: WorldBlock[] = [];
     for (let block: WorldBlock | undefined = view.tip(); block && newest.length < TIP_BLOCKS; ) {
       newest.unshift(block);
       block = view.byHash(block.parent);
     }
-    return suggestedTip(newest, dialect, fault === 'tip_high');
+    return suggestedTip(newest, dialect);
   }
 
-  function send({ params, fault }: Question): string {
+  function send({ params }: Question): string {
     const { transaction, replaces } = pool.check(bytesArgument(positional(params, 1), 0));
-    if (fault === 'send_dropped') return hex(transaction.id);
-    world.submit(fault === 'send_failed' ? { ...transaction, succeeded: false } : transaction, replaces);
-    if (fault === 'send_denied') throw serverError('request failed or timed out');
+    world.submit(transaction, replaces);
     return hex(transaction.id);
   }
 

@@ -1,12 +1,10 @@
 /**
- * The HTTP listener of a simulated node on loopback, for any protocol on top, and the faults that affect an answer in
- * transit.
+ * The HTTP listener of a simulated node on loopback, for any protocol on top.
  *
  * @module
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { InjectedFault } from './faults.ts';
 
 const HOST = '127.0.0.1';
 const CONNECTIONS_MAX = 200;
@@ -66,36 +64,6 @@ export function refuse(response: ServerResponse, status: number, why: string): v
   response.writeHead(status, { connection: 'close' }).end(`${why}\n`);
 }
 
-export const cut = (text: string): string => text.slice(0, Math.floor(text.length / 2));
-
-/** Sends an answer as JSON, unless the fault changes it. */
-export function sendThrough(
-  fault: InjectedFault | null,
-  request: IncomingMessage,
-  response: ServerResponse,
-  text: string,
-  status = 200,
-): void {
-  const send = (content: string) => response.writeHead(status, { 'content-type': 'application/json' }).end(content);
-  switch (fault?.kind) {
-    case 'hang':
-    case 'half_open':
-      break;
-    case 'drop':
-      request.socket.destroy();
-      break;
-    case 'http_error':
-      if (fault.roll % 2 === 0) refuse(response, 429, 'Too Many Requests');
-      else refuse(response, 503, 'Service Unavailable');
-      break;
-    case 'http_refused':
-      if (fault.roll % 2 === 0) refuse(response, 403, 'invalid host specified');
-      else refuse(response, 401, 'missing token');
-      break;
-    case 'cut':
-      send(cut(text));
-      break;
-    default:
-      send(text);
-  }
-}
+/** Sends an answer as JSON. */
+export const sendJson = (response: ServerResponse, text: string): void =>
+  void response.writeHead(200, { 'content-type': 'application/json' }).end(text);

@@ -1,34 +1,21 @@
 /**
- * The listener of a simulated node: JSON-RPC over HTTP POST and over WebSocket, on one loopback port or on one each,
- * with the faults of connections.
+ * The listener of a simulated node: JSON-RPC over HTTP POST and over WebSocket, on one loopback port or on one each.
  *
  * @module
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type WebSocket, WebSocketServer } from 'ws';
-import type { FaultKind, InjectedFault } from './faults.ts';
 import {
   bearerOf,
   closeServer,
-  cut,
   listenOnLoopback,
   MESSAGE_BYTES_MAX,
   readBody,
   refuse,
-  sendThrough,
+  sendJson,
 } from './http-listener.ts';
-import { gethDialect, type JsonRpcDialect, RpcError } from './json-rpc.ts';
-
-/** The faults that are applied here; the service applies the others. */
-export const transportFaults: readonly FaultKind[] = [
-  'rpc_error',
-  'http_error',
-  'http_refused',
-  'hang',
-  'cut',
-  'drop',
-  'half_open',
-];
+import type { Interceptor } from './interceptor.ts';
+import { gethDialect, type JsonRpcDialect } from './json-rpc.ts';
 
 /** The caller: one WebSocket connection, or one HTTP request. */
 export type Peer = Readonly<{
@@ -39,19 +26,18 @@ export type Peer = Readonly<{
 }>;
 
 export type RpcService = Readonly<{
-  /** Returns the fault that hits this request, if any. */
-  strike(method: string, params: unknown): InjectedFault | null;
   /**
-   * Answers a call. `fault` is the result of `strike`, unless it is a transport fault.
+   * Answers a call.
    * @throws RpcError
    */
-  call(method: string, params: unknown, peer: Peer, fault: InjectedFault | null): unknown;
+  call(method: string, params: unknown, peer: Peer): unknown;
   /** Called when the connection has closed. */
   leave(peer: Peer): void;
   /** go-ethereum's if absent. */
   dialect?: JsonRpcDialect;
   /** The only kind of connection that is served; both if absent. */
   only?: 'http' | 'websocket';
+  interceptor: Interceptor;
 }>;
 
 /** A client that reads too slowly is disconnected. */
@@ -69,12 +55,7 @@ export async function serveJsonRpc(
   const server = createServer((request, response) => {
     answerHttp(request, response, service);
   });
-  const sockets = new WebSocketServer({
-    noServer: true,
-    maxPayload: MESSAGE_BYTES_MAX,
-    // A dead connection must not answer pings, so pongs are sent by hand.
-    autoPong: false,
-  });
+  const sockets = new WebSocketServer({ noServer: true, maxPayload: MESSAGE_BYTES_MAX });
   if (service.only !== 'http') {
     server.on('upgrade', (request, socket, head) => {
       sockets.handleUpgrade(request, socket, head, (client) => talk(client, bearerOf(request), service));
@@ -91,24 +72,18 @@ export async function serveJsonRpc(
   };
 }
 
-/** Answers one message and returns which transport fault hit it. */
-function answer(text: string, peer: Peer, service: RpcService): { text: string; fault: InjectedFault | null } {
-  let struck: InjectedFault | null = null;
-  const { dialect = gethDialect() } = service;
-  const answered = dialect.answerMessage(text, (method, params) => {
-    const fault = service.strike(method, params);
-    if (!fault || !transportFaults.includes(fault.kind)) return service.call(method, params, peer, fault);
-    if (fault.kind === 'rpc_error') throw dialect.internalError;
-    if (fault.kind === 'http_error' && peer.notify) throw new RpcError(-32005, 'limit exceeded');
-    struck ??= fault;
-    return service.call(method, params, peer, null);
-  });
-  return { text: answered, fault: struck };
+/** Returns what the node says to a message of this caller. */
+function answering(peer: Peer, { interceptor, call, dialect = gethDialect }: RpcService): (message: string) => string {
+  const over = peer.notify ? 'websocket' : 'http';
+  return (message) =>
+    dialect.answerMessage(message, (method, params) =>
+      interceptor.call({ method, params, over }, (asked) => call(method, asked, peer)),
+    );
 }
 
 async function answerHttp(request: IncomingMessage, response: ServerResponse, service: RpcService): Promise<void> {
   if (service.only === 'websocket') return void request.socket.destroy();
-  const { refusals, bodyBytesMax, pages } = service.dialect ?? gethDialect();
+  const { refusals, bodyBytesMax, pages } = service.dialect ?? gethDialect;
   const page = request.method === 'GET' ? pages[request.url ?? ''] : undefined;
   if (page !== undefined) return void response.end(page);
   if (request.method !== 'POST') return refuse(response, 405, refusals.method);
@@ -118,14 +93,15 @@ async function answerHttp(request: IncomingMessage, response: ServerResponse, se
   const body = await readBody(request, bodyBytesMax);
   const bytes = request.headers['content-length'] ?? 'unknown';
   if (body === null) return refuse(response, 413, refusals.tooLarge(bytes));
-  const { text, fault } = answer(body, { bearer: bearerOf(request), notify: null }, service);
-  sendThrough(fault, request, response, text);
+  service.interceptor.exchange(body, answering({ bearer: bearerOf(request), notify: null }, service), {
+    connection: response,
+    send: (text) => sendJson(response, text),
+  });
 }
 
 function talk(client: WebSocket, bearer: string, service: RpcService): void {
-  let isDead = false;
   const send = (text: string) => {
-    if (isDead || text === '') return;
+    if (text === '') return;
     if (client.bufferedAmount > UNSENT_BYTES_MAX) client.terminate();
     else client.send(text);
   };
@@ -133,26 +109,9 @@ function talk(client: WebSocket, bearer: string, service: RpcService): void {
     bearer,
     notify: (method, params) => send(JSON.stringify({ jsonrpc: '2.0', method, params })),
   };
+  const answer = answering(peer, service);
   client.on('message', (data) => {
-    if (isDead) return;
-    const { text, fault } = answer(data.toString(), peer, service);
-    switch (fault?.kind) {
-      case 'hang':
-        return;
-      case 'half_open':
-        isDead = true;
-        // Unread frames also leave pings and the closing handshake unanswered.
-        return client.pause();
-      case 'drop':
-        return client.terminate();
-      case 'cut':
-        return send(cut(text));
-      default:
-        return send(text);
-    }
-  });
-  client.on('ping', (data) => {
-    if (!isDead) client.pong(data);
+    service.interceptor.exchange(data.toString(), answer, { connection: client, send });
   });
   // A client that breaks the protocol loses its connection; `close` follows.
   client.on('error', () => client.terminate());

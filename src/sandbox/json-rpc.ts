@@ -29,8 +29,6 @@ export type Call = (method: string, params: unknown) => unknown;
 export type JsonRpcDialect = Readonly<{
   /** Answers a request body or WebSocket message; the text is empty if there is nothing to answer. */
   answerMessage(text: string, call: Call): string;
-  /** What a node says if it fails by itself. */
-  internalError: RpcError;
   bodyBytesMax: number;
   /** Texts of the HTTP statuses 405, 415 and 413; the last one for a length as the request's header has it. */
   refusals: Readonly<{ method: string; contentType: string; tooLarge(length: string): string }>;
@@ -38,16 +36,8 @@ export type JsonRpcDialect = Readonly<{
   pages: Readonly<Record<string, string>>;
 }>;
 
-/**
- * What a node allows in one batch: calls, and characters of answers. A call is answered as long as those before it
- * stayed within the limit.
- */
-export type BatchLimits = Readonly<{ callsMax: number; answerCharsMax: number }>;
-
-type BatchLimitsOf = () => BatchLimits | undefined;
-
-/** The defaults of go-ethereum (`--rpc.batch-request-limit`, `--rpc.batch-response-max-size`). */
-const BATCH_LIMITS: BatchLimits = { callsMax: 1000, answerCharsMax: 25_000_000 };
+/** The default of go-ethereum (`--rpc.batch-request-limit`). */
+const BATCH_CALLS_MAX = 1000;
 
 type Id = string | number;
 
@@ -60,10 +50,9 @@ const failure = (id: Id | null, { code, message, data }: RpcError) => ({
 /**
  * Answers a message as go-ethereum does.
  * @param text a request body or WebSocket message
- * @param limitsOf called for a batch; go-ethereum's defaults if it returns none
  * @returns the answer's text; empty if there is none (notifications)
  */
-export function answerMessage(text: string, call: Call, limitsOf: BatchLimitsOf = () => undefined): string {
+export function answerMessage(text: string, call: Call): string {
   let message: unknown;
   try {
     message = JSON.parse(text);
@@ -72,33 +61,18 @@ export function answerMessage(text: string, call: Call, limitsOf: BatchLimitsOf 
   }
   if (!Array.isArray(message)) return JSON.stringify(answerItem(message, call)) ?? '';
   if (message.length === 0) return JSON.stringify(failure(null, new RpcError(-32600, 'empty batch')));
-  const answers = answerBatch(message, call, limitsOf() ?? BATCH_LIMITS);
-  return answers.length === 0 ? '' : `[${answers.join(',')}]`;
+  const answers =
+    message.length > BATCH_CALLS_MAX ? refuseBatch(message) : message.map((item) => answerItem(item, call));
+  const given = answers.filter((answer) => answer !== undefined);
+  return given.length === 0 ? '' : JSON.stringify(given);
 }
 
-/** Answers a batch; if it has too many calls, with one error for the first. */
-function answerBatch(items: readonly unknown[], call: Call, { callsMax, answerCharsMax }: BatchLimits): string[] {
-  if (items.length > callsMax) {
-    return items
-      .flatMap((item) => idOf(item) ?? [])
-      .slice(0, 1)
-      .map((id) => JSON.stringify(failure(id, new RpcError(-32600, 'batch too large'))));
-  }
-  const answers: string[] = [];
-  let chars = 0;
-  for (const item of items) {
-    const id = idOf(item);
-    if (chars > answerCharsMax && id !== null) {
-      answers.push(JSON.stringify(failure(id, new RpcError(-32003, 'response too large'))));
-      continue;
-    }
-    const answer = JSON.stringify(answerItem(item, call));
-    if (answer === undefined) continue;
-    answers.push(answer);
-    chars += answer.length;
-  }
-  return answers;
-}
+/** Answers a batch that has too many calls: with one error, for the first of them. */
+const refuseBatch = (items: readonly unknown[]): unknown[] =>
+  items
+    .flatMap((item) => idOf(item) ?? [])
+    .slice(0, 1)
+    .map((id) => failure(id, new RpcError(-32600, 'batch too large')));
 
 /** The id of a call; null for a notification. */
 function idOf(item: unknown): Id | null {
@@ -123,10 +97,9 @@ function answerItem(item: unknown, call: Call): unknown {
 
 const BODY_BYTES_MAX = 5 * 1024 * 1024;
 
-/** Statuses and texts of go-ethereum's `rpc/http.go`; `limitsOf` as of `answerMessage`. */
-export const gethDialect = (limitsOf?: BatchLimitsOf): JsonRpcDialect => ({
-  answerMessage: (text, call) => answerMessage(text, call, limitsOf),
-  internalError: serverError('internal error'),
+/** Statuses and texts of go-ethereum's `rpc/http.go`. */
+export const gethDialect: JsonRpcDialect = {
+  answerMessage,
   bodyBytesMax: BODY_BYTES_MAX,
   refusals: {
     method: 'method not allowed',
@@ -134,4 +107,4 @@ export const gethDialect = (limitsOf?: BatchLimitsOf): JsonRpcDialect => ({
     tooLarge: (length) => `content length too large (${length}>${BODY_BYTES_MAX})`,
   },
   pages: {},
-});
+};

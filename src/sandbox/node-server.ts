@@ -7,14 +7,14 @@ import type { AddressCodec } from '../chains/chain.ts';
 import { invariant } from '../core/fault.ts';
 import type { Token } from '../core/transfer.ts';
 import type { DialectName } from './evm-dialect.ts';
-import type { Faults } from './faults.ts';
+import type { Interceptor } from './interceptor.ts';
 import type { Miner } from './miner.ts';
 import type { World } from './world.ts';
 
 export type NodeServerOptions = Readonly<{
   world: World;
   miner: Miner;
-  faults: Faults;
+  interceptor: Interceptor;
   /** Decimal text, as in the configuration. */
   chainId: string;
   /** Which of the family's chains is shown, where they differ on the wire. */

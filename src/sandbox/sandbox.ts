@@ -10,7 +10,7 @@ import type { Clock } from '../lib/clock.ts';
 import { dialectNames } from './evm-dialect.ts';
 import type { SimulatedChain } from './families.ts';
 import { families, worldShape } from './families.ts';
-import { createFaults } from './faults.ts';
+import { passing } from './interceptor.ts';
 import { openDurableWorld } from './journal.ts';
 import { startMiner } from './miner.ts';
 import { readSandboxFile, type SandboxFile, writeSandboxFile } from './sandbox-file.ts';
@@ -52,7 +52,7 @@ export async function openSandbox({ dataDir, networks, clock, onFault }: Sandbox
     const server = await families[network.family].startServer({
       world,
       miner,
-      faults: createFaults(network.name),
+      interceptor: passing,
       chainId: network.chainId,
       ...(dialect && { dialect }),
       tokens: network.tokens,

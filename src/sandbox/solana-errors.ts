@@ -62,10 +62,6 @@ export function preflightFailure(err: TransactionError): RpcError {
   });
 }
 
-/** −32005: the node knows that it is behind its cluster. */
-export const behindCluster = (slots: number): RpcError =>
-  new RpcError(-32005, `Node is behind by ${slots} slots`, { numSlotsBehind: slots });
-
 /**
  * Returns the bytes of a key or a signature in base58, as hex.
  * @throws RpcError −32602

@@ -61,7 +61,6 @@ function answerMessage(text: string, call: Call): string {
 
 export const agaveDialect: JsonRpcDialect = {
   answerMessage,
-  internalError: new RpcError(-32603, 'Internal error'),
   bodyBytesMax: 50 * 1024,
   refusals: {
     method: 'Used HTTP Method is not allowed. POST or OPTIONS is required',

@@ -6,11 +6,10 @@
  */
 import { TOKEN_PROGRAM } from '../chains/solana/wire.ts';
 import type { WorldBlock } from './block-tree.ts';
-import type { FaultKind, InjectedFault } from './faults.ts';
 import { invalidParams, RpcError } from './json-rpc.ts';
 import { isSigned } from './mempool.ts';
-import { behindCluster, readBase58 } from './solana-errors.ts';
-import { coinChanges, signaturesFor } from './solana-history.ts';
+import { readBase58 } from './solana-errors.ts';
+import { coinChanges } from './solana-history.ts';
 import {
   inContext,
   listOf,
@@ -30,7 +29,7 @@ import {
   TOKEN_2022_PROGRAM,
   versionOf,
 } from './solana-render.ts';
-import { RENT_EPOCH, SLOTS_BEHIND, solanaWallets } from './solana-wallet-methods.ts';
+import { RENT_EPOCH, solanaWallets } from './solana-wallet-methods.ts';
 import { lookalikeKey, type WorldTransaction } from './transaction.ts';
 import type { View } from './view.ts';
 import type { World } from './world.ts';
@@ -42,34 +41,6 @@ type SolanaChain = Readonly<{
   tokens: readonly Readonly<{ key: string; decimals: number }>[];
 }>;
 
-/** The faults that apply to a method besides those of the connection. */
-export const contentFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<string, readonly FaultKind[]>([
-  ['getGenesisHash', ['wrong_chain']],
-  ['getHealth', ['unhealthy']],
-  ['getFirstAvailableBlock', ['blocks_lost']],
-  ['getMultipleAccounts', ['restarted', 'wrong_decimals']],
-  ['getSlot', ['restarted', 'lag', 'backwards', 'finality_ahead']],
-  ['getBlocks', ['restarted', 'lag', 'blocks_lost']],
-  ['getBlocksWithLimit', ['restarted', 'lag', 'blocks_lost']],
-  [
-    'getBlock',
-    [
-      'restarted',
-      'lag',
-      'unknown_block',
-      'empty_content',
-      'sibling_content',
-      'unlinked',
-      'blocks_lost',
-      'clock_behind',
-    ],
-  ],
-  ['getSignaturesForAddress', ['restarted', 'lag', 'blocks_lost']],
-  ['getSignatureStatuses', ['restarted', 'lag', 'unknown_block']],
-  ['getTransaction', ['restarted', 'lag', 'unknown_block', 'clock_behind']],
-  ['sendTransaction', ['unhealthy', 'send_dropped', 'send_denied', 'send_failed']],
-]);
-
 const SLOTS_MAX = 500_000;
 const SIGNATURES_MAX = 256;
 const ACCOUNTS_MAX = 100;
@@ -79,7 +50,6 @@ const SIGNATURE_BYTES = 64;
 const ID_CHARACTERS = 64;
 const MINT_BYTES = 82;
 const MINT_LAMPORTS = 1_461_600;
-const OTHER_GENESIS = '4uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpjk2NsNY';
 
 function slotOf(value: unknown): number {
   if (Number.isSafeInteger(value) && Number(value) >= 0) return Number(value);
@@ -89,14 +59,6 @@ function slotOf(value: unknown): number {
   }
   throw invalidParams(`Invalid params: invalid type: ${typeof value} ${JSON.stringify(value)}, expected u64.`);
 }
-
-/** Returns the first slot that a node still has after it came up from a snapshot; zero if it has all. */
-const firstKept = (view: View, fault: InjectedFault | null): number =>
-  fault?.kind === 'blocks_lost' ? Math.max(0, view.tip().number - fault.lagBlocks) : 0;
-
-/** Returns whether a slot is listed: for a while, a node lists blocks that it has lost. */
-const isListed = (slot: number, view: View, fault: InjectedFault | null): boolean =>
-  slot >= firstKept(view, fault) || (fault?.roll ?? 0) % 2 === 0;
 
 /** Returns the methods by name; each throws `RpcError`. */
 export function solanaMethods({ world, chainId, tokens }: SolanaChain): ReadonlyMap<string, Method> {
@@ -159,26 +121,12 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
     }
   }
 
-  /**
-   * What a node says about a block that it has lost. The answer changes within seconds, as its snapshot is unpacked and
-   * what is below it is cleaned up.
-   * @throws RpcError or returns null
-   */
-  function lostBlock(slot: number, first: number, { roll }: InjectedFault): null {
-    if (roll % 4 === 0) throw new RpcError(-32014, `Block status not yet available for slot ${slot}`);
-    if (roll % 4 === 1) throw new RpcError(-32004, `Block not available for slot ${slot}`);
-    if (roll % 4 === 2) return null;
-    throw new RpcError(-32001, `Block ${slot} cleaned up, does not exist on node. First available block: ${first}`);
-  }
-
-  function accountOf(address: unknown, number: number, fault: InjectedFault | null) {
+  function accountOf(address: unknown, number: number) {
     const key = readBase58(address, KEY_BYTES);
     const token = tokens.find((one) => one.key === key);
-    // Just restarted, the node shows the state of the genesis, in which there are no accounts.
-    if (fault?.kind === 'restarted') return null;
     if (!token) return wallets.account(key, number);
     const data = Buffer.alloc(MINT_BYTES);
-    data.writeUInt8(token.decimals + (fault?.kind === 'wrong_decimals' ? 1 : 0), 44);
+    data.writeUInt8(token.decimals, 44);
     data.writeUInt8(1, 45);
     return {
       data: [data.toString('base64'), 'base64'],
@@ -214,42 +162,33 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
   }
 
   const methods: Record<string, Method> = {
-    getHealth({ fault }) {
-      if (fault?.kind === 'unhealthy') throw behindCluster(SLOTS_BEHIND);
-      return 'ok';
-    },
+    getHealth: () => 'ok',
     getVersion: () => ({ 'feature-set': 3294202862, 'solana-core': '4.2.0' }),
-    getGenesisHash: ({ fault }) => (fault?.kind === 'wrong_chain' ? OTHER_GENESIS : chainId),
-    getFirstAvailableBlock: ({ view, fault }) => Math.max(view.floor(), firstKept(view, fault)),
+    getGenesisHash: () => chainId,
+    getFirstAvailableBlock: ({ view }) => view.floor(),
     getSlot: ({ params, view }) => newest(view, settingsOf(listOf(params)[0])).number,
     getBlockHeight: ({ params, view }) => heightOf(newest(view, settingsOf(listOf(params)[0])).number),
 
-    getBlocks({ params, view, fault }) {
+    getBlocks({ params, view }) {
       const [first, second, third] = listOf(params);
       const hasEnd = typeof second === 'number';
       const from = slotOf(first);
       const to = hasEnd ? slotOf(second) : from + SLOTS_MAX;
-      const listed = blocksFrom(view, settingsOf(hasEnd ? third : second), from, to, Number.POSITIVE_INFINITY);
-      return listed.filter((slot) => isListed(slot, view, fault));
+      return blocksFrom(view, settingsOf(hasEnd ? third : second), from, to, Number.POSITIVE_INFINITY);
     },
 
-    getBlocksWithLimit({ params, view, fault }) {
+    getBlocksWithLimit({ params, view }) {
       const [first, second, third] = listOf(params);
       const limit = slotOf(second);
       if (limit > SLOTS_MAX) throw invalidParams(`Limit too large; max ${SLOTS_MAX}`);
-      const from = Math.max(slotOf(first), isListed(0, view, fault) ? 0 : firstKept(view, fault));
+      const from = slotOf(first);
       return blocksFrom(view, settingsOf(third), from, from + SLOTS_MAX, limit);
     },
 
-    getBlock({ params, view, fault }) {
+    getBlock({ params, view }) {
       const [first, second] = listOf(params);
       const slot = slotOf(first);
-      // A node that lacks a block's transactions says so.
-      if (fault?.kind === 'empty_content')
-        throw new RpcError(-32014, `Block status not yet available for slot ${slot}`);
       const settings = settingsOf(second);
-      const kept = firstKept(view, fault);
-      if (fault && slot < kept) return lostBlock(slot, kept, fault);
       const block = blockAt(view, slot, settings);
       const details = settings.transactionDetails;
       if (details !== 'none' && details !== 'signatures' && details !== 'accounts' && details !== 'full') {
@@ -264,14 +203,14 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
       return renderBlock(block, parentSlot, heightOf(block.number), details, mintOf, coinsOf);
     },
 
-    getMultipleAccounts({ params, view, fault }) {
+    getMultipleAccounts({ params, view }) {
       const [addresses, second] = listOf(params);
       const asked = listOf(addresses);
       if (asked.length > ACCOUNTS_MAX) throw invalidParams(`Too many inputs provided; max ${ACCOUNTS_MAX}`);
       const block = newest(view, settingsOf(second));
       return inContext(
         block,
-        asked.map((address) => accountOf(address, block.number, fault)),
+        asked.map((address) => accountOf(address, block.number)),
       );
     },
 
@@ -290,8 +229,6 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
         throw invalidParams('the sandbox has no bytes of a transaction that nobody signed');
       return renderBytes(found.transaction, found.block, mintOf, coins);
     },
-
-    getSignaturesForAddress: (question) => signaturesFor(question, firstKept(question.view, question.fault)),
 
     getSignatureStatuses({ params, view }) {
       const [signatures] = listOf(params);

@@ -4,12 +4,11 @@
  * @module
  */
 import type { WorldBlock } from './block-tree.ts';
-import type { InjectedFault } from './faults.ts';
 import { invalidParams } from './json-rpc.ts';
 import type { View } from './view.ts';
 
-/** One request: its arguments, the node's view of the world, and the fault to apply to the answer. */
-export type Question = Readonly<{ params: unknown; view: View; fault: InjectedFault | null }>;
+/** One request: its arguments, and the node's view of the world. */
+export type Question = Readonly<{ params: unknown; view: View }>;
 export type Method = (question: Question) => unknown;
 export type Settings = Readonly<Record<string, unknown>>;
 

@@ -8,12 +8,11 @@ import { solanaAddress } from '../chains/solana/address.ts';
 import { isSpendable } from '../chains/solana/offline-keys.ts';
 import { openControl } from './control.ts';
 import { RpcError } from './json-rpc.ts';
-import { type Peer, type RpcService, serveJsonRpc, transportFaults } from './json-rpc-server.ts';
+import { type Peer, type RpcService, serveJsonRpc } from './json-rpc-server.ts';
 import { type NodeServer, type NodeServerOptions, tokenKey } from './node-server.ts';
 import { agaveDialect, notFound } from './solana-json-rpc.ts';
-import { contentFaults, solanaMethods } from './solana-methods.ts';
+import { solanaMethods } from './solana-methods.ts';
 import { formatBlockHash, formatSignature } from './solana-render.ts';
-import { viewThrough } from './view.ts';
 import type { Change } from './world.ts';
 
 const SUBSCRIPTIONS_MAX = 10_000;
@@ -40,14 +39,13 @@ async function openPorts(port: number, pubSub: RpcService, rpc: RpcService): Pro
  * @throws the listen error when no port is free
  */
 export async function startSolanaServer(options: NodeServerOptions): Promise<NodeServer> {
-  const { world, miner, faults, chainId, controlToken } = options;
+  const { world, miner, interceptor, chainId, controlToken } = options;
   const tokens = options.tokens.map((token) => ({ ...token, key: tokenKey(solanaAddress, token) }));
   const reads = solanaMethods({ world, chainId, tokens });
   const control = openControl(
     {
       world,
       miner,
-      faults,
       tokens,
       codec: solanaAddress,
       isSpendable,
@@ -78,22 +76,17 @@ export async function startSolanaServer(options: NodeServerOptions): Promise<Nod
     const parent = world.byHash(head.parent)?.number ?? 0;
     const result = { slot: head.number, parent, root: world.finalized().number };
     for (const [id, peer] of subscribers) {
-      const fault = faults.strike(['push_lost', 'push_twice'], 'slotNotification', [id, head.hash]);
-      if (fault?.kind === 'push_lost') continue;
-      peer.notify?.('slotNotification', { result, subscription: id });
-      if (fault?.kind === 'push_twice') peer.notify?.('slotNotification', { result, subscription: id });
+      interceptor.announce({ method: 'slotNotification', params: [id, head.hash] }, () =>
+        peer.notify?.('slotNotification', { result, subscription: id }),
+      );
     }
   }
 
   const endAnnouncing = world.onChange(announce);
-  const strike: RpcService['strike'] = (method, params) =>
-    control.has(method)
-      ? null
-      : faults.strike([...transportFaults, ...(contentFaults.get(method) ?? [])], method, params);
   const pubSub: RpcService = {
     dialect: agaveDialect,
     only: 'websocket',
-    strike,
+    interceptor,
     call(method, params, peer) {
       if (method === 'slotSubscribe') return subscribe(peer);
       if (method === 'slotUnsubscribe') return unsubscribe(params, peer);
@@ -106,12 +99,12 @@ export async function startSolanaServer(options: NodeServerOptions): Promise<Nod
   const rpc: RpcService = {
     dialect: agaveDialect,
     only: 'http',
-    strike,
-    call(method, params, peer, fault) {
+    interceptor,
+    call(method, params, peer) {
       if (control.has(method)) return control.call(method, params, peer.bearer);
       const read = reads.get(method);
       if (!read) throw notFound();
-      return read({ params, view: viewThrough(world, fault), fault });
+      return read({ params, view: world });
     },
     leave: () => {},
   };

@@ -8,7 +8,7 @@ import { base58 } from '@scure/base';
 import { TOKEN_PROGRAM } from '../chains/solana/wire.ts';
 import type { Accounts } from './accounts.ts';
 import { invalidParams } from './json-rpc.ts';
-import { behindCluster, decodeTransaction, preflightFailure, readBase58 } from './solana-errors.ts';
+import { decodeTransaction, readBase58 } from './solana-errors.ts';
 import { BLOCKHASH_BLOCKS, depositOf, openSolanaPool, openTokenAccounts, TOKEN_ACCOUNT_BYTES } from './solana-pool.ts';
 import { inContext, listOf, type Method, newest, type Question, settingsOf } from './solana-question.ts';
 import { formatBlockHash, idOfSignature } from './solana-render.ts';
@@ -17,8 +17,6 @@ import type { World } from './world.ts';
 const SYSTEM_PROGRAM = '11111111111111111111111111111111';
 /** What a made-up payer holds, as the wallet that a test validator's genesis funds: more than 2^53. */
 const PAYER_LAMPORTS = 499_999_999_964_530_721n;
-/** How far an unhealthy node is behind. */
-export const SLOTS_BEHIND = 42;
 const PRIORITY_FEE = 1_000;
 const FEES_SHOWN = 20;
 const INITIALISED = 1;
@@ -85,18 +83,13 @@ export function solanaWallets({
     return lamports === 0n ? null : shown(lamports, SYSTEM_PROGRAM, Buffer.alloc(accounts.hasData(key) ? 1 : 0));
   }
 
-  function send({ params, fault }: Question): string {
+  function send({ params }: Question): string {
     const [text, second] = listOf(params);
     const settings = settingsOf(second);
     const bytes = decodeTransaction(text, settings.encoding === 'base64' ? 'base64' : 'base58');
     const isSkipped = settings.skipPreflight === true;
-    if (fault?.kind === 'unhealthy' && !isSkipped) throw behindCluster(SLOTS_BEHIND);
     const transaction = pool.check(bytes, { isSkipped });
-    if (transaction && fault?.kind !== 'send_dropped') {
-      world.submit(fault?.kind === 'send_failed' ? { ...transaction, succeeded: false } : transaction);
-    }
-    // A gateway in front of several nodes: one of them has it, and the answer is another one's.
-    if (fault?.kind === 'send_denied') throw preflightFailure('BlockhashNotFound');
+    if (transaction) world.submit(transaction);
     return base58.encode(bytes.subarray(1, 65));
   }
 

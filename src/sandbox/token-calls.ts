@@ -5,7 +5,6 @@
  */
 import type { Token } from '../core/transfer.ts';
 import { abiString, selector, word } from './abi.ts';
-import type { FaultKind } from './faults.ts';
 import { lookalikeKey } from './transaction.ts';
 import type { World } from './world.ts';
 
@@ -19,15 +18,14 @@ export type TokenCalls = Readonly<{
    * @param data selector and arguments as hex digits
    * @returns the return value as hex digits; null if the contract reverts
    */
-  answer(key: string, data: string, fault: FaultKind | null): string | null;
+  answer(key: string, data: string): string | null;
 }>;
 
 export function createTokenCalls(world: Pick<World, 'balance'>, tokens: readonly KeyedToken[]): TokenCalls {
   const tokenAt = (key: string) => tokens.find((token) => token.key === key || lookalikeKey(token.key) === key);
 
-  const answers: Record<string, (call: { data: string; key: string; fault: FaultKind | null }) => string> = {
-    [selector('decimals()')]: ({ key, fault }) =>
-      word(((tokenAt(key)?.decimals ?? 0) + (fault === 'wrong_decimals' ? 1 : 0)).toString(16)),
+  const answers: Record<string, (call: { data: string; key: string }) => string> = {
+    [selector('decimals()')]: ({ key }) => word((tokenAt(key)?.decimals ?? 0).toString(16)),
     [selector('symbol()')]: ({ key }) => abiString(tokenAt(key)?.symbol ?? ''),
     [selector('name()')]: ({ key }) => abiString(`Sandbox ${tokenAt(key)?.symbol}`),
     [selector('balanceOf(address)')]: ({ data, key }) =>
@@ -36,6 +34,6 @@ export function createTokenCalls(world: Pick<World, 'balance'>, tokens: readonly
 
   return {
     isToken: (key) => tokenAt(key) !== undefined,
-    answer: (key, data, fault) => answers[data.slice(0, 8)]?.({ data, key, fault }) ?? null,
+    answer: (key, data) => answers[data.slice(0, 8)]?.({ data, key }) ?? null,
   };
 }

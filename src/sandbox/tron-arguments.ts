@@ -4,17 +4,15 @@
  * @module
  */
 import type { Accounts } from './accounts.ts';
-import type { FaultKind } from './faults.ts';
 import type { WorldTransaction } from './transaction.ts';
 import type { View } from './view.ts';
 
-/** One request: the body's fields, the node's view of the world, and the fault to apply to the answer. */
+/** One request: the body's fields, and the node's view of the world. */
 export type TronQuestion = Readonly<{
   body: Readonly<Record<string, unknown>>;
   view: View;
   /** What is in no block yet, and the state behind it. The solidified chain has none. */
   pool: Readonly<{ find(id: string): WorldTransaction | undefined; accounts(): Accounts }>;
-  fault: FaultKind | null;
 }>;
 
 /** An error; its text is the value of `Error`. */

@@ -6,19 +6,9 @@
 import { readTransferCall, selector, word } from './abi.ts';
 import type { Accounts } from './accounts.ts';
 import type { WorldBlock } from './block-tree.ts';
-import type { FaultKind } from './faults.ts';
 import { createTokenCalls } from './token-calls.ts';
 import { hexArgument, keyArgument, TronError, type TronQuestion, text, whole } from './tron-arguments.ts';
-import {
-  type Rendering,
-  renderBlock,
-  renderCall,
-  renderInfo,
-  renderLog,
-  renderTransaction,
-  revertData,
-  tronBlockId,
-} from './tron-render.ts';
+import { renderBlock, renderCall, renderInfo, renderLog, renderTransaction, revertData } from './tron-render.ts';
 import { ENERGY_OF_REVERT, energyPenalty, transferEnergy, unlessZero } from './tron-resources.ts';
 import { type Method, type TronChain, tronWalletMethods } from './tron-wallet-methods.ts';
 import type { View } from './view.ts';
@@ -28,31 +18,10 @@ const HEIGHT_CHARS = 16;
 /** The energy of reading from a token. */
 const VIEW_ENERGY = 541;
 
-/** The faults that apply to a method besides those of the connection. */
-export const tronFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<string, readonly FaultKind[]>([
-  ['getblock', ['wrong_chain', 'lag', 'backwards', 'unknown_block', 'unlinked']],
-  ['getnowblock', ['lag', 'backwards']],
-  ['getblockbynum', ['lag', 'unknown_block', 'unlinked', 'history_closed']],
-  ['getblockbyid', ['lag', 'unknown_block', 'history_closed']],
-  [
-    'gettransactioninfobyblocknum',
-    ['lag', 'unknown_block', 'empty_content', 'sibling_content', 'history_closed', 'failed_logs'],
-  ],
-  ['gettransactioninfobyid', ['lag', 'unknown_block', 'history_closed', 'failed_logs']],
-  ['gettransactionbyid', ['lag', 'unknown_block', 'history_closed']],
-  ['triggerconstantcontract', ['wrong_decimals', 'wrong_chain', 'call_failed']],
-  ['broadcasthex', ['send_dropped', 'send_denied', 'send_failed', 'send_busy']],
-  ['broadcasttransaction', ['send_dropped', 'send_denied', 'send_failed', 'send_busy']],
-]);
-
 /** Why a contract cannot be called, as a constant call reports it. */
 const callFailures = {
   missing: ['CONTRACT_VALIDATE_ERROR', 'Smart contract is not exist.'],
   noOwner: ['OTHER_ERROR', "class java.security.InvalidParameterException : owner_address isn't set."],
-  outOfTime: [
-    'OTHER_ERROR',
-    "class org.tron.core.vm.program.Program$OutOfTimeException : CPU timeout for 'PUSH1' operation executing",
-  ],
 } as const;
 
 function callFailure(why: keyof typeof callFailures) {
@@ -68,12 +37,7 @@ export function tronMethods({ world, chainId, tokens }: TronChain): ReadonlyMap<
   const isToken = createTokenCalls(world, tokens).isToken;
   const [busyToken] = tokens;
 
-  function show(block: WorldBlock | undefined, detail: boolean, fault: FaultKind | null) {
-    if (!block) return {};
-    const rendered = renderBlock(block, detail);
-    if (fault !== 'wrong_chain' || block.number > 0) return rendered;
-    return { ...rendered, blockID: tronBlockId(String(Number(chainId) + 1), 0, block.hash) };
-  }
+  const show = (block: WorldBlock | undefined, detail: boolean) => (block ? renderBlock(block, detail) : {});
 
   function byIdOrNumber(wanted: string, view: View): WorldBlock | undefined {
     if (wanted === '') return view.tip();
@@ -98,8 +62,6 @@ export function tronMethods({ world, chainId, tokens }: TronChain): ReadonlyMap<
     return block && transaction ? { block, transaction } : null;
   }
 
-  const rendering = (fault: FaultKind | null): Rendering => ({ tokens, keepsFailedLogs: fault === 'failed_logs' });
-
   /** Returns what a transfer would return and use in this state. Only the first token is busy enough for a penalty. */
   function tryTransfer(
     accounts: Accounts,
@@ -115,31 +77,31 @@ export function tronMethods({ world, chainId, tokens }: TronChain): ReadonlyMap<
     return { answer: isBusy ? '' : word('1'), energy, logs, ...(isBusy && { penalty: energyPenalty(energy) }) };
   }
 
-  function call(accounts: Accounts, token: string, owner: string, data: string, fault: FaultKind | null): Called {
+  function call(accounts: Accounts, token: string, owner: string, data: string): Called {
     const transfer = readTransferCall(data);
     if (transfer) return tryTransfer(accounts, token, owner, transfer);
     const calls = createTokenCalls({ balance: accounts.token }, tokens);
-    return { answer: calls.answer(token, data, fault), energy: VIEW_ENERGY };
+    return { answer: calls.answer(token, data), energy: VIEW_ENERGY };
   }
 
   const methods: Record<string, Method> = {
     ...tronWalletMethods({ world, chainId, tokens }),
 
-    getblock: ({ body, view, fault }) => show(byIdOrNumber(text(body, 'id_or_num'), view), body.detail === true, fault),
-    getnowblock: ({ view, fault }) => show(view.tip(), true, fault),
-    getblockbynum: ({ body, view, fault }) => show(view.at(whole(body, 'num')), true, fault),
-    getblockbyid: ({ body, view, fault }) => show(byId(hexArgument(body, 'value'), view), true, fault),
+    getblock: ({ body, view }) => show(byIdOrNumber(text(body, 'id_or_num'), view), body.detail === true),
+    getnowblock: ({ view }) => show(view.tip(), true),
+    getblockbynum: ({ body, view }) => show(view.at(whole(body, 'num')), true),
+    getblockbyid: ({ body, view }) => show(byId(hexArgument(body, 'value'), view), true),
 
-    gettransactioninfobyblocknum({ body, view, fault }) {
+    gettransactioninfobyblocknum({ body, view }) {
       const number = whole(body, 'num');
       if (number <= 0) return {};
       const block = view.at(number);
-      return block ? block.transactions.map((one) => renderInfo(one, block, rendering(fault))) : [];
+      return block ? block.transactions.map((one) => renderInfo(one, block, tokens)) : [];
     },
 
-    gettransactioninfobyid({ body, view, fault }) {
+    gettransactioninfobyid({ body, view }) {
       const found = mined(body, view);
-      return found ? renderInfo(found.transaction, found.block, rendering(fault)) : {};
+      return found ? renderInfo(found.transaction, found.block, tokens) : {};
     },
 
     gettransactionbyid({ body, view, pool }) {
@@ -150,14 +112,13 @@ export function tronMethods({ world, chainId, tokens }: TronChain): ReadonlyMap<
       return pending ? renderTransaction(pending, { parent, timeS }) : {};
     },
 
-    triggerconstantcontract({ body, view, pool, fault }) {
+    triggerconstantcontract({ body, view, pool }) {
       const [owner, contract] = [keyArgument(body, 'owner_address'), keyArgument(body, 'contract_address')];
       if (!owner) return callFailure('noOwner');
-      if (!isToken(contract) || fault === 'wrong_chain') return callFailure('missing');
-      if (fault === 'call_failed') return callFailure('outOfTime');
+      if (!isToken(contract)) return callFailure('missing');
       const signature = text(body, 'function_selector');
       const data = hexArgument(body, 'data') || (signature && selector(signature)) + hexArgument(body, 'parameter');
-      const { answer, reason, energy, penalty = 0, logs } = call(pool.accounts(), contract, owner, data, fault);
+      const { answer, reason, energy, penalty = 0, logs } = call(pool.accounts(), contract, owner, data);
       const hasReverted = answer === null;
       const message = Buffer.from('REVERT opcode executed').toString('hex');
       return {

@@ -232,20 +232,14 @@ export const renderLog = (entry: Entry) => ({
   topics: topicsOf(entry),
 });
 
-/** How infos are shown. */
-export type Rendering = Readonly<{
-  /** USDT, the first, returns nothing from `transfer`, and is so busy that a penalty is part of its energy. */
-  tokens: readonly Pick<KeyedToken, 'key'>[];
-  /** Whether failed transactions keep their logs. */
-  keepsFailedLogs: boolean;
-}>;
+/** USDT, the first, returns nothing from `transfer`, and is so busy that a penalty is part of its energy. */
+type Tokens = readonly Pick<KeyedToken, 'key'>[];
 
 /** The parts of an info that only contract calls have. */
-function callPart({ id, target, entries, succeeded }: WorldTransaction, result: string, rendering: Rendering) {
-  const { tokens, keepsFailedLogs } = rendering;
+function callPart({ id, target, entries, succeeded }: WorldTransaction, result: string, tokens: Tokens) {
   const returned = target === tokens[0]?.key ? '' : word('1');
   const isToken = tokens.some(({ key }) => key === target) || entries.every(({ token }) => token === target);
-  const log = succeeded || keepsFailedLogs ? entries.map(renderLog) : [];
+  const log = succeeded ? entries.map(renderLog) : [];
   const inner = entries
     .filter(({ kind }) => kind === 'transfer')
     .map(({ token }, at) => renderInner(id, target, token, at));
@@ -302,12 +296,12 @@ function receiptOf(transaction: WorldTransaction): Receipt {
 }
 
 /** Renders what became of a transaction in its block. */
-export function renderInfo(transaction: WorldTransaction, block: WorldBlock, rendering: Rendering) {
+export function renderInfo(transaction: WorldTransaction, block: WorldBlock, tokens: Tokens) {
   const { id, target, succeeded } = transaction;
   const receipt = receiptOf(transaction);
   const { energy, allowedEnergy, netFee, result } = receipt;
-  const isBusy = succeeded && target === rendering.tokens[0]?.key;
-  const call = result === '' ? { contractResult: [''] } : callPart(transaction, result, rendering);
+  const isBusy = succeeded && target === tokens[0]?.key;
+  const call = result === '' ? { contractResult: [''] } : callPart(transaction, result, tokens);
   return {
     id,
     ...unlessZero('fee', (energy - allowedEnergy) * ENERGY_SUN + netFee),

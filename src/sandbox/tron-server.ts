@@ -9,24 +9,19 @@ import { tronAddress } from '../chains/tron/address.ts';
 import { isFields } from '../core/fields.ts';
 import type { WorldBlock } from './block-tree.ts';
 import { openControl } from './control.ts';
-import type { FaultKind, InjectedFault } from './faults.ts';
-import { bearerOf, closeServer, listenOnLoopback, readBody, refuse, sendThrough } from './http-listener.ts';
+import { bearerOf, closeServer, listenOnLoopback, readBody, refuse, sendJson } from './http-listener.ts';
+import type { Call } from './interceptor.ts';
 import { answerMessage } from './json-rpc.ts';
 import { type NodeServer, type NodeServerOptions, tokenKey } from './node-server.ts';
-import { TronError } from './tron-arguments.ts';
-import { tronFaults, tronMethods } from './tron-methods.ts';
+import { TronError, type TronQuestion } from './tron-arguments.ts';
+import { tronMethods } from './tron-methods.ts';
 import { poolState } from './tron-pool.ts';
 import { jsonText } from './tron-render.ts';
-import { type View, viewThrough } from './view.ts';
+import type { Method } from './tron-wallet-methods.ts';
+import type { View } from './view.ts';
 
 const PATH = /^\/(wallet|walletsolidity)\/(\w+)$/;
-/** The faults of HTTP connections. */
-const connectionFaults: readonly FaultKind[] = ['rpc_error', 'http_error', 'hang', 'cut', 'drop', 'method_off'];
 const errorText = (message: string): string => `${JSON.stringify({ Error: message })}\n`;
-const RATE_LIMITED = errorText('class java.lang.IllegalAccessException : lack of computing resources');
-const METHOD_OFF = errorText('this API is unavailable due to config');
-/** Not JSON, though its content type says so. */
-const HISTORY_CLOSED = 'this API is closed because this node is a lite fullnode';
 
 /** The page of java-tron's web server for what it does not serve. */
 function methodNotSupported(method: string, path: string): string {
@@ -55,30 +50,24 @@ function methodNotSupported(method: string, path: string): string {
  * @throws the listen error when no port is free
  */
 export async function startTronServer(options: NodeServerOptions): Promise<NodeServer> {
-  const { world, miner, faults, chainId, controlToken } = options;
+  const { world, miner, interceptor, chainId, controlToken } = options;
   const tokens = options.tokens.map((token) => ({ ...token, key: tokenKey(tronAddress, token) }));
   const methods = tronMethods({ world, chainId, tokens });
   const control = openControl(
-    { world, miner, faults, tokens, codec: tronAddress, formatHash: (digits) => digits },
+    { world, miner, tokens, codec: tronAddress, formatHash: (digits) => digits },
     controlToken,
   );
 
-  /** Returns the answer's text; faults in transit are applied elsewhere. */
-  function answer(path: string, method: string, body: Record<string, unknown>, fault: InjectedFault | null): string {
-    const run = methods.get(method);
-    if (!run || fault?.kind === 'rpc_error') return RATE_LIMITED;
-    if (fault?.kind === 'method_off') return METHOD_OFF;
-    if (fault?.kind === 'history_closed') return HISTORY_CLOSED;
-    const shown = viewThrough(world, fault);
-    const isSolid = path === 'walletsolidity';
-    const view = isSolid ? solidified(shown) : shown;
-    const hasPool = !isSolid && view.tip() === world.tip();
+  /** Returns the answer's text. */
+  function answer(isSolid: boolean, method: Method, call: Call): string {
+    const view = isSolid ? solidified(world) : world;
     const pool = {
-      find: (id: string) => (hasPool ? poolState(world).transactions.find((one) => one.id === id) : undefined),
-      accounts: () => (hasPool ? poolState(world).accounts : world.accounts(view.tip().number)),
+      find: (id: string) => (isSolid ? undefined : poolState(world).transactions.find((one) => one.id === id)),
+      accounts: () => (isSolid ? world.accounts(view.tip().number) : poolState(world).accounts),
     };
     try {
-      return `${jsonText(run({ body, view, pool, fault: fault?.kind ?? null }))}\n`;
+      const answered = interceptor.call(call, (body) => method({ body: body as TronQuestion['body'], view, pool }));
+      return `${jsonText(answered)}\n`;
     } catch (error) {
       if (!(error instanceof TronError)) throw error;
       return errorText(error.message);
@@ -91,22 +80,25 @@ export async function startTronServer(options: NodeServerOptions): Promise<NodeS
     if (text === null) return refuse(response, 413, 'Payload Too Large');
     if (url.pathname === '/') {
       const answered = answerMessage(text, (method, params) => control.call(method, params, bearerOf(request)));
-      return sendThrough(null, request, response, answered);
+      return sendJson(response, answered);
     }
     const [, path = '', method = ''] = PATH.exec(url.pathname) ?? [];
     const { method: verb = '' } = request;
-    if (!methods.has(method) || (verb !== 'POST' && verb !== 'GET')) {
+    const run = methods.get(method);
+    if (!run || (verb !== 'POST' && verb !== 'GET')) {
       response.writeHead(405, { 'content-type': 'text/html;charset=iso-8859-1' });
       return void response.end(methodNotSupported(verb, url.pathname));
     }
     const body = verb === 'GET' ? queryFields(url.searchParams) : bodyFields(text);
     if (typeof body === 'string') {
       const why = `class com.alibaba.fastjson.JSONException : ${body}`;
-      return sendThrough(null, request, response, errorText(why));
+      return sendJson(response, errorText(why));
     }
-    const fault = faults.strike([...connectionFaults, ...(tronFaults.get(method) ?? [])], url.pathname, body);
-    const status = fault?.kind === 'method_off' ? 404 : 200;
-    sendThrough(fault, request, response, answer(path, method, body, fault), status);
+    const call: Call = { method: url.pathname, params: body, over: 'http' };
+    interceptor.exchange(text, () => answer(path === 'walletsolidity', run, call), {
+      connection: response,
+      send: (answered) => sendJson(response, answered),
+    });
   }
 
   const server = createServer((request, response) => {

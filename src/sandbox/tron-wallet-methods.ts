@@ -8,7 +8,7 @@ import { signedTransaction } from '../chains/tron/transaction-bytes.ts';
 import type { KeyedToken } from './token-calls.ts';
 import { lookalikeKey } from './transaction.ts';
 import { keyArgument, type TronQuestion, text } from './tron-arguments.ts';
-import { type Parts, renderParts, splitTransaction, TronRefusal, transactionId } from './tron-broadcast.ts';
+import { renderParts, splitTransaction, TronRefusal, transactionId } from './tron-broadcast.ts';
 import { openTronPool } from './tron-pool.ts';
 import { BLACK_HOLE } from './tron-render.ts';
 import {
@@ -41,12 +41,6 @@ const chainParameters: Readonly<Record<string, number>> = {
 const EMPTY = Buffer.alloc(0);
 /** Slots of 3 s in a day, over which allowances regenerate. */
 const WINDOW_SLOTS = 28_800;
-/** Why a node takes no transactions for the moment, whatever they are. */
-const nodeTroubles = [
-  new TronRefusal('SERVER_BUSY', 'Server busy.'),
-  new TronRefusal('NO_CONNECTION', 'No connection.'),
-  new TronRefusal('BLOCK_UNSOLIDIFIED', 'Block unsolidified.'),
-] as const;
 
 const hexText = (words: string): string => Buffer.from(words).toString('hex');
 
@@ -86,24 +80,10 @@ export function tronWalletMethods({ world, tokens }: TronChain): Readonly<Record
   const pool = openTronPool(world, tokenKeys, contracts);
   const bornMs = world.atOrBelow(0).timeS * 1000;
 
-  /**
-   * Accepts a transaction.
-   * @throws TronRefusal, or TronError
-   */
-  function send(bytes: string, fault: TronQuestion['fault'], parts: Parts): void {
-    if (fault === 'send_busy')
-      throw nodeTroubles[Number.parseInt(transactionId(parts).slice(-1), 16) % nodeTroubles.length] ?? nodeTroubles[0];
-    const transaction = pool.check(bytes);
-    if (fault !== 'send_dropped') {
-      world.submit(fault === 'send_failed' ? { ...transaction, succeeded: false } : transaction);
-    }
-    if (fault === 'send_denied') throw new TronRefusal('OTHER_ERROR', 'Other errors.');
-  }
-
-  /** Sends a transaction. @returns the refusal, if any */
-  function trySend(bytes: string, fault: TronQuestion['fault'], parts: Parts): TronRefusal | null {
+  /** Accepts a transaction. @returns the refusal, if any */
+  function trySend(bytes: string): TronRefusal | null {
     try {
-      send(bytes, fault, parts);
+      world.submit(pool.check(bytes));
       return null;
     } catch (error) {
       if (error instanceof TronRefusal) return error;
@@ -112,23 +92,23 @@ export function tronWalletMethods({ world, tokens }: TronChain): Readonly<Record
   }
 
   return {
-    broadcasthex({ body, fault }) {
+    broadcasthex({ body }) {
       const bytes = text(body, 'transaction');
       const parts = splitTransaction(bytes);
-      const refusal = trySend(bytes, fault, parts);
+      const refusal = trySend(bytes);
       const { code = 'SUCCESS', message = '' } = refusal ?? {};
       const transaction = JSON.stringify(renderParts(parts));
       return { result: refusal === null, code, txid: transactionId(parts), message, transaction };
     },
 
-    broadcasttransaction({ body, fault }) {
+    broadcasttransaction({ body }) {
       const [signature] = Array.isArray(body.signature) ? body.signature : [];
       const [raw = EMPTY, signed = EMPTY] = [text(body, 'raw_data_hex'), String(signature ?? '')].map((part) =>
         Buffer.from(part, 'hex'),
       );
       const bytes = Buffer.from(signedTransaction(raw, signed)).toString('hex');
       const parts = splitTransaction(bytes);
-      const refusal = trySend(bytes, fault, parts);
+      const refusal = trySend(bytes);
       const txid = transactionId(parts);
       return refusal ? { code: refusal.code, txid, message: hexText(refusal.message) } : { result: true, txid };
     },

@@ -6,7 +6,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Intent } from '../../src/core/intent.ts';
-import type { Faults } from '../../src/sandbox/faults.ts';
+import type { Faults } from '../simulated/faults.ts';
 import type { Json } from '../support/instance.ts';
 import type { PayoutShop } from '../support/payout-shop.ts';
 import { until } from '../support/until.ts';

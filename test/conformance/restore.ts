@@ -9,7 +9,7 @@ import * as assert from 'uvu/assert';
 import type { Currency } from '../../src/core/transfer.ts';
 import { openDatabase } from '../../src/database/sqlite/open.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
-import type { FaultSettings } from '../../src/sandbox/faults.ts';
+import type { FaultSettings } from '../simulated/faults.ts';
 import type { Json } from '../support/instance.ts';
 import type { PayoutShop } from '../support/payout-shop.ts';
 import { until } from '../support/until.ts';

@@ -4,7 +4,7 @@
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { FaultKind } from '../../src/sandbox/faults.ts';
+import type { FaultKind } from '../simulated/faults.ts';
 import { type Json, type Recording, readRecordings } from '../support/recordings.ts';
 import { openRpcClient } from '../support/rpc-client.ts';
 import { accountKey, startSandboxNode } from '../support/sandbox-node.ts';

@@ -5,8 +5,8 @@
  */
 import { Wallet as EthersWallet } from 'ethers';
 import type { DialectName } from '../../src/sandbox/evm-dialect.ts';
-import type { FaultKind } from '../../src/sandbox/faults.ts';
 import type { PaymentKind } from '../../src/sandbox/transaction.ts';
+import type { FaultKind } from '../simulated/faults.ts';
 import type { Json } from '../support/recordings.ts';
 import {
   accountKey,

@@ -201,7 +201,7 @@ test('a suggestion far above what blocks paid is not followed', async () => {
   const draft = wallets.draft(wallets.refund('USDT', 5n));
   for (let at = 0; at < 20; at++) sandbox.world.mine(3);
   const usual = quoted(await node.quote(draft, 0, [])).terms;
-  await control('sandbox_fault', { rates: { tip_high: 1 } });
+  sandbox.faults.set({ rates: { tip_high: 1 } });
   assert.equal(quoted(await node.quote(draft, 0, [])).terms, usual);
 });
 
@@ -282,18 +282,20 @@ test('a node may lie about a broadcast in three ways', async () => {
   const intent = wallets.refund('USDT', 5n);
   const attempt = await prepare(wallets, intent);
 
-  await control('sandbox_fault', { rates: { send_dropped: 1 } });
+  sandbox.faults.set({ rates: { send_dropped: 1 } });
   await send(attempt);
   mine();
   assert.equal(await outcomeOf(wallets, intent, [attempt]), nothingYet, 'accepted, and discarded');
 
-  await control('sandbox_fault', { heal: true, rates: { send_denied: 1 } });
+  sandbox.faults.heal();
+  sandbox.faults.set({ rates: { send_denied: 1 } });
   const denied = await node.broadcast(attempt.bytes);
   assert.is(denied.kind, 'rejected');
   mine(1 + FINAL_BLOCKS);
   assert.is((await outcomeOf(wallets, intent, [attempt])).kind, 'succeeded', 'refused, and mined');
 
-  await control('sandbox_fault', { heal: true, rates: { unknown_block: 1 } });
+  sandbox.faults.heal();
+  sandbox.faults.set({ rates: { unknown_block: 1 } });
   const outcome = await outcomeOf(wallets, intent, [attempt]).catch((error) => error.code);
   assert.is.not(outcome.kind, 'succeeded', 'its inclusion denied');
 });
@@ -301,7 +303,7 @@ test('a node may lie about a broadcast in three ways', async () => {
 test('a transaction that is set to fail does', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDT', 5n);
-  await control('sandbox_fault', { rates: { send_failed: 1 } });
+  sandbox.faults.set({ rates: { send_failed: 1 } });
   const attempt = await prepare(wallets, intent);
   await send(attempt);
   mine(1 + FINAL_BLOCKS);
@@ -313,7 +315,7 @@ test('a missing answer does not undo the broadcast', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDT', 5n);
   const attempt = await prepare(wallets, intent);
-  await control('sandbox_fault', { rates: { drop: 1 } });
+  sandbox.faults.set({ rates: { drop: 1 } });
   const code = await node.broadcast(attempt.bytes).then(
     () => 'an answer',
     (error) => error.code,

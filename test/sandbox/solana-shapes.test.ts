@@ -10,9 +10,9 @@ import { solanaAddress } from '../../src/chains/solana/address.ts';
 import { solanaOfflineKeys } from '../../src/chains/solana/offline-keys.ts';
 import { solanaSpending } from '../../src/chains/solana/spend.ts';
 import type { RefundIntent } from '../../src/core/intent.ts';
-import type { FaultKind } from '../../src/sandbox/faults.ts';
 import { solanaMethods } from '../../src/sandbox/solana-methods.ts';
 import { formatSignature, signatureOf, versionOf } from '../../src/sandbox/solana-render.ts';
+import type { FaultKind } from '../simulated/faults.ts';
 import { recording, recordings, resultOf } from '../support/agave-recordings.ts';
 import { signRecordedRefund } from '../support/recorded-refund.ts';
 import { accountKeyOf } from '../support/simulated-node.ts';
@@ -403,33 +403,6 @@ test('other nodes behind one address: unhealthy, a clock that is behind, finalit
   assert.ok((await slot('confirmed')) < (await slot('finalized')));
 });
 
-/** No recording has it: the members are those of https://solana.com/docs/rpc/http/getsignaturesforaddress. */
-test('the transactions that name an account are listed page by page, newest first, failed ones too', async () => {
-  const to = solanaAccountKey('named');
-  const list = async (settings: object = {}) =>
-    JSON.parse(await ask('getSignaturesForAddress', [solanaAddress.format(to), settings]));
-  for (let at = 0; at < 3; at++) {
-    world.fund(to, SOL);
-    mine();
-  }
-  assert.equal((await list()).result, [], 'final ones only, unless said otherwise');
-  const { result: all } = await list({ commitment: 'confirmed' });
-  assert.is(all.length, 3);
-  assert.equal(Object.keys(all[0]), ['blockTime', 'confirmationStatus', 'err', 'memo', 'signature', 'slot']);
-  assert.ok(all[0].slot > all[1].slot && all[1].slot > all[2].slot);
-  assert.equal((await list({ commitment: 'confirmed', limit: 2 })).result, all.slice(0, 2));
-  assert.equal((await list({ commitment: 'confirmed', before: all[1].signature })).result, all.slice(2));
-  assert.equal((await list({ limit: 1_001 })).error, { code: -32602, message: 'Invalid limit; max 1000' });
-  const { result } = JSON.parse(
-    await ask('getTransaction', [
-      all[1].signature,
-      { encoding: 'json', commitment: 'confirmed', maxSupportedTransactionVersion: 1 },
-    ]),
-  );
-  const at = result.transaction.message.accountKeys.indexOf(solanaAddress.format(to));
-  assert.equal([result.meta.preBalances[at], result.meta.postBalances[at]], [Number(SOL), 2 * Number(SOL)]);
-});
-
 // ── Nothing is left out ──────────────────────────────────────────────────────────────────────────────────────────────
 
 test('every method that the node answers is compared', () => {
@@ -437,7 +410,7 @@ test('every method that the node answers is compared', () => {
   const seen = new Set([...compared].map((name) => recording(name).method));
   assert.equal(
     [...methods.keys()].filter((method) => !seen.has(method)),
-    ['getSignaturesForAddress'],
+    [],
   );
 });
 

@@ -5,7 +5,7 @@
  */
 import { chains } from '../../src/chains/index.ts';
 import type { Database, Session } from '../../src/database/database.ts';
-import type { FaultKind } from '../../src/sandbox/faults.ts';
+import type { FaultKind } from '../simulated/faults.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
 import type { Random } from '../../src/sandbox/random.ts';
 import { paymentKinds } from '../../src/sandbox/transaction.ts';

@@ -11,9 +11,9 @@ import { chains } from '../../src/chains/index.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { ChainTransfer, Token } from '../../src/core/transfer.ts';
-import { type FaultKind, faultKinds } from '../../src/sandbox/faults.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
 import { paymentKinds } from '../../src/sandbox/transaction.ts';
+import { type FaultKind, faultKinds } from '../simulated/faults.ts';
 import { accountKeyOf, type SimulatedNode, writtenBy } from './simulated-node.ts';
 
 const BLOCKS = 45;

