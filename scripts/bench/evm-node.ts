@@ -3,12 +3,10 @@
  * @module
  */
 import { evmAddress } from '../../src/chains/evm/address.ts';
-import { systemClock } from '../../src/lib/clock.ts';
 import { dialects } from '../../src/sandbox/evm-dialect.ts';
 import { hex, renderHeader } from '../../src/sandbox/evm-render.ts';
 import { startEvmServer } from '../../src/sandbox/evm-server.ts';
 import { passing } from '../../src/sandbox/interceptor.ts';
-import { startMiner } from '../../src/sandbox/miner.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
 import { growWorld, type Served, type Serving } from './growing-world.ts';
 
@@ -31,12 +29,8 @@ export async function serveEvm(wish: Serving & Readonly<{ transactions: number }
   );
   // Compute the blooms now, so that the node does not do it while it is measured.
   for (const block of world.canonical()) renderHeader(block, dialects.ethereum);
-  const miner = startMiner(world, systemClock, 0, (error) => {
-    throw error;
-  });
   const { url } = await startEvmServer({
     world,
-    miner,
     interceptor: passing,
     chainId,
     tokens,

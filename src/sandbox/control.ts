@@ -1,7 +1,6 @@
 /**
- * The control methods `sandbox_*`, the same on every family's node server: pay, fund, mine, reorg, restart, finalize,
- * interval, truth. Parameters are one object, by name or as the only positional argument. Amounts are base
- * units as decimal strings.
+ * The control methods `sandbox_*`, the same on every family's node server: pay, fund, mine, reorg. Parameters are one
+ * object, by name or as the only positional argument. Amounts are base units as decimal strings.
  *
  * @module
  */
@@ -12,17 +11,14 @@ import { Fault } from '../core/fault.ts';
 import type { Token } from '../core/transfer.ts';
 import type { WorldBlock } from './block-tree.ts';
 import { invalidParams, methodNotFound, RpcError, serverError } from './json-rpc.ts';
-import type { Miner } from './miner.ts';
 import { digest } from './random.ts';
-import { keepChoices } from './replay.ts';
 import { paymentKinds } from './transaction.ts';
 import type { World } from './world.ts';
 
 type Controlled = Readonly<{
   world: World;
-  miner: Miner;
   tokens: readonly Readonly<{ symbol: Token['symbol']; key: string }>[];
-  codec: Pick<AddressCodec, 'keyBytes' | 'parse' | 'format'>;
+  codec: Pick<AddressCodec, 'keyBytes' | 'parse'>;
   /** Whether somebody can have the key of an address; everybody can, if absent. */
   isSpendable?: (key: string) => boolean;
   /** How the family writes the hashes of blocks, and of transactions if that differs. */
@@ -32,8 +28,6 @@ type Controlled = Readonly<{
 
 const MINED_AT_ONCE_MAX = 10_000;
 const NOISE_MAX = 1000;
-const INTERVAL_MS_MAX = 3_600_000;
-const TRUTH_MAX = 10_000;
 
 const amount = z
   .string()
@@ -49,20 +43,7 @@ const mineParams = z.object({
   blocks: z.int().min(1).max(MINED_AT_ONCE_MAX).default(1),
   noise: z.int().min(0).max(NOISE_MAX).default(0),
 });
-const reorgParams = z.object({
-  depth: z.int().min(1),
-  keep: z.enum(keepChoices).default('none'),
-  blocks: z.int().min(1).optional(),
-  break_finality: z.boolean().default(false),
-});
-const restartParams = z.object({
-  depth: z.int().min(1),
-  rejoin: z.boolean().default(false),
-  break_finality: z.boolean().default(false),
-});
-const finalizeParams = z.object({ number: z.int().min(0).optional() });
-const intervalParams = z.object({ ms: z.int().min(0).max(INTERVAL_MS_MAX) });
-const truthParams = z.object({ to: z.string().optional() });
+const reorgParams = z.object({ depth: z.int().min(1) });
 
 /** Returns the object among the parameters. */
 const named = (params: unknown): unknown => (Array.isArray(params) ? params[0] : params) ?? {};
@@ -123,7 +104,7 @@ export function openControl(controlled: Controlled, token: string | null): Contr
 }
 
 function controlMethods(controlled: Controlled): ReadonlyMap<string, Method> {
-  const { world, miner, tokens, codec, formatHash, formatTransaction = formatHash } = controlled;
+  const { world, tokens, codec, formatHash, formatTransaction = formatHash } = controlled;
   const { isSpendable = () => true } = controlled;
 
   const keyOf = (text: string): string => {
@@ -174,39 +155,8 @@ function controlMethods(controlled: Controlled): ReadonlyMap<string, Method> {
       return showBlock(world.tip());
     },
     sandbox_reorg(params) {
-      const { break_finality: breakFinality, depth, keep, blocks } = read(reorgParams, params);
-      const { removed, added } = world.reorg({ depth, keep, breakFinality, blocks: blocks ?? depth });
+      const { removed, added } = world.reorg(read(reorgParams, params));
       return { removed: removed.map(showBlock), added: added.map(showBlock) };
-    },
-    sandbox_restart(params) {
-      const { depth, rejoin, break_finality: breakFinality } = read(restartParams, params);
-      const lost = world.restart({ depth, breakFinality });
-      if (rejoin) world.rejoin(lost);
-      return { lost: lost.map(showBlock), head: showBlock(world.tip()) };
-    },
-    sandbox_finalize: (params) => showBlock(world.finalize(read(finalizeParams, params).number)),
-    sandbox_interval(params) {
-      miner.setInterval(read(intervalParams, params).ms);
-      return { ms: miner.intervalMs() };
-    },
-    sandbox_truth(params) {
-      const { to } = read(truthParams, params);
-      const wanted = to === undefined ? null : keyOf(to);
-      const transfers = world.transfers().filter((transfer) => wanted === null || transfer.to === wanted);
-      return {
-        head: showBlock(world.tip()),
-        finalized: showBlock(world.finalized()),
-        pending: world.pending().length,
-        transfers: transfers.slice(-TRUTH_MAX).map(({ transactionId, index, block, token, from, to, units }) => ({
-          transactionHash: formatTransaction(transactionId),
-          index,
-          block: showBlock(block),
-          symbol: tokens.find(({ key }) => key === token)?.symbol,
-          from: codec.format(from),
-          to: codec.format(to),
-          amount: units.toString(),
-        })),
-      };
     },
   };
   return new Map(Object.entries(methods).map(([name, method]) => [name, translated(method)]));

@@ -26,12 +26,12 @@ const SUBSCRIPTIONS_MAX = 10_000;
  * @throws the listen error when no port is free
  */
 export async function startEvmServer(options: NodeServerOptions): Promise<NodeServer> {
-  const { world, miner, interceptor, controlToken } = options;
+  const { world, interceptor, controlToken } = options;
   const chainId = Number(options.chainId);
   const tokens = options.tokens.map((token) => ({ ...token, key: tokenKey(evmAddress, token) }));
   const dialect = dialects[options.dialect ?? 'ethereum'];
   const reads = evmMethods({ world, chainId, tokens, dialect });
-  const control = openControl({ world, miner, tokens, codec: evmAddress, formatHash: hex }, controlToken);
+  const control = openControl({ world, tokens, codec: evmAddress, formatHash: hex }, controlToken);
   const subscriptions = new Map<string, Subscription>();
   let subscribed = 0;
 

@@ -6,14 +6,7 @@
 import type { Clock } from '../lib/clock.ts';
 import type { World } from './world.ts';
 
-export interface Miner {
-  intervalMs(): number;
-  /** Zero stops mining; payments then stay pending until a block is mined on request. */
-  setInterval(ms: number): void;
-  stop(): Promise<void>;
-}
-
-const FOREVER_MS = 2 ** 31 - 1;
+export type Miner = Readonly<{ stop(): Promise<void> }>;
 
 /**
  * Starts mining.
@@ -22,32 +15,23 @@ const FOREVER_MS = 2 ** 31 - 1;
 export function startMiner(
   world: Pick<World, 'mine'>,
   clock: Clock,
-  firstIntervalMs: number,
+  intervalMs: number,
   onFault: (error: unknown) => void,
 ): Miner {
-  let intervalMs = firstIntervalMs;
-  let isStopped = false;
-  let wake = new AbortController();
+  const stopping = new AbortController();
 
   async function run(): Promise<void> {
-    while (!isStopped) {
-      const { signal } = wake;
-      await clock.sleep(intervalMs || FOREVER_MS, signal);
-      if (signal.aborted) wake = new AbortController();
-      else world.mine();
+    for (;;) {
+      await clock.sleep(intervalMs, stopping.signal);
+      if (stopping.signal.aborted) return;
+      world.mine();
     }
   }
   const ended = run().catch(onFault);
 
   return {
-    intervalMs: () => intervalMs,
-    setInterval(ms) {
-      intervalMs = ms;
-      wake.abort();
-    },
     async stop() {
-      isStopped = true;
-      wake.abort();
+      stopping.abort();
       await ended;
     },
   };

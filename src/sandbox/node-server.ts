@@ -8,12 +8,10 @@ import { invariant } from '../core/fault.ts';
 import type { Token } from '../core/transfer.ts';
 import type { DialectName } from './evm-dialect.ts';
 import type { Interceptor } from './interceptor.ts';
-import type { Miner } from './miner.ts';
 import type { World } from './world.ts';
 
 export type NodeServerOptions = Readonly<{
   world: World;
-  miner: Miner;
   interceptor: Interceptor;
   /** Decimal text, as in the configuration. */
   chainId: string;

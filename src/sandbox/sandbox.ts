@@ -51,7 +51,6 @@ export async function openSandbox({ dataDir, networks, clock, onFault }: Sandbox
     const miner = startMiner(world, clock, network.blockTimeMs, (error) => onFault(network.name, error));
     const server = await families[network.family].startServer({
       world,
-      miner,
       interceptor: passing,
       chainId: network.chainId,
       ...(dialect && { dialect }),

@@ -39,13 +39,12 @@ async function openPorts(port: number, pubSub: RpcService, rpc: RpcService): Pro
  * @throws the listen error when no port is free
  */
 export async function startSolanaServer(options: NodeServerOptions): Promise<NodeServer> {
-  const { world, miner, interceptor, chainId, controlToken } = options;
+  const { world, interceptor, chainId, controlToken } = options;
   const tokens = options.tokens.map((token) => ({ ...token, key: tokenKey(solanaAddress, token) }));
   const reads = solanaMethods({ world, chainId, tokens });
   const control = openControl(
     {
       world,
-      miner,
       tokens,
       codec: solanaAddress,
       isSpendable,

@@ -50,13 +50,10 @@ function methodNotSupported(method: string, path: string): string {
  * @throws the listen error when no port is free
  */
 export async function startTronServer(options: NodeServerOptions): Promise<NodeServer> {
-  const { world, miner, interceptor, chainId, controlToken } = options;
+  const { world, interceptor, chainId, controlToken } = options;
   const tokens = options.tokens.map((token) => ({ ...token, key: tokenKey(tronAddress, token) }));
   const methods = tronMethods({ world, chainId, tokens });
-  const control = openControl(
-    { world, miner, tokens, codec: tronAddress, formatHash: (digits) => digits },
-    controlToken,
-  );
+  const control = openControl({ world, tokens, codec: tronAddress, formatHash: (digits) => digits }, controlToken);
 
   /** Returns the answer's text. */
   function answer(isSolid: boolean, method: Method, call: Call): string {

@@ -12,14 +12,7 @@ import { type Accounts, accountsOf } from './accounts.ts';
 import { type BlockTree, createBlockTree, loggedEntries, type WorldBlock } from './block-tree.ts';
 import { type Admit, chooseForBlock, isSigned, type NextBlock } from './mempool.ts';
 import { createRandom, digest } from './random.ts';
-import { type KeepChoice, replay } from './replay.ts';
-import {
-  buildFunding,
-  buildTransaction,
-  type Payment,
-  type SignedTransaction,
-  type WorldTransaction,
-} from './transaction.ts';
+import { buildFunding, buildTransaction, type Payment, type WorldTransaction } from './transaction.ts';
 
 export type WorldOptions = Readonly<{
   seed: string;
@@ -53,23 +46,10 @@ export type WorldOptions = Readonly<{
 export type ReorgOptions = Readonly<{
   /** How many of the newest blocks are replaced. */
   depth: number;
-  keep: KeepChoice;
-  /** By how many blocks; `depth` if absent. */
-  blocks?: number;
+  /** Returns the transactions of each new block; as many empty blocks if absent. */
+  fill?: (removed: readonly WorldBlock[]) => readonly (readonly WorldTransaction[])[];
   /** Allows replacing final blocks, which an honest chain never does. */
   breakFinality?: boolean;
-}>;
-
-/** One real transfer: in the canonical chain, in a successful transaction, of real money, above zero. */
-export type TrueTransfer = Readonly<{
-  transactionId: string;
-  /** Index among everything that the block reports (EVM: the log index). */
-  index: number;
-  block: WorldBlock;
-  token: string;
-  from: string;
-  to: string;
-  units: bigint;
 }>;
 
 /** Blocks that left and joined the canonical chain, each oldest first. */
@@ -95,11 +75,11 @@ export type World = Pick<
      */
     fund(account: string, units: bigint, isStaked?: boolean): string;
     /**
-     * Accepts a signed transaction; a block includes it as soon as the family's rules allow.
+     * Accepts a transaction; a block includes it as soon as the family's rules allow.
      * @param replaces the id of a pending transaction that it replaces
      * @throws Fault transient `sandbox_full`
      */
-    submit(transaction: SignedTransaction, replaces?: string): void;
+    submit(transaction: WorldTransaction, replaces?: string): void;
     /** Mines one block of pending transactions, after adding `noise` payments between strangers. */
     mine(noise?: number): WorldBlock;
     /**
@@ -119,10 +99,6 @@ export type World = Pick<
      * @throws Fault permanent `sandbox_request_invalid` if other blocks were mined instead
      */
     rejoin(lost: readonly WorldBlock[]): void;
-    /** Makes everything up to `number` (default: the tip) final. */
-    finalize(number?: number): WorldBlock;
-    /** Returns the truth to audit against, oldest first, as far back as blocks are kept. */
-    transfers(): TrueTransfer[];
     /**
      * Returns what an account received less what it sent; never below zero, because strangers' wallets are bottomless.
      */
@@ -252,7 +228,7 @@ export function createWorld(options: WorldOptions): World {
       throw refused(`can replace or lose only 1 to ${REORG_BLOCKS_MAX} blocks that are still kept, not ${depth}`);
     }
     if (lowest.number <= finalized().number && !breakFinality) {
-      throw refused(`block ${lowest.number} is final; set break_finality to replace it`);
+      throw refused(`block ${lowest.number} is final`);
     }
     return { removed, ancestor };
   }
@@ -295,24 +271,18 @@ export function createWorld(options: WorldOptions): World {
       return block;
     },
 
-    reorg({ depth, keep, blocks = depth, breakFinality = false }) {
+    reorg({ depth, fill = (removed) => removed.map(() => []), breakFinality = false }) {
       const { removed, ancestor } = removable(depth, breakFinality);
-      if (blocks < 1 || blocks > REORG_BLOCKS_MAX) {
-        throw refused(`a reorg makes 1 to ${REORG_BLOCKS_MAX} new blocks, not ${blocks}`);
+      const contents = fill(removed);
+      if (contents.length < 1 || contents.length > REORG_BLOCKS_MAX) {
+        throw refused(`a reorg makes 1 to ${REORG_BLOCKS_MAX} new blocks, not ${contents.length}`);
       }
-      const random = createRandom('reorg', seed, serial);
-      const shares = replay(removed, keep, blocks, random, makeNoise);
       const added: WorldBlock[] = [];
-      for (const [at, share] of shares.entries()) {
+      for (const [at, content] of contents.entries()) {
         // A sibling is in the same slot as the block it replaces.
         const timeS = removed[at]?.timeS ?? nowS();
-        added.push(makeBlock(added.at(-1) ?? ancestor, timeS, share));
+        added.push(makeBlock(added.at(-1) ?? ancestor, timeS, content));
       }
-      if (keep === 'pending')
-        pending = [
-          ...removed.flatMap(({ transactions }) => transactions).filter(({ isSystem }) => !isSystem),
-          ...pending,
-        ];
       return change(depth, removed, added);
     },
 
@@ -329,23 +299,6 @@ export function createWorld(options: WorldOptions): World {
       // The journal still has them.
       tree.replaceTop(0, lost);
       announce({ removed: [], added: lost });
-    },
-
-    finalize(number = tree.tip().number) {
-      finalNumber = Math.max(finalNumber, Math.min(number, tree.tip().number));
-      return finalized();
-    },
-
-    transfers() {
-      const found: TrueTransfer[] = [];
-      for (const block of tree.canonical()) {
-        for (const { transaction, entry, index } of loggedEntries(block)) {
-          if (entry.kind !== 'transfer' || entry.units === 0n || !tokens.includes(entry.token)) continue;
-          const { token, from, to, units } = entry;
-          found.push({ transactionId: transaction.id, index, block, token, from, to, units });
-        }
-      }
-      return found;
     },
 
     balance(token, account) {

@@ -11,7 +11,7 @@ import type { FlowBench } from '../conformance/flow.ts';
 import { openFlowInstallation } from '../support/flow-installation.ts';
 import type { Instance, Json } from '../support/instance.ts';
 import { openPayoutShop, PHRASE as PAYOUT_PHRASE } from '../support/payout-shop.ts';
-import { askRpc } from '../support/simulated-node.ts';
+
 import { SOLANA_CHAIN_ID, solanaTokenKeys, solanaTokens, startSolanaNode } from '../support/solana-node.ts';
 import { keyOf, simulatedNetwork } from './simulated-network.ts';
 
@@ -147,6 +147,6 @@ export async function openSolanaPayouts() {
     close: node.close,
   });
   await importAddresses(shop.quayside, 20, PAYOUT_PHRASE);
-  await askRpc(node.rpcUrl, 'sandbox_interval', [{ ms: BLOCK_MS }]);
+  node.mineEvery(BLOCK_MS);
   return { shop, node };
 }

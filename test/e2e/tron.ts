@@ -8,7 +8,7 @@ import type { FlowBench, FlowNetwork } from '../conformance/flow.ts';
 import { openFlowInstallation } from '../support/flow-installation.ts';
 import type { Json } from '../support/instance.ts';
 import { openPayoutShop } from '../support/payout-shop.ts';
-import { askRpc } from '../support/simulated-node.ts';
+
 import { startTronBridge } from '../support/tron-bridge.ts';
 import { startTronNode, TRON_CHAIN_ID, type TronNode, tronTokenKeys, tronTokens } from '../support/tron-node.ts';
 import { payMany, simulatedNetwork } from './simulated-network.ts';
@@ -149,7 +149,7 @@ export async function openTronPayouts(confirmations: object, slowness = 1) {
     start: node.start,
     close: node.close,
   });
-  await askRpc(node.url, 'sandbox_interval', [{ ms: BLOCK_MS }]);
+  node.mineEvery(BLOCK_MS);
   const pass = (untilMs = clock.nowMs() + 2 * EXPIRY_S * 1000) => {
     aheadMs += Math.max(0, untilMs - clock.nowMs());
   };

@@ -369,41 +369,35 @@ test('a taken port is replaced by a free one', async () => {
   await new Promise((resolve) => squatter.close(resolve));
 });
 
-test('the control methods pay, mine, reorganise, finalize and report the truth', async () => {
+test('the control methods pay, mine and reorganise', async () => {
   const to = evmAddress.format(payee);
   const { transactionHash } = await result('sandbox_pay', [{ to, symbol: 'USDC', amount: '1000000000000000000000' }]);
   await node.ask('sandbox_pay', { to, token: hex(usdtKey), amount: '0' });
   await node.ask('sandbox_pay', { to, amount: '9', kind: 'failed' });
   const outputs = [1, 2].map((amount) => ({ to, amount: String(amount) }));
   await node.ask('sandbox_pay', { outputs, from: evmAddress.format(accountKey('batch')) });
-  assert.is((await result('sandbox_truth')).pending, 4);
+  assert.is(node.world.pending().length, 4);
   const mined = await result('sandbox_mine', [{ blocks: 2, noise: 3 }]);
   assert.is(mined.number, 2);
   assert.is(mined.hash, hex(node.world.tip().hash));
-  const truth = await result('sandbox_truth', [{ to }]);
-  assert.is(truth.pending, 0);
-  assert.equal(truth.head, mined);
+  const truth = () => node.world.transfers().filter((transfer) => transfer.to === payee);
+  assert.is(node.world.pending().length, 0);
   assert.equal(
-    truth.transfers.map(({ symbol, amount }: { symbol: string; amount: string }) => [symbol, amount]),
+    truth().map(({ token, units }) => [token, units]),
     [
-      ['USDC', '1000000000000000000000'],
-      ['USDT', '1'],
-      ['USDT', '2'],
+      [usdcKey, 1000000000000000000000n],
+      [usdtKey, 1n],
+      [usdtKey, 2n],
     ],
   );
-  assert.is(truth.transfers[0].transactionHash, transactionHash);
-  assert.is(truth.transfers[0].to, to);
-  assert.is((await result('sandbox_truth')).transfers.length, 9, 'strangers pay each other, too');
-  const { removed, added } = await result('sandbox_reorg', [{ depth: 2, keep: 'none', blocks: 3 }]);
+  assert.is(hex(truth()[0]?.transactionId ?? ''), transactionHash);
+  assert.is(node.world.transfers().length, 9, 'strangers pay each other, too');
+  const { removed, added } = await result('sandbox_reorg', [{ depth: 2 }]);
   assert.is(removed[1].hash, mined.hash);
-  assert.is(added.length, 3);
-  assert.equal((await result('sandbox_truth', [{ to }])).transfers, []);
-  assert.is((await result('sandbox_finalize')).number, 3);
-  assert.equal(await refusal('sandbox_reorg', [{ depth: 1 }]), [
-    -32602,
-    'block 3 is final; set break_finality to replace it',
-  ]);
-  await result('sandbox_reorg', [{ depth: 1, break_finality: true }]);
+  assert.is(added.length, 2);
+  assert.equal(truth(), []);
+  node.world.finalize();
+  assert.equal(await refusal('sandbox_reorg', [{ depth: 1 }]), [-32602, 'block 2 is final']);
 });
 
 test('invalid control calls are refused with the reason', async () => {
@@ -417,8 +411,6 @@ test('invalid control calls are refused with the reason', async () => {
     ['sandbox_pay', [], /to/],
     ['sandbox_mine', [{ blocks: 0 }], /blocks/],
     ['sandbox_reorg', [{ depth: 5 }], /still kept, not 5/],
-    ['sandbox_reorg', [{ depth: 1, keep: 'most' }], /keep/],
-    ['sandbox_interval', [{ ms: -1 }], /ms/],
   ];
   for (const [method, params, message] of rows) {
     const [code, given] = await refusal(method, params);
@@ -429,12 +421,12 @@ test('invalid control calls are refused with the reason', async () => {
   assert.is(node.world.tip().number, 0);
 });
 
-test('blocks are mined at an interval until it is set to 0', async () => {
-  await result('sandbox_interval', [{ ms: 5 }]);
+test('blocks are mined at an interval until the node is closed', async () => {
+  node.mineEvery(5);
   await until('three blocks are mined', () => node.world.tip().number >= 3);
-  await result('sandbox_interval', [{ ms: 0 }]);
+  await node.close();
   const { number } = node.world.tip();
-  await result('eth_blockNumber');
+  await new Promise((resolve) => setTimeout(resolve, 20));
   assert.is(node.world.tip().number, number);
 });
 

@@ -268,7 +268,7 @@ test('a reorg that keeps a payout shows it in another block', async () => {
   await send(attempt);
   mine(2);
   const before = sandbox.world.find(attempt.tx.slice(2))?.block.hash;
-  await control('sandbox_reorg', { depth: 2, keep: 'all' });
+  sandbox.world.reorg({ depth: 2, keep: 'all' });
   const after = sandbox.world.find(attempt.tx.slice(2))?.block;
   assert.ok(after && after.hash !== before);
   assert.equal(await outcomeOf(wallets, intent, [attempt]), {

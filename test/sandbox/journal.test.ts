@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import { isLinked } from '../../src/core/block.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { type DurableWorldOptions, openDurableWorld, readJournal } from '../../src/sandbox/journal.ts';
-import type { World } from '../../src/sandbox/world.ts';
+import { extendWorld, type World } from '../simulated/world.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { accountKey, usdcKey, usdtKey } from '../support/sandbox-node.ts';
 
@@ -16,16 +16,12 @@ test.after(() => rmSync(folder, { recursive: true, force: true }));
 let files = 0;
 const newFile = () => join(folder, `chains-${files++}`, 'ethereum.jsonl');
 
-const openAt = (file: string, more: Partial<DurableWorldOptions> = {}) =>
-  openDurableWorld({
-    file,
-    seed: 'journal test',
-    clock: handClock(),
-    tokens: [usdtKey, usdcKey],
-    keyBytes: 20,
-    finalityDistance: 64,
-    ...more,
-  });
+const shape = { seed: 'journal test', tokens: [usdtKey, usdcKey], keyBytes: 20 };
+
+function openAt(file: string, more: Partial<DurableWorldOptions> = {}): Readonly<{ world: World; close(): void }> {
+  const { world, close } = openDurableWorld({ file, ...shape, clock: handClock(), finalityDistance: 64, ...more });
+  return { world: extendWorld(world, shape), close };
+}
 
 function pay(world: World, units: bigint): void {
   world.pay({ kind: 'contract', from: accountKey('a'), outputs: [{ token: usdcKey, to: accountKey('b'), units }] });

@@ -7,9 +7,9 @@ import * as assert from 'uvu/assert';
 import { openDurableWorld } from '../../src/sandbox/journal.ts';
 import type { Admit } from '../../src/sandbox/mempool.ts';
 import { digest } from '../../src/sandbox/random.ts';
-import { keepChoices } from '../../src/sandbox/replay.ts';
 import type { SignedTransaction } from '../../src/sandbox/transaction.ts';
-import { createWorld, type World, type WorldOptions } from '../../src/sandbox/world.ts';
+import { keepChoices } from '../simulated/replay.ts';
+import { createWorld, type World, type WorldOptions } from '../simulated/world.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { accountKey, usdcKey, usdtKey } from '../support/sandbox-node.ts';
 
@@ -50,7 +50,7 @@ function open(): World {
   return world;
 }
 
-const fees = (world: World) => 1_000n - world.accounts().native(wallet);
+const fees = (world: Pick<World, 'accounts'>) => 1_000n - world.accounts().native(wallet);
 
 test('a signed transaction moves tokens and costs its fee', () => {
   const world = open();

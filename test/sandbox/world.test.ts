@@ -4,9 +4,9 @@ import * as assert from 'uvu/assert';
 import { isLinked } from '../../src/core/block.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { WorldBlock } from '../../src/sandbox/block-tree.ts';
-import { keepChoices } from '../../src/sandbox/replay.ts';
 import { type Payment, type PaymentKind, paymentKinds } from '../../src/sandbox/transaction.ts';
-import { createWorld, type World, type WorldOptions } from '../../src/sandbox/world.ts';
+import { keepChoices } from '../simulated/replay.ts';
+import { createWorld, type World, type WorldOptions } from '../simulated/world.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { accountKey, usdcKey, usdtKey } from '../support/sandbox-node.ts';
 

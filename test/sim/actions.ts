@@ -9,7 +9,7 @@ import type { FaultKind } from '../simulated/faults.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
 import type { Random } from '../../src/sandbox/random.ts';
 import { paymentKinds } from '../../src/sandbox/transaction.ts';
-import type { World } from '../../src/sandbox/world.ts';
+import type { World } from '../simulated/world.ts';
 import { addressKeyOf } from '../support/address-keys.ts';
 import type { LockstepClock } from '../support/lockstep-clock.ts';
 import { newSession } from '../support/new-session.ts';

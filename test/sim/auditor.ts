@@ -11,7 +11,7 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import type { ClaimedDelivery, Database, Payment, Session } from '../../src/database/database.ts';
 import type { HeldMoney } from '../../src/database/held-money.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
-import type { TrueTransfer, World } from '../../src/sandbox/world.ts';
+import type { TrueTransfer, World } from '../simulated/world.ts';
 import type { Writing } from '../support/simulated-node.ts';
 import type { Witness } from './witness.ts';
 

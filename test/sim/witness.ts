@@ -6,7 +6,7 @@
  * @module
  */
 import type { WorldBlock } from '../../src/sandbox/block-tree.ts';
-import type { World } from '../../src/sandbox/world.ts';
+import type { World } from '../simulated/world.ts';
 
 export interface Witness {
   /** Returns the block with this hash if it ever was canonical. */

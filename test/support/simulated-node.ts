@@ -11,13 +11,13 @@ import type { Token } from '../../src/core/transfer.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import type { DialectName } from '../../src/sandbox/evm-dialect.ts';
 import { families, worldShape } from '../../src/sandbox/families.ts';
-import { startMiner } from '../../src/sandbox/miner.ts';
+import { type Miner, startMiner } from '../../src/sandbox/miner.ts';
 import { digest } from '../../src/sandbox/random.ts';
 import { formatBlockHash, formatSignature } from '../../src/sandbox/solana-render.ts';
 import type { PaymentKind } from '../../src/sandbox/transaction.ts';
-import { createWorld, type World } from '../../src/sandbox/world.ts';
 import { failingNode } from '../simulated/failing-node.ts';
 import { createFaults, type Faults } from '../simulated/faults.ts';
+import { createWorld, type World } from '../simulated/world.ts';
 import { freePort } from './free-port.ts';
 
 export type SimulatedNode = Readonly<{
@@ -32,6 +32,8 @@ export type SimulatedNode = Readonly<{
    * @returns the transaction id as the family writes it
    */
   pay(to: string, units: bigint, kind?: PaymentKind, token?: string): string;
+  /** Mines a block at intervals until the node is closed. */
+  mineEvery(ms: number): void;
   /** Makes the node unreachable, and reachable again at the same ports with the same chain. */
   stop(): Promise<void>;
   start(): Promise<void>;
@@ -95,13 +97,10 @@ export async function startSimulatedNode(options: SimulatedNodeOptions): Promise
   });
   const faults = createFaults(seed);
   const failing = failingNode({ family, world, chainId, dialect: options.dialect }, faults);
-  const miner = startMiner(world, systemClock, 0, (error) => {
-    throw error;
-  });
+  let miner: Miner | null = null;
   const listen = (port: number) =>
     families[family].startServer({
       ...failing,
-      miner,
       chainId,
       tokens,
       port,
@@ -120,13 +119,18 @@ export async function startSimulatedNode(options: SimulatedNodeOptions): Promise
       const from = accountKeyOf(family, 'payer');
       return writtenBy[family].transaction(world.pay({ kind, from, outputs: [{ token, to, units }] }));
     },
+    mineEvery(ms) {
+      miner = startMiner(world, systemClock, ms, (error) => {
+        throw error;
+      });
+    },
     stop: () => server.close(),
     async start() {
       server = await listen(Number(new URL(url).port));
       if (server.url !== url) throw new Error(`another program has taken the node's port: ${url}`);
     },
     async close() {
-      await miner.stop();
+      await miner?.stop();
       await server.close();
     },
   };

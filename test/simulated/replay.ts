@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { loggedEntries, type WorldBlock } from './block-tree.ts';
-import { isSigned } from './mempool.ts';
-import type { Random } from './random.ts';
-import type { WorldTransaction } from './transaction.ts';
+import { loggedEntries, type WorldBlock } from '../../src/sandbox/block-tree.ts';
+import { isSigned } from '../../src/sandbox/mempool.ts';
+import type { Random } from '../../src/sandbox/random.ts';
+import type { WorldTransaction } from '../../src/sandbox/transaction.ts';
 
 /**
  * Dropped for good; mined again, never at the same index; mined again for half of them; or pending again, as real nodes
