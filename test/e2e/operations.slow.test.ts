@@ -313,7 +313,7 @@ for (const hasScripts of [true, false]) {
     const { id, payee } = await shop.refund(session, '600.00');
     await shop.untilWaiting('signer_refused_approval');
     const [payout] = await quayside.cli('payouts', 'list');
-    await untilShown(page, `/operator/payouts/${payout.id}`, 'Signatures that count: 0 of 1');
+    await untilShown(page, `/operator/payouts/${payout.id}`, 'Signatures of approvers');
     await look(page, 'signatures', hasScripts);
     const [request, approval] = [join(away, 'refund.json'), join(away, 'signed.json')];
     const [download] = await Promise.all([
