@@ -5,10 +5,10 @@
  */
 import { chains } from '../../src/chains/index.ts';
 import type { Database, Session } from '../../src/database/database.ts';
-import type { FaultKind } from '../simulated/faults.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
 import type { Random } from '../../src/sandbox/random.ts';
 import { paymentKinds } from '../../src/sandbox/transaction.ts';
+import type { FaultKind } from '../simulated/faults.ts';
 import type { World } from '../simulated/world.ts';
 import { addressKeyOf } from '../support/address-keys.ts';
 import type { LockstepClock } from '../support/lockstep-clock.ts';
