@@ -6,24 +6,15 @@
 import { ServerResponse } from 'node:http';
 import type { WebSocket } from 'ws';
 import type { Family } from '../../src/chains/chain.ts';
-import type { DialectName } from '../../src/sandbox/evm-dialect.ts';
 import { refuse } from '../../src/sandbox/http-listener.ts';
 import type { Call, Interceptor, Line } from '../../src/sandbox/interceptor.ts';
 import { RpcError, serverError } from '../../src/sandbox/json-rpc.ts';
 import type { World } from '../../src/sandbox/world.ts';
 import { answerBatch } from './batch-limits.ts';
-import type { FaultKind, Faults, InjectedFault } from './faults.ts';
+import type { FailingChain, FaultKind, Faults, InjectedFault } from './faults.ts';
 import { distortEvm, distortSolana, distortTron } from './lying-answers.ts';
 import { lyingWorld } from './lying-world.ts';
 import { faultsOfMethod } from './struck-methods.ts';
-
-/** What the distortions of answers know. */
-export type FailingChain = Readonly<{
-  family: Family;
-  world: World;
-  chainId: string;
-  dialect?: DialectName | undefined;
-}>;
 
 /** Faults of connections, in the order in which they strike. */
 const connectionFaults: Readonly<Record<Family, readonly FaultKind[]>> = {

@@ -5,8 +5,19 @@
  *
  * @module
  */
+import type { Family } from '../../src/chains/chain.ts';
 import { permanent } from '../../src/core/fault.ts';
+import type { DialectName } from '../../src/sandbox/evm-dialect.ts';
 import { createRandom, digest } from '../../src/sandbox/random.ts';
+import type { World } from '../../src/sandbox/world.ts';
+
+/** A simulated chain whose nodes fail. */
+export type FailingChain = Readonly<{
+  family: Family;
+  world: World;
+  chainId: string;
+  dialect?: DialectName | undefined;
+}>;
 
 export const faultKinds = [
   /** An error of the node instead of an answer. */

@@ -11,8 +11,7 @@ import { RpcError, serverError } from '../../src/sandbox/json-rpc.ts';
 import { preflightFailure } from '../../src/sandbox/solana-errors.ts';
 import type { WorldTransaction } from '../../src/sandbox/transaction.ts';
 import { renderLog, tronBlockId } from '../../src/sandbox/tron-render.ts';
-import type { FailingChain } from './failing-node.ts';
-import type { InjectedFault } from './faults.ts';
+import type { FailingChain, InjectedFault } from './faults.ts';
 
 /** One call that a fault hits. */
 type Struck = Readonly<{
