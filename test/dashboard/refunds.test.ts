@@ -88,7 +88,7 @@ test('a refund is refused where the API would refuse it, before anybody confirms
       [{ currency: 'USDC' }, 'received nothing in that coin'],
       [{ address: 'T-nonsense' }, 'is not an address of the network'],
       [{ address: `0x${'0'.repeat(40)}` }, 'nobody can have the key'],
-      [{ address: chains.evm.address.format(deposit) }, 'is a deposit address'],
+      [{ address: chains.evm.address.format(deposit) }, 'belongs to this installation'],
     ] as const) {
       const answer = await ada.submit(refundForm, refundForm, { amount: '4.50', currency: 'USDT', ...fields });
       assert.is(answer.status, 400, fault);
