@@ -7,7 +7,7 @@
  *   npm run test:rest             the slow files only
  *   npm run test:all              both
  *   npm run test:nodes            the files in `test/nodes/`, which those above leave out: on real nodes, built once
- *   npm run test:ci               the slow files and those in `test/nodes/`, which start as soon as a node is built
+ *   npm test -- --all --nodes     every file; those in `test/nodes/` start as soon as a node is built
  *   npm test -- database follow   the files, fast or slow, whose path contains one of the words
  *
  * `--json` prints the counts and times of each file to standard output, and everything else to standard error.
@@ -69,7 +69,7 @@ function chooseFiles(): string[] {
   const isWanted = (file: string) => {
     if (words.length > 0 && !words.some((word) => file.includes(word))) return false;
     if (isOnNodes(file)) return Boolean(flags.nodes);
-    if (flags.nodes && !flags.rest) return false;
+    if (flags.nodes && !flags.rest && !flags.all) return false;
     const isSlow = file.endsWith('.slow.test.ts');
     return flags.all || (flags.rest ? isSlow : words.length > 0 || !isSlow);
   };
