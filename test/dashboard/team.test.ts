@@ -26,13 +26,13 @@ const forced = async (visitor: Visitor, path: string, fields: Record<string, str
   return visitor.post(path, { ...fields, form_token, confirmed: 'yes' });
 };
 
-test('an invitation is a link that works once, with that role in that store alone', () =>
+test('somebody is added by a link that works once, with that role in that store alone', () =>
   withDashboard(async (dashboard) => {
     const { api } = dashboard;
     const ada = await member(dashboard, 'Ada');
     const team = teamOf(dashboard);
     const review = await ada.submit(team, team, { name: 'Grace', role: 'staff' });
-    assert.match(review.text, 'Invite Grace?');
+    assert.match(review.text, 'Add Grace?');
     const clicks = await Promise.all([1, 2].map(() => confirm(ada, team, review)));
     const links = new Set(clicks.map(({ text }) => /value="[^"]*\/link\/([\w-]{43})"/.exec(text)?.[1]));
     assert.is(links.size, 1, 'two clicks, one link');
