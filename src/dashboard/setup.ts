@@ -10,6 +10,7 @@ import { type Html, html } from '../lib/html.ts';
 import type { DashboardDeps } from './deps.ts';
 import type { StoreAt, Visit } from './page.ts';
 import { badge } from './show.ts';
+import { storeEndpoints } from './store-endpoints.ts';
 import type { TextKey, Words } from './texts.ts';
 
 /** Endpoints that are looked at for a webhook that arrived. */
@@ -107,9 +108,7 @@ async function liveSteps({ database, config, readBackups }: DashboardDeps, words
 }
 
 async function isWebhookProved({ database }: DashboardDeps, { storeId, mode }: StoreAt): Promise<boolean> {
-  const all = await database.listEndpoints(storeId);
-  const own = all.filter((endpoint) => endpoint.mode === mode && !endpoint.perSession);
-  for (const { id } of own.slice(0, ENDPOINTS_READ_MAX)) {
+  for (const { id } of await storeEndpoints(database, { storeId, mode }, ENDPOINTS_READ_MAX)) {
     const health = await database.endpointHealth(id);
     if (health?.recent.some(({ state }) => state === 'delivered')) return true;
   }

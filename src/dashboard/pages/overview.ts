@@ -19,6 +19,7 @@ import { coinNames } from '../received.ts';
 import { waitsForApproval } from '../refund-text.ts';
 import { setupList } from '../setup.ts';
 import { badge, coins, data, english, figures, networkTitle, share, table, time } from '../show.ts';
+import { storeEndpoints } from '../store-endpoints.ts';
 import type { Words } from '../texts.ts';
 
 const DAYS_SHOWN = 30;
@@ -27,6 +28,8 @@ const COUNTED_MAX = 50;
 const ALARMS_SHOWN = 10;
 /** Deliveries that did not arrive are counted up to this many, and failures this far back. */
 const DELIVERIES_COUNTED_MAX = 100;
+/** Above what a store may have, except by the tool. */
+const ENDPOINTS_READ_MAX = 100;
 const FAILURE_DAYS = 7;
 
 export const overviewPage = (deps: DashboardDeps): StorePage => ({
@@ -86,9 +89,8 @@ ${
 async function failingHooks({ database }: DashboardDeps, { at, nowMs, visitor, words }: Visit<StoreAt>) {
   if (!isAllowed(visitor.person.memberships, { permission: 'webhooks:read', ...at })) return [];
   const failing = await failingEndpoints(database, nowMs);
-  const own = (await database.listEndpoints(at.storeId)).filter(
-    ({ mode, perSession, disabledAtMs }) => mode === at.mode && !perSession && disabledAtMs === null,
-  );
+  const all = await storeEndpoints(database, at, ENDPOINTS_READ_MAX);
+  const own = all.filter(({ disabledAtMs }) => disabledAtMs === null);
   return own.flatMap(({ id, url }) => {
     const sinceMs = failing.get(id);
     if (sinceMs === undefined) return [];
@@ -210,28 +212,24 @@ async function health(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Html>
           : words.html('overview.network_unseen', { network: title, time: time(status.readThroughS * 1000) })
       }</li>`;
     });
-  const all = await database.listEndpoints(at.storeId);
+  const all = await storeEndpoints(database, at, ENDPOINTS_READ_MAX);
   const failing = await failingEndpoints(database, nowMs);
   const mayOpen = isAllowed(visit.visitor.person.memberships, { permission: 'webhooks:read', ...at });
-  const endpoints = all
-    .filter(({ mode, perSession }) => mode === at.mode && !perSession)
-    .map(({ id, url, disabledAtMs, disabledReason }) => {
-      const endpoint = mayOpen
-        ? html`<a href="/s/${at.storeId}/${at.mode}/webhooks/${id}">${data(url)}</a>`
-        : data(url);
-      const sinceMs = failing.get(id);
-      if (disabledAtMs !== null) {
-        const since = { endpoint, time: time(disabledAtMs) };
-        const said =
-          disabledReason === null
-            ? words.html('overview.disabled_since', since)
-            : words.html('overview.disabled_because', { ...since, reason: disabledReason });
-        return html`<li>${badge(words.say('overview.disabled'), 'attention')} ${said}</li>`;
-      }
-      if (sinceMs !== undefined)
-        return html`<li>${badge(words.say('overview.failing'), 'danger')} ${words.html('overview.failing_since', { endpoint, time: time(sinceMs) })}</li>`;
-      return html`<li>${badge(words.say('overview.enabled'), 'good')} ${endpoint}</li>`;
-    });
+  const endpoints = all.map(({ id, url, disabledAtMs, disabledReason }) => {
+    const endpoint = mayOpen ? html`<a href="/s/${at.storeId}/${at.mode}/webhooks/${id}">${data(url)}</a>` : data(url);
+    const sinceMs = failing.get(id);
+    if (disabledAtMs !== null) {
+      const since = { endpoint, time: time(disabledAtMs) };
+      const said =
+        disabledReason === null
+          ? words.html('overview.disabled_since', since)
+          : words.html('overview.disabled_because', { ...since, reason: disabledReason });
+      return html`<li>${badge(words.say('overview.disabled'), 'attention')} ${said}</li>`;
+    }
+    if (sinceMs !== undefined)
+      return html`<li>${badge(words.say('overview.failing'), 'danger')} ${words.html('overview.failing_since', { endpoint, time: time(sinceMs) })}</li>`;
+    return html`<li>${badge(words.say('overview.enabled'), 'good')} ${endpoint}</li>`;
+  });
   return html`<h3>${words.say('overview.networks')}</h3>
 ${networks.length === 0 ? html`<p>${words.say(`overview.no_network_${at.mode}`)}</p>` : html`<ul class="steps">${networks}</ul>`}
 <h3>${words.say('frame.webhooks')}</h3>

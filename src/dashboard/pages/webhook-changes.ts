@@ -6,6 +6,7 @@
 import { sendErrors } from '../../core/delivery.ts';
 import { STORE_ENDPOINTS_MAX } from '../../core/endpoint.ts';
 import { eventIdAt, extendedEvents } from '../../core/event.ts';
+import type { Mode } from '../../core/transfer.ts';
 import type { Database } from '../../database/database.ts';
 import type { Endpoint } from '../../database/endpoints.ts';
 import { RECOVERY_PACE_MS, type RecoveryCursor } from '../../database/redelivery.ts';
@@ -17,7 +18,7 @@ import { actOf, type DashboardDeps, type TestAnswer } from '../deps.ts';
 import { idOfForm } from '../once.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { badge, copyCode, data, facts, plainText } from '../show.ts';
-import { findEndpoint } from '../store-endpoints.ts';
+import { findEndpoint, storeEndpoints } from '../store-endpoints.ts';
 import type { Words } from '../texts.ts';
 import { endpointPage, eventsText, findDelivery, recoverySpans, webhooksPage, webhooksPath } from './webhooks.ts';
 
@@ -73,11 +74,12 @@ async function planEndpoint(deps: DashboardDeps, visit: Visit<StoreAt>): Promise
   const { at, form, visitor, nowMs, words } = visit;
   const url = (form.url ?? '').trim();
   const id = `we_${idOfForm(visitor, form.once, nowMs)}`;
-  const all = await deps.database.listEndpoints(at.storeId);
   const isMade: Reply = { to: pathOf(at, { id }), said: words.say('webhook-changes.made_already') };
-  if (all.some((one) => one.id === id)) return isMade;
+  if (await deps.database.findEndpoint(id)) return isMade;
   const again = (fault: Html | string) => webhooksPage(deps, visit, fault);
-  if (all.filter(({ perSession }) => !perSession).length >= STORE_ENDPOINTS_MAX) {
+  const ofMode = (mode: Mode) => storeEndpoints(deps.database, { ...at, mode }, STORE_ENDPOINTS_MAX);
+  const all = [...(await ofMode('live')), ...(await ofMode('test'))];
+  if (all.length >= STORE_ENDPOINTS_MAX) {
     return again(words.say('webhook-changes.too_many', { count: STORE_ENDPOINTS_MAX }));
   }
   const refusal = await deps.checkWebhookUrl(url, at.mode);
