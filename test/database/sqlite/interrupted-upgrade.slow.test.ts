@@ -19,7 +19,8 @@ const MIB = 2 ** 20;
 /** The versions of the schema before and after the upgrade. */
 const [OLD, NEW] = [0, 3];
 const SESSIONS = 4_000;
-const KILLS = 10;
+/** Upgrades to be interrupted, and the most that are tried. */
+const [KILLS, ROUNDS_MAX] = [10, 40];
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-interrupted-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -131,19 +132,25 @@ test('a process that is killed in the middle of an upgrade leaves the database w
   const seed = process.env.SEED ?? String(Date.now() % 1_000_000);
   const random = createRandom('interrupted upgrade', seed);
   const replay = `SEED=${seed} npx tsx test/database/sqlite/interrupted-upgrade.slow.test.ts`;
+  // How long after the first line, or after the start, the process may live. An upgrade that was faster is killed earlier
+  // the next time, so that each machine and each Node is interrupted as often.
+  const range = { afterCopy: 60, afterStart: 600 };
   let interrupted = 0;
-  for (let round = 0; round < KILLS; round++) {
+  for (let round = 0; interrupted < KILLS; round++) {
+    assert.ok(round < ROUNDS_MAX, `${replay}: only ${interrupted} of ${round} upgrades were interrupted`);
     const file = join(folder, `killed-${round}.db`);
     const backupDir = join(folder, `killed-${round}`);
     copyFileSync(older, file);
-    // The first line is written once the copy is made. The last rounds end before it.
-    const lines = round < KILLS - 3 ? 1 : 0;
-    const laterMs = lines === 0 ? 200 + random.int(400) : random.int(60);
+    // The first line is written once the copy is made. Every third process is killed at any time since its start.
+    const from = round % 3 === 2 ? 'afterStart' : 'afterCopy';
+    const lines = from === 'afterCopy' ? 1 : 0;
+    const laterMs = random.int(range[from]);
     const said = await runUntil(file, backupDir, lines, laterMs);
     const version = versionOf(file);
     const what = `${replay}: round ${round}, killed after ${said.join(', ')} at schema ${version}`;
     assert.equal(contentOf(file), version === OLD ? before : expected, what);
     if (!said.includes('done')) interrupted++;
+    else range[from] = Math.max(1, Math.floor(range[from] / 2));
     const rest = await runUntil(file, backupDir, Number.POSITIVE_INFINITY, 0);
     assert.is(rest.at(-1), 'done', what);
     assert.equal(contentOf(file), expected, what);
@@ -159,7 +166,6 @@ test('a process that is killed in the middle of an upgrade leaves the database w
       what,
     );
   }
-  assert.ok(interrupted >= KILLS / 2, `only ${interrupted} of ${KILLS} upgrades were interrupted`);
 });
 
 const existing = (dir: string): string[] => {
