@@ -10,6 +10,7 @@ import * as assert from 'uvu/assert';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
 import { evmXpubKeys } from '../../src/chains/evm/xpub-keys.ts';
+import { freePort } from '../support/free-port.ts';
 import {
   blocksEvery,
   endAll,
@@ -89,18 +90,25 @@ test('SIGTERM ends everything in order, and the next start continues', async () 
 });
 
 test('after a change of the xpub, no session takes an address of the old one', async () => {
-  const { port } = readServerFile(folder) ?? {};
   await quayside.end('SIGTERM');
+  // A port that no other program is given in between: it must be known before the start is over.
+  const port = await freePort();
   const file = join(folder, 'sandbox.json');
   const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(1)).derive("m/44'/60'/0'/0").publicExtendedKey;
   const details = JSON.parse(readFileSync(file, 'utf8'));
   writeFileSync(file, JSON.stringify({ ...details, xpub: { ...details.xpub, evm: xpub } }));
 
   quayside = spawnSupervisor({ ...sandbox.variables, QUAYSIDE_PORT: String(port) });
-  const { base_url: baseUrl = '', api_key: apiKey = '', api_secret: apiSecret = '' } = readCredentials(folder) ?? {};
+  let hasEnded = false;
+  quayside.ended.then(() => {
+    hasEnded = true;
+  });
+  const { api_key: apiKey = '', api_secret: apiSecret = '' } = readCredentials(folder) ?? {};
+  const baseUrl = `http://127.0.0.1:${port}`;
   const shop = signedClient({ baseUrl, apiKey, apiSecret }, () => Math.floor(Date.now() / 1000));
   const body = { amount: 100, currency: 'USD', order_id: 'the first' };
   const options = await find('a session is created', async () => {
+    if (hasEnded) throw new Error(`the start has failed: ${quayside.stderr()}`);
     const answer = await shop.send('POST', '/api/v1/checkout/sessions/create', body).catch(() => null);
     return (answer?.json as { payment_options?: { network: string; address: string }[] } | null)?.payment_options;
   });
@@ -120,6 +128,7 @@ test('when the supervisor is killed its children end, and a new start takes over
     }
   };
   const pids = [server?.pid ?? 0, ...networks.map(({ pid }) => pid)];
+  assert.ok(pids.length === 3 && !pids.includes(0), `processes ${pids.join(', ')}`);
   await find('the children have ended', async () => pids.every(hasEnded));
   quayside = await sandbox.start();
   assert.is(await quayside.end('SIGINT'), 0);
