@@ -132,8 +132,8 @@ test('a process that is killed in the middle of an upgrade leaves the database w
   const seed = process.env.SEED ?? String(Date.now() % 1_000_000);
   const random = createRandom('interrupted upgrade', seed);
   const replay = `SEED=${seed} npx tsx test/database/sqlite/interrupted-upgrade.slow.test.ts`;
-  // How long after the first line, or after the start, the process may live. An upgrade that was faster is killed earlier
-  // the next time, so that each machine and each Node is interrupted as often.
+  // How long after the first line, or after the start, the process may live. An upgrade that was faster is killed
+  // earlier the next time, so that each machine and each Node is interrupted as often.
   const range = { afterCopy: 60, afterStart: 600 };
   let interrupted = 0;
   for (let round = 0; interrupted < KILLS; round++) {
