@@ -92,7 +92,7 @@ const frozenFault = (freeze: Freeze | null): Fault | null =>
   transient(
     'payouts_frozen',
     `money out is frozen on ${freeze.network ?? 'every network'} by ${freeze.frozenBy}: ${freeze.reason}. ` +
-      `\`quayside payouts thaw${freeze.network ? ` ${freeze.network}` : ''} --because …\` ends that`,
+      `\`quayside payouts thaw${freeze.network ? ` ${freeze.network}` : ''} --reason …\` ends that`,
   );
 
 /** Returns how often the same bytes are broadcast, and when a fee is compared with the price. */

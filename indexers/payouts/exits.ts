@@ -71,7 +71,7 @@ export async function settleNever(
   }
   const other = despite && !isRenewed ? await database.findEqualTransfer(payout.id, despite.id) : null;
   if (despite && other) {
-    const again = `\`quayside payouts settle ${payout.id} --never --again --yes --because …\``;
+    const again = `\`quayside payouts settle ${payout.id} --never --again --yes --reason …\``;
     throw permanent(
       'payout_maybe_paid',
       `${equalText(other)}, and so has ${despite.tx}. If ${despite.tx} did not pay ${payout.id}, run ${again}: it is not ` +

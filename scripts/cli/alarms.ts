@@ -5,17 +5,17 @@
 import { permanent } from '../../src/core/fault.ts';
 import { ALARM_NOTE_CHARS_MAX, type Alarm, type AlarmDatabase } from '../../src/database/alarms.ts';
 import {
-  becauseOption,
   type Command,
   dryRunOption,
   type Input,
   moment,
   notFound,
   operatorAct,
-  table,
+  reasonOption,
   usage,
   wholeOption,
 } from './command.ts';
+import { table } from './table.ts';
 
 const LISTED = 50;
 const LISTED_MAX = 10_000;
@@ -45,7 +45,7 @@ export const alarmsAcknowledge: Command = {
   args: ['id'],
   summary: 'Say that you are looking at an alarm: it stays open, and its notices are not repeated.',
   options: {
-    because: { value: 'NOTE', help: 'what the others should know: shown with the alarm, and in the audit log' },
+    reason: { value: 'NOTE', help: 'what the others should know: shown with the alarm, and in the audit log' },
     'dry-run': dryRunOption,
   },
   async run(input, { database, clock }) {
@@ -53,7 +53,7 @@ export const alarmsAcknowledge: Command = {
     const isDryRun = input.options['dry-run'] === true;
     const act = operatorAct(alarmsAcknowledge, input, clock);
     if ((act.reason ?? '').length > ALARM_NOTE_CHARS_MAX)
-      throw usage(`--because has more than ${ALARM_NOTE_CHARS_MAX} characters; shorten it`);
+      throw usage(`--reason has more than ${ALARM_NOTE_CHARS_MAX} characters; shorten it`);
     const done = isDryRun ? await foreseen(database, id) : await database.acknowledgeAlarm(id, act);
     if (!done) throw notFound(`there is no alarm A-${id}; \`quayside alarms list\` shows all`);
     const { outcome, alarm } = done;
@@ -70,7 +70,7 @@ export const alarmsResolve: Command = {
   name: 'alarms resolve',
   args: ['id'],
   summary: 'Say that an event is dealt with, such as a reversal. Other alarms end by themselves.',
-  options: { because: becauseOption, 'dry-run': dryRunOption },
+  options: { reason: reasonOption, 'dry-run': dryRunOption },
   async run(input, { database, clock }) {
     const id = alarmId(input);
     const isDryRun = input.options['dry-run'] === true;

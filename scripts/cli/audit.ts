@@ -3,8 +3,9 @@
  * @module
  */
 import type { AuditEntry, AuditedState } from '../../src/database/audit-log.ts';
-import { type Command, moment, table, wholeOption } from './command.ts';
+import { type Command, moment, wholeOption } from './command.ts';
 import { readSince, sinceOption } from './since.ts';
+import { table } from './table.ts';
 
 const LISTED_MAX = 10_000;
 

@@ -19,7 +19,6 @@ import { openLog } from '../../src/lib/log.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import {
   type Answer,
-  becauseOption,
   type Command,
   type Input,
   type Installation,
@@ -27,13 +26,14 @@ import {
   type OfflineCommand,
   type Option,
   operatorAct,
-  table,
+  reasonOption,
   textOption,
   usage,
   wholeOption,
 } from './command.ts';
 import { mebibytes, openProgressLine } from './progress.ts';
 import { askNewPassphrase, withTerminal } from './signer.ts';
+import { table } from './table.ts';
 
 const INDEX_MAX = 2 ** 31 - 1;
 const passphraseOption: Option = {
@@ -53,7 +53,7 @@ export const backup: Command = {
     'passphrase-file': passphraseOption,
     'without-signer': { help: 'leave out the signer’s part, if the signer does not run' },
     prove: { help: 'restore it into a scratch folder at once and check it, as `backup verify` does' },
-    because: becauseOption,
+    reason: reasonOption,
   },
   notes: [
     'It never holds the signer’s seed: keep the seed phrase on paper, and the passphrase of backups elsewhere.',
@@ -193,7 +193,7 @@ export const restore: OfflineCommand = {
   options: {
     'passphrase-file': passphraseOption,
     through: { value: 'INDEX', help: 'retire the addresses of every pool through this one, instead of an estimate' },
-    because: becauseOption,
+    reason: reasonOption,
   },
   notes: [
     'The estimate, beyond what the backup gave out: the pool’s target, or three times its busiest day for each day',
@@ -259,7 +259,7 @@ function beforeThaw({ files, manifest, networks }: Restored, folder: string): re
       'Look at what left the wallets since the backup and is unknown here:',
       ...networks.map((key) => `quayside payouts outgoing ${key}`),
     ],
-    ['quayside payouts thaw --because "compared with the chain"'],
+    ['quayside payouts thaw --reason "compared with the chain"'],
   ];
 }
 

@@ -6,7 +6,6 @@
 
 import { userInfo } from 'node:os';
 import type { Config } from '../../src/config/config.ts';
-import { printable } from '../../src/core/excerpt.ts';
 import { permanent } from '../../src/core/fault.ts';
 import type { OperatorAct } from '../../src/database/audit-log.ts';
 import type { Database } from '../../src/database/database.ts';
@@ -17,10 +16,10 @@ import type { Clock } from '../../src/lib/clock.ts';
 export type Installation = Readonly<{ config: Config; database: Database; clock: Clock }>;
 
 /**
- * An option. It takes a value if `value` names its placeholder; otherwise it is a switch. `required`: the command
- * refuses to run without it, which the help shows.
+ * An option. It takes a value if `value` names its placeholder or there are `choices`; otherwise it is a switch.
+ * `required`: the command refuses to run without it, which the help shows.
  */
-export type Option = Readonly<{ value?: string; help: string; required?: true }>;
+export type Option = Readonly<{ value?: string; choices?: readonly string[]; help: string; required?: true }>;
 
 export type Input = Readonly<{
   /** At least as many as the command's own `args`, and at most as many as those and its `optionalArgs`. */
@@ -62,11 +61,31 @@ export type Command = Described &
     run(input: Input, installation: Installation): Promise<Answer>;
   }>;
 
+/** A command, or a program of its own that the tool starts: what a list of them shows. */
+export type Listed = Readonly<{
+  name: string;
+  args?: readonly string[];
+  optionalArgs?: readonly string[];
+  summary: string;
+  options?: Command['options'];
+}>;
+
+/** A program that its operator runs by words. */
+export type Tool = Readonly<{
+  name: string;
+  purpose: string;
+  commands: readonly (Command | OfflineCommand)[];
+  /** Separate programs, which need no installation. Each gets the words after its name and returns the exit code. */
+  programs: Readonly<Record<string, Readonly<{ summary: string; run(words: readonly string[]): Promise<number> }>>>;
+  /** The first words of its commands, by how often each is needed. */
+  sections: readonly (readonly [title: string, subjects: readonly string[]])[];
+}>;
+
 export const storeOption: Option = { value: 'ID', help: 'the store; optional if there is only one' };
 
-export const becauseOption: Option = { value: 'REASON', help: 'why, for the audit log (`quayside audit list`)' };
+export const reasonOption: Option = { value: 'REASON', help: 'why, for the audit log (`quayside audit list`)' };
 
-export const requiredBecause: Option = { ...becauseOption, required: true };
+export const requiredReason: Option = { ...reasonOption, required: true };
 
 export const dryRunOption: Option = { help: 'show what would change, and change nothing' };
 
@@ -75,7 +94,7 @@ export const operatorAct = ({ name }: Pick<Command, 'name'>, input: Input, clock
   atMs: clock.nowMs(),
   operator: operatorName(input.env),
   command: name,
-  reason: textOption(input, 'because')?.trim() || null,
+  reason: textOption(input, 'reason')?.trim() || null,
 });
 
 /** Returns the user of this process and, if it is another, the one who ran it through `sudo`. */
@@ -135,19 +154,6 @@ export const usage = (message: string) => permanent('usage', message);
 
 /** Returns the error for something that was named and does not exist: exit code 3. */
 export const notFound = (message: string) => permanent('not_found', message);
-
-/** Returns rows as lines with aligned columns. */
-export function table(foreign: readonly (readonly string[])[]): string[] {
-  const rows = foreign.map((row) => row.map(printable));
-  const widths: number[] = [];
-  for (const row of rows) for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, cell.length);
-  return rows.map((row) =>
-    row
-      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  );
-}
 
 /** Returns a time as people read it (UTC), or a dash for none. */
 export const moment = (ms: number | null): string =>

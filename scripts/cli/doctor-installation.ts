@@ -135,7 +135,7 @@ async function payoutFindings({ config, database, clock }: Installation): Promis
       failure(
         'payouts',
         `money out is frozen: ${freezeText(one)}`,
-        `find out why, then \`quayside payouts thaw${one.network ? ` ${one.network}` : ''} --because …\``,
+        `find out why, then \`quayside payouts thaw${one.network ? ` ${one.network}` : ''} --reason …\``,
       ),
     ),
     ...lanes.map(({ network, message }) =>

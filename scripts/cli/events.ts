@@ -11,13 +11,13 @@ import {
   notFound,
   storeOf,
   storeOption,
-  table,
   textOption,
   usage,
   wholeOption,
 } from './command.ts';
 import { modes } from './key.ts';
 import { readSince, sinceOption } from './since.ts';
+import { table } from './table.ts';
 
 const LISTED_MAX = 1_000;
 
@@ -27,7 +27,7 @@ export const eventsList: Command = {
   summary: 'List the events of a store, newest first.',
   options: {
     store: storeOption,
-    mode: { value: 'test|live', help: 'only events of this mode' },
+    mode: { choices: modes, help: 'only events of this mode' },
     type: { value: 'TYPE', help: 'only events of this type, or of `payment.*` or `refund.*`' },
     since: sinceOption,
     limit: { value: 'N', help: `at most N events (50), up to ${LISTED_MAX}` },

@@ -51,7 +51,7 @@ async function refundLink(scene: Scene, refund: Refund): Promise<Link> {
 function pendingLink({ id, destination, claim, needsApproval, approvedAtMs }: Refund): Link {
   if (!destination) {
     const until = claim ? ` until ${at(claim.untilS * 1000)}, then it fails` : '';
-    const advice = `send the claim link of \`quayside refunds show ${id} --link\` to the payer, or name an address: \`quayside refunds destination ${id} --address ADDRESS --because …\``;
+    const advice = `send the claim link of \`quayside refunds show ${id} --link\` to the payer, or name an address: \`quayside refunds destination ${id} --address ADDRESS --reason …\``;
     return link('payout', 'waiting', `it waits for the payer’s address${until}`, advice);
   }
   if (needsApproval && approvedAtMs === null) {
@@ -84,7 +84,7 @@ async function outcomeLink(scene: Scene, payout: Payout): Promise<Link> {
   if (state === 'failed') return link('outcome', 'broken', `it failed: ${why ?? 'no reason is known'}`);
   const freeze = await scene.database.findFreeze(network);
   if (freeze) {
-    const advice = `find out why; then \`quayside payouts thaw${freeze.network ? ` ${freeze.network}` : ''} --because …\``;
+    const advice = `find out why; then \`quayside payouts thaw${freeze.network ? ` ${freeze.network}` : ''} --reason …\``;
     return link('outcome', 'broken', `money out is frozen: ${freezeText(freeze)}`, advice);
   }
   if (!scene.config.signer) {

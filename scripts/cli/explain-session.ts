@@ -104,6 +104,6 @@ function heldLink(held: HeldMoney): Link[] {
   if (held.state !== 'open') return [];
   const { id, kind, currency } = held;
   const text = `${parText(openPar(held))} ${currency} is held (${kind}: ${meanings[kind]})`;
-  const advice = `\`quayside held accept ${id} --because …\`, or \`quayside held return ${id} --to ADDRESS --because …\``;
+  const advice = `\`quayside held accept ${id} --reason …\`, or \`quayside held return ${id} --to ADDRESS --reason …\``;
   return [link('credit', kind === 'surplus' ? 'waiting' : 'broken', text, advice)];
 }

@@ -7,7 +7,7 @@ import type { HeldPart } from '../../src/core/held-money.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../src/core/money.ts';
 import { currencies } from '../../src/core/transfer.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
-import { becauseOption, type Command, choiceOption, operatorAct, textOption, usage } from './command.ts';
+import { type Command, choiceOption, operatorAct, reasonOption, textOption, usage } from './command.ts';
 import { amountOf, findHeld, whyNotOpen } from './held.ts';
 
 export const heldReturn: Command = {
@@ -19,7 +19,7 @@ export const heldReturn: Command = {
     'to-sender': { help: 'pay the address that it came from, which may be an exchange’s' },
     network: { value: 'KEY', help: 'only what came on this network, such as live:mychain' },
     currency: { value: 'COIN', help: `only this coin: ${currencies.join(', ')}` },
-    because: becauseOption,
+    reason: reasonOption,
     'dry-run': { help: 'show what would be paid, and change nothing' },
   },
   notes: [
@@ -38,7 +38,7 @@ export const heldReturn: Command = {
     }
     const currency = textOption(input, 'currency') && choiceOption(input, 'currency', currencies);
     const act = operatorAct(heldReturn, input, clock);
-    if (act.reason === null) throw usage('--because is required: the audit log keeps why money was returned');
+    if (act.reason === null) throw usage('--reason is required: the audit log keeps why money was returned');
     const held = await findHeld(database, input.args[0] ?? '');
     const named = { id: held.id, to: to ?? null, requestedBy: null };
     const wish = { ...named, ...(chosen && { network: chosen.key }), ...(currency && { currency }) };

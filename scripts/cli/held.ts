@@ -9,17 +9,17 @@ import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../../src/core/money.
 import type { Database } from '../../src/database/database.ts';
 import type { AcceptHeldOutcome, HeldMoney, HeldSession } from '../../src/database/held-money.ts';
 import {
-  becauseOption,
   type Command,
   choiceOption,
   moment,
   notFound,
   operatorAct,
-  table,
+  reasonOption,
   textOption,
   wholeOption,
 } from './command.ts';
 import { findSession, paymentLines } from './session.ts';
+import { table } from './table.ts';
 
 const LISTED_MAX = 1000;
 const states = ['open', 'settled', 'gone', 'any'] as const satisfies readonly (HeldState | 'any')[];
@@ -117,7 +117,7 @@ export const heldAccept: Command = {
   args: ['id'],
   summary: 'Accept held money: the session is paid with it, or it is settled where nothing is left to pay.',
   options: {
-    because: becauseOption,
+    reason: reasonOption,
     'dry-run': { help: 'show what would change, and change nothing' },
   },
   notes: [

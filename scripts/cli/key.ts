@@ -8,19 +8,19 @@ import type { Mode } from '../../src/core/transfer.ts';
 import { type ApiKey, type Scope, scopes } from '../../src/database/keys.ts';
 import { readRange } from '../../src/lib/address-range.ts';
 import {
-  becauseOption,
   type Command,
   choiceOption,
   moment,
   notFound,
   operatorAct,
+  reasonOption,
   storeOf,
   storeOption,
-  table,
   textOption,
   usage,
 } from './command.ts';
 import { expiresOption, readExpiry } from './since.ts';
+import { table } from './table.ts';
 
 export const modes: readonly Mode[] = ['live', 'test'];
 
@@ -36,14 +36,14 @@ export const keyCreate: Command = {
   summary: 'Create an API key and its secret, which are shown once.',
   options: {
     store: storeOption,
-    mode: { value: 'test|live', help: 'the mode of the sessions that it creates', required: true },
+    mode: { choices: modes, help: 'the mode of the sessions that it creates', required: true },
     scopes: { value: 'LIST', help: `comma-separated: ${scopes.join(', ')}; a test key has all by default` },
     expires: expiresOption,
     from: {
       value: 'RANGES',
       help: 'addresses that may use it, comma-separated: 203.0.113.0/24,2001:db8::7 (default: all)',
     },
-    because: becauseOption,
+    reason: reasonOption,
     'dry-run': { help: 'show what the key would be, and create none' },
   },
   notes: [
@@ -140,7 +140,7 @@ export const keyRevoke: Command = {
   name: 'key revoke',
   args: ['id'],
   summary: 'Revoke an API key: requests with it are refused from then on.',
-  options: { because: becauseOption },
+  options: { reason: reasonOption },
   async run(input, { database, clock }) {
     const id = input.args[0] ?? '';
     const isKnown = await database.revokeKey(id, operatorAct(keyRevoke, input, clock));

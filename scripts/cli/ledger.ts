@@ -5,7 +5,8 @@
 
 import { coinText } from '../../src/chains/coin-text.ts';
 import { booksText, type LedgerReport, ledgerProblems } from '../../src/database/money-out.ts';
-import { type Command, operatorAct, table } from './command.ts';
+import { type Command, operatorAct } from './command.ts';
+import { table } from './table.ts';
 
 const SHOWN_MAX = 50;
 

@@ -8,14 +8,13 @@ import { permanent } from '../../src/core/fault.ts';
 import type { Database, NetworkStatus } from '../../src/database/database.ts';
 import { type BlockGap, REWOUND_TRANSFERS_MAX, type Rewound } from '../../src/database/recovery.ts';
 import {
-  becauseOption,
   type Command,
   type Input,
   type Installation,
   moment,
   operatorAct,
-  requiredBecause,
-  table,
+  reasonOption,
+  requiredReason,
   textOption,
   usage,
   wholeOption,
@@ -24,6 +23,7 @@ import { nextStep } from './network-advice.ts';
 import { networkOf } from './network-name.ts';
 import { openProgress } from './progress.ts';
 import { networkLine } from './status.ts';
+import { table } from './table.ts';
 
 const NUMBER_MAX = 999_999_999_999_999;
 const DIFFERENCES_SHOWN = 50;
@@ -94,7 +94,7 @@ export const networksRewind: Command = {
   summary: 'Take the newest blocks out of our chain, even final ones, and read them again.',
   options: {
     to: { value: 'BLOCK', help: 'the newest block to keep' },
-    because: requiredBecause,
+    reason: requiredReason,
     'dry-run': dryRunOption,
   },
   notes: [
@@ -152,7 +152,7 @@ export const networksSkip: Command = {
   summary: 'Go on without a block that no node can serve; payments in it are not seen.',
   options: {
     through: { value: 'BLOCK', help: 'the last block to skip, if there are several' },
-    because: requiredBecause,
+    reason: requiredReason,
     'dry-run': dryRunOption,
   },
   notes: [
@@ -179,7 +179,7 @@ export const networksSkip: Command = {
           ? [
               `money out ${isDryRun ? 'would be' : 'is'} frozen on ${network.key} until then, because refunds that are not ` +
                 'known here may have been paid in these blocks; if no node ever has them, compare the wallets in an explorer, ' +
-                `then \`quayside payouts thaw ${network.key} --because …\``,
+                `then \`quayside payouts thaw ${network.key} --reason …\``,
             ]
           : []),
       ],
@@ -209,7 +209,7 @@ export const networksReread: Command = {
     to: { value: 'BLOCK', help: 'the last block' },
     check: { help: 'only compare, and list the differences; exit code 1 if there are any' },
     url: { value: 'URL', help: 'another node to read from (default: the configured one)' },
-    because: becauseOption,
+    reason: reasonOption,
     'dry-run': { help: 'the same as --check' },
   },
   notes: [
@@ -343,8 +343,8 @@ function withoutSecrets(text: string): string {
 
 /** @throws Fault permanent `usage` without a reason */
 function required(input: Input): Input {
-  if (textOption(input, 'because')?.trim()) return input;
-  throw usage('--because is missing: say why, for the audit log');
+  if (textOption(input, 'reason')?.trim()) return input;
+  throw usage('--reason is missing: say why, for the audit log');
 }
 
 function numberOption(input: Input, name: string): number {

@@ -24,11 +24,11 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import { exitCodeOf, type Finding, findingLines } from '../nodes/finding.ts';
 import {
-  becauseOption,
   dryRunOption,
   type Input,
   type OfflineCommand,
   operatorAct,
+  reasonOption,
   textOption,
   usage,
 } from './command.ts';
@@ -44,7 +44,7 @@ export const nodeConnect: OfflineCommand = {
     outage: outageOption,
     'despite-errors': { help: 'write it even if the check finds errors' },
     'dry-run': dryRunOption,
-    because: becauseOption,
+    reason: reasonOption,
   },
   notes: [
     'Changes url and fallback_url of the network in the file that QUAYSIDE_CONFIG names, shows what changes, and keeps a',

@@ -8,10 +8,11 @@ import { DAY_MS, systemClock } from '../../src/lib/clock.ts';
 import { type Forecast, forecast, type Room, readRoom } from '../nodes/disk-forecast.ts';
 import { leftText, roughly } from '../nodes/sync-estimate.ts';
 import type { SyncRow } from '../nodes/sync-watch.ts';
-import { type Input, moment, type OfflineCommand, table, textOption, usage } from './command.ts';
+import { type Input, moment, type OfflineCommand, textOption, usage } from './command.ts';
 import { nodeUrl } from './node-check.ts';
 import { openProgressTable } from './progress.ts';
 import { readSpan } from './since.ts';
+import { table } from './table.ts';
 
 const EVERY = '15s';
 const EVERY_MS_MAX = 3_600_000;

@@ -18,18 +18,18 @@ import { newTarget, sendCode } from '../../src/notifications/new-target.ts';
 import { createSend } from '../../src/notifications/post.ts';
 import { sendTestNotice } from '../../src/notifications/test-notice.ts';
 import {
-  becauseOption,
   type Command,
   dryRunOption,
   type Input,
   moment,
   notFound,
   operatorAct,
-  table,
+  reasonOption,
   textOption,
   usage,
 } from './command.ts';
 import { readTarget, secretFiles } from './notify-address.ts';
+import { table } from './table.ts';
 
 const isDead = (kind: ChannelKind): boolean => kind === 'dead-man';
 
@@ -46,7 +46,7 @@ export const notifyAdd: Command = {
     user: { value: 'USER', help: 'the user at the mail server' },
     server: { value: 'URL', help: 'another server than api.telegram.org or ntfy.sh' },
     severity: { value: 'LEAST', help: `alarms of this severity and worse: ${severities.join(', ')} (act)` },
-    because: becauseOption,
+    reason: reasonOption,
     'dry-run': dryRunOption,
   },
   notes: [
@@ -91,7 +91,7 @@ export const notifyProve: Command = {
   name: 'notify prove',
   args: ['id', 'code'],
   summary: 'Prove that messages to a target arrive: type the code that came. From then on it is informed about alarms.',
-  options: { because: becauseOption },
+  options: { reason: reasonOption },
   async run(input, { database, clock }) {
     const [id = '', code = ''] = input.args;
     const proved = await database.proveNoticeTarget(id, code.trim(), operatorAct(notifyProve, input, clock));
@@ -149,7 +149,7 @@ export const notifyRemove: Command = {
   name: 'notify remove',
   args: ['id'],
   summary: 'Stop informing a target about alarms, and forget its secrets.',
-  options: { because: becauseOption, 'dry-run': dryRunOption },
+  options: { reason: reasonOption, 'dry-run': dryRunOption },
   async run(input, { database, clock }) {
     const { id, name } = await findTarget(database, input.args[0] ?? '');
     const isDryRun = input.options['dry-run'] === true;

@@ -12,7 +12,6 @@ import { FROZEN_BY_OPERATOR, type Freeze, isAutomatic, OUTFLOW_FOREIGN } from '.
 import type { OutgoingRecord } from '../../src/database/outgoing.ts';
 import { openTerminal } from '../../src/signer/terminal.ts';
 import {
-  becauseOption,
   type Command,
   type Input,
   type Installation,
@@ -20,12 +19,14 @@ import {
   notFound,
   type Option,
   operatorAct,
+  reasonOption,
+  textOption,
   usage,
 } from './command.ts';
 import { networkOf } from './network-name.ts';
 import { freezeLines, freezeSigner, withSigner } from './signer-freeze.ts';
 
-const options = { because: becauseOption, 'dry-run': { help: 'show what would be changed, and change nothing' } };
+const options = { reason: reasonOption, 'dry-run': { help: 'show what would be changed, and change nothing' } };
 const withoutSigner: Option = { help: 'leave the signer as it is; it would need an approver to be thawed' };
 const EVERYWHERE = 'every network';
 /** Transfers that are shown and acknowledged at once; with more, the network stays frozen for the rest. */
@@ -54,7 +55,7 @@ export const payoutsFreeze: Command = {
     const isNew = isDryRun ? known === null : await database.freezePayouts(freeze, act);
     const verb = isDryRun ? 'would be' : 'is';
     const text = isNew
-      ? `money out ${verb} frozen on ${where}; \`quayside payouts thaw${network === null ? '' : ` ${network}`} --because …\` ends that`
+      ? `money out ${verb} frozen on ${where}; \`quayside payouts thaw${network === null ? '' : ` ${network}`} --reason …\` ends that`
       : `it is frozen already: ${freezeText(known ?? freeze)}`;
     const wanted = network === null && input.options['without-signer'] !== true && !isDryRun;
     const signer =
@@ -185,8 +186,7 @@ export async function signerState(dir: string): Promise<string[]> {
 function scopeOf(input: Input, { config }: Pick<Installation, 'config'>) {
   const [name] = input.args;
   const network = name === undefined ? null : networkOf(config.networks, name).key;
-  const { because } = input.options;
-  const reason = typeof because === 'string' ? because.trim() : '';
-  if (!reason) throw usage('--because is missing: say why, for the audit log and for whoever looks next');
+  const reason = textOption(input, 'reason')?.trim();
+  if (!reason) throw usage('--reason is missing: say why, for the audit log and for whoever looks next');
   return { network, where: network ?? EVERYWHERE, reason };
 }

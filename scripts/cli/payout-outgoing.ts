@@ -5,8 +5,9 @@
 
 import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
-import { type Command, moment, table, wholeOption } from './command.ts';
+import { type Command, moment, wholeOption } from './command.ts';
 import { networkOf } from './network-name.ts';
+import { table } from './table.ts';
 
 const LISTED_MAX = 1000;
 

@@ -18,11 +18,11 @@ import type { Database } from '../../src/database/database.ts';
 import { openTerminal } from '../../src/signer/terminal.ts';
 import {
   type Answer,
-  becauseOption,
   type Command,
   type Input,
   type Installation,
   operatorAct,
+  reasonOption,
   usage,
 } from './command.ts';
 import { findNetwork, networkOf } from './network-name.ts';
@@ -39,7 +39,7 @@ export const payoutsResume: Command = {
     yes: {
       help: 'of a network: do not ask about transactions that no payout explains; with --anew as in `payouts settle`',
     },
-    because: becauseOption,
+    reason: reasonOption,
     'dry-run': { help: 'show what would be done, and change nothing' },
   },
   notes: [
@@ -143,7 +143,7 @@ async function whyNotHalted(database: Pick<Database, 'findFreeze'>, key: Network
   if (!freeze) return `no wallet on ${key} is halted; \`quayside status\` shows what payouts wait for`;
   return (
     `no wallet on ${key} is halted, but money out is frozen: ${freeze.reason}. ` +
-    `\`quayside payouts thaw${freeze.network ? ` ${key}` : ''} --because …\` ends that`
+    `\`quayside payouts thaw${freeze.network ? ` ${key}` : ''} --reason …\` ends that`
   );
 }
 

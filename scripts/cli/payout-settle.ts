@@ -4,7 +4,7 @@
  */
 import { equalText, settleNever, settlePaid } from '../../indexers/payouts/exits.ts';
 import { chains } from '../../src/chains/index.ts';
-import { becauseOption, type Command, operatorAct, textOption, usage } from './command.ts';
+import { type Command, operatorAct, reasonOption, textOption, usage } from './command.ts';
 import { networkOf } from './network-name.ts';
 import { withPayoutAccess } from './payout-access.ts';
 import { adoptIfBehind, unknownPayout } from './payouts.ts';
@@ -22,7 +22,7 @@ export const payoutsSettle: Command = {
     yes: {
       help: 'with --never: also if an acknowledged transfer (`payouts thaw`) has paid the same to the same address',
     },
-    because: becauseOption,
+    reason: reasonOption,
     'dry-run': { help: 'verify, show what would be done, and change nothing' },
   },
   notes: [
@@ -46,7 +46,7 @@ export const payoutsSettle: Command = {
     }
     const isDryRun = input.options['dry-run'] === true;
     const act = operatorAct(payoutsSettle, input, clock);
-    if (act.reason === null) throw usage('--because is required: the audit log keeps why a payout was settled by hand');
+    if (act.reason === null) throw usage('--reason is required: the audit log keeps why a payout was settled by hand');
     return withPayoutAccess(network, installation, async (access) => {
       await adoptIfBehind(network, installation, access.signer, isDryRun);
       const parts = { ...access, database, act, isDryRun };

@@ -6,8 +6,9 @@
 import { coinText } from '../../src/chains/coin-text.ts';
 import type { Asset } from '../../src/core/ledger.ts';
 import { unreadMinutes } from '../../src/core/wallet-books.ts';
-import { type Installation, moment, table } from './command.ts';
+import { type Installation, moment } from './command.ts';
 import { freezeText, signerState } from './payout-freeze.ts';
+import { table } from './table.ts';
 
 const open = ['waiting', 'sent', 'stuck'];
 

@@ -14,9 +14,10 @@ import { assetOf, unitsOf } from '../../src/core/ledger.ts';
 import { type Attempt, attemptName, delayOf, type Payout, payoutStates } from '../../src/core/payout.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
 import type { Signer } from '../../src/signer/signer.ts';
-import { type Command, type Installation, moment, notFound, table, textOption, usage, wholeOption } from './command.ts';
+import { type Command, type Installation, moment, notFound, textOption, usage, wholeOption } from './command.ts';
 import { networkOf } from './network-name.ts';
 import { openProgressLine } from './progress.ts';
+import { table } from './table.ts';
 
 const kinds = [...paybackKinds, 'sweep', 'gas'] as const;
 const LISTED_MAX = 1000;

@@ -13,7 +13,6 @@ import type { Refund } from '../../src/database/refunds.ts';
 import { claimUrl, createDestinationCheck } from '../../src/payments/destination.ts';
 import { readSmallFile } from '../../src/signer/approval-file.ts';
 import {
-  becauseOption,
   type Command,
   dryRunOption,
   type Input,
@@ -21,15 +20,16 @@ import {
   moment,
   notFound,
   operatorAct,
+  reasonOption,
   storeOf,
   storeOption,
-  table,
   textOption,
   usage,
   wholeOption,
 } from './command.ts';
 import { withTerminal } from './signer.ts';
 import { optionsOf, readSettings, refundSettings } from './store-settings.ts';
+import { table } from './table.ts';
 
 const statuses: readonly RefundStatus[] = ['pending', 'processing', 'completed', 'failed', 'canceled'];
 const LISTED_MAX = 1000;
@@ -118,7 +118,7 @@ export const refundsApprove: Command = {
   summary: 'Approve a refund above the store’s limit or, with approvers’ signatures, above the signer’s limits.',
   options: {
     approval: { value: 'FILE', help: 'what `signer approve` wrote; run the command again for further approvers' },
-    because: becauseOption,
+    reason: reasonOption,
     yes: { help: 'do not ask before approving; without a terminal nobody is asked' },
     'dry-run': dryRunOption,
   },
@@ -151,7 +151,7 @@ export const refundsApprove: Command = {
 /** Says why nothing can be approved yet: an approval counts for one address alone. */
 const addressFirst = ({ id }: Pick<Refund, 'id'>): string =>
   `refund ${id} has no address yet, and an approval counts for one address alone: wait until the payer has named it, or ` +
-  `name it by \`quayside refunds destination ${id} --address ADDRESS --because …\``;
+  `name it by \`quayside refunds destination ${id} --address ADDRESS --reason …\``;
 
 /** Shows a person what they approve, and asks; without a terminal, or with `--yes`, nobody is asked. */
 async function askApproval(input: Input, refund: Refund): Promise<void> {
@@ -177,12 +177,12 @@ export const refundsReject: Command = {
   summary:
     'Reject a refund that waits while nothing signed for it can pay: it fails, and its amount can be refunded again.',
   options: {
-    reason: { value: 'TEXT', help: 'the failure reason that the merchant sees (rejected_by_operator)' },
-    because: becauseOption,
+    'failure-reason': { value: 'TEXT', help: 'what the merchant sees as the reason (rejected_by_operator)' },
+    reason: reasonOption,
   },
   async run(input, { database, clock }) {
     const refund = await findRefund(database, input.args[0] ?? '');
-    const reason = textOption(input, 'reason') ?? 'rejected_by_operator';
+    const reason = textOption(input, 'failure-reason') ?? 'rejected_by_operator';
     const done = await database.rejectRefund(refund.id, reason, clock.nowMs());
     if (!done) {
       const doubt = refund.status === 'processing' ? await database.payoutDoubt(refund.id) : null;
@@ -208,7 +208,7 @@ export const refundsDestination: Command = {
   summary: 'Send a refund to another address on its network, until its payment is in progress.',
   options: {
     address: { value: 'ADDRESS', help: 'the address to pay' },
-    because: becauseOption,
+    reason: reasonOption,
     'dry-run': { help: 'show what would change, and change nothing' },
   },
   notes: ['The cancel window begins again. A refund that was approved has to be approved again.'],
@@ -218,7 +218,7 @@ export const refundsDestination: Command = {
     if (address === undefined) throw usage('--address is required');
     const isDryRun = input.options['dry-run'] === true;
     const act = operatorAct(refundsDestination, input, clock);
-    if (act.reason === null) throw usage('--because is required: the audit log keeps why a destination was changed');
+    if (act.reason === null) throw usage('--reason is required: the audit log keeps why a destination was changed');
     const check = await createDestinationCheck(config);
     const outcome = await database.redirectRefund({ by: 'operator', id: before.id, address, act, isDryRun }, check);
     if (outcome.kind === 'bad_destination') {
@@ -248,7 +248,7 @@ export const refundsPolicy: Command = {
   name: 'refunds policy',
   args: [],
   summary: 'Show or change a store’s refund policy.',
-  options: { store: storeOption, ...optionsOf(refundSettings), because: becauseOption },
+  options: { store: storeOption, ...optionsOf(refundSettings), reason: reasonOption },
   async run(input, { database, clock }) {
     const { id } = await storeOf(input, database);
     await database.updateStore(

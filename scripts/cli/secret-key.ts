@@ -8,19 +8,19 @@ import { Fault } from '../../src/core/fault.ts';
 import type { SecretKeyUse } from '../../src/database/secret-keys.ts';
 import { keyNames, openSecretKeys, secretKeyFile } from '../../src/lib/secret-key.ts';
 import {
-  becauseOption,
   type Command,
   type Input,
   type Installation,
   moment,
   type Option,
   operatorAct,
-  table,
+  reasonOption,
   textOption,
   usage,
 } from './command.ts';
 import { openProgressLine } from './progress.ts';
 import { withSigner } from './signer-freeze.ts';
+import { table } from './table.ts';
 
 const toOption: Option = {
   value: 'FILE',
@@ -85,7 +85,7 @@ export const secretKeyRotate: Command = {
   name: 'secret-key rotate',
   args: [],
   summary: 'Make a new version of the secret key and seal everything with it, or continue a rotation.',
-  options: { to: toOption, because: becauseOption },
+  options: { to: toOption, reason: reasonOption },
   notes: [
     'Quayside may run. A command that was interrupted is run again: it continues.',
     'Older versions stay in the key’s file until `quayside secret-key retire`. Make a backup afterwards.',
@@ -123,7 +123,7 @@ export const secretKeyRetire: Command = {
   options: {
     'end-links': { help: 'end the links that payers got with it; open refunds get new claim links' },
     to: toOption,
-    because: becauseOption,
+    reason: reasonOption,
   },
   notes: ['Copies of the database from before, such as those in data/backups/, need the old version: keep a backup.'],
   async run(input, installation) {

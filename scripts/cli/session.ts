@@ -8,7 +8,8 @@ import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../../src/core/money.
 import type { Database, Session } from '../../src/database/database.ts';
 import { parseSessionId } from '../../src/lib/session-id.ts';
 import { optionAddress } from '../../src/payments/option.ts';
-import { type Command, moment, notFound, table } from './command.ts';
+import { type Command, moment, notFound } from './command.ts';
+import { table } from './table.ts';
 
 /** A session holds one amount of each kind. */
 const HELD_MAX = heldKinds.length;

@@ -12,8 +12,9 @@ import { permanent } from '../../src/core/fault.ts';
 import type { Database } from '../../src/database/database.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { fingerprintOf, readKeystore } from '../../src/signer/keystore.ts';
-import { type Command, operatorAct, table } from './command.ts';
+import { type Command, operatorAct } from './command.ts';
 import { askMnemonic, withTerminal } from './signer.ts';
+import { table } from './table.ts';
 
 /** One address as the seed and the database have it, in the family's text form; null if the database has none. */
 type Compared = Readonly<{ index: number; seed: string; database: string | null }>;

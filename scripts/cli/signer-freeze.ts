@@ -8,7 +8,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { type ApprovalRequest, readApprovalFile, requestLines } from '../../src/signer/approval-file.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
 import type { FreezeState, SignerControl } from '../../src/signer/signer.ts';
-import { becauseOption, moment, type OfflineCommand, operatorAct, textOption, usage } from './command.ts';
+import { moment, type OfflineCommand, operatorAct, reasonOption, textOption, usage } from './command.ts';
 import { dirOption, filesOf } from './signer.ts';
 
 export const signerFreeze: OfflineCommand = {
@@ -17,14 +17,14 @@ export const signerFreeze: OfflineCommand = {
   summary: 'Freeze the signer: it signs nothing more, on any network, until an approver’s signature ends that.',
   options: {
     dir: dirOption,
-    because: { ...becauseOption, help: 'why; the signer’s journal keeps it, and approvers see it', required: true },
+    reason: { ...reasonOption, help: 'why; the signer’s journal keeps it, and approvers see it', required: true },
     'dry-run': { help: 'show whether the signer is frozen and who could end it, and change nothing' },
   },
   notes: ['It holds across restarts. The signer needs no approver to be frozen, but one to be thawed.'],
   async runOffline(input) {
     const { operator, reason } = operatorAct(signerFreeze, input, systemClock);
     const isDryRun = input.options['dry-run'] === true;
-    if (reason === null) throw usage('--because is missing: say why, for the approver who is to end it');
+    if (reason === null) throw usage('--reason is missing: say why, for the approver who is to end it');
     const { before, state } = await withSigner(filesOf(input).dir, async (signer) => {
       const before = await signer.freezeState();
       return { before, state: isDryRun ? before : await signer.freeze(reason, operator) };

@@ -22,8 +22,9 @@ import { loadPolicy, type NetworkPolicy, type Policy } from '../../src/signer/po
 import { PASSPHRASE_BYTES_MIN } from '../../src/signer/sealed-file.ts';
 import { makeSigner, refuseExistingSigner } from '../../src/signer/setup.ts';
 import { openTerminal, type Terminal } from '../../src/signer/terminal.ts';
-import { type Answer, type Input, type OfflineCommand, type Option, table, textOption, usage } from './command.ts';
+import { type Answer, type Input, type OfflineCommand, type Option, textOption, usage } from './command.ts';
 import { capLines, draftPolicy, readPaidNetworks } from './signer-policy.ts';
+import { table } from './table.ts';
 
 const WORDS_BITS = 256;
 const WORDS_ASKED = 3;

@@ -13,10 +13,11 @@ import { isSenderSilent, type SenderReport } from '../../src/database/sender-rep
 import type { SourceStatus } from '../../src/rates/rates.ts';
 import { alarmLines, alarmShown } from './alarms.ts';
 import { backupStatus } from './backup-status.ts';
-import { type Command, type Installation, table } from './command.ts';
+import type { Command, Installation } from './command.ts';
 import { comparisonStatus } from './comparison-status.ts';
 import { noticeStatus } from './notice-status.ts';
 import { payoutStatus } from './payout-status.ts';
+import { table } from './table.ts';
 
 const ALARMS_SHOWN = 10;
 const RATES_TIMEOUT_MS = 2000;

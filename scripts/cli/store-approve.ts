@@ -3,14 +3,14 @@
  * @module
  */
 import { permanent } from '../../src/core/fault.ts';
-import { becauseOption, type Command, dryRunOption, moment, operatorAct, requiredBecause, usage } from './command.ts';
+import { type Command, dryRunOption, moment, operatorAct, reasonOption, requiredReason, usage } from './command.ts';
 import { storeJson, unknownStore } from './store.ts';
 
 export const storeApprove: Command = {
   name: 'store approve',
   args: ['store'],
   summary: 'Approve a store that a merchant has created in the dashboard: its keys work from now on.',
-  options: { because: becauseOption, 'dry-run': dryRunOption },
+  options: { reason: reasonOption, 'dry-run': dryRunOption },
   notes: ['`quayside store list` shows what waits. One that was refused can be approved too.'],
   async run(input, { database, clock }) {
     const id = input.args[0] ?? '';
@@ -33,12 +33,12 @@ export const storeRefuse: Command = {
   name: 'store refuse',
   args: ['store'],
   summary: 'Refuse a store that a merchant has created in the dashboard: its owner sees the reason.',
-  options: { because: requiredBecause, 'dry-run': dryRunOption },
+  options: { reason: requiredReason, 'dry-run': dryRunOption },
   notes: ['It gets no keys. `quayside store approve` ends the refusal; an approved store is suspended instead.'],
   async run(input, { database, clock }) {
     const act = operatorAct(storeRefuse, input, clock);
     if (act.reason === null)
-      throw usage('--because is missing: the owner of the store and the audit log see the reason');
+      throw usage('--reason is missing: the owner of the store and the audit log see the reason');
     const id = input.args[0] ?? '';
     const isDryRun = input.options['dry-run'] === true;
     const done = await database.refuseStore(id, act, isDryRun);
@@ -47,7 +47,7 @@ export const storeRefuse: Command = {
     if (outcome === 'approved')
       throw permanent(
         'store_approved',
-        `store ${id} is approved: \`quayside store suspend ${id} --because …\` stops it`,
+        `store ${id} is approved: \`quayside store suspend ${id} --reason …\` stops it`,
       );
     const since = `${moment(store.refusal?.atMs ?? null)} because ${store.refusal?.because}`;
     return {

@@ -9,8 +9,9 @@ import { LOGO_BYTES_MAX, readLogo } from '../../src/dashboard/logo.ts';
 import type { PageSettings, PageSettingsChange } from '../../src/database/page-settings.ts';
 import { readAccent } from '../../src/lib/accent.ts';
 import { isMailAddress } from '../../src/lib/mail-server.ts';
-import { becauseOption, type Command, type Input, storeOf, storeOption, table, textOption, usage } from './command.ts';
+import { type Command, type Input, reasonOption, storeOf, storeOption, textOption, usage } from './command.ts';
 import { nameOption } from './store-settings.ts';
+import { table } from './table.ts';
 
 const ORIGINS_MAX = 20;
 /** Removes a setting. */
@@ -36,7 +37,7 @@ export const storePage: Command = {
       value: 'ADDRESS|none',
       help: 'payers can have their receipt by mail, whose answers go to this address (needs `mail` in the settings)',
     },
-    because: becauseOption,
+    reason: reasonOption,
   },
   async run(input, { database }) {
     const { id } = await storeOf(input, database);

@@ -16,9 +16,10 @@ type Value = StoreValues[keyof StoreValues];
 
 type Setting<Key extends keyof StoreValues> = Readonly<{
   key: Key;
-  /** The option, without its dashes, and the placeholder of its value. */
+  /** The option, without its dashes, and the placeholder or the choices of its value. */
   option: string;
-  value: string;
+  value?: string;
+  choices?: readonly string[];
   help: string;
   /** @throws Fault permanent `usage` */
   read(input: Input, option: string): Value;
@@ -40,7 +41,7 @@ const days = (min: number) => ({
   text: (value: Value) => `${Number(value) / DAY_S} days`,
 });
 const choice = <T extends string>(choices: readonly T[]) => ({
-  value: choices.join('|'),
+  choices,
   read: (input: Input, option: string) => choiceOption(input, option, choices),
   text: String,
 });
@@ -114,7 +115,7 @@ export const refundSettings: readonly Setting<keyof RefundPolicy>[] = [
     key: 'refundToSender',
     option: 'to-sender',
     help: 'whether refunds may go to the sending address, which may be an exchange’s',
-    value: 'yes|no',
+    choices: ['yes', 'no'],
     read: (input, option) => choiceOption(input, option, ['yes', 'no']) === 'yes',
     text: (value) => (value ? 'yes' : 'no'),
   },
@@ -150,7 +151,12 @@ export const storeSettings: readonly Setting<keyof StoreValues>[] = [
 
 /** Returns the options that these settings are read from. */
 export const optionsOf = (settings: readonly Setting<keyof StoreValues>[]): Record<string, Option> =>
-  Object.fromEntries(settings.map(({ option, value, help }) => [option, { value, help }]));
+  Object.fromEntries(
+    settings.map(({ option, value = 'VALUE', choices, help }) => [
+      option,
+      choices ? { choices, help } : { value, help },
+    ]),
+  );
 
 /** Returns what the command line sets. @throws Fault permanent `usage` */
 export const readSettings = <Key extends keyof StoreValues>(

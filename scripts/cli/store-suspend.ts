@@ -2,7 +2,7 @@
  * Suspends a store and resumes it: whether its keys may create sessions and refunds.
  * @module
  */
-import { becauseOption, type Command, dryRunOption, moment, operatorAct, requiredBecause, usage } from './command.ts';
+import { type Command, dryRunOption, moment, operatorAct, reasonOption, requiredReason, usage } from './command.ts';
 import { storeJson, unknownStore } from './store.ts';
 
 /** How many refunds that wait are counted. */
@@ -12,7 +12,7 @@ export const storeSuspend: Command = {
   name: 'store suspend',
   args: ['store'],
   summary: 'Stop a store: its keys create no sessions and no refunds. What it has is still watched, credited and sent.',
-  options: { because: requiredBecause, 'dry-run': dryRunOption },
+  options: { reason: requiredReason, 'dry-run': dryRunOption },
   notes: [
     'Its refunds that are not signed yet are held until `quayside store resume`; `quayside refunds reject <id>` ends one.',
     'Payment pages of open sessions say that the shop takes no new orders.',
@@ -20,7 +20,7 @@ export const storeSuspend: Command = {
   async run(input, { database, clock }) {
     const act = operatorAct(storeSuspend, input, clock);
     if (act.reason === null)
-      throw usage('--because is missing: the audit log and `quayside store list` keep the reason');
+      throw usage('--reason is missing: the audit log and `quayside store list` keep the reason');
     const id = input.args[0] ?? '';
     const isDryRun = input.options['dry-run'] === true;
     const done = await database.suspendStore(id, 'suspended', act, isDryRun);
@@ -51,7 +51,7 @@ export const storeResume: Command = {
   name: 'store resume',
   args: ['store'],
   summary: 'End the suspension of a store: its keys work as before, and its refunds go on.',
-  options: { because: becauseOption, 'dry-run': dryRunOption },
+  options: { reason: reasonOption, 'dry-run': dryRunOption },
   async run(input, { database, clock }) {
     const id = input.args[0] ?? '';
     const isDryRun = input.options['dry-run'] === true;

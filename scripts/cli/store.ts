@@ -5,7 +5,7 @@
 
 import { defaultStoreSettings, issueStore } from '../../src/app/new-credentials.ts';
 import type { MerchantStore } from '../../src/database/stores.ts';
-import { becauseOption, type Command, dryRunOption, moment, notFound, operatorAct, table } from './command.ts';
+import { type Command, dryRunOption, moment, notFound, operatorAct, reasonOption } from './command.ts';
 import {
   checkCredit,
   optionsOf,
@@ -14,6 +14,7 @@ import {
   settingsJson,
   storeSettings,
 } from './store-settings.ts';
+import { table } from './table.ts';
 
 export const storeCreate: Command = {
   name: 'store create',
@@ -24,7 +25,7 @@ export const storeCreate: Command = {
     ...optionsOf(
       sessionSettings.map((one) => ({ ...one, help: `${one.help} (${one.text(defaultStoreSettings[one.key])})` })),
     ),
-    because: becauseOption,
+    reason: reasonOption,
   },
   async run(input, { config, database, clock }) {
     const name = input.args[0] ?? '';
@@ -75,7 +76,7 @@ export const storeUpdate: Command = {
   summary: 'Change the settings of a store, or show them. Open sessions keep theirs, but for --credit.',
   options: {
     ...optionsOf(storeSettings),
-    because: becauseOption,
+    reason: reasonOption,
     'dry-run': dryRunOption,
   },
   async run(input, { config, database, clock }) {

@@ -17,7 +17,8 @@ import type { SweepPlan } from '../../indexers/payouts/sweeper.ts';
 import { coinText } from '../../src/chains/coin-text.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { unitsOfGroup } from '../../src/core/sweep.ts';
-import { table } from './command.ts';
+
+import { table } from './table.ts';
 
 /** Says what burning coins and lending a stake would cost for all sweeps together, where a network has both ways. */
 function waysLines(network: NetworkConfig, { sweeps }: SweepPlan): string[] {

@@ -27,7 +27,6 @@ import {
   moment,
   notFound,
   type Option,
-  table,
   textOption,
   usage,
   wholeOption,
@@ -35,6 +34,7 @@ import {
 import { openProgress } from './progress.ts';
 import { withTerminal } from './signer.ts';
 import { planLines } from './sweep-text.ts';
+import { table } from './table.ts';
 
 const POLL_MS = 500;
 const WAIT_S_MAX = 86_400;

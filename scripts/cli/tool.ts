@@ -1,12 +1,11 @@
 /**
- * The `quayside` command as a function: finds the command, reads its options, runs it and returns what to print.
- * `scripts/quayside.ts` is the program around it.
+ * A tool as a function: finds the command, reads its options, runs it and returns what to print. `scripts/quayside.ts`
+ * is the program around it.
  *
  * Exit codes: 0 done · 1 refused or failed · 2 wrong usage or configuration · 3 what was named does not exist.
- * @module
  */
 import { existsSync } from 'node:fs';
-import { parseArgs } from 'node:util';
+import { styleText } from 'node:util';
 import { openDatabase } from '../../src/app/open-database.ts';
 import { prepareDatabase } from '../../src/app/prepare-database.ts';
 import { loadConfig } from '../../src/config/config.ts';
@@ -16,211 +15,48 @@ import { refuseStaleBuild } from '../../src/lib/build-stamp.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { readShipped } from '../../src/lib/installation.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
-import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
-import { alarmsAcknowledge, alarmsList, alarmsResolve } from './alarms.ts';
-import { auditList } from './audit.ts';
-import { backup, backupVerify, restore } from './backup.ts';
-import { type Command, type Input, type OfflineCommand, operatorAct, textOption, usage } from './command.ts';
-import { doctor } from './doctor.ts';
-import { eventsList, eventsShow } from './events.ts';
-import { explain } from './explain.ts';
-import { exportFees, exportPayments, exportRefunds, exportSweeps } from './export.ts';
-import { heldAccept, heldList, heldShow } from './held.ts';
-import { heldReturn } from './held-return.ts';
-import { commandHelp, everywhere, groupHelp, type Listed, overview, unknownCommand, usageLine } from './help.ts';
-import { keyCreate, keyList, keyRevoke, keyShow } from './key.ts';
-import { ledgerVerify } from './ledger.ts';
-import { networksList, networksReread, networksRewind, networksShow, networksSkip } from './networks.ts';
-import { nodeCheck } from './node-check.ts';
-import { nodeConnect } from './node-connect.ts';
-import { nodeSync } from './node-sync.ts';
-import { notifyAdd, notifyList, notifyProve, notifyRemove, notifyTest } from './notify.ts';
-import { signerOperatorKey } from './operator-key.ts';
-import { pay } from './pay.ts';
-import { payoutsFreeze, payoutsThaw } from './payout-freeze.ts';
-import { payoutsOutgoing } from './payout-outgoing.ts';
-import { payoutsResume } from './payout-resume.ts';
-import { payoutsSettle } from './payout-settle.ts';
-import { payoutsAdopt, payoutsList, payoutsShow } from './payouts.ts';
 import {
-  refundsApprove,
-  refundsDestination,
-  refundsList,
-  refundsPolicy,
-  refundsReject,
-  refundsRequest,
-  refundsShow,
-} from './refunds.ts';
-import { secretKeyRetire, secretKeyRotate, secretKeyStatus } from './secret-key.ts';
-import { sessionShow } from './session.ts';
-import { signerChangePassphrase, signerImport, signerInit, signerShow } from './signer.ts';
-import { signerApprove } from './signer-approve.ts';
-import { signerBackup, signerRestore } from './signer-backup.ts';
-import { signerDrill } from './signer-drill.ts';
-import { signerFreeze, signerThaw } from './signer-freeze.ts';
-import { signerPolicyAdd } from './signer-policy-add.ts';
-import { status } from './status.ts';
-import { storeCreate, storeList, storeUpdate } from './store.ts';
-import { storeApprove, storeRefuse } from './store-approve.ts';
-import { storePage } from './store-page.ts';
-import { storeResume, storeSuspend } from './store-suspend.ts';
-import { supportBundle } from './support-bundle.ts';
-import { sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
-import { trigger } from './trigger.ts';
-import { userCreate, userList, userRemove, userReset, userRole } from './user.ts';
-import { walletList } from './wallet.ts';
-import { webhooksRecover, webhooksShow } from './webhook-recovery.ts';
-import { webhooksRotate, webhooksSecret } from './webhook-secrets.ts';
-import { webhooksTest } from './webhook-test.ts';
-import {
-  webhooksAdd,
-  webhooksAttempts,
-  webhooksEnable,
-  webhooksList,
-  webhooksRemove,
-  webhooksResend,
-} from './webhooks.ts';
-
-export const commands: readonly (Command | OfflineCommand)[] = [
-  status,
-  doctor,
-  supportBundle,
-  explain,
-  alarmsList,
-  alarmsAcknowledge,
-  alarmsResolve,
-  notifyAdd,
-  notifyProve,
-  notifyTest,
-  notifyList,
-  notifyRemove,
-  networksList,
-  networksShow,
-  networksRewind,
-  networksReread,
-  networksSkip,
-  nodeCheck,
-  nodeConnect,
-  nodeSync,
-  storeCreate,
-  storeUpdate,
-  storeList,
-  storeApprove,
-  storeRefuse,
-  storeSuspend,
-  storeResume,
-  storePage,
-  keyCreate,
-  keyList,
-  keyShow,
-  keyRevoke,
-  userCreate,
-  userReset,
-  userRole,
-  userRemove,
-  userList,
-  sessionShow,
-  pay,
-  heldList,
-  heldShow,
-  heldAccept,
-  heldReturn,
-  webhooksList,
-  webhooksAdd,
-  webhooksRemove,
-  webhooksEnable,
-  webhooksResend,
-  webhooksAttempts,
-  webhooksTest,
-  webhooksShow,
-  webhooksRecover,
-  eventsList,
-  eventsShow,
-  trigger,
-  webhooksSecret,
-  webhooksRotate,
-  refundsList,
-  refundsShow,
-  refundsRequest,
-  refundsApprove,
-  refundsReject,
-  refundsDestination,
-  refundsPolicy,
-  payoutsList,
-  payoutsShow,
-  payoutsResume,
-  payoutsSettle,
-  payoutsAdopt,
-  payoutsFreeze,
-  payoutsThaw,
-  walletList,
-  payoutsOutgoing,
-  sweepPlan,
-  sweepRun,
-  sweepStatus,
-  ledgerVerify,
-  exportPayments,
-  exportRefunds,
-  exportSweeps,
-  exportFees,
-  secretKeyStatus,
-  secretKeyRotate,
-  secretKeyRetire,
-  auditList,
-  backupVerify,
-  backup,
-  restore,
-  addressPoolDerive,
-  addressPoolImport,
-  signerInit,
-  signerImport,
-  signerShow,
-  signerChangePassphrase,
-  signerBackup,
-  signerRestore,
-  signerPolicyAdd,
-  signerOperatorKey,
-  signerApprove,
-  signerFreeze,
-  signerThaw,
-  signerDrill,
-];
+  type Command,
+  type Input,
+  type Listed,
+  type OfflineCommand,
+  operatorAct,
+  type Tool,
+  textOption,
+} from './command.ts';
+import { completion, shells } from './completion.ts';
+import { commandHelp, groupHelp, overview, unknownCommand, usageLine } from './help.ts';
+import { readInput } from './parser.ts';
 
 const EXIT = { done: 0, failed: 1, usage: 2, notFound: 3 } as const;
-
-/** Separate programs, which need no installation. Each gets the words after its name and returns the exit code. */
-const programs: Readonly<Record<string, { summary: string; run(words: readonly string[]): Promise<number> }>> = {
-  listen: {
-    summary: 'Forward test events to a handler on this machine, signed like webhooks.',
-    run: async (words) => (await import('./listen-program.ts')).runListen(words),
-  },
-  'tron-ws': {
-    summary: 'Serve a WebSocket for a java-tron node, on the node’s machine.',
-    run: async (words) => (await import('./tron-ws.ts')).runTronWs(words),
-  },
-};
 
 /** The result of a run: its exit code, and what to write to standard output and standard error. */
 type Ended = Readonly<{ code: number; out: string; err: string }>;
 
 /**
  * Runs one command. Questions and progress go directly to the terminal of the process.
- * @param words the command line after `quayside`
+ * @param words the command line after the tool's name
  * @param cwd the folder that relative paths start from
  * @throws every error that is not a Fault: a bug
  */
-export async function runTool(words: readonly string[], env: NodeJS.ProcessEnv, cwd: string): Promise<Ended> {
-  const program = programs[words[0] ?? ''];
+export async function runTool(
+  tool: Tool,
+  words: readonly string[],
+  env: NodeJS.ProcessEnv,
+  cwd: string,
+): Promise<Ended> {
+  const program = tool.programs[words[0] ?? ''];
   if (program) return { code: await program.run(words.slice(1)), out: '', err: '' };
   if (words[0] === '--version')
-    return ended(EXIT.done, [`quayside ${readShipped<{ version: string }>('package.json').version}`]);
+    return ended(EXIT.done, [`${tool.name} ${readShipped<{ version: string }>('package.json').version}`]);
+  if (words[0] === '--completion') return completed(tool, words[1]);
   const wantsHelp = words.includes('--help') || words.includes('-h') || words[0] === 'help';
   const named = words.filter((word) => !['help', '--help', '-h'].includes(word));
-  const command = commands.find(({ name }) => name === named.slice(0, name.split(' ').length).join(' '));
-  if (!command) return withoutCommand(wantsHelp, named);
+  const command = tool.commands.find(({ name }) => name === named.slice(0, name.split(' ').length).join(' '));
+  if (!command) return withoutCommand(tool, wantsHelp, named);
   if (wantsHelp) {
-    const group = groupHelp(listed, command.name);
-    return ended(EXIT.done, [...commandHelp(command), ...(group ? ['', ...group] : [])]);
+    const group = groupHelp(tool.name, listed(tool), command.name);
+    return ended(EXIT.done, [...commandHelp(tool.name, command), ...(group ? ['', ...group] : [])]);
   }
   try {
     refuseStaleBuild();
@@ -234,28 +70,47 @@ export async function runTool(words: readonly string[], env: NodeJS.ProcessEnv, 
     if (!(error instanceof Fault)) throw error;
     const { code, message } = error;
     const json = words.includes('--json') ? [JSON.stringify({ error: { code, message } }, null, 2)] : [];
-    return ended(exitCode(error), json, [message, ...(code === 'usage' ? [`usage: ${usageLine(command)}`] : [])]);
+    const how = code === 'usage' ? [`usage: ${usageLine(tool.name, command)}`] : [];
+    return ended(exitCode(error), json, [message, ...how]);
   }
 }
 
-/** Every command and program that the help lists. */
-const listed: readonly Listed[] = [
+/** Returns every command and program that the help lists. */
+const listed = ({ commands, programs }: Tool): readonly Listed[] => [
   ...commands,
   ...Object.entries(programs).map(([name, { summary }]) => ({ name, summary })),
 ];
 
 /** Answers words that name no command: a group of commands, nothing at all, or a typo. */
-function withoutCommand(wantsHelp: boolean, named: readonly string[]): Ended {
-  const group = named.length === 1 || wantsHelp ? groupHelp(listed, named[0] ?? '') : null;
+function withoutCommand(tool: Tool, wantsHelp: boolean, named: readonly string[]): Ended {
+  const all = listed(tool);
+  const group = named.length === 1 || wantsHelp ? groupHelp(tool.name, all, named[0] ?? '') : null;
   if (group) return ended(wantsHelp ? EXIT.done : EXIT.usage, group);
-  if (named.length === 0) return ended(wantsHelp ? EXIT.done : EXIT.usage, overview(listed));
-  return ended(EXIT.usage, [], [unknownCommand(listed, named)]);
+  if (named.length > 0) return ended(EXIT.usage, [], [unknownCommand(tool.name, all, named)]);
+  const lines = overview(tool, all).map((line) => (line.endsWith(':') ? coloured('bold', line, process.stdout) : line));
+  return { code: wantsHelp ? EXIT.done : EXIT.usage, out: `${lines.join('\n')}\n`, err: '' };
+}
+
+function completed(tool: Tool, shell: string | undefined): Ended {
+  const script = completion(tool, listed(tool), shell ?? '');
+  return script === null
+    ? ended(EXIT.usage, [], [`--completion ${shell ?? ''} is not known, expected ${shells.join(', ')}`])
+    : ended(EXIT.done, script);
 }
 
 function ended(code: number, lines: readonly string[], complaints: readonly string[] = []): Ended {
-  const text = (all: readonly string[]) => all.map((one) => `${one.split('\n').map(printable).join('\n')}\n`).join('');
-  return { code, out: text(lines), err: text(complaints.map((line) => `quayside: ${line}`)) };
+  const safe = (text: string) => text.split('\n').map(printable).join('\n');
+  const prefix = coloured('red', 'quayside:', process.stderr);
+  return {
+    code,
+    out: lines.map((line) => `${safe(line)}\n`).join(''),
+    err: complaints.map((line) => `${prefix} ${safe(line)}\n`).join(''),
+  };
 }
+
+/** Colours a text on a terminal, unless `NO_COLOR` is set. */
+const coloured = (format: 'bold' | 'red', text: string, stream: NodeJS.WriteStream): string =>
+  styleText(format, text, { stream });
 
 async function runOn(command: Command | OfflineCommand, input: Input) {
   if ('runOffline' in command) return command.runOffline(input);
@@ -282,30 +137,6 @@ const noInstallation = (dataDir: string): Fault =>
     'no_installation',
     `there is no installation in ${dataDir}; check QUAYSIDE_DATA_DIR and QUAYSIDE_CONFIG, or make one there with \`npm start\` or \`quayside store create <name>\``,
   );
-
-/** @throws Fault permanent `usage` */
-function readInput(command: Command | OfflineCommand, words: string[]): Pick<Input, 'args' | 'options'> {
-  const options = Object.fromEntries(
-    Object.entries({ ...command.options, ...everywhere }).map(([name, option]) => [
-      name,
-      { type: option.value ? ('string' as const) : ('boolean' as const) },
-    ]),
-  );
-  const { values, positionals } = parse(words, options);
-  const missing = command.args[positionals.length];
-  if (missing) throw usage(`<${missing}> is missing`);
-  const excess = positionals[command.args.length + (command.optionalArgs?.length ?? 0)];
-  if (excess !== undefined) throw usage(`unexpected argument "${excess}"`);
-  return { args: positionals, options: values };
-}
-
-function parse(args: string[], options: Record<string, { type: 'string' | 'boolean' }>) {
-  try {
-    return parseArgs({ args, options, allowPositionals: true, strict: true });
-  } catch (error) {
-    throw usage(error instanceof Error ? error.message : String(error));
-  }
-}
 
 function exitCode(fault: Fault): number {
   if (['usage', 'config_invalid', 'build_stale', 'cannot_start', 'no_installation'].includes(fault.code))

@@ -11,7 +11,6 @@ import type { Person } from '../../src/database/people.ts';
 import { sortableId } from '../../src/lib/id.ts';
 import {
   type Answer,
-  becauseOption,
   type Command,
   choiceOption,
   type Input,
@@ -19,11 +18,12 @@ import {
   moment,
   notFound,
   operatorAct,
+  reasonOption,
   storeOf,
   storeOption,
-  table,
   usage,
 } from './command.ts';
+import { table } from './table.ts';
 
 const LINK_LIFE_MS = 3_600_000;
 const NAME = /^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,63}$/u;
@@ -39,7 +39,7 @@ export const userCreate: Command = {
       help: `${roles.join(', ')} (default: operator, for the whole installation; the first person of a sandbox owns its demo store too)`,
     },
     store: { ...storeOption, help: 'the store of the role; optional if there is only one' },
-    because: becauseOption,
+    reason: reasonOption,
   },
   async run(input, installation) {
     const { database, clock } = installation;
@@ -64,7 +64,7 @@ export const userRole: Command = {
   options: {
     role: { value: 'ROLE', help: roles.join(', ') },
     store: storeOption,
-    because: becauseOption,
+    reason: reasonOption,
   },
   async run(input, installation) {
     const { database, clock } = installation;
@@ -79,7 +79,7 @@ export const userReset: Command = {
   name: 'user reset',
   args: ['name'],
   summary: 'Print a new one-time link for a person, whose sessions and earlier links end.',
-  options: { because: becauseOption },
+  options: { reason: reasonOption },
   async run(input, installation) {
     const person = await personOf(input, installation);
     return linkFor(person, person.memberships, userReset, input, installation);
@@ -90,7 +90,7 @@ export const userRemove: Command = {
   name: 'user remove',
   args: ['name'],
   summary: 'Remove a person from the dashboard, and end all of their sessions.',
-  options: { because: becauseOption },
+  options: { reason: reasonOption },
   async run(input, installation) {
     const person = await personOf(input, installation);
     await installation.database.removePerson(person.id, operatorAct(userRemove, input, installation.clock));

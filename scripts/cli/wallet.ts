@@ -5,7 +5,8 @@
 import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Asset } from '../../src/core/ledger.ts';
-import { type Command, moment, table } from './command.ts';
+import { type Command, moment } from './command.ts';
+import { table } from './table.ts';
 
 export const walletList: Command = {
   name: 'wallet list',

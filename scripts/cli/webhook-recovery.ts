@@ -12,10 +12,11 @@ import {
   type RecoveryCursor,
   WAITING_COUNTED_MAX,
 } from '../../src/database/redelivery.ts';
-import { type Command, moment, notFound, table, usage } from './command.ts';
+import { type Command, moment, notFound, usage } from './command.ts';
 import { hairpinVerdict } from './hairpin.ts';
 import { openProgressLine } from './progress.ts';
 import { readSince, sinceOption } from './since.ts';
+import { table } from './table.ts';
 
 const ANSWERS_SHOWN = 5;
 const TITLE_CHARACTERS_MAX = 100;

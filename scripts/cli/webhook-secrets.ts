@@ -7,18 +7,18 @@ import { permanent } from '../../src/core/fault.ts';
 import type { RotationOutcome, RotationStep, WebhookSecret } from '../../src/database/webhook-secrets.ts';
 import { newWebhookSecret } from '../../src/lib/id.ts';
 import {
-  becauseOption,
   type Command,
   choiceOption,
   type Input,
   moment,
   notFound,
   operatorAct,
+  reasonOption,
   usage,
 } from './command.ts';
 import { modes } from './key.ts';
 
-const modeOption = { value: 'test|live', help: 'of a store, which has a secret for each mode (live)' };
+const modeOption = { choices: modes, help: 'of a store, which has a secret for each mode (live)' };
 const readMode = (input: Input) => choiceOption(input, 'mode', modes, 'live');
 
 export const webhooksSecret: Command = {
@@ -43,7 +43,7 @@ export const webhooksRotate: Command = {
     mode: modeOption,
     finish: { help: 'the receiver has the new secret: the old one ends' },
     cancel: { help: 'keep the old secret: the new one ends' },
-    because: becauseOption,
+    reason: reasonOption,
     'dry-run': { help: 'show what would change, and change nothing' },
   },
   notes: [

@@ -10,19 +10,19 @@ import type { Attempt, Delivery, DeliveryState } from '../../src/database/databa
 import type { Endpoint } from '../../src/database/endpoints.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import {
-  becauseOption,
   type Command,
   choiceOption,
   moment,
   notFound,
+  reasonOption,
   storeOf,
   storeOption,
-  table,
   textOption,
   usage,
   wholeOption,
 } from './command.ts';
 import { modes } from './key.ts';
+import { table } from './table.ts';
 
 const states: readonly DeliveryState[] = ['waiting', 'delivered', 'failed'];
 
@@ -79,9 +79,9 @@ export const webhooksAdd: Command = {
   summary: 'Send a store’s events of one mode to a URL, and print the secret that signs them.',
   options: {
     store: storeOption,
-    mode: { value: 'test|live', help: 'the mode of the events to send' },
+    mode: { choices: modes, help: 'the mode of the events to send' },
     events: { value: 'LIST', help: `comma-separated extended events to send as well: ${extendedEvents.join(', ')}` },
-    because: becauseOption,
+    reason: reasonOption,
   },
   async run(input, { database, clock, config }) {
     const url = input.args[0] ?? '';
@@ -103,7 +103,7 @@ export const webhooksRemove: Command = {
   name: 'webhooks remove',
   args: ['endpoint'],
   summary: 'Remove an endpoint; deliveries that wait for it are not sent.',
-  options: { because: becauseOption },
+  options: { reason: reasonOption },
   async run(input, { database }) {
     const id = input.args[0] ?? '';
     if (!(await database.removeEndpoint(id))) throw unknownEndpoint(id);
@@ -115,7 +115,7 @@ export const webhooksEnable: Command = {
   name: 'webhooks enable',
   args: ['endpoint'],
   summary: 'Enable an endpoint that was disabled because it answered 410 Gone.',
-  options: { because: becauseOption },
+  options: { reason: reasonOption },
   async run(input, { database, clock }) {
     const id = input.args[0] ?? '';
     if (!(await database.enableEndpoint(id, true, null, clock.nowMs()))) throw unknownEndpoint(id);

@@ -94,7 +94,7 @@ export function judgeNever(payout: Named, evidence: Evidence): Exit {
   const open = whyOpen(payout, evidence);
   if (open) return open;
   if (evidence.suspect !== null) {
-    const how = `look at it, and settle the payout with \`quayside payouts settle ${id} --paid <transaction> --because …\` if it did`;
+    const how = `look at it, and settle the payout with \`quayside payouts settle ${id} --paid <transaction> --reason …\` if it did`;
     return refuse('payout_maybe_paid', `${evidence.suspect} may have paid ${id}, and no attempt explains it: ${how}`);
   }
   const last = evidence.generations.find(({ generation }) => generation === payout.generation)?.outcome ?? null;
@@ -120,7 +120,7 @@ function whyOpen({ id, network }: Named, { isSigning, generations }: Evidence): 
 }
 
 function whyOpenOutcome(id: string, txs: readonly string[], outcome: ShownOutcome): Exit | null {
-  const settle = (tx: string) => `\`quayside payouts settle ${id} --paid ${tx} --because …\``;
+  const settle = (tx: string) => `\`quayside payouts settle ${id} --paid ${tx} --reason …\``;
   switch (outcome.kind) {
     case 'dead':
     case 'failed':

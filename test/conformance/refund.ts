@@ -129,7 +129,7 @@ export function refundConforms(bench: PayoutShop, { coinsLate, gas }: RefundTrai
     const [{ id, kind, amount }] = await held();
     assert.equal([kind, amount], ['surplus', '1.25']);
     const payee = bench.newPayee();
-    const words = ['held', 'return', id, '--to', bench.format(payee), '--because', 'paid too much'];
+    const words = ['held', 'return', id, '--to', bench.format(payee), '--reason', 'paid too much'];
     const tried = await quayside.cli(...words, '--dry-run');
     assert.equal([tried.amount, tried.address, (await held())[0].state], ['1.25', bench.format(payee), 'open']);
     const begun = await quayside.cli(...words);

@@ -154,7 +154,7 @@ export function restoreConforms(
     await untilStopped('payouts_not_adopted');
     const [listed] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === put.id);
     const settle = (tx: string) =>
-      quayside.cli('payouts', 'settle', listed.id, '--paid', tx, '--because', 'the database was restored');
+      quayside.cli('payouts', 'settle', listed.id, '--paid', tx, '--reason', 'the database was restored');
     const refusal = (tx: string) => settle(tx).then(() => 'settled', String);
     assert.match(await refusal(before.tx), 'payout_of_another');
     const strange = await chain.pay(put.payee, 'USDT', units(500));
@@ -186,7 +186,7 @@ export function restoreConforms(
       });
       const { cursor, head } = await place();
       const range = { from: String(cursor + 1), to: String(head) };
-      const skip = ['networks', 'skip', bench.network, range.from, '--through', range.to, '--because', 'unreadable'];
+      const skip = ['networks', 'skip', bench.network, range.from, '--through', range.to, '--reason', 'unreadable'];
       assert.is((await quayside.cli(...skip)).freezes_money_out, true);
       faults.heal();
       await starting;
@@ -211,7 +211,7 @@ export function restoreConforms(
         range.from,
         '--to',
         range.to,
-        '--because',
+        '--reason',
         'mended',
       ];
       const { outgoing, closed_gaps: closed } = await quayside.cli(...reread);
@@ -229,9 +229,9 @@ export function restoreConforms(
       faults.set({ rates: { send_dropped: 1 } });
       await chain.pay(refundWallet, 'USDT', units(400));
       await until('it is sent', () => sentBytes() !== undefined);
-      await quayside.cli('payouts', 'freeze', bench.network, '--because', 'nothing arrives');
+      await quayside.cli('payouts', 'freeze', bench.network, '--reason', 'nothing arrives');
       const [{ id: payout }] = (await quayside.cli('payouts', 'list', '--state', 'sent')) as Json[];
-      const settle = ['payouts', 'settle', payout, '--never', '--because', 'nothing arrives'] as const;
+      const settle = ['payouts', 'settle', payout, '--never', '--reason', 'nothing arrives'] as const;
       const early = await quayside.cli(...settle).catch((error: unknown) => String(error));
       assert.match(String(early), 'can still be included');
       const again = await quayside.cli(...settle, '--again').catch((error: unknown) => String(error));
@@ -248,7 +248,7 @@ export function restoreConforms(
       );
       faults.heal();
       assert.is((await show(id)).status, 'failed');
-      await quayside.cli('payouts', 'thaw', bench.network, '--because', 'the node is mended');
+      await quayside.cli('payouts', 'thaw', bench.network, '--reason', 'the node is mended');
       // The merchant requests the amount again.
       const next = await refund(session, '4.00');
       await completed(next.id);
@@ -348,7 +348,7 @@ export function restoreConforms(
     assert.equal(await paidTo(payee), [units(900)]);
     // The freeze ends by itself, too, a moment after its transfer is explained.
     await quayside
-      .cli('payouts', 'thaw', bench.network, '--because', 'the refund was requested again', '--yes')
+      .cli('payouts', 'thaw', bench.network, '--reason', 'the refund was requested again', '--yes')
       .catch((error: Error) => assert.match(error.message, 'has no freeze of its own'));
     const rest = await refund(await paidSession(300), '3.00');
     await completedInTime(rest.id);

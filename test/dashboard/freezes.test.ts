@@ -110,7 +110,7 @@ test('a stuck payout is shown first, with the commands that end it, and resumed'
     const path = '/operator/payouts/ga_1';
     assert.match((await mary.get(path)).text, 'nobody knows');
     for (const ending of ['--paid TRANSACTION', '--never']) {
-      assert.match((await mary.get(path)).text, `quayside payouts settle ga_1 ${ending} --because REASON`);
+      assert.match((await mary.get(path)).text, `quayside payouts settle ga_1 ${ending} --reason REASON`);
     }
     const resume = await mary.submit(path, `${path}/resume`);
     assert.is((await confirm(mary, `${path}/resume`, resume)).status, 303);

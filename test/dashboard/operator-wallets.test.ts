@@ -109,7 +109,7 @@ test('the page says how the signer is frozen, and how sweeps are made', () =>
     const level = { network, currency: 'USDT', owners: 3, units: 7_500_000n, openUnits: 0n } as const;
     await api.database().recordUnswept(network, [{ ...level, readAtMs: api.clock.nowMs() }]);
     const { text } = await mary.get(PATH);
-    for (const command of ['signer freeze --because REASON', 'sweep plan', 'sweep run']) {
+    for (const command of ['signer freeze --reason REASON', 'sweep plan', 'sweep run']) {
       assert.match(text, `quayside ${command}</code>`, command);
     }
   }));

@@ -91,7 +91,7 @@ test('blocks that cannot be read: the lag is that of the node’s head, and an a
   for (const text of messages()) assert.not.match(text, /ws:|hidden/);
   const sent = (await quayside.cli('notify', 'list'))[0];
   assert.equal([sent.proved, sent.failing_since], [true, null]);
-  await quayside.cli('alarms', 'acknowledge', `A-${alarm.id}`, '--because', 'looking');
+  await quayside.cli('alarms', 'acknowledge', `A-${alarm.id}`, '--reason', 'looking');
   assert.match(await metrics(), /^quayside_notice_targets\{state="working"\} 1$/m);
   assert.equal(await readyz(), {
     status: 'unavailable',

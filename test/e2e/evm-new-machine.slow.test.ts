@@ -39,7 +39,7 @@ async function thaw(): Promise<void> {
       'payouts',
       'thaw',
       ...(network ? [network] : []),
-      '--because',
+      '--reason',
       'compared with the chain',
       '--yes',
     );

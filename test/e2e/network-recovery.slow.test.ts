@@ -113,17 +113,9 @@ test('a reorg of final blocks: networks rewind', async () => {
 
   const { state, next, reason } = await stopped('ethereum', /^reorg_below_floor$/);
   assert.is(state, 'halted');
-  assert.match(next, /quayside networks rewind test:ethereum --to N --because/);
-  assert.match(reason.message, new RegExp(`networks rewind test:ethereum --to ${fork} --because`));
-  const rewind = [
-    'networks',
-    'rewind',
-    'test:ethereum',
-    '--to',
-    String(fork),
-    '--because',
-    'the node’s chain is right',
-  ];
+  assert.match(next, /quayside networks rewind test:ethereum --to N --reason/);
+  assert.match(reason.message, new RegExp(`networks rewind test:ethereum --to ${fork} --reason`));
+  const rewind = ['networks', 'rewind', 'test:ethereum', '--to', String(fork), '--reason', 'the node’s chain is right'];
   const tried = await bench.quayside.cli(...rewind, '--dry-run');
   assert.equal([tried.blocks, tried.credited, tried.sessions], [depth, 1, [lost.id]]);
   assert.is((await show('ethereum')).state, 'halted', 'a dry run changes nothing');
@@ -152,7 +144,7 @@ test('history that is pruned after an outage: networks skip, and reread once a n
   assert.match(next, /quayside networks skip test:ethereum/);
   const through = read('ethereum') - 20;
   const range = [String(tip + 1), '--through', String(through)];
-  await bench.quayside.cli('networks', 'skip', 'test:ethereum', ...range, '--because', 'no node has them');
+  await bench.quayside.cli('networks', 'skip', 'test:ethereum', ...range, '--reason', 'no node has them');
   await level('ethereum');
   assert.equal(
     (await show('ethereum')).gaps.map(({ from, to, because }: Json) => [from, to, because]),
@@ -176,14 +168,14 @@ test('a block that cannot be read: networks skip, and networks reread closes the
   mine('ethereum', 1);
   const number = read('ethereum');
   const { next } = await stopped('ethereum', /^node_content_/);
-  assert.match(next, new RegExp(`quayside networks skip test:ethereum ${number} --because`));
-  await bench.quayside.cli('networks', 'skip', 'test:ethereum', String(number), '--because', 'unreadable');
+  assert.match(next, new RegExp(`quayside networks skip test:ethereum ${number} --reason`));
+  await bench.quayside.cli('networks', 'skip', 'test:ethereum', String(number), '--reason', 'unreadable');
   nodes.ethereum.faults.heal();
   await takesPayments('ethereum');
   assert.equal((await bench.shop.show(inside)).payments, []);
 
   const range = ['networks', 'reread', 'test:ethereum', '--from', String(number), '--to', String(number)];
-  const { missing, closed_gaps: closed } = await bench.quayside.cli(...range, '--because', 'readable again');
+  const { missing, closed_gaps: closed } = await bench.quayside.cli(...range, '--reason', 'readable again');
   assert.equal([missing, closed], [1, 1]);
   await bench.shop.waitForStatus(inside, 'paid');
   await bench.shop.completed(inside);
@@ -212,7 +204,7 @@ test('a Solana ledger hole: networks skip', async () => {
     String(tip + 1),
     '--through',
     through,
-    '--because',
+    '--reason',
     'lost',
   );
   await level('solana');

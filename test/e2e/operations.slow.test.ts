@@ -82,7 +82,7 @@ async function letWalletsGoOn(page: Page, reason: string) {
   await page.goto(`${dashboardUrl()}/operator/networks/${network}`);
   await page.getByText('Halted wallet', { exact: true }).waitFor();
   await look(page, 'wallet-halted', true);
-  assert.is((await quayside.cli('payouts', 'resume', network, '--because', reason)).resumed.length, 1);
+  assert.is((await quayside.cli('payouts', 'resume', network, '--reason', reason)).resumed.length, 1);
   assert.equal((await quayside.cli('status')).payouts.halted_wallets, []);
 }
 
@@ -256,7 +256,7 @@ test('a payout whose final transaction shows no payment is settled by it only if
   await node.mineEvery(1);
   await untilShown(page, '/operator/payouts', 'payout_outcome_unclear');
   const [{ id: payout }]: Json[] = await quayside.cli('payouts', 'list');
-  const settle = ['payouts', 'settle', payout, '--paid', tx, '--because', 'the issuer has moved it'];
+  const settle = ['payouts', 'settle', payout, '--paid', tx, '--reason', 'the issuer has moved it'];
   await openPayout(page, '#newest');
   assert.match(await text(page), `quayside payouts settle ${payout} --paid TRANSACTION`);
   const refused = await quayside.cli(...settle).then(() => 'settled', String);
@@ -339,7 +339,7 @@ for (const hasScripts of [true, false]) {
 test('a signer that is frozen signs nothing until an approver ends that, as the page says; then the refund is paid', async () => {
   const { page, complaints } = await signIn({});
   const session = await shop.paidSession(1_000);
-  await quayside.cli('signer', 'freeze', '--because', 'a stranger on the machine');
+  await quayside.cli('signer', 'freeze', '--reason', 'a stranger on the machine');
   const { id, payee } = await shop.refund(session, '2.00');
   await shop.untilWaiting('signer_refused_frozen');
   assert.equal(await shop.paidTo(payee), []);

@@ -110,7 +110,7 @@ export function payoutTroubleConforms(bench: Bench, raiseBaseFee: (refund: Poole
     await spendElsewhere(bench, number);
     await node.mine(1);
     const [{ id: payout }] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
-    const words = ['payouts', 'settle', payout, '--never', '--again', '--because', 'its number was used'];
+    const words = ['payouts', 'settle', payout, '--never', '--again', '--reason', 'its number was used'];
     const early = await quayside.cli(...words).then(() => 'settled', String);
     assert.match(early, 'can still be included: wait until it is final');
     await node.mineEvery(1);

@@ -43,7 +43,7 @@ test('while the network drops what it takes, nothing is paid twice and nothing i
   const reject = (words: Json) => quayside.cli('refunds', 'reject', words.id).then(() => 'rejected', String);
   assert.match(await reject(await payoutOf(rejected)), 'its payout is in progress');
   // Nothing is signed again before one of them is rejected.
-  await quayside.cli('payouts', 'freeze', shop.network, '--because', 'the network drops what it takes');
+  await quayside.cli('payouts', 'freeze', shop.network, '--reason', 'the network drops what it takes');
   // A signature is valid for 150 blocks, so all that was sent expires.
   for (let left = 170; left > 0; left--) node.world.mine();
   for (const one of [rejected, kept]) {
@@ -52,7 +52,7 @@ test('while the network drops what it takes, nothing is paid twice and nothing i
   assert.is(await reject(await payoutOf(rejected)), 'rejected');
   assert.is((await show(rejected.id)).status, 'failed');
   node.faults.heal();
-  await quayside.cli('payouts', 'thaw', shop.network, '--because', 'the network is back');
+  await quayside.cli('payouts', 'thaw', shop.network, '--reason', 'the network is back');
   const again = await refund(session, '4.00');
   await completed(again.id);
   await completed(kept.id);

@@ -9,7 +9,7 @@ import { HDKey } from '@scure/bip32';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { commands } from '../../scripts/cli/tool.ts';
+import { quaysideTool } from '../../scripts/cli/quayside.ts';
 import { openDatabase } from '../../src/app/open-database.ts';
 import { chains } from '../../src/chains/index.ts';
 import { loadConfig } from '../../src/config/config.ts';
@@ -32,7 +32,7 @@ async function answer(...words: string[]) {
   return JSON.parse(out);
 }
 
-const { id: store } = await answer('store', 'create', 'Shop', '--because', 'first');
+const { id: store } = await answer('store', 'create', 'Shop', '--reason', 'first');
 const config = loadConfig({ env: { ...process.env, ...variables }, cwd: folder });
 const database = openDatabase(config, process.env);
 const [network] = config.networks;
@@ -93,7 +93,7 @@ const delivery = (await database.listDeliveries({ limit: 1 }))[0]?.id ?? '';
 const key = await answer('key', 'create', '--mode', 'test');
 await database.enableEndpoint(endpoint, false, 'it answered 410', systemClock.nowMs());
 const elsewhere = chains.evm.address.format('c0ffee'.padStart(40, '1'));
-const why = ['--because', 'a reason'];
+const why = ['--reason', 'a reason'];
 /** Stores as the dashboard creates them. */
 const [waiting, unwanted] = ['mer_waiting', 'mer_unwanted'];
 const [owner, asking] = ['usr_owner', { atMs: systemClock.nowMs(), operator: 'Ann', command: 'test', reason: null }];
@@ -193,7 +193,7 @@ const unrecorded = [
 test('every command is known here, as one that changes something or as one that does not', () => {
   const known = [...Object.keys(changes), ...Object.keys(testedElsewhere), ...plain, ...readers];
   const namesOf = (isOffline: boolean) =>
-    commands.flatMap((command) => ('runOffline' in command === isOffline ? [command.name] : []));
+    quaysideTool.commands.flatMap((command) => ('runOffline' in command === isOffline ? [command.name] : []));
   assert.equal(
     namesOf(false).filter((name) => !known.includes(name)),
     [],

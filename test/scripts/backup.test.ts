@@ -93,7 +93,7 @@ const pay = async (index: number) =>
 
 assert.equal([await take('a'), await take('b')], [0, 1]);
 await pay(0);
-const made = await answer('backup', '--to', target, ...secret, '--because', 'first');
+const made = await answer('backup', '--to', target, ...secret, '--reason', 'first');
 
 test('a backup is one encrypted file that only its owner reads, and an entry in the audit log', async () => {
   assert.equal(made.files, ['quayside.db', 'secret.key', 'settings.json']);

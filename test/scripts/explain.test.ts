@@ -206,7 +206,7 @@ test('the wrong token, and less than is due: each is held, and the command that 
   await wrong.pay(10_000_000n, 'USDC');
   const told = await explain(wrong.id);
   assertBroken(told, 'credit', 'the wrong token: the session takes USDT, not USDC', `held list --session ${wrong.id}`);
-  assert.match(told.text, /10\.00 USDC is held \(wrong_token: .*\n.*quayside held accept \S+ --because/);
+  assert.match(told.text, /10\.00 USDC is held \(wrong_token: .*\n.*quayside held accept \S+ --reason/);
   const short = await order();
   await short.pay(4_000_000n);
   await end(4_000);
@@ -304,7 +304,7 @@ test('a network that is halted, that is silent, and blocks that were skipped: ea
     String(tip + 1),
     '--through',
     String(tip + 3),
-    '--because',
+    '--reason',
     'no node has them',
   ];
   assert.is((await runQuayside(skip, variables)).code, 0);
@@ -319,7 +319,7 @@ test('a refund waits for an address and for approval; when it is ready, a freeze
   const check = await createDestinationCheck(config);
   const { id: sessionId, pay } = await order();
   await chain.finalize(await pay(10_000_000n));
-  await runQuayside(['refunds', 'policy', '--automatic', '1.00', '--because', 'test'], variables);
+  await runQuayside(['refunds', 'policy', '--automatic', '1.00', '--reason', 'test'], variables);
   const refund = async (refundId: string, amountMinor: bigint, refundAddress: string | null) => {
     const replay = { idempotencyKey: null, path: '/api/v1/refunds/create', bodyHash: refundId };
     const wish = {
@@ -364,7 +364,7 @@ test('a refund waits for an address and for approval; when it is ready, a freeze
   await database.freezePayouts(frozen, null);
   const told = await explain(sessionId);
   assertBroken(told, 'outcome', /money out is frozen: .*money left/, 'payouts thaw test:ethereum');
-  await runQuayside(['refunds', 'reject', lost, '--reason', 'twice'], variables);
+  await runQuayside(['refunds', 'reject', lost, '--failure-reason', 'twice'], variables);
   assert.match((await explain(sessionId)).text, '✗ outcome: it failed: twice');
 });
 

@@ -73,7 +73,7 @@ test('late money is listed, counted in status, shown with what accepting does, a
   const tried = await answer('held', 'accept', held.id, '--dry-run');
   assert.equal([tried.effect, tried.before.status, tried.after.status], ['paid', 'expired', 'paid']);
   assert.is((await answer('held', 'list')).length, 1, 'a dry run changes nothing');
-  const done = await answer('held', 'accept', held.id, '--because', 'the payer’s bank was slow');
+  const done = await answer('held', 'accept', held.id, '--reason', 'the payer’s bank was slow');
   assert.equal({ ...done, dry_run: true }, tried);
   assert.is((await answer('session', 'show', id)).payment_status, 'paid');
   const [entry] = await answer('audit', 'list', '--last', '1');
@@ -108,8 +108,8 @@ test('a surplus is returned: tried, begun, shown, and then neither accepted nor 
   const [held] = await answer('held', 'list', '--session', session);
   const payee = '0x1234567890123456789012345678901234567890';
   const words = ['held', 'return', held.id, '--to', payee];
-  assert.match((await run(...words)).err, '--because is required');
-  const because = ['--because', 'paid too much'];
+  assert.match((await run(...words)).err, '--reason is required');
+  const because = ['--reason', 'paid too much'];
   for (const wrong of [
     ['held', 'return', held.id],
     [...words, '--to-sender'],
@@ -143,7 +143,7 @@ test('a surplus is returned: tried, begun, shown, and then neither accepted nor 
 });
 
 test('what does not exist is named, with the command that lists what does', async () => {
-  for (const words of [['show'], ['accept'], ['return', '--to-sender', '--because', 'x']]) {
+  for (const words of [['show'], ['accept'], ['return', '--to-sender', '--reason', 'x']]) {
     const { code, err } = await run('held', ...words.slice(0, 1), 'held_nobody', ...words.slice(1));
     assert.is(code, 3);
     assert.match(err, '`quayside held list --state any`');

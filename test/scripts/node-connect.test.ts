@@ -60,7 +60,7 @@ test('the url is replaced, every other setting stays, and the old file is kept',
 
 test('a change is in the audit log, with hosts and without credentials', async () => {
   makeInstallation(variables);
-  assert.is((await connect('--because', 'a new node')).code, 0);
+  assert.is((await connect('--reason', 'a new node')).code, 0);
   const [entry] = JSON.parse((await runQuayside(['audit', 'list', '--json'], variables)).out);
   assert.is(entry.command, 'node connect');
   assert.is(entry.reason, 'a new node');

@@ -67,7 +67,7 @@ test('a target is sent a code, tells nothing before it was typed, is tested, lis
   assert.match(whole.out, 'informed about alarms: 1 proved');
 
   assert.equal(await answer('remove', added.id, '--dry-run'), { id: added.id, removed: false });
-  assert.equal(await answer('remove', added.id, '--because', 'left'), { id: added.id, removed: true });
+  assert.equal(await answer('remove', added.id, '--reason', 'left'), { id: added.id, removed: true });
   assert.equal(await answer('list'), []);
   assert.is((await run('prove', added.id, code)).code, 3);
   const { out } = await runQuayside(['audit', 'list', '--json'], { QUAYSIDE_CONFIG: file });

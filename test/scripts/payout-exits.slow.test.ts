@@ -90,7 +90,7 @@ async function startSigning(): Promise<void> {
 }
 
 const run = (...words: string[]) => runQuayside(words, { QUAYSIDE_CONFIG: file });
-const because = ['--because', 'a test'];
+const because = ['--reason', 'a test'];
 async function answer(...words: string[]) {
   const { code, out, err } = await run(...words, '--json');
   assert.is(code, 0, `quayside ${words.join(' ')}: ${err}`);

@@ -42,7 +42,7 @@ const frozen = async () =>
   ]);
 
 test('a network is named by its key, or by its name alone', async () => {
-  const { network } = await answer('payouts', 'freeze', 'ethereum', '--because', 'x', '--dry-run');
+  const { network } = await answer('payouts', 'freeze', 'ethereum', '--reason', 'x', '--dry-run');
   assert.is(network, KEY);
   const { code, err } = await run('payouts', 'adopt', 'ethereum');
   assert.equal([code, /has no `signer`/.test(err)], [1, true], err);
@@ -51,10 +51,10 @@ test('a network is named by its key, or by its name alone', async () => {
 
 test('a freeze needs a reason and a network that exists, and a dry run changes nothing', async () => {
   assert.is((await run('payouts', 'freeze')).code, 2);
-  assert.is((await run('payouts', 'freeze', 'test:other', '--because', 'x')).code, 3);
-  assert.is((await run('payouts', 'freeze', KEY, 'more', '--because', 'x')).code, 2);
-  assert.is((await run('payouts', 'thaw', '--because', 'x')).code, 3);
-  assert.equal(await answer('payouts', 'freeze', '--because', 'x', '--dry-run'), {
+  assert.is((await run('payouts', 'freeze', 'test:other', '--reason', 'x')).code, 3);
+  assert.is((await run('payouts', 'freeze', KEY, 'more', '--reason', 'x')).code, 2);
+  assert.is((await run('payouts', 'thaw', '--reason', 'x')).code, 3);
+  assert.equal(await answer('payouts', 'freeze', '--reason', 'x', '--dry-run'), {
     network: null,
     frozen: true,
     changed: false,
@@ -65,18 +65,18 @@ test('a freeze needs a reason and a network that exists, and a dry run changes n
 });
 
 test('freezes are shown with their reason, ended by their own name, and recorded', async () => {
-  assert.is((await answer('payouts', 'freeze', KEY, '--because', 'a key was lost')).changed, true);
-  assert.is((await answer('payouts', 'freeze', KEY, '--because', 'again')).changed, false);
-  await answer('payouts', 'freeze', '--because', 'all of it');
+  assert.is((await answer('payouts', 'freeze', KEY, '--reason', 'a key was lost')).changed, true);
+  assert.is((await answer('payouts', 'freeze', KEY, '--reason', 'again')).changed, false);
+  await answer('payouts', 'freeze', '--reason', 'all of it');
   assert.equal(await frozen(), [
     [null, 'all of it'],
     [KEY, 'a key was lost'],
   ]);
   assert.match((await run('status')).out, /money out is FROZEN: test:ethereum, by .+ since .+: a key was lost/);
-  assert.equal((await answer('payouts', 'thaw', '--because', 'found', '--dry-run')).changed, false);
-  assert.equal((await answer('payouts', 'thaw', '--because', 'found')).still_frozen, [KEY]);
+  assert.equal((await answer('payouts', 'thaw', '--reason', 'found', '--dry-run')).changed, false);
+  assert.equal((await answer('payouts', 'thaw', '--reason', 'found')).still_frozen, [KEY]);
   assert.equal(await frozen(), [[KEY, 'a key was lost']]);
-  assert.equal((await answer('payouts', 'thaw', KEY, '--because', 'found')).still_frozen, []);
+  assert.equal((await answer('payouts', 'thaw', KEY, '--reason', 'found')).still_frozen, []);
   assert.equal(await frozen(), []);
   const audit = await answer('audit', 'list');
   assert.equal(
@@ -93,21 +93,21 @@ test('freezes are shown with their reason, ended by their own name, and recorded
 test('what the program froze by itself is ended only if that is said, and never with an operator’s freeze alone', async () => {
   const stolen = { network: KEY, code: 'wallet_outflow_foreign', reason: 'money left', frozenBy: 'quayside' } as const;
   await withDatabase((database) => database.freezePayouts({ ...stolen, sinceMs: 5 }, null));
-  const refused = await run('payouts', 'thaw', KEY, '--because', 'it is done');
+  const refused = await run('payouts', 'thaw', KEY, '--reason', 'it is done');
   assert.is(refused.code, 2);
   assert.match(refused.err, /since .*: money left. Find out why, then add --yes/);
-  await answer('payouts', 'freeze', KEY, '--because', 'maintenance');
-  const { out, code } = await run('payouts', 'thaw', KEY, '--because', 'it is done');
+  await answer('payouts', 'freeze', KEY, '--reason', 'maintenance');
+  const { out, code } = await run('payouts', 'thaw', KEY, '--reason', 'it is done');
   assert.is(code, 1, 'the network stays frozen');
   assert.match(out, /is ended: .*maintenance\nstill frozen: .*money left\nfind out why; .*--yes/);
   assert.equal(await frozen(), [[KEY, 'money left']]);
-  await answer('payouts', 'freeze', KEY, '--because', 'maintenance');
-  const dry = await answer('payouts', 'thaw', KEY, '--because', 'found', '--dry-run');
+  await answer('payouts', 'freeze', KEY, '--reason', 'maintenance');
+  const dry = await answer('payouts', 'thaw', KEY, '--reason', 'found', '--dry-run');
   assert.equal(
     [dry.changed, dry.ended.map((one: { reason: string }) => one.reason)],
     [false, ['money left', 'maintenance']],
   );
-  const all = await answer('payouts', 'thaw', KEY, '--because', 'found', '--yes');
+  const all = await answer('payouts', 'thaw', KEY, '--reason', 'found', '--yes');
   assert.equal([all.changed, all.ended.length, await frozen()], [true, 2, []]);
 });
 

@@ -62,12 +62,12 @@ test('what left our wallets is listed with what became of it, also after a thaw'
   ]);
   assert.match((await run('payouts', 'outgoing', KEY)).out, /foreign +refund +.*0x[Bb]1/);
   const text = /t1 in block 7 moved 1\.50 USDT from the refund wallet to 0x[Bb]1[0-9a-fA-F]{38}: https:\/\/[^ ]+t1/;
-  const refused = await run('payouts', 'thaw', KEY, '--because', 'it was us');
+  const refused = await run('payouts', 'thaw', KEY, '--reason', 'it was us');
   assert.is(refused.code, 2);
   assert.match(refused.err, text);
-  assert.match((await run('payouts', 'thaw', KEY, '--because', 'x', '--dry-run')).out, 'would be acknowledged: t1 ');
+  assert.match((await run('payouts', 'thaw', KEY, '--reason', 'x', '--dry-run')).out, 'would be acknowledged: t1 ');
   assert.equal(shown(await list())[1], ['foreign', 'refund', '1500000']);
-  const thawed = await run('payouts', 'thaw', KEY, '--because', 'it was us', '--yes', '--json');
+  const thawed = await run('payouts', 'thaw', KEY, '--reason', 'it was us', '--yes', '--json');
   assert.is(thawed.code, 0);
   assert.equal(
     JSON.parse(thawed.out).acknowledged.map((one: Record<string, unknown>) => [one.transaction_hash, one.amount]),

@@ -8,6 +8,7 @@ import { HDKey } from '@scure/bip32';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { quaysideTool } from '../../scripts/cli/quayside.ts';
 import { readShipped } from '../../src/lib/installation.ts';
 import { runQuayside } from '../support/quayside-process.ts';
 
@@ -52,7 +53,7 @@ test('a store, its keys and its endpoint are created, listed and removed', async
   const key = await answer('key', 'create', '--mode', 'live', '--scopes', 'sessions:read,sessions:write');
   assert.match(key.api_key, /^sk_live_[0-9A-Za-z]{32}$/);
   assert.match(key.api_secret, /^ss_/);
-  await answer('key', 'revoke', key.id, '--because', 'it was mailed');
+  await answer('key', 'revoke', key.id, '--reason', 'it was mailed');
   const [entry] = await answer('audit', 'list', '--last', '1');
   assert.equal([entry.command, entry.target, entry.reason], ['key revoke', key.id, 'it was mailed']);
   assert.is(entry.operator.split(' ').at(-1), userInfo().username);
@@ -98,7 +99,7 @@ test('a key is made with an end, ranges and scopes, which are listed and shown',
     [['203.0.113.7/32'], ['refunds:read'], true, false],
   );
   const earlier = (await answer('key', 'list')).length;
-  const key = await answer(...words, '--from', '203.0.113.0/24, 2001:db8::7', '--because', 'for reports');
+  const key = await answer(...words, '--from', '203.0.113.0/24, 2001:db8::7', '--reason', 'for reports');
   const listed = (await answer('key', 'list')) as Record<string, unknown>[];
   assert.is(listed.length, earlier + 1, 'a dry run makes no key');
   const { api_key: _key, api_secret: secret, ...shown } = key;
@@ -144,12 +145,12 @@ test('a store is suspended with a reason, which `store list` and `status` show, 
   const [{ id, status }] = await answer('store', 'list');
   assert.is(status, 'approved');
   assert.is((await run('store', 'suspend', id)).code, 2, 'without a reason');
-  const dry = await answer('store', 'suspend', id, '--because', 'fraud', '--dry-run');
+  const dry = await answer('store', 'suspend', id, '--reason', 'fraud', '--dry-run');
   assert.equal([dry.status, dry.changed, dry.dry_run], ['suspended', true, true]);
   assert.is((await answer('store', 'list'))[0].status, 'approved');
-  const done = await answer('store', 'suspend', id, '--because', 'fraud');
+  const done = await answer('store', 'suspend', id, '--reason', 'fraud');
   assert.equal([done.status, done.suspended_because, done.refunds_waiting], ['suspended', 'fraud', 0]);
-  assert.is((await answer('store', 'suspend', id, '--because', 'again')).suspended_because, 'fraud');
+  assert.is((await answer('store', 'suspend', id, '--reason', 'again')).suspended_because, 'fraud');
   const [listed] = await answer('store', 'list');
   assert.equal([listed.status, listed.suspended_because], ['suspended', 'fraud']);
   const [entry] = await answer('audit', 'list', '--last', '1');
@@ -170,7 +171,7 @@ test('a webhook secret is shown and rotated, by its endpoint or store', async ()
 
   const dry = await answer('webhooks', 'rotate', id, '--dry-run');
   assert.equal([dry.webhook_secret, dry.next_webhook_secret], [first, null]);
-  const started = await answer('webhooks', 'rotate', id, '--because', 'it leaked');
+  const started = await answer('webhooks', 'rotate', id, '--reason', 'it leaked');
   assert.is(started.webhook_secret, first);
   assert.match(started.next_webhook_secret, /^whsec_/);
   assert.match((await run('webhooks', 'secret', id)).out, /accept both: .*first, and webhook-signature with each/);
@@ -216,12 +217,12 @@ test('a network that was never read is listed, and the commands that move it ref
   const refusals: [words: string[], code: number, error: RegExp][] = [
     [['show', 'nowhere'], 3, /no network "nowhere"; configured: .*test:ethereum/],
     [['show', 'ethereum'], 3, /there are several networks "ethereum"/],
-    [['rewind', 'test:ethereum', '--to', '5'], 2, /--because is missing/],
-    [['rewind', 'test:ethereum', '--because', 'x'], 2, /--to is missing/],
-    [['rewind', 'test:ethereum', '--to', '5', '--because', 'x'], 1, /has not been read yet/],
-    [['skip', 'test:ethereum', 'five', '--because', 'x'], 2, /<block> is "five"/],
-    [['skip', 'test:ethereum', '5', '--through', '4', '--because', 'x'], 2, /--through is 4, below block 5/],
-    [['skip', 'test:ethereum', '5', '--because', 'x'], 1, /has not been read yet/],
+    [['rewind', 'test:ethereum', '--to', '5'], 2, /--reason is missing/],
+    [['rewind', 'test:ethereum', '--reason', 'x'], 2, /--to is missing/],
+    [['rewind', 'test:ethereum', '--to', '5', '--reason', 'x'], 1, /has not been read yet/],
+    [['skip', 'test:ethereum', 'five', '--reason', 'x'], 2, /<block> is "five"/],
+    [['skip', 'test:ethereum', '5', '--through', '4', '--reason', 'x'], 2, /--through is 4, below block 5/],
+    [['skip', 'test:ethereum', '5', '--reason', 'x'], 1, /has not been read yet/],
     [['reread', 'test:ethereum', '--from', '5', '--to', '4'], 2, /--to is 4, below --from 5/],
     [['reread', 'test:ethereum', '--from', '5', '--to', '6'], 1, /has not been read yet/],
   ];
@@ -261,7 +262,7 @@ test('every setting of a store is changed, shown before and after, and recorded'
     (await run('store', 'update', id, '--late', 'hold', '--dry-run')).out,
     /would change\n--late +accept +→ +hold/,
   );
-  const done = await answer('store', 'update', id, ...words, '--because', 'a new contract');
+  const done = await answer('store', 'update', id, ...words, '--reason', 'a new contract');
   assert.equal(done, { ...tried, dry_run: false });
   const [listed] = await answer('store', 'list');
   assert.equal([listed.name, listed.late_policy, listed.top_up_grace_s], ['Corner shop 2', 'hold', 600]);
@@ -274,7 +275,7 @@ test('every setting of a store is changed, shown before and after, and recorded'
     ({ command }: { command: string }) => command === 'store update',
   );
   assert.is(updates.length, 1, 'what changes nothing is not recorded');
-  await answer('refunds', 'policy', '--daily', '900.00', '--because', 'sales');
+  await answer('refunds', 'policy', '--daily', '900.00', '--reason', 'sales');
   const [policy] = await answer('audit', 'list', '--last', '1');
   assert.equal([policy.command, policy.after.refundDailyMinor, policy.reason], ['refunds policy', 90_000, 'sales']);
   await answer('store', 'update', id, '--name', 'Corner shop', '--credit', 'none');
@@ -368,12 +369,9 @@ test('an alarm is acknowledged once, by its number; what is over or unknown is s
   const acknowledge = async (id: string, ...more: string[]) => answer('alarms', 'acknowledge', id, ...more);
   assert.is((await acknowledge(name, '--dry-run')).acknowledged_at, null);
   assert.is((await answer('alarms', 'list', '--open'))[0].acknowledged_at, null);
-  const done = await acknowledge(name, '--because', 'a new disk is ordered');
+  const done = await acknowledge(name, '--reason', 'a new disk is ordered');
   assert.equal([done.outcome, done.state], ['acknowledged', 'open']);
-  assert.match(
-    (await run('alarms', 'acknowledge', name, '--because', 'x'.repeat(201))).err,
-    'more than 200 characters',
-  );
+  assert.match((await run('alarms', 'acknowledge', name, '--reason', 'x'.repeat(201))).err, 'more than 200 characters');
   assert.is((await acknowledge(String(disk.id))).outcome, 'already');
   const { out } = await run('alarms', 'list', '--open');
   assert.match(out, new RegExp(`${name}  disk_filling  open, acknowledged by ${done.acknowledged_by}\\n`));
@@ -392,7 +390,7 @@ test('an event is resolved once, and an alarm that lasts is refused', async () =
   const named = (state: string) => `A-${all.find((one) => one.state === state)?.id}`;
   const event = named('event');
   assert.is((await answer('alarms', 'resolve', event, '--dry-run')).outcome, 'resolved');
-  assert.is((await answer('alarms', 'resolve', event, '--because', 'the order was called back')).state, 'resolved');
+  assert.is((await answer('alarms', 'resolve', event, '--reason', 'the order was called back')).state, 'resolved');
   assert.is((await answer('alarms', 'resolve', event)).outcome, 'already');
   const [entry] = await answer('audit', 'list');
   assert.equal([entry.command, entry.target], ['alarms resolve', event]);
@@ -408,6 +406,8 @@ const refused: readonly (readonly [number, RegExp, ...string[]])[] = [
   [2, /--colour/, 'status', '--colour'],
   [2, /--mode is "both", expected live or test/, 'key', 'create', '--mode', 'both'],
   [2, /--mode is missing/, 'key', 'create'],
+  [2, /--mode needs a value/, 'key', 'create', '--mode'],
+  [2, /unknown option '--jsn' \(Did you mean --json\?\)/, 'status', '--jsn'],
   [2, /--scopes is missing: say what a live key may do.*can send money out/, 'key', 'create', '--mode', 'live'],
   [2, /--scopes contains "everything"/, 'key', 'create', '--mode', 'test', '--scopes', 'everything'],
   [2, /--tolerance is "-1"/, 'store', 'create', 'x', '--tolerance=-1'],
@@ -445,9 +445,9 @@ test('--help exits with 0: of a command, of a group and of everything, on lines 
   for (const [words, expected] of [
     [['pay', '--help'], /quayside pay <session> \[--network NAME\]/],
     [['help', 'pay'], /quayside pay <session> \[--network NAME\]/],
-    [['key', 'create', '--help'], /quayside key create \[--store ID\] --mode test\|live \[--scopes LIST\]/],
+    [['key', 'create', '--help'], /quayside key create \[--store ID\] --mode live\|test \[--scopes LIST\]/],
     [['payouts', '--help'], /quayside payouts list[^\n]*\n[\s\S]*quayside payouts show <id>/],
-    [['--help'], /\n {2}status +Show [\s\S]*\n {2}key +create, list, show, revoke\n/],
+    [['--help'], /\nEvery day:\n {2}status +Show [\s\S]*\nSetting up:\n[\s\S]*\n {2}key +create, list, show, revoke\n/],
   ] as const) {
     const { code, out, err } = await run(...words);
     assert.equal([code, err], [0, ''], words.join(' '));
@@ -455,6 +455,10 @@ test('--help exits with 0: of a command, of a group and of everything, on lines 
   }
   const { out } = await run('--help');
   for (const line of out.split('\n')) assert.ok(line.length <= 130, `${line.length} columns: ${line}`);
+  const shownSubjects = quaysideTool.sections.flatMap(([, subjects]) => subjects).sort();
+  const names = [...quaysideTool.commands.map(({ name }) => name), ...Object.keys(quaysideTool.programs)];
+  const subjects = [...new Set(names.map((name) => name.split(' ')[0] ?? ''))].sort();
+  assert.equal(shownSubjects, subjects, 'the overview has each subject once');
   const group = await run('payouts');
   assert.equal([group.code, group.err], [2, '']);
   assert.match(group.out, /quayside payouts list/);

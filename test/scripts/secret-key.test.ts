@@ -47,7 +47,7 @@ test('the status of a key that was never rotated', async () => {
 });
 
 test('a rotation says which version is current, and how much was sealed with it', async () => {
-  const said = await lines('secret-key', 'rotate', '--because', 'a colleague has left');
+  const said = await lines('secret-key', 'rotate', '--reason', 'a colleague has left');
   assert.is(said[0], 'Version 2 of the secret key is current. Before, it was version 1.');
   assert.match(said[1] ?? '', /^([1-9]\d*) of \1 rows were sealed with it\.$/);
   assert.is(said[2], 'Make a backup now. `quayside secret-key status` shows what still needs older versions.');

@@ -83,9 +83,9 @@ const ask = (id: string, nonce: number) =>
 test('freezing needs a reason, a dry run changes nothing, and a freeze holds across a restart', async () => {
   assert.is((await run(['signer', 'freeze'])).code, 2);
   assert.is((await run(['signer', 'thaw'])).code, 1);
-  assert.is((await run(['signer', 'freeze', '--because', 'x', '--dry-run'])).code, 0);
+  assert.is((await run(['signer', 'freeze', '--reason', 'x', '--dry-run'])).code, 0);
   assert.is(await ask('rf_1', 1), 'signed');
-  const frozen = await run(['signer', 'freeze', '--because', 'a key was lost']);
+  const frozen = await run(['signer', 'freeze', '--reason', 'a key was lost']);
   assert.is(frozen.code, 0, frozen.stderr);
   assert.match(frozen.stdout, /a key was lost \(freeze 1\)[\s\S]*\(Anna\)/);
   signer.kill('SIGKILL');
@@ -111,7 +111,7 @@ test('an approver signs elsewhere what is shown, and only that freeze ends by it
   assert.is(thawed.code, 0, thawed.stdout);
   assert.is(JSON.parse(thawed.stdout).approver, approver);
   assert.is(await ask('rf_2', 2), 'signed');
-  await run(['signer', 'freeze', '--because', 'again']);
+  await run(['signer', 'freeze', '--reason', 'again']);
   const replayed = await thaw();
   assert.equal([replayed.code, JSON.parse(replayed.stdout).error.code], [1, 'signer_refused_approval']);
   assert.is(await ask('rf_3', 3), 'signer_refused_frozen');
@@ -131,13 +131,13 @@ test('a request that is not in its form is signed by nobody', async () => {
 });
 
 test('`payouts freeze` reaches the signer, and says so where it does not; `payouts thaw` says what is left', async () => {
-  const frozen = await run(['payouts', 'freeze', '--because', 'theft', '--json']);
+  const frozen = await run(['payouts', 'freeze', '--reason', 'theft', '--json']);
   assert.equal([frozen.code, JSON.parse(frozen.stdout).signer_frozen], [0, true], frozen.stderr);
-  const thawed = await run(['payouts', 'thaw', '--because', 'found']);
+  const thawed = await run(['payouts', 'thaw', '--reason', 'found']);
   assert.match(thawed.stdout, /the signer is frozen on every network.+again[\s\S]*\(Anna\)/);
   signer.kill('SIGTERM');
   await signer.ended;
-  const lonely = await run(['payouts', 'freeze', '--because', 'theft']);
+  const lonely = await run(['payouts', 'freeze', '--reason', 'theft']);
   assert.is(lonely.code, 1);
   assert.match(lonely.stdout, /money out is frozen on every network[\s\S]*the signer was NOT frozen/);
 });

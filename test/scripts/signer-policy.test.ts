@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { quaysideTool } from '../../scripts/cli/quayside.ts';
 import { runTool } from '../../scripts/cli/tool.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { loadPolicy } from '../../src/signer/policy.ts';
@@ -52,6 +53,7 @@ async function add(words: readonly string[], networks: object = { made }) {
   const config = join(dir, 'config.json');
   writeFileSync(config, JSON.stringify({ data_dir: 'data', signer: { dir, unlock: 'prompt' }, networks }));
   const { code, out, err } = await runTool(
+    quaysideTool,
     ['signer', 'policy', 'add', ...words, '--json'],
     { QUAYSIDE_CONFIG: config },
     dir,
@@ -92,7 +94,7 @@ test('caps on fees and signatures are copied from the file and printed; without 
   writeFileSync(config, JSON.stringify({ data_dir: 'data', signer: { dir, unlock: 'prompt' }, networks }));
   const say = async (name: string) => {
     const words = ['signer', 'policy', 'add', name, '--treasury', payers];
-    return (await runTool(words, { QUAYSIDE_CONFIG: config }, dir)).out;
+    return (await runTool(quaysideTool, words, { QUAYSIDE_CONFIG: config }, dir)).out;
   };
   const said = await say('made');
   assert.match(said, 'fees: at most 7.5 per transaction, 30 per hour, 90 per day');

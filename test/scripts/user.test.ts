@@ -34,7 +34,7 @@ test('a person is created with a link of the configured address, reset, given a 
   const taken = await run('user', 'create', 'ada');
   assert.is(taken.code, 2);
   assert.match(taken.err, 'quayside user list');
-  const second = await answer('user', 'reset', 'ada', '--because', 'lost phone');
+  const second = await answer('user', 'reset', 'ada', '--reason', 'lost phone');
   assert.not.equal(second.link, first.link);
   const store = await answer('store', 'create', 'Shop');
   await answer('user', 'role', 'Ada', '--role', 'owner');

@@ -9,6 +9,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { quaysideTool } from '../../scripts/cli/quayside.ts';
 import { runTool } from '../../scripts/cli/tool.ts';
 import { installationFolder as root } from '../../src/lib/installation.ts';
 import { built } from './built.ts';
@@ -128,7 +129,7 @@ export async function startInstance(
   }
 
   async function cli(...words: string[]): Promise<Json> {
-    const { code, out, err } = await runTool([...words, '--json'], env, root);
+    const { code, out, err } = await runTool(quaysideTool, [...words, '--json'], env, root);
     if (code !== 0) throw new Error(`quayside ${words.join(' ')} ended with ${code}: ${err}${out}`);
     return JSON.parse(out);
   }

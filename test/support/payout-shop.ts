@@ -6,6 +6,7 @@ import { cpSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
+import { quaysideTool } from '../../scripts/cli/quayside.ts';
 import { runTool } from '../../scripts/cli/tool.ts';
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
@@ -167,7 +168,7 @@ export async function openPayoutShop(chain: PayoutChain) {
         cpSync(join(quayside.dataDir, 'config.json'), settings);
         for (const dir of [quayside.dataDir, signer.dir]) rmSync(dir, { recursive: true });
         const words = ['restore', file, quayside.dataDir, ...options, '--json'];
-        const { code, out, err } = await runTool(words, process.env, home);
+        const { code, out, err } = await runTool(quaysideTool, words, process.env, home);
         assert.is(code, 0, err);
         cpSync(settings, join(quayside.dataDir, 'config.json'));
         const part = { backup: openBackup(join(quayside.dataDir, 'signer.backup'), seed), nowMs: systemClock.nowMs() };

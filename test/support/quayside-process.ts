@@ -6,6 +6,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { quaysideTool } from '../../scripts/cli/quayside.ts';
 import { runTool } from '../../scripts/cli/tool.ts';
 import { prepareDatabase } from '../../src/app/prepare-database.ts';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
@@ -47,7 +48,7 @@ export function runProgram(words: readonly string[], variables: Variables, cwd =
  * rest.
  */
 export const runQuayside = (words: readonly string[], variables: Variables, cwd = root) =>
-  runTool(words, environment(variables), cwd);
+  runTool(quaysideTool, words, environment(variables), cwd);
 
 /** Makes the installation that the variables name, without a store in it. */
 export function makeInstallation(variables: Variables): void {

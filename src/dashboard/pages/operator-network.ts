@@ -186,12 +186,12 @@ function recovery({ words, nowMs }: Visit<null>, { key }: NetworkConfig, status:
   const rewind = way(
     words.say('operator-network.rewind'),
     words.say('operator-network.rewind_hint'),
-    `rewind ${key} --to BLOCK --because REASON`,
+    `rewind ${key} --to BLOCK --reason REASON`,
   );
   const skip = way(
     words.say('operator-network.skip'),
     words.say('operator-network.skip_hint', { next }),
-    `skip ${key} ${next} --because REASON`,
+    `skip ${key} ${next} --reason REASON`,
   );
   return html`<details class="card"><summary>${words.say('operator-network.ways_out')}</summary>${reread}${
     status.state === 'halted' ? rewind : null

@@ -208,8 +208,8 @@ const rejectForm = (visit: Visit<null>, { id }: Payout): Html =>
 
 const settleCommands = (words: Words, { id }: Payout): Html =>
   html`<section class="card" aria-labelledby="settle"><h2 id="settle">${words.say('operator-payouts.settle')}</h2>
-<p><code data-copy>quayside payouts settle ${id} --paid TRANSACTION --because REASON</code></p>
-<p><code data-copy>quayside payouts settle ${id} --never --because REASON</code></p>
+<p><code data-copy>quayside payouts settle ${id} --paid TRANSACTION --reason REASON</code></p>
+<p><code data-copy>quayside payouts settle ${id} --never --reason REASON</code></p>
 <p class="hint">${words.html('operator-payouts.settle_hint')}</p></section>`;
 
 async function planResuming(deps: DashboardDeps, visit: Visit<null>, payout: Payout): Promise<Planned> {

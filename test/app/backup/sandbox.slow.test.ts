@@ -64,8 +64,8 @@ test('payments and refunds go on after a restore on a new machine', async () => 
   for (const words of printed.slice(0, -1)) {
     await find(words, () => restored.tool(...words.split(' ')).catch(refusedBySigner));
   }
-  assert.is(printed.at(-1), 'payouts thaw --because "compared with the chain"');
-  await restored.tool('payouts', 'thaw', '--because', 'compared with the chain');
+  assert.is(printed.at(-1), 'payouts thaw --reason "compared with the chain"');
+  await restored.tool('payouts', 'thaw', '--reason', 'compared with the chain');
   for (const network of ['tron', 'ethereum', 'solana']) {
     const ended = await runProgram(['scripts/demo.ts', '--network', network, '--refund', '--json'], restored.variables);
     assert.is(ended.code, 0, `${network}: ${ended.stderr}`);

@@ -61,10 +61,7 @@ async function reportApproval(world: World): Promise<void> {
   const open = async () => (await database.listOpenAlarms()).map(({ key, code }) => `${key} ${code}`);
   assert.equal(await open(), ['store:m2 store_waiting']);
   const [alarm] = await database.listOpenAlarms();
-  assert.match(
-    alarm?.message ?? '',
-    /`quayside store approve m2`.*`quayside store refuse m2 --because …`.*page Stores/,
-  );
+  assert.match(alarm?.message ?? '', /`quayside store approve m2`.*`quayside store refuse m2 --reason …`.*page Stores/);
   assert.not.match(alarm?.message ?? '', merchant('m2').name);
   await database.refuseStore('m2', by('store refuse', 'no shop'), true);
   await database.approveStore('m2', by('store approve'), true);

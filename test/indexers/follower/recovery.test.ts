@@ -106,7 +106,7 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
       await poll(3, SECONDS_MS);
       await shop.isIn('halted', 'reorg_below_floor');
       const { message = '' } = (await shop.status())?.reason ?? {};
-      const to = Number(new RegExp(`quayside networks rewind ${key} --to (\\d+) --because`).exec(message)?.[1]);
+      const to = Number(new RegExp(`quayside networks rewind ${key} --to (\\d+) --reason`).exec(message)?.[1]);
       assert.ok(to < fork && own.world.at(to), `${message}`);
       await shop.database.rewindNetwork({ network: key, to, isDryRun: false, act: act('networks rewind') });
       await poll(5, SECONDS_MS);

@@ -39,7 +39,7 @@ export const equalTransfer = (id: string, { id: shownTransferId, tx }: EqualTran
   message:
     `transaction ${tx} has paid the same amount to the same address, no payout explains it, and an operator has ` +
     `acknowledged it with \`quayside payouts thaw\`. If it paid this refund, run \`quayside payouts settle ${id} --paid ` +
-    `${tx} --because …\`; if it did not, \`quayside payouts settle ${id} --never --again --yes --because …\` has it paid`,
+    `${tx} --reason …\`; if it did not, \`quayside payouts settle ${id} --never --again --yes --reason …\` has it paid`,
   passes: false,
 });
 

@@ -1,0 +1,205 @@
+/** The commands of `quayside`, and how often each subject is needed. */
+import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
+import { alarmsAcknowledge, alarmsList, alarmsResolve } from './alarms.ts';
+import { auditList } from './audit.ts';
+import { backup, backupVerify, restore } from './backup.ts';
+import type { Command, OfflineCommand, Tool } from './command.ts';
+import { doctor } from './doctor.ts';
+import { eventsList, eventsShow } from './events.ts';
+import { explain } from './explain.ts';
+import { exportFees, exportPayments, exportRefunds, exportSweeps } from './export.ts';
+import { heldAccept, heldList, heldShow } from './held.ts';
+import { heldReturn } from './held-return.ts';
+import { keyCreate, keyList, keyRevoke, keyShow } from './key.ts';
+import { ledgerVerify } from './ledger.ts';
+import { networksList, networksReread, networksRewind, networksShow, networksSkip } from './networks.ts';
+import { nodeCheck } from './node-check.ts';
+import { nodeConnect } from './node-connect.ts';
+import { nodeSync } from './node-sync.ts';
+import { notifyAdd, notifyList, notifyProve, notifyRemove, notifyTest } from './notify.ts';
+import { signerOperatorKey } from './operator-key.ts';
+import { pay } from './pay.ts';
+import { payoutsFreeze, payoutsThaw } from './payout-freeze.ts';
+import { payoutsOutgoing } from './payout-outgoing.ts';
+import { payoutsResume } from './payout-resume.ts';
+import { payoutsSettle } from './payout-settle.ts';
+import { payoutsAdopt, payoutsList, payoutsShow } from './payouts.ts';
+import {
+  refundsApprove,
+  refundsDestination,
+  refundsList,
+  refundsPolicy,
+  refundsReject,
+  refundsRequest,
+  refundsShow,
+} from './refunds.ts';
+import { secretKeyRetire, secretKeyRotate, secretKeyStatus } from './secret-key.ts';
+import { sessionShow } from './session.ts';
+import { signerChangePassphrase, signerImport, signerInit, signerShow } from './signer.ts';
+import { signerApprove } from './signer-approve.ts';
+import { signerBackup, signerRestore } from './signer-backup.ts';
+import { signerDrill } from './signer-drill.ts';
+import { signerFreeze, signerThaw } from './signer-freeze.ts';
+import { signerPolicyAdd } from './signer-policy-add.ts';
+import { status } from './status.ts';
+import { storeCreate, storeList, storeUpdate } from './store.ts';
+import { storeApprove, storeRefuse } from './store-approve.ts';
+import { storePage } from './store-page.ts';
+import { storeResume, storeSuspend } from './store-suspend.ts';
+import { supportBundle } from './support-bundle.ts';
+import { sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
+import { trigger } from './trigger.ts';
+import { userCreate, userList, userRemove, userReset, userRole } from './user.ts';
+import { walletList } from './wallet.ts';
+import { webhooksRecover, webhooksShow } from './webhook-recovery.ts';
+import { webhooksRotate, webhooksSecret } from './webhook-secrets.ts';
+import { webhooksTest } from './webhook-test.ts';
+import {
+  webhooksAdd,
+  webhooksAttempts,
+  webhooksEnable,
+  webhooksList,
+  webhooksRemove,
+  webhooksResend,
+} from './webhooks.ts';
+
+const commands: readonly (Command | OfflineCommand)[] = [
+  status,
+  doctor,
+  supportBundle,
+  explain,
+  alarmsList,
+  alarmsAcknowledge,
+  alarmsResolve,
+  notifyAdd,
+  notifyProve,
+  notifyTest,
+  notifyList,
+  notifyRemove,
+  networksList,
+  networksShow,
+  networksRewind,
+  networksReread,
+  networksSkip,
+  nodeCheck,
+  nodeConnect,
+  nodeSync,
+  storeCreate,
+  storeUpdate,
+  storeList,
+  storeApprove,
+  storeRefuse,
+  storeSuspend,
+  storeResume,
+  storePage,
+  keyCreate,
+  keyList,
+  keyShow,
+  keyRevoke,
+  userCreate,
+  userReset,
+  userRole,
+  userRemove,
+  userList,
+  sessionShow,
+  pay,
+  heldList,
+  heldShow,
+  heldAccept,
+  heldReturn,
+  webhooksList,
+  webhooksAdd,
+  webhooksRemove,
+  webhooksEnable,
+  webhooksResend,
+  webhooksAttempts,
+  webhooksTest,
+  webhooksShow,
+  webhooksRecover,
+  eventsList,
+  eventsShow,
+  trigger,
+  webhooksSecret,
+  webhooksRotate,
+  refundsList,
+  refundsShow,
+  refundsRequest,
+  refundsApprove,
+  refundsReject,
+  refundsDestination,
+  refundsPolicy,
+  payoutsList,
+  payoutsShow,
+  payoutsResume,
+  payoutsSettle,
+  payoutsAdopt,
+  payoutsFreeze,
+  payoutsThaw,
+  walletList,
+  payoutsOutgoing,
+  sweepPlan,
+  sweepRun,
+  sweepStatus,
+  ledgerVerify,
+  exportPayments,
+  exportRefunds,
+  exportSweeps,
+  exportFees,
+  secretKeyStatus,
+  secretKeyRotate,
+  secretKeyRetire,
+  auditList,
+  backupVerify,
+  backup,
+  restore,
+  addressPoolDerive,
+  addressPoolImport,
+  signerInit,
+  signerImport,
+  signerShow,
+  signerChangePassphrase,
+  signerBackup,
+  signerRestore,
+  signerPolicyAdd,
+  signerOperatorKey,
+  signerApprove,
+  signerFreeze,
+  signerThaw,
+  signerDrill,
+];
+
+/** Separate programs, which need no installation. Each gets the words after its name and returns the exit code. */
+const programs: Tool['programs'] = {
+  listen: {
+    summary: 'Forward test events to a handler on this machine, signed like webhooks.',
+    run: async (words) => (await import('./listen-program.ts')).runListen(words),
+  },
+  'tron-ws': {
+    summary: 'Serve a WebSocket for a java-tron node, on the node’s machine.',
+    run: async (words) => (await import('./tron-ws.ts')).runTronWs(words),
+  },
+};
+
+/** Subjects in the order of the overview. */
+const sections: Tool['sections'] = [
+  [
+    'Every day',
+    ['status', 'explain', 'alarms', 'session', 'refunds', 'held', 'webhooks', 'payouts', 'sweep', 'export'],
+  ],
+  [
+    'Setting up',
+    ['store', 'key', 'user', 'notify', 'node', 'networks', 'address-pool', 'signer', 'pay', 'trigger', 'listen'],
+  ],
+  [
+    'Now and then',
+    ['doctor', 'support-bundle', 'backup', 'restore', 'audit', 'events', 'ledger', 'wallet', 'secret-key', 'tron-ws'],
+  ],
+];
+
+export const quaysideTool: Tool = {
+  name: 'quayside',
+  purpose: 'operates a Quayside installation',
+  commands,
+  programs,
+  sections,
+};
