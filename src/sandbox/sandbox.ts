@@ -16,6 +16,11 @@ import { startMiner } from './miner.ts';
 import { readSandboxFile, type SandboxFile, writeSandboxFile } from './sandbox-file.ts';
 import { sandboxSeed } from './seed.ts';
 
+/** On a chain on which nothing is under way, one block comes in place of so many: each costs all processes some work. */
+const QUIET_BLOCKS = 10;
+/** Blocks after the finality of the last payment in which its session, refund and sweep are still counted through. */
+const AFTER_FINAL_BLOCKS = 40;
+
 type SandboxNetwork = SimulatedChain & Readonly<{ name: string; blockTimeMs: number }>;
 
 type SandboxOptions = Readonly<{
@@ -42,13 +47,21 @@ export async function openSandbox({ dataDir, networks, clock, onFault }: Sandbox
 
   async function openNetwork(network: SandboxNetwork) {
     const dialect = dialectNames.find((known) => known === network.name);
+    const shape = worldShape({ ...network, ...(dialect && { dialect }) });
     const { world, close } = openDurableWorld({
-      ...worldShape({ ...network, ...(dialect && { dialect }) }),
+      ...shape,
       file: join(dataDir, 'sandbox', `${network.name}.jsonl`),
       seed: randomBytes(16).toString('hex'),
       clock,
     });
-    const miner = startMiner(world, clock, network.blockTimeMs, (error) => onFault(network.name, error));
+    const pace = {
+      intervalMs: network.blockTimeMs,
+      quiet: {
+        intervalMs: QUIET_BLOCKS * network.blockTimeMs,
+        afterBlocks: shape.finalityDistance + AFTER_FINAL_BLOCKS,
+      },
+    };
+    const miner = startMiner(world, clock, pace, (error) => onFault(network.name, error));
     const server = await families[network.family].startServer({
       world,
       interceptor: passing,

@@ -120,7 +120,7 @@ export async function startSimulatedNode(options: SimulatedNodeOptions): Promise
       return writtenBy[family].transaction(world.pay({ kind, from, outputs: [{ token, to, units }] }));
     },
     mineEvery(ms) {
-      miner = startMiner(world, systemClock, ms, (error) => {
+      miner = startMiner(world, systemClock, { intervalMs: ms }, (error) => {
         throw error;
       });
     },
