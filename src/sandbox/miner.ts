@@ -9,8 +9,8 @@ export type Miner = Readonly<{ stop(): Promise<void> }>;
 export type Pace = Readonly<{
   intervalMs: number;
   /**
-   * The longer interval of a chain on which nothing is under way: no payment waits, and so many blocks are on top of the
-   * last one, of the last reorg and of the tip at the start. Without it, blocks come at the same interval always.
+   * The longer interval of a chain on which nothing is under way: no payment waits, and so many blocks are on top of
+   * the last payment, of the last reorg and of the tip at the start. Without it, the interval is always the same.
    */
   quiet?: Readonly<{ intervalMs: number; afterBlocks: number }>;
 }>;

@@ -16,7 +16,7 @@ import { startMiner } from './miner.ts';
 import { readSandboxFile, type SandboxFile, writeSandboxFile } from './sandbox-file.ts';
 import { sandboxSeed } from './seed.ts';
 
-/** On a chain on which nothing is under way, one block comes in place of so many: each costs all processes some work. */
+/** On a chain on which nothing is under way, one block comes in place of so many: each costs work in all processes. */
 const QUIET_BLOCKS = 10;
 /** Blocks after the finality of the last payment in which its session, refund and sweep are still counted through. */
 const AFTER_FINAL_BLOCKS = 40;
