@@ -19,12 +19,12 @@ import type { DashboardDeps, SignInDeps } from './deps.ts';
 import { documentOf, framed, type MenuStore } from './frame.ts';
 import { serveLinks } from './link.ts';
 import { readNotice, withNotice } from './notice.ts';
-import { type FileReply, isStorePage, type Page, type Reply, type StoreAt } from './page.ts';
+import { type FileReply, isOperatorPage, isStorePage, type Page, type Reply, type StoreAt } from './page.ts';
 import { dashboardPages } from './pages.ts';
 import { onlyOwnForms, protect } from './policy.ts';
 import { refuse } from './refusal.ts';
 import { serveSignIn } from './sign-in.ts';
-import { setLanguage, type Words, wordsFor } from './texts.ts';
+import { OPERATOR_LANGUAGE, setLanguage, type Words, wordsFor } from './texts.ts';
 import { createWebSessions, isFormToken, sessionLimits, type Visitor } from './web-session.ts';
 
 const FORM_BYTES_MAX = 16_384;
@@ -102,7 +102,7 @@ async function answerPage(deps: SignInDeps, page: Page, request: Request, respon
     askToSignIn(deps, request, response);
     return;
   }
-  setLanguage(response, visitor.person.language);
+  setLanguage(response, isOperatorPage(page) ? OPERATOR_LANGUAGE : visitor.person.language);
   const words = wordsFor(deps.languages, response);
   const { store, mode, ...params } = request.params as Record<string, string>;
   const at: StoreAt | null =

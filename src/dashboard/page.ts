@@ -65,3 +65,6 @@ export type CommonPage = Described &
 export type Page = StorePage | CommonPage;
 
 export const isStorePage = (page: Page): page is StorePage => page.path.startsWith('/s/:store/:mode/');
+
+/** Whether only people of the installation open the page, whose texts are in English only. */
+export const isOperatorPage = (page: Page): boolean => !isStorePage(page) && page.needs !== 'to be signed in';

@@ -1,6 +1,6 @@
 /**
  * The texts of the dashboard: `texts/<language>/<page>.json`. A key is the name of its file and its own:
- * `sign-in.title`.
+ * `sign-in.title`. Pages of the operator have English texts only.
  * @module
  */
 import type { Response } from 'express';
@@ -94,6 +94,9 @@ export type TextKey = { [Page in keyof English]: `${Page}.${keyof English[Page] 
 export type Words = WordsOf<TextKey>;
 
 export type Languages = LanguagesOf<TextKey>;
+
+/** The language of the operator's pages. */
+export const OPERATOR_LANGUAGE = 'en';
 
 export const languages: Languages = readLanguages(new URL('./texts/', import.meta.url));
 

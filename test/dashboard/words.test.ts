@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { dashboardPages } from '../../src/dashboard/pages.ts';
-import { type Languages, languages, type TextKey, type Words } from '../../src/dashboard/texts.ts';
+import { type Languages, languages, OPERATOR_LANGUAGE, type TextKey, type Words } from '../../src/dashboard/texts.ts';
 import { html } from '../../src/lib/html.ts';
 import type { Text } from '../../src/lib/words.ts';
 import { PASSWORD, withDashboard } from '../support/dashboard.ts';
@@ -15,6 +15,8 @@ import { readSources } from '../support/source-tree.ts';
 
 const folder = new URL('../../src/dashboard/texts/', import.meta.url);
 const files = readdirSync(new URL('en/', folder)).sort();
+/** What pages of merchants say; the operator's pages are in English. */
+const translated = readdirSync(new URL('ar/', folder)).sort();
 const read = (code: string, file: string) =>
   JSON.parse(readFileSync(new URL(`${code}/${file}`, folder), 'utf8')) as Record<string, Text>;
 
@@ -25,9 +27,10 @@ const marks = (text: string) => (text.match(/`/g) ?? []).length;
 
 for (const code of readdirSync(folder)) {
   test(`${code} has every text, with the same placeholders, and the forms of its own numbers`, () => {
-    assert.equal(readdirSync(new URL(`${code}/`, folder)).sort(), files);
+    const own = code === 'en' ? files : translated;
+    assert.equal(readdirSync(new URL(`${code}/`, folder)).sort(), own);
     const plurals = new Intl.PluralRules(code).resolvedOptions().pluralCategories;
-    for (const file of files) {
+    for (const file of own) {
       const [english, own] = [read('en', file), read(code, file)];
       assert.equal(Object.keys(own), Object.keys(english), file);
       for (const [key, text] of Object.entries(own)) {
@@ -73,7 +76,17 @@ const bracketed = (words: Words): Words => ({
   html: (key: TextKey, values) => html`⟦${words.html(key, values)}⟧`,
 });
 const english = bracketed(languages.choose('en', undefined));
-const marked: Languages = { all: [english], choose: () => english };
+/** Has only the texts that every language has. */
+const everywhere: Words = {
+  ...english,
+  say: (key, values) => english.say(translatedKey(key), values),
+  html: (key, values) => english.html(translatedKey(key), values),
+};
+function translatedKey(key: TextKey): TextKey {
+  assert.ok(translated.includes(`${key.split('.')[0]}.json`), `a page of merchants says ${key}, in English only`);
+  return key;
+}
+const marked: Languages = { all: [english], choose: (asked) => (asked === OPERATOR_LANGUAGE ? english : everywhere) };
 
 /** Elements whose content belongs to no language: data, code and times. */
 const DATA = /<(code|pre|bdi|time|svg|option(?=[^>]* translate="no"))\b[^>]*>(?:(?!<\1\b)[\s\S])*?<\/\1>/g;
@@ -176,7 +189,7 @@ test('what the forms of a store answer has no text but the texts', () =>
     { languages: marked },
   ));
 
-test('the language that was chosen before signing in is kept, and the account page changes it', () =>
+test('the language that was chosen before signing in is kept, except on pages of the operator; the account page changes it', () =>
   withDashboard(async (dashboard) => {
     const { token } = await dashboard.invite('Ada', { role: 'operator', storeId: null });
     const visitor = dashboard.visitor();
@@ -192,8 +205,10 @@ test('the language that was chosen before signing in is kept, and the account pa
     const account = await visitor.get('/account', german);
     assert.match(account.text, '<html lang="ar" dir="rtl">');
     assert.match(account.text, '<option value="ar" lang="ar" selected>');
-    for (const path of ['/nothing', '/operator/networks/nothing']) {
-      assert.match((await visitor.get(path, german)).text, '<html lang="ar" dir="rtl">', path);
+    assert.match(account.text, 'الصفحات الخاصة بالتثبيت متاحة بالإنجليزية.');
+    assert.match((await visitor.get('/nothing', german)).text, '<html lang="ar" dir="rtl">');
+    for (const path of ['/operator', '/operator/networks/nothing']) {
+      assert.match((await visitor.get(path, german)).text, '<html lang="en" dir="ltr">', path);
     }
 
     const to = async (language: string) => visitor.submit('/account', '/account/language', { language });

@@ -23,9 +23,10 @@ export const accountPages = (deps: DashboardDeps): readonly CommonPage[] => [
     method: 'get',
     path: '/',
     needs: 'to be signed in',
-    async answer({ visitor: { person } }) {
+    async answer({ visitor }) {
+      const { person } = visitor;
       const store = person.memberships.find(({ storeId }) => storeId !== null);
-      if (person.memberships.some(({ role }) => role === 'operator')) return { to: '/operator' };
+      if (isOperator(visitor)) return { to: '/operator' };
       const isLive = deps.config.networks.some(({ mode }) => mode === 'live');
       return { to: store ? `/s/${store.storeId}/${isLive ? 'live' : 'test'}/overview` : '/account' };
     },
@@ -124,12 +125,16 @@ export function rolesText(
   })}`;
 }
 
+const isOperator = ({ person }: Visit<null>['visitor']): boolean =>
+  person.memberships.some(({ role }) => role === 'operator');
+
 function languageForm({ languages }: DashboardDeps, visit: Visit<null>): Html {
   const { visitor, words } = visit;
   const option = (code: string | null, name: string): Html =>
     html`<option value="${code ?? ''}"${code === null ? null : html` lang="${code}"`}${code === visitor.person.language ? html` selected` : null}>${name}</option>`;
   return html`<form method="post" action="/account/language" class="card" aria-labelledby="language"><h2 id="language">${words.say('frame.languages')}</h2>${changeFields(visit)}
 <p><select name="language" aria-labelledby="language">${option(null, words.say('account.language_any'))}${languages.all.map((one) => option(one.code, one.say('frame.language')))}</select></p>
+${isOperator(visitor) ? html`<p class="hint">${words.say('account.language_operator')}</p>` : null}
 <button class="plain">${words.say('general.save')}</button></form>`;
 }
 

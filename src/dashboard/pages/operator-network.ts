@@ -163,7 +163,7 @@ function balanceText({ words, nowMs }: Visit<null>, network: NetworkConfig, bala
   const { units, low, readAtMs } = balance;
   const amounts = (Object.entries(units) as [Asset, bigint][]).map(
     ([asset, amount]) =>
-      html`${data(coinText([network], network.key, asset, amount))}${low.includes(asset) ? html` ${badge(words.say('operator-sources.low'), 'attention')}` : null}, `,
+      html`${data(coinText([network], network.key, asset, amount))}${low.includes(asset) ? html` ${badge(words.say('general.low'), 'attention')}` : null}, `,
   );
   return html`${amounts}${words.html('operator-network.read_ago', { ago: ago(words, readAtMs, nowMs) })}`;
 }

@@ -29,7 +29,7 @@ export const operatorSettingsPage = (deps: DashboardDeps): CommonPage => ({
 ${table(
   words.say('frame.operator_settings'),
   [
-    words.say('operator-settings.setting'),
+    words.say('general.setting'),
     words.say('operator-settings.in_force'),
     words.say('operator-settings.from'),
     words.say('operator-settings.to_change'),

@@ -69,7 +69,7 @@ async function poolTable(deps: DashboardDeps, { words }: Visit<null>): Promise<H
       free === 0
         ? badge(words.say('operator-sources.empty'), 'danger')
         : isLow
-          ? badge(words.say('operator-sources.low'), 'attention')
+          ? badge(words.say('general.low'), 'attention')
           : badge(words.say('operator-sources.enough'), 'good'),
     ]),
   )}<p class="hint">${words.html('operator-sources.pools_hint')}</p>`;

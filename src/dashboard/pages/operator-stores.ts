@@ -130,11 +130,11 @@ const waitingCard = (visit: Visit<null>, store: MerchantStore, people: readonly 
 function stateOf(words: Words, { status, suspension, refusal }: MerchantStore): Html {
   const stopped = suspension ?? refusal;
   if (stopped) {
-    const state = words.say(suspension ? 'operator-stores.suspended' : 'operator-stores.refused');
+    const state = words.say(suspension ? 'general.store_suspended' : 'general.store_refused');
     return html`${badge(state, 'danger')} <span class="hint">${data(stopped.because)}</span>`;
   }
   return status === 'approved'
-    ? badge(words.say('operator-stores.approved'), 'good')
+    ? badge(words.say('general.store_approved'), 'good')
     : badge(words.say('operator-stores.is_waiting'), 'attention');
 }
 

@@ -95,7 +95,7 @@ const balanceTable = (deps: DashboardDeps, { nowMs, words }: Visit<null>, balanc
           : isFormer
             ? badge(words.say('operator-wallets.former'), 'wait')
             : low.length > 0
-              ? badge(words.say('operator-sources.low'), 'attention')
+              ? badge(words.say('general.low'), 'attention')
               : badge(words.say('operator-sources.enough'), 'good'),
         ago(words, readAtMs, nowMs),
       ];

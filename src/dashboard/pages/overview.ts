@@ -268,7 +268,7 @@ async function lowWallets({ database, config }: DashboardDeps, visit: Visit<Stor
         network: networkTitle(config, network),
         coins: assets.map((asset) => coinOf(config.networks, network, asset).symbol).join(', '),
       };
-      return html`<li>${badge(words.say('operator-sources.low'), 'attention')} ${words.html('overview.low_wallet', of)}</li>`;
+      return html`<li>${badge(words.say('general.low'), 'attention')} ${words.html('overview.low_wallet', of)}</li>`;
     },
   )}</ul>`;
 }

@@ -164,10 +164,10 @@ function fieldInput(words: Words, field: Field, values: StoreValues, typed: stri
 }
 
 function stateText(words: Words, { status, suspension, refusal }: MerchantStore): Html {
-  if (suspension) return html`${badge(words.say('operator-stores.suspended'), 'danger')} ${data(suspension.because)}`;
-  if (refusal) return html`${badge(words.say('operator-stores.refused'), 'danger')} ${data(refusal.because)}`;
+  if (suspension) return html`${badge(words.say('general.store_suspended'), 'danger')} ${data(suspension.because)}`;
+  if (refusal) return html`${badge(words.say('general.store_refused'), 'danger')} ${data(refusal.because)}`;
   return status === 'approved'
-    ? badge(words.say('operator-stores.approved'), 'good')
+    ? badge(words.say('general.store_approved'), 'good')
     : badge(words.say('store.is_waiting'), 'attention');
 }
 
@@ -261,7 +261,7 @@ async function planSettings(deps: DashboardDeps, visit: Visit<StoreAt>): Promise
       title: words.say('store.save_policy'),
       consequence: table(
         words.say('store.changes'),
-        [words.say('operator-settings.setting'), words.say('team.now'), words.say('store.from_now_on')],
+        [words.say('general.setting'), words.say('team.now'), words.say('store.from_now_on')],
         changed.map(([field]) => [labelOf(words, field), shown(words, field, before), shown(words, field, after)]),
       ),
       button: words.say('general.save'),
