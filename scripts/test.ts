@@ -10,11 +10,8 @@
  *   npm test -- --all --nodes     every file; those in `test/nodes/` start as soon as a node is built
  *   npm test -- database follow   the files, fast or slow, whose path contains one of the words
  *
- * `--json` prints the counts and times of each file to standard output, and everything else to standard error.
- * `TEST_JOBS` changes how many processes run at a time. With `--seconds N`, files that would start later are skipped.
- * With `--second-try`, a slow file that fails runs once more, at most three of them, if there is time for it; what
- * passes then counts as passed, and the end names it: it has a race, which is to be mended.
- * @module
+ * `TEST_JOBS` changes how many processes run at a time. With `--second-try`, a slow file that fails runs once more, at
+ * most three of them; what passes then counts as passed, and the end names it: it has a race, which is to be mended.
  */
 import '../src/lib/runtime.ts';
 import { execFileSync } from 'node:child_process';
@@ -46,14 +43,11 @@ const { values: flags, positionals: words } = parseArgs({
     all: { type: 'boolean' },
     rest: { type: 'boolean' },
     nodes: { type: 'boolean' },
-    json: { type: 'boolean' },
-    seconds: { type: 'string', default: 'Infinity' },
     'second-try': { type: 'boolean' },
   },
   allowPositionals: true,
 });
-const startedAtMs = performance.now();
-const log = flags.json ? process.stderr : process.stdout;
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 function readTimes(path: string): Record<string, number> {
   try {
@@ -84,20 +78,9 @@ const describe = ({ passed, failed, skipped }: Pick<Result, 'passed' | 'failed' 
 
 /** Counts each file as one skipped test, and names it. */
 function skipAll(files: readonly string[], why: string): readonly Result[] {
-  for (const file of files) log.write(`- ${file}  skipped: ${why}\n`);
-  return files.map(skippedResult);
+  for (const file of files) print(`- ${file}  skipped: ${why}`);
+  return files.map((file) => ({ file, passed: 0, failed: 0, skipped: 1, seconds: 0 }));
 }
-
-const skippedResult = (file: string): Result => ({
-  file,
-  passed: 0,
-  failed: 0,
-  skipped: 1,
-  seconds: 0,
-  cpu_seconds: 0,
-});
-
-const secondsLeft = (): number => Number(flags.seconds) - (performance.now() - startedAtMs) / 1000;
 
 const waitsOften = (file: string): boolean => file.endsWith('.slow.test.ts') || isOnNodes(file);
 
@@ -126,15 +109,13 @@ let secondTries = 0;
 
 /** Runs a batch and, where that is asked for, a slow file that failed a second time. */
 async function tryBatch(batch: readonly string[], env: NodeJS.ProcessEnv): Promise<readonly Result[]> {
-  const tell = (output: string) => log.write(`${output}\n`);
-  const results = await runBatch(batch, env, tell);
+  const results = await runBatch(batch, env, print);
   const [file = '', ...more] = batch;
-  const { failed = 0, seconds = 0 } = results[0] ?? {};
-  const isTriedAgain = flags['second-try'] && more.length === 0 && waitsOften(file) && failed > 0;
-  if (!isTriedAgain || secondTries >= SECOND_TRIES_MAX || secondsLeft() < seconds) return results;
+  const isTriedAgain = flags['second-try'] && more.length === 0 && waitsOften(file) && results[0]?.failed !== 0;
+  if (!isTriedAgain || secondTries >= SECOND_TRIES_MAX) return results;
   secondTries++;
-  log.write(`… ${file} failed, and runs a second time\n`);
-  const again = await runBatch(batch, env, tell);
+  print(`… ${file} failed, and runs a second time`);
+  const again = await runBatch(batch, env, print);
   if (again.every(({ failed }) => failed === 0)) passedLater.push(file);
   return again;
 }
@@ -144,7 +125,7 @@ async function runAll(files: readonly string[]): Promise<readonly Result[]> {
   execFileSync(process.execPath, [builder, '--if-stale'], { stdio: ['ignore', 2, 2] });
   await buildTests(files.length);
   const needsBrowser = files.some((file) => readFileSync(file, 'utf8').includes('support/browser.ts'));
-  const browser = needsBrowser ? await startBrowserProcess((line) => log.write(`${line}\n`)) : null;
+  const browser = needsBrowser ? await startBrowserProcess(print) : null;
   // Whoever chose a folder keeps it.
   const folder = process.env.TMPDIR === undefined ? makeMemoryFolder() : null;
   const env = { ...(browser && { TEST_BROWSER: browser.address }), ...(folder && { TMPDIR: folder.path }) };
@@ -153,20 +134,16 @@ async function runAll(files: readonly string[]): Promise<readonly Result[]> {
     const names = [...running.values()].map(
       ({ name, startedAtMs }) => `${name} (${Math.round((nowMs - startedAtMs) / 1000)} s)`,
     );
-    log.write(`… running: ${names.join(', ')}\n`);
+    print(`… running: ${names.join(', ')}`);
   }, STILL_RUNNING_MS);
   const queueOf = openQueues(files);
   let ended = 0;
   const place = () => `${String(++ended).padStart(String(files.length).length)}/${files.length}`;
   const run = async (batch: readonly string[]): Promise<readonly Result[]> => {
-    if (secondsLeft() <= 0) {
-      for (const file of batch) log.write(`- ${place()} ${file}  skipped: the time is over\n`);
-      return batch.map(skippedResult);
-    }
     const results = await tryBatch(batch, env);
     for (const result of results) {
       const mark = result.failed ? '✗' : '✓';
-      log.write(`${mark} ${place()} ${result.file}  ${describe(result)}  ${result.seconds.toFixed(1)} s\n`);
+      print(`${mark} ${place()} ${result.file}  ${describe(result)}  ${result.seconds.toFixed(1)} s`);
     }
     return results;
   };
@@ -179,7 +156,7 @@ async function runAll(files: readonly string[]): Promise<readonly Result[]> {
     ).flat();
   const runOnNodes = async (some: readonly string[]): Promise<readonly Result[]> => {
     if (some.length === 0) return [];
-    const why = await buildGeth((line) => log.write(`${line}\n`), secondsLeft());
+    const why = await buildGeth(print);
     return why ? skipAll(some, why) : runEach(some, 1);
   };
   const rest = files.filter((file) => !isOnNodes(file));
@@ -207,8 +184,6 @@ const totals = {
   passed: sum(({ passed }) => passed),
   failed: sum(({ failed }) => failed),
   skipped: sum(({ skipped }) => skipped),
-  seconds: (performance.now() - startedAtMs) / 1000,
-  cpu_seconds: sum(({ cpu_seconds }) => cpu_seconds),
 };
 
 mkdirSync('.tmp', { recursive: true });
@@ -216,8 +191,7 @@ const ran = results.filter(({ seconds }) => seconds > 0);
 const seen = Object.fromEntries(ran.map(({ file, seconds }) => [file, Math.round(seconds * 10) / 10]));
 writeFileSync(TIMES_FILE, `${JSON.stringify({ ...readTimes(TIMES_FILE), ...seen }, null, 2)}\n`);
 
-if (flags.json) process.stdout.write(`${JSON.stringify({ ...totals, files: results }, null, 2)}\n`);
-if (files.length === 0) log.write(`no path of a test file contains any of these words: ${words.join(' ')}\n`);
-for (const file of passedLater) log.write(`! ${file} passed only at the second try: it has a race\n`);
-log.write(`\n${describe(totals)}\n`);
+if (files.length === 0) print(`no path of a test file contains any of these words: ${words.join(' ')}`);
+for (const file of passedLater) print(`! ${file} passed only at the second try: it has a race`);
+print(`\n${describe(totals)}`);
 process.exitCode = totals.failed > 0 || results.length === 0 ? 1 : 0;

@@ -44,10 +44,9 @@ function whyNoGo(): string | null {
 /**
  * Builds geth unless it is there already: minutes, and some hundred megabytes from Go's module proxy the first time.
  * @param log takes lines about the progress
- * @param secondsMax ends the build earlier than after eight minutes
  * @returns the reason why there is no geth; null if there is one
  */
-export async function buildGeth(log: (line: string) => void, secondsMax: number): Promise<string | null> {
+export async function buildGeth(log: (line: string) => void): Promise<string | null> {
   if (existsSync(binary)) return null;
   const whyNot = whyNoGo();
   if (whyNot) return whyNot;
@@ -55,7 +54,7 @@ export async function buildGeth(log: (line: string) => void, secondsMax: number)
   mkdirSync(unfinished, { recursive: true });
   log(`building geth ${GETH_VERSION} with Go into ${folder}, once: this takes minutes`);
   const startedAtMs = performance.now();
-  const complaint = await runGo(unfinished, Math.min(secondsMax, BUILD_S_MAX), log);
+  const complaint = await runGo(unfinished, log);
   if (complaint === null) {
     mkdirSync(folder, { recursive: true });
     renameSync(join(unfinished, 'geth'), binary);
@@ -66,13 +65,13 @@ export async function buildGeth(log: (line: string) => void, secondsMax: number)
 }
 
 /** Runs `go install` into a folder. @returns the end of its output if it failed, or null */
-function runGo(into: string, secondsMax: number, log: (line: string) => void): Promise<string | null> {
+function runGo(into: string, log: (line: string) => void): Promise<string | null> {
   const env = { ...process.env, GOBIN: into, CGO_ENABLED: '0' };
   // With -v, Go writes a line for each package.
   const source = `github.com/ethereum/go-ethereum/cmd/geth@v${GETH_VERSION}`;
   const child = spawn('go', ['install', '-v', source], {
     env,
-    timeout: Math.max(1, Math.round(secondsMax * 1000)),
+    timeout: BUILD_S_MAX * 1000,
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   let output = '';

@@ -4,8 +4,7 @@
  *
  *   node batch.mjs dist.test/test/core/money.test.js dist.test/test/core/rate.test.js
  *
- * A line that begins with the ASCII record separator is for the test command: `begin`, or `end`, the seconds and the
- * processor seconds. Environment and working directory are put back after each file. A file with something left open
+ * A line that begins with the ASCII record separator is for the test command: `begin`, or `end` and the seconds. Environment and working directory are put back after each file. A file with something left open
  * keeps the process from ending, as it does alone.
  * @module
  */
@@ -29,7 +28,6 @@ if (existsSync(stackTrace)) (await import(pathToFileURL(stackTrace).href)).nameS
 let code = 0;
 for (const file of files) {
   const startedAtMs = performance.now();
-  const cpu = process.cpuUsage();
   process.stdout.write('\n\x1e begin\n');
   process.argv = [process.argv[0], file];
   globalThis.UVU_QUEUE.splice(0, Infinity, [null]);
@@ -39,7 +37,6 @@ for (const file of files) {
   for (const name of Object.keys(process.env)) if (!(name in variables)) delete process.env[name];
   Object.assign(process.env, variables);
   process.chdir(folder);
-  const { user, system } = process.cpuUsage(cpu);
-  process.stdout.write(`\n\x1e end ${(performance.now() - startedAtMs) / 1000} ${(user + system) / 1e6}\n`);
+  process.stdout.write(`\n\x1e end ${(performance.now() - startedAtMs) / 1000}\n`);
 }
 process.exitCode = code;

@@ -8,8 +8,6 @@ import { builtTest } from './build-tests.ts';
 
 const BATCH_TIMEOUT_MS = 12 * 60_000;
 const program = fileURLToPath(new URL('./batch.mjs', import.meta.url));
-/** Runs a command and reports the processor time of everything that it started, which Node cannot measure. */
-const TIMED = '"$@" 2>&1; code=$?; times >&3; exit $code';
 /** What `batch.mjs` writes before and after each file. */
 const BEGIN = '\n\u001e begin\n';
 const END = '\n\u001e end ';
@@ -20,12 +18,10 @@ export type Result = Readonly<{
   failed: number;
   skipped: number;
   seconds: number;
-  /** Processor time of all processes that the file started and waited for. */
-  cpu_seconds: number;
 }>;
 
 /** How a process ended, and how long it took. */
-type Ended = Readonly<{ output: string; code: number | null; seconds: number; cpuSeconds: number }>;
+type Ended = Readonly<{ output: string; code: number | null; seconds: number }>;
 
 /** What runs now, and since when in ms of `performance.now()`. */
 export const running = new Map<ChildProcess, Readonly<{ name: string; startedAtMs: number }>>();
@@ -36,18 +32,14 @@ const nameOf = ([first = '', ...more]: readonly string[]): string =>
 function runProcess(files: readonly string[], env: NodeJS.ProcessEnv): Promise<Ended> {
   const startedAtMs = performance.now();
   return new Promise((resolve) => {
-    const child = spawn('sh', ['-c', TIMED, 'sh', process.execPath, program, ...files.map(builtTest)], {
+    const child = spawn(process.execPath, [program, ...files.map(builtTest)], {
       env: { ...process.env, ...env, FORCE_COLOR: '0', NODE_ENV: 'test' },
-      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     });
     running.set(child, { name: nameOf(files), startedAtMs });
     const chunks: Buffer[] = [];
-    let times = '';
     for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => chunks.push(chunk));
-    child.stdio[3]?.on('data', (chunk: Buffer) => {
-      times += chunk;
-    });
     const timer = setTimeout(() => {
       chunks.push(Buffer.from(`\nstill running after ${BATCH_TIMEOUT_MS / 60_000} minutes: killed\n`));
       killGroup(child);
@@ -57,16 +49,9 @@ function runProcess(files: readonly string[], env: NodeJS.ProcessEnv): Promise<E
       clearTimeout(timer);
       running.delete(child);
       const seconds = (performance.now() - startedAtMs) / 1000;
-      resolve({ output: Buffer.concat(chunks).toString(), code, seconds, cpuSeconds: cpuSecondsOf(times) });
+      resolve({ output: Buffer.concat(chunks).toString(), code, seconds });
     });
   });
-}
-
-/** Parses the last line of the shell's `times`, such as `0m1.20s 0m0.31s`: user and system time of its children. */
-function cpuSecondsOf(times: string): number {
-  const [, children = ''] = times.trim().split('\n');
-  const parts = [...children.matchAll(/(\d+)m([\d.]+)s/g)];
-  return parts.reduce((sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds), 0);
 }
 
 /** Ends what a test left behind, so that it does not disturb the next file. */
@@ -87,24 +72,17 @@ function readResults(files: readonly string[], ended: Ended): readonly (Result &
   const [before = '', ...outputs] = ended.output.split(BEGIN);
   // A process that does not even begin ends in its first file.
   const parts = (outputs.length > 0 ? outputs : [before]).map((output) => {
-    const [seconds, cpuSeconds] = output.split(END)[1]?.split(/\s/) ?? [];
+    const seconds = output.split(END)[1]?.trim();
     const count = (name: string) => Number(new RegExp(`^\\s*${name}:\\s+(\\d+)`, 'm').exec(output)?.[1] ?? 0);
     const [total, passed, skipped] = [count('Total'), count('Passed'), count('Skipped')];
     const failed = Math.max(total - passed - skipped, total > 0 && seconds !== undefined ? 0 : 1);
-    return { output, passed, failed, skipped, seconds: Number(seconds ?? 0), cpuSeconds: Number(cpuSeconds ?? 0) };
+    return { output, passed, failed, skipped, seconds: Number(seconds ?? 0) };
   });
   const last = parts.at(-1);
   if (last && ended.code !== 0 && parts.every(({ failed }) => failed === 0)) last.failed = 1;
-  /** Shares out what the process took beside its files: its start and, of processor time, its own children. */
-  const share = (whole: number, name: 'seconds' | 'cpuSeconds') =>
-    Math.max(0, whole - parts.reduce((sum, part) => sum + part[name], 0)) / parts.length;
-  const [moreSeconds, moreCpu] = [share(ended.seconds, 'seconds'), share(ended.cpuSeconds, 'cpuSeconds')];
-  return parts.map(({ seconds, cpuSeconds, ...part }, at) => ({
-    ...part,
-    file: files[at] ?? '',
-    seconds: seconds + moreSeconds,
-    cpu_seconds: cpuSeconds + moreCpu,
-  }));
+  // The start of the process is shared out.
+  const more = Math.max(0, ended.seconds - parts.reduce((sum, { seconds }) => sum + seconds, 0)) / parts.length;
+  return parts.map((part, at) => ({ ...part, file: files[at] ?? '', seconds: part.seconds + more }));
 }
 
 /**
