@@ -4,9 +4,9 @@
  *
  *   node batch.mjs dist.test/test/core/money.test.js dist.test/test/core/rate.test.js
  *
- * A line that begins with the ASCII record separator is for the test command: `begin`, or `end` and the seconds. Environment and working directory are put back after each file. A file with something left open
- * keeps the process from ending, as it does alone.
- * @module
+ * A line that begins with the ASCII record separator is for the test command: `begin`, or `end` and the seconds.
+ * Environment and working directory are restored after each file. A file with something left open keeps the process
+ * from ending, as it does alone.
  */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
