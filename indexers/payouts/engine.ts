@@ -13,6 +13,7 @@ import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault, permanent, transient } from '../../src/core/fault.ts';
 import type { PayoutRules } from '../../src/core/payout.ts';
+import { reason } from '../../src/core/reasons.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Freeze } from '../../src/database/freezes.ts';
@@ -91,8 +92,7 @@ const frozenFault = (freeze: Freeze | null): Fault | null =>
   freeze &&
   transient(
     'payouts_frozen',
-    `money out is frozen on ${freeze.network ?? 'every network'} by ${freeze.frozenBy}: ${freeze.reason}. ` +
-      `\`quayside payouts thaw${freeze.network ? ` ${freeze.network}` : ''} --reason …\` ends that`,
+    reason('payouts_frozen', { network: freeze.network, by: freeze.frozenBy, why: freeze.reason }).message,
   );
 
 /** Returns how often the same bytes are broadcast, and when a fee is compared with the price. */
@@ -212,7 +212,7 @@ export function createPayer(options: PayerOptions): Payer {
     const status = (await database.listNetworks()).find((one) => one.network === network.key);
     if (status && isFollowed(status, clock.nowMs())) return status.floor ?? 0;
     const state = status?.state ?? 'not started';
-    throw transient('network_not_followed', `${network.key} is ${state}; payouts wait until it is followed again`);
+    throw transient('network_not_followed', reason('network_not_followed', { network: network.key, state }).message);
   }
 
   async function advanceOne(advancePayout: AdvancePayout, open: OpenPayout): Promise<void> {

@@ -24,6 +24,7 @@ import {
   type SignedAttempt,
   type Step,
 } from '../../src/core/payout.ts';
+import { reason } from '../../src/core/reasons.ts';
 import { isNothingLent } from '../../src/core/sweep.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { EngineReason, OpenPayout } from '../../src/database/money-out.ts';
@@ -212,22 +213,11 @@ async function nextNonce(work: Work): Promise<number | null | 'soon' | EngineRea
       if (pending <= offer.nonce) return offer.nonce;
       // A number excludes another transaction, but not a second payment of the same refund with the next one.
       parts.onUnknown();
-      return {
-        code: 'payout_nonce_unsettled',
-        message:
-          `the node has received ${pending} transactions of wallet ${payer}, and ${offer.nonce} were made here. Payouts ` +
-          'wait until the others are final and read',
-      };
+      return reason('payout_nonce_unsettled', { payer, ours: offer.nonce, counted: pending, lacks: 'finality' });
     case 'halted':
-      return { code: 'wallet_halted', message: `wallet ${payer} is halted; \`quayside status\` says why` };
+      return offer.why;
     case 'unsettled':
-      return {
-        code: 'payout_nonce_unsettled',
-        message:
-          `the node counts ${head} transactions of wallet ${payer}, and ${offer.ours} were made here; whether the ` +
-          `others are final cannot be read, because the node no longer has the final state. Payouts of the wallet ` +
-          `go on when finality does, or with an archive node`,
-      };
+      return reason('payout_nonce_unsettled', { payer, ours: offer.ours, counted: head, lacks: 'state' });
     default:
       return 'soon';
   }
@@ -335,13 +325,7 @@ async function send(work: Work, attempt: SignedAttempt): Promise<Progress | null
 async function holdBack(work: Work, { tx, nonce }: SignedAttempt, differences: readonly string[]): Promise<Progress> {
   const { database, clock } = work.parts;
   const { id, network } = work.payout;
-  const why = {
-    code: 'payout_bytes_differ',
-    message:
-      `The signed bytes of payout ${id} on ${network} (${tx}) are not what was ordered, according to the chain's own ` +
-      `SDK, and were not broadcast: ${differences.join('; ')}. Find out whether the database or the signer was ` +
-      `altered; then run \`quayside payouts resume ${id}\`.`,
-  };
+  const why = reason('payout_bytes_differ', { id, network, tx, differences: differences.join('; ') });
   const haltsPayer = nonce === null ? null : work.draft.payer;
   await database.stickPayout({ ...nameOf(work), why, haltsPayer, nowMs: clock.nowMs() });
   return lookAgain(work);
@@ -353,8 +337,7 @@ async function broadcast(node: PayoutNode, { bytes }: SignedAttempt) {
     const answer = await node.broadcast(bytes);
     if (answer.kind !== 'rejected') return { answerCode: answer.kind, answer: answer.kind, refusal: null };
     const { code, message } = answer;
-    const refused = `a node refuses it (${code}: ${message}). It is sent again until it is included or can never be.`;
-    const refusal = { code: 'payout_rejected', message: refused };
+    const refusal = reason('payout_rejected', { code, answer: message });
     return { answerCode: code, answer: `rejected ${code}: ${message}`, refusal };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;

@@ -3,6 +3,7 @@
  * @module
  */
 import { attemptName, delayOf, type Payout } from '../../src/core/payout.ts';
+import { isPassing } from '../../src/core/reasons.ts';
 import type { Refund } from '../../src/database/refunds.ts';
 import { TRACED_MAX } from '../../src/database/traces.ts';
 import { type Link, link, type Mark } from './explain-link.ts';
@@ -11,15 +12,6 @@ import { freezeText } from './payout-freeze.ts';
 import { amountOf, kindText } from './payouts.ts';
 import { amountText } from './refunds.ts';
 
-/** Reasons to wait that end by themselves. All others need a person. */
-const passing: readonly string[] = [
-  'refund_not_final',
-  'payout_paused',
-  'payout_nonce_unsettled',
-  'payouts_reading',
-  'payouts_rollback_possible',
-  'network_not_followed',
-];
 const shortOfMoney: readonly string[] = ['token_short', 'native_short'];
 
 /** Returns a link for each refund and return of a session, oldest first. */
@@ -111,7 +103,7 @@ async function outcomeLink(scene: Scene, payout: Payout): Promise<Link> {
   return link('outcome', 'waiting', state === 'sent' ? 'it waits for a block and for finality' : 'it is signed next');
 }
 
-const markOf = (code: string): Mark => (passing.includes(code) ? 'waiting' : 'broken');
+const markOf = (code: string): Mark => (isPassing(code) ? 'waiting' : 'broken');
 
 const adviceFor = (code: string, { id }: Payout): string =>
   shortOfMoney.includes(code)

@@ -8,6 +8,7 @@
  * @module
  */
 import { type Intent, isPayback, type Wallet } from './intent.ts';
+import { type Reason, reason } from './reasons.ts';
 import type { NetworkKey } from './transfer.ts';
 
 /**
@@ -49,7 +50,7 @@ export type Payout = Readonly<{
 }>;
 
 /** What a payout waits for. */
-export type PayoutWait = Readonly<{ code: string; message: string }>;
+export type PayoutWait = Reason;
 
 /** Returns why a payout does not advance: the fault of now, or what was decided earlier. */
 export const delayOf = ({ wait, fault }: Pick<Payout, 'wait' | 'fault'>): Payout['wait'] => fault ?? wait;
@@ -126,8 +127,6 @@ export type Recent = Readonly<{ sentAtMs: number | null; outbidAtMs: number | nu
 /** The final attempt that ended a generation. */
 export type Ended = Readonly<{ tx: string; feeUnits: bigint }>;
 
-type Why = Readonly<{ code: string; message: string }>;
-
 export type Step =
   /** Nothing to do before this time; null: nothing until a person acts. */
   | Readonly<{ kind: 'rest'; untilMs: number | null }>
@@ -150,7 +149,7 @@ export type Step =
       ended: Ended | null;
       notBeforeMs: number;
       isStuck: boolean;
-      why: Why | null;
+      why: Reason | null;
     }>
   | Readonly<{ kind: 'stick'; code: string; message: string; haltsLane: boolean }>;
 
@@ -221,18 +220,13 @@ function renew({ id, generation, intent }: Payout, proof: Proof, ended: Ended | 
   const pauseMs = RENEWAL_MS[generation] ?? RENEWAL_MS.at(-1) ?? 0;
   const renewal = { kind: 'renew', proof, ended, notBeforeMs: nowMs + pauseMs } as const;
   const count = generation + 1;
-  const exit = isPayback(intent) ? `, or reject the refund with \`quayside refunds reject ${id}\`` : '';
+  const of = { id, isPayback: isPayback(intent), count };
   if (proof === 'failed' && count >= GENERATIONS_MAX) {
-    const message =
-      `Transaction ${ended?.tx} of payout ${id} failed too, after ${count} generations. Nothing of it can be paid any ` +
-      `more unless it is signed again. Find out why, then run \`quayside payouts resume ${id}\`${exit}.`;
-    return { ...renewal, isStuck: true, why: { code: 'payout_generations', message } };
+    return { ...renewal, isStuck: true, why: reason('payout_generations', { ...of, tx: ended?.tx ?? '' }) };
   }
-  if (pauseMs === 0) return { ...renewal, isStuck: false, why: null };
-  const message =
-    `${count} generations ended without effect (the last one ${proof === 'dead' ? 'expired' : 'failed'}), so the ` +
-    `next one waits for ${pauseMs / 60_000} min. Find out whether transactions of your node reach the network${exit}.`;
-  return { ...renewal, isStuck: false, why: { code: 'payout_paused', message } };
+  const ending = proof === 'dead' ? 'expired' : 'failed';
+  const why = pauseMs === 0 ? null : reason('payout_paused', { ...of, pauseMs, ended: ending });
+  return { ...renewal, isStuck: false, why };
 }
 
 const restFor = (ms: number, nowMs: number): Step => ({ kind: 'rest', untilMs: nowMs + ms });

@@ -46,7 +46,8 @@ export type HaltedLane = Readonly<{ network: NetworkKey; payer: string; nextNonc
 export type NonceOffer =
   | Readonly<{ kind: 'free'; nonce: number }>
   /** `full`: as many are open as a node accepts. `unsigned`: the newest is not signed yet, and may be taken back. */
-  | Readonly<{ kind: 'full' | 'unsigned' | 'halted' }>
+  | Readonly<{ kind: 'full' | 'unsigned' }>
+  | Readonly<{ kind: 'halted'; why: EngineReason }>
   /** The head counts more numbers than were given out (`ours`), and whether that is final is not known. */
   | Readonly<{ kind: 'unsettled'; ours: number }>;
 

@@ -208,7 +208,7 @@ function unknownStep(step: never): Move[] {
   throw new Error(`the walk does not know this step of the engine: ${JSON.stringify(step)}`);
 }
 
-const heldCodes: Partial<Record<Lost, string>> = { known: 'refund_equals_transfer', unseen: 'wallet_halted' };
+const heldCodes: Partial<Record<Lost, string>> = { known: 'refund_equals_transfer', unseen: 'payout_nonce_foreign' };
 /** Until a refund's money is there, final and approved, its store open, and limits have room: all lead to one state. */
 const REFUND_HELD = 'refund_…';
 

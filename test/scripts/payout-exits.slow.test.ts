@@ -177,7 +177,7 @@ test('after a rollback of database and signer, `payouts resume` settles what was
   cpSync(join(home, 'signer-backup'), place.dir, { recursive: true });
   chmodSync(place.dir, 0o700);
   await startSigning();
-  assert.equal(await database.offerNonce(NETWORK, payer, 1, nowMs), { kind: 'halted' });
+  assert.is((await database.offerNonce(NETWORK, payer, 1, nowMs)).kind, 'halted');
 
   const tried = await answer('payouts', 'resume', NETWORK, '--dry-run');
   assert.equal([tried.settled, tried.resumed], [[{ id: 'rf_lost', transaction_hash: tx }], []]);
@@ -195,7 +195,7 @@ test('after a rollback of database and signer, `payouts resume` settles what was
 test('transactions that no payout explains are shown, and the wallet goes on only with consent', async () => {
   await plan('rf_two');
   const tx = await spendElsewhere(1, nothing);
-  assert.equal(await database.offerNonce(NETWORK, payer, 2, nowMs), { kind: 'halted' });
+  assert.is((await database.offerNonce(NETWORK, payer, 2, nowMs)).kind, 'halted');
   const said = await refusal(2, 'payouts', 'resume', NETWORK);
   assert.match(said, new RegExp(`number 1 of wallet .*${tx} moved no money, and no payout explains it`));
   assert.is((await database.haltedLanes()).length, 1);
@@ -236,7 +236,7 @@ test('a payout is settled by a transaction only if that is final, ours, exact, a
 
 test('a payout is never paid only once its attempts cannot be mined: then it fails, or is signed again', async () => {
   assert.is(await database.resumeLane(NETWORK, payer, 4, nowMs), false);
-  assert.equal(await database.offerNonce(NETWORK, payer, 4, nowMs), { kind: 'halted' });
+  assert.is((await database.offerNonce(NETWORK, payer, 4, nowMs)).kind, 'halted');
   await answer('payouts', 'resume', NETWORK, '--yes');
   for (const [at, id] of ['rf_ended', 'rf_again'].entries()) {
     await signHere(await plan(id), 4 + at);

@@ -24,7 +24,7 @@ test(
       // Its number must be used first, so the wallet's next payout says that it waits, instead of waiting silently.
       await plan('r2');
       await pass();
-      assert.is((await database.findPayout('r2'))?.wait?.code, 'wallet_halted');
+      assert.is((await database.findPayout('r2'))?.wait?.code, 'payout_bytes_differ');
       assert.is(broadcasts, 0);
 
       isAltered = false;

@@ -6,6 +6,7 @@ import { and, asc, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { isPayback } from '../../../core/intent.ts';
 import { ATTEMPTS_MAX, IN_FLIGHT_MAX } from '../../../core/payout.ts';
+import { reason } from '../../../core/reasons.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { AttemptName, JournaledSignature, MoneyOutDatabase, OpenPayout } from '../../money-out.ts';
 import type { RaiseAlarm } from '../alarms.ts';
@@ -17,7 +18,7 @@ import { lanes, payoutAttempts, payoutEngines, payouts } from '../tables.ts';
 import { type FreezeOf, NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
 import { noWait, type Payouts, unhalted } from './payouts.ts';
 import { holdRefund, type RefundHold } from './refund-holds.ts';
-import { type AttemptRow, type PayoutRow, toAttempt, toPayout } from './rows.ts';
+import { type AttemptRow, type PayoutRow, toAttempt, toPayout, toReason } from './rows.ts';
 
 type AttemptCommands = Pick<
   MoneyOutDatabase,
@@ -96,19 +97,17 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
         // What is at the head may vanish, and numbers that follow it could then never be used.
         if (!isFinal && seen.head > 0 && !findLane.get({ network, payer })) return { kind: 'unsettled', ours: 0 };
         const row = lane(network, payer, isFinal ? seen : 0);
-        if (row.haltedCode !== null) return { kind: 'halted' };
+        const halt = toReason(row.haltedCode, row.haltedMessage);
+        if (halt) return { kind: 'halted', why: halt };
         if (!isFinal && seen.head > row.nextNonce) return { kind: 'unsettled', ours: row.nextNonce };
         const finalNonce = isFinal ? seen : seen.head;
         if (finalNonce > row.nextNonce) {
-          const haltedCode = NONCE_FOREIGN;
-          const haltedMessage =
-            `The node counts ${finalNonce} final transactions of wallet ${payer} on ${network}, but only ` +
-            `${row.nextNonce} were made here: somebody else spends from it, or this database is older than the ` +
-            `signer's journal. No more payouts leave it. Find the cause, then run \`quayside payouts resume ${network}\`.`;
+          const why = reason(NONCE_FOREIGN, { network, payer, ours: row.nextNonce, counted: finalNonce });
+          const { code: haltedCode, message: haltedMessage } = why;
           moveLane.run({ ...row, haltedCode, haltedMessage, haltedByPayout: null });
           numberFreeze.begin(network, payer, nowMs);
-          raiseAlarm({ atMs: nowMs, code: haltedCode, message: haltedMessage, network, sessionId: null });
-          return { kind: 'halted' };
+          raiseAlarm({ atMs: nowMs, ...why, network, sessionId: null });
+          return { kind: 'halted', why };
         }
         if (row.nextNonce - finalNonce >= IN_FLIGHT_MAX) return { kind: 'full' };
         if (unsigned.get({ network, payer })) return { kind: 'unsigned' };

@@ -7,6 +7,7 @@ import { eq } from 'drizzle-orm';
 import { type RefundEventType, refundEventBody } from '../../../core/event.ts';
 import { invariant } from '../../../core/fault.ts';
 import { refundEntry } from '../../../core/ledger.ts';
+import { isPassing, reason } from '../../../core/reasons.ts';
 import {
   isApproved,
   isCovered,
@@ -27,37 +28,10 @@ import type { RefundLimits } from './limits.ts';
 import { isOperators } from './recent.ts';
 import type { RefundRow, RefundRows } from './row.ts';
 
-const uncovered: RefundHold = {
-  code: 'refund_uncovered',
-  message:
-    'a reorg has taken back the payment that it refunds, in whole or in part. It goes on when the payment is ' +
-    'confirmed again; otherwise reject it with `quayside refunds reject`.',
-  passes: false,
-};
-
-const notFinal: RefundHold = {
-  code: 'refund_not_final',
-  message:
-    'the payment that it refunds is confirmed but not final yet. It goes on by itself; `quayside refunds policy ' +
-    '--early-max` lets small refunds leave earlier.',
-  passes: true,
-};
-
-const unapproved: RefundHold = {
-  code: 'refund_unapproved',
-  message:
-    'its destination was changed after it was approved. Look at it with `quayside refunds show`, then approve it ' +
-    'again with `quayside refunds approve` or reject it with `quayside refunds reject`.',
-  passes: false,
-};
-
-const suspended: RefundHold = {
-  code: 'refund_store_suspended',
-  message:
-    'its store is suspended. It goes on within five minutes after `quayside store resume`; otherwise reject it with ' +
-    '`quayside refunds reject`.',
-  passes: false,
-};
+const hold = (code: 'refund_uncovered' | 'refund_not_final' | 'refund_unapproved' | 'refund_store_suspended') => ({
+  ...reason(code),
+  passes: isPassing(code),
+});
 
 /** To be called within a transaction. */
 export type RefundSettlement = Readonly<{
@@ -163,12 +137,12 @@ export function createRefundSettlement(db: Db, parts: Parts): RefundSettlement {
       const session = row && findSession(row.sessionId);
       if (!session) return null;
       const { currency, storeId } = row;
-      if (!isOperators(row) && isSuspended(storeId)) return suspended;
+      if (!isOperators(row) && isSuspended(storeId)) return hold('refund_store_suspended');
       const all = rows.ofSession(row.sessionId);
-      if (!isCovered(currency, limits.received(session), all)) return uncovered;
-      if (!isApproved(row)) return unapproved;
+      if (!isCovered(currency, limits.received(session), all)) return hold('refund_uncovered');
+      if (!isApproved(row)) return hold('refund_unapproved');
       const isFinal = isCoveredByFinal(currency, limits.receivedFinally(session), all, limits.policyOf(storeId));
-      return isFinal ? null : notFinal;
+      return isFinal ? null : hold('refund_not_final');
     },
   };
 }

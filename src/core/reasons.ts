@@ -1,0 +1,120 @@
+/**
+ * Reasons of money out: each code once, with its text, the command that helps, and whether it ends by itself.
+ * Everything that says why a payout does not advance takes the text from here.
+ * @module
+ */
+
+/** Why something does not advance, for programs and for people. */
+export type Reason = Readonly<{ code: string; message: string }>;
+
+type NetworkValues = Readonly<{ network: string }>;
+type PayoutValues = Readonly<{ id: string }>;
+type WalletValues = Readonly<{ payer: string; ours: number }>;
+
+const rejectText = ({ id, isPayback }: PayoutValues & Readonly<{ isPayback: boolean }>): string =>
+  isPayback ? `, or reject the refund with \`quayside refunds reject ${id}\`` : '';
+
+/** `passes`: it ends without a person. */
+const reasons = {
+  network_not_followed: {
+    passes: true,
+    text: ({ network, state }: NetworkValues & Readonly<{ state: string }>) =>
+      `${network} is ${state}; payouts wait until it is followed again`,
+  },
+  payouts_frozen: {
+    passes: false,
+    text: ({ network, by, why }: Readonly<{ network: string | null; by: string; why: string }>) =>
+      `money out is frozen on ${network ?? 'every network'} by ${by}: ${why}. ` +
+      `\`quayside payouts thaw${network === null ? '' : ` ${network}`} --reason …\` ends that`,
+  },
+  payout_nonce_unsettled: {
+    passes: true,
+    text: ({
+      payer,
+      ours,
+      counted,
+      lacks,
+    }: WalletValues & Readonly<{ counted: number; lacks: 'finality' | 'state' }>) =>
+      lacks === 'finality'
+        ? `the node has received ${counted} transactions of wallet ${payer}, and ${ours} were made here. Payouts wait ` +
+          'until the others are final and read'
+        : `the node counts ${counted} transactions of wallet ${payer}, and ${ours} were made here. It no longer has the ` +
+          'final state, so whether the others are final cannot be read. Payouts of the wallet go on when finality does, ' +
+          'or with an archive node',
+  },
+  payout_nonce_foreign: {
+    passes: false,
+    text: ({ network, payer, ours, counted }: NetworkValues & WalletValues & Readonly<{ counted: number }>) =>
+      `The node counts ${counted} final transactions of wallet ${payer} on ${network}, but only ${ours} were made ` +
+      `here: somebody else spends from it, or this database is older than the signer's journal. No more payouts leave ` +
+      `it. Find the cause, then run \`quayside payouts resume ${network}\`.`,
+  },
+  payout_bytes_differ: {
+    passes: false,
+    text: ({
+      id,
+      network,
+      tx,
+      differences,
+    }: PayoutValues & NetworkValues & Readonly<{ tx: string; differences: string }>) =>
+      `The signed bytes of payout ${id} on ${network} (${tx}) are not what was ordered, according to the chain's own ` +
+      `SDK, and were not broadcast: ${differences}. Find out whether the database or the signer was altered; then run ` +
+      `\`quayside payouts resume ${id}\`.`,
+  },
+  payout_generations: {
+    passes: false,
+    text: (values: PayoutValues & Readonly<{ isPayback: boolean; tx: string; count: number }>) =>
+      `Transaction ${values.tx} of payout ${values.id} failed too, after ${values.count} generations. It is not signed ` +
+      `again by itself. Find out why, then run \`quayside payouts resume ${values.id}\`${rejectText(values)}.`,
+  },
+  payout_paused: {
+    passes: true,
+    text: (values: PayoutValues & Readonly<{ isPayback: boolean; count: number; ended: string; pauseMs: number }>) =>
+      `${values.count} generations ended without effect (the last one ${values.ended}), so the next one waits for ` +
+      `${values.pauseMs / 60_000} min. Find out whether transactions of your node reach the network${rejectText(values)}.`,
+  },
+  payout_rejected: {
+    passes: true,
+    text: ({ code, answer }: Readonly<{ code: string; answer: string }>) =>
+      `a node refuses it (${code}: ${answer}). It is sent again until it is included or can never be.`,
+  },
+  refund_uncovered: {
+    passes: false,
+    text: () =>
+      'a reorg has taken back the payment that it refunds, in whole or in part. It goes on when the payment is ' +
+      'confirmed again; otherwise reject it with `quayside refunds reject`.',
+  },
+  refund_not_final: {
+    passes: true,
+    text: () =>
+      'the payment that it refunds is confirmed but not final yet. It goes on by itself; `quayside refunds policy ' +
+      '--early-max` lets small refunds leave earlier.',
+  },
+  refund_unapproved: {
+    passes: false,
+    text: () =>
+      'its destination was changed after it was approved. Look at it with `quayside refunds show`, then approve it ' +
+      'again with `quayside refunds approve` or reject it with `quayside refunds reject`.',
+  },
+  refund_store_suspended: {
+    passes: false,
+    text: () =>
+      'its store is suspended. It goes on within five minutes after `quayside store resume`; otherwise reject it with ' +
+      '`quayside refunds reject`.',
+  },
+} as const;
+
+type Reasons = typeof reasons;
+export type ReasonCode = keyof Reasons;
+type Values<C extends ReasonCode> = Parameters<Reasons[C]['text']>;
+
+/** Returns a reason with its text. */
+export function reason<C extends ReasonCode>(code: C, ...values: Values<C>): Reason & Readonly<{ code: C }> {
+  const text = reasons[code].text as (...values: Values<C>) => string;
+  return { code, message: text(...values) };
+}
+
+export const reasonCodes = Object.keys(reasons) as readonly ReasonCode[];
+
+/** Returns whether a reason ends without a person. One that is not listed here needs a person. */
+export const isPassing = (code: string): boolean => Object.hasOwn(reasons, code) && reasons[code as ReasonCode].passes;
