@@ -1,27 +1,12 @@
-/**
- * Lists alarms, and records that somebody looks at one or has dealt with it.
- * @module
- */
-import { permanent } from '../../src/core/fault.ts';
-import { ALARM_NOTE_CHARS_MAX, type Alarm, type AlarmDatabase } from '../../src/database/alarms.ts';
-import {
-  type Command,
-  dryRunOption,
-  type Input,
-  moment,
-  notFound,
-  operatorAct,
-  reasonOption,
-  usage,
-  wholeOption,
-} from './command.ts';
+import type { Alarm } from '../../src/database/alarms.ts';
+import { type Command, moment, wholeOption } from './command.ts';
 import { table } from './table.ts';
 
 const LISTED = 50;
 const LISTED_MAX = 10_000;
 
-export const alarmsList: Command = {
-  name: 'alarms list',
+export const alarmList: Command = {
+  name: 'alarm list',
   args: [],
   summary: 'List alarms: those that are open, then the newest others. Open ones end by themselves.',
   options: {
@@ -39,85 +24,6 @@ export const alarmsList: Command = {
     };
   },
 };
-
-export const alarmsAcknowledge: Command = {
-  name: 'alarms acknowledge',
-  args: ['id'],
-  summary: 'Say that you are looking at an alarm: it stays open, and its notices are not repeated.',
-  options: {
-    reason: { value: 'NOTE', help: 'what the others should know: shown with the alarm, and in the audit log' },
-    'dry-run': dryRunOption,
-  },
-  async run(input, { database, clock }) {
-    const id = alarmId(input);
-    const isDryRun = input.options['dry-run'] === true;
-    const act = operatorAct(alarmsAcknowledge, input, clock);
-    if ((act.reason ?? '').length > ALARM_NOTE_CHARS_MAX)
-      throw usage(`--reason has more than ${ALARM_NOTE_CHARS_MAX} characters; shorten it`);
-    const done = isDryRun ? await foreseen(database, id) : await database.acknowledgeAlarm(id, act);
-    if (!done) throw notFound(`there is no alarm A-${id}; \`quayside alarms list\` shows all`);
-    const { outcome, alarm } = done;
-    const line = {
-      acknowledged: `A-${id} (${alarm.code}) ${isDryRun ? 'would be' : 'is'} acknowledged; its end is still told`,
-      already: `A-${id} (${alarm.code}) was acknowledged at ${moment(alarm.acknowledgedAtMs)} by ${alarm.acknowledgedBy}`,
-      over: `A-${id} (${alarm.code}) is over since ${moment(alarm.endedAtMs)}`,
-    }[outcome];
-    return { json: { ...alarmShown(alarm), outcome, dry_run: isDryRun }, lines: [line] };
-  },
-};
-
-export const alarmsResolve: Command = {
-  name: 'alarms resolve',
-  args: ['id'],
-  summary: 'Say that an event is dealt with, such as a reversal. Other alarms end by themselves.',
-  options: { reason: reasonOption, 'dry-run': dryRunOption },
-  async run(input, { database, clock }) {
-    const id = alarmId(input);
-    const isDryRun = input.options['dry-run'] === true;
-    const act = operatorAct(alarmsResolve, input, clock);
-    const done = isDryRun ? await foreseenEnd(database, id) : await database.resolveAlarm(id, act);
-    if (!done) throw notFound(`there is no alarm A-${id}; \`quayside alarms list\` shows all`);
-    const { outcome, alarm } = done;
-    if (outcome === 'lasts') {
-      throw permanent('refused', `A-${id} (${alarm.code}) ends by itself, when what it reports is over`);
-    }
-    const line = {
-      resolved: `A-${id} (${alarm.code}) ${isDryRun ? 'would be' : 'is'} resolved`,
-      already: `A-${id} (${alarm.code}) is resolved since ${moment(alarm.resolvedAtMs)}`,
-    }[outcome];
-    return { json: { ...alarmShown(alarm), outcome, dry_run: isDryRun }, lines: [line] };
-  },
-};
-
-/** @throws Fault permanent `usage` */
-function alarmId({ args: [text = ''] }: Input): number {
-  const [, digits] = /^(?:A-)?([1-9]\d{0,14})$/.exec(text) ?? [];
-  if (digits === undefined) throw usage(`"${text}" is no alarm, expected a number such as A-1042`);
-  return Number(digits);
-}
-
-type Alarms = Pick<AlarmDatabase, 'listAlarms' | 'listOpenAlarms'>;
-
-async function findAlarm(database: Alarms, id: number): Promise<Alarm | undefined> {
-  const known = [...(await database.listOpenAlarms()), ...(await database.listAlarms(LISTED_MAX))];
-  return known.find((one) => one.id === id);
-}
-
-/** Returns what resolving an alarm would come to. */
-async function foreseenEnd(database: Alarms, id: number) {
-  const alarm = await findAlarm(database, id);
-  if (!alarm) return null;
-  const outcome = alarm.key !== null ? 'lasts' : alarm.resolvedAtMs === null ? 'resolved' : 'already';
-  return { alarm, outcome } as const;
-}
-
-/** Returns what acknowledging an alarm would come to. */
-async function foreseen(database: Alarms, id: number) {
-  const alarm = await findAlarm(database, id);
-  if (!alarm) return null;
-  const isOver = alarm.endedAtMs !== null;
-  return { alarm, outcome: isOver ? 'over' : alarm.acknowledgedAtMs === null ? 'acknowledged' : 'already' } as const;
-}
 
 /** Returns an alarm for programs. `state`: `open` or `ended`; `event` or `resolved` for one that reports an event. */
 export const alarmShown = (alarm: Alarm) => {

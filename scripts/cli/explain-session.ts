@@ -64,7 +64,7 @@ function creditLink(scene: Scene, session: Session, isAnyKnown: boolean): Link {
     case 'paid': {
       const paid = `paid at ${at((life.paidAtS ?? 0) * 1000)}${life.paidLate ? ', late' : ''}: ${sum}${coming}`;
       if (standing.confirmedPar >= enoughPar(terms)) return link('credit', 'ok', paid);
-      const advice = 'its transfers show whether their blocks came back; `quayside alarms list` has `payment_reversed`';
+      const advice = 'its transfers show whether their blocks came back; `quayside alarm list` has `payment_reversed`';
       return link('credit', 'broken', `${paid}: a reorg took money away after it was credited`, advice);
     }
     case 'canceled':

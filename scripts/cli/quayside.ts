@@ -1,6 +1,9 @@
 /** The commands of `quayside`, and how often each subject is needed. */
+
+import { acknowledgeAlarm } from '../../src/acts/alarms.ts';
+import { commandOf } from './act-command.ts';
 import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
-import { alarmsAcknowledge, alarmsList, alarmsResolve } from './alarms.ts';
+import { alarmList } from './alarms.ts';
 import { auditList } from './audit.ts';
 import { backup, backupVerify, restore } from './backup.ts';
 import type { Command, OfflineCommand, Tool } from './command.ts';
@@ -68,9 +71,8 @@ const commands: readonly (Command | OfflineCommand)[] = [
   doctor,
   supportBundle,
   explain,
-  alarmsList,
-  alarmsAcknowledge,
-  alarmsResolve,
+  alarmList,
+  commandOf(acknowledgeAlarm),
   notifyAdd,
   notifyProve,
   notifyTest,
@@ -182,10 +184,7 @@ const programs: Tool['programs'] = {
 
 /** Subjects in the order of the overview. */
 const sections: Tool['sections'] = [
-  [
-    'Every day',
-    ['status', 'explain', 'alarms', 'session', 'refunds', 'held', 'webhooks', 'payouts', 'sweep', 'export'],
-  ],
+  ['Every day', ['status', 'explain', 'alarm', 'session', 'refunds', 'held', 'webhooks', 'payouts', 'sweep', 'export']],
   [
     'Setting up',
     ['store', 'key', 'user', 'notify', 'node', 'networks', 'address-pool', 'signer', 'pay', 'trigger', 'listen'],

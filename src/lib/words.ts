@@ -14,6 +14,8 @@ export type Text = string | Readonly<Partial<Record<Intl.LDMLPluralRule, string>
 export type Words<Key extends string> = Readonly<{
   code: string;
   direction: 'ltr' | 'rtl';
+  /** Whether there is a text with this key. */
+  knows(key: string): key is Key;
   /** Returns a text with its `{name}` placeholders filled in. Who shows it escapes it. */
   say(key: Key, values?: Readonly<Record<string, string | number>>): string;
   /**
@@ -90,6 +92,7 @@ export function createWords<Key extends string>(code: string, texts: Readonly<Re
   return {
     code,
     direction,
+    knows: (key): key is Key => Object.hasOwn(texts, key),
     say: (key, values = {}) =>
       textOf(key, values).replace(/\{(\w+)\}/g, (_, name: string) => isolated(givenFor(key, values, name))),
     html: (key, values = {}) =>

@@ -97,7 +97,7 @@ test('the same message has the same id; another target, another alarm or a repea
 test('one alarm is its own title, the text says what to run, and its own text is shown only where it may be', () => {
   const { title, text } = noticeText([told()], 'pay.example', false);
   assert.is(title, 'pay.example: payment reversed on live:bsc (A-7)');
-  assert.match(text, /quayside alarms list/);
+  assert.match(text, /quayside alarm list/);
   assert.not.match(text, '0xab');
   assert.match(noticeText([told()], 'x', true).text, '0xab paid 5 base units');
   const again = noticeText([told({ change: 'repeated' })], 'x', true);

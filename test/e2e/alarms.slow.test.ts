@@ -1,6 +1,6 @@
 /**
  * A whole installation whose node stops serving blocks: the lag grows, an alarm is raised and ends by itself, and the
- * operator sees both in `status`, in `alarms list`, in the metrics and at `/readyz`, and gets a message.
+ * operator sees both in `status`, in `alarm list`, in the metrics and at `/readyz`, and gets a message.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -50,7 +50,7 @@ test.after(async () => {
 const status = () => quayside.cli('status');
 const own = async (): Promise<Json> => (await status()).networks[0];
 const openCodes = async (): Promise<string[]> =>
-  (await quayside.cli('alarms', 'list', '--open')).map(({ code }: Json) => code);
+  (await quayside.cli('alarm', 'list', '--open')).map(({ code }: Json) => code);
 const metrics = async (): Promise<string> => (await fetch(`${(await status()).server.metrics_url}/metrics`)).text();
 const readyz = async (): Promise<Json> => (await fetch(`${quayside.baseUrl}/readyz`)).json();
 
@@ -91,7 +91,7 @@ test('blocks that cannot be read: the lag is that of the node’s head, and an a
   for (const text of messages()) assert.not.match(text, /ws:|hidden/);
   const sent = (await quayside.cli('notify', 'list'))[0];
   assert.equal([sent.proved, sent.failing_since], [true, null]);
-  await quayside.cli('alarms', 'acknowledge', `A-${alarm.id}`, '--reason', 'looking');
+  await quayside.cli('alarm', 'acknowledge', `A-${alarm.id}`, '--reason', 'looking');
   assert.match(await metrics(), /^quayside_notice_targets\{state="working"\} 1$/m);
   assert.equal(await readyz(), {
     status: 'unavailable',
@@ -101,7 +101,7 @@ test('blocks that cannot be read: the lag is that of the node’s head, and an a
 
   node.faults.heal();
   await until('the alarm has ended', async () => !(await openCodes()).includes('network_fault'));
-  const ended = (await quayside.cli('alarms', 'list')).find(({ code }: Json) => code === 'network_fault');
+  const ended = (await quayside.cli('alarm', 'list')).find(({ code }: Json) => code === 'network_fault');
   assert.is(ended.state, 'ended');
   assert.not.match(await metrics(), /network_fault/);
 });

@@ -334,7 +334,7 @@ test('status shows networks that nothing follows yet', async () => {
   );
 });
 
-test('alarms list shows the open ones first, then the newest others', async () => {
+test('alarm list shows the open ones first, then the newest others', async () => {
   await answer('status');
   const client = new Sqlite(join(folder, 'data', 'quayside.db'));
   const insert = client.prepare('INSERT INTO alarms (at_ms, code, message, key, ended_at_ms) VALUES (?, ?, ?, ?, ?)');
@@ -344,19 +344,19 @@ test('alarms list shows the open ones first, then the newest others', async () =
   client.close();
   const shown = (list: { code: string; state: string; ended_at: string | null }[]) =>
     list.map(({ code, state, ended_at }) => [code, state, ended_at]);
-  assert.equal(shown(await answer('alarms', 'list')), [
+  assert.equal(shown(await answer('alarm', 'list')), [
     ['disk_filling', 'open', null],
     ['request_failed', 'event', null],
     ['clock_skewed', 'ended', '2027-01-15 08:00:02'],
   ]);
-  assert.equal(shown(await answer('alarms', 'list', '--open')), [['disk_filling', 'open', null]]);
-  assert.equal(shown(await answer('alarms', 'list', '--limit', '1')), [
+  assert.equal(shown(await answer('alarm', 'list', '--open')), [['disk_filling', 'open', null]]);
+  assert.equal(shown(await answer('alarm', 'list', '--limit', '1')), [
     ['disk_filling', 'open', null],
     ['request_failed', 'event', null],
   ]);
   const { open_alarms, alarms } = await answer('status');
   assert.equal([shown(open_alarms).length, alarms.length], [1, 3]);
-  const { out } = await run('alarms', 'list');
+  const { out } = await run('alarm', 'list');
   assert.match(out, /^2027-01-15 08:00:00 {2}A-\d+ {2}disk_filling {2}open\n {2}the disk fills\n/);
   const text = (await run('status')).out;
   assert.match(text, /open alarms:\n.* disk_filling .*\n.*\n\nnewest other alarms:\n/);
@@ -364,37 +364,39 @@ test('alarms list shows the open ones first, then the newest others', async () =
 });
 
 test('an alarm is acknowledged once, by its number; what is over or unknown is said to be', async () => {
-  const [disk] = await answer('alarms', 'list', '--open');
+  const [disk] = await answer('alarm', 'list', '--open');
   const name = `A-${disk.id}`;
-  const acknowledge = async (id: string, ...more: string[]) => answer('alarms', 'acknowledge', id, ...more);
-  assert.is((await acknowledge(name, '--dry-run')).acknowledged_at, null);
-  assert.is((await answer('alarms', 'list', '--open'))[0].acknowledged_at, null);
+  const acknowledge = async (id: string, ...more: string[]) => answer('alarm', 'acknowledge', id, ...more);
+  assert.equal(
+    [(await acknowledge(name, '--dry-run')).id, (await acknowledge(name, '--dry-run')).dry_run],
+    [name, true],
+  );
+  assert.is((await answer('alarm', 'list', '--open'))[0].acknowledged_at, null);
   const done = await acknowledge(name, '--reason', 'a new disk is ordered');
-  assert.equal([done.outcome, done.state], ['acknowledged', 'open']);
-  assert.match((await run('alarms', 'acknowledge', name, '--reason', 'x'.repeat(201))).err, 'more than 200 characters');
+  assert.equal([done.id, done.outcome, done.dry_run], [name, 'acknowledged', false]);
+  assert.match((await run('alarm', 'acknowledge', name, '--reason', 'x'.repeat(201))).err, 'at most 200 characters');
   assert.is((await acknowledge(String(disk.id))).outcome, 'already');
-  const { out } = await run('alarms', 'list', '--open');
-  assert.match(out, new RegExp(`${name}  disk_filling  open, acknowledged by ${done.acknowledged_by}\\n`));
-  assert.match(out, `\n  ${done.acknowledged_by} noted: a new disk is ordered\n`);
-  assert.is(done.acknowledged_note, 'a new disk is ordered');
-  const ended = (await answer('alarms', 'list')).find(({ state }: { state: string }) => state === 'ended');
+  const { out } = await run('alarm', 'list', '--open');
+  const [{ acknowledged_by, acknowledged_note }] = await answer('alarm', 'list', '--open');
+  assert.match(out, new RegExp(`${name}  disk_filling  open, acknowledged by ${acknowledged_by}\\n`));
+  assert.match(out, `\n  ${acknowledged_by} noted: a new disk is ordered\n`);
+  assert.is(acknowledged_note, 'a new disk is ordered');
+  const ended = (await answer('alarm', 'list')).find(({ state }: { state: string }) => state === 'ended');
   assert.is((await acknowledge(`A-${ended.id}`)).outcome, 'over');
   const [entry] = await answer('audit', 'list');
-  assert.equal([entry.command, entry.target, entry.reason], ['alarms acknowledge', name, 'a new disk is ordered']);
-  assert.is((await run('alarms', 'acknowledge', 'A-999999')).code, 3);
-  assert.is((await run('alarms', 'acknowledge', 'disk')).code, 2);
+  assert.equal([entry.command, entry.target, entry.reason], ['alarm acknowledge', name, 'a new disk is ordered']);
+  assert.is((await run('alarm', 'acknowledge', 'A-999999')).code, 3);
+  assert.is((await run('alarm', 'acknowledge', 'disk')).code, 2);
 });
 
-test('an event is resolved once, and an alarm that lasts is refused', async () => {
-  const all: { id: number; state: string }[] = await answer('alarms', 'list');
-  const named = (state: string) => `A-${all.find((one) => one.state === state)?.id}`;
-  const event = named('event');
-  assert.is((await answer('alarms', 'resolve', event, '--dry-run')).outcome, 'resolved');
-  assert.is((await answer('alarms', 'resolve', event, '--reason', 'the order was called back')).state, 'resolved');
-  assert.is((await answer('alarms', 'resolve', event)).outcome, 'already');
+test('an event is over once it is acknowledged', async () => {
+  const all: { id: number; state: string }[] = await answer('alarm', 'list');
+  const event = `A-${all.find((one) => one.state === 'event')?.id}`;
+  assert.is((await answer('alarm', 'acknowledge', event, '--reason', 'the order was called back')).outcome, 'over');
+  assert.is((await answer('alarm', 'list')).find((one: { id: number }) => `A-${one.id}` === event)?.state, 'resolved');
+  assert.is((await answer('alarm', 'acknowledge', event)).outcome, 'already');
   const [entry] = await answer('audit', 'list');
-  assert.equal([entry.command, entry.target], ['alarms resolve', event]);
-  assert.match((await run('alarms', 'resolve', named('open'))).err, 'ends by itself');
+  assert.equal([entry.command, entry.target], ['alarm acknowledge', event]);
 });
 
 const missing = '0'.repeat(26);

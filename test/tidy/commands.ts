@@ -6,7 +6,7 @@ import { readSources, type Sources } from '../support/source-tree.ts';
 import { manifest } from './files.ts';
 import type { Rule } from './rule.ts';
 
-const tool = [...readSources()].filter(([path]) => path.startsWith('scripts/cli/')).map(([, text]) => text);
+const tool = [...readSources()].filter(([path]) => /^(scripts\/cli|src\/acts)\//.test(path)).map(([, text]) => text);
 /** The tool's commands, of one or two words, and the programs that it starts. */
 const commands: ReadonlySet<string> = new Set(
   tool.flatMap((text) =>

@@ -24,6 +24,7 @@ const port = /^src\/database\/[\w-]+\.ts$/;
 const codecs = /^src\/chains\/(?!transport\/|\w+\/node\/)/;
 const chains = /^src\/chains\//;
 const rates = /^src\/rates\//;
+const acts = /^src\/acts\//;
 const payments = /^src\/payments\//;
 /** How other processes talk to the signer. */
 const signerClient = /^src\/signer\/(signer|protocol|client)\.ts$/;
@@ -87,10 +88,21 @@ const rooms: readonly Room[] = [
     files: /^src\/checkout\//,
     may: [port, rates, payments, codecs, config, files, /^express$/],
   },
+  { name: 'src/acts', files: acts, may: [port, config, payments, codecs, /^zod$/] },
   {
     name: 'src/dashboard',
     files: /^src\/dashboard\//,
-    may: [port, rates, payments, codecs, config, files, /^node:net$/, /^(express|otpauth|@simplewebauthn\/server)$/],
+    may: [
+      port,
+      acts,
+      rates,
+      payments,
+      codecs,
+      config,
+      files,
+      /^node:net$/,
+      /^(express|otpauth|@simplewebauthn\/server)$/,
+    ],
   },
   { name: 'src/webhooks', files: /^src\/webhooks\//, may: [port, /^node:crypto$/, /^(undici|p-queue)$/] },
   {

@@ -3,11 +3,13 @@
  * reports an event waits for a person to resolve it.
  * @module
  */
+import { acknowledgeAlarm } from '../../acts/alarms.ts';
 import { isAllowed } from '../../core/access.ts';
 import { ALARM_NOTE_CHARS_MAX, type Alarm } from '../../database/alarms.ts';
 import { DAY_MS } from '../../lib/clock.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { changeFields, commonChange, type Planned } from '../change.ts';
+import { planAct } from '../act-form.ts';
+import { changeFields, commonChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { badge, data, english, faultMessage, moreLink, plainText, table, time } from '../show.ts';
@@ -22,14 +24,19 @@ export const alarmPages = (deps: DashboardDeps): readonly CommonPage[] => [
   { method: 'get', path: PATH, needs: 'installation:read', answer: (visit) => alarmsPage(deps, visit, null) },
   commonChange(deps, {
     path: `${PATH}/acknowledge`,
-    needs: 'installation:manage',
-    plan: (visit) => planAcknowledging(deps, visit),
+    needs: acknowledgeAlarm.needs,
+    plan: (visit) =>
+      planAct(deps, visit, acknowledgeAlarm, {
+        texts: { alarm: visit.form.alarm },
+        back: PATH,
+        reason: visit.form.note?.trim() || null,
+        refused: (fault) => alarmsPage(deps, visit, fault),
+      }),
   }),
-  commonChange(deps, { path: `${PATH}/resolve`, needs: 'installation:manage', plan: async (visit) => planEnd(visit) }),
 ];
 
 /** Open ones first; then all that there were, page by page. */
-async function alarmsPage(deps: DashboardDeps, visit: Visit<null>, fault: string | null): Promise<Reply> {
+async function alarmsPage(deps: DashboardDeps, visit: Visit<null>, fault: Html | null): Promise<Reply> {
   const { words, query } = visit;
   const before = query.get('before') ?? '';
   const beforeId = /^[1-9]\d{0,14}$/.test(before) ? Number(before) : undefined;
@@ -133,63 +140,18 @@ const noteOf = ({ acknowledgedBy, acknowledgedNote }: Alarm): Html | null =>
     : html`<p class="note">${data(plainText(acknowledgedNote))}</p><p class="hint">${data(acknowledgedBy ?? '')}</p>`;
 
 function alarmForms(visit: Visit<null>, alarm: Alarm): Html | null {
-  const { id, key, endedAtMs, acknowledgedAtMs, resolvedAtMs } = alarm;
-  if (endedAtMs !== null || resolvedAtMs !== null) return null;
+  const { id, endedAtMs, acknowledgedAtMs, resolvedAtMs } = alarm;
+  if (endedAtMs !== null || resolvedAtMs !== null || acknowledgedAtMs !== null) return null;
   const { words } = visit;
-  const form = (act: 'acknowledge' | 'resolve') => {
-    const button = words.say(`alarms.${act}`);
-    const label = words.say('general.act_on', { act: button, name: alarmName(alarm) });
-    return html`<form method="post" action="${PATH}/${act}">${changeFields(visit)}
-<input type="hidden" name="alarm" value="${id}">${act === 'acknowledge' ? noteField(visit, alarm) : null}<button class="plain small" aria-label="${label}">${button}</button></form>`;
-  };
-  if (acknowledgedAtMs !== null && key !== null) return null;
+  const button = words.say('alarms.acknowledge');
+  const label = words.say('general.act_on', { act: button, name: alarmName(alarm) });
   const name = words.html('general.act_on', { act: words.say('general.change'), name: alarmName(alarm) });
-  return html`<details><summary>${name}</summary>${acknowledgedAtMs === null ? form('acknowledge') : null}${key === null ? form('resolve') : null}</details>`;
+  return html`<details><summary>${name}</summary><form method="post" action="${PATH}/acknowledge">${changeFields(visit)}
+<input type="hidden" name="alarm" value="${id}">${noteField(visit, alarm)}<button class="plain small" aria-label="${label}">${button}</button></form></details>`;
 }
 
 function noteField({ words }: Visit<null>, alarm: Alarm): Html {
   const note = words.say('alarms.note');
   const label = words.say('general.act_on', { act: note, name: alarmName(alarm) });
   return html`<input class="small" name="note" maxlength="${ALARM_NOTE_CHARS_MAX}" aria-label="${label}" placeholder="${note}" autocomplete="off"> `;
-}
-
-const idOf = ({ form }: Visit<null>): number | null =>
-  /^[1-9]\d{0,14}$/.test(form.alarm ?? '') ? Number(form.alarm) : null;
-
-async function planAcknowledging(deps: DashboardDeps, visit: Visit<null>): Promise<Planned> {
-  const id = idOf(visit);
-  if (id === null) return null;
-  const note = (visit.form.note ?? '').trim();
-  if (note.length > ALARM_NOTE_CHARS_MAX) {
-    return alarmsPage(deps, visit, visit.words.say('alarms.long_note', { count: ALARM_NOTE_CHARS_MAX }));
-  }
-  return {
-    command: 'acknowledge alarm',
-    target: alarmName({ id }),
-    reason: note || null,
-    review: null,
-    async act(database, act) {
-      const done = await database.acknowledgeAlarm(id, act);
-      if (!done) return null;
-      const person = done.alarm.acknowledgedBy ?? '';
-      const said = visit.words.say(`alarms.acknowledging_${done.outcome}`, { alarm: alarmName({ id }), person });
-      return { to: PATH, said };
-    },
-  };
-}
-
-function planEnd(visit: Visit<null>): Planned {
-  const id = idOf(visit);
-  if (id === null) return null;
-  return {
-    command: 'resolve alarm',
-    target: alarmName({ id }),
-    review: null,
-    async act(database, act) {
-      const done = await database.resolveAlarm(id, act);
-      if (!done) return null;
-      const said = visit.words.say(`alarms.resolving_${done.outcome}`, { alarm: alarmName({ id }) });
-      return { to: PATH, said };
-    },
-  };
 }

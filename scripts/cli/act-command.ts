@@ -1,0 +1,107 @@
+/** A command of an act: its options, `--dry-run`, `--reason`, `--json` and its help. */
+import {
+  type Act,
+  type Context,
+  englishOf,
+  type Fact,
+  type Field,
+  faultOf,
+  isRefusal,
+  readInput,
+  textOf,
+} from '../../src/acts/act.ts';
+import { issueKey } from '../../src/app/new-credentials.ts';
+import {
+  type Command,
+  dryRunOption,
+  type Input,
+  type Installation,
+  type Option,
+  operatorAct,
+  reasonOption,
+  requiredReason,
+} from './command.ts';
+import { table } from './table.ts';
+
+/** `notes`: lines below the options in its help. `next`: what is run next, printed after it was done. */
+type More = Readonly<{ notes?: readonly string[] }>;
+
+/** Returns the command that does an act. */
+export function commandOf<I, P extends object>(act: Act<I, P>, { notes }: More = {}): Command {
+  const fields = Object.entries<Field>(act.fields);
+  const args = fields.filter(([, { isArgument }]) => isArgument).map(([name]) => name);
+  const command: Command = {
+    name: act.name,
+    args,
+    summary: act.summary,
+    options: {
+      ...Object.fromEntries(fields.filter(([name]) => !args.includes(name)).map(optionOf)),
+      reason: act.reason === 'required' ? requiredReason : reasonOption,
+      'dry-run': dryRunOption,
+    },
+    ...(notes && { notes }),
+    async run(input, installation) {
+      const texts = textsOf(input, args);
+      const given = readInput(act, texts);
+      const prefix = (field: string) => (args.includes(field) ? `<${field}>` : `--${dashed(field)}`);
+      if (isRefusal(given)) throw faultOf(given, prefix);
+      const context = contextOf(command, input, installation);
+      const plan = await act.plan(context, given.input);
+      if (isRefusal(plan)) throw faultOf(plan, prefix);
+      const { title, target, facts, notes: following } = act.review(plan);
+      if (input.options['dry-run'] === true) {
+        const lines = [englishOf(title), ...factLines(facts), ...following.map(englishOf), 'Nothing was changed.'];
+        return { json: { id: target, dry_run: true, ...jsonOf(facts) }, lines };
+      }
+      const outcome = await act.run(context, plan);
+      if (isRefusal(outcome)) throw faultOf(outcome, prefix);
+      return {
+        json: { id: target, ...outcome.json, dry_run: false },
+        lines: [englishOf(outcome.said), ...factLines(outcome.facts ?? [])],
+      };
+    },
+  };
+  return command;
+}
+
+const dashed = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+
+const optionOf = ([name, { value, choices, help, isRequired }]: [string, Field]) =>
+  [
+    dashed(name),
+    {
+      ...(value && { value }),
+      ...(choices && { choices }),
+      help,
+      ...(isRequired && { required: true }),
+    } satisfies Option,
+  ] as const;
+
+/** Returns the input as texts. A switch is `yes`. */
+const textsOf = (input: Input, args: readonly string[]): Record<string, string | undefined> => ({
+  ...Object.fromEntries(
+    Object.entries(input.options).map(([name, value]) => [
+      name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+      value === true ? 'yes' : value === false ? undefined : value,
+    ]),
+  ),
+  ...Object.fromEntries(args.map((name, at) => [name, input.args[at]])),
+});
+
+const contextOf = (command: Command, input: Input, { config, database, clock }: Installation): Context => ({
+  database,
+  nowMs: clock.nowMs(),
+  act: operatorAct(command, input, clock),
+  scope: null,
+  newId: null,
+  networks: config.networks,
+  issueKey,
+});
+
+const factLines = (facts: readonly Fact[]): string[] =>
+  table(facts.map(([label, value]) => [englishOf(label).toLowerCase(), textOf(value)]));
+
+const jsonOf = (facts: readonly Fact[]): Record<string, string> =>
+  Object.fromEntries(
+    facts.map(([label, value]) => [englishOf(label).toLowerCase().replaceAll(' ', '_'), textOf(value)]),
+  );

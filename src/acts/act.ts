@@ -1,0 +1,144 @@
+/**
+ * An act: what a person changes, once for the terminal and for the browser. `scripts/cli/act-command.ts` makes a
+ * command of it, `src/dashboard/act-form.ts` a form, the page that confirms it and its result.
+ */
+import * as z from 'zod';
+import type { InstallationPermission, StorePermission } from '../core/access.ts';
+import { permanent } from '../core/fault.ts';
+import type { Mode, NetworkKey } from '../core/transfer.ts';
+import type { OperatorAct } from '../database/audit-log.ts';
+import type { Database } from '../database/database.ts';
+import type { ApiKey, NewApiKey, Scope } from '../database/keys.ts';
+
+/** A time in a sentence or a fact. */
+export type Moment = Readonly<{ atMs: number }>;
+/** A fact's value: data of no language, a time, or words. */
+export type Value = string | number | Moment | Sentence;
+/** English with `{name}` places and `backticks` around code. Merchants' sentences are translated by their English. */
+export type Sentence = Readonly<{ english: string; values: Readonly<Record<string, Value>> }>;
+export type Fact = readonly [label: Sentence, value: Value];
+
+export const say = (english: string, values: Sentence['values'] = {}): Sentence => ({ english, values });
+
+/** Why nothing is done. `field`: the input that is wrong. */
+export type Refusal = Readonly<{
+  refusal: 'usage' | 'not_found' | 'refused';
+  because: Sentence;
+  field?: string;
+}>;
+
+export const refuse = (refusal: Refusal['refusal'], because: Sentence): Refusal => ({ refusal, because });
+
+export const isRefusal = (result: object): result is Refusal => 'refusal' in result;
+
+/** What acts work on. */
+export type Context = Readonly<{
+  database: Database;
+  nowMs: number;
+  /** Who does it, when and why, as the audit log keeps it. */
+  act: OperatorAct;
+  /** The store and mode of a merchant's page: nothing else is found there. Null for the operator. */
+  scope: Readonly<{ storeId: string; mode: Mode }> | null;
+  /** The id of what the act makes, if its form names one, so that a form that is sent twice makes one thing. */
+  newId: string | null;
+  networks: readonly Readonly<{ key: NetworkKey; name: string }>[];
+  issueKey(
+    storeId: string,
+    mode: Mode,
+    scopes: readonly Scope[],
+    nowMs: number,
+    life: Pick<ApiKey, 'expiresAtMs' | 'sources'>,
+  ): Readonly<{ key: string; row: NewApiKey }>;
+}>;
+
+/** An input as people give it: an option of the command, a field of the form. */
+export type Field = Readonly<{
+  label: Sentence;
+  /** The line of the command's help. */
+  help: string;
+  /** The placeholder of its value, for the help. */
+  value?: string;
+  choices?: readonly string[];
+  /** It is an argument of the command, without its name. */
+  isArgument?: true;
+  /** The command refuses to run without it. */
+  isRequired?: true;
+}>;
+
+/** The page that confirms; also what a dry run shows. */
+export type Review = Readonly<{
+  title: Sentence;
+  /** The id in the audit log. */
+  target: string;
+  facts: readonly Fact[];
+  /** What follows, with what cannot be undone. */
+  notes: readonly Sentence[];
+  button: Sentence;
+  isDangerous?: true;
+  /** What has to be typed exactly. */
+  typed?: string;
+}>;
+
+/** What was done. `json`: the same for programs; `facts`: what is shown once, such as a secret. */
+export type Outcome = Readonly<{
+  said: Sentence;
+  json: Readonly<Record<string, unknown>>;
+  facts?: readonly Fact[];
+}>;
+
+type Needs = StorePermission | InstallationPermission;
+
+export type Act<Input, Plan extends object, Needed extends Needs = Needs> = Readonly<{
+  /** Noun and verb, as the command and as the audit log names it: `key remove`. */
+  name: string;
+  summary: string;
+  needs: Needed;
+  /** What the browser asks for before it is done. The second factor is asked for where money or power goes out. */
+  asks: 'nothing' | 'confirmation' | 'second factor';
+  reason: 'required' | 'optional';
+  /** Reads texts; a switch is `yes`. What is wrong with one is a `Sentence`, by `read`. */
+  input: z.ZodType<Input, Readonly<Record<string, string | undefined>>>;
+  fields: { readonly [Name in keyof Input]: Field };
+  plan(context: Context, input: Input): Promise<Plan | Refusal>;
+  review(plan: Plan): Review;
+  /** Does what was planned, in one transaction with its entry in the audit log. */
+  run(context: Context, plan: Plan): Promise<Outcome | Refusal>;
+}>;
+
+/** Returns a schema that reads a text; `reader` returns a sentence about a text that it cannot read. */
+export const read = <T extends string | number | bigint | boolean | object | null>(
+  reader: (text: string) => T | Sentence,
+) =>
+  z.string().transform((text, issues): T => {
+    const result = reader(text.trim());
+    if (typeof result !== 'object' || result === null || !('english' in result)) return result;
+    issues.addIssue({ code: 'custom', message: result.english, params: { values: result.values } });
+    return z.NEVER;
+  });
+
+/** Returns the input that texts give, or what is wrong with the first of them. */
+export function readInput<Input, Plan extends object>(
+  act: Act<Input, Plan>,
+  texts: Readonly<Record<string, string | undefined>>,
+): Readonly<{ input: Input }> | Refusal {
+  const { data, error } = act.input.safeParse(texts);
+  if (!error) return { input: data };
+  const [issue] = error.issues;
+  const values = issue?.code === 'custom' ? (issue.params?.values as Sentence['values']) : {};
+  return { ...refuse('usage', say(issue?.message ?? '', values)), field: String(issue?.path[0] ?? '') };
+}
+
+/** Returns a sentence as English text; times are UTC. */
+export const englishOf = ({ english, values }: Sentence): string =>
+  english.replace(/\{(\w+)\}/g, (place, name: string) => textOf(values[name] ?? place));
+
+/** Returns a value as English text. */
+export function textOf(value: Value): string {
+  if (typeof value !== 'object') return String(value);
+  if ('english' in value) return englishOf(value);
+  return new Date(value.atMs).toISOString().replace('T', ' ').slice(0, 19);
+}
+
+/** Returns the fault of a refusal, for programs. @param prefix names the input that is wrong */
+export const faultOf = ({ refusal, because, field }: Refusal, prefix: (field: string) => string = String) =>
+  permanent(refusal, field === undefined ? englishOf(because) : `${prefix(field)}: ${englishOf(because)}`);

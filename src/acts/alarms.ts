@@ -1,0 +1,61 @@
+/** What an operator does about an alarm. */
+import * as z from 'zod';
+import type { InstallationPermission } from '../core/access.ts';
+import { ALARM_NOTE_CHARS_MAX, type Alarm } from '../database/alarms.ts';
+import { type Act, read, refuse, say } from './act.ts';
+
+const ALARMS_READ_MAX = 10_000;
+
+const alarmId = read((text) => {
+  const [, digits] = /^(?:A-)?([1-9]\d{0,14})$/.exec(text) ?? [];
+  return digits === undefined
+    ? say('"{text}" is no alarm, expected a number such as A-1042', { text })
+    : Number(digits);
+});
+
+const nameOf = ({ id }: Pick<Alarm, 'id'>): string => `A-${id}`;
+
+/** An event is over once it is acknowledged. An alarm that watches something stays open until its cause is over. */
+export const acknowledgeAlarm: Act<{ alarm: number }, Alarm, InstallationPermission> = {
+  name: 'alarm acknowledge',
+  summary: 'Acknowledge an alarm: its notices are not repeated. An event, such as a reversal, is over with it.',
+  needs: 'installation:manage',
+  asks: 'nothing',
+  reason: 'optional',
+  input: z.object({ alarm: alarmId }),
+  fields: { alarm: { label: say('Alarm'), help: 'such as A-1042', isArgument: true } },
+  async plan({ database, act }, { alarm: id }) {
+    if ((act.reason ?? '').length > ALARM_NOTE_CHARS_MAX) {
+      return refuse('usage', say('A note has at most {count} characters.', { count: ALARM_NOTE_CHARS_MAX }));
+    }
+    const known = [...(await database.listOpenAlarms()), ...(await database.listAlarms(ALARMS_READ_MAX))];
+    const found = known.find((one) => one.id === id);
+    return found ?? refuse('not_found', say('there is no alarm A-{id}; `quayside alarm list` shows all', { id }));
+  },
+  review: (alarm) => ({
+    title: say('Acknowledge {alarm}', { alarm: nameOf(alarm) }),
+    target: nameOf(alarm),
+    facts: [
+      [say('Alarm'), alarm.code],
+      [say('What happened'), alarm.message],
+    ],
+    notes: [],
+    button: say('Acknowledge'),
+  }),
+  async run({ database, act }, alarm) {
+    const values = { alarm: nameOf(alarm), person: '', since: '' as string | { atMs: number } };
+    if (alarm.key === null) {
+      const done = await database.resolveAlarm(alarm.id, act);
+      const said = done?.outcome === 'already' ? '{alarm} is over already.' : '{alarm} is over.';
+      return { said: say(said, values), json: { outcome: done?.outcome === 'already' ? 'already' : 'over' } };
+    }
+    const done = await database.acknowledgeAlarm(alarm.id, act);
+    const { outcome, alarm: now } = done ?? { outcome: 'over', alarm };
+    const said = {
+      acknowledged: '{alarm} is acknowledged: it is not repeated, and you hear when it is over.',
+      already: '{alarm} was acknowledged already, by {person}.',
+      over: '{alarm} is over.',
+    }[outcome];
+    return { said: say(said, { ...values, person: now.acknowledgedBy ?? '' }), json: { outcome } };
+  },
+};

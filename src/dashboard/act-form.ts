@@ -1,0 +1,83 @@
+/** A form of an act: the page that confirms it, and what the page says afterwards. */
+import { type Act, type Context, type Fact, isRefusal, type Outcome, type Refusal, readInput } from '../acts/act.ts';
+import { type Html, html } from '../lib/html.ts';
+import type { Planned } from './change.ts';
+import { actOf, type DashboardDeps } from './deps.ts';
+import { idOfForm } from './once.ts';
+import type { Reply, StoreAt, Visit } from './page.ts';
+import { sentence, sentenceText, shownValue } from './sentence.ts';
+import { facts } from './show.ts';
+
+type Use = Readonly<{
+  /** What the form says, by the names of the act's input. */
+  texts: Readonly<Record<string, string | undefined>>;
+  /** Where Cancel leads, and the page that says what was done. */
+  back: string;
+  /** The kind of the id of what it makes, such as `key`. */
+  makes?: string;
+  reason?: string | null;
+  /** The page of the form, with what is wrong. */
+  refused(fault: Html): Promise<Reply> | Reply;
+  /** The page that shows what was made, once. */
+  page?(outcome: Outcome): Reply;
+}>;
+
+/** Plans an act as a form asks for it. */
+export async function planAct<I, P extends object>(
+  deps: DashboardDeps,
+  visit: Visit<StoreAt | null>,
+  act: Act<I, P>,
+  { texts, back, makes, reason = null, refused, page }: Use,
+): Promise<Planned> {
+  const { words } = visit;
+  const answerTo = async ({ refusal, because }: Refusal) =>
+    refusal === 'not_found' ? null : refused(sentence(words, because));
+  const given = readInput(act, texts);
+  if (isRefusal(given)) return answerTo(given);
+  const context = contextOf(deps, visit, { name: act.name, reason, makes });
+  const plan = await act.plan(context, given.input);
+  if (isRefusal(plan)) return answerTo(plan);
+  const { title, target, facts: shown, notes, button, isDangerous, typed } = act.review(plan);
+  return {
+    command: act.name,
+    target,
+    reason,
+    review:
+      act.asks === 'nothing'
+        ? null
+        : {
+            title: sentenceText(words, title),
+            consequence: html`${actFacts(visit, shown)}${notes.map((note) => html`<p>${sentence(words, note)}</p>`)}`,
+            button: sentenceText(words, button),
+            back,
+            needsSudo: act.asks === 'second factor',
+            ...(typed !== undefined && { typed }),
+            ...(isDangerous && { isDangerous }),
+          },
+    async act(database, own) {
+      const outcome = await act.run({ ...context, database, act: own }, plan);
+      if (isRefusal(outcome)) return answerTo(outcome);
+      return page ? page(outcome) : { to: back, said: sentenceText(words, outcome.said) };
+    },
+  };
+}
+
+/** Shows facts of an act. */
+export const actFacts = ({ words }: Pick<Visit<unknown>, 'words'>, all: readonly Fact[]): Html =>
+  facts(all.map(([label, value]) => [sentence(words, label), shownValue(words, value)]));
+
+function contextOf(
+  deps: DashboardDeps,
+  { at, form, visitor, nowMs }: Visit<StoreAt | null>,
+  { name, reason, makes }: Readonly<{ name: string; reason: string | null; makes: string | undefined }>,
+): Context {
+  return {
+    database: deps.database,
+    nowMs,
+    act: { ...actOf(visitor.person, name, deps.clock), reason },
+    scope: at,
+    newId: makes === undefined ? null : `${makes}_${idOfForm(visitor, form.once, nowMs)}`,
+    networks: deps.config.networks,
+    issueKey: deps.issue.key,
+  };
+}
