@@ -6,7 +6,7 @@ import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { networkOfEachPool, readPool } from '../addresses/pool-level.ts';
 import type { Config } from '../config/config.ts';
 import type { Database, NetworkState } from '../database/database.ts';
-import type { Clock } from '../lib/clock.ts';
+import { type Clock, DAY_MS } from '../lib/clock.ts';
 import type { Rates } from '../rates/rates.ts';
 import { readBackupReport } from './backup/report.ts';
 import { readRoom } from './disk-room.ts';
@@ -33,6 +33,7 @@ type MetricsOptions = Readonly<{
     | 'listFreezes'
     | 'listBalances'
     | 'listUnswept'
+    | 'countPaid'
     | 'readSenderReport'
   >;
   config: Pick<Config, 'networks' | 'dataDir'>;
@@ -96,7 +97,8 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
     'When the newest backup that was proved was made; 0 when there is none.',
   );
   const openAlarms = gauge('alarm_open', '1 while a lasting alarm is open, by its code and key.', ['code', 'key']);
-  const sessions = gauge('sessions', 'Sessions by status.', ['status']);
+  const sessions = gauge('sessions', 'Sessions by status, counted up to 10,000 each.', ['status']);
+  const paidOfDay = gauge('sessions_paid_day', 'Paid sessions among those of the last 24 hours, up to 10,000.');
   const retention = gauge('retention_timestamp_seconds', 'When old data was last removed; 0 if never.');
   const waiting = gauge('deliveries_waiting', 'Webhook deliveries that are not delivered yet.');
   const oldestWaiting = gauge('delivery_oldest_wait_seconds', 'How long the oldest waiting delivery has waited.');
@@ -136,6 +138,7 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
   async function readWork(nowMs: number): Promise<void> {
     const stats = await database.stats(nowMs);
     for (const [status, count] of Object.entries(stats.sessions)) sessions.set({ status }, count);
+    paidOfDay.set(await database.countPaid(nowMs - DAY_MS));
     waiting.set(stats.deliveriesWaiting);
     oldestWaiting.set(stats.oldestWaitingMs / 1000);
     heldOpen.set(stats.heldOpen);

@@ -16,7 +16,6 @@ import type { AlarmDatabase } from './alarms.ts';
 import type { AuditDatabase } from './audit-log.ts';
 import type { BookDatabase } from './bookkeeping.ts';
 import type { ComparisonDatabase } from './comparison.ts';
-import type { CreditTotalDatabase } from './credit-totals.ts';
 import type { EndpointDatabase } from './endpoints.ts';
 import type { EventDatabase } from './events.ts';
 import type { FreezeDatabase } from './freezes.ts';
@@ -35,11 +34,11 @@ import type { PeopleDatabase } from './people.ts';
 import type { ProofDatabase } from './proofs.ts';
 import type { RecoveryDatabase } from './recovery.ts';
 import type { RefundDatabase, Replay } from './refunds.ts';
+import type { ReportDatabase } from './reports.ts';
 import type { SecretKeyDatabase } from './secret-keys.ts';
 import type { SenderReportDatabase } from './sender-report.ts';
 import type { SessionListDatabase, SessionPaging } from './session-lists.ts';
 import type { Conversion, SessionRequest } from './session-request.ts';
-import type { SessionTotalDatabase } from './session-totals.ts';
 import type { StatsDatabase } from './stats.ts';
 import type { StoreDatabase } from './stores.ts';
 import type { SweepDatabase } from './sweeps.ts';
@@ -258,7 +257,6 @@ export interface Database
     MailDatabase,
     NoticeDatabase,
     AuditDatabase<Database>,
-    CreditTotalDatabase,
     EndpointDatabase,
     EventDatabase,
     FreezeDatabase,
@@ -277,7 +275,7 @@ export interface Database
     SecretKeyDatabase,
     SenderReportDatabase,
     SessionListDatabase<SessionSummary>,
-    SessionTotalDatabase,
+    ReportDatabase,
     StatsDatabase,
     StoreDatabase,
     MoneyOutDatabase,

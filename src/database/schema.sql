@@ -43,6 +43,15 @@ CREATE TABLE stores (
   credit TEXT NOT NULL,
   -- Where its days begin.
   zone TEXT NOT NULL,
+  refund_window_s INTEGER NOT NULL CHECK (refund_window_s >= 0),
+  refund_daily_minor INTEGER NOT NULL CHECK (refund_daily_minor >= 0),
+  refund_auto_minor INTEGER NOT NULL CHECK (refund_auto_minor >= 0), -- up to this much needs no approval
+  refund_cancel_window_s INTEGER NOT NULL CHECK (refund_cancel_window_s >= 0),
+  refund_claim_s INTEGER NOT NULL CHECK (refund_claim_s > 0),
+  refund_to_sender INTEGER NOT NULL CHECK (refund_to_sender IN (0, 1)),
+  -- What a session may refund before its receipts are final.
+  refund_early_max_minor INTEGER NOT NULL CHECK (refund_early_max_minor >= 0),
+  next_receipt_number INTEGER NOT NULL CHECK (next_receipt_number > 0), -- gapless
   created_at_ms INTEGER NOT NULL,
   -- A suspended store's keys create neither sessions nor refunds. The MAC covers the suspension.
   suspended_at_ms INTEGER,
@@ -218,15 +227,8 @@ CREATE INDEX sessions_by_received ON sessions (store_id, mode, confirmed_par, id
 CREATE INDEX sessions_over ON sessions (store_id, mode, id) WHERE funded = 'over';
 CREATE INDEX sessions_under ON sessions (store_id, mode, id) WHERE funded = 'part';
 CREATE INDEX sessions_late ON sessions (store_id, mode, id) WHERE late + paid_late > 0;
+CREATE INDEX sessions_with_payments ON sessions (store_id, mode, id) WHERE payment_count > 0;
 CREATE INDEX sessions_by_endpoint ON sessions (endpoint_id) WHERE endpoint_id IS NOT NULL;
-
--- How many sessions have a status: equal to a count of `sessions`.
-CREATE TABLE session_counts (
-  status TEXT PRIMARY KEY CHECK (status IN ('pending', 'paid', 'failed', 'expired', 'canceled')),
-  sessions INTEGER NOT NULL CHECK (sessions >= 0)
-) STRICT, WITHOUT ROWID;
-INSERT INTO session_counts (status, sessions)
-  VALUES ('pending', 0), ('paid', 0), ('failed', 0), ('expired', 0), ('canceled', 0);
 
 -- An Idempotency-Key and the session or webhook endpoint that it made. Successes only, for a day.
 CREATE TABLE replays (
@@ -397,8 +399,13 @@ CREATE TABLE ledger_entries (
   -- How often this has happened to the cause before: a reorg takes a payment back and gives it again, a payout has generations.
   occurrence INTEGER NOT NULL CHECK (occurrence >= 0),
   at_ms INTEGER NOT NULL,
-  UNIQUE (cause, kind, occurrence)
+  -- Of a payment to a session: its store.
+  store_id TEXT REFERENCES stores (id),
+  mode TEXT CHECK (mode IN ('live', 'test')),
+  UNIQUE (cause, kind, occurrence),
+  CHECK ((store_id IS NULL) = (mode IS NULL))
 ) STRICT;
+CREATE INDEX ledger_entries_of_store ON ledger_entries (store_id, mode, at_ms) WHERE store_id IS NOT NULL;
 
 -- What an entry moves, by account. The postings of one entry add up to zero for each network and asset.
 CREATE TABLE ledger_postings (
@@ -410,42 +417,7 @@ CREATE TABLE ledger_postings (
   units TEXT NOT NULL CHECK (units NOT GLOB '*[^0-9-]*' AND units NOT IN ('', '0')),
   PRIMARY KEY (entry_id, account, subject, network, asset)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX postings_by_subject ON ledger_postings (subject, account) WHERE subject <> '';
-
--- A network and currency in which a session was ever credited, for lists that are filtered by them.
-CREATE TABLE session_assets (
-  store_id TEXT NOT NULL REFERENCES stores (id),
-  network TEXT NOT NULL,
-  currency TEXT NOT NULL, --> Currency
-  session_id TEXT NOT NULL REFERENCES sessions (id),
-  PRIMARY KEY (store_id, network, currency, session_id)
-) STRICT, WITHOUT ROWID;
-
--- What the ledger booked for a store's sessions in a quarter of an hour since 1970 (days of all zones begin with one): credits,
--- and what reorgs took back.
-CREATE TABLE quarter_totals (
-  store_id TEXT NOT NULL REFERENCES stores (id),
-  mode TEXT NOT NULL, --> Mode
-  quarter INTEGER NOT NULL,
-  network TEXT NOT NULL,
-  currency TEXT NOT NULL, --> Currency
-  credits INTEGER NOT NULL,
-  credited_par TEXT NOT NULL,
-  reversals INTEGER NOT NULL,
-  reversed_par TEXT NOT NULL,
-  PRIMARY KEY (store_id, mode, quarter, network, currency)
-) STRICT, WITHOUT ROWID;
-
--- How many sessions a store created in a quarter of an hour, and what became of them. The rest is pending.
-CREATE TABLE session_totals (
-  store_id TEXT NOT NULL REFERENCES stores (id),
-  mode TEXT NOT NULL, --> Mode
-  quarter INTEGER NOT NULL,
-  created INTEGER NOT NULL,
-  paid INTEGER NOT NULL,
-  unpaid INTEGER NOT NULL,
-  PRIMARY KEY (store_id, mode, quarter)
-) STRICT, WITHOUT ROWID;
+CREATE INDEX postings_by_subject ON ledger_postings (subject, account, network, asset) WHERE subject <> '';
 
 -- ── Events and their deliveries ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -608,19 +580,6 @@ CREATE TABLE webhook_sender (
 
 -- ── Refunds ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
--- What an operator has set for a store's refunds. No row: the defaults.
-CREATE TABLE refund_policies (
-  store_id TEXT PRIMARY KEY REFERENCES stores (id),
-  refund_window_s INTEGER NOT NULL CHECK (refund_window_s >= 0),
-  refund_daily_minor INTEGER NOT NULL CHECK (refund_daily_minor >= 0),
-  refund_auto_minor INTEGER NOT NULL CHECK (refund_auto_minor >= 0), -- up to this much needs no approval
-  refund_cancel_window_s INTEGER NOT NULL CHECK (refund_cancel_window_s >= 0),
-  refund_claim_s INTEGER NOT NULL CHECK (refund_claim_s > 0),
-  refund_to_sender INTEGER NOT NULL CHECK (refund_to_sender IN (0, 1)),
-  -- What a session may refund before its receipts are final.
-  refund_early_max_minor INTEGER NOT NULL CHECK (refund_early_max_minor >= 0)
-) STRICT, WITHOUT ROWID;
-
 -- Where a payer wants money back, on one network. Only the payer replaces it.
 CREATE TABLE refund_addresses (
   session_id TEXT NOT NULL REFERENCES sessions (id),
@@ -693,21 +652,6 @@ CREATE INDEX refunds_by_status ON refunds (status, created_at_ms);
 CREATE INDEX refunds_listed ON refunds (store_id, mode, created_at_ms, id);
 CREATE INDEX refunds_listed_by_status ON refunds (store_id, mode, status, created_at_ms, id);
 CREATE INDEX refunds_by_transaction ON refunds (store_id, mode, tx) WHERE tx IS NOT NULL;
-
--- What a store refunds in a UTC day (days since 1970-01-01), without what failed or was canceled.
-CREATE TABLE refund_days (
-  store_id TEXT NOT NULL REFERENCES stores (id),
-  mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
-  day INTEGER NOT NULL,
-  amount_minor TEXT NOT NULL,
-  PRIMARY KEY (store_id, mode, day)
-) STRICT, WITHOUT ROWID;
-
--- The next receipt number of a store. Gapless.
-CREATE TABLE receipt_numbers (
-  store_id TEXT PRIMARY KEY REFERENCES stores (id),
-  next INTEGER NOT NULL CHECK (next > 0)
-) STRICT, WITHOUT ROWID;
 
 -- ── Money out ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -3,8 +3,11 @@
  * @module
  */
 
+/** A count of sessions costs the same however many there are. */
+export const SESSIONS_COUNTED_MAX = 10_000;
+
 export type Stats = Readonly<{
-  /** Sessions by status. */
+  /** Sessions by status, each counted up to `SESSIONS_COUNTED_MAX`. */
   sessions: Readonly<Record<string, number>>;
   /** When old data was last removed; null if that never was. */
   retentionAtMs: number | null;
@@ -17,4 +20,6 @@ export type Stats = Readonly<{
 
 export interface StatsDatabase {
   stats(nowMs: number): Promise<Stats>;
+  /** Returns how many sessions that were created since then are paid, counted up to `SESSIONS_COUNTED_MAX`. */
+  countPaid(sinceMs: number): Promise<number>;
 }

@@ -69,7 +69,7 @@ async function forgetAndAdopt(
   raw.exec(`
     DELETE FROM ledger_postings WHERE entry_id IN (SELECT id FROM ledger_entries WHERE cause = '${payout.id}');
     DELETE FROM ledger_entries WHERE cause = '${payout.id}';
-    DELETE FROM payouts; DELETE FROM refunds; DELETE FROM refund_days;`);
+    DELETE FROM payouts; DELETE FROM refunds;`);
   raw.close();
 
   await meanwhile(session.id);

@@ -67,8 +67,10 @@ const mac = createIntentMacs(secretKeys.find)(intent, 1);
 const raw = new Sqlite(databaseFile(dataDir));
 raw.exec(`
   INSERT INTO stores (id, name, status, settlement_currency, tolerance_minor, top_up_grace_s, monitoring_s, late_policy,
-      created_at_ms, channel_type, zone, credit)
-    VALUES ('m1', 'Shop', 'approved', 'USDT', 0, 100, 1000, 'hold', 0, 'API', 'UTC', '');
+      created_at_ms, channel_type, zone, credit, refund_window_s, refund_daily_minor, refund_auto_minor, refund_cancel_window_s,
+      refund_claim_s, refund_to_sender, refund_early_max_minor, next_receipt_number)
+    VALUES ('m1', 'Shop', 'approved', 'USDT', 0, 100, 1000, 'hold', 0, 'API', 'UTC', '', 15552000, 1000000, 100000, 60, 2592000,
+      0, 0, 1);
   INSERT INTO sessions (id, store_id, mode, order_id, body_hash, amount_minor, currency, due_par, tolerance_par, accepts,
       expires_at_s, top_up_grace_s, monitoring_s, late_policy, options, networks, created_at_ms, status, ended_at_s,
       paid_at_s, paid_late, funded, firm, touched, late, seen_par, confirmed_par, late_par, deadline_s, sums, payment_count,

@@ -5,9 +5,8 @@
 import { coinOf } from '../../chains/coin-text.ts';
 import { isAllowed } from '../../core/access.ts';
 import { currencies, type NetworkKey } from '../../core/transfer.ts';
-import type { CreditTotal } from '../../database/credit-totals.ts';
 import { isSilent, unseenSinceMs, whyUnfollowed } from '../../database/network-health.ts';
-import type { SessionTotal } from '../../database/session-totals.ts';
+import type { CreditTotal, SessionTotal } from '../../database/reports.ts';
 import { DAY_MS } from '../../lib/clock.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { dateIn, datePlus, startOfDayMs } from '../../lib/zone.ts';

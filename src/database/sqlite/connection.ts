@@ -25,11 +25,22 @@ export function connect(file: string, busyTimeoutMs: number, mustExist: boolean)
     // Signed bytes are sent as soon as they are recorded, so power loss must not undo the record.
     invariant(client.pragma('synchronous', { simple: true }) === FULL, 'each commit is synced to the disk');
     client.pragma('foreign_keys = ON');
+    addSumOfUnits(client);
     return client;
   } catch (error) {
     client.close();
     throw error;
   }
+}
+
+/** Adds the aggregate `sum_units`, the exact sum of amounts as decimal text: SQLite's own integers are too small. */
+function addSumOfUnits(client: Sqlite.Database): void {
+  client.aggregate<bigint | string | null>('sum_units', {
+    start: () => 0n,
+    step: (sum, units) => (units === null ? sum : BigInt(sum ?? 0n) + BigInt(units)),
+    result: (sum) => String(sum),
+    deterministic: true,
+  });
 }
 
 /** @throws Fault permanent `sqlite_too_old` */

@@ -7,10 +7,8 @@ import { isPayback } from '../../core/intent.ts';
 import { type Asset, add, type Balances, differences, imbalances, type Posting } from '../../core/ledger.ts';
 import type { LedgerReport, MoneyOutDatabase } from '../money-out.ts';
 import { readIntent } from './column-types.ts';
-import { auditCreditTotals } from './credit-totals.ts';
 import type { Db } from './open.ts';
 import { createReturned } from './refunds/returned.ts';
-import { auditSessionTotals } from './session-totals.ts';
 import { auditHeldMoney, auditSums } from './sums-audit.ts';
 
 type PostingRow = Omit<Posting, 'units'> & Readonly<{ entryId: number; units: string }>;
@@ -135,12 +133,7 @@ export function ledgerAudit(db: Db): Pick<MoneyOutDatabase, 'verifyLedger'> {
           unbalanced,
           differences: found,
           overdrawn,
-          sums: [
-            ...auditSums(db),
-            ...auditHeldMoney(db, createReturned(db).of),
-            ...auditCreditTotals(db),
-            ...auditSessionTotals(db),
-          ],
+          sums: [...auditSums(db), ...auditHeldMoney(db, createReturned(db).of)],
         };
       });
     },

@@ -14,7 +14,6 @@ import {
   payoutEntry,
 } from '../../core/ledger.ts';
 import type { Phase } from '../../core/session.ts';
-import { type BookedCredit, createCreditTotals } from './credit-totals.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
 import type { SessionRow } from './session-row.ts';
@@ -31,10 +30,11 @@ export type Ledger = Readonly<{
   confirmed(blockId: number, isTaken: boolean, atMs: number, txs?: readonly string[]): void;
 }>;
 
+const storeOf = (session: SessionRow | null) => ({ storeId: session?.storeId ?? null, mode: session?.mode ?? null });
+
 export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
   const insertEntry = preparedInsert(db, ledgerEntries, ['id']);
   const insertPosting = preparedInsert(db, ledgerPostings);
-  const addToTotals = createCreditTotals(db);
   const lastOccurrence = atFirstUse(
     db.orm
       .select({ occurrence: max(ledgerEntries.occurrence) })
@@ -49,7 +49,6 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
         network: transfers.network,
         currency: transfers.currency,
         units: transfers.units,
-        decimals: transfers.decimals,
         sessionId: addresses.sessionId,
         phase: transfers.phase,
         blockNumber: blocks.number,
@@ -71,11 +70,12 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
   const occurrenceOf = (cause: string, kind: EntryKind): number =>
     (lastOccurrence.get({ cause, kind })?.occurrence ?? -1) + 1;
 
-  function post(entry: Entry | null, atMs: number): void {
+  /** @param owner the session that a payment is credited to */
+  function post(entry: Entry | null, atMs: number, owner: SessionRow | null = null): void {
     if (!entry) return;
     const { kind, cause, occurrence: at, postings } = entry;
     invariant(imbalances(postings).length === 0, `entry ${kind} of ${cause} adds up to zero`);
-    const entryId = Number(insertEntry({ kind, cause, occurrence: at, atMs }).lastInsertRowid);
+    const entryId = Number(insertEntry({ kind, cause, occurrence: at, atMs, ...storeOf(owner) }).lastInsertRowid);
     for (const posting of postings) insertPosting({ entryId, ...posting });
   }
 
@@ -96,17 +96,14 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
     },
     confirmed(blockId, isTaken, atMs, txs) {
       const only = txs && new Set(txs);
-      const credits: BookedCredit[] = [];
       for (const row of ofBlock.all({ blockId, confirmed: !isTaken })) {
-        const { tx, sessionId, phase, blockNumber: _, blockTimeS: __, decimals, ...transfer } = row;
+        const { tx, sessionId, phase, blockNumber: _, blockTimeS: __, ...transfer } = row;
         if (only?.has(tx) === false) continue;
         const session = ownerOf(sessionId, phase);
         const payment: BookedPayment = { ...transfer, sessionId: session?.id ?? null };
-        if (session) credits.push({ ...transfer, decimals, session });
         const kind = isTaken ? 'payment' : 'payment_reversed';
-        post(paymentEntry(payment, isTaken, occurrenceOf(String(transfer.transferId), kind)), atMs);
+        post(paymentEntry(payment, isTaken, occurrenceOf(String(transfer.transferId), kind)), atMs, session);
       }
-      addToTotals(credits, isTaken, atMs);
     },
   };
 }

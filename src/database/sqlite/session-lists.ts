@@ -2,7 +2,7 @@
  * Lists of sessions. Each reads an index from where the list goes on, so a page costs the same however many there are.
  * @module
  */
-import { and, asc, desc, eq, gt, gte, inArray, lt, or, type SQL, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
 import type { Mode } from '../../core/transfer.ts';
 import { firstSessionId } from '../../lib/session-id.ts';
 import type { SessionSummary } from '../database.ts';
@@ -10,7 +10,7 @@ import type { SessionFilter, SessionFlag, SessionListDatabase, SessionSearch } f
 import type { Db } from './open.ts';
 import { atFirstUse } from './prepared.ts';
 import { type SessionRow, toSession } from './session-row.ts';
-import { addresses, events, sessionAssets, sessions, transfers } from './tables.ts';
+import { addresses, events, sessions, transfers } from './tables.ts';
 
 /** Above every character that an order id may hold. */
 const LAST_CHARACTER = '\u{10ffff}';
@@ -19,6 +19,8 @@ const FOUND_MAX = 100;
 
 /** A page of a list by more than one of flag, coins, price and status looks at this many sessions at most. */
 const NARROWED_MAX = 300;
+/** Sessions with payments that a page by coins looks at. */
+const CREDITED_LOOKED_AT = 1_000;
 
 /** As the indexes have them. */
 const odd: Readonly<Record<Exclude<SessionFlag, 'held'>, SQL>> = {
@@ -30,6 +32,8 @@ const odd: Readonly<Record<Exclude<SessionFlag, 'held'>, SQL>> = {
 const isNotZero = sql`${sessions.confirmedPar} <> '0'`;
 
 type At = Readonly<{ storeId: string; mode: Mode }>;
+/** Sessions to look at for a page, and where the next one goes on if these were not all. */
+type Narrowed = Readonly<{ ids: readonly string[]; goOnId: string | null }>;
 type IdRange = readonly [fromId: string, beforeId: string];
 type Asked = Extract<SessionSearch, { kind: 'amount' }>['asked'][number];
 
@@ -52,6 +56,16 @@ export function sessionListQueries(db: Db): SessionListDatabase<SessionSummary> 
        ORDER BY h.session_id DESC LIMIT ?`,
     )
     .pluck();
+  const withPayments = db.client
+    .prepare(
+      `SELECT id FROM sessions INDEXED BY sessions_with_payments
+       WHERE store_id = ? AND mode = ? AND payment_count > 0 AND id >= ? AND id < ? ORDER BY id DESC LIMIT ?`,
+    )
+    .pluck();
+  const creditIn = db.client.prepare(
+    `SELECT 1 FROM ledger_postings AS p JOIN ledger_entries AS e ON e.id = p.entry_id AND e.kind = 'payment'
+     WHERE p.subject = ? AND p.subject <> '' AND p.account = 'received' AND p.network = ? AND p.asset = ? LIMIT 1`,
+  );
   const addressesOf = atFirstUse(
     orm
       .select({ id: addresses.id })
@@ -75,31 +89,32 @@ export function sessionListQueries(db: Db): SessionListDatabase<SessionSummary> 
 
   const ofStore = ({ storeId, mode }: At) => and(eq(sessions.storeId, storeId), eq(sessions.mode, mode));
 
+  /** Whether a session was ever credited in an asset of the filter. */
+  const isPaidIn = ({ paidIn }: SessionFilter, id: string): boolean =>
+    paidIn === null || paidIn.some(({ network, currency }) => creditIn.get(id, network, currency) !== undefined);
+
+  const narrowedTo = (ids: readonly string[]): Narrowed => ({
+    ids,
+    goOnId: ids.length === NARROWED_MAX ? (ids.at(-1) ?? null) : null,
+  });
+
   /** Returns the newest sessions with money to decide about; one may be there twice. */
-  const heldIds = ({ storeId, mode }: At, [fromId, beforeId]: IdRange): string[] =>
-    held.all(fromId, beforeId, storeId, mode, NARROWED_MAX) as string[];
+  function heldIds(filter: SessionFilter, [fromId, beforeId]: IdRange): Narrowed {
+    const { ids, goOnId } = narrowedTo(
+      held.all(fromId, beforeId, filter.storeId, filter.mode, NARROWED_MAX) as string[],
+    );
+    return { ids: ids.filter((id) => isPaidIn(filter, id)), goOnId };
+  }
 
   /** Returns the newest sessions credited in an asset of the filter, of any status. */
-  function creditedIds({ storeId, paidIn }: SessionFilter, [fromId, beforeId]: IdRange): string[] {
-    const ids = (paidIn ?? []).flatMap(({ network, currency }) =>
-      orm
-        .select({ id: sessionAssets.sessionId })
-        .from(sessionAssets)
-        .where(
-          and(
-            eq(sessionAssets.storeId, storeId),
-            eq(sessionAssets.network, network),
-            eq(sessionAssets.currency, currency),
-            gte(sessionAssets.sessionId, fromId),
-            lt(sessionAssets.sessionId, beforeId),
-          ),
-        )
-        .orderBy(desc(sessionAssets.sessionId))
-        .limit(NARROWED_MAX)
-        .all()
-        .map(({ id }) => id),
-    );
-    return [...new Set(ids)].sort().reverse().slice(0, NARROWED_MAX);
+  function creditedIds(filter: SessionFilter, [fromId, beforeId]: IdRange): Narrowed {
+    const looked = withPayments.all(filter.storeId, filter.mode, fromId, beforeId, CREDITED_LOOKED_AT) as string[];
+    const ids: string[] = [];
+    for (const id of looked) {
+      if (isPaidIn(filter, id)) ids.push(id);
+      if (ids.length === NARROWED_MAX) return { ids, goOnId: id };
+    }
+    return { ids, goOnId: looked.length === CREDITED_LOOKED_AT ? (looked.at(-1) ?? null) : null };
   }
 
   const conditionsOf = ({ status, flag = null, priceIn = null }: SessionFilter) => ({
@@ -112,34 +127,22 @@ export function sessionListQueries(db: Db): SessionListDatabase<SessionSummary> 
    * Returns the newest sessions among which a page is looked for; null where one index has the whole filter. What is
    * rarer goes first.
    */
-  function narrowed(filter: SessionFilter, range: IdRange): string[] | null {
+  function narrowed(filter: SessionFilter, range: IdRange): Narrowed | null {
     const { flag, paidIn } = filter;
     if (flag === 'held') return heldIds(filter, range);
     const { flag: isOdd, price, status } = conditionsOf(filter);
     const [first, ...others] = [isOdd, price, status].filter((one) => one !== undefined);
     if (paidIn) return creditedIds(filter, range);
     if (first === undefined || others.length === 0) return null;
-    return orm
+    const rows = orm
       .select({ id: sessions.id })
       .from(sessions)
       .where(and(ofStore(filter), first, gte(sessions.id, range[0]), lt(sessions.id, range[1])))
       .orderBy(desc(sessions.id))
       .limit(NARROWED_MAX)
-      .all()
-      .map(({ id }) => id);
+      .all();
+    return narrowedTo(rows.map(({ id }) => id));
   }
-
-  /** Whether a session was credited in an asset of the filter; none if the list was narrowed by that already. */
-  const isPaidIn = ({ storeId, flag, paidIn }: SessionFilter): SQL | undefined =>
-    flag === 'held' && paidIn
-      ? or(
-          sql`0`,
-          ...paidIn.map(
-            ({ network, currency }) =>
-              sql`EXISTS (SELECT 1 FROM session_assets AS a WHERE a.store_id = ${storeId} AND a.network = ${network} AND a.currency = ${currency} AND a.session_id = ${sessions.id})`,
-          ),
-        )
-      : undefined;
 
   /** Returns the sessions of one price: the currencies that have it are found by one seek each. */
   function askedFor(at: At, { amountMinor, currencies }: Asked, limit: number): SessionSummary[] {
@@ -199,14 +202,13 @@ export function sessionListQueries(db: Db): SessionListDatabase<SessionSummary> 
         const found = select(
           and(
             ofStore(filter),
-            ...[flag, price, status, isPaidIn(filter)],
-            among ? inArray(sessions.id, among) : and(gte(sessions.id, range[0]), lt(sessions.id, range[1])),
+            ...[flag, price, status],
+            among ? inArray(sessions.id, [...among.ids]) : and(gte(sessions.id, range[0]), lt(sessions.id, range[1])),
           ),
           limit + 1,
         );
         const shown = found.slice(0, limit);
-        const lastRead = among?.length === NARROWED_MAX ? among.at(-1) : undefined;
-        return { sessions: shown, goOnId: (found.length > limit ? shown.at(-1)?.id : lastRead) ?? null };
+        return { sessions: shown, goOnId: (found.length > limit ? shown.at(-1)?.id : among?.goOnId) ?? null };
       });
     },
     async listPriceCurrencies(at, limit) {

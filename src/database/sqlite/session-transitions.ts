@@ -29,8 +29,7 @@ import type { Outbox } from './outbox.ts';
 import { atFirstUse, laterValues } from './prepared.ts';
 import { dueOf, lifeOf, type SessionRow, standingOf, stateColumnNames, stateOf, termsOf } from './session-row.ts';
 import { type CountingSums, sumsAfter } from './session-sums.ts';
-import { createSessionTotals } from './session-totals.ts';
-import { sessionCounts, sessions } from './tables.ts';
+import { sessions } from './tables.ts';
 
 /** To be called within a transaction. */
 export type SessionTransitions = Readonly<{
@@ -46,8 +45,6 @@ export type SessionTransitions = Readonly<{
   accept(row: SessionRow, kind: HeldKind, nowMs: number, isDryRun: boolean): ReturnType<typeof accept>;
   /** Updates what counts, after a return of held money began or failed. No event reports that. */
   followReturn(row: SessionRow, nowMs: number): void;
-  /** Counts a session that is created. */
-  begin(row: SessionRow): void;
   /** Counts a transfer that the session shows. */
   countPayment(sessionId: string): void;
 }>;
@@ -75,13 +72,6 @@ export function createSessionTransitions(
       .set(laterValues(sessions, stateColumnNames))
       .where(eq(sessions.id, sql.placeholder('id'))),
   );
-  const count = atFirstUse(
-    db.orm
-      .update(sessionCounts)
-      .set({ sessions: sql`${sessionCounts.sessions} + ${sql.placeholder('difference')}` })
-      .where(eq(sessionCounts.status, sql.placeholder('status'))),
-  );
-  const countTotal = createSessionTotals(db);
   const countPayment = atFirstUse(
     db.orm
       .update(sessions)
@@ -108,11 +98,6 @@ export function createSessionTransitions(
     const held = countingSums(row, kept);
     if (stateColumnNames.every((name) => row[name] === state[name])) return;
     update.run({ id: row.id, ...state });
-    if (state.status !== row.status) {
-      count.run({ status: row.status, difference: -1 });
-      count.run({ status: state.status, difference: 1 });
-      countTotal(row, row.status, state.status);
-    }
     for (const type of changes({ life: lifeOf(row), standing: standingOf(row) }, after)) {
       const sum = received(terms, after.life, held, type);
       outbox.post(row, type, nowMs, (id) =>
@@ -174,10 +159,6 @@ export function createSessionTransitions(
       const counting = countingSums(row, kept);
       update.run({ id: row.id, ...stateOf(terms, life, standing(terms, life, counting), kept) });
       heldRecords.follow(row, { life, sums: counting }, { nowMs, cause: null, reporting: 'alarm' });
-    },
-    begin(row) {
-      count.run({ status: row.status, difference: 1 });
-      countTotal(row, null, row.status);
     },
     countPayment: (id) => void countPayment.run({ id }),
   };

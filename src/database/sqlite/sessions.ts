@@ -178,7 +178,6 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
     const terms = termsFor(input, options, settingsOf(input.storeId), beforeNumbers(input));
     const row = toRow(input, options, terms, endpoints.forSession({ ...input, webhookUrl: input.request.webhookUrl }));
     insert(row);
-    transitions.begin(row);
     for (const address of free.values()) addresses.take(address, row.id);
     replays.remember(input, row.id);
     return { kind: 'created', session: view(row) };

@@ -15,7 +15,6 @@ import { blockCommands, createBlocks } from './blocks.ts';
 import { bookQueries } from './bookkeeping.ts';
 import { claimCommands } from './claims.ts';
 import { comparisonQueries } from './comparison.ts';
-import { creditTotalQueries } from './credit-totals.ts';
 import { createDataKeys, type DataKeys } from './data-keys.ts';
 import { deliveryCommands } from './deliveries.ts';
 import { createDeliveryLines } from './delivery-lines.ts';
@@ -70,6 +69,7 @@ import { createRefundRows, type RefundRows } from './refunds/row.ts';
 import { createRefundSettlement, type RefundSettlement } from './refunds/settlement.ts';
 import { createRefusedDeliveries } from './refused-deliveries.ts';
 import { createReplays } from './replays.ts';
+import { reportQueries } from './reports.ts';
 import { rereadCommands } from './reread.ts';
 import { retirementCommands } from './retirement.ts';
 import { createRowGuard, type RowGuard } from './row-guard.ts';
@@ -77,7 +77,6 @@ import { secretKeyCommands } from './secret-keys/rotation.ts';
 import { senderReportCommands } from './sender-report.ts';
 import { sessionListQueries } from './session-lists.ts';
 import { createCountingSums } from './session-sums.ts';
-import { sessionTotalQueries } from './session-totals.ts';
 import { createSessionTransitions, type SessionTransitions } from './session-transitions.ts';
 import { type BeforeTake, createSessionFinder, type FindSessionRow, sessionCommands } from './sessions.ts';
 import { statsCommands } from './stats.ts';
@@ -256,8 +255,7 @@ const reports = (db: Db) => ({
   ...bookQueries(db),
   ...auditCommands(db),
   ...statsCommands(db),
-  ...creditTotalQueries(db),
-  ...sessionTotalQueries(db),
+  ...reportQueries(db),
   ...senderReportCommands(db),
 });
 

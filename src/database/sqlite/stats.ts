@@ -3,19 +3,32 @@
  * @module
  */
 import { asc, count, eq } from 'drizzle-orm';
-import type { StatsDatabase } from '../stats.ts';
+import type { SessionStatus } from '../../core/event.ts';
+import { firstSessionId } from '../../lib/session-id.ts';
+import { SESSIONS_COUNTED_MAX, type StatsDatabase } from '../stats.ts';
 import type { Db } from './open.ts';
 import { LAST_RUN } from './retention/marks.ts';
-import { deliveries, heldMoney, sessionCounts } from './tables.ts';
+import { deliveries, heldMoney } from './tables.ts';
+
+const statuses: readonly SessionStatus[] = ['pending', 'paid', 'failed', 'expired', 'canceled'];
 
 export function statsCommands({ client, orm, read }: Db): StatsDatabase {
   const meta = client.prepare('SELECT value FROM meta WHERE name = ?').pluck();
+  const countSessions = client
+    .prepare(
+      `SELECT count(*) FROM (
+         SELECT 1 FROM sessions INDEXED BY sessions_by_status
+         WHERE store_id IN (SELECT id FROM stores) AND mode IN ('live', 'test') AND status = ? AND id >= ? LIMIT ?
+       ) AS limited`,
+    )
+    .pluck();
+  const sessionsOf = (status: SessionStatus, fromId: string) =>
+    countSessions.get(status, fromId, SESSIONS_COUNTED_MAX) as number;
   const isWaiting = eq(deliveries.state, 'waiting');
   const isOpen = eq(heldMoney.state, 'open');
   return {
     async stats(nowMs) {
       return read(() => {
-        const counts = orm.select().from(sessionCounts).all();
         const oldest = orm
           .select({ createdAtMs: deliveries.createdAtMs })
           .from(deliveries)
@@ -26,12 +39,15 @@ export function statsCommands({ client, orm, read }: Db): StatsDatabase {
         const lastRun = meta.get(LAST_RUN) as string | undefined;
         return {
           retentionAtMs: lastRun === undefined ? null : Number(lastRun),
-          sessions: Object.fromEntries(counts.map(({ status, sessions }) => [status, sessions])),
+          sessions: Object.fromEntries(statuses.map((status) => [status, sessionsOf(status, '')])),
           deliveriesWaiting: orm.select({ n: count() }).from(deliveries).where(isWaiting).get()?.n ?? 0,
           heldOpen: orm.select({ n: count() }).from(heldMoney).where(isOpen).get()?.n ?? 0,
           oldestWaitingMs: oldest ? Math.max(0, nowMs - oldest.createdAtMs) : 0,
         };
       });
+    },
+    async countPaid(sinceMs) {
+      return read(() => sessionsOf('paid', firstSessionId(sinceMs)));
     },
   };
 }

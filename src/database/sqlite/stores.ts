@@ -28,7 +28,6 @@ type StoreRow = typeof stores.$inferSelect;
 type Parts = Readonly<{
   guard: RowGuard;
   policyOf: (storeId: string) => RefundPolicy;
-  setPolicy: (storeId: string, changes: Partial<RefundPolicy>) => RefundPolicy;
   recordAct: RecordAct;
   secrets: WebhookSecrets;
   approval: StoreApproval;
@@ -36,6 +35,11 @@ type Parts = Readonly<{
 
 const pick = (values: StoreValues, keys: readonly (keyof StoreValues)[]) =>
   Object.fromEntries(keys.map((key) => [key, values[key]]));
+
+const settingsOf = (row: StoreSettings): StoreSettings => {
+  const { settlementCurrency, toleranceMinor, topUpGraceS, monitoringS, latePolicy, credit } = row;
+  return { settlementCurrency, toleranceMinor, topUpGraceS, monitoringS, latePolicy, credit };
+};
 
 /** Reads a store's settings, which a session copies. */
 export function createSettingsReader({ orm }: Db): (storeId: string) => StoreSettings {
@@ -93,7 +97,7 @@ export function createSuspensionReader({ orm }: Db, guard: RowGuard): (storeId: 
 }
 
 export function storeCommands(db: Db, parts: Parts): StoreDatabase {
-  const { guard, policyOf, setPolicy, recordAct, secrets, approval } = parts;
+  const { guard, policyOf, recordAct, secrets, approval } = parts;
   const isIntact = createSuspensionCheck(guard);
   const insert = preparedInsert(db, stores);
   const find = atFirstUse(
@@ -116,13 +120,13 @@ export function storeCommands(db: Db, parts: Parts): StoreDatabase {
     refusedBecause,
     ...row
   }: StoreRow): MerchantStore => {
-    const { id, name, status, channelType, zone, createdAtMs, ...settings } = row;
+    const { id, name, status, channelType, zone, createdAtMs } = row;
     return {
       id,
       name,
       status,
       channelType,
-      settings,
+      settings: settingsOf(row),
       zone,
       webhookSecrets: { live: secretOf(id, 'live'), test: secretOf(id, 'test') },
       createdAtMs,
@@ -139,7 +143,8 @@ export function storeCommands(db: Db, parts: Parts): StoreDatabase {
       refusedAtMs: refusal?.atMs ?? null,
       refusedBecause: refusal?.because ?? null,
     };
-    insert({ ...row, ...settings, mac: guard.seal(macedSuspension(row)) });
+    const own = { ...settings, ...defaultRefundPolicy, nextReceiptNumber: 1 };
+    insert({ ...row, ...own, mac: guard.seal(macedSuspension(row)) });
     const { id: target, name, zone } = store;
     if (act) recordAct(act, { target, before: null, after: { name, zone, ...(owner && { owner }), ...settings } });
     for (const mode of ['live', 'test'] as const) secrets.add(store.id, mode, webhookSecrets[mode]);
@@ -199,14 +204,11 @@ export function storeCommands(db: Db, parts: Parts): StoreDatabase {
       const decide = () => {
         const row = find.get({ id });
         if (!row) return null;
-        const before: StoreValues = { name: row.name, zone: row.zone, ...toStore(row).settings, ...policyOf(id) };
+        const before: StoreValues = { name: row.name, zone: row.zone, ...settingsOf(row), ...policyOf(id) };
         const after: StoreValues = { ...before, ...changes };
         const changed = (Object.keys(after) as (keyof StoreValues)[]).filter((key) => before[key] !== after[key]);
         if (isDryRun || changed.length === 0) return { before, after };
-        const isOfRefunds = (key: keyof StoreValues) => key in defaultRefundPolicy;
-        const own = changed.filter((key) => !isOfRefunds(key));
-        if (own.length > 0) db.orm.update(stores).set(pick(after, own)).where(eq(stores.id, id)).run();
-        if (own.length < changed.length) setPolicy(id, pick(after, changed.filter(isOfRefunds)));
+        db.orm.update(stores).set(pick(after, changed)).where(eq(stores.id, id)).run();
         recordAct(act, { target: id, before: pick(before, changed), after: pick(after, changed) });
         return { before, after };
       };

@@ -8,7 +8,7 @@ import type { Severity } from '../../core/notice.ts';
 import type { Attempt } from '../../core/payout.ts';
 import type { RefundReason } from '../../core/refund.ts';
 import type { Terms } from '../../core/session.ts';
-import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
+import type { Currency, NetworkKey } from '../../core/transfer.ts';
 import type { AuditedState } from '../audit-log.ts';
 import type { Scope } from '../keys.ts';
 import type { SeenSignerFreeze } from '../money-out.ts';
@@ -44,6 +44,14 @@ export const stores = sqliteTable('stores', {
   latePolicy: text().$type<'accept' | 'hold'>().notNull(),
   credit: text().notNull(),
   zone: text().notNull(),
+  refundWindowS: integer().notNull(),
+  refundDailyMinor: integer().notNull(),
+  refundAutoMinor: integer().notNull(),
+  refundCancelWindowS: integer().notNull(),
+  refundClaimS: integer().notNull(),
+  refundToSender: integer({ mode: 'boolean' }).notNull(),
+  refundEarlyMaxMinor: integer().notNull(),
+  nextReceiptNumber: integer().notNull(),
   createdAtMs: integer().notNull(),
   suspendedAtMs: integer(),
   suspendedBecause: text(),
@@ -161,11 +169,6 @@ export const sessions = sqliteTable('sessions', {
   deadlineS: integer(),
   sums: receiptSums().notNull(),
   paymentCount: integer().notNull(),
-});
-
-export const sessionCounts = sqliteTable('session_counts', {
-  status: text().$type<'pending' | 'paid' | 'failed' | 'expired' | 'canceled'>().primaryKey(),
-  sessions: integer().notNull(),
 });
 
 export const replays = sqliteTable('replays', {
@@ -294,6 +297,8 @@ export const ledgerEntries = sqliteTable('ledger_entries', {
   cause: text().notNull(),
   occurrence: integer().notNull(),
   atMs: integer().notNull(),
+  storeId: text(),
+  mode: text().$type<'live' | 'test'>(),
 });
 
 export const ledgerPostings = sqliteTable('ledger_postings', {
@@ -303,34 +308,6 @@ export const ledgerPostings = sqliteTable('ledger_postings', {
   network: text().$type<NetworkKey>().notNull(),
   asset: text().$type<Asset>().notNull(),
   units: units().notNull(),
-});
-
-export const sessionAssets = sqliteTable('session_assets', {
-  storeId: text().notNull(),
-  network: text().$type<NetworkKey>().notNull(),
-  currency: text().$type<Currency>().notNull(),
-  sessionId: text().notNull(),
-});
-
-export const quarterTotals = sqliteTable('quarter_totals', {
-  storeId: text().notNull(),
-  mode: text().$type<Mode>().notNull(),
-  quarter: integer().notNull(),
-  network: text().$type<NetworkKey>().notNull(),
-  currency: text().$type<Currency>().notNull(),
-  credits: integer().notNull(),
-  creditedPar: units().notNull(),
-  reversals: integer().notNull(),
-  reversedPar: units().notNull(),
-});
-
-export const sessionTotals = sqliteTable('session_totals', {
-  storeId: text().notNull(),
-  mode: text().$type<Mode>().notNull(),
-  quarter: integer().notNull(),
-  created: integer().notNull(),
-  paid: integer().notNull(),
-  unpaid: integer().notNull(),
 });
 
 export const endpoints = sqliteTable('endpoints', {
@@ -434,17 +411,6 @@ export const webhookSender = sqliteTable('webhook_sender', {
   report: json<SenderReport>().notNull(),
 });
 
-export const refundPolicies = sqliteTable('refund_policies', {
-  storeId: text().primaryKey(),
-  refundWindowS: integer().notNull(),
-  refundDailyMinor: integer().notNull(),
-  refundAutoMinor: integer().notNull(),
-  refundCancelWindowS: integer().notNull(),
-  refundClaimS: integer().notNull(),
-  refundToSender: integer({ mode: 'boolean' }).notNull(),
-  refundEarlyMaxMinor: integer().notNull(),
-});
-
 export const refundAddresses = sqliteTable('refund_addresses', {
   sessionId: text().notNull(),
   network: text().$type<NetworkKey>().notNull(),
@@ -489,18 +455,6 @@ export const refunds = sqliteTable('refunds', {
   processingAtMs: integer(),
   processedAtMs: integer(),
   canceledAtMs: integer(),
-});
-
-export const refundDays = sqliteTable('refund_days', {
-  storeId: text().notNull(),
-  mode: text().$type<'live' | 'test'>().notNull(),
-  day: integer().notNull(),
-  amountMinor: units().notNull(),
-});
-
-export const receiptNumbers = sqliteTable('receipt_numbers', {
-  storeId: text().primaryKey(),
-  next: integer().notNull(),
 });
 
 export const payouts = sqliteTable('payouts', {

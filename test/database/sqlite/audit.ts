@@ -30,16 +30,6 @@ const contradictions: Readonly<Record<string, string>> = {
     SELECT id FROM sessions WHERE status <> 'pending' AND NOT EXISTS (SELECT 1 FROM events WHERE session_id = sessions.id)`,
   'an event whose body names another event or session': `
     SELECT id FROM events WHERE json_extract(body, '$.id') <> id OR json_extract(body, '$.data.object.session_id') <> session_id`,
-  'a wrong number of sessions by status': `
-    SELECT status FROM session_counts AS c WHERE sessions <> (SELECT count(*) FROM sessions WHERE status = c.status)`,
-  'a wrong number of sessions by time and what became of them': `
-    WITH totals (store_id, mode, created, paid, unpaid) AS (
-      SELECT store_id, mode, sum(created), sum(paid), sum(unpaid) FROM session_totals GROUP BY 1, 2)
-    SELECT store_id, mode, count(*), sum(status = 'paid'), sum(status NOT IN ('pending', 'paid')) FROM sessions GROUP BY 1, 2
-    EXCEPT SELECT * FROM totals`,
-  'a session without its count by time': `
-    SELECT id FROM sessions AS s WHERE NOT EXISTS (SELECT 1 FROM session_totals AS t
-      WHERE t.store_id = s.store_id AND t.mode = s.mode AND t.quarter = s.created_at_ms / 900000 AND t.created > 0)`,
   'a wrong number of taken addresses': `
     SELECT id FROM pools WHERE taken <> (SELECT count(*) FROM addresses WHERE pool_id = pools.id AND state = 'taken')`,
 };

@@ -62,8 +62,9 @@ function makeOlder(): void {
     INSERT INTO networks (key, state, tip_hash, tip_number, tip_time_s, floor, read_through_s, updated_at_ms)
       VALUES ('test:one', 'following', 'h', 1, 5000, 0, 5000, 5000000);
     INSERT INTO stores (id, name, status, settlement_currency, tolerance_minor, top_up_grace_s, monitoring_s, late_policy, created_at_ms,
-        channel_type, zone, credit)
-      VALUES ('m1', 'Shop', 'approved', 'USDT', 0, 100, 1000, 'hold', 0, 'API', 'UTC', '');
+        channel_type, zone, credit, refund_window_s, refund_daily_minor, refund_auto_minor, refund_cancel_window_s, refund_claim_s,
+        refund_to_sender, refund_early_max_minor, next_receipt_number)
+      VALUES ('m1', 'Shop', 'approved', 'USDT', 0, 100, 1000, 'hold', 0, 'API', 'UTC', '', 1, 0, 0, 0, 1, 0, 0, 1);
     INSERT INTO pools (id, family, mode, source, current, next_index, taken) VALUES (1, 'evm', 'test', 'xpub', 1, ${SESSIONS}, ${SESSIONS});
     INSERT INTO sessions (id, store_id, mode, order_id, body_hash, amount_minor, currency, due_par, tolerance_par,
         accepts, expires_at_s, top_up_grace_s, monitoring_s, late_policy, options, networks, created_at_ms, status,
@@ -77,7 +78,7 @@ function makeOlder(): void {
     INSERT INTO replays SELECT 'm1', 'test', '/create', 'idem' || i, 'b', 'cs_' || i, 4900000 FROM n;
     INSERT INTO events (id, store_id, session_id, type, body, created_at_ms, mode)
       SELECT 'evt_' || i, 'm1', 'cs_' || i, 'payment.completed', hex(randomblob(200)), 5000000, 'test' FROM n;
-    INSERT INTO ledger_entries SELECT i, 'payment', CAST(i AS TEXT), 0, 5000000 FROM n;
+    INSERT INTO ledger_entries SELECT i, 'payment', CAST(i AS TEXT), 0, 5000000, 'm1', 'test' FROM n;
     DROP TABLE n;
     PRAGMA wal_checkpoint(TRUNCATE);`);
   client.close();

@@ -2,17 +2,18 @@
  * Limits of refunds: what a session received, the store's policy, and how much of a day's limit is used.
  * @module
  */
-import { and, eq } from 'drizzle-orm';
+import { and, eq, gte, lt, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { confirmedParts } from '../../../core/received.ts';
-import { defaultRefundPolicy, type ReceivedPart, type RefundPolicy } from '../../../core/refund.ts';
+import { isHeld, type ReceivedPart, type RefundPolicy } from '../../../core/refund.ts';
 import type { Mode } from '../../../core/transfer.ts';
-import { dayOf } from '../../../lib/clock.ts';
+import { DAY_MS, dayOf } from '../../../lib/clock.ts';
 import type { RefundDatabase } from '../../refunds.ts';
 import type { Db } from '../open.ts';
+import { atFirstUse } from '../prepared.ts';
 import type { SessionRow } from '../session-row.ts';
-import { refundDays, refundPolicies } from '../tables.ts';
-import type { RefundRow } from './row.ts';
+import { refunds, stores } from '../tables.ts';
+import { isOperators } from './recent.ts';
 
 /** To be called within a transaction. */
 export type RefundLimits = Readonly<{
@@ -23,38 +24,45 @@ export type RefundLimits = Readonly<{
   setPolicy(storeId: string, changes: Partial<RefundPolicy>): RefundPolicy;
   /** Returns what the store has refunded on the UTC day of `nowMs`, in minor units. */
   todayMinor(storeId: string, mode: Mode, nowMs: number): bigint;
-  /** Adds a refund to the day on which it was made, or subtracts it. */
-  countDay(refund: RefundRow, sign: 1n | -1n): void;
 }>;
 
 type RefundPolicyCommands = Pick<RefundDatabase, 'setRefundPolicy' | 'refundPolicy'>;
 
 export function createRefundLimits(db: Db): RefundLimits {
-  function policyOf(storeId: string): RefundPolicy {
-    const row = db.orm.select().from(refundPolicies).where(eq(refundPolicies.storeId, storeId)).get();
-    if (!row) return defaultRefundPolicy;
-    const { storeId: _of, ...policy } = row;
-    return policy;
-  }
-
-  function dayMinor(storeId: string, mode: Mode, day: number): bigint {
-    const where = and(eq(refundDays.storeId, storeId), eq(refundDays.mode, mode), eq(refundDays.day, day));
-    return db.orm.select().from(refundDays).where(where).get()?.amountMinor ?? 0n;
-  }
-
-  function countDay({ storeId, mode, createdAtMs, amountMinor }: RefundRow, sign: 1n | -1n): void {
-    const day = dayOf(createdAtMs);
-    const sum = dayMinor(storeId, mode, day) + sign * amountMinor;
-    invariant(sum >= 0n, `the refunds of store ${storeId} on day ${day} add up`);
-    const row = { storeId, mode, day, amountMinor: sum };
+  const { refundWindowS, refundDailyMinor, refundAutoMinor, refundCancelWindowS, refundClaimS } = stores;
+  const { refundToSender, refundEarlyMaxMinor } = stores;
+  const find = atFirstUse(
     db.orm
-      .insert(refundDays)
-      .values(row)
-      .onConflictDoUpdate({
-        target: [refundDays.storeId, refundDays.mode, refundDays.day],
-        set: { amountMinor: sum },
+      .select({
+        ...{ refundWindowS, refundDailyMinor, refundAutoMinor, refundCancelWindowS, refundClaimS },
+        ...{ refundToSender, refundEarlyMaxMinor },
       })
-      .run();
+      .from(stores)
+      .where(eq(stores.id, sql.placeholder('storeId'))),
+  );
+  const madeIn = atFirstUse(
+    db.orm
+      .select({
+        amountMinor: refunds.amountMinor,
+        status: refunds.status,
+        heldKind: refunds.heldKind,
+        requestedBy: refunds.requestedBy,
+      })
+      .from(refunds)
+      .where(
+        and(
+          eq(refunds.storeId, sql.placeholder('storeId')),
+          eq(refunds.mode, sql.placeholder('mode')),
+          gte(refunds.createdAtMs, sql.placeholder('fromMs')),
+          lt(refunds.createdAtMs, sql.placeholder('toMs')),
+        ),
+      ),
+  );
+
+  function policyOf(storeId: string): RefundPolicy {
+    const policy = find.get({ storeId });
+    invariant(policy, `store ${storeId} exists`);
+    return policy;
   }
 
   return {
@@ -62,16 +70,14 @@ export function createRefundLimits(db: Db): RefundLimits {
     receivedFinally: ({ sums }) => confirmedParts(sums, true),
     policyOf,
     setPolicy(storeId, changes) {
-      const policy = { ...policyOf(storeId), ...changes };
-      db.orm
-        .insert(refundPolicies)
-        .values({ storeId, ...policy })
-        .onConflictDoUpdate({ target: refundPolicies.storeId, set: policy })
-        .run();
-      return policy;
+      if (Object.keys(changes).length > 0) db.orm.update(stores).set(changes).where(eq(stores.id, storeId)).run();
+      return policyOf(storeId);
     },
-    todayMinor: (storeId, mode, nowMs) => dayMinor(storeId, mode, dayOf(nowMs)),
-    countDay,
+    todayMinor(storeId, mode, nowMs) {
+      const fromMs = dayOf(nowMs) * DAY_MS;
+      const ofDay = madeIn.all({ storeId, mode, fromMs, toMs: fromMs + DAY_MS });
+      return ofDay.reduce((sum, row) => (isHeld(row) && !isOperators(row) ? sum + row.amountMinor : sum), 0n);
+    },
   };
 }
 

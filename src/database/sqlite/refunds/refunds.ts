@@ -148,7 +148,6 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
       canceledAtMs: null,
     };
     rows.insert(row);
-    limits.countDay(row, 1n);
     ledger.post(refundEntry(row, 'reserved'), nowMs);
     db.describe({ target: id, before: null, after: createdState(row) });
     return { kind: 'created', refund: rows.view(row) };

@@ -3,7 +3,7 @@
  * sends the merchant an event.
  * @module
  */
-import { eq } from 'drizzle-orm';
+import { eq, sql } from 'drizzle-orm';
 import { type RefundEventType, refundEventBody } from '../../../core/event.ts';
 import { invariant } from '../../../core/fault.ts';
 import { refundEntry } from '../../../core/ledger.ts';
@@ -23,7 +23,7 @@ import type { Outbox } from '../outbox.ts';
 import type { RefundHold } from '../payouts/refund-holds.ts';
 import type { SessionTransitions } from '../session-transitions.ts';
 import type { FindSessionRow } from '../sessions.ts';
-import { receiptNumbers } from '../tables.ts';
+import { stores } from '../tables.ts';
 import type { RefundLimits } from './limits.ts';
 import { isOperators } from './recent.ts';
 import type { RefundRow, RefundRows } from './row.ts';
@@ -84,7 +84,6 @@ export function createRefundSettlement(db: Db, parts: Parts): RefundSettlement {
     invariant(isHeld(row), `refund ${row.id} holds its amount`);
     const ended = rows.change(row, values, nowMs);
     ledger.post(refundEntry(ended, 'released'), nowMs);
-    if (!isOperators(row)) limits.countDay(row, -1n);
     if (row.heldKind !== null) holdAgain(row.sessionId, nowMs);
     return ended;
   }
@@ -113,13 +112,14 @@ export function createRefundSettlement(db: Db, parts: Parts): RefundSettlement {
 
   /** Returns the receipt number of a refund. Returns have none: merchants see theirs without a gap. */
   function nextReceipt(row: RefundRow, nowMs: number): string {
-    const next = db.orm.select().from(receiptNumbers).where(eq(receiptNumbers.storeId, row.storeId)).get()?.next ?? 1;
-    db.orm
-      .insert(receiptNumbers)
-      .values({ storeId: row.storeId, next: next + 1 })
-      .onConflictDoUpdate({ target: receiptNumbers.storeId, set: { next: next + 1 } })
-      .run();
-    return receiptNumber(next, new Date(nowMs).getUTCFullYear());
+    const after = db.orm
+      .update(stores)
+      .set({ nextReceiptNumber: sql`${stores.nextReceiptNumber} + 1` })
+      .where(eq(stores.id, row.storeId))
+      .returning({ next: stores.nextReceiptNumber })
+      .get();
+    invariant(after, `store ${row.storeId} exists`);
+    return receiptNumber(after.next - 1, new Date(nowMs).getUTCFullYear());
   }
 
   return {

@@ -2,7 +2,6 @@
  * The walks of retention. Each call looks at the next old rows and changes those that are due, within one short
  * transaction; what still has open matters is left for another night.
  */
-import { defaultRefundPolicy } from '../../../core/refund.ts';
 import { toSeconds } from '../../../lib/clock.ts';
 import type { RetentionKind, RetentionTimes } from '../../retention.ts';
 import type { Db } from '../open.ts';
@@ -34,8 +33,8 @@ function anonymising({ client }: Db, marks: Marks, { beforeMs, nowMs }: Retentio
        s.ended_at_s IS NULL OR s.ended_at_s >= :beforeS
          OR EXISTS (SELECT 1 FROM refunds WHERE session_id = s.id AND status IN ('pending', 'processing'))
          OR EXISTS (SELECT 1 FROM held_money WHERE session_id = s.id AND state = 'open')
-         OR (s.payment_count > 0 AND coalesce(s.paid_at_s, s.ended_at_s) + coalesce(
-           (SELECT refund_window_s FROM refund_policies WHERE store_id = s.store_id), :windowS) >= :nowS) AS isOpen
+         OR (s.payment_count > 0 AND coalesce(s.paid_at_s, s.ended_at_s) +
+           (SELECT refund_window_s FROM stores WHERE id = s.store_id) >= :nowS) AS isOpen
      FROM sessions AS s WHERE s.id > :after ORDER BY s.id LIMIT ${LOOKED_AT}`,
   );
   type Walked = Readonly<{ id: string; createdAtMs: number; isNamed: 0 | 1; isOpen: 0 | 1 }>;
@@ -45,7 +44,7 @@ function anonymising({ client }: Db, marks: Marks, { beforeMs, nowMs }: Retentio
     'DELETE FROM payment_notes WHERE session_id = :id',
     'UPDATE refunds SET description = NULL, metadata = NULL WHERE session_id = :id',
   ].map((text) => client.prepare(text));
-  const times = { beforeS: toSeconds(beforeMs), nowS: toSeconds(nowMs), windowS: defaultRefundPolicy.refundWindowS };
+  const times = { beforeS: toSeconds(beforeMs), nowS: toSeconds(nowMs) };
   let after = marks.read(ANONYMISED_THROUGH) ?? '';
   let isHeldUp = false;
   return () => {

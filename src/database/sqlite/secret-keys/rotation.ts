@@ -5,14 +5,13 @@
  */
 import { and, eq, gte, inArray, isNotNull, sql } from 'drizzle-orm';
 import type { IntentMacs } from '../../../core/intent.ts';
-import { defaultRefundPolicy } from '../../../core/refund.ts';
 import type { ResealStep, SecretKeyDatabase, SecretKeyUse } from '../../secret-keys.ts';
 import type { RecordAct } from '../audit-log.ts';
 import { type DataKeys, versionOf } from '../data-keys.ts';
 import type { Db } from '../open.ts';
 import type { ClaimTokens } from '../refunds/claim-tokens.ts';
 import { createRowMacs } from '../row-macs.ts';
-import { meta, refundPolicies, refunds } from '../tables.ts';
+import { meta, refunds, stores } from '../tables.ts';
 import { sealProbe, type Vault } from '../vault.ts';
 import { WRITE_ROWS_MAX } from '../write-queue.ts';
 import { type SealedTable, sealedTables } from './sealed-tables.ts';
@@ -175,7 +174,7 @@ function pagesUntilMs(
   if (endedMs === undefined) return null;
   const hasSession = db.client.prepare('SELECT 1 FROM sessions WHERE created_at_ms <= ? LIMIT 1').get(endedMs);
   if (!hasSession) return null;
-  const longest = sql<number | null>`max(${refundPolicies.refundWindowS})`;
-  const windowS = db.orm.select({ longest }).from(refundPolicies).get()?.longest ?? 0;
-  return endedMs + Math.max(windowS, defaultRefundPolicy.refundWindowS) * 1000;
+  const longest = sql<number | null>`max(${stores.refundWindowS})`;
+  const windowS = db.orm.select({ longest }).from(stores).get()?.longest ?? 0;
+  return endedMs + windowS * 1000;
 }

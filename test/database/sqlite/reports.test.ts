@@ -1,14 +1,14 @@
-/** What stores received by quarter of an hour: kept with the ledger, filled from it after an upgrade, and audited. */
-import Sqlite from 'better-sqlite3';
+/** What stores received, and how many sessions they created, by period. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { QUARTER_MS } from '../../../src/database/credit-totals.ts';
-import type { Database } from '../../../src/database/database.ts';
+import type { Database, NewSession } from '../../../src/database/database.ts';
+import { newSessionId } from '../../../src/lib/session-id.ts';
 import { ingestedChain } from '../../support/ingested-chain.ts';
-import { merchantStore, newSession } from '../../support/new-session.ts';
+import { merchantStore, newSession, type SessionWish } from '../../support/new-session.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { testNetwork } from '../../support/test-network.ts';
 
+const QUARTER_MS = 900_000;
 const QUARTER = 1_920_000;
 const COIN = 10n ** 18n;
 const network = testNetwork({ name: 'one' });
@@ -75,20 +75,61 @@ test('credits and what a reorg takes back are summed in the quarter of their ent
     const again = place.connect();
     assert.is(await again.hasCredits(own), true);
     again.close();
+  } finally {
+    place.close();
+  }
+});
 
-    const client = new Sqlite(place.file);
-    client.exec(`UPDATE quarter_totals SET credited_par = '1' WHERE credits = 3`);
-    client.exec(
-      `UPDATE session_assets SET currency = 'USDC' WHERE session_id = (SELECT min(session_id) FROM session_assets)`,
-    );
-    client.close();
-    const { sums } = await database.verifyLedger();
-    assert.match(
-      sums.join('\n'),
-      /credit total .* test 1920000 .*: kept as 3 credits of 1, .*the ledger says 3 credits of 2/,
-    );
-    assert.match(sums.join('\n'), /session asset .*USDC.*: the ledger has no such credit/);
-    assert.match(sums.join('\n'), /session asset .*USDT.*: is in the ledger only/);
+/** A session whose id says when it was created, as that of every real one. */
+const sessionNow = (wish: SessionWish): NewSession => ({ ...newSession(wish), id: newSessionId(wish.nowMs) });
+
+type At = Parameters<Database['countSessions']>[0];
+
+/** Returns created, paid and unpaid of the quarters around the first one. */
+async function countsOf(database: Pick<Database, 'countSessions'>, at: At): Promise<readonly number[][]> {
+  const times = [-1, 0, 1, 2].map((after) => (QUARTER + after) * QUARTER_MS);
+  return (await database.countSessions(at, times)).map(({ created, paid, unpaid }) => [created, paid, unpaid]);
+}
+
+test('a session is counted where it was created, and what becomes of it is counted there too', async () => {
+  const place = openTempDatabase();
+  try {
+    const { database } = place;
+    let nowMs = QUARTER * QUARTER_MS + 5;
+    const store = merchantStore();
+    await database.createStore(store);
+    const keys = ['01', '02', '03', '04', '05'].map((byte) => byte.repeat(20));
+    await database.addAddresses({ family: network.family, mode: 'test', source: 'x', firstIndex: 0, keys });
+    const chain = ingestedChain(() => database, { nowMs: () => nowMs }, network);
+    await chain.mine();
+    await chain.report('following');
+    const at = { storeId: store.id, mode: 'test' } as const;
+    const create = (name: string) =>
+      database.createSession(sessionNow({ storeId: store.id, name, networks: [network], amountMinor: 1000, nowMs }));
+    for (const name of ['1', '2', '3']) await create(name);
+    await create('3');
+    const none = [0, 0, 0];
+    assert.equal(await countsOf(database, at), [none, [3, 0, 0], none], 'a repeated request creates nothing');
+    nowMs += QUARTER_MS;
+    await chain.report('following');
+    const last = await create('4');
+    await chain.confirm(await chain.mine([{ to: keys[0] ?? '', currency: 'USDT', units: 10_000_000n }]));
+    assert.equal(await countsOf(database, at), [none, [3, 1, 0], [1, 0, 0]], 'paid a quarter of an hour later');
+    assert.ok(last.kind === 'created');
+    const { replay } = sessionNow({ storeId: store.id, name: '4', networks: [network], amountMinor: 1000, nowMs });
+    await database.cancelSession({ storeId: store.id, mode: 'test', id: last.session.id, replay, nowMs });
+    assert.equal(await countsOf(database, at), [none, [3, 1, 0], [1, 0, 1]]);
+    nowMs += 10 * QUARTER_MS;
+    await chain.report('following');
+    await chain.mine();
+    await database.settleDue(nowMs + QUARTER_MS * 100, 10);
+    assert.equal(await countsOf(database, at), [none, [3, 1, 2], [1, 0, 1]], 'expired');
+    assert.equal(await countsOf(database, { ...at, mode: 'live' }), [none, none, none]);
+    assert.equal(await countsOf(database, { ...at, storeId: 'other' }), [none, none, none]);
+    const again = place.connect();
+    assert.equal(await countsOf(again, at), [none, [3, 1, 2], [1, 0, 1]]);
+    again.close();
+    assert.equal((await database.verifyLedger()).sums, []);
   } finally {
     place.close();
   }

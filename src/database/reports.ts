@@ -1,11 +1,5 @@
-/**
- * What stores received, by quarter of an hour, since the days of all zones begin with one: running sums that are kept
- * in the transaction of the ledger's entries.
- * @module
- */
+/** Figures of a store over periods, added up from the ledger and the sessions themselves. */
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
-
-export const QUARTER_MS = 900_000;
 
 /** The entries of a period in one network and currency. Amounts are at par (18 decimals). */
 export type CreditTotal = Readonly<{
@@ -19,14 +13,23 @@ export type CreditTotal = Readonly<{
   reversedPar: bigint;
 }>;
 
+/** Sessions created in a period. `unpaid`: those that expired, failed or were canceled. What is left is pending. */
+export type SessionTotal = Readonly<{ created: number; paid: number; unpaid: number }>;
+
 type At = Readonly<{ storeId: string; mode: Mode }>;
 
-export interface CreditTotalDatabase {
+export interface ReportDatabase {
   /**
    * Returns a store's totals of each period between one time and the next, by network and currency.
-   * @param timesMs ascending beginnings of quarters of an hour; there is one period less
+   * @param timesMs ascending; there is one period less
    */
   sumCredits(at: At, timesMs: readonly number[]): Promise<readonly (readonly CreditTotal[])[]>;
   /** Returns whether any money was ever credited to the store's sessions of this mode. */
   hasCredits(at: At): Promise<boolean>;
+  /**
+   * Returns how many sessions a store created between one time and the next, and how many of those are paid or ended
+   * without a payment now.
+   * @param timesMs ascending; there is one period less
+   */
+  countSessions(at: At, timesMs: readonly number[]): Promise<readonly SessionTotal[]>;
 }

@@ -1,0 +1,82 @@
+/** Figures of a store over periods. Nothing here is stored: each index names the store's rows of the period. */
+import { toPar } from '../../core/money.ts';
+import type { Currency, NetworkKey } from '../../core/transfer.ts';
+import { firstSessionId } from '../../lib/session-id.ts';
+import type { CreditTotal, ReportDatabase, SessionTotal } from '../reports.ts';
+import type { Db } from './open.ts';
+
+/** What a session received is below zero in the ledger. */
+const creditsOfPeriod = `
+  SELECT p.network, p.asset AS currency, t.decimals,
+    sum(e.kind = 'payment') AS credits, sum_units(p.units) FILTER (WHERE e.kind = 'payment') AS credited,
+    sum(e.kind = 'payment_reversed') AS reversals,
+    sum_units(p.units) FILTER (WHERE e.kind = 'payment_reversed') AS reversed
+  FROM ledger_entries AS e
+  JOIN ledger_postings AS p ON p.entry_id = e.id AND p.account = 'received'
+  JOIN transfers AS t ON t.id = CAST(e.cause AS INTEGER)
+  WHERE e.store_id = :storeId AND e.mode = :mode AND e.at_ms >= :fromMs AND e.at_ms < :toMs
+  GROUP BY p.network, p.asset, t.decimals`;
+
+type CreditRow = Readonly<{
+  network: NetworkKey;
+  currency: Currency;
+  decimals: number;
+  credits: number;
+  credited: string;
+  reversals: number;
+  reversed: string;
+}>;
+
+/** Adds up the rows of one network and currency: a token may have had other decimals before. */
+function totalsOf(rows: readonly CreditRow[]): CreditTotal[] {
+  const totals = new Map<string, CreditTotal>();
+  for (const { network, currency, decimals, credits, credited, reversals, reversed } of rows) {
+    const place = `${network} ${currency}`;
+    const known = totals.get(place);
+    totals.set(place, {
+      network,
+      currency,
+      credits: credits + (known?.credits ?? 0),
+      creditedPar: (known?.creditedPar ?? 0n) - toPar(BigInt(credited), decimals),
+      reversals: reversals + (known?.reversals ?? 0),
+      reversedPar: (known?.reversedPar ?? 0n) + toPar(BigInt(reversed), decimals),
+    });
+  }
+  return [...totals.values()];
+}
+
+const sessionsOfPeriod = `
+  SELECT count(*) AS created, coalesce(sum(status = 'paid'), 0) AS paid,
+    coalesce(sum(status IN ('expired', 'canceled', 'failed')), 0) AS unpaid
+  FROM sessions INDEXED BY sessions_by_status
+  WHERE store_id = :storeId AND mode = :mode AND status IN ('pending', 'paid', 'expired', 'canceled', 'failed')
+    AND id >= :fromId AND id < :toId`;
+
+/** Returns what `read` finds in each period between one time and the next. */
+const inPeriods = <T>(timesMs: readonly number[], read: (fromMs: number, toMs: number) => T): T[] =>
+  timesMs.slice(1).map((toMs, at) => read(timesMs[at] ?? toMs, toMs));
+
+/** Statements are prepared when they are needed: only the dashboard asks for them. */
+export function reportQueries({ client, read }: Db): ReportDatabase {
+  return {
+    async sumCredits({ storeId, mode }, timesMs) {
+      const summed = client.prepare(creditsOfPeriod);
+      return read(() =>
+        inPeriods(timesMs, (fromMs, toMs) => totalsOf(summed.all({ storeId, mode, fromMs, toMs }) as CreditRow[])),
+      );
+    },
+    async hasCredits({ storeId, mode }) {
+      const first = client.prepare('SELECT 1 FROM ledger_entries WHERE store_id = ? AND mode = ? LIMIT 1');
+      return read(() => first.get(storeId, mode) !== undefined);
+    },
+    async countSessions({ storeId, mode }, timesMs) {
+      const counted = client.prepare(sessionsOfPeriod);
+      return read(() =>
+        inPeriods(timesMs, (fromMs, toMs) => {
+          const ids = { fromId: firstSessionId(fromMs), toId: firstSessionId(toMs) };
+          return counted.get({ storeId, mode, ...ids }) as SessionTotal;
+        }),
+      );
+    },
+  };
+}
