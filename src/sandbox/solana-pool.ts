@@ -6,9 +6,9 @@
  * @module
  */
 
-import { solanaAddress } from '../chains/solana/address.ts';
 import { LOCK_BYTES } from '../chains/solana/lock.ts';
 import { type CalledInstruction, readTransactionBytes, type SignedMessage } from '../chains/solana/message.ts';
+import { COMPUTE_BUDGET, SYSTEM, TOKEN_ACCOUNTS, TOKENS } from '../chains/solana/programs.ts';
 import { tokenAccountOf } from '../chains/solana/token-account.ts';
 import type { Accounts } from './accounts.ts';
 import type { Admit } from './mempool.ts';
@@ -23,11 +23,6 @@ export const BLOCKHASH_BLOCKS = 150;
 export const depositOf = (bytes: number): bigint => BigInt(128 + bytes) * 5_080n;
 export const TOKEN_ACCOUNT_BYTES = 165;
 
-const SYSTEM_PROGRAM = '00'.repeat(32);
-const keyOf = (address: string): string => solanaAddress.parse(address) ?? '';
-const TOKEN_PROGRAM = keyOf('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA');
-const TOKEN_ACCOUNT_PROGRAM = keyOf('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL');
-const BUDGET_PROGRAM = keyOf('ComputeBudget111111111111111111111111111111');
 const TRANSFER = 2;
 const CREATE_WITH_SEED = 3;
 const ALLOCATE_WITH_SEED = 9;
@@ -106,20 +101,20 @@ function effectOf(
   const native: NativeTransfer[] = [];
   const made = new Map<string, AccountOwner>();
   for (const { program, accounts: named, data } of instructions) {
-    if (program === BUDGET_PROGRAM) continue;
-    if (program === SYSTEM_PROGRAM && data[0] === CREATE_WITH_SEED) {
+    if (program === COMPUTE_BUDGET) continue;
+    if (program === SYSTEM && data[0] === CREATE_WITH_SEED) {
       const to = named[1] ?? '';
       native.push({ from: named[0] ?? '', to, units: uint(data.subarray(76, 84)), makes: 'account' });
-    } else if (program === SYSTEM_PROGRAM && data[0] === TRANSFER) {
+    } else if (program === SYSTEM && data[0] === TRANSFER) {
       native.push({ from: named[0] ?? '', to: named[1] ?? '', units: uint(data.subarray(4, 12)) });
-    } else if (program === SYSTEM_PROGRAM && data[0] === ALLOCATE_WITH_SEED) {
+    } else if (program === SYSTEM && data[0] === ALLOCATE_WITH_SEED) {
       native.push({ from: payer, to: named[0] ?? '', units: 0n, makes: 'data' });
-    } else if (program === TOKEN_ACCOUNT_PROGRAM) {
+    } else if (program === TOKEN_ACCOUNTS) {
       const [from = '', account = '', owner = '', mint = ''] = named;
       made.set(account, { owner, mint });
       const isThere = owners.find(account) !== null || accounts.native(account) > 0n;
       if (!isThere) native.push({ from, to: account, units: depositOf(TOKEN_ACCOUNT_BYTES) });
-    } else if (program === TOKEN_PROGRAM && data[0] === TRANSFER_CHECKED) {
+    } else if (program === TOKENS && data[0] === TRANSFER_CHECKED) {
       const entry = transferOf(named, data, (account) => made.get(account) ?? owners.find(account));
       if (!entry) return null;
       entries.push(entry);
@@ -140,7 +135,7 @@ function transferOf(
 
 function feeOf(count: number, instructions: readonly CalledInstruction[]): bigint {
   const budget = (kind: number): bigint | null => {
-    const found = instructions.find(({ program, data }) => program === BUDGET_PROGRAM && data[0] === kind);
+    const found = instructions.find(({ program, data }) => program === COMPUTE_BUDGET && data[0] === kind);
     return found ? uint(found.data.subarray(1)) : null;
   };
   const priority = (budget(SET_UNIT_LIMIT) ?? UNITS_DEFAULT) * (budget(SET_UNIT_PRICE) ?? 0n);
@@ -195,20 +190,20 @@ function errorOf(failure: Failure | null, { accounts, instructions }: SignedMess
   const custom = (at: number, code: number): TransactionError => ({ InstructionError: [at, { Custom: code }] });
   switch (failure?.kind) {
     case undefined:
-      return { InstructionError: [placeOf(TOKEN_PROGRAM), 'InvalidAccountData'] };
+      return { InstructionError: [placeOf(TOKENS), 'InvalidAccountData'] };
     case 'exists':
       return custom(
-        instructions.findIndex(({ program, data }) => program === SYSTEM_PROGRAM && data[0] !== TRANSFER),
+        instructions.findIndex(({ program, data }) => program === SYSTEM && data[0] !== TRANSFER),
         0,
       );
     case 'coins': {
       const made = instructions.flatMap(({ program }, at) =>
-        program === SYSTEM_PROGRAM || program === TOKEN_ACCOUNT_PROGRAM ? [at] : [],
+        program === SYSTEM || program === TOKEN_ACCOUNTS ? [at] : [],
       );
       return custom(made[failure.at] ?? 0, 1);
     }
     case 'tokens':
-      return custom(placeOf(TOKEN_PROGRAM), 1);
+      return custom(placeOf(TOKENS), 1);
     case 'rent':
       return { InsufficientFundsForRent: { account_index: accounts.indexOf(failure.account) } };
   }
@@ -264,7 +259,7 @@ export function openSolanaPool(
       return {
         id,
         sender,
-        target: TOKEN_PROGRAM,
+        target: TOKENS,
         succeeded: effect !== null,
         entries: effect?.entries ?? [],
         native: effect?.native ?? [],

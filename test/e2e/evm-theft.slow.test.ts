@@ -1,8 +1,8 @@
 import { Wallet } from 'ethers';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { transferData } from '../../src/chains/erc20.ts';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
-import { transferCall } from '../../src/chains/evm/wire.ts';
 import { closeBooks } from '../conformance/refund.ts';
 import type { Json } from '../support/instance.ts';
 import { seed } from '../support/payout-shop.ts';
@@ -63,7 +63,7 @@ test('a transfer of nothing in the name of a wallet is ignored; one above zero f
   const { secret } = evmSpending.derive(seed, { role: 'refund' });
   const thief = new Wallet(`0x${Buffer.from(secret).toString('hex')}`);
   const nonce = Number(await node.rpc<string>('eth_getTransactionCount', [wallet, 'latest']));
-  const data = transferCall(stranger.slice(2).toLowerCase(), 1n);
+  const data = `0x${transferData(stranger.slice(2).toLowerCase(), 1n)}`;
   const theft = { type: 2, chainId: node.chainId, nonce, to: usdt.address, data, value: 0n, gasLimit: 100_000n };
   const tx = await node.sendRaw(
     await thief.signTransaction({ ...theft, maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 9n }),

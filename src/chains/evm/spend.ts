@@ -9,6 +9,7 @@
  */
 import { invariant } from '../../core/fault.ts';
 import type { Intent } from '../../core/intent.ts';
+import { readTransferData, transferData } from '../erc20.ts';
 import type { Spending, SpendKey, SpendNetwork, Terms } from '../spend.ts';
 import {
   badIntent,
@@ -22,10 +23,7 @@ import {
 import { evmAddress } from './address.ts';
 import { type FeeMarketTransaction, readSignedTransaction, signTransaction } from './transaction-bytes.ts';
 import { evmWalletKeys } from './wallet-keys.ts';
-import { TRANSFER_SELECTOR, transferCall } from './wire.ts';
 
-/** A call's data: the selector, and the recipient and the amount as words of 32 bytes. */
-const TRANSFER_DATA = new RegExp(`^${TRANSFER_SELECTOR}0{24}([0-9a-f]{40})([0-9a-f]{64})$`);
 const UNITS_LIMIT = 2n ** 256n;
 /** The minimum that every transaction costs. */
 const GAS_MIN = 21_000n;
@@ -56,7 +54,7 @@ function callOf(intent: Intent, network: SpendNetwork, payer: string, receiver: 
     const { token, to, units } = tokenPayment(intent, network, payer, evmAddress.parse);
     const contract = evmAddress.parse(token.address);
     invariant(contract, 'the policy checked its token addresses');
-    return { to: contract, valueWei: 0n, data: transferCall(to, units).slice(2) };
+    return { to: contract, valueWei: 0n, data: transferData(to, units) };
   }
   if (intent.form !== 'transfer') throw badIntent(`gas cannot be sent as "${intent.form}" here, only as "transfer"`);
   invariant(receiver, 'the keys of gas include the wallet that receives it');
@@ -75,11 +73,10 @@ function effectOf(transaction: FeeMarketTransaction, from: string, network: Spen
     return { token: null, from, to, units: valueWei };
   }
   if (valueWei !== 0n) throw unknownBytes('it sends native coin to a token contract');
-  const [, recipient, digits] = TRANSFER_DATA.exec(data) ?? [];
-  if (recipient === undefined || digits === undefined) throw unknownBytes('its call is not exactly a token transfer');
-  const units = BigInt(`0x${digits}`);
-  if (units === 0n) throw unknownBytes('it moves nothing');
-  return { token: token.address, from, to: recipient, units };
+  const moved = readTransferData(data);
+  if (!moved) throw unknownBytes('its call is not exactly a token transfer');
+  if (moved.units === 0n) throw unknownBytes('it moves nothing');
+  return { token: token.address, from, ...moved };
 }
 
 export const evmSpending: Spending = {

@@ -4,9 +4,9 @@
  * @module
  */
 import { invariant } from '../../core/fault.ts';
+import { transferData } from '../erc20.ts';
 import { sharedLinks, type WalletNetwork, type WalletRequest, type Wallets } from '../wallet.ts';
 import { evmAddress } from './address.ts';
-import { transferCall } from './wire.ts';
 
 function contractOf({ token }: WalletRequest): string {
   const key = evmAddress.parse(token.address);
@@ -58,7 +58,7 @@ export const evmWallets: Wallets = {
         from: evmAddress.format(payer),
         to: contractOf(request),
         value: '0x0',
-        data: transferCall(to, units),
+        data: `0x${transferData(to, units)}`,
         chainId: id,
       },
     };

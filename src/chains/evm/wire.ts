@@ -12,21 +12,19 @@ import { type Fault, invariant, transient } from '../../core/fault.ts';
 import { type Fields, isFields } from '../../core/fields.ts';
 import type { ChainTransfer, Currency, Token } from '../../core/transfer.ts';
 import type { RawContent, Watched, Wire } from '../chain.ts';
+import * as erc20 from '../erc20.ts';
 import { nonsense, type Origin, readResult } from '../json-rpc.ts';
 import { type BloomBits, bloomBits, bloomHas, createBloom } from './bloom.ts';
 import { evmErrors } from './rpc-errors.ts';
 
-/** keccak256("Transfer(address,address,uint256)") */
-export const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
-/** First four bytes of the Keccak-256 of `transfer(address,uint256)`. */
-export const TRANSFER_SELECTOR = 'a9059cbb';
+/** The topic as logs have it. */
+export const TRANSFER_TOPIC = `0x${erc20.TRANSFER_TOPIC}`;
 
 /** A header and what is needed to check the block's content later. `bloom` is `0x` and 512 hex digits. */
 export type Header = Readonly<{ ref: BlockRef; bloom: string; txCount: number }>;
 
 const QUANTITY = /^0x[0-9a-f]{1,14}$/i;
 const UNITS = /^0x[0-9a-f]{1,64}$/i;
-const WORD_DIGITS = 64;
 /** A hash or a number of 256 bits. */
 export const WORD = /^0x[0-9a-f]{64}$/;
 const BLOOM = /^0x[0-9a-f]{512}$/;
@@ -48,13 +46,6 @@ export function readQuantity(value: unknown): number | null {
 /** Returns an amount of money or gas from a JSON-RPC quantity, or null. */
 export const readUnits = (value: unknown): bigint | null =>
   typeof value === 'string' && UNITS.test(value) ? BigInt(value) : null;
-
-/** Pads an address key or a number's hex digits to an argument or result of a contract call: 32 bytes, without `0x`. */
-export const word = (digits: string): string => digits.padStart(WORD_DIGITS, '0');
-
-/** Returns the call data of ERC-20's `transfer(address,uint256)`. */
-export const transferCall = (to: string, units: bigint): string =>
-  `0x${TRANSFER_SELECTOR}${word(to)}${word(units.toString(16))}`;
 
 /**
  * Reads a block as answered by `eth_getBlockBy…` without full transactions.
@@ -101,7 +92,7 @@ export function isSuccess(receipt: Fields, origin: Origin): boolean {
 /** A token as the decoder needs it. */
 type Wanted = { currency: Currency; bits: BloomBits; rows: number };
 
-const topicBits = bloomBits(TRANSFER_TOPIC.slice(2));
+const topicBits = bloomBits(erc20.TRANSFER_TOPIC);
 /** Bits by token address: a few tokens per installation. */
 const tokenBits = new Map<string, BloomBits>();
 

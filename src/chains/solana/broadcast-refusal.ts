@@ -6,21 +6,18 @@
  *
  * @module
  */
-import { bytesToHex } from '@noble/hashes/utils.js';
 import { isFields } from '../../core/fields.ts';
 import type { RpcError } from '../json-rpc.ts';
 import type { Broadcast } from '../spend.ts';
 import { readTransactionBytes } from './message.ts';
-import { TOKEN_ACCOUNT_PROGRAM, TOKEN_PROGRAM } from './token-account.ts';
-
-const SYSTEM_PROGRAM = '00'.repeat(32);
+import { SYSTEM, TOKEN_ACCOUNTS, TOKENS } from './programs.ts';
 
 /** What a payout calls each program (its key) for, and what the program's error numbers mean then. */
 const programs: Readonly<Record<string, Readonly<{ step: string; codes: Readonly<Record<number, string>> }>>> = {
-  [SYSTEM_PROGRAM]: { step: 'the lock', codes: { 0: 'account_in_use', 1: 'native_short' } },
+  [SYSTEM]: { step: 'the lock', codes: { 0: 'account_in_use', 1: 'native_short' } },
   // The number is that of the System program, which it calls.
-  [bytesToHex(TOKEN_ACCOUNT_PROGRAM)]: { step: 'the receiving token account', codes: { 1: 'native_short' } },
-  [bytesToHex(TOKEN_PROGRAM)]: {
+  [TOKEN_ACCOUNTS]: { step: 'the receiving token account', codes: { 1: 'native_short' } },
+  [TOKENS]: {
     step: 'the token transfer',
     codes: { 1: 'token_short', 3: 'token_mismatch', 17: 'account_frozen', 18: 'token_mismatch' },
   },

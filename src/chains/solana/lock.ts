@@ -11,8 +11,7 @@
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
-
-const SYSTEM_PROGRAM = new Uint8Array(32);
+import { SYSTEM } from './programs.ts';
 
 /** `create_with_seed` takes at most 32 characters. */
 export const LOCK_SEED_CHARACTERS = 32;
@@ -33,4 +32,4 @@ export function lockSeed(secret: Uint8Array, refundId: string): string {
  * @param wallet key of the refund wallet
  */
 export const lockAddress = (wallet: string, seed: string): string =>
-  bytesToHex(sha256(concatBytes(hexToBytes(wallet), utf8ToBytes(seed), SYSTEM_PROGRAM)));
+  bytesToHex(sha256(concatBytes(hexToBytes(wallet), utf8ToBytes(seed), hexToBytes(SYSTEM))));

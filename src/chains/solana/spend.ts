@@ -26,9 +26,17 @@ import {
 } from '../spend.ts';
 import { badIntent, badTerms, checkUnits, termReader, tokenOf, unknownBytes } from '../spend-order.ts';
 import { LOCK_BYTES, LOCK_SEED_CHARACTERS, lockAddress, lockSeed } from './lock.ts';
-import { type AccountMeta, readSigned, type SignedMessage, type WrittenInstruction, writeMessage } from './message.ts';
+import { readSigned, type SignedMessage, type WrittenInstruction, writeMessage } from './message.ts';
 import { isSpendable } from './offline-keys.ts';
-import { TOKEN_ACCOUNT_PROGRAM, TOKEN_PROGRAM, tokenAccountOf } from './token-account.ts';
+import {
+  COMPUTE_BUDGET,
+  createTokenAccount,
+  littleEndian,
+  reader,
+  SYSTEM,
+  transferTokens,
+  writer,
+} from './programs.ts';
 import { solanaWalletKeys } from './wallet-keys.ts';
 
 const UNITS_LIMIT = 2n ** 64n;
@@ -41,17 +49,10 @@ const COMPUTE_UNITS_MAX = 1_400_000n;
 const TRANSACTION_BYTES_MAX = 1_232;
 const U64_MAX = UNITS_LIMIT - 1n;
 
-const TRANSFER_CHECKED = 12;
-const CREATE_IF_ABSENT = 1;
 const TRANSFER = 2;
 const ALLOCATE_WITH_SEED = 9;
 const SET_UNIT_LIMIT = 2;
 const SET_UNIT_PRICE = 3;
-
-const SYSTEM_PROGRAM = '00'.repeat(32);
-const TOKENS = bytesToHex(TOKEN_PROGRAM);
-const TOKEN_ACCOUNTS = bytesToHex(TOKEN_ACCOUNT_PROGRAM);
-const BUDGET_PROGRAM = bytesToHex(base58.decode('ComputeBudget111111111111111111111111111111'));
 
 const KEY = /^[0-9a-f]{64}$/;
 
@@ -70,21 +71,11 @@ type Plan = Readonly<{
   transfers: readonly Readonly<{ owner: string; units: bigint }>[];
 }>;
 
-const accountOf = (owner: string, mint: string): string =>
-  bytesToHex(tokenAccountOf(hexToBytes(owner), hexToBytes(mint)));
-
-/** Returns a number of `length` bytes, the lowest first. */
-const littleEndian = (value: bigint, length: number): Uint8Array =>
-  Uint8Array.from({ length }, (_, at) => Number((value >> BigInt(8 * at)) & 0xffn));
-
-const reader = (key: string, isSigner = false): AccountMeta => ({ key, isSigner, isWritable: false });
-const writer = (key: string, isSigner = false): AccountMeta => ({ key, isSigner, isWritable: true });
-
 /** Returns the message of a plan. */
 function encode(plan: Plan): Uint8Array {
   const { feePayer, refund, mint, decimals, to, transfers, unitLimit, unitPrice } = plan;
   const budget = (number: number, value: Uint8Array): WrittenInstruction => ({
-    program: BUDGET_PROGRAM,
+    program: COMPUTE_BUDGET,
     accounts: [],
     data: concatBytes(Uint8Array.of(number), value),
   });
@@ -93,16 +84,12 @@ function encode(plan: Plan): Uint8Array {
     budget(SET_UNIT_PRICE, littleEndian(unitPrice, 8)),
     ...(refund ? lockOf(feePayer, refund) : []),
     ...(refund ? [createTokenAccount(feePayer, to, mint)] : []),
-    ...transfers.map(({ owner, units }) => ({
-      program: TOKENS,
-      accounts: [writer(accountOf(owner, mint)), reader(mint), writer(accountOf(to, mint)), reader(owner, true)],
-      data: concatBytes(Uint8Array.of(TRANSFER_CHECKED), littleEndian(units, 8), Uint8Array.of(decimals)),
-    })),
+    ...transfers.map(({ owner, units }) => transferTokens(owner, to, units, { mint, decimals })),
   ]);
 }
 
 const transferCoins = (from: string, to: string, lamports: bigint): WrittenInstruction => ({
-  program: SYSTEM_PROGRAM,
+  program: SYSTEM,
   accounts: [writer(from, true), writer(to)],
   data: concatBytes(littleEndian(BigInt(TRANSFER), 4), littleEndian(lamports, 8)),
 });
@@ -118,7 +105,7 @@ function lockOf(feePayer: string, refund: NonNullable<Plan['refund']>): readonly
   return [
     transferCoins(feePayer, lock, lockLamports),
     {
-      program: SYSTEM_PROGRAM,
+      program: SYSTEM,
       accounts: [writer(lock), reader(feePayer, true)],
       data: concatBytes(
         littleEndian(BigInt(ALLOCATE_WITH_SEED), 4),
@@ -126,24 +113,11 @@ function lockOf(feePayer: string, refund: NonNullable<Plan['refund']>): readonly
         littleEndian(BigInt(text.length), 8),
         text,
         littleEndian(BigInt(LOCK_BYTES), 8),
-        hexToBytes(SYSTEM_PROGRAM),
+        hexToBytes(SYSTEM),
       ),
     },
   ];
 }
-
-const createTokenAccount = (feePayer: string, owner: string, mint: string): WrittenInstruction => ({
-  program: TOKEN_ACCOUNTS,
-  accounts: [
-    writer(feePayer, true),
-    writer(accountOf(owner, mint)),
-    reader(owner),
-    reader(mint),
-    reader(SYSTEM_PROGRAM),
-    reader(TOKENS),
-  ],
-  data: Uint8Array.of(CREATE_IF_ABSENT),
-});
 
 // ── Signing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -230,8 +204,8 @@ function planIn({ accounts, instructions, blockhash }: SignedMessage, network: S
   const [feePayer] = accounts;
   if (!limit || !price || !feePayer || limit.data[0] !== SET_UNIT_LIMIT || price.data[0] !== SET_UNIT_PRICE)
     return null;
-  if (limit.program !== BUDGET_PROGRAM || price.program !== BUDGET_PROGRAM) return null;
-  const system = rest.filter(({ program }) => program === SYSTEM_PROGRAM);
+  if (limit.program !== COMPUTE_BUDGET || price.program !== COMPUTE_BUDGET) return null;
+  const system = rest.filter(({ program }) => program === SYSTEM);
   const budget = {
     feePayer,
     blockhash,

@@ -2,8 +2,7 @@
  * Wallets of Solana: links for apps, and an unsigned transaction for a wallet inside the browser (Wallet Standard).
  * @module
  */
-import { hexToBytes } from '@noble/hashes/utils.js';
-import { base58, base64 } from '@scure/base';
+import { base64 } from '@scure/base';
 import { invariant } from '../../core/fault.ts';
 import { phantomLink, sharedLinks, type Wallets } from '../wallet.ts';
 import { solanaAddress } from './address.ts';
@@ -37,12 +36,12 @@ export const solanaWallets: Wallets = {
     // It computes token accounts, for which no process needs the curve's code before a payer's wallet asks.
     const { unsignedPayment } = await import('./payment-transaction.ts');
     const transaction = unsignedPayment({
-      payer: hexToBytes(payer),
-      recipient: hexToBytes(to),
-      mint: hexToBytes(mint),
+      payer,
+      recipient: to,
+      mint,
       units,
       decimals: token.decimals,
-      blockhash: base58.decode(newest.hash),
+      blockhash: newest.hash,
     });
     return { chain, from, transaction: base64.encode(transaction) };
   },

@@ -12,6 +12,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
 import { invariant } from '../../core/fault.ts';
 import type { Intent } from '../../core/intent.ts';
+import { readTransferData, transferData } from '../erc20.ts';
 import type { Spending, SpendKey, SpendNetwork, SpendReading, Terms } from '../spend.ts';
 import {
   badTerms,
@@ -34,9 +35,6 @@ import {
 } from './transaction-bytes.ts';
 import { tronWalletKeys } from './wallet-keys.ts';
 
-/** First four bytes of keccak256("transfer(address,uint256)"). */
-const TRANSFER_SELECTOR = 'a9059cbb';
-const TRANSFER_DATA = new RegExp(`^${TRANSFER_SELECTOR}0{24}([0-9a-f]{40})([0-9a-f]{64})$`);
 const SUN_LIMIT = BigInt(Number.MAX_SAFE_INTEGER) + 1n;
 const REF_BLOCK_HASH = /^[0-9a-f]{16}$/;
 const NUMBERS_OF_REF_BLOCKS = 0x1_0000n;
@@ -76,8 +74,7 @@ function readTerms(terms: Terms): ReadTerms {
 function tokenCall({ token, to, units }: TokenPayment, payer: string): TronAction {
   const contract = tronAddress.parse(token.address);
   invariant(contract, 'the policy checked its token addresses');
-  const data = `${TRANSFER_SELECTOR}${to.padStart(64, '0')}${units.toString(16).padStart(64, '0')}`;
-  return { kind: 'trigger', owner: payer, contract, data };
+  return { kind: 'trigger', owner: payer, contract, data: transferData(to, units) };
 }
 
 const gasKinds = { transfer: 'transfer', delegate: 'delegate', reclaim: 'undelegate' } as const;
@@ -124,11 +121,10 @@ function effectOf(transaction: NonNullable<ReturnType<typeof readTransaction>>, 
   const token = network.tokens.find(({ address }) => tronAddress.parse(address) === action.contract);
   if (!token)
     throw unknownBytes(`it calls ${tronAddress.format(action.contract)}, which is not a token of this network`);
-  const [, to, digits] = TRANSFER_DATA.exec(action.data) ?? [];
-  if (to === undefined || digits === undefined) throw unknownBytes('its call is not exactly a token transfer');
-  const units = BigInt(`0x${digits}`);
-  if (units === 0n) throw unknownBytes('it moves nothing');
-  return { token: token.address, from: action.owner, to, units };
+  const moved = readTransferData(action.data);
+  if (!moved) throw unknownBytes('its call is not exactly a token transfer');
+  if (moved.units === 0n) throw unknownBytes('it moves nothing');
+  return { token: token.address, from: action.owner, ...moved };
 }
 
 function read(bytes: Uint8Array, network: SpendNetwork): SpendReading {

@@ -10,8 +10,9 @@
 import { isFields } from '../../core/fields.ts';
 import type { ReportedTransfer, TransactionReport } from '../../core/lookup.ts';
 import type { Currency, Token } from '../../core/transfer.ts';
+import { TRANSFER_TOPIC } from '../erc20.ts';
 import { isUnknown, nonsense, type Origin } from './answer.ts';
-import { keyInTopic, readInfo, readLog, TRANSFER_TOPIC, tokenKeys, WORD } from './wire.ts';
+import { keyInTopic, readInfo, readLog, tokenKeys, WORD } from './wire.ts';
 
 const ADDRESS = /^41([0-9a-f]{40})$/;
 /** Contract types that move something without a log. */

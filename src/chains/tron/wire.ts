@@ -16,15 +16,13 @@ import { type Fault, invariant, transient } from '../../core/fault.ts';
 import { type Fields, isFields } from '../../core/fields.ts';
 import type { ChainTransfer, Currency, Token } from '../../core/transfer.ts';
 import type { RawContent, Watched, Wire } from '../chain.ts';
+import { TRANSFER_TOPIC } from '../erc20.ts';
 import { readKey, tronAddress } from './address.ts';
 import { isUnknown, nonsense, type Origin, readAnswer } from './answer.ts';
 import { type Listed, readCoins, readFailedFee, type Wanted } from './own-coins.ts';
 
 export const BLOCK_PATH = '/wallet/getblock';
 export const INFOS_PATH = '/wallet/gettransactioninfobyblocknum';
-
-/** keccak256("Transfer(address,address,uint256)") */
-export const TRANSFER_TOPIC = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
 
 const HASH = /^[0-9a-f]{64}$/;
 export const WORD = /^[0-9a-f]{64}$/i;

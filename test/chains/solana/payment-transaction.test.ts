@@ -23,12 +23,12 @@ const keyOf = (address: string): string => solanaAddress.parse(address) ?? '';
 
 const payment = (recipient: string, units: bigint, change: object = {}) =>
   unsignedPayment({
-    payer: base58.decode(payer.address),
-    recipient: base58.decode(recipient),
-    mint: base58.decode(mint),
+    payer: keyOf(payer.address),
+    recipient: keyOf(recipient),
+    mint: keyOf(mint),
     units,
     decimals: 6,
-    blockhash: base58.decode(bank.blockhash()),
+    blockhash: bank.blockhash(),
     ...change,
   });
 
@@ -76,7 +76,7 @@ test('nothing moves with other decimals than the mint has, more than the payer h
   for (const refused of [
     payment(recipient, 1n, { decimals: 9 }),
     payment(recipient, 2n ** 64n - 1n),
-    payment(recipient, 1n, { blockhash: base58.decode(old) }),
+    payment(recipient, 1n, { blockhash: old }),
   ]) {
     const shown = bank.sendUnsigned(refused, [payer]);
     assert.is.not(shown.meta.err, null);

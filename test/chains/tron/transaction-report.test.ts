@@ -1,8 +1,8 @@
 /** Reading a node's answers about one transaction. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { TRANSFER_TOPIC } from '../../../src/chains/erc20.ts';
 import { readTransactionReport } from '../../../src/chains/tron/transaction-report.ts';
-import { TRANSFER_TOPIC } from '../../../src/chains/tron/wire.ts';
 import { faultOf } from '../../conformance/chain.ts';
 import { tronTokenKeys, tronTokens } from '../../support/tron-node.ts';
 

@@ -6,8 +6,8 @@ import { ed25519 } from '@noble/curves/ed25519.js';
 import { PublicKey, SystemProgram, TransactionMessage } from '@solana/web3.js';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { transferData } from '../../../src/chains/erc20.ts';
 import { signTransaction } from '../../../src/chains/evm/transaction-bytes.ts';
-import { transferCall } from '../../../src/chains/evm/wire.ts';
 import { SHORT_MS } from '../../../src/core/wallet-books.ts';
 import { SANDBOX_CHAIN_ID } from '../../support/sandbox-node.ts';
 import { askRpc } from '../../support/simulated-node.ts';
@@ -117,7 +117,7 @@ test('evm: a number that another call to our other wallet has used halts the for
         to: walletKey('refund', 1).key,
         valueWei: COIN.evm,
       },
-      data: transferCall(thief.evm, 1n).slice(2),
+      data: transferData(thief.evm, 1n),
     },
     secret,
   );

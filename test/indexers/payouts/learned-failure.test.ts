@@ -11,8 +11,8 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { settleNever } from '../../../indexers/payouts/exits.ts';
 import { createPayoutWallets } from '../../../indexers/payouts/wallets.ts';
+import { transferData } from '../../../src/chains/erc20.ts';
 import { signTransaction } from '../../../src/chains/evm/transaction-bytes.ts';
-import { transferCall } from '../../../src/chains/evm/wire.ts';
 import { chains } from '../../../src/chains/index.ts';
 import { tronAddress } from '../../../src/chains/tron/address.ts';
 import {
@@ -148,7 +148,7 @@ for (const family of families) {
 const sendOtherForm: Readonly<Record<Family, (bench: NodeBench, units: bigint) => Promise<string>>> = {
   // One byte more than the call needs.
   async evm(bench, units) {
-    return sendEvm(bench, { data: `${transferCall(thief.evm, units).slice(2)}00` });
+    return sendEvm(bench, { data: `${transferData(thief.evm, units)}00` });
   },
   async tron({ sim, tokens, walletKey, node, clock }, units) {
     const block = await (await fetch(`${sim.httpUrl}/wallet/getnowblock`, { method: 'POST' })).json();
@@ -159,7 +159,7 @@ const sendOtherForm: Readonly<Record<Family, (bench: NodeBench, units: bigint) =
     const { key, secret } = walletKey('refund', 0);
     const contract = tronAddress.parse(tokens[0]?.address ?? '') ?? '';
     const raw = rawBytes({
-      action: { kind: 'trigger', owner: key, contract, data: `${transferCall(thief.tron, units).slice(2)}00` },
+      action: { kind: 'trigger', owner: key, contract, data: `${transferData(thief.tron, units)}00` },
       refBlockBytes: (header.raw_data.number % 0x1_0000).toString(16).padStart(4, '0'),
       refBlockHash: blockID.slice(16, 32),
       expirationMs: BigInt(clock.nowMs() + 60_000),
@@ -242,7 +242,7 @@ test("evm: a failed transaction that could cost more than the signer's policy al
     [501n, 'payout_nonce_foreign'],
   ] as const) {
     const bench = await openFunded('evm');
-    const data = transferCall(thief.evm, 2n * USDT).slice(2);
+    const data = transferData(thief.evm, 2n * USDT);
     await failing(bench, () => sendEvm(bench, { data, maxFeeWei: gwei * 10n ** 9n }));
     await bench.planRefund('rf_1', thief.evm, 2n * USDT);
     await bench.passMinutes(2);

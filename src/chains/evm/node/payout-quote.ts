@@ -10,18 +10,15 @@ import { type Fields, isFields } from '../../../core/fields.ts';
 import { isPayback } from '../../../core/intent.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import { divideCeil, formatUnits } from '../../../core/money.ts';
+import { BALANCE_SELECTOR, FROZEN_SELECTORS, transferData, word } from '../../erc20.ts';
 import { nonsense, type RpcAnswer, type RpcError } from '../../json-rpc.ts';
 import type { Quote, RefusedCode, SpendDraft, Terms } from '../../spend.ts';
 import type { RpcCall } from '../../transport/rpc-client.ts';
 import { evmAddress, WEI_DECIMALS } from '../address.ts';
 import { feesToOffer, type GasPrice, goingTip, larger } from '../payout-fees.ts';
-import { hex, readUnits, transferCall, WORD, word } from '../wire.ts';
+import { hex, readUnits, WORD } from '../wire.ts';
 import { type EvmRpc, errorFault, expectChain, quantity, readAmount, readCount, resultOf } from './rpc.ts';
 
-/** `balanceOf(address)`. */
-const BALANCE_SELECTOR = '70a08231';
-/** `isBlackListed(address)` of USDT and `isBlacklisted(address)` of USDC; a token without either has no such list. */
-const FROZEN_SELECTORS = ['e47d6060', 'fe575a87'];
 const ZERO_KEY = '0'.repeat(40);
 
 /** The newest blocks that show which tips are paid, and the percentile of each that suffices to get into a block. */
@@ -161,7 +158,7 @@ async function askGas(
 ): Promise<bigint | Readonly<{ why: string }>> {
   const origin = { method: 'eth_estimateGas', host };
   const call = token
-    ? { from: `0x${owner}`, to: token.address, data: transferCall(to, units) }
+    ? { from: `0x${owner}`, to: token.address, data: `0x${transferData(to, units)}` }
     : { from: `0x${owner}`, to: `0x${to}`, value: quantity(units) };
   const answer = await rpc.attempt(origin.method, [call, 'latest']);
   if (answer.ok) return readAmount(answer, origin);

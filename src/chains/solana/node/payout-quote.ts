@@ -17,11 +17,11 @@ import { type ChainAccount, readTokenAccount, unitsHeldBy } from '../account.ts'
 import { LAMPORT_DECIMALS, solanaAddress } from '../address.ts';
 import { LOCK_BYTES } from '../lock.ts';
 import { isSpendable } from '../offline-keys.ts';
+import { SYSTEM } from '../programs.ts';
 import { tokenAddress } from '../token-account.ts';
 import type { SolanaRpc } from './payout-rpc.ts';
 import { isSet, lockAddressOf } from './refund-lock.ts';
 
-const SYSTEM_PROGRAM = '11111111111111111111111111111111';
 const TOKEN_ACCOUNT_BYTES = 165;
 const LAMPORTS_PER_SIGNATURE = 5_000n;
 const MICRO = 1_000_000n;
@@ -143,7 +143,7 @@ function refuseDestination(
   deposit: bigint,
 ): Quote | null {
   const address = solanaAddress.format(to);
-  if (payee && payee.owner !== SYSTEM_PROGRAM) {
+  if (payee && payee.owner !== solanaAddress.format(SYSTEM)) {
     return refuse(
       'destination_invalid',
       `${address} belongs to the program ${payee.owner}: it is not a wallet, and money sent to it may be lost`,

@@ -4,6 +4,7 @@
  * @module
  */
 import { type Fields, isFields } from '../../../core/fields.ts';
+import { BALANCE_SELECTOR, FROZEN_SELECTORS, transferData, word } from '../../erc20.ts';
 import { wireAddress } from '../address.ts';
 import { errorFault, isUnknown, messageText, nonsense, readWhole } from '../answer.ts';
 import { WORD } from '../wire.ts';
@@ -77,21 +78,13 @@ async function tryCall(
   return { value, energy: readWhole(answer, 'energy_used', origin), why: hasFailed ? messageText(message) : '' };
 }
 
-const argument = (key: string): string => key.padStart(64, '0');
-/** `balanceOf(address)`. */
-const BALANCE_SELECTOR = '70a08231';
-/** `transfer(address,uint256)`. */
-const TRANSFER_SELECTOR = 'a9059cbb';
-/** `isBlackListed(address)` of USDT and `isBlacklisted(address)` of USDC; a token without either has no such list. */
-const FROZEN_SELECTORS = ['e47d6060', 'fe575a87'];
-
 /**
  * Returns an account's balance of a token, in base units.
  * @param path `SOLID_CONSTANT_PATH`, or absent for the head
  * @throws Fault transient
  */
 export async function readHeld(node: TronRpc, token: string, key: string, path = CONSTANT_PATH): Promise<bigint> {
-  const { value } = await tryCall(node, key, token, BALANCE_SELECTOR + argument(key), path);
+  const { value } = await tryCall(node, key, token, BALANCE_SELECTOR + word(key), path);
   if (value !== null && WORD.test(value)) return BigInt(`0x${value}`);
   throw nonsense({ path, host: node.host }, 'answered without a token balance');
 }
@@ -101,7 +94,7 @@ export async function readHeld(node: TronRpc, token: string, key: string, path =
  * @throws Fault transient
  */
 export async function isFrozen(node: TronRpc, token: string, key: string): Promise<boolean> {
-  const lists = await Promise.all(FROZEN_SELECTORS.map((it) => tryCall(node, key, token, it + argument(key))));
+  const lists = await Promise.all(FROZEN_SELECTORS.map((it) => tryCall(node, key, token, it + word(key))));
   return lists.some(({ value }) => value !== null && WORD.test(value) && BigInt(`0x${value}`) !== 0n);
 }
 
@@ -110,4 +103,4 @@ export async function isFrozen(node: TronRpc, token: string, key: string): Promi
  * @throws Fault transient
  */
 export const tryTransfer = (node: TronRpc, token: string, owner: string, to: string, units: bigint): Promise<Tried> =>
-  tryCall(node, owner, token, TRANSFER_SELECTOR + argument(to) + units.toString(16).padStart(64, '0'));
+  tryCall(node, owner, token, transferData(to, units));

@@ -10,12 +10,13 @@
 import { invariant, transient } from '../../../core/fault.ts';
 import { type Fields, isFields } from '../../../core/fields.ts';
 import { unitsOf } from '../../../core/ledger.ts';
+import { TRANSFER_TOPIC } from '../../erc20.ts';
 import { type Outcome, type PaidBy, type SentAttempt, type SpendDraft, UnclearOutcome } from '../../spend.ts';
 import { hasPaid } from '../../token-contract.ts';
 import { tronAddress } from '../address.ts';
 import { isUnknown, nonsense, type Origin, readWhole } from '../answer.ts';
 import { signedTransaction } from '../transaction-bytes.ts';
-import { keyInTopic, readInfo, readLog, TRANSFER_TOPIC, type TronLog, WORD } from '../wire.ts';
+import { keyInTopic, readInfo, readLog, type TronLog, WORD } from '../wire.ts';
 import { canNeverBeIncluded } from './payout-absence.ts';
 import { expectChain, readHeaderAt, SOLID_BLOCK_PATH, type TronRpc } from './rpc.ts';
 
