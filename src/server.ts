@@ -280,7 +280,8 @@ try {
   log = openLog('server', config.logLevel);
   const marks = openAddressMarks(addressMarksFile(config.dataDir));
   const writeTimes = createWriteTimes();
-  const database = openDatabase(config, process.env, { beforeTake: marks.cover, onWrite: writeTimes.observe, log });
+  const hooks = { beforeTake: marks.note, beforeCommit: marks.flush, onWrite: writeTimes.observe, log };
+  const database = openDatabase(config, process.env, hooks);
   try {
     await retireGivenAddresses({ database, marks, clock, log });
     await serve({ config, shown }, database, writeTimes, stopping.signal);

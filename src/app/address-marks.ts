@@ -3,7 +3,8 @@
  * backup, the marks still know which addresses were given out since, and nobody gets another payer's address.
  *
  * A record of 512 bytes per pool: the number of addresses in 12 digits, then family, mode and source. A number is
- * overwritten in place, within one sector, and flushed to the disk before an address is offered.
+ * overwritten in place, within one sector, and flushed to the disk before an address is offered: once for all sessions
+ * that are committed together.
  * @module
  */
 import { closeSync, fdatasyncSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
@@ -23,9 +24,13 @@ export type AddressMarks = Readonly<{
   file: string;
   all(): AddressMark[];
   /**
-   * Marks addresses as given out. Returns after they are on the disk.
+   * Marks addresses as given out; they are on the disk after the next `flush`.
    * @throws Fault transient `storage_unavailable`
    */
+  note(taken: readonly Taken[]): void;
+  /** Flushes what was noted to the disk. @throws Fault transient `storage_unavailable` */
+  flush(): void;
+  /** Notes and flushes. @throws Fault transient `storage_unavailable` */
   cover(taken: readonly Taken[]): void;
   close(): void;
 }>;
@@ -42,6 +47,7 @@ export function openAddressMarks(file: string): AddressMarks {
   const nameOf = ({ family, mode, source }: Omit<AddressMark, 'through'>) => JSON.stringify([family, mode, source]);
   for (const [at, { name, through }] of readMarks(file).entries()) marks.set(name, { at, through });
   const handle = openSync(file, 'r+');
+  let isDirty = false;
 
   function write(name: string, at: number, through: number, isNew: boolean): void {
     const number = String(through).padStart(DIGITS, '0');
@@ -53,6 +59,33 @@ export function openAddressMarks(file: string): AddressMarks {
     writeSync(handle, isNew ? record : bytes, 0, isNew ? RECORD_BYTES : bytes.length, at * RECORD_BYTES);
   }
 
+  function guarded(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      if (error instanceof Fault) throw error;
+      const why = error instanceof Error ? error.message : String(error);
+      throw transient('storage_unavailable', `${file} cannot be written: ${why}. No address is given out meanwhile`);
+    }
+  }
+
+  function noteOne({ index, ...pool }: Taken): void {
+    const name = nameOf(pool);
+    const known = marks.get(name);
+    if (known && known.through > index) return;
+    const at = known?.at ?? marks.size;
+    write(name, at, index + 1, known === undefined);
+    marks.set(name, { at, through: index + 1 });
+    isDirty = true;
+  }
+  const note = (taken: readonly Taken[]): void => guarded(() => taken.forEach(noteOne));
+
+  function flush(): void {
+    if (!isDirty) return;
+    guarded(() => fdatasyncSync(handle));
+    isDirty = false;
+  }
+
   return {
     file,
     all: () =>
@@ -60,24 +93,11 @@ export function openAddressMarks(file: string): AddressMarks {
         const [family, mode, source] = JSON.parse(name) as [string, Mode, string];
         return { family, mode, source, through };
       }),
+    note,
+    flush,
     cover(taken) {
-      try {
-        let isDirty = false;
-        for (const { index, ...pool } of taken) {
-          const name = nameOf(pool);
-          const known = marks.get(name);
-          if (known && known.through > index) continue;
-          const at = known?.at ?? marks.size;
-          write(name, at, index + 1, known === undefined);
-          marks.set(name, { at, through: index + 1 });
-          isDirty = true;
-        }
-        if (isDirty) fdatasyncSync(handle);
-      } catch (error) {
-        if (error instanceof Fault) throw error;
-        const why = error instanceof Error ? error.message : String(error);
-        throw transient('storage_unavailable', `${file} cannot be written: ${why}. No address is given out meanwhile`);
-      }
+      note(taken);
+      flush();
     },
     close: () => closeSync(handle),
   };

@@ -14,6 +14,8 @@ const BUSY_TIMEOUT_MS = 5000;
 const HELD_MS_MAX = 500;
 
 export type WriteHooks = Readonly<{
+  /** Called before each write is committed; if it throws, it is not. */
+  beforeCommit?: () => void;
   /** Called after each write, with what it took. */
   onWrite?: (measure: WriteMeasure) => void;
   /** Gets a warning of each write that took long. */
@@ -24,12 +26,13 @@ export type WriteHooks = Readonly<{
 export const databaseOptions = (
   { dataDir, limits }: Pick<Config, 'dataDir' | 'limits'>,
   env: NodeJS.ProcessEnv,
-  { onWrite, log }: WriteHooks,
+  { beforeCommit, onWrite, log }: WriteHooks,
 ): OpenOptions & Readonly<{ secretKeys: SecretKeys }> => ({
   file: databaseFile(dataDir),
   secretKeys: readSecretKeys(dataDir, env),
   busyTimeoutMs: BUSY_TIMEOUT_MS,
   bytesMax: limits.storageBytesMax,
+  ...(beforeCommit && { beforeCommit }),
   onWrite(measure) {
     onWrite?.(measure);
     if (measure.heldMs <= HELD_MS_MAX) return;

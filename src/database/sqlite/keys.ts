@@ -139,17 +139,16 @@ function createNonces(db: Db): KeyDatabase['useNonce'] {
     const name = `${keyId} ${nonce}`;
     if (unsaved.has(name)) return false;
     unsaved.set(name, keepUntilMs);
-    const saved = db
-      .write(() => {
-        clear.run({ nowMs });
-        const isFresh = insert.run({ keyId, nonce, nowMs, keepUntilMs }).changes === 1;
-        if (isFresh && from !== undefined) noteUse.run({ keyId, nowMs, from });
-        return isFresh;
-      })
-      .then((isFresh) => {
-        unsaved.delete(name);
-        return isFresh;
-      });
+    const save = (): boolean => {
+      clear.run({ nowMs });
+      const isFresh = insert.run({ keyId, nonce, nowMs, keepUntilMs }).changes === 1;
+      if (isFresh && from !== undefined) noteUse.run({ keyId, nowMs, from });
+      return isFresh;
+    };
+    const saved = db.write(save, { isGrouped: true }).then((isFresh) => {
+      unsaved.delete(name);
+      return isFresh;
+    });
     const later = new Promise<null>((resolve) => setImmediate(resolve, null));
     try {
       const isFresh = await (mayBeSavedLater ? Promise.race([saved, later]) : saved);

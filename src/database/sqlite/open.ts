@@ -33,6 +33,8 @@ export type OpenOptions = Readonly<{
   busyTimeoutMs: number;
   /** Largest size of the file; null for no limit. */
   bytesMax: number | null;
+  /** Called before each write transaction is committed; if it throws, nothing of it is. */
+  beforeCommit?: () => void;
   /** Called after each write transaction, with what it took. */
   onWrite?: (measure: WriteMeasure) => void;
 }>;
@@ -41,7 +43,7 @@ export type OpenOptions = Readonly<{
  * Opens an existing file.
  * @throws Fault `storage_unavailable`, `storage_damaged`, `sqlite_too_old`
  */
-export function openDatabase({ file, busyTimeoutMs, bytesMax, onWrite }: OpenOptions): Db {
+export function openDatabase({ file, busyTimeoutMs, bytesMax, ...hooks }: OpenOptions): Db {
   const client = guarded(file, () => connect(file, busyTimeoutMs, true));
   const inTransaction = client.transaction((work: () => unknown) => work());
   try {
@@ -50,7 +52,7 @@ export function openDatabase({ file, busyTimeoutMs, bytesMax, onWrite }: OpenOpt
         const pageBytes = Number(client.pragma('page_size', { simple: true }));
         client.pragma(`max_page_count = ${Math.max(1, Math.floor(bytesMax / pageBytes))}`);
       }
-      return createWriteQueue(client, { file, waitMs: busyTimeoutMs, busyTimeoutMs, ...(onWrite && { onWrite }) });
+      return createWriteQueue(client, { ...hooks, file, waitMs: busyTimeoutMs, busyTimeoutMs });
     });
     return {
       file,

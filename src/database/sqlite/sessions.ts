@@ -183,6 +183,19 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
     return { kind: 'created', session: view(row) };
   }
 
+  function create(input: NewSession): CreateSessionOutcome {
+    const past = replays.recall(input);
+    if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
+    if (past.kind === 'same_body') return { kind: 'replayed', session: viewOf(past.madeId) };
+    const { storeId, mode, request, replay } = input;
+    const earlier = findByOrder.get({ storeId, mode, orderId: request.orderId });
+    if (!earlier && isSuspended(storeId)) return { kind: 'store_suspended' };
+    if (!earlier) return begin({ ...input, id: fullId(input.id) });
+    if (earlier.bodyHash !== replay.bodyHash) return { kind: 'order_id_conflict' };
+    replays.remember(input, earlier.id);
+    return { kind: 'replayed', session: viewOf(earlier.id) };
+  }
+
   /** Returns the ids of pending sessions that the clock ends now, longest overdue first. */
   function due(nowMs: number, limit: number): string[] {
     const nowS = toSeconds(nowMs);
@@ -199,20 +212,8 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
   }
 
   return {
-    async createSession(input) {
-      return db.write(() => {
-        const past = replays.recall(input);
-        if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
-        if (past.kind === 'same_body') return { kind: 'replayed', session: viewOf(past.madeId) };
-        const { storeId, mode, request, replay } = input;
-        const earlier = findByOrder.get({ storeId, mode, orderId: request.orderId });
-        if (!earlier && isSuspended(storeId)) return { kind: 'store_suspended' };
-        if (!earlier) return begin({ ...input, id: fullId(input.id) });
-        if (earlier.bodyHash !== replay.bodyHash) return { kind: 'order_id_conflict' };
-        replays.remember(input, earlier.id);
-        return { kind: 'replayed', session: viewOf(earlier.id) };
-      });
-    },
+    // Sessions that are asked for together are committed together: most of a commit's time is the disk's.
+    createSession: (input) => db.write(() => create(input), { isGrouped: true }),
     async findSession(id) {
       return db.read(() => {
         const row = findRow(fullId(id));

@@ -74,12 +74,14 @@ type WriteQueueOptions = Readonly<{
   waitMs: number;
   /** SQLite's own timeout, for everything but the beginning of a write. */
   busyTimeoutMs: number;
+  /** Called in each transaction, before it is committed. */
+  beforeCommit?: () => void;
   onWrite?: (measure: WriteMeasure) => void;
 }>;
 
 /** @throws SqliteError if the file of the turn cannot be opened */
 export function createWriteQueue(client: Sqlite.Database, options: WriteQueueOptions): WriteQueue {
-  const { file, busyTimeoutMs, onWrite } = options;
+  const { file, busyTimeoutMs, beforeCommit, onWrite } = options;
   const turn = openWriteTurn(file, busyTimeoutMs);
   const inTransaction = client.transaction((work: () => unknown) => work());
   const changedRows = client.prepare('SELECT total_changes()').pluck();
@@ -111,6 +113,7 @@ export function createWriteQueue(client: Sqlite.Database, options: WriteQueueOpt
         held.sinceMs = performance.now();
         const before = Number(changedRows.get());
         const done = work();
+        beforeCommit?.();
         held.rows = Number(changedRows.get()) - before;
         return done;
       });
