@@ -6,7 +6,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import type { Database, Session } from '../database/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import { queryOf, readForm } from '../lib/form.ts';
-import { createLimiter, subscriberOf } from '../lib/rate-limit.ts';
+import { createAddressLimiter } from '../lib/rate-limit.ts';
 import { parseSessionId } from '../lib/session-id.ts';
 import { PASTED_CHARS_MAX } from './lookup.ts';
 import type { Choice } from './model.ts';
@@ -30,8 +30,8 @@ export function limitCallers(
   rate: Readonly<{ perSecond: number; burst: number }>,
   clock: Clock,
 ): (request: Request) => number {
-  const limiter = createLimiter({ ...rate, namesMax: CALLERS_MAX, clock });
-  return ({ ip }) => limiter.take(subscriberOf(ip ?? ''));
+  const limiter = createAddressLimiter({ ...rate, namesMax: CALLERS_MAX, clock });
+  return ({ ip }) => limiter.take(ip ?? '');
 }
 
 export function asked(request: Request): { choice: Choice; words: Words } {

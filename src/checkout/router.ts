@@ -47,6 +47,7 @@ type CheckoutDeps = Readonly<{
     | 'listLookups'
     | 'listRefunds'
     | 'requestLookups'
+    | 'changeCount'
     | 'suspendedStores'
     | 'findRefundBy'
     | 'claimRefund'

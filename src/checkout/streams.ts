@@ -15,6 +15,10 @@ import { isOnItsWay, refundsOf } from './refund-list.ts';
 import { pageVersion } from './version.ts';
 
 const LOOK_MS = 1000;
+/** A version may change with time alone, when something expires: what is watched is read this often at least. */
+const LOOK_ANYWAY_MS = 5000;
+/** Sessions that are read in one look, half a millisecond each; those that are left are read in the next. */
+const SESSIONS_PER_LOOK_MAX = 200;
 const READS_AT_A_STRETCH = 20;
 const PING_MS = 15_000;
 /** How long a browser waits before it connects again. */
@@ -33,6 +37,9 @@ type Stream = {
   saidAtMs: number;
 };
 
+/** `hasEnded`: the page will not change by itself any more. */
+type Seen = Readonly<{ version: string; hasEnded: boolean }>;
+
 type StreamRequest = Pick<Stream, 'sessionId' | 'address' | 'response' | 'known'>;
 
 interface Streams {
@@ -42,7 +49,10 @@ interface Streams {
 
 export function createStreams(
   deps: Readonly<{
-    database: Pick<Database, 'findSession' | 'listNetworks' | 'listLookups' | 'listRefunds' | 'suspendedStores'>;
+    database: Pick<
+      Database,
+      'changeCount' | 'findSession' | 'listNetworks' | 'listLookups' | 'listRefunds' | 'suspendedStores'
+    >;
     clock: Clock;
     log: Log;
     signal: AbortSignal;
@@ -50,6 +60,10 @@ export function createStreams(
 ): Streams {
   const { database, clock, log, signal } = deps;
   const streams = new Set<Stream>();
+  /** Sessions that are still to be read. */
+  const due = new Set<string>();
+  let seenChanges = database.changeCount();
+  let readAllAtMs = clock.nowMs();
   let isLooking = false;
 
   signal.addEventListener('abort', () => {
@@ -60,14 +74,37 @@ export function createStreams(
     }
   });
 
+  /** Once the last round is over, everything is due again, if anything was written since or time has passed. */
+  function chooseDue(): readonly string[] {
+    const changes = database.changeCount();
+    const nowMs = clock.nowMs();
+    if (due.size === 0 && (changes !== seenChanges || nowMs - readAllAtMs >= LOOK_ANYWAY_MS)) {
+      for (const { sessionId } of streams) due.add(sessionId);
+      [seenChanges, readAllAtMs] = [changes, nowMs];
+    }
+    return [...due].slice(0, SESSIONS_PER_LOOK_MAX);
+  }
+
   async function look(): Promise<void> {
+    const watched = chooseDue();
+    const versions = watched.length === 0 ? new Map<string, Seen>() : await readVersions(watched);
+    for (const stream of streams) {
+      const now = versions.get(stream.sessionId);
+      send(stream, now?.version ?? stream.known);
+      // Nothing more is expected; a page that becomes visible again fetches itself.
+      if (now?.hasEnded) stream.response.end('event: end\ndata: \n\n');
+    }
+  }
+
+  async function readVersions(watched: readonly string[]): Promise<ReadonlyMap<string, Seen>> {
     const reports = await database.listNetworks();
     const suspended = new Set(await database.suspendedStores());
-    const versions = new Map<string, Readonly<{ version: string; hasEnded: boolean }>>();
-    const watched = new Set([...streams].map((stream) => stream.sessionId));
-    for (const [at, sessionId] of [...watched].entries()) {
+    const versions = new Map<string, Seen>();
+    for (const [at, sessionId] of watched.entries()) {
       // Reads are synchronous: too many in a row would delay every request.
       if (at % READS_AT_A_STRETCH === READS_AT_A_STRETCH - 1) await clock.sleep(0);
+      if (signal.aborted) break;
+      due.delete(sessionId);
       const session = await database.findSession(sessionId);
       if (!session) continue;
       const lookups = await database.listLookups(sessionId);
@@ -79,13 +116,7 @@ export function createStreams(
         session.life.status !== 'pending' && !lookups.some((one) => isAwaited(one, nowMs)) && !refunds.some(isOnItsWay);
       versions.set(sessionId, { version, hasEnded });
     }
-    for (const stream of streams) {
-      const now = versions.get(stream.sessionId);
-      if (!now) continue;
-      send(stream, now.version);
-      // Nothing more is expected; a page that becomes visible again fetches itself.
-      if (now.hasEnded) stream.response.end('event: end\ndata: \n\n');
-    }
+    return versions;
   }
 
   function send(stream: Stream, version: string): void {
@@ -128,6 +159,7 @@ export function createStreams(
       response.write(`retry: ${RETRY_MS}\n\n`);
       const stream: Stream = { ...request, saidAtMs: clock.nowMs() };
       streams.add(stream);
+      due.add(stream.sessionId);
       response.once('close', () => streams.delete(stream));
       watch();
     },
