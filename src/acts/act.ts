@@ -88,13 +88,15 @@ export type Outcome = Readonly<{
 
 type Needs = StorePermission | InstallationPermission;
 
+/** What the browser asks for before it is done. The second factor is asked for where money or power goes out. */
+type Asks = 'nothing' | 'confirmation' | 'second factor';
+
 export type Act<Input, Plan extends object, Needed extends Needs = Needs> = Readonly<{
   /** Noun and verb, as the command and as the audit log names it: `key remove`. */
   name: string;
   summary: string;
   needs: Needed;
-  /** What the browser asks for before it is done. The second factor is asked for where money or power goes out. */
-  asks: 'nothing' | 'confirmation' | 'second factor';
+  asks: Asks | ((plan: Plan) => Asks);
   reason: 'required' | 'optional';
   /** Reads texts; a switch is `yes`. What is wrong with one is a `Sentence`, by `read`. */
   input: z.ZodType<Input, Readonly<Record<string, string | undefined>>>;

@@ -1,6 +1,7 @@
 /** What an operator does about an alarm. */
 import * as z from 'zod';
 import type { InstallationPermission } from '../core/access.ts';
+import { severityOf } from '../core/notice.ts';
 import { ALARM_NOTE_CHARS_MAX, type Alarm } from '../database/alarms.ts';
 import { type Act, read, refuse, say } from './act.ts';
 
@@ -20,7 +21,8 @@ export const acknowledgeAlarm: Act<{ alarm: number }, Alarm, InstallationPermiss
   name: 'alarm acknowledge',
   summary: 'Acknowledge an alarm: its notices are not repeated. An event, such as a reversal, is over with it.',
   needs: 'installation:manage',
-  asks: 'nothing',
+  // Who took a session over must not be able to hide what would report the theft.
+  asks: ({ code }) => (severityOf(code) === 'page' ? 'second factor' : 'nothing'),
   reason: 'optional',
   input: z.object({ alarm: alarmId }),
   fields: { alarm: { label: say('Alarm'), help: 'such as A-1042', isArgument: true } },

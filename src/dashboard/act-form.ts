@@ -37,20 +37,21 @@ export async function planAct<I, P extends object>(
   const context = contextOf(deps, visit, { name: act.name, reason, makes });
   const plan = await act.plan(context, given.input);
   if (isRefusal(plan)) return answerTo(plan);
+  const asks = typeof act.asks === 'function' ? act.asks(plan) : act.asks;
   const { title, target, facts: shown, notes, button, isDangerous, typed } = act.review(plan);
   return {
     command: act.name,
     target,
     reason,
     review:
-      act.asks === 'nothing'
+      asks === 'nothing'
         ? null
         : {
             title: sentenceText(words, title),
             consequence: html`${actFacts(visit, shown)}${notes.map((note) => html`<p>${sentence(words, note)}</p>`)}`,
             button: sentenceText(words, button),
             back,
-            needsSudo: act.asks === 'second factor',
+            needsSudo: asks === 'second factor',
             ...(typed !== undefined && { typed }),
             ...(isDangerous && { isDangerous }),
           },

@@ -1,6 +1,7 @@
 /** The operator's page of alarms: what needs somebody, then what was, page by page; and since when all is quiet. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { SUDO_MS } from '../../src/dashboard/web-session.ts';
 import { DAY_MS } from '../../src/lib/clock.ts';
 import { textOf, withDashboard } from '../support/dashboard.ts';
 
@@ -47,6 +48,37 @@ test('open alarms come first, with how often they came; then all earlier ones, e
       seen,
       expected.filter((id) => id !== idOf('payment_reversed')),
     );
+  }));
+
+test('an alarm about money goes silent only after the second factor, another one at once', () =>
+  withDashboard(async ({ api, person }) => {
+    const database = api.database();
+    const mary = await person('Mary', { role: 'operator', storeId: null });
+    const about = { message: 'look', network: null, sessionId: null, atMs: api.clock.nowMs() };
+    await database.keepAlarm({ ...about, key: 'frozen:test:bsc', code: 'payouts_frozen' });
+    await database.raiseAlarm({ ...about, code: 'payment_reversed' });
+    await database.keepAlarm({ ...about, key: 'network:test:bsc', code: 'network_behind' });
+    const alarmOf = async (sought: string) => {
+      const alarm = (await database.listAlarms(50)).find((one) => one.code === sought);
+      return { id: String(alarm?.id), isSilent: (alarm?.acknowledgedAtMs ?? alarm?.resolvedAtMs ?? null) !== null };
+    };
+    api.clock.advance(SUDO_MS);
+    for (const sought of ['payouts_frozen', 'payment_reversed']) {
+      const alarm = (await alarmOf(sought)).id;
+      for (const confirmed of ['', 'yes']) {
+        const { text } = await mary.submit(PATH, `${PATH}/acknowledge`, { alarm, confirmed });
+        assert.match(text, 'name="code"', 'it is asked for');
+      }
+      assert.is((await alarmOf(sought)).isSilent, false, sought);
+    }
+    const { id: alarm } = await alarmOf('network_behind');
+    assert.is((await mary.submit(PATH, `${PATH}/acknowledge`, { alarm })).status, 303);
+    assert.is((await alarmOf('network_behind')).isSilent, true);
+
+    const again = await person('Ida', { role: 'operator', storeId: null });
+    const frozen = { alarm: (await alarmOf('payouts_frozen')).id, confirmed: 'yes' };
+    assert.is((await again.submit(PATH, `${PATH}/acknowledge`, frozen)).status, 303, 'it was proved at the sign-in');
+    assert.is((await alarmOf('payouts_frozen')).isSilent, true);
   }));
 
 test('a quiet page says since when', () =>

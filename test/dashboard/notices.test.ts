@@ -73,7 +73,7 @@ test('removing asks for the second factor, says who is left, and is recorded', (
 test('an alarm is acknowledged once, with the person’s name', () =>
   withTarget(async ({ dashboard, mary }) => {
     assert.match((await mary.get(PATH)).text, 'Acknowledge: A-1');
-    const acknowledged = await mary.submit(PATH, '/operator/alarms/acknowledge');
+    const acknowledged = await mary.submit(PATH, '/operator/alarms/acknowledge', { confirmed: 'yes' });
     assert.match(decodeURIComponent(acknowledged.headers.get('location') ?? ''), /A-1.is.acknowledged/);
     const [alarm] = await dashboard.api.database().listOpenAlarms();
     assert.is(alarm?.acknowledgedBy, 'Mary (dashboard)');
@@ -109,7 +109,7 @@ test('a note of whoever acknowledges an alarm is shown with it and in the audit 
     const long = await mary.submit(ALARMS, `${ALARMS}/acknowledge`, { note: 'x'.repeat(201) });
     assert.is(long.status, 400);
     assert.match(long.text, 'at most <bdi>200</bdi> characters');
-    await mary.submit(ALARMS, `${ALARMS}/acknowledge`, { note: ` ${note} ` });
+    await mary.submit(ALARMS, `${ALARMS}/acknowledge`, { note: ` ${note} `, confirmed: 'yes' });
     const shown = note.replaceAll('<', '&lt;').replaceAll('>', '&gt;');
     const line = `<p class="note"><bdi>${shown}</bdi></p><p class="hint"><bdi>Mary (dashboard)</bdi></p>`;
     assert.match((await mary.get(ALARMS)).text, line);
@@ -129,7 +129,7 @@ test('an event is over once a person acknowledges it; what lasts ends by itself'
       ...{ network: null, sessionId: null },
     });
     for (const alarm of ['2', '1']) {
-      assert.is((await mary.submit(ALARMS, `${ALARMS}/acknowledge`, { alarm })).status, 303);
+      assert.is((await mary.submit(ALARMS, `${ALARMS}/acknowledge`, { alarm, confirmed: 'yes' })).status, 303);
     }
     const [event, lasting] = await database.listAlarms(2);
     assert.equal([event?.resolvedAtMs, event?.acknowledgedBy], [dashboard.api.clock.nowMs(), 'Mary (dashboard)']);
