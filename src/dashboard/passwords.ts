@@ -12,6 +12,8 @@ const HASH_BYTES = 32;
 const SALT_BYTES = 16;
 /** Each takes about half a second of a core and 32 MiB, beside what payers are waiting for. */
 const AT_ONCE_MAX = 2;
+/** How many wait for that: the last of them for about eight seconds. */
+const WAITING_MAX = 32;
 
 const CHARS_MIN = 12;
 const CHARS_MAX = 256;
@@ -21,11 +23,11 @@ const SEQUENCES = ['01234567890', 'abcdefghijklmnopqrstuvwxyz', 'qwertyuiopasdfg
 type Cost = Readonly<{ ln: number; r: number; p: number }>;
 
 export type Passwords = Readonly<{
-  /** @returns null while too many others are being computed */
+  /** @returns null while too many others wait to be computed */
   hash(password: string): Promise<string | null>;
   /**
    * Takes as long for no account (null) as for one, so that the time tells nothing.
-   * @returns null while too many others are being computed
+   * @returns null while too many others wait to be computed
    */
   isRight(password: string, stored: string | null): Promise<boolean | null>;
 }>;
@@ -33,14 +35,18 @@ export type Passwords = Readonly<{
 /** @param cost of new passwords; a stored one has its own */
 export function createPasswords(cost: Cost = usualCost): Passwords {
   const nobody = encode(cost, randomBytes(SALT_BYTES), randomBytes(HASH_BYTES));
+  const waiting: (() => void)[] = [];
   let running = 0;
   async function limited<T>(work: () => Promise<T>): Promise<T | null> {
-    if (running >= AT_ONCE_MAX) return null;
-    running++;
+    if (running < AT_ONCE_MAX) running++;
+    else if (waiting.length >= WAITING_MAX) return null;
+    else await new Promise<void>((go) => waiting.push(go));
     try {
       return await work();
     } finally {
-      running--;
+      const next = waiting.shift();
+      if (next) next();
+      else running--;
     }
   }
   return {

@@ -1,7 +1,7 @@
 /** Which passwords are refused. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { whyWeak } from '../../src/dashboard/passwords.ts';
+import { createPasswords, whyWeak } from '../../src/dashboard/passwords.ts';
 import { languages } from '../../src/dashboard/texts.ts';
 import { createRandom } from '../../src/sandbox/random.ts';
 
@@ -36,6 +36,18 @@ test('what was chosen at random is not taken for a common one', () => {
     const password = Array.from({ length: 14 }, () => letters[random.int(letters.length)]).join('');
     assert.is(whyWeak(english, password, 'Ada'), null, password);
   }
+});
+
+test('a right password waits its turn among many wrong ones; only a flood is refused', async () => {
+  const passwords = createPasswords({ ln: 4, r: 8, p: 1 });
+  const stored = await passwords.hash('correct horse battery');
+  const wrong = Array.from({ length: 16 }, (_, nth) => passwords.isRight(`wrong ${nth}`, stored));
+  const right = passwords.isRight('correct horse battery', stored);
+  assert.is(await right, true);
+  assert.equal(new Set(await Promise.all(wrong)), new Set([false]));
+  const flood = await Promise.all(Array.from({ length: 100 }, () => passwords.isRight('wrong', stored)));
+  assert.is(flood.filter((one) => one === null).length, 100 - 2 - 32);
+  assert.is(await passwords.isRight('correct horse battery', stored), true, 'places are given back');
 });
 
 test.run();
