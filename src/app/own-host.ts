@@ -3,24 +3,15 @@
  * address (DNS rebinding) sends that name as `Host`.
  */
 import type { RequestListener } from 'node:http';
-import { isIP } from 'node:net';
-import { isInRanges } from '../lib/address-range.ts';
-
-const LOOPBACK = ['127.0.0.0/8', '::1/128'];
-
-/** Whether a `Host` is an address, or a name that no site can have: one without a dot, or below `localhost`. */
-function isOwnName(host: string): boolean {
-  if (!URL.canParse(`http://${host}`)) return false;
-  const name = new URL(`http://${host}`).hostname;
-  return isIP(name.replace(/^\[|\]$/g, '')) !== 0 || /^[^.]+$|\.localhost$/.test(name);
-}
+import { isLoopback } from '../lib/address-range.ts';
+import { isOwnName } from '../lib/own-name.ts';
 
 /**
  * Returns a listener that refuses other names with 421 where it listens on a loopback address. Where it listens for
  * others too, any name may be right.
  */
 export function forOwnNames(listenHost: string, answer: RequestListener): RequestListener {
-  const isLocal = listenHost === 'localhost' || (isIP(listenHost) !== 0 && isInRanges(listenHost, LOOPBACK));
+  const isLocal = listenHost === 'localhost' || isLoopback(listenHost);
   if (!isLocal) return answer;
   return (request, response) => {
     if (isOwnName(request.headers.host ?? '')) return answer(request, response);

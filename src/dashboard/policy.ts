@@ -3,6 +3,7 @@
  * @module
  */
 import type { RequestHandler } from 'express';
+import { isOwnName } from '../lib/own-name.ts';
 import { refuse } from './refusal.ts';
 import { type Languages, wordsFor } from './texts.ts';
 
@@ -35,6 +36,16 @@ export const protect =
     });
     next();
   };
+
+/** Answers to its own name only: not to a site whose name was let resolve to this machine (DNS rebinding). */
+export function onlyOwnName(url: string): RequestHandler {
+  const { host: own } = new URL(url);
+  return (request, response, next) => {
+    const host = request.get('Host') ?? '';
+    if (host === own || isOwnName(host)) next();
+    else response.status(421).type('text').send(`This is ${url}\n`);
+  };
+}
 
 /**
  * Refuses frames, and forms that were not sent by the dashboard's own pages: `Sec-Fetch-Site` must be `same-origin`

@@ -23,6 +23,11 @@ export function readRange(text: string): string | null {
   return isIP(ip) === 6 && parse(ip)?.kind() === 'ipv4' ? null : range;
 }
 
+const LOOPBACK = ['127.0.0.0/8', '::1/128'];
+
+/** Returns whether an address is of this machine alone. */
+export const isLoopback = (ip: string): boolean => isInRanges(ip, LOOPBACK);
+
 /** Returns whether an address is in one of the ranges, which `readRange` returned. What is no address is in none. */
 export function isInRanges(ip: string, ranges: readonly string[]): boolean {
   const address = parse(ip);

@@ -2,6 +2,7 @@
  * Who sees which page: every page as every role, with the same role of another store, without a session, and with the
  * credentials of the API. And where forms may come from.
  */
+import { get } from 'node:http';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { isAllowed, type Membership, type Role, storeRoles } from '../../src/core/access.ts';
@@ -313,5 +314,19 @@ test('an operator sees a store’s payments only as its member', () => {
     ),
   );
 });
+
+test('it answers to its own name, and to none that a web site can have', () =>
+  withDashboard(async ({ url }) => {
+    const { port } = new URL(url);
+    const ask = (host: string) =>
+      new Promise<number | undefined>((done, fail) => {
+        get({ port, host: '127.0.0.1', path: '/sign-in', headers: { host }, setHost: false }, (response) => {
+          response.resume();
+          done(response.statusCode);
+        }).once('error', fail);
+      });
+    for (const host of [new URL(url).host, `127.0.0.1:${port}`, 'localhost']) assert.is(await ask(host), 200, host);
+    for (const host of ['evil.example', `evil.example:${port}`]) assert.is(await ask(host), 421, host);
+  }));
 
 test.run();
