@@ -4,8 +4,9 @@
  */
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import { writeExactly } from '../core/exact-json.ts';
+import { isLoopback } from '../lib/address-range.ts';
 import { createHold } from '../lib/held-refusal.ts';
-import { createLimiter, type Limiter } from '../lib/rate-limit.ts';
+import { type AddressLimiter, createAddressLimiter, createLimiter, type Limiter } from '../lib/rate-limit.ts';
 import { staticDocument } from '../lib/static-document.ts';
 import { createTurns } from '../lib/turns.ts';
 import { accountEndpoint } from './account.ts';
@@ -44,6 +45,8 @@ const PAGES_PER_FORM = 4;
 /** How many callers' rates are kept at once. */
 const LIMITED_NAMES_MAX = 10_000;
 const REFERENCE_AGE_S = 300;
+/** How often one address may ask for health. */
+const HEALTH_PER_SECOND = 50;
 /** How many seconds' worth of pages one address may ask for at once. */
 const PAGES_BURST_S = 3;
 
@@ -73,12 +76,13 @@ export function createApp(deps: ApiDeps): Express {
   app.set('trust proxy', config.trustedProxies);
 
   const limiter = (perSecond: number, burst = perSecond) =>
-    createLimiter({ perSecond, burst, namesMax: LIMITED_NAMES_MAX, clock });
-  const keyLimiter = limiter(config.limits.requestsPerSecondPerKey);
+    createAddressLimiter({ perSecond, burst, namesMax: LIMITED_NAMES_MAX, clock });
+  const perSecond = config.limits.requestsPerSecondPerKey;
+  const keyLimiter = createLimiter({ perSecond, namesMax: LIMITED_NAMES_MAX, clock });
   const endpoints = apiEndpoints(deps);
 
   app.use(openTrace(deps), securityHeaders(config.baseUrl), echoVersion, refuseMalformed);
-  serveHealth(app, deps);
+  serveHealth(app, deps, limitAddresses(limiter(HEALTH_PER_SECOND)));
   app.use(limitAddresses(limiter(config.limits.requestsPerSecondPerAddress)));
   if (deps.pages) app.use(limitPages(config.limits, limiter, clock), deps.pages);
   // Written at the first request: a start would wait for it a tenth of a second.
@@ -98,7 +102,7 @@ export function createApp(deps: ApiDeps): Express {
  */
 function limitPages(
   { pagesPerSecondPerAddress: pages }: ApiDeps['config']['limits'],
-  limiter: (perSecond: number, burst: number) => Limiter,
+  limiter: (perSecond: number, burst: number) => AddressLimiter,
   clock: ApiDeps['clock'],
 ): RequestHandler {
   const forms = Math.ceil(pages / PAGES_PER_FORM);
@@ -118,20 +122,25 @@ function limitPages(
   };
 }
 
-/** Serves health before the address limit, because a load balancer asks often and from one address. */
-function serveHealth(app: Express, deps: ApiDeps): void {
+/** Serves health before the general limit, with one of its own: load balancers and monitors share few addresses. */
+function serveHealth(app: Express, deps: ApiDeps, limit: RequestHandler): void {
   routeAt(app, '/livez')
-    .get((_request, response) => {
+    .get(limit, (_request, response) => {
       response.json({ status: 'ok' });
     })
     .all(refuseMethod(['get']));
   routeAt(app, '/readyz')
-    .get(async (_request, response) => {
-      const health = await readiness(deps);
+    .get(limit, async (request, response) => {
+      const { networks_not_followed, ...rest } = await readiness(deps);
+      const health = isLocal(request) && networks_not_followed ? { ...rest, networks_not_followed } : rest;
       response.status(health.status === 'ok' ? 200 : 503).json(health);
     })
     .all(refuseMethod(['get']));
 }
+
+/** Whether a request came from this machine, and not through a proxy on it. */
+const isLocal = ({ socket, headers }: Request): boolean =>
+  isLoopback(socket.remoteAddress ?? '') && !('x-forwarded-for' in headers) && !('forwarded' in headers);
 
 /** Serves the reference, and redirects to it from where people look first. */
 function servePages(app: Express, pages: ReturnType<typeof referencePages>): void {

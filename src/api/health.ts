@@ -22,7 +22,10 @@ export const healthSchema = z
         }),
       )
       .optional()
-      .meta({ description: 'Networks on which a payment would not be seen now, whether or not others are followed.' }),
+      .meta({
+        description:
+          'Networks on which a payment would not be seen now, whether or not others are followed. Only for callers on the server’s own machine.',
+      }),
   })
   .meta({ id: 'Health', example: { status: 'ok' } });
 

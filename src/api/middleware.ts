@@ -8,7 +8,7 @@ import helmet from 'helmet';
 import { toSeconds } from '../lib/clock.ts';
 import type { Hold } from '../lib/held-refusal.ts';
 import { sortableId } from '../lib/id.ts';
-import { type Limiter, subscriberOf } from '../lib/rate-limit.ts';
+import type { AddressLimiter } from '../lib/rate-limit.ts';
 import { discardBody, isUnread, readBody } from '../lib/request-body.ts';
 import type { Unusable } from './auth.ts';
 import type { ApiDeps } from './endpoint.ts';
@@ -106,9 +106,9 @@ export const refuseMalformed: RequestHandler = (request, _response, next) => {
 };
 
 /** Limits the request rate of each IP address, before authentication. With a hold, what it refuses waits first. */
-export function limitAddresses(limiter: Limiter, hold?: Hold): RequestHandler {
+export function limitAddresses(limiter: AddressLimiter, hold?: Hold): RequestHandler {
   return async (request, response, next) => {
-    const waitS = limiter.take(subscriberOf(request.ip ?? ''));
+    const waitS = limiter.take(request.ip ?? '');
     if (waitS === 0) return next();
     if (hold && !(await hold(response))) return;
     throw refuse('rate_limited', { headers: { 'Retry-After': String(waitS) } });

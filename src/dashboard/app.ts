@@ -10,7 +10,7 @@ import { queryOf, readForm } from '../lib/form.ts';
 import { createHold } from '../lib/held-refusal.ts';
 import { html } from '../lib/html.ts';
 import { writeParts } from '../lib/parts.ts';
-import { createLimiter, subscriberOf } from '../lib/rate-limit.ts';
+import { createAddressLimiter } from '../lib/rate-limit.ts';
 import { BodyError } from '../lib/request-body.ts';
 import { staticDocument } from '../lib/static-document.ts';
 import { UTC } from '../lib/zone.ts';
@@ -21,7 +21,7 @@ import { serveLinks } from './link.ts';
 import { readNotice, withNotice } from './notice.ts';
 import { type FileReply, isOperatorPage, isStorePage, type Page, type Reply, type StoreAt } from './page.ts';
 import { dashboardPages } from './pages.ts';
-import { onlyOwnForms, protect } from './policy.ts';
+import { onlyOwnForms, onlyOwnName, protect } from './policy.ts';
 import { refuse } from './refusal.ts';
 import { serveSignIn } from './sign-in.ts';
 import { OPERATOR_LANGUAGE, setLanguage, type Words, wordsFor } from './texts.ts';
@@ -44,7 +44,7 @@ export function createDashboard(deps: DashboardDeps): Express {
   app.enable('strict routing');
   app.set('query parser', false);
   app.set('trust proxy', deps.config.trustedProxies);
-  app.use(protect(isHttps));
+  app.use(protect(isHttps), onlyOwnName(deps.url));
   const forever = 'public, max-age=31536000, immutable';
   app.get(
     STYLE_PATH,
@@ -84,10 +84,15 @@ const refuseUnseen = (words: Words, response: Response): void =>
 
 function limitAddresses(app: Express, { config, clock, languages }: DashboardDeps): void {
   const perSecond = config.limits.pagesPerSecondPerAddress;
-  const limiter = createLimiter({ perSecond, burst: perSecond * PAGES_BURST_S, namesMax: SUBSCRIBERS_MAX, clock });
+  const limiter = createAddressLimiter({
+    perSecond,
+    burst: perSecond * PAGES_BURST_S,
+    namesMax: SUBSCRIBERS_MAX,
+    clock,
+  });
   const hold = createHold(clock);
   app.use(async (request, response, next) => {
-    const waitS = limiter.take(subscriberOf(request.ip ?? ''));
+    const waitS = limiter.take(request.ip ?? '');
     if (waitS === 0) return next();
     if (!(await hold(response))) return;
     response.set('Retry-After', String(waitS));

@@ -7,7 +7,7 @@ import type { Express, Request, Response } from 'express';
 import type { Person, UsedFactor } from '../database/people.ts';
 import { queryOf, readForm } from '../lib/form.ts';
 import { type Html, html } from '../lib/html.ts';
-import { createLimiter, subscriberOf } from '../lib/rate-limit.ts';
+import { createAddressLimiter } from '../lib/rate-limit.ts';
 import { actOf, type SignInDeps } from './deps.ts';
 import { documentOf, languageSwitch } from './frame.ts';
 import { passkeyButton } from './passkey-button.ts';
@@ -30,7 +30,7 @@ const PURPOSE = 'sign in';
 /** Serves `/sign-in` and `/sign-out`. */
 export function serveSignIn(app: Express, deps: SignInDeps): void {
   const { sessions, database, clock, passkeys, languages } = deps;
-  const limiter = createLimiter({
+  const limiter = createAddressLimiter({
     perSecond: ATTEMPTS_PER_SECOND,
     burst: ATTEMPTS_BURST,
     namesMax: SUBSCRIBERS_MAX,
@@ -60,7 +60,7 @@ export function serveSignIn(app: Express, deps: SignInDeps): void {
 
   app.post('/sign-in', async (request, response) => {
     const words = wordsFor(languages, response);
-    const waitS = limiter.take(subscriberOf(request.ip ?? ''));
+    const waitS = limiter.take(request.ip ?? '');
     if (waitS > 0) {
       response.set('Retry-After', String(waitS));
       sendForm(response, 429, words.html('sign-in.too_many', { seconds: waitS }));

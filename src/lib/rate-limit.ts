@@ -44,6 +44,40 @@ export function createLimiter(
   };
 }
 
+/** How many times the rate of one subscriber a whole IPv6 /48 has: 65,536 subscribers share it. */
+const SITE_FACTOR = 16;
+
+export type AddressLimiter = Readonly<{
+  /** Takes one token for a request from an address. @returns 0 when there was one, else the whole seconds to wait */
+  take(ip: string): number;
+}>;
+
+/**
+ * Limits each subscriber, and all of an IPv6 /48 together: one customer may hold a whole /48. There is no bucket for
+ * everybody, because one client could empty it for all others.
+ * @param options as for `createLimiter`, for one subscriber
+ */
+export function createAddressLimiter(options: Parameters<typeof createLimiter>[0]): AddressLimiter {
+  const { perSecond, burst = perSecond } = options;
+  const subscribers = createLimiter(options);
+  const sites = createLimiter({ ...options, perSecond: perSecond * SITE_FACTOR, burst: burst * SITE_FACTOR });
+  return {
+    take(ip) {
+      const waitS = subscribers.take(subscriberOf(ip));
+      const site = siteOf(ip);
+      // A subscriber that is refused takes nothing from its neighbours.
+      return waitS > 0 || site === null ? waitS : sites.take(site);
+    },
+  };
+}
+
+/** Returns the /48 of an IPv6 address; null for any other address. */
+function siteOf(ip: string): string | null {
+  if (!ipaddr.isValid(ip)) return null;
+  const address = ipaddr.process(ip);
+  return address instanceof ipaddr.IPv6 ? address.parts.slice(0, 3).join(':') : null;
+}
+
 /** Returns one name for all addresses of a single subscriber: the IPv4 address, or the /64 of an IPv6 address. */
 export function subscriberOf(ip: string): string {
   if (!ipaddr.isValid(ip)) return ip;

@@ -102,7 +102,9 @@ export function sendCode(
 
 /**
  * Returns how the dashboard adds a target. A mail server must be one that the guard admits: who signs in there need not
- * be somebody who may connect to everything that this machine reaches.
+ * be somebody who may connect to everything that this machine reaches. It is not checked again at each send: targets of
+ * the tool may name a mail server on this machine, and a name that changes later gains one greeting, since TLS with the
+ * name's own certificate comes before anything is sent.
  */
 export function createTargetMaker({ guard, clock }: Readonly<{ guard: UrlGuard; clock: Clock }>) {
   const send = createSend(guard);

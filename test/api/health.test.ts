@@ -70,5 +70,18 @@ test('/readyz names every network that is not followed, with the reason, also wh
   }
 });
 
+test('/readyz tells strangers whether the server is ready, and no network', async () => {
+  const own = await startApi({ ready: false });
+  try {
+    for (const header of ['X-Forwarded-For', 'Forwarded']) {
+      const { json, status } = await exchange('GET', `${own.baseUrl}/readyz`, { [header]: '203.0.113.7' });
+      assert.is(status, 503);
+      assert.equal(Object.keys(json as object), ['status', 'reasons'], header);
+    }
+  } finally {
+    await own.close();
+  }
+});
+
 test.after(() => api.close());
 test.run();

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createLimiter } from '../../src/lib/rate-limit.ts';
+import { createAddressLimiter, createLimiter } from '../../src/lib/rate-limit.ts';
 import { withApi } from '../support/api-server.ts';
 import { expectError } from '../support/expect-error.ts';
 import { handClock } from '../support/hand-clock.ts';
@@ -132,6 +132,29 @@ test('many pages that are asked for at once let other requests pass between them
     for (const socket of sockets) socket.destroy();
     const place = answered().indexOf('/readyz') - 21;
     assert.ok(place < 20, `the other request was answered after ${place} pages`);
+  }));
+
+test('a whole /48 has sixteen times the rate of one subscriber, and its neighbours are not limited by one of them', () => {
+  const clock = handClock();
+  const limiter = createAddressLimiter({ perSecond: 2, namesMax: 1_000, clock });
+  const asks = (subnet: number, site = '2001:db8:1') => limiter.take(`${site}:${subnet.toString(16)}::1`);
+  const taken = (waits: readonly number[]) => waits.filter((wait) => wait === 0).length;
+  assert.is(taken(Array.from({ length: 100 }, () => asks(0))), 2, 'one subscriber');
+  assert.is(taken(Array.from({ length: 100 }, (_, subnet) => asks(subnet + 1))), 30, 'all the others together');
+  assert.is(asks(1, '2001:db8:2'), 0, 'another site');
+  assert.is(taken(Array.from({ length: 10 }, (_, host) => limiter.take(`192.0.2.${host}`))), 10, 'IPv4');
+});
+
+test('health is limited for each address, far above what a load balancer asks', () =>
+  withApi({}, async (api) => {
+    for (const path of ['/livez', '/readyz']) {
+      const asked = await Promise.all(Array.from({ length: 60 }, () => exchange('GET', api.baseUrl + path)));
+      const refused = asked.filter(({ status }) => status === 429);
+      assert.is(refused.length, path === '/livez' ? 10 : 60, path);
+      assert.ok(refused.every(({ headers }) => headers['retry-after'] === '1'));
+    }
+    api.clock.advance(1_000);
+    assert.is((await exchange('GET', `${api.baseUrl}/livez`)).status, 200);
   }));
 
 test('only a trusted proxy names the client’s address', () =>
