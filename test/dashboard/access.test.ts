@@ -148,7 +148,6 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /operator/notices/:target/test': ['operator'],
   'post /operator/notices/:target/remove': ['operator'],
   'post /operator/alarms/acknowledge': ['operator'],
-  'post /operator/alarms/resolve': ['operator'],
   'get /operator/audit': ['operator'],
   'get /operator/audit.csv': ['operator'],
   'get /operator/people': ['operator'],
