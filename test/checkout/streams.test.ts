@@ -13,7 +13,7 @@ import { until } from '../support/until.ts';
 const WATCHED = 250;
 const PER_LOOK = 200;
 
-/** Opens one stream for each of so many sessions. @param read is told of each session that is read */
+/** Opens one stream for each of so many sessions. @param read called for each session that is read */
 async function watch(api: ApiServer, read: () => void, signal: AbortSignal): Promise<void> {
   const database = new Proxy(api.database(), {
     get(own, name) {
