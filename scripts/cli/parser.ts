@@ -30,7 +30,8 @@ export function readInput(
     throw usage(messageOf(error, words));
   }
   const values = parser.opts<Record<string, string | boolean | undefined>>();
-  return { args: parser.args, options: Object.fromEntries(names.map(([name, key]) => [name, values[key]])) };
+  const given = names.filter(([, key]) => values[key] !== undefined);
+  return { args: parser.args, options: Object.fromEntries(given.map(([name, key]) => [name, values[key]])) };
 }
 
 function parserOption(name: string, option: Option): ParserOption {
