@@ -24,7 +24,6 @@ import { answerLookups } from './lookups.ts';
 import { createPayer } from './payouts/engine.ts';
 import { learnWallets } from './payouts/learn-wallets.ts';
 import { payoutNodeOptions } from './payouts/node-options.ts';
-import type { RunMarks } from './payouts/run-mark.ts';
 import { createSecondOpinion } from './payouts/second-opinion.ts';
 import type { FreezableSigner } from './payouts/signer-freeze.ts';
 import { createSweepWatch } from './payouts/sweep-watch.ts';
@@ -39,8 +38,6 @@ export type IndexerOptions = Readonly<{
   chain: Chain;
   /** The signer for payouts; null if this network only receives. */
   signer?: FreezableSigner | null;
-  /** Where payouts leave their marks. */
-  runMarks?: RunMarks;
   clock: Clock;
   log: Log;
   pid: number;
@@ -101,7 +98,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
 
 /** Makes the network's payouts and manages its sweeps, if there is a signer and the family supports payouts. */
 async function pay(options: IndexerOptions, chainNode: Node, signal: AbortSignal): Promise<void> {
-  const { network, database, chain, signer, runMarks: marks, clock, log } = options;
+  const { network, database, chain, signer, clock, log } = options;
   const node = signer && (await openForPayouts(options));
   if (!node) return;
   // At a stop, requests in flight end at once, as a fault of what was closed.
@@ -110,7 +107,7 @@ async function pay(options: IndexerOptions, chainNode: Node, signal: AbortSignal
   try {
     const secondOpinion = createSecondOpinion(chain, network);
     const nodes = { node, chainNode };
-    const parts = { network, rules: chain.spendRules, ...nodes, signer, secondOpinion, marks, database, clock, log };
+    const parts = { network, rules: chain.spendRules, ...nodes, signer, secondOpinion, database, clock, log };
     const sweeper = createSweeper(parts);
     const watch = createSweepWatch({ network, sweeper, database, clock, log });
     await Promise.all([createPayer(parts).run(signal), watch.run(signal)]);

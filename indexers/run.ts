@@ -22,7 +22,6 @@ import { type Log, openLog } from '../src/lib/log.ts';
 import { awaitStart } from '../src/lib/start-signal.ts';
 import type { Signer, SignerControl } from '../src/signer/signer.ts';
 import { indexNetwork } from './indexer.ts';
-import { openRunMarks, runMarkFile } from './payouts/run-mark.ts';
 import { makeRoomForAnswers } from './v8-flags.ts';
 
 const exitCodes = { stopped: 0, failed: 1, cannotStart: 2, moved: 3 } as const;
@@ -65,8 +64,7 @@ export async function runIndexer({ family, network: key, env, cwd, openDatabase 
     const chain = chains[family];
     const { blocksPerIngestMax } = config.limits;
     signer = config.signer && (await import('../src/signer/client.ts')).openConfiguredSigner(config.signer);
-    const runMarks = openRunMarks(runMarkFile(config.dataDir, network.key));
-    const own = { network, database, chain, signer, runMarks };
+    const own = { network, database, chain, signer };
     const parts = { ...own, clock: systemClock, log, pid: process.pid, random: Math.random };
     const end = await indexNetwork({ ...parts, blocksPerIngestMax }, stopping.signal);
     if (end === 'stopped') return exitCodes.stopped;

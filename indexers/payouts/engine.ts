@@ -14,7 +14,6 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault, permanent, transient } from '../../src/core/fault.ts';
 import type { PayoutRules } from '../../src/core/payout.ts';
 import { reason } from '../../src/core/reasons.ts';
-import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Freeze } from '../../src/database/freezes.ts';
 import type { OpenPayout } from '../../src/database/money-out.ts';
@@ -24,14 +23,12 @@ import { every } from '../../src/lib/every.ts';
 import type { Log } from '../../src/lib/log.ts';
 import { createBalanceWatch } from './balances.ts';
 import { acquireLease, endsLease, type PayoutLease } from './lease.ts';
-import { BEAT_MS, createRollbackWait, type RollbackWait } from './rollback-wait.ts';
-import type { RunMarks } from './run-mark.ts';
 import type { SecondOpinion } from './second-opinion.ts';
+import { BEAT_MS, createSettlingIn, SETTLING, type SettlingIn } from './settling-in.ts';
 import { createSignerFreezer, type FreezableSigner } from './signer-freeze.ts';
 import { type AdvancePayout, createAdvancePayout, type Memory } from './step.ts';
-import { createUnknownNumbers } from './unknown-numbers.ts';
 import { createWalletWatch } from './wallet-watch.ts';
-import { createPayoutWallets, type PayoutWallets } from './wallets.ts';
+import { createPayoutWallets } from './wallets.ts';
 
 /** Payouts in progress at once. */
 const OPEN_MAX = 64;
@@ -64,8 +61,6 @@ type PayerOptions = Readonly<{
   chainNode: Pick<Node, 'head' | 'finalized'>;
   signer: FreezableSigner;
   secondOpinion: SecondOpinion;
-  /** Where each run leaves its mark; absent if nothing can be put back to an earlier state. */
-  marks?: RunMarks | undefined;
   database: Database;
   clock: Clock;
   log: Log;
@@ -86,7 +81,7 @@ export interface Payer {
 }
 
 /** Faults that end by themselves. The follower reports a network that is not followed (yet). */
-const passing: readonly string[] = ['network_not_followed', 'payouts_reading', 'payouts_rollback_possible'];
+const passing: readonly string[] = ['network_not_followed', 'payouts_reading', SETTLING];
 
 const frozenFault = (freeze: Freeze | null): Fault | null =>
   freeze &&
@@ -102,36 +97,19 @@ export const paceOf = ({ lane }: SpendRules, blockTimeMs: number): PayoutRules =
   return { lane, resendMs, outbidMs: Math.max(OUTBID_MS_MIN, OUTBID_BLOCKS * blockTimeMs) };
 };
 
-/** Returns the wait for what may have been signed and lost; null where nothing can be put back. */
-function rollbackWaitOf(options: PayerOptions, wallets: PayoutWallets): RollbackWait | null {
-  const { network, rules, node, chainNode, database, marks, clock, log } = options;
-  const lifeMs = rules.rollbackWaitMs?.(network.payoutExpiryMs);
-  if (!marks || lifeMs === undefined) return null;
-  const findUnknown = rules.lane === 'sequence' ? createUnknownNumbers({ network, node, database, wallets }) : null;
-  const createdAtMs = () => database.createdAtMs();
-  return createRollbackWait({ network: network.key, lifeMs, marks, chainNode, findUnknown, createdAtMs, clock, log });
+/** Returns the settling-in after a gap; null where the family needs none. */
+function settlingInOf({ network, rules, chainNode, database, clock }: PayerOptions): SettlingIn | null {
+  const settleMs = rules.settleMs?.(network.payoutExpiryMs);
+  return settleMs === undefined
+    ? null
+    : createSettlingIn({ network: network.key, settleMs, chainNode, database, clock });
 }
 
-/** What may have been signed and lost is no less unknown while something else keeps the engine from working. */
+/** Keeps the reason of the settling-in visible when another fault stops the engine. */
 function heldBy(held: Fault | null, fault: Fault): Fault {
   if (!held || endsLease(fault)) return fault;
   const message = `${held.message}. Besides, ${fault.code}: ${fault.message}`;
   return fault.kind === 'permanent' ? permanent(held.code, message) : transient(held.code, message);
-}
-
-/** Reports whether all that was paid and is not known here has been read; from the first look on that is not so. */
-function createCertainty(
-  network: NetworkKey,
-  database: Pick<Database, 'reportCertainty'>,
-  clock: Pick<Clock, 'nowMs'>,
-) {
-  let last: boolean | null = null;
-  async function report(isCertain: boolean): Promise<void> {
-    if (last === isCertain) return;
-    await database.reportCertainty(network, isCertain, clock.nowMs());
-    last = isCertain;
-  }
-  return { report, begin: async () => (last === null ? report(false) : undefined) };
 }
 
 export function createPayer(options: PayerOptions): Payer {
@@ -140,9 +118,9 @@ export function createPayer(options: PayerOptions): Payer {
   const queue = new PQueue({ concurrency: CONCURRENCY });
   const allotting = new PQueue({ concurrency: ALLOTTING[rules.lane] });
   const wallets = createPayoutWallets({ network: network.key, tokens: network.tokens, rules, signer });
-  const rollbackWait = rollbackWaitOf(options, wallets);
+  const settlingIn = settlingInOf(options);
   /** A refund's lock on the chain excludes no payment by another wallet, and none under another id. */
-  const holdOnNew = (): Fault | null => rollbackWait?.current() ?? null;
+  const holdOnNew = (): Fault | null => settlingIn?.current() ?? null;
   const signerFreezer = createSignerFreezer({ network: network.key, signer, database, clock, log });
   const followJournal = async (): Promise<void> => lease?.follow();
   const walletWatch = createWalletWatch({
@@ -156,7 +134,6 @@ export function createPayer(options: PayerOptions): Payer {
     clock,
     log,
   });
-  const certainty = createCertainty(network.key, database, clock);
   const roleOf = ({ intent }: { intent: Parameters<SpendRules['payer']>[0] }) => rules.payer(intent).role;
   const balances = createBalanceWatch({
     network: network.key,
@@ -180,8 +157,7 @@ export function createPayer(options: PayerOptions): Payer {
 
   async function begin(): Promise<AdvancePayout> {
     if (lease && advance) return advance;
-    const onRecorded = (journalId: number) => rollbackWait?.note(journalId);
-    lease = await acquireLease(network.key, signer, database, clock.nowMs(), onRecorded);
+    lease = await acquireLease(network.key, signer, database, clock.nowMs());
     advance = createAdvancePayout({
       node,
       signer,
@@ -197,8 +173,7 @@ export function createPayer(options: PayerOptions): Payer {
       onRotated: () => walletWatch.expire(),
       onDepositNumbers: walletWatch.learnNumbers,
       holdOnNew,
-      isDoubted: () => rollbackWait?.current() != null,
-      onUnknown: () => rollbackWait?.suspect(),
+      isDoubted: () => holdOnNew() !== null,
     });
     return advance;
   }
@@ -256,14 +231,12 @@ export function createPayer(options: PayerOptions): Payer {
   }
 
   async function lookOnce(): Promise<Fault | null> {
-    await certainty.begin();
-    await rollbackWait?.beat();
+    await settlingIn?.beat();
     const floor = await refuseUnfollowed();
     const advancePayout = await begin();
     if (await walletWatch.renew()) balances.expire();
     await signerFreezer.renew();
-    await rollbackWait?.renew(floor);
-    await certainty.report(!rollbackWait?.current());
+    await settlingIn?.renew(floor, walletWatch.refusePending);
     const nowMs = clock.nowMs();
     const open = await database.openPayouts(network.key, nowMs, OPEN_MAX);
     const ids = new Set(open.map(({ payout }) => payout.id));
@@ -310,11 +283,11 @@ export function createPayer(options: PayerOptions): Payer {
     run(signal) {
       const work = async (): Promise<void> => report(await look());
       const paying = every(LOOK_MS, work, { clock, log, signal, what: 'paying out', onFault: report });
-      if (!rollbackWait) return paying;
+      if (!settlingIn) return paying;
       // A look may take minutes if a node is slow.
-      const beat = () => rollbackWait.beat();
-      const marking = every(BEAT_MS, beat, { clock, log, signal, what: 'marking payouts', onFault: async () => {} });
-      return Promise.all([paying, marking]).then(() => {});
+      const beat = () => settlingIn.beat();
+      const beating = every(BEAT_MS, beat, { clock, log, signal, what: 'beating', onFault: async () => {} });
+      return Promise.all([paying, beating]).then(() => {});
     },
   };
 }

@@ -49,8 +49,6 @@ export async function acquireLease(
   signer: Signer,
   database: Pick<Database, 'nextFence' | 'listEngines' | 'recordSigned'>,
   nowMs: number,
-  /** Called with the newest entry of the journal that is recorded, each time that it was read. */
-  onRecorded: (journalId: number) => void,
 ): Promise<PayoutLease> {
   const served = await signer.fence(network);
   const fence = await database.nextFence(network, served, nowMs);
@@ -62,7 +60,7 @@ export async function acquireLease(
     for (;;) {
       const entries = await signer.journal(network, journalId, PAGE);
       const last = entries.at(-1);
-      if (!last) return onRecorded(journalId);
+      if (!last) return;
       const outcome = await database.recordSigned(network, entries);
       if (outcome.kind === 'stray') {
         const { id, intent, generation, attempt } = outcome.signature;

@@ -66,8 +66,6 @@ type AdvanceParts = Readonly<{
   holdOnNew(): EngineReason | null;
   /** Whether something that is not known here may still take effect, so that nothing ends as never paid. */
   isDoubted(): boolean;
-  /** Called when a node shows more transactions of a wallet than are known here. */
-  onUnknown(): void;
 }>;
 
 /** What one run of the engine remembers of a payout between iterations. */
@@ -212,7 +210,6 @@ async function nextNonce(work: Work): Promise<number | null | 'soon' | EngineRea
     case 'free':
       if (pending <= offer.nonce) return offer.nonce;
       // A number excludes another transaction, but not a second payment of the same refund with the next one.
-      parts.onUnknown();
       return reason('payout_nonce_unsettled', { payer, ours: offer.nonce, counted: pending, lacks: 'finality' });
     case 'halted':
       return offer.why;

@@ -9,15 +9,18 @@
  * @module
  */
 import type { Node } from '../../src/chains/chain.ts';
+import { chains } from '../../src/chains/index.ts';
 import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { type Fault, invariant, transient } from '../../src/core/fault.ts';
 import { hotRoles } from '../../src/core/intent.ts';
 import { watchedWallets } from '../../src/core/outgoing.ts';
+import { reason } from '../../src/core/reasons.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { OutgoingClaim } from '../../src/database/outgoing.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
+import { SETTLING } from './settling-in.ts';
 import { createSpendLearner } from './spend-learner.ts';
 import type { PayoutWallets } from './wallets.ts';
 
@@ -29,7 +32,7 @@ const HALTED_MAX = 16;
 type WalletWatchParts = Readonly<{
   network: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'reorgDepthMax'>;
   rules: SpendRules;
-  node: Pick<PayoutNode, 'paidBy' | 'failedBy' | 'sequence' | 'usedBy' | 'readTransfer'>;
+  node: Pick<PayoutNode, 'paidBy' | 'failedBy' | 'sequence' | 'pending' | 'balance' | 'usedBy' | 'readTransfer'>;
   /** The follower's node: what it shows at the start must be read first. */
   chainNode: Pick<Node, 'head' | 'finalized'>;
   database: Pick<
@@ -70,6 +73,11 @@ interface WalletWatch {
    * @returns whether more follow: then ask again
    */
   learnNumbers(payer: string, finalNonce: number): Promise<boolean>;
+  /**
+   * Asks every node for transactions of the refund and gas wallets that are on their way and not known here.
+   * @throws Fault transient `payouts_settling` if there are
+   */
+  refusePending(): Promise<void>;
   /** Makes the next `renew` ask the signer at once which wallets pay. */
   expire(): void;
 }
@@ -170,6 +178,7 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
 
   return {
     learnNumbers: learner.learnNumbers,
+    refusePending: async () => refusePending(parts, await readCounts()),
     expire() {
       askedAtMs = Number.NEGATIVE_INFINITY;
     },
@@ -180,8 +189,7 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
       if (!isRead && floor < start.number) {
         throw transient(
           'payouts_reading',
-          `block ${start.number} of ${network.key} is not read and final yet (${floor} is): until then, payments of an ` +
-            'earlier run may not be known, and nothing is paid out',
+          reason('payouts_reading', { network: network.key, start: start.number, read: floor }).message,
         );
       }
       // Balances are compared with the books only once these have all that was on the chain at the start.
@@ -199,4 +207,32 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
       return isRotated;
     },
   };
+}
+
+/** @throws Fault transient `payouts_settling` */
+async function refusePending(
+  { network, node, database, wallets }: WalletWatchParts,
+  counts: Start['counts'],
+): Promise<void> {
+  for (const [key, seen] of counts) {
+    const pending = await node.pending(key);
+    const known = await database.nextNonce(network.key, key);
+    const final = typeof seen === 'number' ? seen : seen.head;
+    // What is final halts the wallet.
+    if (pending === null || pending <= Math.max(known?.unsignedNonce ?? 0, final)) continue;
+    if (await isEmptied({ node, wallets }, key)) continue;
+    const wallet = chains[network.family].address.format(key);
+    throw transient(
+      SETTLING,
+      `a node of ${network.key} has received transactions of wallet ${wallet}, through number ${pending - 1}, that are ` +
+        'not known here: payouts wait until they are final',
+    );
+  }
+}
+
+/** Whether a former wallet holds no tokens any more: nothing of it on its way can pay a refund. */
+async function isEmptied({ node, wallets }: Pick<WalletWatchParts, 'node' | 'wallets'>, key: string): Promise<boolean> {
+  if (!(await wallets.own()).former.some((one) => one.key === key)) return false;
+  const { tokens } = await node.balance(key);
+  return Object.values(tokens).every((units) => units === 0n);
 }

@@ -8,7 +8,7 @@ import type { Config } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
 import { hasLiveData } from '../database/sqlite/live-data.ts';
 import { migrate } from '../database/sqlite/migrate.ts';
-import { doubtEngines } from '../database/sqlite/payouts/doubt.ts';
+import { settleEngines } from '../database/sqlite/payouts/settling-in.ts';
 import { type Clock, systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { databaseFile, readSecretKeys } from '../lib/secret-key.ts';
@@ -17,7 +17,7 @@ import { retireUnknownUse } from './retire-given.ts';
 
 /**
  * Creates the data directory, the secret key and the database if missing, and brings the database to the current
- * schema. Retires addresses that may have been given out in a gap, and doubts what the database says of payouts. Only
+ * schema. Retires addresses that may have been given out in a gap, and lets payouts settle in after a gap. Only
  * for a process that knows that no older program uses it.
  * @throws Fault permanent `live_data_folder`; see `migrate` and `readSecretKeys`
  */
@@ -37,7 +37,7 @@ export function prepareDatabase(
   migrate({ file, backupDir: join(config.dataDir, 'backups'), ...(log && { log }) });
   retireUnknownUse({ dataDir: config.dataDir, clock, log });
   if (config.signer)
-    doubtEngines(
+    settleEngines(
       file,
       config.networks.map(({ key }) => key),
       clock.nowMs(),

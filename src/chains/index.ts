@@ -37,7 +37,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
     wallets: evmWallets,
     spendRules: {
       lane: 'sequence',
-      rollbackWaitMs: (expiryMs = EVM_POOL_MS) => expiryMs,
+      settleMs: (expiryMs = EVM_POOL_MS) => expiryMs,
       payer: ownFees,
       sweepOwnersMax: 1,
       nativeDecimals: WEI_DECIMALS,
@@ -59,7 +59,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
     spendRules: {
       lane: 'expiry',
       expiresAtMs: ({ expiration_ms }) => Number(expiration_ms),
-      rollbackWaitMs: (expiryMs = TRON_EXPIRY_MS) => expiryMs + expirySpreadMs(expiryMs),
+      settleMs: (expiryMs = TRON_EXPIRY_MS) => expiryMs + expirySpreadMs(expiryMs),
       payer: ownFees,
       sweepOwnersMax: 1,
       nativeDecimals: SUN_DECIMALS,
@@ -81,7 +81,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
     spendRules: {
       lane: 'expiry',
       expiresAtMs: (_terms, signedAtMs) => signedAtMs + SOLANA_LIFE_MS_MIN,
-      rollbackWaitMs: (expiryMs = SOLANA_LIFE_MS_MAX) => expiryMs,
+      settleMs: (expiryMs = SOLANA_LIFE_MS_MAX) => expiryMs,
       payer: sponsoredFees,
       sweepOwnersMax: 6,
       nativeDecimals: LAMPORT_DECIMALS,

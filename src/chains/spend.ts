@@ -30,13 +30,12 @@ export type SpendRules = Readonly<{
    */
   expiresAtMs?(terms: Terms, signedAtMs: number): number;
   /**
-   * Returns for how long, in ms of the chain's time, nothing is ended as never paid if earlier attempts may have been
-   * lost, and new attempts wait. In an `expiry` lane, an attempt
-   * can be included for so long after it is signed, at most; in a `sequence` lane, each node shows by then what is
-   * still on its way (`PayoutNode.pending`).
+   * Returns for how long, in ms of the chain's time, payouts settle in after a gap. In an `expiry` lane, an attempt can
+   * be included for so long after it is signed, at most; in a `sequence` lane, each node shows by then what is still on
+   * its way (`PayoutNode.pending`).
    * @param expiryMs `PayoutNodeOptions.expiryMs`
    */
-  rollbackWaitMs?(expiryMs: number | undefined): number;
+  settleMs?: ((expiryMs: number | undefined) => number) | undefined;
   /**
    * The wallet that pays the fee of an intent and whose sequence numbers it uses. A refund or gas wallet without an
    * index is the one that pays now.

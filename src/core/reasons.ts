@@ -27,6 +27,19 @@ const reasons = {
       `money out is frozen on ${network ?? 'every network'} by ${by}: ${why}. ` +
       `\`quayside payouts thaw${network === null ? '' : ` ${network}`} --reason …\` ends that`,
   },
+  payouts_settling: {
+    passes: true,
+    text: ({ network, until }: NetworkValues & Readonly<{ until: string | null }>) =>
+      `The engine of ${network} left no heartbeat for two minutes, so the machine may have been put back to an earlier ` +
+      'state, and payments may be on their way that are not known here. Payouts wait for these' +
+      (until === null ? '' : `: until ${until} by the chain's time, and some blocks more`),
+  },
+  payouts_reading: {
+    passes: true,
+    text: ({ network, start, read }: NetworkValues & Readonly<{ start: number; read: number }>) =>
+      `block ${start} of ${network} is not read and final yet (${read} is): until then, payments of an earlier run may ` +
+      'not be known, and nothing is paid out',
+  },
   payout_nonce_unsettled: {
     passes: true,
     text: ({

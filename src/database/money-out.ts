@@ -112,8 +112,10 @@ export type PayoutEngine = Readonly<{
   reason: EngineReason | null;
   /** As the engine has last seen it; null if there is none, or it could not be asked yet. */
   signerFreeze: SeenSignerFreeze | null;
-  /** It has not looked yet, since it was started, for payments that this database does not know. */
-  isUncertain: boolean;
+  /** When it left its last heartbeat; null: never. */
+  beatAtMs: number | null;
+  /** Until when it settles in, by the chain's time: what it paid may not be known here. 0: not known yet; null: it has. */
+  settlingUntilMs: number | null;
   updatedAtMs: number;
 }>;
 
@@ -200,15 +202,16 @@ export interface MoneyOutDatabase {
   nextFence(network: NetworkKey, servedFence: number, nowMs: number): Promise<number | null>;
   reportEngine(network: NetworkKey, reason: EngineReason | null, nowMs: number): Promise<void>;
   /**
-   * Records whether a network's engine has looked for payments that this database does not know. Until then, nothing is
-   * canceled, rejected or ended as never paid.
+   * Saves the heartbeat of a network's engine. If the last one is older than two minutes, the network settles in from
+   * now on: nothing is signed, canceled, rejected or ended as never paid.
+   * @returns `PayoutEngine.settlingUntilMs`
    */
-  reportCertainty(network: NetworkKey, isCertain: boolean, nowMs: number): Promise<void>;
+  beatEngine(network: NetworkKey, nowMs: number): Promise<number | null>;
+  /** Saves until when a network settles in, by the chain's time; null: it has. */
+  settleEngine(network: NetworkKey, untilMs: number | null, nowMs: number): Promise<void>;
   /** Records whether a network's engine sees the signer frozen. */
   reportSignerFreeze(network: NetworkKey, freeze: SeenSignerFreeze | null, nowMs: number): Promise<void>;
   listEngines(): Promise<readonly PayoutEngine[]>;
-  /** Returns when this database was created. */
-  createdAtMs(): Promise<number>;
 
   /** Plans payouts, all or none. An existing one with the same intent stays as it is. */
   planPayouts(payouts: readonly NewPayout[]): Promise<void>;

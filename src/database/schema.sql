@@ -764,8 +764,9 @@ CREATE TABLE payout_engines (
   reason_code TEXT,
   reason_message TEXT,
   signer_freeze TEXT CHECK (json_valid(signer_freeze)), --> SeenSignerFreeze
-  -- It has not looked yet, since its start, for payments that this database does not know.
-  is_uncertain INTEGER NOT NULL DEFAULT 0 CHECK (is_uncertain IN (0, 1)),
+  beat_at_ms INTEGER, -- its last heartbeat; without one of the last two minutes, it settles in
+  -- Until when it settles in, by the chain's time: nothing is signed, and nothing ends as never paid. 0: not known yet.
+  settling_until_ms INTEGER,
   updated_at_ms INTEGER NOT NULL,
   CHECK ((reason_code IS NULL) = (reason_message IS NULL))
 ) STRICT, WITHOUT ROWID;

@@ -280,9 +280,9 @@ for (const [isKnown, code] of [
         assert.equal(shown(await read(api, 'r-1')), [left, 'payer']);
         assert.equal(await database.refundAddresses(sale.id), { [network]: keyOf(left) });
       };
-      await database.reportCertainty(network, false, act.atMs);
+      await database.settleEngine(network, 0, act.atMs);
       await isKept();
-      await database.reportCertainty(network, true, act.atMs);
+      await database.settleEngine(network, null, act.atMs);
       if (!isKnown) await payUnknown(api, keyOf(left), UNITS);
       await isKept();
       await approve(database, id, act.atMs);

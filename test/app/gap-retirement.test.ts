@@ -253,17 +253,22 @@ test(
 );
 
 test(
-  'what the database says of payouts is in doubt from the start on, until the engine has looked',
+  'after a gap of more than two minutes, payouts settle in from the start on; a restart within them waits for nothing',
   onMachine(async ({ begin, dataDir, clock }) => {
     const { database } = await begin();
-    const inDoubt = async () => (await database.listEngines()).filter(({ isUncertain }) => isUncertain).length;
-    assert.is(await inDoubt(), 0, 'without a signer, nothing is paid out');
+    const settling = async () => (await database.listEngines()).map(({ settlingUntilMs }) => settlingUntilMs);
+    assert.equal(await settling(), [], 'without a signer, nothing is paid out');
     const config = { dataDir, sandbox: false, networks: [network], signer: { dir: dataDir } } as unknown as Config;
     prepareDatabase(config, {}, log, clock);
-    assert.is(await inDoubt(), 1);
-    await database.reportCertainty(network.key, true, clock.nowMs());
+    assert.equal(await settling(), [0]);
+    assert.is(await database.beatEngine(network.key, clock.nowMs()), 0);
+    await database.settleEngine(network.key, null, clock.nowMs());
+    clock.advance(119_000);
     prepareDatabase(config, {}, log, clock);
-    assert.is(await inDoubt(), 1);
+    assert.equal(await settling(), [null]);
+    clock.advance(2_000);
+    prepareDatabase(config, {}, log, clock);
+    assert.equal(await settling(), [0]);
   }),
 );
 

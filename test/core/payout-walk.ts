@@ -218,7 +218,7 @@ const WAITING_RULE = 'signer_refused_…';
 type Make = (what: string, changes: Partial<Spot>, who?: Who) => Move;
 
 function quoteMoves(spot: Spot, by: Make): Move[] {
-  if (isHeld(spot)) return [by('is held', { code: 'payouts_rollback_possible' })];
+  if (isHeld(spot)) return [by('is held', { code: 'payouts_settling' })];
   const codes = ['destination_frozen', 'destination_invalid', 'token_short', 'native_short', 'would_fail'] as const;
   const isPaid = hasLostPaid(spot);
   const held = { code: heldCodes[spot.lost] ?? 'refund_maybe_paid' };

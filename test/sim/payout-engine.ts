@@ -5,7 +5,6 @@
  * @module
  */
 import { createPayer, type Payer } from '../../indexers/payouts/engine.ts';
-import type { RunMarks } from '../../indexers/payouts/run-mark.ts';
 import type { FreezableSigner } from '../../indexers/payouts/signer-freeze.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { PayoutNode } from '../../src/chains/spend.ts';
@@ -87,8 +86,8 @@ type EngineParts = Readonly<{
   database: Database;
   clock: Clock;
   fuse: Fuse;
-  /** Of a machine that can be put back: the run's marks, and the blocks that are made, final, and read. */
-  machine?: Readonly<{ marks: RunMarks; blocks(): Readonly<{ head: number; final: number; read: number }> }>;
+  /** Of a machine that can be put back: the blocks that are made, final, and read. */
+  machine?: Readonly<{ blocks(): Readonly<{ head: number; final: number; read: number }> }>;
 }>;
 
 /** How long everything waits after the machine was put back: longer than a simulated transaction lives. */
@@ -103,6 +102,7 @@ export function startEngine({ network, lane, node, signer, database, clock, fuse
     ],
   };
   const blockAt = (number: number) => ({ ...genesis, number, timeS: Math.floor(clock.nowMs() / 1000) });
+  const rules = chains[familyOf[lane]].spendRules;
   return createPayer({
     network: {
       key: network,
@@ -114,13 +114,12 @@ export function startEngine({ network, lane, node, signer, database, clock, fuse
       sweep: plainSweepPolicy,
       payoutExpiryMs: WAIT_MS[lane],
     },
-    rules: chains[familyOf[lane]].spendRules,
+    rules: machine ? rules : { ...rules, settleMs: undefined },
     node: mortal(node, fuse),
     chainNode: {
       head: async () => (machine ? blockAt(machine.blocks().head) : genesis),
       finalized: async () => (machine ? blockAt(machine.blocks().final) : genesis),
     },
-    marks: machine?.marks,
     signer: mortal(signer, fuse),
     secondOpinion: async () => [],
     database: mortal(seen, fuse),

@@ -28,6 +28,8 @@ const STEPS = 12;
 const HEALING_STEPS_MAX = 120;
 /** More calls than any engine makes in one iteration. */
 const CALLS_MAX = 24;
+/** Nobody puts a machine back in less: the copy is made, the machine stopped, copied back, and started. */
+const PUT_BACK_MS = 121_000;
 
 /** How often something occurred, by name. */
 export type Tally = Map<string, number>;
@@ -59,6 +61,9 @@ export async function playHistory(
       at.broken ??= error;
     }
   });
+  // It begins as a run that has ended just now.
+  await bench.main.database.beatEngine(network, clock.nowMs());
+  await bench.main.database.settleEngine(network, null, clock.nowMs());
   const machine = isPutBack(seed) ? createMachine(bench, network, chain, clock) : null;
   const signer = openSigner(machine, { bench, network, lane, random, at });
   const stage: Stage = {
@@ -268,6 +273,7 @@ async function restoreBackup(stage: Stage): Promise<void> {
 async function putBack(stage: Stage): Promise<void> {
   const { machine, random, clock, planned, bench, endedUnpaid, note, count } = stage;
   machine?.putBack();
+  clock.advance(PUT_BACK_MS);
   note('the machine is put back');
   count('put back');
   restart(stage);

@@ -5,7 +5,6 @@
  * @module
  */
 import * as assert from 'uvu/assert';
-import type { RunMark, RunMarks } from '../../indexers/payouts/run-mark.ts';
 import { isPayback } from '../../src/core/intent.ts';
 import type { ChainTransfer, NetworkKey } from '../../src/core/transfer.ts';
 import type { OperatorAct } from '../../src/database/audit-log.ts';
@@ -18,7 +17,6 @@ import type { SimSigner } from './payout-signer.ts';
 type MatchedBlock = Reread['blocks'][number];
 
 export type Machine = Readonly<{
-  marks: RunMarks;
   /** `read`: the newest block that is final and was read, or passed over. */
   blocks(): Readonly<{ head: number; final: number; read: number }>;
   signer(): SimSigner;
@@ -46,7 +44,6 @@ export const actOf = (command: string, atMs: number): OperatorAct => ({
 });
 
 export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, clock: Clock): Machine {
-  let mark: RunMark | 'void' = { atMs: clock.nowMs(), journalId: 0, isClear: true, untilMs: null };
   let signer = bench.openSigner();
   let kept = signer.copy();
   copy(bench.main, bench.other, network);
@@ -110,12 +107,6 @@ export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, c
   }
 
   return {
-    marks: {
-      read: () => mark,
-      write(next) {
-        mark = next;
-      },
-    },
     blocks: () => ({ head: chain.blocks().length, final: chain.final().length, read }),
     signer: () => signer,
     follow,
@@ -130,7 +121,6 @@ export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, c
       copy(bench.other, bench.main, network);
       signer.close();
       signer = bench.openSigner(kept);
-      mark = 'void';
     },
     close: () => signer.close(),
   };

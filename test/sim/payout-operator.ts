@@ -92,7 +92,7 @@ async function resumeWallets(stage: Stage): Promise<boolean> {
 }
 
 /** Why a command is refused that an operator runs again later. */
-const passing: readonly string[] = ['payout_moved', 'payouts_reading', 'payouts_rollback_possible'];
+const passing: readonly string[] = ['payout_moved', 'payouts_reading', 'payouts_settling'];
 
 /** @returns false if it cannot be told yet */
 async function endUnpaid(stage: Stage, payout: Payout, isRenewed: boolean): Promise<boolean> {

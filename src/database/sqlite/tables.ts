@@ -517,7 +517,8 @@ export const payoutEngines = sqliteTable('payout_engines', {
   reasonCode: text(),
   reasonMessage: text(),
   signerFreeze: json<SeenSignerFreeze>(),
-  isUncertain: integer({ mode: 'boolean' }).notNull().default(false),
+  beatAtMs: integer(),
+  settlingUntilMs: integer(),
   updatedAtMs: integer().notNull(),
 });
 

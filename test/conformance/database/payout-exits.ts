@@ -131,7 +131,7 @@ export function payoutExitsConform(makePlace: MakePlace): void {
       await database.reportEngine(network, { code: 'payouts_not_adopted', message: 'an older database' }, T0_MS);
       assert.is(await conclude(database, 'r1', never()), false);
       await database.reportEngine(network, null, T0_MS);
-      await database.reportCertainty(network, false, T0_MS);
+      await database.settleEngine(network, 0, T0_MS);
       assert.is(await conclude(database, 'r1', never()), false, 'its engine has not looked yet');
       assert.is((await database.findPayout('r1'))?.state, 'sent');
       assert.equal(await database.listAudit(1), []);
@@ -146,11 +146,11 @@ export function payoutExitsConform(makePlace: MakePlace): void {
       ]);
       const outcome = { kind: 'failed', code: 'destination_invalid', message: 'it is a contract now' } as const;
       const fail = () => database.settlePayout({ id: 'r1', generation: 0, outcome, nowMs: T0_MS });
-      await database.reportCertainty(network, false, T0_MS);
+      await database.settleEngine(network, 0, T0_MS);
       await fail();
       const { state, wait } = (await database.findPayout('r1')) ?? {};
       assert.equal([state, wait?.code], ['waiting', 'destination_invalid']);
-      await database.reportCertainty(network, true, T0_MS);
+      await database.settleEngine(network, null, T0_MS);
       await fail();
       assert.is((await database.findPayout('r1'))?.state, 'failed');
     }),

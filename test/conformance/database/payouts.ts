@@ -111,7 +111,8 @@ export function payoutsConform(makePlace: MakePlace): void {
         journalId: 0,
         reason: { code: 'x', message: 'y' },
         signerFreeze: null,
-        isUncertain: false,
+        beatAtMs: null,
+        settlingUntilMs: null,
         updatedAtMs: T0_MS + 1,
       });
       const signerFreeze = { reason: 'a stolen key', frozenBy: 'ann', frozenAtMs: T0_MS };
@@ -156,9 +157,9 @@ export function payoutsConform(makePlace: MakePlace): void {
       await database.reportEngine(network, { code: 'payouts_not_adopted', message: 'an older database' }, T0_MS);
       assert.is(await database.cancelPayout('r2', T0_MS), false, 'it may have been signed');
       await database.reportEngine(network, null, T0_MS);
-      await database.reportCertainty(network, false, T0_MS);
+      await database.settleEngine(network, 0, T0_MS);
       assert.is(await database.cancelPayout('r2', T0_MS), false, 'its engine has not looked yet');
-      await database.reportCertainty(network, true, T0_MS);
+      await database.settleEngine(network, null, T0_MS);
       await allot(database, 'r2');
       assert.is(await database.cancelPayout('r2', T0_MS), false);
       assert.is(await database.cancelPayout('none', T0_MS), false);

@@ -12,7 +12,7 @@ import type { SecondOpinion } from '../../../indexers/payouts/second-opinion.ts'
 import type { FreezableSigner } from '../../../indexers/payouts/signer-freeze.ts';
 import type { Node } from '../../../src/chains/chain.ts';
 import { chains } from '../../../src/chains/index.ts';
-import type { PayoutNode } from '../../../src/chains/spend.ts';
+import type { PayoutNode, SpendRules } from '../../../src/chains/spend.ts';
 import { Fault } from '../../../src/core/fault.ts';
 import { intentMac, type RefundIntent } from '../../../src/core/intent.ts';
 import type { Database, NetworkState } from '../../../src/database/database.ts';
@@ -31,7 +31,8 @@ export function startOf(number: number): Pick<Node, 'head' | 'finalized'> {
   const block = { hash: `b${number}`, parent: '', number, timeS: 0 };
   return { head: async () => block, finalized: async () => block };
 }
-export const rules = chains[familyOf.sequence].spendRules;
+/** An engine that never settles in. */
+export const rules: SpendRules = { ...chains[familyOf.sequence].spendRules, settleMs: undefined };
 
 export type Bench = Readonly<{
   database: Database;
@@ -52,6 +53,8 @@ export type Bench = Readonly<{
 type Change = Readonly<{
   node?: (node: PayoutNode) => PayoutNode;
   chainNode?: Pick<Node, 'head' | 'finalized'>;
+  /** After a gap, it waits. */
+  settles?: true;
   signer?: (signer: FreezableSigner) => FreezableSigner;
   secondOpinion?: SecondOpinion;
 }>;
@@ -92,7 +95,7 @@ export const onBench =
         reorgDepthMax: 3,
         sweep: plainSweepPolicy,
       },
-      rules,
+      rules: change.settles ? chains[familyOf.sequence].spendRules : rules,
       node: (change.node ?? same)(chain.node()),
       chainNode: change.chainNode ?? startOf(0),
       signer: (change.signer ?? same)(signer),

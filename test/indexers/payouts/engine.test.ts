@@ -34,14 +34,14 @@ test(
           () => null,
           (fault: Fault) => fault.code,
         );
-        assert.is(error, 'network_not_followed');
+        assert.is(error, 'payouts_settling');
       }
       assert.equal(
-        (await database.listEngines()).map(({ fence, isUncertain }) => [fence, isUncertain]),
-        [[0, true]],
+        (await database.listEngines()).map(({ fence, settlingUntilMs }) => [fence, settlingUntilMs]),
+        [[0, 0]],
       );
     },
-    { node: () => ({}) as PayoutNode, signer: () => ({}) as FreezableSigner },
+    { settles: true, node: () => ({}) as PayoutNode, signer: () => ({}) as FreezableSigner },
   ),
 );
 

@@ -7,7 +7,6 @@
 import * as assert from 'uvu/assert';
 import { matchContent } from '../../../indexers/follower/matcher.ts';
 import { createPayer } from '../../../indexers/payouts/engine.ts';
-import type { RunMarks } from '../../../indexers/payouts/run-mark.ts';
 import { createSweeper, type SweeperOptions } from '../../../indexers/payouts/sweeper.ts';
 import { readOwners } from '../../../indexers/payouts/unswept.ts';
 import type { Family } from '../../../src/chains/chain.ts';
@@ -55,8 +54,8 @@ export type NodeBenchOptions = Readonly<{
   wallets?: Readonly<{ refund: number; gas: number }>;
   /** `payout_expiry_s`, in ms. */
   expiryMs?: number;
-  /** Where the last run left its mark; one that does not count means that the machine was put back. Absent: nowhere. */
-  marks?: RunMarks;
+  /** After a gap, the engine settles in. */
+  settles?: true;
   /** When deposit addresses are swept by the engine, and at which cost. */
   sweep?: SweepPolicy;
   /** The price of gas in the next block. */
@@ -124,7 +123,7 @@ const settingsOf = (family: Family, { sweep, expiryMs }: NodeBenchOptions) => ({
 });
 
 export async function openNodeBench(family: Family, options: NodeBenchOptions = {}) {
-  const { wallets, expiryMs, marks, price, through } = options;
+  const { wallets, expiryMs, settles, price, through } = options;
   const clock = handClock(1_795_000_000_000);
   const { chainId, tokens } = simulatedChains[family];
   const spending = spendings[family];
@@ -158,12 +157,11 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
   const start = () =>
     createPayer({
       network: settings,
-      rules,
+      rules: settles ? rules : { ...rules, settleMs: undefined },
       node,
       chainNode,
       signer,
       secondOpinion: async () => [],
-      marks,
       database,
       clock,
       log: openLog('test', 'silent'),
@@ -265,6 +263,9 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
     return look();
   }
 
+  // The last run has ended just now.
+  await database.beatEngine(network, clock.nowMs());
+  await database.settleEngine(network, null, clock.nowMs());
   // The chain of the start is read first.
   await look();
   assert.is(await pass(READ_MS), null);

@@ -30,7 +30,6 @@ export type Certainty = Readonly<{
 
 /** Why an engine does nothing after the database was restored from a backup. */
 const NOT_ADOPTED = 'payouts_not_adopted';
-const unsure: readonly string[] = [NOT_ADOPTED, 'payouts_rollback_possible'];
 /** Freezes while payments may have been missed, and nothing else shows them. */
 const blind: readonly string[] = [WALLETS_UNKNOWN, ROW_ALTERED];
 
@@ -38,7 +37,7 @@ export function createCertainty(db: Db): Certainty {
   const { orm } = db;
   const engine = atFirstUse(
     orm
-      .select({ reasonCode: payoutEngines.reasonCode, isUncertain: payoutEngines.isUncertain })
+      .select({ reasonCode: payoutEngines.reasonCode, settlingUntilMs: payoutEngines.settlingUntilMs })
       .from(payoutEngines)
       .where(eq(payoutEngines.network, sql.placeholder('network'))),
   );
@@ -75,8 +74,8 @@ export function createCertainty(db: Db): Certainty {
 
   const doubtOf: Certainty['doubtOf'] = (row) => {
     const { network } = row;
-    const { reasonCode = null, isUncertain = false } = engine.get({ network }) ?? {};
-    if (isUncertain || unsure.includes(reasonCode ?? '')) return unread(network, reasonCode);
+    const { reasonCode = null, settlingUntilMs = null } = engine.get({ network }) ?? {};
+    if (settlingUntilMs !== null || reasonCode === NOT_ADOPTED) return unread(network, reasonCode);
     const freeze = blindFreeze.get({ network }) ?? gapFreezes.find(network);
     if (freeze) return { code: freeze.code, message: freeze.reason };
     return isHaltedFor(row) ? unexplainedNumber(network) : null;
@@ -93,9 +92,9 @@ export function createCertainty(db: Db): Certainty {
 }
 
 const unread = (network: NetworkKey, reasonCode: string | null): EngineReason => ({
-  code: reasonCode !== null && unsure.includes(reasonCode) ? reasonCode : 'payouts_reading',
+  code: reasonCode === NOT_ADOPTED ? reasonCode : 'payouts_settling',
   message:
-    `what was paid out on ${network} by an earlier run may not be known yet, as for some minutes after a start; ` +
+    `what was paid out on ${network} by an earlier run may not be known yet, as for some minutes after a start that follows a longer gap; ` +
     '`quayside status` says what is waited for',
 });
 

@@ -9,15 +9,16 @@ import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
 import { lanes, payoutAttempts, payoutEngines, payouts } from '../tables.ts';
 import { toAttempt, toPayout, toReason } from './rows.ts';
+import { createSettlingStart } from './settling-in.ts';
 
 type PayoutViews = Pick<
   MoneyOutDatabase,
   | 'nextFence'
   | 'reportEngine'
-  | 'reportCertainty'
+  | 'beatEngine'
+  | 'settleEngine'
   | 'reportSignerFreeze'
   | 'listEngines'
-  | 'createdAtMs'
   | 'findPayout'
   | 'listPayouts'
   | 'listPayoutAttempts'
@@ -44,7 +45,7 @@ export function payoutViews({ orm, client, read, write }: Db): PayoutViews {
       .orderBy(asc(payoutAttempts.generation), asc(payoutAttempts.attempt)),
   );
 
-  const created = client.prepare('SELECT min(applied_at_ms) FROM migrations').pluck();
+  const beginSettling = createSettlingStart(client);
   const overdue = atFirstUse(
     orm
       .select({
@@ -90,14 +91,18 @@ export function payoutViews({ orm, client, read, write }: Db): PayoutViews {
       const set = { reasonCode: reason?.code ?? null, reasonMessage: reason?.message ?? null, updatedAtMs: nowMs };
       await write(() => save(network, set));
     },
-    async reportCertainty(network, isCertain, nowMs) {
-      await write(() => save(network, { isUncertain: !isCertain, updatedAtMs: nowMs }));
+    async beatEngine(network, nowMs) {
+      return write(() => {
+        beginSettling(network, nowMs);
+        save(network, { beatAtMs: nowMs, updatedAtMs: nowMs });
+        return findEngine.get({ network })?.settlingUntilMs ?? null;
+      });
+    },
+    async settleEngine(network, settlingUntilMs, nowMs) {
+      await write(() => save(network, { settlingUntilMs, updatedAtMs: nowMs }));
     },
     async reportSignerFreeze(network, signerFreeze, nowMs) {
       await write(() => save(network, { signerFreeze, updatedAtMs: nowMs }));
-    },
-    async createdAtMs() {
-      return read(() => Number(created.get() ?? 0));
     },
     async listEngines() {
       return read(() => allEngines.all()).map(({ reasonCode, reasonMessage, ...engine }) => ({

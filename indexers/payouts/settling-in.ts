@@ -1,0 +1,79 @@
+/**
+ * Settling-in: after a start without a heartbeat of the last two minutes, the machine may have been put back to an
+ * earlier state, and what was signed since may be on its way. Nothing is signed, and nothing ends as never paid, for a
+ * fixed time of the family and until the head of that moment is final and read. Transactions that were on their way
+ * have then expired, or a node has shown them.
+ * @module
+ */
+import type { Node } from '../../src/chains/chain.ts';
+import { type Fault, transient } from '../../src/core/fault.ts';
+import { reason } from '../../src/core/reasons.ts';
+import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { Database } from '../../src/database/database.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+
+/** How often a run leaves its heartbeat. */
+export const BEAT_MS = 10_000;
+export const SETTLING = 'payouts_settling';
+
+type SettlingInParts = Readonly<{
+  network: NetworkKey;
+  /** `SpendRules.settleMs`. */
+  settleMs: number;
+  chainNode: Pick<Node, 'head'>;
+  database: Pick<Database, 'beatEngine' | 'settleEngine'>;
+  clock: Pick<Clock, 'nowMs'>;
+}>;
+
+export interface SettlingIn {
+  /** Leaves a heartbeat; to be called from the start on, and at least every two minutes. @throws Fault of the database */
+  beat(): Promise<void>;
+  /**
+   * Looks whether it is over.
+   * @param floor the newest block that is final and read, and whose outgoing transfers have been judged
+   * @param lastLook called when it is over, before anything is signed
+   */
+  renew(floor: number, lastLook: () => Promise<void>): Promise<void>;
+  /** Returns why nothing is signed; null when it may be. */
+  current(): Fault | null;
+}
+
+export function createSettlingIn(parts: SettlingInParts): SettlingIn {
+  const { network, settleMs, chainNode, database, clock } = parts;
+  let beatAtMs = Number.NEGATIVE_INFINITY;
+  /** By the chain's time; 0: not known yet. Null: it is over, or was never needed. */
+  let untilMs: number | null = 0;
+  /** The head when the time was over. */
+  let lastNumber: number | null = null;
+
+  return {
+    async beat() {
+      const nowMs = clock.nowMs();
+      if (nowMs >= beatAtMs && nowMs < beatAtMs + BEAT_MS) return;
+      const known = await database.beatEngine(network, nowMs);
+      if (known !== untilMs) lastNumber = null;
+      [beatAtMs, untilMs] = [nowMs, known];
+    },
+    async renew(floor, lastLook) {
+      if (untilMs === null) return;
+      const head = await chainNode.head();
+      const headMs = head.timeS * 1000;
+      if (untilMs === 0) {
+        untilMs = Math.max(headMs, clock.nowMs()) + settleMs;
+        await database.settleEngine(network, untilMs, clock.nowMs());
+      }
+      if (headMs < untilMs) return;
+      lastNumber ??= head.number;
+      if (floor < lastNumber) return;
+      await lastLook();
+      await database.settleEngine(network, null, clock.nowMs());
+      untilMs = null;
+    },
+    current: () => (untilMs === null ? null : settling(network, untilMs)),
+  };
+}
+
+function settling(network: NetworkKey, untilMs: number): Fault {
+  const until = untilMs === 0 ? null : new Date(untilMs).toISOString();
+  return transient(SETTLING, reason(SETTLING, { network, until }).message);
+}

@@ -1,0 +1,90 @@
+/** How long nothing is signed after a gap, in which the machine may have been put back. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { createSettlingIn, type SettlingIn } from '../../../indexers/payouts/settling-in.ts';
+import { handClock } from '../../support/hand-clock.ts';
+import { openTempDatabase } from '../../support/temp-database.ts';
+
+const SETTLE_MS = 1_860_000;
+const network = 'test:one';
+
+/** A machine whose chain makes a block a second; the database is as old as `ageMs` when it starts. */
+async function onMachine(ageMs: number, work: (machine: ReturnType<typeof machineOf>) => Promise<void>) {
+  const temp = openTempDatabase();
+  try {
+    await work(machineOf(temp, ageMs));
+  } finally {
+    temp.close();
+  }
+}
+
+function machineOf({ database }: ReturnType<typeof openTempDatabase>, ageMs: number) {
+  const clock = handClock(Date.now() + ageMs);
+  const number = () => Math.floor(clock.nowMs() / 1000);
+  const head = async () => ({ hash: '', parent: '', number: number(), timeS: number() });
+  let looks = 0;
+  const lastLook = async () => void looks++;
+  return {
+    ...{ clock, database, number },
+    looks: () => looks,
+    /** A process. */
+    start: () => createSettlingIn({ network, settleMs: SETTLE_MS, chainNode: { head }, database, clock }),
+    async run(run: SettlingIn, ms: number, floor = number) {
+      for (let left = ms; left > 0; left -= 10_000) {
+        clock.advance(Math.min(left, 10_000));
+        await run.beat();
+        await run.renew(floor(), lastLook);
+      }
+      await run.beat();
+      await run.renew(floor(), lastLook);
+      return run.current()?.code ?? null;
+    },
+  };
+}
+
+test('a new installation, and a restart within two minutes, wait for nothing', async () => {
+  await onMachine(1_000, async ({ clock, start, run }) => {
+    assert.is(await run(start(), 3_600_000), null);
+    clock.advance(110_000);
+    assert.is(await run(start(), 0), null);
+  });
+});
+
+test('after a longer gap nothing is signed for the time of the family, and until the head of that moment is read', async () => {
+  await onMachine(86_400_000, async ({ start, run, number, looks, database }) => {
+    const one = start();
+    assert.is(await run(one, SETTLE_MS - 10_000), 'payouts_settling');
+    const [engine] = await database.listEngines();
+    assert.is.not(engine?.settlingUntilMs, null);
+    const behind = number();
+    assert.is(await run(one, 20_000, () => behind), 'payouts_settling', 'the last block is not read');
+    assert.is(looks(), 0);
+    assert.is(await run(one, 60_000), null);
+    assert.is(looks(), 1, 'what is on its way is looked for once more');
+    assert.is((await database.listEngines())[0]?.settlingUntilMs, null);
+  });
+});
+
+test('a restart before that goes on waiting; a process that stood still begins again', async () => {
+  await onMachine(86_400_000, async ({ clock, start, run, database }) => {
+    assert.is(await run(start(), SETTLE_MS - 60_000), 'payouts_settling');
+    const untilMs = (await database.listEngines())[0]?.settlingUntilMs ?? 0;
+    assert.is(await run(start(), 0), 'payouts_settling');
+    assert.is((await database.listEngines())[0]?.settlingUntilMs, untilMs, 'within two minutes it goes on');
+    const one = start();
+    assert.is(await run(one, SETTLE_MS + 60_000), null);
+    clock.advance(121_000);
+    assert.is(await run(one, 0), 'payouts_settling');
+    assert.ok(((await database.listEngines())[0]?.settlingUntilMs ?? 0) > clock.nowMs());
+  });
+});
+
+test('a clock that was put back proves no heartbeat', async () => {
+  await onMachine(86_400_000, async ({ clock, start, run }) => {
+    assert.is(await run(start(), SETTLE_MS + 60_000), null);
+    clock.advance(-3_600_000);
+    assert.is(await run(start(), 0), 'payouts_settling');
+  });
+});
+
+test.run();
