@@ -26,7 +26,7 @@ type SettlingInParts = Readonly<{
 }>;
 
 export interface SettlingIn {
-  /** Leaves a heartbeat; to be called from the start on, and at least every two minutes. @throws Fault of the database */
+  /** Leaves a heartbeat; to be called at least every two minutes. @throws Fault of the database */
   beat(): Promise<void>;
   /**
    * Looks whether it is over.

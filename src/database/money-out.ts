@@ -114,7 +114,7 @@ export type PayoutEngine = Readonly<{
   signerFreeze: SeenSignerFreeze | null;
   /** When it left its last heartbeat; null: never. */
   beatAtMs: number | null;
-  /** Until when it settles in, by the chain's time: what it paid may not be known here. 0: not known yet; null: it has. */
+  /** Until when it settles in, by the chain's time. 0: not known yet; null: it has. */
   settlingUntilMs: number | null;
   updatedAtMs: number;
 }>;
