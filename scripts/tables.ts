@@ -18,7 +18,6 @@ type Column = Readonly<{
   notnull: number;
   dflt_value: string | null;
   pk: number;
-  hidden: number;
 }>;
 
 const schemaFile = 'src/database/schema.sql';
@@ -69,7 +68,6 @@ function columnOf(column: Column, line: string, keyLength: number): string {
   const rules = [
     isKey ? '.primaryKey()' : column.notnull || column.pk ? '.notNull()' : '',
     column.dflt_value === null ? '' : `.default(${defaultOf(column, builder)})`,
-    column.hidden ? '.generatedAlwaysAs(sql``)' : '',
   ];
   return `  ${camel(column.name)}: ${builder}${rules.join('')},`;
 }
@@ -80,7 +78,7 @@ function tablesOf(schema: string): string {
   client.exec(schema);
   const lines = columnLines(schema);
   const tables = [...lines].map(([table, ofTable]) => {
-    const columns = client.prepare<[string], Column>('SELECT * FROM pragma_table_xinfo(?)').all(table);
+    const columns = client.prepare<[string], Column>('SELECT * FROM pragma_table_info(?)').all(table);
     const keyLength = columns.filter(({ pk }) => pk > 0).length;
     const body = columns.map((column) => columnOf(column, ofTable.get(column.name) ?? '', keyLength));
     return `export const ${camel(table)} = sqliteTable('${table}', {\n${body.join('\n')}\n});\n`;
@@ -118,7 +116,6 @@ function writeTables(schema: string): string {
   const used = customs.filter((name) => new RegExp(`\\b${name}[<(]`).test(tables));
   const text = [
     '/** The tables for the query builder. Made of `schema.sql` by `npm run tables`; change that, not this. */',
-    importOf('{ sql }', 'drizzle-orm'),
     importOf('{ blob, integer, sqliteTable, text }', 'drizzle-orm/sqlite-core'),
     ...typeImports(tables),
     importOf(`{ ${used.join(', ')} }`, './column-types.ts'),

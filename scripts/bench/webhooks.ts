@@ -182,13 +182,10 @@ async function addLoad(
        SELECT 'dlv_' || n.i || e.id, 'evt_' || (1000000000000000000 + n.i), e.id, 'delivered', 1, 0, :sessionId
        FROM n, endpoints AS e WHERE e.removed = 1`,
     `${count(':oneOff')} INSERT INTO endpoints (id, store_id, mode, url, extended_events, per_session, created_at_ms, removed, host,
-         last_event_at_ms)
-       SELECT 'we_one' || i, :storeId, 'test', 'https://' || :host || '/orders/' || i, '[]', 1, 0, 0, :host, :nowMs FROM n`,
-    `INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, next_attempt_at_ms, created_at_ms, session_id)
-       SELECT 'dlv_' || id, 'evt_1000000000000000001', id, 'waiting', 0, 1, 0, :sessionId FROM endpoints WHERE per_session = 1`,
-    `INSERT INTO delivery_lines (endpoint_id, session_id, queue, host, ready_at_ms)
-       SELECT id, :sessionId, host, host, 1 FROM endpoints WHERE per_session = 1`,
-    `INSERT INTO delivery_queues (queue, host, ready_at_ms, unanswered_since_ms) VALUES (:host, :host, 1, :nowMs)`,
+         last_event_at_ms, due_at_ms)
+       SELECT 'we_one' || i, :storeId, 'test', 'https://' || :host || '/orders/' || i, '[]', 1, 0, 0, :host, :nowMs, 1 FROM n`,
+    `INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, next_attempt_at_ms, due_at_ms, created_at_ms, session_id)
+       SELECT 'dlv_' || id, 'evt_1000000000000000001', id, 'waiting', 0, 1, 1, 0, :sessionId FROM endpoints WHERE per_session = 1`,
   ];
   for (const text of fill) client.prepare(text).run(rows);
   client.pragma('wal_checkpoint(TRUNCATE)');

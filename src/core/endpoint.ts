@@ -29,6 +29,23 @@ const GONE_COUNT_MIN = 3;
 /** … over at least this time. */
 const GONE_MS_MIN = 3_600_000;
 
+/** An endpoint that did not answer this many attempts in a row gets one delivery at a time, with a pause before it. */
+export const SILENT_COUNT = 5;
+/** The first pause; it doubles with each further attempt without an answer, up to 32 times. */
+const PAUSE_MS_MIN = 1_000;
+
+/** An endpoint is switched off once it has not accepted this many events in a row, over at least this time. */
+const FAILURES_MIN = 10;
+const FAILING_MS_MIN = 7 * 86_400_000;
+
+/** Returns the end of the pause after this many attempts without an answer; 0 for none. */
+export const pausedUntilMs = (silences: number, nowMs: number): number =>
+  silences < SILENT_COUNT ? 0 : nowMs + PAUSE_MS_MIN * 2 ** Math.min(silences - SILENT_COUNT, 5);
+
+/** Returns whether an endpoint has failed for so long that it is switched off. */
+export const isSwitchedOff = (failures: number, failingSinceMs: number | null, nowMs: number): boolean =>
+  failures >= FAILURES_MIN && failingSinceMs !== null && nowMs - failingSinceMs >= FAILING_MS_MIN;
+
 /** Answers 410 in a row. `sinceMs` is null when there is none. */
 type Gone = Readonly<{ count: number; sinceMs: number | null }>;
 

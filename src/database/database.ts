@@ -323,9 +323,9 @@ export interface Database
       limit: number;
       /** Attempts in progress to one endpoint, or to one host's endpoints of single sessions. */
       perEndpointMax: number;
-      /** By id of a standing endpoint that answers: how many more may be leased ahead of those in progress. */
+      /** By id of a store's endpoint that answers: how many more may be leased ahead of those in progress. */
       ahead?: ReadonlyMap<string, number>;
-      /** Of them, those to what has not answered the last five, or to a one-off's host that never did; or all. */
+      /** Of `limit`, those to endpoints that have not answered the last five, or that single sessions named; or all. */
       unprovenMax?: number;
       /** Leases in the transaction of the attempts that are being recorded in this turn, which free places. */
       isWithRecording?: boolean;

@@ -63,7 +63,7 @@ export const ONE_OFFS_LOOKED_MAX = 200;
 /** Deliveries of a store's endpoints that did not arrive: they wait, or failed for good. Counted up to a limit each. */
 export type Undelivered = Readonly<{ waiting: number; failed: number }>;
 
-/** Hosts that are listed when they answer nothing. */
+/** Hosts that are listed when they accept nothing. */
 export const UNANSWERED_MAX = 11;
 
 /** What is wrong with sending: over all standing endpoints, and hosts of single sessions' ones. */
@@ -71,9 +71,9 @@ export type WebhookTrouble = Readonly<{
   /** Enabled ones that have accepted nothing since a time. */
   failing: readonly Readonly<{ id: string; url: string; sinceMs: number }>[];
   disabled: readonly Readonly<{ id: string; url: string; reason: string | null }>[];
-  /** When the first delivery that can be sent now became due, hosts that do not answer left out; null for none. */
+  /** When the first delivery that can be sent now became due, endpoints that do not answer left out; null for none. */
   dueSinceMs: number | null;
-  /** Hosts of single sessions' endpoints that have answered nothing since a time: the first `UNANSWERED_MAX`. */
+  /** Hosts of single sessions' endpoints that have accepted nothing since a time: the first `UNANSWERED_MAX`. */
   unanswered: readonly Readonly<{ host: string; sinceMs: number }>[];
   /** Deliveries that failed for good, of events since `sinceMs`, counted up to `FAILED_COUNTED_MAX`. */
   failed: number;

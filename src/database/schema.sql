@@ -12,7 +12,8 @@
 
 -- ── The file itself ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
--- Single values: what only the right secret key opens, how far retention has come, what it did last.
+-- Single values: what only the right secret key opens, how far retention has come, what it did last, the report
+-- of the process that sends webhooks.
 CREATE TABLE meta (
   name TEXT PRIMARY KEY,
   value TEXT NOT NULL
@@ -440,23 +441,28 @@ CREATE TABLE endpoints (
   -- Since when nothing was answered with 2xx although it was tried.
   failing_since_ms INTEGER,
   answered_event_id TEXT, -- the newest event that was answered with 2xx
-  -- The last session whose line was resumed after the endpoint was enabled; null when all are.
-  resumed_through TEXT,
   last_event_at_ms INTEGER,
   -- An endpoint of single sessions is retired after some days without an event, and comes back with the next one.
   retired_at_ms INTEGER,
   -- A refused delivery is tried again by itself: when the next one is, and how many there were since the last success.
   probe_at_ms INTEGER,
-  probes INTEGER NOT NULL DEFAULT 0
+  probes INTEGER NOT NULL DEFAULT 0,
+  failures INTEGER NOT NULL DEFAULT 0, -- events in a row whose first attempt was not answered with 2xx
+  silences INTEGER NOT NULL DEFAULT 0, -- attempts in a row without any answer
+  paused_until_ms INTEGER NOT NULL DEFAULT 0,
+  due_at_ms INTEGER -- when the first of its deliveries may be sent; null for none
 ) STRICT;
 CREATE INDEX endpoints_of_store ON endpoints (store_id, mode) WHERE per_session = 0 AND removed = 0;
 CREATE UNIQUE INDEX endpoints_per_session ON endpoints (store_id, mode, url) WHERE per_session = 1 AND removed = 0;
-CREATE INDEX endpoints_resuming ON endpoints (id) WHERE resumed_through IS NOT NULL;
 CREATE INDEX endpoints_probing ON endpoints (probe_at_ms) WHERE probe_at_ms IS NOT NULL;
 CREATE INDEX endpoints_idle ON endpoints (last_event_at_ms)
   WHERE per_session = 1 AND removed = 0 AND retired_at_ms IS NULL;
 CREATE INDEX endpoints_retired ON endpoints (retired_at_ms)
   WHERE per_session = 1 AND removed = 0 AND retired_at_ms IS NOT NULL;
+CREATE INDEX endpoints_due ON endpoints (silences >= 5, due_at_ms) WHERE per_session = 0 AND due_at_ms IS NOT NULL;
+CREATE INDEX endpoints_due_by_host ON endpoints (host, due_at_ms) WHERE per_session = 1 AND due_at_ms IS NOT NULL;
+CREATE INDEX endpoints_failing ON endpoints (coalesce(failing_since_ms, due_at_ms))
+  WHERE per_session = 1 AND due_at_ms IS NOT NULL;
 
 -- The secret that signs for an endpoint, or for a store's endpoints without one of their own. Sealed.
 CREATE TABLE webhook_secrets (
@@ -494,64 +500,25 @@ CREATE TABLE deliveries (
   attempts INTEGER NOT NULL CHECK (attempts >= 0),
   next_attempt_at_ms INTEGER,
   manual_at_ms INTEGER, -- when a person asked for it to be sent again
+  -- When it may be sent by schedule, or again if the lease runs out. Null while an earlier event of the session is untried.
+  due_at_ms INTEGER,
+  lease_until_ms INTEGER, -- while it is being sent
   last_status INTEGER,
   last_error TEXT,
   created_at_ms INTEGER NOT NULL,
-  CHECK ((state = 'waiting') = (next_attempt_at_ms IS NOT NULL))
+  CHECK ((state = 'waiting') = (next_attempt_at_ms IS NOT NULL)),
+  CHECK (due_at_ms IS NULL OR state = 'waiting')
 ) STRICT;
 CREATE UNIQUE INDEX deliveries_of_event ON deliveries (event_id, endpoint_id);
-CREATE INDEX deliveries_manual ON deliveries (manual_at_ms) WHERE manual_at_ms IS NOT NULL;
+CREATE INDEX deliveries_manual ON deliveries (endpoint_id, manual_at_ms) WHERE manual_at_ms IS NOT NULL;
 CREATE INDEX deliveries_by_state ON deliveries (state, event_id);
-CREATE INDEX deliveries_untried ON deliveries (endpoint_id, session_id, event_id)
-  WHERE state = 'waiting' AND attempts = 0;
-CREATE INDEX deliveries_retried ON deliveries (endpoint_id, session_id, next_attempt_at_ms)
-  WHERE state = 'waiting' AND attempts > 0;
+CREATE INDEX deliveries_waiting ON deliveries (endpoint_id, session_id, attempts, event_id) WHERE state = 'waiting';
+CREATE INDEX deliveries_due ON deliveries (endpoint_id, due_at_ms) WHERE due_at_ms IS NOT NULL;
+CREATE INDEX deliveries_leased ON deliveries (endpoint_id, session_id, lease_until_ms) WHERE lease_until_ms IS NOT NULL;
 CREATE INDEX deliveries_failed ON deliveries (endpoint_id, event_id) WHERE state = 'failed';
 -- Refused in a way that may have been a firewall's or a deployment's, with attempts left.
 CREATE INDEX deliveries_refused ON deliveries (endpoint_id, event_id)
   WHERE state = 'failed' AND last_status IN (401, 403, 404, 405, 409, 410) AND attempts < 11;
-
--- The deliveries that wait for one endpoint about one session: one is sent at a time.
-CREATE TABLE delivery_lines (
-  endpoint_id TEXT NOT NULL REFERENCES endpoints (id),
-  session_id TEXT NOT NULL REFERENCES sessions (id),
-  queue TEXT NOT NULL,
-  host TEXT NOT NULL,
-  -- When the first may be leased; null while the endpoint is disabled, or only a resend is under way.
-  ready_at_ms INTEGER,
-  lease_until_ms INTEGER,
-  leased_id TEXT,
-  PRIMARY KEY (endpoint_id, session_id),
-  CHECK ((lease_until_ms IS NULL) = (leased_id IS NULL))
-) STRICT, WITHOUT ROWID;
-CREATE INDEX delivery_lines_due ON delivery_lines (queue, ready_at_ms);
-CREATE INDEX delivery_lines_leased ON delivery_lines (lease_until_ms, queue, host) WHERE lease_until_ms IS NOT NULL;
-
--- A store's endpoint, or all endpoints of single sessions on one host, with something waiting.
-CREATE TABLE delivery_queues (
-  queue TEXT PRIMARY KEY,
-  host TEXT NOT NULL,
-  ready_at_ms INTEGER, -- the least of its lines'
-  silences INTEGER NOT NULL DEFAULT 0, -- attempts without any answer since the last answer
-  -- 1 once something was answered, and for standing endpoints, which an operator adds.
-  answered INTEGER NOT NULL DEFAULT 0,
-  paused_until_ms INTEGER NOT NULL DEFAULT 0,
-  -- Attempts to the host in a row without an answer, over all of its queues.
-  host_silences INTEGER NOT NULL DEFAULT 0,
-  host_paused_until_ms INTEGER NOT NULL DEFAULT 0,
-  -- The queue's own last attempt was answered: the silence of its host does not hold it up.
-  trusted INTEGER NOT NULL DEFAULT 0 CHECK (trusted IN (0, 1)),
-  tried_at_ms INTEGER NOT NULL DEFAULT 0, -- the last attempt without an answer: queues of a silent host take turns
-  -- For hosts of single sessions' endpoints: since when something waits and nothing is answered.
-  unanswered_since_ms INTEGER,
-  -- 2: silent; 1: unproven; 0: proven.
-  rank INTEGER
-    GENERATED ALWAYS AS (iif(silences >= 5 OR host_silences >= 5 AND trusted = 0, 2, iif(answered = 0, 1, 0))) VIRTUAL
-) STRICT, WITHOUT ROWID;
-CREATE INDEX delivery_queues_due ON delivery_queues (rank, ready_at_ms, tried_at_ms) WHERE ready_at_ms IS NOT NULL;
-CREATE INDEX delivery_queues_of_host ON delivery_queues (host);
-CREATE INDEX delivery_queues_unanswered ON delivery_queues (unanswered_since_ms)
-  WHERE unanswered_since_ms IS NOT NULL AND ready_at_ms IS NOT NULL;
 
 -- One attempt of a delivery. Append only, except that the answer is forgotten by age.
 CREATE TABLE attempts (
@@ -571,12 +538,6 @@ CREATE TABLE attempts (
   standard_signature TEXT
 ) STRICT;
 CREATE INDEX attempts_by_delivery ON attempts (delivery_id);
-
--- What the process that sends webhooks reports about itself: one row.
-CREATE TABLE webhook_sender (
-  id INTEGER PRIMARY KEY CHECK (id = 1),
-  report TEXT NOT NULL CHECK (json_valid(report)) --> SenderReport
-) STRICT;
 
 -- ── Refunds ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 

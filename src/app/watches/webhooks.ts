@@ -50,8 +50,8 @@ export function watchWebhooks(database: Pick<RedeliveryDatabase, 'webhookTrouble
         if (nowMs - sinceMs < FAILING_MS) break;
         const isRest = at === UNANSWERED_MAX - 1;
         const message = isRest
-          ? 'webhooks for still more hosts that sessions name are not answered'
-          : `webhooks for sessions on ${host} wait: it has answered nothing since ${since(sinceMs)} UTC`;
+          ? 'webhooks for more hosts that sessions name are not accepted'
+          : `webhooks for sessions on ${host} wait: it has accepted nothing since ${since(sinceMs)} UTC`;
         const subject = isRest ? '+' : host;
         findings.push({
           rule: 'webhooks_delayed',

@@ -1,16 +1,14 @@
 /**
- * Recording attempts: what follows from them for deliveries, lines, queues and endpoints.
+ * Recording attempts: what follows from them for deliveries and endpoints.
  *
- * Attempts that ended together are recorded together, so what many of them change (a queue, an endpoint) is written
- * once.
- * @module
+ * Attempts that ended together are recorded together, so an endpoint that many of them change is written once.
  */
 import { eq, getTableColumns, sql } from 'drizzle-orm';
-import { goneAfter, isGone, probeAtMs, refusalStatuses } from '../../core/endpoint.ts';
+import { goneAfter, isGone, isSwitchedOff, pausedUntilMs, probeAtMs, refusalStatuses } from '../../core/endpoint.ts';
 import { invariant } from '../../core/fault.ts';
 import type { Attempt, Database, DeliveryVerdict, RecordedAttempt } from '../database.ts';
 import type { RaiseAlarm } from './alarms.ts';
-import type { DeliveryLines } from './delivery-lines.ts';
+import type { DueTimes } from './due.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, laterValues } from './prepared.ts';
 import type { RefusedDeliveries } from './refused-deliveries.ts';
@@ -23,7 +21,7 @@ type Changing = Pick<
   'state' | 'attempts' | 'nextAttemptAtMs' | 'manualAtMs' | 'lastStatus' | 'lastError'
 >;
 type DeliveryRow = Changing & Readonly<{ id: string; eventId: string; endpointId: string; sessionId: string }>;
-type Parts = Readonly<{ lines: DeliveryLines; refused: RefusedDeliveries; raiseAlarm: RaiseAlarm }>;
+type Parts = Readonly<{ due: DueTimes; refused: RefusedDeliveries; raiseAlarm: RaiseAlarm }>;
 
 const followedNames = [
   'goneCount',
@@ -32,10 +30,16 @@ const followedNames = [
   'answeredEventId',
   'probes',
   'probeAtMs',
+  'failures',
+  'silences',
+  'pausedUntilMs',
   'disabledAtMs',
   'disabledReason',
 ] as const;
-type EndpointRow = Pick<typeof endpoints.$inferSelect, 'id' | 'url' | 'removed' | (typeof followedNames)[number]>;
+type EndpointRow = Pick<
+  typeof endpoints.$inferSelect,
+  'id' | 'url' | 'removed' | 'perSession' | (typeof followedNames)[number]
+>;
 
 const unsent = { timestampS: null, nonce: null, signature: null, standardSignature: null };
 
@@ -58,6 +62,9 @@ function afterAttempt(row: DeliveryRow, attempt: Attempt, verdict: DeliveryVerdi
     : { ...kept, state: 'failed', nextAttemptAtMs: null };
 }
 
+const GONE = 'the endpoint keeps answering 410 Gone';
+const FAILING = 'the endpoint has accepted nothing for a week';
+
 /** What the attempts of one transaction say about an endpoint. `answers`: how many were answered with 2xx. */
 type Followed = Readonly<{ before: EndpointRow; now: EndpointRow; answers: number; atMs: number }>;
 
@@ -71,25 +78,33 @@ function follow(followed: Followed, row: DeliveryRow, attempt: Attempt, verdict:
   const hasAnswered = verdict.kind === 'delivered';
   const isNewest = hasAnswered && row.eventId > (now.answeredEventId ?? '');
   const isRefused = verdict.kind === 'failed' && refusalStatuses.includes(attempt.status ?? 0);
-  const disables = isGone(gone, atMs) && now.disabledAtMs === null && !now.removed;
+  const failures = hasAnswered ? 0 : now.failures + (attempt.attempt === 1 ? 1 : 0);
+  const failingSinceMs = hasAnswered ? null : (now.failingSinceMs ?? attempt.startedAtMs);
+  const silences = attempt.status === null ? now.silences + 1 : 0;
+  const isOver = !now.perSession && isSwitchedOff(failures, failingSinceMs, atMs);
+  const reason = isGone(gone, atMs) ? GONE : isOver ? FAILING : null;
+  const disables = reason !== null && now.disabledAtMs === null && !now.removed;
   return {
     ...followed,
     now: {
       ...now,
       goneCount: gone.count,
       goneSinceMs: gone.sinceMs,
-      failingSinceMs: hasAnswered ? null : (now.failingSinceMs ?? attempt.startedAtMs),
+      failingSinceMs,
+      failures,
+      silences,
+      pausedUntilMs: pausedUntilMs(silences, atMs),
       answeredEventId: isNewest ? row.eventId : now.answeredEventId,
       probes: hasAnswered ? 0 : now.probes,
       probeAtMs: isRefused ? (now.probeAtMs ?? probeAtMs(now.probes, atMs)) : now.probeAtMs,
-      ...(disables && { disabledAtMs: atMs, disabledReason: 'the endpoint keeps answering 410 Gone' }),
+      ...(disables && { disabledAtMs: atMs, disabledReason: reason }),
     },
     answers: followed.answers + (hasAnswered ? 1 : 0),
     atMs,
   };
 }
 
-export function attemptCommands(db: Db, { lines, refused, raiseAlarm }: Parts): AttemptCommands {
+export function attemptCommands(db: Db, { due, refused, raiseAlarm }: Parts): AttemptCommands {
   const { client } = db;
   const insertAttempt = client.prepare(
     `INSERT INTO attempts (delivery_id, attempt, trigger, started_at_ms, duration_ms, status, error, response_excerpt,
@@ -105,17 +120,18 @@ export function attemptCommands(db: Db, { lines, refused, raiseAlarm }: Parts): 
   );
   const update = client.prepare(
     `UPDATE deliveries SET state = :state, attempts = :attempts, next_attempt_at_ms = :nextAttemptAtMs,
-       manual_at_ms = :manualAtMs, last_status = :lastStatus, last_error = :lastError
+       manual_at_ms = :manualAtMs, last_status = :lastStatus, last_error = :lastError, due_at_ms = :nextAttemptAtMs,
+       lease_until_ms = NULL
      WHERE id = :id`,
   );
-  const { id, url, removed, ...others } = getTableColumns(endpoints);
+  const { id, url, removed, perSession, ...others } = getTableColumns(endpoints);
   const followed = Object.fromEntries(followedNames.map((name) => [name, others[name]])) as Pick<
     typeof others,
     (typeof followedNames)[number]
   >;
   const findEndpoint = atFirstUse(
     db.orm
-      .select({ id, url, removed, ...followed })
+      .select({ id, url, removed, perSession, ...followed })
       .from(endpoints)
       .where(eq(endpoints.id, sql.placeholder('id'))),
   );
@@ -130,13 +146,12 @@ export function attemptCommands(db: Db, { lines, refused, raiseAlarm }: Parts): 
     const { id, url } = before;
     if (followedNames.some((name) => before[name] !== now[name])) saveEndpoint.run(now);
     if (now.disabledAtMs !== null && before.disabledAtMs === null) {
-      lines.park(id);
       raiseAlarm({
         atMs: now.disabledAtMs,
         code: 'webhook_disabled',
         message:
-          `the endpoint ${id} (${url}) has answered 410 Gone for an hour and is disabled; ` +
-          `its events wait: once it works again, run \`quayside webhooks enable ${id}\``,
+          `the webhook endpoint ${id} (${url}) is switched off: ${now.disabledReason}. ` +
+          `Its events wait. Once it works again, run \`quayside webhooks enable ${id}\``,
         network: null,
         sessionId: null,
       });
@@ -146,19 +161,13 @@ export function attemptCommands(db: Db, { lines, refused, raiseAlarm }: Parts): 
 
   function recordAll(recorded: readonly RecordedAttempt[]): void {
     const followed = new Map<string, Followed>();
-    /** Endpoints that have answered since any was silent: another answer changes nothing. */
-    const answered = new Set<string>();
     for (const { attempt, verdict, stamp } of recorded) {
       const row = find.get({ id: attempt.deliveryId }) as DeliveryRow | undefined;
       invariant(row, `delivery ${attempt.deliveryId} exists`);
       const { id, endpointId, sessionId } = row;
-      const isSilent = attempt.status === null;
       insertAttempt.run({ ...attempt, ...(stamp ?? unsent) });
       update.run({ id, ...afterAttempt(row, attempt, verdict) });
-      if (isSilent) answered.clear();
-      if (!answered.has(endpointId)) lines.answered(endpointId, isSilent, endedAtMs(attempt));
-      if (!isSilent) answered.add(endpointId);
-      lines.release({ id, endpointId, sessionId });
+      due.next({ endpointId, sessionId });
       followed.set(endpointId, follow(followed.get(endpointId) ?? firstSeen(endpointId), row, attempt, verdict));
     }
     for (const one of followed.values()) remember(one);
@@ -172,7 +181,7 @@ export function attemptCommands(db: Db, { lines, refused, raiseAlarm }: Parts): 
 
   return {
     async recordAttempts(recorded) {
-      await db.write(() => lines.together(() => recordAll(recorded)), { isGrouped: true });
+      await db.write(() => due.together(() => recordAll(recorded)), { isGrouped: true });
     },
   };
 }

@@ -1,77 +1,164 @@
-/**
- * Leasing due deliveries to a dispatcher.
- * @module
- */
+/** Leasing due deliveries to a dispatcher. */
+import { SILENT_COUNT } from '../../core/endpoint.ts';
 import { invariant } from '../../core/fault.ts';
 import type { ClaimedDelivery, Database } from '../database.ts';
 import type { SecretPair } from '../webhook-secrets.ts';
-import type { DeliveryLines } from './delivery-lines.ts';
-import { IS_HOST_SILENT, IS_OFF, type Queue as LineQueue, QUEUE } from './delivery-queues.ts';
+import { type DueTimes, IS_OFF } from './due.ts';
 import type { Db } from './open.ts';
 import type { RefusedDeliveries } from './refused-deliveries.ts';
 import type { WebhookSecrets } from './webhook-secrets.ts';
 
 type ClaimCommands = Pick<Database, 'claimDeliveries' | 'returnDeliveries' | 'endLeases'>;
 
-/** Requested resends that are looked at in one claim. */
-const RESENDS_SEEN_MAX = 1_000;
-/** Due queues that are looked at in one claim. Those that have no place left are at most as many as are under way. */
-const QUEUES_SEEN_MAX = 1_024;
-/** A host may have as many times the attempts in progress that one endpoint may have. */
+/** Due endpoints that are looked at in one claim. At most as many as are under way have no place left. */
+const ENDPOINTS_LOOKED_MAX = 1_024;
+/** Hosts of single sessions' endpoints that are looked at in one claim; the next claim goes on after them. */
+const HOSTS_LOOKED_MAX = 256;
+/** A host may have this many times the attempts in progress that one endpoint may have. */
 const ENDPOINTS_PER_HOST = 8;
-/** What is known of a queue, as in `delivery_queues.rank`. An unproven host has answered nothing yet. */
-const ranks = { proven: 0, unproven: 1, silent: 2 } as const;
-type Rank = (typeof ranks)[keyof typeof ranks];
-/** Of a claim's places, queues of a rank get at most this share while proven ones have something due. */
-const shares: Readonly<Record<Rank, number>> = { 0: 1, 1: 0.5, 2: 0.25 };
 
-type Candidate = Readonly<{
-  id: string;
-  eventId: string;
-  endpointId: string;
-  sessionId: string;
-  trigger: 'auto' | 'manual';
-  from: Queue;
-}>;
-type Line = Readonly<{ endpointId: string; sessionId: string; isOff: number }>;
-type Queue = LineQueue & Readonly<{ isHostSilent?: number }>;
-type Leased = Readonly<{ queue: string; host: string; n: number; rank: Rank }>;
-type Chosen = Readonly<{ candidates: Candidate[]; stale: Line[] }>;
+/** An endpoint with something due. `silent`: it does not answer; `one_off`: single sessions named it. */
+type Endpoint = Readonly<{ id: string; host: string; isOff: number; group: 'standing' | 'one_off' | 'silent' }>;
+/** The share of a claim's places that a group gets while standing endpoints that answer have something due. */
+const shares = { silent: 0.25, one_off: 0.5, standing: 1 } as const;
+
+type Due = Readonly<{ id: string; eventId: string; sessionId: string }>;
+type Candidate = Due & Readonly<{ endpointId: string; trigger: 'auto' | 'manual' }>;
+type Leased = Pick<Endpoint, 'id' | 'host' | 'group'> & Readonly<{ n: number }>;
 type Limits = Omit<Parameters<ClaimCommands['claimDeliveries']>[0], 'leaseMs' | 'isWithRecording'>;
-
 type Loaded = Omit<ClaimedDelivery, keyof SecretPair | 'attempt' | 'trigger' | 'leaseUntilMs'> &
   Readonly<{ attempts: number; storeId: string }>;
 type Signing = ReturnType<WebhookSecrets['signing']>;
-type Parts = Readonly<{ secrets: WebhookSecrets; lines: DeliveryLines; refused: RefusedDeliveries }>;
+type Parts = Readonly<{ secrets: WebhookSecrets; due: DueTimes; refused: RefusedDeliveries }>;
 
-export function claimCommands(db: Db, { secrets, lines, refused }: Parts): ClaimCommands {
+const IS_SILENT = `silences >= ${SILENT_COUNT}`;
+const GROUP = `CASE WHEN e.per_session = 1 THEN 'one_off' WHEN e.${IS_SILENT} THEN 'silent' ELSE 'standing' END AS "group"`;
+const ENDPOINT = `SELECT e.id, e.host, ${IS_OFF} AS isOff, ${GROUP} FROM endpoints AS e`;
+
+/** Counts what is leased, and gives out the places that are left. */
+function openPlaces(leased: readonly Leased[], { perEndpointMax, ahead, limit, unprovenMax = limit }: Limits) {
+  const used = new Map<string, number>();
+  const usedBy = (name: string) => used.get(name) ?? 0;
+  const use = (name: string, n: number) => used.set(name, usedBy(name) + n);
+  const aheadOf = ({ id }: Pick<Endpoint, 'id'>) => ahead?.get(id) ?? 0;
+  /** What a place is taken from: one-off endpoints of a host share those of one endpoint. */
+  const hostOf = ({ host }: Pick<Endpoint, 'host'>) => `host ${host}`;
+  const ownerOf = ({ id, host, group }: Pick<Endpoint, 'id' | 'host' | 'group'>) =>
+    group === 'one_off' ? `one-off ${host}` : id;
+  let unproven = 0;
+  for (const one of leased) {
+    use(ownerOf(one), one.n);
+    // What is leased ahead is not under way.
+    use(hostOf(one), aheadOf(one) > 0 ? Math.min(one.n, perEndpointMax) : one.n);
+    if (one.group !== 'standing') unproven += one.n;
+  }
+  const maxOf = ({ group }: Endpoint) => (group === 'silent' ? 1 : perEndpointMax);
+  function free(endpoint: Endpoint): number {
+    const unprovenFree = endpoint.group === 'standing' ? Number.POSITIVE_INFINITY : unprovenMax - unproven;
+    const ofHost = perEndpointMax * ENDPOINTS_PER_HOST - usedBy(hostOf(endpoint));
+    const ofOwner = maxOf(endpoint) - usedBy(ownerOf(endpoint));
+    const more = endpoint.group === 'standing' ? aheadOf(endpoint) : 0;
+    return Math.max(0, Math.min(unprovenFree, ofHost < ofOwner ? ofHost : ofOwner + more));
+  }
+  return {
+    free,
+    take(endpoint: Endpoint): boolean {
+      if (free(endpoint) === 0) return false;
+      if (usedBy(ownerOf(endpoint)) < maxOf(endpoint)) use(hostOf(endpoint), 1);
+      use(ownerOf(endpoint), 1);
+      if (endpoint.group !== 'standing') unproven++;
+      return true;
+    },
+  };
+}
+
+type Places = ReturnType<typeof openPlaces>;
+type Waiting = Readonly<{ endpoint: Endpoint; rows: Candidate[] }>;
+
+/** Takes one delivery of each endpoint, then a second one, and so on, while there are places. */
+function takeInTurn(waiting: readonly Waiting[], places: Places, most: number): Candidate[] {
+  const taken: Candidate[] = [];
+  for (let before = -1; before < taken.length; ) {
+    before = taken.length;
+    for (const { endpoint, rows } of waiting) {
+      const [row] = rows;
+      if (taken.length >= most) return taken;
+      if (!row || !places.take(endpoint)) continue;
+      taken.push(row);
+      rows.shift();
+    }
+  }
+  return taken;
+}
+
+/** Finds endpoints that have something due, and what it is. */
+function prepareDue({ client }: Pick<Db, 'client'>) {
+  const standing = (isSilent: 0 | 1) =>
+    client.prepare(
+      `${ENDPOINT} INDEXED BY endpoints_due
+       WHERE e.per_session = 0 AND (e.${IS_SILENT}) = ${isSilent} AND e.due_at_ms <= :nowMs
+       ORDER BY e.due_at_ms LIMIT ${ENDPOINTS_LOOKED_MAX}`,
+    );
+  const groups = { standing: standing(0), silent: standing(1) };
+  const nextHost = client.prepare(
+    `SELECT host, due_at_ms AS dueAtMs FROM endpoints INDEXED BY endpoints_due_by_host
+     WHERE per_session = 1 AND due_at_ms IS NOT NULL AND host > :after ORDER BY host, due_at_ms LIMIT 1`,
+  );
+  const ofHost = client.prepare(
+    `${ENDPOINT} INDEXED BY endpoints_due_by_host
+     WHERE e.per_session = 1 AND e.host = :host AND e.due_at_ms <= :nowMs ORDER BY e.due_at_ms LIMIT :limit`,
+  );
+  const due = (column: string, index: string) =>
+    client.prepare(
+      `SELECT d.id, d.event_id AS eventId, d.session_id AS sessionId FROM deliveries AS d INDEXED BY ${index}
+       WHERE d.endpoint_id = :endpointId AND d.${column} <= :nowMs AND NOT EXISTS (
+         SELECT 1 FROM deliveries AS o INDEXED BY deliveries_leased
+         WHERE o.endpoint_id = d.endpoint_id AND o.session_id = d.session_id AND o.lease_until_ms > :nowMs)
+       ORDER BY d.${column} LIMIT :limit`,
+    );
+  const [manual, scheduled] = [due('manual_at_ms', 'deliveries_manual'), due('due_at_ms', 'deliveries_due')];
+  return {
+    standing: (group: 'standing' | 'silent', nowMs: number) => groups[group].all({ nowMs }) as Endpoint[],
+    /** Goes through hosts in turn, after the one that was looked at last. */
+    oneOffs(after: string, nowMs: number, perHost: number): Readonly<{ endpoints: Endpoint[]; last: string }> {
+      const endpoints: Endpoint[] = [];
+      const looked = new Set<string>();
+      let last = after;
+      for (let n = 0; n < HOSTS_LOOKED_MAX; n++) {
+        const find = (from: string) => nextHost.get({ after: from }) as { host: string; dueAtMs: number } | undefined;
+        const next = find(last) ?? find('');
+        if (!next || looked.has(next.host)) break;
+        last = next.host;
+        looked.add(last);
+        if (next.dueAtMs > nowMs) continue;
+        endpoints.push(...(ofHost.all({ host: last, nowMs, limit: perHost }) as Endpoint[]));
+      }
+      return { endpoints, last };
+    },
+    /** Returns what of an endpoint can be sent, one for each session: resends first, then the oldest event. */
+    deliveries({ id, isOff }: Endpoint, nowMs: number, most: number): Candidate[] {
+      const range = { endpointId: id, nowMs, limit: 2 * most };
+      const bySession = new Map<string, Candidate>();
+      const add = (rows: unknown[], trigger: Candidate['trigger']) => {
+        for (const row of (rows as Due[]).sort((a, b) => (a.eventId < b.eventId ? -1 : 1))) {
+          if (!bySession.has(row.sessionId)) bySession.set(row.sessionId, { ...row, endpointId: id, trigger });
+        }
+      };
+      add(manual.all(range), 'manual');
+      // A resend also goes to a disabled endpoint.
+      if (!isOff) add(scheduled.all(range), 'auto');
+      return [...bySession.values()].slice(0, most);
+    },
+  };
+}
+
+export function claimCommands(db: Db, { secrets, due, refused }: Parts): ClaimCommands {
   const { client } = db;
-  // A resend also goes to a disabled endpoint.
-  const manualDue = client.prepare(
-    `SELECT d.id, d.event_id AS eventId, d.endpoint_id AS endpointId, d.session_id AS sessionId, 'manual' AS trigger,
-       e.host, ${QUEUE} AS queue
-     FROM deliveries AS d INDEXED BY deliveries_manual JOIN endpoints AS e ON e.id = d.endpoint_id
-     WHERE d.manual_at_ms <= :nowMs AND NOT EXISTS (
-       SELECT 1 FROM delivery_lines AS l
-       WHERE l.endpoint_id = d.endpoint_id AND l.session_id = d.session_id AND l.lease_until_ms > :nowMs)
-     ORDER BY d.event_id LIMIT ${RESENDS_SEEN_MAX}`,
-  );
-  const dueQueues = client.prepare(
-    `SELECT queue, host, ${IS_HOST_SILENT} AS isHostSilent FROM delivery_queues INDEXED BY delivery_queues_due
-     WHERE rank = :rank AND ready_at_ms <= :nowMs ORDER BY ready_at_ms, tried_at_ms LIMIT ${QUEUES_SEEN_MAX}`,
-  );
-  const dueLines = client.prepare(
-    `SELECT l.endpoint_id AS endpointId, l.session_id AS sessionId, ${IS_OFF} AS isOff
-     FROM delivery_lines AS l INDEXED BY delivery_lines_due JOIN endpoints AS e ON e.id = l.endpoint_id
-     WHERE l.queue = :queue AND l.ready_at_ms BETWEEN 0 AND :nowMs ORDER BY l.ready_at_ms LIMIT :limit`,
-  );
+  const finding = prepareDue(db);
   const leased = client.prepare(
-    `SELECT l.queue, l.host, count(*) AS n, coalesce(q.rank, 0) AS rank
-     FROM delivery_lines AS l INDEXED BY delivery_lines_leased LEFT JOIN delivery_queues AS q ON q.queue = l.queue
-     WHERE l.lease_until_ms > :nowMs GROUP BY l.queue, l.host`,
-  );
-  const isResuming = client.prepare(
-    'SELECT 1 FROM endpoints INDEXED BY endpoints_resuming WHERE resumed_through IS NOT NULL LIMIT 1',
+    `SELECT e.id, e.host, ${GROUP}, count(*) AS n
+     FROM deliveries AS d INDEXED BY deliveries_leased JOIN endpoints AS e ON e.id = d.endpoint_id
+     WHERE d.lease_until_ms > :nowMs GROUP BY e.id`,
   );
   const load = client.prepare(
     `SELECT d.id, d.endpoint_id AS endpointId, e.url, e.mode, v.id AS eventId, v.type AS eventType,
@@ -79,114 +166,58 @@ export function claimCommands(db: Db, { secrets, lines, refused }: Parts): Claim
      FROM deliveries AS d JOIN events AS v ON v.id = d.event_id JOIN endpoints AS e ON e.id = d.endpoint_id
      WHERE d.id = :id`,
   );
+  /** The host of one-off endpoints that was looked at last. */
+  let lastHost = '';
 
-  /** Counts what is leased, and gives out what is left. */
-  function openPlaces({ nowMs, perEndpointMax, ahead }: Limits) {
-    const used = new Map<string, number>();
-    const key = (kind: 'queue' | 'host' | 'silent', name: string) => `${kind} ${name}`;
-    const usedBy = (name: string) => used.get(name) ?? 0;
-    const use = (name: string, n: number) => used.set(name, usedBy(name) + n);
-    const aheadOf = (queue: string) => ahead?.get(queue) ?? 0;
-    let unproven = 0;
-    for (const { queue, host, n, rank } of leased.all({ nowMs }) as Leased[]) {
-      if (rank !== ranks.proven) unproven += n;
-      use(key('queue', queue), n);
-      // What is leased ahead is not under way.
-      use(key('host', host), aheadOf(queue) > 0 ? Math.min(n, perEndpointMax) : n);
-      if (rank === ranks.silent) use(key('silent', host), n);
-    }
-    /** Returns how many more may be leased in a queue of which `max` may be under way; of a silent host, one in all. */
-    function free({ queue, host, isHostSilent }: Queue, max: number): number {
-      if (isHostSilent && used.has(key('silent', host))) return 0;
-      const ofHost = perEndpointMax * ENDPOINTS_PER_HOST - usedBy(key('host', host));
-      const ofQueue = max - usedBy(key('queue', queue));
-      const more = max < perEndpointMax ? 0 : aheadOf(queue);
-      return Math.max(0, ofHost < ofQueue ? ofHost : ofQueue + more);
-    }
-    return {
-      free,
-      unproven,
-      take(from: Queue, max: number): boolean {
-        if (free(from, max) === 0) return false;
-        if (usedBy(key('queue', from.queue)) < max) use(key('host', from.host), 1);
-        use(key('queue', from.queue), 1);
-        if (from.isHostSilent) use(key('silent', from.host), 1);
-        return true;
-      },
-    };
-  }
-
-  /**
-   * Returns what can be sent now: in turn from each queue that has something due, one per line.
-   * @param isOneEnough ends with the first that is found
-   */
-  function choose(limits: Limits, isOneEnough = false): Chosen {
+  /** Returns what can be sent now: in turn from each endpoint that has something due. */
+  function choose(limits: Limits) {
     const { nowMs, limit, perEndpointMax } = limits;
+    const places = openPlaces(leased.all({ nowMs }) as Leased[], limits);
+    const oneOffs = finding.oneOffs(lastHost, nowMs, perEndpointMax);
     const candidates: Candidate[] = [];
-    const stale: Line[] = [];
-    const busy = new Set<string>();
-    const places = openPlaces(limits);
-    const isEnough = () => candidates.length >= limit || (isOneEnough && candidates.length + stale.length > 0);
-    const add = (one: Candidate, max: number): void => {
-      const line = `${one.endpointId}/${one.sessionId}`;
-      if (isEnough() || busy.has(line) || !places.take(one.from, max)) return;
-      busy.add(line);
-      candidates.push(one);
+    const waiting = {
+      silent: withRows(finding.standing('silent', nowMs), places, limits),
+      one_off: withRows(oneOffs.endpoints, places, limits),
+      standing: withRows(finding.standing('standing', nowMs), places, limits),
     };
-    for (const { queue, host, ...one } of manualDue.all({ nowMs }) as (Omit<Candidate, 'from'> & Queue)[]) {
-      add({ ...one, from: { queue, host } }, perEndpointMax);
-    }
-
-    // What has not answered lately, or ever, shares these, however many passes take from them.
-    let unprovenFree = Math.max(0, (limits.unprovenMax ?? limit) - places.unproven);
-    function addQueues(rank: Rank, share: number): void {
-      if (isEnough()) return;
-      const before = candidates.length;
-      const most = Math.min(rank === ranks.proven ? limit : unprovenFree, Math.floor(limit * share));
-      // One that does not answer is tried with one at a time.
-      const max = rank === ranks.silent ? 1 : perEndpointMax;
-      const due = oneOfEachSilentHost(dueQueues.all({ nowMs, rank }) as Queue[])
-        .filter((from) => places.free(from, max) > 0)
-        .slice(0, most)
-        .map((from) => {
-          const lines = dueLines.all({ queue: from.queue, nowMs, limit: places.free(from, max) + 1 }) as Line[];
-          return { from, lines };
-        });
-      const end = Math.min(limit, candidates.length + most);
-      const mayGoOn = (round: number) => candidates.length < end && due.some(({ lines: { length } }) => length > round);
-      for (let round = 0; mayGoOn(round) && !isEnough(); round++) {
-        for (const { from, lines: ofQueue } of due) {
-          const line = ofQueue[round];
-          if (!line || candidates.length >= end || isEnough()) continue;
-          const head = line.isOff ? null : lines.due(line.endpointId, line.sessionId, nowMs);
-          if (!head) stale.push(line);
-          else add({ ...line, id: head.id, eventId: head.eventId, trigger: 'auto', from }, max);
-        }
-      }
-      if (rank !== ranks.proven) unprovenFree -= candidates.length - before;
-    }
-    for (const rank of [ranks.silent, ranks.unproven, ranks.proven]) addQueues(rank, shares[rank]);
-    for (const rank of [ranks.unproven, ranks.silent]) addQueues(rank, 1);
-    return { candidates: candidates.sort(byEvent), stale };
+    const add = (group: Endpoint['group'], share: number) => {
+      const most = Math.min(limit - candidates.length, Math.floor(limit * share));
+      candidates.push(...takeInTurn(waiting[group], places, most));
+    };
+    for (const group of ['silent', 'one_off', 'standing'] as const) add(group, shares[group]);
+    for (const group of ['one_off', 'silent'] as const) add(group, 1);
+    return { candidates: candidates.sort(byEvent), lastHost: oneOffs.last };
   }
 
-  const mustWrite = (limits: Limits): boolean => {
-    const { candidates, stale } = choose(limits, true);
-    const isAnyDue = candidates.length > 0 || stale.length > 0;
-    return isAnyDue || isResuming.get() !== undefined || refused.isProbeDue(limits.nowMs);
-  };
+  /** Returns endpoints that have a place left, with what can be sent to them. */
+  function withRows(endpoints: readonly Endpoint[], places: Places, { nowMs, limit }: Limits): Waiting[] {
+    const waiting: Waiting[] = [];
+    for (const endpoint of endpoints) {
+      if (waiting.length >= limit) break;
+      const free = places.free(endpoint);
+      const rows = free === 0 ? [] : finding.deliveries(endpoint, nowMs, Math.min(free, limit));
+      if (rows.length > 0) waiting.push({ endpoint, rows });
+    }
+    return waiting;
+  }
+
+  /** Returns whether anything can be sent. The write lock is taken only then. */
+  function mustWrite(limits: Limits): boolean {
+    const found = choose({ ...limits, limit: 1, unprovenMax: limits.unprovenMax ?? limits.limit });
+    if (found.candidates.length === 0) lastHost = found.lastHost;
+    return found.candidates.length > 0 || refused.isProbeDue(limits.nowMs);
+  }
 
   /** Leases what was chosen, and returns what is needed to send it. */
   function leaseAll(candidates: readonly Candidate[], leaseUntilMs: number) {
     const signings = new Map<string, Signing>();
-    return candidates.map((candidate) => {
-      if (candidate.trigger === 'auto') lines.leaseDue(candidate, leaseUntilMs, candidate.from);
-      else lines.lease(candidate, leaseUntilMs);
-      const row = load.get({ id: candidate.id }) as Loaded | undefined;
-      invariant(row, `delivery ${candidate.id} has its event and endpoint`);
+    return candidates.map(({ id, trigger }) => {
+      const row = load.get({ id }) as Loaded | undefined;
+      invariant(row, `delivery ${id} has its event and endpoint`);
+      due.lease(id, row.endpointId, leaseUntilMs);
       const signing = signings.get(row.endpointId) ?? secrets.signing(row);
       signings.set(row.endpointId, signing);
-      return { ...row, trigger: candidate.trigger, signing };
+      return { ...row, trigger, signing };
     });
   }
 
@@ -194,17 +225,15 @@ export function claimCommands(db: Db, { secrets, lines, refused }: Parts): Claim
     async claimDeliveries({ leaseMs, isWithRecording = false, ...limits }) {
       const leaseUntilMs = limits.nowMs + leaseMs;
       let isFirst = isWithRecording;
-      // The write lock is taken only when there is something to do.
       while (isFirst || db.read(() => mustWrite(limits))) {
         isFirst = false;
         const leasing = () => {
-          lines.resumeSome();
           refused.probeSome(limits.nowMs);
-          const { candidates, stale } = choose(limits);
-          for (const { endpointId, sessionId } of stale) lines.refresh(endpointId, sessionId);
-          return leaseAll(candidates, leaseUntilMs);
+          const found = choose(limits);
+          lastHost = found.lastHost;
+          return leaseAll(found.candidates, leaseUntilMs);
         };
-        const rows = await db.write(() => lines.together(leasing), { isGrouped: true });
+        const rows = await db.write(() => due.together(leasing), { isGrouped: true });
         if (rows.length === 0) continue;
         const opened = new Map<Signing, SecretPair>();
         return rows.map(({ attempts, storeId: _, signing, ...row }): ClaimedDelivery => {
@@ -215,27 +244,16 @@ export function claimCommands(db: Db, { secrets, lines, refused }: Parts): Claim
       }
       return [];
     },
-    async returnDeliveries(leased) {
-      const end = () => {
-        for (const one of leased) lines.release(one);
+    async returnDeliveries(unsent) {
+      const release = () => {
+        for (const { id, endpointId } of unsent) due.release(id, endpointId);
       };
-      await db.write(() => lines.together(end), { isGrouped: true });
+      await db.write(() => due.together(release), { isGrouped: true });
     },
     async endLeases() {
-      while (await db.write(() => lines.endLeases()));
+      await db.write(() => due.together(() => due.releaseAll()));
     },
   };
-}
-
-/** Leaves out all but the first queue of each host that is silent. */
-function oneOfEachSilentHost(queues: readonly Queue[]): Queue[] {
-  const silent = new Set<string>();
-  return queues.filter(({ host, isHostSilent }) => {
-    if (!isHostSilent) return true;
-    const isFirst = !silent.has(host);
-    silent.add(host);
-    return isFirst;
-  });
 }
 
 /** Oldest event first; a resend before the scheduled attempt of the same delivery. */

@@ -6,6 +6,7 @@
  */
 import { and, desc, eq, type SQL, sql } from 'drizzle-orm';
 import type { Database, Delivery, DeliveryCursor, DeliverySearch, PastAttempt } from '../database.ts';
+import type { DueTimes } from './due.ts';
 import type { Db } from './open.ts';
 import { attempts, deliveries, endpoints, events } from './tables.ts';
 
@@ -45,7 +46,7 @@ function isWanted({ state, lastStatus, lastError }: Delivery, wanted: Omit<Deliv
   return lastStatus !== null && lastStatus >= answer.from && lastStatus <= answer.to;
 }
 
-export function deliveryCommands(db: Db): DeliveryCommands {
+export function deliveryCommands(db: Db, due: DueTimes): DeliveryCommands {
   const list = (where: SQL | undefined, byEvent: typeof deliveries.eventId | typeof events.id, limit: number) =>
     db.orm
       .select(shownColumns)
@@ -115,13 +116,16 @@ export function deliveryCommands(db: Db): DeliveryCommands {
     },
     async resendDelivery(id, nowMs) {
       const isPresent = sql`EXISTS (SELECT 1 FROM ${endpoints} WHERE ${endpoints.id} = ${deliveries.endpointId} AND ${endpoints.removed} = 0)`;
-      const resend = () =>
-        db.orm
+      return db.write(() => {
+        const [resent] = db.orm
           .update(deliveries)
           .set({ manualAtMs: nowMs })
           .where(and(eq(deliveries.id, id), isPresent))
-          .run();
-      return (await db.write(resend)).changes === 1;
+          .returning({ endpointId })
+          .all();
+        if (resent) due.refresh(resent.endpointId);
+        return resent !== undefined;
+      });
     },
   };
 }

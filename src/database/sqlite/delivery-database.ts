@@ -8,7 +8,7 @@ import { createAlarmWriter } from './alarms.ts';
 import { attemptCommands } from './attempts.ts';
 import { claimCommands } from './claims.ts';
 import { createDataKeys } from './data-keys.ts';
-import { createDeliveryLines } from './delivery-lines.ts';
+import { createDueTimes } from './due.ts';
 import { refuseOtherSchema } from './migrate.ts';
 import { changeCounter, type OpenOptions, openDatabase } from './open.ts';
 import { createRefusedDeliveries } from './refused-deliveries.ts';
@@ -39,12 +39,12 @@ export function openDeliveryDatabase(options: OpenOptions & Readonly<{ secretKey
     refuseOtherSchema(db);
     const vault = createVault(createDataKeys(db, options.secretKeys));
     checkKey(db, vault);
-    const lines = createDeliveryLines(db);
-    const refused = createRefusedDeliveries(db, lines);
+    const due = createDueTimes(db);
+    const refused = createRefusedDeliveries(db, due);
     return {
-      ...claimCommands(db, { secrets: createWebhookSecrets(db, vault), lines, refused }),
-      ...attemptCommands(db, { lines, refused, raiseAlarm: createAlarmWriter(db) }),
-      ...retirementCommands(db),
+      ...claimCommands(db, { secrets: createWebhookSecrets(db, vault), due, refused }),
+      ...attemptCommands(db, { due, refused, raiseAlarm: createAlarmWriter(db) }),
+      ...retirementCommands(db, due),
       ...senderReportCommands(db),
       changeCount: changeCounter(db),
       close: db.close,

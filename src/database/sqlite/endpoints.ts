@@ -9,7 +9,7 @@ import { type Mode, otherMode } from '../../core/transfer.ts';
 import { sortableId } from '../../lib/id.ts';
 import type { NewSession } from '../database.ts';
 import type { Endpoint, EndpointAdded, EndpointDatabase, EndpointRequested, NewEndpoint } from '../endpoints.ts';
-import type { DeliveryLines } from './delivery-lines.ts';
+import type { DueTimes } from './due.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
 import type { Replays } from './replays.ts';
@@ -28,10 +28,13 @@ const fresh = (url: string) => ({
   goneSinceMs: null,
   failingSinceMs: null,
   answeredEventId: null,
-  resumedThrough: null,
   retiredAtMs: null,
   probeAtMs: null,
   probes: 0,
+  failures: 0,
+  silences: 0,
+  pausedUntilMs: 0,
+  dueAtMs: null,
 });
 
 const { id, storeId, mode, url, extendedEvents, perSession, disabledAtMs, disabledReason, createdAtMs } = endpoints;
@@ -114,9 +117,9 @@ const modes: readonly Mode[] = ['live', 'test'];
 
 type Target = Readonly<{ storeId: string; mode: Mode; url: string }>;
 
-type Parts = Readonly<{ secrets: WebhookSecrets; lines: DeliveryLines; replays: Replays }>;
+type Parts = Readonly<{ secrets: WebhookSecrets; due: DueTimes; replays: Replays }>;
 
-export function endpointCommands(db: Db, { secrets, lines, replays }: Parts): EndpointDatabase {
+export function endpointCommands(db: Db, { secrets, due, replays }: Parts): EndpointDatabase {
   const insert = preparedInsert(db, endpoints);
   const ofStore = prepareOfStore(db);
   const findNamed = prepareFindNamed(db);
@@ -212,12 +215,15 @@ export function endpointCommands(db: Db, { secrets, lines, replays }: Parts): En
     },
     async enableEndpoint(id, enabled, reason, nowMs) {
       const state = enabled
-        ? { disabledAtMs: null, disabledReason: null, goneCount: 0, goneSinceMs: null, resumedThrough: '' }
+        ? {
+            ...{ disabledAtMs: null, disabledReason: null, goneCount: 0, goneSinceMs: null },
+            ...{ failingSinceMs: null, failures: 0 },
+          }
         : { disabledAtMs: sql`coalesce(${endpoints.disabledAtMs}, ${nowMs})`, disabledReason: reason };
       return db.write(() => {
         const before = db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
         const { changes } = db.orm.update(endpoints).set(state).where(isThere(id)).run();
-        if (!enabled) lines.park(id);
+        if (before) due.refresh(id);
         const wasEnabled = before?.disabledAtMs === null;
         if (before) db.describe({ target: id, before: { enabled: wasEnabled }, after: { enabled } });
         return changes === 1;
@@ -238,7 +244,7 @@ export function endpointCommands(db: Db, { secrets, lines, replays }: Parts): En
         const row = db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
         if (!row) return 'unknown';
         const waiting = db.orm
-          .select({ id: deliveries.id, sessionId: deliveries.sessionId })
+          .select({ id: deliveries.id })
           .from(deliveries)
           .where(and(eq(deliveries.endpointId, id), eq(deliveries.state, sql`'waiting'`)))
           .limit(SLICE_DELIVERIES)
@@ -246,10 +252,13 @@ export function endpointCommands(db: Db, { secrets, lines, replays }: Parts): En
         const ids = waiting.map((delivery) => delivery.id);
         db.orm
           .update(deliveries)
-          .set({ state: 'failed', nextAttemptAtMs: null, manualAtMs: null, lastError: 'endpoint_removed' })
+          .set({
+            ...{ state: 'failed', nextAttemptAtMs: null, manualAtMs: null, dueAtMs: null, leaseUntilMs: null },
+            lastError: 'endpoint_removed',
+          })
           .where(inArray(deliveries.id, ids))
           .run();
-        for (const sessionId of new Set(waiting.map((delivery) => delivery.sessionId))) lines.refresh(id, sessionId);
+        due.refresh(id);
         if (ids.length === SLICE_DELIVERIES) return 'more';
         // The row stays, because past deliveries refer to it.
         db.orm.update(endpoints).set({ removed: true }).where(isThere(id)).run();

@@ -6,7 +6,7 @@
 import { and, eq, max, sql } from 'drizzle-orm';
 import { type EventType, isExtended } from '../../core/event.ts';
 import { sortableId } from '../../lib/id.ts';
-import type { DeliveryLines } from './delivery-lines.ts';
+import type { DueTimes } from './due.ts';
 import { isPresent, outboxColumns, prepareOfStore, type SessionEndpoints } from './endpoints.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
@@ -28,7 +28,7 @@ export type Outbox = Readonly<{
 }>;
 
 /** Returns a function that saves a delivery, first tried at `atMs`. To be called within a transaction. */
-export function prepareDelivery(db: Pick<Db, 'orm'>, lines: DeliveryLines) {
+export function prepareDelivery(db: Pick<Db, 'orm'>, due: DueTimes) {
   const insert = preparedInsert(db, deliveries);
   return (
     { eventId, endpointId, sessionId }: Readonly<{ eventId: string; endpointId: string; sessionId: string }>,
@@ -47,8 +47,10 @@ export function prepareDelivery(db: Pick<Db, 'orm'>, lines: DeliveryLines) {
       lastError: null,
       createdAtMs: nowMs,
       sessionId,
+      dueAtMs: due.ofNew({ endpointId, sessionId }, atMs),
+      leaseUntilMs: null,
     });
-    lines.add(endpointId, sessionId, atMs);
+    due.refresh(endpointId);
   };
 }
 
@@ -56,9 +58,9 @@ export function prepareDelivery(db: Pick<Db, 'orm'>, lines: DeliveryLines) {
 export const receives = ({ extendedEvents }: Pick<EndpointRow, 'extendedEvents'>, type: EventType): boolean =>
   !isExtended(type) || extendedEvents.includes(type);
 
-export function createOutbox(db: Db, lines: DeliveryLines, sessionEndpoints: SessionEndpoints): Outbox {
+export function createOutbox(db: Db, due: DueTimes, sessionEndpoints: SessionEndpoints): Outbox {
   const insertEvent = preparedInsert(db, events);
-  const addDelivery = prepareDelivery(db, lines);
+  const addDelivery = prepareDelivery(db, due);
   const lastId = atFirstUse(db.orm.select({ id: max(events.id) }).from(events));
   const ofStore = prepareOfStore(db);
   const ofSession = atFirstUse(
@@ -70,8 +72,7 @@ export function createOutbox(db: Db, lines: DeliveryLines, sessionEndpoints: Ses
 
   // An endpoint that was retired is sent its events again, and what has waited.
   const noteEvent = db.client.prepare(
-    `UPDATE endpoints SET last_event_at_ms = :nowMs, retired_at_ms = NULL,
-       resumed_through = iif(retired_at_ms IS NULL, resumed_through, '')
+    `UPDATE endpoints SET last_event_at_ms = :nowMs, retired_at_ms = NULL
      WHERE id = :endpointId AND per_session = 1
        AND (retired_at_ms IS NOT NULL OR last_event_at_ms < :nowMs - ${LAST_EVENT_MS})`,
   );

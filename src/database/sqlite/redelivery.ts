@@ -3,6 +3,7 @@
  * @module
  */
 import { and, eq, sql } from 'drizzle-orm';
+import { SILENT_COUNT } from '../../core/endpoint.ts';
 import type { EventType } from '../../core/event.ts';
 import type { DeliveryState } from '../database.ts';
 import {
@@ -20,7 +21,7 @@ import {
   WAITING_COUNTED_MAX,
   type WebhookTrouble,
 } from '../redelivery.ts';
-import type { DeliveryLines } from './delivery-lines.ts';
+import type { DueTimes } from './due.ts';
 import { isPresent, outboxColumns } from './endpoints.ts';
 import type { Db } from './open.ts';
 import { prepareDelivery, receives } from './outbox.ts';
@@ -28,15 +29,15 @@ import { atFirstUse } from './prepared.ts';
 import { endpoints } from './tables.ts';
 import { WRITE_ROWS_MAX } from './write-queue.ts';
 
-/** Deliveries that one batch looks at. Each that is sent again changes itself, its line and its queue. */
+/** Deliveries that one batch looks at. Each that is sent again changes itself and its endpoint. */
 const SLICE_DELIVERIES = Math.floor(WRITE_ROWS_MAX / 8);
 
-type Looked = Readonly<{ id: string; endpointId: string; eventId: string; sessionId: string; isFound: number }>;
+type Looked = Readonly<{ id: string; endpointId: string; eventId: string; isFound: number }>;
 
-export function redeliveryCommands(db: Db, lines: DeliveryLines): Omit<RedeliveryDatabase, 'retireEndpoints'> {
+export function redeliveryCommands(db: Db, due: DueTimes): Omit<RedeliveryDatabase, 'retireEndpoints'> {
   const { client } = db;
   const look = client.prepare(
-    `SELECT d.id, d.endpoint_id AS endpointId, d.event_id AS eventId, d.session_id AS sessionId,
+    `SELECT d.id, d.endpoint_id AS endpointId, d.event_id AS eventId,
        e.removed = 0 AND e.retired_at_ms IS NULL AND (:endpointId IS NULL OR d.endpoint_id = :endpointId)
          AND (d.state = 'failed' OR d.state = 'waiting' AND d.attempts > 0) AS isFound
      FROM deliveries AS d INDEXED BY deliveries_of_event JOIN endpoints AS e ON e.id = d.endpoint_id
@@ -44,20 +45,24 @@ export function redeliveryCommands(db: Db, lines: DeliveryLines): Omit<Redeliver
      ORDER BY d.event_id, d.endpoint_id LIMIT ${SLICE_DELIVERIES}`,
   );
   const again = client.prepare(
-    "UPDATE deliveries SET state = 'waiting', attempts = 1, next_attempt_at_ms = :atMs WHERE id = :id",
+    `UPDATE deliveries SET state = 'waiting', attempts = 1, next_attempt_at_ms = :atMs, due_at_ms = :atMs
+     WHERE id = :id`,
   );
-  const ofEvent = client
-    .prepare(
-      `UPDATE deliveries SET manual_at_ms = :nowMs WHERE event_id = :eventId
-         AND EXISTS (SELECT 1 FROM endpoints WHERE endpoints.id = deliveries.endpoint_id AND endpoints.removed = 0)
-       RETURNING id`,
-    )
-    .pluck();
+  const ofEvent = client.prepare(
+    `UPDATE deliveries SET manual_at_ms = :nowMs WHERE event_id = :eventId
+       AND EXISTS (SELECT 1 FROM endpoints WHERE endpoints.id = deliveries.endpoint_id AND endpoints.removed = 0)
+     RETURNING id, endpoint_id AS endpointId`,
+  );
   const findEvent = client.prepare('SELECT 1 FROM events WHERE id = :eventId').pluck();
 
   return {
     async resendEvent(eventId, nowMs) {
-      return db.write(() => (findEvent.get({ eventId }) ? (ofEvent.all({ eventId, nowMs }) as string[]) : null));
+      return db.write(() => {
+        if (!findEvent.get({ eventId })) return null;
+        const found = ofEvent.all({ eventId, nowMs }) as { id: string; endpointId: string }[];
+        for (const { endpointId } of found) due.refresh(endpointId);
+        return found.map(({ id }) => id);
+      });
     },
     async recoverSome({ endpointId, after, position, nowMs, isDryRun }) {
       const next = (looked: readonly Looked[]): RecoveryCursor | null =>
@@ -72,21 +77,21 @@ export function redeliveryCommands(db: Db, lines: DeliveryLines): Omit<Redeliver
       return db.write(() => {
         const looked = read();
         const chosen = found(looked);
-        for (const [at, { id, endpointId: to, sessionId }] of chosen.entries()) {
+        for (const [at, { id }] of chosen.entries()) {
           again.run({ id, atMs: nowMs + (position + at) * RECOVERY_PACE_MS });
-          lines.add(to, sessionId, nowMs);
         }
+        for (const to of new Set(chosen.map((one) => one.endpointId))) due.refresh(to);
         return { found: chosen.length, next: next(looked) };
       });
     },
-    sendMissingSome: prepareMissing(db, lines),
+    sendMissingSome: prepareMissing(db, due),
     ...endpointQueries(db),
   };
 }
 
 /** Prepares sending an endpoint what it never had. */
-function prepareMissing(db: Db, lines: DeliveryLines): RedeliveryDatabase['sendMissingSome'] {
-  const addDelivery = prepareDelivery(db, lines);
+function prepareMissing(db: Db, due: DueTimes): RedeliveryDatabase['sendMissingSome'] {
+  const addDelivery = prepareDelivery(db, due);
   const { storeId, mode } = endpoints;
   const standing = atFirstUse(
     db.orm
@@ -125,8 +130,6 @@ function prepareMissing(db: Db, lines: DeliveryLines): RedeliveryDatabase['sendM
 function prepareHealth({ client, orm }: Db) {
   const { storeId, mode, url, createdAtMs, disabledAtMs, disabledReason, failingSinceMs, retiredAtMs } = endpoints;
   const known = { storeId, mode, url, createdAtMs, disabledAtMs, disabledReason, failingSinceMs, retiredAtMs };
-  const waitingIn = (index: string, attempts: string) =>
-    `SELECT 1 FROM deliveries INDEXED BY ${index} WHERE endpoint_id = :id AND state = 'waiting' AND ${attempts}`;
   return {
     endpoint: atFirstUse(
       orm
@@ -136,8 +139,8 @@ function prepareHealth({ client, orm }: Db) {
     ),
     waiting: client
       .prepare(
-        `SELECT count(*) FROM (${waitingIn('deliveries_untried', 'attempts = 0')}
-           UNION ALL ${waitingIn('deliveries_retried', 'attempts > 0')} LIMIT ${WAITING_COUNTED_MAX})`,
+        `SELECT count(*) FROM (SELECT 1 FROM deliveries INDEXED BY deliveries_waiting
+           WHERE endpoint_id = :id AND state = 'waiting' LIMIT ${WAITING_COUNTED_MAX})`,
       )
       .pluck(),
     recent: client.prepare(
@@ -176,8 +179,8 @@ function prepareTrouble({ client }: Db) {
   return {
     firstDue: client
       .prepare(
-        `SELECT ready_at_ms FROM delivery_queues INDEXED BY delivery_queues_due
-         WHERE rank = 0 AND ready_at_ms <= :nowMs ORDER BY ready_at_ms LIMIT 1`,
+        `SELECT due_at_ms FROM endpoints INDEXED BY endpoints_due
+         WHERE per_session = 0 AND (silences >= ${SILENT_COUNT}) = 0 AND due_at_ms <= :nowMs ORDER BY due_at_ms LIMIT 1`,
       )
       .pluck(),
     failed: client
@@ -188,8 +191,11 @@ function prepareTrouble({ client }: Db) {
       )
       .pluck(),
     unanswered: client.prepare(
-      `SELECT host, unanswered_since_ms AS sinceMs FROM delivery_queues INDEXED BY delivery_queues_unanswered
-       WHERE unanswered_since_ms IS NOT NULL AND ready_at_ms IS NOT NULL ORDER BY unanswered_since_ms LIMIT ${UNANSWERED_MAX}`,
+      `SELECT host, min(sinceMs) AS sinceMs FROM (
+         SELECT host, coalesce(failing_since_ms, due_at_ms) AS sinceMs FROM endpoints INDEXED BY endpoints_failing
+         WHERE per_session = 1 AND due_at_ms IS NOT NULL AND coalesce(failing_since_ms, due_at_ms) <= :nowMs
+         ORDER BY coalesce(failing_since_ms, due_at_ms) LIMIT ${FAILED_COUNTED_MAX}) AS limited
+       GROUP BY host ORDER BY sinceMs LIMIT ${UNANSWERED_MAX}`,
     ),
     failing: client.prepare(
       `SELECT id, url, failing_since_ms AS sinceMs ${standing}
@@ -215,10 +221,7 @@ function prepareUndelivered({ client }: Db) {
   const within = (index: string, which: string) =>
     `SELECT 1 FROM looked CROSS JOIN deliveries AS d INDEXED BY ${index} ON d.endpoint_id = looked.id WHERE ${which}`;
   return {
-    waiting: counting(
-      `${within('deliveries_untried', "d.state = 'waiting' AND d.attempts = 0")}
-       UNION ALL ${within('deliveries_retried', "d.state = 'waiting' AND d.attempts > 0")}`,
-    ),
+    waiting: counting(within('deliveries_waiting', "d.state = 'waiting'")),
     failed: counting(within('deliveries_failed', "d.state = 'failed' AND d.event_id >= :from")),
   };
 }
@@ -272,7 +275,7 @@ function endpointQueries(
         (): WebhookTrouble => ({
           failing: trouble.failing.all() as WebhookTrouble['failing'],
           disabled: trouble.disabled.all() as WebhookTrouble['disabled'],
-          unanswered: trouble.unanswered.all() as WebhookTrouble['unanswered'],
+          unanswered: trouble.unanswered.all({ nowMs }) as WebhookTrouble['unanswered'],
           dueSinceMs: (trouble.firstDue.get({ nowMs }) as number | undefined) ?? null,
           failed: trouble.failed.get({ from: firstEventId(sinceMs) }) as number,
         }),

@@ -11,14 +11,13 @@ import {
   refusalStatuses,
   replayAtMs,
 } from '../../core/endpoint.ts';
-import type { DeliveryLines } from './delivery-lines.ts';
-import { IS_OFF } from './delivery-queues.ts';
+import { type DueTimes, IS_OFF } from './due.ts';
 import type { Db } from './open.ts';
 
 /** Endpoints that are probed in one transaction. */
 const SLICE_ENDPOINTS = 50;
 
-type Refused = Readonly<{ id: string; sessionId: string; attempts: number }>;
+type Refused = Readonly<{ id: string; attempts: number }>;
 type Probed = Readonly<{ id: string; probes: number; isOfSessions: number; isOff: number }>;
 
 /** To be called within a transaction, except `isProbeDue`. */
@@ -33,17 +32,18 @@ export type RefusedDeliveries = Readonly<{
   probeSome(nowMs: number): void;
 }>;
 
-export function createRefusedDeliveries({ client }: Pick<Db, 'client'>, lines: DeliveryLines): RefusedDeliveries {
+export function createRefusedDeliveries({ client }: Pick<Db, 'client'>, due: DueTimes): RefusedDeliveries {
   const refused = (order: 'ASC' | 'DESC') =>
     client.prepare(
-      `SELECT id, session_id AS sessionId, attempts FROM deliveries INDEXED BY deliveries_refused
+      `SELECT id, attempts FROM deliveries INDEXED BY deliveries_refused
        WHERE endpoint_id = :endpointId AND event_id BETWEEN :oldest AND :newest
          AND state = 'failed' AND last_status IN (${refusalStatuses.join(', ')}) AND attempts < ${REPLAY_ATTEMPTS_MAX}
        ORDER BY event_id ${order} LIMIT :count`,
     );
   const [first, last] = [refused('ASC'), refused('DESC')];
   const again = client.prepare(
-    "UPDATE deliveries SET state = 'waiting', next_attempt_at_ms = :atMs, attempts = max(attempts, 1) WHERE id = :id",
+    `UPDATE deliveries SET state = 'waiting', next_attempt_at_ms = :atMs, due_at_ms = :atMs, attempts = max(attempts, 1)
+     WHERE id = :id`,
   );
   const dueProbes = client.prepare(
     `SELECT e.id, e.probes, e.per_session AS isOfSessions, ${IS_OFF} AS isOff
@@ -54,15 +54,15 @@ export function createRefusedDeliveries({ client }: Pick<Db, 'client'>, lines: D
   const eventAt = (ms: number) => `evt_${BigInt(ms) * 1_000_000n}`;
   const oldest = (nowMs: number) => eventAt(nowMs - REPLAY_AGE_MS_MAX);
 
-  function send(endpointId: string, { id, sessionId }: Refused, atMs: number, nowMs: number): void {
+  function send(endpointId: string, { id }: Refused, atMs: number): void {
     again.run({ id, atMs });
-    lines.add(endpointId, sessionId, nowMs);
+    due.refresh(endpointId);
   }
 
   return {
     replay(endpointId, newest, nowMs, count) {
       for (const row of first.all({ endpointId, oldest: oldest(nowMs), newest, count }) as Refused[]) {
-        send(endpointId, row, replayAtMs(row.attempts, nowMs), nowMs);
+        send(endpointId, row, replayAtMs(row.attempts, nowMs));
       }
     },
     isProbeDue: (nowMs) => dueProbes.get({ nowMs }) !== undefined,
@@ -75,7 +75,7 @@ export function createRefusedDeliveries({ client }: Pick<Db, 'client'>, lines: D
         if (!row) setProbe.run({ id, atMs: null, probes });
         else if (isOff === 1) setProbe.run({ id, atMs: probeAtMs(probes, nowMs), probes });
         else {
-          send(id, row, nowMs, nowMs);
+          send(id, row, nowMs);
           setProbe.run({ id, atMs: probeAtMs(probes + 1, nowMs), probes: probes + 1 });
         }
       }

@@ -3,17 +3,18 @@
  * @module
  */
 import type { Database } from '../database.ts';
+import type { DueTimes } from './due.ts';
 import type { Db } from './open.ts';
 import { WRITE_ROWS_MAX } from './write-queue.ts';
 
-/** Endpoints that one transaction retires. Claims park what waits for them as they meet it. */
+/** Endpoints that one transaction retires. */
 const SLICE_ENDPOINTS = Math.floor(WRITE_ROWS_MAX / 4);
 /** How exactly the time of the last event is kept, so that an event is no write to its endpoint too. */
 export const LAST_EVENT_MS = 3_600_000;
 
 type RetirementCommands = Pick<Database, 'retireEndpoints'>;
 
-export function retirementCommands(db: Db): RetirementCommands {
+export function retirementCommands(db: Db, due: DueTimes): RetirementCommands {
   const idle = db.client
     .prepare(
       `SELECT id FROM endpoints INDEXED BY endpoints_idle
@@ -31,7 +32,10 @@ export function retirementCommands(db: Db): RetirementCommands {
       while (db.read(isAny)) {
         retired += await db.write(() => {
           const ids = idle.all({ beforeMs }) as string[];
-          for (const id of ids) retire.run({ id, nowMs });
+          for (const id of ids) {
+            retire.run({ id, nowMs });
+            due.refresh(id);
+          }
           return ids.length;
         });
       }

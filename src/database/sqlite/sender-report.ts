@@ -1,23 +1,19 @@
-/**
- * The report of the process that sends webhooks: one row.
- * @module
- */
-import type { SenderReportDatabase } from '../sender-report.ts';
+/** The report of the process that sends webhooks: one value. */
+import type { SenderReport, SenderReportDatabase } from '../sender-report.ts';
 import type { Db } from './open.ts';
-import { webhookSender } from './tables.ts';
+import { createMarks } from './retention/marks.ts';
 
-const ROW_ID = 1;
+const NAME = 'webhook_sender';
 
-export function senderReportCommands({ orm, read, write }: Db): Omit<SenderReportDatabase, 'endLeases'> {
+export function senderReportCommands(db: Db): Omit<SenderReportDatabase, 'endLeases'> {
+  const marks = createMarks(db);
   return {
     async reportSender(report) {
-      await write(() => {
-        const row = { id: ROW_ID, report };
-        orm.insert(webhookSender).values(row).onConflictDoUpdate({ target: webhookSender.id, set: { report } }).run();
-      });
+      await db.write(() => marks.write(NAME, JSON.stringify(report)));
     },
     async readSenderReport() {
-      return read(() => orm.select().from(webhookSender).get()?.report ?? null);
+      const text = db.read(() => marks.read(NAME));
+      return text === null ? null : (JSON.parse(text) as SenderReport);
     },
   };
 }

@@ -17,7 +17,7 @@ import { claimCommands } from './claims.ts';
 import { comparisonQueries } from './comparison.ts';
 import { createDataKeys, type DataKeys } from './data-keys.ts';
 import { deliveryCommands } from './deliveries.ts';
-import { createDeliveryLines } from './delivery-lines.ts';
+import { createDueTimes } from './due.ts';
 import { createSessionEndpoints, endpointCommands } from './endpoints.ts';
 import { eventQueries } from './events.ts';
 import { createGaps } from './gaps.ts';
@@ -154,7 +154,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   const findSession = createSessionFinder(db);
   const settingsOf = createSettingsReader(db);
   const isSuspended = createSuspensionReader(db, guard);
-  const { lines, refused, endpoints, outbox } = createSending(db);
+  const { due, refused, endpoints, outbox } = createSending(db);
   const replays = createReplays(db);
   const endAlarm = createAlarmEnder(db);
   const heldRecords = createHeldRecords(db, raiseAlarm, endAlarm, outbox);
@@ -193,7 +193,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
     ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, recordAct, returned }),
     ...refundCommands(db, { ...facts, ...refunds, ...formats, held: heldRecords, countingSums, transitions }),
     ...payoutParts(db, { ...changed, ...refunds, transitions, outgoing, ...formats }),
-    ...webhookCommands(db, { secrets, lines, refused, replays, raiseAlarm }),
+    ...webhookCommands(db, { secrets, due, refused, replays, raiseAlarm }),
     ...eventQueries(db),
     ...triggerCommands(db, findSession, outbox),
     ...alarmParts(db, vault, { raiseAlarm, recordAct }),
@@ -208,9 +208,9 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
 
 /** Events, and what waits to be sent. */
 function createSending(db: Db) {
-  const lines = createDeliveryLines(db);
+  const due = createDueTimes(db);
   const endpoints = createSessionEndpoints(db);
-  return { lines, refused: createRefusedDeliveries(db, lines), endpoints, outbox: createOutbox(db, lines, endpoints) };
+  return { due, refused: createRefusedDeliveries(db, due), endpoints, outbox: createOutbox(db, due, endpoints) };
 }
 
 /** Stores, and what their merchants were given. */
@@ -233,10 +233,10 @@ type WebhookParts = Parameters<typeof claimCommands>[1] &
 const webhookCommands = (db: Db, parts: WebhookParts) => ({
   ...endpointCommands(db, parts),
   ...claimCommands(db, parts),
-  ...retirementCommands(db),
-  ...redeliveryCommands(db, parts.lines),
+  ...retirementCommands(db, parts.due),
+  ...redeliveryCommands(db, parts.due),
   ...attemptCommands(db, parts),
-  ...deliveryCommands(db),
+  ...deliveryCommands(db, parts.due),
 });
 
 type AlarmParts = Readonly<{ raiseAlarm: RaiseAlarm; recordAct: RecordAct }>;

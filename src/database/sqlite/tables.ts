@@ -1,5 +1,4 @@
 /** The tables for the query builder. Made of `schema.sql` by `npm run tables`; change that, not this. */
-import { sql } from 'drizzle-orm';
 import { blob, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { EventType, ExtendedEventType } from '../../core/event.ts';
 import type { InclusionGrace } from '../../core/inclusion.ts';
@@ -15,7 +14,6 @@ import type { SeenSignerFreeze } from '../money-out.ts';
 import type { ChannelKind } from '../notices.ts';
 import type { ProofKind } from '../proofs.ts';
 import type { Refund, RefundApproval } from '../refunds.ts';
-import type { SenderReport } from '../sender-report.ts';
 import type { LineItem } from '../session-request.ts';
 import type { MerchantStore } from '../stores.ts';
 import { exactJson, intent, json, paymentOptions, receiptSums, units } from './column-types.ts';
@@ -326,11 +324,14 @@ export const endpoints = sqliteTable('endpoints', {
   goneSinceMs: integer(),
   failingSinceMs: integer(),
   answeredEventId: text(),
-  resumedThrough: text(),
   lastEventAtMs: integer(),
   retiredAtMs: integer(),
   probeAtMs: integer(),
   probes: integer().notNull().default(0),
+  failures: integer().notNull().default(0),
+  silences: integer().notNull().default(0),
+  pausedUntilMs: integer().notNull().default(0),
+  dueAtMs: integer(),
 });
 
 export const webhookSecrets = sqliteTable('webhook_secrets', {
@@ -360,34 +361,11 @@ export const deliveries = sqliteTable('deliveries', {
   attempts: integer().notNull(),
   nextAttemptAtMs: integer(),
   manualAtMs: integer(),
+  dueAtMs: integer(),
+  leaseUntilMs: integer(),
   lastStatus: integer(),
   lastError: text(),
   createdAtMs: integer().notNull(),
-});
-
-export const deliveryLines = sqliteTable('delivery_lines', {
-  endpointId: text().notNull(),
-  sessionId: text().notNull(),
-  queue: text().notNull(),
-  host: text().notNull(),
-  readyAtMs: integer(),
-  leaseUntilMs: integer(),
-  leasedId: text(),
-});
-
-export const deliveryQueues = sqliteTable('delivery_queues', {
-  queue: text().primaryKey(),
-  host: text().notNull(),
-  readyAtMs: integer(),
-  silences: integer().notNull().default(0),
-  answered: integer().notNull().default(0),
-  pausedUntilMs: integer().notNull().default(0),
-  hostSilences: integer().notNull().default(0),
-  hostPausedUntilMs: integer().notNull().default(0),
-  trusted: integer({ mode: 'boolean' }).notNull().default(false),
-  triedAtMs: integer().notNull().default(0),
-  unansweredSinceMs: integer(),
-  rank: integer().generatedAlwaysAs(sql``),
 });
 
 export const attempts = sqliteTable('attempts', {
@@ -404,11 +382,6 @@ export const attempts = sqliteTable('attempts', {
   nonce: text(),
   signature: text(),
   standardSignature: text(),
-});
-
-export const webhookSender = sqliteTable('webhook_sender', {
-  id: integer().primaryKey(),
-  report: json<SenderReport>().notNull(),
 });
 
 export const refundAddresses = sqliteTable('refund_addresses', {

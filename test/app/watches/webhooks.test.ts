@@ -92,7 +92,7 @@ test(
 );
 
 test(
-  'hosts that sessions name and that answer nothing for an hour are an alarm each, at most ten, until they answer',
+  'hosts that sessions name and that accept nothing for an hour are an alarm each, at most ten, until they accept',
   inShop(async (shop) => {
     const { look, after, open } = bench(shop);
     for (let n = 0; n < 14; n++) {
@@ -108,7 +108,7 @@ test(
     assert.is(alarms.length, 11);
     assert.match(
       alarms[0]?.message ?? '',
-      /host0\.example wait: it has answered nothing since .* `quayside webhooks list/,
+      /host0\.example wait: it has accepted nothing since .* `quayside webhooks list/,
     );
     assert.equal(alarms.at(-1)?.key, 'sending:+');
     for (let n = 0; n < 10; n++) {

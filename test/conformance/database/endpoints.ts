@@ -82,6 +82,39 @@ export function endpointsConform(makePlace: MakePlace): void {
     }),
   );
 
+  test(
+    'an endpoint that accepts nothing for a week is switched off with an alarm, unless sessions named it',
+    inWorld(makePlace, async ({ database }) => {
+      await database.addEndpoint(endpoint('e1'));
+      const fail = async (n: number, atMs: number) => {
+        await cancelNew(database, `o${n}`, atMs, 'https://named.example/');
+        for (const one of await claimAll(database, atMs)) await answer(database, one, n % 2 ? 400 : 500, atMs);
+      };
+      for (let n = 0; n < 9; n++) await fail(n, T0_MS + n);
+      await fail(9, T0_MS + 7 * DAY_MS - 1);
+      assert.is(await isOff(database), false, 'a moment before the week is over');
+      await cancelNew(database, 'good', T0_MS + 7 * DAY_MS);
+      const good = (await claimAll(database, T0_MS + 7 * DAY_MS)).find(({ sessionId }) => sessionId === 'cs_good');
+      await answer(database, good, 200, T0_MS + 7 * DAY_MS);
+      await fail(10, T0_MS + 8 * DAY_MS);
+      await fail(11, T0_MS + 16 * DAY_MS);
+      assert.is(await isOff(database), false, 'two events since a success');
+      for (let n = 12; n < 20; n++) await fail(n, T0_MS + 16 * DAY_MS + n);
+      assert.is(await isOff(database), true);
+      const off = (await database.listEndpoints('m1')).filter(({ disabledAtMs }) => disabledAtMs !== null);
+      assert.equal(
+        off.map(({ id, disabledReason }) => [id, disabledReason]),
+        [['e1', 'the endpoint has accepted nothing for a week']],
+      );
+      const [alarm] = await database.listAlarms(9);
+      assert.is(alarm?.code, 'webhook_disabled');
+      assert.match(alarm?.message ?? '', /quayside webhooks enable e1/);
+      await database.enableEndpoint('e1', true, null, T0_MS + 17 * DAY_MS);
+      await fail(20, T0_MS + 17 * DAY_MS);
+      assert.is(await isOff(database), false, 'it has another week');
+    }),
+  );
+
   for (const status of [401, 403, 404, 405, 409, 410]) {
     test(
       `what was refused with ${status} is sent again once something newer is accepted`,
@@ -178,68 +211,6 @@ export function endpointsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a host that answers nothing is tried with one attempt at a time, its endpoints in turn',
-    inWorld(makePlace, async ({ database }) => {
-      const names = Array.from({ length: 12 }, (_, n) => `e${n}`);
-      for (const name of names) await database.addEndpoint(endpoint(name, { url: `https://dead.example/${name}` }));
-      for (let n = 0; n < 4; n++) await cancelNew(database, `o${n}`, T0_MS + n);
-      await cancelNew(database, 'named', T0_MS, 'https://dead.example/named');
-      const claim = (nowMs: number) =>
-        database.claimDeliveries({ nowMs, leaseMs: 60_000, limit: 100, perEndpointMax: 1 });
-      const first = await claim(T0_MS + 100);
-      assert.is(first.length, 8, 'what a host may have');
-      for (const delivery of first) await answer(database, delivery, null, T0_MS + 100);
-      const tried: string[] = [];
-      let nowMs = T0_MS + 100;
-      // Of the endpoints that were not tried yet, too, each with a pause before it.
-      while (new Set(tried).size < names.length + 1) {
-        nowMs += 32_000;
-        const [probe, ...more] = await claim(nowMs);
-        assert.ok(probe && more.length === 0, `one at ${nowMs - T0_MS} ms, not ${more.length} more`);
-        assert.equal(await claim(nowMs), [], 'while it is under way');
-        tried.push(probe.endpointId);
-        await answer(database, probe, null, nowMs);
-        assert.equal(await claim(nowMs + 15_999), []);
-      }
-      assert.ok(tried.length <= 2 * (names.length + 1), `${tried}`);
-      const [probe] = await claim(nowMs + 32_000);
-      await answer(database, probe, 503, nowMs + 32_000);
-      assert.ok((await claim(nowMs + 64_000)).length > 1, 'one answer is enough');
-    }),
-  );
-
-  test(
-    'an endpoint whose last attempt was answered does not wait for others on its host that answer nothing',
-    inWorld(makePlace, async ({ database }) => {
-      await database.addEndpoint(endpoint('good', { url: 'https://shared.example/good' }));
-      await cancelNew(database, 'o1', T0_MS);
-      assert.equal(await send(database, T0_MS, 200), ['cs_o1#1']);
-      await database.addEndpoint(endpoint('bad', { url: 'https://shared.example/bad' }));
-      for (let n = 0; n < 8; n++) await cancelNew(database, `b${n}`, T0_MS + n);
-      await database.removeEndpoint('good');
-      await database.addEndpoint(endpoint('other', { url: 'https://shared.example/other' }));
-      await cancelNew(database, 'o2', T0_MS + 10);
-      for (const one of await claimAll(database, T0_MS + 20)) {
-        await answer(database, one, one.endpointId === 'other' ? 200 : null, T0_MS + 20);
-      }
-      for (let n = 0; n < 6; n++) {
-        const [probe] = await claimAll(database, T0_MS + (n + 1) * 200_000);
-        await answer(database, probe, null, T0_MS + (n + 1) * 200_000);
-      }
-      const nowMs = T0_MS + 1_200_001;
-      await cancelNew(database, 'o3', nowMs);
-      const claimed = await claimAll(database, nowMs);
-      assert.equal(
-        claimed.map(({ endpointId, sessionId }) => `${endpointId} ${sessionId}`),
-        ['other cs_o3'],
-      );
-      await answer(database, claimed[0], null, nowMs);
-      await cancelNew(database, 'o4', nowMs);
-      assert.equal(await claimAll(database, nowMs), [], 'now it is one of them');
-    }),
-  );
-
-  test(
     'hosts that never answered hold no more than their share of places, however many they are and whoever asks',
     inWorld(makePlace, async ({ database }) => {
       for (let n = 0; n < 30; n++) await cancelNew(database, `d${n}`, T0_MS + n, `https://dead${n}.example/`);
@@ -275,26 +246,6 @@ export function endpointsConform(makePlace: MakePlace): void {
         [4, 4],
         [0, 8],
       ]);
-    }),
-  );
-
-  test(
-    'hosts that turn silent after answering nothing keep within the share as before',
-    inWorld(makePlace, async ({ database }) => {
-      for (let n = 0; n < 30; n++) await cancelNew(database, `d${n}`, T0_MS + n, `https://${n % 6}.example/${n}`);
-      const counts = new Set<number>();
-      for (let nowMs = T0_MS + 100; nowMs < T0_MS + 2_000_000; nowMs += 40_000) {
-        const claimed = await database.claimDeliveries({
-          nowMs,
-          leaseMs: 60_000,
-          limit: 32,
-          perEndpointMax: 4,
-          unprovenMax: 3,
-        });
-        counts.add(claimed.length);
-        for (const one of claimed) await answer(database, one, null, nowMs);
-      }
-      assert.is(Math.max(...counts), 3);
     }),
   );
 

@@ -13,7 +13,7 @@ import { secretKeysOf } from '../../support/secret-keys.ts';
 import { connectTo, secretKey } from '../../support/temp-database.ts';
 import { inShop } from '../../support/webhook-shop.ts';
 
-const tables = ['deliveries', 'delivery_lines', 'delivery_queues', 'endpoints', 'attempts', 'alarms'];
+const tables = ['deliveries', 'endpoints', 'attempts', 'alarms'];
 
 function rowsOf(file: string): Record<string, unknown[]> {
   const client = new Sqlite(file, { readonly: true });

@@ -29,14 +29,14 @@ const bounded = ['sets', 'recent', 'looked', 'limited', 'parts', '(subquery-1)',
 /** Indexes that hold only what an operator added, or rows in a temporary state: requested resends, and the like. */
 const smallIndexes = [
   'endpoints_of_store',
-  'endpoints_resuming',
   'deliveries_manual',
+  'deliveries_leased',
   'transfers_unconfirmed',
   'sessions_by_deadline',
 ];
 /** What waits, is listed for people or is not due yet: without a range, a statement would scan the whole backlog. */
 const isBacklog = (detail: string) =>
-  /deliveries_by_state(?! \(state=\? AND event_id>\?\))|delivery_queues_due(?! \(rank=\? AND ready_at_ms[<>])/.test(
+  /deliveries_by_state(?! \(state=\? AND event_id>\?\))|endpoints_due(?!_by_host| \(<expr>=\? AND due_at_ms<\?\))/.test(
     detail,
   );
 

@@ -93,7 +93,8 @@ function removingEndpoints({ client }: Db, _marks: Marks, { beforeMs }: Retentio
     `UPDATE endpoints SET removed = 1, url = '', host = '' WHERE id IN (
        SELECT id FROM endpoints INDEXED BY endpoints_retired
        WHERE per_session = 1 AND removed = 0 AND retired_at_ms < :beforeMs
-         AND NOT EXISTS (SELECT 1 FROM delivery_lines WHERE endpoint_id = endpoints.id)
+         AND NOT EXISTS (SELECT 1 FROM deliveries INDEXED BY deliveries_waiting
+           WHERE endpoint_id = endpoints.id AND state = 'waiting')
        LIMIT ${LOOKED_AT})`,
   );
   return () => {

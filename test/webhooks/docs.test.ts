@@ -12,12 +12,12 @@ type Vector = Readonly<
 type IsGenuine = (headers: Record<string, string>, body: string | Buffer, secret: string, nowS?: number) => boolean;
 
 const read = (path: string) => readFileSync(join(installationFolder, path), 'utf8');
-const readme = read('src/webhooks/README.md');
+const page = read('docs/webhooks/README.md');
 const vectors: Vector[] = JSON.parse(read('test/vectors/webhook-signature.json'));
 
-/** Returns the only block in that language in the README. */
+/** Returns the only block in that language of the page. */
 function block(language: string): string {
-  const [only, ...others] = [...readme.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, 'gms'))];
+  const [only, ...others] = [...page.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, 'gms'))];
   assert.ok(only?.[1]);
   assert.is(others.length, 0);
   return only[1];
@@ -26,7 +26,7 @@ function block(language: string): string {
 const folder = mkdtempSync(join(tmpdir(), 'quayside-readme-'));
 test.after(() => rmSync(folder, { recursive: true }));
 
-test("the README's function accepts genuine webhooks and nothing else", async () => {
+test("the page's function accepts genuine webhooks and nothing else", async () => {
   const file = join(folder, 'verify.mjs');
   writeFileSync(file, block('js'));
   const { isGenuine }: { isGenuine: IsGenuine } = await import(file);
@@ -48,7 +48,7 @@ test("the README's function accepts genuine webhooks and nothing else", async ()
   assert.not.ok(isGenuine({}, '', 'whsec_'));
 });
 
-test("the README's shell command prints the signature", () => {
+test("the page's shell command prints the signature", () => {
   for (const { secret, timestampS, nonce, body, serviceSignature, name } of vectors) {
     writeFileSync(join(folder, 'body.json'), body);
     const env = { ...process.env, TIMESTAMP: String(timestampS), NONCE: nonce, SECRET: secret };
