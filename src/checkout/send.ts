@@ -15,6 +15,8 @@ import { walletPanel } from './wallet-panel.ts';
 const GROUP_CHARACTERS = 4;
 /** Groups to compare at each end. Look-alike addresses match the ends, so one in the middle is marked too. */
 const MARKED_AT_ENDS = 2;
+/** QR codes that are kept, of some 3 KB each. */
+const DRAWN_MAX = 500;
 
 export function sendPanel(model: PageModel, option: PaymentOption): Html {
   const { say } = model.words;
@@ -72,13 +74,27 @@ function codeToScan(
   const code = walletCode(option);
   const other = (walletQr: boolean) => linkTo(model, { walletQr, pay: optionName(option) });
   if (!code || !choice.walletQr) {
-    return html`${qrSvg(address, say('qr_address'))}<p class="muted">${say('qr_hint')}</p>
+    return html`${qrOnce(address, say('qr_address'))}<p class="muted">${say('qr_hint')}</p>
 ${code && html`<p><a id="qr-kind" href="${other(true)}">${say('qr_to_wallet')}</a></p>`}`;
   }
   const link = optionLink(session, option, unitsDue(model, option), pageUrl);
-  return html`${qrSvg(link, say('qr_wallet'))}
+  return html`${qrOnce(link, say('qr_wallet'))}
 <p class="warning">${say('qr_misread_by', { wallets: code.misreadBy.join(', ') })} ${say('qr_warning', { amount, currency: option.currency })}</p>
 <p><a id="qr-kind" href="${other(false)}">${say('qr_to_address')}</a></p>`;
+}
+
+/** The newest QR codes by label and text: drawing takes a quarter of a view's time, and each view shows the same. */
+const drawn = new Map<string, Html>();
+
+function qrOnce(text: string, label: string): Html {
+  const name = `${label}\n${text}`;
+  const known = drawn.get(name);
+  if (known) return known;
+  const [oldest] = drawn.keys();
+  if (oldest !== undefined && drawn.size >= DRAWN_MAX) drawn.delete(oldest);
+  const made = qrSvg(text, label);
+  drawn.set(name, made);
+  return made;
 }
 
 /** Renders the whole address in readable groups, without spaces. */
