@@ -4,10 +4,11 @@
  *
  * @module
  */
-import type { PayoutNode, Quote, SpendDraft, WalletBalance } from '../../src/chains/spend.ts';
+import type { PayoutNode, SpendDraft, WalletBalance } from '../../src/chains/spend.ts';
 import { isPayback } from '../../src/core/intent.ts';
 import type { Asset } from '../../src/core/ledger.ts';
 import { WAIT_MS_MAX } from '../../src/core/payout.ts';
+import { isRefused, type Quote } from '../../src/core/spend.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
@@ -60,7 +61,7 @@ export function createBalanceWatch(
   return {
     recordQuote(draft, quote) {
       const role = roleOf(draft);
-      if (quote.kind === 'quoted') feeUnitsMax.set(role, quote.feeUnitsMax);
+      if (!isRefused(quote)) feeUnitsMax.set(role, quote.feeUnitsMax);
       if (role !== 'refund' && role !== 'gas') return;
       const asset = shortAsset(draft, quote);
       if (asset) short[role].set(draft.intent.id, { asset, atMs: clock.nowMs() });
@@ -106,7 +107,7 @@ const hotWalletsOf = ({ former, ...own }: SignerWallets) => [
 
 /** Returns what a quote says that the paying wallet lacks; null if nothing. */
 function shortAsset({ intent }: SpendDraft, quote: Quote): Asset | null {
-  if (quote.kind === 'quoted') return null;
-  if (quote.code === 'native_short') return 'native';
-  return quote.code === 'token_short' && isPayback(intent) ? intent.currency : null;
+  if (!isRefused(quote)) return null;
+  if (quote.refused === 'native_short') return 'native';
+  return quote.refused === 'token_short' && isPayback(intent) ? intent.currency : null;
 }

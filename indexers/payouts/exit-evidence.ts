@@ -3,11 +3,12 @@
  *
  * @module
  */
-import { type Outcome, type PayoutNode, type SpendDraft, type Spent, UnclearOutcome } from '../../src/chains/spend.ts';
+import { type PayoutNode, type SpendDraft, type Spent, UnclearOutcome } from '../../src/chains/spend.ts';
 import { unitsOf } from '../../src/core/ledger.ts';
 import { isPaidBy } from '../../src/core/outgoing.ts';
 import { type Attempt, isSigned, LEARNED_GENERATION, type Payout, type SignedAttempt } from '../../src/core/payout.ts';
 import type { Evidence, NamedPayment, ShownGeneration, ShownOutcome } from '../../src/core/payout-exit.ts';
+import type { Outcome } from '../../src/core/spend.ts';
 import type { Database } from '../../src/database/database.ts';
 
 /** How many of the newest unexplained transfers are compared. */

@@ -4,7 +4,7 @@
  * @module
  */
 import type PQueue from 'p-queue';
-import type { PayoutNode, Quote, SentAttempt, SpendDraft, SpendRules } from '../../src/chains/spend.ts';
+import type { PayoutNode, SentAttempt, SpendDraft, SpendRules } from '../../src/chains/spend.ts';
 import { Fault, invariant, permanent } from '../../src/core/fault.ts';
 import { isPayback } from '../../src/core/intent.ts';
 import {
@@ -25,6 +25,7 @@ import {
   type Step,
 } from '../../src/core/payout.ts';
 import { reason } from '../../src/core/reasons.ts';
+import { isRefused, type Quote } from '../../src/core/spend.ts';
 import { isNothingLent } from '../../src/core/sweep.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { EngineReason, OpenPayout } from '../../src/database/money-out.ts';
@@ -175,7 +176,7 @@ async function begin(work: Work): Promise<Progress | null> {
   if (typeof nonce === 'object' && nonce !== null) return waitFor(work, nonce);
   const quote = await node.quote(draft, nonce, []);
   onQuote(draft, quote);
-  const refusal = quote.kind === 'refused' ? quote.code : null;
+  const refusal = isRefused(quote) ? quote.refused : null;
   const isUseless = isNothingLent(payout, refusal, clock.nowMs());
   if (isUseless && (await database.cancelPayout(payout.id, clock.nowMs()))) return lookAgain(work);
   const judged = judgeQuote(quote);
@@ -350,7 +351,7 @@ async function outbid(work: Work, newest: SignedAttempt): Promise<Progress | nul
   if (!isRivaled(newest) && !isOutbid(newest, await node.quote(draft, newest.nonce, []))) return lookAgain(work);
   const terms = work.attempts.map((attempt) => attempt.terms);
   const quote = await node.quote(draft, newest.nonce, terms);
-  if (quote.kind !== 'quoted') return lookAgain(work);
+  if (isRefused(quote)) return lookAgain(work);
   return allot(work, newest.attempt + 1, newest.nonce, quote.terms, quote.feeUnitsMax);
 }
 

@@ -4,12 +4,13 @@
  *
  * @module
  */
-import type { PayoutNode, Quote, SpendRules } from '../../src/chains/spend.ts';
+import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { invariant } from '../../src/core/fault.ts';
 import type { GasIntent, SweepIntent } from '../../src/core/intent.ts';
 import { unitsOf } from '../../src/core/ledger.ts';
 import { divideCeil, toPar } from '../../src/core/money.ts';
+import { isRefused, type Missing, type Quote, type Refused } from '../../src/core/spend.ts';
 import { costSharePpm, gasIdOf, isTooDear, type SweepPolicy } from '../../src/core/sweep.ts';
 import type { PlannedSweep } from '../../src/database/sweeps.ts';
 import type { PayoutWallets } from './wallets.ts';
@@ -27,14 +28,14 @@ export type SweepWays = Readonly<{
 }>;
 
 /** The likely cost of a sweep with its gas, in base units of the native coin, or why it is impossible. */
-type Price = Readonly<{ kind: 'priced'; costUnits: bigint; needs: SweepNeeds; ways?: SweepWays }> | Refused;
-type Refused = Quote & Readonly<{ kind: 'refused' }>;
+type Price = Priced | Refused;
+type Priced = Readonly<{ costUnits: bigint; needs: SweepNeeds; ways?: SweepWays }>;
 
 /** `sharePpm`: the cost relative to the value, in millionths; null: the coin's price is unknown. */
 type Judged = Readonly<{ sharePpm: bigint | null; isTooDear: boolean }>;
 
 /** What the swept address lacks to pay for its sweep, and what its transaction costs at most. */
-type Short = Readonly<{ index: number; missing: bigint; cost: bigint; loan: NonNullable<Refused['loan']> | null }>;
+type Short = Readonly<{ index: number; missing: bigint; cost: bigint; loan: Missing['loan'] }>;
 
 /** What one plan has lent already. */
 export type Round = { lentUnits: bigint };
@@ -58,6 +59,15 @@ interface SweepCosts {
 const withMargin = (missing: bigint): bigint => divideCeil(missing * 11n, 10n);
 
 const noNeeds: SweepNeeds = { before: [], after: null };
+
+function shortOf(rules: SpendRules, sweep: SweepIntent, quote: Quote): Short | null {
+  const payer = rules.payer(sweep);
+  if (!isRefused(quote) || quote.refused !== 'native_short' || payer.role !== 'collection') return null;
+  if (!quote.missing) return null;
+  // What the address holds already counts, too: otherwise coin sent in small parts would never be too much.
+  const { units: missing, costUnits: cost = missing, loan } = quote.missing;
+  return { index: payer.index, missing, cost, loan };
+}
 
 export function createSweepCosts({
   network: { key, tokens },
@@ -88,20 +98,12 @@ export function createSweepCosts({
   const coinFor: SweepCosts['coinFor'] = ({ id }, { index, missing }, topUp) =>
     gasIntent(id, 'transfer', index, topUp, withMargin(missing));
 
-  function shortOf(sweep: SweepIntent, quote: Quote): Short | null {
-    const payer = rules.payer(sweep);
-    if (quote.kind !== 'refused' || quote.code !== 'native_short' || payer.role !== 'collection') return null;
-    const { missingUnits: missing, costUnits, loan = null } = quote;
-    // What the address holds already counts, too: otherwise coin sent in small parts would never be too much.
-    return missing === undefined ? null : { index: payer.index, missing, cost: costUnits ?? missing, loan };
-  }
-
   /** Plans native coin for what is missing. `cost`: of the sweep itself. */
   async function give(sweep: SweepIntent, short: Pick<Short, 'index' | 'missing' | 'cost'>): Promise<Price> {
     const gas = coinFor(sweep, short, 0);
     const quote = await node.quote(await wallets.draft(gas), null, []);
-    if (quote.kind === 'refused') return quote;
-    return { kind: 'priced', costUnits: short.cost + quote.feeUnits, needs: { before: [gas], after: null } };
+    if (isRefused(quote)) return quote;
+    return { costUnits: short.cost + quote.feeUnits, needs: { before: [gas], after: null } };
   }
 
   /**
@@ -116,29 +118,29 @@ export function createSweepCosts({
     const draft = { ...(await wallets.draft(delegate)), to: (await wallets.own()).refund };
     const asked = { ...draft, intent: { ...delegate, units: round.lentUnits + units } };
     const quote = await node.quote(asked, null, []);
-    if (quote.kind === 'refused') return null;
-    const missing = loan.missingUnits;
+    if (isRefused(quote)) return null;
+    const missing = loan.coinUnits;
     const coin = missing > 0n ? await give(sweep, { index, missing, cost: missing }) : null;
-    if (coin?.kind === 'refused') return coin;
+    if (coin && isRefused(coin)) return coin;
     round.lentUnits += units;
     const after = gasIntent(sweep.id, 'reclaim', index, 0, units);
     const before = [...(coin?.needs.before ?? []), delegate];
-    return { kind: 'priced', costUnits: (coin?.costUnits ?? 0n) + 2n * quote.feeUnits, needs: { before, after } };
+    return { costUnits: (coin?.costUnits ?? 0n) + 2n * quote.feeUnits, needs: { before, after } };
   }
 
   return {
-    shortOf,
+    shortOf: (sweep, quote) => shortOf(rules, sweep, quote),
     coinFor,
     async price(sweep, round, known) {
       const quote = known ?? (await node.quote(await wallets.draft(sweep), null, []));
-      if (quote.kind === 'quoted') return { kind: 'priced', costUnits: quote.feeUnits, needs: noNeeds };
-      const short = shortOf(sweep, quote);
+      if (!isRefused(quote)) return { costUnits: quote.feeUnits, needs: noNeeds };
+      const short = shortOf(rules, sweep, quote);
       if (!short) return quote;
       const lent = await lend(sweep, short, round);
       const given = await give(sweep, short);
       const priced = lent ?? given;
-      if (!short.loan || priced.kind === 'refused') return priced;
-      const costOf = (price: Price | null) => (price?.kind === 'priced' ? price.costUnits : null);
+      if (!short.loan || isRefused(priced)) return priced;
+      const costOf = (price: Price | null) => (price && !isRefused(price) ? price.costUnits : null);
       const lentUnits = withMargin(short.loan.units);
       const ways: SweepWays = { burnedUnits: costOf(given), lentUnits, lendingUnits: costOf(lent) };
       return { ...priced, ways };

@@ -8,6 +8,7 @@ import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { permanent } from '../../src/core/fault.ts';
 import type { SweepIntent } from '../../src/core/intent.ts';
+import { isRefused } from '../../src/core/spend.ts';
 import {
   type DueOwner,
   groupSweeps,
@@ -39,8 +40,8 @@ const EMPTY_MAX = 100_000;
 const EMPTY_TEXT = 'the address holds nothing any more: it was swept by a run that is not known here';
 /** How often a sweep is sent native coin; if it still lacks some, a person must act. */
 const TOP_UPS_MAX = 5;
-/** Reasons that may never resolve by themselves. */
-const hopeless: readonly string[] = ['token_short', 'would_fail'];
+/** Reasons to withdraw a sweep, because its address no longer holds what was planned. */
+const withdrawing: readonly string[] = ['token_short', 'would_fail'];
 
 export type SweeperOptions = Readonly<{
   network: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'tokens' | 'sweep'>;
@@ -128,18 +129,18 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
       sweeps: [],
       left: ownersOf(group).map((owner) => ({ owner, why, detail })),
     });
-    if (priced.kind === 'refused') {
+    if (isRefused(priced)) {
       const [only] = group.due;
-      if (only && group.due.length === 1 && priced.code === 'token_short' && priced.missingUnits !== undefined)
-        return judgeHeld(group, only.owner, priced.missingUnits, policy, round);
+      if (only && group.due.length === 1 && priced.refused === 'token_short' && priced.missing)
+        return judgeHeld(group, only.owner, priced.missing.units, policy, round);
       // One of them may be frozen, or hold less than it received: the others must not wait for it.
-      if (group.due.length > 1 && (priced.code === 'would_fail' || priced.code === 'token_short')) {
+      if (group.due.length > 1 && (priced.refused === 'would_fail' || priced.refused === 'token_short')) {
         const singles = groupSweeps(group.due, 1);
         const judged = [];
         for (const single of singles) judged.push(await judgeGroup(single, policy, round));
         return { sweeps: judged.flatMap((one) => one.sweeps), left: judged.flatMap((one) => one.left) };
       }
-      return leave('refused', `${priced.code}: ${priced.message}`);
+      return leave('refused', `${priced.refused}: ${priced.message}`);
     }
     const { costUnits, needs, ways = null } = priced;
     const { sharePpm, isTooDear } = costs.judge(sweep, costUnits, policy);
@@ -203,7 +204,7 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
     const short = costs.shortOf(sweep, quote);
     if (!short || topUp >= TOP_UPS_MAX) return false;
     const priced = await costs.price(sweep, { lentUnits: 0n }, quote);
-    if (priced.kind === 'priced' && costs.judge(sweep, priced.costUnits, network.sweep).isTooDear) return false;
+    if (!isRefused(priced) && costs.judge(sweep, priced.costUnits, network.sweep).isTooDear) return false;
     return database.topUpSweep(sweep.id, costs.coinFor(sweep, short, topUp), clock.nowMs());
   }
 
@@ -250,7 +251,7 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
       for (const { id, intent, wait } of waiting) {
         if (!wait || intent.kind !== 'sweep') continue;
         if (wait.code === 'native_short' && (await topUp(intent))) toppedUp++;
-        if (hopeless.includes(wait.code) && (await database.cancelPayout(id, clock.nowMs()))) takenBack++;
+        if (withdrawing.includes(wait.code) && (await database.cancelPayout(id, clock.nowMs()))) takenBack++;
       }
       return { toppedUp, takenBack };
     },

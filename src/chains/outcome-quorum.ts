@@ -4,7 +4,8 @@
  * @module
  */
 import { invariant, transient } from '../core/fault.ts';
-import type { Outcome, PaidBy } from './spend.ts';
+import type { Outcome } from '../core/spend.ts';
+import type { PaidBy } from './spend.ts';
 
 const isSettled = (outcome: Outcome): boolean => outcome.kind === 'succeeded' || outcome.kind === 'failed';
 

@@ -5,8 +5,9 @@
  * @module
  */
 import type { Attempt } from '../core/payout.ts';
+import type { Terms } from '../core/spend.ts';
 import type { Token } from '../core/transfer.ts';
-import type { SpendDraft, SpendReading, Terms } from './spend.ts';
+import type { SpendDraft, SpendReading } from './spend.ts';
 
 /** Signed bytes according to an SDK. */
 export type SdkReading = Pick<SpendReading, 'tx' | 'chainId' | 'signers' | 'effects'> &

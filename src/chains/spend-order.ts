@@ -6,8 +6,9 @@
  */
 import { type Fault, permanent } from '../core/fault.ts';
 import { gasReceiver, type Intent, isPayback, type SweepIntent, type Wallet } from '../core/intent.ts';
+import type { Terms } from '../core/spend.ts';
 import type { Currency, Token } from '../core/transfer.ts';
-import { ownFees, type SpendNetwork, type Terms } from './spend.ts';
+import { ownFees, type SpendNetwork } from './spend.ts';
 
 export const badTerms = (why: string): Fault =>
   permanent('spend_terms_invalid', `these terms cannot be signed: ${why}`);

@@ -14,7 +14,7 @@
  */
 import { Fault } from '../core/fault.ts';
 import { type HotRole, type Intent, isPayback, type LoanForm, type Wallet } from '../core/intent.ts';
-import type { LOCK_SET } from '../core/payout-exit.ts';
+import type { Outcome, Quote, Terms } from '../core/spend.ts';
 import type { Currency, Token } from '../core/transfer.ts';
 
 /** The family's rules that need neither a key nor a node; small enough for any process to load. */
@@ -48,13 +48,6 @@ export type SpendRules = Readonly<{
   /** Whether an account on the chain marks each refund as paid (`WalletKeys.refundLock`). */
   hasLocks?: true;
 }>;
-
-/**
- * What an attempt is signed on besides its intent: fees, sequence number (`nonce`), reference block, expiry. The names
- * are the family's own, the values decimal text or hex. Made by `PayoutNode.quote`, stored with the attempt, checked by
- * `Spending.sign`.
- */
-export type Terms = Readonly<Record<string, string>>;
 
 /** The network as the signer's own policy has it; never taken from the request. */
 export type SpendNetwork = Readonly<{
@@ -151,35 +144,6 @@ export type SpendDraft = Readonly<{
   lock?: string | undefined;
 }>;
 
-/**
- * `terms` to sign on and the cost in base units of the native coin: `feeUnits` likely, `feeUnitsMax` at most.
- * `keptUnits` is the native coin that the payer must keep besides, where an account may not fall below some.
- * `refused`: it would fail now; `code` is `destination_frozen`, `destination_invalid`, `token_short`, `native_short`,
- * `would_fail`, or `refund_lock_set` where the chain says that the refund was paid.
- * If the wallet is short, `missingUnits` says how much more it needs, in base units of the token or the native coin.
- * `costUnits` is the most that a transaction costs which lacks coin for that alone. `loan`, of a sweep: it would
- * succeed with the energy of a stake of `units` lent to it (a gas intent's `delegate`) and `missingUnits` (may be 0) of
- * native coin sent to it.
- */
-export type Quote =
-  | Readonly<{ kind: 'quoted'; terms: Terms; feeUnits: bigint; feeUnitsMax: bigint; keptUnits?: bigint }>
-  | Readonly<{
-      kind: 'refused';
-      code: RefusedCode;
-      message: string;
-      missingUnits?: bigint;
-      costUnits?: bigint;
-      loan?: Readonly<{ units: bigint; missingUnits: bigint }>;
-    }>;
-
-export type RefusedCode =
-  | 'destination_frozen'
-  | 'destination_invalid'
-  | 'token_short'
-  | 'native_short'
-  | 'would_fail'
-  | typeof LOCK_SET;
-
 /** A node's answer to a broadcast. None of them proves anything; `known` is as good as `accepted`. */
 export type Broadcast =
   | Readonly<{ kind: 'accepted' | 'known' }>
@@ -187,20 +151,6 @@ export type Broadcast =
 
 /** One attempt that may be on the chain. */
 export type SentAttempt = Readonly<{ tx: string; terms: Terms; payer: string }>;
-
-/**
- * The outcome of the attempts of one generation, taken together.
- * - `waiting`: nothing is final yet. `included` names the attempt that is in a block now, if any.
- * - `succeeded`: one is final and did what its draft says. `feeUnits` is what it cost.
- * - `failed`: one is final and moved nothing. The payout may be signed again.
- * - `dead`: final state proves that none of them can ever be included. The payout may be signed again.
- * - `foreign`: at finality, a transaction that is not ours has used the wallet's sequence number. The wallet must stop.
- */
-export type Outcome =
-  | Readonly<{ kind: 'waiting'; included: Readonly<{ tx: string; number: number }> | null }>
-  | Readonly<{ kind: 'succeeded' | 'failed'; tx: string; number: number; feeUnits: bigint }>
-  | Readonly<{ kind: 'dead' }>
-  | Readonly<{ kind: 'foreign'; message: string }>;
 
 /** What a final transaction cost, in base units of the native coin. */
 export type PaidBy = Readonly<{ feeUnits: bigint; nonce: number | null }>;

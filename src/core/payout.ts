@@ -9,6 +9,7 @@
  */
 import { type Intent, isPayback, type Wallet } from './intent.ts';
 import { type Reason, reason } from './reasons.ts';
+import { isRefused, type Outcome, type Quote, type RefusedCode, type Terms } from './spend.ts';
 import type { NetworkKey } from './transfer.ts';
 
 /**
@@ -64,7 +65,7 @@ export type Attempt = Readonly<{
   payer: string;
   payerRole: Wallet['role'];
   nonce: number | null;
-  terms: Readonly<Record<string, string>>;
+  terms: Terms;
   /** The most it can cost, in base units of the native coin. */
   feeUnitsMax: bigint;
   tx: string | null;
@@ -84,13 +85,6 @@ export type SignedAttempt = Attempt & Readonly<{ tx: string; bytes: Uint8Array; 
 
 export const isSigned = (attempt: Attempt): attempt is SignedAttempt =>
   attempt.tx !== null && attempt.bytes !== null && attempt.signedAtMs !== null;
-
-/** What became of a generation's attempts; see `Outcome` in `chains/spend.ts`. */
-type Outcome =
-  | Readonly<{ kind: 'waiting'; included: unknown }>
-  | Readonly<{ kind: 'succeeded' | 'failed'; tx: string; feeUnits: bigint }>
-  | Readonly<{ kind: 'dead' }>
-  | Readonly<{ kind: 'foreign'; message: string }>;
 
 export type PayoutRules = Readonly<{
   /** See `SpendRules` in `chains/spend.ts`. */
@@ -233,23 +227,18 @@ const restFor = (ms: number, nowMs: number): Step => ({ kind: 'rest', untilMs: n
 
 // ── What a quote means ───────────────────────────────────────────────────────────────────────────────────────────────
 
-/** See `Quote` in `chains/spend.ts`. */
-type Quote =
-  | Readonly<{ kind: 'quoted'; terms: Readonly<Record<string, string>>; feeUnitsMax: bigint }>
-  | Readonly<{ kind: 'refused'; code: string; message: string }>;
-
 type QuoteStep =
-  | Readonly<{ kind: 'allot'; terms: Readonly<Record<string, string>>; feeUnitsMax: bigint }>
+  | Readonly<{ kind: 'allot'; terms: Terms; feeUnitsMax: bigint }>
   | Readonly<{ kind: 'wait'; code: string; message: string }>
   | Readonly<{ kind: 'fail'; code: string; message: string }>;
 
 /** Only what can never resolve ends a payout: the receiver is frozen or cannot be paid. Everything else waits. */
-const hopeless: readonly string[] = ['destination_frozen', 'destination_invalid'];
+const hopeless: readonly RefusedCode[] = ['destination_frozen', 'destination_invalid'];
 
 /** Decides what follows from the quote for a first attempt, when nothing of the payout can be on the chain. */
 export function judgeQuote(quote: Quote): QuoteStep {
-  if (quote.kind === 'quoted') return { kind: 'allot', terms: quote.terms, feeUnitsMax: quote.feeUnitsMax };
-  const { code, message } = quote;
+  if (!isRefused(quote)) return { kind: 'allot', terms: quote.terms, feeUnitsMax: quote.feeUnitsMax };
+  const { refused: code, message } = quote;
   return { kind: hopeless.includes(code) ? 'fail' : 'wait', code, message };
 }
 
@@ -261,7 +250,7 @@ export const isRivaled = ({ answerCode }: Attempt): boolean => answerCode === UN
 
 /** Returns whether the price has risen above an attempt's fee. Otherwise paying more would not get it into a block. */
 export const isOutbid = (newest: Attempt, price: Quote): boolean =>
-  price.kind === 'quoted' && price.feeUnitsMax > newest.feeUnitsMax;
+  !isRefused(price) && price.feeUnitsMax > newest.feeUnitsMax;
 
 // ── What a signer's refusal means ────────────────────────────────────────────────────────────────────────────────────
 

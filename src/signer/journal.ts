@@ -6,9 +6,10 @@
 import { existsSync, linkSync, readFileSync, rmSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import * as z from 'zod';
-import type { SignedSpend, Terms } from '../chains/spend.ts';
+import type { SignedSpend } from '../chains/spend.ts';
 import { invariant, permanent, transient } from '../core/fault.ts';
 import type { Intent } from '../core/intent.ts';
+import type { Terms } from '../core/spend.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { createSecretFile } from '../lib/secret-file.ts';
 import { type JournalSnapshot, openSnapshots } from './journal-snapshot.ts';

@@ -2,10 +2,11 @@
  * Decides whether an intent may be signed, or signed again, given what the journal has. `caps.ts` has the amounts.
  * @module
  */
-import type { SpendRules, Terms } from '../chains/spend.ts';
+import type { SpendRules } from '../chains/spend.ts';
 import { type Fault, permanent } from '../core/fault.ts';
 import type { GasIntent, HotRole, Wallet } from '../core/intent.ts';
 import { ATTEMPTS_MAX } from '../core/payout.ts';
+import type { Terms } from '../core/spend.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import { isSameContent, type SignedIntent } from './journal.ts';

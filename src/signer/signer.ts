@@ -3,9 +3,10 @@
  * form on the socket.
  * @module
  */
-import type { SignedSpend, Terms } from '../chains/spend.ts';
+import type { SignedSpend } from '../chains/spend.ts';
 import type { Intent } from '../core/intent.ts';
 import type { FormerWallet } from '../core/outgoing.ts';
+import type { Terms } from '../core/spend.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { KeyName } from '../lib/secret-key.ts';
 

@@ -9,7 +9,7 @@ import * as assert from 'uvu/assert';
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import { differencesFrom } from '../../src/chains/second-opinion.ts';
-import type { SpendDraft, SpendNetwork, Terms } from '../../src/chains/spend.ts';
+import type { SpendDraft, SpendNetwork } from '../../src/chains/spend.ts';
 import {
   type GasIntent,
   gasReceiver,
@@ -19,6 +19,7 @@ import {
   type SweepIntent,
 } from '../../src/core/intent.ts';
 import { assetOf } from '../../src/core/ledger.ts';
+import type { Terms } from '../../src/core/spend.ts';
 import type { Token } from '../../src/core/transfer.ts';
 import { runs } from '../support/runs.ts';
 

@@ -5,17 +5,9 @@
  * @module
  */
 import { evmSpending } from '../../src/chains/evm/spend.ts';
-import type {
-  Outcome,
-  PayoutNode,
-  Quote,
-  SentAttempt,
-  SpendDraft,
-  Spending,
-  SpendNetwork,
-  Terms,
-} from '../../src/chains/spend.ts';
+import type { PayoutNode, SentAttempt, SpendDraft, Spending, SpendNetwork } from '../../src/chains/spend.ts';
 import { gasReceiver, type Intent, isPayback, type RefundIntent, type Wallet } from '../../src/core/intent.ts';
+import { isRefused, type Outcome, type Quote, type Quoted, type Refused, type Terms } from '../../src/core/spend.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 
 /** The wallets of one seed, and payouts from them. */
@@ -32,13 +24,14 @@ export type Attempt = SentAttempt & Readonly<{ bytes: Uint8Array }>;
 /** Of attempts that are in no block. */
 export const nothingYet: Outcome = { kind: 'waiting', included: null };
 
-export function quoted(quote: Quote): Extract<Quote, { kind: 'quoted' }> {
-  if (quote.kind === 'quoted') return quote;
-  throw new Error(`${quote.code}: ${quote.message}`);
+export function quoted(quote: Quote): Quoted {
+  if (!isRefused(quote)) return quote;
+  throw new Error(`${quote.refused}: ${quote.message}`);
 }
 
-export function refused(quote: Quote): Extract<Quote, { kind: 'refused' }> {
-  if (quote.kind === 'refused') return quote;
+/** Returns why it was refused, and how much is missing. */
+export function refused(quote: Quote): Refused & Readonly<{ missingUnits: bigint }> {
+  if (isRefused(quote)) return { ...quote, missingUnits: quote.missing?.units ?? 0n };
   throw new Error('it was quoted');
 }
 

@@ -7,7 +7,7 @@ import * as fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Chain } from '../../src/chains/chain.ts';
-import type { Spending, SpendNetwork, SpendReading, Terms } from '../../src/chains/spend.ts';
+import type { Spending, SpendNetwork, SpendReading } from '../../src/chains/spend.ts';
 import { Fault } from '../../src/core/fault.ts';
 import {
   type GasIntent,
@@ -18,6 +18,7 @@ import {
   type SweepIntent,
   type Wallet,
 } from '../../src/core/intent.ts';
+import type { Terms } from '../../src/core/spend.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 import { runs } from '../support/runs.ts';
 

@@ -156,8 +156,8 @@ function engineMoves(spot: Spot): Move[] {
 function shownToEngine({ outcome }: Spot): Parameters<typeof decide>[2] {
   const outcomes = {
     pending: { kind: 'waiting', included: null },
-    paid: { kind: 'succeeded', ...ended },
-    failed: { kind: 'failed', ...ended },
+    paid: { kind: 'succeeded', number: 1, ...ended },
+    failed: { kind: 'failed', number: 1, ...ended },
     dead: { kind: 'dead' },
     foreign: { kind: 'foreign', message: 'its number was used' },
     unclear: null,
@@ -223,7 +223,7 @@ function quoteMoves(spot: Spot, by: Make): Move[] {
   const isPaid = hasLostPaid(spot);
   const held = { code: heldCodes[spot.lost] ?? 'refund_maybe_paid' };
   const refusals = codes.map((code) => {
-    const isEnd = judgeQuote({ kind: 'refused', code, message: code }).kind === 'fail' && !isDoubted(spot);
+    const isEnd = judgeQuote({ refused: code, message: code, missing: null }).kind === 'fail' && !isDoubted(spot);
     const failed = isPaid && isPayback(intents[spot.kind]) ? held : ({ state: 'failed', code } as const);
     return by(`quote ${code}`, isEnd ? failed : { code });
   });

@@ -18,6 +18,7 @@ import {
   type PayoutRules,
   type Recent,
 } from '../../src/core/payout.ts';
+import type { RefusedCode } from '../../src/core/spend.ts';
 
 const T0 = 1_800_000_000_000;
 const rules: PayoutRules = { lane: 'sequence', resendMs: 3000, outbidMs: 60_000 };
@@ -117,18 +118,18 @@ test('in a lane with numbers, the fee is compared with the price after a while, 
   assert.is(at({ recent: { sentAtMs: T0 + 60_000, outbidAtMs: T0 + 1 } }), 'rest', 'it was compared just now');
   const many = Array.from({ length: ATTEMPTS_MAX }, (_, n) => ({ ...attempt, attempt: n }));
   assert.is(step(many, waiting, { recent, nowMs: T0 + 60_000 }).kind, 'rest');
-  const quoted = (feeUnitsMax: bigint) => ({ kind: 'quoted', terms: {}, feeUnitsMax }) as const;
+  const quoted = (feeUnitsMax: bigint) => ({ terms: {}, feeUnits: 1n, feeUnitsMax });
   assert.is(isOutbid(attempt, quoted(100n)), false);
   assert.is(isOutbid(attempt, quoted(101n)), true);
-  assert.is(isOutbid(attempt, { kind: 'refused', code: 'native_short', message: '' }), false);
+  assert.is(isOutbid(attempt, { refused: 'native_short', message: '', missing: null }), false);
 });
 
 test('a generation ends only with proof, and the first is followed at once', () => {
-  assert.equal(step([attempt], { kind: 'succeeded', ...ended }), {
+  assert.equal(step([attempt], { kind: 'succeeded', number: 7, ...ended }), {
     kind: 'succeed',
-    ended: { kind: 'succeeded', ...ended },
+    ended: { kind: 'succeeded', number: 7, ...ended },
   });
-  const failed = { kind: 'failed', ...ended } as const;
+  const failed = { kind: 'failed', number: 7, ...ended } as const;
   const at = { notBeforeMs: T0, isStuck: false, why: null };
   assert.equal(step([attempt], failed), { kind: 'renew', proof: 'failed', ended: failed, ...at });
   assert.equal(step([attempt], { kind: 'dead' }), { kind: 'renew', proof: 'dead', ended: null, ...at });
@@ -150,7 +151,7 @@ test('each later generation waits longer, and expiry never ends a payout', () =>
 });
 
 test('a payout that fails on the chain again and again waits for a person, who may also reject its refund', () => {
-  const failed = { kind: 'failed', ...ended } as const;
+  const failed = { kind: 'failed', number: 7, ...ended } as const;
   const after = (generation: number) => step([attempt], failed, { payout: { generation } });
   const [last, next] = [after(GENERATIONS_MAX - 2), after(GENERATIONS_MAX - 1)];
   assert.is(last.kind === 'renew' && last.isStuck, false);
@@ -173,11 +174,11 @@ test('a sequence number used by somebody else halts the wallet', () => {
 });
 
 test('only what can never resolve ends a payout', () => {
-  const kindOf = (code: string) => judgeQuote({ kind: 'refused', code, message: '' }).kind;
-  assert.equal(
-    ['destination_frozen', 'destination_invalid', 'token_short', 'native_short', 'would_fail', 'whatever'].map(kindOf),
-    ['fail', 'fail', 'wait', 'wait', 'wait', 'wait'],
-  );
+  const kindOf = (refused: RefusedCode) => judgeQuote({ refused, message: '', missing: null }).kind;
+  const hopeless: readonly RefusedCode[] = ['destination_frozen', 'destination_invalid'];
+  assert.equal(hopeless.map(kindOf), ['fail', 'fail']);
+  const others: readonly RefusedCode[] = ['token_short', 'native_short', 'would_fail', 'refund_lock_set'];
+  assert.equal(others.map(kindOf), ['wait', 'wait', 'wait', 'wait']);
 });
 
 test('a refusal stops the engine, leaves the payout to a person, or waits', () => {
@@ -202,7 +203,7 @@ test('while frozen nothing is quoted, signed or sent, and what is signed is watc
   for (const attempts of [[unsent], [attempt], [attempt, { ...unsigned, attempt: 1 }]]) {
     assert.equal(frozen(attempts), { kind: 'ask' });
     assert.equal(frozen(attempts, waiting), rest, 'neither sent again nor outbid');
-    assert.is(frozen(attempts, { kind: 'succeeded', ...ended }).kind, 'succeed');
+    assert.is(frozen(attempts, { kind: 'succeeded', number: 7, ...ended }).kind, 'succeed');
   }
   assert.is(frozen([attempt], { kind: 'dead' }).kind, 'renew');
 });

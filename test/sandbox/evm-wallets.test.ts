@@ -7,8 +7,9 @@ import * as fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openPayoutNode } from '../../src/chains/evm/node/payout-node.ts';
-import type { Outcome, PayoutNode, SentAttempt, SpendNetwork } from '../../src/chains/spend.ts';
+import type { PayoutNode, SentAttempt, SpendNetwork } from '../../src/chains/spend.ts';
 import type { GasIntent, Intent, SweepIntent } from '../../src/core/intent.ts';
+import { isRefused, type Outcome } from '../../src/core/spend.ts';
 import { idOf, readRaw, senderOf } from '../../src/sandbox/evm-raw.ts';
 import { RpcError } from '../../src/sandbox/json-rpc.ts';
 import { type Attempt, createSeedWallets, quoted, type SeedWallets } from '../chains/seed-wallets.ts';
@@ -113,8 +114,8 @@ test('a deposit address gets gas and is swept', async () => {
   const from = [{ index: 4, units: 77n }];
   const sweep: SweepIntent = { kind: 'sweep', id: 's', network: 'test:any', currency: 'USDT', from };
   const poor = await node.quote(wallets.draft(sweep), 0, []);
-  assert.is(poor.kind === 'refused' && poor.code, 'native_short');
-  const units = (poor.kind === 'refused' && poor.missingUnits) || 0n;
+  assert.is(isRefused(poor) && poor.refused, 'native_short');
+  const units = (isRefused(poor) && poor.missing?.units) || 0n;
   const gas: GasIntent = { kind: 'gas', id: 'g', network: 'test:any', form: 'transfer', index: 4, units };
   const topUp = await prepare(wallets, gas);
   await send(topUp);
@@ -131,7 +132,7 @@ test('a deposit address gets gas and is swept', async () => {
 test('a quote reports the missing amount', async () => {
   const wallets = await openFundedWallets();
   const poor = await node.quote(wallets.draft(wallets.refund('USDT', 1_000_000_001n)), 0, []);
-  assert.is(poor.kind === 'refused' && poor.missingUnits, 1n);
+  assert.is(isRefused(poor) && poor.missing?.units, 1n);
 });
 
 test('replacements are accepted from 10 % more, and the one that is mined is found', async () => {

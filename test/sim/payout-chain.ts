@@ -8,17 +8,11 @@
  * @module
  */
 import { createHash } from 'node:crypto';
-import {
-  type Outcome,
-  type PayoutNode,
-  type SentAttempt,
-  type Spent,
-  type Terms,
-  UnclearOutcome,
-} from '../../src/chains/spend.ts';
+import { type PayoutNode, type SentAttempt, type Spent, UnclearOutcome } from '../../src/chains/spend.ts';
 import { transient } from '../../src/core/fault.ts';
 import { type Intent, isPayback } from '../../src/core/intent.ts';
 import { unitsOf } from '../../src/core/ledger.ts';
+import type { Outcome, Terms } from '../../src/core/spend.ts';
 import type { Random } from '../../src/sandbox/random.ts';
 
 export const lanes = ['sequence', 'expiry', 'lock'] as const;
@@ -203,7 +197,7 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
     async quote({ intent, payer }, nonce, outbid) {
       refuseWhenDown();
       if (isLocked(payer, intent.id, blocks)) {
-        return { kind: 'refused', code: 'would_fail', message: `the lock of ${intent.id} exists already` };
+        return { refused: 'would_fail', message: `the lock of ${intent.id} exists already`, missing: null };
       }
       if (random.chance(chain.weather.dear)) price = (price * 3n) / 2n;
       const floor = outbid.map(({ fee }) => (BigInt(fee ?? 0) * 9n) / 8n + 1n);
@@ -214,7 +208,6 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
         : { expires: String(blocks.length + LIFE_BLOCKS), expiration_ms: '0' };
       salt++;
       return {
-        kind: 'quoted',
         terms: { ...own, fee: fee.toString(), salt: String(salt) },
         feeUnits: FEE,
         feeUnitsMax: fee,

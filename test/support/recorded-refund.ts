@@ -14,8 +14,9 @@ import {
 import { LOCK_SEED_CHARACTERS, lockAddress } from '../../src/chains/solana/lock.ts';
 import { solanaSpending } from '../../src/chains/solana/spend.ts';
 import { TOKEN_ACCOUNT_PROGRAM, TOKEN_PROGRAM, tokenAddress } from '../../src/chains/solana/token-account.ts';
-import type { SpendNetwork, Terms } from '../../src/chains/spend.ts';
+import type { SpendNetwork } from '../../src/chains/spend.ts';
 import type { RefundIntent } from '../../src/core/intent.ts';
+import type { Terms } from '../../src/core/spend.ts';
 
 const TRANSFER_CHECKED = 12;
 const CREATE_IF_ABSENT = 1;

@@ -8,7 +8,7 @@
  * @module
  */
 import { divideCeil } from '../../core/money.ts';
-import type { Terms } from '../spend.ts';
+import type { Terms } from '../../core/spend.ts';
 
 /** `baseFee` is burned and may rise by an eighth with each block; `tip` is what the block's producer is paid now. */
 export type GasPrice = Readonly<{ baseFee: bigint; tip: bigint }>;

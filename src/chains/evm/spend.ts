@@ -9,8 +9,9 @@
  */
 import { invariant } from '../../core/fault.ts';
 import type { Intent } from '../../core/intent.ts';
+import type { Terms } from '../../core/spend.ts';
 import { readTransferData, transferData } from '../erc20.ts';
-import type { Spending, SpendKey, SpendNetwork, Terms } from '../spend.ts';
+import type { Spending, SpendKey, SpendNetwork } from '../spend.ts';
 import {
   badIntent,
   badTerms,

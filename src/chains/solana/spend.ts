@@ -16,14 +16,8 @@ import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/
 import { base58 } from '@scure/base';
 import { invariant } from '../../core/fault.ts';
 import { type Intent, isPayback, type Wallet } from '../../core/intent.ts';
-import {
-  type Spending,
-  type SpendKey,
-  type SpendNetwork,
-  type SpendReading,
-  sponsoredFees,
-  type Terms,
-} from '../spend.ts';
+import type { Terms } from '../../core/spend.ts';
+import { type Spending, type SpendKey, type SpendNetwork, type SpendReading, sponsoredFees } from '../spend.ts';
 import { badIntent, badTerms, checkUnits, termReader, tokenOf, unknownBytes } from '../spend-order.ts';
 import { LOCK_BYTES, LOCK_SEED_CHARACTERS, lockAddress, lockSeed } from './lock.ts';
 import { readSigned, type SignedMessage, type WrittenInstruction, writeMessage } from './message.ts';

@@ -12,8 +12,9 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
 import { invariant } from '../../core/fault.ts';
 import type { Intent } from '../../core/intent.ts';
+import type { Terms } from '../../core/spend.ts';
 import { readTransferData, transferData } from '../erc20.ts';
-import type { Spending, SpendKey, SpendNetwork, SpendReading, Terms } from '../spend.ts';
+import type { Spending, SpendKey, SpendNetwork, SpendReading } from '../spend.ts';
 import {
   badTerms,
   checkPayment,

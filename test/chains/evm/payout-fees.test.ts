@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { feesToOffer, goingTip } from '../../../src/chains/evm/payout-fees.ts';
-import type { Terms } from '../../../src/chains/spend.ts';
+import type { Terms } from '../../../src/core/spend.ts';
 
 const termsOf = ({ maxFee, tip }: Readonly<{ maxFee: bigint; tip: bigint }>): Terms => ({
   max_fee_per_gas: maxFee.toString(),

@@ -8,6 +8,7 @@ import type { SpendDraft } from '../../../src/chains/spend.ts';
 import type { RefundIntent } from '../../../src/core/intent.ts';
 import { tokenFaultOf } from '../../conformance/chain.ts';
 import type { Json, Recording } from '../../support/recordings.ts';
+import { quoted, refused } from '../seed-wallets.ts';
 import {
   type Claim,
   calling,
@@ -56,9 +57,7 @@ async function quotes(recording: Recording, recorded: Recorded) {
 
 /** A quote at the recorded price: twice the base fee of the next block, and the suggested tip. */
 async function readsPrice(recording: Recording, recorded: Recorded): Promise<void> {
-  const quote = await quotes(recording, recorded);
-  assert.is(quote.kind, 'quoted');
-  if (quote.kind !== 'quoted') return;
+  const quote = quoted(await quotes(recording, recorded));
   const history = recording.request.method === 'eth_feeHistory' ? recording : null;
   const one = history ?? recorded.recordings.get('eth_feeHistory.one') ?? recorded.the('eth_feeHistory');
   const tip = BigInt(recorded.the('eth_maxPriorityFeePerGas').response.result);
@@ -70,18 +69,15 @@ async function readsPrice(recording: Recording, recorded: Recorded): Promise<voi
 }
 
 async function readsGas(recording: Recording, recorded: Recorded): Promise<void> {
-  const quote = await quotes(recording, recorded);
-  assert.is(quote.kind, 'quoted');
+  const quote = quoted(await quotes(recording, recorded));
   const gas = BigInt(recording.response.result);
-  if (quote.kind === 'quoted') assert.ok(BigInt(quote.terms.gas_limit ?? 0) >= gas);
+  assert.ok(BigInt(quote.terms.gas_limit ?? 0) >= gas);
 }
 
 /** The node says that the call would fail: that is a refusal, not a problem of the node. */
 async function readsRefusal(recording: Recording, recorded: Recorded): Promise<void> {
-  const quote = await quotes(recording, recorded);
-  assert.is(quote.kind, 'refused');
-  if (quote.kind !== 'refused') return;
-  assert.is(quote.code, 'would_fail');
+  const quote = refused(await quotes(recording, recorded));
+  assert.is(quote.refused, 'would_fail');
   // BSC appends the whole return data to its text.
   assert.ok(quote.message.length < 300, quote.message);
 }

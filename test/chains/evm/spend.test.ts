@@ -6,9 +6,10 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmSpending } from '../../../src/chains/evm/spend.ts';
 import { chains } from '../../../src/chains/index.ts';
-import type { SpendNetwork, Terms } from '../../../src/chains/spend.ts';
+import type { SpendNetwork } from '../../../src/chains/spend.ts';
 import { Fault } from '../../../src/core/fault.ts';
 import type { Intent, RefundIntent, Wallet } from '../../../src/core/intent.ts';
+import type { Terms } from '../../../src/core/spend.ts';
 import { runSpendConformance } from '../../conformance/spend.ts';
 
 const mnemonic = 'test test test test test test test test test test test junk';

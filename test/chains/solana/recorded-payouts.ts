@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert';
 import { solanaAddress } from '../../../src/chains/solana/address.ts';
 import { readRefusal } from '../../../src/chains/solana/broadcast-refusal.ts';
 import { type Broadcast, type SpendDraft, UnclearOutcome } from '../../../src/chains/spend.ts';
+import { isRefused } from '../../../src/core/spend.ts';
 import { faultOf } from '../../conformance/chain.ts';
 import { type Recording, recording, resultOf } from '../../support/agave-recordings.ts';
 import {
@@ -48,9 +49,9 @@ reads(
       // The payee holds more than 2^53 lamports, and has no token account among the recordings.
       const quote = await payouts.quote(draftTo(key(payer)), null, []);
       const needed = 5_000n + 890_880n + 2_039_280n + 890_880n;
-      assert.is(quote.kind === 'refused' && quote.code, 'native_short');
+      assert.is(isRefused(quote) && quote.refused, 'native_short');
       const missing = needed - BigInt(resultOf('getBalance').value);
-      assert.is(quote.kind === 'refused' && quote.missingUnits, missing);
+      assert.is(isRefused(quote) && quote.missing?.units, missing);
     }
   },
 );

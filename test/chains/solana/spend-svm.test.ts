@@ -10,8 +10,9 @@ import * as assert from 'uvu/assert';
 import { solanaAddress } from '../../../src/chains/solana/address.ts';
 import { lockAddress, lockSeed } from '../../../src/chains/solana/lock.ts';
 import { solanaSpending } from '../../../src/chains/solana/spend.ts';
-import type { SpendNetwork, Terms } from '../../../src/chains/spend.ts';
+import type { SpendNetwork } from '../../../src/chains/spend.ts';
 import { type Intent, isPayback, type RefundIntent, type SweepIntent } from '../../../src/core/intent.ts';
+import type { Terms } from '../../../src/core/spend.ts';
 import { ataOf, openSvmBank, type Signer, signerOf } from '../../support/svm-bank.ts';
 
 const seed = new Uint8Array(pbkdf2Sync('money out', 'mnemonic', 2048, 64, 'sha512'));

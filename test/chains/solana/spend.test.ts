@@ -7,8 +7,9 @@ import { chains } from '../../../src/chains/index.ts';
 import { lockSeed } from '../../../src/chains/solana/lock.ts';
 import { solanaOfflineKeys } from '../../../src/chains/solana/offline-keys.ts';
 import { solanaSpending } from '../../../src/chains/solana/spend.ts';
-import type { SpendNetwork, Terms } from '../../../src/chains/spend.ts';
+import type { SpendNetwork } from '../../../src/chains/spend.ts';
 import type { Intent, SweepIntent } from '../../../src/core/intent.ts';
+import type { Terms } from '../../../src/core/spend.ts';
 import { runSpendConformance } from '../../conformance/spend.ts';
 
 const mnemonic = 'test test test test test test test test test test test junk';

@@ -5,10 +5,11 @@
  * @module
  */
 import * as assert from 'uvu/assert';
-import type { Outcome, PayoutNode, PayoutNodeOptions, SentAttempt, SpendNetwork } from '../../../src/chains/spend.ts';
+import type { PayoutNode, PayoutNodeOptions, SentAttempt, SpendNetwork } from '../../../src/chains/spend.ts';
 import { openPayoutNode } from '../../../src/chains/tron/node/payout-node.ts';
 import { tronSpending } from '../../../src/chains/tron/spend.ts';
 import type { GasIntent, Intent, SweepIntent } from '../../../src/core/intent.ts';
+import type { Outcome } from '../../../src/core/spend.ts';
 import { handClock } from '../../support/hand-clock.ts';
 import { startTronNode, TRON_CHAIN_ID, tronTokenKeys, tronTokens } from '../../support/tron-node.ts';
 import { startTronProxy } from '../../support/tron-proxy.ts';

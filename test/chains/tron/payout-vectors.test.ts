@@ -8,11 +8,12 @@ import { readFileSync } from 'node:fs';
 import { TronWeb, utils } from 'tronweb';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { SpendNetwork, SpendReading, Terms } from '../../../src/chains/spend.ts';
+import type { SpendNetwork, SpendReading } from '../../../src/chains/spend.ts';
 import { tronAddress } from '../../../src/chains/tron/address.ts';
 import { paidBytes } from '../../../src/chains/tron/payout-costs.ts';
 import { tronSpending } from '../../../src/chains/tron/spend.ts';
 import { gasReceiver, type Intent, isPayback, type Wallet } from '../../../src/core/intent.ts';
+import type { Terms } from '../../../src/core/spend.ts';
 
 const mnemonic = 'test test test test test test test test test test test junk';
 const seed = new Uint8Array(pbkdf2Sync(mnemonic, 'mnemonic', 2048, 64, 'sha512'));

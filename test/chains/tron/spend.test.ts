@@ -4,12 +4,13 @@ import { TronWeb, utils } from 'tronweb';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../../src/chains/index.ts';
-import type { SpendNetwork, Terms } from '../../../src/chains/spend.ts';
+import type { SpendNetwork } from '../../../src/chains/spend.ts';
 import { bytesField, readMessage } from '../../../src/chains/tron/protobuf.ts';
 import { tronSpending } from '../../../src/chains/tron/spend.ts';
 import { readTransaction } from '../../../src/chains/tron/transaction-bytes.ts';
 import { Fault } from '../../../src/core/fault.ts';
 import type { Intent, RefundIntent, Wallet } from '../../../src/core/intent.ts';
+import type { Terms } from '../../../src/core/spend.ts';
 import { runSpendConformance } from '../../conformance/spend.ts';
 
 const mnemonic = 'test test test test test test test test test test test junk';

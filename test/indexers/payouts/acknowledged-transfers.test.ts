@@ -174,7 +174,7 @@ test('a refund whose payee cannot be paid any more does not fail while an acknow
       ...node,
       quote: async (draft, ...of) =>
         draft.to === payees[0] && draft.intent.id !== 'rf_0'
-          ? { kind: 'refused', code: 'destination_frozen', message: 'the issuer has frozen it' }
+          ? { refused: 'destination_frozen', message: 'the issuer has frozen it', missing: null }
           : node.quote(draft, ...of),
     }),
   );

@@ -175,7 +175,7 @@ test(
       node: (node) => ({
         ...node,
         quote: async (...question) =>
-          trouble ? { kind: 'refused', code: trouble, message: 'by the chain' } : node.quote(...question),
+          trouble ? { refused: trouble, message: 'by the chain', missing: null } : node.quote(...question),
       }),
     },
   ),

@@ -9,9 +9,10 @@ import { explainNumbers } from '../../../indexers/payouts/halted-lanes.ts';
 import { createPayoutWallets } from '../../../indexers/payouts/wallets.ts';
 import { evmSpending } from '../../../src/chains/evm/spend.ts';
 import { chains } from '../../../src/chains/index.ts';
-import type { PayoutNode, SpendKey, Terms } from '../../../src/chains/spend.ts';
+import type { PayoutNode, SpendKey } from '../../../src/chains/spend.ts';
 import { Fault } from '../../../src/core/fault.ts';
 import type { Intent } from '../../../src/core/intent.ts';
+import { isRefused, type Terms } from '../../../src/core/spend.ts';
 import { refundOf } from '../../support/temp-signer.ts';
 import { simulatedChains } from '../../support/test-network.ts';
 import { COIN, closeBenches, network, openNodeBench, thief } from './node-bench.ts';
@@ -30,7 +31,7 @@ async function openBench() {
     ...node,
     async quote(...of) {
       const quote = await node.quote(...of);
-      return quote.kind === 'quoted' ? { ...quote, terms: { ...quote.terms, ...tooLow }, feeUnitsMax: 1n } : quote;
+      return isRefused(quote) ? quote : { ...quote, terms: { ...quote.terms, ...tooLow }, feeUnitsMax: 1n };
     },
   });
   const bench = await openNodeBench('evm', { through });

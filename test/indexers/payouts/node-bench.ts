@@ -17,6 +17,7 @@ import type { PayoutNode, SignedSpend, SpendKey } from '../../../src/chains/spen
 import { tronSpending } from '../../../src/chains/tron/spend.ts';
 import { Fault } from '../../../src/core/fault.ts';
 import { type HotRole, type Intent, isPayback } from '../../../src/core/intent.ts';
+import { isRefused } from '../../../src/core/spend.ts';
 import type { SweepPolicy } from '../../../src/core/sweep.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { openLog } from '../../../src/lib/log.ts';
@@ -236,7 +237,7 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
     const nonce = (await own.sequence(payer.key))?.head ?? null;
     const quote = await own.quote(draft, nonce, []);
     assert.ok(
-      quote.kind === 'quoted',
+      !isRefused(quote),
       JSON.stringify(quote, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
     );
     const order = { network: { chainId, tokens, treasury, feeUnitsMax: 10n ** 30n }, intent, terms: quote.terms };

@@ -5,8 +5,9 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmSpending } from '../../../src/chains/evm/spend.ts';
-import type { PayoutNode, SignedSpend, Terms } from '../../../src/chains/spend.ts';
+import type { PayoutNode, SignedSpend } from '../../../src/chains/spend.ts';
 import { transient } from '../../../src/core/fault.ts';
+import { isRefused, type Terms } from '../../../src/core/spend.ts';
 import { refundOf } from '../../support/temp-signer.ts';
 import { simulatedChains } from '../../support/test-network.ts';
 import { COIN, closeBenches, network, openNodeBench, thief } from './node-bench.ts';
@@ -209,9 +210,7 @@ test('what is known here goes on meanwhile, and may pay more for its place in a 
     ...node,
     async quote(draft, nonce, outbid) {
       const quote = await node.quote(draft, nonce, outbid);
-      return isCheap && quote.kind === 'quoted'
-        ? { ...quote, terms: { ...quote.terms, ...tooLow }, feeUnitsMax: 1n }
-        : quote;
+      return isCheap && !isRefused(quote) ? { ...quote, terms: { ...quote.terms, ...tooLow }, feeUnitsMax: 1n } : quote;
     },
   });
   const bench = await openBench({ through });
@@ -242,7 +241,7 @@ test('solana: until what may be on its way has expired, it is not canceled, and 
     ...node,
     quote: async (draft, ...of) =>
       draft.intent.id === 'rf_4'
-        ? { kind: 'refused', code: 'destination_frozen', message: 'it is frozen now' }
+        ? { refused: 'destination_frozen', message: 'it is frozen now', missing: null }
         : node.quote(draft, ...of),
   });
   const bench = await openNodeBench('solana', { settles: true, through });

@@ -10,8 +10,9 @@
 import { invariant, transient } from '../../../core/fault.ts';
 import { type Fields, isFields } from '../../../core/fields.ts';
 import { unitsOf } from '../../../core/ledger.ts';
+import type { Outcome } from '../../../core/spend.ts';
 import { nonsense, type Origin } from '../../json-rpc.ts';
-import { type Outcome, type PaidBy, type SentAttempt, type SpendDraft, UnclearOutcome } from '../../spend.ts';
+import { type PaidBy, type SentAttempt, type SpendDraft, UnclearOutcome } from '../../spend.ts';
 import { hasPaid } from '../../token-contract.ts';
 import { evmAddress } from '../address.ts';
 import {

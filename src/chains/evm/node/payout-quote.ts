@@ -10,9 +10,10 @@ import { type Fields, isFields } from '../../../core/fields.ts';
 import { isPayback } from '../../../core/intent.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import { divideCeil, formatUnits } from '../../../core/money.ts';
+import type { Quote, Refused, RefusedCode, Terms } from '../../../core/spend.ts';
 import { BALANCE_SELECTOR, FROZEN_SELECTORS, transferData, word } from '../../erc20.ts';
 import { nonsense, type RpcAnswer, type RpcError } from '../../json-rpc.ts';
-import type { Quote, RefusedCode, SpendDraft, Terms } from '../../spend.ts';
+import type { SpendDraft } from '../../spend.ts';
 import type { RpcCall } from '../../transport/rpc-client.ts';
 import { evmAddress, WEI_DECIMALS } from '../address.ts';
 import { feesToOffer, type GasPrice, goingTip, larger } from '../payout-fees.ts';
@@ -35,7 +36,7 @@ type QuoteQuestion = Readonly<{
   tokenKeys: readonly string[];
 }>;
 
-const refuse = (code: RefusedCode, message: string): Quote => ({ kind: 'refused', code, message });
+const refuse = (refused: RefusedCode, message: string): Refused => ({ refused, message, missing: null });
 
 /** What writing an empty storage slot costs more than changing a used one (EIP-2929, EIP-3529). */
 const FRESH_SLOT_GAS = 17_100n;
@@ -135,7 +136,7 @@ export async function askQuote(node: EvmRpc, question: QuoteQuestion): Promise<Q
   const missing = value + feeUnitsMax - native;
   if (missing > 0n) {
     const poor = short('native_short', payer, missing, 'native coin', WEI_DECIMALS);
-    return value > 0n ? poor : { ...poor, costUnits: feeUnitsMax };
+    return value > 0n ? poor : { ...poor, missing: { units: missing, costUnits: feeUnitsMax } };
   }
   const terms = {
     nonce: String(nonce ?? next),
@@ -143,7 +144,7 @@ export async function askQuote(node: EvmRpc, question: QuoteQuestion): Promise<Q
     max_fee_per_gas: fees.maxFee.toString(),
     max_priority_fee_per_gas: fees.tip.toString(),
   };
-  return { kind: 'quoted', terms, feeUnits: gas * (price.baseFee + fees.tip), feeUnitsMax };
+  return { terms, feeUnits: gas * (price.baseFee + fees.tip), feeUnitsMax };
 }
 
 /**
@@ -172,9 +173,9 @@ function short(
   missing: bigint,
   name: string,
   decimals: number,
-): Quote & { kind: 'refused' } {
+): Refused {
   const message = `wallet ${evmAddress.format(wallet)} needs ${formatUnits(missing, decimals)} ${name} more: send that amount to it`;
-  return { kind: 'refused', code, message, missingUnits: missing };
+  return { refused: code, message, missing: { units: missing } };
 }
 
 /** Recognises a node's answer that a call would fail, as opposed to a problem of the node. */

@@ -9,10 +9,10 @@ import { isFields } from '../../../core/fields.ts';
 import { isPayback } from '../../../core/intent.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import { formatUnits } from '../../../core/money.ts';
-import { LOCK_SET } from '../../../core/payout-exit.ts';
+import type { Missing, Quote, RefusedCode } from '../../../core/spend.ts';
 import type { Token } from '../../../core/transfer.ts';
 import { nonsense } from '../../json-rpc.ts';
-import type { Quote, RefusedCode, SpendDraft } from '../../spend.ts';
+import type { SpendDraft } from '../../spend.ts';
 import { type ChainAccount, readTokenAccount, unitsHeldBy } from '../account.ts';
 import { LAMPORT_DECIMALS, solanaAddress } from '../address.ts';
 import { LOCK_BYTES } from '../lock.ts';
@@ -34,11 +34,10 @@ const SWEEP_UNITS_PER_OWNER = 15_000n;
 /** The highest price offered for a compute unit, in micro-lamports: a payout is never more urgent than that. */
 const UNIT_PRICE_MAX = 200_000n;
 
-const refuse = (code: RefusedCode, message: string, missingUnits?: bigint): Quote => ({
-  kind: 'refused',
-  code,
+const refuse = (refused: RefusedCode, message: string, missing: Missing | null = null): Quote => ({
+  refused,
   message,
-  ...(missingUnits !== undefined && { missingUnits }),
+  missing,
 });
 const sol = (lamports: bigint): string => `${formatUnits(lamports, LAMPORT_DECIMALS)} SOL`;
 
@@ -71,7 +70,7 @@ export async function askQuote(node: SolanaRpc, draft: SpendDraft): Promise<Quot
   const [lock] = locks;
   if (lock !== undefined && isSet(rest[0] ?? null)) {
     return refuse(
-      LOCK_SET,
+      'refund_lock_set',
       `the lock of refund ${intent.id} is set on the chain: the refund was paid before. Look in an explorer for the transaction that ` +
         `set ${lock}, then run \`quayside payouts settle ${intent.id} --paid <transaction>\``,
     );
@@ -91,11 +90,10 @@ export async function askQuote(node: SolanaRpc, draft: SpendDraft): Promise<Quot
     return refuse(
       'native_short',
       `${solanaAddress.format(payer)} holds ${sol(coins)} but needs ${sol(needed)} for fee and deposits: send ${sol(needed - coins)} to it`,
-      needed - coins,
+      { units: needed - coins },
     );
   }
   return {
-    kind: 'quoted',
     terms: {
       blockhash: block.hash,
       last_valid_block_height: String(block.lastValidHeight),
@@ -105,7 +103,6 @@ export async function askQuote(node: SolanaRpc, draft: SpendDraft): Promise<Quot
     },
     feeUnits: feeUnitsMax,
     feeUnitsMax,
-    keptUnits: ofAccount,
   };
 }
 
@@ -127,7 +124,7 @@ function refuseHoldings(
     return refuse(
       'token_short',
       `${solanaAddress.format(owners[missing] ?? '')} holds ${text(units)} ${token.symbol} but must pay ${text(wanted[missing] ?? 0n)}: send ${text(missingUnits)} ${token.symbol} to it`,
-      missingUnits,
+      { units: missingUnits },
     );
   }
   const frozen = held.findIndex((account) => readTokenAccount(account)?.isFrozen === true);

@@ -12,8 +12,8 @@ import {
   Transaction,
   type TransactionInstruction,
 } from '@solana/web3.js';
+import type { Terms } from '../../../core/spend.ts';
 import type { ReadBySdk, SdkReading } from '../../second-opinion.ts';
-import type { Terms } from '../../spend.ts';
 
 const tokenProgram = new PublicKey('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA');
 const accountProgram = new PublicKey('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL');

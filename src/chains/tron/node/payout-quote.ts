@@ -10,8 +10,9 @@ import { isFields } from '../../../core/fields.ts';
 import { type GasIntent, isPayback } from '../../../core/intent.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import { formatUnits } from '../../../core/money.ts';
+import type { Missing, Quote, Refused, RefusedCode, Terms } from '../../../core/spend.ts';
 import type { Token } from '../../../core/transfer.ts';
-import type { Quote, RefusedCode, SpendDraft, Terms } from '../../spend.ts';
+import type { SpendDraft } from '../../spend.ts';
 import { SUN_DECIMALS, tronAddress, wireAddress } from '../address.ts';
 import { isUnknown, nonsense, readWhole } from '../answer.ts';
 import { expirySpreadMs } from '../expiry.ts';
@@ -61,19 +62,17 @@ type State = Readonly<{
   allowances: Allowances;
 }>;
 
-type Refused = Quote & Readonly<{ kind: 'refused' }>;
-
-const refuse = (code: RefusedCode, message: string): Refused => ({ kind: 'refused', code, message });
+const refuse = (refused: RefusedCode, message: string): Refused => ({ refused, message, missing: null });
 
 function short(
   wallet: string,
   code: 'token_short' | 'native_short',
-  missing: bigint,
+  units: bigint,
   coin: Pick<Token, 'decimals'> & { symbol: string },
 ): Refused {
-  const amount = `${formatUnits(missing, coin.decimals)} ${coin.symbol}`;
+  const amount = `${formatUnits(units, coin.decimals)} ${coin.symbol}`;
   const message = `wallet ${tronAddress.format(wallet)} needs ${amount} more: send that amount to it`;
-  return { kind: 'refused', code, message, missingUnits: missing };
+  return { refused: code, message, missing: { units } };
 }
 
 const nativeShort = (wallet: string, missing: bigint): Refused =>
@@ -129,10 +128,11 @@ export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<
   const missing = missingNative(state, needed);
   if (missing > 0n) {
     const loan = isPayback(intent) ? null : await loanFor(node, contract, tried.energy, state, bytesSun);
-    return { ...nativeShort(draft.payer, missing), costUnits: needed, ...(loan && { loan }) };
+    const short = nativeShort(draft.payer, missing);
+    return { ...short, missing: { units: missing, costUnits: needed, ...(loan && { loan }) } };
   }
   const feeUnitsMax = feeLimit + bytes * prices.perByte;
-  return { kind: 'quoted', terms: termsOf(question, state, feeLimit), feeUnits: burned + bytesSun, feeUnitsMax };
+  return { terms: termsOf(question, state, feeLimit), feeUnits: burned + bytesSun, feeUnitsMax };
 }
 
 /** Returns the loan with which a sweep would succeed; null if it lacks no energy, or nobody has staked. */
@@ -142,12 +142,12 @@ async function loanFor(
   energy: bigint,
   state: State,
   bytesSun: bigint,
-): Promise<{ units: bigint; missingUnits: bigint } | null> {
+): Promise<Missing['loan'] | null> {
   const { prices, allowances } = state;
   const share = await askStakeShare(node, contract);
   const short = energy - allowances.energy;
   if (!share || short <= 0n) return null;
-  return { units: stakeFor(short, share, prices), missingUnits: missingNative(state, bytesSun) };
+  return { units: stakeFor(short, share, prices), coinUnits: missingNative(state, bytesSun) };
 }
 
 /** Returns what stakes give; null if nobody has staked. The token contract's account exists, which no other must. */
@@ -181,7 +181,7 @@ async function quoteNative(
   if (missing > 0n) return nativeShort(payer, missing);
   const dearest = bytes * prices.perByte;
   const feeUnitsMax = form === 'transfer' ? dearest + prices.newAccount : dearest;
-  return { kind: 'quoted', terms: termsOf(question, state, 0n), feeUnits, feeUnitsMax };
+  return { terms: termsOf(question, state, 0n), feeUnits, feeUnitsMax };
 }
 
 /** Returns why a loan of energy cannot be made or reclaimed now; null if it can. */

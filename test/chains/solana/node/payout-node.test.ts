@@ -10,7 +10,7 @@ import { openPayoutNode } from '../../../../src/chains/solana/node/payout-node.t
 import { solanaOfflineKeys } from '../../../../src/chains/solana/offline-keys.ts';
 import { solanaSpending } from '../../../../src/chains/solana/spend.ts';
 import { tokenAddress } from '../../../../src/chains/solana/token-account.ts';
-import type { SentAttempt, SpendDraft, SpendNetwork, Terms } from '../../../../src/chains/spend.ts';
+import type { SentAttempt, SpendDraft, SpendNetwork } from '../../../../src/chains/spend.ts';
 import {
   type Intent,
   isPayback,
@@ -18,6 +18,7 @@ import {
   type SweepIntent,
   type Wallet,
 } from '../../../../src/core/intent.ts';
+import type { Terms } from '../../../../src/core/spend.ts';
 import type { Token } from '../../../../src/core/transfer.ts';
 import { faultOf } from '../../../conformance/chain.ts';
 import { startSimulatedNode } from '../../../support/simulated-node.ts';
@@ -291,18 +292,18 @@ test('a sweep empties three owners into the treasury, and the gas wallet pays', 
   assert.is((await outcome(sweep, attempt)).kind, 'succeeded');
   assert.is(held(treasury), before + 12_000_000n);
   const empty = await refusal(sweep);
-  assert.is(empty.code, 'token_short');
+  assert.is(empty.refused, 'token_short');
   assert.is(empty.missingUnits, 3_000_000n);
 });
 
 test('a quote refuses what cannot be paid, with the missing amount', async () => {
   const short = await refusal(refund(held(refundWallet) + 7n));
-  assert.equal([short.code, short.missingUnits], ['token_short', 7n]);
+  assert.equal([short.refused, short.missingUnits], ['token_short', 7n]);
   const mint = await refusal(refund(1n, usdt));
-  assert.is(mint.code, 'destination_invalid');
+  assert.is(mint.refused, 'destination_invalid');
   // A token account's own address, which payers paste by mistake: nobody has its key.
   const account = chains.solana.address.parse(tokenAddress(treasury, tokens[0]?.address ?? '')) ?? '';
-  assert.is((await refusal(refund(1n, account))).code, 'destination_invalid');
+  assert.is((await refusal(refund(1n, account))).refused, 'destination_invalid');
 });
 
 test('no outcome while the second node is behind, and none from a node of another chain', async () => {

@@ -109,16 +109,16 @@ test('a deposit address gets the TRX that its sweep lacks, and is swept to the t
   mine();
   const intent = sweep(4, 77n);
   const poor = refused(await node.quote(wallets.draft(intent), null, []));
-  assert.is(poor.code, 'native_short');
+  assert.is(poor.refused, 'native_short');
   assert.match(poor.message, tronAddress.format(owner));
-  const missing = poor.missingUnits ?? 0n;
+  const missing = poor.missingUnits;
   assert.is(missing, withReserve(TO_OTHERS), 'once the account exists, its bytes are free');
   const given = await carry(wallets, gas('transfer', 4, missing));
   assert.is(given.kind === 'succeeded' && given.feeUnits, 1_100_000n, 'it created the account');
   assert.is((await carry(wallets, intent)).kind, 'succeeded');
   assert.is(held(treasury), 77n);
   assert.is(held(owner), 0n);
-  assert.is(refused(await node.quote(wallets.draft(intent), null, [])).code, 'token_short');
+  assert.is(refused(await node.quote(wallets.draft(intent), null, [])).refused, 'token_short');
 });
 
 test('a deposit address is lent energy for its sweep, pays nothing, and the loan is reclaimed', async () => {
@@ -130,17 +130,17 @@ test('a deposit address is lent energy for its sweep, pays nothing, and the loan
   sandbox.pay(treasury, 1n);
   mine();
   const intent = sweep(2, 5_000n);
-  const { loan } = refused(await node.quote(wallets.draft(intent), null, []));
+  const loan = refused(await node.quote(wallets.draft(intent), null, [])).missing?.loan;
   assert.ok(loan);
-  assert.is(loan.missingUnits, 1n, 'the account must exist');
+  assert.is(loan.coinUnits, 1n, 'the account must exist');
   assert.is(loan.units / TRX, (64_285n * 5n) / 4n / 10n + 2n, 'a staked TRX gives ten units of energy a day');
   const early = refused(await node.quote(wallets.draft(gas('delegate', 2, loan.units)), null, []));
-  assert.is(early.code, 'would_fail');
+  assert.is(early.refused, 'would_fail');
   assert.match(early.message, 'before it can be lent energy');
-  assert.is((await carry(wallets, gas('transfer', 2, loan.missingUnits))).kind, 'succeeded');
+  assert.is((await carry(wallets, gas('transfer', 2, loan.coinUnits))).kind, 'succeeded');
   const greedy = refused(await node.quote(wallets.draft(gas('delegate', 2, 10_001n * TRX)), null, []));
   assert.match(greedy.message, 'stake 1 TRX more');
-  assert.is(refused(await node.quote(wallets.draft(intent), null, [])).loan?.missingUnits, 0n);
+  assert.is(refused(await node.quote(wallets.draft(intent), null, [])).missing?.loan?.coinUnits, 0n);
   assert.is((await carry(wallets, gas('delegate', 2, loan.units))).kind, 'succeeded');
   assert.is(world.accounts().usable(owner), loan.units);
 
@@ -155,7 +155,7 @@ test('a deposit address is lent energy for its sweep, pays nothing, and the loan
   assert.is((await carry(wallets, gas('reclaim', 2, loan.units))).kind, 'succeeded');
   assert.is(world.accounts().usable(owner), 0n);
   const again = refused(await node.quote(wallets.draft(gas('reclaim', 2, loan.units)), null, []));
-  assert.is(again.code, 'would_fail');
+  assert.is(again.refused, 'would_fail');
 });
 
 test('two refunds of one amount to one payee are two transactions', async () => {
@@ -178,7 +178,7 @@ test('too little of a token, or of TRX, is refused with the exact missing amount
   const wallets = openFundedWallets();
   const wallet = wallets.keyOf({ role: 'refund' });
   const dear = refused(await node.quote(wallets.draft(wallets.refund('USDT', 1_000_000_001n)), null, []));
-  assert.is(dear.code, 'token_short');
+  assert.is(dear.refused, 'token_short');
   assert.is(dear.missingUnits, 1n);
   assert.match(dear.message, '0.000001 USDT');
 
@@ -188,8 +188,8 @@ test('too little of a token, or of TRX, is refused with the exact missing amount
   mine();
   const intent = poor.refund('USDT', 5n);
   const quote = refused(await node.quote(poor.draft(intent), null, []));
-  assert.is(quote.code, 'native_short');
-  world.fund(other, (quote.missingUnits ?? 0n) - 1n);
+  assert.is(quote.refused, 'native_short');
+  world.fund(other, quote.missingUnits - 1n);
   mine();
   assert.is(refused(await node.quote(poor.draft(intent), null, [])).missingUnits, 1n);
   world.fund(other, 1n);
@@ -201,7 +201,7 @@ test('too little of a token, or of TRX, is refused with the exact missing amount
 test('a payee that is frozen, a contract or cannot be paid is refused', async () => {
   const wallets = openFundedWallets();
   const codeTo = async (to: string, over = node) =>
-    refused(await over.quote(wallets.draft(wallets.refund('USDT', 5n, to)), null, [])).code;
+    refused(await over.quote(wallets.draft(wallets.refund('USDT', 5n, to)), null, [])).refused;
   for (const to of [
     '0'.repeat(40),
     tronTokenKeys[1],
@@ -341,7 +341,7 @@ test('money in the pool is quoted on; if it never comes, neither does the payout
   assert.equal(await outcomeOf(wallets, intent, [attempt]), nothingYet);
   outlive();
   assert.equal(await outcomeOf(wallets, intent, [attempt]), { kind: 'dead' });
-  assert.is(refused(await node.quote(wallets.draft(intent), null, [])).code, 'token_short');
+  assert.is(refused(await node.quote(wallets.draft(intent), null, [])).refused, 'token_short');
   assert.is(held(intent.to), 0n);
 });
 

@@ -22,6 +22,7 @@ import { readAllowances, readPrices, readStakeShare } from '../../../../src/chai
 import { readHeader, tronWire } from '../../../../src/chains/tron/wire.ts';
 import { Fault } from '../../../../src/core/fault.ts';
 import type { Intent } from '../../../../src/core/intent.ts';
+import { isRefused } from '../../../../src/core/spend.ts';
 import type { Token } from '../../../../src/core/transfer.ts';
 import { systemClock } from '../../../../src/lib/clock.ts';
 import { faultOf, tokenFaultOf } from '../../../conformance/chain.ts';
@@ -409,7 +410,7 @@ test('what may be lent and what is lent, as a loan is quoted', async () => {
     const intent: Intent = { kind: 'gas', id: 'gas_1', network: 'live:tron', form, index: 0, units };
     const to = keyOf(receiver.request.address);
     const quoted = await payouts.quote({ intent, payer: PAYER, owners: [PAYER], to, token: null }, null, []);
-    return quoted.kind === 'quoted' ? quoted.kind : quoted.code;
+    return isRefused(quoted) ? quoted.refused : 'quoted';
   };
   const TRX = 1_000_000n;
   assert.is(await quote('delegate', 'getcandelegatedmaxsize.staked', 10_000n * TRX), 'quoted');
