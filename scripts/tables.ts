@@ -112,7 +112,7 @@ function typeImports(text: string): string[] {
 /** Returns the file's text for a schema, formatted as the rest of the code. */
 function writeTables(schema: string): string {
   const tables = tablesOf(schema);
-  const customs = ['exactJson', 'intent', 'json', 'paymentOptions', 'receiptSums', 'units'];
+  const customs = ['exactJson', 'intent', 'json', 'receiptSums', 'sessionTerms', 'units'];
   const used = customs.filter((name) => new RegExp(`\\b${name}[<(]`).test(tables));
   const text = [
     '/** The tables for the query builder. Made of `schema.sql` by `npm run tables`; change that, not this. */',

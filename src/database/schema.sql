@@ -153,46 +153,24 @@ CREATE INDEX addresses_given ON addresses (pool_id, id) WHERE state <> 'free';
 
 -- ── Sessions ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
--- A checkout session. Request and terms never change, and `paid` is final.
+-- A checkout session. Its terms never change, and `paid` is final.
 CREATE TABLE sessions (
   id TEXT PRIMARY KEY, -- rises with time
   store_id TEXT NOT NULL REFERENCES stores (id),
   mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
-  -- The request
   order_id TEXT NOT NULL,
   body_hash TEXT NOT NULL,
   amount_minor TEXT NOT NULL,
   currency TEXT NOT NULL,
-  description TEXT,
-  line_items TEXT CHECK (json_valid(line_items)), --> readonly LineItem[]
-  tax_minor TEXT,
-  shipping_minor TEXT,
-  success_url TEXT,
-  cancel_url TEXT,
-  metadata TEXT CHECK (json_valid(metadata)), --> Readonly<Record<string, string>>
-  webhook_url TEXT,
-  endpoint_id TEXT REFERENCES endpoints (id), -- of `webhook_url`
-  -- The conversion; all null at par
-  rate TEXT,
-  rate_sources TEXT CHECK (json_valid(rate_sources)), --> readonly string[]
-  target_currency TEXT CHECK (target_currency IN ('USDT', 'USDC')),
-  target_minor TEXT,
-  -- The terms
-  due_par TEXT NOT NULL,
-  tolerance_par TEXT NOT NULL,
-  accepts TEXT NOT NULL CHECK (json_valid(accepts)), --> readonly Currency[]
-  expires_at_s INTEGER NOT NULL,
-  -- By network: for how many seconds after the deadline a block counts as in time.
-  inclusion_grace_s TEXT NOT NULL CHECK (json_valid(inclusion_grace_s)), --> InclusionGrace
-  top_up_grace_s INTEGER NOT NULL,
-  monitoring_s INTEGER NOT NULL,
-  late_policy TEXT NOT NULL CHECK (late_policy IN ('accept', 'hold')),
-  options TEXT NOT NULL CHECK (json_valid(options)), --> paymentOptions
-  networks TEXT NOT NULL CHECK (json_valid(networks)), --> readonly NetworkKey[]
   created_at_ms INTEGER NOT NULL,
-  -- By network: the newest block that came before the session.
+  networks TEXT NOT NULL CHECK (json_valid(networks)), --> readonly NetworkKey[]
+  -- By network: the newest block that came before the session. It falls when an operator rewinds.
   before_numbers TEXT NOT NULL CHECK (json_valid(before_numbers)), --> Terms['beforeNumbers']
-  -- The life
+  terms TEXT NOT NULL CHECK (json_valid(terms)), --> sessionTerms
+  -- What identifies the payer, and what staff wrote down: removed by age.
+  order_details TEXT CHECK (json_valid(order_details)), --> OrderDetails
+  notes TEXT CHECK (json_valid(notes)), --> readonly PaymentNote[]
+  endpoint_id TEXT REFERENCES endpoints (id), -- of the terms' webhook URL
   status TEXT NOT NULL CHECK (status IN ('pending', 'paid', 'failed', 'expired', 'canceled')),
   ended_at_s INTEGER,
   paid_at_s INTEGER,
@@ -213,8 +191,7 @@ CREATE TABLE sessions (
   payment_count INTEGER NOT NULL, -- its transfers that are not dust, orphaned ones included
   CHECK ((status = 'pending') = (ended_at_s IS NULL)),
   CHECK (status <> 'paid' OR paid_at_s IS NOT NULL),
-  CHECK (status = 'pending' OR deadline_s IS NULL),
-  CHECK ((rate IS NULL) = (target_currency IS NULL) AND (rate IS NULL) = (target_minor IS NULL))
+  CHECK (status = 'pending' OR deadline_s IS NULL)
 ) STRICT;
 -- An order whose session ended unpaid can be tried again, by one session at a time.
 CREATE UNIQUE INDEX sessions_open_of_order ON sessions (store_id, mode, order_id) WHERE status = 'pending';
@@ -243,16 +220,6 @@ CREATE TABLE replays (
   PRIMARY KEY (store_id, mode, path, idempotency_key)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX replays_by_age ON replays (created_at_ms);
-
--- What a store's people write down about a payment: shown to neither its payer nor the API.
-CREATE TABLE payment_notes (
-  id INTEGER PRIMARY KEY,
-  session_id TEXT NOT NULL REFERENCES sessions (id),
-  at_ms INTEGER NOT NULL,
-  author TEXT NOT NULL,
-  text TEXT NOT NULL
-) STRICT;
-CREATE INDEX payment_notes_of_session ON payment_notes (session_id, id);
 
 -- ── Networks, blocks and payments ───────────────────────────────────────────────────────────────────────────────────────
 

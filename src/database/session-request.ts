@@ -24,6 +24,9 @@ export type Conversion = Readonly<{
   sources?: readonly string[] | null;
 }>;
 
+/** What a merchant sent about the payer: goods, free texts and pages of the shop. */
+export type OrderDetails = Pick<SessionRequest, 'description' | 'lineItems' | 'successUrl' | 'cancelUrl' | 'metadata'>;
+
 /** What a merchant requested. Never changes. Amounts are in the session currency's minor units. */
 export type SessionRequest = Readonly<{
   orderId: string;

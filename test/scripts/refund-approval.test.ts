@@ -64,6 +64,10 @@ const secretKeys = readSecretKeys(dataDir, {});
 createDatabaseFile(databaseFile(dataDir));
 /** With this installation’s key: a destination that nobody set cannot be approved. */
 const mac = createIntentMacs(secretKeys.find)(intent, 1);
+const terms = {
+  ...{ duePar: '10', tolerancePar: '0', accepts: ['USDT'], expiresAtS: 800, inclusionGraceS: {}, topUpGraceS: 100 },
+  ...{ monitoringS: 1000, latePolicy: 'hold', options: [], conversion: null },
+};
 const raw = new Sqlite(databaseFile(dataDir));
 raw.exec(`
   INSERT INTO stores (id, name, status, settlement_currency, tolerance_minor, top_up_grace_s, monitoring_s, late_policy,
@@ -71,13 +75,12 @@ raw.exec(`
       refund_claim_s, refund_to_sender, refund_early_max_minor, next_receipt_number)
     VALUES ('m1', 'Shop', 'approved', 'USDT', 0, 100, 1000, 'hold', 0, 'API', 'UTC', '', 15552000, 1000000, 100000, 60, 2592000,
       0, 0, 1);
-  INSERT INTO sessions (id, store_id, mode, order_id, body_hash, amount_minor, currency, due_par, tolerance_par, accepts,
-      expires_at_s, top_up_grace_s, monitoring_s, late_policy, options, networks, created_at_ms, status, ended_at_s,
+  INSERT INTO sessions (id, store_id, mode, order_id, body_hash, amount_minor, currency, terms, networks, created_at_ms,
+      status, ended_at_s,
       paid_at_s, paid_late, funded, firm, touched, late, seen_par, confirmed_par, late_par, deadline_s, sums, payment_count,
-      inclusion_grace_s, before_numbers, takes_any_token)
-    VALUES ('cs_1', 'm1', 'test', 'order-1', 'b', '500000', 'USD', '10', '0', '["USDT"]', 800, 100, 1000,
-      'hold', '[]', '["test:one"]', 0, 'paid', 900, 850, 0, 'full', 'confirmed', 1, 0, '0', '10', '0', NULL, '[]', 0,
-      '{}', '{}', 0);
+      before_numbers, takes_any_token)
+    VALUES ('cs_1', 'm1', 'test', 'order-1', 'b', '500000', 'USD', '${JSON.stringify(terms)}', '["test:one"]', 0, 'paid', 900, 850, 0, 'full', 'confirmed', 1, 0, '0', '10', '0', NULL, '[]', 0,
+      '{}', 0);
   INSERT INTO refunds (id, store_id, mode, refund_id, session_id, body_hash, amount_minor, currency, network, units,
       destination, destination_from, mac, status, needs_approval, approvals, created_at_ms, link_seen)
     VALUES ('rf_1', 'm1', 'test', 'own', 'cs_1', 'h', '500000', 'USDT', 'test:one', '${intent.units}', '${payer}', 'payer',

@@ -5,6 +5,7 @@
 import type Sqlite from 'better-sqlite3';
 import type { EntryKind } from '../../core/ledger.ts';
 import { BOOK_PAGE_ENTRIES, type BookDatabase, type Booked, type BookKind } from '../bookkeeping.ts';
+import { readSessionTerms } from './column-types.ts';
 import type { Db } from './open.ts';
 
 type Row = Pick<Booked, 'entry' | 'kind' | 'cause' | 'atMs' | 'network' | 'asset' | 'tx' | 'reverses'> &
@@ -14,7 +15,7 @@ type Row = Pick<Booked, 'entry' | 'kind' | 'cause' | 'atMs' | 'network' | 'asset
     storeId: string;
     orderId: string;
     currency: string;
-    rate: string | null;
+    terms: string;
     createdAtMs: number;
     payment: number | null;
     place: number;
@@ -57,7 +58,7 @@ const pageOf = ({ account, kinds, session }: Book): string => `
     iif(e.kind = 'payment_reversed', (
       SELECT c.id FROM ledger_entries AS c WHERE c.cause = e.cause AND c.kind = 'payment' AND c.occurrence = e.occurrence
     ), NULL) AS reverses,
-    s.id AS sessionId, s.store_id AS storeId, s.order_id AS orderId, s.currency, s.rate, s.created_at_ms AS createdAtMs,
+    s.id AS sessionId, s.store_id AS storeId, s.order_id AS orderId, s.currency, s.terms, s.created_at_ms AS createdAtMs,
     t.id AS payment, t.position AS place, t.decimals, t.from_key AS fromKey, d.key AS toKey,
     b.hash, b.number, b.time_s AS timeS,
     r.refund_id AS refundId, r.receipt_number AS receiptNumber, r.destination, r.held_kind AS heldKind,
@@ -97,12 +98,22 @@ export function bookQueries(db: Db): BookDatabase {
 
 function toBooked(row: Row, { sign }: Book): Booked {
   const { entry, kind, cause, atMs, network, asset, units, tx, reverses } = row;
-  const { sessionId, storeId, orderId, currency, rate, createdAtMs } = row;
+  const { sessionId, storeId, orderId, currency, terms, createdAtMs } = row;
   const { payment, place, decimals, fromKey, toKey, hash, number, timeS } = row;
   const { refundId, receiptNumber, destination, heldKind, payoutKind, feeUnits } = row;
   return {
     ...{ entry, kind, cause, atMs, network, asset, units: sign * BigInt(units), tx, reverses },
-    session: sessionId === null ? null : { id: sessionId, storeId, orderId, currency, rate, createdAtMs },
+    session:
+      sessionId === null
+        ? null
+        : {
+            id: sessionId,
+            storeId,
+            orderId,
+            currency,
+            rate: readSessionTerms(terms).conversion?.rate ?? null,
+            createdAtMs,
+          },
     transfer:
       payment === null ? null : { index: place, decimals, from: fromKey, to: toKey, block: hash, number, timeS },
     refund: refundId === null ? null : { refundId, receiptNumber, to: destination, heldKind },

@@ -2,10 +2,13 @@
  * Column types for values that SQLite has no type for. All let null pass, because drizzle maps null parameters too.
  */
 import { customType } from 'drizzle-orm/sqlite-core';
+import type { Beginning } from '../../core/arrival.ts';
 import { parseExactly, writeExactly } from '../../core/exact-json.ts';
+import { permanent } from '../../core/fault.ts';
 import { type Intent, withoutMac } from '../../core/intent.ts';
-import type { ReceiptSum } from '../../core/session.ts';
+import type { ReceiptSum, Terms } from '../../core/session.ts';
 import type { PaymentOption } from '../database.ts';
+import type { Conversion, SessionRequest } from '../session-request.ts';
 
 /**
  * Integers of any size, such as money: decimal TEXT in the file, bigint in code. An INTEGER column would overflow at
@@ -33,15 +36,43 @@ export const exactJson = <T>() =>
     fromDriver: (text) => parseExactly(text) as T,
   })();
 
-/** Payment options as JSON text, with units as decimal strings. */
-export const paymentOptions = customType<{ data: readonly PaymentOption[]; driverData: string }>({
+/** What a session is created with and keeps. What is queried, or changes, has a column of its own. */
+export type SessionTerms = Omit<Terms, keyof Beginning> &
+  Pick<SessionRequest, 'taxMinor' | 'shippingMinor' | 'webhookUrl'> &
+  Readonly<{ conversion: Conversion | null; options: readonly PaymentOption[] }>;
+
+/** Fields of terms, and of what they contain, that are decimal text in the file. */
+const unitsOfTerms = ['duePar', 'tolerancePar', 'taxMinor', 'shippingMinor', 'amountMinor', 'units'];
+
+/** The fields without which nobody can tell what is due, and their types in the file. */
+const typesOfTerms = {
+  duePar: 'bigint',
+  tolerancePar: 'bigint',
+  expiresAtS: 'number',
+  topUpGraceS: 'number',
+  monitoringS: 'number',
+  latePolicy: 'string',
+  inclusionGraceS: 'object',
+} as const satisfies Partial<Record<keyof SessionTerms, string>>;
+
+/** @throws Fault permanent `row_altered` */
+export function readSessionTerms(text: string): SessionTerms {
+  const terms = JSON.parse(text, (key, value: unknown) =>
+    typeof value === 'string' && unitsOfTerms.includes(key) ? BigInt(value) : value,
+  ) as SessionTerms;
+  const isWhole =
+    Object.entries(typesOfTerms).every(([key, type]) => typeof terms[key as keyof SessionTerms] === type) &&
+    Array.isArray(terms.accepts) &&
+    Array.isArray(terms.options);
+  if (isWhole) return terms;
+  throw permanent('row_altered', 'The terms of a session were altered in the database: restore it from a backup.');
+}
+
+/** A session's terms as JSON text, with amounts as decimal strings. */
+export const sessionTerms = customType<{ data: SessionTerms; driverData: string }>({
   dataType: () => 'text',
-  toDriver: (options) => JSON.stringify(options.map((option) => ({ ...option, units: option.units.toString() }))),
-  fromDriver: (text) =>
-    (JSON.parse(text) as (Omit<PaymentOption, 'units'> & { units: string })[]).map((option) => ({
-      ...option,
-      units: BigInt(option.units),
-    })),
+  toDriver: (terms) => JSON.stringify(terms, (_, value) => (typeof value === 'bigint' ? value.toString() : value)),
+  fromDriver: readSessionTerms,
 });
 
 type SumText = Omit<ReceiptSum, 'seen' | 'confirmed' | 'final'> & Record<'seen' | 'confirmed' | 'final', string>;

@@ -16,8 +16,8 @@ import type { SessionTransitions } from './session-transitions.ts';
 import type { FindSessionRow } from './sessions.ts';
 import { heldMoney as records, sessions } from './tables.ts';
 
-const { storeId, mode, orderId, expiresAtS, canceledAtS } = sessions;
-const sessionColumns = { storeId, mode, orderId, expiresAtS, canceledAtS };
+const { storeId, mode, orderId, terms, canceledAtS } = sessions;
+const sessionColumns = { storeId, mode, orderId, terms, canceledAtS };
 
 export function heldMoneyCommands(
   db: Db,
@@ -32,23 +32,23 @@ export function heldMoneyCommands(
   const { held, transitions, findSession, recordAct, returned } = parts;
   const viewOf = (
     row: HeldRow,
-    { storeId, mode, orderId, expiresAtS, canceledAtS }: Pick<SessionRow, keyof typeof sessionColumns>,
+    { storeId, mode, orderId, terms, canceledAtS }: Pick<SessionRow, keyof typeof sessionColumns>,
   ) =>
     ({
       ...row,
       storeId,
       mode,
       orderId,
-      expiresAtS,
+      expiresAtS: terms.expiresAtS,
       canceledAtS,
       returns: returned.list(row.sessionId).filter(({ kind }) => kind === row.kind),
     }) satisfies HeldMoney;
 
   const faceOf = (
-    { duePar }: SessionRow,
+    { terms }: SessionRow,
     life: Pick<Life, 'status' | 'paidLate'>,
     { confirmedPar }: Pick<Standing, 'confirmedPar'>,
-  ): HeldSession => ({ status: life.status, paidLate: life.paidLate, duePar, confirmedPar });
+  ): HeldSession => ({ status: life.status, paidLate: life.paidLate, duePar: terms.duePar, confirmedPar });
 
   function sessionOf(row: HeldRow): SessionRow {
     const session = findSession(row.sessionId);

@@ -107,7 +107,7 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, endAlarm: EndA
     received: Readonly<{ amountMinor: bigint; currency: Currency }>,
     nowMs: number,
   ): void {
-    const { id: sessionId, mode, orderId, rate: exchangeRate } = row;
+    const { id: sessionId, mode, orderId, terms } = row;
     const common = {
       type,
       createdAtS: toSeconds(nowMs),
@@ -116,7 +116,7 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, endAlarm: EndA
       orderId,
       status,
       sum: received,
-      exchangeRate,
+      exchangeRate: terms.conversion?.rate ?? null,
     };
     outbox.post(row, type, nowMs, (id) => paymentEventBody({ id, ...common }));
   }

@@ -100,7 +100,7 @@ export function lookupCommands(
     return judge(report, {
       ownKey: addresses.ofSession(sessionId)[family] ?? null,
       isOthers: (key) => modes.some((mode) => addresses.find({ family, mode }, key)?.state === 'taken'),
-      accepts: session?.accepts ?? [],
+      accepts: session?.terms.accepts ?? [],
       isOwnNetwork: network.startsWith(`${session?.mode}:`),
       isKept: transfers.holds(sessionId, network, tx),
       floor: networks.find(network)?.floor ?? 0,

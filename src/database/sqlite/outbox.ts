@@ -16,7 +16,7 @@ import { deliveries, endpoints, events } from './tables.ts';
 
 type EndpointRow = Pick<typeof endpoints.$inferSelect, 'id' | 'url' | 'extendedEvents'>;
 
-type EventSession = Pick<SessionRow, 'id' | 'storeId' | 'mode' | 'endpointId' | 'webhookUrl'>;
+type EventSession = Pick<SessionRow, 'id' | 'storeId' | 'mode' | 'endpointId' | 'terms'>;
 
 export type Outbox = Readonly<{
   /**
@@ -85,10 +85,10 @@ export function createOutbox(db: Db, due: DueTimes, sessionEndpoints: SessionEnd
   }
 
   /** Returns the endpoint of the URL that the session named. One that was removed for its age is added again. */
-  function namedBy({ endpointId, storeId, mode, webhookUrl }: EventSession, nowMs: number): EndpointRow | undefined {
+  function namedBy({ endpointId, storeId, mode, terms }: EventSession, nowMs: number): EndpointRow | undefined {
     const known = endpointId === null ? undefined : ofSession.get({ endpointId });
     if (known || endpointId === null) return known;
-    const added = sessionEndpoints.forSession({ storeId, mode, webhookUrl, nowMs });
+    const added = sessionEndpoints.forSession({ storeId, mode, webhookUrl: terms.webhookUrl, nowMs });
     return added === null ? undefined : ofSession.get({ endpointId: added });
   }
 

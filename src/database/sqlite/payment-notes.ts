@@ -1,27 +1,30 @@
-/**
- * Notes about payments. They go with what identifies the payer.
- * @module
- */
-import { and, asc, count, eq } from 'drizzle-orm';
-import { PAYMENT_NOTES_MAX, type PaymentNoteDatabase } from '../payment-notes.ts';
+/** Notes about payments. They go with what identifies the payer. */
+import { eq } from 'drizzle-orm';
+import { PAYMENT_NOTES_MAX, type PaymentNote, type PaymentNoteDatabase } from '../payment-notes.ts';
 import type { RecordAct } from './audit-log.ts';
 import type { Db } from './open.ts';
 import { createPayerDataMark } from './retention/marks.ts';
 import type { FindSessionRow } from './sessions.ts';
-import { paymentNotes } from './tables.ts';
+import { sessions } from './tables.ts';
 
 export function paymentNoteCommands(db: Db, findSession: FindSessionRow, recordAct: RecordAct): PaymentNoteDatabase {
-  const { orm } = db;
   const lookAgain = createPayerDataMark(db);
-  const ofSession = (sessionId: string) => eq(paymentNotes.sessionId, sessionId);
+  const save = (sessionId: string, notes: readonly PaymentNote[]): void =>
+    void db.orm
+      .update(sessions)
+      .set({ notes: notes.length === 0 ? null : notes })
+      .where(eq(sessions.id, sessionId))
+      .run();
   return {
     async addPaymentNote({ sessionId, text: written }, act) {
       return db.write(() => {
-        if (!findSession(sessionId)) return null;
-        const found = orm.select({ notes: count() }).from(paymentNotes).where(ofSession(sessionId)).get();
-        if ((found?.notes ?? 0) >= PAYMENT_NOTES_MAX) return 'full';
-        const note = { sessionId, atMs: act.atMs, author: act.operator, text: written };
-        const id = Number(orm.insert(paymentNotes).values(note).run().lastInsertRowid);
+        const session = findSession(sessionId);
+        if (!session) return null;
+        const notes = session.notes ?? [];
+        if (notes.length >= PAYMENT_NOTES_MAX) return 'full';
+        // No id comes twice: a page that is still open may remove the note that it shows.
+        const id = Math.max(act.atMs, (notes.at(-1)?.id ?? 0) + 1);
+        save(sessionId, [...notes, { id, atMs: act.atMs, author: act.operator, text: written }]);
         // What identifies the payer may have been removed already: the note is removed with the next of it.
         lookAgain(sessionId);
         recordAct(act, { target: sessionId, before: null, after: { note: id } });
@@ -29,24 +32,14 @@ export function paymentNoteCommands(db: Db, findSession: FindSessionRow, recordA
       });
     },
     async listPaymentNotes(sessionId) {
-      return db.read(() =>
-        orm
-          .select()
-          .from(paymentNotes)
-          .where(ofSession(sessionId))
-          .orderBy(asc(paymentNotes.id))
-          .limit(PAYMENT_NOTES_MAX)
-          .all()
-          .map(({ sessionId: _, ...note }) => note),
-      );
+      return db.read(() => findSession(sessionId)?.notes ?? []);
     },
     async removePaymentNote({ sessionId, id }, act) {
       return db.write(() => {
-        const { changes } = orm
-          .delete(paymentNotes)
-          .where(and(ofSession(sessionId), eq(paymentNotes.id, id)))
-          .run();
-        if (changes === 0) return false;
+        const notes = findSession(sessionId)?.notes ?? [];
+        const left = notes.filter((note) => note.id !== id);
+        if (left.length === notes.length) return false;
+        save(sessionId, left);
         recordAct(act, { target: sessionId, before: { note: id }, after: null });
         return true;
       });

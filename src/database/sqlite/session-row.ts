@@ -5,6 +5,7 @@
 import { deadline, type Life, type ReceiptSum, type Standing, type Terms } from '../../core/session.ts';
 import { toSeconds } from '../../lib/clock.ts';
 import type { Payment, Session } from '../database.ts';
+import type { OrderDetails, SessionRequest } from '../session-request.ts';
 import type { sessions } from './tables.ts';
 
 export type SessionRow = typeof sessions.$inferSelect;
@@ -30,18 +31,14 @@ export const stateColumnNames = [
 
 type SessionState = Pick<SessionRow, (typeof stateColumnNames)[number]>;
 
-export const termsOf = (row: SessionRow): Terms => ({
-  duePar: row.duePar,
-  tolerancePar: row.tolerancePar,
-  accepts: row.accepts,
-  createdAtS: toSeconds(row.createdAtMs),
-  beforeNumbers: row.beforeNumbers,
-  expiresAtS: row.expiresAtS,
-  inclusionGraceS: row.inclusionGraceS,
-  topUpGraceS: row.topUpGraceS,
-  monitoringS: row.monitoringS,
-  latePolicy: row.latePolicy,
-});
+export function termsOf({ terms, createdAtMs, beforeNumbers }: SessionRow): Terms {
+  const { duePar, tolerancePar, accepts, expiresAtS, inclusionGraceS, topUpGraceS, monitoringS, latePolicy } = terms;
+  return {
+    createdAtS: toSeconds(createdAtMs),
+    beforeNumbers,
+    ...{ duePar, tolerancePar, accepts, expiresAtS, inclusionGraceS, topUpGraceS, monitoringS, latePolicy },
+  };
+}
 
 export const lifeOf = (state: SessionState): Life => ({
   status: state.status,
@@ -71,10 +68,26 @@ export const stateOf = (terms: Terms, life: Life, standing: Standing, sums: read
 });
 
 /** Returns what is due, in the minor unit of the coin that the session settles in. */
-export const dueOf = ({ targetMinor, targetCurrency, amountMinor, accepts }: SessionRow) => ({
-  amountMinor: targetMinor ?? amountMinor,
-  currency: targetCurrency ?? accepts[0] ?? 'USDT',
+export const dueOf = ({ terms: { conversion, accepts }, amountMinor }: SessionRow) => ({
+  amountMinor: conversion?.amountMinor ?? amountMinor,
+  currency: conversion?.currency ?? accepts[0] ?? 'USDT',
 });
+
+const noDetails: OrderDetails = {
+  description: null,
+  lineItems: null,
+  successUrl: null,
+  cancelUrl: null,
+  metadata: null,
+};
+
+/** Returns the columns of what a merchant requested; the rest of it is in the terms. */
+export function requestColumns(request: SessionRequest) {
+  const { orderId, amountMinor, currency, description, lineItems, successUrl, cancelUrl, metadata } = request;
+  const details: OrderDetails = { description, lineItems, successUrl, cancelUrl, metadata };
+  const isEmpty = Object.values(details).every((value) => value === null);
+  return { orderId, amountMinor, currency, orderDetails: isEmpty ? null : details };
+}
 
 /** Returns the session as the port shows it. */
 export function toSession(
@@ -82,33 +95,22 @@ export function toSession(
   addresses: Readonly<Record<string, string>>,
   payments: readonly Payment[],
 ): Session {
-  const { rate, targetCurrency, targetMinor } = row;
+  const { orderId, amountMinor, currency, orderDetails } = row;
+  const { taxMinor, shippingMinor, webhookUrl, conversion, options } = row.terms;
   return {
     id: row.id,
     storeId: row.storeId,
     mode: row.mode,
     request: {
-      orderId: row.orderId,
-      amountMinor: row.amountMinor,
-      currency: row.currency,
-      description: row.description,
-      lineItems: row.lineItems,
-      taxMinor: row.taxMinor,
-      shippingMinor: row.shippingMinor,
-      successUrl: row.successUrl,
-      cancelUrl: row.cancelUrl,
-      metadata: row.metadata,
-      webhookUrl: row.webhookUrl,
+      ...{ orderId, amountMinor, currency, taxMinor, shippingMinor, webhookUrl },
+      ...(orderDetails ?? noDetails),
     },
-    conversion:
-      rate === null || targetCurrency === null || targetMinor === null
-        ? null
-        : { rate, currency: targetCurrency, amountMinor: targetMinor, sources: row.rateSources },
+    conversion,
     terms: termsOf(row),
     life: lifeOf(row),
     standing: standingOf(row),
     sums: row.sums,
-    options: row.options,
+    options,
     addresses,
     payments,
     paymentCount: row.paymentCount,

@@ -114,7 +114,7 @@ export function createSessionTransitions(
             : endsUnpaid.includes(type)
               ? dueOf(row)
               : null,
-          exchangeRate: row.rate,
+          exchangeRate: row.terms.conversion?.rate ?? null,
         }),
       );
       if (type !== 'payment.reversed') continue;

@@ -27,7 +27,7 @@ import type { Db } from './open.ts';
 import type { Addresses } from './pool.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
 import type { Replays } from './replays.ts';
-import { lifeOf, type SessionRow, standingOf, stateOf, termsOf, toSession } from './session-row.ts';
+import { lifeOf, requestColumns, type SessionRow, standingOf, stateOf, termsOf, toSession } from './session-row.ts';
 import type { SessionTransitions } from './session-transitions.ts';
 import { sessions } from './tables.ts';
 import { type Transfers, toPayment } from './transfers.ts';
@@ -126,7 +126,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
   /** @throws Fault permanent `row_altered` rather than to show an address that is not certainly ours */
   function view(row: SessionRow): Session {
     const own = addresses.ofSession(row.id);
-    if (row.options.some(({ family }) => own[family] === undefined))
+    if (row.terms.options.some(({ family }) => own[family] === undefined))
       throw permanent(
         'row_altered',
         `A deposit address of session ${row.id} was altered in the database; \`quayside status\` shows the alarm.`,
@@ -257,7 +257,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
         const { deadlineS } = stateOf(terms, lifeOf(row), standingOf(row), row.sums);
         db.orm
           .update(sessions)
-          .set({ ...cut, deadlineS })
+          .set({ terms: { ...row.terms, ...cut }, deadlineS })
           .where(eq(sessions.id, row.id))
           .run();
         return true;
@@ -303,21 +303,20 @@ function toRow(
   endpointId: string | null,
 ): SessionRow {
   const { id, storeId, mode, request, conversion, replay, nowMs } = input;
+  const { taxMinor, shippingMinor, webhookUrl } = request;
+  const { createdAtS: _, beforeNumbers, ...own } = terms;
   return {
     id,
     storeId,
     mode,
-    ...request,
+    ...requestColumns(request),
     bodyHash: replay.bodyHash,
-    endpointId,
-    rate: conversion?.rate ?? null,
-    targetCurrency: conversion?.currency ?? null,
-    targetMinor: conversion?.amountMinor ?? null,
-    rateSources: conversion?.sources ?? null,
-    ...terms,
-    options,
-    networks: networksOf(options),
     createdAtMs: nowMs,
+    networks: networksOf(options),
+    beforeNumbers,
+    terms: { ...own, taxMinor, shippingMinor, webhookUrl, conversion, options },
+    notes: null,
+    endpointId,
     ...stateOf(terms, newLife, newStanding, []),
     paymentCount: 0,
   };

@@ -1,7 +1,6 @@
 /** The tables for the query builder. Made of `schema.sql` by `npm run tables`; change that, not this. */
 import { blob, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { EventType, ExtendedEventType } from '../../core/event.ts';
-import type { InclusionGrace } from '../../core/inclusion.ts';
 import type { Account, Asset, EntryKind } from '../../core/ledger.ts';
 import type { Severity } from '../../core/notice.ts';
 import type { Attempt } from '../../core/payout.ts';
@@ -12,11 +11,12 @@ import type { AuditedState } from '../audit-log.ts';
 import type { Scope } from '../keys.ts';
 import type { SeenSignerFreeze } from '../money-out.ts';
 import type { ChannelKind } from '../notices.ts';
+import type { PaymentNote } from '../payment-notes.ts';
 import type { ProofKind } from '../proofs.ts';
 import type { Refund, RefundApproval } from '../refunds.ts';
-import type { LineItem } from '../session-request.ts';
+import type { OrderDetails } from '../session-request.ts';
 import type { MerchantStore } from '../stores.ts';
-import { exactJson, intent, json, paymentOptions, receiptSums, units } from './column-types.ts';
+import { exactJson, intent, json, receiptSums, sessionTerms, units } from './column-types.ts';
 
 export const meta = sqliteTable('meta', {
   name: text().primaryKey(),
@@ -126,31 +126,13 @@ export const sessions = sqliteTable('sessions', {
   bodyHash: text().notNull(),
   amountMinor: units().notNull(),
   currency: text().notNull(),
-  description: text(),
-  lineItems: json<readonly LineItem[]>(),
-  taxMinor: units(),
-  shippingMinor: units(),
-  successUrl: text(),
-  cancelUrl: text(),
-  metadata: json<Readonly<Record<string, string>>>(),
-  webhookUrl: text(),
-  endpointId: text(),
-  rate: text(),
-  rateSources: json<readonly string[]>(),
-  targetCurrency: text().$type<'USDT' | 'USDC'>(),
-  targetMinor: units(),
-  duePar: units().notNull(),
-  tolerancePar: units().notNull(),
-  accepts: json<readonly Currency[]>().notNull(),
-  expiresAtS: integer().notNull(),
-  inclusionGraceS: json<InclusionGrace>().notNull(),
-  topUpGraceS: integer().notNull(),
-  monitoringS: integer().notNull(),
-  latePolicy: text().$type<'accept' | 'hold'>().notNull(),
-  options: paymentOptions().notNull(),
-  networks: json<readonly NetworkKey[]>().notNull(),
   createdAtMs: integer().notNull(),
+  networks: json<readonly NetworkKey[]>().notNull(),
   beforeNumbers: json<Terms['beforeNumbers']>().notNull(),
+  terms: sessionTerms().notNull(),
+  orderDetails: json<OrderDetails>(),
+  notes: json<readonly PaymentNote[]>(),
+  endpointId: text(),
   status: text().$type<'pending' | 'paid' | 'failed' | 'expired' | 'canceled'>().notNull(),
   endedAtS: integer(),
   paidAtS: integer(),
@@ -177,14 +159,6 @@ export const replays = sqliteTable('replays', {
   bodyHash: text().notNull(),
   madeId: text().notNull(),
   createdAtMs: integer().notNull(),
-});
-
-export const paymentNotes = sqliteTable('payment_notes', {
-  id: integer().primaryKey(),
-  sessionId: text().notNull(),
-  atMs: integer().notNull(),
-  author: text().notNull(),
-  text: text().notNull(),
 });
 
 export const networks = sqliteTable('networks', {

@@ -36,7 +36,8 @@ export function triggerCommands(db: Db, findSession: FindSessionRow, outbox: Out
               : `this store has no test session ${sessionId}; without --session the event is about the newest`,
           );
         }
-        const { id, orderId, rate: exchangeRate, networks } = row;
+        const { id, orderId, terms, networks } = row;
+        const exchangeRate = terms.conversion?.rate ?? null;
         const sum = dueOf(row);
         const subject = { sessionId: id, orderId, exchangeRate, sum, network: networks[0] ?? 'test:none' };
         let posted = { id: '', body: '' };

@@ -22,7 +22,7 @@ const contradictions: Readonly<Record<string, string>> = {
     SELECT id FROM sessions WHERE
       (SELECT group_concat(family) FROM (SELECT family FROM addresses WHERE session_id = sessions.id ORDER BY family)) IS NOT
       (SELECT group_concat(family) FROM
-        (SELECT DISTINCT json_extract(value, '$.family') AS family FROM json_each(options) ORDER BY family))`,
+        (SELECT DISTINCT json_extract(value, '$.family') AS family FROM json_each(terms, '$.options') ORDER BY family))`,
   'a paid session without its one event': `
     SELECT id FROM sessions WHERE (status = 'paid') <>
       (SELECT count(*) FROM events WHERE session_id = sessions.id AND type = 'payment.completed')`,
@@ -74,11 +74,12 @@ function wrongSums(client: Sqlite.Database): string[] {
   const transfers = client.prepare(
     `SELECT t.units, t.decimals, t.confirmed, t.currency FROM addresses AS a JOIN transfers AS t ON t.address_id = a.id
      JOIN blocks AS b ON b.id = t.block_id JOIN sessions AS s ON s.id = a.session_id
-     WHERE b.canonical = 1 AND t.dust = 0 AND s.id = ? AND (t.phase IS NOT NULL OR s.before_numbers IS NULL)
-       AND (s.before_numbers IS NOT NULL OR b.time_s >= s.created_at_ms / 1000 - 600)`,
+     WHERE b.canonical = 1 AND t.dust = 0 AND s.id = ? AND t.phase IS NOT NULL`,
   );
   const sessions = client
-    .prepare('SELECT id, accepts, takes_any_token, seen_par, confirmed_par, late_par FROM sessions')
+    .prepare(
+      "SELECT id, json_extract(terms, '$.accepts') AS accepts, takes_any_token, seen_par, confirmed_par, late_par FROM sessions",
+    )
     .all() as {
     id: string;
     accepts: string;

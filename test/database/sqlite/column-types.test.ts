@@ -1,11 +1,12 @@
-/** Integers of any size survive the file exactly. */
+/** Integers of any size, and the terms of sessions, survive the file exactly. */
 import Sqlite from 'better-sqlite3';
 import { drizzle } from 'drizzle-orm/better-sqlite3';
 import { integer, sqliteTable } from 'drizzle-orm/sqlite-core';
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { units } from '../../../src/database/sqlite/column-types.ts';
+import { Fault } from '../../../src/core/fault.ts';
+import { readSessionTerms, type SessionTerms, sessionTerms, units } from '../../../src/database/sqlite/column-types.ts';
 import { preparedInsert } from '../../../src/database/sqlite/prepared.ts';
 
 test('every integer is read back unchanged, is text in the file, and null stays null', () => {
@@ -30,6 +31,35 @@ test('every integer is read back unchanged, is text in the file, and null stays 
       ],
     },
   );
+  client.close();
+});
+
+test('the terms of a session are read as they were written, and refused once something is missing', () => {
+  const client = new Sqlite(':memory:');
+  client.exec('CREATE TABLE kept (id INTEGER PRIMARY KEY, terms TEXT NOT NULL) STRICT');
+  const kept = sqliteTable('kept', { id: integer().primaryKey(), terms: sessionTerms().notNull() });
+  const orm = drizzle(client);
+  const option = {
+    ...{ networkKey: 'test:one', network: 'one', family: 'evm', chainId: '1', confirmationsRequired: 1 },
+    ...{ currency: 'USDT', contract: '0x', decimals: 18, units: 2n ** 200n },
+  };
+  const terms = {
+    ...{ duePar: 10n ** 30n, tolerancePar: 0n, accepts: ['USDT'], expiresAtS: 1, inclusionGraceS: { 'test:one': 2 } },
+    ...{ topUpGraceS: 3, monitoringS: 4, latePolicy: 'hold', taxMinor: 5n, shippingMinor: null, webhookUrl: '12' },
+    conversion: { rate: '1.5', currency: 'USDT', amountMinor: 7n, sources: ['1', '2'] },
+    options: [option],
+  } as unknown as SessionTerms;
+  preparedInsert({ orm }, kept, ['id'])({ terms });
+  assert.equal(orm.select().from(kept).get()?.terms, terms);
+  const written = JSON.parse(String(client.prepare('SELECT terms FROM kept').pluck().get())) as Record<string, unknown>;
+  for (const name of ['duePar', 'tolerancePar', 'accepts', 'expiresAtS', 'latePolicy', 'options']) {
+    const { [name]: _, ...rest } = written;
+    assert.throws(
+      () => readSessionTerms(JSON.stringify(rest)),
+      (error: unknown) => error instanceof Fault && error.code === 'row_altered',
+      name,
+    );
+  }
   client.close();
 });
 

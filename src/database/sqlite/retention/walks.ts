@@ -13,9 +13,6 @@ type Walk = () => Readonly<{ done: number; isEnd: boolean }>;
 /** Rows that one transaction looks at. */
 const LOOKED_AT = 500;
 
-/** The columns of `sessions` with what a merchant sent about the payer: free texts, goods, and pages of the shop. */
-const payerColumns = ['description', 'line_items', 'metadata', 'success_url', 'cancel_url'];
-
 export const walks: Readonly<Record<RetentionKind, (db: Db, marks: Marks, times: RetentionTimes) => Walk>> = {
   anonymised: anonymising,
   attempts: agingAttempts,
@@ -24,11 +21,10 @@ export const walks: Readonly<Record<RetentionKind, (db: Db, marks: Marks, times:
 
 /** Sessions that ended, and whose money can no longer be refunded or decided about. */
 function anonymising({ client }: Db, marks: Marks, { beforeMs, nowMs }: RetentionTimes): Walk {
-  const hasColumn = payerColumns.map((name) => `s.${name} IS NOT NULL`).join(' OR ');
   const walked = client.prepare(
     `SELECT s.id, s.created_at_ms AS createdAtMs,
-       ${hasColumn} OR EXISTS (SELECT 1 FROM refund_addresses WHERE session_id = s.id)
-         OR EXISTS (SELECT 1 FROM payment_notes WHERE session_id = s.id)
+       s.order_details IS NOT NULL OR s.notes IS NOT NULL
+         OR EXISTS (SELECT 1 FROM refund_addresses WHERE session_id = s.id)
          OR EXISTS (SELECT 1 FROM refunds WHERE session_id = s.id AND (description IS NOT NULL OR metadata IS NOT NULL)) AS isNamed,
        s.ended_at_s IS NULL OR s.ended_at_s >= :beforeS
          OR EXISTS (SELECT 1 FROM refunds WHERE session_id = s.id AND status IN ('pending', 'processing'))
@@ -39,9 +35,8 @@ function anonymising({ client }: Db, marks: Marks, { beforeMs, nowMs }: Retentio
   );
   type Walked = Readonly<{ id: string; createdAtMs: number; isNamed: 0 | 1; isOpen: 0 | 1 }>;
   const forget = [
-    `UPDATE sessions SET ${payerColumns.map((name) => `${name} = NULL`).join(', ')} WHERE id = :id`,
+    'UPDATE sessions SET order_details = NULL, notes = NULL WHERE id = :id',
     'DELETE FROM refund_addresses WHERE session_id = :id',
-    'DELETE FROM payment_notes WHERE session_id = :id',
     'UPDATE refunds SET description = NULL, metadata = NULL WHERE session_id = :id',
   ].map((text) => client.prepare(text));
   const times = { beforeS: toSeconds(beforeMs), nowS: toSeconds(nowMs) };
