@@ -20,7 +20,7 @@ const AT_ONCE_MAX = 8;
 
 type LookupOptions = Readonly<{
   network: NetworkKey;
-  database: Pick<Database, 'dueLookups' | 'answerLookup'>;
+  database: Pick<Database, 'claimLookups' | 'answerLookup'>;
   node: Pick<Node, 'lookup'>;
   /** The follower's state: the node is believed only while the network is followed. */
   state: () => NetworkState;
@@ -45,14 +45,14 @@ export function answerLookups(options: LookupOptions, signal: AbortSignal): Prom
     }
   }
 
-  async function answer({ id, tx }: Readonly<{ id: number; tx: string }>): Promise<void> {
+  async function answer({ id, tx }: Readonly<{ id: string; tx: string }>): Promise<void> {
     const report = await ask(tx);
     if (!signal.aborted) await database.answerLookup({ id, report, nowMs: clock.nowMs() });
   }
 
   async function answerDue(): Promise<void> {
     if (state() !== 'following' && state() !== 'behind') return;
-    await Promise.all((await database.dueLookups(network, clock.nowMs(), AT_ONCE_MAX)).map(answer));
+    await Promise.all((await database.claimLookups(network, clock.nowMs(), AT_ONCE_MAX)).map(answer));
   }
 
   return every(POLL_MS, answerDue, { clock, log, signal, what: 'answering lookups' });

@@ -30,15 +30,15 @@ export interface LookupDatabase {
   ): Promise<void>;
   /** Returns all lookups of a session, in the order in which they were first asked. */
   listLookups(sessionId: string): Promise<readonly Lookup[]>;
-  /** Returns what an indexer should ask its node now, longest waiting first, and nothing past `LOOKUP_AGE_MS_MAX`. */
-  dueLookups(
+  /** Leases what an indexer should ask its node now, longest waiting first, and nothing past `LOOKUP_AGE_MS_MAX`. */
+  claimLookups(
     network: NetworkKey,
     nowMs: number,
     limit: number,
-  ): Promise<readonly Readonly<{ id: number; tx: string }>[]>;
+  ): Promise<readonly Readonly<{ id: string; tx: string }>[]>;
   /**
    * Judges the node's report by what is stored, and raises an alarm when money was missed. It credits nothing.
    * @param input `report` is null when the node could not tell: it is asked again, and an earlier result stays
    */
-  answerLookup(input: Readonly<{ id: number; report: TransactionReport | null; nowMs: number }>): Promise<void>;
+  answerLookup(input: Readonly<{ id: string; report: TransactionReport | null; nowMs: number }>): Promise<void>;
 }

@@ -1,7 +1,5 @@
-/**
- * The part of the database port about mail to payers: receipts, sent by the server, and erased after a while.
- * @module
- */
+/** The part of the database port about mail to payers: receipts, sent by the server, and erased after a while. */
+
 /** A mail as it is sent. Whoever writes it has removed control characters from `subject` and `fromName`. */
 export type NewMail = Readonly<{
   to: string;
@@ -32,9 +30,9 @@ export interface MailDatabase {
   queueReceipt(receipt: Readonly<{ sessionId: string; mail: NewMail; nowMs: number }>): Promise<ReceiptOutcome>;
   /** Whether the receipt of a session was queued. */
   hasReceipt(sessionId: string): Promise<boolean>;
-  /** Returns what is due, oldest first. */
-  dueMails(nowMs: number, limit: number): Promise<readonly DueMail[]>;
-  settleMail(id: string, outcome: MailOutcome, nowMs: number): Promise<void>;
+  /** Leases what is due, longest waiting first. */
+  claimMails(nowMs: number, limit: number): Promise<readonly DueMail[]>;
+  settleMail(id: string, outcome: MailOutcome): Promise<void>;
   /** Erases mails that were made before; it stays known that there was one. @returns how many */
   eraseMails(beforeMs: number, limit: number): Promise<number>;
 }

@@ -322,24 +322,6 @@ CREATE INDEX transfers_by_tx ON transfers (address_id, tx, network, phase);
 CREATE INDEX transfers_unconfirmed ON transfers (network) WHERE confirmed = 0 AND dust = 0;
 CREATE INDEX transfers_of_transaction ON transfers (tx);
 
--- A lookup of a transaction that a payer asked for. It never credits, and is kept for a day.
-CREATE TABLE look_ups (
-  id INTEGER PRIMARY KEY,
-  session_id TEXT NOT NULL REFERENCES sessions (id),
-  network TEXT NOT NULL,
-  family TEXT NOT NULL,
-  tx TEXT NOT NULL,
-  asked_at_ms INTEGER NOT NULL,
-  next_look_at_ms INTEGER, -- null: the answer stands
-  -- Null: not looked up yet.
-  finding TEXT CHECK (finding IN ('unknown', 'waiting', 'failed', 'kept', 'unread', 'missed', 'wrong_token',
-    'wrong_network', 'other_order', 'elsewhere')),
-  UNIQUE (session_id, tx, network),
-  CHECK (finding IS NOT NULL OR next_look_at_ms IS NOT NULL)
-) STRICT;
-CREATE INDEX look_ups_due ON look_ups (network, next_look_at_ms) WHERE next_look_at_ms IS NOT NULL;
-CREATE INDEX look_ups_by_age ON look_ups (asked_at_ms);
-
 -- Confirmed money that counts for nothing until an operator decides about it: at most one row of each kind for a session.
 CREATE TABLE held_money (
   id TEXT PRIMARY KEY CHECK (id GLOB 'held_*'),
@@ -866,21 +848,22 @@ CREATE TABLE web_sessions (
 CREATE INDEX web_sessions_of_person ON web_sessions (person_id, started_at_ms);
 CREATE UNIQUE INDEX web_sessions_previous ON web_sessions (previous_hash) WHERE previous_hash IS NOT NULL;
 
--- Receipts by mail: still to be sent, or sent.
-CREATE TABLE mails (
-  id TEXT PRIMARY KEY,
-  session_id TEXT NOT NULL UNIQUE, -- a payment has one receipt by mail
-  store_id TEXT NOT NULL,
-  message TEXT, -- sealed, and erased after 30 days
+-- Work that is done once, soon, and tried again after a failure: receipts to mail, transactions to look up for payers.
+CREATE TABLE jobs (
+  kind TEXT NOT NULL CHECK (kind IN ('mail', 'look_up')),
+  key TEXT NOT NULL,
+  queue TEXT NOT NULL, -- what claims it: a network's indexer, or 'mail'
+  owner TEXT NOT NULL, -- whose it is: a store, or a session
+  payload TEXT, -- JSON of the kind, with its result; a mail's is sealed, and null once it is erased
   created_at_ms INTEGER NOT NULL,
-  due_at_ms INTEGER,
+  due_at_ms INTEGER, -- null: done. A claim moves it to the end of its lease
   tries INTEGER NOT NULL,
-  sent_at_ms INTEGER,
-  error TEXT
-) STRICT;
-CREATE INDEX mails_due ON mails (due_at_ms, id) WHERE due_at_ms IS NOT NULL;
-CREATE INDEX mails_of_store ON mails (store_id, created_at_ms);
-CREATE INDEX mails_kept ON mails (created_at_ms, id) WHERE message IS NOT NULL;
+  error TEXT,
+  PRIMARY KEY (kind, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX jobs_due ON jobs (queue, due_at_ms, key) WHERE due_at_ms IS NOT NULL;
+CREATE INDEX jobs_of_owner ON jobs (kind, owner, created_at_ms);
+CREATE INDEX jobs_by_age ON jobs (kind, created_at_ms) WHERE payload IS NOT NULL;
 
 -- ── Operators ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -32,7 +32,7 @@ const answered = (page: Page, words: RegExp) =>
 async function sight(api: ApiServer, report: TransactionReport): Promise<void> {
   const nowMs = api.clock.nowMs();
   for (const network of ['test:ethereum', 'test:bsc', 'live:ethereum'] as const) {
-    for (const { id } of await api.database().dueLookups(network, nowMs, 10)) {
+    for (const { id } of await api.database().claimLookups(network, nowMs, 10)) {
       await api.database().answerLookup({ id, report, nowMs });
     }
   }

@@ -36,7 +36,7 @@ const show = async (api: ApiServer, sale: Sale, pasted: string): Promise<string>
 /** The transaction report of an indexer, for the database to judge. */
 async function sight(api: ApiServer, network: NetworkKey, report: TransactionReport): Promise<void> {
   const nowMs = api.clock.nowMs();
-  for (const { id } of await api.database().dueLookups(network, nowMs, 10)) {
+  for (const { id } of await api.database().claimLookups(network, nowMs, 10)) {
     await api.database().answerLookup({ id, report, nowMs });
   }
 }

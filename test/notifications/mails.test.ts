@@ -9,7 +9,6 @@ import { runMails, sendDueMails } from '../../src/notifications/mails.ts';
 import { type ApiServer, startApi } from '../support/api-server.ts';
 import { type MailServerOptions, mailSettings, type Received, startMailServer } from '../support/mail-server.ts';
 import { confirmTip, openSale } from '../support/payment-scenes.ts';
-import { until } from '../support/until.ts';
 
 const ADDRESS = 'ann@people.example';
 
@@ -65,14 +64,14 @@ test(
       await send();
       await send();
       assert.is(received.length, 0);
-      assert.equal(await database.dueMails(clock.nowMs(), 9), []);
+      assert.equal(await database.claimMails(clock.nowMs(), 9), []);
       clock.advance(60_000);
-      const again = await database.dueMails(clock.nowMs(), 9);
+      const again = await database.claimMails(clock.nowMs(), 9);
       assert.equal(
         again.map(({ to, tries }) => [to, tries]),
         [[busy, 1]],
       );
-      const errors = rowsOf(api, 'SELECT error FROM mails ORDER BY id') as { error: string }[];
+      const errors = rowsOf(api, 'SELECT error FROM jobs ORDER BY created_at_ms') as { error: string }[];
       assert.match(errors[0]?.error ?? '', /^451: /);
       assert.match(errors[1]?.error ?? '', /^550: /);
       for (const { error } of errors) assert.not.match(error, '@x.example');
@@ -90,16 +89,16 @@ test(
     const { api, send, received } = bench;
     const { clock } = api;
     await ask(bench);
-    const [row] = rowsOf(api, 'SELECT message FROM mails') as { message: string }[];
+    const [row] = rowsOf(api, 'SELECT payload AS message FROM jobs') as { message: string }[];
     assert.match(row?.message ?? '', /^v1\./);
     assert.not.match(row?.message ?? '', 'people');
     await send();
     clock.advance(MAILS_KEPT_DAYS * DAY_MS - 1);
     await send();
-    assert.is(rowsOf(api, 'SELECT id FROM mails WHERE message IS NOT NULL').length, 1);
+    assert.is(rowsOf(api, 'SELECT key FROM jobs WHERE payload IS NOT NULL').length, 1);
     clock.advance(2);
     await send();
-    assert.equal([rowsOf(api, 'SELECT message FROM mails'), received.length], [[{ message: null }], 1]);
+    assert.equal([rowsOf(api, 'SELECT payload AS message FROM jobs'), received.length], [[{ message: null }], 1]);
   }),
 );
 
@@ -119,11 +118,11 @@ test('a stop does not wait for a mail server that is silent', async () => {
     await connected;
     stopping.abort();
     await running;
-    // It was not recorded as sent, and is found again.
-    await until(
-      'it is due',
-      async () => (await bench.api.database().dueMails(bench.api.clock.nowMs(), 9)).length === 1,
-    );
+    // It was not recorded as sent, and is found again after its lease.
+    const { api } = bench;
+    assert.equal(await api.database().claimMails(api.clock.nowMs(), 9), []);
+    api.clock.advance(15 * 60_000);
+    assert.is((await api.database().claimMails(api.clock.nowMs(), 9)).length, 1);
   })();
   silent.close();
 });

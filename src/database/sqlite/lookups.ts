@@ -1,8 +1,4 @@
-/**
- * Lookups: the payment page asks about transactions, a network's indexer answers.
- * @module
- */
-import { and, asc, desc, eq, gt, inArray, lt, lte, sql } from 'drizzle-orm';
+/** Lookups: the payment page asks about transactions, a network's indexer answers. */
 import {
   judge,
   LOOKUP_AGE_MS_MAX,
@@ -13,15 +9,28 @@ import {
 import type { Mode, NetworkKey } from '../../core/transfer.ts';
 import type { Lookup, LookupDatabase } from '../lookups.ts';
 import type { RaiseAlarm } from './alarms.ts';
+import type { Job, Jobs } from './jobs.ts';
 import type { Networks } from './networks.ts';
 import type { Db } from './open.ts';
 import type { Addresses } from './pool.ts';
-import { atFirstUse } from './prepared.ts';
 import type { FindSessionRow } from './sessions.ts';
-import { lookUps } from './tables.ts';
 import type { Transfers } from './transfers.ts';
 
-type LookupRow = typeof lookUps.$inferSelect;
+const KIND = 'look_up';
+/** A node answers sooner, or not at all. */
+const LEASE_MS = 60_000;
+
+/** `position`: the session's lookups by when they were first asked. `finding`: null before the indexer has looked. */
+type Payload = Readonly<{
+  network: NetworkKey;
+  family: string;
+  tx: string;
+  position: number;
+  finding: LookupResult | null;
+}>;
+type Asked = Job & Payload & Readonly<{ sessionId: string }>;
+
+const asked = (job: Job): Asked => ({ ...job, ...(JSON.parse(job.payload ?? '') as Payload), sessionId: job.owner });
 
 /** Lookups that one session keeps; older ones are deleted. */
 const OF_SESSION_MAX = 60;
@@ -38,64 +47,13 @@ export function lookupCommands(
     transfers: Transfers;
     findSession: FindSessionRow;
     raiseAlarm: RaiseAlarm;
+    jobs: Jobs;
   }>,
 ): LookupDatabase {
-  const { addresses, networks, transfers, findSession, raiseAlarm } = parts;
-  const { orm } = db;
-  const ofSession = atFirstUse(
-    orm
-      .select()
-      .from(lookUps)
-      .where(eq(lookUps.sessionId, sql.placeholder('sessionId')))
-      .orderBy(asc(lookUps.id)),
-  );
-  const due = atFirstUse(
-    orm
-      .select({ id: lookUps.id, tx: lookUps.tx })
-      .from(lookUps)
-      .where(
-        and(
-          eq(lookUps.network, sql.placeholder('network')),
-          lte(lookUps.nextLookAtMs, sql.placeholder('nowMs')),
-          gt(lookUps.askedAtMs, sql.placeholder('askedAfterMs')),
-        ),
-      )
-      .orderBy(asc(lookUps.nextLookAtMs))
-      .limit(sql.placeholder('limit')),
-  );
-  const find = atFirstUse(
-    orm
-      .select()
-      .from(lookUps)
-      .where(eq(lookUps.id, sql.placeholder('id'))),
-  );
-
-  const idsOf = (rows: readonly { id: number }[]): number[] => rows.map(({ id }) => id);
-
-  function deleteOld(sessionId: string, nowMs: number): void {
-    const beyond = orm
-      .select({ id: lookUps.id })
-      .from(lookUps)
-      .where(eq(lookUps.sessionId, sessionId))
-      .orderBy(desc(lookUps.askedAtMs), desc(lookUps.id))
-      .limit(DELETED_MAX)
-      .offset(OF_SESSION_MAX)
-      .all();
-    const old = orm
-      .select({ id: lookUps.id })
-      .from(lookUps)
-      .where(lt(lookUps.askedAtMs, nowMs - KEPT_MS))
-      .orderBy(asc(lookUps.askedAtMs))
-      .limit(DELETED_MAX)
-      .all();
-    orm
-      .delete(lookUps)
-      .where(inArray(lookUps.id, [...idsOf(beyond), ...idsOf(old)]))
-      .run();
-  }
+  const { addresses, networks, transfers, findSession, raiseAlarm, jobs } = parts;
 
   /** Judges a node's report for the session that asked, by what the database holds now. */
-  function judgeReport({ sessionId, network, family, tx }: LookupRow, report: TransactionReport): LookupResult {
+  function judgeReport({ sessionId, network, family, tx }: Asked, report: TransactionReport): LookupResult {
     const session = findSession(sessionId);
     return judge(report, {
       ownKey: addresses.ofSession(sessionId)[family] ?? null,
@@ -107,7 +65,7 @@ export function lookupCommands(
     });
   }
 
-  function alarmMissed({ sessionId, network, tx }: LookupRow, number: number, atMs: number): void {
+  function alarmMissed({ sessionId, network, tx }: Asked, number: number, atMs: number): void {
     raiseAlarm({
       atMs,
       code: 'transfer_missed',
@@ -124,33 +82,43 @@ export function lookupCommands(
     async requestLookups({ sessionId, asks, nowMs }) {
       await db.write(() => {
         if (!findSession(sessionId)) return;
-        for (const ask of asks) {
-          orm
-            .insert(lookUps)
-            .values({ ...ask, sessionId, askedAtMs: nowMs, nextLookAtMs: nowMs, finding: null })
-            .onConflictDoUpdate({
-              target: [lookUps.sessionId, lookUps.tx, lookUps.network],
-              set: { askedAtMs: nowMs, nextLookAtMs: nowMs },
-            })
-            .run();
+        const before = jobs.ofOwner(KIND, sessionId).map((job) => asked(job).position);
+        const last = Math.max(0, ...before);
+        for (const [at, ask] of asks.entries()) {
+          const key = `${sessionId} ${ask.network} ${ask.tx}`;
+          const known = jobs.find(KIND, key);
+          const payload: Payload = known ? asked(known) : { ...ask, position: last + 1 + at, finding: null };
+          jobs.put({ kind: KIND, key, queue: ask.network, owner: sessionId, payload: written(payload) }, nowMs);
         }
-        deleteOld(sessionId, nowMs);
+        const beyond = jobs.beyond(KIND, sessionId, OF_SESSION_MAX, DELETED_MAX);
+        jobs.remove([...beyond, ...jobs.addedBefore(KIND, nowMs - KEPT_MS, DELETED_MAX)]);
       });
     },
     async listLookups(sessionId) {
-      return db.read(() => ofSession.all({ sessionId })).map(toLookup);
+      const found = db.read(() => jobs.ofOwner(KIND, sessionId)).map(asked);
+      return found.sort((a, b) => a.position - b.position).map(toLookup);
     },
-    async dueLookups(network: NetworkKey, nowMs, limit) {
-      return db.read(() => due.all({ network, nowMs, askedAfterMs: nowMs - LOOKUP_AGE_MS_MAX, limit }));
+    async claimLookups(network, nowMs, limit) {
+      const claimed = (await jobs.claim(network, { nowMs, leaseMs: LEASE_MS, limit })).map(asked);
+      const isYoung = ({ createdAtMs }: Asked) => createdAtMs > nowMs - LOOKUP_AGE_MS_MAX;
+      const over = claimed.filter((one) => !isYoung(one));
+      // They stay open, and are deleted before anybody looks again.
+      if (over.length > 0) {
+        await db.write(() => {
+          for (const one of over) jobs.settle({ ...one, dueAtMs: one.createdAtMs + KEPT_MS });
+        });
+      }
+      return claimed.filter(isYoung).map(({ key: id, tx }) => ({ id, tx }));
     },
     async answerLookup({ id, report, nowMs }) {
       await db.write(() => {
-        const row = find.get({ id });
-        if (!row) return;
+        const job = jobs.find(KIND, id);
+        if (!job) return;
+        const row = asked(job);
         const finding = report ? judgeReport(row, report) : row.finding;
         // While nothing is known it stays open, until it is too old to be asked.
-        const next = nextLookAtMs(finding ?? 'unknown', row.askedAtMs, nowMs) ?? (finding === null ? nowMs : null);
-        orm.update(lookUps).set({ finding, nextLookAtMs: next }).where(eq(lookUps.id, id)).run();
+        const next = nextLookAtMs(finding ?? 'unknown', row.createdAtMs, nowMs) ?? (finding === null ? nowMs : null);
+        jobs.settle({ ...job, payload: written({ ...row, finding }), dueAtMs: next, tries: job.tries + 1 });
         if (finding === 'missed' && row.finding !== 'missed' && report?.kind === 'mined') {
           alarmMissed(row, report.number, nowMs);
         }
@@ -159,10 +127,13 @@ export function lookupCommands(
   };
 }
 
-const toLookup = ({ network, tx, askedAtMs, finding, nextLookAtMs: next }: LookupRow): Lookup => ({
+const written = ({ network, family, tx, position, finding }: Payload): string =>
+  JSON.stringify({ network, family, tx, position, finding });
+
+const toLookup = ({ network, tx, createdAtMs, finding, dueAtMs }: Asked): Lookup => ({
   network,
   tx,
-  askedAtMs,
+  askedAtMs: createdAtMs,
   finding,
-  isOpen: next !== null,
+  isOpen: dueAtMs !== null,
 });

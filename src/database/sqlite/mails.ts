@@ -1,80 +1,45 @@
-/**
- * Mail to payers: receipts that wait to be sent, or were sent.
- * @module
- */
-import { and, asc, count, eq, gt, inArray, isNotNull, lt, lte, sql } from 'drizzle-orm';
+/** Mail to payers: receipts that wait to be sent, or were sent. A payment has one, so its key is the session's id. */
+import { eq } from 'drizzle-orm';
 import { DAY_MS } from '../../lib/clock.ts';
-import { sortableId } from '../../lib/id.ts';
-import { type MailDatabase, type NewMail, RECEIPTS_PER_DAY_MAX } from '../mails.ts';
+import { type DueMail, type MailDatabase, type NewMail, RECEIPTS_PER_DAY_MAX } from '../mails.ts';
+import type { Jobs } from './jobs.ts';
 import type { Db } from './open.ts';
-import { atFirstUse } from './prepared.ts';
-import { mails, pageSettings, sessions } from './tables.ts';
+import { pageSettings, sessions } from './tables.ts';
 import type { Vault } from './vault.ts';
+
+const KIND = 'mail';
+/** A mail server answers within its time limit, so each of a batch has its turn long before. */
+const LEASE_MS = 15 * 60_000;
 
 /** The name under which a mail is sealed. */
 export const mailName = (id: string): string => `mail ${id}`;
 
-export const mailCommands = (db: Db, vault: Vault): MailDatabase => ({
-  ...outboxCommands(db, vault),
-  ...receiptCommands(db, vault),
-});
-
-type OutboxCommands = Pick<MailDatabase, 'dueMails' | 'settleMail' | 'eraseMails'>;
-
-function outboxCommands({ orm, read, write }: Db, vault: Vault): OutboxCommands {
-  const due = atFirstUse(
-    orm
-      .select()
-      .from(mails)
-      .where(lte(mails.dueAtMs, sql.placeholder('nowMs')))
-      .orderBy(asc(mails.dueAtMs), asc(mails.id))
-      .limit(sql.placeholder('limit')),
-  );
+export function mailCommands({ orm, read, write }: Db, vault: Vault, jobs: Jobs): MailDatabase {
   return {
-    async dueMails(nowMs, limit) {
-      return read(() =>
-        due.all({ nowMs, limit }).flatMap(({ id, message, tries, createdAtMs }) => {
-          if (message === null) return [];
-          return [{ id, tries, createdAtMs, ...(JSON.parse(vault.open(message, mailName(id))) as NewMail) }];
-        }),
-      );
+    async claimMails(nowMs, limit) {
+      const claimed = await jobs.claim(KIND, { nowMs, leaseMs: LEASE_MS, limit });
+      return claimed.flatMap(({ key: id, payload, tries, createdAtMs }): DueMail[] => {
+        if (payload === null) return [];
+        return [{ id, tries, createdAtMs, ...(JSON.parse(vault.open(payload, mailName(id))) as NewMail) }];
+      });
     },
-    async settleMail(id, outcome, nowMs) {
-      const values = {
-        sent: () => ({ dueAtMs: null, sentAtMs: nowMs, error: null }),
-        again: () => ({ dueAtMs: 'atMs' in outcome ? outcome.atMs : null, tries: sql`${mails.tries} + 1` }),
-        failed: () => ({ dueAtMs: null }),
-      }[outcome.kind]();
-      const error = 'error' in outcome ? outcome.error : null;
-      await write(() =>
-        orm
-          .update(mails)
-          .set({ ...values, error })
-          .where(eq(mails.id, id))
-          .run(),
-      );
+    async settleMail(id, outcome) {
+      await write(() => {
+        const job = jobs.find(KIND, id);
+        if (job === null || job.payload === null) return;
+        const error = outcome.kind === 'sent' ? null : outcome.error;
+        if (outcome.kind === 'again') jobs.settle({ ...job, dueAtMs: outcome.atMs, tries: job.tries + 1, error });
+        else jobs.settle({ ...job, dueAtMs: null, error });
+      });
     },
     async eraseMails(beforeMs, limit) {
-      const isOld = and(lt(mails.createdAtMs, beforeMs), isNotNull(mails.message));
-      const old = read(() =>
-        orm.select({ id: mails.id }).from(mails).where(isOld).orderBy(asc(mails.createdAtMs)).limit(limit).all(),
-      );
-      if (old.length === 0) return 0;
+      if (read(() => jobs.addedBefore(KIND, beforeMs, 1)).length === 0) return 0;
       return write(() => {
-        const ids = old.map(({ id }) => id);
-        orm.update(mails).set({ message: null, dueAtMs: null }).where(inArray(mails.id, ids)).run();
+        const old = jobs.addedBefore(KIND, beforeMs, limit);
+        jobs.erase(old);
         return old.length;
       });
     },
-  };
-}
-
-type ReceiptCommands = Pick<MailDatabase, 'queueReceipt' | 'hasReceipt'>;
-
-function receiptCommands({ orm, read, write }: Db, vault: Vault): ReceiptCommands {
-  const has = (sessionId: string) =>
-    orm.select({ id: mails.id }).from(mails).where(eq(mails.sessionId, sessionId)).get() !== undefined;
-  return {
     async queueReceipt({ sessionId, mail, nowMs }) {
       return write(() => {
         const session = orm
@@ -90,22 +55,15 @@ function receiptCommands({ orm, read, write }: Db, vault: Vault): ReceiptCommand
           .where(eq(pageSettings.storeId, storeId))
           .get();
         if (!page?.replyTo) return 'off';
-        if (has(sessionId)) return 'already';
-        const isRecent = and(eq(mails.storeId, storeId), gt(mails.createdAtMs, nowMs - DAY_MS));
-        const sent = orm.select({ of: count() }).from(mails).where(isRecent).get();
-        if ((sent?.of ?? 0) >= RECEIPTS_PER_DAY_MAX) return 'too_many';
-        const id = `ml_${sortableId(nowMs)}`;
-        const message = vault.seal(JSON.stringify({ ...mail, replyTo: page.replyTo }), mailName(id));
-        const fresh = { createdAtMs: nowMs, dueAtMs: nowMs, tries: 0, sentAtMs: null, error: null };
-        orm
-          .insert(mails)
-          .values({ id, sessionId, storeId, message, ...fresh })
-          .run();
+        if (jobs.find(KIND, sessionId)) return 'already';
+        if (jobs.countSince(KIND, storeId, nowMs - DAY_MS) >= RECEIPTS_PER_DAY_MAX) return 'too_many';
+        const payload = vault.seal(JSON.stringify({ ...mail, replyTo: page.replyTo }), mailName(sessionId));
+        jobs.put({ kind: KIND, key: sessionId, queue: KIND, owner: storeId, payload }, nowMs);
         return 'queued';
       });
     },
     async hasReceipt(sessionId) {
-      return read(() => has(sessionId));
+      return read(() => jobs.find(KIND, sessionId)) !== null;
     },
   };
 }

@@ -24,6 +24,7 @@ import { createGaps } from './gaps.ts';
 import { heldMoneyCommands } from './held-money.ts';
 import { createHeldRecords } from './held-records.ts';
 import { ingestCommands } from './ingest.ts';
+import { createJobs, type Jobs } from './jobs.ts';
 import { keyCommands } from './keys.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import { ledgerAudit } from './ledger-audit.ts';
@@ -156,6 +157,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   const isSuspended = createSuspensionReader(db, guard);
   const { due, refused, endpoints, outbox } = createSending(db);
   const replays = createReplays(db);
+  const jobs = createJobs(db);
   const endAlarm = createAlarmEnder(db);
   const heldRecords = createHeldRecords(db, raiseAlarm, endAlarm, outbox);
   const changed = { networks, countingSums, outbox, raiseAlarm, heldRecords };
@@ -174,7 +176,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   return {
     ...merchantCommands(db, vault, { ...limits, guard, recordAct, secrets, approval }),
     ...peopleCommands(db, { vault, recordAct, raiseAlarm }),
-    ...mailCommands(db, vault),
+    ...mailCommands(db, vault, jobs),
     ...poolCommands(db, guard, raiseAlarm, facts.addresses),
     ...payerTokens(keys),
     ...secretKeyCommands(db, { ...sealing, recordAct }),
@@ -187,7 +189,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
       settingsOf,
       outageWaitS,
     }),
-    ...chainCommands(db, { ...facts, ...own, ...formats, transitions, raiseAlarm, settingsOf }),
+    ...chainCommands(db, { ...facts, ...own, ...formats, jobs, transitions, raiseAlarm, settingsOf }),
     ...sessionListQueries(db),
     ...paymentNoteCommands(db, findSession, recordAct),
     ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, recordAct, returned }),
@@ -316,6 +318,7 @@ function payoutParts(db: Db, own: MoneyOutParts) {
 type ChainParts = Parameters<typeof createBlockFacts>[0] &
   Readonly<{
     networks: Networks;
+    jobs: Jobs;
     recordAct: RecordAct;
     settingsOf: ReturnType<typeof createSettingsReader>;
   }>;

@@ -229,28 +229,6 @@ export const transfers = sqliteTable('transfers', {
   mac: text(),
 });
 
-export const lookUps = sqliteTable('look_ups', {
-  id: integer().primaryKey(),
-  sessionId: text().notNull(),
-  network: text().$type<NetworkKey>().notNull(),
-  family: text().notNull(),
-  tx: text().notNull(),
-  askedAtMs: integer().notNull(),
-  nextLookAtMs: integer(),
-  finding: text().$type<
-    | 'unknown'
-    | 'waiting'
-    | 'failed'
-    | 'kept'
-    | 'unread'
-    | 'missed'
-    | 'wrong_token'
-    | 'wrong_network'
-    | 'other_order'
-    | 'elsewhere'
-  >(),
-});
-
 export const heldMoney = sqliteTable('held_money', {
   id: text().primaryKey(),
   sessionId: text().notNull(),
@@ -594,15 +572,15 @@ export const webSessions = sqliteTable('web_sessions', {
   isRecovered: integer({ mode: 'boolean' }).notNull().default(false),
 });
 
-export const mails = sqliteTable('mails', {
-  id: text().primaryKey(),
-  sessionId: text().notNull(),
-  storeId: text().notNull(),
-  message: text(),
+export const jobs = sqliteTable('jobs', {
+  kind: text().$type<'mail' | 'look_up'>().notNull(),
+  key: text().notNull(),
+  queue: text().notNull(),
+  owner: text().notNull(),
+  payload: text(),
   createdAtMs: integer().notNull(),
   dueAtMs: integer(),
   tries: integer().notNull(),
-  sentAtMs: integer(),
   error: text(),
 });
 

@@ -27,7 +27,7 @@ async function findingOf(
   network: 'test:one' | 'live:one' = NETWORK,
 ) {
   await ask(database, tx, { network });
-  const due = await database.dueLookups(network, T0_MS, 100);
+  const due = await database.claimLookups(network, T0_MS, 100);
   const id = due.find((one) => one.tx === tx)?.id;
   assert.ok(id !== undefined, 'it is due');
   await database.answerLookup({ id, report: { kind: 'mined', number, succeeded: true, transfers }, nowMs: T0_MS });
@@ -46,20 +46,20 @@ export function lookupsConform(makePlace: MakePlace): void {
       assert.equal(await database.listLookups('cs_o1'), [
         { network: NETWORK, tx: '0xa', askedAtMs: T0_MS, finding: null, isOpen: true },
       ]);
-      assert.equal(await database.dueLookups('test:two', T0_MS, 10), []);
-      const [due] = await database.dueLookups(NETWORK, T0_MS, 10);
+      assert.equal(await database.claimLookups('test:two', T0_MS, 10), []);
+      const [due] = await database.claimLookups(NETWORK, T0_MS, 10);
       assert.is(due?.tx, '0xa');
-      await database.answerLookup({ id: due?.id ?? 0, report: { kind: 'unknown' }, nowMs: T0_MS + 100 });
-      assert.equal(await database.dueLookups(NETWORK, T0_MS + 100, 10), [], 'not at once');
-      assert.equal((await database.dueLookups(NETWORK, T0_MS + 5000, 10)).length, 1);
+      await database.answerLookup({ id: due?.id ?? '', report: { kind: 'unknown' }, nowMs: T0_MS + 100 });
+      assert.equal(await database.claimLookups(NETWORK, T0_MS + 100, 10), [], 'not at once');
+      assert.equal((await database.claimLookups(NETWORK, T0_MS + 5000, 10)).length, 1);
       const failed = { kind: 'mined', number: 1, succeeded: false, transfers: [] } as const;
-      await database.answerLookup({ id: due?.id ?? 0, report: failed, nowMs: T0_MS + 5000 });
+      await database.answerLookup({ id: due?.id ?? '', report: failed, nowMs: T0_MS + 5000 });
       assert.equal(await database.listLookups('cs_o1'), [
         { network: NETWORK, tx: '0xa', askedAtMs: T0_MS, finding: 'failed', isOpen: false },
       ]);
-      assert.equal(await database.dueLookups(NETWORK, T0_MS + 60_000, 10), [], 'this result is final');
+      assert.equal(await database.claimLookups(NETWORK, T0_MS + 60_000, 10), [], 'this result is final');
       await ask(database, '0xa', { nowMs: T0_MS + 70_000 });
-      assert.equal((await database.dueLookups(NETWORK, T0_MS + 70_000, 10)).length, 1, 'until somebody asks again');
+      assert.equal((await database.claimLookups(NETWORK, T0_MS + 70_000, 10)).length, 1, 'until somebody asks again');
     }),
   );
 
@@ -68,19 +68,19 @@ export function lookupsConform(makePlace: MakePlace): void {
     inWorld(makePlace, async ({ database }) => {
       await database.createSession(newSession('o1'));
       await ask(database, '0xa');
-      const [due] = await database.dueLookups(NETWORK, T0_MS, 10);
+      const [due] = await database.claimLookups(NETWORK, T0_MS, 10);
       const answer = (report: TransactionReport | null, nowMs: number) =>
-        database.answerLookup({ id: due?.id ?? 0, report, nowMs });
+        database.answerLookup({ id: due?.id ?? '', report, nowMs });
       const finding = async () => (await database.listLookups('cs_o1')).map((one) => [one.finding, one.isOpen]);
       await answer(null, T0_MS);
       assert.equal(await finding(), [[null, true]]);
-      assert.equal(await database.dueLookups(NETWORK, T0_MS, 10), [], 'not at once');
+      assert.equal(await database.claimLookups(NETWORK, T0_MS, 10), [], 'not at once');
       await answer({ kind: 'waiting' }, T0_MS + 3000);
       await answer(null, T0_MS + 6000);
       assert.equal(await finding(), [['waiting', true]]);
       await ask(database, '0xb');
-      const [other] = (await database.dueLookups(NETWORK, T0_MS, 10)).filter(({ tx }) => tx === '0xb');
-      await database.answerLookup({ id: other?.id ?? 0, report: null, nowMs: T0_MS + LOOKUP_AGE_MS_MAX - 1 });
+      const [other] = (await database.claimLookups(NETWORK, T0_MS, 10)).filter(({ tx }) => tx === '0xb');
+      await database.answerLookup({ id: other?.id ?? '', report: null, nowMs: T0_MS + LOOKUP_AGE_MS_MAX - 1 });
       assert.equal((await finding())[1], [null, true]);
     }),
   );
@@ -90,12 +90,12 @@ export function lookupsConform(makePlace: MakePlace): void {
     inWorld(makePlace, async ({ database }) => {
       await database.createSession(newSession('o1'));
       await ask(database, '0xold');
-      assert.equal(await database.dueLookups(NETWORK, T0_MS + LOOKUP_AGE_MS_MAX, 10), []);
+      assert.equal(await database.claimLookups(NETWORK, T0_MS + LOOKUP_AGE_MS_MAX, 10), []);
       for (let n = 0; n < 100; n++) await ask(database, `0x${n}`, { nowMs: T0_MS + n });
       const kept = (await database.listLookups('cs_o1')).map(({ tx }) => tx);
       assert.is(kept.length, 60);
       assert.ok(kept.includes('0x99') && !kept.includes('0xold'), 'the oldest was deleted');
-      assert.is((await database.dueLookups(NETWORK, T0_MS + 200, 7)).length, 7);
+      assert.is((await database.claimLookups(NETWORK, T0_MS + 200, 7)).length, 7);
       await database.createSession(newSession('o2'));
       for (let n = 0; n < 5; n++) await ask(database, '0xnext', { sessionId: 'cs_o2', nowMs: T0_MS + 2 * 86_400_000 });
       assert.equal(await database.listLookups('cs_o1'), [], 'they are deleted after a day');
@@ -150,7 +150,7 @@ export function lookupsConform(makePlace: MakePlace): void {
   test(
     'the answer to a deleted lookup is ignored',
     inWorld(makePlace, async ({ database }) => {
-      await database.answerLookup({ id: 999, report: { kind: 'unknown' }, nowMs: T0_MS });
+      await database.answerLookup({ id: 'cs_o1 test:one 0xa', report: { kind: 'unknown' }, nowMs: T0_MS });
       assert.equal(await database.listAlarms(10), []);
     }),
   );

@@ -21,8 +21,8 @@ import type { MacedRow, RowMacs } from '../row-macs.ts';
 import { macedSuspension } from '../stores.ts';
 import {
   addresses,
+  jobs,
   keys,
-  mails,
   noticeTargets,
   outgoingTransfers,
   ownWallets,
@@ -178,20 +178,21 @@ function secretTables({ orm }: Db, { keys: dataKeys, vault, macs }: SealedTableP
     },
     {
       what: 'mails',
-      table: 'mails',
-      columns: [plain('message')],
-      where: 'message IS NOT NULL',
+      table: 'jobs',
+      columns: [plain('payload')],
+      where: "kind = 'mail' AND payload IS NOT NULL",
       reseal(after, limit) {
-        const where = and(isAfter([mails.id], after), isNotNull(mails.message));
-        const list = orm.select().from(mails).where(where).orderBy(asc(mails.id)).limit(limit);
+        const isMail = and(eq(jobs.kind, 'mail'), isNotNull(jobs.payload), isAfter([jobs.key], after));
+        const list = orm.select().from(jobs).where(isMail).orderBy(asc(jobs.key)).limit(limit);
         return each(
           list.all(),
-          ({ id }) => [id],
-          ({ id, message: sealed }) => {
+          ({ key }) => [key],
+          ({ kind, key, payload: sealed }) => {
             if (isCurrent(sealed)) return 'current';
-            const [message] = again([sealed, mailName(id)]) ?? [];
-            if (!message) return 'refused';
-            orm.update(mails).set({ message }).where(eq(mails.id, id)).run();
+            const [payload] = again([sealed, mailName(key)]) ?? [];
+            if (!payload) return 'refused';
+            const isRow = and(eq(jobs.kind, kind), eq(jobs.key, key));
+            orm.update(jobs).set({ payload }).where(isRow).run();
             return 'resealed';
           },
         );
