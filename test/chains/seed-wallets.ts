@@ -35,8 +35,15 @@ export function refused(quote: Quote): Refused & Readonly<{ missingUnits: bigint
   throw new Error('it was quoted');
 }
 
+/** Returns an address key of 20 bytes, another for each number. */
+const plainPayee = (number: number): string => number.toString(16).padStart(40, 'a');
+
 /** @param spending the signer's half of the network's family */
-export function createSeedWallets(network: SpendNetwork, spending: Spending = evmSpending) {
+export function createSeedWallets(
+  network: SpendNetwork,
+  spending: Spending = evmSpending,
+  payee: (number: number) => string = plainPayee,
+) {
   let seeds = 0;
   let payees = 0;
 
@@ -47,10 +54,10 @@ export function createSeedWallets(network: SpendNetwork, spending: Spending = ev
     const keyOf = (wallet: Wallet) => spending.derive(seed, wallet).key;
     const tokenOf = (intent: Intent) =>
       intent.kind === 'gas' ? null : (network.tokens.find(({ symbol }) => symbol === intent.currency) ?? null);
-    const ends = (intent: Intent): readonly [owner: string, to: string] => {
-      if (isPayback(intent)) return [keyOf({ role: 'refund' }), intent.to];
-      if (intent.kind === 'gas') return [keyOf({ role: 'gas' }), keyOf(gasReceiver(intent))];
-      return [keyOf({ role: 'collection', index: intent.from[0]?.index ?? 0 }), network.treasury];
+    const ends = (intent: Intent): readonly [owners: readonly string[], to: string] => {
+      if (isPayback(intent)) return [[keyOf({ role: 'refund' })], intent.to];
+      if (intent.kind === 'gas') return [[keyOf({ role: 'gas' })], keyOf(gasReceiver(intent))];
+      return [intent.from.map(({ index }) => keyOf({ role: 'collection', index })), network.treasury];
     };
     return {
       seed,
@@ -62,14 +69,16 @@ export function createSeedWallets(network: SpendNetwork, spending: Spending = ev
           id: `rf_${payees}`,
           network: 'test:any',
           currency,
-          to: to ?? payees.toString(16).padStart(40, 'a'),
+          to: to ?? payee(payees),
           units,
           mac: 'ab'.repeat(32),
         };
       },
       draft(intent) {
-        const [owner, to] = ends(intent);
-        return { intent, payer: owner, owners: [owner], to, token: tokenOf(intent) };
+        const [owners, to] = ends(intent);
+        const [payer = { role: 'refund' }] = spending.signers(intent);
+        const lock = isPayback(intent) && spending.refundLock?.(spending.derive(seed, payer), intent.id);
+        return { intent, payer: keyOf(payer), owners, to, token: tokenOf(intent), ...(lock && { lock }) };
       },
     };
   }

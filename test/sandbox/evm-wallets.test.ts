@@ -8,8 +8,8 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openPayoutNode } from '../../src/chains/evm/node/payout-node.ts';
 import type { PayoutNode, SentAttempt, SpendNetwork } from '../../src/chains/spend.ts';
-import type { GasIntent, Intent, SweepIntent } from '../../src/core/intent.ts';
-import { isRefused, type Outcome } from '../../src/core/spend.ts';
+import type { Intent } from '../../src/core/intent.ts';
+import type { Outcome } from '../../src/core/spend.ts';
 import { idOf, readRaw, senderOf } from '../../src/sandbox/evm-raw.ts';
 import { RpcError } from '../../src/sandbox/json-rpc.ts';
 import { type Attempt, createSeedWallets, quoted, type SeedWallets } from '../chains/seed-wallets.ts';
@@ -77,63 +77,6 @@ const outcomeOf = (wallets: SeedWallets, intent: Intent, attempts: readonly Sent
 async function send(attempt: Attempt): Promise<void> {
   assert.equal(await node.broadcast(attempt.bytes), { kind: 'accepted' });
 }
-
-test('a refund passes through every stage, and costs what was quoted', async () => {
-  const wallets = await openFundedWallets();
-  const wallet = wallets.keyOf({ role: 'refund' });
-  const intent = wallets.refund('USDT', 12_345_678n);
-  const attempt = await prepare(wallets, intent);
-  await send(attempt);
-  assert.equal(await node.broadcast(attempt.bytes), { kind: 'known' });
-  assert.equal(await outcomeOf(wallets, intent, [attempt]), nothingYet);
-  mine();
-  const { number } = sandbox.world.tip();
-  assert.equal(await outcomeOf(wallets, intent, [attempt]), { kind: 'waiting', included: { tx: attempt.tx, number } });
-  assert.equal(await node.sequence(wallet), { final: 0, head: 1, pending: 1 });
-  mine(FINAL_BLOCKS);
-  const { native, tokens } = await node.balance(wallet);
-  assert.equal(await outcomeOf(wallets, intent, [attempt]), {
-    kind: 'succeeded',
-    tx: attempt.tx,
-    number,
-    feeUnits: ETHER - native,
-  });
-  assert.ok(native < ETHER);
-  assert.is(tokens.USDT, 1_000_000_000n - intent.units);
-  assert.is(held(intent.to), intent.units);
-  assert.equal(await node.sequence(wallet), { final: 1, head: 1, pending: 1 });
-  assert.equal(await node.broadcast(attempt.bytes), { kind: 'known' });
-});
-
-test('a deposit address gets gas and is swept', async () => {
-  const wallets = openWallets();
-  const owner = wallets.keyOf({ role: 'collection', index: 4 });
-  await control('sandbox_fund', { to: `0x${wallets.keyOf({ role: 'gas' })}`, amount: ETHER.toString() });
-  sandbox.pay(owner, 77n);
-  mine();
-  const from = [{ index: 4, units: 77n }];
-  const sweep: SweepIntent = { kind: 'sweep', id: 's', network: 'test:any', currency: 'USDT', from };
-  const poor = await node.quote(wallets.draft(sweep), 0, []);
-  assert.is(isRefused(poor) && poor.refused, 'native_short');
-  const units = (isRefused(poor) && poor.missing?.units) || 0n;
-  const gas: GasIntent = { kind: 'gas', id: 'g', network: 'test:any', form: 'transfer', index: 4, units };
-  const topUp = await prepare(wallets, gas);
-  await send(topUp);
-  mine(1 + FINAL_BLOCKS);
-  assert.is((await outcomeOf(wallets, gas, [topUp])).kind, 'succeeded');
-  const attempt = await prepare(wallets, sweep);
-  await send(attempt);
-  mine(1 + FINAL_BLOCKS);
-  assert.is((await outcomeOf(wallets, sweep, [attempt])).kind, 'succeeded');
-  assert.is(held(network.treasury), 77n);
-  assert.is(held(owner), 0n);
-});
-
-test('a quote reports the missing amount', async () => {
-  const wallets = await openFundedWallets();
-  const poor = await node.quote(wallets.draft(wallets.refund('USDT', 1_000_000_001n)), 0, []);
-  assert.is(isRefused(poor) && poor.missing?.units, 1n);
-});
 
 test('replacements are accepted from 10 % more, and the one that is mined is found', async () => {
   const wallets = await openFundedWallets();
@@ -245,21 +188,6 @@ test('a transaction fails in its block if the tokens were spent meanwhile', asyn
   assert.is((await outcomeOf(wallets, other, attempts.slice(1))).kind, 'failed');
   assert.is(held(other.to), 0n);
   assert.is(held(wallets.keyOf({ role: 'refund' })), 400_000_000n);
-});
-
-test('a reorg that drops a payout shows it as not included, and the same bytes are accepted again', async () => {
-  const wallets = await openFundedWallets();
-  const intent = wallets.refund('USDT', 5n);
-  const attempt = await prepare(wallets, intent);
-  await send(attempt);
-  mine(2);
-  await control('sandbox_reorg', { depth: 2 });
-  assert.equal(await outcomeOf(wallets, intent, [attempt]), nothingYet);
-  assert.is(held(intent.to), 0n);
-  await send(attempt);
-  mine(1 + FINAL_BLOCKS);
-  assert.is((await outcomeOf(wallets, intent, [attempt])).kind, 'succeeded');
-  assert.is(held(intent.to), 5n);
 });
 
 test('a reorg that keeps a payout shows it in another block', async () => {

@@ -34,11 +34,6 @@ async function paid(): Promise<Readonly<{ wallets: SeedWallets; intent: RefundIn
 const hidden: NonNullable<Lies['answer']> = ({ method }, answer) =>
   method === 'eth_getTransactionReceipt' ? { ...answer, result: null } : answer;
 
-test('two nodes that agree determine the outcome', async () => {
-  const { wallets, intent, attempt } = await paid();
-  assert.is((await outcomeOf(wallets, intent, [attempt], paired)).kind, 'succeeded');
-});
-
 test('a node that denies an inclusion which the other has seen makes nothing foreign', async () => {
   const { wallets, intent, attempt } = await paid();
   proxy.lies.answer = hidden;
@@ -158,16 +153,6 @@ test('a success whose log shows another transfer is unclear', async () => {
       return { ...answer, result: { ...receipt, logs: receipt.logs.flatMap(change) } };
     };
     assert.is((await faultOf(outcomeOf(wallets, intent, [attempt], alone))).code, 'payout_outcome_unclear', what);
-  }
-});
-
-test('a node of another chain gives neither a quote nor a sequence number', async () => {
-  const wallets = await openFundedWallets();
-  const wrong = open({ chainId: '1' });
-  const wallet = wallets.keyOf({ role: 'refund' });
-  const draft = wallets.draft(wallets.refund('USDT', 1n));
-  for (const work of [() => wrong.sequence(wallet), () => wrong.balance(wallet), () => wrong.quote(draft, 0, [])]) {
-    assert.is((await faultOf(work())).code, 'node_wrong_chain');
   }
 });
 

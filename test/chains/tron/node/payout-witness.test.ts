@@ -206,13 +206,6 @@ test('a node with a problem of its own says nothing about the transaction', asyn
 
 // ── Two nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test('two nodes that agree determine success or death', async () => {
-  const { wallets, intent, attempt } = await paid();
-  assert.is((await outcomeOf(wallets, intent, [attempt], paired)).kind, 'succeeded');
-  const other = await lost();
-  assert.is((await outcomeOf(other.wallets, other.intent, [other.attempt], paired)).kind, 'dead');
-});
-
 test('a node that has erased a payment even from its blocks cannot make it dead next to an honest one', async () => {
   const { wallets, intent, attempt } = await paid();
   outlive();

@@ -1,0 +1,59 @@
+/** Payouts on a real EVM node, anvil or another, with contracts compiled by solc. */
+
+import { openPayoutNode } from '../../../src/chains/evm/node/payout-node.ts';
+import { chains } from '../../../src/chains/index.ts';
+import type { PayoutNode, SpendNetwork } from '../../../src/chains/spend.ts';
+import type { Token } from '../../../src/core/transfer.ts';
+import type { PayoutNodeBench } from '../../conformance/payout-node.ts';
+import { deployFeeToken } from '../../support/contracts.ts';
+import type { EvmNode } from '../../support/evm-node.ts';
+import { startLyingProxy } from '../../support/lying-proxy.ts';
+import { createSeedWallets } from '../seed-wallets.ts';
+
+const ETHER = 10n ** 18n;
+
+/** @param finalBlocks on top of a block that make it final */
+export async function makeContractPayouts(chain: EvmNode, finalBlocks: number): Promise<PayoutNodeBench> {
+  const usdt = await deployFeeToken(chain, { symbol: 'USDT', decimals: 6 });
+  const tokens: readonly Token[] = [{ symbol: 'USDT', address: usdt.address, decimals: 6 }];
+  const chainId = String(chain.chainId);
+  const network: SpendNetwork = { chainId, tokens, treasury: '71'.repeat(20), feeUnitsMax: ETHER };
+  const blind = await startLyingProxy(chain);
+  blind.lies.answer = ({ method }, answer) =>
+    method === 'eth_getTransactionReceipt' ? { ...answer, result: null } : answer;
+  const opened: PayoutNode[] = [];
+  return {
+    ...createSeedWallets(network),
+    chain: chains.evm,
+    network,
+    otherChainId: '5',
+    unknownTx: `0x${'ab'.repeat(32)}`,
+    unpayable: ['0'.repeat(40), usdt.address.slice(2).toLowerCase()],
+    nativeUnits: ETHER,
+    finalBlocks,
+    urls: [chain.httpUrl, chain.wsUrl],
+    blindUrl: blind.httpUrl,
+    open(more = {}) {
+      const limits = { finalDepth: finalBlocks, requestTimeoutMs: 10_000, responseBytesMax: 1_000_000 };
+      const node = openPayoutNode({ url: chain.httpUrl, chainId, tokens, ...limits, ...more });
+      opened.push(node);
+      return node;
+    },
+    giveNative: (key, units) => chain.give(`0x${key}`, units),
+    async giveTokens(key, units) {
+      await usdt.transfer(`0x${key}`, units);
+    },
+    mine: chain.mine,
+    async reorg(depth) {
+      await chain.reorg(depth);
+    },
+    held: (key) => usdt.balanceOf(`0x${key}`),
+    native: async (key) => BigInt(await chain.rpc<string>('eth_getBalance', [`0x${key}`, 'latest'])),
+    head: async () => (await chain.head()).number,
+    async close() {
+      for (const node of opened) await node.close();
+      await blind.close();
+      await chain.close();
+    },
+  };
+}
