@@ -29,31 +29,37 @@ type More = Readonly<{ notes?: readonly string[] }>;
 /** Returns the command that does an act. */
 export function commandOf<I, P extends object>(act: Act<I, P>, { notes }: More = {}): Command {
   const fields = Object.entries<Field>(act.fields);
-  const args = fields.filter(([, { isArgument }]) => isArgument).map(([name]) => name);
+  const [args, optionalArgs] = [true, 'optional'].map((kind) =>
+    fields.filter(([, { isArgument }]) => isArgument === kind).map(([name]) => name),
+  ) as [string[], string[]];
+  const positional = [...args, ...optionalArgs];
   const command: Command = {
     name: act.name,
     args,
+    optionalArgs,
     summary: act.summary,
     options: {
-      ...Object.fromEntries(fields.filter(([name]) => !args.includes(name)).map(optionOf)),
+      ...Object.fromEntries(fields.filter(([name]) => !positional.includes(name)).map(optionOf)),
       reason: act.reason === 'required' ? requiredReason : reasonOption,
       'dry-run': dryRunOption,
     },
     ...(notes && { notes }),
     async run(input, installation) {
-      const texts = textsOf(input, args);
+      const texts = textsOf(input, positional);
       const given = readInput(act, texts);
-      const prefix = (field: string) => (args.includes(field) ? `<${field}>` : `--${dashed(field)}`);
+      const prefix = (field: string) => (positional.includes(field) ? `<${field}>` : `--${dashed(field)}`);
       if (isRefusal(given)) throw faultOf(given, prefix);
       const context = contextOf(command, input, installation);
       const plan = await act.plan(context, given.input);
       if (isRefusal(plan)) throw faultOf(plan, prefix);
-      const { title, target, facts, notes: following } = act.review(plan);
+      const { title, target, facts, notes: following, json: planned = jsonOf(facts) } = act.review(plan);
       if (input.options['dry-run'] === true) {
         const lines = [englishOf(title), ...factLines(facts), ...following.map(englishOf), 'Nothing was changed.'];
-        return { json: { id: target, dry_run: true, ...jsonOf(facts) }, lines };
+        return { json: { id: target, ...planned, dry_run: true }, lines };
       }
-      const outcome = await act.run(context, plan);
+      const outcome = await installation.database.recordAs({ ...context.act, target }, (database) =>
+        act.run({ ...context, database }, plan),
+      );
       if (isRefusal(outcome)) throw faultOf(outcome, prefix);
       return {
         json: { id: target, ...outcome.json, dry_run: false },

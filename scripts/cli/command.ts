@@ -37,7 +37,7 @@ export type Input = Readonly<{
 export type Answer = Readonly<{ json: unknown; lines: readonly string[]; isBad?: boolean; code?: 0 | 1 | 2 | 3 }>;
 
 type Described = Readonly<{
-  /** The words that run it, such as `store create`. */
+  /** The words that run it, such as `store add`. */
   name: string;
   /** Placeholders of the required arguments. */
   args: readonly string[];
@@ -144,7 +144,7 @@ export async function storeOf(input: Input, database: Database): Promise<Merchan
     throw notFound(`there is no store ${id}; \`quayside store list\` shows all`);
   }
   const [only, ...others] = await database.listStores();
-  if (!only) throw notFound('there is no store yet; create one with `quayside store create <name>`');
+  if (!only) throw notFound('there is no store yet; create one with `quayside store add <name>`');
   if (others.length === 0) return only;
   throw usage('there are several stores: name one with --store (`quayside store list` shows them)');
 }

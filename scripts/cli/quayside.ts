@@ -1,6 +1,8 @@
 /** The commands of `quayside`, and how often each subject is needed. */
 
 import { acknowledgeAlarm } from '../../src/acts/alarms.ts';
+import { decideStore } from '../../src/acts/store-decisions.ts';
+import { setStore } from '../../src/acts/stores.ts';
 import { commandOf } from './act-command.ts';
 import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
 import { alarmList } from './alarms.ts';
@@ -31,7 +33,6 @@ import {
   refundsApprove,
   refundsDestination,
   refundsList,
-  refundsPolicy,
   refundsReject,
   refundsRequest,
   refundsShow,
@@ -45,10 +46,7 @@ import { signerDrill } from './signer-drill.ts';
 import { signerFreeze, signerThaw } from './signer-freeze.ts';
 import { signerPolicyAdd } from './signer-policy-add.ts';
 import { status } from './status.ts';
-import { storeCreate, storeList, storeUpdate } from './store.ts';
-import { storeApprove, storeRefuse } from './store-approve.ts';
-import { storePage } from './store-page.ts';
-import { storeResume, storeSuspend } from './store-suspend.ts';
+import { storeAdd, storeList } from './store.ts';
 import { supportBundle } from './support-bundle.ts';
 import { sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
 import { trigger } from './trigger.ts';
@@ -86,14 +84,10 @@ const commands: readonly (Command | OfflineCommand)[] = [
   nodeCheck,
   nodeConnect,
   nodeSync,
-  storeCreate,
-  storeUpdate,
+  storeAdd,
   storeList,
-  storeApprove,
-  storeRefuse,
-  storeSuspend,
-  storeResume,
-  storePage,
+  commandOf(setStore),
+  commandOf(decideStore),
   keyCreate,
   keyList,
   keyShow,
@@ -129,7 +123,6 @@ const commands: readonly (Command | OfflineCommand)[] = [
   refundsApprove,
   refundsReject,
   refundsDestination,
-  refundsPolicy,
   payoutsList,
   payoutsShow,
   payoutsResume,

@@ -21,14 +21,12 @@ import {
   notFound,
   operatorAct,
   reasonOption,
-  storeOf,
   storeOption,
   textOption,
   usage,
   wholeOption,
 } from './command.ts';
 import { withTerminal } from './signer.ts';
-import { optionsOf, readSettings, refundSettings } from './store-settings.ts';
 import { table } from './table.ts';
 
 const statuses: readonly RefundStatus[] = ['pending', 'processing', 'completed', 'failed', 'canceled'];
@@ -243,41 +241,6 @@ export const refundsDestination: Command = {
     };
   },
 };
-
-export const refundsPolicy: Command = {
-  name: 'refunds policy',
-  args: [],
-  summary: 'Show or change a store’s refund policy.',
-  options: { store: storeOption, ...optionsOf(refundSettings), reason: reasonOption },
-  async run(input, { database, clock }) {
-    const { id } = await storeOf(input, database);
-    await database.updateStore(
-      id,
-      readSettings(refundSettings, input),
-      operatorAct(refundsPolicy, input, clock),
-      false,
-    );
-    const policy = await database.refundPolicy(id);
-    return {
-      json: {
-        store: id,
-        window_s: policy.refundWindowS,
-        daily: centsText(policy.refundDailyMinor),
-        automatic: centsText(policy.refundAutoMinor),
-        cancel_window_s: policy.refundCancelWindowS,
-        claim_s: policy.refundClaimS,
-        to_sender: policy.refundToSender,
-        early_max: centsText(policy.refundEarlyMaxMinor),
-      },
-      lines: table([
-        ['store', id],
-        ...refundSettings.map(({ key, option, text }) => [`--${option}`, text(policy[key])]),
-      ]),
-    };
-  },
-};
-
-const centsText = (minor: number): string => formatUnits(BigInt(minor), MINOR_DECIMALS, MINOR_DECIMALS);
 
 /** @throws Fault permanent, as `RefundApprovals.read` says */
 async function givenApproval(input: Input, refund: Refund, installation: Installation) {

@@ -117,8 +117,8 @@ async function readUnfinished(database: Installation['database']) {
       secret_key: { version: secretKey.current, rotated: secretKey.isFinished },
     },
     lines: [
-      ...waiting.map((id) => `store ${id} waits for you: \`quayside store approve ${id}\`, or \`store refuse\``),
-      ...suspended.map((id) => `store ${id} is suspended: \`quayside store resume ${id}\` ends it`),
+      ...waiting.map((id) => `store ${id} waits for you: \`quayside store decide ${id} approve\`, or refuse it`),
+      ...suspended.map((id) => `store ${id} is suspended: \`quayside store decide ${id} resume\` ends it`),
       ...(secretKey.isFinished ? [] : ['a rotation of the secret key is unfinished: `quayside secret-key rotate`']),
     ],
   };

@@ -135,7 +135,7 @@ async function runOn(command: Command | OfflineCommand, input: Input) {
 const noInstallation = (dataDir: string): Fault =>
   permanent(
     'no_installation',
-    `there is no installation in ${dataDir}; check QUAYSIDE_DATA_DIR and QUAYSIDE_CONFIG, or make one there with \`npm start\` or \`quayside store create <name>\``,
+    `there is no installation in ${dataDir}; check QUAYSIDE_DATA_DIR and QUAYSIDE_CONFIG, or make one there with \`npm start\` or \`quayside store add <name>\``,
   );
 
 function exitCode(fault: Fault): number {

@@ -3,9 +3,10 @@
  * command of it, `src/dashboard/act-form.ts` a form, the page that confirms it and its result.
  */
 import * as z from 'zod';
+import type { NetworkConfig } from '../config/network.ts';
 import type { InstallationPermission, StorePermission } from '../core/access.ts';
 import { permanent } from '../core/fault.ts';
-import type { Mode, NetworkKey } from '../core/transfer.ts';
+import type { Mode } from '../core/transfer.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
 import type { Database } from '../database/database.ts';
 import type { ApiKey, NewApiKey, Scope } from '../database/keys.ts';
@@ -41,7 +42,7 @@ export type Context = Readonly<{
   scope: Readonly<{ storeId: string; mode: Mode }> | null;
   /** The id of what the act makes, if its form names one, so that a form that is sent twice makes one thing. */
   newId: string | null;
-  networks: readonly Readonly<{ key: NetworkKey; name: string }>[];
+  networks: readonly NetworkConfig[];
   issueKey(
     storeId: string,
     mode: Mode,
@@ -59,8 +60,8 @@ export type Field = Readonly<{
   /** The placeholder of its value, for the help. */
   value?: string;
   choices?: readonly string[];
-  /** It is an argument of the command, without its name. */
-  isArgument?: true;
+  /** It is an argument of the command, without its name; one that may be left out stands last. */
+  isArgument?: true | 'optional';
   /** The command refuses to run without it. */
   isRequired?: true;
 }>;
@@ -77,6 +78,8 @@ export type Review = Readonly<{
   isDangerous?: true;
   /** What has to be typed exactly. */
   typed?: string;
+  /** What a dry run answers programs; the facts, if it is left out. */
+  json?: Readonly<Record<string, unknown>>;
 }>;
 
 /** What was done. `json`: the same for programs; `facts`: what is shown once, such as a secret. */

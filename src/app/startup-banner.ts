@@ -55,7 +55,7 @@ export function operatorBanner(
     // Only the host is shown, because a node's URL may carry a token in its path or query.
     ...config.networks.map(({ key, chainId, url }) => `  ${key} (chain ${chainId}) from ${new URL(url).host}`),
     '',
-    `Next: ${sameInstallation()}npx quayside ${stores === 0 ? 'store create <name>' : 'status'}`,
+    `Next: ${sameInstallation()}npx quayside ${stores === 0 ? 'store add <name>' : 'status'}`,
     `Dashboard: ${dashboardUrl}; a first account: ${firstPerson()}`,
     '',
   ];

@@ -100,8 +100,8 @@ const reasons = {
   refund_not_final: {
     passes: true,
     text: () =>
-      'the payment that it refunds is confirmed but not final yet. It goes on by itself; `quayside refunds policy ' +
-      '--early-max` lets small refunds leave earlier.',
+      'the payment that it refunds is confirmed but not final yet. It goes on by itself; `quayside store set ' +
+      '--refund-early-max` lets small refunds leave earlier.',
   },
   refund_unapproved: {
     passes: false,
@@ -112,7 +112,7 @@ const reasons = {
   refund_store_suspended: {
     passes: false,
     text: () =>
-      'its store is suspended. It goes on within five minutes after `quayside store resume`; otherwise reject it with ' +
+      'its store is suspended. It goes on within five minutes after `quayside store decide <store> resume`; otherwise reject it with ' +
       '`quayside refunds reject`.',
   },
 } as const;

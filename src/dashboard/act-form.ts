@@ -18,6 +18,8 @@ type Use = Readonly<{
   reason?: string | null;
   /** The page of the form, with what is wrong. */
   refused(fault: Html): Promise<Reply> | Reply;
+  /** What the page that confirms shows above the facts. */
+  above?: Html | null;
   /** The page that shows what was made, once. */
   page?(outcome: Outcome): Reply;
 }>;
@@ -27,7 +29,7 @@ export async function planAct<I, P extends object>(
   deps: DashboardDeps,
   visit: Visit<StoreAt | null>,
   act: Act<I, P>,
-  { texts, back, makes, reason = null, refused, page }: Use,
+  { texts, back, makes, reason = null, refused, page, above = null }: Use,
 ): Promise<Planned> {
   const { words } = visit;
   const answerTo = async ({ refusal, because }: Refusal) =>
@@ -48,7 +50,7 @@ export async function planAct<I, P extends object>(
         ? null
         : {
             title: sentenceText(words, title),
-            consequence: html`${actFacts(visit, shown)}${notes.map((note) => html`<p>${sentence(words, note)}</p>`)}`,
+            consequence: html`${above}${actFacts(visit, shown)}${notes.map((note) => html`<p>${sentence(words, note)}</p>`)}`,
             button: sentenceText(words, button),
             back,
             needsSudo: asks === 'second factor',

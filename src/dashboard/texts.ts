@@ -8,6 +8,7 @@ import { queryOf } from '../lib/form.ts';
 import { type Languages as LanguagesOf, readLanguages, type Words as WordsOf } from '../lib/words.ts';
 import type account from './texts/en/account.json';
 import type accountFactors from './texts/en/account-factors.json';
+import type acts from './texts/en/acts.json';
 import type alarms from './texts/en/alarms.json';
 import type audit from './texts/en/audit.json';
 import type change from './texts/en/change.json';
@@ -49,6 +50,7 @@ import type webhooks from './texts/en/webhooks.json';
 type English = Readonly<{
   account: typeof account;
   'account-factors': typeof accountFactors;
+  acts: typeof acts;
   alarms: typeof alarms;
   audit: typeof audit;
   change: typeof change;

@@ -133,7 +133,7 @@ async function order(database: ReturnType<typeof openDatabase>, name: string) {
 }
 
 test('a newer version migrates after a copy, and the earlier one starts on that copy as docs/backups.md says', async () => {
-  assert.is((await tool(installationFolder, 'store', 'create', 'Shop')).code, 0);
+  assert.is((await tool(installationFolder, 'store', 'add', 'Shop')).code, 0);
   await opened(addAddresses);
   const copy = join(config.dataDir, 'backups', `quayside-before-${next}_more.db`);
   assert.not.ok(existsSync(copy));

@@ -218,7 +218,7 @@ test('a payment that is deep enough and not final is becoming final, and never c
 
 test('a store that asks for more shows it: in the API, and on the page for what has come', () =>
   withApi({ pages: true }, async (api) => {
-    const act = { atMs: 0, operator: 'somebody', command: 'store update', reason: null };
+    const act = { atMs: 0, operator: 'somebody', command: 'store set', reason: null };
     const change = { credit: 'ethereum=20@10.50,ethereum=finalized@20.00' };
     await api.database().updateStore(api.merchantId, change, act, false);
     const sale = await openSale(api);

@@ -52,9 +52,9 @@ export function refundConforms(bench: PayoutShop, { coinsLate, gas }: RefundTrai
 
   test('a refund above what is paid by itself waits for an approval, and a node that does not answer stops none', async () => {
     const { stop, start } = chain;
-    const policy = (...words: string[]) => quayside.cli('refunds', 'policy', '--store', quayside.merchantId, ...words);
-    const { automatic } = await policy();
-    await policy('--automatic', '1.00');
+    const policy = (...words: string[]) => quayside.cli('store', 'set', quayside.merchantId, ...words);
+    const automatic = (await policy()).after.refund_auto_minor / 100;
+    await policy('--refund-automatic', '1.00');
     const session = await paidSession(500);
     const { id, payee } = await refund(session, '5.00');
     const [listed] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
@@ -63,7 +63,7 @@ export function refundConforms(bench: PayoutShop, { coinsLate, gas }: RefundTrai
     await stop?.();
     await quayside.cli('refunds', 'approve', listed.id);
     await start?.();
-    await policy('--automatic', automatic);
+    await policy('--refund-automatic', automatic.toFixed(2));
     await completed(id);
     assert.equal(await paidTo(payee), [units(500)]);
   });

@@ -46,7 +46,7 @@ const relayAll = async () => {
 test('a refund whose transactions are dropped for ten minutes of blocks is paid once, and nothing freezes', async () => {
   await shop.chain.pay(refundWallet, 'USDT', 1_000_000_000n);
   // Its payment would never be final while blocks come only by hand.
-  await quayside.cli('refunds', 'policy', '--early-max', '1000.00');
+  await quayside.cli('store', 'set', '--refund-early-max', '1000.00');
   const session = await shop.paidSession(1_000);
   await node.mineEvery(0);
   dropAll();

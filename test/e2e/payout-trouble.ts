@@ -52,7 +52,7 @@ export function payoutTroubleConforms(bench: Bench, raiseBaseFee: (refund: Poole
     await usdt.transfer(wallet, 1_000_000_000n);
     await usdc.transfer(wallet, 1_000_000_000n);
     // Mining stops while refunds are under way, so their payments would never be final.
-    await quayside.cli('refunds', 'policy', '--early-max', '1000.00');
+    await quayside.cli('store', 'set', '--refund-early-max', '1000.00');
   });
   test.after(() => shop.close());
 

@@ -224,7 +224,7 @@ async function makeList(from: number, count: number, words = phrase): Promise<st
 const importFile = (file: string) => runProgram([...tool, 'import', file, '--json'], variables);
 
 async function createInstallation(environment: Readonly<Record<string, string>>): Promise<void> {
-  const { code, stderr } = await runProgram(['scripts/quayside.mjs', 'store', 'create', 'Shop'], environment);
+  const { code, stderr } = await runProgram(['scripts/quayside.mjs', 'store', 'add', 'Shop'], environment);
   assert.is(code, 0, stderr);
 }
 

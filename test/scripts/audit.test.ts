@@ -32,7 +32,7 @@ async function answer(...words: string[]) {
   return JSON.parse(out);
 }
 
-const { id: store } = await answer('store', 'create', 'Shop', '--reason', 'first');
+const { id: store } = await answer('store', 'add', 'Shop', '--reason', 'first');
 const config = loadConfig({ env: { ...process.env, ...variables }, cwd: folder });
 const database = openDatabase(config, process.env);
 const [network] = config.networks;
@@ -85,7 +85,7 @@ async function pendingRefund(name: string): Promise<string> {
   return made.refund.id;
 }
 
-await answer('refunds', 'policy', '--store', store, '--automatic', '0');
+await answer('store', 'set', store, '--refund-automatic', '0');
 const approved = await pendingRefund('to-approve');
 const rejected = await pendingRefund('to-reject');
 const [held] = await database.listHeldMoney({ limit: 1 });
@@ -106,13 +106,9 @@ type Change = Readonly<{ words: readonly string[]; target?: string; states: 'bot
 
 /** In this order. */
 const changes: Readonly<Record<string, Change>> = {
-  'store create': { words: ['Second', ...why], states: 'after' },
-  'store update': { words: [store, '--late', 'accept', ...why], target: store, states: 'both' },
-  'store approve': { words: [waiting, ...why], target: waiting, states: 'both' },
-  'store refuse': { words: [unwanted, ...why], target: unwanted, states: 'both' },
-  'store suspend': { words: [store, ...why], target: store, states: 'both' },
-  'store resume': { words: [store, ...why], target: store, states: 'both' },
-  'store page': { words: ['--store', store, '--name', 'Renamed', ...why], target: store, states: 'both' },
+  'store add': { words: ['Second', ...why], states: 'after' },
+  'store set': { words: [store, '--late', 'accept', ...why], target: store, states: 'both' },
+  'store decide': { words: [waiting, 'approve', ...why], target: waiting, states: 'both' },
   'key create': { words: ['--store', store, '--mode', 'live', '--scopes', 'sessions:read', ...why], states: 'after' },
   'key revoke': { words: [key.id, ...why], target: key.id, states: 'both' },
   'webhooks add': {
@@ -124,7 +120,6 @@ const changes: Readonly<Record<string, Change>> = {
   'webhooks resend': { words: [delivery], states: 'none' },
   trigger: { words: ['payment.completed', '--store', store], states: 'none' },
   'webhooks remove': { words: [endpoint, ...why], target: endpoint, states: 'before' },
-  'refunds policy': { words: ['--store', store, '--automatic', '5', ...why], target: store, states: 'both' },
   'refunds destination': { words: [approved, '--address', elsewhere, ...why], target: approved, states: 'both' },
   'refunds approve': { words: [approved, ...why], target: approved, states: 'both' },
   'refunds reject': { words: [rejected, ...why], target: rejected, states: 'both' },
@@ -222,6 +217,9 @@ for (const [name, { words, target, states }] of Object.entries(changes)) {
 }
 
 test('the tool’s decision about a store ends its alarm', async () => {
+  await answer('store', 'decide', unwanted, 'refuse', ...why);
+  const [refused] = await database.listAudit(1);
+  assert.equal([refused?.target, refused?.reason], [unwanted, 'a reason']);
   const listed: { id: string; channel_type: string }[] = await answer('store', 'list');
   assert.is(listed.find(({ id }) => id === waiting)?.channel_type, 'API');
   const keys = (await database.listAlarms(99)).filter(({ code, endedAtMs }) => code === 'store_waiting' && endedAtMs);
@@ -233,12 +231,12 @@ test('a command that only reads leaves none', async () => {
   for (const words of [['status'], ['store', 'list'], ['key', 'show', key.id], ['refunds', 'show', approved]]) {
     await answer(...words);
   }
-  await answer('store', 'update', store, '--late', 'hold', '--dry-run');
+  await answer('store', 'set', store, '--late', 'hold', '--dry-run');
   assert.is((await database.listAudit(1000)).length, count);
 });
 
 test('the log is read page by page and by time', async () => {
-  const twoHoursAgo = { atMs: Date.now() - 7_200_000, operator: 'ann', command: 'store create', reason: null };
+  const twoHoursAgo = { atMs: Date.now() - 7_200_000, operator: 'ann', command: 'store add', reason: null };
   await database.recordAct(twoHoursAgo, { target: store, before: null, after: null });
   const all: { id: number; at: string }[] = await answer('audit', 'list', '--last', '1000');
   const pages: number[] = [];

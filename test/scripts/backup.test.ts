@@ -59,7 +59,7 @@ async function refused(code: string, ...words: string[]): Promise<string> {
   return ended.err;
 }
 
-const { id: store } = await answer('store', 'create', 'Shop');
+const { id: store } = await answer('store', 'add', 'Shop');
 const config = loadConfig({ env: { ...process.env, ...variables }, cwd: folder });
 const database = openDatabase(config, process.env);
 const [network] = config.networks;

@@ -52,7 +52,7 @@ const write = (more: object = {}, own: object = {}): void => {
 write();
 const variables: Record<string, string> = { QUAYSIDE_CONFIG: file };
 
-const made = JSON.parse((await runQuayside(['store', 'create', 'Shop', '--json'], variables)).out);
+const made = JSON.parse((await runQuayside(['store', 'add', 'Shop', '--json'], variables)).out);
 const config = loadConfig({ env: { ...process.env, ...variables }, cwd: folder });
 const database = openDatabase(config, process.env);
 const [followed] = config.networks;

@@ -50,7 +50,7 @@ async function explain(...words: string[]): Promise<Told> {
   return { code: people.code, text: people.out, finding, broken, all };
 }
 
-const made = await runQuayside(['store', 'create', 'Shop', '--json'], variables);
+const made = await runQuayside(['store', 'add', 'Shop', '--json'], variables);
 const store = JSON.parse(made.out);
 const config = loadConfig({ env: { ...process.env, ...variables }, cwd: folder });
 const database = openDatabase(config, process.env);
@@ -319,7 +319,7 @@ test('a refund waits for an address and for approval; when it is ready, a freeze
   const check = await createDestinationCheck(config);
   const { id: sessionId, pay } = await order();
   await chain.finalize(await pay(10_000_000n));
-  await runQuayside(['refunds', 'policy', '--automatic', '1.00', '--reason', 'test'], variables);
+  await runQuayside(['store', 'set', '--refund-automatic', '1.00', '--reason', 'test'], variables);
   const refund = async (refundId: string, amountMinor: bigint, refundAddress: string | null) => {
     const replay = { idempotencyKey: null, path: '/api/v1/refunds/create', bodyHash: refundId };
     const wish = {

@@ -37,7 +37,7 @@ async function told(...words: string[]): Promise<string> {
   return out;
 }
 
-const store = JSON.parse(await told('store', 'create', 'Shop', '--json'));
+const store = JSON.parse(await told('store', 'add', 'Shop', '--json'));
 const config = loadConfig({ env: { ...process.env, ...variables }, cwd: folder });
 const database = openDatabase(config, process.env);
 const network = config.networks[0] as NetworkConfig;

@@ -30,7 +30,7 @@ async function answer(...words: string[]) {
   return JSON.parse(out);
 }
 
-const store = await answer('store', 'create', 'Shop');
+const store = await answer('store', 'add', 'Shop');
 const config = loadConfig({ env: { ...process.env, ...variables }, cwd: folder });
 const database = openDatabase(config, process.env);
 const [network] = config.networks;

@@ -22,7 +22,7 @@ writeFileSync(settings, JSON.stringify({ data_dir: 'data', networks, retention: 
 const variables = { QUAYSIDE_CONFIG: settings };
 const run = (...words: string[]) => runQuayside(words, variables);
 
-const store = JSON.parse((await run('store', 'create', 'Shop', '--json')).out);
+const store = JSON.parse((await run('store', 'add', 'Shop', '--json')).out);
 const config = loadConfig({ env: { ...process.env, ...variables }, cwd: folder });
 const database = openDatabase(config, process.env);
 const [network] = config.networks;

@@ -35,7 +35,7 @@ async function lines(...words: string[]): Promise<string[]> {
 }
 const idOf = (version: number) => keyNames(openSecretKeys(keyFile)).find((one) => one.version === version)?.id;
 
-await lines('store', 'create', 'Shop');
+await lines('store', 'add', 'Shop');
 await lines('key', 'create', '--mode', 'test');
 await lines('webhooks', 'add', 'https://93.184.215.14/hook', '--mode', 'test');
 

@@ -36,7 +36,7 @@ let signer: SignerProcess;
 const client = openSigner({ socket: place.socket, timeoutMs: 30_000 });
 
 test.before(async () => {
-  assert.is((await run(['store', 'create', 'Shop'])).code, 0);
+  assert.is((await run(['store', 'add', 'Shop'])).code, 0);
   await start();
 });
 test.after(async () => {

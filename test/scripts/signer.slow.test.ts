@@ -283,7 +283,7 @@ test('an approver’s key signs approvals with its passphrase, and the policy ac
 
 test('the drill distinguishes right words from wrong ones, by the addresses that payers were shown', async () => {
   const drill = (words: string) => run(['signer', 'drill', '--json'], [words]);
-  assert.is((await run(['store', 'create', 'Shop'])).code, 0);
+  assert.is((await run(['store', 'add', 'Shop'])).code, 0);
   // Until the database has addresses, the xpub in the configuration decides.
   assert.is((await drill(mnemonic)).code, 0);
   const other = `${'abandon '.repeat(11)}about`;
@@ -353,7 +353,7 @@ test('the drill also checks imported addresses, by the seed’s signature of the
     const { code, stdout } = await run(['signer', 'drill', '--json'], [words], config);
     return { code, answer: JSON.parse(stdout) };
   };
-  assert.is((await run(['store', 'create', 'Shop'], [], config)).code, 0);
+  assert.is((await run(['store', 'add', 'Shop'], [], config)).code, 0);
   assert.equal((await drill(mnemonic)).answer.pools, [
     { family: 'solana', mode: 'test', source: 'none', addresses: [] },
   ]);

@@ -36,7 +36,7 @@ test('a person is created with a link of the configured address, reset, given a 
   assert.match(taken.err, 'quayside user list');
   const second = await answer('user', 'reset', 'ada', '--reason', 'lost phone');
   assert.not.equal(second.link, first.link);
-  const store = await answer('store', 'create', 'Shop');
+  const store = await answer('store', 'add', 'Shop');
   await answer('user', 'role', 'Ada', '--role', 'owner');
   const [ada] = await answer('user', 'list');
   assert.equal(ada.roles, [

@@ -37,7 +37,7 @@ async function add(url: string) {
 }
 
 test('the event is signed with the endpoint’s secret, has its mode, and the answer is shown', async () => {
-  await run('store', 'create', 'Shop');
+  await run('store', 'add', 'Shop');
   const { id, webhook_secret: secret } = await add(`${server.origin}/good`);
   const { code, out } = await run('webhooks', 'test', id, '--json');
   assert.is(code, 0, out);

@@ -134,7 +134,7 @@ export async function startInstance(
     return JSON.parse(out);
   }
 
-  const store = await cli('store', 'create', 'Test store');
+  const store = await cli('store', 'add', 'Test store');
   const scopes = 'sessions:read,sessions:write,refunds:read,refunds:write';
   const key = await cli('key', 'create', '--store', store.id, '--mode', 'test', '--scopes', scopes);
   const extended = ['payment.detected', 'payment.partially_paid', 'payment.late', 'payment.reversed'].join(',');

@@ -2,13 +2,17 @@
  * The operator's page of stores: those that wait are approved or refused, and an approved one is suspended and resumed.
  * @module
  */
-import type { Database } from '../../database/database.ts';
+
+import { say } from '../../acts/act.ts';
+import { decideStore, meanings, type StoreDecision, storeDecisions } from '../../acts/store-decisions.ts';
 import type { Person } from '../../database/people.ts';
 import type { MerchantStore } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { changeFields, commonChange, type Planned } from '../change.ts';
+import { planAct } from '../act-form.ts';
+import { changeFields, commonChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
+import { sentence } from '../sentence.ts';
 import { badge, data, facts, faultMessage, moreLink, table, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
@@ -18,64 +22,24 @@ const BECAUSE_CHARS_MAX = 200;
 
 export const operatorStorePages = (deps: DashboardDeps): readonly CommonPage[] => [
   { method: 'get', path: PATH, needs: 'installation:read', answer: (visit) => page(deps, visit, null) },
-  ...(Object.keys(decisions) as Decided[]).map((decided) =>
+  ...storeDecisions.map((decision) =>
     commonChange(deps, {
-      path: `${PATH}/:merchant/${decided}`,
-      needs: 'installation:manage',
-      async plan(visit) {
-        const store = await deps.database.findStore(visit.params.merchant ?? '');
-        return store && planDecision(deps, visit, store, decided);
-      },
+      path: `${PATH}/:merchant/${decision}`,
+      needs: decideStore.needs,
+      plan: (visit) =>
+        planAct(deps, visit, decideStore, {
+          texts: { store: visit.params.merchant, decision },
+          back: PATH,
+          reason: meanings[decision].needsReason
+            ? (visit.form.because ?? '').trim().slice(0, BECAUSE_CHARS_MAX) || null
+            : null,
+          refused: (fault) => page(deps, visit, fault),
+        }),
     }),
   ),
 ];
 
-type Decided = 'approve' | 'refuse' | 'suspend' | 'resume';
-
-/** What the operator may decide about a store, and what follows from it. */
-type Decision = Readonly<{
-  command: string;
-  /** Whether it is possible now. */
-  fits(store: MerchantStore): boolean;
-  needsReason: boolean;
-  needsSudo: boolean;
-  decide(database: Database, id: string, act: Parameters<Database['approveStore']>[1]): Promise<unknown>;
-}>;
-
-const isApproved = ({ status }: MerchantStore): boolean => status === 'approved';
-
-const decisions: Readonly<Record<Decided, Decision>> = {
-  approve: {
-    command: 'approve store',
-    fits: (store) => !isApproved(store),
-    needsReason: false,
-    needsSudo: true,
-    decide: (database, id, act) => database.approveStore(id, act, false),
-  },
-  refuse: {
-    command: 'refuse store',
-    fits: (store) => !isApproved(store) && !store.refusal,
-    needsReason: true,
-    needsSudo: false,
-    decide: (database, id, act) => database.refuseStore(id, act, false),
-  },
-  suspend: {
-    command: 'suspend store',
-    fits: (store) => isApproved(store) && !store.suspension,
-    needsReason: true,
-    needsSudo: false,
-    decide: (database, id, act) => database.suspendStore(id, 'suspended', act, false),
-  },
-  resume: {
-    command: 'resume store',
-    fits: ({ suspension }) => suspension !== undefined,
-    needsReason: false,
-    needsSudo: true,
-    decide: (database, id, act) => database.suspendStore(id, 'resumed', act, false),
-  },
-};
-
-async function page({ database }: DashboardDeps, visit: Visit<null>, fault: string | null): Promise<Reply> {
+async function page({ database }: DashboardDeps, visit: Visit<null>, fault: Html | null): Promise<Reply> {
   const { words } = visit;
   const last = await database.findStore(visit.query.get('after') ?? '');
   const all = await database.pageStores({ which: 'all', after: last, limit: ROWS_MAX + 1 });
@@ -111,12 +75,11 @@ function ownersOf(words: Words, { id }: MerchantStore, people: readonly Person[]
 const because = (words: Words): Html =>
   html`<label>${words.say('operator-stores.because')} <input name="because" maxlength="${BECAUSE_CHARS_MAX}" required></label>`;
 
-const form = (visit: Visit<null>, store: MerchantStore, decided: Decided): Html => {
+const form = (visit: Visit<null>, store: MerchantStore, decision: StoreDecision): Html => {
   const { words } = visit;
-  const { needsReason, needsSudo } = decisions[decided];
-  const button = words.say(`operator-stores.${decided}`);
-  const look = needsReason || !needsSudo ? html` class="plain"` : null;
-  return html`<form method="post" action="${PATH}/${store.id}/${decided}">${changeFields(visit)}${needsReason ? because(words) : null}<button${look} aria-label="${words.say('general.act_on', { act: button, name: store.name })}">${button}</button></form>`;
+  const { needsReason, needsFactor, button } = meanings[decision];
+  const look = needsReason || !needsFactor ? html` class="plain"` : null;
+  return html`<form method="post" action="${PATH}/${store.id}/${decision}">${changeFields(visit)}${needsReason ? because(words) : null}<button${look} aria-label="${words.say('general.act_on', { act: button, name: store.name })}">${sentence(words, say(button))}</button></form>`;
 };
 
 const waitingCard = (visit: Visit<null>, store: MerchantStore, people: readonly Person[]): Html =>
@@ -155,40 +118,6 @@ const storeTable = (visit: Visit<null>, stores: readonly MerchantStore[], people
       ownersOf(visit.words, store, people),
       time(store.createdAtMs),
       html`<span>${stateOf(visit.words, store)}</span>`,
-      html`<div>${(['suspend', 'resume'] as const).filter((one) => decisions[one].fits(store)).map((one) => form(visit, store, one))}${store.refusal ? form(visit, store, 'approve') : null}</div>`,
+      html`<div>${(['suspend', 'resume'] as const).filter((one) => meanings[one].fits(store)).map((one) => form(visit, store, one))}${store.refusal ? form(visit, store, 'approve') : null}</div>`,
     ]),
   );
-
-async function planDecision(
-  deps: DashboardDeps,
-  visit: Visit<null>,
-  store: MerchantStore,
-  decided: Decided,
-): Promise<Planned> {
-  const { words } = visit;
-  const { command, fits, needsReason, needsSudo, decide } = decisions[decided];
-  const reason = (visit.form.because ?? '').trim();
-  if (!fits(store)) return page(deps, visit, words.say('operator-stores.too_late', { store: store.name }));
-  if (needsReason && (reason === '' || reason.length > BECAUSE_CHARS_MAX)) {
-    return page(deps, visit, words.say('change.say_why', { count: BECAUSE_CHARS_MAX }));
-  }
-  return {
-    command,
-    target: store.id,
-    reason: needsReason ? reason : null,
-    review: {
-      title: words.say(`operator-stores.${decided}_title`, { store: store.name }),
-      consequence: html`${facts([
-        [words.say('developers.merchant_id'), html`<code>${store.id}</code>`],
-        ...(needsReason ? [[words.say('general.reason'), data(reason)] as const] : []),
-      ])}<p>${words.say(`operator-stores.${decided}_text`)}</p>`,
-      button: words.say(`operator-stores.${decided}`),
-      back: PATH,
-      needsSudo,
-    },
-    async act(database, act) {
-      await decide(database, store.id, act);
-      return { to: PATH, said: words.say(`operator-stores.${decided}_said`) };
-    },
-  };
-}

@@ -77,7 +77,7 @@ const createSuspensionCheck =
       macedSuspension(row),
       row.mac,
       `the suspension of store ${row.id}, which counts as suspended`,
-      `run \`quayside store suspend ${row.id} --reason …\`, or \`quayside store resume\` if it was not suspended`,
+      `run \`quayside store decide ${row.id} suspend --reason …\`, or \`quayside store decide ${row.id} resume\` if it was not suspended`,
     );
 
 /** Returns whether a store's keys may create nothing. */

@@ -29,7 +29,7 @@ writeFileSync(
   JSON.stringify({ data_dir: 'data', networks: { sepolia: { url: 'ws://127.0.0.1:1', xpub } }, backup }),
 );
 const variables = { QUAYSIDE_CONFIG: settings };
-const { code, err } = await runQuayside(['store', 'create', 'Shop'], variables);
+const { code, err } = await runQuayside(['store', 'add', 'Shop'], variables);
 assert.is(code, 0, err);
 const env = { ...process.env, ...variables };
 const config = loadConfig({ env, cwd: folder });

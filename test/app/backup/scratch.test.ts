@@ -20,7 +20,7 @@ const scratches = () => readdirSync(data).filter((name) => name.startsWith('maki
 test.after(() => rmSync(folder, { recursive: true, force: true }));
 
 test('the plain copy of a backup that was killed is removed by the next one, and no sooner', async () => {
-  await runQuayside(['store', 'create', 'Shop'], variables);
+  await runQuayside(['store', 'add', 'Shop'], variables);
   const child = spawn(process.execPath, [quayside, ...words], {
     env: { ...process.env, ...variables },
     stdio: 'ignore',

@@ -61,7 +61,10 @@ async function reportApproval(world: World): Promise<void> {
   const open = async () => (await database.listOpenAlarms()).map(({ key, code }) => `${key} ${code}`);
   assert.equal(await open(), ['store:m2 store_waiting']);
   const [alarm] = await database.listOpenAlarms();
-  assert.match(alarm?.message ?? '', /`quayside store approve m2`.*`quayside store refuse m2 --reason …`.*page Stores/);
+  assert.match(
+    alarm?.message ?? '',
+    /`quayside store decide m2 approve`.*`quayside store decide m2 refuse --reason …`.*page Stores/,
+  );
   assert.not.match(alarm?.message ?? '', merchant('m2').name);
   await database.refuseStore('m2', by('store refuse', 'no shop'), true);
   await database.approveStore('m2', by('store approve'), true);
@@ -202,21 +205,21 @@ export function merchantsConform(makePlace: MakePlace): void {
     inWorld(makePlace, async ({ database }) => {
       const open = sessionOf(await database.createSession(newSession('o1')));
       const changes = { latePolicy: 'accept', topUpGraceS: 60, refundAutoMinor: 5 } as const;
-      const tried = await database.updateStore('m1', changes, act('store update'), true);
+      const tried = await database.updateStore('m1', changes, act('store set'), true);
       assert.equal([tried?.before.latePolicy, tried?.after.latePolicy], ['hold', 'accept']);
       assert.equal([(await database.findStore('m1'))?.settings.latePolicy, await database.listAudit(9)], ['hold', []]);
-      assert.equal(await database.updateStore('m1', changes, act('store update'), false), tried);
+      assert.equal(await database.updateStore('m1', changes, act('store set'), false), tried);
       assert.is((await database.findStore('m1'))?.settings.topUpGraceS, 60);
       assert.is((await database.refundPolicy('m1')).refundAutoMinor, 5);
       assert.equal((await show(database, 'o1')).terms, open.terms);
       const { terms } = sessionOf(await database.createSession(newSession('o2')));
       assert.equal([terms.latePolicy, terms.topUpGraceS, terms.monitoringS], ['accept', 60, open.terms.monitoringS]);
-      await database.updateStore('m1', { latePolicy: 'accept' }, act('store update'), false);
+      await database.updateStore('m1', { latePolicy: 'accept' }, act('store set'), false);
       const [entry, ...others] = await database.listAudit(9);
       assert.equal(others, [], 'the same again changes nothing');
       assert.equal(entry?.before, { latePolicy: 'hold', topUpGraceS: 1800, refundAutoMinor: 100_000 });
       assert.equal([entry?.target, entry?.after], ['m1', changes]);
-      assert.is(await database.updateStore('nobody', changes, act('store update'), false), null);
+      assert.is(await database.updateStore('nobody', changes, act('store set'), false), null);
     }),
   );
 
@@ -253,9 +256,9 @@ export function merchantsConform(makePlace: MakePlace): void {
     'creating a store is recorded with its settings, and its secrets are not',
     inWorld(makePlace, async ({ database }) => {
       const second = merchant('m2', { latePolicy: 'accept' });
-      await database.createStore(second, act('store create'));
+      await database.createStore(second, act('store add'));
       const [entry, ...others] = await database.listAudit(9);
-      assert.equal([entry?.command, entry?.target, entry?.before, others], ['store create', 'm2', null, []]);
+      assert.equal([entry?.command, entry?.target, entry?.before, others], ['store add', 'm2', null, []]);
       assert.equal(entry?.after, { name: second.name, zone: 'UTC', ...second.settings });
     }),
   );

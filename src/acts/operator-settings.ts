@@ -1,0 +1,75 @@
+/** The settings of a store that the operator alone changes. */
+import type { NetworkConfig } from '../config/network.ts';
+import type { CreditTier } from '../core/credit-policy.ts';
+import { parseStoreCredit, storeCreditExample } from '../core/store-credit.ts';
+import { type Refusal, refuse, type Sentence, say } from './act.ts';
+import { cents, choice, isNone, type StoreSetting, wrong } from './store-settings.ts';
+
+export const operatorSettings: readonly StoreSetting[] = [
+  {
+    name: 'credit',
+    key: 'credit',
+    of: 'store',
+    isOperators: true,
+    label: say('What credits need'),
+    help: `what payments need besides the networks’ confirmations, such as ${storeCreditExample}`,
+    value: 'RULES|none',
+    read(text) {
+      const rules = text.replaceAll(' ', '');
+      if (isNone(rules)) return '';
+      if (parseStoreCredit(rules)) return rules;
+      return say(
+        '"{rules}" are no rules: write NETWORK=CONDITION or NETWORK=CONDITION@AMOUNT with commas between them, such as {example}; a condition is a number of blocks, finalized or second-node',
+        { rules, example: storeCreditExample },
+      );
+    },
+    write: ({ credit }) => credit || 'none',
+  },
+  {
+    ...choice(
+      {
+        name: 'refundToSender',
+        key: 'refundToSender',
+        label: say('Refunds may go to the sending address'),
+        help: 'whether refunds may go to the sending address, which may be an exchange’s',
+      },
+      ['yes', 'no'],
+    ),
+    isOperators: true,
+    read: (text) =>
+      text === 'yes' || text === 'no' ? text === 'yes' : wrong(say('Refunds may go to the sending address'), text),
+    write: ({ refundToSender }) => (refundToSender ? 'yes' : 'no'),
+  },
+  {
+    ...cents({
+      name: 'refundEarlyMax',
+      key: 'refundEarlyMaxMinor',
+      label: say('Refunds before a payment is final'),
+      help: 'what a session may refund before its payment is final, such as 20.00',
+    }),
+    isOperators: true,
+  },
+];
+
+/** Returns why a store's rules cannot be met on the configured networks. */
+export function creditObstacle(networks: readonly NetworkConfig[], text: string): Refusal | null {
+  for (const tier of parseStoreCredit(text) ?? []) {
+    const named = networks.filter(({ name }) => name === tier.network);
+    const none = say('no such network is configured');
+    const why = named.length === 0 ? none : named.flatMap((one) => obstaclesOf(one, tier))[0];
+    const because = why && say('it names {network}: {why}', { network: tier.network, why });
+    if (because) return { ...refuse('usage', because), field: 'credit' };
+  }
+  return null;
+}
+
+function obstaclesOf({ key, finalityUrl, witnessUrl, reorgDepthMax }: NetworkConfig, tier: CreditTier): Sentence[] {
+  if (tier.finality && finalityUrl === null)
+    return [say('{key} shows no final blocks, because its solid_url is null', { key })];
+  if (tier.secondNode && witnessUrl === undefined)
+    return [say('{key} has no second node; set its witness_url first', { key })];
+  const blocks = tier.blocks ?? 0;
+  return blocks > reorgDepthMax
+    ? [say('{blocks} blocks are more than reorg_depth_max ({most}) of {key}', { blocks, most: reorgDepthMax, key })]
+    : [];
+}

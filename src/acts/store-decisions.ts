@@ -1,0 +1,122 @@
+/** Whether a store may work: what the operator decides about it. */
+import * as z from 'zod';
+import type { InstallationPermission } from '../core/access.ts';
+import type { MerchantStore } from '../database/stores.ts';
+import { type Act, type Fact, read, refuse, say } from './act.ts';
+import { unknownStore } from './stores.ts';
+
+export const storeDecisions = ['approve', 'refuse', 'suspend', 'resume'] as const;
+export type StoreDecision = (typeof storeDecisions)[number];
+
+/** What a decision means. */
+type Meaning = Readonly<{
+  fits(store: MerchantStore): boolean;
+  needsReason: boolean;
+  needsFactor: boolean;
+  title: string;
+  text: string;
+  said: string;
+  button: string;
+}>;
+
+const isApproved = ({ status }: MerchantStore): boolean => status === 'approved';
+
+export const meanings: Readonly<Record<StoreDecision, Meaning>> = {
+  approve: {
+    fits: (store) => !isApproved(store),
+    needsReason: false,
+    needsFactor: true,
+    title: 'Approve {store}?',
+    text: 'Its owner can make keys and take payments, which come to the wallets of this installation.',
+    said: 'The store is approved.',
+    button: 'Approve',
+  },
+  refuse: {
+    fits: (store) => !isApproved(store) && !store.refusal,
+    needsReason: true,
+    needsFactor: false,
+    title: 'Refuse {store}?',
+    text: 'It gets no keys, and its owner sees the reason. It can be approved later.',
+    said: 'The store is refused.',
+    button: 'Refuse',
+  },
+  suspend: {
+    fits: (store) => isApproved(store) && !store.suspension,
+    needsReason: true,
+    needsFactor: false,
+    title: 'Suspend {store}?',
+    text: 'Its keys create no payments and no refunds, and refunds that are not signed yet wait. What it has is still watched, credited and sent. Its owner sees the reason.',
+    said: 'The store is suspended.',
+    button: 'Suspend',
+  },
+  resume: {
+    fits: ({ suspension }) => suspension !== undefined,
+    needsReason: false,
+    needsFactor: true,
+    title: 'Resume {store}?',
+    text: 'Its keys work as before, and its refunds go on.',
+    said: 'The store is resumed.',
+    button: 'Resume',
+  },
+};
+
+type DecisionPlan = Readonly<{ store: MerchantStore; decision: StoreDecision; reason: string | null }>;
+
+export const decideStore: Act<
+  Readonly<{ store: string; decision: StoreDecision }>,
+  DecisionPlan,
+  InstallationPermission
+> = {
+  name: 'store decide',
+  summary: 'Approve or refuse a store that a merchant has created, or suspend or resume one.',
+  needs: 'installation:manage',
+  asks: ({ decision }) => (meanings[decision].needsFactor ? 'second factor' : 'confirmation'),
+  reason: 'optional',
+  input: z.object({
+    store: z.string(),
+    decision: read(
+      (text) =>
+        storeDecisions.find((one) => one === text) ??
+        say('"{text}" is no decision, expected {decisions}', { text, decisions: storeDecisions.join(', ') }),
+    ),
+  }),
+  fields: {
+    store: { label: say('Store'), help: 'its id', isArgument: true },
+    decision: { label: say('Decision'), help: storeDecisions.join(', '), isArgument: true },
+  },
+  async plan({ database, act }, { store: id, decision }) {
+    const store = await database.findStore(id);
+    if (!store) return unknownStore(id);
+    const { fits, needsReason } = meanings[decision];
+    if (!fits(store)) {
+      const values = { store: store.name, decision, state: stateOf(store) };
+      return refuse('refused', say('{store} is {state}: it is too late to {decision} it.', values));
+    }
+    if (needsReason && act.reason === null) return refuse('usage', say('Say why: its owner sees the reason.'));
+    return { store, decision, reason: act.reason };
+  },
+  review({ store, decision, reason }) {
+    const { title, text, button } = meanings[decision];
+    const why: Fact[] = reason === null ? [] : [[say('Reason'), reason]];
+    return {
+      title: say(title, { store: store.name }),
+      target: store.id,
+      facts: [[say('Merchant id'), store.id], ...why],
+      notes: [say(text)],
+      button: say(button),
+      json: { decision, status: stateOf(store) },
+    };
+  },
+  async run({ database, act }, { store, decision }) {
+    const { id } = store;
+    if (decision === 'approve') await database.approveStore(id, act, false);
+    else if (decision === 'refuse') await database.refuseStore(id, act, false);
+    else await database.suspendStore(id, decision === 'suspend' ? 'suspended' : 'resumed', act, false);
+    const now = await database.findStore(id);
+    return { said: say(meanings[decision].said), json: { decision, status: now ? stateOf(now) : 'gone' } };
+  },
+};
+
+/** Returns whether a store works, in one word. */
+export const stateOf = ({ suspension, refusal, status }: MerchantStore): string =>
+  suspension ? 'suspended' : refusal ? 'refused' : status;

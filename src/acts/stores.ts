@@ -1,0 +1,111 @@
+/** What is set of a store. */
+import * as z from 'zod';
+import type { StorePermission } from '../core/access.ts';
+import type { PageSettingsChange } from '../database/page-settings.ts';
+import type { MerchantStore, StoreValues } from '../database/stores.ts';
+import { type Act, type Context, type Fact, type Field, isRefusal, type Refusal, read, refuse, say } from './act.ts';
+import { creditObstacle, operatorSettings } from './operator-settings.ts';
+import { type StoreSetting, type StoreState, shownSetting, storeSettings } from './store-settings.ts';
+
+const allSettings = [...storeSettings, ...operatorSettings];
+
+export const unknownStore = (id: string) =>
+  refuse('not_found', say('there is no store {id}; `quayside store list` shows all', { id }));
+
+/** Returns the store of the page, the one with this id, or the only one. */
+export async function storeOf(
+  { database, scope }: Context,
+  given: string | undefined,
+): Promise<MerchantStore | Refusal> {
+  const id = scope?.storeId ?? given;
+  if (id !== undefined) return (await database.findStore(id)) ?? unknownStore(id);
+  const [only, ...others] = await database.listStores();
+  if (!only) return refuse('not_found', say('there is no store yet; create one with `quayside store add <name>`'));
+  return others.length === 0
+    ? only
+    : refuse('usage', say('there are several stores: name one (`quayside store list` shows them)'));
+}
+
+type SettingInput = Readonly<{ store?: string }> & Readonly<Record<string, unknown>>;
+type SettingPlan = Readonly<{
+  store: MerchantStore;
+  before: StoreState;
+  after: StoreState;
+  changed: readonly StoreSetting[];
+}>;
+
+/** Returns all that is set of a store: a change of nothing, tried. */
+export async function readStoreState(
+  { database, act }: Pick<Context, 'database' | 'act'>,
+  storeId: string,
+): Promise<StoreState | null> {
+  const values = await database.updateStore(storeId, {}, act, true);
+  return values && { ...values.after, ...(await database.findPageSettings(storeId)) };
+}
+
+export const setStore: Act<SettingInput, SettingPlan, StorePermission> = {
+  name: 'store set',
+  summary: 'Change the settings of a store, or show them. Open sessions keep theirs, except for --credit.',
+  needs: 'store:manage',
+  asks({ changed }) {
+    if (changed.length === 0) return 'nothing';
+    return changed.some(({ needsFactor }) => needsFactor) ? 'second factor' : 'confirmation';
+  },
+  reason: 'optional',
+  input: z.object({
+    store: z.string().optional(),
+    ...Object.fromEntries(allSettings.map((one) => [one.name, read(one.read).optional()])),
+  }) as unknown as Act<SettingInput, SettingPlan>['input'],
+  fields: {
+    store: { label: say('Store'), help: 'its id, if there are several', isArgument: 'optional' },
+    ...(Object.fromEntries(allSettings.map((one) => [one.name, one])) as Readonly<Record<string, Field>>),
+  },
+  async plan(context, input) {
+    const { scope, networks } = context;
+    const store = await storeOf(context, input.store);
+    if (isRefusal(store)) return store;
+    const { id } = store;
+    const before = await readStoreState(context, id);
+    if (!before) return unknownStore(id);
+    const given = allSettings.filter(({ name }) => input[name] !== undefined);
+    const others = given.find(({ isOperators }) => isOperators && scope !== null);
+    if (others) return refuse('refused', say('“{setting}” is set by the operator.', { setting: others.label }));
+    const after: StoreState = { ...before, ...Object.fromEntries(given.map(({ key, name }) => [key, input[name]])) };
+    const obstacle = given.some(({ key }) => key === 'credit') ? creditObstacle(networks, after.credit) : null;
+    if (obstacle) return obstacle;
+    return { store, before, after, changed: given.filter(({ write }) => write(before) !== write(after)) };
+  },
+  review({ store, before, after, changed }) {
+    return {
+      title: say('Save the settings of {store}?', { store: store.name }),
+      target: store.id,
+      facts: changed.map((one): Fact => {
+        const values = { before: shownSetting(one, before), after: shownSetting(one, after) };
+        return [one.label, say('{before} → {after}', values)];
+      }),
+      notes: [],
+      button: say('Save'),
+      json: { before: settingsJson(before), after: settingsJson(after) },
+    };
+  },
+  async run({ database, act }, { store, before, after, changed }) {
+    const json = { before: settingsJson(before), after: settingsJson(after) };
+    const facts = allSettings.map((one): Fact => [one.label, shownSetting(one, after)]);
+    if (changed.length === 0) return { said: say('Nothing was changed.'), json, facts };
+    const changesOf = (of: StoreSetting['of']) =>
+      Object.fromEntries(changed.filter((one) => one.of === of).map(({ key }) => [key, after[key]]));
+    const [values, page] = [changesOf('store') as Partial<StoreValues>, changesOf('page') as PageSettingsChange];
+    if (Object.keys(values).length > 0) await database.updateStore(store.id, values, act, false);
+    if (Object.keys(page).length > 0) await database.setPageSettings(store.id, page);
+    return { said: say('The settings are saved.'), json };
+  },
+};
+
+/** Returns settings under their names in JSON: `late_policy`. */
+export const settingsJson = (values: object): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    Object.entries(values).map(([key, value]) => [
+      key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      value,
+    ]),
+  );
