@@ -3,9 +3,10 @@
  * @module
  */
 import type { SpendDraft, SpendRules } from '../../src/chains/spend.ts';
-import { invariant, permanent } from '../../src/core/fault.ts';
+import { type Fault, invariant, permanent } from '../../src/core/fault.ts';
 import type { Attempt, Payout } from '../../src/core/payout.ts';
-import { type Exit, judgeNever, judgePaid } from '../../src/core/payout-exit.ts';
+import { type Exit, isUnsigned, judgeNever, judgePaid, judgeRetry } from '../../src/core/payout-exit.ts';
+import { type Reason, refusal } from '../../src/core/reasons.ts';
 import type { OperatorAct } from '../../src/database/audit-log.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { PayoutConclusion } from '../../src/database/money-out.ts';
@@ -24,14 +25,13 @@ export type ExitParts = Readonly<{
 }>;
 
 type Paid = Extract<Exit, { kind: 'paid' }>;
-type Never = Extract<Exit, { kind: 'never' }> & Readonly<{ despite: EqualTransfer | null }>;
 
 /**
  * Settles a payout by a transaction, if the nodes show that it paid.
- * @param vouches see `judgePaid`
+ * @param isAgreed see `judgePaid`
  * @throws Fault permanent, with the reason, if they do not; transient if they cannot be asked now
  */
-export async function settlePaid(parts: ExitParts, payout: Payout, tx: string, vouches: boolean): Promise<Paid> {
+export async function settlePaid(parts: ExitParts, payout: Payout, tx: string, isAgreed: boolean): Promise<Paid> {
   const { node, database, wallets, rules } = parts;
   const attempts = await database.listPayoutAttempts(payout.id);
   const payers = await payersOf(parts, payout);
@@ -40,7 +40,7 @@ export async function settlePaid(parts: ExitParts, payout: Payout, tx: string, v
   const evidenceParts = { node, database, draft: draftBy(wallets, payout), payers };
   const isJudged = payout.state !== 'succeeded';
   const evidence = isJudged ? await gatherEvidence(evidenceParts, payout, attempts) : noEvidence;
-  const exit = expectExit('paid', judgePaid(payout, evidence, named, vouches));
+  const exit = expectExit('paid', judgePaid(payout, evidence, named, isAgreed));
   const { nonce } = named;
   const learned = { payer: draft.payer, payerRole: rules.payer(payout.intent).role, nonce };
   await conclude(parts, payout, attempts.length, { ...exit, learned: exit.generation === null ? learned : null });
@@ -48,43 +48,60 @@ export async function settlePaid(parts: ExitParts, payout: Payout, tx: string, v
 }
 
 /**
- * Ends a payout, or has it signed in a new generation, if the nodes show that nothing has paid it or can.
- * @param how.isAgreed whether a person says that an acknowledged transfer which equals the payout was not this one
- * @returns the proof, and the acknowledged transfer that equals it, if there is one
+ * Ends a payout if the nodes show that nothing has paid it or can.
+ * @param isAgreed whether a person says that an acknowledged transfer which equals the payout was not this one
+ * @returns the acknowledged transfer that equals it, if there is one
  * @throws Fault permanent, with the reason, if they do not; transient if they cannot be asked now
  */
-export async function settleNever(
-  parts: ExitParts,
-  payout: Payout,
-  { isRenewed, isAgreed }: Readonly<{ isRenewed: boolean; isAgreed: boolean }>,
-): Promise<Never> {
-  const { node, database, wallets } = parts;
-  const attempts = await database.listPayoutAttempts(payout.id);
-  const isOpen = payout.settledAtMs === null;
-  const evidenceParts = { node, database, draft: draftBy(wallets, payout), payers: await payersOf(parts, payout) };
-  const evidence = isOpen ? await gatherEvidence(evidenceParts, payout, attempts) : noEvidence;
-  const exit = expectExit('never', judgeNever(payout, evidence));
-  const despite = await database.findEqualTransfer(payout.id);
-  if (despite && !isAgreed) {
-    const why = `${equalText(despite)}. If it paid ${payout.id}, settle that with --paid ${despite.tx}`;
-    throw permanent('payout_maybe_paid', `${why}; if it did not, run the command again with --yes`);
-  }
-  const other = despite && !isRenewed ? await database.findEqualTransfer(payout.id, despite.id) : null;
-  if (despite && other) {
-    const again = `\`quayside payouts settle ${payout.id} --never --again --yes --reason …\``;
-    throw permanent(
-      'payout_maybe_paid',
-      `${equalText(other)}, and so has ${despite.tx}. If ${despite.tx} did not pay ${payout.id}, run ${again}: it is not ` +
-        `paid before you have answered for ${other.tx}, too, and can then be ended`,
-    );
-  }
-  await conclude(parts, payout, attempts.length, { ...exit, isRenewed, despite });
-  return { ...exit, despite };
+export async function settleNever(parts: ExitParts, payout: Payout, isAgreed: boolean): Promise<EqualTransfer | null> {
+  const attempts = await parts.database.listPayoutAttempts(payout.id);
+  const exit = expectExit('never', judgeNever(payout, await evidenceOf(parts, payout, attempts)));
+  const despite = await agreeToEqual(parts, payout, isAgreed);
+  const other = despite && (await parts.database.findEqualTransfer(payout.id, despite.id));
+  if (despite && other) throw refused(refusal('payout_equals', { id: payout.id, tx: despite.tx, other: other.tx }));
+  await conclude(parts, payout, attempts.length, { ...exit, isRenewed: false, despite });
+  return despite;
 }
 
-/** Describes an acknowledged transfer that equals a payout. */
-export const equalText = ({ tx }: EqualTransfer): string =>
-  `transaction ${tx} has paid the same amount to the same address, and no payout explains it`;
+/**
+ * Has a payout tried again: signed in a new generation if the nodes show that nothing has paid it or can, and looked at
+ * again if it is stuck and nothing is signed in its generation, or what is signed can still be included.
+ * @param isAgreed whether a person says that an acknowledged transfer which equals the payout was not this one
+ * @returns the acknowledged transfer that equals it, if there is one
+ * @throws Fault permanent, with the reason, if they do not; transient if they cannot be asked now
+ */
+export async function retry(parts: ExitParts, payout: Payout, isAgreed: boolean): Promise<EqualTransfer | null> {
+  const attempts = await parts.database.listPayoutAttempts(payout.id);
+  const newest = attempts.filter(({ generation }) => generation === payout.generation);
+  const isBare = payout.state === 'stuck' && isUnsigned(payout.state, newest.length);
+  const exit = isBare ? look : judgeRetry(payout, await evidenceOf(parts, payout, attempts));
+  if (exit.kind === 'look') {
+    await conclude(parts, payout, attempts.length, exit);
+    return null;
+  }
+  const never = expectExit('never', exit);
+  const despite = await agreeToEqual(parts, payout, isAgreed);
+  await conclude(parts, payout, attempts.length, { ...never, isRenewed: true, despite });
+  return despite;
+}
+
+const look = { kind: 'look' } as const;
+
+async function evidenceOf(parts: ExitParts, payout: Payout, attempts: readonly Attempt[]) {
+  if (payout.settledAtMs !== null) return noEvidence;
+  const { node, database, wallets } = parts;
+  const draft = draftBy(wallets, payout);
+  return gatherEvidence({ node, database, draft, payers: await payersOf(parts, payout) }, payout, attempts);
+}
+
+/** @throws Fault permanent `payout_equals` if a person has not said that an equal transfer was another payment */
+async function agreeToEqual({ database }: ExitParts, { id }: Payout, isAgreed: boolean): Promise<EqualTransfer | null> {
+  const equal = await database.findEqualTransfer(id);
+  if (equal && !isAgreed) throw refused(refusal('payout_equals', { id, tx: equal.tx, other: null }));
+  return equal;
+}
+
+const refused = ({ code, message }: Reason): Fault => permanent(code, message);
 
 /** Returns a function that drafts a payout as a wallet pays it. */
 const draftBy =
@@ -125,7 +142,7 @@ const noEvidence = { isSigning: false, generations: [], suspect: null } as const
 /** @throws Fault permanent if the exit was refused */
 function expectExit<K extends 'paid' | 'never'>(kind: K, exit: Exit): Extract<Exit, { kind: K }> {
   if (exit.kind === kind) return exit as Extract<Exit, { kind: K }>;
-  if (exit.kind === 'refused') throw permanent(exit.code, exit.message);
+  if (exit.kind === 'refused') throw refused(exit);
   throw new Error(`an exit of kind ${exit.kind} where ${kind} was asked for`);
 }
 
@@ -140,9 +157,5 @@ async function conclude(
   if (await database.concludePayout({ id, seen, conclusion, act, nowMs: act.atMs })) return;
   const doubt = conclusion.kind === 'never' ? await database.payoutDoubt(id) : null;
   if (doubt) throw permanent(doubt.code, `payout ${id} may have been paid: ${doubt.message}`);
-  throw permanent(
-    'payout_moved',
-    `payout ${id} has changed meanwhile, or a transfer on ${network} that no payout explains may have paid it: look at it ` +
-      `with \`quayside payouts show ${id}\`, and run the command again`,
-  );
+  throw refused(refusal('payout_moved', { id, network }));
 }

@@ -88,7 +88,7 @@ async function outcomeLink(scene: Scene, payout: Payout): Promise<Link> {
     );
   }
   if (state === 'stuck') {
-    const advice = `look at it with \`quayside payouts show ${id}\`; then \`quayside payouts resume ${id}\` or \`quayside payouts settle ${id}\``;
+    const advice = `look at it with \`quayside payouts show ${id}\`; then end it with \`quayside payouts resolve ${id}\``;
     return link('outcome', 'broken', `it is stuck: ${why ?? 'an operator has to decide'}`, advice);
   }
   const engine = (await scene.database.listEngines()).find((one) => one.network === network);

@@ -84,7 +84,7 @@ export const payoutsThaw: Command = {
     'A network with a freeze of its own stays frozen until that is ended by its name. What an operator froze is ended at',
     'once. What the program froze by itself, because money left a wallet, say, is shown and asked about: find out why first.',
     'The transfers that are shown with it are acknowledged. If a refund was lost with a restored backup, have the merchant',
-    'request it again before: later, a refund that equals an acknowledged transfer waits for `payouts settle`.',
+    'request it again before: later, a refund that equals an acknowledged transfer waits for `payouts resolve`.',
   ],
   async run(input, { config, database, clock }) {
     const { network, where } = scopeOf(input, { config });

@@ -1,9 +1,8 @@
 /**
- * Resumes what stopped: a stuck payout, or the wallets of a network whose numbers others have used. What those
- * transactions paid is looked up first, so that nothing is paid a second time.
+ * Resumes the wallets of a network whose nonces others have used. What those transactions paid is looked up first, so
+ * that nothing is paid a second time.
  * @module
  */
-import { settleNever } from '../../indexers/payouts/exits.ts';
 import {
   explainNumbers,
   leftText,
@@ -13,81 +12,41 @@ import {
 } from '../../indexers/payouts/halted-lanes.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { permanent } from '../../src/core/fault.ts';
-import type { Payout } from '../../src/core/payout.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openTerminal } from '../../src/signer/terminal.ts';
 import {
   type Answer,
   type Command,
+  dryRunOption,
   type Input,
   type Installation,
   operatorAct,
   reasonOption,
   usage,
 } from './command.ts';
-import { findNetwork, networkOf } from './network-name.ts';
+import { networkOf } from './network-name.ts';
 import { withPayoutAccess } from './payout-access.ts';
-import { adopt, unknownPayout } from './payouts.ts';
+import { adopt } from './payouts.ts';
 
 export const payoutsResume: Command = {
   name: 'payouts resume',
   needsSandbox: true,
-  args: ['id or network'],
-  summary: 'Resume a stuck payout, or the halted wallets of a network.',
+  args: ['network'],
+  summary: 'Resume the halted wallets of a network.',
   options: {
-    anew: { help: 'sign the payout again, if the nodes show that nothing has paid it and none of its attempts can' },
-    yes: {
-      help: 'of a network: do not ask about transactions that no payout explains; with --anew as in `payouts settle`',
-    },
+    yes: { help: 'do not ask about transactions that no payout explains' },
     reason: reasonOption,
-    'dry-run': { help: 'show what would be done, and change nothing' },
+    'dry-run': dryRunOption,
   },
   notes: [
-    'Of a network: reads the transactions that used numbers of its wallets and are unknown here, and settles the',
-    'payouts that they paid. It shows the others and asks before the wallets go on with the numbers after them. Of a',
-    'wallet with very many, it reads 200 at a time and says that you should run it again.',
+    'Reads the transactions that used nonces of its wallets and are unknown here, and settles the payouts that they',
+    'paid. It shows the others and asks before the wallets go on with the nonces after them. Of a wallet with very',
+    'many, it reads 200 at a time and says that you should run it again.',
   ],
   async run(input, installation) {
-    const name = input.args[0] ?? '';
-    const network = findNetwork(installation.config.networks, name);
-    if (network) return resumeWallets(network, input, installation);
-    const { database, clock, config } = installation;
-    const payout = await database.findPayout(name);
-    if (!payout) throw unknownPayout(name);
-    if (payout.state !== 'stuck') {
-      throw permanent(
-        'not_stuck',
-        `${name} is not stuck: it is in progress or has ended (\`quayside payouts show ${name}\`)`,
-      );
-    }
-    const isDryRun = input.options['dry-run'] === true;
-    if (input.options.anew === true)
-      await signAgain(payout, networkOf(config.networks, payout.network), input, installation);
-    else if (!isDryRun) await database.resumePayout(name, clock.nowMs());
-    return {
-      json: { id: name, resumed: !isDryRun, ...(isDryRun && { dry_run: true }) },
-      lines: [`${isDryRun ? 'would resume' : 'resumed'} ${name}; \`quayside payouts show ${name}\` shows its progress`],
-    };
+    return resumeWallets(networkOf(installation.config.networks, input.args[0] ?? ''), input, installation);
   },
 };
-
-/** An attempt that this database does not know may have paid it already, so the signer's journal is adopted first. */
-async function signAgain(
-  payout: Payout,
-  network: NetworkConfig,
-  input: Input,
-  installation: Installation,
-): Promise<void> {
-  const { database, clock } = installation;
-  const isDryRun = input.options['dry-run'] === true;
-  if (!isDryRun) await adopt(network, installation);
-  const act = operatorAct(payoutsResume, input, clock);
-  await withPayoutAccess(network, installation, async (access) => {
-    const current = (await database.findPayout(payout.id)) ?? payout;
-    const isAgreed = input.options.yes === true;
-    await settleNever({ ...access, database, act, isDryRun }, current, { isRenewed: true, isAgreed });
-  });
-}
 
 /** Resumes halted wallets from the sequence number that is free at finality, as the node reports it. */
 async function resumeWallets(network: NetworkConfig, input: Input, installation: Installation): Promise<Answer> {

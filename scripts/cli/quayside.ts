@@ -26,8 +26,8 @@ import { signerOperatorKey } from './operator-key.ts';
 import { pay } from './pay.ts';
 import { payoutsFreeze, payoutsThaw } from './payout-freeze.ts';
 import { payoutsOutgoing } from './payout-outgoing.ts';
+import { payoutsResolve } from './payout-resolve.ts';
 import { payoutsResume } from './payout-resume.ts';
-import { payoutsSettle } from './payout-settle.ts';
 import { payoutsAdopt, payoutsList, payoutsShow } from './payouts.ts';
 import {
   refundsApprove,
@@ -125,8 +125,8 @@ const commands: readonly (Command | OfflineCommand)[] = [
   refundsDestination,
   payoutsList,
   payoutsShow,
+  payoutsResolve,
   payoutsResume,
-  payoutsSettle,
   payoutsAdopt,
   payoutsFreeze,
   payoutsThaw,

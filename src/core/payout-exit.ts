@@ -5,6 +5,7 @@
  * @module
  */
 import type { Payout, Proof } from './payout.ts';
+import { type Reason, refusal } from './reasons.ts';
 
 /** Why a refund waits whose lock is set on the chain: it was paid, unless the lock is proved to be a stranger's. */
 export const LOCK_SET = 'refund_lock_set';
@@ -45,35 +46,27 @@ export type Exit =
   | Readonly<{ kind: 'paid'; tx: string; feeUnits: bigint; generation: number | null }>
   /** Nothing paid it, and nothing signed can. `ended`: the attempt of the newest generation that failed at a cost. */
   | Readonly<{ kind: 'never'; proof: Proof | null; ended: Readonly<{ tx: string; feeUnits: bigint }> | null }>
-  | Readonly<{ kind: 'refused'; code: string; message: string }>;
+  /** It stops being stuck, and the engine looks at it again. */
+  | Readonly<{ kind: 'look' }>
+  | (Readonly<{ kind: 'refused' }> & Reason);
 
-const refuse = (code: string, message: string): Exit => ({ kind: 'refused', code, message });
+const refuse = (...of: Parameters<typeof refusal>): Exit => ({ kind: 'refused', ...refusal(...of) });
 
 type Named = Pick<Payout, 'id' | 'network' | 'state' | 'tx' | 'generation'>;
 
 /**
  * Decides whether a payout is settled by a transaction.
- * @param vouches the operator takes it upon himself that one of the payout's own attempts, final and successful, paid
+ * @param isAgreed a person has seen that the record of the payout's own attempt, final and successful, shows no payment
  */
-export function judgePaid(payout: Named, evidence: Evidence, named: NamedPayment, vouches: boolean): Exit {
-  const { id } = payout;
+export function judgePaid(payout: Named, evidence: Evidence, named: NamedPayment, isAgreed: boolean): Exit {
+  const { id, network } = payout;
   const { tx, ownerId, shown } = named;
-  if (payout.state === 'succeeded') return refuse('payout_ended', `payout ${id} was paid by ${payout.tx} already`);
-  if (ownerId !== null && ownerId !== id) {
-    return refuse('payout_of_another', `${tx} is an attempt of payout ${ownerId}, so it does not pay ${id}`);
-  }
+  if (payout.state === 'succeeded') return refuse('payout_ended', { id, how: `paid by ${payout.tx}` });
+  if (ownerId !== null && ownerId !== id) return refuse('payout_of_another', { id, tx, ownerId });
   const own = evidence.generations.find(({ txs }) => txs.includes(tx));
-  if (shown.kind === 'absent') {
-    return refuse(
-      'payout_not_shown',
-      `${tx} is not a final, successful transaction of our wallet on every node of ${payout.network}: check the ` +
-        'transaction, or wait until it is final. If it is old, name nodes in rpc_url and witness_url that still find it ' +
-        'by its id',
-    );
-  }
-  if (shown.kind === 'unclear' && !(vouches && own)) {
-    const may = own ? 'If an explorer shows that it was paid, add --vouch' : 'It cannot settle this payout';
-    return refuse('payout_outcome_unclear', `${shown.message}. ${may}.`);
+  if (shown.kind === 'absent') return refuse('payout_not_shown', { network, tx });
+  if (shown.kind === 'unclear' && !(isAgreed && own)) {
+    return refuse('payout_outcome_unclear', { id, shown: shown.message, tx: own ? tx : null, isNamed: true });
   }
   const others = evidence.generations.filter((one) => one !== own && !isUsedUpBy(tx, one));
   const rest = whyOpen(payout, { ...evidence, generations: others });
@@ -88,64 +81,73 @@ const isUsedUpBy = (tx: string, { outcome }: ShownGeneration): boolean =>
 /** Decides whether a payout was never paid and can never be, by anything that was signed for it. */
 export function judgeNever(payout: Named, evidence: Evidence): Exit {
   const { id, state } = payout;
-  if (state === 'succeeded' || state === 'failed' || state === 'canceled') {
-    return refuse('payout_ended', `payout ${id} has ended (${state}): \`quayside payouts show ${id}\``);
-  }
+  if (state === 'succeeded' || state === 'failed' || state === 'canceled')
+    return refuse('payout_ended', { id, how: state });
   const open = whyOpen(payout, evidence);
   if (open) return open;
-  if (evidence.suspect !== null) {
-    const how = `look at it, and settle the payout with \`quayside payouts settle ${id} --paid <transaction> --reason …\` if it did`;
-    return refuse('payout_maybe_paid', `${evidence.suspect} may have paid ${id}, and no attempt explains it: ${how}`);
-  }
+  if (evidence.suspect !== null) return refuse('payout_maybe_paid', { id, suspect: evidence.suspect });
   const last = evidence.generations.find(({ generation }) => generation === payout.generation)?.outcome ?? null;
   if (last === null) return { kind: 'never', proof: null, ended: null };
   const ended = last.kind === 'failed' ? { tx: last.tx, feeUnits: last.feeUnits } : null;
   return { kind: 'never', proof: last.kind === 'dead' ? 'dead' : 'failed', ended };
 }
 
+/**
+ * Decides how a payout is tried again: signed again where nothing has paid it or can, looked at again where it is stuck
+ * and its attempts can still be included.
+ */
+export function judgeRetry(payout: Named, evidence: Evidence): Exit {
+  const exit = judgeNever(payout, evidence);
+  const isOpen = exit.kind === 'refused' && exit.code === 'payout_may_be_included';
+  return isOpen && payout.state === 'stuck' ? { kind: 'look' } : exit;
+}
+
 /** Returns why some attempt may still pay, or has paid; null if all have ended without effect. */
 function whyOpen({ id, network }: Named, { isSigning, generations }: Evidence): Exit | null {
-  if (isSigning) {
-    return refuse(
-      'payout_being_signed',
-      `an attempt of payout ${id} is allotted and may be signed at this moment: run the command again, or, if no ` +
-        `engine runs, \`quayside payouts adopt ${network}\` first`,
-    );
-  }
+  if (isSigning) return refuse('payout_being_signed', { id, network });
   for (const { txs, outcome } of generations) {
-    const refusal = whyOpenOutcome(id, txs, outcome);
-    if (refusal) return refusal;
+    const refused = whyOpenOutcome(id, txs, outcome);
+    if (refused) return refused;
   }
   return null;
 }
 
 function whyOpenOutcome(id: string, txs: readonly string[], outcome: ShownOutcome): Exit | null {
-  const settle = (tx: string) => `\`quayside payouts settle ${id} --paid ${tx} --reason …\``;
   switch (outcome.kind) {
     case 'dead':
     case 'failed':
       return null;
     case 'succeeded':
-      return refuse('payout_was_paid', `${outcome.tx} has paid payout ${id}: run ${settle(outcome.tx)}`);
+      return refuse('payout_was_paid', { id, tx: outcome.tx });
     case 'unclear':
-      return refuse('payout_outcome_unclear', `${outcome.message}. If it was paid, run ${settle('<transaction>')}`);
+      return refuse('payout_outcome_unclear', { id, shown: outcome.message, tx: txs.at(-1) ?? null, isNamed: false });
     case 'waiting':
-      return refuse(
-        'payout_may_be_included',
-        `${txs.join(', ')} of payout ${id} can still be included: wait until it is final or has expired. Where ` +
-          'transactions have sequence numbers, it stays possible until a transaction with the same number is final',
-      );
+      return refuse('payout_may_be_included', { id, txs: txs.join(', ') });
     case 'foreign':
-      if (outcome.tx === null) {
-        return refuse(
-          'node_history_pruned',
-          `another transaction used the number of ${txs.join(', ')}, and the node no longer has the state that tells ` +
-            `which: name an archive node in rpc_url, or, if it paid payout ${id}, run ${settle('<transaction>')}`,
-        );
-      }
-      if (!outcome.paid) return null;
-      return refuse('payout_was_paid', `${outcome.tx} has paid payout ${id}: run ${settle(outcome.tx)}`);
+      if (outcome.tx === null) return refuse('node_history_pruned', { id, txs: txs.join(', ') });
+      return outcome.paid ? refuse('payout_was_paid', { id, tx: outcome.tx }) : null;
   }
+}
+
+/** What a person was shown of the acknowledged transfers that equal a payout, by their ids. */
+export type Shown = Readonly<{
+  /** The first that nobody has answered for. */
+  equal: number;
+  /** The one that the command says did not pay it; null if the command was given none. */
+  agreed: number | null;
+  /** The one that the payout waits for; null if it does not wait for one. */
+  waitsFor: number | null;
+  /** Whether the payout waits for another answer, or has got one: then the command has not shown the first one. */
+  wasAsked: boolean;
+}>;
+
+/**
+ * Decides whether a person has answered for the acknowledged transfer that equals a payout. `show`: it was not shown
+ * yet, so the payout waits for it.
+ */
+export function judgeAnswer({ equal, agreed, waitsFor, wasAsked }: Shown): 'answered' | 'show' | 'other' {
+  if (agreed !== equal) return 'other';
+  return waitsFor === equal || !wasAsked ? 'answered' : 'show';
 }
 
 /** Returns whether nothing is signed in the current generation, so that the payout can be ended without the nodes. */

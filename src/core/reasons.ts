@@ -14,6 +14,12 @@ type WalletValues = Readonly<{ payer: string; ours: number }>;
 const rejectText = ({ id, isPayback }: PayoutValues & Readonly<{ isPayback: boolean }>): string =>
   isPayback ? `, or reject the refund with \`quayside refunds reject ${id}\`` : '';
 
+const resolvePaid = (id: string, tx: string): string => `\`quayside payouts resolve ${id} --paid ${tx} --reason …\``;
+
+/** Describes an acknowledged transfer that equals a payout. */
+export const equalTransferText = (tx: string): string =>
+  `transaction ${tx} has paid the same amount to the same address, and no payout explains it`;
+
 /** `passes`: it ends without a person. */
 const reasons = {
   network_not_followed: {
@@ -72,13 +78,13 @@ const reasons = {
     }: PayoutValues & NetworkValues & Readonly<{ tx: string; differences: string }>) =>
       `The signed bytes of payout ${id} on ${network} (${tx}) are not what was ordered, according to the chain's own ` +
       `SDK, and were not broadcast: ${differences}. Find out whether the database or the signer was altered; then run ` +
-      `\`quayside payouts resume ${id}\`.`,
+      `\`quayside payouts resolve ${id} --retry --reason …\`.`,
   },
   payout_generations: {
     passes: false,
     text: (values: PayoutValues & Readonly<{ isPayback: boolean; tx: string; count: number }>) =>
       `Transaction ${values.tx} of payout ${values.id} failed too, after ${values.count} generations. It is not signed ` +
-      `again by itself. Find out why, then run \`quayside payouts resume ${values.id}\`${rejectText(values)}.`,
+      `again by itself. Find out why, then run \`quayside payouts resolve ${values.id} --retry --reason …\`${rejectText(values)}.`,
   },
   payout_paused: {
     passes: true,
@@ -109,6 +115,13 @@ const reasons = {
       'its destination was changed after it was approved. Look at it with `quayside refunds show`, then approve it ' +
       'again with `quayside refunds approve` or reject it with `quayside refunds reject`.',
   },
+  refund_equals_transfer: {
+    passes: false,
+    text: ({ id, tx }: PayoutValues & Readonly<{ tx: string }>) =>
+      `${equalTransferText(tx)}, and an operator has acknowledged it with \`quayside payouts thaw\`. If it paid this ` +
+      `refund, run ${resolvePaid(id, tx)}; if it did not, \`quayside payouts resolve ${id} --retry --yes --reason …\` ` +
+      'has it paid',
+  },
   refund_store_suspended: {
     passes: false,
     text: () =>
@@ -131,3 +144,52 @@ export const reasonCodes = Object.keys(reasons) as readonly ReasonCode[];
 
 /** Returns whether a reason ends without a person. One that is not listed here needs a person. */
 export const isPassing = (code: string): boolean => Object.hasOwn(reasons, code) && reasons[code as ReasonCode].passes;
+
+// ── Why `payouts resolve` refuses ────────────────────────────────────────────────────────────────────────────────────
+
+const refusals = {
+  payout_ended: ({ id, how }: PayoutValues & Readonly<{ how: string }>) =>
+    `payout ${id} has ended (${how}): \`quayside payouts show ${id}\``,
+  payout_of_another: ({ id, tx, ownerId }: PayoutValues & Readonly<{ tx: string; ownerId: string }>) =>
+    `${tx} is an attempt of payout ${ownerId}, so it does not pay ${id}`,
+  payout_not_shown: ({ network, tx }: NetworkValues & Readonly<{ tx: string }>) =>
+    `${tx} is not a final, successful transaction of our wallet on every node of ${network}: check the transaction, or ` +
+    'wait until it is final. If it is old, name nodes in rpc_url and witness_url that still find it by its id',
+  payout_outcome_unclear: (values: PayoutValues & Readonly<{ shown: string; tx: string | null; isNamed: boolean }>) => {
+    const { id, shown, tx, isNamed } = values;
+    if (isNamed && tx === null) return `${shown}. It cannot settle this payout.`;
+    if (isNamed) return `${shown}. If an explorer shows that it was paid, run the command again with --yes.`;
+    return `${shown}. If it was paid, run ${resolvePaid(id, tx ?? 'TRANSACTION')}`;
+  },
+  payout_maybe_paid: ({ id, suspect }: PayoutValues & Readonly<{ suspect: string }>) =>
+    `${suspect} may have paid ${id}, and no attempt explains it. Look at it, and if it did, run ` +
+    resolvePaid(id, 'TRANSACTION'),
+  payout_being_signed: ({ id, network }: PayoutValues & NetworkValues) =>
+    `an attempt of payout ${id} is allotted and may be signed at this moment: run the command again, or, if no engine ` +
+    `runs, \`quayside payouts adopt ${network}\` first`,
+  payout_was_paid: ({ id, tx }: PayoutValues & Readonly<{ tx: string }>) =>
+    `${tx} has paid payout ${id}: run ${resolvePaid(id, tx)}`,
+  payout_may_be_included: ({ id, txs }: PayoutValues & Readonly<{ txs: string }>) =>
+    `${txs} of payout ${id} can still be included: wait until it is final or has expired. Where transactions have ` +
+    'nonces, it stays possible until a transaction with the same nonce is final',
+  node_history_pruned: ({ id, txs }: PayoutValues & Readonly<{ txs: string }>) =>
+    `another transaction used the nonce of ${txs}, and the node no longer has the state that tells which: name an ` +
+    `archive node in rpc_url, or, if it paid payout ${id}, run ${resolvePaid(id, 'TRANSACTION')}`,
+  payout_equals: ({ id, tx, other }: PayoutValues & Readonly<{ tx: string; other: string | null }>) =>
+    other === null
+      ? `${equalTransferText(tx)}. If it paid ${id}, run ${resolvePaid(id, tx)}; if it did not, run the command again ` +
+        'with --yes'
+      : `${equalTransferText(other)}, and so has ${tx}. If ${tx} did not pay ${id}, run \`quayside payouts resolve ${id} ` +
+        `--retry --yes --reason …\`: it is not paid before you have answered for ${other}, too, and can then be ended`,
+  payout_moved: ({ id, network }: PayoutValues & NetworkValues) =>
+    `payout ${id} has changed meanwhile, or a transfer on ${network} that no payout explains may have paid it: look at ` +
+    `it with \`quayside payouts show ${id}\`, and run the command again`,
+} as const;
+
+type Refusals = typeof refusals;
+
+/** Returns why `payouts resolve` refuses, with its text. */
+export function refusal<C extends keyof Refusals>(code: C, values: Parameters<Refusals[C]>[0]): Reason {
+  const text = refusals[code] as (of: Parameters<Refusals[C]>[0]) => string;
+  return { code, message: text(values) };
+}

@@ -93,10 +93,12 @@ export type JournalPart = Readonly<{
  * - `never`: nothing paid it. `ended` is the attempt that failed and cost its fee. It fails, and its amount is free; or
  *   it `isRenewed`, in the next generation if `proof` says how this one ended.
  *   `despite`: an acknowledged transfer equals it, and a person says that it was not this one.
+ * - `look`: it was stuck, and the engine looks at it again.
  */
 export type PayoutConclusion =
   | (Extract<Exit, { kind: 'paid' }> & Readonly<{ learned: Pick<Attempt, 'payer' | 'payerRole' | 'nonce'> | null }>)
-  | (Extract<Exit, { kind: 'never' }> & Readonly<{ isRenewed: boolean; despite?: EqualTransfer | null }>);
+  | (Extract<Exit, { kind: 'never' }> & Readonly<{ isRenewed: boolean; despite?: EqualTransfer | null }>)
+  | Extract<Exit, { kind: 'look' }>;
 
 /** Why a network's engine does nothing. */
 export type EngineReason = Readonly<{ code: string; message: string }>;
@@ -309,11 +311,6 @@ export interface MoneyOutDatabase {
     input: PayoutName & Readonly<{ why: EngineReason; haltsPayer: string | null; nowMs: number }>,
   ): Promise<boolean>;
 
-  /**
-   * Resumes a stuck payout on an operator's decision: it is looked at again.
-   * @returns false when no such payout is stuck
-   */
-  resumePayout(id: string, nowMs: number): Promise<boolean>;
   /** Returns the payout that has an attempt with this transaction. */
   findAttemptOwner(tx: string): Promise<string | null>;
   /**

@@ -222,7 +222,7 @@ export function restoreConforms(
   }
 
   if (expiry && faults) {
-    test('what was sent and never arrives is ended by settle --never once it has expired, and not before', async () => {
+    test('what was sent and never arrives is ended by resolve --never once it has expired, and not before', async () => {
       const session = await paidSession(400);
       const { id, payee } = await refund(session, '4.00');
       await untilWaiting('token_short');
@@ -231,10 +231,11 @@ export function restoreConforms(
       await until('it is sent', () => sentBytes() !== undefined);
       await quayside.cli('payouts', 'freeze', bench.network, '--reason', 'nothing arrives');
       const [{ id: payout }] = (await quayside.cli('payouts', 'list', '--state', 'sent')) as Json[];
-      const settle = ['payouts', 'settle', payout, '--never', '--reason', 'nothing arrives'] as const;
+      const settle = ['payouts', 'resolve', payout, '--never', '--reason', 'nothing arrives'] as const;
       const early = await quayside.cli(...settle).catch((error: unknown) => String(error));
       assert.match(String(early), 'can still be included');
-      const again = await quayside.cli(...settle, '--again').catch((error: unknown) => String(error));
+      const retry = ['payouts', 'resolve', payout, '--retry', '--reason', 'nothing arrives'] as const;
+      const again = await quayside.cli(...retry).catch((error: unknown) => String(error));
       assert.match(String(again), 'can still be included');
       expiry.pass();
       await until('it has expired, and its last block is final and read', () =>

@@ -32,8 +32,8 @@ const named = (tx: string, more: Partial<NamedPayment> = {}): NamedPayment => ({
 const codeOf = (exit: { kind: string; code?: string }) => (exit.kind === 'refused' ? exit.code : exit.kind);
 const never = (outcomes: readonly ShownOutcome[], more?: Partial<Evidence>) =>
   judgeNever(payout, shown(outcomes, more));
-const paid = (name: NamedPayment, outcomes: readonly ShownOutcome[], vouches = false) =>
-  judgePaid(payout, shown(outcomes), name, vouches);
+const paid = (name: NamedPayment, outcomes: readonly ShownOutcome[], isAgreed = false) =>
+  judgePaid(payout, shown(outcomes), name, isAgreed);
 
 test('a payout was never paid only if every generation has ended without effect', () => {
   assert.equal(never([dead, failed]), { kind: 'never', proof: 'failed', ended: { tx: 't1', feeUnits: 3n } });
@@ -93,7 +93,7 @@ test('an attempt of another payout, or one that is not final, settles nothing', 
   );
 });
 
-test('an operator may vouch for an own attempt whose record is unclear, and for no other', () => {
+test('a person may agree to an own attempt whose record is unclear, and to no other', () => {
   const name = named('t1', { shown: unclear });
   assert.is(codeOf(paid(name, [dead, unclear])), 'payout_outcome_unclear');
   assert.equal(paid(name, [dead, unclear], true), { kind: 'paid', tx: 't1', feeUnits: 9n, generation: 1 });

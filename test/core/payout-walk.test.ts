@@ -87,12 +87,13 @@ test('where nothing can happen on the chain any more, engine and commands alone 
 });
 
 test('the walk finds dead ends where there are some', () => {
-  const withoutSettle = (move: Move): boolean => !move.what.startsWith('payouts settle');
-  const left = deadEnds(walk(everyStart, withoutSettle)).map((name) => JSON.parse(name) as Spot);
+  const withoutSettle = (move: Move): boolean => !/^payouts resolve --(paid|never)|signed again$/.test(move.what);
+  const names = deadEnds(walk(everyStart, withoutSettle));
+  const left = names.map((name) => JSON.parse(name) as Spot);
   assert.ok(left.some(({ outcome }) => outcome === 'unclear'));
   assert.ok(left.some(({ state, code }) => state === 'stuck' && code === 'payout_nonce_foreign'));
   const withoutOperator = deadEnds(walk(everyStart, ({ who }) => who !== 'operator'));
-  assert.ok(withoutOperator.length > left.length);
+  assert.ok(withoutOperator.some((name) => !names.includes(name)));
 });
 
 // ── Refunds ──────────────────────────────────────────────────────────────────────────────────────────────────────────

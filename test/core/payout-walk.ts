@@ -22,6 +22,7 @@ import {
   isUnsigned,
   judgeNever,
   judgePaid,
+  judgeRetry,
   type NamedPayment,
   resumed,
   type ShownOutcome,
@@ -352,8 +353,10 @@ function operatorMoves(spot: Spot): Move[] {
   const payout = payoutOf(spot);
   const evidence = evidenceOf(spot);
   const moves: Move[] = [];
+  const isBare = state === 'stuck' && isUnsigned(state, attempts.length);
+  const again = isBare ? ({ kind: 'look' } as const) : judgeRetry(payout, evidence);
   const goesOn = resumed(state, attempts.length);
-  if (goesOn) moves.push(by('payouts resume', { state: goesOn, code: null }));
+  if (again.kind === 'look' && goesOn) moves.push(by('payouts resolve --retry', { state: goesOn, code: null }));
   if (isUnsigned(state, attempts.length) && evidence.suspect === null) {
     if (!hasLostPaid(spot) && !isDoubted(spot)) moves.push(by('refunds reject', { state: 'canceled', code: null }));
   }
@@ -371,17 +374,17 @@ function operatorMoves(spot: Spot): Move[] {
     const isFirst = attempts.length === 1 && state === 'sent';
     moves.push(by('payouts adopt', { attempts: attempts.slice(0, -1), ...(isFirst && { state: 'waiting' }) }));
   }
-  for (const [named, vouches] of namedBy(spot)) {
-    const exit = judgePaid(payout, evidence, named, vouches);
-    if (exit.kind === 'paid') moves.push(by('payouts settle --paid', { state: 'succeeded', code: null }));
+  for (const [named, isAgreed] of namedBy(spot)) {
+    const exit = judgePaid(payout, evidence, named, isAgreed);
+    if (exit.kind === 'paid') moves.push(by('payouts resolve --paid', { state: 'succeeded', code: null }));
   }
   const exit = judgeNever(payout, evidence);
   // An acknowledged transfer that equals the refund needs a person's word that it was another one.
   if (exit.kind === 'never' && !isDoubted(spot) && spot.lost !== 'known') {
-    moves.push(by('payouts settle --never', { state: 'failed', code: 'rejected_by_operator' }));
+    moves.push(by('payouts resolve --never', { state: 'failed', code: 'rejected_by_operator' }));
     const next = Math.min(GENERATIONS_MAX, generation + (exit.proof === null ? 0 : 1));
     const renewed = { state: 'waiting', generation: next, attempts: [], outcome: 'pending', code: null } as const;
-    moves.push(by('payouts settle --never --again', renewed));
+    if (again.kind === 'never') moves.push(by('payouts resolve --retry, signed again', renewed));
   }
   return moves;
 }

@@ -23,6 +23,7 @@ const examples = [
   reason('refund_uncovered'),
   reason('refund_not_final'),
   reason('refund_unapproved'),
+  reason('refund_equals_transfer', { id: 'rf_1', tx: '0x1' }),
   reason('refund_store_suspended'),
 ];
 

@@ -138,7 +138,6 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'get /operator/payouts/:payout': ['operator'],
   'get /operator/payouts/:payout/request': ['operator'],
   'post /operator/payouts/:payout/approval': ['operator'],
-  'post /operator/payouts/:payout/resume': ['operator'],
   'post /operator/payouts/:payout/reject': ['operator'],
   'get /operator/alarms': ['operator'],
   'get /operator/notices': ['operator'],

@@ -77,15 +77,6 @@ async function openPayout(page: Page, section: '#newest' | '#stuck'): Promise<vo
   await page.getByRole('heading', { name: 'Attempts' }).waitFor();
 }
 
-/** Lets wallets go on that were halted, once the network's page says so. */
-async function letWalletsGoOn(page: Page, reason: string) {
-  await page.goto(`${dashboardUrl()}/operator/networks/${network}`);
-  await page.getByText('Halted wallet', { exact: true }).waitFor();
-  await look(page, 'wallet-halted', true);
-  assert.is((await quayside.cli('payouts', 'resume', network, '--reason', reason)).resumed.length, 1);
-  assert.equal((await quayside.cli('status')).payouts.halted_wallets, []);
-}
-
 /** Waits until a page of the dashboard says this. What it shows changes meanwhile, so it is opened again and again. */
 const untilShown = (page: Page, path: string, expected: string) =>
   until(`${path} says ${expected}`, async () => {
@@ -213,7 +204,7 @@ test('a freeze of every network holds a refund back, and its end lets it be paid
   await page.context().close();
 });
 
-test('a payout whose signed bytes were altered is stuck; once they are right again it is resumed, and paid once', async () => {
+test('a payout whose signed bytes were altered is stuck; once they are right again it is retried, and paid once', async () => {
   const { page, complaints } = await signIn({});
   const session = await shop.paidSession(1_000);
   await node.mineEvery(0);
@@ -225,24 +216,24 @@ test('a payout whose signed bytes were altered is stuck; once they are right aga
   assert.match(await text(page), /payout_bytes_differ[\s\S]*are not what was ordered/);
   await look(page, 'payout-stuck', true);
   putRight();
-  const said = await confirm(page, 'Resume…', { does: 'Resume' });
-  assert.match(said, /Stuck because[\s\S]*replaced only if none of them can still be paid/);
-  await page.getByText('It is looked at again.').waitFor();
+  await page.goto(`${dashboardUrl()}/operator/networks/${network}`);
+  await page.getByText('Halted wallet', { exact: true }).waitFor();
+  await look(page, 'wallet-halted', true);
+  const [{ id: payout }]: Json[] = await quayside.cli('payouts', 'list', '--state', 'stuck');
+  const reason = 'the bytes are right again';
+  assert.is((await quayside.cli('payouts', 'resolve', payout, '--retry', '--reason', reason)).resolved, 'retry');
   await node.mineEvery(1);
   await shop.completed(id);
   assert.equal(await shop.paidTo(payee), [5_000_000n]);
   // Later numbers of the wallet waited for this one.
-  await letWalletsGoOn(page, 'the bytes are right again');
-  const resumed = (await quayside.cli('audit', 'list')).filter(({ command }: Json) => command === 'payouts resume');
-  assert.ok(
-    resumed.some(({ operator }: Json) => /\(dashboard\)$/.test(operator)),
-    JSON.stringify(resumed),
-  );
+  assert.equal((await quayside.cli('status')).payouts.halted_wallets, []);
+  const resolved = (await quayside.cli('audit', 'list')).filter(({ command }: Json) => command === 'payouts resolve');
+  assert.equal([resolved[0]?.target, resolved[0]?.reason], [payout, reason]);
   assert.equal(complaints, []);
   await page.context().close();
 });
 
-test('a payout whose final transaction shows no payment is settled by it only if somebody vouches for it', async () => {
+test('a payout whose final transaction shows no payment is settled by it only if somebody agrees to that', async () => {
   const { page, complaints } = await signIn({});
   const session = await shop.paidSession(1_000, 'USDC');
   await node.mineEvery(0);
@@ -256,13 +247,13 @@ test('a payout whose final transaction shows no payment is settled by it only if
   await node.mineEvery(1);
   await untilShown(page, '/operator/payouts', 'payout_outcome_unclear');
   const [{ id: payout }]: Json[] = await quayside.cli('payouts', 'list');
-  const settle = ['payouts', 'settle', payout, '--paid', tx, '--reason', 'the issuer has moved it'];
+  const settle = ['payouts', 'resolve', payout, '--paid', tx, '--reason', 'the issuer has moved it'];
   await openPayout(page, '#newest');
-  assert.match(await text(page), `quayside payouts settle ${payout} --paid TRANSACTION`);
+  assert.match(await text(page), `quayside payouts resolve ${payout} --paid TRANSACTION`);
   const refused = await quayside.cli(...settle).then(() => 'settled', String);
   assert.match(refused, 'its receipt does not show that 6000000 units went to');
   assert.is((await shop.show(id)).status, 'processing');
-  assert.is((await quayside.cli(...settle, '--vouch')).settled, 'paid');
+  assert.is((await quayside.cli(...settle, '--yes')).resolved, 'paid');
   assert.is((await shop.completed(id)).transaction_hash, tx);
   assert.equal(await shop.paidTo(payee, 'USDC'), [], 'not sent again');
   assert.ok((await reasons()).includes('the issuer has moved it'));

@@ -101,7 +101,7 @@ export function payoutTroubleConforms(bench: Bench, raiseBaseFee: (refund: Poole
     assert.equal(await paidTo(payee, 'USDC'), [2_500_000n]);
   });
 
-  test('a refund whose number was used elsewhere is signed again by settle --never --again, once that is final, and paid once', async () => {
+  test('a refund whose number was used elsewhere is signed again by resolve --retry, once that is final, and paid once', async () => {
     const session = await paidSession(1_000);
     await node.mineEvery(0);
     const { id, payee } = await refund(session, '3.00');
@@ -110,12 +110,12 @@ export function payoutTroubleConforms(bench: Bench, raiseBaseFee: (refund: Poole
     await spendElsewhere(bench, number);
     await node.mine(1);
     const [{ id: payout }] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
-    const words = ['payouts', 'settle', payout, '--never', '--again', '--reason', 'its number was used'];
+    const words = ['payouts', 'resolve', payout, '--retry', '--reason', 'its number was used'];
     const early = await quayside.cli(...words).then(() => 'settled', String);
     assert.match(early, 'can still be included: wait until it is final');
     await node.mineEvery(1);
     await untilHalted(bench);
-    assert.is((await quayside.cli(...words)).settled, 'again');
+    assert.is((await quayside.cli(...words)).resolved, 'retry');
     assert.is((await quayside.cli('payouts', 'resume', shop.network)).resumed.length, 1);
     await completed(id);
     assert.equal(

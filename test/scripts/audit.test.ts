@@ -137,7 +137,7 @@ const testedElsewhere: Readonly<Record<string, string>> = {
   'networks reread': 'test/indexers/follower/recovery.test.ts',
   'held return': 'test/scripts/held.test.ts',
   'payouts resume': 'test/scripts/payout-exits.slow.test.ts',
-  'payouts settle': 'test/scripts/payout-exits.slow.test.ts',
+  'payouts resolve': 'test/scripts/payout-exits.slow.test.ts',
   backup: 'test/scripts/backup.test.ts',
   'alarm acknowledge': 'test/scripts/quayside.test.ts',
   'notify add': 'test/scripts/notify.test.ts',

@@ -1,5 +1,5 @@
 /**
- * `payouts settle` and `payouts resume` on a real node, with a real signer: what was paid is settled, what was not is
+ * `payouts resolve` and `payouts resume` on a real node, with a real signer: what was paid is settled, what was not is
  * ended, and after database and signer were both put back to an earlier state nothing is paid a second time.
  */
 
@@ -208,30 +208,30 @@ test('transactions that no payout explains are shown, and the wallet goes on onl
 test('a payout is settled by a transaction only if that is final, ours, exact, and no other payout’s', async () => {
   const first = (await payoutOf('rf_lost')).tx ?? '';
   assert.match(
-    await refusal(1, 'payouts', 'settle', 'rf_two', '--paid', first, ...because),
+    await refusal(1, 'payouts', 'resolve', 'rf_two', '--paid', first, ...because),
     'attempt of payout rf_lost',
   );
   const other = await spendElsewhere(2, payment(UNITS - 1n));
-  const wrong = await refusal(1, 'payouts', 'settle', 'rf_two', '--paid', other, ...because);
+  const wrong = await refusal(1, 'payouts', 'resolve', 'rf_two', '--paid', other, ...because);
   assert.match(wrong, 'does not show that 12500000 units went to');
   const absent = `0x${'12'.repeat(32)}`;
-  assert.match(await refusal(1, 'payouts', 'settle', 'rf_two', '--paid', absent, ...because), 'not a final');
+  assert.match(await refusal(1, 'payouts', 'resolve', 'rf_two', '--paid', absent, ...because), 'not a final');
   const paid = await sendElsewhere(3, payment());
-  const early = await refusal(1, 'payouts', 'settle', 'rf_two', '--paid', paid, ...because);
+  const early = await refusal(1, 'payouts', 'resolve', 'rf_two', '--paid', paid, ...because);
   assert.match(early, /is not a final, successful transaction .* or wait until it is final/);
   assert.is(await stateOf('rf_two'), 'waiting');
   await anvil.mine(FINAL_BLOCKS - 1);
-  assert.is((await run('payouts', 'settle', 'rf_two', '--paid', paid)).code, 2, 'without a reason');
-  assert.is((await run('payouts', 'settle', 'rf_two', '--paid', paid, '--never', ...because)).code, 2);
-  assert.is((await run('payouts', 'settle', 'rf_two', '--paid', 'nonsense', ...because)).code, 2);
-  assert.is((await run('payouts', 'settle', 'rf_none', '--never', ...because)).code, 3);
-  assert.is((await answer('payouts', 'settle', 'rf_two', '--paid', paid, ...because, '--dry-run')).dry_run, true);
+  assert.is((await run('payouts', 'resolve', 'rf_two', '--paid', paid)).code, 2, 'without a reason');
+  assert.is((await run('payouts', 'resolve', 'rf_two', '--paid', paid, '--never', ...because)).code, 2);
+  assert.is((await run('payouts', 'resolve', 'rf_two', '--paid', 'nonsense', ...because)).code, 2);
+  assert.is((await run('payouts', 'resolve', 'rf_none', '--never', ...because)).code, 3);
+  assert.is((await answer('payouts', 'resolve', 'rf_two', '--paid', paid, ...because, '--dry-run')).dry_run, true);
   assert.is(await stateOf('rf_two'), 'waiting');
-  assert.is((await answer('payouts', 'settle', 'rf_two', '--paid', paid, ...because)).settled, 'paid');
+  assert.is((await answer('payouts', 'resolve', 'rf_two', '--paid', paid, ...because)).resolved, 'paid');
   assert.equal([await stateOf('rf_two'), (await payoutOf('rf_two')).tx], ['succeeded', paid]);
   const [entry] = await answer('audit', 'list');
-  assert.equal([entry.command, entry.target, entry.reason], ['payouts settle', 'rf_two', 'a test']);
-  assert.match(await refusal(1, 'payouts', 'settle', 'rf_two', '--never', ...because), 'has ended');
+  assert.equal([entry.command, entry.target, entry.reason], ['payouts resolve', 'rf_two', 'a test']);
+  assert.match(await refusal(1, 'payouts', 'resolve', 'rf_two', '--never', ...because), 'has ended');
 });
 
 test('a payout is never paid only once its attempts cannot be mined: then it fails, or is signed again', async () => {
@@ -240,12 +240,12 @@ test('a payout is never paid only once its attempts cannot be mined: then it fai
   await answer('payouts', 'resume', NETWORK, '--yes');
   for (const [at, id] of ['rf_ended', 'rf_again'].entries()) {
     await signHere(await plan(id), 4 + at);
-    const early = await refusal(1, 'payouts', 'settle', id, '--never', ...because);
+    const early = await refusal(1, 'payouts', 'resolve', id, '--never', ...because);
     assert.match(early, 'can still be included');
     await spendElsewhere(4 + at, nothing);
   }
-  assert.is((await answer('payouts', 'settle', 'rf_ended', '--never', ...because)).settled, 'never');
-  assert.is((await answer('payouts', 'settle', 'rf_again', '--never', '--again', ...because)).settled, 'again');
+  assert.is((await answer('payouts', 'resolve', 'rf_ended', '--never', ...because)).resolved, 'never');
+  assert.is((await answer('payouts', 'resolve', 'rf_again', '--retry', ...because)).resolved, 'retry');
   const again = await payoutOf('rf_again');
   assert.equal(
     [await stateOf('rf_ended'), again.state, again.generation, again.proof],
@@ -259,10 +259,13 @@ test('a payout whose number was used by its own payment is neither ended nor sig
   const why = { code: 'payout_nonce_foreign', message: 'its number was used' };
   await database.stickPayout({ id: 'rf_paid', generation: 0, why, haltsPayer: payer, nowMs });
   assert.match(
-    await refusal(1, 'payouts', 'settle', 'rf_paid', '--never', ...because),
+    await refusal(1, 'payouts', 'resolve', 'rf_paid', '--never', ...because),
     `${tx} has paid payout rf_paid`,
   );
-  assert.match(await refusal(1, 'payouts', 'resume', 'rf_paid', '--anew'), `${tx} has paid payout rf_paid`);
+  assert.match(
+    await refusal(1, 'payouts', 'resolve', 'rf_paid', '--retry', ...because),
+    `${tx} has paid payout rf_paid`,
+  );
   const { settled } = await answer('payouts', 'resume', NETWORK);
   assert.equal(settled, [{ id: 'rf_paid', transaction_hash: tx }]);
   const report = await database.verifyLedger();

@@ -98,7 +98,7 @@ test('a restored database adopts what was signed since, and shows every attempt'
   await signing.ended;
 });
 
-test('a stuck payout and its halted wallet are shown, and the payout can be resumed', async () => {
+test('a stuck payout and its halted wallet are shown, and the payout is looked at again', async () => {
   const name = { id: 'rf_lost', generation: 0 };
   const [{ payer } = { payer: '' }] = await database.listPayoutAttempts(name.id);
   const why = { code: 'payout_nonce_foreign', message: 'its number was used up' };
@@ -110,11 +110,16 @@ test('a stuck payout and its halted wallet are shown, and the payout can be resu
   assert.is(payouts.engines[0].reason.code, 'signer_unreachable');
   const { out } = await run('status');
   assert.match(out, 'payouts on test:one are stopped: signer_unreachable');
-  assert.equal(await answer('payouts', 'resume', 'rf_lost'), { id: 'rf_lost', resumed: true });
+  const nowMs = systemClock.nowMs();
+  const act = { atMs: nowMs, operator: 'anna', command: 'payouts resolve', reason: 'it is mended' };
+  const seen = { state: 'stuck', generation: 0, attemptCount: 1 } as const;
+  const about = { id: 'rf_lost', seen, conclusion: { kind: 'look' }, act, nowMs } as const;
+  assert.is(await database.concludePayout(about), true);
   assert.is((await database.findPayout('rf_lost'))?.state, 'sent');
-  const { code, err } = await run('payouts', 'resume', 'rf_lost');
-  assert.equal([code, /not stuck/.test(err)], [1, true]);
-  assert.is((await run('payouts', 'resume', 'rf_none')).code, 3);
+  assert.is(await database.concludePayout(about), false, 'it is not stuck any more');
+  const reason = ['--reason', 'it is mended'];
+  assert.is((await run('payouts', 'resolve', 'rf_none', '--retry', ...reason)).code, 3);
+  assert.is((await run('payouts', 'resolve', 'rf_lost', '--retry', '--never', ...reason)).code, 2);
 });
 
 test('the ledger is verified, and an altered posting is found', async () => {

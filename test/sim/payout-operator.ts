@@ -5,7 +5,7 @@
  * @module
  */
 import { adoptPayouts, isBehindSigner } from '../../indexers/payouts/adoption.ts';
-import { type ExitParts, settleNever, settlePaid } from '../../indexers/payouts/exits.ts';
+import { type ExitParts, retry, settleNever, settlePaid } from '../../indexers/payouts/exits.ts';
 import { explainNumbers, type LaneParts } from '../../indexers/payouts/halted-lanes.ts';
 import { createPayoutWallets } from '../../indexers/payouts/wallets.ts';
 import { chains } from '../../src/chains/index.ts';
@@ -49,7 +49,7 @@ const isUpToDate = (stage: Stage): Promise<boolean> =>
 function exitParts({ bench, network, lane, chain, signer, clock }: Stage): ExitParts & LaneParts {
   const { spendRules: rules } = chains[familyOf[lane]];
   const wallets = createPayoutWallets({ network, tokens, rules, signer });
-  const act = actOf('payouts settle', clock.nowMs());
+  const act = actOf('payouts resolve', clock.nowMs());
   return { node: chain.node(), wallets, rules, database: bench.main.database, act, isDryRun: false };
 }
 
@@ -98,7 +98,7 @@ const passing: readonly string[] = ['payout_moved', 'payouts_reading', 'payouts_
 async function endUnpaid(stage: Stage, payout: Payout, isRenewed: boolean): Promise<boolean> {
   const parts = exitParts(stage);
   try {
-    await settleNever(parts, payout, { isRenewed, isAgreed: false });
+    await (isRenewed ? retry : settleNever)(parts, payout, false);
     if (!isRenewed) stage.endedUnpaid.add(payout.id);
     return true;
   } catch (error) {
@@ -154,7 +154,7 @@ export async function endAny(stage: Stage, probability: number): Promise<void> {
   if (!(await isUpToDate(stage))) return;
   const isRenewed = operator.chance(0.5);
   const current = (await database.findPayout(payout.id)) ?? payout;
-  if (!(await attempted(() => settleNever(exitParts(stage), current, { isRenewed, isAgreed: false })))) return;
+  if (!(await attempted(() => (isRenewed ? retry : settleNever)(exitParts(stage), current, false)))) return;
   if (!isRenewed) endedUnpaid.add(payout.id);
   note(`${payout.id} was never paid, says an operator, and is ${isRenewed ? 'paid again' : 'ended'}`);
   count(isRenewed ? 'ordered again' : 'ended as never paid');

@@ -37,14 +37,6 @@ export const operatorPayoutPages = (deps: DashboardDeps): readonly CommonPage[] 
     },
   },
   commonChange(deps, {
-    path: `${PATH}/:payout/resume`,
-    needs: 'installation:manage',
-    async plan(visit) {
-      const payout = await deps.database.findPayout(visit.params.payout ?? '');
-      return payout && planResuming(deps, visit, payout);
-    },
-  }),
-  commonChange(deps, {
     path: `${PATH}/:payout/reject`,
     needs: 'installation:manage',
     async plan(visit) {
@@ -152,9 +144,8 @@ async function onePage(deps: DashboardDeps, visit: Visit<null>, payout: Payout):
         : attemptTable(deps, words, payout, attempts)
     }</section>
 ${await signatures(deps, visit, payout)}
-${state === 'stuck' ? resumeForm(visit, payout) : null}
 ${isRejectable(payout, attempts) ? rejectForm(visit, payout) : null}
-${state === 'canceled' || (settledAtMs !== null && state === 'succeeded') ? null : settleCommands(words, payout)}`,
+${state === 'canceled' || (settledAtMs !== null && state === 'succeeded') ? null : resolveCommands(words, payout)}`,
   };
 }
 
@@ -198,44 +189,16 @@ const attemptTable = (
     ]),
   );
 
-const resumeForm = (visit: Visit<null>, { id }: Payout): Html =>
-  html`<form method="post" action="${PATH}/${id}/resume" class="card" aria-labelledby="resume"><h2 id="resume">${visit.words.say('operator-payouts.resume_head')}</h2>${changeFields(visit)}
-<p>${visit.words.say('operator-payouts.resume_hint')}</p><button class="plain">${visit.words.say('operator-payouts.resume')}…</button></form>`;
-
 const rejectForm = (visit: Visit<null>, { id }: Payout): Html =>
   html`<form method="post" action="${PATH}/${id}/reject" class="card" aria-labelledby="reject"><h2 id="reject">${visit.words.say('operator-payouts.reject_head')}</h2>${changeFields(visit)}
 <p>${visit.words.say('operator-payouts.reject_hint')}</p>${becauseField(visit.words)}<button class="plain">${visit.words.say('operator-payouts.reject_head')}…</button></form>`;
 
-const settleCommands = (words: Words, { id }: Payout): Html =>
-  html`<section class="card" aria-labelledby="settle"><h2 id="settle">${words.say('operator-payouts.settle')}</h2>
-<p><code data-copy>quayside payouts settle ${id} --paid TRANSACTION --reason REASON</code></p>
-<p><code data-copy>quayside payouts settle ${id} --never --reason REASON</code></p>
-<p class="hint">${words.html('operator-payouts.settle_hint')}</p></section>`;
-
-async function planResuming(deps: DashboardDeps, visit: Visit<null>, payout: Payout): Promise<Planned> {
-  const { words } = visit;
-  const path = `${PATH}/${payout.id}`;
-  if (payout.state !== 'stuck') return { to: path, said: words.say('operator-payouts.not_stuck') };
-  return {
-    command: 'payouts resume',
-    target: payout.id,
-    review: {
-      title: words.say('operator-payouts.resume_title', { amount: amountOf(deps, payout) }),
-      consequence: html`${facts([
-        [words.say('operator-payouts.id'), html`<code>${payout.id}</code>`],
-        [words.say('general.network'), html`<code>${payout.network}</code>`],
-        [words.say('operator-payouts.stuck_because'), english(delayOf(payout)?.message ?? '–')],
-      ])}<p>${words.say('operator-payouts.resume_text')}</p>`,
-      button: words.say('operator-payouts.resume'),
-      back: path,
-      needsSudo: true,
-    },
-    async act(database) {
-      const done = await database.resumePayout(payout.id, visit.nowMs);
-      return { to: path, said: words.say(done ? 'operator-payouts.resumed' : 'operator-payouts.not_stuck') };
-    },
-  };
-}
+const resolveCommands = (words: Words, { id, state }: Payout): Html =>
+  html`<section class="card" aria-labelledby="resolve"><h2 id="resolve">${words.say('operator-payouts.resolve')}</h2>
+${(state === 'stuck' ? ['--paid TRANSACTION', '--never', '--retry'] : ['--paid TRANSACTION', '--never']).map(
+  (ending) => html`<p><code data-copy>quayside payouts resolve ${id} ${ending} --reason REASON</code></p>`,
+)}
+<p class="hint">${words.html('operator-payouts.resolve_hint')}</p></section>`;
 
 async function planRejecting(deps: DashboardDeps, visit: Visit<null>, payout: Payout): Promise<Planned> {
   const { words } = visit;

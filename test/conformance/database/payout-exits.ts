@@ -39,7 +39,7 @@ async function conclude(database: Database, id: string, conclusion: PayoutConclu
   const payout = await database.findPayout(id);
   assert.ok(payout);
   const seen = { state: payout.state, generation: payout.generation, attemptCount };
-  return database.concludePayout({ id, seen, conclusion, act: act('payouts settle'), nowMs: T0_MS + 5 });
+  return database.concludePayout({ id, seen, conclusion, act: act('payouts resolve'), nowMs: T0_MS + 5 });
 }
 
 const lost = { payer, payerRole: 'refund', nonce: 0 } as const;
@@ -125,7 +125,7 @@ export function payoutExitsConform(makePlace: MakePlace): void {
       await bringOut(database, refund('r1'), 0);
       assert.is(await conclude(database, 'r1', never(), 0), false, 'an attempt more');
       const seen = { state: 'stuck', generation: 0, attemptCount: 1 } as const;
-      const late = { id: 'r1', seen, conclusion: never(), act: act('payouts settle'), nowMs: T0_MS };
+      const late = { id: 'r1', seen, conclusion: never(), act: act('payouts resolve'), nowMs: T0_MS };
       assert.is(await database.concludePayout(late), false, 'it is sent, not stuck');
       assert.is(await database.concludePayout({ ...late, id: 'none' }), false);
       await database.reportEngine(network, { code: 'payouts_not_adopted', message: 'an older database' }, T0_MS);

@@ -500,8 +500,17 @@ export function attemptsConform(makePlace: MakePlace): void {
       await database.stickPayout({ id: 'r2', generation: 0, why, haltsPayer: payer, nowMs: T0_MS });
       assert.equal(await database.openPayouts(network, T0_MS, 10), []);
       assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'halted', why });
-      assert.is(await database.resumePayout('r1', T0_MS), false);
-      assert.is(await database.resumePayout('r2', T0_MS), true);
+      const look = (id: string, state: 'failed' | 'stuck', attemptCount: number) => {
+        const act = { atMs: T0_MS, operator: 'anna', command: 'payouts resolve', reason: 'it is mended' };
+        const about = {
+          seen: { state, generation: 0, attemptCount },
+          conclusion: { kind: 'look' },
+          nowMs: T0_MS,
+        } as const;
+        return database.concludePayout({ id, ...about, act });
+      };
+      assert.is(await look('r1', 'failed', 0), false);
+      assert.is(await look('r2', 'stuck', 1), true);
       assert.is(await stateOf(database, 'r2'), 'sent', 'its attempt may still be mined');
     }),
   );

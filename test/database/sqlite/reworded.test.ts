@@ -54,7 +54,7 @@ const allot = (database: Database) => database.allotAttempt({ ...name, ...own, i
 async function conclude(database: Database, conclusion: PayoutConclusion, attemptCount: number): Promise<boolean> {
   const { state = 'waiting', generation = 0 } = (await database.findPayout('rf_1')) ?? {};
   const seen = { state, generation, attemptCount };
-  return database.concludePayout({ id: 'rf_1', seen, conclusion, act: act('payouts settle'), nowMs: T0_MS });
+  return database.concludePayout({ id: 'rf_1', seen, conclusion, act: act('payouts resolve'), nowMs: T0_MS });
 }
 
 scene('a wallet that a stuck payout halts goes on when that was paid', async ({ database }, reword) => {

@@ -4,7 +4,7 @@
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { settleNever, settlePaid } from '../../../indexers/payouts/exits.ts';
+import { retry, settleNever, settlePaid } from '../../../indexers/payouts/exits.ts';
 import { createPayoutWallets } from '../../../indexers/payouts/wallets.ts';
 import { chains } from '../../../src/chains/index.ts';
 import { Fault } from '../../../src/core/fault.ts';
@@ -45,7 +45,7 @@ async function openLost(family: 'evm' | 'tron', lost: readonly string[], through
     act,
     find,
     codes,
-    parts: () => ({ node, wallets, rules, database, act: act('payouts settle'), isDryRun: false }),
+    parts: () => ({ node, wallets, rules, database, act: act('payouts resolve'), isDryRun: false }),
     refusalOf: async (work: Promise<unknown>) =>
       work.then(
         () => 'done',
@@ -84,7 +84,7 @@ for (const family of ['evm', 'tron'] as const) {
     await passMinutes(3);
     const { state, wait } = await find('rf_1');
     assert.equal([state, wait?.code], ['waiting', 'refund_equals_transfer']);
-    for (const shown of [`settle rf_1 --paid ${txs[1]}`, 'settle rf_1 --never --again --yes'])
+    for (const shown of [`resolve rf_1 --paid ${txs[1]}`, 'resolve rf_1 --retry --yes'])
       assert.ok(wait?.message.includes(shown), wait?.message);
     assert.ok((await database.listAlarms(9)).some(({ code }) => code === 'refund_equals_transfer'));
     assert.is(await database.cancelPayout('rf_1', 0), false, 'its amount is not free');
@@ -108,19 +108,18 @@ test('a refund that equals an acknowledged transfer by chance is paid once a per
     await planRefund(id, payees[0], 3n * USDT);
     await passMinutes(2);
     assert.is((await find(id)).wait?.code, 'refund_equals_transfer');
-    const again = async (isAgreed: boolean) =>
-      refusalOf(settleNever(parts(), await find(id), { isRenewed: true, isAgreed }));
-    assert.match(await again(false), new RegExp(`^payout_maybe_paid: transaction ${txs[0]} has paid .*--yes`));
+    const again = async (isAgreed: boolean) => refusalOf(retry(parts(), await find(id), isAgreed));
+    assert.match(await again(false), new RegExp(`^payout_equals: transaction ${txs[0]} has paid .*--yes`));
     assert.is(await again(true), 'done');
     await passMinutes(3);
     assert.equal([(await find(id)).state, paidTo()[0]], ['succeeded', total]);
   }
   await planRefund('rf_10', payees[0], 3n * USDT);
   await passMinutes(2);
-  await settleNever(parts(), await find('rf_10'), { isRenewed: false, isAgreed: true });
+  await settleNever(parts(), await find('rf_10'), true);
   assert.equal([(await find('rf_10')).state, paidTo()[0]], ['failed', 9]);
   const [entry] = await database.listAudit(1);
-  assert.equal([entry?.command, entry?.target], ['payouts settle', 'rf_10']);
+  assert.equal([entry?.command, entry?.target], ['payouts resolve', 'rf_10']);
 });
 
 test('a refund that equals two acknowledged transfers is not paid before a person has looked at each', async () => {
@@ -131,14 +130,13 @@ test('a refund that equals two acknowledged transfers is not paid before a perso
   await thaw();
   await planRefund('rf_8', payees[0], 3n * USDT);
   const never = async (isRenewed: boolean) =>
-    refusalOf(settleNever(parts(), await find('rf_8'), { isRenewed, isAgreed: true }));
+    refusalOf((isRenewed ? retry : settleNever)(parts(), await find('rf_8'), true));
   for (const tx of txs) {
     await passMinutes(2);
     const { state, wait } = await find('rf_8');
     assert.equal([state, wait?.code], ['waiting', 'refund_equals_transfer']);
     assert.ok(wait?.message.includes(`--paid ${tx}`), wait?.message);
-    if (tx === txs[0])
-      assert.match(await never(false), new RegExp(`^payout_maybe_paid: transaction ${txs[1]}.*--again`));
+    if (tx === txs[0]) assert.match(await never(false), new RegExp(`^payout_equals: transaction ${txs[1]}.*--retry`));
     assert.is(await never(true), 'done');
     // The command again, before anybody was shown the other one.
     if (tx === txs[0]) assert.match(await never(true), /^payout_moved/);
@@ -158,7 +156,7 @@ test('of two refunds that equal a transfer one is settled by it: the other is as
   await passMinutes(2);
   await settlePaid(parts(), await find('rf_0'), txs[0] ?? '', false);
   assert.ok((await find('rf_1')).wait?.message.includes(txs[0] ?? ''));
-  const again = async () => refusalOf(settleNever(parts(), await find('rf_1'), { isRenewed: true, isAgreed: true }));
+  const again = async () => refusalOf(retry(parts(), await find('rf_1'), true));
   assert.match(await again(), /^payout_moved/);
   assert.ok((await find('rf_1')).wait?.message.includes(txs[1] ?? ''));
   await settlePaid(parts(), await find('rf_1'), txs[1] ?? '', false);

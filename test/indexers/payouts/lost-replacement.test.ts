@@ -40,7 +40,7 @@ async function openBench() {
   sim.pay(walletKey('refund', 0).key, 50n * USDT);
   await passMinutes(1);
   const wallets = createPayoutWallets({ network, tokens, rules, signer });
-  const act = () => ({ atMs: clock.nowMs(), operator: 'anna', command: 'payouts settle', reason: 'put back' });
+  const act = () => ({ atMs: clock.nowMs(), operator: 'anna', command: 'payouts resolve', reason: 'put back' });
   return {
     ...bench,
     /** Signs with number 0 as the lost run did, and sends it. */
@@ -100,7 +100,7 @@ for (const exit of ['settle', 'resume'] as const) {
     assert.equal([(await find('ga_1')).state, (await find('ga_1')).wait?.code], ['stuck', 'payout_nonce_foreign']);
     const halted = await database.haltedLanes();
     assert.is(halted.length, 1);
-    const never = settleNever(parts(), await find('ga_1'), { isRenewed: false, isAgreed: false });
+    const never = settleNever(parts(), await find('ga_1'), false);
     assert.is(await codeOf(never), 'payout_was_paid');
     if (exit === 'settle') {
       const other = sim.pay(walletKey('refund', 0).key, 1n * USDT);

@@ -28,7 +28,10 @@ test(
       assert.is(broadcasts, 0);
 
       isAltered = false;
-      assert.ok(await database.resumePayout('r1', bench.clock.nowMs()));
+      const nowMs = bench.clock.nowMs();
+      const act = { atMs: nowMs, operator: 'anna', command: 'payouts resolve', reason: 'it is mended' };
+      const seen = { state: 'stuck', generation: 0, attemptCount: 1 } as const;
+      assert.ok(await database.concludePayout({ id: 'r1', seen, conclusion: { kind: 'look' }, act, nowMs }));
       await untilSettled(bench, 'r1');
       assert.is((await database.findPayout('r1'))?.state, 'succeeded');
       assert.ok(broadcasts > 0);

@@ -6,7 +6,6 @@
 import { and, desc, eq, isNotNull, isNull, lt, ne, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { LEARNED_GENERATION } from '../../../core/payout.ts';
-import { resumed } from '../../../core/payout-exit.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { Adoption, MoneyOutDatabase } from '../../money-out.ts';
 import type { RaiseAlarm } from '../alarms.ts';
@@ -20,7 +19,7 @@ import { createLoanReclaimer } from './loans.ts';
 import { type FollowLost, noWait, type Payouts, unhalted } from './payouts.ts';
 import type { PayoutRow } from './rows.ts';
 
-type AdoptionCommands = Pick<MoneyOutDatabase, 'resumePayout' | 'resumeLane' | 'raiseLane' | 'adopt'>;
+type AdoptionCommands = Pick<MoneyOutDatabase, 'resumeLane' | 'raiseLane' | 'adopt'>;
 
 type Parts = Readonly<{
   steps: Payouts;
@@ -217,15 +216,6 @@ export function adoptionCommands(
   }
 
   return {
-    async resumePayout(id, nowMs) {
-      return db.write(() => {
-        const row = steps.find(id);
-        const state = row ? resumed(row.state, steps.attempts(row).length) : null;
-        if (!row || state === null) return false;
-        steps.change(row, { state, ...noWait, notBeforeMs: nowMs }, nowMs);
-        return true;
-      });
-    },
     async resumeLane(network, payer, finalNonce, nowMs) {
       return db.write(() => {
         const isLane = and(eq(lanes.network, network), eq(lanes.payer, payer));

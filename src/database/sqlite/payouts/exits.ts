@@ -2,17 +2,19 @@
  * Ends payouts, or begins their next generation, on an operator's command and on evidence from the nodes.
  * @module
  */
-import { count, eq } from 'drizzle-orm';
+import { and, count, eq, ne } from 'drizzle-orm';
 import { type Intent, isPayback } from '../../../core/intent.ts';
+import { judgeAnswer, resumed } from '../../../core/payout-exit.ts';
 import type { AuditedState } from '../../audit-log.ts';
 import type { MoneyOutDatabase, PayoutConclusion } from '../../money-out.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
-import { payoutAttempts } from '../tables.ts';
+import { lanes, payoutAttempts } from '../tables.ts';
+import { NONCE_FOREIGN } from './freezes.ts';
 import type { Outgoing } from './outgoing.ts';
-import { type FollowRefund, noFault, noWait, type PayoutSettlement, type Payouts } from './payouts.ts';
+import { type FollowRefund, noFault, noWait, type PayoutSettlement, type Payouts, unhalted } from './payouts.ts';
 import { EQUALS_TRANSFER, equalTransfer } from './refund-holds.ts';
 import type { PayoutRow } from './rows.ts';
 
@@ -80,19 +82,47 @@ export function exitCommands(db: Db, parts: Parts): Pick<MoneyOutDatabase, 'find
     if (row.sessionId !== null) followRefund(row.id, { kind: 'failed', reason: REJECTED }, nowMs);
   }
 
-  /**
-   * Returns whether a person was shown each acknowledged transfer that equals a payout, and has said that it was not
-   * this one. A payout that is renewed waits again for the next of them.
-   */
+  /** Returns whether a person has answered for each transfer that equals a payout; a renewed one waits for the next. */
   function isAnswered(row: PayoutRow, { despite, isRenewed }: Never, nowMs: number): boolean {
     const equal = steps.findEqual(row);
     if (!equal) return true;
-    if (equal.id !== despite?.id) return false;
-    const isNamed = row.waitCode === EQUALS_TRANSFER && row.shownTransferId === equal.id;
-    // Without a wait or an earlier answer, the command itself has shown the first one.
-    const isShown = isNamed || (row.waitCode !== EQUALS_TRANSFER && row.notPaidThrough === null);
-    if (!isShown) steps.waitFor(row, equalTransfer(row.id, equal), { shownTransferId: equal.id }, nowMs);
-    return isShown && (isRenewed || !steps.findEqual({ ...row, notPaidThrough: equal.id }));
+    const isAsked = row.waitCode === EQUALS_TRANSFER;
+    const waitsFor = isAsked ? row.shownTransferId : null;
+    const wasAsked = isAsked || row.notPaidThrough !== null;
+    const answer = judgeAnswer({ equal: equal.id, agreed: despite?.id ?? null, waitsFor, wasAsked });
+    if (answer === 'show') steps.waitFor(row, equalTransfer(row.id, equal), { shownTransferId: equal.id }, nowMs);
+    return answer === 'answered' && (isRenewed || !steps.findEqual({ ...row, notPaidThrough: equal.id }));
+  }
+
+  /** Lets the wallet go on that a payout halted, except where a transaction is unexplained that used its nonce. */
+  function endHalt({ id, network }: PayoutRow): void {
+    const isIts = and(eq(lanes.network, network), eq(lanes.haltedByPayout, id), ne(lanes.haltedCode, NONCE_FOREIGN));
+    orm.update(lanes).set(unhalted).where(isIts).run();
+  }
+
+  function lookAgain(row: PayoutRow, nowMs: number): boolean {
+    const state = resumed(row.state, steps.attempts(row).length);
+    if (state !== null) steps.change(row, { state, ...noWait, notBeforeMs: nowMs }, nowMs);
+    return state !== null;
+  }
+
+  function mayHavePaid(intent: Intent): boolean {
+    return isPayback(intent) && outgoing.mayHavePaid(intent);
+  }
+
+  /** Returns false, with nothing changed, if the conclusion does not hold here. */
+  function carryOut(row: PayoutRow, conclusion: PayoutConclusion, nowMs: number): boolean {
+    switch (conclusion.kind) {
+      case 'paid':
+        pay(row, conclusion, nowMs);
+        return true;
+      case 'look':
+        return lookAgain(row, nowMs);
+      case 'never':
+        if (steps.doubtOf(row) || mayHavePaid(row.intent) || !isAnswered(row, conclusion, nowMs)) return false;
+        endUnpaid(row, conclusion, nowMs);
+        return true;
+    }
   }
 
   return {
@@ -105,20 +135,13 @@ export function exitCommands(db: Db, parts: Parts): Pick<MoneyOutDatabase, 'find
         const row = steps.find(id);
         const isSeen = row?.state === seen.state && row.generation === seen.generation;
         if (!row || !isSeen || attemptCount(id) !== seen.attemptCount) return false;
-        if (conclusion.kind === 'never') {
-          if (steps.doubtOf(row) || mayHavePaid(row.intent)) return false;
-          if (!isAnswered(row, conclusion, nowMs)) return false;
-          endUnpaid(row, conclusion, nowMs);
-        } else pay(row, conclusion, nowMs);
+        if (!carryOut(row, conclusion, nowMs)) return false;
+        endHalt(row);
         recordAct(act, { target: id, before: audited(row), after: audited(steps.find(id) ?? row) });
         return true;
       });
     },
   };
-
-  function mayHavePaid(intent: Intent): boolean {
-    return isPayback(intent) && outgoing.mayHavePaid(intent);
-  }
 }
 
 const audited = ({ state, generation, tx }: PayoutRow): AuditedState => ({ state, generation, transaction: tx });

@@ -5,6 +5,7 @@
  */
 import type { PaybackIntent } from '../../../core/intent.ts';
 import { nextLookAtMs } from '../../../core/payout.ts';
+import { reason } from '../../../core/reasons.ts';
 import type { EngineReason } from '../../money-out.ts';
 import type { EqualTransfer } from '../../outgoing.ts';
 import type { Outgoing } from './outgoing.ts';
@@ -34,12 +35,8 @@ const maybePaid: RefundHold = {
 
 /** It may be this refund, lost with the newest state of the database, or another payment of the same amount. */
 export const equalTransfer = (id: string, { id: shownTransferId, tx }: EqualTransfer): RefundHold => ({
-  code: EQUALS_TRANSFER,
+  ...reason(EQUALS_TRANSFER, { id, tx }),
   shownTransferId,
-  message:
-    `transaction ${tx} has paid the same amount to the same address, no payout explains it, and an operator has ` +
-    `acknowledged it with \`quayside payouts thaw\`. If it paid this refund, run \`quayside payouts settle ${id} --paid ` +
-    `${tx} --reason …\`; if it did not, \`quayside payouts settle ${id} --never --again --yes --reason …\` has it paid`,
   passes: false,
 });
 
