@@ -335,7 +335,7 @@ async function broadcast(node: PayoutNode, { bytes }: SignedAttempt) {
     const answer = await node.broadcast(bytes);
     if (answer.kind !== 'rejected') return { answerCode: answer.kind, answer: answer.kind, refusal: null };
     const { code, message } = answer;
-    const refusal = reason('payout_rejected', { code, answer: message });
+    const refusal = reason('payout_not_included', { code, answer: message });
     return { answerCode: code, answer: `rejected ${code}: ${message}`, refusal };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;

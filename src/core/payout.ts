@@ -219,7 +219,7 @@ function renew({ id, generation, intent }: Payout, proof: Proof, ended: Ended | 
     return { ...renewal, isStuck: true, why: reason('payout_generations', { ...of, tx: ended?.tx ?? '' }) };
   }
   const ending = proof === 'dead' ? 'expired' : 'failed';
-  const why = pauseMs === 0 ? null : reason('payout_paused', { ...of, pauseMs, ended: ending });
+  const why = pauseMs === 0 ? null : reason('payout_not_included', { ...of, pauseMs, ended: ending });
   return { ...renewal, isStuck: false, why };
 }
 

@@ -9,6 +9,8 @@ export type Reason = Readonly<{ code: string; message: string }>;
 
 type NetworkValues = Readonly<{ network: string }>;
 type PayoutValues = Readonly<{ id: string }>;
+type NodeRefusal = Readonly<{ code: string; answer: string }>;
+type EndedGenerations = PayoutValues & Readonly<{ isPayback: boolean; count: number; ended: string; pauseMs: number }>;
 type WalletValues = Readonly<{ payer: string; ours: number }>;
 
 const rejectText = ({ id, isPayback }: PayoutValues & Readonly<{ isPayback: boolean }>): string =>
@@ -86,16 +88,15 @@ const reasons = {
       `Transaction ${values.tx} of payout ${values.id} failed too, after ${values.count} generations. It is not signed ` +
       `again by itself. Find out why, then run \`quayside payouts resolve ${values.id} --retry --reason …\`${rejectText(values)}.`,
   },
-  payout_paused: {
+  /** A node refuses what is sent, or generations of attempts have ended without effect. */
+  payout_not_included: {
     passes: true,
-    text: (values: PayoutValues & Readonly<{ isPayback: boolean; count: number; ended: string; pauseMs: number }>) =>
-      `${values.count} generations ended without effect (the last one ${values.ended}), so the next one waits for ` +
-      `${values.pauseMs / 60_000} min. Find out whether transactions of your node reach the network${rejectText(values)}.`,
-  },
-  payout_rejected: {
-    passes: true,
-    text: ({ code, answer }: Readonly<{ code: string; answer: string }>) =>
-      `a node refuses it (${code}: ${answer}). It is sent again until it is included or can never be.`,
+    text: (values: NodeRefusal | EndedGenerations) =>
+      'answer' in values
+        ? `a node refuses it (${values.code}: ${values.answer}). It is sent again until it is included or can never be.`
+        : `${values.count} generations ended without effect (the last one ${values.ended}), so the next one waits for ` +
+          `${values.pauseMs / 60_000} min. Find out whether transactions of your node reach the network` +
+          `${rejectText(values)}.`,
   },
   refund_uncovered: {
     passes: false,

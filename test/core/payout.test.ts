@@ -147,7 +147,7 @@ test('each later generation waits longer, and expiry never ends a payout', () =>
     [0, 1, 5, 15, 60, 60, 60],
   );
   assert.not.ok(pauses.some(({ isStuck }) => isStuck));
-  assert.equal([pauses[0]?.why, pauses[1]?.why?.code], [null, 'payout_paused']);
+  assert.equal([pauses[0]?.why, pauses[1]?.why?.code], [null, 'payout_not_included']);
 });
 
 test('a payout that fails on the chain again and again waits for a person, who may also reject its refund', () => {

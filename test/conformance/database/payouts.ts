@@ -422,9 +422,9 @@ export function attemptsConform(makePlace: MakePlace): void {
       assert.is((await allot(database, 'r1', { nowMs: T0_MS + 5001 })).kind, 'allotted');
       assert.is((await database.findPayout('r1'))?.wait, null);
       await database.recordSigned(network, [signatureOf(refund('r1'), 1)]);
-      const refusal = { code: 'payout_rejected', message: 'pool full' };
+      const refusal = { code: 'payout_not_included', message: 'pool full' };
       await database.recordSent({ ...name('r1'), answerCode: 'rejected', answer: 'rejected', refusal, nowMs: T0_MS });
-      assert.is((await database.findPayout('r1'))?.wait?.code, 'payout_rejected');
+      assert.is((await database.findPayout('r1'))?.wait?.code, 'payout_not_included');
       await sent(database, 'r1');
       assert.is((await database.findPayout('r1'))?.wait, null);
       const [attempt] = await database.listPayoutAttempts('r1');
