@@ -187,7 +187,7 @@ export async function makeOffer(
   const [first] = accepts;
   if (first === undefined || (offered.length === 0 && networks.length > 0)) return refuse('no_payment_option');
 
-  const { settlementCurrency, credit } = (await storeOfCaller(deps, caller)).settings;
+  const { settlementCurrency, credit } = await deps.database.storeSettings(caller.storeId);
   const isPar = parCurrencies.includes(request.currency);
   const conversion = isPar ? null : convert(deps, settlementCurrency, request, accepts);
   if (conversion instanceof Refusal) return conversion;

@@ -90,6 +90,8 @@ export interface StoreDatabase {
   refuseStore(id: string, act: OperatorAct, isDryRun: boolean): Promise<RefusedStore | null>;
   pageStores(listing: StoreListing): Promise<readonly MerchantStore[]>;
   findStore(id: string): Promise<MerchantStore | null>;
+  /** Returns the settings of a store that exists. */
+  storeSettings(id: string): Promise<StoreSettings>;
   listStores(): Promise<readonly MerchantStore[]>;
   /**
    * Suspends a store for the act's reason, or resumes it. Its sessions are watched and credited, and its webhooks are

@@ -12,8 +12,10 @@ import type { MacedRow } from './row-macs.ts';
 import { keys, stores } from './tables.ts';
 import type { Vault } from './vault.ts';
 
-/** Expired nonces that one new nonce removes: more than one, so that their number falls. */
-const NONCES_CLEARED_MAX = 8;
+/** Expired nonces are removed this often at most, and by so many for each new one: their number falls. */
+const CLEAR_NONCES_MS = 1_000;
+const NONCES_CLEARED_PER_NEW = 8;
+const NONCES_CLEARED_MAX = 1_000;
 
 /** The name under which a key's secret is sealed. */
 export const apiSecretName = (keyId: string): string => `key ${keyId}`;
@@ -115,7 +117,7 @@ function createNonces(db: Db): KeyDatabase['useNonce'] {
   );
   const clear = db.client.prepare(
     `DELETE FROM nonces WHERE (key_id, nonce) IN
-     (SELECT key_id, nonce FROM nonces WHERE keep_until_ms <= :nowMs ORDER BY keep_until_ms LIMIT ${NONCES_CLEARED_MAX})`,
+     (SELECT key_id, nonce FROM nonces WHERE keep_until_ms <= :nowMs ORDER BY keep_until_ms LIMIT :limit)`,
   );
   const find = db.client.prepare(
     'SELECT 1 FROM nonces WHERE key_id = :keyId AND nonce = :nonce AND keep_until_ms > :nowMs',
@@ -126,6 +128,26 @@ function createNonces(db: Db): KeyDatabase['useNonce'] {
   );
   /** Nonces that are used up but not saved, with the time until which that matters; oldest first. */
   const unsaved = new Map<string, number>();
+
+  /** New nonces since expired ones were last removed, and when that was. */
+  let added = 0;
+  let clearedAtMs = 0;
+  /** When the use of each key was last noted. */
+  const notedAtMs = new Map<string, number>();
+
+  function clearExpired(nowMs: number): void {
+    added += 1;
+    if (Math.abs(nowMs - clearedAtMs) < CLEAR_NONCES_MS) return;
+    clear.run({ nowMs, limit: Math.min(added * NONCES_CLEARED_PER_NEW, NONCES_CLEARED_MAX) });
+    added = 0;
+    clearedAtMs = nowMs;
+  }
+
+  function noteUseOf(keyId: string, nowMs: number, from: string): void {
+    if (nowMs - (notedAtMs.get(keyId) ?? 0) < USE_NOTED_EVERY_MS) return;
+    noteUse.run({ keyId, nowMs, from });
+    notedAtMs.set(keyId, nowMs);
+  }
 
   function clearUnsaved(nowMs: number): void {
     for (const [name, keepUntilMs] of unsaved) {
@@ -140,9 +162,9 @@ function createNonces(db: Db): KeyDatabase['useNonce'] {
     if (unsaved.has(name)) return false;
     unsaved.set(name, keepUntilMs);
     const save = (): boolean => {
-      clear.run({ nowMs });
+      clearExpired(nowMs);
       const isFresh = insert.run({ keyId, nonce, nowMs, keepUntilMs }).changes === 1;
-      if (isFresh && from !== undefined) noteUse.run({ keyId, nowMs, from });
+      if (isFresh && from !== undefined) noteUseOf(keyId, nowMs, from);
       return isFresh;
     };
     const saved = db.write(save, { isGrouped: true }).then((isFresh) => {

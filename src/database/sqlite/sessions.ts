@@ -22,13 +22,14 @@ import {
 import { isOffered } from '../network-health.ts';
 import type { StoreSettings } from '../stores.ts';
 import type { SessionEndpoints } from './endpoints.ts';
-import type { Networks } from './networks.ts';
+import type { NetworkRow, Networks } from './networks.ts';
 import type { Db } from './open.ts';
 import type { Addresses } from './pool.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
 import type { Replays } from './replays.ts';
 import { lifeOf, requestColumns, type SessionRow, standingOf, stateOf, termsOf, toSession } from './session-row.ts';
 import type { SessionTransitions } from './session-transitions.ts';
+import type { StoreState } from './stores.ts';
 import { sessions } from './tables.ts';
 import { type Transfers, toPayment } from './transfers.ts';
 
@@ -44,9 +45,7 @@ type Parts = Readonly<{
   replays: Replays;
   endpoints: SessionEndpoints;
   transitions: SessionTransitions;
-  settingsOf: (storeId: string) => StoreSettings;
-  /** Whether a store's keys may create nothing. */
-  isSuspended: (storeId: string) => boolean;
+  storeOf: (storeId: string) => StoreState;
   outageWaitS: number;
   beforeTake: BeforeTake;
 }>;
@@ -71,18 +70,7 @@ export function createSessionFinder(db: Db): FindSessionRow {
 }
 
 export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): SessionCommands {
-  const {
-    addresses,
-    networks,
-    transfers,
-    replays,
-    endpoints,
-    transitions,
-    settingsOf,
-    isSuspended,
-    outageWaitS,
-    beforeTake,
-  } = parts;
+  const { addresses, networks, transfers, replays, endpoints, transitions, storeOf, outageWaitS, beforeTake } = parts;
   const insert = preparedInsert(db, sessions);
   // One that ended unpaid is past: the order can be tried again. Money that came late may have paid an earlier one.
   const findByOrder = atFirstUse(
@@ -140,29 +128,10 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
     return view(row);
   }
 
-  /** Returns the options whose network is being followed from some block on, so that a payment would be seen. */
-  function readyOptions({ options, nowMs }: Pick<NewSession, 'options' | 'nowMs'>): PaymentOption[] {
-    const isReady = new Set(
-      networks.all().flatMap((row) => (row.tipHash !== null && isOffered(row, nowMs) ? row.key : [])),
-    );
-    return options.filter(({ networkKey }) => isReady.has(networkKey));
-  }
-
-  /** Returns the blocks that came before a new session, on each network of its mode that is followed. */
-  function beforeNumbers({ mode, reorgDepthsMax, nowMs }: NewSession): Terms['beforeNumbers'] {
-    const own = networks.all().filter((row) => row.key.startsWith(`${mode}:`) && isOffered(row, nowMs));
-    return Object.fromEntries(
-      own.flatMap(({ key, tipNumber, headNumber, floor }) => {
-        const depthMax = reorgDepthsMax[key] ?? Number.POSITIVE_INFINITY;
-        const before = tipNumber === null ? null : certainlyBefore({ tipNumber, headNumber, floor }, depthMax);
-        return before === null ? [] : [[key, before]];
-      }),
-    );
-  }
-
   /** Saves a new session with one address per family; a family without a free address is left out. */
-  function begin(input: NewSession): CreateSessionOutcome {
-    const ready = readyOptions(input);
+  function begin(input: NewSession, settings: StoreSettings): CreateSessionOutcome {
+    const followed = networks.all().filter((row) => isOffered(row, input.nowMs));
+    const ready = readyOptions(input, followed);
     const [first] = ready;
     if (!first) return { kind: 'no_network_followed' };
     const free = new Map<string, NonNullable<ReturnType<Addresses['nextFree']>>>();
@@ -175,12 +144,13 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
     beforeTake(
       [...free.values()].map(({ family, mode, source, derivationIndex: index }) => ({ family, mode, source, index })),
     );
-    const terms = termsFor(input, options, settingsOf(input.storeId), beforeNumbers(input));
+    const terms = termsFor(input, options, settings, beforeNumbers(input, followed));
     const row = toRow(input, options, terms, endpoints.forSession({ ...input, webhookUrl: input.request.webhookUrl }));
     insert(row);
     for (const address of free.values()) addresses.take(address, row.id);
     replays.remember(input, row.id);
-    return { kind: 'created', session: view(row) };
+    const keys = Object.fromEntries([...free].map(([family, { key }]) => [family, key]));
+    return { kind: 'created', session: toSession(row, keys, []) };
   }
 
   function create(input: NewSession): CreateSessionOutcome {
@@ -189,8 +159,11 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
     if (past.kind === 'same_body') return { kind: 'replayed', session: viewOf(past.madeId) };
     const { storeId, mode, request, replay } = input;
     const earlier = findByOrder.get({ storeId, mode, orderId: request.orderId });
-    if (!earlier && isSuspended(storeId)) return { kind: 'store_suspended' };
-    if (!earlier) return begin({ ...input, id: fullId(input.id) });
+    if (!earlier) {
+      const { settings, isSuspended } = storeOf(storeId);
+      if (isSuspended()) return { kind: 'store_suspended' };
+      return begin({ ...input, id: fullId(input.id) }, settings);
+    }
     if (earlier.bodyHash !== replay.bodyHash) return { kind: 'order_id_conflict' };
     replays.remember(input, earlier.id);
     return { kind: 'replayed', session: viewOf(earlier.id) };
@@ -273,6 +246,24 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
       });
     },
   };
+}
+
+/** Returns the options whose network is being followed from some block on, so that a payment would be seen. */
+function readyOptions({ options }: NewSession, followed: readonly NetworkRow[]): PaymentOption[] {
+  const isReady = new Set(followed.flatMap((row) => (row.tipHash === null ? [] : row.key)));
+  return options.filter(({ networkKey }) => isReady.has(networkKey));
+}
+
+/** Returns the blocks that came before a new session, on each network of its mode that is followed. */
+function beforeNumbers({ mode, reorgDepthsMax }: NewSession, followed: readonly NetworkRow[]): Terms['beforeNumbers'] {
+  const own = followed.filter((row) => row.key.startsWith(`${mode}:`));
+  return Object.fromEntries(
+    own.flatMap(({ key, tipNumber, headNumber, floor }) => {
+      const depthMax = reorgDepthsMax[key] ?? Number.POSITIVE_INFINITY;
+      const before = tipNumber === null ? null : certainlyBefore({ tipNumber, headNumber, floor }, depthMax);
+      return before === null ? [] : [[key, before]];
+    }),
+  );
 }
 
 const networksOf = (options: readonly PaymentOption[]): NetworkKey[] =>

@@ -82,7 +82,7 @@ import { createSessionTransitions, type SessionTransitions } from './session-tra
 import { type BeforeTake, createSessionFinder, type FindSessionRow, sessionCommands } from './sessions.ts';
 import { statsCommands } from './stats.ts';
 import { createStoreApproval } from './store-approval.ts';
-import { createSettingsReader, createSuspensionReader, storeCommands } from './stores.ts';
+import { createStoreReader, storeCommands } from './stores.ts';
 import { formatsOf, type TextFormats } from './text-formats.ts';
 import { traceQueries } from './traces.ts';
 import { createTransfers } from './transfers.ts';
@@ -153,8 +153,8 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   const returned = createReturned(db);
   const countingSums = createCountingSums(returned.of);
   const findSession = createSessionFinder(db);
-  const settingsOf = createSettingsReader(db);
-  const isSuspended = createSuspensionReader(db, guard);
+  const storeOf = createStoreReader(db, guard);
+  const isSuspended = (storeId: string) => storeOf(storeId).isSuspended();
   const { due, refused, endpoints, outbox } = createSending(db);
   const replays = createReplays(db);
   const jobs = createJobs(db);
@@ -174,7 +174,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   const own = { ...asked, settlement, payouts, replays, recordAct };
   const refunds = { ...sealing, ...own };
   return {
-    ...merchantCommands(db, vault, { ...limits, guard, recordAct, secrets, approval }),
+    ...merchantCommands(db, vault, { ...limits, guard, recordAct, secrets, approval, storeOf }),
     ...peopleCommands(db, { vault, recordAct, raiseAlarm }),
     ...mailCommands(db, vault, jobs),
     ...poolCommands(db, guard, raiseAlarm, facts.addresses),
@@ -186,10 +186,10 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
       beforeTake,
       endpoints,
       transitions,
-      settingsOf,
+      storeOf,
       outageWaitS,
     }),
-    ...chainCommands(db, { ...facts, ...own, ...formats, jobs, transitions, raiseAlarm, settingsOf }),
+    ...chainCommands(db, { ...facts, ...own, ...formats, jobs, transitions, raiseAlarm, storeOf }),
     ...sessionListQueries(db),
     ...paymentNoteCommands(db, findSession, recordAct),
     ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, recordAct, returned }),
@@ -320,7 +320,7 @@ type ChainParts = Parameters<typeof createBlockFacts>[0] &
     networks: Networks;
     jobs: Jobs;
     recordAct: RecordAct;
-    settingsOf: ReturnType<typeof createSettingsReader>;
+    storeOf: ReturnType<typeof createStoreReader>;
   }>;
 
 /** What followers save, and what operators do about it. */

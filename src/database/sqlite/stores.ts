@@ -28,6 +28,7 @@ type StoreRow = typeof stores.$inferSelect;
 type Parts = Readonly<{
   guard: RowGuard;
   policyOf: (storeId: string) => RefundPolicy;
+  storeOf: (storeId: string) => StoreState;
   recordAct: RecordAct;
   secrets: WebhookSecrets;
   approval: StoreApproval;
@@ -40,22 +41,6 @@ const settingsOf = (row: StoreSettings): StoreSettings => {
   const { settlementCurrency, toleranceMinor, topUpGraceS, monitoringS, latePolicy, credit } = row;
   return { settlementCurrency, toleranceMinor, topUpGraceS, monitoringS, latePolicy, credit };
 };
-
-/** Reads a store's settings, which a session copies. */
-export function createSettingsReader({ orm }: Db): (storeId: string) => StoreSettings {
-  const { settlementCurrency, toleranceMinor, topUpGraceS, monitoringS, latePolicy, credit } = stores;
-  const select = atFirstUse(
-    orm
-      .select({ settlementCurrency, toleranceMinor, topUpGraceS, monitoringS, latePolicy, credit })
-      .from(stores)
-      .where(eq(stores.id, sql.placeholder('id'))),
-  );
-  return (id) => {
-    const settings = select.get({ id });
-    invariant(settings, `store ${id} exists`);
-    return settings;
-  };
-}
 
 type SuspensionRow = Pick<StoreRow, 'id' | 'suspendedAtMs' | 'suspendedBecause' | 'mac'>;
 
@@ -80,19 +65,27 @@ const createSuspensionCheck =
       `run \`quayside store decide ${row.id} suspend --reason …\`, or \`quayside store decide ${row.id} resume\` if it was not suspended`,
     );
 
-/** Returns whether a store's keys may create nothing. */
-export function createSuspensionReader({ orm }: Db, guard: RowGuard): (storeId: string) => boolean {
-  const { id, suspendedAtMs, suspendedBecause, mac } = stores;
+/** What a session needs of its store. `isSuspended`: whether the store's keys may create nothing. */
+export type StoreState = Readonly<{ settings: StoreSettings; isSuspended: () => boolean }>;
+
+/** Reads what sessions need of their stores, by one statement. */
+export function createStoreReader({ orm }: Db, guard: RowGuard): (storeId: string) => StoreState {
+  const { id, settlementCurrency, toleranceMinor, topUpGraceS, monitoringS, latePolicy, credit } = stores;
+  const { suspendedAtMs, suspendedBecause, mac } = stores;
   const find = atFirstUse(
     orm
-      .select({ id, suspendedAtMs, suspendedBecause, mac })
+      .select({
+        ...{ id, settlementCurrency, toleranceMinor, topUpGraceS, monitoringS, latePolicy, credit },
+        ...{ suspendedAtMs, suspendedBecause, mac },
+      })
       .from(stores)
       .where(eq(id, sql.placeholder('storeId'))),
   );
   const isIntact = createSuspensionCheck(guard);
   return (storeId) => {
     const row = find.get({ storeId });
-    return row !== undefined && (!isIntact(row) || row.suspendedAtMs !== null);
+    invariant(row, `store ${storeId} exists`);
+    return { settings: settingsOf(row), isSuspended: () => !isIntact(row) || row.suspendedAtMs !== null };
   };
 }
 
@@ -199,6 +192,9 @@ export function storeCommands(db: Db, parts: Parts): StoreDatabase {
         const row = find.get({ id });
         return row ? toStore(row) : null;
       });
+    },
+    async storeSettings(id) {
+      return db.read(() => parts.storeOf(id).settings);
     },
     async updateStore(id, changes, act, isDryRun) {
       const decide = () => {

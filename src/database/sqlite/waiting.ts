@@ -9,21 +9,21 @@ import { receivedOn } from '../../core/session.ts';
 import { storeTiers } from '../../core/store-credit.ts';
 import { type NetworkKey, nameOf } from '../../core/transfer.ts';
 import type { IngestDatabase, WaitingTransfer } from '../ingest.ts';
-import type { StoreSettings } from '../stores.ts';
 import type { Db } from './open.ts';
 import { atFirstUse } from './prepared.ts';
 import type { FindSessionRow } from './sessions.ts';
+import type { StoreState } from './stores.ts';
 import { addresses, blocks, transfers } from './tables.ts';
 
 type WaitingCommands = Pick<IngestDatabase, 'waiting'>;
 type Parts = Readonly<{
   findSession: FindSessionRow;
-  settingsOf: (storeId: string) => StoreSettings;
+  storeOf: (storeId: string) => StoreState;
 }>;
 /** What a session received, and what its store asks for. */
 type Judged = Pick<WaitingTransfer, 'received' | 'stricter'>;
 
-export function waitingCommands(db: Db, { findSession, settingsOf }: Parts): WaitingCommands {
+export function waitingCommands(db: Db, { findSession, storeOf }: Parts): WaitingCommands {
   const select = atFirstUse(
     db.orm
       .select({ transfer: transfers, to: addresses.key, sessionId: addresses.sessionId })
@@ -46,7 +46,7 @@ export function waitingCommands(db: Db, { findSession, settingsOf }: Parts): Wai
   function judged(sessionId: string, network: NetworkKey): Judged {
     const session = findSession(sessionId);
     invariant(session, `session ${sessionId} of a taken address exists`);
-    const stricter = storeTiers(settingsOf(session.storeId).credit, nameOf(network));
+    const stricter = storeTiers(storeOf(session.storeId).settings.credit, nameOf(network));
     return { received: receivedOn(network, session.sums), stricter };
   }
 
